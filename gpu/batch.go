@@ -1,0 +1,105 @@
+package gpu
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// Cost is what a command does, counted exactly when it is recorded.
+type Cost struct {
+	FLOPs int64 // floating-point operations, a multiply-add is two
+	Bytes int64 // read and written if every operand moved once
+}
+
+// Command is one dispatch (Program set) or one copy (Program nil).
+type Command struct {
+	Label    string // the layer it belongs to: "decoder.mid_block.resnets.0.conv1"
+	Program  *Program
+	Groups   [3]uint32 // workgroups; any size, the device cuts what is too large
+	Params   []byte    // as Params made it
+	Bindings []View
+	Cost     Cost
+
+	Src, Dst View // copy Dst.Bytes() bytes
+}
+
+// Batch is a list of commands to run in order: pure data.
+type Batch struct {
+	Label    string
+	Commands []Command
+}
+
+// Dispatch records one run of p. params is a struct of uint32, int32, float32
+// and [4] of them, in the order of the shader's struct Params, whose first
+// field is First.
+func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any, cost Cost, bindings ...View) {
+	if len(bindings) != len(p.Storage) {
+		panic(fmt.Sprintf("gpu: %s: %s takes %d bindings, got %d", label, p.Label, len(p.Storage), len(bindings)))
+	}
+	b.Commands = append(b.Commands, Command{
+		Label: label, Program: p, Groups: groups, Params: Params(params), Bindings: bindings, Cost: cost,
+	})
+}
+
+// Copy records a copy between two buffers of dst.Bytes() bytes.
+func (b *Batch) Copy(label string, dst, src View) {
+	if dst.Buffer == src.Buffer {
+		panic(fmt.Sprintf("gpu: %s: copy within buffer %q", label, dst.Buffer.Label))
+	}
+	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
+}
+
+// Cost sums the commands' costs.
+func (b *Batch) Cost() Cost {
+	var sum Cost
+	for i := range b.Commands {
+		sum.FLOPs += b.Commands[i].Cost.FLOPs
+		sum.Bytes += b.Commands[i].Cost.Bytes
+	}
+	return sum
+}
+
+// String lists label, program, grid and buffers, a line a command.
+func (b *Batch) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s: %d commands\n", b.Label, len(b.Commands))
+	for i := range b.Commands {
+		c := &b.Commands[i]
+		if c.Program == nil {
+			fmt.Fprintf(&s, "%4d copy %s: %v <- %v\n", i, c.Label, c.Dst, c.Src)
+			continue
+		}
+		fmt.Fprintf(&s, "%4d %s %s %v", i, c.Program.Label, c.Label, c.Groups)
+		for _, v := range c.Bindings {
+			fmt.Fprintf(&s, " %v", v)
+		}
+		s.WriteByte('\n')
+	}
+	return s.String()
+}
+
+// String prints label[offset+size].
+func (v View) String() string {
+	if v.Buffer == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s[%d+%d]", v.Buffer.Label, v.Offset, v.Bytes())
+}
+
+// First is the leading field of every Params; the device fills it in.
+type First [4]uint32
+
+// Params lays out a struct of uint32, int32, float32 and [4] of them as WGSL
+// does a uniform struct, padded to 16 bytes.
+func Params(v any) []byte {
+	var buf bytes.Buffer
+	if err := binary.Write(&buf, binary.LittleEndian, v); err != nil {
+		panic(fmt.Sprintf("gpu: params %T: %v", v, err))
+	}
+	for buf.Len()%16 != 0 {
+		buf.WriteByte(0)
+	}
+	return buf.Bytes()
+}

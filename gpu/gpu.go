@@ -1,0 +1,98 @@
+// Package gpu runs compute programs on a WebGPU device: through Dawn natively,
+// through navigator.gpu in a browser. It knows buffers and programs, not
+// tensors. Start at Open, Batch and Device.Submit.
+//
+// Buffers, programs and batches are plain data that need no device, so a batch
+// can be recorded, printed, counted and kept; the device makes pipelines and
+// bind groups of them once and reuses them whenever the batch is submitted
+// again.
+//
+// A Device is not safe for concurrent use: one goroutine drives it.
+package gpu
+
+import (
+	"tessera/gpu/internal/driver"
+)
+
+// Errors a caller may branch on; they come wrapped with the label and the
+// numbers.
+var (
+	// ErrNoLibrary: no Dawn library was found, or none that speaks a known API.
+	ErrNoLibrary = driver.ErrNoLibrary
+	// ErrNoAdapter: there is no GPU, no driver for it, or not the one asked for.
+	ErrNoAdapter = driver.ErrNoAdapter
+	// ErrDeviceLost: the driver gave up on the device. Open a new one.
+	ErrDeviceLost = driver.ErrDeviceLost
+	// ErrTooLarge: a buffer, binding or workgroup is beyond the device's limits.
+	ErrTooLarge = driver.ErrTooLarge
+	// ErrOutOfMemory: the device has no room; less may still fit.
+	ErrOutOfMemory = driver.ErrOutOfMemory
+)
+
+type (
+	// Limits of a device.
+	Limits = driver.Limits
+	// Info describes an adapter.
+	Info = driver.Info
+	// Options choose an adapter.
+	Options = driver.Options
+	// Access is Read or ReadWrite.
+	Access = driver.Access
+)
+
+const (
+	Read      = driver.Read
+	ReadWrite = driver.ReadWrite
+)
+
+// DefaultLimits are WebGPU's own, which every adapter meets.
+var DefaultLimits = Limits{
+	MaxBuffer:          256 << 20,
+	MaxBinding:         128 << 20,
+	MaxStorageBuffers:  8,
+	MaxWorkgroupMemory: 16 << 10,
+	MaxInvocations:     256,
+	MaxWorkgroupSize:   [3]int{256, 256, 64},
+	MaxGroups:          65535,
+	StorageAlignment:   256,
+	UniformAlignment:   256,
+}
+
+// Buffer declares a range of device memory. Identity is the pointer. Memory
+// comes with Device.Alloc, until when Size may still change.
+type Buffer struct {
+	Label string
+	Size  int64 // bytes, a multiple of 4
+}
+
+// View is a part of a buffer. Offset is a multiple of Limits.StorageAlignment
+// when bound, of 4 when copied. Size 0 means up to the buffer's end.
+type View struct {
+	Buffer       *Buffer
+	Offset, Size int64
+}
+
+// All views the whole buffer.
+func (b *Buffer) All() View { return View{Buffer: b} }
+
+// Bytes is the view's length.
+func (v View) Bytes() int64 {
+	if v.Size == 0 {
+		return v.Buffer.Size - v.Offset
+	}
+	return v.Size
+}
+
+// Program is a compute shader and the interface it declares: entry point main,
+// uniform Params at binding 0, storage binding i at i+1. Identity is the
+// pointer for a batch, the content for the device's pipeline cache.
+//
+// Params begins with `first: vec4<u32>`, which belongs to the device: xyz is
+// added to workgroup_id, w is the number of workgroups along x of the whole
+// dispatch. That is what lets a device cut one dispatch into many.
+type Program struct {
+	Label     string
+	Source    string             // complete WGSL
+	Constants map[string]float64 // values for its overrides
+	Storage   []Access           // by binding number, from 1
+}

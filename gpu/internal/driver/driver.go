@@ -1,0 +1,137 @@
+// Package driver is the narrow interface between gpu and the two WebGPU
+// implementations under it: Dawn (internal/dawn) and the browser
+// (internal/browser). It holds handles and bytes; caching, splitting of long
+// work and bookkeeping are gpu's.
+//
+// A Device is driven by one goroutine.
+package driver
+
+import (
+	"context"
+	"errors"
+)
+
+// Errors a driver returns, wrapped with detail; gpu re-exports them.
+var (
+	ErrNoLibrary   = errors.New("no usable WebGPU library")
+	ErrNoAdapter   = errors.New("no usable adapter")
+	ErrDeviceLost  = errors.New("device lost")
+	ErrTooLarge    = errors.New("too large for the device")
+	ErrOutOfMemory = errors.New("out of device memory")
+)
+
+// Access says how a program uses one storage binding.
+type Access uint8
+
+const (
+	Read Access = iota
+	ReadWrite
+)
+
+// Limits are those the device was opened with, which are the adapter's own.
+type Limits struct {
+	MaxBuffer          int64  // bytes in one buffer
+	MaxBinding         int64  // bytes in one storage binding
+	MaxStorageBuffers  int    // storage bindings in one program
+	MaxWorkgroupMemory int    // bytes
+	MaxInvocations     int    // in one workgroup
+	MaxWorkgroupSize   [3]int // invocations along x, y, z
+	MaxGroups          uint32 // workgroups along one dimension of a dispatch
+	StorageAlignment   int64  // of a storage binding's offset, bytes
+	UniformAlignment   int64  // of a uniform binding's dynamic offset, bytes
+}
+
+// Info describes an adapter.
+type Info struct {
+	Index        int    // among the adapters of this machine, as --adapter takes it
+	Name         string // "llvmpipe (LLVM 15.0.6, 256 bits)"
+	Vendor       string
+	Architecture string
+	Driver       string // the driver's own description
+	Backend      string // "vulkan", "d3d12", "metal", "webgpu"
+	Type         string // "discrete", "integrated", "cpu", "unknown"
+	F16          bool   // shader-f16
+	Subgroups    bool
+	SubgroupMin  int // 0 when unknown
+	SubgroupMax  int
+	Timestamps   bool
+	Memory       int64 // bytes of the largest device-local heap, 0 when unknown
+	Library      string
+	Limits       Limits
+}
+
+// Buffer, Pipeline, BindGroup and Fence are a driver's own handles.
+// Release is idempotent.
+type (
+	Buffer    interface{ Release() }
+	Pipeline  interface{ Release() }
+	BindGroup interface{ Release() }
+	Fence     interface{}
+)
+
+// Binding is a range of a buffer. Size is never 0.
+type Binding struct {
+	Buffer       Buffer
+	Offset, Size int64
+}
+
+// PipelineDescriptor describes a compute shader with entry point "main" in
+// bind group 0: binding 0 is a uniform buffer with a dynamic offset and
+// UniformSize bytes, storage binding i is at i+1.
+type PipelineDescriptor struct {
+	Label       string
+	Source      string             // complete WGSL
+	Constants   map[string]float64 // values of its overrides
+	UniformSize int64
+	Storage     []Access
+}
+
+// Command is one dispatch (Pipeline set) or one copy between two buffers.
+type Command struct {
+	Pipeline      Pipeline
+	Group         BindGroup
+	UniformOffset uint32
+	Groups        [3]uint32
+
+	Src, Dst Binding // copy Src.Size bytes; the buffers differ
+}
+
+// Device is one open WebGPU device.
+type Device interface {
+	Info() Info
+
+	// NewBuffer makes a zeroed buffer that can be written, read back, copied
+	// and bound as storage, or as uniform where uniform is set.
+	NewBuffer(label string, size int64, uniform bool) (Buffer, error)
+
+	// Write puts data at offset, in queue order. Both are multiples of 4.
+	Write(b Buffer, offset int64, data []byte) error
+
+	// Read waits for everything submitted and copies len(dst) bytes at offset.
+	// Both are multiples of 4.
+	Read(ctx context.Context, dst []byte, b Buffer, offset int64) error
+
+	// NewPipeline compiles. A shader error carries the compiler's message,
+	// line:column and the numbered source around it.
+	NewPipeline(d PipelineDescriptor) (Pipeline, error)
+
+	// NewBindGroup binds uniform at 0 (dynamic offset) and storage from 1.
+	NewBindGroup(label string, p Pipeline, uniform Buffer, storage []Binding) (BindGroup, error)
+
+	// Submit runs the commands in order in one submission and returns at once.
+	Submit(label string, commands []Command) (Fence, error)
+
+	// Wait blocks until the submission is done. It returns ErrDeviceLost or an
+	// uncaptured error where one came up since the last call. A context that
+	// ends early ends the wait with the context's error.
+	Wait(ctx context.Context, f Fence) error
+
+	Close() error
+}
+
+// Options choose an adapter.
+type Options struct {
+	Backend string // "" or "auto", "vulkan", "d3d12", "metal"
+	Adapter int    // index as in Info, or -1 for the best
+	Library string // path of the Dawn library; "" searches
+}
