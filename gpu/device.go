@@ -1,0 +1,298 @@
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"tessera/gpu/internal/driver"
+)
+
+// uniformSlot holds the Params of one dispatch; every UniformAlignment divides it.
+const uniformSlot = 256
+
+// uniformSlots bounds the dispatches of one submission. Writes to the uniform
+// buffer are ordered with submissions, so every submission starts at slot 0.
+const uniformSlots = 1024
+
+// Device runs batches. It owns everything it made; Close releases it.
+type Device struct {
+	drv    driver.Device
+	info   Info
+	limits Limits
+
+	uniform   driver.Buffer
+	params    []byte // what the next submission writes to uniform
+	buffers   map[*Buffer]*memory
+	programs  map[*Program]*pipeline
+	pipelines map[string]*pipeline
+	groups    map[string]driver.BindGroup
+	key       []byte // scratch
+	lastID    uint64
+
+	pace   pacer
+	flight []piece // submitted, not yet known to be done
+	stats  Stats
+	lost   error
+}
+
+// Stats count what a device has made and done since it was opened.
+type Stats struct {
+	Buffers, Pipelines, BindGroups int           // created
+	Submissions, Dispatches        int           // a cut dispatch counts each part
+	Bytes, PeakBytes               int64         // allocated in buffers now, and at most
+	Longest                        time.Duration // the longest submission measured
+}
+
+type memory struct {
+	id     uint64
+	handle driver.Buffer
+	size   int64
+	groups []string // keys of the bind groups that hold it
+}
+
+type pipeline struct {
+	id     uint64
+	handle driver.Pipeline
+	rate   float64 // seconds for one unit of work, measured
+}
+
+// Open opens the adapter that opt chooses, with all its limits.
+func Open(opt Options) (*Device, error) {
+	drv, err := openDriver(opt)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{
+		drv:       drv,
+		info:      drv.Info(),
+		limits:    drv.Info().Limits,
+		params:    make([]byte, 0, uniformSlot*uniformSlots),
+		buffers:   map[*Buffer]*memory{},
+		programs:  map[*Program]*pipeline{},
+		pipelines: map[string]*pipeline{},
+		groups:    map[string]driver.BindGroup{},
+	}
+	d.uniform, err = drv.NewBuffer("uniform", uniformSlot*uniformSlots, true)
+	if err != nil {
+		drv.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Info describes the adapter.
+func (d *Device) Info() Info { return d.info }
+
+// Limits are the adapter's.
+func (d *Device) Limits() Limits { return d.limits }
+
+// Stats counts what was made and done.
+func (d *Device) Stats() Stats { return d.stats }
+
+// Alloc gives buffers zeroed memory; one that has it already is left as it is.
+// When one fails, those made by this call are freed again.
+func (d *Device) Alloc(bufs ...*Buffer) error {
+	if d.lost != nil {
+		return d.lost
+	}
+	for i, b := range bufs {
+		if m := d.buffers[b]; m != nil {
+			if m.size != b.Size {
+				panic(fmt.Sprintf("gpu: buffer %q: size changed from %d to %d after Alloc", b.Label, m.size, b.Size))
+			}
+			continue
+		}
+		handle, err := d.newBuffer(b)
+		if err != nil {
+			d.Free(bufs[:i]...)
+			return err
+		}
+		d.lastID++
+		d.buffers[b] = &memory{id: d.lastID, handle: handle, size: b.Size}
+		d.stats.Buffers++
+		d.stats.Bytes += b.Size
+		d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes)
+	}
+	return nil
+}
+
+func (d *Device) newBuffer(b *Buffer) (driver.Buffer, error) {
+	if b.Size <= 0 || b.Size%4 != 0 {
+		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
+	}
+	if b.Size > d.limits.MaxBuffer {
+		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
+	}
+	return d.drv.NewBuffer(b.Label, b.Size, false)
+}
+
+// Free releases buffers' memory and the bind groups that hold it, after the
+// work that uses it is done. One without memory is skipped.
+func (d *Device) Free(bufs ...*Buffer) {
+	for _, b := range bufs {
+		m := d.buffers[b]
+		if m == nil {
+			continue
+		}
+		for _, key := range m.groups {
+			if g := d.groups[key]; g != nil {
+				g.Release()
+				delete(d.groups, key)
+			}
+		}
+		m.handle.Release()
+		delete(d.buffers, b)
+		d.stats.Bytes -= m.size
+	}
+}
+
+// Write puts data into a view, ordered with submissions.
+func (d *Device) Write(v View, data []byte) error {
+	if d.lost != nil {
+		return d.lost
+	}
+	if int64(len(data)) > v.Bytes() {
+		panic(fmt.Sprintf("gpu: write %d bytes to %v", len(data), v))
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return d.note(d.drv.Write(d.memory(v.Buffer).handle, v.Offset, data))
+}
+
+// Read waits for all submitted work and copies the view's first len(dst) bytes.
+func (d *Device) Read(ctx context.Context, dst []byte, v View) error {
+	if err := d.Wait(ctx); err != nil {
+		return err
+	}
+	if int64(len(dst)) > v.Bytes() {
+		panic(fmt.Sprintf("gpu: read %d bytes of %v", len(dst), v))
+	}
+	if len(dst) == 0 {
+		return nil
+	}
+	return d.note(d.drv.Read(ctx, dst, d.memory(v.Buffer).handle, v.Offset))
+}
+
+func (d *Device) memory(b *Buffer) *memory {
+	m := d.buffers[b]
+	if m == nil {
+		panic(fmt.Sprintf("gpu: buffer %q has no memory: call Alloc", b.Label))
+	}
+	return m
+}
+
+// note remembers the loss of the device, after which every call returns it.
+func (d *Device) note(err error) error {
+	if errors.Is(err, ErrDeviceLost) {
+		d.lost = err
+	}
+	return err
+}
+
+// Prepare compiles a batch's programs, so that Submit does not have to.
+func (d *Device) Prepare(b *Batch) error {
+	for i := range b.Commands {
+		if c := &b.Commands[i]; c.Program != nil {
+			if _, err := d.pipeline(c.Program, int64(len(c.Params))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pipeline finds p by pointer, then by content, then compiles it.
+func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
+	if l := d.programs[p]; l != nil {
+		return l, nil
+	}
+	key := contentKey(p)
+	l := d.pipelines[key]
+	if l == nil {
+		if len(p.Storage) > d.limits.MaxStorageBuffers {
+			return nil, fmt.Errorf("gpu: program %s: %d storage bindings, device allows %d: %w",
+				p.Label, len(p.Storage), d.limits.MaxStorageBuffers, ErrTooLarge)
+		}
+		handle, err := d.drv.NewPipeline(driver.PipelineDescriptor{
+			Label: p.Label, Source: p.Source, Constants: p.Constants, UniformSize: uniformSize, Storage: p.Storage,
+		})
+		if err != nil {
+			return nil, d.note(err)
+		}
+		d.lastID++
+		l = &pipeline{id: d.lastID, handle: handle, rate: firstRate}
+		d.pipelines[key] = l
+		d.stats.Pipelines++
+	}
+	d.programs[p] = l
+	return l, nil
+}
+
+// contentKey tells programs apart by everything a pipeline is made of.
+func contentKey(p *Program) string {
+	var s strings.Builder
+	names := make([]string, 0, len(p.Constants))
+	for name := range p.Constants {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(&s, "%s=%v\x00", name, p.Constants[name])
+	}
+	fmt.Fprintf(&s, "%v\x00%s", p.Storage, p.Source)
+	return s.String()
+}
+
+// bindGroup finds or makes the bind group of a command.
+func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
+	d.key = binary.LittleEndian.AppendUint64(d.key[:0], l.id)
+	for _, v := range c.Bindings {
+		d.key = binary.LittleEndian.AppendUint64(d.key, d.memory(v.Buffer).id)
+		d.key = binary.LittleEndian.AppendUint64(d.key, uint64(v.Offset))
+		d.key = binary.LittleEndian.AppendUint64(d.key, uint64(v.Bytes()))
+	}
+	if g := d.groups[string(d.key)]; g != nil {
+		return g, nil
+	}
+	storage := make([]driver.Binding, len(c.Bindings))
+	for i, v := range c.Bindings {
+		if v.Bytes() > d.limits.MaxBinding {
+			return nil, fmt.Errorf("gpu: %s: %s: binding %q: %d bytes, device allows %d: %w",
+				c.Label, c.Program.Label, v.Buffer.Label, v.Bytes(), d.limits.MaxBinding, ErrTooLarge)
+		}
+		storage[i] = driver.Binding{Buffer: d.memory(v.Buffer).handle, Offset: v.Offset, Size: v.Bytes()}
+	}
+	g, err := d.drv.NewBindGroup(c.Label, l.handle, d.uniform, storage)
+	if err != nil {
+		return nil, d.note(fmt.Errorf("gpu: %s: %s: %w", c.Label, c.Program.Label, err))
+	}
+	key := string(d.key)
+	d.groups[key] = g
+	d.stats.BindGroups++
+	for _, v := range c.Bindings {
+		m := d.memory(v.Buffer)
+		m.groups = append(m.groups, key)
+	}
+	return g, nil
+}
+
+// Close waits for the device, then releases everything it made.
+func (d *Device) Close() error {
+	if d.lost == nil {
+		_ = d.Wait(context.Background())
+	}
+	for b := range d.buffers {
+		d.Free(b)
+	}
+	for _, l := range d.pipelines {
+		l.handle.Release()
+	}
+	d.uniform.Release()
+	return d.drv.Close()
+}

@@ -1,0 +1,32 @@
+package gputest
+
+import (
+	"context"
+	"testing"
+
+	"tessera/gpu"
+)
+
+// Benchmark runs a batch that was recorded on bufs b.N times, after a run that
+// compiles, and reports GFLOP/s and GB/s by the batch's cost.
+func Benchmark(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer) {
+	ctx := context.Background()
+	if err := dev.Alloc(bufs...); err != nil {
+		b.Fatal(err)
+	}
+	once := func() {
+		if err := dev.Submit(ctx, batch); err != nil {
+			b.Fatal(err)
+		}
+		if err := dev.Wait(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+	once()
+	for b.Loop() {
+		once()
+	}
+	cost, seconds := batch.Cost(), b.Elapsed().Seconds()
+	b.ReportMetric(float64(cost.FLOPs)*float64(b.N)/seconds/1e9, "GFLOP/s")
+	b.ReportMetric(float64(cost.Bytes)*float64(b.N)/seconds/1e9, "GB/s")
+}

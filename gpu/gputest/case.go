@@ -1,0 +1,183 @@
+package gputest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tessera/gpu"
+)
+
+// Case is one run of an operation, against a reference.
+type Case struct {
+	Op      string
+	In      []Array // read only
+	Out     Array   // with Data, what the operation adds to
+	Scratch []int64 // bytes of each scratch buffer
+
+	// Record records the operation once. The buffers hold In, Out and Scratch
+	// with their guards; a buffer without guards may be bound whole.
+	Record func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer)
+
+	Want  []float64 // what Out must hold, guards excluded
+	Bound float64   // of NMSE; 0 is exact
+}
+
+// run is the buffers of one of a case's runs.
+type run struct {
+	scratch []*gpu.Buffer
+	out     *gpu.Buffer
+}
+
+// Run records the case twice in one batch, each with its own NaN-filled output
+// and scratch, and checks that the runs agree bit for bit, that inputs and
+// guards are untouched, and that the output is as wanted.
+func (c *Case) Run(t *testing.T, dev *gpu.Device) {
+	t.Helper()
+	if err := c.run(dev); err != nil {
+		t.Fatalf("%s: %s on %s: %v\n\trepeat: go test %s -run '%s'", c.Op, t.Name(), dev.Info().Name, err, packagePath(), pattern(t.Name()))
+	}
+}
+
+func (c *Case) run(dev *gpu.Device) error {
+	in := make([]*gpu.Buffer, len(c.In))
+	all := []*gpu.Buffer{}
+	for i := range c.In {
+		in[i] = &gpu.Buffer{Label: c.In[i].Label, Size: int64(c.In[i].bytes())}
+		all = append(all, in[i])
+	}
+	var runs [2]run
+	batch := &gpu.Batch{Label: c.Op}
+	for i := range runs {
+		r := run{out: &gpu.Buffer{Label: c.Out.Label, Size: int64(c.Out.bytes())}}
+		for _, size := range c.Scratch {
+			r.scratch = append(r.scratch, &gpu.Buffer{Label: "scratch", Size: size})
+		}
+		c.Record(batch, in, r.scratch, r.out)
+		runs[i] = r
+		all = append(append(all, r.scratch...), r.out)
+	}
+	defer dev.Free(all...)
+	if err := dev.Alloc(all...); err != nil {
+		return err
+	}
+	if err := c.fill(dev, in, runs); err != nil {
+		return err
+	}
+	if err := dev.Submit(context.Background(), batch); err != nil {
+		return err
+	}
+	if err := c.checkInputs(dev, in); err != nil {
+		return err
+	}
+	return c.checkOutputs(dev, runs)
+}
+
+// fill writes inputs, outputs and scratch.
+func (c *Case) fill(dev *gpu.Device, in []*gpu.Buffer, runs [2]run) error {
+	for i := range in {
+		if err := dev.Write(in[i].All(), c.In[i].encode()); err != nil {
+			return err
+		}
+	}
+	for _, r := range runs {
+		for _, s := range r.scratch {
+			poison := make([]byte, s.Size)
+			fill(poison, poisonBits)
+			if err := dev.Write(s.All(), poison); err != nil {
+				return err
+			}
+		}
+		if err := dev.Write(r.out.All(), c.Out.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func read(dev *gpu.Device, b *gpu.Buffer) ([]byte, error) {
+	data := make([]byte, b.Size)
+	return data, dev.Read(context.Background(), data, b.All())
+}
+
+func (c *Case) checkInputs(dev *gpu.Device, in []*gpu.Buffer) error {
+	for i := range in {
+		data, err := read(dev, in[i])
+		if err != nil {
+			return err
+		}
+		if at := firstDifference(data, c.In[i].encode()); at >= 0 {
+			return fmt.Errorf("input %s changed at byte %d", c.In[i].Label, at)
+		}
+	}
+	return nil
+}
+
+func (c *Case) checkOutputs(dev *gpu.Device, runs [2]run) error {
+	var contents [2][]byte
+	for i, r := range runs {
+		data, err := read(dev, r.out)
+		if err != nil {
+			return err
+		}
+		clean := make([]byte, c.Out.Guard*c.Out.Format.Bytes())
+		fill(clean, guardBits)
+		inner, before, after := c.Out.guarded(data)
+		if !bytes.Equal(before, clean) || !bytes.Equal(after, clean) {
+			return fmt.Errorf("run %d wrote outside of %s", i+1, c.Out.Label)
+		}
+		contents[i] = inner
+	}
+	got := decode(contents[0], c.Out.Format)
+	if err := Compare(got, c.Want, c.Bound); err != nil {
+		return err
+	}
+	if at := firstDifference(contents[0], contents[1]); at >= 0 {
+		i := at / c.Out.Format.Bytes()
+		return fmt.Errorf("two runs differ: first at index %d: %g and %g", i, got[i], decode(contents[1], c.Out.Format)[i])
+	}
+	return nil
+}
+
+// firstDifference is the first index at which a and b differ, or -1.
+func firstDifference(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	if len(a) != len(b) {
+		return min(len(a), len(b))
+	}
+	return -1
+}
+
+// pattern is the -run argument for a test's full name.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = "^" + parts[i] + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// packagePath is the package under test, relative to the module's root.
+func packagePath() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for root := dir; ; root = filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			rel, _ := filepath.Rel(root, dir)
+			return "./" + filepath.ToSlash(rel)
+		}
+		if root == filepath.Dir(root) {
+			return "."
+		}
+	}
+}

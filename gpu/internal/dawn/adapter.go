@@ -1,0 +1,259 @@
+package dawn
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"tessera/gpu/internal/driver"
+)
+
+// adapter is a WGPUAdapter with what it says of itself.
+type adapter struct {
+	*instance
+	handle   uintptr
+	features []uint32
+	info     driver.Info
+	id       string // the same for the same adapter asked for differently
+}
+
+func (a *adapter) release() { call(a.AdapterRelease, a.handle) }
+
+func (a *adapter) has(feature uint32) bool { return slices.Contains(a.features, feature) }
+
+// backends lists those to ask for, in order; b is Options.Backend.
+func backends(b string) ([]uint32, error) {
+	switch b {
+	case "", "auto":
+		switch runtime.GOOS {
+		case "windows":
+			return []uint32{backendD3D12, backendVulkan}, nil
+		case "darwin":
+			return []uint32{backendMetal}, nil
+		}
+		return []uint32{backendVulkan}, nil
+	case "d3d12":
+		return []uint32{backendD3D12}, nil
+	case "metal":
+		return []uint32{backendMetal}, nil
+	case "vulkan":
+		return []uint32{backendVulkan}, nil
+	}
+	return nil, fmt.Errorf("dawn: unknown backend %q: want auto, vulkan, d3d12 or metal", b)
+}
+
+func backendName(b uint32) string {
+	switch b {
+	case backendD3D12:
+		return "d3d12"
+	case backendMetal:
+		return "metal"
+	case backendVulkan:
+		return "vulkan"
+	}
+	return fmt.Sprintf("backend %d", b)
+}
+
+// adapters finds the adapters of this machine and numbers them. webgpu.h can't
+// list them, so it asks in every way there is and drops repetitions: of two
+// equal cards it sees one.
+func (in *instance) adapters(backend string) ([]*adapter, error) {
+	types, err := backends(backend)
+	if err != nil {
+		return nil, err
+	}
+	var list []*adapter
+	var reasons []string
+	for _, t := range types {
+		for _, o := range []requestAdapterOptions{
+			{powerPreference: powerHigh}, {powerPreference: powerLow}, {forceFallbackAdapter: 1},
+		} {
+			o.featureLevel, o.backendType = featureLevelCore, t
+			a, err := in.requestAdapter(o)
+			switch {
+			case err != nil:
+				if reason := backendName(t) + ": " + err.Error(); !slices.Contains(reasons, reason) {
+					reasons = append(reasons, reason)
+				}
+			case slices.ContainsFunc(list, func(b *adapter) bool { return a.id == b.id }):
+				a.release()
+			default:
+				a.info.Index = len(list)
+				list = append(list, a)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("dawn: %w: %s; %s", driver.ErrNoAdapter, strings.Join(reasons, "; "), adviceNoAdapter())
+	}
+	return list, nil
+}
+
+func adviceNoAdapter() string {
+	if runtime.GOOS == "linux" {
+		return "is a Vulkan driver installed? `make deps` installs Mesa's lavapipe, which computes on the processor; VK_DRIVER_FILES, if set, must name a driver's .json file"
+	}
+	return "is the graphics driver installed and up to date?"
+}
+
+// requestAdapter asks for one adapter. Dawn's Null backend, which computes
+// nothing, is refused.
+func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
+	r, err := in.await(in.request(in.callbacks.handle, func(info *callbackInfo) uintptr {
+		return callInfo(in.InstanceRequestAdapter, info, in.handle, uintptr(unsafe.Pointer(&o)))
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if r.status != statusSuccess || r.handle == 0 {
+		return nil, fmt.Errorf("%s", strings.TrimSpace(strings.Join(strings.Fields(r.message), " ")))
+	}
+	in.tellApart(r.handle)
+	a := &adapter{instance: in, handle: r.handle}
+	a.features = a.listFeatures()
+	backendType, err := a.describe()
+	if err == nil && (backendType == backendNull || backendType != o.backendType) {
+		err = fmt.Errorf("the adapter found is of %s", backendName(backendType))
+	}
+	if err != nil {
+		a.release()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *adapter) listFeatures() []uint32 {
+	f := &supportedFeatures{}
+	call(a.AdapterGetFeatures, a.handle, uintptr(unsafe.Pointer(f)))
+	if f.features == nil {
+		return nil
+	}
+	defer callStruct(a.SupportedFeaturesFreeMembers, unsafe.Pointer(f), unsafe.Sizeof(*f))
+	return slices.Clone(unsafe.Slice(f.features, f.featureCount))
+}
+
+// describe fills in info and id.
+func (a *adapter) describe() (backendType uint32, err error) {
+	info, heaps := &adapterInfo{}, &memoryHeaps{}
+	if a.has(a.featureMemoryHeaps) {
+		heaps.chain.sType = a.sTypeMemoryHeaps
+		info.nextInChain = unsafe.Pointer(heaps)
+	}
+	get := func() bool {
+		return uint32(call(a.AdapterGetInfo, a.handle, uintptr(unsafe.Pointer(info)))) == statusSuccess
+	}
+	if !get() {
+		if info.nextInChain = nil; !get() { // it refuses as a whole what it can't chain
+			return 0, fmt.Errorf("the adapter does not describe itself")
+		}
+	}
+	defer callStruct(a.AdapterInfoFreeMembers, unsafe.Pointer(info), unsafe.Sizeof(*info))
+	limits, _, err := a.limits(a.AdapterGetLimits, a.handle)
+	if err != nil {
+		return 0, err
+	}
+	a.info = driver.Info{
+		Name:         info.device.String(),
+		Vendor:       info.vendor.String(),
+		Architecture: info.architecture.String(),
+		Driver:       info.description.String(),
+		Backend:      backendName(info.backendType),
+		Type:         typeName(info.adapterType),
+		F16:          a.has(a.featureF16),
+		Subgroups:    a.has(a.featureSubgroups),
+		SubgroupMin:  int(info.subgroupMinSize),
+		SubgroupMax:  int(info.subgroupMaxSize),
+		Timestamps:   a.has(a.featureTimestamps),
+		Memory:       a.takeHeaps(heaps),
+		Library:      a.path,
+		Limits:       limits,
+	}
+	a.id = fmt.Sprint(info.backendType, info.vendorID, info.deviceID, a.info.Name, a.info.Driver)
+	return info.backendType, nil
+}
+
+// takeHeaps returns the bytes of the largest device-local heap and frees the
+// list.
+func (a *adapter) takeHeaps(h *memoryHeaps) int64 {
+	if h.heapInfo == nil {
+		return 0
+	}
+	var most uint64
+	for _, heap := range unsafe.Slice(h.heapInfo, h.heapCount) {
+		if heap.properties&heapDeviceLocal != 0 {
+			most = max(most, heap.size)
+		}
+	}
+	callStruct(a.AdapterPropertiesMemoryHeapsFreeMembers, unsafe.Pointer(h), unsafe.Sizeof(*h))
+	return int64(most)
+}
+
+func typeName(t uint32) string {
+	switch t {
+	case adapterDiscrete:
+		return "discrete"
+	case adapterIntegrated:
+		return "integrated"
+	case adapterCPU:
+		return "cpu"
+	}
+	return "unknown"
+}
+
+// limits asks get, of an adapter or a device, for its limits.
+func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits2025, error) {
+	raw := &limits2025{}
+	if uint32(call(get, handle, uintptr(unsafe.Pointer(raw)))) != statusSuccess {
+		return driver.Limits{}, nil, fmt.Errorf("dawn: the limits can't be read")
+	}
+	return driver.Limits{
+		MaxBuffer:          clamp(raw.maxBufferSize),
+		MaxBinding:         clamp(raw.maxStorageBufferBindingSize),
+		MaxStorageBuffers:  int(raw.maxStorageBuffersPerShaderStage),
+		MaxWorkgroupMemory: int(raw.maxComputeWorkgroupStorageSize),
+		MaxInvocations:     int(raw.maxComputeInvocationsPerWorkgroup),
+		MaxWorkgroupSize: [3]int{
+			int(raw.maxComputeWorkgroupSizeX), int(raw.maxComputeWorkgroupSizeY), int(raw.maxComputeWorkgroupSizeZ),
+		},
+		MaxGroups:        raw.maxComputeWorkgroupsPerDimension,
+		StorageAlignment: int64(raw.minStorageBufferOffsetAlignment),
+		UniformAlignment: int64(raw.minUniformBufferOffsetAlignment),
+	}, raw, nil
+}
+
+// clamp keeps a limit that means "any" positive.
+func clamp(n uint64) int64 { return int64(min(n, 1<<62)) }
+
+// choose picks the adapter with the given index, or for -1 the first of the
+// best type.
+func choose(list []*adapter, index int) (*adapter, error) {
+	if index >= 0 && index < len(list) {
+		return list[index], nil
+	}
+	if index != -1 {
+		var there []string
+		for _, a := range list {
+			there = append(there, fmt.Sprintf("%d %s (%s, %s)", a.info.Index, a.info.Name, a.info.Backend, a.info.Type))
+		}
+		return nil, fmt.Errorf("dawn: adapter %d: %w; there are: %s", index, driver.ErrNoAdapter, strings.Join(there, ", "))
+	}
+	infos := make([]driver.Info, len(list))
+	for i, a := range list {
+		infos[i] = a.info
+	}
+	return list[best(infos)], nil
+}
+
+// best is the index of the first adapter of the best type.
+func best(list []driver.Info) int {
+	rank := []string{"discrete", "integrated", "unknown", "cpu"}
+	best := 0
+	for i, a := range list {
+		if slices.Index(rank, a.Type) < slices.Index(rank, list[best].Type) {
+			best = i
+		}
+	}
+	return best
+}

@@ -1,0 +1,98 @@
+package dawn
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// reply is what any of Dawn's callbacks brings, copied.
+type reply struct {
+	status  uint32 // of the request, or the reason of a loss
+	kind    uint32 // WGPUErrorType
+	handle  uintptr
+	message string
+	notes   []note // of a shader's compilation
+}
+
+// note is one message of the WGSL compiler. Line and column start at 1, the
+// column counts bytes; 0 when there is no place.
+type note struct {
+	kind         uint32
+	line, column int
+	text         string
+}
+
+// waiters maps the integers that C hands back as userdata to Go functions. It
+// is shared by the process, as are the C function pointers, because Go can
+// make only a limited number of those and never frees one.
+var waiters = struct {
+	sync.Mutex
+	next uintptr
+	m    map[uintptr]func(reply)
+}{m: map[uintptr]func(reply){}}
+
+// register keeps f until unregister.
+func register(f func(reply)) uintptr {
+	waiters.Lock()
+	defer waiters.Unlock()
+	waiters.next++
+	waiters.m[waiters.next] = f
+	return waiters.next
+}
+
+func unregister(key uintptr) {
+	waiters.Lock()
+	defer waiters.Unlock()
+	delete(waiters.m, key)
+}
+
+// deliver runs the function behind key, without holding the lock.
+func deliver(key uintptr, r reply) {
+	waiters.Lock()
+	f := waiters.m[key]
+	waiters.Unlock()
+	if f != nil {
+		f(r)
+	}
+}
+
+// callbacks are the C function pointers, one per signature.
+type callbacks struct {
+	handle   uintptr // (status, handle, message, …): adapter and device requests
+	message  uintptr // (status, message, …): map, work done
+	bare     uintptr // (status, …): work done in April 2025
+	scope    uintptr // (status, type, message, …)
+	lost     uintptr // (device*, reason, message, …)
+	captured uintptr // (device*, type, message, …): uncaptured errors
+	compiled uintptr // (status, info*, …)
+}
+
+var cCallbacks = sync.OnceValue(func() callbacks {
+	return callbacks{
+		handle:   purego.NewCallback(onHandle),
+		message:  purego.NewCallback(onMessage),
+		bare:     purego.NewCallback(onBare),
+		scope:    purego.NewCallback(onScope),
+		lost:     purego.NewCallback(onLost),
+		captured: purego.NewCallback(onUncaptured),
+		compiled: purego.NewCallback(onCompiled),
+	}
+})
+
+func onBare(status, key, _ uintptr) uintptr {
+	deliver(key, reply{status: uint32(status)})
+	return 0
+}
+
+func onCompiled(status uintptr, info *compilationInfo, key, _ uintptr) uintptr {
+	r := reply{status: uint32(status)}
+	if info != nil && info.messages != nil {
+		for _, m := range unsafe.Slice(info.messages, info.messageCount) {
+			r.notes = append(r.notes, note{m.kind, int(m.lineNum), int(m.linePos), m.message.String()})
+		}
+	}
+	deliver(key, r)
+	return 0
+}

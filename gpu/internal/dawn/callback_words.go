@@ -1,0 +1,31 @@
+//go:build !windows || arm64
+
+package dawn
+
+// A WGPUStringView by value comes in two registers. Enums are 32 bits wide;
+// what the upper half of a register holds is undefined.
+
+func onHandle(status, handle uintptr, data *byte, length, key, _ uintptr) uintptr {
+	deliver(key, reply{status: uint32(status), handle: handle, message: stringView{data, length}.String()})
+	return 0
+}
+
+func onMessage(status uintptr, data *byte, length, key, _ uintptr) uintptr {
+	deliver(key, reply{status: uint32(status), message: stringView{data, length}.String()})
+	return 0
+}
+
+func onScope(status, kind uintptr, data *byte, length, key, _ uintptr) uintptr {
+	deliver(key, reply{status: uint32(status), kind: uint32(kind), message: stringView{data, length}.String()})
+	return 0
+}
+
+func onLost(_, reason uintptr, data *byte, length, key, _ uintptr) uintptr {
+	deliver(key, reply{status: uint32(reason), message: stringView{data, length}.String()})
+	return 0
+}
+
+func onUncaptured(_, kind uintptr, data *byte, length, key, _ uintptr) uintptr {
+	deliver(key, reply{kind: uint32(kind), message: stringView{data, length}.String()})
+	return 0
+}

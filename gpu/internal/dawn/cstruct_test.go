@@ -1,0 +1,134 @@
+package dawn
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+)
+
+// TestStructLayout holds every C struct against the figures measured with a C
+// compiler.
+func TestStructLayout(t *testing.T) {
+	for name, v := range map[string]any{
+		"WGPUStringView":                   stringView{},
+		"WGPUChainedStruct":                chainedStruct{},
+		"WGPUFutureWaitInfo":               futureWaitInfo{},
+		"WGPUInstanceDescriptor":           instanceDescriptor{},
+		"WGPURequestAdapterOptions":        requestAdapterOptions{},
+		"WGPURequestAdapterCallbackInfo":   callbackInfo{},
+		"WGPURequestDeviceCallbackInfo":    callbackInfo{},
+		"WGPUBufferMapCallbackInfo":        callbackInfo{},
+		"WGPUQueueWorkDoneCallbackInfo":    callbackInfo{},
+		"WGPUPopErrorScopeCallbackInfo":    callbackInfo{},
+		"WGPUDeviceLostCallbackInfo":       callbackInfo{},
+		"WGPUCompilationInfoCallbackInfo":  callbackInfo{},
+		"WGPUUncapturedErrorCallbackInfo":  uncapturedErrorCallbackInfo{},
+		"WGPUCompilationInfo":              compilationInfo{},
+		"WGPUCompilationMessage":           compilationMessage{},
+		"WGPUAdapterInfo":                  adapterInfo{},
+		"WGPULimits":                       limits{},
+		"WGPUSupportedFeatures":            supportedFeatures{},
+		"WGPUQueueDescriptor":              queueDescriptor{},
+		"WGPUDeviceDescriptor":             deviceDescriptor{},
+		"WGPUBufferDescriptor":             bufferDescriptor{},
+		"WGPUShaderModuleDescriptor":       shaderModuleDescriptor{},
+		"WGPUShaderSourceWGSL":             shaderSourceWGSL{},
+		"WGPUConstantEntry":                constantEntry{},
+		"WGPUComputeState":                 computeState{},
+		"WGPUComputePipelineDescriptor":    computePipelineDescriptor{},
+		"WGPUPipelineLayoutDescriptor":     pipelineLayoutDescriptor{},
+		"WGPUBindGroupLayoutEntry":         bindGroupLayoutEntry{},
+		"WGPUBufferBindingLayout":          bufferBindingLayout{},
+		"WGPUBindGroupLayoutDescriptor":    bindGroupLayoutDescriptor{},
+		"WGPUBindGroupEntry":               bindGroupEntry{},
+		"WGPUBindGroupDescriptor":          bindGroupDescriptor{},
+		"WGPUCommandEncoderDescriptor":     commandEncoderDescriptor{},
+		"WGPUAdapterPropertiesMemoryHeaps": memoryHeaps{},
+		"WGPUMemoryHeapInfo":               memoryHeapInfo{},
+	} {
+		t.Run(name, func(t *testing.T) { checkLayout(t, structs(t)[name], reflect.TypeOf(v)) })
+	}
+}
+
+// TestStructLayout2025 holds what differs in April 2025 against the same
+// page's words on it.
+func TestStructLayout2025(t *testing.T) {
+	for name, c := range map[string]struct {
+		v    any
+		want map[string]any
+	}{
+		"instance descriptor": {instanceDescriptor2025{}, map[string]any{
+			"size": 32., "nextInChain": at(0, 8), "capabilitiesChain": at(8, 8), "timedWaitAnyEnable": at(16, 4), "timedWaitAnyMaxCount": at(24, 8),
+		}},
+		"limits": {limits2025{}, map[string]any{
+			"size": 168., "limits": at(0, 152),
+			"maxStorageBuffersInVertexStage": at(152, 4), "maxStorageTexturesInVertexStage": at(156, 4),
+			"maxStorageBuffersInFragmentStage": at(160, 4), "maxStorageTexturesInFragmentStage": at(164, 4),
+		}},
+		"layout entry": {bindGroupLayoutEntry2025{}, map[string]any{
+			"size": 112., "nextInChain": at(0, 8), "binding": at(8, 4), "visibility": at(16, 8),
+			"buffer": at(24, 24), "sampler": at(48, 16), "texture": at(64, 24), "storageTexture": at(88, 24),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { checkLayout(t, c.want, reflect.TypeOf(c.v)) })
+	}
+}
+
+func at(offset, size float64) []any { return []any{offset, size} }
+
+// structs reads webgpu_abi.json: size and {field: [offset, size]} a struct. A
+// struct with a field named size lists that instead of its own.
+func structs(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/webgpu_abi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var abi struct {
+		Structs map[string]map[string]any
+	}
+	if err := json.Unmarshal(raw, &abi); err != nil {
+		t.Fatal(err)
+	}
+	return abi.Structs
+}
+
+// checkLayout compares all fields: none may lack on either side.
+func checkLayout(t *testing.T, want map[string]any, got reflect.Type) {
+	t.Helper()
+	if want == nil {
+		t.Fatal("not in webgpu_abi.json")
+	}
+	seen := map[string]bool{}
+	if size, ok := want["size"].(float64); ok {
+		seen["size"] = true
+		if float64(got.Size()) != size {
+			t.Errorf("size %d, want %v", got.Size(), size)
+		}
+	}
+	for i := range got.NumField() {
+		f := got.Field(i)
+		if f.Name == "_" {
+			continue
+		}
+		name := f.Name
+		if name == "kind" {
+			name = "type"
+		}
+		seen[name] = true
+		place, ok := want[name].([]any)
+		if !ok {
+			t.Errorf("field %s: not in C", name)
+			continue
+		}
+		if float64(f.Offset) != place[0] || float64(f.Type.Size()) != place[1] {
+			t.Errorf("field %s: offset %d, size %d; want %v, %v", name, f.Offset, f.Type.Size(), place[0], place[1])
+		}
+	}
+	for name := range want {
+		if !seen[name] {
+			t.Errorf("field %s: missing in Go", name)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package dawn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"tessera/gpu/internal/driver"
+)
+
+// device is a WGPUDevice and its queue.
+type device struct {
+	*instance
+	adapter *adapter
+	handle  uintptr
+	queue   uintptr
+	info    driver.Info
+	keys    []uintptr // of the standing callbacks
+
+	mu       sync.Mutex // Dawn may report from a thread of its own
+	lost     error
+	captured []error // uncaptured errors since they were last taken
+
+	staging *buffer // readback, mapped; grows
+	unsent  int64   // bytes written since the queue was last flushed
+	scratch scratch
+}
+
+// scratch holds what C reads during a call on the hot path, so that recording
+// a command allocates nothing.
+type scratch struct {
+	encoder commandEncoderDescriptor
+	offset  uint32
+	command uintptr
+}
+
+var errClosed = errors.New("dawn: the device is closed")
+
+// openDevice opens a with all it has; the device then owns a and its instance.
+func openDevice(a *adapter) (*device, error) {
+	_, raw, err := a.limits(a.AdapterGetLimits, a.handle)
+	if err != nil {
+		return nil, err
+	}
+	raw.nextInChain = nil
+	d := &device{instance: a.instance, adapter: a, info: a.info}
+	d.keys = []uintptr{register(d.onLost), register(d.onUncaptured)}
+	var features []uint32
+	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps} {
+		if a.has(f) {
+			features = append(features, f)
+		}
+	}
+	descriptor := &deviceDescriptor{
+		label:                       view("tessera"),
+		requiredFeatureCount:        uintptr(len(features)),
+		requiredFeatures:            unsafe.Pointer(unsafe.SliceData(features)),
+		requiredLimits:              unsafe.Pointer(raw),
+		deviceLostCallbackInfo:      callbackInfo{mode: modeAllowProcessEvents, callback: a.callbacks.lost, userdata1: d.keys[0]},
+		uncapturedErrorCallbackInfo: uncapturedErrorCallbackInfo{callback: a.callbacks.captured, userdata1: d.keys[1]},
+	}
+	r, err := a.await(a.request(a.callbacks.handle, func(info *callbackInfo) uintptr {
+		return callInfo(a.AdapterRequestDevice, info, a.handle, uintptr(unsafe.Pointer(descriptor)))
+	}))
+	if err == nil && (r.status != statusSuccess || r.handle == 0) {
+		err = fmt.Errorf("dawn: adapter %d, %s: %w: no device: %s", a.info.Index, a.info.Name, driver.ErrNoAdapter, oneLine(r.message))
+	}
+	if err != nil {
+		d.forget()
+		return nil, err
+	}
+	d.handle = r.handle
+	d.queue = call(d.DeviceGetQueue, d.handle)
+	if d.info.Limits, _, err = d.limits(d.DeviceGetLimits, d.handle); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Info describes the adapter, with the limits of the device.
+func (d *device) Info() driver.Info { return d.info }
+
+// Close ends everything under way and releases the device. Buffers, pipelines
+// and bind groups may be released later.
+func (d *device) Close() error {
+	if d.handle == 0 {
+		return nil
+	}
+	d.forget()
+	d.dropStaging()
+	call(d.DeviceDestroy, d.handle)
+	call(d.QueueRelease, d.queue)
+	call(d.DeviceRelease, d.handle)
+	d.handle = 0
+	d.adapter.release()
+	d.release()
+	return nil
+}
+
+// forget makes Dawn's reports on this device go nowhere.
+func (d *device) forget() {
+	for _, key := range d.keys {
+		unregister(key)
+	}
+	d.keys = nil
+}
+
+func (d *device) onLost(r reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lost == nil {
+		d.lost = fmt.Errorf("dawn: %s: %w: %s", d.info.Name, driver.ErrDeviceLost, oneLine(r.message))
+	}
+}
+
+func (d *device) onUncaptured(r reply) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.captured = append(d.captured, scopeError(r))
+}
+
+// failure is the loss of the device, or else the errors that nobody captured
+// since the last call.
+func (d *device) failure() error {
+	if d.handle == 0 {
+		return errClosed
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lost != nil {
+		return d.lost
+	}
+	err := errors.Join(d.captured...)
+	d.captured = nil
+	return err
+}
+
+// poll lets Dawn deliver what came up, then is failure.
+func (d *device) poll() error {
+	if d.handle != 0 {
+		call(d.InstanceProcessEvents, d.instance.handle)
+	}
+	return d.failure()
+}
+
+// guarded runs f inside error scopes and returns the first error of f's calls,
+// innermost scope first; or the device's failure.
+func (d *device) guarded(f func()) error {
+	if err := d.failure(); err != nil {
+		return err
+	}
+	filters := []uintptr{filterValidation, filterInternal, filterOutOfMemory}
+	for _, filter := range filters {
+		call(d.DevicePushErrorScope, d.handle, filter)
+	}
+	f()
+	var first error
+	for range filters {
+		r, err := d.await(d.request(d.callbacks.scope, func(info *callbackInfo) uintptr {
+			return callInfo(d.DevicePopErrorScope, info, d.handle)
+		}))
+		switch {
+		case first != nil:
+		case err != nil:
+			first = err
+		case r.status == statusSuccess && r.kind > errorNone:
+			first = scopeError(r)
+		}
+	}
+	if err := d.poll(); err != nil {
+		return err
+	}
+	return first
+}
+
+// scopeError is an error that Dawn reported.
+func scopeError(r reply) error {
+	text := strings.TrimSpace(r.message)
+	switch r.kind {
+	case errorOutOfMemory:
+		return fmt.Errorf("%w: %s", driver.ErrOutOfMemory, oneLine(text))
+	case errorInternal:
+		return fmt.Errorf("the driver failed: %s", text)
+	}
+	return errors.New(text)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// settle waits until the queue is empty.
+func (d *device) settle(ctx context.Context) error {
+	return d.Wait(ctx, d.fence())
+}

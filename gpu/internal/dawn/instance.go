@@ -1,0 +1,96 @@
+package dawn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+)
+
+// instance is a WGPUInstance: the root of adapters and the place to wait.
+type instance struct {
+	*library
+	handle uintptr
+}
+
+func newInstance(l *library) (*instance, error) {
+	var descriptor unsafe.Pointer
+	if l.capabilities {
+		descriptor = unsafe.Pointer(&instanceDescriptor2025{timedWaitAnyEnable: 1, timedWaitAnyMaxCount: 1})
+	} else {
+		feature := new(uint32)
+		*feature = instanceTimedWaitAny
+		descriptor = unsafe.Pointer(&instanceDescriptor{requiredFeatureCount: 1, requiredFeatures: unsafe.Pointer(feature)})
+	}
+	handle := call(l.CreateInstance, uintptr(descriptor))
+	if handle == 0 {
+		return nil, fmt.Errorf("dawn: %s: no instance", l.path)
+	}
+	return &instance{l, handle}, nil
+}
+
+// release is idempotent.
+func (in *instance) release() {
+	if in.handle != 0 {
+		call(in.InstanceRelease, in.handle)
+		in.handle = 0
+	}
+}
+
+// request starts an asynchronous call: it passes info, with callback and key
+// filled in, to start, which returns the future. The reply is only delivered
+// while somebody waits for it.
+func (in *instance) request(callback uintptr, start func(info *callbackInfo) uintptr) *future {
+	f := &future{}
+	f.key = register(func(r reply) {
+		unregister(f.key)
+		f.reply, f.done = r, true
+	})
+	f.id = uint64(start(&callbackInfo{mode: modeWaitAnyOnly, callback: callback, userdata1: f.key}))
+	return f
+}
+
+// future is an asynchronous call under way.
+type future struct {
+	id    uint64
+	key   uintptr
+	done  bool
+	reply reply
+}
+
+// slice is how long one wait takes at most before the context is looked at.
+const slice = 50 * time.Millisecond
+
+// wait blocks until f has its reply or ctx ends. between runs between slices,
+// and its error ends the wait.
+func (in *instance) wait(ctx context.Context, f *future, between func() error) error {
+	for !f.done {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		info := &futureWaitInfo{future: f.id}
+		switch status := uint32(call(in.InstanceWaitAny, in.handle, 1, uintptr(unsafe.Pointer(info)), uintptr(slice))); {
+		case f.done:
+		case status == waitSuccess:
+			return errors.New("dawn: a future completed without its callback")
+		case status != waitTimedOut:
+			return fmt.Errorf("dawn: waiting failed with status %d", status)
+		}
+		if between != nil && !f.done {
+			if err := between(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// await waits for a reply that comes soon.
+func (in *instance) await(f *future) (reply, error) {
+	err := in.wait(context.Background(), f, nil)
+	return f.reply, err
+}
+
+// drop gives up on a future that nobody will wait for.
+func (f *future) drop() { unregister(f.key) }

@@ -1,0 +1,137 @@
+package dawn
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"tessera/gpu/internal/driver"
+)
+
+// library is a loaded Dawn. It stays loaded until the process ends: its
+// threads may outlive the last device.
+type library struct {
+	path string
+	*vintage
+	procs
+	callbacks
+}
+
+// place is somewhere to look for the library.
+type place struct {
+	path  string
+	where string // why there, for the error message
+	named bool   // by the system's search instead of a path
+}
+
+// load finds and loads Dawn: the one that the flag or the environment names
+// and no other, else the first usable one of places.
+func load(flag string) (*library, error) {
+	var look []place
+	if flag != "" {
+		look = []place{{path: flag, where: "named by the option"}}
+	} else if env := os.Getenv("TESSERA_DAWN"); env != "" {
+		look = []place{{path: env, where: "named by TESSERA_DAWN"}}
+	} else {
+		look = places()
+	}
+	var tried strings.Builder
+	for _, p := range look {
+		l, err := p.load()
+		if err == nil {
+			return l, nil
+		}
+		fmt.Fprintf(&tried, "\n  %s (%s): %v", p.path, p.where, err)
+	}
+	return nil, fmt.Errorf("dawn: %w; tried%s\n`make deps` fetches one; `--dawn FILE` or TESSERA_DAWN names another", driver.ErrNoLibrary, tried.String())
+}
+
+// load opens the library and tells its vintage.
+func (p place) load() (*library, error) {
+	path := p.path
+	if !p.named {
+		var err error
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.New("not there")
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	handle, err := openLibrary(path)
+	if err != nil {
+		if p.named {
+			return nil, errors.New("not there")
+		}
+		return nil, fmt.Errorf("does not load: %w", err)
+	}
+	l := &library{path: path}
+	if err := l.bind(func(name string) uintptr { return symbol(handle, name) }); err != nil {
+		closeLibrary(handle)
+		return nil, err
+	}
+	return l, nil
+}
+
+// bind tells the vintage from the exports and finds the functions.
+func (l *library) bind(symbol func(string) uintptr) error {
+	switch {
+	case symbol("wgpuHasInstanceFeature") != 0:
+		l.vintage = &stable
+	case symbol("wgpuGetInstanceCapabilities") != 0:
+		l.vintage = &april2025
+	default:
+		return errors.New("not a Dawn this program can use: it exports neither wgpuHasInstanceFeature (the stable API) nor wgpuGetInstanceCapabilities (the API of April 2025)")
+	}
+	if err := l.find(symbol); err != nil {
+		return fmt.Errorf("not a Dawn this program can use: it looks like the %s, but %w", l.name, err)
+	}
+	l.callbacks = cCallbacks()
+	return nil
+}
+
+// The directories that tools/deps.sh installs into, newest first.
+const (
+	cacheStable = "dawn-2026-10"
+	cacheOld    = "dawn-2025-04"
+)
+
+// names are what builds of Dawn call the file on this system.
+func names() []string {
+	switch runtime.GOOS {
+	case "windows":
+		return []string{"webgpu_dawn.dll", "webgpu_wrapper.dll"}
+	case "darwin":
+		return []string{"libwebgpu_dawn.dylib", "libwebgpu_wrapper.dylib"}
+	}
+	return []string{"libwebgpu_dawn.so", "libwebgpu_wrapper.so"}
+}
+
+// places lists, in order, beside the executable, the user's cache, the system.
+func places() []place {
+	var list []place
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		for _, name := range names() {
+			list = append(list, place{path: filepath.Join(filepath.Dir(exe), name), where: "beside the program"})
+		}
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		for i, pin := range []string{cacheStable, cacheOld} {
+			path := filepath.Join(cache, "tessera", "dawn", pin, names()[i])
+			list = append(list, place{path: path, where: "the user's cache"})
+		}
+	}
+	if runtime.GOOS == "linux" {
+		list = append(list, place{path: "libwebgpu_dawn.so.0", where: "the system", named: true})
+	}
+	return append(list, place{path: names()[0], where: "the system", named: true})
+}

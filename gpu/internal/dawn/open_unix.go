@@ -1,0 +1,20 @@
+//go:build !windows
+
+package dawn
+
+import "github.com/ebitengine/purego"
+
+// openLibrary loads the file at path, or by name where the system looks.
+func openLibrary(path string) (uintptr, error) {
+	return purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+}
+
+func closeLibrary(handle uintptr) { _ = purego.Dlclose(handle) }
+
+func symbol(handle uintptr, name string) uintptr {
+	addr, err := purego.Dlsym(handle, name)
+	if err != nil {
+		return 0
+	}
+	return addr
+}

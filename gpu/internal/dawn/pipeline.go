@@ -1,0 +1,177 @@
+package dawn
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"tessera/gpu/internal/driver"
+)
+
+// pipeline is a WGPUComputePipeline with the layout of its bind group 0.
+type pipeline struct {
+	d           *device
+	label       string
+	handle      uintptr
+	layout      uintptr // WGPUBindGroupLayout
+	uniformSize int64
+	storage     []driver.Access
+}
+
+func (p *pipeline) Release() {
+	if p.handle != 0 {
+		call(p.d.ComputePipelineRelease, p.handle)
+	}
+	if p.layout != 0 {
+		call(p.d.BindGroupLayoutRelease, p.layout)
+	}
+	p.handle, p.layout = 0, 0
+}
+
+// bindGroup is a WGPUBindGroup.
+type bindGroup struct {
+	d      *device
+	handle uintptr
+}
+
+func (g *bindGroup) Release() {
+	if g.handle != 0 {
+		call(g.d.BindGroupRelease, g.handle)
+		g.handle = 0
+	}
+}
+
+// NewPipeline compiles a shader.
+func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, error) {
+	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
+		return nil, fmt.Errorf("dawn: %s: %w: %d storage bindings, device allows %d", p.Label, driver.ErrTooLarge, n, most)
+	}
+	made := &pipeline{d: d, label: p.Label, uniformSize: p.UniformSize, storage: slices.Clone(p.Storage)}
+	var notes []note
+	err := d.guarded(func() {
+		module := d.shaderModule(p.Label, p.Source)
+		defer call(d.ShaderModuleRelease, module)
+		if notes = d.compileErrors(module); len(notes) > 0 {
+			return
+		}
+		made.layout = d.bindGroupLayout(p)
+		layout := d.pipelineLayout(p.Label, made.layout)
+		defer call(d.PipelineLayoutRelease, layout)
+		made.handle = d.computePipeline(p, module, layout)
+	})
+	switch {
+	case len(notes) > 0:
+		err = shaderError(p.Source, notes)
+	case err == nil && made.handle == 0:
+		err = fmt.Errorf("no pipeline")
+	case err != nil && strings.Contains(err.Error(), "maximum allowed"):
+		err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
+	}
+	if err != nil {
+		made.Release()
+		return nil, fmt.Errorf("dawn: %s: %w", p.Label, err)
+	}
+	return made, nil
+}
+
+func (d *device) shaderModule(label, source string) uintptr {
+	wgsl := &shaderSourceWGSL{chain: chainedStruct{sType: sTypeShaderSourceWGSL}, code: view(source)}
+	return call(d.DeviceCreateShaderModule, d.handle, uintptr(unsafe.Pointer(&shaderModuleDescriptor{
+		nextInChain: unsafe.Pointer(wgsl), label: view(label),
+	})))
+}
+
+// compileErrors are the compiler's messages that are errors.
+func (d *device) compileErrors(module uintptr) []note {
+	r, err := d.await(d.request(d.callbacks.compiled, func(info *callbackInfo) uintptr {
+		return callInfo(d.ShaderModuleGetCompilationInfo, info, module)
+	}))
+	if err != nil {
+		return nil // the error scope has it
+	}
+	return slices.DeleteFunc(r.notes, func(n note) bool { return n.kind != messageError })
+}
+
+// bindGroupLayout declares binding 0 a uniform with a dynamic offset and
+// binding i+1 the i-th storage buffer.
+func (d *device) bindGroupLayout(p driver.PipelineDescriptor) uintptr {
+	entries := make([]bindGroupLayoutEntry, 1+len(p.Storage))
+	entries[0].buffer = bufferBindingLayout{kind: bindingUniform, hasDynamicOffset: 1, minBindingSize: uint64(p.UniformSize)}
+	for i, access := range p.Storage {
+		entries[i+1].buffer.kind = bindingReadOnly
+		if access == driver.ReadWrite {
+			entries[i+1].buffer.kind = bindingStorage
+		}
+	}
+	old := make([]bindGroupLayoutEntry2025, len(entries))
+	for i := range entries {
+		entries[i].binding, entries[i].visibility = uint32(i), stageCompute
+		old[i] = bindGroupLayoutEntry2025{binding: uint32(i), visibility: stageCompute, buffer: entries[i].buffer}
+	}
+	descriptor := &bindGroupLayoutDescriptor{
+		label: view(p.Label), entryCount: uintptr(len(entries)), entries: unsafe.Pointer(&entries[0]),
+	}
+	if d.shortEntry {
+		descriptor.entries = unsafe.Pointer(&old[0])
+	}
+	return call(d.DeviceCreateBindGroupLayout, d.handle, uintptr(unsafe.Pointer(descriptor)))
+}
+
+func (d *device) pipelineLayout(label string, group uintptr) uintptr {
+	groups := []uintptr{group}
+	return call(d.DeviceCreatePipelineLayout, d.handle, uintptr(unsafe.Pointer(&pipelineLayoutDescriptor{
+		label: view(label), bindGroupLayoutCount: 1, bindGroupLayouts: unsafe.Pointer(&groups[0]),
+	})))
+}
+
+func (d *device) computePipeline(p driver.PipelineDescriptor, module, layout uintptr) uintptr {
+	constants := make([]constantEntry, 0, len(p.Constants))
+	for _, name := range slices.Sorted(maps.Keys(p.Constants)) {
+		constants = append(constants, constantEntry{key: view(name), value: p.Constants[name]})
+	}
+	return call(d.DeviceCreateComputePipeline, d.handle, uintptr(unsafe.Pointer(&computePipelineDescriptor{
+		label:  view(p.Label),
+		layout: layout,
+		compute: computeState{
+			module:        module,
+			entryPoint:    view("main"),
+			constantCount: uintptr(len(constants)),
+			constants:     unsafe.Pointer(unsafe.SliceData(constants)),
+		},
+	})))
+}
+
+// NewBindGroup binds uniform at 0 and storage from 1.
+func (d *device) NewBindGroup(label string, to driver.Pipeline, uniform driver.Buffer, storage []driver.Binding) (driver.BindGroup, error) {
+	p := to.(*pipeline)
+	if len(storage) != len(p.storage) {
+		return nil, fmt.Errorf("dawn: %s: %d storage bindings, %s declares %d", label, len(storage), p.label, len(p.storage))
+	}
+	entries := make([]bindGroupEntry, 1, 1+len(storage))
+	entries[0] = bindGroupEntry{buffer: uniform.(*buffer).handle, size: uint64(p.uniformSize)}
+	for i, s := range storage {
+		b := s.Buffer.(*buffer)
+		if most := d.info.Limits.MaxBinding; s.Size > most {
+			return nil, fmt.Errorf("dawn: %s: %w: binding %d of %s has %d bytes, device allows %d", label, driver.ErrTooLarge, i+1, b.label, s.Size, most)
+		}
+		entries = append(entries, bindGroupEntry{
+			binding: uint32(i + 1), buffer: b.handle, offset: uint64(s.Offset), size: uint64(s.Size),
+		})
+	}
+	g := &bindGroup{d: d}
+	err := d.guarded(func() {
+		g.handle = call(d.DeviceCreateBindGroup, d.handle, uintptr(unsafe.Pointer(&bindGroupDescriptor{
+			label: view(label), layout: p.layout, entryCount: uintptr(len(entries)), entries: unsafe.Pointer(&entries[0]),
+		})))
+	})
+	if err == nil && g.handle == 0 {
+		err = fmt.Errorf("no bind group")
+	}
+	if err != nil {
+		g.Release()
+		return nil, fmt.Errorf("dawn: %s: %w", label, err)
+	}
+	return g, nil
+}

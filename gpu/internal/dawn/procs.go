@@ -1,0 +1,82 @@
+package dawn
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// procs are the addresses of the C functions; a field's name with wgpu before
+// it is the function's.
+type procs struct {
+	CreateInstance,
+	InstanceProcessEvents,
+	InstanceRelease,
+	InstanceRequestAdapter,
+	InstanceWaitAny uintptr
+
+	AdapterGetFeatures,
+	AdapterGetInfo,
+	AdapterGetLimits,
+	AdapterInfoFreeMembers,
+	AdapterPropertiesMemoryHeapsFreeMembers,
+	AdapterRelease,
+	AdapterRequestDevice,
+	SupportedFeaturesFreeMembers uintptr
+
+	DeviceCreateBindGroup,
+	DeviceCreateBindGroupLayout,
+	DeviceCreateBuffer,
+	DeviceCreateCommandEncoder,
+	DeviceCreateComputePipeline,
+	DeviceCreatePipelineLayout,
+	DeviceCreateShaderModule,
+	DeviceDestroy,
+	DeviceGetLimits,
+	DeviceGetQueue,
+	DevicePopErrorScope,
+	DevicePushErrorScope,
+	DeviceRelease uintptr
+
+	QueueOnSubmittedWorkDone,
+	QueueRelease,
+	QueueSubmit,
+	QueueWriteBuffer uintptr
+
+	BufferDestroy,
+	BufferGetConstMappedRange,
+	BufferMapAsync,
+	BufferRelease,
+	BufferUnmap uintptr
+
+	BindGroupLayoutRelease,
+	BindGroupRelease,
+	CommandBufferRelease,
+	CommandEncoderBeginComputePass,
+	CommandEncoderCopyBufferToBuffer,
+	CommandEncoderFinish,
+	CommandEncoderRelease,
+	ComputePassEncoderDispatchWorkgroups,
+	ComputePassEncoderEnd,
+	ComputePassEncoderRelease,
+	ComputePassEncoderSetBindGroup,
+	ComputePassEncoderSetPipeline,
+	ComputePipelineRelease,
+	PipelineLayoutRelease,
+	ShaderModuleGetCompilationInfo,
+	ShaderModuleRelease uintptr
+}
+
+// find fills in every address with the help of symbol, which returns 0 for a
+// function that isn't there.
+func (p *procs) find(symbol func(name string) uintptr) error {
+	v := reflect.ValueOf(p).Elem()
+	for i := range v.NumField() {
+		name := "wgpu" + v.Type().Field(i).Name
+		addr := symbol(name)
+		if addr == 0 {
+			return fmt.Errorf("function %s is missing", name)
+		}
+		v.Field(i).SetUint(uint64(addr))
+	}
+	return nil
+}

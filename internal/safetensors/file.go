@@ -1,0 +1,163 @@
+// Package safetensors reads and writes the safetensors format: named tensors
+// behind a JSON header. Reading is as strict as the format's own library and
+// goes by range, so a file is never whole in memory; writing streams.
+//
+// Start at Open or Read, and at NewWriter. What the tensors mean is no concern
+// of this package.
+package safetensors
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+)
+
+// FormatError says that a file breaks the format, rather than that it could
+// not be read.
+type FormatError struct {
+	File string
+	Err  error
+}
+
+func (e *FormatError) Error() string { return "safetensors: " + e.File + ": " + e.Err.Error() }
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// File is an open file. Reading tensors is safe from several goroutines;
+// Close is not safe beside them, and no tensor can be read after it.
+type File struct {
+	name    string
+	source  io.ReaderAt
+	data    int64 // offset of the first tensor byte
+	size    int64
+	header  header
+	byName  map[string]int
+	release func() error
+}
+
+// Open opens the file at path, memory-mapped where the system can.
+func Open(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("safetensors: %w", err)
+	}
+	source, release := mapFile(file, info.Size())
+	f, err := Read(source, info.Size(), path)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	f.release = release
+	return f, nil
+}
+
+// Read opens the size bytes behind r; name stands for them in errors. It reads
+// the header only. r stays in use until Close, and is not closed by it.
+func Read(r io.ReaderAt, size int64, name string) (*File, error) {
+	f := &File{name: name, source: r, size: size, byName: map[string]int{}}
+	bad := func(err error) (*File, error) { return nil, &FormatError{name, err} }
+	if size < 8 {
+		return bad(fmt.Errorf("%d bytes, expected at least the 8 of the header's length", size))
+	}
+	var prefix [8]byte
+	if err := readFull(r, prefix[:], 0); err != nil {
+		return nil, fmt.Errorf("safetensors: %s: header length: %w", name, err)
+	}
+	n := binary.LittleEndian.Uint64(prefix[:])
+	if n > maxHeader {
+		return bad(fmt.Errorf("header length %d, expected at most %d: not a safetensors file", n, maxHeader))
+	}
+	if int64(n) > size-8 {
+		return bad(fmt.Errorf("header length %d, but only %d bytes follow: truncated, or not a safetensors file", n, size-8))
+	}
+	// ReadAll grows with what really comes, should size be a false promise.
+	text, err := io.ReadAll(io.NewSectionReader(r, 8, int64(n)))
+	if err == nil && uint64(len(text)) != n {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, fmt.Errorf("safetensors: %s: header: %w", name, err)
+	}
+	f.data = 8 + int64(n)
+	if f.header, err = parseHeader(text, size-f.data); err != nil {
+		return bad(err)
+	}
+	for i, e := range f.header.entries {
+		f.byName[e.name] = i
+	}
+	return f, nil
+}
+
+// Name is the path or name the file was opened with.
+func (f *File) Name() string { return f.name }
+
+// Size is the length of the whole file in bytes.
+func (f *File) Size() int64 { return f.size }
+
+// Names lists the tensors in the order of their data.
+func (f *File) Names() []string {
+	names := make([]string, len(f.header.entries))
+	for i, e := range f.header.entries {
+		names[i] = e.name
+	}
+	return names
+}
+
+// Metadata is a copy of the header's __metadata__, empty when there is none.
+func (f *File) Metadata() map[string]string {
+	if f.header.metadata == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(f.header.metadata)
+}
+
+// Tensor finds a tensor by name.
+func (f *File) Tensor(name string) (Tensor, bool) {
+	i, ok := f.byName[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	e := f.header.entries[i]
+	return Tensor{Name: e.name, DType: e.dtype, Shape: e.shape, file: f, entry: e}, true
+}
+
+// Close releases the map and the file that Open made. It is idempotent.
+func (f *File) Close() error {
+	f.source = closed{}
+	if f.release == nil {
+		return nil
+	}
+	release := f.release
+	f.release = nil
+	if err := release(); err != nil {
+		return fmt.Errorf("safetensors: %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// closed is what is left to read from after Close.
+type closed struct{}
+
+func (closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
+
+// readFull reads len(dst) bytes; io.EOF along with them is no error.
+func readFull(r io.ReaderAt, dst []byte, offset int64) error {
+	n, err := r.ReadAt(dst, offset)
+	if n == len(dst) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package safetensors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// file is a safetensors file of the header text and n zero bytes of data.
+func file(header string, n int) []byte {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	b = append(b, header...)
+	return append(b, make([]byte, n)...)
+}
+
+func open(b []byte) (*File, error) {
+	return Read(bytes.NewReader(b), int64(len(b)), "m.safetensors")
+}
+
+// one is a header of a single tensor "a" with the given fields.
+func one(dtype, shape, offsets string) string {
+	return `{"a":{"dtype":` + dtype + `,"shape":` + shape + `,"data_offsets":` + offsets + `}}`
+}
+
+type badCase struct {
+	name string
+	file []byte
+	want string // in the message
+}
+
+func badFiles() []badCase {
+	length := func(n uint64, rest string) []byte {
+		return append(binary.LittleEndian.AppendUint64(nil, n), rest...)
+	}
+	two := func(a, b string) string {
+		return `{"a":{"dtype":"F32","shape":[2],"data_offsets":` + a + `},"b":{"dtype":"F32","shape":[2],"data_offsets":` + b + `}}`
+	}
+	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
+	return []badCase{
+		{"empty file", nil, "0 bytes, expected at least the 8"},
+		{"seven bytes", make([]byte, 7), "7 bytes, expected at least the 8"},
+		{"no header", length(0, ""), "header starts with \"\", expected '{'"},
+		{"huge header length", length(100_000_001, "{}"), "header length 100000001, expected at most 100000000"},
+		{"negative header length", length(1<<64-1, "{}"), "header length 18446744073709551615, expected at most"},
+		{"header longer than the file", length(100_000_000, "0123456789ab"), "header length 100000000, but only 12 bytes follow: truncated"},
+		{"starts with a space", file(` {}`, 0), "header starts with \" \", expected '{'"},
+		{"an array", file(`[]`, 0), "header starts with \"[\", expected '{'"},
+		{"a zip file", []byte("PK\x03\x04\x00\x00\x00\x00\x08\x08\x00\x00\x00\x00"), "not a safetensors file"},
+		{"not UTF-8", file("{\"\xff\":{}}", 0), "header is not UTF-8 at byte 2"},
+		{"surrogate as UTF-8", file("{\"ab\xed\xa0\x80\":{}}", 0), "header is not UTF-8 at byte 4"},
+		{"cut JSON", file(`{"a":{"dtype":"F32"`, 0), "header is not JSON near byte 19: unexpected EOF"},
+		{"trailing comma", file(`{"__metadata__":{},}`, 0), "header is not JSON"},
+		{"two objects", file(`{}{}`, 0), "header goes on behind its object"},
+		{"zero padding", file("{}\x00\x00", 0), "header goes on behind its object"},
+		{"tensor is no object", file(`{"a":[1]}`, 0), `tensor "a" is an array, expected an object`},
+		{"tensor is null", file(`{"a":null}`, 0), `tensor "a" is null, expected an object`},
+		{"tensor twice", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
+		{"tensor twice by escape", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
+		{"field twice", file(`{"a":{"dtype":"F32","dtype":"F16","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "dtype" twice`},
+		{"unknown field's key twice", file(`{"a":{"x":[{"y":1,"y":2}],"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "y" twice`},
+		{"unknown field too deep", file(`{"a":{"x":`+deep+`,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" nests deeper than 128`},
+		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`, 0), `header has the key "__metadata__" twice`},
+		{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `__metadata__ has the key "k" twice`},
+		{"metadata number", file(`{"__metadata__":{"k":32}}`, 0), `__metadata__: value of "k" is 32, expected a string`},
+		{"metadata nested", file(`{"__metadata__":{"k":{}}}`, 0), `__metadata__: value of "k" is an object, expected a string`},
+		{"metadata array", file(`{"__metadata__":[]}`, 0), `__metadata__ is an array, expected an object`},
+		{"no dtype", file(`{"a":{"shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has no dtype`},
+		{"no shape", file(`{"a":{"dtype":"U8","data_offsets":[0,0]}}`, 0), `tensor "a" has no shape`},
+		{"no offsets", file(`{"a":{"dtype":"U8","shape":[0]}}`, 0), `tensor "a" has no data_offsets`},
+		{"unknown dtype", file(one(`"float32"`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: "float32" is unknown`},
+		{"dtype number", file(one(`32`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: is 32, expected a string`},
+		{"negative dimension", file(one(`"F32"`, `[-1]`, `[0,4]`), 4), `tensor "a": shape: holds -1, expected integers from 0`},
+		{"minus zero", file(one(`"F32"`, `[-0]`, `[0,0]`), 0), `tensor "a": shape: holds -0, expected integers`},
+		{"fractional dimension", file(one(`"F32"`, `[1.0]`, `[0,4]`), 4), `tensor "a": shape: holds 1.0, expected integers`},
+		{"exponent", file(one(`"F32"`, `[1e2]`, `[0,400]`), 400), `tensor "a": shape: holds 1e2, expected integers`},
+		{"dimension past 64 bits", file(one(`"F32"`, `[18446744073709551617]`, `[0,4]`), 4), `tensor "a": shape: holds 18446744073709551617`},
+		{"shape is a string", file(one(`"F32"`, `"4"`, `[0,4]`), 4), `tensor "a": shape: is the string "4", expected an array`},
+		{"shape holds a string", file(one(`"F32"`, `["4"]`, `[0,4]`), 4), `tensor "a": shape: holds the string "4", expected integers`},
+		{"rank 65", file(one(`"F32"`, `[1`+strings.Repeat(",1", 64)+`]`, `[0,4]`), 4), `tensor "a": shape: has more than 64 numbers`},
+		{"elements overflow", file(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`), 0), `tensor "a": shape [4294967296 4294967296] has more than 2^64 elements`},
+		{"bytes overflow", file(one(`"F64"`, `[4294967296,1073741824]`, `[0,0]`), 0), `tensor "a": shape [4294967296 1073741824] of F64 is beyond 2^63 bits`},
+		{"overflow ahead of zero", file(one(`"F32"`, `[4294967296,4294967296,0]`, `[0,0]`), 0), `has more than 2^64 elements`},
+		{"one offset", file(one(`"F32"`, `[1]`, `[4]`), 4), `tensor "a": data_offsets: has 1 numbers, expected 2`},
+		{"three offsets", file(one(`"F32"`, `[1]`, `[0,4,8]`), 4), `tensor "a": data_offsets: has more than 2 numbers`},
+		{"negative offset", file(one(`"F32"`, `[1]`, `[-4,0]`), 4), `tensor "a": data_offsets: holds -4`},
+		{"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 4), `tensor "a": data_offsets [4,0] end before they begin`},
+		{"hole at the start", file(one(`"F32"`, `[1]`, `[4,8]`), 8), `tensor "a": data begins at 4, expected 0: a hole of 4 bytes behind the start of the data`},
+		{"hole", file(two(`[0,8]`, `[12,20]`), 20), `tensor "b": data begins at 12, expected 8: a hole of 4 bytes behind tensor "a"`},
+		{"overlap", file(two(`[0,8]`, `[4,12]`), 12), `tensor "b": data begins at 4, expected 8: it overlaps tensor "a"`},
+		{"same place", file(two(`[0,8]`, `[0,8]`), 8), `tensor "b": data begins at 0, expected 8: it overlaps tensor "a"`},
+		{"size mismatch", file(one(`"F16"`, `[3]`, `[0,4]`), 4), `tensor "a": data_offsets [0,4] hold 4 bytes, shape [3] of F16 needs 6`},
+		{"half a byte", file(one(`"F4"`, `[3]`, `[0,2]`), 2), `tensor "a": shape [3] of F4 is 12 bits, expected whole bytes`},
+		{"truncated data", file(one(`"F32"`, `[4]`, `[0,16]`), 15), `truncated: tensors end at byte 16 of the data, the file holds 15`},
+		{"bytes behind", file(one(`"F32"`, `[4]`, `[0,16]`), 17), `tensors end at byte 16 of the data, but 1 more bytes follow`},
+		{"bytes without tensors", file(`{}`, 1), `tensors end at byte 0 of the data, but 1 more bytes follow`},
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for _, c := range badFiles() {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := open(c.file)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			var format *FormatError
+			if !errors.As(err, &format) {
+				t.Errorf("%T is no FormatError", err)
+			}
+			if !strings.HasPrefix(err.Error(), "safetensors: m.safetensors: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAccepted(t *testing.T) {
+	cases := []struct {
+		name, header string
+		data         int
+		names        string
+	}{
+		{"nothing", `{}`, 0, ""},
+		{"padded", `{}` + strings.Repeat(" ", 62), 0, ""},
+		{"padded with a newline", "{}\n", 0, ""},
+		{"metadata null", `{"__metadata__":null}`, 0, ""},
+		{"rank 0", one(`"F32"`, `[]`, `[0,4]`), 4, "a"},
+		{"empty tensor", one(`"F32"`, `[3,0,5]`, `[0,0]`), 0, "a"},
+		{"unknown field", `{"a":{"x":{"y":[1,{"z":null}]},"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1, "a"},
+		{"zero ahead of large", one(`"F32"`, `[0,4294967296,4294967296]`, `[0,0]`), 0, "a"},
+		{"name order is not data order", `{"a":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"e":{"dtype":"U8","shape":[0],"data_offsets":[2,2]}}`, 3, "b e a"},
+		{"sub-byte", one(`"F6_E2M3"`, `[4]`, `[0,3]`), 3, "a"},
+	}
+	for _, c := range cases {
+		f, err := open(file(c.header, c.data))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := strings.Join(f.Names(), " "); got != c.names {
+			t.Errorf("%s: names %q, want %q", c.name, got, c.names)
+		}
+	}
+}
+
+func TestEveryDType(t *testing.T) {
+	sizes := map[DType]int{
+		BOOL: 1, U8: 1, I8: 1, F8E5M2: 1, F8E4M3: 1, F8E8M0: 1, F8E4M3FNUZ: 1, F8E5M2FNUZ: 1,
+		I16: 2, U16: 2, F16: 2, BF16: 2, I32: 4, U32: 4, F32: 4, C64: 8, I64: 8, U64: 8, F64: 8,
+	}
+	for d, size := range sizes {
+		f, err := open(file(one(`"`+string(d)+`"`, `[3]`, fmt.Sprintf("[0,%d]", 3*size)), 3*size))
+		if err != nil {
+			t.Errorf("%s: %v", d, err)
+			continue
+		}
+		if a, _ := f.Tensor("a"); a.DType != d || a.Elements() != 3 || a.Bytes() != int64(3*size) {
+			t.Errorf("%s: read as %d of %s, %d bytes", d, a.Elements(), a.DType, a.Bytes())
+		}
+	}
+}
+
+// A small file cannot make the reader allocate what its length field claims.
+func TestHostileLengthAllocatesLittle(t *testing.T) {
+	b := append(binary.LittleEndian.AppendUint64(nil, 100_000_000), "{\"a\":       "...)
+	if got := allocated(func() { open(b) }); got > 64<<10 {
+		t.Errorf("%d bytes allocated for a file of %d", got, len(b))
+	}
+	// Nor can a size that the reader behind it does not keep.
+	got := allocated(func() {
+		if _, err := Read(bytes.NewReader(b), 1<<40, "lie"); err == nil {
+			t.Error("a header cut short was accepted")
+		}
+	})
+	if got > 1<<20 {
+		t.Errorf("%d bytes allocated for %d real ones", got, len(b))
+	}
+}
+
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestErrorsStayShort(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	_, err := open(file(`{"`+long+`":7}`, 0))
+	if err == nil || len(err.Error()) > 400 {
+		t.Errorf("error of %d bytes for a name of a megabyte", len(err.Error()))
+	}
+}
+
+// FuzzHeader: whatever the bytes, Read refuses or returns tensors that cover
+// the file exactly and can all be read.
+func FuzzHeader(f *testing.F) {
+	for _, c := range badFiles() {
+		f.Add(c.file)
+	}
+	f.Add(file(`{"a":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]}}  `, 6))
+	f.Add(file(`{"__metadata__":{"norm_num_groups":"8"},"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}`, 0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		st, err := open(b)
+		if err != nil {
+			var format *FormatError
+			if !errors.As(err, &format) || len(err.Error()) > 4000 {
+				t.Fatalf("%T: %v", err, err)
+			}
+			return
+		}
+		var total int64
+		for _, name := range st.Names() {
+			a, ok := st.Tensor(name)
+			if !ok {
+				t.Fatalf("%q is listed and not found", name)
+			}
+			raw := make([]byte, a.Bytes())
+			if err := a.ReadRaw(raw, 0); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := a.FirstNonFinite(); err != nil && a.DType.Float() {
+				t.Fatal(err)
+			}
+			total += a.Bytes()
+		}
+		if want := int64(len(b)) - 8 - int64(binary.LittleEndian.Uint64(b)); total != want {
+			t.Fatalf("tensors hold %d bytes of %d", total, want)
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package safetensors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/x448/float16"
+)
+
+// chunk is how many elements are decoded at a time.
+const chunk = 16 << 10
+
+// Tensor is one tensor of an open file. Shape belongs to the file: do not
+// change it. A rank of 0 is a single element.
+type Tensor struct {
+	Name  string
+	DType DType
+	Shape []int
+
+	file  *File
+	entry entry
+}
+
+// Elements is the product of the shape.
+func (t Tensor) Elements() int { return int(t.entry.elements) }
+
+// Bytes is the size of the data in the file.
+func (t Tensor) Bytes() int64 { return t.entry.end - t.entry.begin }
+
+// ReadRaw fills dst with the tensor's bytes, little-endian as in the file,
+// from the byte offset on.
+func (t Tensor) ReadRaw(dst []byte, offset int64) error {
+	if offset < 0 || offset > t.Bytes() || int64(len(dst)) > t.Bytes()-offset {
+		return t.errorf("bytes %d to %d asked for, it has %d", offset, offset+int64(len(dst)), t.Bytes())
+	}
+	if len(dst) == 0 {
+		return nil
+	}
+	if err := readFull(t.file.source, dst, t.file.data+t.entry.begin+offset); err != nil {
+		return t.errorf("%w", err)
+	}
+	return nil
+}
+
+// ReadF32 fills dst with the elements from start on, row-major, converted from
+// F16, BF16, F32 or F64. It works through a small buffer, so any part of a
+// large tensor can be read without the rest.
+func (t Tensor) ReadF32(dst []float32, start int) error {
+	if !t.DType.Float() {
+		return t.errorf("dtype is %s, expected F16, BF16, F32 or F64", t.DType)
+	}
+	if start < 0 || start > t.Elements() || len(dst) > t.Elements()-start {
+		return t.errorf("elements %d to %d asked for, it has %d", start, start+len(dst), t.Elements())
+	}
+	size := t.DType.Bits() / 8
+	buffer := make([]byte, min(chunk, len(dst))*size)
+	for len(dst) > 0 {
+		n := min(chunk, len(dst))
+		if err := t.ReadRaw(buffer[:n*size], int64(start)*int64(size)); err != nil {
+			return err
+		}
+		decode(dst[:n], buffer, t.DType)
+		dst, start = dst[n:], start+n
+	}
+	return nil
+}
+
+// FirstNonFinite is the index and value of the first NaN or infinity, -1 when
+// there is none. An F64 beyond float32's range counts as infinite.
+func (t Tensor) FirstNonFinite() (index int, value float32, err error) {
+	buffer := make([]float32, min(chunk, t.Elements()))
+	for start := 0; start < t.Elements(); start += chunk {
+		part := buffer[:min(chunk, t.Elements()-start)]
+		if err := t.ReadF32(part, start); err != nil {
+			return -1, 0, err
+		}
+		for i, v := range part {
+			if v-v != 0 { // NaN - NaN and Inf - Inf are NaN
+				return start + i, v, nil
+			}
+		}
+	}
+	return -1, 0, nil
+}
+
+func (t Tensor) errorf(format string, args ...any) error {
+	return fmt.Errorf("safetensors: %s: tensor %s: "+format,
+		append([]any{t.file.name, quote(t.Name)}, args...)...)
+}
+
+// decode converts len(dst) elements of src.
+func decode(dst []float32, src []byte, d DType) {
+	switch d {
+	case F16:
+		for i := range dst {
+			dst[i] = float16.Frombits(binary.LittleEndian.Uint16(src[2*i:])).Float32()
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+		}
+	case F32:
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+		}
+	case F64:
+		for i := range dst {
+			dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:])))
+		}
+	default:
+		panic("safetensors: decode of " + string(d))
+	}
+}
+
+// encode is decode's inverse, rounding to nearest even.
+func encode(dst []byte, src []float32, d DType) {
+	switch d {
+	case F16:
+		for i, v := range src {
+			binary.LittleEndian.PutUint16(dst[2*i:], float16.Fromfloat32(v).Bits())
+		}
+	case BF16:
+		for i, v := range src {
+			binary.LittleEndian.PutUint16(dst[2*i:], bfloat16(v))
+		}
+	case F32:
+		for i, v := range src {
+			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(v))
+		}
+	case F64:
+		for i, v := range src {
+			binary.LittleEndian.PutUint64(dst[8*i:], math.Float64bits(float64(v)))
+		}
+	default:
+		panic("safetensors: encode of " + string(d))
+	}
+}
+
+func bfloat16(v float32) uint16 {
+	b := math.Float32bits(v)
+	if v != v {
+		return uint16(b>>16) | 0x40 // keep a NaN one when its low bits go
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}

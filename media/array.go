@@ -1,0 +1,172 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tessera/internal/safetensors"
+)
+
+// array is the one tensor of interest in an open .npy or safetensors file.
+type array struct {
+	name  string // tensor name, empty for .npy
+	shape []int
+	meta  map[string]string // nil for .npy
+	// readF32 fills dst with the elements from start on, row-major.
+	readF32 func(dst []float32, start int) error
+	close   func() error
+}
+
+// openArray opens the file and picks its tensor: .npy has one, of safetensors
+// it is the first of keys that is there, or else the only tensor. Errors don't
+// name the path.
+func openArray(path string, keys ...string) (*array, error) {
+	if extension(path) == ".npy" {
+		return openNPYArray(path)
+	}
+	file, err := safetensors.Open(path)
+	if err != nil {
+		if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
+			err = ferr.Err
+		}
+		return nil, err
+	}
+	a, err := tensorArray(file, keys)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// tensorArray takes file over, but for an error.
+func tensorArray(file *safetensors.File, keys []string) (*array, error) {
+	t, err := pickTensor(file, keys)
+	if err != nil {
+		return nil, err
+	}
+	return &array{name: t.Name, shape: t.Shape, meta: file.Metadata(), readF32: t.ReadF32, close: file.Close}, nil
+}
+
+func openNPYArray(path string) (*array, error) {
+	file, size, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	npy, err := openNPY(file, size)
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return &array{shape: npy.shape, readF32: npy.ReadF32, close: file.Close}, nil
+}
+
+// pickTensor finds the first of keys, or the only tensor. Empty tensors, such
+// as ComfyUI's version mark, don't count.
+func pickTensor(file *safetensors.File, keys []string) (safetensors.Tensor, error) {
+	var t safetensors.Tensor
+	found := false
+	for _, key := range keys {
+		if t, found = file.Tensor(key); found {
+			break
+		}
+	}
+	if !found {
+		var filled []string
+		for _, name := range file.Names() {
+			if t, _ := file.Tensor(name); t.Elements() > 0 {
+				filled = append(filled, name)
+			}
+		}
+		if len(filled) != 1 {
+			return t, fmt.Errorf("%d tensors%s, expected one named %s, or only one",
+				len(filled), listed(filled), strings.Join(keys, ", "))
+		}
+		t, _ = file.Tensor(filled[0])
+	}
+	if !t.DType.Float() {
+		return t, fmt.Errorf("tensor %.80q is %s, expected F16, BF16, F32 or F64", t.Name, t.DType)
+	}
+	return t, nil
+}
+
+// listed is " (a, b, c, ...)" with a few names, nothing for none.
+func listed(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if len(names) > 4 {
+		names, more = names[:4], ", ..."
+	}
+	return fmt.Sprintf(" (%.120s%s)", strings.Join(names, ", "), more)
+}
+
+// floatsClip is a clip of floats, [3,T,H,W] or [1,3,T,H,W], or a single frame
+// [3,H,W], in a .npy or safetensors file.
+type floatsClip struct {
+	path                  string
+	array                 *array
+	frames, height, width int
+	fps                   Rational
+	plane                 []float32 // [H,W]
+}
+
+func openFloats(path string) (Clip, error) {
+	a, err := openArray(path, framesKey, "video", "samples")
+	if err != nil {
+		return nil, badInput(path, err)
+	}
+	c := &floatsClip{path: path, array: a}
+	if err := c.layout(); err != nil {
+		a.close()
+		return nil, badInput(path, err)
+	}
+	c.fps, _ = ParseRational(a.meta[MetaFPS])
+	c.plane = make([]float32, c.height*c.width)
+	return c, nil
+}
+
+// layout checks the shape.
+func (c *floatsClip) layout() error {
+	s := c.array.shape
+	if len(s) == 5 && s[0] == 1 {
+		s = s[1:]
+	}
+	switch {
+	case len(s) == 4 && s[0] == 3:
+		c.frames, c.height, c.width = s[1], s[2], s[3]
+	case len(s) == 3 && s[0] == 3:
+		c.frames, c.height, c.width = 1, s[1], s[2]
+	default:
+		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]", c.array.shape)
+	}
+	if c.frames == 0 {
+		return fmt.Errorf("no frames: shape %v", c.array.shape)
+	}
+	return checkSize(c.height, c.width)
+}
+
+func (c *floatsClip) Frames() int               { return c.frames }
+func (c *floatsClip) Size() (height, width int) { return c.height, c.width }
+func (c *floatsClip) FPS() Rational             { return c.fps }
+func (c *floatsClip) Close() error              { return c.array.close() }
+
+func (c *floatsClip) ReadFrame(t int, dst []float32) error {
+	checkRead(c, t, dst)
+	for channel := range 3 {
+		start := (channel*c.frames + t) * len(c.plane)
+		if err := c.array.readF32(c.plane, start); err != nil {
+			return badInputf(c.path, "frame %d: %w", t, err)
+		}
+		if i := firstNonFinite(c.plane); i >= 0 {
+			return badInputf(c.path, "frame %d: channel %d, row %d, column %d is %v, expected a finite number",
+				t, channel, i/c.width, i%c.width, c.plane[i])
+		}
+		for i, v := range c.plane {
+			dst[3*i+channel] = v
+		}
+	}
+	return nil
+}

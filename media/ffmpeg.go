@@ -1,0 +1,76 @@
+package media
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// HaveFFmpeg reports whether ffmpeg and ffprobe are installed.
+func HaveFFmpeg() bool {
+	_, err1 := exec.LookPath("ffmpeg")
+	_, err2 := exec.LookPath("ffprobe")
+	return err1 == nil && err2 == nil
+}
+
+// ffmpegCommand prepares a run of ffmpeg or ffprobe in a process group of its
+// own: Ctrl-C then reaches us alone, and we stop it in order. Messages go to
+// the log.
+func ffmpegCommand(ctx context.Context, tool string, args ...string) (*exec.Cmd, *ffmpegLog, error) {
+	program, err := exec.LookPath(tool)
+	if err != nil {
+		return nil, nil, fmt.Errorf("needs %s, which isn't installed or not on the PATH; "+
+			"PNG, .y4m, .npy and .safetensors work without it", tool)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	log := &ffmpegLog{}
+	cmd.Stderr = log
+	cmd.WaitDelay = 5 * time.Second
+	ownGroup(cmd)
+	return cmd, log, nil
+}
+
+// ffmpegLog keeps the end of what ffmpeg says.
+type ffmpegLog struct{ tail []byte }
+
+func (l *ffmpegLog) Write(p []byte) (int, error) {
+	const keep = 4096
+	l.tail = append(l.tail, p...)
+	if n := len(l.tail); n > keep {
+		l.tail = append(l.tail[:0], l.tail[n-keep:]...)
+	}
+	return len(p), nil
+}
+
+// last is the last line that says something.
+func (l *ffmpegLog) last() string {
+	lines := bytes.FieldsFunc(l.tail, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := strings.TrimSpace(string(lines[i]))
+		if line != "" && line != "Conversion failed!" {
+			return line
+		}
+	}
+	return ""
+}
+
+// failure is the error of a run: the context's if it was stopped, ffmpeg's own
+// words if it has any, or else how it ended. Its words begin with the name of
+// the file, which is cut off.
+func (l *ffmpegLog) failure(ctx context.Context, err error, name string) error {
+	if err == nil {
+		return nil
+	}
+	if cerr := ctx.Err(); cerr != nil {
+		return cerr
+	}
+	words := strings.TrimPrefix(l.last(), name+": ")
+	if words == "" {
+		return fmt.Errorf("ffmpeg: %w", err)
+	}
+	return errors.New("ffmpeg: " + words)
+}

@@ -1,0 +1,262 @@
+package media
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFFmpegTags asks ffprobe what the written files say about themselves.
+func TestFFmpegTags(t *testing.T) {
+	needFFmpeg(t)
+	for _, ext := range []string{".mp4", ".mov", ".mkv", ".webm"} {
+		for _, odd := range []int{0, 1} {
+			path := filepath.Join(t.TempDir(), "clip"+ext)
+			writeClip(t, path, Format{32 + odd, 48, 4, Rational{30000, 1001}})
+			got := ffprobe(t, path)
+			want := map[string]any{
+				"color_space": "bt709", "color_primaries": "bt709", "color_transfer": "bt709", "color_range": "tv",
+				"pix_fmt": "yuv420p", "codec_name": "h264", "width": 48.0, "height": float64(32 + odd),
+				"r_frame_rate": "30000/1001", "nb_read_frames": "4",
+			}
+			if odd == 1 {
+				want["pix_fmt"] = "yuv444p"
+			}
+			if ext == ".webm" {
+				want["codec_name"] = "vp9"
+				delete(want, "r_frame_rate") // times in whole milliseconds
+			}
+			if ext == ".mkv" {
+				delete(want, "r_frame_rate")
+			}
+			for key, value := range want {
+				if got[key] != value {
+					t.Errorf("%s: %s is %v, want %v", filepath.Base(path), key, got[key], value)
+				}
+			}
+		}
+	}
+}
+
+func ffprobe(t *testing.T, path string) map[string]any {
+	t.Helper()
+	out, err := exec.Command("ffprobe", "-v", "error", "-count_frames", "-show_streams", "-of", "json", path).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found struct{ Streams []map[string]any }
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatal(err)
+	}
+	return found.Streams[0]
+}
+
+// TestFFmpegReads decodes lossless files that ffmpeg made of known PNG frames,
+// in colour spaces, rates and depths that tempt a reader to err.
+func TestFFmpegReads(t *testing.T) {
+	needFFmpeg(t)
+	f := Format{Height: 48, Width: 64, Frames: 7}
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "frames")
+	writeClip(t, folder, f)
+	pattern := filepath.Join(folder, "frame_%04d.png")
+	to := func(matrix string) string {
+		return "scale=out_color_matrix=" + matrix + ":out_range=tv:flags=accurate_rnd+full_chroma_int+full_chroma_inp"
+	}
+	cases := []struct {
+		name string
+		args []string
+		// levels is the greatest error: of 8-bit limited range, half a code of
+		// luma is 0.6 levels and half a code of chroma 1.1, with rounding 2.
+		levels float64
+		fps    Rational
+	}{
+		{"untagged is bt709", []string{"-vf", to("bt709") + ",setparams=colorspace=unknown",
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+		{"tagged bt601", []string{"-vf", to("smpte170m"), "-colorspace", "smpte170m",
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+		{"full range", []string{"-vf", "scale=out_color_matrix=bt709:out_range=pc:flags=accurate_rnd+full_chroma_int",
+			"-colorspace", "bt709", "-color_range", "pc",
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+		{"10 bits", []string{"-vf", to("bt709"), "-colorspace", "bt709",
+			"-pix_fmt", "yuv444p10le", "-c:v", "ffv1", "clip.mkv"}, 1.01, Rational{25, 1}},
+		{"rgb", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, Rational{25, 1}},
+		{"rgb with alpha", []string{"-vf", "format=rgba,colorchannelmixer=aa=0.3", "-c:v", "png", "clip.mov"}, 1e-4, Rational{25, 1}},
+		{"10 frames a second", []string{"-vf", "setpts=2.5*PTS", "-r", "10", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
+			1e-4, Rational{10, 1}},
+		{"120 frames a second", []string{"-vf", "settb=1/120,setpts=N", "-r", "120", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
+			1e-4, Rational{120, 1}},
+		{"varying rate, late start", []string{"-vf", "settb=1/1000,setpts=500+N*N*40", "-vsync", "0", "-enc_time_base", "1/1000",
+			"-c:v", "png", "clip.mov"}, 1e-4, Rational{}},
+		{"name like an option", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, Rational{25, 1}},
+	}
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			sub := filepath.Join(dir, fmt.Sprint(i))
+			if err := os.Mkdir(sub, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			last := len(c.args) - 1
+			path := filepath.Join(sub, c.args[last])
+			ffmpeg(t, append(append([]string{"-i", pattern}, c.args[:last]...), "file:"+path)...)
+			clip := openClip(t, path, f)
+			if c.fps.Known() && clip.FPS() != c.fps {
+				t.Errorf("rate %v, want %v", clip.FPS(), c.fps)
+			}
+			for i := range f.Frames {
+				if off := largest(t, readFrame(t, clip, i), quantised(testFrame(i, f.Height, f.Width))); off > c.levels {
+					t.Errorf("frame %d is off by %.2f levels, want at most %g", i, off, c.levels)
+				}
+			}
+		})
+	}
+}
+
+func TestFFmpegRotation(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	plain, rotated := filepath.Join(dir, "plain.mp4"), filepath.Join(dir, "rotated.mp4")
+	writeClip(t, plain, Format{Height: 32, Width: 64, Frames: 2})
+	ffmpeg(t, "-i", plain, "-c", "copy", "-metadata:s:v", "rotate=90", rotated)
+	if tags, _ := ffprobe(t, rotated)["side_data_list"].([]any); len(tags) == 0 {
+		t.Skip("this ffmpeg writes no rotation")
+	}
+	clip := openClip(t, rotated, Format{Height: 64, Width: 32, Frames: 2})
+	a, b := readFrame(t, openClip(t, plain, Format{Height: 32, Width: 64, Frames: 2}), 1), readFrame(t, clip, 1)
+	// A quarter turn either way brings a corner pair onto the other diagonal.
+	corner := func(frame []float32, w, y, x int) float32 { return frame[(y*w+x)*3] }
+	clockwise := corner(a, 64, 31, 0) - corner(b, 32, 0, 0)
+	counter := corner(a, 64, 0, 63) - corner(b, 32, 0, 0)
+	if min(clockwise*clockwise, counter*counter) > 0.01 {
+		t.Errorf("corners are not those of a quarter turn: %v, %v", clockwise, counter)
+	}
+}
+
+func TestFFmpegReadErrors(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	spools := t.TempDir()
+	t.Setenv("TMPDIR", spools)
+	good := filepath.Join(dir, "good.mp4")
+	writeClip(t, good, Format{Height: 32, Width: 32, Frames: 3})
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	sound := filepath.Join(dir, "sound.wav")
+	ffmpeg(t, "-f", "lavfi", "-i", "sine=d=0.1", sound)
+	empty := filepath.Join(dir, "noframes.mkv")
+	ffmpeg(t, "-f", "lavfi", "-i", "color=s=16x16:d=1", "-frames:v", "0", "-c:v", "ffv1", empty)
+	for _, c := range []struct{ path, want string }{
+		{write("text.mp4", []byte("this is no video at all, only words")), "text.mp4: ffmpeg: Invalid data"},
+		{write("cut.mp4", data[:len(data)/2]), "cut.mp4: "},
+		{sound, "sound.wav: holds no video"},
+		{empty, "noframes.mkv: "},
+		{write("list.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n")), "list.m3u8: "},
+	} {
+		clip, err := Open(context.Background(), c.path)
+		if err == nil {
+			clip.Close()
+			t.Errorf("%s opened", c.path)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !errors.Is(err, ErrInput) {
+			t.Errorf("error %q, want one line of ErrInput with %q", err, c.want)
+		}
+	}
+	only(t, spools)
+	clip, err := Open(context.Background(), good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(spools); len(entries) != 1 {
+		t.Errorf("%d spools for one clip", len(entries))
+	}
+	if err := clip.Close(); err != nil {
+		t.Error(err)
+	}
+	only(t, spools)
+}
+
+func TestWithoutFFmpeg(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	if HaveFFmpeg() {
+		t.Fatal("ffmpeg found on an empty PATH")
+	}
+	path := filepath.Join(dir, "clip.mp4")
+	if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), path)
+	if err == nil || !strings.Contains(err.Error(), "clip.mp4: needs ffprobe, which isn't installed") {
+		t.Errorf("read: %v", err)
+	}
+	_, err = Create(context.Background(), filepath.Join(dir, "out.webm"), Format{Height: 2, Width: 2, Frames: 1})
+	if err == nil || !strings.Contains(err.Error(), "out.webm: needs ffmpeg, which isn't installed") {
+		t.Errorf("write: %v", err)
+	}
+	only(t, dir, "clip.mp4")
+}
+
+// TestFFmpegCancel stops ffmpeg while it decodes an endless picture, and while
+// it encodes.
+func TestFFmpegCancel(t *testing.T) {
+	needFFmpeg(t)
+	dir, spools := t.TempDir(), t.TempDir()
+	path := filepath.Join(dir, "long.mkv")
+	ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=640x360:r=60:d=40", "-c:v", "mpeg4", path)
+	t.Setenv("TMPDIR", spools)
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(400*time.Millisecond, cancel)
+	start := time.Now()
+	clip, err := Open(ctx, path)
+	if err == nil {
+		clip.Close()
+		t.Fatal("opened in spite of the cancelled context")
+	}
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInput) {
+		t.Errorf("error %v, want the context's", err)
+	}
+	if took := time.Since(start); took > 4*time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+	only(t, spools)
+
+	f := Format{Height: 64, Width: 64, Frames: 1000}
+	ctx, cancel = context.WithCancel(context.Background())
+	defer cancel()
+	sink, err := Create(ctx, filepath.Join(spools, "out.mp4"), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Frames {
+		if i == 3 {
+			cancel()
+		}
+		if err = sink.WriteFrame(testFrame(i, 64, 64)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("write: %v, want the context's error", err)
+	}
+	if err := sink.Close(); !errors.Is(err, context.Canceled) {
+		t.Errorf("close: %v, want the context's error", err)
+	}
+	only(t, spools)
+}

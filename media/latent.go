@@ -1,0 +1,252 @@
+package media
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"tessera/internal/safetensors"
+)
+
+// Keys of the metadata that a latent carries through a .safetensors or .latent
+// file, so that decoding can undo what encoding did to the clip.
+const (
+	MetaFrames = "tessera.frames" // frames of the clip before padding
+	MetaHeight = "tessera.height" // pixels before padding
+	MetaWidth  = "tessera.width"
+	MetaScale  = "tessera.scale" // ScalePipeline or ScaleNone
+	MetaKind   = "tessera.kind"  // KindLatent or KindMoments
+	MetaFPS    = "tessera.fps"   // as Rational.String
+)
+
+// Values of MetaScale and MetaKind.
+const (
+	ScalePipeline = "pipeline" // shifted and scaled as the pipelines exchange it
+	ScaleNone     = "none"     // the model's own numbers
+	KindLatent    = "latent"
+	KindMoments   = "moments" // mean and log-variance, one behind the other: twice the channels
+)
+
+// ComfyUI's names in .latent files. It multiplies latents of files without the
+// version mark, which are older than video models, by Stable Diffusion's
+// 1/0.18215; no video latent is meant by that, so it is not done here.
+const (
+	comfyKey     = "latent_tensor"
+	comfyVersion = "latent_format_version_0"
+	latentKey    = "latent"
+)
+
+// Latent is what an encoder makes of a clip. Data is [C,L,h,w].
+type Latent struct {
+	Channels, Frames, Height, Width int
+	Data                            []float32
+	// Meta holds the strings kept with the latent. .npy has none.
+	Meta map[string]string
+}
+
+// Shape is [C,L,h,w].
+func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.Width} }
+
+// ReadLatent reads a latent of so many channels from .safetensors, ComfyUI's
+// .latent or .npy. The tensor is named latent, samples or latent_tensor, or is
+// the only one. Its shape is one of
+//
+//	[C,L,h,w]  [1,C,L,h,w]        channels first
+//	[L,h,w,C]  [1,L,h,w,C]        channels last
+//	[C,h,w]    [1,C,h,w]  [h,w,C] a single frame
+//
+// told apart by the channels. Where two fit, such as [16,h,w,16], it is the
+// one with channels first. 0 channels accepts any number, channels first. A
+// NaN or infinity in the data is an error.
+func ReadLatent(path string, channels int) (Latent, error) {
+	switch ext := extension(path); ext {
+	case ".safetensors", ".latent", ".npy":
+	default:
+		return Latent{}, badInputf(path, "extension %q, expected a latent in .safetensors, .latent or .npy", ext)
+	}
+	a, err := openArray(path, latentKey, "samples", comfyKey)
+	if err != nil {
+		return Latent{}, badInput(path, err)
+	}
+	defer a.close()
+	l, err := readLatent(a, channels)
+	if err != nil {
+		return Latent{}, badInput(path, err)
+	}
+	return l, nil
+}
+
+// readLatent reads a's data, whose size the file itself has vouched for.
+func readLatent(a *array, channels int) (Latent, error) {
+	l, last, err := latentLayout(a.shape, channels)
+	if err != nil {
+		if channels > 0 && a.meta[MetaKind] == KindMoments {
+			err = fmt.Errorf("%w: it holds moments, not a latent", err)
+		}
+		return Latent{}, err
+	}
+	l.Data = make([]float32, l.Channels*l.Frames*l.Height*l.Width)
+	if err := a.readF32(l.Data, 0); err != nil {
+		return Latent{}, err
+	}
+	if i := firstNonFinite(l.Data); i >= 0 {
+		return Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
+	}
+	if last {
+		l.Data = channelsFirst(l.Data, l.Channels)
+	}
+	l.Meta = a.meta
+	return l, nil
+}
+
+// latentLayout names the dimensions of shape; last is true when the channels
+// come last.
+func latentLayout(shape []int, channels int) (l Latent, last bool, err error) {
+	s := shape
+	if slices.Contains(s, 0) {
+		return l, false, fmt.Errorf("latent is empty: shape %v", shape)
+	}
+	if len(s) == 5 {
+		if s[0] != 1 {
+			return l, false, fmt.Errorf("latent has shape %v, a batch of %d, expected 1", shape, s[0])
+		}
+		s = s[1:]
+	}
+	fits := func(n int) bool { return n == channels || channels == 0 }
+	switch {
+	case len(s) == 4 && fits(s[0]):
+		return Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, false, nil
+	case len(s) == 4 && len(shape) == 4 && s[0] == 1 && fits(s[1]):
+		return Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, false, nil
+	case len(s) == 4 && fits(s[3]):
+		return Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, true, nil
+	case len(s) == 3 && fits(s[0]):
+		return Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, false, nil
+	case len(s) == 3 && fits(s[2]):
+		return Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, true, nil
+	case len(s) == 4 || len(s) == 3:
+		return l, false, fmt.Errorf("latent has shape %v, expected %d channels first or last", shape, channels)
+	}
+	return l, false, fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a leading 1", shape, len(shape))
+}
+
+// channelsFirst turns [N,C] into [C,N].
+func channelsFirst(data []float32, channels int) []float32 {
+	n := len(data) / channels
+	out := make([]float32, len(data))
+	for i := range n {
+		for c := range channels {
+			out[c*n+i] = data[i*channels+c]
+		}
+	}
+	return out
+}
+
+// CheckLatentOutput reports whether WriteLatent could write to path, so that a
+// bad name or folder shows before the work, not after it.
+func CheckLatentOutput(path string) error {
+	if _, _, err := latentSpecs(path, Latent{}); err != nil {
+		return err
+	}
+	p, err := createPending(path, 0)
+	if err != nil {
+		return err
+	}
+	return p.abort()
+}
+
+// WriteLatent writes a latent as float32: to .safetensors as "latent"
+// [C,L,h,w] with its metadata, to .latent as ComfyUI's [1,C,L,h,w] with its
+// metadata, to .npy as [C,L,h,w], which loses the metadata.
+func WriteLatent(path string, l Latent) error {
+	if err := l.check(); err != nil {
+		return fmt.Errorf("media: %s: %w", path, err)
+	}
+	specs, size, err := latentSpecs(path, l)
+	if err != nil {
+		return err
+	}
+	p, err := createPending(path, size)
+	if err != nil {
+		return err
+	}
+	if specs == nil {
+		err = writeNPY(p, l)
+	} else {
+		err = writeSafetensors(p, specs, l)
+	}
+	if err != nil {
+		p.abort()
+		return err
+	}
+	return p.commit()
+}
+
+// check holds the latent to its own sizes.
+func (l Latent) check() error {
+	n := l.Channels * l.Frames * l.Height * l.Width
+	if min(l.Channels, l.Frames, l.Height, l.Width) < 1 || n != len(l.Data) {
+		return fmt.Errorf("latent of %d values, shape %v needs %d", len(l.Data), l.Shape(), n)
+	}
+	if i := firstNonFinite(l.Data); i >= 0 {
+		return fmt.Errorf("latent value %d of shape %v is %v, expected a finite number", i, l.Shape(), l.Data[i])
+	}
+	return nil
+}
+
+// latentSpecs is what the format at path stores, nil for .npy, and the size of
+// the file.
+func latentSpecs(path string, l Latent) (specs []safetensors.Spec, size int64, err error) {
+	switch ext := extension(path); ext {
+	case ".npy":
+		return nil, int64(len(npyPrefix(l.Shape())) + 4*len(l.Data)), nil
+	case ".safetensors":
+		specs = []safetensors.Spec{{Name: latentKey, DType: safetensors.F32, Shape: l.Shape()}}
+	case ".latent":
+		specs = []safetensors.Spec{
+			{Name: comfyKey, DType: safetensors.F32, Shape: append([]int{1}, l.Shape()...)},
+			{Name: comfyVersion, DType: safetensors.F32, Shape: []int{0}},
+		}
+	default:
+		return nil, 0, fmt.Errorf("media: %s: extension %q, expected .safetensors, .latent or .npy for a latent", path, ext)
+	}
+	header, data, err := safetensors.Size(specs, l.Meta)
+	if err != nil {
+		return nil, 0, fmt.Errorf("media: %s: %w", path, err)
+	}
+	return specs, 8 + header + data, nil
+}
+
+func writeNPY(w io.Writer, l Latent) error {
+	if _, err := w.Write(npyPrefix(l.Shape())); err != nil {
+		return err
+	}
+	var buffer []byte
+	for part := range slices.Chunk(l.Data, 1<<16) {
+		buffer = floatBytes(buffer, part)
+		if _, err := w.Write(buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeSafetensors(out io.Writer, specs []safetensors.Spec, l Latent) error {
+	w, err := safetensors.NewWriter(out, specs, maps.Clone(l.Meta))
+	if err != nil {
+		return err
+	}
+	for _, s := range specs {
+		if err := w.Begin(s.Name); err != nil {
+			return err
+		}
+		if s.Name == comfyVersion {
+			continue
+		}
+		if err := w.WriteF32(l.Data); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}

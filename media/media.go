@@ -1,0 +1,126 @@
+// Package media brings video and latents in and out: PNG, Y4M, NumPy and
+// safetensors by itself, every other format through an installed ffmpeg. It
+// also measures and shows the difference between two clips. It knows files and
+// float frames, nothing of models or devices.
+//
+// Start at Open and Create for video, ReadLatent and WriteLatent for latents,
+// Quality and Sheet for comparing.
+//
+// A frame is [H,W,3]: rows from the top, interleaved R, G, B, in [-1,1] where
+// -1 is black. Frames are streamed one at a time, so a clip may be larger than
+// memory. Every output is written under a temporary name beside its final one
+// and renamed when it is complete: a failure leaves nothing behind.
+//
+// None of the types here is safe for concurrent use.
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ErrInput marks an error about what was to be read: a file that is missing,
+// damaged, or holds something else than expected.
+var ErrInput = errors.New("media: bad input")
+
+// maxPixels bounds the size of a frame, so that a few hostile header bytes
+// cannot ask for all memory. 2^28 is 16384 x 16384.
+const maxPixels = 1 << 28
+
+// Clip is an open video. Frames can be read in any order and repeatedly, as
+// tiled encoding does.
+type Clip interface {
+	Frames() int
+	Size() (height, width int)
+	// FPS is the frame rate, zero when the format has none.
+	FPS() Rational
+	// ReadFrame fills dst, [H,W,3] in [-1,1], with frame t from 0.
+	ReadFrame(t int, dst []float32) error
+	// Close releases files and removes what was spooled.
+	Close() error
+}
+
+// Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
+// .safetensors, or anything ffmpeg reads. ctx bounds the opening, which for
+// ffmpeg means decoding the whole clip into a temporary file.
+//
+// Floats may lie outside [-1,1], and are handed on as they are.
+func Open(ctx context.Context, path string) (Clip, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, badInput(path, err)
+	}
+	if info.IsDir() {
+		return openFolder(path)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, badInputf(path, "is neither a file nor a folder")
+	}
+	if info.Size() == 0 {
+		return nil, badInputf(path, "file is empty")
+	}
+	switch extension(path) {
+	case ".png":
+		return openPNGs([]string{path})
+	case ".y4m":
+		return openY4M(path)
+	case ".npy", ".safetensors":
+		return openFloats(path)
+	case ".latent":
+		return nil, badInputf(path, "is a latent, expected a video")
+	}
+	return openFFmpeg(ctx, path)
+}
+
+// extension is the lower-case extension of path with its dot. A leading dot
+// alone begins a name, not an extension.
+func extension(path string) string {
+	return strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
+}
+
+// inputError is an ErrInput about one file.
+type inputError struct {
+	path string
+	err  error
+}
+
+func (e *inputError) Error() string   { return "media: " + e.path + ": " + e.err.Error() }
+func (e *inputError) Unwrap() []error { return []error{ErrInput, e.err} }
+
+// badInput says what is wrong with the file at path. Errors of the os package
+// name the path themselves; only their cause is kept.
+func badInput(path string, err error) error {
+	if perr, ok := errors.AsType[*os.PathError](err); ok {
+		err = perr.Err
+	}
+	return &inputError{path, err}
+}
+
+func badInputf(path, format string, args ...any) error {
+	return &inputError{path, fmt.Errorf(format, args...)}
+}
+
+// checkSize refuses frames of no or of absurd size.
+func checkSize(height, width int) error {
+	if height <= 0 || width <= 0 {
+		return fmt.Errorf("frames are %d x %d, expected at least 1 x 1", width, height)
+	}
+	if height > maxPixels/width {
+		return fmt.Errorf("frames are %d x %d, expected at most %d pixels", width, height, maxPixels)
+	}
+	return nil
+}
+
+// checkRead panics on a frame number or buffer that is wrong by the caller's
+// own arithmetic.
+func checkRead(c Clip, t int, dst []float32) {
+	h, w := c.Size()
+	if t < 0 || t >= c.Frames() || len(dst) != h*w*3 {
+		panic(fmt.Sprintf("media: frame %d of %d into %d floats, %d x %d needs %d",
+			t, c.Frames(), len(dst), w, h, h*w*3))
+	}
+}

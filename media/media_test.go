@@ -1,0 +1,316 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// testFrame is a smooth picture, [H,W,3], that differs in every channel, row,
+// column and frame, and reaches both ends of the range.
+func testFrame(t, height, width int) []float32 {
+	frame := make([]float32, height*width*3)
+	for y := range height {
+		for x := range width {
+			u, v := float64(x)/float64(width), float64(y)/float64(height)
+			p := frame[(y*width+x)*3:]
+			p[0] = float32(math.Sin(3*u + 0.4*float64(t)))
+			p[1] = float32(math.Cos(4*v - 2*u))
+			p[2] = float32(math.Sin(2*u-3*v+1+0.2*float64(t))) * 0.9
+		}
+	}
+	return frame
+}
+
+// quantised is frame as 8 bits hold it, computed apart from floatByte.
+func quantised(frame []float32) []float32 {
+	out := make([]float32, len(frame))
+	for i, v := range frame {
+		code := math.Round(math.Min(1, math.Max(0, float64(v)*0.5+0.5)) * 255)
+		out[i] = float32(code/255*2 - 1)
+	}
+	return out
+}
+
+// writeClip writes testFrames to path through a Sink.
+func writeClip(t *testing.T, path string, f Format) {
+	t.Helper()
+	sink, err := Create(context.Background(), path, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Frames {
+		if err := sink.WriteFrame(testFrame(i, f.Height, f.Width)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sink.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openClip opens path and checks its frames and size.
+func openClip(t *testing.T, path string, f Format) Clip {
+	t.Helper()
+	clip, err := Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := clip.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h, w := clip.Size()
+	if clip.Frames() != f.Frames || h != f.Height || w != f.Width {
+		t.Fatalf("%s: %d frames of %d x %d, want %d of %d x %d", path, clip.Frames(), w, h, f.Frames, f.Width, f.Height)
+	}
+	return clip
+}
+
+func readFrame(t *testing.T, c Clip, i int) []float32 {
+	t.Helper()
+	h, w := c.Size()
+	dst := make([]float32, h*w*3)
+	for j := range dst {
+		dst[j] = float32(math.NaN()) // whatever is not written shows
+	}
+	if err := c.ReadFrame(i, dst); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// largest is the greatest absolute difference, in levels of 255.
+func largest(t *testing.T, got, want []float32) float64 {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d values, want %d", len(got), len(want))
+	}
+	var most float64
+	for i := range got {
+		d := math.Abs(float64(got[i])-float64(want[i])) * 127.5
+		if !(d <= most) {
+			most = d
+		}
+	}
+	return most
+}
+
+// checkColour bounds the RMS error of a frame through a lossy codec, and the
+// mean error of each channel to a quarter of that: a wrong matrix or range shifts
+// whole channels.
+func checkColour(t *testing.T, frame int, got, want []float32, levels float64) {
+	t.Helper()
+	var squares float64
+	var mean [3]float64
+	for i := range want {
+		d := float64(got[i]-want[i]) * 127.5
+		squares += d * d
+		mean[i%3] += d / float64(len(want)/3)
+	}
+	rms := math.Sqrt(squares / float64(len(want)))
+	if !(rms <= levels) {
+		t.Errorf("frame %d: RMS error %.2f levels, want at most %g", frame, rms, levels)
+	}
+	for c, m := range mean {
+		if !(math.Abs(m) <= levels/4) {
+			t.Errorf("frame %d: channel %d is off by %+.2f levels on average, want at most %.2f", frame, c, m, levels/4)
+		}
+	}
+}
+
+// only fails unless the folder holds exactly the named entries, hidden ones
+// included.
+func only(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, e := range entries {
+		found = append(found, e.Name())
+	}
+	if strings.Join(found, " ") != strings.Join(names, " ") {
+		t.Errorf("%s holds %q, want %q", dir, found, names)
+	}
+}
+
+func needFFmpeg(t *testing.T) {
+	t.Helper()
+	if !HaveFFmpeg() {
+		t.Skip("ffmpeg is not installed")
+	}
+}
+
+// ffmpeg runs the tool apart from the package, for files to read and to check.
+func ffmpeg(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.Command("ffmpeg", append([]string{"-v", "error", "-nostdin", "-y"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ffmpeg %q: %v\n%s", args, err, out)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	cases := []struct {
+		name   string
+		format Format
+		levels float64 // greatest error allowed, in 8-bit levels
+		fps    bool
+		codec  bool // lossy: levels bounds the RMS error instead
+	}{
+		{"one.png", Format{5, 7, 1, Rational{}}, 1e-4, false, false},
+		{"folder", Format{6, 10, 12, Rational{}}, 1e-4, false, false},
+		{"clip.y4m", Format{7, 9, 3, Rational{30000, 1001}}, 2.2, true, false},
+		{"clip.npy", Format{5, 4, 3, Rational{}}, 0, false, false},
+		{"clip.safetensors", Format{5, 4, 3, Rational{25, 1}}, 0, true, false},
+		{"clip.mp4", Format{48, 64, 6, Rational{24, 1}}, 4, true, true},
+		{"clip.mov", Format{48, 64, 6, Rational{60, 1}}, 4, true, true},
+		{"clip.mkv", Format{48, 64, 6, Rational{10, 1}}, 4, true, true},
+		{"clip.webm", Format{48, 64, 6, Rational{25, 1}}, 4, true, true},
+		{"odd.mp4", Format{37, 51, 5, Rational{24, 1}}, 4, true, true},
+		{"odd.webm", Format{37, 51, 5, Rational{24, 1}}, 4, true, true},
+		{"single.mp4", Format{48, 64, 1, Rational{24, 1}}, 4, true, true},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.codec {
+				needFFmpeg(t)
+			}
+			dir := t.TempDir()
+			path := filepath.Join(dir, c.name)
+			writeClip(t, path, c.format)
+			only(t, dir, c.name)
+			clip := openClip(t, path, c.format)
+			if c.fps && clip.FPS() != c.format.FPS {
+				t.Errorf("rate %v, want %v", clip.FPS(), c.format.FPS)
+			}
+			// Out of order and one frame twice, as tiles read them.
+			for _, i := range []int{c.format.Frames - 1, 0, c.format.Frames / 2, 0} {
+				want := testFrame(i, c.format.Height, c.format.Width)
+				if c.levels > 0 {
+					want = quantised(want)
+				}
+				got := readFrame(t, clip, i)
+				if c.codec {
+					checkColour(t, i, got, want, c.levels)
+				} else if off := largest(t, got, want); off > c.levels {
+					t.Errorf("frame %d is off by %.2f levels, want at most %g", i, off, c.levels)
+				}
+			}
+		})
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	writeClip(t, filepath.Join(dir, "sizes"), Format{4, 4, 2, Rational{}})
+	writeClip(t, filepath.Join(dir, "sizes", "frame_0002.png"), Format{4, 6, 1, Rational{}})
+	cases := []struct{ path, want string }{
+		{filepath.Join(dir, "missing.png"), "no such file"},
+		{filepath.Join(dir, "missing.mp4"), "no such file"},
+		{file("empty.mp4", ""), "empty.mp4: file is empty"},
+		{file("notes/readme.txt", "x"), ""},
+		{filepath.Join(dir, "notes"), "folder holds no .png files (1 others)"},
+		{file("bad.png", "not a picture"), "bad.png: unreadable PNG"},
+		{filepath.Join(dir, "sizes"), "frame_0002.png: is 6 x 4, expected 4 x 4 as frame_0000.png has"},
+		{file("x.latent", "x"), "is a latent, expected a video"},
+		{file("bad.y4m", "MPEG4YUV\n"), "expected YUV4MPEG2"},
+		{file("noline.y4m", "YUV4MPEG2 W4 H4"), "no end of line"},
+		{file("none.y4m", "YUV4MPEG2 W4 H4\n"), "none.y4m: no frames"},
+		{file("zero.y4m", "YUV4MPEG2 W0 H4\nFRAME\n"), "expected at least 1 x 1"},
+		{file("huge.y4m", "YUV4MPEG2 W99999999 H99999999\nFRAME\n"), "expected at most"},
+		{file("nan.y4m", "YUV4MPEG2 Wx H4\nFRAME\n"), `header field "Wx"`},
+		{file("deep.y4m", "YUV4MPEG2 W4 H4 C420p10\nFRAME\n"), `chroma format "420p10" isn't supported`},
+		{file("lace.y4m", "YUV4MPEG2 W4 H4 It\nFRAME\n"), "interlaced"},
+		{file("short.y4m", "YUV4MPEG2 W4 H4 Cmono\nFRAME\n0123456789abcdefFRAME\n0123"), "frame 1: truncated, 4 bytes of 16"},
+		{file("junk.y4m", "YUV4MPEG2 W4 H4 Cmono\nFRAME\n0123456789abcdefFRAMING\n"), "frame 1: line \"FRAMING\""},
+		{file("bad.npy", "not numpy, but long enough"), "not a .npy file"},
+		{file("shape.npy", string(npyPrefix([]int{4, 1, 1, 1}))+"0123456789abcdef"), "shape [4 1 1 1], expected [3,T,H,W]"},
+		{file("noframes.npy", string(npyPrefix([]int{3, 0, 1, 1}))), "no frames"},
+		{file("nopixels.npy", string(npyPrefix([]int{3, 1, 0, 1}))), "expected at least 1 x 1"},
+		{file("bad.safetensors", "not safetensors at all"), "bad.safetensors: header length"},
+	}
+	for _, c := range cases {
+		if c.want == "" {
+			continue
+		}
+		clip, err := Open(context.Background(), c.path)
+		if err == nil {
+			clip.Close()
+			t.Errorf("%s: opened, want an error with %q", c.path, c.want)
+			continue
+		}
+		if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "media: ") {
+			t.Errorf("error %q, want media: ... %q", err, c.want)
+		}
+		if !errors.Is(err, ErrInput) {
+			t.Errorf("error %q is not ErrInput", err)
+		}
+		if strings.Contains(c.path, "missing") && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("error %q is not fs.ErrNotExist", err)
+		}
+		if n := strings.Count(err.Error(), filepath.Base(c.path)); n > 1 {
+			t.Errorf("error %q names the file %d times", err, n)
+		}
+	}
+}
+
+func TestFloatFrameNotFinite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nan.npy")
+	values := make([]float32, 3*2*2*2)
+	values[1*8+4+3] = float32(math.Inf(-1)) // channel 1, frame 1, last pixel
+	if err := os.WriteFile(path, append(npyPrefix([]int{3, 2, 2, 2}), floatBytes(nil, values)...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	clip, err := Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clip.Close()
+	dst := make([]float32, 12)
+	if err := clip.ReadFrame(0, dst); err != nil {
+		t.Error(err)
+	}
+	err = clip.ReadFrame(1, dst)
+	if want := "nan.npy: frame 1: channel 1, row 1, column 1 is -Inf"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+}
+
+func TestParseRational(t *testing.T) {
+	for text, want := range map[string]Rational{
+		"25": {25, 1}, "30000/1001": {30000, 1001}, "50/2": {25, 1}, "24000:1001": {24000, 1001},
+		"23.976": {24000, 1001}, "29.97": {30000, 1001}, "12.5": {25, 2},
+	} {
+		if got, err := ParseRational(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
+		}
+		if back, err := ParseRational(want.String()); err != nil || back != want {
+			t.Errorf("%v printed and read is %v, %v", want, back, err)
+		}
+	}
+	for _, text := range []string{"", "0/0", "-25", "25/0", "x", "0", "NaN", "1/2/3", "inf"} {
+		if got, err := ParseRational(text); err == nil {
+			t.Errorf("%q is %v, want an error", text, got)
+		}
+	}
+}

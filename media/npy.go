@@ -1,0 +1,222 @@
+package media
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/x448/float16"
+)
+
+// maxNPYHeader bounds the header text; NumPy itself refuses more than 10,000
+// bytes.
+const maxNPYHeader = 10_000
+
+// npyFile is an open .npy file of floats in C order, read by range.
+type npyFile struct {
+	source io.ReaderAt
+	data   int64 // offset of the first element
+	shape  []int
+	dtype  npyType
+}
+
+// npyType is an element type: f2, f4 or f8.
+type npyType struct {
+	size  int // bytes
+	order binary.ByteOrder
+}
+
+// openNPY reads the header of a file of size bytes.
+func openNPY(r io.ReaderAt, size int64) (*npyFile, error) {
+	text, data, err := npyHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	f := &npyFile{source: r, data: data}
+	if f.dtype, f.shape, err = parseNPY(text); err != nil {
+		return nil, err
+	}
+	elements, err := npyElements(f.shape, f.dtype.size)
+	if err != nil {
+		return nil, err
+	}
+	if need, have := elements*int64(f.dtype.size), size-data; need > have {
+		return nil, fmt.Errorf("truncated: shape %v needs %d bytes of data, the file holds %d", f.shape, need, have)
+	} else if need < have {
+		return nil, fmt.Errorf("%d bytes follow the data of shape %v, expected none", have-need, f.shape)
+	}
+	return f, nil
+}
+
+// npyHeader is the header's text, and the offset of the data behind it.
+func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
+	var prefix [12]byte
+	if n, err := r.ReadAt(prefix[:], 0); n < len(prefix) {
+		if err == io.EOF {
+			err = fmt.Errorf("%d bytes are too few for a .npy header", n)
+		}
+		return "", 0, err
+	}
+	if string(prefix[:6]) != "\x93NUMPY" {
+		return "", 0, fmt.Errorf("begins with %q, expected \"\\x93NUMPY\": not a .npy file", prefix[:6])
+	}
+	var length int64
+	switch prefix[6] {
+	case 1:
+		data, length = 10, int64(binary.LittleEndian.Uint16(prefix[8:]))
+	case 2, 3:
+		data, length = 12, int64(binary.LittleEndian.Uint32(prefix[8:]))
+	default:
+		return "", 0, fmt.Errorf("format version %d, expected 1, 2 or 3", prefix[6])
+	}
+	if length > maxNPYHeader || length > size-data {
+		return "", 0, fmt.Errorf("header length %d, expected at most %d: damaged or truncated",
+			length, min(maxNPYHeader, size-data))
+	}
+	buffer := make([]byte, length)
+	if n, err := r.ReadAt(buffer, data); n < len(buffer) {
+		return "", 0, err
+	}
+	return string(buffer), data + length, nil
+}
+
+// npyDict matches the dictionary that NumPy writes, keys sorted.
+func npyDict() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}[ \n]*$`)
+}
+
+// parseNPY reads the header's dictionary.
+func parseNPY(text string) (dtype npyType, shape []int, err error) {
+	m := npyDict().FindStringSubmatch(text)
+	if m == nil {
+		return dtype, nil, fmt.Errorf("header %.80q, expected a dictionary of descr, fortran_order and shape", text)
+	}
+	switch descr := m[1]; descr {
+	case "<f2", "<f4", "<f8":
+		dtype = npyType{int(descr[2] - '0'), binary.LittleEndian}
+	case ">f2", ">f4", ">f8":
+		dtype = npyType{int(descr[2] - '0'), binary.BigEndian}
+	default:
+		return dtype, nil, fmt.Errorf("dtype %.20q, expected float16, float32 or float64", descr)
+	}
+	if m[2] == "True" {
+		return dtype, nil, fmt.Errorf("array is in Fortran order, expected C order; numpy.ascontiguousarray makes it so")
+	}
+	for _, field := range strings.Split(m[3], ",") {
+		if field = strings.TrimSpace(field); field == "" {
+			continue
+		}
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return dtype, nil, fmt.Errorf("shape (%.80s): %w", m[3], err)
+		}
+		shape = append(shape, n)
+	}
+	return dtype, shape, nil
+}
+
+// npyElements is the product of shape, checked so that the bytes fit 63 bits.
+func npyElements(shape []int, size int) (int64, error) {
+	n := uint64(1)
+	for _, d := range shape {
+		high, low := bits.Mul64(n, uint64(d))
+		if high != 0 || low > math.MaxInt64/uint64(size) {
+			return 0, fmt.Errorf("shape %v is beyond 2^63 bytes", shape)
+		}
+		n = low
+	}
+	return int64(n), nil
+}
+
+// ReadF32 fills dst with the elements from start on, as float32.
+func (f *npyFile) ReadF32(dst []float32, start int) error {
+	const chunk = 16 << 10
+	size := f.dtype.size
+	buffer := make([]byte, min(chunk, len(dst))*size)
+	for len(dst) > 0 {
+		n := min(chunk, len(dst))
+		part := buffer[:n*size]
+		if got, err := f.source.ReadAt(part, f.data+int64(start)*int64(size)); got < len(part) {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		f.dtype.decode(dst[:n], part)
+		dst, start = dst[n:], start+n
+	}
+	return nil
+}
+
+func (d npyType) decode(dst []float32, src []byte) {
+	for i := range dst {
+		switch d.size {
+		case 2:
+			dst[i] = float16.Frombits(d.order.Uint16(src[2*i:])).Float32()
+		case 4:
+			dst[i] = math.Float32frombits(d.order.Uint32(src[4*i:]))
+		case 8:
+			dst[i] = float32(math.Float64frombits(d.order.Uint64(src[8*i:])))
+		}
+	}
+}
+
+// npyPrefix is all that stands before the data of a float32 array, padded to
+// 64 bytes as NumPy does.
+func npyPrefix(shape []int) []byte {
+	var dims strings.Builder
+	for i, d := range shape {
+		if i > 0 {
+			dims.WriteString(", ")
+		}
+		dims.WriteString(strconv.Itoa(d))
+	}
+	if len(shape) == 1 {
+		dims.WriteString(",")
+	}
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (" + dims.String() + "), }"
+	length := (10+len(text)+1+63)/64*64 - 10
+	prefix := append([]byte("\x93NUMPY\x01\x00"), byte(length), byte(length>>8))
+	prefix = append(prefix, text...)
+	for len(prefix) < 10+length-1 {
+		prefix = append(prefix, ' ')
+	}
+	return append(prefix, '\n')
+}
+
+// floatBytes is the little-endian form of values, in buffer if it is large
+// enough.
+func floatBytes(buffer []byte, values []float32) []byte {
+	if cap(buffer) < 4*len(values) {
+		buffer = make([]byte, 4*len(values))
+	}
+	buffer = buffer[:4*len(values)]
+	for i, v := range values {
+		binary.LittleEndian.PutUint32(buffer[4*i:], math.Float32bits(v))
+	}
+	return buffer
+}
+
+// openFile opens a regular file and tells its size.
+func openFile(path string) (*os.File, int64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("is not a regular file")
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}

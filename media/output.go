@@ -1,0 +1,127 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// pending is an output file under construction, beside its final name so that
+// the rename at the end is atomic.
+type pending struct {
+	path string // final name, as the user gave it
+	temp string
+	file *os.File
+	need int64 // bytes of the whole file, 0 when not known beforehand
+}
+
+// createPending opens a temporary file for path. It fails early when path
+// cannot become a file: its folder is missing or read-only, or something that
+// is not a file has the name.
+func createPending(path string, need int64) (*pending, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		kind := "not a regular file"
+		if info.IsDir() {
+			kind = "a folder"
+		}
+		return nil, fmt.Errorf("media: %s: exists and is %s, expected a file or nothing", path, kind)
+	}
+	p := &pending{path: path, need: need}
+	p.temp, err = makeTemp(path, func(name string) (err error) {
+		// Not os.CreateTemp: its mode 0600 would stay on the result.
+		p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// makeTemp calls create with fresh names beside path, .NAME.tmp-*, until one
+// is not taken.
+func makeTemp(path string, create func(name string) error) (string, error) {
+	dir, base := filepath.Split(path)
+	for {
+		name := fmt.Sprintf("%s.%s.tmp-%08x", dir, base, rand.Uint32())
+		err := create(name)
+		switch {
+		case err == nil:
+			return name, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return "", fmt.Errorf("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
+		case !errors.Is(err, fs.ErrExist):
+			return "", outputError(path, 0, err)
+		}
+	}
+}
+
+// Write appends to the file.
+func (p *pending) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	return n, outputError(p.path, p.need, err)
+}
+
+// WriteAt writes at an offset.
+func (p *pending) WriteAt(b []byte, offset int64) (int, error) {
+	n, err := p.file.WriteAt(b, offset)
+	return n, outputError(p.path, p.need, err)
+}
+
+// commit gives the file its final name, replacing what has it. The data is
+// flushed first: a disk may report only then that it is full.
+func (p *pending) commit() error {
+	err := p.file.Sync()
+	if cerr := p.file.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(p.temp, p.path)
+	}
+	if err != nil {
+		os.Remove(p.temp)
+	}
+	return outputError(p.path, p.need, err)
+}
+
+// abort removes the file.
+func (p *pending) abort() error {
+	p.file.Close()
+	if err := os.Remove(p.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outputError(p.path, 0, err)
+	}
+	return nil
+}
+
+// outputError names the output instead of the temporary file, and says how
+// much room a full disk lacks. need is 0 when not known.
+func outputError(path string, need int64, err error) error {
+	if err == nil {
+		return nil
+	}
+	full := isDiskFull(err)
+	if perr, ok := errors.AsType[*os.PathError](err); ok {
+		err = perr.Err
+	}
+	if lerr, ok := errors.AsType[*os.LinkError](err); ok {
+		err = lerr.Err
+	}
+	switch {
+	case full && need > 0:
+		return fmt.Errorf("media: %s: disk full, the file needs %d bytes: %w", path, need, err)
+	case full:
+		return fmt.Errorf("media: %s: disk full: %w", path, err)
+	}
+	return fmt.Errorf("media: %s: cannot write: %w", path, err)
+}
+
+func isDiskFull(err error) bool {
+	const windowsDiskFull = syscall.Errno(112)
+	return errors.Is(err, syscall.ENOSPC) || runtime.GOOS == "windows" && errors.Is(err, windowsDiskFull)
+}

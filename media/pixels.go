@@ -1,0 +1,42 @@
+package media
+
+// byteFloat is an 8-bit code as a pixel value: 0 is -1, 255 is 1.
+func byteFloat(v byte) float32 { return float32(v)/127.5 - 1 }
+
+// wordFloat is the same for 16 bits.
+func wordFloat(v uint16) float32 { return float32(float64(v)/32767.5 - 1) }
+
+// floatByte rounds a pixel value to the nearest of 256 codes. Values outside
+// [-1,1] are clamped.
+func floatByte(v float32) byte {
+	v = float32(v*127.5) + 127.5 // the conversion keeps it from being fused: one result everywhere
+	if v <= 0 {
+		return 0
+	}
+	if v >= 255 {
+		return 255
+	}
+	return byte(v + 0.5)
+}
+
+// floatsToRGBA makes opaque 8-bit pixels dst, [H,W,4], of the frame src,
+// [H,W,3].
+func floatsToRGBA(dst []byte, src []float32) {
+	for i := 0; i < len(src)/3; i++ {
+		p, q := dst[4*i:4*i+4], src[3*i:3*i+3]
+		p[0], p[1], p[2], p[3] = floatByte(q[0]), floatByte(q[1]), floatByte(q[2]), 255
+	}
+}
+
+// firstNonFinite is the index of the first NaN or infinity, -1 without one.
+func firstNonFinite(values []float32) int {
+	for i, v := range values {
+		if v-v != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// clamp1 limits v to [-1,1].
+func clamp1(v float32) float32 { return max(-1, min(1, v)) }

@@ -1,0 +1,148 @@
+package media
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// writePNG encodes opaque pixels [H,W,4].
+func writePNG(w io.Writer, rgba []byte, height, width int, level png.CompressionLevel) error {
+	img := &image.RGBA{Pix: rgba, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}
+	out := bufio.NewWriterSize(w, 1<<16)
+	enc := png.Encoder{CompressionLevel: level}
+	if err := enc.Encode(out, img); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// pngSink writes a single frame.
+type pngSink struct {
+	pending *pending
+	format  Format
+}
+
+func createPNG(path string, f Format) (backend, error) {
+	if f.Frames != 1 {
+		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; a name without .png makes a folder of them",
+			path, f.Frames)
+	}
+	p, err := createPending(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &pngSink{p, f}, nil
+}
+
+func (s *pngSink) needsFloat() bool { return false }
+
+func (s *pngSink) frame(_ int, _ []float32, rgba []byte) error {
+	return writePNG(s.pending, rgba, s.format.Height, s.format.Width, png.DefaultCompression)
+}
+
+func (s *pngSink) commit() error { return s.pending.commit() }
+func (s *pngSink) abort() error  { return s.pending.abort() }
+
+// folderSink writes frame_0000.png and so on into a temporary folder beside
+// the final one.
+type folderSink struct {
+	path   string // as the user gave it
+	target string // absolute, links resolved
+	temp   string
+	format Format
+}
+
+func createFolder(path string, f Format) (backend, error) {
+	target, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("media: %s: %w", path, err)
+	}
+	if resolved, err := filepath.EvalSymlinks(target); err == nil {
+		target = resolved
+	}
+	if err := checkFolder(path, target); err != nil {
+		return nil, err
+	}
+	temp, err := makeTemp(target, func(name string) error { return os.Mkdir(name, 0o777) })
+	if err != nil {
+		return nil, err
+	}
+	return &folderSink{path: path, target: target, temp: temp, format: f}, nil
+}
+
+// checkFolder refuses to replace anything but nothing, an empty folder or
+// frames written before.
+func checkFolder(path, target string) error {
+	info, err := os.Stat(target)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("media: %s: exists and isn't a folder", path)
+	}
+	entries, err := os.ReadDir(target)
+	if err != nil {
+		return outputError(path, 0, err)
+	}
+	ours := regexp.MustCompile(`^frame_[0-9]+\.png$`)
+	for _, e := range entries {
+		if e.IsDir() || !ours.MatchString(e.Name()) {
+			return fmt.Errorf("media: %s: folder holds %s, expected nothing but frame_*.png to replace", path, e.Name())
+		}
+	}
+	return nil
+}
+
+func (s *folderSink) needsFloat() bool { return false }
+
+func (s *folderSink) frame(t int, _ []float32, rgba []byte) error {
+	name := fmt.Sprintf("frame_%04d.png", t)
+	f, err := os.OpenFile(filepath.Join(s.temp, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return outputError(filepath.Join(s.path, name), 0, err)
+	}
+	// Speed is worth more than the last tenth of the size: a clip has many frames.
+	err = writePNG(f, rgba, s.format.Height, s.format.Width, png.BestSpeed)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return outputError(filepath.Join(s.path, name), 0, err)
+}
+
+// commit swaps the folders. Frames that were there before move aside first and
+// come back if the rename fails.
+func (s *folderSink) commit() error {
+	if err := checkFolder(s.path, s.target); err != nil {
+		s.abort()
+		return err
+	}
+	old := s.temp + ".old"
+	err := os.Rename(s.target, old)
+	replaced := err == nil
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.abort()
+		return outputError(s.path, 0, err)
+	}
+	if err := os.Rename(s.temp, s.target); err != nil {
+		if replaced {
+			err = errors.Join(err, os.Rename(old, s.target))
+		}
+		s.abort()
+		return outputError(s.path, 0, err)
+	}
+	if replaced {
+		return outputError(s.path, 0, os.RemoveAll(old))
+	}
+	return nil
+}
+
+func (s *folderSink) abort() error {
+	return outputError(s.path, 0, os.RemoveAll(s.temp))
+}

@@ -1,0 +1,174 @@
+package media
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/math/fixed"
+)
+
+const (
+	sheetMargin = 8  // pixels around and between pictures
+	sheetLine   = 18 // height of a line of text
+	sheetLarge  = 512
+	sheetSmall  = 104 // the widest label
+
+	// differenceGain is how much the difference is amplified around mid-gray.
+	differenceGain = 4
+)
+
+// SheetOptions choose what a Sheet shows.
+type SheetOptions struct {
+	// Rows is the number of frames shown, spread over the clip; 0 means 4.
+	Rows int
+	// NoDifference leaves out the third column.
+	NoDifference bool
+}
+
+// Sheet is a picture of a few frames, original | decoded | difference, the
+// difference amplified four times around mid-gray. Frames wider than 512
+// pixels are scaled down, tiny ones up.
+type Sheet struct {
+	height, width int
+	frames        []int // shown, by row
+	columns       []string
+	down, up      int // scale: one of them is 1
+	img           *image.RGBA
+}
+
+// NewSheet lays out a sheet for a clip of so many frames [height,width].
+func NewSheet(height, width, frames int, o SheetOptions) *Sheet {
+	rows := o.Rows
+	if rows <= 0 {
+		rows = 4
+	}
+	s := &Sheet{
+		height: height, width: width, frames: spread(min(rows, frames), frames),
+		columns: []string{"original", "decoded", fmt.Sprintf("difference x%d", differenceGain)},
+		down:    (max(width, height) + sheetLarge - 1) / sheetLarge,
+		up:      (sheetSmall + width - 1) / width,
+	}
+	if s.down > 1 {
+		s.up = 1
+	}
+	if o.NoDifference {
+		s.columns = s.columns[:2]
+	}
+	h, w := s.cell()
+	s.img = image.NewRGBA(image.Rect(0, 0,
+		sheetMargin+len(s.columns)*(w+sheetMargin), 2*sheetMargin+sheetLine+len(s.frames)*(h+sheetLine)))
+	draw.Draw(s.img, s.img.Bounds(), image.NewUniform(color.Gray{Y: 24}), image.Point{}, draw.Src)
+	for i, name := range s.columns {
+		s.text(s.left(i), sheetMargin, name)
+	}
+	return s
+}
+
+// spread picks rows of n frames, the first and the last among them; of one
+// row, the middle.
+func spread(rows, n int) []int {
+	if rows == 1 {
+		return []int{n / 2}
+	}
+	picked := make([]int, rows)
+	for i := range picked {
+		picked[i] = (2*i*(n-1) + rows - 1) / (2 * (rows - 1)) // rounded
+	}
+	return picked
+}
+
+// cell is the size of a picture on the sheet.
+func (s *Sheet) cell() (height, width int) {
+	return max(1, s.height/s.down) * s.up, max(1, s.width/s.down) * s.up
+}
+
+func (s *Sheet) left(column int) int {
+	_, w := s.cell()
+	return sheetMargin + column*(w+sheetMargin)
+}
+
+// Wants reports whether frame t is shown; Add ignores the others.
+func (s *Sheet) Wants(t int) bool { return s.row(t) >= 0 }
+
+func (s *Sheet) row(t int) int {
+	for i, frame := range s.frames {
+		if frame == t {
+			return i
+		}
+	}
+	return -1
+}
+
+// Add puts frame t, both [H,W,3], on the sheet with a note such as its PSNR.
+func (s *Sheet) Add(t int, original, decoded []float32, note string) {
+	if n := s.height * s.width * 3; len(original) != n || len(decoded) != n {
+		panic(fmt.Sprintf("media: sheet of %d and %d values, expected %d", len(original), len(decoded), n))
+	}
+	row := s.row(t)
+	if row < 0 {
+		return
+	}
+	h, _ := s.cell()
+	top := sheetMargin + sheetLine + row*(h+sheetLine)
+	s.picture(s.left(0), top, original)
+	s.picture(s.left(1), top, decoded)
+	if len(s.columns) > 2 {
+		difference := make([]float32, len(original))
+		for i := range difference {
+			difference[i] = differenceGain * (clamp1(decoded[i]) - clamp1(original[i]))
+		}
+		s.picture(s.left(2), top, difference)
+	}
+	s.text(s.left(0), top+h, fmt.Sprintf("frame %d  %s", t, note))
+}
+
+// picture draws a frame, each pixel the mean of down x down.
+func (s *Sheet) picture(left, top int, frame []float32) {
+	h, w := s.cell()
+	for y := range h {
+		for x := range w {
+			i := s.img.PixOffset(left+x, top+y)
+			for c := range 3 {
+				s.img.Pix[i+c] = floatByte(s.mean(frame, y/s.up*s.down, x/s.up*s.down, c))
+			}
+		}
+	}
+}
+
+func (s *Sheet) mean(frame []float32, y0, x0, channel int) float32 {
+	var sum float32
+	n := 0
+	for y := y0; y < min(y0+s.down, s.height); y++ {
+		for x := x0; x < min(x0+s.down, s.width); x++ {
+			sum += clamp1(frame[(y*s.width+x)*3+channel])
+			n++
+		}
+	}
+	return sum / float32(n)
+}
+
+func (s *Sheet) text(left, top int, words string) {
+	face := basicfont.Face7x13
+	d := font.Drawer{Dst: s.img, Src: image.NewUniform(color.Gray{Y: 220}), Face: face,
+		Dot: fixed.P(left, top+face.Ascent+2)}
+	d.DrawString(words)
+}
+
+// WritePNG writes the sheet to path, complete or not at all.
+func (s *Sheet) WritePNG(path string) error {
+	p, err := createPending(path, 0)
+	if err != nil {
+		return err
+	}
+	b := s.img.Bounds()
+	if err := writePNG(p, s.img.Pix, b.Dy(), b.Dx(), png.DefaultCompression); err != nil {
+		p.abort()
+		return err
+	}
+	return p.commit()
+}

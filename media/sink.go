@@ -1,0 +1,215 @@
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+)
+
+// Format describes a video to be written.
+type Format struct {
+	Height, Width int
+	Frames        int
+	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
+	FPS Rational
+}
+
+// rate is FPS with its default.
+func (f Format) rate() Rational {
+	if f.FPS.Known() {
+		return f.FPS
+	}
+	return Rational{24, 1}
+}
+
+// Sink writes a video, frame by frame in order. It needs Close for the output
+// to come into being, or Abort to leave nothing; Abort after Close does
+// nothing, so it can be deferred. After an error every call returns that error
+// and Close aborts.
+type Sink struct {
+	ctx     context.Context
+	path    string
+	format  Format
+	backend backend
+	frames  int    // written so far
+	rgba    []byte // [H,W,4], for conversion
+	err     error  // the first, or errClosed
+}
+
+// backend is one output format.
+type backend interface {
+	// needsFloat tells which of the two forms frame gets.
+	needsFloat() bool
+	// frame writes frame t: floats [H,W,3], or opaque 8-bit pixels [H,W,4].
+	frame(t int, floats []float32, rgba []byte) error
+	// commit completes the output under its final name, or removes it.
+	commit() error
+	// abort removes everything.
+	abort() error
+}
+
+var errClosed = errors.New("media: output is closed")
+
+// Create begins a video at path. The extension says the format:
+//
+//	none, or a folder   a folder of frame_0000.png, frame_0001.png, ...
+//	.png                one frame
+//	.y4m                4:4:4, BT.709, limited range
+//	.npy, .safetensors  float32 [3,T,H,W], neither clamped nor rounded
+//	.mp4 .mov .mkv      H.264 through ffmpeg, BT.709, limited range
+//	.webm               VP9 through ffmpeg, likewise
+//
+// A file of that name is replaced, at the end and at once. So is a folder, if
+// it holds nothing but frame_*.png. ctx stops writing.
+func Create(ctx context.Context, path string, f Format) (*Sink, error) {
+	if err := checkSize(f.Height, f.Width); err != nil {
+		return nil, fmt.Errorf("media: %s: %w", path, err)
+	}
+	if f.Frames < 1 {
+		return nil, fmt.Errorf("media: %s: %d frames to write, expected at least 1", path, f.Frames)
+	}
+	b, err := createBackend(ctx, path, f)
+	if err != nil {
+		return nil, err
+	}
+	return &Sink{ctx: ctx, path: path, format: f, backend: b}, nil
+}
+
+func createBackend(ctx context.Context, path string, f Format) (backend, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return createFolder(path, f)
+	}
+	switch ext := extension(path); ext {
+	case "":
+		return createFolder(path, f)
+	case ".png":
+		return createPNG(path, f)
+	case ".y4m":
+		return createY4M(path, f)
+	case ".npy", ".safetensors":
+		return createFloats(path, f)
+	case ".mp4", ".mov", ".mkv", ".webm":
+		return createFFmpeg(ctx, path, f)
+	default:
+		return nil, fmt.Errorf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
+			".mp4, .mov, .mkv or .webm", path, ext)
+	}
+}
+
+// NeedsFloat reports whether the format keeps floats: then frames must come
+// through WriteFrame. Otherwise WriteRGBA8 spares a conversion.
+func (s *Sink) NeedsFloat() bool { return s.backend.needsFloat() }
+
+// WriteFrame writes the next frame, [H,W,3]. 8-bit formats clamp to [-1,1] and
+// round to the nearest code. NaN and infinity are errors.
+func (s *Sink) WriteFrame(frame []float32) error {
+	if err := s.check(len(frame), 3); err != nil {
+		return s.fail(err)
+	}
+	if i := firstNonFinite(frame); i >= 0 {
+		x, y := i/3%s.format.Width, i/3/s.format.Width
+		return s.fail(fmt.Errorf("media: %s: frame %d: pixel (%d,%d) is %v, expected a finite number",
+			s.path, s.frames, x, y, frame[i]))
+	}
+	if s.backend.needsFloat() {
+		return s.write(frame, nil)
+	}
+	rgba := s.buffer()
+	floatsToRGBA(rgba, frame)
+	return s.write(nil, rgba)
+}
+
+// WriteRGBA8 writes the next frame, [H,W,4] in 8 bits, as the device makes it.
+// Alpha is ignored.
+func (s *Sink) WriteRGBA8(pix []byte) error {
+	if err := s.check(len(pix), 4); err != nil {
+		return s.fail(err)
+	}
+	if s.backend.needsFloat() {
+		return s.fail(fmt.Errorf("media: %s: frame %d: 8-bit pixels for a format of floats", s.path, s.frames))
+	}
+	rgba := s.buffer()
+	copy(rgba, pix)
+	for i := 3; i < len(rgba); i += 4 {
+		rgba[i] = math.MaxUint8
+	}
+	return s.write(nil, rgba)
+}
+
+// check refuses what cannot be the next frame.
+func (s *Sink) check(length, channels int) error {
+	if s.err != nil {
+		return s.err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return fmt.Errorf("media: %s: %w", s.path, err)
+	}
+	f := s.format
+	if want := f.Height * f.Width * channels; length != want {
+		return fmt.Errorf("media: %s: frame %d has %d values, %d x %d x %d needs %d",
+			s.path, s.frames, length, f.Width, f.Height, channels, want)
+	}
+	if s.frames == f.Frames {
+		return fmt.Errorf("media: %s: more than the %d frames announced", s.path, f.Frames)
+	}
+	return nil
+}
+
+func (s *Sink) buffer() []byte {
+	if s.rgba == nil {
+		s.rgba = make([]byte, s.format.Height*s.format.Width*4)
+	}
+	return s.rgba
+}
+
+func (s *Sink) write(floats []float32, rgba []byte) error {
+	if err := s.backend.frame(s.frames, floats, rgba); err != nil {
+		if cerr := s.ctx.Err(); cerr != nil {
+			err = fmt.Errorf("media: %s: %w", s.path, cerr) // the cause, not what it broke
+		}
+		return s.fail(err)
+	}
+	s.frames++
+	return nil
+}
+
+// fail keeps the first error and removes the output.
+func (s *Sink) fail(err error) error {
+	if s.err == nil {
+		s.err = err
+		s.backend.abort() // the first error is the one to tell
+	}
+	return s.err
+}
+
+// Close completes the output and gives it its name. With frames missing, or
+// after an error, it leaves nothing and returns an error.
+func (s *Sink) Close() error {
+	if s.err != nil {
+		return s.err
+	}
+	if err := s.ctx.Err(); err != nil {
+		return s.fail(fmt.Errorf("media: %s: %w", s.path, err))
+	}
+	if s.frames != s.format.Frames {
+		return s.fail(fmt.Errorf("media: %s: %d of %d frames written", s.path, s.frames, s.format.Frames))
+	}
+	s.err = errClosed
+	if err := s.backend.commit(); err != nil {
+		s.err = err
+		return err
+	}
+	return nil
+}
+
+// Abort removes what was written. After Close or an error there is nothing
+// left to do.
+func (s *Sink) Abort() error {
+	if s.err != nil {
+		return nil
+	}
+	s.err = errClosed
+	return s.backend.abort()
+}

@@ -1,0 +1,245 @@
+package media
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// maxY4MLine bounds the header line and the FRAME lines; real ones are under
+// 100 bytes.
+const maxY4MLine = 1024
+
+// y4mClip reads YUV4MPEG2 files, 8 bits, progressive, 4:2:0, 4:2:2, 4:4:4 or
+// mono. Y4M has no field for the matrix: BT.709 is assumed, in limited range
+// unless the header says XCOLORRANGE=FULL.
+type y4mClip struct {
+	path   string
+	file   *os.File
+	format y4mFormat
+	frames []int64      // offset of each frame's luma plane
+	buffer []byte       // a frame as in the file
+	chroma [2][]float32 // a row of Cb and of Cr, at luma resolution; zero for mono
+}
+
+// y4mFormat is what the header line says.
+type y4mFormat struct {
+	height, width int
+	fps           Rational
+	full          bool
+	layout        y4mLayout
+}
+
+// y4mLayout is a chroma layout: how many luma samples a chroma sample spans in
+// x and y, and where among them its centre lies.
+type y4mLayout struct {
+	mono         bool
+	stepX, stepY int
+	atX, atY     float32
+}
+
+// chromaSize is the size of the two chroma planes, 0 for mono.
+func (f y4mFormat) chromaSize() (height, width int) {
+	if f.layout.mono {
+		return 0, 0
+	}
+	sx, sy := f.layout.stepX, f.layout.stepY
+	return (f.height + sy - 1) / sy, (f.width + sx - 1) / sx
+}
+
+// frameBytes is the size of a frame in the file, without its FRAME line.
+func (f y4mFormat) frameBytes() int {
+	h, w := f.chromaSize()
+	return f.height*f.width + 2*h*w
+}
+
+func openY4M(path string) (Clip, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, badInput(path, err)
+	}
+	c := &y4mClip{path: path, file: file}
+	if err := c.index(); err != nil {
+		file.Close()
+		return nil, badInput(path, err)
+	}
+	c.buffer = make([]byte, c.format.frameBytes())
+	c.chroma = [2][]float32{make([]float32, c.format.width), make([]float32, c.format.width)}
+	return c, nil
+}
+
+// index reads the header and finds every frame.
+func (c *y4mClip) index() error {
+	info, err := c.file.Stat()
+	if err != nil {
+		return err
+	}
+	line, next, err := y4mLine(c.file, 0)
+	if err != nil {
+		return err
+	}
+	if c.format, err = parseY4M(line); err != nil {
+		return err
+	}
+	size := int64(c.format.frameBytes())
+	for at := next; at < info.Size(); {
+		line, start, err := y4mLine(c.file, at)
+		if err != nil {
+			return fmt.Errorf("frame %d: %w", len(c.frames), err)
+		}
+		if line != "FRAME" && !strings.HasPrefix(line, "FRAME ") {
+			return fmt.Errorf("frame %d: line %.20q at byte %d, expected FRAME", len(c.frames), line, at)
+		}
+		if left := info.Size() - start; left < size {
+			return fmt.Errorf("frame %d: truncated, %d bytes of %d", len(c.frames), left, size)
+		}
+		c.frames = append(c.frames, start)
+		at = start + size
+	}
+	if len(c.frames) == 0 {
+		return fmt.Errorf("no frames")
+	}
+	return nil
+}
+
+// y4mLine reads the line at an offset, and where the next byte is.
+func y4mLine(r io.ReaderAt, at int64) (line string, next int64, err error) {
+	var buffer [maxY4MLine]byte
+	n, err := r.ReadAt(buffer[:], at)
+	if err != nil && err != io.EOF {
+		return "", 0, err
+	}
+	end := bytes.IndexByte(buffer[:n], '\n')
+	if end < 0 {
+		return "", 0, fmt.Errorf("no end of line within %d bytes of byte %d: not Y4M or truncated", n, at)
+	}
+	return string(buffer[:end]), at + int64(end) + 1, nil
+}
+
+// parseY4M reads the header line.
+func parseY4M(line string) (f y4mFormat, err error) {
+	fields := strings.Fields(line)
+	if len(fields) == 0 || fields[0] != "YUV4MPEG2" {
+		return f, fmt.Errorf("header starts with %.20q, expected YUV4MPEG2", line)
+	}
+	colour := "420jpeg"
+	for _, field := range fields[1:] {
+		value := field[1:]
+		switch field[0] {
+		case 'W':
+			f.width, err = strconv.Atoi(value)
+		case 'H':
+			f.height, err = strconv.Atoi(value)
+		case 'F':
+			f.fps, _ = ParseRational(value) // 0:0 means unknown
+		case 'I':
+			if value != "p" && value != "?" {
+				err = fmt.Errorf("interlaced video isn't supported; deinterlace it first, as with ffmpeg -vf yadif")
+			}
+		case 'C':
+			colour = value
+		case 'X':
+			f.full = f.full || strings.EqualFold(value, "COLORRANGE=FULL")
+		}
+		if err != nil {
+			return f, fmt.Errorf("header field %.40q: %w", field, err)
+		}
+	}
+	if err := checkSize(f.height, f.width); err != nil {
+		return f, err
+	}
+	f.layout, err = y4mLayoutOf(colour)
+	return f, err
+}
+
+// y4mLayoutOf knows the sitings: "420jpeg" has chroma between the luma samples
+// in both directions (as has plain 420, after ffmpeg and mjpegtools), MPEG-2's
+// and 4:2:2 are on the left luma column.
+func y4mLayoutOf(colour string) (y4mLayout, error) {
+	switch colour {
+	case "420jpeg", "420":
+		return y4mLayout{stepX: 2, stepY: 2, atX: 0.5, atY: 0.5}, nil
+	case "420mpeg2":
+		return y4mLayout{stepX: 2, stepY: 2, atX: 0, atY: 0.5}, nil
+	case "422":
+		return y4mLayout{stepX: 2, stepY: 1}, nil
+	case "444":
+		return y4mLayout{stepX: 1, stepY: 1}, nil
+	case "mono":
+		return y4mLayout{mono: true, stepX: 1, stepY: 1}, nil
+	}
+	return y4mLayout{}, fmt.Errorf("chroma format %.20q isn't supported, expected 8-bit 420jpeg, 420mpeg2, 422, 444 or mono; "+
+		"ffmpeg -pix_fmt yuv444p converts it", colour)
+}
+
+func (c *y4mClip) Frames() int               { return len(c.frames) }
+func (c *y4mClip) Size() (height, width int) { return c.format.height, c.format.width }
+func (c *y4mClip) FPS() Rational             { return c.format.fps }
+func (c *y4mClip) Close() error              { return c.file.Close() }
+
+func (c *y4mClip) ReadFrame(t int, dst []float32) error {
+	checkRead(c, t, dst)
+	if _, err := c.file.ReadAt(c.buffer, c.frames[t]); err != nil {
+		return badInputf(c.path, "frame %d: %w", t, err)
+	}
+	f := c.format
+	ch, cw := f.chromaSize()
+	luma := c.buffer[:f.height*f.width]
+	planes := [2][]byte{c.buffer[len(luma):][:ch*cw], c.buffer[len(luma)+ch*cw:]}
+	for y := range f.height {
+		if !f.layout.mono {
+			for i, plane := range planes {
+				f.layout.upsampleRow(c.chroma[i][:f.width], plane, y, ch, cw)
+			}
+		}
+		row := dst[y*f.width*3 : (y+1)*f.width*3]
+		f.rowToRGB(row, luma[y*f.width:], c.chroma[0], c.chroma[1])
+	}
+	return nil
+}
+
+// upsampleRow interpolates a chroma plane linearly at the luma samples of row
+// y, minus the 128 that stands for no colour.
+func (l y4mLayout) upsampleRow(dst []float32, plane []byte, y, height, width int) {
+	j0, j1, wy := between(y, l.stepY, l.atY, height)
+	top, bottom := plane[j0*width:(j0+1)*width], plane[j1*width:(j1+1)*width]
+	for x := range dst {
+		i0, i1, wx := between(x, l.stepX, l.atX, width)
+		upper := float32(top[i0]) + wx*(float32(top[i1])-float32(top[i0]))
+		lower := float32(bottom[i0]) + wx*(float32(bottom[i1])-float32(bottom[i0]))
+		dst[x] = upper + wy*(lower-upper) - 128
+	}
+}
+
+// between finds the two of n chroma samples around luma position x, and the
+// weight of the second. Beyond the border the outermost one counts.
+func between(x, step int, at float32, n int) (i0, i1 int, weight float32) {
+	pos := (float32(x) - at) / float32(step)
+	if pos <= 0 {
+		return 0, 0, 0
+	}
+	i0 = int(pos)
+	if i0 >= n-1 {
+		return n - 1, n - 1, 0
+	}
+	return i0, i0 + 1, pos - float32(i0)
+}
+
+// rowToRGB applies BT.709's inverse matrix. cb and cr have 128 subtracted.
+func (f y4mFormat) rowToRGB(dst []float32, luma []byte, cb, cr []float32) {
+	black, lumaScale, chromaScale := float32(16), float32(1)/219, float32(1)/224
+	if f.full {
+		black, lumaScale, chromaScale = 0, float32(1)/255, float32(1)/255
+	}
+	for x := range f.width {
+		l := (float32(luma[x]) - black) * lumaScale
+		b, r := cb[x]*chromaScale, cr[x]*chromaScale
+		p := dst[3*x : 3*x+3]
+		p[0] = clamp1(2*(l+1.5748*r) - 1)
+		p[1] = clamp1(2*(l-(0.0722*1.8556*b+0.2126*1.5748*r)/0.7152) - 1)
+		p[2] = clamp1(2*(l+1.8556*b) - 1)
+	}
+}

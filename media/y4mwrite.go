@@ -1,0 +1,58 @@
+package media
+
+import "fmt"
+
+// y4mSink writes 4:4:4, so that no colour is lost and odd sizes are fine,
+// BT.709 in limited range. The format cannot name its matrix: tell a program
+// that assumes BT.601 for small pictures.
+type y4mSink struct {
+	pending *pending
+	buffer  []byte // FRAME line and three planes
+	pixels  int
+}
+
+const y4mFrameLine = "FRAME\n"
+
+func createY4M(path string, f Format) (backend, error) {
+	fps := f.rate()
+	header := fmt.Sprintf("YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C444 XCOLORRANGE=LIMITED\n",
+		f.Width, f.Height, fps.Num, fps.Den)
+	pixels := f.Height * f.Width
+	frame := int64(len(y4mFrameLine) + 3*pixels)
+	p, err := createPending(path, int64(len(header))+int64(f.Frames)*frame)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Write([]byte(header)); err != nil {
+		p.abort()
+		return nil, err
+	}
+	s := &y4mSink{pending: p, buffer: make([]byte, frame), pixels: pixels}
+	copy(s.buffer, y4mFrameLine)
+	return s, nil
+}
+
+func (s *y4mSink) needsFloat() bool { return false }
+
+func (s *y4mSink) frame(_ int, _ []float32, rgba []byte) error {
+	planes := s.buffer[len(y4mFrameLine):]
+	for i := range s.pixels {
+		p := rgba[4*i : 4*i+3]
+		planes[i], planes[s.pixels+i], planes[2*s.pixels+i] = rgbToYUV(p[0], p[1], p[2])
+	}
+	_, err := s.pending.Write(s.buffer)
+	return err
+}
+
+func (s *y4mSink) commit() error { return s.pending.commit() }
+func (s *y4mSink) abort() error  { return s.pending.abort() }
+
+// rgbToYUV is BT.709 in limited range, rounded: luma 16 to 235, chroma 128
+// plus or minus 112.
+func rgbToYUV(red, green, blue byte) (y, cb, cr byte) {
+	r, g, b := float64(red)/255, float64(green)/255, float64(blue)/255
+	luma := 0.2126*r + 0.7152*g + 0.0722*b
+	return byte(16 + 219*luma + 0.5),
+		byte(128 + 224*(b-luma)/1.8556 + 0.5),
+		byte(128 + 224*(r-luma)/1.5748 + 0.5)
+}

@@ -1,0 +1,64 @@
+package tiling
+
+import "fmt"
+
+// SmallestAuto is the least side that Fit should be given for an overlap: twice
+// the overlap, so that fades of neighbours never meet, and no less than 64.
+func SmallestAuto(overlap Size) int {
+	return max(64, roundUp(2*max(overlap.H, overlap.W)))
+}
+
+// Fit finds the largest square tile, in steps of Factor pixels from the side
+// smallest on, whose peak memory is within budget bytes. A tile that holds the
+// whole frame is the last step: then nothing is cut.
+//
+// peak tells what a tile needs, clamped to the frame as the plan will clamp it;
+// math.MaxInt64 for one that cannot run at all. It is taken to grow with the
+// tile, but the tile returned is always one that peak has accepted.
+func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, error)) (Size, error) {
+	if frame.H < 1 || frame.W < 1 || frame.H > maxSide || frame.W > maxSide {
+		return Size{}, fmt.Errorf("tiling: frame of %v pixels, expected 1 to %d per axis", frame, maxSide)
+	}
+	frame = Size{roundUp(frame.H), roundUp(frame.W)}
+	smallest = roundUp(max(smallest, Factor))
+	need := func(side int) (int64, error) {
+		tile := Size{min(side, frame.H), min(side, frame.W)}
+		bytes, err := peak(tile)
+		if err != nil {
+			return 0, fmt.Errorf("tiling: fit: tile %v: %w", tile, err)
+		}
+		return bytes, nil
+	}
+	whole := max(smallest, frame.H, frame.W)
+	if bytes, err := need(whole); err != nil || bytes <= budget {
+		return Square(whole), err
+	}
+	least, err := need(smallest)
+	if err != nil {
+		return Size{}, err
+	}
+	if least > budget {
+		return Size{}, fmt.Errorf("tiling: %w: the smallest tile, %v, needs %d bytes of %d",
+			ErrBudget, Square(smallest), least, budget)
+	}
+	fits, fails := smallest, whole // sides; the first fits, the second does not
+	for fails-fits > Factor {
+		middle := roundUp((fits + fails) / 2)
+		if middle == fails {
+			middle -= Factor
+		}
+		bytes, err := need(middle)
+		if err != nil {
+			return Size{}, err
+		}
+		if bytes <= budget {
+			fits = middle
+		} else {
+			fails = middle
+		}
+	}
+	return Square(fits), nil
+}
+
+// roundUp is the next multiple of Factor.
+func roundUp(n int) int { return ceil(n, Factor) * Factor }

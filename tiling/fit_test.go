@@ -1,0 +1,137 @@
+package tiling
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// area needs 100 bytes a pixel, and 1000 whatever the size.
+func area(tile Size) (int64, error) { return 1000 + 100*int64(tile.H)*int64(tile.W), nil }
+
+func TestFit(t *testing.T) {
+	cases := []struct {
+		name   string
+		frame  Size
+		budget int64
+		want   Size
+	}{
+		{"all of it", Size{1080, 1920}, 1000 + 100*1080*1920 + 1e6, Square(1920)},
+		{"exactly", Size{1080, 1920}, 1000 + 100*1080*1920, Square(1920)},
+		{"one byte less", Size{1080, 1920}, 1000 + 100*1080*1920 - 1, Square(1912)},
+		{"a square", Size{1080, 1920}, 1000 + 100*512*512, Square(512)},
+		{"just below", Size{1080, 1920}, 1000 + 100*512*512 - 1, Square(504)},
+		{"taller than the frame", Size{256, 1920}, 1000 + 100*256*1000, Square(1000)},
+		{"the smallest", Size{1080, 1920}, 1000 + 100*128*128, Square(128)},
+		{"frame below the smallest", Size{40, 40}, 1000 + 100*40*40, Square(128)},
+		{"odd frame", Size{35, 200}, 1000 + 100*40*200, Square(200)},
+	}
+	for _, c := range cases {
+		got, err := Fit(c.frame, 128, c.budget, area)
+		if err != nil || got != c.want {
+			t.Errorf("%s: %v (%v), want %v", c.name, got, err, c.want)
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	_, err := Fit(Size{1080, 1920}, 128, 1e6, area)
+	if !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), "the smallest tile, 128x128, needs 1639400 bytes of 1000000") {
+		t.Error(err)
+	}
+	broken := errors.New("no plan")
+	for _, fails := range []int{1920, 128, 512} {
+		_, err := Fit(Size{1920, 1920}, 128, 100*600*600, func(tile Size) (int64, error) {
+			if tile.W == fails || fails == 512 && tile.W < 1920 && tile.W > 128 {
+				return 0, broken
+			}
+			return area(tile)
+		})
+		if !errors.Is(err, broken) {
+			t.Errorf("failing at %d: %v", fails, err)
+		}
+	}
+	if _, err := Fit(Size{0, 8}, 64, 1, area); err == nil {
+		t.Error("an empty frame was accepted")
+	}
+}
+
+// Whatever peak says, the answer is a tile it accepted; and for one that grows
+// with the tile, the largest.
+func TestFitAnswersWithinBudget(t *testing.T) {
+	stepped := func(tile Size) (int64, error) { return int64(tile.H/64) * int64(tile.W/64), nil }
+	limited := func(tile Size) (int64, error) {
+		if tile.H*tile.W > 300*300 {
+			return math.MaxInt64, nil
+		}
+		return int64(tile.H * tile.W), nil
+	}
+	jagged := func(tile Size) (int64, error) { return int64(tile.W * (1 + tile.W/8%3)), nil }
+	for name, peak := range map[string]func(Size) (int64, error){"stepped": stepped, "limited": limited, "jagged": jagged} {
+		for budget := int64(1); budget < 2000; budget += 7 {
+			budget := budget * budget
+			var asked, within []Size
+			got, err := Fit(Size{720, 1280}, 64, budget, func(tile Size) (int64, error) {
+				bytes, err := peak(tile)
+				asked = append(asked, tile)
+				if bytes <= budget {
+					within = append(within, tile)
+				}
+				return bytes, err
+			})
+			clamped := Size{min(got.H, 720), min(got.W, 1280)}
+			if err == nil && !slices.Contains(within, clamped) {
+				t.Fatalf("%s, budget %d: %v was never within it; asked %v", name, budget, got, asked)
+			}
+			if len(asked) > 12 {
+				t.Fatalf("%s: %d plans made", name, len(asked))
+			}
+			if name == "jagged" || err != nil || got.W >= 1280 {
+				continue
+			}
+			next := Size{min(got.H+8, 720), min(got.W+8, 1280)}
+			if bytes, _ := peak(next); bytes <= budget {
+				t.Fatalf("%s, budget %d: %v, but %v fits as well", name, budget, got, next)
+			}
+		}
+	}
+}
+
+func TestSmallestAuto(t *testing.T) {
+	for overlap, want := range map[Size]int{{}: 64, {16, 8}: 64, {64, 64}: 128, {20, 50}: 104} {
+		if got := SmallestAuto(overlap); got != want {
+			t.Errorf("%v: %d, want %d", overlap, got, want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	for s, want := range map[string]Choice{
+		"off": {}, "auto": {Auto: true}, "512": {Tile: Square(512)}, "512x384": {Tile: Size{512, 384}}, "8": {Tile: Square(8)},
+	} {
+		got, err := ParseTile(s)
+		if err != nil || got != want {
+			t.Errorf("tile %s: %+v, %v", s, got, err)
+		}
+		if again, err := ParseTile(got.String()); err != nil || again != got {
+			t.Errorf("tile %s prints as %s, which reads as %+v (%v)", s, got, again, err)
+		}
+	}
+	for _, s := range []string{"", "Auto", "x", "512x", "x512", "-512", "5.5", "512x512x512", "512 ", "0", "7", "512x4", "99999999999", "33554432", "0x10"} {
+		if got, err := ParseTile(s); !errors.Is(err, ErrTile) {
+			t.Errorf("tile %q: %+v, %v", s, got, err)
+		}
+	}
+	for s, want := range map[string]Size{"0": {}, "64": Square(64), "64x32": {64, 32}, "0x8": {0, 8}} {
+		if got, err := ParseOverlap(s); err != nil || got != want {
+			t.Errorf("overlap %s: %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "off", "1", "7", "64x3", "-8", "64x", "1e2"} {
+		if got, err := ParseOverlap(s); !errors.Is(err, ErrOverlap) {
+			t.Errorf("overlap %q: %v, %v", s, got, err)
+		}
+	}
+}

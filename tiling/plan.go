@@ -1,0 +1,152 @@
+package tiling
+
+import "fmt"
+
+// Tile is one piece of a plan. WY and WX are shared between tiles: do not
+// change them.
+type Tile struct {
+	Cells Rect // latent cells
+	In    Rect // what the model reads: latent cells to decode, pixels to encode
+	Out   Rect // what it adds to: pixels to decode, latent cells to encode
+
+	// Weights of the rows and columns of Out. A sample's weight is their
+	// product, for every channel and frame.
+	WY, WX []float32
+
+	// Final is the part of the result that this tile completes: no later tile
+	// touches it. The parts of all tiles cover the result exactly once.
+	Final Rect
+}
+
+// Plan is a frame cut into tiles, row by row. The result is
+// sum(weight·tile) / max(count, MinCount).
+type Plan struct {
+	Tiles      []Tile
+	Rows, Cols int  // len(Tiles) = Rows*Cols
+	Out        Size // of the blended result: pixels to decode, latent cells to encode
+}
+
+// Decode plans the decoding of a latent of h by w cells; RGB is blended.
+func Decode(h, w int, o Options) (Plan, error) {
+	if err := o.check(); err != nil {
+		return Plan{}, err
+	}
+	if h < 1 || w < 1 || h > maxSide/Factor || w > maxSide/Factor {
+		return Plan{}, fmt.Errorf("tiling: latent of %dx%d cells, expected 1 to %d per axis", h, w, maxSide/Factor)
+	}
+	y, x := o.axes(h, w)
+	// The fade is the overlap as given, even where the tiles overlap by less.
+	y.ramp, x.ramp = o.Overlap.H, o.Overlap.W
+	y.unit, x.unit = Factor, Factor
+	return build(y, x, 1, o)
+}
+
+// Encode plans the encoding of a frame of height by width pixels, which the
+// caller has padded to multiples of Factor; the moments are blended.
+func Encode(height, width int, o Options) (Plan, error) {
+	if err := o.check(); err != nil {
+		return Plan{}, err
+	}
+	if height < 1 || width < 1 || height > maxSide || width > maxSide {
+		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected 1 to %d per axis", height, width, maxSide)
+	}
+	if height%Factor != 0 || width%Factor != 0 {
+		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", height, width, Factor)
+	}
+	y, x := o.axes(height/Factor, width/Factor)
+	y.ramp, x.ramp = y.overlap, x.overlap
+	y.unit, x.unit = 1, 1
+	return build(y, x, Factor, o)
+}
+
+// axes cut a frame of h by w cells.
+func (o Options) axes(h, w int) (y, x axis) {
+	if o.Tile == (Size{}) {
+		o = Options{Tile: Size{h * Factor, w * Factor}}
+	}
+	return newAxis(h, o.Tile.H, o.Overlap.H), newAxis(w, o.Tile.W, o.Overlap.W)
+}
+
+// build crosses the spans of both axes. in is the scale of Tile.In to cells.
+func build(y, x axis, in int, o Options) (Plan, error) {
+	if n := ceil(y.cells, y.step) * ceil(x.cells, x.step); n > maxTiles {
+		return Plan{}, fmt.Errorf("tiling: tile %v with overlap %v: %w: makes %d tiles of %dx%d cells, expected at most %d",
+			o.Tile, o.Overlap, ErrTile, n, y.cells, x.cells, maxTiles)
+	}
+	rows, cols := y.spans(), x.spans()
+	leastY, atY := y.least(rows)
+	leastX, atX := x.least(cols)
+	if leastY*leastX <= MinCount {
+		return Plan{}, fmt.Errorf("tiling: overlap %v with tile %v: %w: the fades leave black at row %d, column %d",
+			o.Overlap, o.Tile, ErrOverlap, atY, atX)
+	}
+	p := Plan{Rows: len(rows), Cols: len(cols), Out: Size{y.cells * y.unit, x.cells * x.unit}}
+	p.Tiles = make([]Tile, 0, len(rows)*len(cols))
+	for _, r := range rows {
+		for _, c := range cols {
+			cells := Rect{r.start, r.end, c.start, c.end}
+			final := Rect{r.start, r.final, c.start, c.final}
+			p.Tiles = append(p.Tiles, Tile{
+				Cells: cells, In: cells.scaled(in), Out: cells.scaled(y.unit), Final: final.scaled(y.unit),
+				WY: r.weight, WX: c.weight,
+			})
+		}
+	}
+	return p, nil
+}
+
+// Whole reports whether the frame is a single tile, which needs no blending.
+func (p Plan) Whole() bool { return len(p.Tiles) == 1 }
+
+// FinalRows is how many rows of the result, from the top, are final once tile
+// i is added, all tiles before it having been.
+func (p Plan) FinalRows(i int) int {
+	final := p.Tiles[i].Final
+	if (i+1)%p.Cols == 0 {
+		return final.Y1
+	}
+	return final.Y0
+}
+
+// Shapes lists the distinct sizes of tiles, in cells, in order of appearance.
+func (p Plan) Shapes() []Size {
+	var list []Size
+	seen := map[Size]bool{}
+	for _, t := range p.Tiles {
+		if s := t.Cells.Size(); !seen[s] {
+			seen[s] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// Count is the sum of the weights at each sample of the result, row-major,
+// added up in float32 in the order of the tiles.
+func (p Plan) Count() []float32 {
+	count := make([]float32, p.Out.H*p.Out.W)
+	for y := range p.Out.H {
+		p.CountRow(y, count[y*p.Out.W:][:p.Out.W])
+	}
+	return count
+}
+
+// CountRow sets dst, of length Out.W, to row y of Count.
+func (p Plan) CountRow(y int, dst []float32) {
+	clear(dst)
+	for row := range p.Rows {
+		tiles := p.Tiles[row*p.Cols:][:p.Cols]
+		out := tiles[0].Out
+		if y < out.Y0 || y >= out.Y1 {
+			continue
+		}
+		for _, t := range tiles {
+			wy := t.WY[y-out.Y0]
+			for i, wx := range t.WX {
+				dst[t.Out.X0+i] += float32(wy * wx) // rounded, never fused
+			}
+		}
+	}
+}
+
+func ceil(n, d int) int { return (n + d - 1) / d }

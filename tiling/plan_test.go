@@ -1,0 +1,429 @@
+package tiling
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// naive is the reference's tiled loop written down once more, both axes at a
+// time and in float64, with no thought of reuse. read returns what the model
+// makes of a tile: values at coordinates of the result.
+type naive struct {
+	decode         bool
+	h, w           int // decode: cells; encode: pixels
+	th, tw, oh, ow int // pixels
+	acc, count     []float64
+	tiles          [][4]int // y0, y1, x0, x1 in cells
+	outW           int
+}
+
+func (n *naive) run(value func(tile, y, x int) float64) {
+	const s = 8
+	lth, ltw := max(1, n.th/s), max(1, n.tw/s)
+	loh, low := max(0, min(n.oh/s, lth-1)), max(0, min(n.ow/s, ltw-1))
+	sh, sw := max(1, lth-loh), max(1, ltw-low)
+	var nh, nw, unit int
+	var exit bool
+	if n.decode {
+		nh, nw, unit = n.h, n.w, s
+		exit = n.h <= lth && n.w <= ltw
+	} else {
+		nh, nw, unit = (n.h+s-1)/s, (n.w+s-1)/s, 1
+		exit = n.h <= n.th && n.w <= n.tw
+	}
+	n.outW = nw * unit
+	n.acc, n.count = make([]float64, nh*unit*n.outW), make([]float64, nh*unit*n.outW)
+	if exit {
+		n.tiles = [][4]int{{0, nh, 0, nw}}
+		for i := range n.acc {
+			n.acc[i], n.count[i] = value(0, i/n.outW, i%n.outW), 1
+		}
+		return
+	}
+	curve := func(m int) []float64 {
+		r := make([]float64, m)
+		for i := range r {
+			if m > 1 {
+				r[i] = 0.5 - 0.5*math.Cos(math.Pi*float64(i)/float64(m-1))
+			}
+		}
+		return r
+	}
+	vector := func(y0, y1, end, lo, o int) []float64 {
+		e, m := y1-y0, lo
+		if n.decode {
+			e, m = 8*(y1-y0), o
+		}
+		v := max(0, min(m, e-1))
+		w := make([]float64, e)
+		for i := range w {
+			w[i] = 1
+		}
+		if y0 > 0 {
+			copy(w[:v], curve(m)[:v])
+		}
+		if y1 < end {
+			for i, r := range curve(m)[:v] {
+				w[e-v+i] = 1 - r
+			}
+		}
+		return w
+	}
+	for y0 := 0; y0 < nh; y0 += sh {
+		y1 := min(y0+lth, nh)
+		for x0 := 0; x0 < nw; x0 += sw {
+			x1 := min(x0+ltw, nw)
+			if (y0 > 0 && y1-y0 <= loh) || (x0 > 0 && x1-x0 <= low) {
+				continue
+			}
+			wy, wx := vector(y0, y1, nh, loh, n.oh), vector(x0, x1, nw, low, n.ow)
+			for i, a := range wy {
+				for j, b := range wx {
+					y, x := y0*unit+i, x0*unit+j
+					n.acc[y*n.outW+x] += a * b * value(len(n.tiles), y, x)
+					n.count[y*n.outW+x] += a * b
+				}
+			}
+			n.tiles = append(n.tiles, [4]int{y0, y1, x0, x1})
+		}
+	}
+}
+
+// blend runs a plan the way the engine does, in float32.
+func blend(p Plan, value func(tile, y, x int) float64) []float32 {
+	acc, count := make([]float32, p.Out.H*p.Out.W), p.Count()
+	for k, t := range p.Tiles {
+		for i, wy := range t.WY {
+			for j, wx := range t.WX {
+				y, x := t.Out.Y0+i, t.Out.X0+j
+				acc[y*p.Out.W+x] += float32(wy*wx) * float32(value(k, y, x))
+			}
+		}
+	}
+	for i := range acc {
+		acc[i] /= max(count[i], MinCount)
+	}
+	return acc
+}
+
+// value differs from tile to tile, so that a blend that gets a weight wrong
+// shows.
+func value(tile, y, x int) float64 {
+	return math.Sin(float64(tile)*1.7+float64(y)*0.31) + math.Cos(float64(x)*0.23-float64(tile))
+}
+
+// compare holds a plan to the naive loop. It returns false where the plan
+// refuses; then the naive loop must really leave black.
+func compare(t *testing.T, decode bool, h, w int, o Options) bool {
+	t.Helper()
+	at := fmt.Sprintf("decode=%v %dx%d tile %v overlap %v", decode, h, w, o.Tile, o.Overlap)
+	n := naive{decode: decode, h: h, w: w, th: o.Tile.H, tw: o.Tile.W, oh: o.Overlap.H, ow: o.Overlap.W}
+	n.run(value)
+	p, err := plan(decode, h, w, o)
+	if err != nil {
+		if least := slices.Min(n.count); !errors.Is(err, ErrOverlap) || least > 1.1*MinCount {
+			t.Fatalf("%s: refused (%v), but the smallest count is %g", at, err, least)
+		}
+		return false
+	}
+	if len(p.Tiles) != len(n.tiles) || p.Out.H*p.Out.W != len(n.count) || p.Out.W != n.outW {
+		t.Fatalf("%s: %d tiles on %v, want %d on width %d", at, len(p.Tiles), p.Out, len(n.tiles), n.outW)
+	}
+	for i, want := range n.tiles {
+		c := p.Tiles[i].Cells
+		if got := [4]int{c.Y0, c.Y1, c.X0, c.X1}; got != want {
+			t.Fatalf("%s: tile %d covers cells %v, want %v", at, i, got, want)
+		}
+	}
+	count, result := p.Count(), blend(p, value)
+	for i := range result {
+		if count[i] <= MinCount || math.Abs(float64(count[i])-n.count[i]) > 1e-5 {
+			t.Fatalf("%s: count[%d] = %g, want %g", at, i, count[i], n.count[i])
+		}
+		want := n.acc[i] / max(n.count[i], 1e-6)
+		// Near-empty counts divide float32's rounding by a small number.
+		if math.Abs(float64(result[i])-want) > 1e-5/min(1, n.count[i]) {
+			t.Fatalf("%s: result[%d] = %g, want %g (count %g)", at, i, result[i], want, n.count[i])
+		}
+	}
+	checkRects(t, at, decode, p)
+	return true
+}
+
+func plan(decode bool, h, w int, o Options) (Plan, error) {
+	if decode {
+		return Decode(h, w, o)
+	}
+	return Encode(h, w, o)
+}
+
+// checkRects: inputs and outputs belong to the cells, final parts cover the
+// result once, each within its own tile, and no later tile touches one.
+func checkRects(t *testing.T, at string, decode bool, p Plan) {
+	t.Helper()
+	finalAt := make([]int, p.Out.H*p.Out.W)
+	lastTouch := make([]int, p.Out.H*p.Out.W)
+	each := func(r Rect, f func(i int)) {
+		for y := r.Y0; y < r.Y1; y++ {
+			for x := r.X0; x < r.X1; x++ {
+				f(y*p.Out.W + x)
+			}
+		}
+	}
+	for k, tile := range p.Tiles {
+		in, out := tile.Cells, tile.Cells.scaled(8)
+		if !decode {
+			in, out = out, in
+		}
+		if tile.In != in || tile.Out != out || tile.Out.Size() != (Size{len(tile.WY), len(tile.WX)}) {
+			t.Fatalf("%s: tile %d: in %v, out %v of cells %v", at, k, tile.In, tile.Out, tile.Cells)
+		}
+		each(tile.Out, func(i int) { lastTouch[i] = k + 1 })
+		each(tile.Final, func(i int) {
+			if finalAt[i] != 0 {
+				t.Fatalf("%s: sample %d is final twice", at, i)
+			}
+			finalAt[i] = k + 1
+		})
+	}
+	if !slices.Equal(finalAt, lastTouch) {
+		t.Fatalf("%s: a part is called final before or after its last tile", at)
+	}
+	for k := range p.Tiles {
+		rows := 0
+		for rows < p.Out.H && slices.Max(lastTouch[rows*p.Out.W:][:p.Out.W]) <= k+1 {
+			rows++
+		}
+		if got := p.FinalRows(k); got != rows {
+			t.Fatalf("%s: %d rows final after tile %d, want %d", at, got, k, rows)
+		}
+	}
+}
+
+func TestAgainstNaive(t *testing.T) {
+	cases := []struct {
+		decode bool
+		h, w   int
+		o      Options
+		why    string
+	}{
+		{true, 5, 6, Options{Size{24, 24}, Size{8, 8}}, "golden tiled decode"},
+		{false, 40, 56, Options{Size{24, 32}, Size{8, 16}}, "golden tiled encode"},
+		{true, 6, 9, Options{Size{32, 32}, Size{16, 16}}, "golden, full size"},
+		{true, 6, 9, Options{Size{48, 72}, Size{16, 16}}, "exactly one tile"},
+		{true, 7, 9, Options{Size{48, 72}, Size{16, 16}}, "one row over: a thin border tile or a skip"},
+		{true, 8, 9, Options{Size{48, 72}, Size{16, 16}}, "two rows over"},
+		{true, 20, 20, Options{Size{100, 60}, Size{9, 20}}, "no multiples of 8"},
+		{true, 12, 12, Options{Size{32, 32}, Size{24, 24}}, "overlap over half"},
+		{false, 96, 96, Options{Size{32, 32}, Size{24, 24}}, "overlap over half"},
+		{true, 10, 10, Options{Size{32, 32}, Size{}}, "no overlap"},
+		{false, 80, 80, Options{Size{32, 32}, Size{}}, "no overlap"},
+		{true, 135, 240, Options{Square(512), Square(64)}, "1080p, default"},
+		{false, 1080, 1920, Options{Square(512), Square(64)}, "1080p, default"},
+		{true, 1, 1, Options{Square(8), Size{}}, "smallest"},
+	}
+	for _, c := range cases {
+		if !compare(t, c.decode, c.h, c.w, c.o) {
+			t.Errorf("%s: refused", c.why)
+		}
+	}
+}
+
+func TestAgainstNaiveRandom(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	accepted := 0
+	for range 3000 {
+		side := func() int {
+			if random.IntN(2) == 0 {
+				return 8 * (1 + random.IntN(8))
+			}
+			return 8 + random.IntN(60)
+		}
+		o := Options{Tile: Size{side(), side()}}
+		overlap := func(tile int) int {
+			if o := random.IntN(tile); o >= 8 {
+				return o
+			}
+			return 0
+		}
+		o.Overlap = Size{overlap(o.Tile.H), overlap(o.Tile.W)}
+		h, w := 1+random.IntN(16), 1+random.IntN(16)
+		if compare(t, true, h, w, o) {
+			accepted++
+		}
+		if compare(t, false, 8*h, 8*w, o) {
+			accepted++
+		}
+	}
+	if accepted < 4000 {
+		t.Errorf("only %d of 6000 plans were accepted", accepted)
+	}
+}
+
+// With overlaps of whole cells up to half a tile, the fades of neighbours add
+// up to 1, so the count is 1 everywhere but where a border tile is thin.
+func TestNeighboursAddToOne(t *testing.T) {
+	for _, tile := range []int{16, 32, 64, 512} {
+		for overlap := 8; overlap <= tile/2; overlap += 8 {
+			for _, decode := range []bool{true, false} {
+				side := 3*(tile-overlap) + overlap // three full tiles
+				if decode {
+					side /= 8
+				}
+				p, err := plan(decode, side, side, Options{Square(tile), Square(overlap)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Rows != 3 || p.Cols != 3 {
+					t.Fatalf("tile %d overlap %d: %dx%d tiles, want 3x3", tile, overlap, p.Rows, p.Cols)
+				}
+				for i, c := range p.Count() {
+					if math.Abs(float64(c)-1) > 1e-6 {
+						t.Fatalf("decode=%v tile %d overlap %d: count[%d] = %v", decode, tile, overlap, i, c)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestRampEnds(t *testing.T) {
+	for _, m := range []int{2, 3, 8, 9, 64, 127, 1024} {
+		if first, last := ramp(0, m), ramp(m-1, m); first != 0 || last != 1 {
+			t.Errorf("ramp of %d goes from %g to %g, want exactly 0 to 1", m, first, last)
+		}
+	}
+	if got := ramp(0, 1); got != 0 {
+		t.Errorf("ramp of 1 is %g, want 0", got)
+	}
+	if got := ramp(4, 9); math.Abs(got-0.5) > 1e-15 {
+		t.Errorf("middle of a ramp is %g, want 0.5", got)
+	}
+	// Decode counts the fade in pixels, encode in cells.
+	d, _ := Decode(10, 10, Options{Square(48), Square(16)})
+	e, _ := Encode(80, 80, Options{Square(48), Square(16)})
+	if got := d.Tiles[1].WX[:17]; got[0] != 0 || got[15] != 1 || got[14] == 1 {
+		t.Errorf("decode fades over %v, want 16 pixels from 0 to 1", got)
+	}
+	if got := e.Tiles[1].WX[:3]; !slices.Equal(got, []float32{0, 1, 1}) {
+		t.Errorf("encode fades over %v, want 2 cells, 0 and 1", got)
+	}
+}
+
+func TestSkips(t *testing.T) {
+	// Tiles of 4 cells that overlap by 2 start at 0, 2, 4; the last would hold
+	// only cells 4 and 5, both already in the overlap.
+	p, err := Decode(6, 4, Options{Square(32), Square(16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rows != 2 || p.Cols != 1 || p.Tiles[1].Cells != (Rect{2, 6, 0, 4}) {
+		t.Errorf("%dx%d tiles: %v", p.Rows, p.Cols, p.Tiles)
+	}
+	// One cell more and it is needed, at 3 cells.
+	p, err = Decode(7, 4, Options{Square(32), Square(16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rows != 3 || p.Tiles[2].Cells != (Rect{4, 7, 0, 4}) {
+		t.Errorf("%d rows: %v", p.Rows, p.Tiles)
+	}
+	if got := p.Shapes(); !slices.Equal(got, []Size{{4, 4}, {3, 4}}) {
+		t.Errorf("shapes %v", got)
+	}
+}
+
+func TestWhole(t *testing.T) {
+	for _, o := range []Options{{}, {Overlap: Square(64)}, {Square(512), Square(64)}, {Square(48), Square(8)}} {
+		for _, decode := range []bool{true, false} {
+			h, w, out := 6, 4, Size{48, 32}
+			if !decode {
+				h, w, out = 48, 32, Size{6, 4}
+			}
+			p, err := plan(decode, h, w, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !p.Whole() || p.Out != out || p.Tiles[0].Final != (Rect{0, out.H, 0, out.W}) {
+				t.Errorf("%v: %+v", o, p)
+			}
+			for _, c := range p.Count() {
+				if c != 1 {
+					t.Fatalf("%v: count %v in a frame of one tile, want exactly 1", o, c)
+				}
+			}
+		}
+	}
+}
+
+func TestRefusedOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		is   error
+		want string
+	}{
+		{Options{Square(512), Square(1)}, ErrOverlap, "overlap 1x1: unusable overlap: 1 to 7 pixels"},
+		{Options{Square(512), Size{64, 7}}, ErrOverlap, "overlap 64x7: unusable overlap: 1 to 7 pixels"},
+		{Options{Overlap: Square(4)}, ErrOverlap, "a black line is left; use 0 or at least 8"},
+		{Options{Square(512), Square(-8)}, ErrOverlap, "must be from 0"},
+		{Options{Square(64), Square(64)}, ErrOverlap, "overlap 64x64 with tile 64x64: unusable overlap: must be smaller than the tile"},
+		{Options{Size{64, 32}, Size{0, 40}}, ErrOverlap, "must be smaller than the tile"},
+		{Options{Square(7), Size{}}, ErrTile, "tile 7x7: unusable tile: must be at least 8 pixels"},
+		{Options{Size{512, 0}, Size{}}, ErrTile, "tile 512x0"},
+		{Options{Square(-1), Size{}}, ErrTile, "at least 8"},
+		{Options{Square(1 << 25), Size{}}, ErrTile, "at most 16777216"},
+		{Options{Square(15), Square(8)}, ErrOverlap, "fades leave black"},
+	} {
+		for _, decode := range []bool{true, false} {
+			h, w := 64, 64
+			_, err := plan(decode, h, w, c.o)
+			if c.want == "fades leave black" && !decode {
+				continue // encode fades by whole cells, of which there are none
+			}
+			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%+v: got %v, want %s", c.o, err, c.want)
+			}
+		}
+	}
+	for _, s := range []Size{{0, 8}, {8, 0}, {-8, 8}, {1 << 25, 8}} {
+		if _, err := Decode(s.H, s.W, Options{}); err == nil {
+			t.Errorf("decode of %v accepted", s)
+		}
+		if _, err := Encode(s.H, s.W, Options{}); err == nil {
+			t.Errorf("encode of %v accepted", s)
+		}
+	}
+	if _, err := Encode(20, 24, Options{}); err == nil || !strings.Contains(err.Error(), "20x24 pixels, expected multiples of 8") {
+		t.Errorf("odd size: %v", err)
+	}
+	if _, err := Decode(1<<20, 1<<20, Options{Square(8), Size{}}); !errors.Is(err, ErrTile) {
+		t.Errorf("too many tiles: %v", err)
+	}
+}
+
+// FuzzPlan holds any plan that is accepted to the naive loop.
+func FuzzPlan(f *testing.F) {
+	f.Add(true, uint8(5), uint8(6), uint8(24), uint8(24), uint8(8), uint8(8))
+	f.Add(false, uint8(5), uint8(7), uint8(24), uint8(32), uint8(8), uint8(16))
+	f.Add(true, uint8(30), uint8(3), uint8(15), uint8(9), uint8(8), uint8(0))
+	f.Add(true, uint8(1), uint8(1), uint8(0), uint8(8), uint8(7), uint8(200))
+	f.Fuzz(func(t *testing.T, decode bool, h, w, th, tw, oh, ow uint8) {
+		o := Options{Size{int(th), int(tw)}, Size{int(oh), int(ow)}}
+		height, width := int(h%40), int(w%40)
+		if !decode {
+			height, width = 8*height, 8*width
+		}
+		if height == 0 || width == 0 || o.check() != nil || o.Tile == (Size{}) {
+			if _, err := plan(decode, height, width, o); err == nil && o.Tile != (Size{}) {
+				t.Fatalf("accepted %dx%d %+v", height, width, o)
+			}
+			return
+		}
+		compare(t, decode, height, width, o)
+	})
+}

@@ -1,0 +1,247 @@
+#!/bin/sh
+# Fetches what Tessera needs beside its own binary: the pinned Dawn library
+# into the user cache and, on a Linux machine without a usable Vulkan adapter,
+# Mesa's lavapipe. Says nothing when there is nothing to do.
+#
+#   tools/deps.sh          what a user needs
+#   tools/deps.sh --test   also what the tests need: the older Dawn and SwiftShader
+#
+# Exit codes: 0 all there, 1 something failed, 3 commands for root were printed.
+#
+# To move a pin: change version and archive hash, run, copy the library's hash
+# that the failure prints, and name a new directory.
+set -eu
+
+# The stable API: Dawn of October 2026, from a wheel.
+wheel=rillfacet==0.1.3
+wheel_pin=dawn-2026-10
+wheel_linux=371c6c831aa43310d2112a7001ce94b36b8e5753af23ce44ef57c9ce97793b70
+wheel_linux_lib=8481cc4a8a306d25299ddb6ee9ac3c5e6114da9e42c695adb68f86193c9de5a6
+wheel_macos=c3935306543a71af559784055c1ef199d55d0b157328e3599a67a3eebe2f48fe
+wheel_macos_lib=11220e249835134c797f8e3e6c9c99692953cf9a9d6f811fe53e16711ad9b722
+
+# The API as it was in April 2025: the best there is for Windows.
+npm_pin=dawn-2025-04
+npm_linux=bun-webgpu-linux-x64@0.1.7
+npm_linux_hash=UEP7UZdEhx9otvkZczjsszL8ZVlrODANQvgl+C88/bNVmxDoFi7w1fWzGi1sZyakiETjmtFDq2/xCLhbSZxjqw==
+npm_linux_lib=3190c3777f2c07fcf6a0640833cbf5d0cde859dc53aed6d9083946d093198788
+npm_windows=bun-webgpu-win32-x64@0.1.5
+npm_windows_hash=zvnUl4EAsQbKsmZVu+lEJcH8axQ7MiCfqg2OmnHd6uw1THABmHaX0GbpKiHshdgadNN2Nf+4zDyTJB5YMcAdrA==
+npm_windows_lib=03c6162c2a6c4f432e602738c4e03903d518370b232a8c5cf07dd36ba6dc6441
+
+# The oldest Mesa whose lavapipe Dawn accepts.
+mesa_min=23
+swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
+
+say() { echo "deps: $*"; }
+die() { echo "deps: $*" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# as_root COMMAND: runs it, or keeps it for the list printed at the end.
+todo=
+as_root() {
+	if [ "$(id -u)" = 0 ]; then
+		say "$1"
+		sh -c "$1" >"$tmp/root.log" 2>&1 || { tail -n 20 "$tmp/root.log" >&2; die "failed: $1"; }
+	else
+		todo="$todo
+  sudo sh -c '$1'"
+	fi
+}
+
+# finish ends the run; without root it prints the commands that are left.
+finish() {
+	[ -z "$todo" ] && return
+	echo "deps: not root; to finish, run:$todo" >&2
+	exit 3
+}
+
+apt_updated=
+apt_install() { # apt_install ARGUMENTS
+	has apt-get || die "no apt-get here; install by your system's own means: $*"
+	if [ -z "$apt_updated" ]; then
+		as_root "apt-get update -qq"
+		apt_updated=1
+	fi
+	as_root "DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $*"
+}
+
+sha256() {
+	if has sha256sum; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
+}
+
+sha512() { # base64, as npm writes it
+	node -p 'require("crypto").createHash("sha512").update(require("fs").readFileSync(process.argv[1])).digest("base64")' "$1"
+}
+
+# cache prints the directory that Go's os.UserCacheDir names.
+cache() {
+	case $os in
+	linux) dir=${XDG_CACHE_HOME:-${HOME:?}/.cache} ;;
+	macos) dir=${HOME:?}/Library/Caches ;;
+	windows) dir=$(cygpath -u "${LOCALAPPDATA:?}") ;;
+	esac
+	echo "$dir/tessera/dawn"
+}
+
+# there FILE SHA256: it is there and whole.
+there() { [ -f "$1" ] && [ "$(sha256 "$1")" = "$2" ]; }
+
+# install_library FROM TO SHA256
+install_library() {
+	got=$(sha256 "$1")
+	[ "$got" = "$3" ] || die "$(basename "$1"): sha256 is $got, expected $3"
+	mkdir -p "$(dirname "$2")"
+	cp "$1" "$2.$$"
+	mv -f "$2.$$" "$2"
+	say "installed $2"
+}
+
+pip() {
+	if has pip3; then pip3 "$@"; elif has pip; then pip "$@"; else python3 -m pip "$@"; fi
+}
+
+# fetch_wheel PLATFORM SHA256 FILE SHA256-OF-FILE
+fetch_wheel() {
+	target=$dawn/$wheel_pin/$(basename "$3")
+	there "$target" "$4" && return
+	if ! has pip3 && ! has pip && ! python3 -m pip --version >/dev/null 2>&1; then
+		[ "$os" = linux ] || die "pip is missing: install Python 3"
+		apt_install python3-pip
+		[ -z "$todo" ] || return 0
+	fi
+	say "fetching $wheel for $1"
+	printf '%s --hash=sha256:%s\n' "$wheel" "$2" >"$tmp/pin.txt"
+	pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
+		--python-version 3.12 --platform "$1" --require-hashes \
+		-r "$tmp/pin.txt" -d "$tmp/wheel" || die "$wheel for $1: not fetched"
+	python3 -m zipfile -e "$tmp"/wheel/*.whl "$tmp/wheel/x"
+	install_library "$tmp/wheel/x/$3" "$target" "$4"
+}
+
+# fetch_npm NAME@VERSION SHA512 FILE SHA256-OF-FILE
+fetch_npm() {
+	target=$dawn/$npm_pin/$3
+	there "$target" "$4" && return
+	if ! has npm; then
+		[ "$os" = linux ] || die "npm is missing: install Node.js"
+		apt_install npm
+		[ -z "$todo" ] || return 0
+	fi
+	say "fetching $1"
+	mkdir -p "$tmp/npm"
+	(cd "$tmp/npm" && npm pack --silent "$1" >/dev/null) || die "$1: not fetched"
+	got=$(sha512 "$tmp"/npm/*.tgz)
+	[ "$got" = "$2" ] || die "$1: sha512 is $got, expected $2"
+	tar -xzf "$tmp"/npm/*.tgz -C "$tmp/npm"
+	install_library "$tmp/npm/package/$3" "$target" "$4"
+}
+
+# adapters succeeds when Dawn finds an adapter on this machine.
+adapters() {
+	has go || die "go is missing: it is needed to build, and to look for adapters"
+	if [ ! -x "$tmp/adapters" ]; then
+		(cd "$root" && CGO_ENABLED=0 go build -o "$tmp/adapters" ./tools/dawn) || die "tools/dawn does not build"
+	fi
+	"$tmp/adapters" >"$tmp/adapters.log" 2>&1
+}
+
+mesa_version() { # major version of the candidate, 0 when there is none
+	apt-cache policy mesa-vulkan-drivers 2>/dev/null |
+		sed -n 's/^ *Candidate: *\([0-9]*\).*/\1/p' | grep . || echo 0
+}
+
+# backports_source prints an apt source for suite $1-backports with the URI of
+# a source configured for suite $1: first in deb822 form, then as one line.
+backports_source() {
+	for f in /etc/apt/sources.list.d/*.sources; do
+		[ -f "$f" ] || continue
+		grep -v '^#' "$f" | awk -v suite="$1" -v RS= '
+			(" " $0) ~ "Suites:[^\n]* ?" suite "[ \n]" || $0 ~ "Suites:[^\n]* " suite "$" {
+				sub(/Suites:[^\n]*/, "Suites: " suite "-backports"); print; exit
+			}' >"$tmp/backports.sources"
+		[ -s "$tmp/backports.sources" ] && { echo "$tmp/backports.sources"; return; }
+	done
+	cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null | awk -v suite="$1" '
+		$1 == "deb" { for (i = 2; i < NF; i++) if ($i == suite) { $i = suite "-backports"; print; exit } }
+		' >"$tmp/backports.list"
+	[ -s "$tmp/backports.list" ] && echo "$tmp/backports.list"
+}
+
+# lavapipe installs Mesa's Vulkan on the processor.
+lavapipe() {
+	has apt-get || die "no Vulkan adapter is usable, and no apt-get to install Mesa's lavapipe:
+$(cat "$tmp/adapters.log")"
+	say "no Vulkan adapter is usable: installing Mesa's lavapipe, which computes on the processor"
+	as_root "apt-get update -qq"
+	apt_updated=1
+	if [ "$(mesa_version)" -ge $mesa_min ]; then
+		apt_install mesa-vulkan-drivers libvulkan1
+		return
+	fi
+	codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	say "this release's Mesa $(mesa_version) is older than $mesa_min: taking it from $codename-backports"
+	if ! apt-cache policy | grep -q "n=$codename-backports\|a=$codename-backports"; then
+		source=$(backports_source "$codename") || die "no apt source for suite $codename to copy: add $codename-backports by hand"
+		say "adding an apt source for $codename-backports, copied from the one for $codename"
+		as_root "printf \"%s\n\" \"$(cat "$source")\" > /etc/apt/sources.list.d/tessera-$(basename "$source")"
+		as_root "apt-get update -qq"
+	fi
+	apt_install -t "$codename-backports" mesa-vulkan-drivers libvulkan1
+}
+
+# swiftshader_icd makes the second Vulkan driver of the tests available.
+swiftshader_icd() {
+	[ -f $swiftshader ] && return
+	if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ] || ! has apt-get; then
+		say "SwiftShader is not available: only Debian's chromium package has it; its tests will be skipped"
+		return
+	fi
+	apt_install chromium
+}
+
+# dawn_linux_other: no pinned build, so the distribution's.
+dawn_linux_other() {
+	say "no pinned Dawn for Linux on $arch: taking the distribution's libwebgpu-dawn0"
+	ldconfig -p 2>/dev/null | grep -q 'libwebgpu_dawn\.so' && return
+	apt_install libwebgpu-dawn0
+}
+
+test=
+case ${1:-} in
+--test) test=1 ;;
+'') ;;
+*) die "unknown argument $1; usage: tools/deps.sh [--test]" ;;
+esac
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+arch=$(uname -m)
+case $(uname -s) in
+Linux) os=linux ;;
+Darwin) os=macos ;;
+MINGW* | MSYS* | CYGWIN*) os=windows ;;
+*) die "no Dawn for $(uname -s)" ;;
+esac
+dawn=$(cache)
+
+case $os-$arch in
+linux-x86_64) fetch_wheel manylinux_2_28_x86_64 $wheel_linux rillfacet/libwebgpu_dawn.so $wheel_linux_lib ;;
+linux-*) dawn_linux_other ;;
+macos-arm64) fetch_wheel macosx_12_0_arm64 $wheel_macos rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
+windows-x86_64) fetch_npm $npm_windows $npm_windows_hash webgpu_wrapper.dll $npm_windows_lib ;;
+*) die "no pinned Dawn for $os on $arch: put a libwebgpu_dawn with the stable API beside the program" ;;
+esac
+finish
+
+if [ $os = linux ]; then
+	adapters || lavapipe
+	if [ -n "$test" ]; then
+		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash libwebgpu_wrapper.so $npm_linux_lib
+		swiftshader_icd
+	fi
+	finish
+	adapters || die "still no usable Vulkan adapter:
+$(cat "$tmp/adapters.log")"
+fi

@@ -1,0 +1,232 @@
+package vae
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"unsafe"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// bandBytes bounds the rows of a spooled frame that are on the device at once.
+const bandBytes = 64 << 20
+
+// canvas adds up the weighted tiles of a clip, in f32. Its frames are on the
+// device where the budget allows, else in a temporary file, of which one tile's
+// part of one frame at a time is on the device to be added to. The same
+// kernels add in both cases.
+type canvas struct {
+	dev   *gpu.Device
+	set   *wgsl.Set // of the tiles' storage
+	plain *wgsl.Set // f32
+	tiles tiling.Plan
+	c     int
+
+	frames []wgsl.Tensor // on the device, nil when spooled
+	file   *os.File      // [frame, H, W, C padded], nil when not
+	part   wgsl.Tensor   // spooled: a tile's part of a frame, or a band of it
+	y      wgsl.Tensor   // a normalised frame, or a band of it
+	count  *gpu.Buffer   // of as many rows as y
+	rows   int           // of y
+
+	weights map[*float32]*gpu.Buffer // of tiles' rows and columns
+	made    []*gpu.Buffer
+}
+
+// planCanvas says in l what blending takes: nothing for one tile.
+func planCanvas(l *Layout, c, frames int, limits gpu.Limits) {
+	if l.Tiles.Whole() {
+		return
+	}
+	row := int64(l.Tiles.Out.W) * int64(wgsl.Pad4(c)) * 4
+	frame := row * int64(l.Tiles.Out.H)
+	rest := frame + int64(l.Tiles.Out.H)*int64(l.Tiles.Out.W)*4 // y and count
+	resident := frame*int64(frames) + rest
+	if frame <= limits.MaxBinding && l.Bytes()+resident <= l.Budget {
+		l.Canvas = resident
+		return
+	}
+	band := row * int64(bandRows(l.Tiles, c, limits))
+	l.Spool = frame * int64(frames)
+	l.Canvas = 2*max(band, partBytes(l.Tiles, c)) + band
+}
+
+// bandRows is how many rows of a spooled frame are handled at once.
+func bandRows(p tiling.Plan, c int, limits gpu.Limits) int {
+	row := int64(p.Out.W) * int64(wgsl.Pad4(c)) * 4
+	return min(p.Out.H, int(max(1, min(bandBytes, limits.MaxBinding)/row)))
+}
+
+// partBytes is the largest tile's part of a frame.
+func partBytes(p tiling.Plan, c int) int64 {
+	var most int64
+	for _, t := range p.Tiles {
+		most = max(most, int64(t.Out.Y1-t.Out.Y0)*int64(t.Out.X1-t.Out.X0)*int64(wgsl.Pad4(c))*4)
+	}
+	return most
+}
+
+// newCanvas allocates what planCanvas planned, zeroed.
+func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int) (*canvas, error) {
+	v := &canvas{dev: dev, set: set, plain: wgsl.NewSet(wgsl.F32), tiles: l.Tiles, c: c, weights: map[*float32]*gpu.Buffer{}}
+	out := l.Tiles.Out
+	v.rows = out.H
+	if l.Spool > 0 {
+		v.rows = bandRows(l.Tiles, c, dev.Limits())
+		var err error
+		if v.file, err = os.CreateTemp("", "tessera-blend-*"); err != nil {
+			return nil, fmt.Errorf("vae: spool: %w", err)
+		}
+		if err := v.file.Truncate(l.Spool); err != nil {
+			v.close()
+			return nil, fmt.Errorf("vae: spool of %s: %w", Bytes(l.Spool), err)
+		}
+		v.part = v.tensor("spooled part", v.rows, out.W)
+		v.part.Buffer.Size = max(v.part.Buffer.Size, partBytes(l.Tiles, c))
+	} else {
+		for t := range frames {
+			v.frames = append(v.frames, v.tensor(fmt.Sprintf("canvas %d", t), out.H, out.W))
+		}
+	}
+	v.y = v.tensor("blended", v.rows, out.W)
+	v.count = &gpu.Buffer{Label: "count", Size: 4 * int64(v.rows) * int64(out.W)}
+	v.made = append(v.made, v.count)
+	if err := dev.Alloc(v.made...); err != nil {
+		v.close()
+		return nil, fmt.Errorf("vae: canvas: %w", err)
+	}
+	if v.file == nil {
+		return v, v.writeCount(0)
+	}
+	return v, nil
+}
+
+func (v *canvas) tensor(label string, h, w int) wgsl.Tensor {
+	x := wgsl.Tensor{Elem: wgsl.F32, T: 1, H: h, W: w, C: v.c, Buffer: &gpu.Buffer{Label: label}}
+	x.Buffer.Size = x.Bytes()
+	v.made = append(v.made, x.Buffer)
+	return x
+}
+
+// writeCount puts the sums of weights of v.rows rows from y0 on into count.
+func (v *canvas) writeCount(y0 int) error {
+	w := v.tiles.Out.W
+	rows := min(v.rows, v.tiles.Out.H-y0)
+	sums := make([]float32, rows*w)
+	for y := range rows {
+		v.tiles.CountRow(y0+y, sums[y*w:][:w])
+	}
+	return v.dev.Write(v.count.All(), bytes32(sums))
+}
+
+// weight is a tile's weights on the device, once for each slice of them.
+func (v *canvas) weight(w []float32) (*gpu.Buffer, error) {
+	key := unsafe.SliceData(w)
+	if b := v.weights[key]; b != nil {
+		return b, nil
+	}
+	b := &gpu.Buffer{Label: "feather", Size: 4 * int64(len(w))}
+	if err := v.dev.Alloc(b); err != nil {
+		return nil, fmt.Errorf("vae: canvas: %w", err)
+	}
+	v.weights[key] = b
+	v.made = append(v.made, b)
+	return b, v.dev.Write(b.All(), bytes32(w))
+}
+
+// blend adds frame xT of a tile's output to frame t.
+func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) error {
+	at := v.tiles.Tiles[tile]
+	wy, err := v.weight(at.WY)
+	if err != nil {
+		return err
+	}
+	wx, err := v.weight(at.WX)
+	if err != nil {
+		return err
+	}
+	batch := &gpu.Batch{Label: "blend"}
+	if v.file == nil {
+		v.set.FeatherBlend(batch, "blend", wgsl.Feather{Y0: at.Out.Y0, X0: at.Out.X0, Wy: wy, Wx: wx}, x, xT, v.frames[t], 0, 1)
+		return v.dev.Submit(ctx, batch)
+	}
+	part := v.part
+	part.H, part.W = at.Out.Y1-at.Out.Y0, at.Out.X1-at.Out.X0
+	data := make([]byte, part.Bytes())
+	if err := v.spooled(data, t, at.Out, v.file.ReadAt); err != nil {
+		return err
+	}
+	if err := v.dev.Write(part.Buffer.All(), data); err != nil {
+		return err
+	}
+	v.set.FeatherBlend(batch, "blend", wgsl.Feather{Wy: wy, Wx: wx}, x, xT, part, 0, 1)
+	if err := v.dev.Submit(ctx, batch); err != nil {
+		return err
+	}
+	if err := v.dev.Read(ctx, data, part.Buffer.All()); err != nil {
+		return err
+	}
+	return v.spooled(data, t, at.Out, v.file.WriteAt)
+}
+
+// spooled moves a rectangle of frame t between data and the file, a row at a
+// time.
+func (v *canvas) spooled(data []byte, t int, r tiling.Rect, move func([]byte, int64) (int, error)) error {
+	pixel := wgsl.Pad4(v.c) * 4
+	row := (r.X1 - r.X0) * pixel
+	for y := r.Y0; y < r.Y1; y++ {
+		at := (int64(t)*int64(v.tiles.Out.H)+int64(y))*int64(v.tiles.Out.W) + int64(r.X0)
+		if n, err := move(data[(y-r.Y0)*row:][:row], at*int64(pixel)); n < row && err != nil && err != io.EOF {
+			return fmt.Errorf("vae: spool: %w", err)
+		}
+	}
+	return nil
+}
+
+// finish normalises frame t and hands it to take in bands of rows, the first of
+// which is row y0 of the frame.
+func (v *canvas) finish(ctx context.Context, t int, take func(x wgsl.Tensor, xT, y0 int) error) error {
+	out := v.tiles.Out
+	for y0 := 0; y0 < out.H; y0 += v.rows {
+		from, y, count := wgsl.Tensor{}, v.y, v.count
+		y.H = min(v.rows, out.H-y0)
+		if v.file == nil {
+			from = v.frames[t]
+		} else {
+			from = v.part
+			from.H, from.W = y.H, out.W
+			data := make([]byte, from.Bytes())
+			if err := v.spooled(data, t, tiling.Rect{Y0: y0, Y1: y0 + y.H, X0: 0, X1: out.W}, v.file.ReadAt); err != nil {
+				return err
+			}
+			if err := v.dev.Write(from.Buffer.All(), data); err != nil {
+				return err
+			}
+			if err := v.writeCount(y0); err != nil {
+				return err
+			}
+		}
+		batch := &gpu.Batch{Label: "normalise"}
+		v.plain.FeatherNormalise(batch, "normalise", from, 0, count, y, 0, 1)
+		if err := v.dev.Submit(ctx, batch); err != nil {
+			return err
+		}
+		if err := take(y, 0, y0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close frees the canvas and removes its file.
+func (v *canvas) close() {
+	v.dev.Free(v.made...)
+	if v.file != nil {
+		v.file.Close()
+		os.Remove(v.file.Name())
+	}
+}

@@ -1,0 +1,278 @@
+package vae
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/x448/float16"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// Latent is [Channels, Frames, Height, Width], row-major.
+type Latent struct {
+	Channels, Frames, Height, Width int
+	Data                            []float32
+}
+
+// DecodeOptions choose what comes out.
+type DecodeOptions struct {
+	Options
+	RGBA8 bool // 8-bit frames, rounded on the device; else floats
+	// Frames, Height and Width trim the clip to what it was before it was
+	// padded for encoding; 0 keeps all.
+	Frames, Height, Width int
+}
+
+// Frame is one decoded frame. Its pixels are valid until the next one.
+type Frame struct {
+	Index         int
+	Height, Width int
+	Pixels        []float32 // [H, W, 3], not clamped
+	RGBA          []byte    // [H, W, 4], where RGBA8 was asked for
+}
+
+// PlanDecode lays a decode out without running it.
+func (m *Model) PlanDecode(frames, height, width int, o Options) (*Layout, error) {
+	if frames < 1 || height < 1 || width < 1 {
+		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
+	}
+	return m.layout("decoder", inputShape{frames, height, width, m.Config.Latent}, o)
+}
+
+// Decode runs the decoder and yields the clip's frames in order, each as soon
+// as no later tile can touch it. It ends at the first error; leaving the loop
+// early stops the work.
+func (m *Model) Decode(ctx context.Context, z Latent, o DecodeOptions) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		if err := m.decode(ctx, z, o, yield); err != nil && err != errStopped {
+			yield(Frame{}, err)
+		}
+	}
+}
+
+func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield func(Frame, error) bool) error {
+	if z.Channels != m.Config.Latent {
+		return fmt.Errorf("vae: latent has %d channels, %s has %d", z.Channels, m.file.Name(), m.Config.Latent)
+	}
+	l, err := m.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
+	if err != nil {
+		return err
+	}
+	if _, err := m.network("decoder"); err != nil {
+		return err
+	}
+	s := m.Config.Spatial
+	frames := (z.Frames-1)*m.Config.Temporal + 1
+	e := &exit{
+		m: m, ctx: ctx, yield: yield, rgba: o.RGBA8, frames: trimmed(o.Frames, frames),
+		h: trimmed(o.Height, z.Height*s), w: trimmed(o.Width, z.Width*s),
+	}
+	if err := e.open(); err != nil {
+		return err
+	}
+	defer e.close()
+	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedLatent(z, tile, at, p, o.Unscaled) }
+	return m.blend(ctx, l, o.Options, feed, m.Config.InChannel, frames, e.take)
+}
+
+// trimmed is n where it is set and no more than all.
+func trimmed(n, all int) int {
+	if n <= 0 || n > all {
+		return all
+	}
+	return n
+}
+
+// blend runs a job, adds its tiles up where there are several, and hands every
+// frame of the result to take, in order: in bands of rows, the first of which
+// is row y0.
+func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed func(tiling.Tile, slice, *plan) error,
+	channels, frames int, take func(x wgsl.Tensor, xT, frame, y0 int) error,
+) error {
+	done := 0 // frames of the current tile
+	var v *canvas
+	if !l.Tiles.Whole() {
+		var err error
+		if v, err = newCanvas(m.dev, m.set, l, channels, frames); err != nil {
+			return err
+		}
+		defer v.close()
+	}
+	last := len(l.Tiles.Tiles) - 1
+	return m.run(ctx, l, o, feed, func(tile int, s slice, p *plan) error {
+		if s.t == 0 {
+			done = 0
+		}
+		for t := range p.out.T {
+			frame := done + t
+			if v == nil {
+				if err := take(p.out, t, frame, 0); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := v.blend(ctx, tile, p.out, t, frame); err != nil {
+				return err
+			}
+			if tile < last {
+				continue
+			}
+			if err := v.finish(ctx, frame, func(x wgsl.Tensor, xT, y0 int) error { return take(x, xT, frame, y0) }); err != nil {
+				return err
+			}
+		}
+		done += p.out.T
+		return nil
+	})
+}
+
+// feedLatent fills a plan's input with a tile's cells of a slice.
+func (m *Model) feedLatent(z Latent, tile tiling.Tile, s slice, p *plan, unscaled bool) error {
+	pad := wgsl.Pad4(z.Channels)
+	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
+	x := make([]float32, s.n*h*w*pad)
+	scale, shift := m.Config.Scaling, m.Config.Shift
+	if unscaled {
+		scale, shift = 1, 0
+	}
+	for c := range z.Channels {
+		for t := range s.n {
+			for r := range h {
+				row := z.Data[((c*z.Frames+s.t+t)*z.Height+tile.In.Y0+r)*z.Width+tile.In.X0:]
+				for q := range w {
+					x[((t*h+r)*w+q)*pad+c] = row[q]/scale + shift
+				}
+			}
+		}
+	}
+	return m.dev.Write(p.in.Buffer.All(), pack(x, m.Elem))
+}
+
+// pack stores values as elem.
+func pack(v []float32, elem wgsl.Elem) []byte {
+	if elem == wgsl.F32 {
+		return bytes32(v)
+	}
+	half := make([]uint16, len(v))
+	for i, x := range v {
+		half[i] = float16.Fromfloat32(x).Bits()
+	}
+	return bytes16(half)
+}
+
+// unpack is pack's inverse.
+func unpack(dst []float32, b []byte, elem wgsl.Elem) {
+	for i := range dst {
+		if elem == wgsl.F32 {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		} else {
+			dst[i] = float16.Frombits(binary.LittleEndian.Uint16(b[2*i:])).Float32()
+		}
+	}
+}
+
+// exit takes frames off the device and yields them.
+type exit struct {
+	m      *Model
+	ctx    context.Context
+	yield  func(Frame, error) bool
+	rgba   bool
+	frames int // to yield
+	h, w   int // pixels of a frame, cropped
+	frame  Frame
+	bytes  *gpu.Buffer // 8-bit rows
+	row    []byte      // scratch
+}
+
+func (e *exit) open() error {
+	e.frame = Frame{Height: e.h, Width: e.w}
+	if !e.rgba {
+		e.frame.Pixels = make([]float32, 3*e.h*e.w)
+		return nil
+	}
+	e.frame.RGBA = make([]byte, 4*e.h*e.w)
+	e.bytes = &gpu.Buffer{Label: "rgba8", Size: int64(4 * e.h * e.w)}
+	if err := e.m.dev.Alloc(e.bytes); err != nil {
+		return fmt.Errorf("vae: %w", err)
+	}
+	return nil
+}
+
+func (e *exit) close() {
+	if e.bytes != nil {
+		e.m.dev.Free(e.bytes)
+	}
+}
+
+// take reads frame xT of x, rows from y0 on, and yields a complete frame.
+func (e *exit) take(x wgsl.Tensor, xT, frame, y0 int) error {
+	if frame >= e.frames {
+		return nil
+	}
+	rows := min(x.H, e.h-y0)
+	if rows > 0 {
+		read := e.readFloats
+		if e.rgba {
+			read = e.readRGBA
+		}
+		if err := read(x, xT, y0, rows); err != nil {
+			return err
+		}
+	}
+	if y0+x.H < e.h {
+		return nil
+	}
+	e.frame.Index = frame
+	if !e.yield(e.frame, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+func (e *exit) readRGBA(x wgsl.Tensor, xT, y0, rows int) error {
+	set := e.m.set
+	if x.Elem != set.Elem {
+		set = wgsl.NewSet(x.Elem)
+	}
+	batch := &gpu.Batch{Label: "to rgba8"}
+	set.ToRGBA8(batch, "to_rgba8", x, xT, 1, wgsl.Crop{H: rows, W: e.w}, e.bytes.All())
+	if err := e.m.dev.Submit(e.ctx, batch); err != nil {
+		return err
+	}
+	return e.m.dev.Read(e.ctx, e.frame.RGBA[4*y0*e.w:][:4*rows*e.w], e.bytes.All())
+}
+
+func (e *exit) readFloats(x wgsl.Tensor, xT, y0, rows int) error {
+	v, err := e.m.read(e.ctx, x, xT, &e.row)
+	if err != nil {
+		return err
+	}
+	for r := range rows {
+		for q := range e.w {
+			from := (r*x.W + q) * 4
+			copy(e.frame.Pixels[((y0+r)*e.w+q)*3:][:3], v[from:])
+		}
+	}
+	return nil
+}
+
+// read takes frame t of x off the device, [H, W, C padded]. scratch is kept for
+// the next call.
+func (m *Model) read(ctx context.Context, x wgsl.Tensor, t int, scratch *[]byte) ([]float32, error) {
+	if n := int(x.FrameBytes()); cap(*scratch) < n {
+		*scratch = make([]byte, n)
+	}
+	raw := (*scratch)[:x.FrameBytes()]
+	if err := m.dev.Read(ctx, raw, gpu.View{Buffer: x.Buffer, Offset: int64(t) * x.FrameBytes()}); err != nil {
+		return nil, err
+	}
+	v := make([]float32, 4*x.Stride())
+	unpack(v, raw, x.Elem)
+	return v, nil
+}

@@ -1,0 +1,202 @@
+package vae
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// errStopped: the caller left the loop over frames.
+var errStopped = errors.New("vae: stopped by the caller")
+
+// Clip is a video to encode. Tiles read its frames several times.
+type Clip interface {
+	Frames() int
+	Size() (height, width int)
+	// ReadFrame fills dst, [H, W, 3] in [-1, 1].
+	ReadFrame(t int, dst []float32) error
+}
+
+// EncodeOptions choose what comes out.
+type EncodeOptions struct {
+	Options
+	Moments bool   // mean and log-variance, unscaled, in place of a latent
+	Sample  bool   // draw from the distribution; else its mean
+	Seed    uint64 // of Sample
+}
+
+// Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
+// the end mirrored, and multiples of 8 pixels, the last row and column
+// repeated.
+func (m *Model) Padded(frames, height, width int) (int, int, int) {
+	t, s := m.Config.Temporal, m.Config.Spatial
+	return (frames+t-2)/t*t + 1, (height + s - 1) / s * s, (width + s - 1) / s * s
+}
+
+// PlanEncode lays an encode out without running it.
+func (m *Model) PlanEncode(frames, height, width int, o Options) (*Layout, error) {
+	if frames < 1 || height < 1 || width < 1 {
+		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
+	}
+	t, h, w := m.Padded(frames, height, width)
+	return m.layout("encoder", inputShape{t, h, w, m.Config.InChannel}, o)
+}
+
+// Encode runs the encoder on a clip of any length and size, padded as Padded
+// says.
+func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent, error) {
+	height, width := clip.Size()
+	l, err := m.PlanEncode(clip.Frames(), height, width, o.Options)
+	if err != nil {
+		return Latent{}, err
+	}
+	if _, err := m.network("encoder"); err != nil {
+		return Latent{}, err
+	}
+	in := l.shape
+	z := Latent{
+		Channels: m.Config.Latent, Frames: (in.frames-1)/m.Config.Temporal + 1,
+		Height: in.h / m.Config.Spatial, Width: in.w / m.Config.Spatial,
+	}
+	if o.Moments {
+		z.Channels *= 2
+	}
+	z.Data = make([]float32, z.Channels*z.Frames*z.Height*z.Width)
+	s := &sampler{m: m, ctx: ctx, o: o, z: z}
+	defer s.close()
+	src := &pixels{clip: clip, h: height, w: width, frame: make([]float32, 3*height*width)}
+	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedPixels(src, tile, at, p) }
+	if err := m.blend(ctx, l, o.Options, feed, 2*m.Config.Latent, z.Frames, s.take); err != nil {
+		return Latent{}, err
+	}
+	return z, nil
+}
+
+// pixels reads a clip beyond its end and edges.
+type pixels struct {
+	clip  Clip
+	h, w  int
+	frame []float32
+}
+
+// mirrored is the frame that stands for frame t of a clip of n: the clip, then
+// its frames from the one before last back to the first, then the last again
+// (numz/ComfyUI-SeedVR2_VideoUpscaler, generation_utils.py).
+func mirrored(t, n, padded int) int {
+	if t < n {
+		return t
+	}
+	if need := padded - n; need < n {
+		return n - 2 - (t - n)
+	}
+	if back := n - 1 - (t - n); back >= 1 {
+		return back
+	}
+	return n - 1
+}
+
+// feedPixels fills a plan's input with a tile's pixels of a slice.
+func (m *Model) feedPixels(src *pixels, tile tiling.Tile, s slice, p *plan) error {
+	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
+	pad := wgsl.Pad4(m.Config.InChannel)
+	x := make([]float32, s.n*h*w*pad)
+	n := src.clip.Frames()
+	padded, _, _ := m.Padded(n, src.h, src.w)
+	for t := range s.n {
+		if err := src.clip.ReadFrame(mirrored(s.t+t, n, padded), src.frame); err != nil {
+			return err
+		}
+		for r := range h {
+			row := src.frame[3*src.w*min(tile.In.Y0+r, src.h-1):]
+			for q := range w {
+				copy(x[((t*h+r)*w+q)*pad:][:3], row[3*min(tile.In.X0+q, src.w-1):])
+			}
+		}
+	}
+	return m.dev.Write(p.in.Buffer.All(), pack(x, m.Elem))
+}
+
+// sampler makes latents of moments and gathers them.
+type sampler struct {
+	m       *Model
+	ctx     context.Context
+	o       EncodeOptions
+	z       Latent
+	buffers []*gpu.Buffer
+	row     []byte // scratch
+}
+
+// take reads frame xT of the moments x, rows from y0 on.
+func (s *sampler) take(x wgsl.Tensor, xT, frame, y0 int) error {
+	from := x
+	if !s.o.Moments {
+		var err error
+		if from, err = s.draw(x, xT, frame, y0); err != nil {
+			return err
+		}
+	}
+	v, err := s.m.read(s.ctx, from, xT, &s.row)
+	if err != nil {
+		return err
+	}
+	pad := wgsl.Pad4(from.C)
+	for c := range s.z.Channels {
+		for r := range x.H {
+			row := s.z.Data[((c*s.z.Frames+frame)*s.z.Height+y0+r)*s.z.Width:]
+			for q := range x.W {
+				row[q] = v[(r*x.W+q)*pad+c]
+			}
+		}
+	}
+	return nil
+}
+
+// draw makes a frame's latent on the device, frame xT of what it returns.
+func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
+	z := wgsl.Tensor{Elem: wgsl.F32, T: xT + 1, H: x.H, W: x.W, C: s.m.Config.Latent, Buffer: &gpu.Buffer{Label: "latent"}}
+	z.Buffer.Size = z.Bytes()
+	noise := z
+	noise.Buffer = &gpu.Buffer{Label: "noise", Size: z.Bytes()}
+	s.close()
+	s.buffers = []*gpu.Buffer{z.Buffer, noise.Buffer}
+	if err := s.m.dev.Alloc(s.buffers...); err != nil {
+		return z, fmt.Errorf("vae: %w", err)
+	}
+	scale, shift := s.m.Config.Scaling, -s.m.Config.Shift*s.m.Config.Scaling
+	if s.o.Unscaled {
+		scale, shift = 1, 0
+	}
+	var drawn *wgsl.Tensor
+	if s.o.Sample {
+		drawn = &noise
+		if err := s.m.dev.Write(gpu.View{Buffer: noise.Buffer, Offset: int64(xT) * noise.FrameBytes()}, bytes32(s.noise(z, frame, y0))); err != nil {
+			return z, err
+		}
+	}
+	set := s.m.set
+	if x.Elem != set.Elem {
+		set = wgsl.NewSet(x.Elem)
+	}
+	batch := &gpu.Batch{Label: "sample"}
+	set.Sample(batch, "sample", x, drawn, z, xT, 1, scale, shift)
+	return z, s.m.dev.Submit(s.ctx, batch)
+}
+
+// noise is that of rows y0 on of a frame: sample i of the seed's sequence
+// belongs to element i of the latent in [L, h, w, C] order.
+func (s *sampler) noise(z wgsl.Tensor, frame, y0 int) []float32 {
+	c, pad := z.C, wgsl.Pad4(z.C)
+	v := make([]float32, z.H*z.W*c)
+	wgsl.Noise(v, s.o.Seed, uint64((frame*s.z.Height+y0)*s.z.Width*c))
+	padded := make([]float32, z.H*z.W*pad)
+	for i := range z.H * z.W {
+		copy(padded[i*pad:][:c], v[i*c:])
+	}
+	return padded
+}
+
+func (s *sampler) close() { s.m.dev.Free(s.buffers...) }

@@ -1,0 +1,364 @@
+package vae
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/internal/safetensors"
+	"tessera/internal/synthetic"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// goldens are outputs of the reference implementation; see tests/goldens.
+const goldens = "../tests/goldens/"
+
+// golden is one case: what goes in by name and shape, and what must come out.
+type golden struct {
+	name  string
+	key   string // of the synthetic input
+	shape []int  // of the input, [C, T, H, W]
+	tile  tiling.Options
+	want  []float64
+}
+
+func (g golden) half() string {
+	if strings.Contains(g.name, "encode") {
+		return "encoder"
+	}
+	return "decoder"
+}
+
+// smallGoldens are those of widths 32, 64, 96, 96 with 4 latent channels.
+func smallGoldens(t *testing.T) []golden {
+	var all map[string]struct{ Data []float64 }
+	data, err := os.ReadFile(goldens + "seedvr2_small.json")
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []golden{
+		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}},
+		{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}},
+		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}},
+		{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
+			tile: tiling.Options{Tile: tiling.Square(24), Overlap: tiling.Square(8)}},
+		{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56},
+			tile: tiling.Options{Tile: tiling.Size{H: 24, W: 32}, Overlap: tiling.Size{H: 8, W: 16}}},
+	}
+	for i := range cases {
+		cases[i].want = all["seedvr2/"+cases[i].name].Data
+	}
+	return cases
+}
+
+// fullGoldens are those of the published size.
+func fullGoldens(t *testing.T) []golden {
+	cases := []golden{
+		{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
+		{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
+		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+		{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
+			tile: tiling.Options{Tile: tiling.Square(32), Overlap: tiling.Square(16)}},
+	}
+	f, err := safetensors.Open(goldens + "seedvr2_full.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i, c := range cases {
+		x, _ := f.Tensor(c.name + ".out")
+		v := make([]float32, x.Elements())
+		if err := x.ReadF32(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range v {
+			cases[i].want = append(cases[i].want, float64(v))
+		}
+	}
+	return cases
+}
+
+// checkpoints are made once for all tests of the package.
+var checkpoints struct {
+	sync.Mutex
+	dir   string
+	paths map[string]string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tessera-test-*")
+	if err != nil {
+		panic(err)
+	}
+	checkpoints.dir, checkpoints.paths = dir, map[string]string{}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func checkpoint(t testing.TB, name string, c synthetic.SeedVR2Config) string {
+	checkpoints.Lock()
+	defer checkpoints.Unlock()
+	if p := checkpoints.paths[name]; p != "" {
+		return p
+	}
+	p := filepath.Join(checkpoints.dir, name+".safetensors")
+	if err := synthetic.CreateSeedVR2(p, c); err != nil {
+		t.Fatal(err)
+	}
+	checkpoints.paths[name] = p
+	return p
+}
+
+func smallCheckpoint(t testing.TB) string {
+	return checkpoint(t, "small", synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32})
+}
+
+func fullCheckpoint(t testing.TB) string {
+	if testing.Short() {
+		t.Skip("the full size takes minutes on a processor")
+	}
+	return checkpoint(t, "full", synthetic.SeedVR2Config{})
+}
+
+// floats is a clip in memory, [3, T, H, W].
+type floats struct {
+	t, h, w int
+	v       []float32
+}
+
+func (c floats) Frames() int      { return c.t }
+func (c floats) Size() (int, int) { return c.h, c.w }
+func (c floats) ReadFrame(t int, dst []float32) error {
+	for i := range dst {
+		dst[i] = c.v[(i%3*c.t+t)*c.h*c.w+i/3]
+	}
+	return nil
+}
+
+// input is the case's own, in float32.
+func (g golden) input() []float32 {
+	n := g.shape[0] * g.shape[1] * g.shape[2] * g.shape[3]
+	wide := make([]float64, n)
+	// A shorter clip takes the first frames of the longer tensor, whose shape
+	// only matters there.
+	long := g.longest()
+	if long == g.shape[1] {
+		synthetic.Fill(g.key, wide)
+	} else {
+		all := make([]float64, n/g.shape[1]*long)
+		synthetic.Fill(g.key, all)
+		frame := g.shape[2] * g.shape[3]
+		for c := range g.shape[0] {
+			copy(wide[c*g.shape[1]*frame:][:g.shape[1]*frame], all[c*long*frame:])
+		}
+	}
+	v := make([]float32, n)
+	for i, x := range wide {
+		v[i] = float32(x)
+	}
+	return v
+}
+
+// longest is the frame count of the tensor that the case's input is cut from.
+func (g golden) longest() int {
+	switch g.name {
+	case "encode_T1_moments":
+		return 9
+	case "decode_L1":
+		return 3
+	}
+	return g.shape[1]
+}
+
+// output runs a case and lays the result out as the golden is, [C, T, H, W].
+func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
+	t.Helper()
+	o.Unscaled, o.Tile.Tile, o.Overlap = true, g.tile.Tile, g.tile.Overlap
+	x := g.input()
+	if g.half() == "encoder" {
+		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z.Data
+	}
+	return decodeAll(t, m, Latent{g.shape[0], g.shape[1], g.shape[2], g.shape[3], x}, DecodeOptions{Options: o})
+}
+
+// decodeAll gathers frames into [3, T, H, W].
+func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
+	t.Helper()
+	var frames [][]float32
+	for f, err := range m.Decode(context.Background(), z, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, append([]float32(nil), f.Pixels...))
+	}
+	n := len(frames[0]) / 3
+	out := make([]float32, 3*n*len(frames))
+	for f, v := range frames {
+		for i := range v {
+			out[(i%3*len(frames)+f)*n+i/3] = v[i]
+		}
+	}
+	return out
+}
+
+// nmse is the sum of squared differences over that of want; infinite where
+// either has another length or a value that is not finite.
+func nmse[A, B float32 | float64](got []A, want []B) float64 {
+	if len(got) != len(want) || len(want) == 0 {
+		return math.Inf(1)
+	}
+	var d, s float64
+	for i := range got {
+		e := float64(got[i]) - float64(want[i])
+		d += e * e
+		s += float64(want[i]) * float64(want[i])
+	}
+	if d != d {
+		return math.Inf(1)
+	}
+	return d / s
+}
+
+var bounds = map[Precision]float64{F32: 1e-9, F16: 1e-5}
+
+func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
+	t.Helper()
+	m, err := Open(dev, path, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func TestGoldens(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, p := range []Precision{F32, F16} {
+		t.Run(string(p)+"/small", func(t *testing.T) {
+			testGoldens(t, open(t, dev, smallCheckpoint(t), p), p, smallGoldens(t))
+		})
+		t.Run(string(p)+"/full", func(t *testing.T) {
+			testGoldens(t, open(t, dev, fullCheckpoint(t), p), p, fullGoldens(t))
+		})
+	}
+}
+
+func testGoldens(t *testing.T, m *Model, p Precision, cases []golden) {
+	for _, g := range cases {
+		t.Run(g.name, func(t *testing.T) {
+			got := nmse(g.output(t, m, Options{}), g.want)
+			t.Logf("NMSE %.2e", got)
+			if !(got <= bounds[p]) {
+				t.Errorf("NMSE %.3g, bound %.0e%s", got, bounds[p], firstLayer(t, m, p, g))
+			}
+		})
+	}
+}
+
+// traced is a module's output in one slice: samples at flat indices.
+type traced struct {
+	Shape []int
+	Idx   []int
+	Val   []float64
+}
+
+// firstLayer names the first module whose output leaves tolerance, where there
+// is a trace of the case.
+func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
+	var cases map[string]map[string][]traced
+	data, err := os.ReadFile(goldens + "seedvr2_full.trace.json")
+	if err == nil {
+		err = json.Unmarshal(data, &cases)
+	}
+	if err != nil {
+		return fmt.Sprintf(" (no trace: %v)", err)
+	}
+	want, ok := cases[g.name]
+	if !ok || g.tile != (tiling.Options{}) {
+		return " (there is no trace of this case)"
+	}
+	name := ""
+	trace(t, m, g, func(slice int, k mark, v []float32) bool {
+		w, ok := want[k.Name]
+		if !ok {
+			return true
+		}
+		got := make([]float64, len(w[slice].Idx))
+		n := k.Out.T * k.Out.H * k.Out.W // elements of a channel
+		for i, at := range w[slice].Idx {
+			got[i] = float64(v[at%n*wgsl.Pad4(k.Out.C)+at/n])
+		}
+		if e := nmse(got, w[slice].Val); !(e <= bounds[p]) {
+			name = fmt.Sprintf("; first layer outside: %s in slice %d, NMSE %.3g", k.Name, slice, e)
+		}
+		return name == ""
+	})
+	return name
+}
+
+// trace runs an untiled case and hands every marked output, [T, H, W, C
+// padded], to visit, until that returns false.
+func trace(t *testing.T, m *Model, g golden, visit func(slice int, k mark, v []float32) bool) {
+	ctx := context.Background()
+	in := inputShape{g.shape[1], g.shape[2], g.shape[3], g.shape[0]}
+	l, err := m.layout(g.half(), in, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.dev.Alloc(l.sess.buffers()...); err != nil {
+		t.Fatal(err)
+	}
+	defer m.dev.Free(l.sess.buffers()...)
+	x := g.input()
+	for i, s := range l.slices {
+		tile := l.Tiles.Tiles[0]
+		p, err := l.sess.plan(in.h, in.w, in.c, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.half() == "encoder" {
+			clip := floats{in.frames, in.h, in.w, x}
+			err = m.feedPixels(&pixels{clip, in.h, in.w, make([]float32, 3*in.h*in.w)}, tile, s, p)
+		} else {
+			err = m.feedLatent(Latent{in.c, in.frames, in.h, in.w, x}, tile, s, p, true)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for _, k := range append(p.marks, mark{End: len(p.batch.Commands), Out: p.out}) {
+			if err := m.dev.Submit(ctx, &gpu.Batch{Label: k.Name, Commands: p.batch.Commands[done:k.End]}); err != nil {
+				t.Fatal(err)
+			}
+			done = k.End
+			raw := make([]byte, k.Out.Bytes())
+			if err := m.dev.Read(ctx, raw, k.Out.Buffer.All()); err != nil {
+				t.Fatal(err)
+			}
+			v := make([]float32, 4*k.Out.Stride()*k.Out.T)
+			unpack(v, raw, k.Out.Elem)
+			if !visit(i, k, v) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// Package vae encodes video to latents and decodes latents to video with the
+// causal 3D VAEs of video generators, from their original checkpoints. Start
+// at Open, Model.Encode and Model.Decode; Inspect needs no device.
+//
+// A model is a tree of layers named as in the checkpoint. Forward on a layer
+// records commands and never touches a device, so a plan can be made, counted
+// and printed without one, and is made once for all slices of all tiles of one
+// shape.
+//
+// A Model is not safe for concurrent use.
+package vae
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/internal/safetensors"
+	"tessera/wgsl"
+)
+
+// Precision is how activations are stored; sums are f32 always.
+type Precision string
+
+const (
+	Auto Precision = "auto" // F16 on a GPU with shader-f16, else F32
+	F32  Precision = "f32"
+	F16  Precision = "f16" // packed in pairs where the adapter has no shader-f16
+)
+
+// Elem is the storage that a precision means on an adapter.
+func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
+	half := wgsl.Packed
+	if a.F16 {
+		half = wgsl.F16
+	}
+	switch p {
+	case F32:
+		return wgsl.F32, nil
+	case F16:
+		return half, nil
+	case Auto, "":
+		if a.F16 && a.Type != "cpu" {
+			return wgsl.F16, nil
+		}
+		return wgsl.F32, nil
+	}
+	return 0, fmt.Errorf("vae: precision %q, expected auto, f32 or f16", string(p))
+}
+
+// Model is an open checkpoint on a device.
+type Model struct {
+	Config Config
+	Elem   wgsl.Elem // of activations
+
+	dev      *gpu.Device
+	info     gpu.Info
+	limits   gpu.Limits
+	file     *safetensors.File
+	loader   *loader
+	set      *wgsl.Set
+	networks map[string]*network
+	uploaded map[string]bool
+}
+
+// Open reads a checkpoint's header, recognises the model and checks every
+// tensor. Weights go to the device when a direction is first used. The caller
+// closes the model before the device.
+func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
+	elem, err := p.Elem(dev.Info())
+	if err != nil {
+		return nil, err
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("vae: %w", err)
+	}
+	m, err := build(f, elem)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	m.dev, m.info, m.limits = dev, dev.Info(), dev.Limits()
+	return m, nil
+}
+
+// build makes the layers for a file and checks its tensors.
+func build(f *safetensors.File, elem wgsl.Elem) (*Model, error) {
+	have := index(f)
+	c, err := configure(f, have)
+	if err != nil {
+		return nil, err
+	}
+	m := newModel(c, elem, weightElem(have, elem))
+	m.file = f
+	if err := m.loader.check(f.Name(), have); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// newModel makes the layers of a configuration.
+func newModel(c Config, elem, weights wgsl.Elem) *Model {
+	l := newLoader(weights, c.Groups)
+	return &Model{
+		Config: c, Elem: elem, loader: l, set: wgsl.NewSet(elem),
+		networks: map[string]*network{"encoder": newEncoder(l, c), "decoder": newDecoder(l, c)},
+		uploaded: map[string]bool{},
+	}
+}
+
+// weightElem stores weights as halves where the checkpoint does, which is
+// exact, and where the activations are halves.
+func weightElem(have map[string]safetensors.Tensor, elem wgsl.Elem) wgsl.Elem {
+	if elem != wgsl.F32 {
+		return wgsl.Packed
+	}
+	for _, t := range have {
+		if len(t.Shape) > 1 && t.DType != safetensors.F16 {
+			return wgsl.F32
+		}
+	}
+	return wgsl.Packed
+}
+
+// network is the one of a direction, with its weights on the device.
+func (m *Model) network(half string) (*network, error) {
+	if !m.uploaded[half] {
+		src := &source{m.file.Name(), index(m.file)}
+		if err := m.loader.upload(m.dev, half, src); err != nil {
+			m.release(half)
+			return nil, err
+		}
+		m.uploaded[half] = true
+	}
+	return m.networks[half], nil
+}
+
+func (m *Model) release(half string) {
+	m.dev.Free(m.loader.buffers(half)...)
+	m.uploaded[half] = false
+}
+
+// Close releases the weights and the file.
+func (m *Model) Close() error {
+	m.release("encoder")
+	m.release("decoder")
+	return m.file.Close()
+}

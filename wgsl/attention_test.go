@@ -1,0 +1,114 @@
+package wgsl
+
+import (
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+func TestAttention(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []struct {
+		name       string
+		T, H, W, C int
+		deviation  float64
+	}{
+		{"one_token", 1, 1, 1, 4, 1}, // o is v
+		{"one_channel", 1, 3, 3, 1, 1},
+		{"channels_not_a_multiple_of_4", 2, 3, 5, 6, 1},
+		{"one_block", 1, 8, 8, 16, 1},
+		{"keys_one_over_a_block", 1, 5, 13, 24, 1},
+		{"queries_one_over_a_block", 1, 3, 11, 24, 1},
+		{"slice_of_channels_not_full", 2, 7, 11, 40, 1},
+		{"tiny_model", 2, 12, 16, 48, 1},
+		{"wan21", 1, 9, 7, 384, 1},
+		{"seedvr2", 2, 10, 13, 512, 1},
+		{"16_queries", 1, 6, 7, 516, 1}, // the first width with the smaller block
+		{"wan22_decoder", 1, 5, 9, 1024, 1},
+		{"peaked", 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			n := c.T * c.H * c.W * c.C
+			checkAttention(t, dev, s, c.T, c.H, c.W, c.C,
+				random(1, n, 0, c.deviation), random(2, n, 0, c.deviation), random(3, n, 0.5, 1), boundSum)
+		})
+	}
+}
+
+// Keys that grow along the frame: the running maximum moves in every block, and
+// what was summed before has to shrink each time.
+func TestAttentionMovingMaximum(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []struct {
+		name string
+		sign float32
+	}{{"rising", 1}, {"falling", -1}} {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			const N, C = 300, 16
+			q, k := make([]float32, N*C), make([]float32, N*C)
+			for i := range q {
+				q[i] = 1
+				k[i] = c.sign * float32(i/C) / 16 // scores up to 4*300/16 = 75
+			}
+			checkAttention(t, dev, s, 1, 1, N, C, q, k, random(3, N*C, 0, 1), boundSum)
+		})
+	}
+}
+
+// Queries of zero weigh all keys the same; values are whole numbers whose sums
+// over a power of two of tokens f32 holds exactly.
+func TestAttentionExact(t *testing.T) {
+	dev := gputest.Open(t)
+	const N, C = 256, 24
+	eachElem(t, "mean", dev, func(t *testing.T, s *Set) {
+		v := integers(3, N*C, -8, 8)
+		for i := N; i < N*C; i += 1 { // whole sums per channel, so that halves hold the mean
+			if i/C >= N/2 {
+				v[i] = v[i-N/2*C]
+			}
+		}
+		checkAttention(t, dev, s, 1, 16, 16, C, make([]float32, N*C), integers(2, N*C, -3, 3), v, boundF32)
+	})
+}
+
+func checkAttention(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, q, k, v []float32, limit float64) {
+	t.Helper()
+	f := format(s.Elem)
+	q, k, v = gputest.Round(q, f), gputest.Round(k, f), gputest.Round(v, f)
+	tokens := T * H * W
+	data, dense := make([]float32, 0, tokens*3*Pad4(C)), make([]float32, 0, tokens*3*C)
+	for n := range tokens {
+		for _, part := range [][]float32{q, k, v} {
+			token := part[n*C:][:C]
+			dense = append(dense, token...)
+			data = append(data, padded(token, C)...)
+		}
+	}
+	qkvs, qkv := activation("qkv", s.Elem, T, H, W, 3*Pad4(C), data)
+	os, o := activation("o", s.Elem, T, H, W, C, nil)
+	test := gputest.Case{
+		Op:  "attention",
+		In:  []gputest.Array{qkvs},
+		Out: os,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.Attention(b, t.Name(), qkv.in(in[0]), o.in(out), 1, T)
+		},
+		Want:  padded(ref.Attention(wide(dense), T, H*W, C), C),
+		Bound: bound(s.Elem, limit),
+	}
+	test.Run(t, dev)
+}
+
+// BenchmarkAttention is SeedVR2's mid block on a 256x256 tile.
+func BenchmarkAttention(b *testing.B) {
+	dev := gputest.Open(b)
+	s := NewSet(F32)
+	qkv, o := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 3 * 512}, Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 512}
+	in, out := &gpu.Buffer{Label: "qkv", Size: qkv.Bytes()}, &gpu.Buffer{Label: "o", Size: o.Bytes()}
+	batch := &gpu.Batch{Label: "attention"}
+	s.Attention(batch, "attention", qkv.in(in), o.in(out), 0, 1)
+	gputest.Benchmark(b, dev, batch, in, out)
+}

@@ -1,0 +1,103 @@
+package wgsl
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+)
+
+// Bounds of NMSE by storage: what a single rounding of each output leaves, with
+// room for f32's own sums. Halves may be rounded towards zero by a driver,
+// which costs (2^-10)^2/3 relative to the square of a mantissa in [1, 2): 1.4e-7
+// on average.
+const (
+	boundF32 = 1e-10 // norms, blends: few operations a number
+	boundSum = 1e-9  // long sums
+	boundF16 = 1e-6
+)
+
+// bound is b for f32 and boundF16 for halves.
+func bound(e Elem, b float64) float64 {
+	if e == F32 {
+		return b
+	}
+	return boundF16
+}
+
+// format is how gputest stores an Elem.
+func format(e Elem) gputest.Format {
+	if e == F32 {
+		return gputest.Float32
+	}
+	return gputest.Float16
+}
+
+// eachElem runs a subtest for every storage that the device has.
+func eachElem(t *testing.T, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
+	for _, e := range []Elem{F32, F16, Packed} {
+		t.Run(name+"/"+e.String(), func(t *testing.T) {
+			if e == F16 && !dev.Info().F16 {
+				t.Skipf("%s has no shader-f16", dev.Info().Name)
+			}
+			run(t, NewSet(e))
+		})
+	}
+}
+
+// random is n numbers of N(mean, deviation), the same every time.
+func random(seed uint64, n int, mean, deviation float64) []float32 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(mean + deviation*r.NormFloat64())
+	}
+	return out
+}
+
+// integers is n whole numbers in [low, high], the same every time.
+func integers(seed uint64, n, low, high int) []float32 {
+	r := rand.New(rand.NewPCG(seed, 2))
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(low + r.IntN(high-low+1))
+	}
+	return out
+}
+
+// padded lays [n, C] out as [n, Pad4(C)] with zeros.
+func padded[E float32 | float64](data []E, C int) []E {
+	out := make([]E, len(data)/C*Pad4(C))
+	for i, v := range data {
+		out[i/C*Pad4(C)+i%C] = v
+	}
+	return out
+}
+
+// wide is data as the reference takes it.
+func wide(data []float32) []float64 {
+	out := make([]float64, len(data))
+	for i, v := range data {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+// activation is data [T, H, W, C] as an array with a frame of guard on both
+// sides, and what describes it; frames start at frame 1.
+func activation(label string, e Elem, T, H, W, C int, data []float32) (gputest.Array, Tensor) {
+	a := gputest.Array{Label: label, Format: format(e), Guard: H * W * Pad4(C)}
+	if data == nil {
+		a.Len = T * H * W * Pad4(C)
+	} else {
+		a.Data = padded(data, C)
+	}
+	return a, Tensor{Elem: e, T: T + 2, H: H, W: W, C: C}
+}
+
+// in is the tensor held by a buffer.
+func (x Tensor) in(b *gpu.Buffer) Tensor {
+	x.Buffer = b
+	return x
+}

@@ -1,0 +1,84 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
+
+type featherClearParams struct {
+	First        gpu.First
+	N, Canvas_at uint32
+}
+
+type featherBlendParams struct {
+	First                       gpu.First
+	C4, H_tile, W_tile, Columns uint32
+	H, W, Y0, X0                uint32
+	Tile_at, Canvas_at          uint32
+}
+
+type featherNormaliseParams struct {
+	First           gpu.First
+	P, C4           uint32
+	Canvas_at, Y_at uint32
+}
+
+// FeatherClear records canvas = 0 for frames t to t+n-1, before the first tile.
+// A canvas is f32 whatever the set's Elem is.
+func (s *Set) FeatherClear(b *gpu.Batch, label string, canvas Tensor, t, n int) {
+	out, at := canvas.Frames(t, n)
+	p := s.program("feather_clear", nil, gpu.ReadWrite)
+	size := n * canvas.Stride()
+	b.Dispatch(label, p, [3]uint32{groups(size, 256), 1, 1}, featherClearParams{
+		N: uint32(size), Canvas_at: at,
+	}, gpu.Cost{Bytes: 16 * int64(size)}, out)
+}
+
+// Feather is a tile's place on a canvas and the weights of its rows and
+// columns, f32; the tile is cropped to as many.
+type Feather struct {
+	Y0, X0 int
+	Wy, Wx *gpu.Buffer
+}
+
+// FeatherBlend records canvas += wy*wx*tile for n frames, from tileT of the
+// tile and canvasT of the canvas on.
+func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, tileT int, canvas Tensor, canvasT, n int) {
+	rows, columns := int(f.Wy.Size/4), int(f.Wx.Size/4)
+	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {
+		panic(fmt.Sprintf("wgsl: %s: %dx%d of a %dx%d tile at (%d, %d) of a %dx%d canvas, %d and %d channels",
+			label, rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
+	}
+	in, inAt := tile.Frames(tileT, n)
+	out, outAt := canvas.Frames(canvasT, n)
+	const R = gpu.Read
+	p := s.program("feather_blend", nil, R, R, R, gpu.ReadWrite)
+	pixels := int64(n) * int64(rows*columns)
+	b.Dispatch(label, p, [3]uint32{groups(columns*tile.C4(), 64), uint32(rows), uint32(n)}, featherBlendParams{
+		C4: uint32(tile.C4()), H_tile: uint32(tile.H), W_tile: uint32(tile.W), Columns: uint32(columns),
+		H: uint32(canvas.H), W: uint32(canvas.W), Y0: uint32(f.Y0), X0: uint32(f.X0), Tile_at: inAt, Canvas_at: outAt,
+	}, gpu.Cost{
+		FLOPs: 2 * pixels * int64(tile.C),
+		Bytes: pixels * int64(tile.C4()) * int64(4*tile.Elem.Bytes()+2*4*canvas.Elem.Bytes()),
+	}, in, f.Wy.All(), f.Wx.All(), out)
+}
+
+// FeatherNormalise records y = canvas/max(count, 1e-6) for n frames, from
+// canvasT of the canvas and yT of y on. count is f32 [H, W], y f32.
+func (s *Set) FeatherNormalise(b *gpu.Batch, label string, canvas Tensor, canvasT int, count *gpu.Buffer, y Tensor, yT, n int) {
+	if canvas.Stride() != y.Stride() || count.Size != int64(4*canvas.H*canvas.W) {
+		panic(fmt.Sprintf("wgsl: %s: canvas %dx%dx%d, count of %d bytes, y %dx%dx%d", label,
+			canvas.H, canvas.W, canvas.C, count.Size, y.H, y.W, y.C))
+	}
+	in, inAt := canvas.Frames(canvasT, n)
+	out, outAt := y.Frames(yT, n)
+	const R = gpu.Read
+	p := s.program("feather_normalise", nil, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, [3]uint32{groups(canvas.Stride(), 256), uint32(n), 1}, featherNormaliseParams{
+		P: uint32(canvas.H * canvas.W), C4: uint32(canvas.C4()), Canvas_at: inAt, Y_at: outAt,
+	}, gpu.Cost{
+		FLOPs: int64(n) * int64(canvas.H*canvas.W*canvas.C),
+		Bytes: int64(n)*(canvas.FrameBytes()+y.FrameBytes()) + count.Size,
+	}, in, count.All(), out)
+}

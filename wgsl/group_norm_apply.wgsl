@@ -1,0 +1,58 @@
+// group_norm_apply: y = (x - pivot)*scale + shift, then y*sigmoid(y) where SILU
+//
+//   x        [T, P, C]  elem  read        from x_at (vec4s) on
+//   factors  [T, 3, C]  f32   read        pivot, scale, shift of group_norm_merge
+//   y        [T, P, C]  elem  read_write  from y_at (vec4s) on; may not alias x
+//
+// One invocation keeps a column's factors and makes it in PIXELS pixels that are
+// `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
+
+#import elem
+
+struct Params {
+    first: vec4<u32>,
+    P: u32,
+    C4: u32,
+    step: u32,
+    x_at: u32,
+    y_at: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<elem4>;
+@group(0) @binding(2) var<storage, read> factors: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> y: array<elem4>;
+
+override SILU: bool = false;
+
+const WG: u32 = 256;
+const PIXELS: u32 = 4;
+
+// silu keeps exp finite: below -80 the quotient is 0 to f32's precision.
+fn silu(v: vec4<f32>) -> vec4<f32> {
+    return v / (1.0 + exp(-max(v, vec4<f32>(-80.0))));
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let i = group.x * WG + local;
+    if i >= params.step * params.C4 { return; }
+    let t = group.y;
+    let column = i % params.C4;
+    let pivot = factors[3u * t * params.C4 + column];
+    let scale = factors[(3u * t + 1u) * params.C4 + column];
+    let shift = factors[(3u * t + 2u) * params.C4 + column];
+
+    let frame = t * params.P * params.C4;
+    var p = i / params.C4;
+    for (var k = 0u; k < PIXELS && p < params.P; k++) {
+        let at = frame + p * params.C4 + column;
+        var v = (load4(x[params.x_at + at]) - pivot) * scale + shift;
+        if SILU {
+            v = silu(v);
+        }
+        y[params.y_at + at] = store4(v);
+        p += params.step;
+    }
+}

@@ -1,0 +1,92 @@
+package ref
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func near(t *testing.T, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d numbers, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-12*max(1, math.Abs(want[i])) {
+			t.Errorf("number %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// Two frames of one pixel, four channels in two groups. By hand: a group {a, b}
+// has mean (a+b)/2 and biased deviation |a-b|/2, so it becomes -1, +1 in the
+// order of its values, then times gamma plus beta. Frames do not mix: the
+// second frame's groups are 100 times the first's and give the same.
+func TestGroupNorm(t *testing.T) {
+	x := []float64{1, 3, 10, -10, 100, 300, 1000, -1000}
+	gamma, beta := []float64{1, 2, 3, 4}, []float64{0, 10, 20, 30}
+	want := []float64{-1, 12, 23, 26}
+	near(t, GroupNorm(x, 2, 1, 4, 2, gamma, beta, 0, false), slices.Concat(want, want))
+
+	// eps 3 under variance 1: 1/sqrt(4).
+	near(t, GroupNorm(x[:2], 1, 1, 2, 1, gamma, beta, 3, false), []float64{-0.5, 11})
+
+	// Pixels belong to the statistics: values 0, 4 in one channel over two pixels.
+	near(t, GroupNorm([]float64{0, 4}, 1, 2, 1, 1, []float64{1}, []float64{0}, 0, false), []float64{-1, 1})
+
+	// silu(1) = 1/(1+1/e) = 0.7310585786300049, silu(-1) = -0.2689414213699951.
+	near(t, GroupNorm([]float64{0, 4}, 1, 2, 1, 1, []float64{1}, []float64{0}, 0, true), []float64{-0.2689414213699951, 0.7310585786300049})
+}
+
+// One frame of two tokens, C = 4, so the scale is 1/2. Query 0 is 2*ln(3) in
+// channel 0; keys are 1 and 0 there: scores ln 3 and 0, weights 3/4 and 1/4.
+// Query 1 is zero: weights 1/2. The second frame has one key's score 2000
+// higher than the other's: weight 1, no overflow.
+func TestAttention(t *testing.T) {
+	ln9 := 2 * math.Log(3)
+	qkv := []float64{
+		ln9, 0, 0, 0 /**/, 1, 0, 0, 0 /**/, 4, 8, 0, -4,
+		0, 0, 0, 0 /**/, 0, 0, 5, 0 /**/, 0, 4, 0, 4,
+
+		1000, 0, 0, 0 /**/, 4, 0, 0, 0 /**/, 1, 2, 3, 4,
+		1000, 0, 0, 0 /**/, 0, 0, 0, 0 /**/, 5, 6, 7, 8,
+	}
+	near(t, Attention(qkv, 2, 2, 4), []float64{
+		3, 7, 0, -2,
+		2, 6, 0, 0,
+		1, 2, 3, 4,
+		1, 2, 3, 4,
+	})
+}
+
+// Z = 2. Pixel 0: log-variances 0 and 2 ln 2, deviations 1 and 2. Pixel 1:
+// -100 is taken as -30 and 100 as 20, deviations exp(-15) and exp(10).
+func TestSample(t *testing.T) {
+	moments := []float64{5, 6, 0, 2 * math.Ln2, 0, 0, -100, 100}
+	noise := []float64{10, 100, 1, 1}
+	near(t, Sample(moments, nil, 2, 2, 0.5, 1), []float64{3.5, 4, 1, 1})
+	near(t, Sample(moments, noise, 2, 2, 1, 0), []float64{15, 206, math.Exp(-15), math.Exp(10)})
+	near(t, Sample(moments, noise, 2, 2, 2, 1), []float64{31, 413, 1 + 2*math.Exp(-15), 1 + 2*math.Exp(10)})
+}
+
+// A 2x3 tile, of which 1x2 is taken, on a 2x3 canvas at (1, 1), two frames.
+func TestFeather(t *testing.T) {
+	canvas := []float64{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2}
+	tile := []float64{10, 20, 99, 99, 99, 99, 30, 40, 99, 99, 99, 99}
+	FeatherBlend(canvas, 2, 2, 3, 1, tile, 2, 3, []float64{0.5}, []float64{1, 0.5}, 1, 1)
+	near(t, canvas, []float64{1, 1, 1, 1, 6, 6, 2, 2, 2, 2, 17, 12})
+
+	// Two channels; the second pixel was never reached, the third's count is 2.
+	near(t, FeatherNormalise([]float64{1, 2, 0, 0, 6, 8}, 1, 3, 2, []float64{1, 0, 2}), []float64{1, 2, 0, 0, 3, 4})
+	near(t, FeatherNormalise([]float64{1e-6, 3}, 2, 1, 1, []float64{1e-9}), []float64{1, 3e6})
+}
+
+// -1, 0, 1 are 0, 127.5 rounded up, 255; values beyond are clamped.
+func TestToRGBA8(t *testing.T) {
+	x := []float64{9, 9, 9, -1, 0, 1, 2, -2, math.NaN(), 9, 9, 9}
+	got := ToRGBA8(x, 1, 1, 4, 0, 1, 1, 2)
+	want := []uint32{255<<24 | 255<<16 | 128<<8 | 0, 255<<24 | 0<<16 | 0<<8 | 255}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %x, want %x", got, want)
+	}
+}

@@ -1,0 +1,3 @@
+// weight4: four f32.
+alias weight4 = vec4<f32>;
+fn load_weight4(e: weight4) -> vec4<f32> { return e; }

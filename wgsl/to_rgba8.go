@@ -1,0 +1,34 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
+
+type toRGBA8Params struct {
+	First        gpu.First
+	H, W         uint32
+	H_out, W_out uint32
+	Y0, X0, X_at uint32
+}
+
+// Crop is a rectangle of a frame, in pixels.
+type Crop struct{ Y0, X0, H, W int }
+
+// ToRGBA8 records frames t to t+n-1 of x, in [-1, 1] and beyond, as 8-bit
+// red, green, blue, alpha: bytes [n, c.H, c.W, 4] into y. NaN becomes 0.
+func (s *Set) ToRGBA8(b *gpu.Batch, label string, x Tensor, t, n int, c Crop, y gpu.View) {
+	bytes := 4 * int64(n) * int64(c.H*c.W)
+	if x.C4() != 1 || c.Y0+c.H > x.H || c.X0+c.W > x.W || y.Bytes() < bytes {
+		panic(fmt.Sprintf("wgsl: %s: %+v of %dx%dx%d into %d bytes, needs %d", label, c, x.H, x.W, x.C, y.Bytes(), bytes))
+	}
+	in, inAt := x.Frames(t, n)
+	p := s.program("to_rgba8", nil, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, [3]uint32{groups(c.W, 64), uint32(c.H), uint32(n)}, toRGBA8Params{
+		H: uint32(x.H), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,
+	}, gpu.Cost{
+		FLOPs: 4 * int64(n) * int64(c.H*c.W) * 3,
+		Bytes: int64(n)*int64(c.H*c.W)*int64(4*x.Elem.Bytes()) + bytes,
+	}, in, y)
+}

@@ -1,0 +1,126 @@
+// Package wgsl holds the compute operations: one .wgsl file each, its Go twin
+// that lays out Params and records a dispatch, its table of cases, and a
+// float64 reference in ref/. It describes programs in gpu's types and never
+// touches a device.
+//
+// Activations are channels-last, [T, H, W, C], with C padded to a multiple of
+// 4 by channels that are zero. A kernel sees four channels at a time.
+package wgsl
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tessera/gpu"
+)
+
+//go:embed *.wgsl shared/*.wgsl
+var files embed.FS
+
+// Elem is how an activation or a weight is stored; arithmetic is f32 always.
+type Elem uint8
+
+const (
+	F32    Elem = iota // vec4<f32>
+	F16                // vec4<f16>, needs the shader-f16 feature
+	Packed             // the bits of F16 in a vec2<u32>, on any adapter
+)
+
+// Bytes of one element.
+func (e Elem) Bytes() int {
+	if e == F32 {
+		return 4
+	}
+	return 2
+}
+
+func (e Elem) String() string {
+	return [...]string{"f32", "f16", "packed"}[e]
+}
+
+// Pad4 rounds a channel count up to a multiple of 4.
+func Pad4(c int) int { return (c + 3) &^ 3 }
+
+// Set makes programs and keeps them, so that a batch recorded again names the
+// same ones. Elem is how its activations are stored.
+type Set struct {
+	Elem     Elem
+	programs map[string]*gpu.Program
+}
+
+// NewSet makes an empty set for activations stored as elem.
+func NewSet(elem Elem) *Set {
+	return &Set{Elem: elem, programs: map[string]*gpu.Program{}}
+}
+
+// constants are the values of a program's overrides.
+type constants = map[string]float64
+
+// program is the one of shader file name with activations of the set's Elem.
+func (s *Set) program(name string, c constants, storage ...gpu.Access) *gpu.Program {
+	return s.weighted(name, F32, c, storage...)
+}
+
+// weighted is program for a shader that imports `weight`, stored as weight.
+func (s *Set) weighted(name string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
+	key := fmt.Sprintf("%s %v", name, weight)
+	for _, k := range slices.Sorted(maps.Keys(c)) {
+		key += fmt.Sprintf(" %s=%v", k, c[k])
+	}
+	if p := s.programs[key]; p != nil {
+		return p
+	}
+	p := &gpu.Program{Label: name + "_" + s.Elem.String(), Source: Source(name, s.Elem, weight), Constants: c, Storage: storage}
+	s.programs[key] = p
+	return p
+}
+
+// Source is the complete WGSL of an operation, its imports resolved: `elem`
+// and `weight` in the storage asked for, any other from shared/.
+func Source(name string, elem, weight Elem) string {
+	l := loader{elem: elem, weight: weight, seen: map[string]bool{}}
+	l.add(name+".wgsl", name)
+	if l.f16 {
+		return "enable f16;\n" + l.out.String()
+	}
+	return l.out.String()
+}
+
+// loader resolves `#import name` lines, each module once.
+type loader struct {
+	elem, weight Elem
+	f16          bool
+	seen         map[string]bool
+	out          strings.Builder
+}
+
+func (l *loader) add(file, from string) {
+	text, err := files.ReadFile(file)
+	if err != nil {
+		panic(fmt.Sprintf("wgsl: %s: no file %s", from, file))
+	}
+	for line := range strings.Lines(string(text)) {
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
+		if !ok {
+			l.out.WriteString(line)
+			continue
+		}
+		if l.seen[name] {
+			continue
+		}
+		l.seen[name] = true
+		switch name {
+		case "elem":
+			l.f16 = l.f16 || l.elem == F16
+			l.add("shared/elem_"+l.elem.String()+".wgsl", file)
+		case "weight":
+			l.f16 = l.f16 || l.weight == F16
+			l.add("shared/weight_"+l.weight.String()+".wgsl", file)
+		default:
+			l.add("shared/"+name+".wgsl", file)
+		}
+	}
+}
