@@ -20,8 +20,8 @@ wheel_linux_lib=8481cc4a8a306d25299ddb6ee9ac3c5e6114da9e42c695adb68f86193c9de5a6
 wheel_macos=c3935306543a71af559784055c1ef199d55d0b157328e3599a67a3eebe2f48fe
 wheel_macos_lib=11220e249835134c797f8e3e6c9c99692953cf9a9d6f811fe53e16711ad9b722
 
-# The API as it was in April 2025: the best there is for Windows.
-npm_pin=dawn-2025-04
+# The API as it was in 2025, before it was stable: the best there is for Windows.
+npm_pin=dawn-2025
 npm_linux=bun-webgpu-linux-x64@0.1.7
 npm_linux_hash=UEP7UZdEhx9otvkZczjsszL8ZVlrODANQvgl+C88/bNVmxDoFi7w1fWzGi1sZyakiETjmtFDq2/xCLhbSZxjqw==
 npm_linux_lib=3190c3777f2c07fcf6a0640833cbf5d0cde859dc53aed6d9083946d093198788

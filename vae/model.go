@@ -62,11 +62,11 @@ type Model struct {
 	uploaded map[string]bool
 }
 
-// Open reads a checkpoint's header, recognises the model and checks every
-// tensor. Weights go to the device when a direction is first used. The caller
-// closes the model before the device.
-func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
-	elem, err := p.Elem(dev.Info())
+// Inspect reads a checkpoint's header, recognises the model and checks every
+// tensor, without a device. What the model plans is for an adapter like a, of
+// which Limits, F16, Type and Memory count; it cannot run.
+func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
+	elem, err := p.Elem(a)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,18 @@ func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
 		f.Close()
 		return nil, err
 	}
-	m.dev, m.info, m.limits = dev, dev.Info(), dev.Limits()
+	m.info, m.limits = a, a.Limits
+	return m, nil
+}
+
+// Open is Inspect with a device to run on. Weights go to it when a direction is
+// first used. The caller closes the model before the device.
+func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
+	m, err := Inspect(path, dev.Info(), p)
+	if err != nil {
+		return nil, err
+	}
+	m.dev = dev
 	return m, nil
 }
 
@@ -142,7 +153,31 @@ func (m *Model) release(half string) {
 
 // Close releases the weights and the file.
 func (m *Model) Close() error {
-	m.release("encoder")
-	m.release("decoder")
+	if m.dev != nil {
+		m.release("encoder")
+		m.release("decoder")
+	}
 	return m.file.Close()
+}
+
+// Summary is what a checkpoint holds.
+type Summary struct {
+	File       string
+	Bytes      int64
+	Tensors    int
+	Parameters int64
+	DTypes     map[string]int // tensors of each
+	Metadata   map[string]string
+}
+
+// Summary counts what the file holds.
+func (m *Model) Summary() Summary {
+	s := Summary{File: m.file.Name(), Bytes: m.file.Size(), DTypes: map[string]int{}, Metadata: m.file.Metadata()}
+	for _, name := range m.file.Names() {
+		t, _ := m.file.Tensor(name)
+		s.Tensors++
+		s.Parameters += int64(t.Elements())
+		s.DTypes[string(t.DType)]++
+	}
+	return s
 }

@@ -110,8 +110,11 @@ func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
 	if r.status != statusSuccess || r.handle == 0 {
 		return nil, fmt.Errorf("%s", strings.TrimSpace(strings.Join(strings.Fields(r.message), " ")))
 	}
-	in.tellApart(r.handle)
 	a := &adapter{instance: in, handle: r.handle}
+	if in.capabilities && in.tooOld(a.handle) {
+		a.release()
+		return nil, errTooOld
+	}
 	a.features = a.listFeatures()
 	backendType, err := a.describe()
 	if err == nil && (backendType == backendNull || backendType != o.backendType) {
@@ -138,7 +141,7 @@ func (a *adapter) listFeatures() []uint32 {
 func (a *adapter) describe() (backendType uint32, err error) {
 	info, heaps := &adapterInfo{}, &memoryHeaps{}
 	if a.has(a.featureMemoryHeaps) {
-		heaps.chain.sType = a.sTypeMemoryHeaps
+		heaps.chain.sType = sTypeMemoryHeaps
 		info.nextInChain = unsafe.Pointer(heaps)
 	}
 	get := func() bool {
@@ -161,11 +164,11 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Driver:       info.description.String(),
 		Backend:      backendName(info.backendType),
 		Type:         typeName(info.adapterType),
-		F16:          a.has(a.featureF16),
-		Subgroups:    a.has(a.featureSubgroups),
+		F16:          a.has(featureF16),
+		Subgroups:    a.has(featureSubgroups),
 		SubgroupMin:  int(info.subgroupMinSize),
 		SubgroupMax:  int(info.subgroupMaxSize),
-		Timestamps:   a.has(a.featureTimestamps),
+		Timestamps:   a.has(featureTimestamps),
 		Memory:       a.takeHeaps(heaps),
 		Library:      a.path,
 		Limits:       limits,
@@ -203,8 +206,8 @@ func typeName(t uint32) string {
 }
 
 // limits asks get, of an adapter or a device, for its limits.
-func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits2025, error) {
-	raw := &limits2025{}
+func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits, error) {
+	raw := &limits{}
 	if uint32(call(get, handle, uintptr(unsafe.Pointer(raw)))) != statusSuccess {
 		return driver.Limits{}, nil, fmt.Errorf("dawn: the limits can't be read")
 	}

@@ -62,7 +62,6 @@ func deliver(key uintptr, r reply) {
 type callbacks struct {
 	handle   uintptr // (status, handle, message, …): adapter and device requests
 	message  uintptr // (status, message, …): map, work done
-	bare     uintptr // (status, …): work done in April 2025
 	scope    uintptr // (status, type, message, …)
 	lost     uintptr // (device*, reason, message, …)
 	captured uintptr // (device*, type, message, …): uncaptured errors
@@ -73,18 +72,12 @@ var cCallbacks = sync.OnceValue(func() callbacks {
 	return callbacks{
 		handle:   purego.NewCallback(onHandle),
 		message:  purego.NewCallback(onMessage),
-		bare:     purego.NewCallback(onBare),
 		scope:    purego.NewCallback(onScope),
 		lost:     purego.NewCallback(onLost),
 		captured: purego.NewCallback(onUncaptured),
 		compiled: purego.NewCallback(onCompiled),
 	}
 })
-
-func onBare(status, key, _ uintptr) uintptr {
-	deliver(key, reply{status: uint32(status)})
-	return 0
-}
 
 func onCompiled(status uintptr, info *compilationInfo, key, _ uintptr) uintptr {
 	r := reply{status: uint32(status)}

@@ -33,7 +33,7 @@ type instanceDescriptor struct {
 	requiredLimits       unsafe.Pointer
 }
 
-// instanceDescriptor2025 is the same in Dawn of April 2025.
+// instanceDescriptor2025 is the same before the API became stable.
 type instanceDescriptor2025 struct {
 	nextInChain          unsafe.Pointer
 	capabilitiesChain    unsafe.Pointer
@@ -136,14 +136,10 @@ type limits struct {
 	maxImmediateSize                          uint32
 }
 
-// limits2025 is what Dawn of April 2025 reads and writes; the stable API's is
-// its head.
-type limits2025 struct {
+// limitsWithTail has room for what Dawn wrote until spring 2025.
+type limitsWithTail struct {
 	limits
-	maxStorageBuffersInVertexStage    uint32
-	maxStorageTexturesInVertexStage   uint32
-	maxStorageBuffersInFragmentStage  uint32
-	maxStorageTexturesInFragmentStage uint32
+	tail [4]uint32
 }
 
 type supportedFeatures struct {
@@ -234,18 +230,6 @@ type bindGroupLayoutEntry struct {
 	sampler          [16]byte
 	texture          [24]byte
 	storageTexture   [24]byte
-}
-
-// bindGroupLayoutEntry2025 has no bindingArraySize.
-type bindGroupLayoutEntry2025 struct {
-	nextInChain    unsafe.Pointer
-	binding        uint32
-	_              uint32
-	visibility     uint64
-	buffer         bufferBindingLayout
-	sampler        [16]byte
-	texture        [24]byte
-	storageTexture [24]byte
 }
 
 type bindGroupLayoutDescriptor struct {

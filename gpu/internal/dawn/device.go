@@ -49,7 +49,7 @@ func openDevice(a *adapter) (*device, error) {
 	d := &device{instance: a.instance, adapter: a, info: a.info}
 	d.keys = []uintptr{register(d.onLost), register(d.onUncaptured)}
 	var features []uint32
-	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps} {
+	for _, f := range []uint32{featureF16, featureSubgroups, featureTimestamps} {
 		if a.has(f) {
 			features = append(features, f)
 		}

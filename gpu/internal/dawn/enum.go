@@ -1,7 +1,7 @@
 package dawn
 
 // Enum values of webgpu.h, the same in both vintages; those of features and
-// chained structs that differ are in vintage.go.
+// chained structs are in vintage.go.
 const (
 	backendNull   = 1
 	backendD3D12  = 4

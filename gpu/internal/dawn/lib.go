@@ -85,12 +85,12 @@ func (l *library) bind(symbol func(string) uintptr) error {
 	case symbol("wgpuHasInstanceFeature") != 0:
 		l.vintage = &stable
 	case symbol("wgpuGetInstanceCapabilities") != 0:
-		l.vintage = &april2025
+		l.vintage = &of2025
 	default:
-		return errors.New("not a Dawn this program can use: it exports neither wgpuHasInstanceFeature (the stable API) nor wgpuGetInstanceCapabilities (the API of April 2025)")
+		return errors.New("not a Dawn this program can use: it exports neither wgpuHasInstanceFeature (the stable API) nor wgpuGetInstanceCapabilities (the API of 2025)")
 	}
 	if err := l.find(symbol); err != nil {
-		return fmt.Errorf("not a Dawn this program can use: it looks like the %s, but %w", l.name, err)
+		return fmt.Errorf("not a Dawn this program can use: it looks like %s, but %w", l.name, err)
 	}
 	l.callbacks = cCallbacks()
 	return nil
@@ -99,7 +99,7 @@ func (l *library) bind(symbol func(string) uintptr) error {
 // The directories that tools/deps.sh installs into, newest first.
 const (
 	cacheStable = "dawn-2026-10"
-	cacheOld    = "dawn-2025-04"
+	cacheOld    = "dawn-2025"
 )
 
 // names are what builds of Dawn call the file on this system.

@@ -105,18 +105,12 @@ func (d *device) bindGroupLayout(p driver.PipelineDescriptor) uintptr {
 			entries[i+1].buffer.kind = bindingStorage
 		}
 	}
-	old := make([]bindGroupLayoutEntry2025, len(entries))
 	for i := range entries {
 		entries[i].binding, entries[i].visibility = uint32(i), stageCompute
-		old[i] = bindGroupLayoutEntry2025{binding: uint32(i), visibility: stageCompute, buffer: entries[i].buffer}
 	}
-	descriptor := &bindGroupLayoutDescriptor{
+	return call(d.DeviceCreateBindGroupLayout, d.handle, uintptr(unsafe.Pointer(&bindGroupLayoutDescriptor{
 		label: view(p.Label), entryCount: uintptr(len(entries)), entries: unsafe.Pointer(&entries[0]),
-	}
-	if d.shortEntry {
-		descriptor.entries = unsafe.Pointer(&old[0])
-	}
-	return call(d.DeviceCreateBindGroupLayout, d.handle, uintptr(unsafe.Pointer(descriptor)))
+	})))
 }
 
 func (d *device) pipelineLayout(label string, group uintptr) uintptr {

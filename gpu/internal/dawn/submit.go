@@ -63,11 +63,7 @@ func (d *device) record(encoder uintptr, commands []driver.Command) {
 
 // fence completes when everything submitted so far is done.
 func (d *device) fence() *future {
-	callback := d.callbacks.message
-	if d.bareWorkDone {
-		callback = d.callbacks.bare
-	}
-	return d.request(callback, func(info *callbackInfo) uintptr {
+	return d.request(d.callbacks.message, func(info *callbackInfo) uintptr {
 		return callInfo(d.QueueOnSubmittedWorkDone, info, d.queue)
 	})
 }
