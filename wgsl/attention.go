@@ -18,19 +18,15 @@ type attentionParams struct {
 // head per frame, over its pixels. o has C channels; qkv has 3*Pad4(C), the
 // query, key and value of a pixel one after the other, each padded.
 func (s *Set) Attention(b *gpu.Batch, label string, qkv, o Tensor, t, n int) {
-	if qkv.C != 3*Pad4(o.C) || o.C > 1024 || qkv.H*qkv.W != o.H*o.W {
+	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
 		panic(fmt.Sprintf("wgsl: %s: attention of %dx%d pixels, %d channels into %dx%d, %d", label, qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
-	}
-	// A workgroup has 256 invocations, each with 16 queries x 4 channels.
-	queries := 32
-	if o.C4() > 128 {
-		queries = 16
 	}
 	in, inAt := qkv.Frames(t, n)
 	out, outAt := o.Frames(t, n)
 	pixels := o.H * o.W
-	p := s.program("attention", constants{"QUERIES": float64(queries)}, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{uint32((pixels + queries - 1) / queries), uint32(n), 1}, attentionParams{
+	p := s.program("attention", nil, gpu.Read, gpu.ReadWrite)
+	// A workgroup takes 16 queries and 128 vec4s of channels.
+	b.Dispatch(label, p, [3]uint32{groups(pixels, 16), uint32(n), groups(o.C4(), 128)}, attentionParams{
 		N: uint32(pixels), C4: uint32(o.C4()), Qkv_at: inAt, O_at: outAt,
 		Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
 	}, gpu.Cost{
