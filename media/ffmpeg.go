@@ -51,7 +51,7 @@ func (l *ffmpegLog) last() string {
 	lines := bytes.FieldsFunc(l.tail, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(string(lines[i]))
-		if line != "" && line != "Conversion failed!" {
+		if line != "" && line != "Conversion failed!" && !strings.HasPrefix(line, "Last message repeated") {
 			return line
 		}
 	}
@@ -59,8 +59,8 @@ func (l *ffmpegLog) last() string {
 }
 
 // failure is the error of a run: the context's if it was stopped, ffmpeg's own
-// words if it has any, or else how it ended. Its words begin with the name of
-// the file, which is cut off.
+// words if it has any, or else how it ended. Its own name for the file, which
+// may be a temporary one, is taken out.
 func (l *ffmpegLog) failure(ctx context.Context, err error, name string) error {
 	if err == nil {
 		return nil
@@ -69,6 +69,7 @@ func (l *ffmpegLog) failure(ctx context.Context, err error, name string) error {
 		return cerr
 	}
 	words := strings.TrimPrefix(l.last(), name+": ")
+	words = strings.ReplaceAll(words, name, "the file")
 	if words == "" {
 		return fmt.Errorf("ffmpeg: %w", err)
 	}

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -88,11 +89,17 @@ func (s *ffmpegSink) frame(t int, _ []float32, rgba []byte) error {
 	return nil
 }
 
-// wait ends the input and waits for ffmpeg to finish.
+// wait ends the input and waits for ffmpeg to finish. ffmpeg 5.1 writes .mkv
+// and .webm to a full disk with no more than a message and success as its exit
+// status, so a message alone is a failure too.
 func (s *ffmpegSink) wait() error {
 	s.waited = true
 	s.pipe.Close()
-	err := s.log.failure(s.ctx, s.cmd.Wait(), "file:"+s.pending.temp)
+	err := s.cmd.Wait()
+	if err == nil && s.log.last() != "" {
+		err = errors.New("failed") // its words follow
+	}
+	err = s.log.failure(s.ctx, err, "file:"+s.pending.temp)
 	s.stop()
 	if err == nil {
 		return nil

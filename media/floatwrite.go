@@ -46,8 +46,7 @@ func createFloats(path string, f Format) (backend, error) {
 		return nil, err
 	}
 	if err := header(p); err != nil {
-		p.abort()
-		return nil, err
+		return nil, p.discard(err)
 	}
 	return &floatSink{pending: p, format: f, data: data, plane: make([]float32, pixels)}, nil
 }

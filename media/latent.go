@@ -177,8 +177,7 @@ func WriteLatent(path string, l Latent) error {
 		err = writeSafetensors(p, specs, l)
 	}
 	if err != nil {
-		p.abort()
-		return err
+		return p.discard(err)
 	}
 	return p.commit()
 }

@@ -18,6 +18,7 @@ type pending struct {
 	temp string
 	file *os.File
 	need int64 // bytes of the whole file, 0 when not known beforehand
+	err  error // of the first write that failed, for when a library wraps it
 }
 
 // createPending opens a temporary file for path. It fails early when path
@@ -65,13 +66,30 @@ func makeTemp(path string, create func(name string) error) (string, error) {
 // Write appends to the file.
 func (p *pending) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
-	return n, outputError(p.path, p.need, err)
+	return n, p.failed(err)
 }
 
 // WriteAt writes at an offset.
 func (p *pending) WriteAt(b []byte, offset int64) (int, error) {
 	n, err := p.file.WriteAt(b, offset)
-	return n, outputError(p.path, p.need, err)
+	return n, p.failed(err)
+}
+
+func (p *pending) failed(err error) error {
+	err = outputError(p.path, p.need, err)
+	if p.err == nil {
+		p.err = err
+	}
+	return err
+}
+
+// discard aborts after err, and returns it or what was behind it.
+func (p *pending) discard(err error) error {
+	p.abort() // err is the one to tell
+	if p.err != nil {
+		return p.err
+	}
+	return err
 }
 
 // commit gives the file its final name, replacing what has it. The data is

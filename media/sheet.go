@@ -167,8 +167,7 @@ func (s *Sheet) WritePNG(path string) error {
 	}
 	b := s.img.Bounds()
 	if err := writePNG(p, s.img.Pix, b.Dy(), b.Dx(), png.DefaultCompression); err != nil {
-		p.abort()
-		return err
+		return p.discard(err)
 	}
 	return p.commit()
 }

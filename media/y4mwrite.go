@@ -24,8 +24,7 @@ func createY4M(path string, f Format) (backend, error) {
 		return nil, err
 	}
 	if _, err := p.Write([]byte(header)); err != nil {
-		p.abort()
-		return nil, err
+		return nil, p.discard(err)
 	}
 	s := &y4mSink{pending: p, buffer: make([]byte, frame), pixels: pixels}
 	copy(s.buffer, y4mFrameLine)

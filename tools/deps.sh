@@ -29,12 +29,18 @@ npm_windows=bun-webgpu-win32-x64@0.1.5
 npm_windows_hash=zvnUl4EAsQbKsmZVu+lEJcH8axQ7MiCfqg2OmnHd6uw1THABmHaX0GbpKiHshdgadNN2Nf+4zDyTJB5YMcAdrA==
 npm_windows_lib=03c6162c2a6c4f432e602738c4e03903d518370b232a8c5cf07dd36ba6dc6441
 
+# The shader compiler that Dawn's D3D12 backend loads.
+dxc=onnxruntime-ep-webgpu==0.4.0
+dxc_hash=7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87
+dxc_dxcompiler=d7e740883f8048233d15752bc5d4ba207fc03d835c78fffab26387d400892193
+dxc_dxil=0a0d059a51dd5e1916a4a9924817d70b5dbb8e0c103a102fa2c6c92cb748c27f
+
 # The oldest Mesa whose lavapipe Dawn accepts.
 mesa_min=23
 swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
 
-say() { echo "deps: $*"; }
-die() { echo "deps: $*" >&2; exit 1; }
+say() { printf 'deps: %s\n' "$*"; }
+die() { printf 'deps: %s\n' "$*" >&2; exit 1; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
 # as_root COMMAND: runs it, or keeps it for the list printed at the end.
@@ -52,7 +58,7 @@ as_root() {
 # finish ends the run; without root it prints the commands that are left.
 finish() {
 	[ -z "$todo" ] && return
-	echo "deps: not root; to finish, run:$todo" >&2
+	printf '%s\n' "deps: not root. Run these, then this again:$todo" >&2
 	exit 3
 }
 
@@ -97,26 +103,49 @@ install_library() {
 	say "installed $2"
 }
 
-pip() {
-	if has pip3; then pip3 "$@"; elif has pip; then pip "$@"; else python3 -m pip "$@"; fi
+run_python() {
+	if has python3; then python3 "$@"; elif has python; then python "$@"; else return 127; fi
 }
 
-# fetch_wheel PLATFORM SHA256 FILE SHA256-OF-FILE
+run_pip() {
+	if has pip3; then pip3 "$@"; elif has pip; then pip "$@"; else run_python -m pip "$@"; fi
+}
+
+# need_pip succeeds when there is a pip, installing one where it may.
+need_pip() {
+	run_pip --version >/dev/null 2>&1 && return
+	[ "$os" = linux ] || die "pip is missing: install Python 3"
+	apt_install python3-pip
+	[ -z "$todo" ]
+}
+
+# fetch_wheel PIN PLATFORM SHA256 DIRECTORY, then FILE SHA256 pairs within it
 fetch_wheel() {
-	target=$dawn/$wheel_pin/$(basename "$3")
-	there "$target" "$4" && return
-	if ! has pip3 && ! has pip && ! python3 -m pip --version >/dev/null 2>&1; then
-		[ "$os" = linux ] || die "pip is missing: install Python 3"
-		apt_install python3-pip
-		[ -z "$todo" ] || return 0
-	fi
-	say "fetching $wheel for $1"
-	printf '%s --hash=sha256:%s\n' "$wheel" "$2" >"$tmp/pin.txt"
-	pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
-		--python-version 3.12 --platform "$1" --require-hashes \
-		-r "$tmp/pin.txt" -d "$tmp/wheel" || die "$wheel for $1: not fetched"
-	python3 -m zipfile -e "$tmp"/wheel/*.whl "$tmp/wheel/x"
-	install_library "$tmp/wheel/x/$3" "$target" "$4"
+	pin=$1 platform=$2 hash=$3 to=$4
+	shift 4
+	all_there "$to" "$@" && return
+	need_pip || return 0
+	say "fetching $pin for $platform"
+	rm -rf "$tmp/wheel"
+	printf '%s --hash=sha256:%s\n' "$pin" "$hash" >"$tmp/pin.txt"
+	run_pip download -q --disable-pip-version-check --no-deps --only-binary=:all: \
+		--python-version 3.12 --platform "$platform" --require-hashes \
+		-r "$tmp/pin.txt" -d "$tmp/wheel" || die "$pin for $platform: not fetched"
+	run_python -m zipfile -e "$tmp"/wheel/*.whl "$tmp/wheel/x"
+	while [ $# -gt 0 ]; do
+		install_library "$tmp/wheel/x/$1" "$to/$(basename "$1")" "$2"
+		shift 2
+	done
+}
+
+# all_there DIRECTORY, then FILE SHA256 pairs: they are there and whole.
+all_there() {
+	in=$1
+	shift
+	while [ $# -gt 0 ]; do
+		there "$in/$(basename "$1")" "$2" || return 1
+		shift 2
+	done
 }
 
 # fetch_npm NAME@VERSION SHA512 FILE SHA256-OF-FILE
@@ -157,8 +186,12 @@ backports_source() {
 	for f in /etc/apt/sources.list.d/*.sources; do
 		[ -f "$f" ] || continue
 		grep -v '^#' "$f" | awk -v suite="$1" -v RS= '
-			(" " $0) ~ "Suites:[^\n]* ?" suite "[ \n]" || $0 ~ "Suites:[^\n]* " suite "$" {
-				sub(/Suites:[^\n]*/, "Suites: " suite "-backports"); print; exit
+			match($0, /Suites:[^\n]*(\n[ \t][^\n]*)*/) {
+				suites = substr($0, RSTART, RLENGTH)
+				gsub(/[ \t\n]+/, " ", suites)
+				if (index(suites " ", " " suite " ") == 0) next
+				print substr($0, 1, RSTART - 1) "Suites: " suite "-backports" substr($0, RSTART + RLENGTH)
+				exit
 			}' >"$tmp/backports.sources"
 		[ -s "$tmp/backports.sources" ] && { echo "$tmp/backports.sources"; return; }
 	done
@@ -184,7 +217,7 @@ $(cat "$tmp/adapters.log")"
 	if ! apt-cache policy | grep -q "n=$codename-backports\|a=$codename-backports"; then
 		source=$(backports_source "$codename") || die "no apt source for suite $codename to copy: add $codename-backports by hand"
 		say "adding an apt source for $codename-backports, copied from the one for $codename"
-		as_root "printf \"%s\n\" \"$(cat "$source")\" > /etc/apt/sources.list.d/tessera-$(basename "$source")"
+		as_root "printf \"%s\\n\" \"$(cat "$source")\" >/etc/apt/sources.list.d/tessera-$(basename "$source")"
 		as_root "apt-get update -qq"
 	fi
 	apt_install -t "$codename-backports" mesa-vulkan-drivers libvulkan1
@@ -227,10 +260,18 @@ esac
 dawn=$(cache)
 
 case $os-$arch in
-linux-x86_64) fetch_wheel manylinux_2_28_x86_64 $wheel_linux rillfacet/libwebgpu_dawn.so $wheel_linux_lib ;;
+linux-x86_64) fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.so $wheel_linux_lib ;;
 linux-*) dawn_linux_other ;;
-macos-arm64) fetch_wheel macosx_12_0_arm64 $wheel_macos rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
-windows-x86_64) fetch_npm $npm_windows $npm_windows_hash webgpu_wrapper.dll $npm_windows_lib ;;
+macos-arm64) fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
+windows-x86_64)
+	fetch_npm $npm_windows $npm_windows_hash webgpu_wrapper.dll $npm_windows_lib
+	if run_pip --version >/dev/null 2>&1; then
+		fetch_wheel $dxc win_amd64 $dxc_hash "$dawn/$npm_pin" \
+			onnxruntime_ep_webgpu/dxil.dll $dxc_dxil onnxruntime_ep_webgpu/dxcompiler.dll $dxc_dxcompiler
+	else
+		say "no pip, so no shader compiler for Direct3D 12: Vulkan will be used"
+	fi
+	;;
 *) die "no pinned Dawn for $os on $arch: put a libwebgpu_dawn with the stable API beside the program" ;;
 esac
 finish

@@ -229,11 +229,10 @@ func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits, error) 
 // clamp keeps a limit that means "any" positive.
 func clamp(n uint64) int64 { return int64(min(n, 1<<62)) }
 
-// choose picks the adapter with the given index, or for -1 the first of the
-// best type.
-func choose(list []*adapter, index int) (*adapter, error) {
+// choose returns the adapter with the given index, or for -1 all, best first.
+func choose(list []*adapter, index int) ([]*adapter, error) {
 	if index >= 0 && index < len(list) {
-		return list[index], nil
+		return list[index : index+1], nil
 	}
 	if index != -1 {
 		var there []string
@@ -242,21 +241,12 @@ func choose(list []*adapter, index int) (*adapter, error) {
 		}
 		return nil, fmt.Errorf("dawn: adapter %d: %w; there are: %s", index, driver.ErrNoAdapter, strings.Join(there, ", "))
 	}
-	infos := make([]driver.Info, len(list))
-	for i, a := range list {
-		infos[i] = a.info
-	}
-	return list[best(infos)], nil
+	sorted := slices.Clone(list)
+	slices.SortStableFunc(sorted, func(a, b *adapter) int { return rank(a.info) - rank(b.info) })
+	return sorted, nil
 }
 
-// best is the index of the first adapter of the best type.
-func best(list []driver.Info) int {
-	rank := []string{"discrete", "integrated", "unknown", "cpu"}
-	best := 0
-	for i, a := range list {
-		if slices.Index(rank, a.Type) < slices.Index(rank, list[best].Type) {
-			best = i
-		}
-	}
-	return best
+// rank orders adapters by type, best first.
+func rank(i driver.Info) int {
+	return slices.Index([]string{"discrete", "integrated", "unknown", "cpu"}, i.Type)
 }

@@ -8,33 +8,33 @@
 package dawn
 
 import (
+	"errors"
+
 	"tessera/gpu/internal/driver"
 )
 
 var _ driver.Device = (*device)(nil)
 
-// Open opens the adapter that opt chooses.
+// Open opens the adapter that opt chooses. For the best one, -1, it takes the
+// next best when a driver fails to make a device.
 func Open(opt driver.Options) (driver.Device, error) {
 	in, list, err := discover(opt)
 	if err != nil {
 		return nil, err
 	}
 	chosen, err := choose(list, opt.Adapter)
-	if err != nil {
-		releaseAll(in, list)
-		return nil, err
-	}
-	d, err := openDevice(chosen)
-	if err != nil {
-		releaseAll(in, list)
-		return nil, err
-	}
-	for _, a := range list {
-		if a != chosen {
-			a.release()
+	var failed []error
+	for _, a := range chosen {
+		d, err := openDevice(a)
+		if err == nil {
+			releaseOthers(list, a)
+			return d, nil
 		}
+		failed = append(failed, err)
 	}
-	return d, nil
+	releaseOthers(list, nil)
+	in.release()
+	return nil, errors.Join(append(failed, err)...)
 }
 
 // Adapters describes the adapters that Open can choose from. opt.Adapter is
@@ -44,16 +44,14 @@ func Adapters(opt driver.Options) ([]driver.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer releaseAll(in, list)
+	defer in.release()
+	defer releaseOthers(list, nil)
 	infos := make([]driver.Info, len(list))
 	for i, a := range list {
 		infos[i] = a.info
 	}
 	return infos, nil
 }
-
-// Best is the index of the adapter that Open takes for Options.Adapter -1.
-func Best(list []driver.Info) int { return best(list) }
 
 func discover(opt driver.Options) (*instance, []*adapter, error) {
 	l, err := load(opt.Library)
@@ -72,9 +70,10 @@ func discover(opt driver.Options) (*instance, []*adapter, error) {
 	return in, list, nil
 }
 
-func releaseAll(in *instance, list []*adapter) {
+func releaseOthers(list []*adapter, kept *adapter) {
 	for _, a := range list {
-		a.release()
+		if a != kept {
+			a.release()
+		}
 	}
-	in.release()
 }

@@ -21,7 +21,7 @@ type lib struct{ name, path string }
 func vintages() []lib {
 	cache, _ := os.UserCacheDir()
 	dir := filepath.Join(cache, "tessera", "dawn")
-	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cacheOld, names()[1])}}
+	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cache2025, names()[1])}}
 	if runtime.GOOS == "windows" {
 		list = list[1:]
 	}

@@ -75,7 +75,7 @@ func openDevice(a *adapter) (*device, error) {
 	d.handle = r.handle
 	d.queue = call(d.DeviceGetQueue, d.handle)
 	if d.info.Limits, _, err = d.limits(d.DeviceGetLimits, d.handle); err != nil {
-		d.Close()
+		d.destroy()
 		return nil, err
 	}
 	return d, nil
@@ -90,15 +90,19 @@ func (d *device) Close() error {
 	if d.handle == 0 {
 		return nil
 	}
-	d.forget()
 	d.dropStaging()
+	d.destroy()
+	d.adapter.release()
+	d.release()
+	return nil
+}
+
+func (d *device) destroy() {
+	d.forget()
 	call(d.DeviceDestroy, d.handle)
 	call(d.QueueRelease, d.queue)
 	call(d.DeviceRelease, d.handle)
 	d.handle = 0
-	d.adapter.release()
-	d.release()
-	return nil
 }
 
 // forget makes Dawn's reports on this device go nowhere.

@@ -99,7 +99,7 @@ func (l *library) bind(symbol func(string) uintptr) error {
 // The directories that tools/deps.sh installs into, newest first.
 const (
 	cacheStable = "dawn-2026-10"
-	cacheOld    = "dawn-2025"
+	cache2025   = "dawn-2025"
 )
 
 // names are what builds of Dawn call the file on this system.
@@ -125,7 +125,7 @@ func places() []place {
 		}
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
-		for i, pin := range []string{cacheStable, cacheOld} {
+		for i, pin := range []string{cacheStable, cache2025} {
 			path := filepath.Join(cache, "tessera", "dawn", pin, names()[i])
 			list = append(list, place{path: path, where: "the user's cache"})
 		}

@@ -23,7 +23,7 @@ func (d *device) Submit(label string, commands []driver.Command) (driver.Fence, 
 	call(d.CommandBufferRelease, d.scratch.command)
 	call(d.CommandEncoderRelease, encoder)
 	d.unsent = 0
-	if err := d.failure(); err != nil {
+	if err := d.poll(); err != nil {
 		return nil, fmt.Errorf("dawn: submit %s: %w", label, err)
 	}
 	return d.fence(), nil

@@ -1,0 +1,217 @@
+package dawn
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/gpu/internal/driver"
+)
+
+// someLibrary is a shared library that is no Dawn.
+func someLibrary(t *testing.T) string {
+	t.Helper()
+	patterns := []string{"/lib/*/libm.so.6", "/usr/lib/*/libm.so.6", "/usr/lib64/libm.so.6", "/usr/lib/libSystem.B.dylib"}
+	if runtime.GOOS == "windows" {
+		patterns = []string{filepath.Join(os.Getenv("SystemRoot"), "System32", "version.dll")}
+	}
+	for _, p := range patterns {
+		if found, _ := filepath.Glob(p); len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Skip("no shared library found to try")
+	return ""
+}
+
+func TestUnusableLibrary(t *testing.T) {
+	path := someLibrary(t)
+	_, err := Open(driver.Options{Adapter: -1, Library: path})
+	wants(t, err, driver.ErrNoLibrary, path, "wgpuHasInstanceFeature", "wgpuGetInstanceCapabilities", "the stable API", "the API of 2025", "make deps")
+
+	t.Setenv("TESSERA_DAWN", path)
+	_, err = Open(driver.Options{Adapter: -1})
+	wants(t, err, driver.ErrNoLibrary, path, "named by TESSERA_DAWN", "wgpuHasInstanceFeature")
+	if strings.Contains(err.Error(), "cache") {
+		t.Errorf("looked elsewhere although a library was named: %v", err)
+	}
+}
+
+func TestNotALibrary(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "libwebgpu_dawn.so")
+	if err := os.WriteFile(path, []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Adapters(driver.Options{Library: path})
+	wants(t, err, driver.ErrNoLibrary, path, "does not load")
+}
+
+// TestHalfALibrary: the right name is exported, but functions lack.
+func TestHalfALibrary(t *testing.T) {
+	l := &library{}
+	err := l.bind(func(name string) uintptr {
+		if name == "wgpuHasInstanceFeature" || name == "wgpuCreateInstance" {
+			return 1
+		}
+		return 0
+	})
+	wants(t, err, nil, "the stable API", "wgpuInstanceProcessEvents is missing")
+}
+
+func TestMissingLibrary(t *testing.T) {
+	dir := t.TempDir() // in a child, as a library once loaded is found by name
+	if !inChild(t, "XDG_CACHE_HOME="+dir, "HOME="+dir, "LocalAppData="+dir, "TESSERA_DAWN=") {
+		return
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(driver.Options{Adapter: -1})
+	if err == nil {
+		t.Skip("the system has a Dawn")
+	}
+	exe, _ := os.Executable()
+	wants(t, err, driver.ErrNoLibrary, filepath.Join(filepath.Dir(exe), names()[0]), "beside the program",
+		filepath.Join(cache, "tessera", "dawn", cacheStable, names()[0]), filepath.Join(cache, "tessera", "dawn", cache2025, names()[1]),
+		"the system", "make deps", "TESSERA_DAWN")
+
+	absent := filepath.Join(dir, "absent.so")
+	_, err = Open(driver.Options{Adapter: -1, Library: absent})
+	wants(t, err, driver.ErrNoLibrary, absent, "named by the option", "not there")
+	if strings.Count(err.Error(), "\n  ") != 1 {
+		t.Errorf("more than the library named was tried: %v", err)
+	}
+}
+
+// TestSearchOrder: one beside the program comes before the cache.
+func TestSearchOrder(t *testing.T) {
+	list := places()
+	var where []string
+	for _, p := range list {
+		if len(where) == 0 || where[len(where)-1] != p.where {
+			where = append(where, p.where)
+		}
+	}
+	if got := strings.Join(where, ", "); got != "beside the program, the user's cache, the system" {
+		t.Errorf("places: %s", got)
+	}
+}
+
+func TestChooseAdapter(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *device) {
+		opt := driver.Options{Adapter: 7, Library: d.path}
+		_, err := Open(opt)
+		wants(t, err, driver.ErrNoAdapter, "adapter 7", "there are: 0 ", d.Info().Name)
+		opt.Adapter = -2
+		_, err = Open(opt)
+		wants(t, err, driver.ErrNoAdapter, "adapter -2")
+		opt.Backend, opt.Adapter = "opengl", -1
+		_, err = Open(opt)
+		wants(t, err, nil, `backend "opengl"`, "vulkan")
+		if runtime.GOOS == "linux" {
+			opt.Backend = "metal"
+			_, err = Open(opt)
+			wants(t, err, driver.ErrNoAdapter, "metal")
+		}
+		list := must(Adapters(driver.Options{Library: d.path}))(t)
+		for i, a := range list {
+			if a.Index != i || a.Name == "" || a.Backend == "" || a.Limits.MaxBuffer == 0 {
+				t.Errorf("adapter %d: %+v", i, a)
+			}
+			e := open(t, driver.Options{Adapter: i, Library: d.path})
+			if e.Info().Name != a.Name || e.Info().Index != i || e.Info().Limits != a.Limits {
+				t.Errorf("opened %+v, listed %+v", e.Info(), a)
+			}
+		}
+	})
+}
+
+func TestChooseOrder(t *testing.T) {
+	var list []*adapter
+	for i, kind := range []string{"cpu", "integrated", "discrete", "unknown", "discrete"} {
+		list = append(list, &adapter{info: driver.Info{Index: i, Type: kind}})
+	}
+	var got []int
+	for _, a := range must(choose(list, -1))(t) {
+		got = append(got, a.info.Index)
+	}
+	if want := []int{2, 4, 1, 3, 0}; !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
+	}
+}
+
+// inChild runs the calling test again in a process with env, because loaders
+// read their variables once; it is true in that process.
+func inChild(t *testing.T, env ...string) bool {
+	t.Helper()
+	if os.Getenv("TESSERA_CHILD") == t.Name() {
+		return true
+	}
+	child(t, "^"+t.Name()+"$", append(env, "TESSERA_CHILD="+t.Name())...)
+	return false
+}
+
+func child(t *testing.T, run string, env ...string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run", run, "-test.v")
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("with %v: %v\n%s", env, err, out)
+	}
+}
+
+func TestNoAdapter(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("Vulkan drivers can only be hidden on Linux")
+	}
+	if !inChild(t, "VK_DRIVER_FILES=/nonexistent", "VK_ICD_FILENAMES=/nonexistent") {
+		return
+	}
+	for _, l := range vintages() {
+		_, err := Open(driver.Options{Adapter: -1, Library: l.path})
+		if errors.Is(err, driver.ErrNoLibrary) {
+			missing(t, "%v", err)
+		}
+		wants(t, err, driver.ErrNoAdapter, "vulkan", "make deps", "VK_DRIVER_FILES")
+	}
+}
+
+// TestDrivers computes on both Vulkan drivers that need no GPU.
+func TestDrivers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("drivers can only be chosen on Linux")
+	}
+	for name, pattern := range map[string]string{
+		"llvmpipe":    "/usr/share/vulkan/icd.d/lvp_icd*.json",
+		"SwiftShader": "/usr/lib/chromium/vk_swiftshader_icd.json",
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := filepath.Glob(pattern)
+			if len(found) == 0 {
+				missing(t, "no %s; run tools/deps.sh --test", pattern)
+			}
+			child(t, "^(TestDriverNamed|TestCompute|TestShaderError|TestLargeTransfers|TestDeviceLost)$",
+				"VK_DRIVER_FILES="+found[0], "VK_ICD_FILENAMES="+found[0], "TESSERA_WANT="+name)
+		})
+	}
+}
+
+// TestDriverNamed makes sure that the child of TestDrivers has the driver.
+func TestDriverNamed(t *testing.T) {
+	want := os.Getenv("TESSERA_WANT")
+	if want == "" {
+		t.Skip("runs within TestDrivers")
+	}
+	onBoth(t, func(t *testing.T, d *device) {
+		if got := d.Info(); !strings.Contains(got.Name, want) || got.Type != "cpu" || got.Backend != "vulkan" {
+			t.Errorf("adapter %+v, want %s", got, want)
+		}
+	})
+}

@@ -1,0 +1,314 @@
+package media
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/internal/safetensors"
+)
+
+// testLatent counts in [C,L,h,w], so that any swap of dimensions shows.
+func testLatent(c, l, h, w int) Latent {
+	data := make([]float32, c*l*h*w)
+	for i := range data {
+		data[i] = float32(i) - 100.5
+	}
+	return Latent{Channels: c, Frames: l, Height: h, Width: w, Data: data}
+}
+
+// latentTensor is one tensor of a file to be made.
+type latentTensor struct {
+	name   string
+	dtype  safetensors.DType
+	shape  []int
+	values []float32
+}
+
+// latentFile is a safetensors file of the tensors.
+func latentFile(t testing.TB, meta map[string]string, tensors ...latentTensor) []byte {
+	t.Helper()
+	var specs []safetensors.Spec
+	for _, x := range tensors {
+		specs = append(specs, safetensors.Spec{Name: x.name, DType: x.dtype, Shape: x.shape})
+	}
+	var out bytes.Buffer
+	w, err := safetensors.NewWriter(&out, specs, meta)
+	for i := 0; i < len(tensors) && err == nil; i++ {
+		if err = w.Begin(tensors[i].name); err == nil && len(tensors[i].values) > 0 {
+			err = w.WriteF32(tensors[i].values)
+		}
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestLatentRoundTrip(t *testing.T) {
+	meta := map[string]string{MetaFrames: "7", MetaScale: ScalePipeline, MetaKind: KindLatent, "note": "ünïcode"}
+	for _, name := range []string{"z.safetensors", "z.latent", "z.npy"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		want := testLatent(16, 3, 5, 4)
+		want.Meta = meta
+		if err := CheckLatentOutput(path); err != nil {
+			t.Error(err)
+		}
+		only(t, dir)
+		if err := WriteLatent(path, want); err != nil {
+			t.Fatal(err)
+		}
+		only(t, dir, name)
+		got, err := ReadLatent(path, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%s: shape %v or data differ", name, got.Shape())
+		}
+		if name != "z.npy" && !maps.Equal(got.Meta, meta) {
+			t.Errorf("%s: metadata %v", name, got.Meta)
+		}
+		if any, err := ReadLatent(path, 0); err != nil || any.Channels != 16 {
+			t.Errorf("%s: with any channels: %d, %v", name, any.Channels, err)
+		}
+	}
+}
+
+// TestComfyLatent: what we write is what ComfyUI's LoadLatent looks for.
+func TestComfyLatent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "z.latent")
+	if err := WriteLatent(path, testLatent(16, 2, 3, 4)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, ok1 := f.Tensor("latent_tensor")
+	version, ok2 := f.Tensor("latent_format_version_0")
+	if !ok1 || !ok2 || !slices.Equal(data.Shape, []int{1, 16, 2, 3, 4}) || version.Elements() != 0 {
+		t.Errorf("tensors %v, shapes %v and %v", f.Names(), data.Shape, version.Shape)
+	}
+}
+
+func TestLatentLayouts(t *testing.T) {
+	want := testLatent(16, 3, 5, 4)
+	single := testLatent(16, 1, 5, 4)
+	last := func(l Latent) []float32 { // [L,h,w,C]
+		var out []float32
+		n := len(l.Data) / l.Channels
+		for i := range n {
+			for c := range l.Channels {
+				out = append(out, l.Data[c*n+i])
+			}
+		}
+		return out
+	}
+	cases := []struct {
+		shape []int
+		data  []float32
+		want  Latent
+	}{
+		{[]int{16, 3, 5, 4}, want.Data, want},
+		{[]int{1, 16, 3, 5, 4}, want.Data, want},
+		{[]int{3, 5, 4, 16}, last(want), want},
+		{[]int{1, 3, 5, 4, 16}, last(want), want},
+		{[]int{16, 5, 4}, single.Data, single},
+		{[]int{1, 16, 5, 4}, single.Data, single},
+		{[]int{5, 4, 16}, last(single), single},
+		{[]int{1, 5, 4, 16}, last(single), single},
+	}
+	for _, c := range cases {
+		for _, key := range []string{"latent", "samples", "latent_tensor", "whatever"} {
+			path := filepath.Join(t.TempDir(), "z.safetensors")
+			file := latentFile(t, nil, latentTensor{key, safetensors.F32, c.shape, c.data})
+			if err := os.WriteFile(path, file, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			got, err := ReadLatent(path, 16)
+			if err != nil {
+				t.Errorf("%v %s: %v", c.shape, key, err)
+				continue
+			}
+			if !slices.Equal(got.Shape(), c.want.Shape()) || !slices.Equal(got.Data, c.want.Data) {
+				t.Errorf("%v %s: read as %v, want %v", c.shape, key, got.Shape(), c.want.Shape())
+			}
+		}
+	}
+	// Both ends fit: channels first.
+	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
+		l, isLast, err := latentLayout(shape, 16)
+		if err != nil || isLast || l.Channels != 16 || l.Width != 16 {
+			t.Errorf("%v: %v, channels last %v, %v", shape, l.Shape(), isLast, err)
+		}
+	}
+}
+
+// TestLatentKeys: the named tensor counts, beside others and in any float type.
+func TestLatentKeys(t *testing.T) {
+	z := testLatent(4, 1, 2, 2)
+	for i := range z.Data {
+		z.Data[i] = float32(i) / 4
+	}
+	other := latentTensor{"a", safetensors.F32, []int{3}, []float32{1, 2, 3}}
+	for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64} {
+		path := filepath.Join(t.TempDir(), "z.safetensors")
+		file := latentFile(t, nil, other, latentTensor{"samples", dtype, z.Shape(), z.Data})
+		if err := os.WriteFile(path, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadLatent(path, 4); err != nil || !slices.Equal(got.Data, z.Data) {
+			t.Errorf("%s: %v, %v", dtype, got.Data, err)
+		}
+	}
+}
+
+func TestLatentErrors(t *testing.T) {
+	f32 := func(name string, shape ...int) latentTensor {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		return latentTensor{name, safetensors.F32, shape, make([]float32, n)}
+	}
+	nan := f32("latent", 16, 1, 2, 2)
+	nan.values[5] = float32(math.NaN())
+	inf := f32("latent", 16, 1, 2, 2)
+	inf.values[63] = float32(math.Inf(1))
+	file := func(tensors ...latentTensor) string { return string(latentFile(t, nil, tensors...)) }
+	good := file(f32("latent", 16, 1, 2, 2))
+	cases := []struct{ name, content, want string }{
+		{"z.pt", good, `extension ".pt", expected a latent in .safetensors, .latent or .npy`},
+		{"z", good, `extension ""`},
+		{"z.safetensors", file(f32("latent", 4, 1, 2, 2)), "shape [4 1 2 2], expected 16 channels first or last"},
+		{"z.safetensors", file(f32("latent", 4, 2, 2)), "shape [4 2 2], expected 16 channels"},
+		{"z.safetensors", string(latentFile(t, map[string]string{MetaKind: KindMoments}, f32("latent", 32, 1, 2, 2))), "it holds moments, not a latent"},
+		{"z.safetensors", file(f32("latent", 2, 16, 1, 2, 2)), "a batch of 2, expected 1"},
+		{"z.safetensors", file(f32("latent", 16, 4)), "of rank 2"},
+		{"z.safetensors", file(f32("latent", 1, 1, 16, 1, 2, 2)), "of rank 6"},
+		{"z.safetensors", file(f32("latent")), "of rank 0"},
+		{"z.safetensors", file(f32("latent", 16, 1, 0, 2)), "latent is empty: shape [16 1 0 2]"},
+		{"z.safetensors", file(f32("a", 2), f32("b", 2)), "2 tensors (a, b), expected one named latent, samples, latent_tensor, or only one"},
+		{"z.safetensors", file(), "0 tensors, expected one named"},
+		{"z.safetensors", file(latentTensor{"latent", safetensors.I32, []int{0}, nil}), "I32, expected F16"},
+		{"z.safetensors", file(nan), "value 5 of shape [16 1 2 2] is NaN"},
+		{"z.latent", file(inf), "value 63 of shape [16 1 2 2] is +Inf"},
+		{"z.safetensors", good[:len(good)-1], "truncated"},
+		{"z.safetensors", good + "x", "1 more bytes follow"},
+		{"z.safetensors", "\xff\xff\xff\xff\xff\xff\xff\xff{}", "header length"},
+		{"z.safetensors", "", "0 bytes"},
+		{"z.latent", "short", "5 bytes"},
+		{"z.npy", string(npyPrefix([]int{16, 1, 2, 2})), "truncated: shape [16 1 2 2] needs 256 bytes"},
+		{"z.npy", good, "not a .npy file"},
+	}
+	for _, c := range cases {
+		path := filepath.Join(t.TempDir(), c.name)
+		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadLatent(path, 16)
+		if err == nil || !strings.HasPrefix(err.Error(), "media: "+path+": ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+		if !errors.Is(err, ErrInput) {
+			t.Errorf("%v is not ErrInput", err)
+		}
+	}
+	_, err := ReadLatent(filepath.Join(t.TempDir(), "gone.npy"), 16)
+	if !errors.Is(err, os.ErrNotExist) || !errors.Is(err, ErrInput) {
+		t.Errorf("missing file: %v", err)
+	}
+}
+
+func TestWriteLatentErrors(t *testing.T) {
+	dir := t.TempDir()
+	good := testLatent(2, 1, 2, 2)
+	wrong, nan := good, testLatent(2, 1, 2, 2)
+	wrong.Width = 3
+	nan.Data[1] = float32(math.NaN())
+	badMeta := good
+	badMeta.Meta = map[string]string{"x": "\xff"}
+	for _, c := range []struct {
+		name   string
+		latent Latent
+		want   string
+	}{
+		{"z.pt", good, `extension ".pt", expected .safetensors, .latent or .npy`},
+		{"none/z.npy", good, "doesn't exist"},
+		{"z.npy", wrong, "latent of 8 values, shape [2 1 2 3] needs 12"},
+		{"z.npy", Latent{}, "latent of 0 values"},
+		{"z.npy", nan, "latent value 1 of shape [2 1 2 2] is NaN"},
+		{"z.safetensors", badMeta, "not UTF-8"},
+	} {
+		err := WriteLatent(filepath.Join(dir, c.name), c.latent)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	for name, want := range map[string]string{"z.pt": "extension", "none/z.npy": "doesn't exist"} {
+		if err := CheckLatentOutput(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	only(t, dir)
+}
+
+// FuzzLatent feeds the readers any bytes: no panic, no memory beyond the
+// file's own size, and what is accepted is whole and finite.
+func FuzzLatent(f *testing.F) {
+	z := testLatent(16, 1, 2, 2)
+	f.Add(latentFile(f, map[string]string{MetaFrames: "1"}, latentTensor{"latent", safetensors.F16, z.Shape(), z.Data}))
+	f.Add(latentFile(f, nil, latentTensor{comfyVersion, safetensors.F32, []int{0}, nil},
+		latentTensor{comfyKey, safetensors.F32, []int{1, 1, 2, 2, 16}, z.Data}))
+	f.Add(append(npyPrefix(z.Shape()), floatBytes(nil, z.Data)...))
+	f.Add(npyPrefix([]int{16, 0, 1 << 62, 4}))
+	f.Add([]byte("\x93NUMPY\x03\x00\x20\x00\x00\x00{'descr': '<f8'"))
+	huge := fmt.Sprintf(`{"latent":{"dtype":"F32","shape":[16,%d,4],"data_offsets":[0,0]}}`, 1<<60)
+	f.Add(append(binary.LittleEndian.AppendUint64(nil, uint64(len(huge))), huge...))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		for _, open := range []func() (*array, error){
+			func() (*array, error) {
+				npy, err := openNPY(bytes.NewReader(file), int64(len(file)))
+				if err != nil {
+					return nil, err
+				}
+				return &array{shape: npy.shape, readF32: npy.ReadF32}, nil
+			},
+			func() (*array, error) {
+				st, err := safetensors.Read(bytes.NewReader(file), int64(len(file)), "fuzz")
+				if err != nil {
+					return nil, err
+				}
+				return tensorArray(st, []string{latentKey, "samples", comfyKey})
+			},
+		} {
+			a, err := open()
+			if err != nil {
+				continue
+			}
+			for _, channels := range []int{0, 1, 16} {
+				l, err := readLatent(a, channels)
+				if err != nil {
+					continue
+				}
+				if err := l.check(); err != nil {
+					t.Errorf("accepted: %v", err)
+				}
+				if len(l.Data) > len(file) || channels > 0 && l.Channels != channels {
+					t.Errorf("%v of a file of %d bytes, %d channels asked for", l.Shape(), len(file), channels)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package media
+
+import (
+	"math"
+	"testing"
+)
+
+// directSSIM is SSIM as the paper writes it: at every place a full 2-D window,
+// means first, then moments about them. Frames are in [-1,1].
+func directSSIM(a, b []float32, height, width int) float64 {
+	const size, sigma = 11, 1.5
+	var window [size][size]float64
+	var total float64
+	for i := range size {
+		for j := range size {
+			di, dj := float64(i-size/2), float64(j-size/2)
+			window[i][j] = math.Exp(-(di*di + dj*dj) / (2 * sigma * sigma))
+			total += window[i][j]
+		}
+	}
+	var sum float64
+	n := 0
+	for c := range 3 {
+		at := func(f []float32, y, x int) float64 {
+			return (math.Max(-1, math.Min(1, float64(f[(y*width+x)*3+c]))) + 1) / 2
+		}
+		for y := 0; y+size <= height; y++ {
+			for x := 0; x+size <= width; x++ {
+				var ma, mb float64
+				for i := range size {
+					for j := range size {
+						w := window[i][j] / total
+						ma += w * at(a, y+i, x+j)
+						mb += w * at(b, y+i, x+j)
+					}
+				}
+				var va, vb, cov float64
+				for i := range size {
+					for j := range size {
+						w := window[i][j] / total
+						da, db := at(a, y+i, x+j)-ma, at(b, y+i, x+j)-mb
+						va, vb, cov = va+w*da*da, vb+w*db*db, cov+w*da*db
+					}
+				}
+				const c1, c2 = 0.0001, 0.0009
+				sum += (2*ma*mb + c1) / (ma*ma + mb*mb + c1) * (2*cov + c2) / (va + vb + c2)
+				n++
+			}
+		}
+	}
+	return sum / float64(n)
+}
+
+func TestSSIMAgainstDirect(t *testing.T) {
+	for _, size := range [][2]int{{11, 11}, {11, 30}, {23, 12}, {40, 33}} {
+		h, w := size[0], size[1]
+		original := testFrame(0, h, w)
+		for _, amount := range []float32{0, 0.02, 0.2, 1.5} {
+			decoded := noise(3, h, w)
+			for i := range decoded {
+				decoded[i] = original[i] + amount*decoded[i]
+			}
+			got := NewQuality(h, w).Add(original, decoded).SSIM
+			want := directSSIM(original, decoded, h, w)
+			if math.Abs(got-want) > 1e-12 {
+				t.Errorf("%d x %d, noise %v: SSIM %.15f, direct %.15f", w, h, amount, got, want)
+			}
+			if amount == 0 && got != 1 || amount == 1.5 && got > 0.5 {
+				t.Errorf("%d x %d, noise %v: SSIM %v", w, h, amount, got)
+			}
+		}
+	}
+}
+
+func TestPSNR(t *testing.T) {
+	const h, w = 12, 14
+	original := make([]float32, h*w*3)
+	q := NewQuality(h, w)
+	if got := q.Overall(); got != (FrameQuality{}) {
+		t.Errorf("without frames %+v", got)
+	}
+	shifted := func(by float32) []float32 {
+		out := make([]float32, len(original))
+		for i := range out {
+			out[i] = original[i] + by
+		}
+		return out
+	}
+	same := q.Add(original, original)
+	if !math.IsInf(same.PSNR, 1) || same.SSIM != 1 || same.MSE != 0 {
+		t.Errorf("identical frames: %+v", same)
+	}
+	// An error of 0.2 everywhere: 20 log10(2/0.2) = 20 dB.
+	if got := q.Add(original, shifted(0.2)).PSNR; math.Abs(got-20) > 1e-5 {
+		t.Errorf("PSNR %v, want 20", got)
+	}
+	// 5 is clamped to 1: an error of 1, 6.02 dB.
+	if got := q.Add(original, shifted(5)).PSNR; math.Abs(got-20*math.Log10(2)) > 1e-9 {
+		t.Errorf("PSNR %v, want %v", got, 20*math.Log10(2))
+	}
+	// Overall from the mean of the squares 0, 0.04 and 1, not of the decibels.
+	want := 10 * math.Log10(4/((0.04+1)/3))
+	if got := q.Overall().PSNR; math.Abs(got-want) > 1e-5 {
+		t.Errorf("overall %v, want %v", got, want)
+	}
+	if len(q.Frames()) != 3 {
+		t.Errorf("%d frames", len(q.Frames()))
+	}
+}
+
+// TestTinyFrames: sizes under the window still have a measure.
+func TestTinyFrames(t *testing.T) {
+	for _, size := range [][2]int{{1, 1}, {2, 40}, {8, 9}, {10, 10}} {
+		h, w := size[0], size[1]
+		q := NewQuality(h, w)
+		if got := q.Add(testFrame(0, h, w), testFrame(0, h, w)).SSIM; got != 1 {
+			t.Errorf("%v: identical frames have SSIM %v", size, got)
+		}
+		if got := q.Add(testFrame(0, h, w), noise(1, h, w)).SSIM; !(got < 0.9) {
+			t.Errorf("%v: noise has SSIM %v", size, got)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package media
+
+import (
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestSheetFrames(t *testing.T) {
+	for _, c := range []struct {
+		frames, rows int
+		want         []int
+	}{
+		{17, 0, []int{0, 5, 11, 16}}, {1, 0, []int{0}}, {2, 4, []int{0, 1}},
+		{5, 1, []int{2}}, {17, 2, []int{0, 16}}, {9, 3, []int{0, 4, 8}},
+	} {
+		s := NewSheet(8, 8, c.frames, SheetOptions{Rows: c.rows})
+		if !slices.Equal(s.frames, c.want) {
+			t.Errorf("%d rows of %d frames: %v, want %v", c.rows, c.frames, s.frames, c.want)
+		}
+		for i := range c.frames {
+			if s.Wants(i) != slices.Contains(c.want, i) {
+				t.Errorf("Wants(%d) is %v", i, s.Wants(i))
+			}
+		}
+	}
+}
+
+// TestSheetPixels writes a sheet and looks for each picture where it belongs.
+func TestSheetPixels(t *testing.T) {
+	for _, c := range []struct{ height, width int }{{200, 160}, {40, 8}, {1100, 1100}} {
+		flat := func(v float32) []float32 {
+			frame := make([]float32, c.height*c.width*3)
+			for i := range frame {
+				frame[i] = v
+			}
+			return frame
+		}
+		s := NewSheet(c.height, c.width, 3, SheetOptions{Rows: 3})
+		s.Add(0, flat(0.5), flat(0.6), "30.0 dB")
+		s.Add(2, flat(-1), flat(-1.5), "")
+		path := filepath.Join(t.TempDir(), "sheet.png")
+		if err := s.WritePNG(path); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		img, err := png.Decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, w := s.cell()
+		if w < 100 || w > 512 {
+			t.Errorf("%d pixels become %d wide", c.width, w)
+		}
+		for row, want := range map[int][3]byte{
+			0: {191, 204, 179}, // 127.5+127.5*(0.5, 0.6, 4*0.1)
+			2: {0, 0, 128},     // clamped: no difference, mid-gray
+		} {
+			top := sheetMargin + sheetLine + row*(h+sheetLine)
+			for column, v := range want {
+				for _, at := range [][2]int{{0, 0}, {h - 1, w - 1}, {h / 2, w / 2}} {
+					got := color.NRGBAModel.Convert(img.At(s.left(column)+at[1], top+at[0])).(color.NRGBA)
+					if got != (color.NRGBA{v, v, v, 255}) {
+						t.Errorf("%d x %d, row %d, column %d: %v, want %d", c.width, c.height, row, column, got, v)
+					}
+				}
+			}
+		}
+		if !hasText(s, s.left(0), sheetMargin) || !hasText(s, s.left(2), sheetMargin) || !hasText(s, s.left(0), sheetMargin+sheetLine+h) {
+			t.Error("a label is missing")
+		}
+	}
+	if s := NewSheet(64, 128, 2, SheetOptions{Rows: 1, NoDifference: true}); s.img.Bounds().Dx() != 3*sheetMargin+2*128 {
+		t.Errorf("side by side is %d wide", s.img.Bounds().Dx())
+	}
+}
+
+// hasText looks for bright pixels in a line of text.
+func hasText(s *Sheet, left, top int) bool {
+	for y := top; y < top+sheetLine; y++ {
+		for x := left; x < left+80; x++ {
+			if s.img.RGBAAt(x, y).R > 200 {
+				return true
+			}
+		}
+	}
+	return false
+}
