@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"unsafe"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -33,8 +32,9 @@ type canvas struct {
 	count  *gpu.Buffer   // of as many rows as y
 	rows   int           // of y
 
-	weights map[*float32]*gpu.Buffer // of tiles' rows and columns
-	made    []*gpu.Buffer
+	wy, wx *gpu.Buffer // weights of a tile's rows and columns
+	tile   int         // whose weights these are, -1 for none
+	made   []*gpu.Buffer
 }
 
 // planCanvas says in l what blending takes: nothing for one tile.
@@ -72,7 +72,7 @@ func partBytes(p tiling.Plan, c int) int64 {
 
 // newCanvas allocates what planCanvas planned, zeroed.
 func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int) (*canvas, error) {
-	v := &canvas{dev: dev, set: set, plain: wgsl.NewSet(wgsl.F32), tiles: l.Tiles, c: c, weights: map[*float32]*gpu.Buffer{}}
+	v := &canvas{dev: dev, set: set, plain: wgsl.NewSet(wgsl.F32), tiles: l.Tiles, c: c, tile: -1}
 	out := l.Tiles.Out
 	v.rows = out.H
 	if l.Spool > 0 {
@@ -94,7 +94,9 @@ func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int) (*canva
 	}
 	v.y = v.tensor("blended", v.rows, out.W)
 	v.count = &gpu.Buffer{Label: "count", Size: 4 * int64(v.rows) * int64(out.W)}
-	v.made = append(v.made, v.count)
+	v.wy = &gpu.Buffer{Label: "feather rows", Size: 4 * int64(out.H)}
+	v.wx = &gpu.Buffer{Label: "feather columns", Size: 4 * int64(out.W)}
+	v.made = append(v.made, v.count, v.wy, v.wx)
 	if err := dev.Alloc(v.made...); err != nil {
 		v.close()
 		return nil, fmt.Errorf("vae: canvas: %w", err)
@@ -123,37 +125,36 @@ func (v *canvas) writeCount(y0 int) error {
 	return v.dev.Write(v.count.All(), bytes32(sums))
 }
 
-// weight is a tile's weights on the device, once for each slice of them.
-func (v *canvas) weight(w []float32) (*gpu.Buffer, error) {
-	key := unsafe.SliceData(w)
-	if b := v.weights[key]; b != nil {
-		return b, nil
+// feather puts a tile's weights on the device.
+func (v *canvas) feather(tile int) (wgsl.Feather, error) {
+	at := v.tiles.Tiles[tile]
+	f := wgsl.Feather{
+		Y0: at.Out.Y0, X0: at.Out.X0,
+		Wy: gpu.View{Buffer: v.wy, Size: 4 * int64(len(at.WY))}, Wx: gpu.View{Buffer: v.wx, Size: 4 * int64(len(at.WX))},
 	}
-	b := &gpu.Buffer{Label: "feather", Size: 4 * int64(len(w))}
-	if err := v.dev.Alloc(b); err != nil {
-		return nil, fmt.Errorf("vae: canvas: %w", err)
+	if v.tile == tile {
+		return f, nil
 	}
-	v.weights[key] = b
-	v.made = append(v.made, b)
-	return b, v.dev.Write(b.All(), bytes32(w))
+	v.tile = tile
+	if err := v.dev.Write(f.Wy, bytes32(at.WY)); err != nil {
+		return f, err
+	}
+	return f, v.dev.Write(f.Wx, bytes32(at.WX))
 }
 
 // blend adds frame xT of a tile's output to frame t.
 func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) error {
 	at := v.tiles.Tiles[tile]
-	wy, err := v.weight(at.WY)
-	if err != nil {
-		return err
-	}
-	wx, err := v.weight(at.WX)
+	f, err := v.feather(tile)
 	if err != nil {
 		return err
 	}
 	batch := &gpu.Batch{Label: "blend"}
 	if v.file == nil {
-		v.set.FeatherBlend(batch, "blend", wgsl.Feather{Y0: at.Out.Y0, X0: at.Out.X0, Wy: wy, Wx: wx}, x, xT, v.frames[t], 0, 1)
+		v.set.FeatherBlend(batch, "blend", f, x, xT, v.frames[t], 0, 1)
 		return v.dev.Submit(ctx, batch)
 	}
+	f.Y0, f.X0 = 0, 0
 	part := v.part
 	part.H, part.W = at.Out.Y1-at.Out.Y0, at.Out.X1-at.Out.X0
 	data := make([]byte, part.Bytes())
@@ -163,7 +164,7 @@ func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) 
 	if err := v.dev.Write(part.Buffer.All(), data); err != nil {
 		return err
 	}
-	v.set.FeatherBlend(batch, "blend", wgsl.Feather{Wy: wy, Wx: wx}, x, xT, part, 0, 1)
+	v.set.FeatherBlend(batch, "blend", f, x, xT, part, 0, 1)
 	if err := v.dev.Submit(ctx, batch); err != nil {
 		return err
 	}

@@ -12,6 +12,16 @@ import (
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
 var ErrUnknownModel = errors.New("not a video VAE that tessera knows")
 
+// ErrBadModel: the checkpoint can't be read, is damaged, or its tensors are not
+// what the model needs.
+var ErrBadModel = errors.New("unusable checkpoint")
+
+// badModel makes an error an ErrBadModel and keeps its words.
+type badModel struct{ error }
+
+func (e badModel) Unwrap() error        { return e.error }
+func (e badModel) Is(target error) bool { return target == ErrBadModel }
+
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
 	Family    string // "seedvr2"

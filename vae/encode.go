@@ -122,12 +122,13 @@ func (m *Model) feedPixels(src *pixels, tile tiling.Tile, s slice, p *plan) erro
 
 // sampler makes latents of moments and gathers them.
 type sampler struct {
-	m       *Model
-	ctx     context.Context
-	o       EncodeOptions
-	z       Latent
-	buffers []*gpu.Buffer
-	row     []byte // scratch
+	m      *Model
+	ctx    context.Context
+	o      EncodeOptions
+	z      Latent
+	latent wgsl.Tensor // on the device, and its noise: as large as the moments
+	noise  wgsl.Tensor
+	row    []byte // scratch
 }
 
 // take reads frame xT of the moments x, rows from y0 on.
@@ -157,14 +158,9 @@ func (s *sampler) take(x wgsl.Tensor, xT, frame, y0 int) error {
 
 // draw makes a frame's latent on the device, frame xT of what it returns.
 func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
-	z := wgsl.Tensor{Elem: wgsl.F32, T: xT + 1, H: x.H, W: x.W, C: s.m.Config.Latent, Buffer: &gpu.Buffer{Label: "latent"}}
-	z.Buffer.Size = z.Bytes()
-	noise := z
-	noise.Buffer = &gpu.Buffer{Label: "noise", Size: z.Bytes()}
-	s.close()
-	s.buffers = []*gpu.Buffer{z.Buffer, noise.Buffer}
-	if err := s.m.dev.Alloc(s.buffers...); err != nil {
-		return z, fmt.Errorf("vae: %w", err)
+	z, noise, err := s.tensors(x)
+	if err != nil {
+		return z, err
 	}
 	scale, shift := s.m.Config.Scaling, -s.m.Config.Shift*s.m.Config.Scaling
 	if s.o.Unscaled {
@@ -173,7 +169,8 @@ func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
 	var drawn *wgsl.Tensor
 	if s.o.Sample {
 		drawn = &noise
-		if err := s.m.dev.Write(gpu.View{Buffer: noise.Buffer, Offset: int64(xT) * noise.FrameBytes()}, bytes32(s.noise(z, frame, y0))); err != nil {
+		at := gpu.View{Buffer: noise.Buffer, Offset: int64(xT) * noise.FrameBytes()}
+		if err := s.m.dev.Write(at, bytes32(s.values(z, frame, y0))); err != nil {
 			return z, err
 		}
 	}
@@ -186,9 +183,26 @@ func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
 	return z, s.m.dev.Submit(s.ctx, batch)
 }
 
-// noise is that of rows y0 on of a frame: sample i of the seed's sequence
+// tensors are a latent and its noise for moments like x, on the device.
+func (s *sampler) tensors(x wgsl.Tensor) (z, noise wgsl.Tensor, err error) {
+	z = wgsl.Tensor{Elem: wgsl.F32, T: x.T, H: x.H, W: x.W, C: s.m.Config.Latent}
+	noise = z
+	if s.latent.Buffer == nil || s.latent.Buffer.Size < z.Bytes() {
+		s.close()
+		s.latent.Buffer = &gpu.Buffer{Label: "latent", Size: z.Bytes()}
+		s.noise.Buffer = &gpu.Buffer{Label: "noise", Size: z.Bytes()}
+		if err := s.m.dev.Alloc(s.latent.Buffer, s.noise.Buffer); err != nil {
+			return z, noise, fmt.Errorf("vae: %w", err)
+		}
+	}
+	z.Buffer, noise.Buffer = s.latent.Buffer, s.noise.Buffer
+	s.latent, s.noise = z, noise
+	return z, noise, nil
+}
+
+// values are the noise of rows y0 on of a frame: sample i of the seed's sequence
 // belongs to element i of the latent in [L, h, w, C] order.
-func (s *sampler) noise(z wgsl.Tensor, frame, y0 int) []float32 {
+func (s *sampler) values(z wgsl.Tensor, frame, y0 int) []float32 {
 	c, pad := z.C, wgsl.Pad4(z.C)
 	v := make([]float32, z.H*z.W*c)
 	wgsl.Noise(v, s.o.Seed, uint64((frame*s.z.Height+y0)*s.z.Width*c))
@@ -199,4 +213,4 @@ func (s *sampler) noise(z wgsl.Tensor, frame, y0 int) []float32 {
 	return padded
 }
 
-func (s *sampler) close() { s.m.dev.Free(s.buffers...) }
+func (s *sampler) close() { s.m.dev.Free(s.latent.Buffer, s.noise.Buffer) }

@@ -218,10 +218,18 @@ func (a *attention) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 	qkv := a.qkv.Forward(r, h, nil)
 	r.free(h)
 	o := r.tensor(a.name, x.T, x.H, x.W, x.C)
+	blocks := wgsl.Attention{}
+	scoreBytes, stateBytes, sumBytes := blocks.Scratch(o)
+	scores := r.scratch(a.name+" scores", scoreBytes)
+	state := r.scratch(a.name+" softmax", stateBytes)
+	sums := r.scratch(a.name+" sums", sumBytes)
 	most := r.atOnce(qkv)
 	for t := 0; t < x.T; t += most {
-		r.set.Attention(r.batch, a.name, qkv, o, t, min(most, x.T-t))
+		r.set.Attend(r.batch, a.name, blocks, qkv, o, t, min(most, x.T-t), scores.All(), state.All(), sums.All())
 	}
+	r.arena.give(scores)
+	r.arena.give(state)
+	r.arena.give(sums)
 	r.free(qkv)
 	x = a.out.Forward(r, o, &x)
 	r.free(o)

@@ -72,12 +72,12 @@ func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
 	}
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("vae: %w", err)
+		return nil, badModel{fmt.Errorf("vae: %w", err)}
 	}
 	m, err := build(f, elem)
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, badModel{err}
 	}
 	m.info, m.limits = a, a.Limits
 	return m, nil

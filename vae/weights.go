@@ -261,7 +261,7 @@ func (s *source) float16s(name string) ([]uint16, error) {
 }
 
 func (s *source) notFinite(name string, i int, v float32) error {
-	return fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", s.file, name, i, v, errNotFinite)
+	return badModel{fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", s.file, name, i, v, errNotFinite)}
 }
 
 // upload gives the buffers of one half memory and fills them.

@@ -7,30 +7,85 @@ import (
 	"tessera/gpu"
 )
 
-type attentionParams struct {
-	First        gpu.First
-	N, C4        uint32
-	Qkv_at, O_at uint32
-	Scale        float32
+// Attention is softmax(q k^T / sqrt(C)) v over the pixels of a frame, with one
+// head. It goes through blocks of queries and, for each, blocks of keys: scores
+// of the block, their powers with a running maximum, values weighted by them.
+// No barriers, and scratch that does not grow with the frame.
+type Attention struct {
+	Queries, Keys int // in a block, multiples of 8; 0 is 4096 and 1024
 }
 
-// Attention records o = softmax(q k^T / sqrt(C)) v for frames t to t+n-1: one
-// head per frame, over its pixels. o has C channels; qkv has 3*Pad4(C), the
-// query, key and value of a pixel one after the other, each padded.
-func (s *Set) Attention(b *gpu.Batch, label string, qkv, o Tensor, t, n int) {
+// attentionParams is that of all three phases.
+type attentionParams struct {
+	First          gpu.First
+	N, C4          uint32
+	Query, Queries uint32
+	Key, Keys      uint32
+	Qkv_at, O_at   uint32
+	Scale          float32
+}
+
+// blocks are the sizes for n tokens.
+func (a Attention) blocks(n int) (queries, keys int) {
+	queries, keys = a.Queries, a.Keys
+	if queries == 0 {
+		queries, keys = 4096, 1024
+	}
+	return min(queries, n), min(keys, (n+7)&^7)
+}
+
+// Scratch is the bytes of the three buffers that an output like o needs, for
+// any number of frames: scores, state of the softmax, unfinished output.
+func (a Attention) Scratch(o Tensor) (scores, state, acc int64) {
+	queries, keys := a.blocks(o.H * o.W)
+	return 4 * int64(queries) * int64(keys), 16 * int64(queries), 16 * int64(queries) * int64(o.C4())
+}
+
+// Attend records o = attention(qkv) for frames t to t+n-1. o has C channels;
+// qkv has 3*Pad4(C), the query, key and value of a pixel one after the other,
+// each padded. The last three have at least the bytes of a.Scratch(o).
+func (s *Set) Attend(b *gpu.Batch, label string, a Attention, qkv, o Tensor, t, n int, scores, state, acc gpu.View) {
 	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
 		panic(fmt.Sprintf("wgsl: %s: attention of %dx%d pixels, %d channels into %dx%d, %d", label, qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
 	}
-	in, inAt := qkv.Frames(t, n)
-	out, outAt := o.Frames(t, n)
+	scores.Size, state.Size, acc.Size = a.Scratch(o)
+	queries, keys := a.blocks(o.H * o.W)
 	pixels := o.H * o.W
-	p := s.program("attention", nil, gpu.Read, gpu.ReadWrite)
-	// A workgroup takes 16 queries and 128 vec4s of channels.
-	b.Dispatch(label, p, [3]uint32{groups(pixels, 16), uint32(n), groups(o.C4(), 128)}, attentionParams{
-		N: uint32(pixels), C4: uint32(o.C4()), Qkv_at: inAt, O_at: outAt,
-		Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
-	}, gpu.Cost{
-		FLOPs: 4 * int64(n) * int64(pixels) * int64(pixels) * int64(o.C), // the two products
-		Bytes: int64(n) * (qkv.FrameBytes() + o.FrameBytes()),
-	}, in, out)
+	for f := t; f < t+n; f++ {
+		in, inAt := qkv.Frames(f, 1)
+		out, outAt := o.Frames(f, 1)
+		for q := 0; q < pixels; q += queries {
+			for k := 0; k < pixels; k += keys {
+				s.attentionBlock(b, label, attentionParams{
+					N: uint32(pixels), C4: uint32(o.C4()),
+					Query: uint32(q), Queries: uint32(min(queries, pixels-q)),
+					Key: uint32(k), Keys: uint32(min(keys, (pixels-k+7)&^7)),
+					Qkv_at: inAt, O_at: outAt, Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
+				}, o, in, scores, state, acc, out)
+			}
+		}
+	}
+}
+
+// attentionBlock records the three phases for one block of queries and keys.
+func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Tensor, in, scores, state, acc, out gpu.View) {
+	const R, W = gpu.Read, gpu.ReadWrite
+	queries, keys := int(p.Queries), int(min(p.Keys, p.N-p.Key)) // keys that exist
+	pairs := int64(queries) * int64(keys)
+	product := 2 * pairs * int64(o.C)
+	row := int64(4 * o.Elem.Bytes() * o.C4())
+	wide := groups(queries, 8*64)
+
+	b.Dispatch(label, s.program("attention_scores", nil, R, W), [3]uint32{wide, p.Keys / 8, 1}, p, gpu.Cost{
+		FLOPs: product + pairs,
+		Bytes: int64(queries+keys)*row + 4*pairs,
+	}, in, scores)
+	b.Dispatch(label, s.program("attention_softmax", nil, W, W), [3]uint32{groups(queries, 64), 1, 1}, p, gpu.Cost{
+		FLOPs: 4 * pairs,
+		Bytes: 8*pairs + 32*int64(queries),
+	}, scores, state)
+	b.Dispatch(label, s.program("attention_values", nil, R, R, R, W, W), [3]uint32{wide, uint32(o.C4()+1) / 2, 1}, p, gpu.Cost{
+		FLOPs: product + int64(queries)*int64(o.C),
+		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
+	}, in, scores, state, acc, out)
 }

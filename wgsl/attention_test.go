@@ -10,29 +10,34 @@ import (
 
 func TestAttention(t *testing.T) {
 	dev := gputest.Open(t)
+	small := Attention{Queries: 16, Keys: 8}
 	cases := []struct {
-		name       string
+		name string
+		Attention
 		T, H, W, C int
 		deviation  float64
 	}{
-		{"one_token", 1, 1, 1, 4, 1}, // o is v
-		{"one_channel", 1, 3, 3, 1, 1},
-		{"channels_not_a_multiple_of_4", 2, 3, 5, 6, 1},
-		{"one_block", 1, 8, 8, 16, 1},
-		{"keys_one_over_a_block", 1, 5, 13, 24, 1},
-		{"queries_one_over_a_block", 1, 3, 11, 24, 1},
-		{"slice_of_channels_not_full", 2, 7, 11, 40, 1},
-		{"tiny_model", 2, 12, 16, 48, 1},
-		{"wan21", 1, 9, 7, 384, 1},
-		{"seedvr2", 2, 10, 13, 512, 1},
-		{"16_queries", 1, 6, 7, 516, 1}, // the first width with the smaller block
-		{"wan22_decoder", 1, 5, 9, 1024, 1},
-		{"peaked", 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
+		{"one_token", Attention{}, 1, 1, 1, 4, 1}, // o is v
+		{"one_channel", Attention{}, 1, 3, 3, 1, 1},
+		{"channels_not_a_multiple_of_4", Attention{}, 2, 3, 5, 6, 1},
+		{"channels_not_a_multiple_of_8", small, 2, 3, 7, 36, 1},
+		{"one_block", Attention{64, 64}, 1, 8, 8, 16, 1},
+		{"keys_one_over_a_block", Attention{128, 64}, 1, 5, 13, 24, 1},
+		{"keys_one_less_than_a_block", Attention{128, 64}, 1, 7, 9, 24, 1},
+		{"queries_one_over_a_block", Attention{32, 64}, 1, 3, 11, 24, 1},
+		{"many_blocks_of_both", small, 2, 7, 11, 40, 1},
+		{"queries_one_over_a_workgroup", Attention{}, 1, 19, 27, 8, 1}, // 513
+		{"keys_one_over_the_default", Attention{}, 1, 25, 41, 8, 1},
+		{"tiny_model", Attention{}, 2, 12, 16, 48, 1},
+		{"wan21", Attention{}, 1, 9, 7, 384, 1},
+		{"seedvr2", Attention{64, 64}, 2, 10, 13, 512, 1},
+		{"wan22_decoder", Attention{}, 1, 5, 9, 1024, 1},
+		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
 	}
 	for _, c := range cases {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
 			n := c.T * c.H * c.W * c.C
-			checkAttention(t, dev, s, c.T, c.H, c.W, c.C,
+			checkAttention(t, dev, s, c.Attention, c.T, c.H, c.W, c.C,
 				random(1, n, 0, c.deviation), random(2, n, 0, c.deviation), random(3, n, 0.5, 1), boundSum)
 		})
 	}
@@ -51,9 +56,9 @@ func TestAttentionMovingMaximum(t *testing.T) {
 			q, k := make([]float32, N*C), make([]float32, N*C)
 			for i := range q {
 				q[i] = 1
-				k[i] = c.sign * float32(i/C) / 16 // scores up to 4*300/16 = 75
+				k[i] = c.sign * float32(i/C) / 4 // scores up to 4*300/4 = 300, beyond what exp can hold
 			}
-			checkAttention(t, dev, s, 1, 1, N, C, q, k, random(3, N*C, 0, 1), boundSum)
+			checkAttention(t, dev, s, Attention{Queries: 128, Keys: 32}, 1, 1, N, C, q, k, random(3, N*C, 0, 1), boundSum)
 		})
 	}
 }
@@ -70,11 +75,11 @@ func TestAttentionExact(t *testing.T) {
 				v[i] = v[i-N/2*C]
 			}
 		}
-		checkAttention(t, dev, s, 1, 16, 16, C, make([]float32, N*C), integers(2, N*C, -3, 3), v, boundF32)
+		checkAttention(t, dev, s, Attention{Queries: 128, Keys: 32}, 1, 16, 16, C, make([]float32, N*C), integers(2, N*C, -3, 3), v, boundF32)
 	})
 }
 
-func checkAttention(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, q, k, v []float32, limit float64) {
+func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W, C int, q, k, v []float32, limit float64) {
 	t.Helper()
 	f := format(s.Elem)
 	q, k, v = gputest.Round(q, f), gputest.Round(k, f), gputest.Round(v, f)
@@ -89,12 +94,14 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, q, k,
 	}
 	qkvs, qkv := activation("qkv", s.Elem, T, H, W, 3*Pad4(C), data)
 	os, o := activation("o", s.Elem, T, H, W, C, nil)
+	scores, state, acc := a.Scratch(o)
 	test := gputest.Case{
-		Op:  "attention",
-		In:  []gputest.Array{qkvs},
-		Out: os,
-		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.Attention(b, t.Name(), qkv.in(in[0]), o.in(out), 1, T)
+		Op:      "attention",
+		In:      []gputest.Array{qkvs},
+		Out:     os,
+		Scratch: []int64{scores, state, acc},
+		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
+			s.Attend(b, t.Name(), a, qkv.in(in[0]), o.in(out), 1, T, scratch[0].All(), scratch[1].All(), scratch[2].All())
 		},
 		Want:  padded(ref.Attention(wide(dense), T, H*W, C), C),
 		Bound: bound(s.Elem, limit),
@@ -108,7 +115,10 @@ func BenchmarkAttention(b *testing.B) {
 	s := NewSet(F32)
 	qkv, o := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 3 * 512}, Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 512}
 	in, out := &gpu.Buffer{Label: "qkv", Size: qkv.Bytes()}, &gpu.Buffer{Label: "o", Size: o.Bytes()}
+	var a Attention
+	scoreBytes, stateBytes, accBytes := a.Scratch(o)
+	scores, state, acc := &gpu.Buffer{Label: "scores", Size: scoreBytes}, &gpu.Buffer{Label: "state", Size: stateBytes}, &gpu.Buffer{Label: "acc", Size: accBytes}
 	batch := &gpu.Batch{Label: "attention"}
-	s.Attention(batch, "attention", qkv.in(in), o.in(out), 0, 1)
-	gputest.Benchmark(b, dev, batch, in, out)
+	s.Attend(batch, "attention", a, qkv.in(in), o.in(out), 0, 1, scores.All(), state.All(), acc.All())
+	gputest.Benchmark(b, dev, batch, in, out, scores, state, acc)
 }

@@ -39,13 +39,13 @@ func (s *Set) FeatherClear(b *gpu.Batch, label string, canvas Tensor, t, n int) 
 // columns, f32; the tile is cropped to as many.
 type Feather struct {
 	Y0, X0 int
-	Wy, Wx *gpu.Buffer
+	Wy, Wx gpu.View
 }
 
 // FeatherBlend records canvas += wy*wx*tile for n frames, from tileT of the
 // tile and canvasT of the canvas on.
 func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, tileT int, canvas Tensor, canvasT, n int) {
-	rows, columns := int(f.Wy.Size/4), int(f.Wx.Size/4)
+	rows, columns := int(f.Wy.Bytes()/4), int(f.Wx.Bytes()/4)
 	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {
 		panic(fmt.Sprintf("wgsl: %s: %dx%d of a %dx%d tile at (%d, %d) of a %dx%d canvas, %d and %d channels",
 			label, rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
@@ -61,7 +61,7 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, t
 	}, gpu.Cost{
 		FLOPs: 2 * pixels * int64(tile.C),
 		Bytes: pixels * int64(tile.C4()) * int64(4*tile.Elem.Bytes()+2*4*canvas.Elem.Bytes()),
-	}, in, f.Wy.All(), f.Wx.All(), out)
+	}, in, f.Wy, f.Wx, out)
 }
 
 // FeatherNormalise records y = canvas/max(count, 1e-6) for n frames, from

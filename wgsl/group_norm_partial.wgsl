@@ -99,19 +99,18 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     workgroupBarrier();
 
     let pixels = end - begin;
-    let used = min(rows, pixels);
     for (var g = local; g < params.G; g += WG) {
         var sum = 0.0;
-        for (var r = 0u; r < used; r++) {
-            let n = f32((pixels - r + rows - 1u) / rows);
+        for (var r = 0u; r < rows; r++) {
+            let n = f32((pixels + rows - 1u - r) / rows); // 0 in an empty row
             for (var c = g * params.size; c < (g + 1u) * params.size; c++) {
                 sum += n * means[r * params.C4 + c / 4u][c % 4u];
             }
         }
         let mean = sum / (f32(pixels) * f32(params.size));
         var m2 = 0.0;
-        for (var r = 0u; r < used; r++) {
-            let n = f32((pixels - r + rows - 1u) / rows);
+        for (var r = 0u; r < rows; r++) {
+            let n = f32((pixels + rows - 1u - r) / rows);
             for (var c = g * params.size; c < (g + 1u) * params.size; c++) {
                 let i = r * params.C4 + c / 4u;
                 let d = means[i][c % 4u] - mean;

@@ -12,7 +12,9 @@ import (
 
 // paramsOf is the Go struct of every shader's Params.
 var paramsOf = map[string]any{
-	"attention":          attentionParams{},
+	"attention_scores":   attentionParams{},
+	"attention_softmax":  attentionParams{},
+	"attention_values":   attentionParams{},
 	"conv3d":             conv3dParams{},
 	"conv3d_strided":     conv3dStridedParams{},
 	"feather_blend":      featherBlendParams{},

@@ -1,6 +1,7 @@
 package dawn
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -73,6 +74,8 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 			o.featureLevel, o.backendType = featureLevelCore, t
 			a, err := in.requestAdapter(o)
 			switch {
+			case errors.Is(err, errTooOld):
+				return nil, fmt.Errorf("dawn: %s: %w: %w", in.path, driver.ErrNoLibrary, err)
 			case err != nil:
 				if reason := backendName(t) + ": " + err.Error(); !slices.Contains(reasons, reason) {
 					reasons = append(reasons, reason)
@@ -108,7 +111,7 @@ func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
 		return nil, err
 	}
 	if r.status != statusSuccess || r.handle == 0 {
-		return nil, fmt.Errorf("%s", strings.TrimSpace(strings.Join(strings.Fields(r.message), " ")))
+		return nil, errors.New(oneLine(r.message))
 	}
 	a := &adapter{instance: in, handle: r.handle}
 	if in.capabilities && in.tooOld(a.handle) {
@@ -149,7 +152,7 @@ func (a *adapter) describe() (backendType uint32, err error) {
 	}
 	if !get() {
 		if info.nextInChain = nil; !get() { // it refuses as a whole what it can't chain
-			return 0, fmt.Errorf("the adapter does not describe itself")
+			return 0, errors.New("the adapter does not describe itself")
 		}
 	}
 	defer callStruct(a.AdapterInfoFreeMembers, unsafe.Pointer(info), unsafe.Sizeof(*info))
@@ -209,7 +212,7 @@ func typeName(t uint32) string {
 func (in *instance) limits(get, handle uintptr) (driver.Limits, *limits, error) {
 	raw := &limits{}
 	if uint32(call(get, handle, uintptr(unsafe.Pointer(raw)))) != statusSuccess {
-		return driver.Limits{}, nil, fmt.Errorf("dawn: the limits can't be read")
+		return driver.Limits{}, nil, errors.New("dawn: the limits can't be read")
 	}
 	return driver.Limits{
 		MaxBuffer:          clamp(raw.maxBufferSize),

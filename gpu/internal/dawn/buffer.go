@@ -2,6 +2,7 @@ package dawn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -127,14 +128,13 @@ func (d *device) readPart(ctx context.Context, dst []byte, b *buffer, offset int
 	if err := d.growStaging(n); err != nil {
 		return err
 	}
-	f, err := d.Submit("read "+b.label, []driver.Command{{
+	err := d.submit("read "+b.label, []driver.Command{{
 		Src: driver.Binding{Buffer: b, Offset: offset, Size: n},
 		Dst: driver.Binding{Buffer: d.staging, Size: n},
 	}})
 	if err != nil {
 		return err
 	}
-	f.(*future).drop()
 	mapped := d.request(d.callbacks.message, func(info *callbackInfo) uintptr {
 		return callInfo(d.BufferMapAsync, info, d.staging.handle, mapRead, 0, uintptr(n))
 	})
@@ -151,7 +151,7 @@ func (d *device) readPart(ctx context.Context, dst []byte, b *buffer, offset int
 	addr := call(d.BufferGetConstMappedRange, d.staging.handle, 0, uintptr(n))
 	if addr == 0 {
 		d.dropStaging()
-		return fmt.Errorf("not mapped")
+		return errors.New("not mapped")
 	}
 	copy(dst, unsafe.Slice((*byte)(pointer(addr)), n))
 	call(d.BufferUnmap, d.staging.handle)

@@ -1,5 +1,7 @@
 package dawn
 
+//lint:file-ignore U1000 fields that only C reads or writes hold their places
+
 import "unsafe"
 
 // C structs of webgpu.h on a 64-bit machine, field for field; padding is

@@ -34,9 +34,6 @@ const (
 	errorOutOfMemory = 3
 	errorInternal    = 4
 
-	lostCallbackCancelled = 3
-	lostFailedCreation    = 4
-
 	messageError = 1
 
 	bindingUniform  = 2

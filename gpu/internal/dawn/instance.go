@@ -91,6 +91,3 @@ func (in *instance) await(f *future) (reply, error) {
 	err := in.wait(context.Background(), f, nil)
 	return f.reply, err
 }
-
-// drop gives up on a future that nobody will wait for.
-func (f *future) drop() { unregister(f.key) }

@@ -1,6 +1,7 @@
 package dawn
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,7 +66,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, erro
 	case len(notes) > 0:
 		err = shaderError(p.Source, notes)
 	case err == nil && made.handle == 0:
-		err = fmt.Errorf("no pipeline")
+		err = errors.New("no pipeline")
 	case err != nil && strings.Contains(err.Error(), "maximum allowed"):
 		err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
 	}
@@ -161,7 +162,7 @@ func (d *device) NewBindGroup(label string, to driver.Pipeline, uniform driver.B
 		})))
 	})
 	if err == nil && g.handle == 0 {
-		err = fmt.Errorf("no bind group")
+		err = errors.New("no bind group")
 	}
 	if err != nil {
 		g.Release()

@@ -12,8 +12,15 @@ import (
 // Consecutive dispatches share a compute pass; WebGPU orders them by the
 // buffers they write.
 func (d *device) Submit(label string, commands []driver.Command) (driver.Fence, error) {
-	if err := d.failure(); err != nil {
+	if err := d.submit(label, commands); err != nil {
 		return nil, err
+	}
+	return d.fence(), nil
+}
+
+func (d *device) submit(label string, commands []driver.Command) error {
+	if err := d.failure(); err != nil {
+		return err
 	}
 	d.scratch.encoder.label = view(label)
 	encoder := call(d.DeviceCreateCommandEncoder, d.handle, uintptr(unsafe.Pointer(&d.scratch.encoder)))
@@ -24,9 +31,9 @@ func (d *device) Submit(label string, commands []driver.Command) (driver.Fence, 
 	call(d.CommandEncoderRelease, encoder)
 	d.unsent = 0
 	if err := d.poll(); err != nil {
-		return nil, fmt.Errorf("dawn: submit %s: %w", label, err)
+		return fmt.Errorf("dawn: submit %s: %w", label, err)
 	}
-	return d.fence(), nil
+	return nil
 }
 
 func (d *device) record(encoder uintptr, commands []driver.Command) {

@@ -1,0 +1,77 @@
+// attention_values: acc[i,:] = acc[i,:]*decay[i] + sum_j s[i,j] * v[key+j,:]; after the last block o = acc/sum
+//
+//   qkv    [N, 3, C]        elem  read        query, key, value of a token, each padded; from qkv_at (vec4s) on
+//   s      [queries, keys]  f32   read        powers of attention_softmax, 0 beyond the last key
+//   state  [queries]        vec4  read        maximum, sum, decay
+//   acc    [queries, C]     f32   read_write  not read by the first block, not written by the last
+//   o      [N, C]           elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
+//
+// The third phase of attention. One invocation makes 8 queries x 8 channels; a
+// workgroup's channels are the same for all.
+// Reference: ref/attention.go. Grid: (queries/8 / WG, C/8).
+
+#import elem
+#import attention_params
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
+@group(0) @binding(2) var<storage, read> s: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read> state: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> o: array<elem4>;
+
+const WG: u32 = 64;
+
+// value is four channels of token n's value, n clamped into the frame.
+fn value(n: u32, column: u32) -> vec4<f32> {
+    return load4(qkv[params.qkv_at + (min(n, params.N - 1u) * 3u + 2u) * params.C4 + column]);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let i0 = (group.x * WG + local) * 8u;
+    let column0 = group.y * 2u;
+    let column1 = min(column0 + 1u, params.C4 - 1u);
+    if i0 >= params.queries { return; }
+
+    var s_at = array<u32, 8>();
+    var sums = array<vec4<f32>, 16>(); // [query][two vec4s of channels]
+    for (var i = 0u; i < 8u; i++) {
+        let q = min(i0 + i, params.queries - 1u);
+        s_at[i] = q * params.keys / 4u;
+        if params.key > 0u {
+            let decay = state[q].z;
+            sums[2u * i] = decay * acc[q * params.C4 + column0];
+            sums[2u * i + 1u] = decay * acc[q * params.C4 + column1];
+        }
+    }
+    for (var j = 0u; j < params.keys; j += 4u) {
+        let n = params.key + j;
+        let a0 = value(n, column0);
+        let a1 = value(n, column1);
+        let b0 = value(n + 1u, column0);
+        let b1 = value(n + 1u, column1);
+        let c0 = value(n + 2u, column0);
+        let c1 = value(n + 2u, column1);
+        let d0 = value(n + 3u, column0);
+        let d1 = value(n + 3u, column1);
+        for (var i = 0u; i < 8u; i++) {
+            let v = s[s_at[i] + j / 4u];
+            sums[2u * i] += v.x * a0 + v.y * b0 + v.z * c0 + v.w * d0;
+            sums[2u * i + 1u] += v.x * a1 + v.y * b1 + v.z * c1 + v.w * d1;
+        }
+    }
+
+    let done = params.key + params.keys >= params.N;
+    for (var i = 0u; i < 8u && i0 + i < params.queries; i++) {
+        for (var h = 0u; h < 2u && column0 + h < params.C4; h++) {
+            let at = (i0 + i) * params.C4 + column0 + h;
+            if done {
+                o[params.o_at + params.query * params.C4 + at] = store4(sums[2u * i + h] / state[i0 + i].y);
+            } else {
+                acc[at] = sums[2u * i + h];
+            }
+        }
+    }
+}

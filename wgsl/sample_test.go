@@ -1,0 +1,157 @@
+package wgsl
+
+import (
+	"math"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+func TestSample(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []struct {
+		name         string
+		T, H, W, Z   int
+		draw         bool
+		scale, shift float32
+		logvar       float64 // added to the log-variances
+		mean         float64 // deviation of the means
+	}{
+		{"mode_unscaled", 2, 3, 5, 16, false, 1, 0, 0, 1}, // the very numbers of the model
+		{"mode_scaled", 2, 3, 5, 16, false, 0.9152, 0, 0, 1},
+		{"mode_shifted", 1, 3, 5, 4, false, 2, -0.25, 0, 1},
+		{"drawn", 3, 7, 9, 16, true, 0.9152, 0, -3, 1},
+		{"drawn_48", 1, 3, 5, 48, true, 1, 0.5, 0, 1},
+		{"logvar_starts_at_1", 1, 3, 3, 1, true, 1, 0, 0, 1},
+		{"logvar_starts_at_2", 1, 5, 3, 2, true, 1, 0, 0, 1},
+		{"logvar_starts_at_3", 2, 3, 7, 3, true, 1, 0, 0, 1},
+		{"logvar_in_the_second_vector", 1, 3, 3, 6, true, 1, 0, 0, 1},
+		{"logvar_below_the_clamp", 1, 3, 3, 4, true, 1, 0, -100, 0},
+		{"logvar_above_the_clamp", 1, 3, 3, 4, true, 1, 0, 100, 1},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			n := c.T * c.H * c.W
+			data := random(1, n*2*c.Z, 0, 1)
+			for i := range data {
+				if i%(2*c.Z) < c.Z {
+					data[i] *= float32(c.mean)
+				} else {
+					data[i] += float32(c.logvar)
+				}
+			}
+			data = gputest.Round(data, format(s.Elem))
+			normals := make([]float32, n*c.Z)
+			Noise(normals, 7, 0)
+			var want []float64
+			if c.draw {
+				want = wide(normals)
+			}
+			want = ref.Sample(wide(data), want, n, c.Z, float64(c.scale), float64(c.shift))
+			ms, moments := activation("moments", s.Elem, c.T, c.H, c.W, 2*c.Z, data)
+			ns, noise := activation("noise", F32, c.T, c.H, c.W, c.Z, normals)
+			zs, z := activation("z", F32, c.T, c.H, c.W, c.Z, nil)
+			limit := boundF32 // z is f32 whatever the moments are
+			if c.name == "mode_unscaled" {
+				limit = 0
+			}
+			test := gputest.Case{
+				Op:  "sample",
+				In:  []gputest.Array{ms, ns},
+				Out: zs,
+				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+					var drawn *Tensor
+					if c.draw {
+						x := noise.in(in[1])
+						drawn = &x
+					}
+					s.Sample(b, t.Name(), moments.in(in[0]), drawn, z.in(out), 1, c.T, c.scale, c.shift)
+				},
+				Want:  padded(want, c.Z),
+				Bound: limit,
+			}
+			test.Run(t, dev)
+		})
+	}
+}
+
+// Known answers of Philox4x32-10, from the authors' Random123 1.14, kat_vectors.
+func TestPhilox(t *testing.T) {
+	const ones = 0xffffffff
+	for _, c := range []struct {
+		counter, want [4]uint32
+		key           [2]uint32
+	}{
+		{[4]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}, [2]uint32{}},
+		{[4]uint32{ones, ones, ones, ones}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}, [2]uint32{ones, ones}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}, [2]uint32{0xa4093822, 0x299f31d0}},
+	} {
+		if got := philox(c.counter, c.key); got != c.want {
+			t.Errorf("philox(%x, %x) = %x, want %x", c.counter, c.key, got, c.want)
+		}
+	}
+}
+
+// The quantile against the distribution, math.Erfc; its relative error grows
+// with x^2. The logarithm against math.Log, equal but for the last place.
+func TestNormalQuantile(t *testing.T) {
+	for _, p := range []float64{0x1p-53, 1e-12, 1e-9, 1e-5, 0.01, 0.07, 0.0749999, 0.0750001, 0.1, 0.3, 0.4999, 0.5} {
+		x := normalQuantile(p)
+		if got := math.Erfc(-x/math.Sqrt2) / 2; math.Abs(got-p) > p*5e-16*(2+x*x) {
+			t.Errorf("normalQuantile(%g) = %.17g, where the distribution is %.17g", p, x, got)
+		}
+	}
+	for _, p := range []float64{0x1p-50, 0x1p-20, 0.0625, 0.125, 0.375} { // 1-p is exact
+		if low, high := normalQuantile(p), normalQuantile(1-p); low != -high {
+			t.Errorf("normalQuantile(%g) = %.17g, of its complement %.17g", p, low, high)
+		}
+	}
+	for x := 1e-18; x < 1e18; x *= 1.37 {
+		if got, want := logarithm(x), math.Log(x); math.Abs(got-want) > 4e-16*max(1, math.Abs(want)) {
+			t.Errorf("logarithm(%g) = %.17g, want %.17g", x, got, want)
+		}
+	}
+}
+
+// Noise is the same in pieces, differs by seed, and has the moments of N(0,1).
+func TestNoise(t *testing.T) {
+	const n = 200000
+	whole, part, other := make([]float32, n), make([]float32, 100), make([]float32, n)
+	Noise(whole, 1, 0)
+	Noise(part, 1, 777)
+	Noise(other, 2, 0)
+	for i, v := range part {
+		if whole[777+i] != v {
+			t.Fatalf("sample %d is %v in a piece, %v in the whole", 777+i, v, whole[777+i])
+		}
+	}
+	var sum, square, fourth, cross float64
+	for i, v := range whole {
+		x := float64(v)
+		sum, square, fourth, cross = sum+x, square+x*x, fourth+x*x*x*x, cross+x*float64(other[i])
+	}
+	// Bounds of 5 standard errors: 1, sqrt 2, sqrt 96 and 1, over sqrt n.
+	unit := 5 / math.Sqrt(n)
+	for _, m := range []struct {
+		name             string
+		got, want, limit float64
+	}{
+		{"mean", sum / n, 0, unit},
+		{"variance", square / n, 1, unit * math.Sqrt2},
+		{"fourth moment", fourth / n, 3, unit * math.Sqrt(96)},
+		{"correlation of two seeds", cross / n, 0, unit},
+	} {
+		if math.Abs(m.got-m.want) > m.limit {
+			t.Errorf("%s %v, want %v within %v", m.name, m.got, m.want, m.limit)
+		}
+	}
+	// Bits from a Philox4x32-10 of 10 lines of Python and its statistics module:
+	// struct.pack("<f", NormalDist().inv_cdf(u)). They may never change.
+	for i, want := range []uint32{0x3f9d2c14, 0x3ee4106a, 0xbf2ec4c0, 0x3f32dd39} {
+		if got := math.Float32bits(whole[i]); got != want {
+			t.Errorf("sample %d has bits %#x, want %#x", i, got, want)
+		}
+	}
+}
