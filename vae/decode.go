@@ -245,7 +245,16 @@ func (e *exit) readRGBA(x wgsl.Tensor, xT, y0, rows int) error {
 	if err := e.m.dev.Submit(e.ctx, batch); err != nil {
 		return err
 	}
-	return e.m.dev.Read(e.ctx, e.frame.RGBA[4*y0*e.w:][:4*rows*e.w], e.bytes.All())
+	pixels := e.frame.RGBA[4*y0*e.w:][:4*rows*e.w]
+	if err := e.m.dev.Read(e.ctx, pixels, e.bytes.All()); err != nil {
+		return err
+	}
+	for i := 3; i < len(pixels); i += 4 {
+		if pixels[i] == 0 {
+			return e.m.overflow()
+		}
+	}
+	return nil
 }
 
 func (e *exit) readFloats(x wgsl.Tensor, xT, y0, rows int) error {
@@ -256,10 +265,21 @@ func (e *exit) readFloats(x wgsl.Tensor, xT, y0, rows int) error {
 	for r := range rows {
 		for q := range e.w {
 			from := (r*x.W + q) * 4
+			if sum := v[from] + v[from+1] + v[from+2]; sum-sum != 0 {
+				return e.m.overflow()
+			}
 			copy(e.frame.Pixels[((y0+r)*e.w+q)*3:][:3], v[from:])
 		}
 	}
 	return nil
+}
+
+// overflow says that a result is not finite.
+func (m *Model) overflow() error {
+	if m.Elem == wgsl.F32 {
+		return fmt.Errorf("vae: %w", ErrOverflow)
+	}
+	return fmt.Errorf("vae: %w: activations left the range of f16; precision f32 has room", ErrOverflow)
 }
 
 // read takes frame t of x off the device, [H, W, C padded]. scratch is kept for

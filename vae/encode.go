@@ -150,6 +150,9 @@ func (s *sampler) take(x wgsl.Tensor, xT, frame, y0 int) error {
 			row := s.z.Data[((c*s.z.Frames+frame)*s.z.Height+y0+r)*s.z.Width:]
 			for q := range x.W {
 				row[q] = v[(r*x.W+q)*pad+c]
+				if row[q]-row[q] != 0 {
+					return s.m.overflow()
+				}
 			}
 		}
 	}

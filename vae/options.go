@@ -13,6 +13,9 @@ import (
 // ErrMemory: what was asked for needs more memory than the budget.
 var ErrMemory = errors.New("does not fit the memory budget")
 
+// ErrOverflow: a result has a NaN or an infinity in it.
+var ErrOverflow = errors.New("the result is not finite")
+
 // Options choose how a clip is run. The zero value runs it in one tile within
 // the default budget.
 type Options struct {

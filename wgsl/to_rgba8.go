@@ -17,7 +17,8 @@ type toRGBA8Params struct {
 type Crop struct{ Y0, X0, H, W int }
 
 // ToRGBA8 records frames t to t+n-1 of x, in [-1, 1] and beyond, as 8-bit
-// red, green, blue, alpha: bytes [n, c.H, c.W, 4] into y. NaN becomes 0.
+// red, green, blue, alpha: bytes [n, c.H, c.W, 4] into y. A pixel with a
+// NaN or an infinity becomes 0, alpha too.
 func (s *Set) ToRGBA8(b *gpu.Batch, label string, x Tensor, t, n int, c Crop, y gpu.View) {
 	bytes := 4 * int64(n) * int64(c.H*c.W)
 	if x.C4() != 1 || c.Y0+c.H > x.H || c.X0+c.W > x.W || y.Bytes() < bytes {

@@ -1,4 +1,5 @@
-// to_rgba8: y = floor(clamp(x/2 + 1/2, 0, 1)*255 + 1/2) of r, g, b; NaN is 0, alpha 255
+// to_rgba8: y = floor(clamp(x/2 + 1/2, 0, 1)*255 + 1/2) of r, g, b; alpha 255.
+// A pixel with a NaN or an infinity is 0 altogether: its alpha tells
 //
 //   x  [T, H, W, 4]          elem  read        red, green, blue, padding; from x_at (vec4s) on
 //   y  [T, H_out, W_out]     u32   read_write  bytes r, g, b, a in memory order
@@ -25,11 +26,10 @@ struct Params {
 
 const WG: u32 = 64;
 
-// level goes by the bits for NaN: a compiler may take x != x to be false.
-fn level(v: f32) -> u32 {
-    if (bitcast<u32>(v) & 0x7fffffffu) > 0x7f800000u { return 0u; }
-    return u32(floor(clamp(v * 0.5 + 0.5, 0.0, 1.0) * 255.0 + 0.5));
-}
+// finite goes by the bits: a compiler may take x != x to be false.
+fn finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }
+
+fn level(v: f32) -> u32 { return u32(floor(clamp(v * 0.5 + 0.5, 0.0, 1.0) * 255.0 + 0.5)); }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -37,6 +37,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let column = group.x * WG + local;
     if column >= params.W_out { return; }
     let v = load4(x[params.x_at + (group.z * params.H + params.y0 + group.y) * params.W + params.x0 + column]);
-    y[(group.z * params.H_out + group.y) * params.W_out + column] =
-        level(v.x) | (level(v.y) << 8u) | (level(v.z) << 16u) | 0xff000000u;
+    let at = (group.z * params.H_out + group.y) * params.W_out + column;
+    if !(finite(v.x) && finite(v.y) && finite(v.z)) {
+        y[at] = 0u;
+        return;
+    }
+    y[at] = level(v.x) | (level(v.y) << 8u) | (level(v.z) << 16u) | 0xff000000u;
 }

@@ -1,0 +1,85 @@
+package vae
+
+import (
+	"bufio"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tessera/gpu/gputest"
+)
+
+// The published size loads and decodes with little host memory above the map of
+// its file: no checkpoint is ever whole in memory.
+func TestPublishedSizeInLittleMemory(t *testing.T) {
+	path := fullCheckpoint(t)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() != 501324814 {
+		t.Fatalf("the checkpoint has %d bytes, the published one 501324814", info.Size())
+	}
+	dev := gputest.Open(t)
+	if anonymous(t) == 0 {
+		t.Skip("no /proc/self/status to read memory from")
+	}
+	m := open(t, dev, path, F32)
+	if s := m.Summary(); s.Tensors != 250 || s.Parameters != 250648227 || s.DTypes["F16"] != 250 {
+		t.Errorf("summary %+v", s)
+	}
+	before := anonymous(t)
+	var peak atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(5 * time.Millisecond):
+				peak.Store(max(peak.Load(), anonymous(t)))
+			}
+		}
+	}()
+	z := Latent{16, 1, 2, 2, make([]float32, 16*4)}
+	out := decodeAll(t, m, z, DecodeOptions{})
+	close(done)
+	if len(out) != 3*16*16 {
+		t.Errorf("%d numbers", len(out))
+	}
+	// On a processor the device's buffers are host memory too.
+	device := dev.Stats().PeakBytes
+	host := peak.Load() - before
+	if dev.Info().Type == "cpu" {
+		host -= device
+	}
+	t.Logf("host %s, device %s", Bytes(host), Bytes(device))
+	if host > 300<<20 {
+		t.Errorf("host memory grew by %s", Bytes(host))
+	}
+}
+
+// anonymous is the process's memory that no file backs, in bytes.
+func anonymous(t *testing.T) int64 {
+	f, err := os.Open("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	var sum int64
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, v, _ := strings.Cut(lines.Text(), ":")
+		if key != "RssAnon" && key != "RssShmem" {
+			continue
+		}
+		n, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
+		if err != nil {
+			t.Error(err)
+		}
+		sum += n << 10
+	}
+	return sum
+}
