@@ -81,11 +81,12 @@ func TestFeather(t *testing.T) {
 	near(t, FeatherNormalise([]float64{1e-6, 3}, 2, 1, 1, []float64{1e-9}), []float64{1, 3e6})
 }
 
-// -1, 0, 1 are 0, 127.5 rounded up, 255; values beyond are clamped.
+// -1, 0, 1 are 0, 127.5 rounded up, 255; values beyond are clamped, and a pixel
+// that is not all finite is 0.
 func TestToRGBA8(t *testing.T) {
-	x := []float64{9, 9, 9, -1, 0, 1, 2, -2, math.NaN(), 9, 9, 9}
-	got := ToRGBA8(x, 1, 1, 4, 0, 1, 1, 2)
-	want := []uint32{255<<24 | 255<<16 | 128<<8 | 0, 255<<24 | 0<<16 | 0<<8 | 255}
+	x := []float64{9, 9, 9, -1, 0, 1, 2, -2, 0, 0, math.NaN(), 0, 0, 0, math.Inf(-1), 9, 9, 9}
+	got := ToRGBA8(x, 1, 1, 6, 0, 1, 1, 4)
+	want := []uint32{255<<24 | 255<<16 | 128<<8 | 0, 255<<24 | 128<<16 | 0<<8 | 255, 0, 0}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
 	}
