@@ -205,7 +205,7 @@ backports_source() {
 lavapipe() {
 	has apt-get || die "no Vulkan adapter is usable, and no apt-get to install Mesa's lavapipe:
 $(cat "$tmp/adapters.log")"
-	say "no Vulkan adapter is usable: installing Mesa's lavapipe, which computes on the processor"
+	say "no Vulkan adapter is usable: Mesa's lavapipe, which computes on the processor, is needed"
 	as_root "apt-get update -qq"
 	apt_updated=1
 	if [ "$(mesa_version)" -ge $mesa_min ]; then

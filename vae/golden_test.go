@@ -362,3 +362,24 @@ func trace(t *testing.T, m *Model, g golden, visit func(slice int, k mark, v []f
 		}
 	}
 }
+
+// A wrong layer is named: the comparison with the trace is no decoration.
+func TestFirstWrongLayerIsNamed(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, fullCheckpoint(t), F32)
+	if _, err := m.network("decoder"); err != nil {
+		t.Fatal(err)
+	}
+	g := fullGoldens(t)[1]
+	const wrong = "decoder.up_blocks.0.resnets.1.conv1.bias"
+	for _, ld := range m.loader.loads["decoder"] {
+		if ld.buffer.Label == wrong {
+			if err := dev.Write(ld.buffer.All(), bytes32(make([]float32, ld.buffer.Size/4))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := firstLayer(t, m, F32, g); !strings.Contains(got, "first layer outside: decoder.up_blocks.0 in slice 0") {
+		t.Errorf("%s was made wrong, named was %q", wrong, got)
+	}
+}

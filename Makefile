@@ -1,0 +1,24 @@
+# What people run. `make demo` and `make test` install what they need first.
+
+.PHONY: deps build demo test lint bench clean
+
+deps: ## Dawn, and a Vulkan driver where there is none
+	@tools/deps.sh
+
+build: ## the program: ./tessera
+	CGO_ENABLED=0 go build -trimpath -o tessera ./cmd/native
+
+demo: deps ## encode and decode the clip that ships with the project
+	CGO_ENABLED=0 go run ./cmd/native demo
+
+test: ## everything, as CI does
+	@tools/test.sh
+
+lint: ## the checks that run nothing
+	@tools/test.sh format vet staticcheck cross
+
+bench: ## conv3d against onnxruntime on the same adapter
+	@tools/bench.sh
+
+clean:
+	rm -rf tessera build out

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"cmp"
+
+	"tessera/media"
+	"tessera/vae"
+)
+
+type decodeCmd struct {
+	modelFlag
+	Latent string `arg:"" help:"Latent: .safetensors, .latent or .npy."`
+	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
+	scaleFlag
+	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
+	deviceFlags
+	tileFlags
+}
+
+// Help is shown below the flags.
+func (decodeCmd) Help() string {
+	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them.
+
+    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
+    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB`
+}
+
+func (c *decodeCmd) Run(a *app) error {
+	config, err := check(c.Model, vae.Precision(c.Precision))
+	if err != nil {
+		return err
+	}
+	z, was, err := a.readLatent(c.Latent, config)
+	if err != nil {
+		return err
+	}
+	format := media.Format{
+		Frames: cmp.Or(was.frames, 1+(z.Frames-1)*config.Temporal),
+		Height: cmp.Or(was.height, z.Height*config.Spatial), Width: cmp.Or(was.width, z.Width*config.Spatial),
+		FPS: cmp.Or(media.Rational(c.FPS), was.fps),
+	}
+	sink, err := media.Create(a.ctx, c.Output, format)
+	if err != nil {
+		return err
+	}
+	defer sink.Abort()
+	e, err := a.open(c.deviceFlags, c.Model)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	o := vae.DecodeOptions{
+		Options: c.tileFlags.options(), RGBA8: !sink.NeedsFloat(),
+		Frames: format.Frames, Height: format.Height, Width: format.Width,
+	}
+	o.Unscaled = a.scaleOf(c.Latent, c.scaleFlag, was) == media.ScaleNone
+	s, err := a.decode(e, z, o, func(f vae.Frame) error {
+		if o.RGBA8 {
+			return sink.WriteRGBA8(f.RGBA)
+		}
+		return sink.WriteFrame(f.Pixels)
+	})
+	if err != nil {
+		return err
+	}
+	if err := sink.Close(); err != nil {
+		return err
+	}
+	r := a.result("decode", e, c.Model, c.Latent)
+	r.clip(format)
+	r.Decode = s
+	r.Latent = []int{z.Channels, z.Frames, z.Height, z.Width}
+	r.Outputs = []string{c.Output}
+	return a.finish(r)
+}
+
+// decode runs the decoder, hands every frame to take, and measures.
+func (a *app) decode(e *engine, z vae.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
+	l, err := e.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
+	if err := a.settle("decode", l, &o.Options, err); err != nil {
+		return nil, err
+	}
+	p := a.progress("decode", 1+(z.Frames-1)*e.model.Config.Temporal)
+	defer p.done()
+	o.Progress = p.update
+	for f, err := range e.model.Decode(a.ctx, z, o) {
+		if err != nil {
+			return nil, err
+		}
+		if err := take(f); err != nil {
+			return nil, err
+		}
+	}
+	return newStage(l, o.Frames, p.done()), nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/internal/safetensors"
+	"tessera/internal/synthetic"
+)
+
+// golden is a case of tests/goldens: outputs of the reference implementation.
+type golden struct {
+	name  string
+	key   string // of the synthetic input
+	shape []int  // of the input, [C, T, H, W]
+	of    int    // frames of the tensor that the input is cut from, 0 for as many
+	flags []string
+}
+
+var smallGoldens = []golden{
+	{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}},
+	{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}, of: 9},
+	{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+	{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, of: 3},
+	{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
+		flags: []string{"--tile=24", "--overlap=8"}},
+	{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56},
+		flags: []string{"--tile=24x32", "--overlap=8x16"}},
+}
+
+var fullGoldens = []golden{
+	{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
+	{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
+	{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
+	{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+	{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
+		flags: []string{"--tile=32", "--overlap=16"}},
+}
+
+var bounds = map[string]float64{"f32": 1e-9, "f16": 1e-5}
+
+// input is the case's own. A clip shorter than its tensor takes whole frames of
+// it, channel by channel.
+func (g golden) input() []float32 {
+	frames, long := g.shape[1], max(g.of, g.shape[1])
+	pixels := g.shape[2] * g.shape[3]
+	all := make([]float64, g.shape[0]*long*pixels)
+	synthetic.Fill(g.key, all)
+	var v []float32
+	for c := range g.shape[0] {
+		for _, x := range all[c*long*pixels:][:frames*pixels] {
+			v = append(v, float32(x))
+		}
+	}
+	return v
+}
+
+func TestGoldensSmall(t *testing.T) {
+	needDevice(t)
+	model := checkpoint(t, "small.safetensors", synthetic.SeedVR2Config{
+		Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32,
+	})
+	var want map[string]struct{ Data []float64 }
+	data, err := os.ReadFile("../../tests/goldens/seedvr2_small.json")
+	if err == nil {
+		err = json.Unmarshal(data, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range smallGoldens {
+		for _, precision := range []string{"f32", "f16"} {
+			for _, ext := range []string{".npy", ".safetensors"} {
+				t.Run(g.name+"/"+precision+ext, func(t *testing.T) { g.test(t, model, precision, ext, want["seedvr2/"+g.name].Data) })
+			}
+		}
+	}
+}
+
+func TestGoldensFull(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the full size takes minutes on a processor")
+	}
+	needDevice(t)
+	model := checkpoint(t, "full.safetensors", synthetic.SeedVR2Config{})
+	f, err := safetensors.Open("../../tests/goldens/seedvr2_full.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, g := range fullGoldens {
+		x, _ := f.Tensor(g.name + ".out")
+		v := make([]float32, x.Elements())
+		if err := x.ReadF32(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]float64, len(v))
+		for i, x := range v {
+			want[i] = float64(x)
+		}
+		for _, precision := range []string{"f32", "f16"} {
+			t.Run(g.name+"/"+precision, func(t *testing.T) { g.test(t, model, precision, ".safetensors", want) })
+		}
+	}
+}
+
+// test runs a case through files and the command line.
+func (g golden) test(t *testing.T, model, precision, ext string, want []float64) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"+ext), filepath.Join(dir, "out"+ext)
+	if ext == ".npy" {
+		write(t, in, npy(g.shape, g.input()))
+	} else {
+		writeTensors(t, in, nil, tensor{"x", g.shape, g.input()})
+	}
+	args := []string{"decode", "-m", model, in, "-o", out, "--scale=none", "--precision", precision}
+	if g.shape[0] == 3 {
+		args[0] = "encode"
+		args = append(args, "--moments")
+	}
+	if g.flags == nil {
+		g.flags = []string{"--tile=off"}
+	}
+	succeed(t, append(args, g.flags...)...)
+	var got []float32
+	if ext == ".npy" {
+		got = readNPY(t, out)
+	} else {
+		x, _ := readTensor(t, out)
+		got = x.data
+	}
+	e := nmse(got, want)
+	t.Logf("NMSE %.2e", e)
+	if !(e <= bounds[precision]) {
+		t.Errorf("NMSE %.3g, bound %.0e; `go test ./vae -run TestGoldens` names the layer", e, bounds[precision])
+	}
+}
+
+// nmse is the sum of squared differences over that of want, infinite where the
+// lengths differ or something is not finite.
+func nmse(got []float32, want []float64) float64 {
+	if len(got) != len(want) || len(want) == 0 {
+		return math.Inf(1)
+	}
+	var d, s float64
+	for i := range got {
+		e := float64(got[i]) - want[i]
+		d += e * e
+		s += want[i] * want[i]
+	}
+	if d != d {
+		return math.Inf(1)
+	}
+	return d / s
+}
+
+// npy is a NumPy file of version 1.0.
+func npy(shape []int, data []float32) []byte {
+	dims := strings.Trim(jsonText(shape), "[]")
+	header := "{'descr': '<f4', 'fortran_order': False, 'shape': (" + dims + ",), }"
+	for (10+len(header)+1)%64 != 0 {
+		header += " "
+	}
+	header += "\n"
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+	b = append(b, header...)
+	for _, v := range data {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+func jsonText(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}
+
+// readNPY reads the data of a float32 file of version 1.0.
+func readNPY(t *testing.T, path string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) < 10 || !bytes.HasPrefix(b, []byte("\x93NUMPY\x01")) || !bytes.Contains(b[:128], []byte("'<f4'")) {
+		t.Fatalf("%s is no NumPy file of float32", path)
+	}
+	b = b[10+int(binary.LittleEndian.Uint16(b[8:])):]
+	v := make([]float32, 0, len(b)/4)
+	for c := range slices.Chunk(b, 4) {
+		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(c)))
+	}
+	return v
+}

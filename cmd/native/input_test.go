@@ -1,0 +1,334 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/internal/safetensors"
+)
+
+// refusal is a command line that must fail in its own words. OUT stands for a
+// file in a folder that must stay empty.
+type refusal struct {
+	name string
+	args string // separated by spaces
+	code int
+	want string // in the message
+	env  []string
+}
+
+func (r refusal) test(t *testing.T) {
+	dir := t.TempDir()
+	args := strings.Fields(strings.ReplaceAll(r.args, "OUT", filepath.Join(dir, "out")))
+	o := tesseraEnv(t, r.env, args...)
+	if o.code != r.code {
+		t.Errorf("exit code %d, want %d", o.code, r.code)
+	}
+	if !strings.Contains(o.stderr, r.want) {
+		t.Errorf("no %q in\n%s", r.want, o.stderr)
+	}
+	if n := strings.Count(o.stderr, "tessera: "); n != 1 || o.stdout != "" {
+		t.Errorf("the error is told %d times, standard output has %q", n, o.stdout)
+	}
+	if strings.Contains(o.stderr, "goroutine") {
+		t.Errorf("panic:\n%s", o.stderr)
+	}
+	isEmpty(t, dir)
+}
+
+func refuse(t *testing.T, all []refusal) {
+	for _, r := range all {
+		t.Run(r.name, r.test)
+	}
+}
+
+// safetensorsFile puts a header in front of data.
+func safetensorsFile(t *testing.T, header string, data int) string {
+	t.Helper()
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	path := filepath.Join(t.TempDir(), "hostile.safetensors")
+	write(t, path, append(append(b, header...), make([]byte, data)...))
+	return path
+}
+
+// rebuilt is the tiny model with its tensors changed; nil drops one.
+func rebuilt(t *testing.T, change func(x tensor) *tensor) string {
+	t.Helper()
+	f, err := safetensors.Open(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []tensor
+	for _, name := range f.Names() {
+		x, _ := f.Tensor(name)
+		v := tensor{name, slices.Clone(x.Shape), make([]float32, x.Elements())}
+		if err := x.ReadF32(v.data, 0); err != nil {
+			t.Fatal(err)
+		}
+		if c := change(v); c != nil {
+			all = append(all, *c)
+		}
+	}
+	return writeTensors(t, filepath.Join(t.TempDir(), "rebuilt.safetensors"), f.Metadata(), all...)
+}
+
+func TestBadModels(t *testing.T) {
+	whole, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(b []byte) string {
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		write(t, path, b)
+		return path
+	}
+	const one = `"dtype":"F32","shape":[2],"data_offsets":`
+	missing := rebuilt(t, func(x tensor) *tensor {
+		if x.name == "decoder.conv_out.bias" || x.name == "encoder.conv_in.weight" {
+			return nil
+		}
+		return &x
+	})
+	misshaped := rebuilt(t, func(x tensor) *tensor {
+		if x.name == "decoder.conv_out.weight" {
+			x.shape = []int{x.shape[0] * x.shape[1], 1, 3, 3, 3}
+		}
+		return &x
+	})
+	unused := rebuilt(t, func(x tensor) *tensor {
+		if x.name == "decoder.conv_out.bias" {
+			x.name = "decoder.conv_out.biass"
+		}
+		return &x
+	})
+	latent := latentFile(t, 16, 1, 2, 2)
+	cases := []refusal{
+		{name: "not there", args: "nowhere.safetensors", want: "no such file"},
+		{name: "a folder", args: t.TempDir(), want: "director"},
+		{name: "empty", args: file(nil), want: "0 bytes"},
+		{name: "truncated", args: file(whole[:len(whole)/2]), want: "bytes"},
+		{name: "cut in its header", args: file(whole[:1000]), want: "header"},
+		{name: "longer than it says", args: file(append(slices.Clone(whole), 0)), want: "bytes"},
+		{name: "huge header", args: file(append(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), '{')), want: "header"},
+		{name: "no JSON", args: safetensorsFile(t, "hello", 0), want: "header"},
+		{name: "not UTF-8", args: safetensorsFile(t, "{\"\xff\":{"+one+"[0,8]}}", 8), want: "UTF-8"},
+		{name: "duplicate key", args: safetensorsFile(t, `{"a":{`+one+`[0,8]},"a":{`+one+`[8,16]}}`, 16), want: "twice"},
+		{name: "overlap", args: safetensorsFile(t, `{"a":{`+one+`[0,8]},"b":{`+one+`[4,12]}}`, 12), want: "b"},
+		{name: "hole", args: safetensorsFile(t, `{"a":{`+one+`[0,8]},"b":{`+one+`[12,20]}}`, 20), want: "b"},
+		{name: "overflowing shape", args: safetensorsFile(t,
+			`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}}`, 8), want: "a"},
+		{name: "another model", args: safetensorsFile(t, `{"model.layers.0.weight":{`+one+`[0,8]}}`, 8),
+			want: "not a video VAE that tessera knows"},
+		{name: "missing tensors", args: missing, want: "2 missing: encoder.conv_in.weight; decoder.conv_out.bias"},
+		{name: "mis-shaped tensor", args: misshaped, want: "1 of another shape: decoder.conv_out.weight is [72 1 3 3 3], expected [3 24 3 3 3]"},
+		{name: "unused tensor", args: unused, want: "1 unknown: decoder.conv_out.biass"},
+	}
+	for _, c := range cases {
+		c.code, c.args = exitInput, "decode -m "+c.args+" "+latent+" -o OUT.npy"
+		t.Run(c.name, c.test)
+	}
+}
+
+func TestNaNWeights(t *testing.T) {
+	needDevice(t)
+	bad := rebuilt(t, func(x tensor) *tensor {
+		if strings.HasSuffix(x.name, "coder.mid_block.resnets.0.conv1.weight") {
+			x.data[5] = float32(math.NaN())
+		}
+		return &x
+	})
+	clip, latent := demoClip(t, 1, 16, 16), latentFile(t, 16, 1, 2, 2)
+	refuse(t, []refusal{
+		{name: "decode", args: "decode -m " + bad + " " + latent + " -o OUT.npy", code: exitInput,
+			want: "decoder.mid_block.resnets.0.conv1.weight: element 5 is NaN"},
+		{name: "encode", args: "encode -m " + bad + " " + clip + " -o OUT.npy", code: exitInput,
+			want: "encoder.mid_block.resnets.0.conv1.weight: element 5 is NaN"},
+	})
+}
+
+func TestBadLatents(t *testing.T) {
+	dir := t.TempDir()
+	latent := func(name string, meta map[string]string, x tensor) string {
+		return writeTensors(t, filepath.Join(dir, name+".safetensors"), meta, x)
+	}
+	values := func(n int) []float32 { return make([]float32, n) }
+	nan := values(64)
+	nan[9] = float32(math.NaN())
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		write(t, path, []byte(text))
+		return path
+	}
+	npyHead := npy([]int{16, 1, 2, 2}, values(64))
+	cases := []refusal{
+		{name: "not there", args: "nowhere.safetensors", want: "no such file"},
+		{name: "channels", args: latent("c", nil, tensor{"latent", []int{12, 1, 2, 2}, values(48)}), want: "[12 1 2 2], expected 16 channels"},
+		{name: "rank", args: latent("r", nil, tensor{"latent", []int{16, 4}, values(64)}), want: "rank 2"},
+		{name: "batch", args: latent("b", nil, tensor{"latent", []int{2, 16, 1, 2, 2}, values(128)}), want: "batch of 2"},
+		{name: "no frames", args: latent("f", nil, tensor{"latent", []int{16, 0, 2, 2}, nil}), want: "empty"},
+		{name: "no rows", args: latent("h", nil, tensor{"latent", []int{16, 1, 0, 2}, nil}), want: "empty"},
+		{name: "NaN", args: latent("n", nil, tensor{"latent", []int{16, 1, 2, 2}, nan}), want: "value 9 of shape [16 1 2 2] is NaN"},
+		{name: "moments", args: latent("m", map[string]string{"tessera.kind": "moments"}, tensor{"latent", []int{32, 1, 2, 2}, values(128)}), want: "moments"},
+		{name: "metadata of frames", args: latent("mf", map[string]string{"tessera.frames": "many"}, tensor{"latent", []int{16, 1, 2, 2}, values(64)}),
+			want: `tessera.frames is "many", expected a positive number`},
+		{name: "metadata of scale", args: latent("ms", map[string]string{"tessera.scale": "big"}, tensor{"latent", []int{16, 1, 2, 2}, values(64)}),
+			want: `tessera.scale is "big", expected pipeline or none`},
+		{name: "two tensors", args: writeTensors(t, filepath.Join(dir, "two.safetensors"), nil,
+			tensor{"a", []int{1}, values(1)}, tensor{"b", []int{1}, values(1)}), want: "2 tensors (a, b)"},
+		{name: "empty file", args: file("empty.npy", ""), want: "empty.npy"},
+		{name: "truncated npy", args: file("cut.npy", string(npyHead[:len(npyHead)-4])), want: "cut.npy"},
+		{name: "text", args: file("text.npy", "hello"), want: "text.npy"},
+		{name: "extension", args: file("latent.pt", "hello"), want: `extension ".pt"`},
+		{name: "the model", args: tiny, want: "250 tensors"},
+	}
+	for _, c := range cases {
+		c.code, c.args = exitInput, "decode -m "+tiny+" "+c.args+" -o OUT.npy"
+		t.Run(c.name, c.test)
+	}
+}
+
+func TestBadVideos(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		write(t, path, []byte(text))
+		return path
+	}
+	mixed := demoClip(t, 1, 16, 16)
+	img, err := os.ReadFile(filepath.Join(demoClip(t, 1, 16, 24), "frame_0000.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(mixed, "frame_0001.png"), img)
+	cases := []refusal{
+		{name: "not there", args: "nowhere.mp4", want: "no such file"},
+		{name: "empty file", args: file("empty.mp4", ""), want: "file is empty"},
+		{name: "folder without frames", args: t.TempDir(), want: "PNG"},
+		{name: "frames of two sizes", args: mixed, want: "frame_0001.png"},
+		{name: "text as PNG", args: file("text.png", "hello"), want: "text.png"},
+		{name: "PNG cut short", args: file("cut.png", string(img[:len(img)/2])), want: "cut.png"},
+		{name: "y4m without frames", args: file("none.y4m", "YUV4MPEG2 W16 H16 F25:1 C444\n"), want: "none.y4m"},
+		{name: "y4m of no size", args: file("zero.y4m", "YUV4MPEG2 W0 H16 F25:1 C444\nFRAME\n"), want: "zero.y4m"},
+		{name: "y4m cut short", args: file("cut.y4m", "YUV4MPEG2 W16 H16 F25:1 C444\nFRAME\nabc"), want: "cut.y4m"},
+		{name: "latent as video", args: latentFile(t, 16, 1, 2, 2), want: "[16 1 2 2]"},
+		{name: "no frames", args: writeTensors(t, filepath.Join(dir, "none.safetensors"), nil, tensor{"frames", []int{3, 0, 8, 8}, nil}), want: "none.safetensors"},
+	}
+	if haveFFmpeg() {
+		cases = append(cases, refusal{name: "garbage", args: file("garbage.mp4", "hello, I am no video"), want: "garbage.mp4"})
+	}
+	for _, c := range cases {
+		c.code, c.args = exitInput, "encode -m "+tiny+" "+c.args+" -o OUT.npy"
+		t.Run(c.name, c.test)
+	}
+}
+
+func TestBadUsage(t *testing.T) {
+	in := " -m " + tiny + " " + latentFile(t, 16, 1, 2, 2) + " -o OUT.npy "
+	cases := []refusal{
+		{name: "command", args: "decoed", want: "decoed"},
+		{name: "flag", args: "decode" + in + "--fast", want: "--fast"},
+		{name: "no model", args: "decode z.npy -o OUT.npy", want: "--model"},
+		{name: "no output", args: "decode -m a.safetensors z.npy", want: "--output"},
+		{name: "no input", args: "decode -m a.safetensors -o OUT.npy", want: "<latent>"},
+		{name: "precision", args: "decode" + in + "--precision=f8", want: `"auto","f32","f16"`},
+		{name: "backend", args: "decode" + in + "--backend=cuda", want: "--backend"},
+		{name: "adapter", args: "decode" + in + "--adapter=-2", want: "expected best or a number"},
+		{name: "scale", args: "decode" + in + "--scale=half", want: "--scale"},
+		{name: "memory", args: "decode" + in + "--memory=lots", want: "6GiB"},
+		{name: "chunk", args: "decode" + in + "--chunk=0", want: "expected at least 1"},
+		{name: "rate", args: "decode" + in + "--fps=0", want: "30000/1001"},
+		{name: "tile", args: "decode" + in + "--tile=big", want: "expected off, auto, N or HxW"},
+		{name: "small tile", args: "decode" + in + "--tile=4", want: "at least 8 pixels"},
+		{name: "overlap of the tile", args: "decode" + in + "--tile=64 --overlap=64", want: "must be smaller than the tile"},
+		{name: "moments and sample", args: "encode -m a b -o OUT.npy --moments --sample", want: "together"},
+	}
+	for _, o := range "1234567" {
+		cases = append(cases, refusal{name: "overlap " + string(o), args: "decode" + in + "--overlap=" + string(o), want: "black line"})
+	}
+	for _, c := range cases {
+		c.code = exitUsage
+		t.Run(c.name, c.test)
+	}
+}
+
+func TestNoDevice(t *testing.T) {
+	in := "decode -m " + tiny + " " + latentFile(t, 16, 1, 2, 2) + " -o OUT.npy "
+	refuse(t, []refusal{
+		{name: "no Dawn", args: in, code: exitDevice, want: "/nonexistent", env: []string{"TESSERA_DAWN=/nonexistent"}},
+		{name: "no Dawn, the way to one", args: in, code: exitDevice, want: "make deps", env: []string{"TESSERA_DAWN=/nonexistent"}},
+		{name: "no Dawn by flag", args: in + "--dawn=/none.so", code: exitDevice, want: "/none.so"},
+		{name: "not Dawn", args: in + "--dawn=" + tiny, code: exitDevice, want: "does not load"},
+		{name: "devices", args: "devices --dawn=/none.so", code: exitDevice, want: "/none.so"},
+	})
+	needDevice(t)
+	refuse(t, []refusal{
+		{name: "no such adapter", args: in + "--adapter=99", code: exitDevice, want: "adapter 99"},
+		{name: "info of no such adapter", args: "info " + tiny + " --adapter=99", code: exitDevice, want: "adapter 99"},
+		{name: "no adapter", args: in, code: exitDevice, want: "no usable adapter",
+			env: []string{"VK_DRIVER_FILES=/nonexistent.json", "VK_ICD_FILENAMES=/nonexistent.json"}},
+		{name: "no such backend here", args: in + "--backend=d3d12", code: exitDevice, want: "d3d12"},
+	})
+}
+
+// A tile that is asked for by name is not made smaller.
+func TestTooLarge(t *testing.T) {
+	needDevice(t)
+	small, large := latentFile(t, 16, 1, 8, 8), latentFile(t, 16, 1, 300, 500)
+	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }
+	refuse(t, []refusal{
+		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: exitFailed, want: "too large for the device"},
+		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: exitFailed, want: "does not fit the memory budget"},
+		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: exitFailed, want: "--tile auto"},
+		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: exitFailed, want: "no tile fits the memory budget"},
+	})
+}
+
+func TestBadOutputs(t *testing.T) {
+	clip, latent := demoClip(t, 2, 16, 16), latentFile(t, 16, 2, 2, 2)
+	full := t.TempDir()
+	write(t, filepath.Join(full, "precious.txt"), []byte("keep me"))
+	decode := "decode -m " + tiny + " " + latent + " -o "
+	encode := "encode -m " + tiny + " " + clip + " -o "
+	refuse(t, []refusal{
+		{name: "no folder", args: decode + "OUT/none/a.npy", code: exitFailed, want: "doesn't exist"},
+		{name: "no folder for a latent", args: encode + "OUT/none/a.npy", code: exitFailed, want: "doesn't exist"},
+		{name: "under a file", args: decode + tiny + "/a.npy", code: exitFailed, want: "cannot write"},
+		{name: "format", args: decode + "OUT.gif", code: exitFailed, want: "cannot write .gif"},
+		{name: "format of a latent", args: encode + "OUT.png", code: exitFailed, want: ".safetensors, .latent or .npy"},
+		{name: "one picture for many frames", args: decode + "OUT.png", code: exitFailed, want: "5 frames don't fit into one PNG"},
+		{name: "a folder with other files", args: decode + full, code: exitFailed, want: "precious.txt"},
+		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: exitFailed, want: "latent"},
+	})
+	if b, err := os.ReadFile(filepath.Join(full, "precious.txt")); err != nil || string(b) != "keep me" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// With --json an error is JSON, alone, on standard output.
+func TestErrorsAsJSON(t *testing.T) {
+	for args, code := range map[string]int{
+		"decode -m nowhere z.npy -o o.npy --json": exitInput,
+		"decode --json":                                    exitUsage,
+		"devices --dawn=/none.so --json":                   exitDevice,
+		"encode -m nowhere z.npy -o o.npy --json --tile=1": exitUsage,
+	} {
+		o := tessera(t, strings.Fields(args)...)
+		var e struct {
+			Error string
+			Code  int `json:"exit_code"`
+		}
+		if err := json.Unmarshal([]byte(o.stdout), &e); err != nil || e.Error == "" || e.Code != code || o.code != code {
+			t.Errorf("%s: exit code %d, %v in %s", args, o.code, err, o.stdout)
+		}
+		if strings.Contains(o.stderr, "tessera:") {
+			t.Errorf("%s: also on standard error: %s", args, o.stderr)
+		}
+	}
+}

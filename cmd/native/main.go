@@ -1,0 +1,145 @@
+// Command tessera encodes video to latents and decodes latents to video with
+// the VAEs of video generators, on any GPU that speaks WebGPU. `tessera --help`
+// lists the commands, `tessera decode --help` explains one.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+const description = `Encode video to latents and decode latents to video, from the original checkpoints, on any GPU that speaks WebGPU.
+
+    tessera demo
+    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
+    tessera encode -m ema_vae_fp16.safetensors in.mp4 -o latent.safetensors
+    tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
+    tessera info ema_vae_fp16.safetensors
+    tessera devices
+
+Sizes are height x width, in pixels.
+
+Exit codes:
+
+    0    done
+    1    failed: disk full, output not writable, too large for the device, ...
+    2    usage: unknown command or flag, or a value that a flag doesn't take
+    3    bad input: a model, latent or video that can't be used
+    4    no usable device: no Dawn library, no adapter, or not the one asked for
+    130  interrupted; nothing half-written is left`
+
+// cli is the command line.
+type cli struct {
+	JSON  bool `help:"Print the result, or the error, as JSON on standard output."`
+	Quiet bool `short:"q" help:"Print nothing but warnings and errors."`
+
+	Decode    decodeCmd    `cmd:"" help:"Make a video of a latent."`
+	Encode    encodeCmd    `cmd:"" help:"Make a latent of a video."`
+	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
+	Info      infoCmd      `cmd:"" help:"Tell what a checkpoint, latent or video is and what it needs."`
+	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
+	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`
+}
+
+// app is what every command has.
+type app struct {
+	ctx      context.Context // ends at Ctrl-C
+	stdout   io.Writer
+	stderr   io.Writer
+	json     bool
+	quiet    bool
+	warnings []string
+}
+
+// run is the whole program; it returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	a := &app{ctx: ctx, stdout: stdout, stderr: stderr, json: slices.Contains(args, "--json")}
+	err := a.execute(args)
+	code := exitCode(ctx, err)
+	if err != nil {
+		a.fail(err, code)
+	}
+	return code
+}
+
+func (a *app) execute(args []string) error {
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	if args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	var c cli
+	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups))
+	if err != nil {
+		panic(err)
+	}
+	k, err := parser.Parse(args)
+	if err != nil {
+		return usage(err)
+	}
+	a.json, a.quiet = c.JSON, c.Quiet
+	return k.Run(a)
+}
+
+// fail prints an error once.
+func (a *app) fail(err error, code int) {
+	if code == exitInterrupted {
+		err = errors.New("interrupted")
+	}
+	if a.json {
+		a.print(struct {
+			Error    string   `json:"error"`
+			Code     int      `json:"exit_code"`
+			Warnings []string `json:"warnings,omitempty"`
+		}{err.Error(), code, a.warnings})
+		return
+	}
+	fmt.Fprintf(a.stderr, "tessera: %v\n", err)
+	if u, ok := errors.AsType[*usageError](err); ok {
+		fmt.Fprint(a.stderr, u.hint)
+	}
+}
+
+// print writes v as JSON.
+func (a *app) print(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// say prints a line of the result for people.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet && !a.json {
+		fmt.Fprintf(a.stdout, format+"\n", args...)
+	}
+}
+
+// note prints a line on what is being done.
+func (a *app) note(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// warn prints a line that the user should see.
+func (a *app) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	a.warnings = append(a.warnings, text)
+	fmt.Fprintf(a.stderr, "tessera: warning: %s\n", text)
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"tessera/internal/safetensors"
+	"tessera/internal/synthetic"
+)
+
+// tiny is the trained model that ships with the program.
+const tiny = "../../assets/tiny-seedvr2.safetensors"
+
+// built is the program, and checkpoints, made once for all tests.
+var built struct {
+	sync.Mutex
+	dir, program string
+	paths        map[string]string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "tessera-cli-test-*")
+	if err != nil {
+		panic(err)
+	}
+	built.dir, built.program, built.paths = dir, filepath.Join(dir, "tessera"), map[string]string{}
+	build := exec.Command("go", "build", "-o", built.program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	code := 1
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+	} else {
+		code = m.Run()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// made is a file that is made at its first use.
+func made(t testing.TB, name string, create func(path string) error) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if p := built.paths[name]; p != "" {
+		return p
+	}
+	p := filepath.Join(built.dir, name)
+	if err := create(p); err != nil {
+		t.Fatal(err)
+	}
+	built.paths[name] = p
+	return p
+}
+
+func checkpoint(t testing.TB, name string, c synthetic.SeedVR2Config) string {
+	return made(t, name, func(path string) error { return synthetic.CreateSeedVR2(path, c) })
+}
+
+// outcome is what a run of the program left.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// tessera runs the program as a user would.
+func tessera(t testing.TB, args ...string) outcome {
+	t.Helper()
+	return tesseraEnv(t, nil, args...)
+}
+
+func tesseraEnv(t testing.TB, env []string, args ...string) outcome {
+	t.Helper()
+	cmd := exec.Command(built.program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// succeed runs the program and fails the test if that fails.
+func succeed(t testing.TB, args ...string) outcome {
+	t.Helper()
+	o := tessera(t, args...)
+	if o.code != 0 {
+		t.Fatalf("tessera %s: exit code %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// succeedJSON is succeed with --json, whose result it reads.
+func succeedJSON(t testing.TB, args ...string) (r result) {
+	t.Helper()
+	o := succeed(t, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
+		t.Fatalf("%v in\n%s", err, o.stdout)
+	}
+	return r
+}
+
+// needDevice skips a test where there is no device, with the reason; where the
+// environment has GPU=require it fails.
+func needDevice(t testing.TB) {
+	t.Helper()
+	o := tessera(t, "devices")
+	switch {
+	case o.code == exitDevice && os.Getenv("GPU") != "require":
+		t.Skipf("no device: %s", o.stderr)
+	case o.code != 0:
+		t.Fatalf("no device: exit code %d\n%s", o.code, o.stderr)
+	}
+}
+
+// demoClip is a folder with the first frames of the demo clip, cropped.
+func demoClip(t testing.TB, frames, height, width int) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i := range frames {
+		name := fmt.Sprintf("frame_%04d.png", i)
+		src, err := os.ReadFile("../../assets/demo/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		crop := image.NewRGBA(image.Rect(0, 0, width, height))
+		draw.Draw(crop, crop.Rect, img, image.Pt(60, 100), draw.Src)
+		var out bytes.Buffer
+		if err := png.Encode(&out, crop); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), out.Bytes())
+	}
+	return dir
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tensor is one tensor of a .safetensors file, in float32.
+type tensor struct {
+	name  string
+	shape []int
+	data  []float32
+}
+
+// readTensor reads a file's only tensor, and its metadata.
+func readTensor(t testing.TB, path string) (tensor, map[string]string) {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n := len(f.Names()); n != 1 {
+		t.Fatalf("%s: %d tensors, want 1", path, n)
+	}
+	x, _ := f.Tensor(f.Names()[0])
+	out := tensor{x.Name, slices.Clone(x.Shape), make([]float32, x.Elements())}
+	if err := x.ReadF32(out.data, 0); err != nil {
+		t.Fatal(err)
+	}
+	return out, f.Metadata()
+}
+
+// writeTensors writes a .safetensors file of float32.
+func writeTensors(t testing.TB, path string, meta map[string]string, tensors ...tensor) string {
+	t.Helper()
+	var specs []safetensors.Spec
+	for _, x := range tensors {
+		specs = append(specs, safetensors.Spec{Name: x.name, DType: safetensors.F32, Shape: x.shape})
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w, err := safetensors.NewWriter(f, specs, meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range tensors {
+		if err := w.Begin(x.name); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.WriteF32(x.data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// latentFile is a latent of synthetic values for the tiny model.
+func latentFile(t testing.TB, shape ...int) string {
+	t.Helper()
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	wide, data := make([]float64, n), make([]float32, n)
+	synthetic.Fill("latent", wide)
+	for i, v := range wide {
+		data[i] = float32(v)
+	}
+	return writeTensors(t, filepath.Join(t.TempDir(), "latent.safetensors"), nil, tensor{"latent", shape, data})
+}
+
+// isEmpty checks that a folder holds nothing, hidden files included.
+func isEmpty(t testing.TB, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("left behind: %s", e.Name())
+	}
+}

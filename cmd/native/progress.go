@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/cwriter"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"tessera/vae"
+)
+
+// progress shows how far one stage is: a bar on a terminal, else a line now
+// and then.
+type progress struct {
+	a      *app
+	name   string
+	frames int // of the clip, padding included
+	start  time.Time
+
+	mu     sync.Mutex // the bar draws from a goroutine of its own
+	last   vae.Progress
+	lastAt time.Time
+
+	pool   *mpb.Progress // nil where there is no terminal
+	bar    *mpb.Bar
+	told   float64 // share at the last line
+	toldAt time.Time
+}
+
+const barUnits = 1000
+
+// progress begins a stage over a clip of so many frames.
+func (a *app) progress(name string, frames int) *progress {
+	now := time.Now()
+	p := &progress{a: a, name: name, frames: frames, start: now, toldAt: now}
+	if a.quiet {
+		return p
+	}
+	if f, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(f.Fd())) {
+		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
+		p.bar = p.pool.New(barUnits, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
+			mpb.BarRemoveOnComplete(),
+			mpb.PrependDecorators(decor.Name(name+" ")),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
+	}
+	return p
+}
+
+// update is called after each slice.
+func (p *progress) update(v vae.Progress) {
+	p.mu.Lock()
+	p.last, p.lastAt = v, time.Now()
+	p.mu.Unlock()
+	switch {
+	case p.a.quiet:
+	case p.bar != nil:
+		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // the end is done's
+	default:
+		p.line(v)
+	}
+}
+
+// line prints at most one line each 10 % and, where that takes long, one every
+// 30 seconds.
+func (p *progress) line(v vae.Progress) {
+	const often, seldom = 3 * time.Second, 30 * time.Second
+	since := time.Since(p.toldAt)
+	if since < often || since < seldom && v.Done-p.told < 0.1 || v.Done == 1 {
+		return
+	}
+	p.told, p.toldAt = v.Done, time.Now()
+	p.a.note("%s %s", p.name, p.status())
+}
+
+// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left".
+func (p *progress) status() string {
+	p.mu.Lock()
+	v, at := p.last, p.lastAt
+	p.mu.Unlock()
+	if v.Done == 0 {
+		return "preparing"
+	}
+	s := fmt.Sprintf("%3.0f %%", 100*v.Done)
+	if v.Tiles > 1 {
+		s += fmt.Sprintf(", tile %d/%d", min(v.Tile+1, v.Tiles), v.Tiles)
+	}
+	took := at.Sub(p.start)
+	rate := v.Done * float64(p.frames) / took.Seconds()
+	left := time.Duration(float64(took)*(1-v.Done)/v.Done) - time.Since(at)
+	return s + fmt.Sprintf(", frame %d/%d, %s frames/s, %s left", p.frame(v), p.frames, figures(rate), clock(max(0, left)))
+}
+
+// frame is the pixel frame that the current tile has come to: a slice is given
+// in frames of the network's input, of which the first stands for one.
+func (p *progress) frame(v vae.Progress) int {
+	switch {
+	case v.Slice == v.Slices && v.Tile < v.Tiles:
+		return 0 // the next tile begins
+	case v.Frames < 2:
+		return p.frames
+	}
+	return 1 + (v.Frame-1)*(p.frames-1)/(v.Frames-1)
+}
+
+// done ends the stage and removes the bar.
+func (p *progress) done() time.Duration {
+	took := time.Since(p.start)
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.pool.Wait()
+		p.bar = nil
+	}
+	return took
+}
+
+// figures prints a number to three figures.
+func figures(v float64) string {
+	switch {
+	case v >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.9995:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}
+
+// clock prints a duration: 0:32, 12:05, 1:02:03.
+func clock(d time.Duration) string {
+	s := int(d.Seconds() + 0.5)
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"tessera/gpu"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// result is what a command did; its JSON is the interface for machines.
+type result struct {
+	Command   string   `json:"command"`
+	Model     string   `json:"model,omitempty"`
+	Input     string   `json:"input,omitempty"`
+	Outputs   []string `json:"outputs"`
+	Frames    int      `json:"frames"`
+	Height    int      `json:"height"`
+	Width     int      `json:"width"`
+	FPS       float64  `json:"fps,omitempty"`
+	Latent    []int    `json:"latent"` // [C, L, h, w]
+	Encode    *stage   `json:"encode,omitempty"`
+	Decode    *stage   `json:"decode,omitempty"`
+	Quality   *quality `json:"quality,omitempty"`
+	PeakBytes int64    `json:"peak_device_bytes"`
+	Adapter   adapter  `json:"adapter"`
+	Precision string   `json:"precision"`
+	Warnings  []string `json:"warnings,omitempty"`
+}
+
+// adapter is the part of gpu.Info that tells which one it was.
+type adapter struct {
+	Index   int    `json:"index"`
+	Name    string `json:"name"`
+	Backend string `json:"backend"`
+	Type    string `json:"type"`
+}
+
+// stage is one direction's run.
+type stage struct {
+	Seconds      float64 `json:"seconds"`
+	FramesPerSec float64 `json:"frames_per_second"`
+	Tile         string  `json:"tile"` // "off", or HxW in pixels
+	Overlap      string  `json:"overlap,omitempty"`
+	Tiles        int     `json:"tiles"`
+	Slices       int     `json:"slices"` // of each tile
+	Shrunk       bool    `json:"shrunk"`
+	PlannedBytes int64   `json:"planned_device_bytes"`
+	BudgetBytes  int64   `json:"budget_bytes"`
+	FLOPs        int64   `json:"flops"`
+
+	cutting string
+}
+
+func newStage(l *vae.Layout, frames int, took time.Duration) *stage {
+	s := &stage{
+		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
+		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
+		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cutting: cutting(l),
+	}
+	if !l.Tiles.Whole() {
+		s.Tile, s.Overlap = l.Tile.String(), l.Overlap.String()
+	}
+	return s
+}
+
+// quality is how close a decoded clip came to the original.
+type quality struct {
+	PSNR   decibels       `json:"psnr_db"`
+	SSIM   float64        `json:"ssim"`
+	Frames []frameQuality `json:"frames"`
+}
+
+type frameQuality struct {
+	PSNR decibels `json:"psnr_db"`
+	SSIM float64  `json:"ssim"`
+}
+
+func newQuality(q *media.Quality) *quality {
+	all := q.Overall()
+	out := &quality{PSNR: decibels(all.PSNR), SSIM: all.SSIM}
+	for _, f := range q.Frames() {
+		out.Frames = append(out.Frames, frameQuality{decibels(f.PSNR), f.SSIM})
+	}
+	return out
+}
+
+// decibels are null in JSON where they are infinite: the frames are identical.
+type decibels float64
+
+// MarshalJSON writes a number or null.
+func (d decibels) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(d), 0) {
+		return []byte("null"), nil
+	}
+	return strconv.AppendFloat(nil, float64(d), 'f', 4, 64), nil
+}
+
+func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
+
+// result begins the result of a command that ran on e.
+func (a *app) result(command string, e *engine, model, input string) *result {
+	i := e.dev.Info()
+	return &result{
+		Command: command, Model: model, Input: input, PeakBytes: e.dev.Stats().PeakBytes,
+		Adapter: newAdapter(i), Precision: e.precision(), Warnings: a.warnings,
+	}
+}
+
+func newAdapter(i gpu.Info) adapter { return adapter{i.Index, i.Name, i.Backend, i.Type} }
+
+func (r *result) clip(f media.Format) {
+	r.Frames, r.Height, r.Width, r.FPS = f.Frames, f.Height, f.Width, f.FPS.Float()
+}
+
+// finish prints a result: as JSON, or for people.
+func (a *app) finish(r *result) error {
+	if a.json {
+		return a.print(r)
+	}
+	if r.Encode != nil {
+		a.say("encoded  %d frames of %dx%d in %s", r.Frames, r.Height, r.Width, r.Encode)
+	}
+	if r.Decode != nil {
+		a.say("decoded  %d frames of %dx%d in %s", r.Frames, r.Height, r.Width, r.Decode)
+	}
+	if q := r.Quality; q != nil {
+		a.say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)
+	}
+	a.say("device   %s (%s), %s, at most %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, vae.Bytes(r.PeakBytes))
+	for i, o := range r.Outputs {
+		head := "wrote   "
+		if i > 0 {
+			head = "        "
+		}
+		a.say("%s %s", head, o)
+	}
+	return nil
+}
+
+func (s *stage) String() string {
+	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, figures(s.FramesPerSec), s.cutting)
+}

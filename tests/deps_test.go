@@ -1,0 +1,182 @@
+// Package tests holds what no single package owns: the rules of the whole
+// repository, the goldens and the benchmarks against peers.
+package tests
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"iter"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// root is the repository's.
+const root = ".."
+
+// allowed are a package's imports of ours. Tests may import more, but for what
+// forbidden says.
+var allowed = map[string][]string{
+	"assets":               {},
+	"cmd/native":           {"assets", "gpu", "internal/safetensors", "media", "tiling", "vae"},
+	"gpu":                  {"gpu/internal/dawn", "gpu/internal/driver"},
+	"gpu/gputest":          {"gpu"},
+	"gpu/internal/dawn":    {"gpu/internal/driver"},
+	"gpu/internal/driver":  {},
+	"internal/safetensors": {},
+	"internal/synthetic":   {"internal/safetensors"},
+	"media":                {"internal/safetensors"},
+	"tests":                {},
+	"tests/bench":          {"gpu", "wgsl"},
+	"tiling":               {},
+	"tools/dawn":           {"gpu"},
+	"vae":                  {"gpu", "internal/safetensors", "tiling", "wgsl"},
+	"wgsl":                 {"gpu"},
+	"wgsl/ref":             {},
+}
+
+// forbidden are imports that not even tests of these packages and of those
+// below them may have.
+var forbidden = map[string][]string{
+	"gpu":    {"media", "tiling", "vae", "wgsl"},
+	"media":  {"gpu", "tiling", "vae", "wgsl"},
+	"tiling": {"gpu", "media", "vae", "wgsl"},
+	"wgsl":   {"media", "tiling", "vae"},
+	"vae":    {"cmd", "media"},
+}
+
+// exclusive are packages of the standard library that only some of ours, and
+// those below them, may import.
+var exclusive = map[string][]string{
+	"unsafe":     {"gpu/internal"},
+	"syscall/js": {"gpu/internal", "cmd/wasm"},
+}
+
+// TestLayers holds the direction of dependencies: cmd on vae, vae on tiling and
+// wgsl, wgsl on gpu, for every platform, since it reads all files whatever
+// their build constraints.
+func TestLayers(t *testing.T) {
+	seen := map[string]bool{}
+	for file := range files(t, ".go") {
+		pkg, test := path.Dir(file), strings.HasSuffix(file, "_test.go")
+		seen[pkg] = true
+		for _, name := range imports(t, file) {
+			if bad := refuse(pkg, name, test); bad != "" {
+				t.Errorf("%s imports %s: %s", file, name, bad)
+			}
+		}
+	}
+	for pkg := range seen {
+		if allowed[pkg] == nil {
+			t.Errorf("package %s has no line in allowed", pkg)
+		}
+	}
+	for pkg := range allowed {
+		if !seen[pkg] {
+			t.Errorf("allowed has a line for %s, which is not there", pkg)
+		}
+	}
+}
+
+// refuse says why a file of pkg may not import name, if so.
+func refuse(pkg, name string, test bool) string {
+	if only := exclusive[name]; only != nil {
+		if !slices.ContainsFunc(only, func(dir string) bool { return below(pkg, dir) }) {
+			return "only allowed in " + strings.Join(only, " and ")
+		}
+	}
+	name, ours := strings.CutPrefix(name, "tessera/")
+	if !ours {
+		return ""
+	}
+	if !test {
+		if !slices.Contains(allowed[pkg], name) {
+			return "allowed are " + strings.Join(allowed[pkg], ", ")
+		}
+		return ""
+	}
+	for dir, list := range forbidden {
+		if below(pkg, dir) && slices.ContainsFunc(list, func(bad string) bool { return below(name, bad) }) {
+			return "not even in a test"
+		}
+	}
+	return ""
+}
+
+func TestRefuse(t *testing.T) {
+	for _, c := range []struct {
+		pkg, name  string
+		test, want bool
+	}{
+		{"vae", "tessera/wgsl", false, false},
+		{"wgsl", "tessera/vae", false, true},
+		{"wgsl", "tessera/vae", true, true},
+		{"wgsl", "tessera/wgsl/ref", false, true},
+		{"wgsl", "tessera/wgsl/ref", true, false},
+		{"media", "tessera/gpu/gputest", true, true},
+		{"gpu/gputest", "tessera/wgsl", true, true},
+		{"gpux", "tessera/wgsl", true, false},
+		{"vae", "unsafe", true, true},
+		{"gpu/internal/dawn", "unsafe", false, false},
+		{"gpu", "syscall/js", false, true},
+	} {
+		if got := refuse(c.pkg, c.name, c.test); (got != "") != c.want {
+			t.Errorf("%s imports %s, in a test %t: %q", c.pkg, c.name, c.test, got)
+		}
+	}
+}
+
+// below says whether a package is dir or in it.
+func below(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
+
+func imports(t *testing.T, file string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, spec := range parsed.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// files yields the repository's files by path from its root, those whose name
+// ends in suffix. What the Makefile builds is not among them.
+func files(t *testing.T, suffix string) iter.Seq[string] {
+	skip := []string{".git", "build", "out", "tessera"}
+	return func(yield func(string) bool) {
+		err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				return err
+			}
+			rel = filepath.ToSlash(rel)
+			if slices.Contains(skip, rel) {
+				if e.IsDir() {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if e.Type().IsRegular() && strings.HasSuffix(rel, suffix) && !yield(rel) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

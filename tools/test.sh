@@ -1,0 +1,102 @@
+#!/bin/sh
+# Runs the checks, on a machine with nothing but Go and Node: installs what the
+# tests need, then takes every step in order and prints how long each took.
+#
+#   tools/test.sh              all steps
+#   tools/test.sh vet race     these only
+#
+#   GPU=                a missing device skips its tests; by default it fails them
+#   ADAPTER=any         the program's own choice of adapter, rather than lavapipe
+#   VK_DRIVER_FILES=F   that Vulkan driver
+#   FUZZTIME=10s        for each fuzz test
+set -eu
+cd "$(dirname "$0")/.."
+
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
+steps="setup format vet staticcheck cross race test swiftshader fuzz"
+
+export CGO_ENABLED=0 GPU="${GPU-require}"
+
+# need COMMAND PACKAGE...: the command is there, or its packages get installed.
+need() {
+	command -v "$1" >/dev/null 2>&1 && return
+	shift
+	install="apt-get install -y -qq --no-install-recommends $*"
+	if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
+		echo "test: not root, or no apt-get. Install by your system's means, e.g. sudo $install" >&2
+		exit 3
+	fi
+	echo "test: $install"
+	apt-get update -qq >/dev/null
+	DEBIAN_FRONTEND=noninteractive $install >/dev/null
+}
+
+setup() {
+	tools/deps.sh --test
+	need ffmpeg ffmpeg
+	need cc gcc libc6-dev
+}
+
+format() {
+	bad=$(gofmt -l .)
+	[ -z "$bad" ] || { echo "gofmt: $bad"; return 1; }
+	go test -count=1 -v -run '^TestLines$' ./tests | grep lines
+}
+
+vet() { go vet ./...; }
+
+staticcheck() { go run $staticcheck ./...; }
+
+# cross builds the program and type-checks the tests for every platform.
+cross() {
+	for os in linux windows darwin; do
+		for arch in amd64 arm64; do
+			GOOS=$os GOARCH=$arch go vet ./...
+			GOOS=$os GOARCH=$arch go build -o /dev/null ./cmd/native
+		done
+	done
+}
+
+# race runs what needs no device under the race detector.
+race() {
+	CGO_ENABLED=1 go test -race -count=1 ./internal/... ./media ./tiling ./wgsl/ref ./tests/...
+}
+
+# test runs everything; a package at a time, since each uses all cores.
+tests() { go test -p 1 -count=1 -shuffle=on -timeout 40m ./...; }
+
+# swiftshader repeats the operations and the small models on a second driver.
+swiftshader() {
+	if [ ! -f $swiftshader ]; then
+		echo "test: no $swiftshader: skipped"
+		return
+	fi
+	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
+		go test -p 1 -count=1 -timeout 20m ./gpu ./gpu/gputest ./wgsl/...
+	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
+		go test -count=1 -timeout 20m -short -run '^TestGoldens$/./^small$' ./vae
+}
+
+# fuzz gives every fuzz test a short run.
+fuzz() {
+	grep -roE --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do
+		go test -run '^$' -fuzz "^${name#func }\$" -fuzztime "${FUZZTIME:-10s}" "$(dirname "$file")" || exit 1
+	done
+}
+
+begun=$(date +%s)
+times=
+for step in ${*:-$steps}; do
+	case " $steps " in
+	*" $step "*) ;;
+	*) echo "test: no step $step; there are: $steps" >&2; exit 2 ;;
+	esac
+	echo "== $step"
+	[ "$step" = setup ] || . tools/adapter.sh
+	start=$(date +%s)
+	case $step in test) tests ;; *) $step ;; esac
+	times="$times$(printf '%6d s  %s' $(($(date +%s) - start)) "$step")
+"
+done
+printf '== passed\n%s%6d s  in all\n' "$times" $(($(date +%s) - begun))
