@@ -168,9 +168,8 @@ func (m *Model) tiled(half string, in inputShape, o tiling.Options, chunk int, b
 			if err != nil {
 				return nil, err
 			}
-			c := p.batch.Cost()
-			l.Cost.FLOPs += c.FLOPs
-			l.Cost.Bytes += c.Bytes
+			l.Cost.FLOPs += p.cost.FLOPs
+			l.Cost.Bytes += p.cost.Bytes
 			l.commands += len(p.batch.Commands)
 		}
 	}

@@ -13,6 +13,7 @@ type plan struct {
 	batch   *gpu.Batch
 	in, out wgsl.Tensor // out is valid until the next submission of the session
 	marks   []mark
+	cost    gpu.Cost
 }
 
 // session is what running one network at some tile shapes needs: a plan per
@@ -57,7 +58,7 @@ func (s *session) plan(h, w, c int, at slice) (*plan, error) {
 			return nil, fmt.Errorf("vae: %s: %d bytes, device allows %d in a buffer: %w", b.Label, b.Size, s.limits.MaxBuffer, gpu.ErrTooLarge)
 		}
 	}
-	p := &plan{batch: r.batch, in: in, out: out, marks: r.marks}
+	p := &plan{batch: r.batch, in: in, out: out, marks: r.marks, cost: r.batch.Cost()}
 	s.plans[key] = p
 	return p, nil
 }

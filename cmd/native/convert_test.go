@@ -212,3 +212,13 @@ func TestSummary(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A clip smaller than the overlap is one tile, also where the largest is sought.
+func TestAutoOnSmallClip(t *testing.T) {
+	needDevice(t)
+	out := filepath.Join(t.TempDir(), "out.png")
+	r := succeedJSON(t, "decode", "-m", tiny, latentFile(t, 16, 1, 2, 3), "-o", out, "--tile=auto")
+	if r.Decode.Tiles != 1 {
+		t.Errorf("%+v", r.Decode)
+	}
+}

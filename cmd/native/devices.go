@@ -38,7 +38,9 @@ type device struct {
 
 func (c *devicesCmd) Run(a *app) error {
 	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn}
-	all, err := gpu.Adapters(o)
+	var all []gpu.Info
+	var err error
+	quietly(func() { all, err = gpu.Adapters(o) })
 	if err != nil {
 		return kindError{err, errNoDevice}
 	}
@@ -69,7 +71,7 @@ func (c *devicesCmd) Run(a *app) error {
 // best is the index of the adapter that is taken by default, which is the first
 // that opens; -1 where none does.
 func best(o gpu.Options) (int, error) {
-	dev, err := gpu.Open(o)
+	dev, err := openDevice(o)
 	if err != nil {
 		return -1, kindError{err, errNoDevice}
 	}

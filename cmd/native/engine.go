@@ -29,7 +29,7 @@ func (a *app) open(f deviceFlags, path string) (*engine, error) {
 	if err := a.ctx.Err(); err != nil {
 		return nil, err
 	}
-	dev, err := gpu.Open(f.options())
+	dev, err := openDevice(f.options())
 	if err != nil {
 		return nil, kindError{err, errNoDevice}
 	}
@@ -39,6 +39,12 @@ func (a *app) open(f deviceFlags, path string) (*engine, error) {
 		return nil, err
 	}
 	return &engine{dev, m}, nil
+}
+
+// openDevice is gpu.Open without a library's own chatter.
+func openDevice(o gpu.Options) (dev *gpu.Device, err error) {
+	quietly(func() { dev, err = gpu.Open(o) })
+	return dev, err
 }
 
 func (e *engine) close() {

@@ -71,7 +71,7 @@ func (a *app) other(path string, err error) error {
 // adapter is the one that would be taken. Where there is none, and none was
 // asked for by number, it is one with default limits.
 func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
-	dev, err := gpu.Open(c.options())
+	dev, err := openDevice(c.options())
 	if err == nil {
 		defer dev.Close()
 		return dev.Info(), nil

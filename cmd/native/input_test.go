@@ -111,9 +111,9 @@ func TestBadModels(t *testing.T) {
 	latent := latentFile(t, 16, 1, 2, 2)
 	cases := []refusal{
 		{name: "not there", args: "nowhere.safetensors", want: "no such file"},
-		{name: "a folder", args: t.TempDir(), want: "director"},
+		{name: "a folder", args: t.TempDir(), want: "not a regular file"},
 		{name: "empty", args: file(nil), want: "0 bytes"},
-		{name: "truncated", args: file(whole[:len(whole)/2]), want: "bytes"},
+		{name: "truncated", args: file(whole[:len(whole)/2]), want: "truncated"},
 		{name: "cut in its header", args: file(whole[:1000]), want: "header"},
 		{name: "longer than it says", args: file(append(slices.Clone(whole), 0)), want: "bytes"},
 		{name: "huge header", args: file(append(binary.LittleEndian.AppendUint64(nil, math.MaxInt64), '{')), want: "header"},
@@ -210,7 +210,7 @@ func TestBadVideos(t *testing.T) {
 	cases := []refusal{
 		{name: "not there", args: "nowhere.mp4", want: "no such file"},
 		{name: "empty file", args: file("empty.mp4", ""), want: "file is empty"},
-		{name: "folder without frames", args: t.TempDir(), want: "PNG"},
+		{name: "folder without frames", args: t.TempDir(), want: "no .png files"},
 		{name: "frames of two sizes", args: mixed, want: "frame_0001.png"},
 		{name: "text as PNG", args: file("text.png", "hello"), want: "text.png"},
 		{name: "PNG cut short", args: file("cut.png", string(img[:len(img)/2])), want: "cut.png"},
@@ -280,7 +280,7 @@ func TestNoDevice(t *testing.T) {
 // A tile that is asked for by name is not made smaller.
 func TestTooLarge(t *testing.T) {
 	needDevice(t)
-	small, large := latentFile(t, 16, 1, 8, 8), latentFile(t, 16, 1, 300, 500)
+	small, large := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500)
 	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }
 	refuse(t, []refusal{
 		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: exitFailed, want: "too large for the device"},

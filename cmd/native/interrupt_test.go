@@ -105,7 +105,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("umount: %s", out)
 		}
 	}()
-	latent, clip := latentFile(t, 16, 2, 8, 8), demoClip(t, 1, 256, 256)
+	latent, clip := latentFile(t, 16, 2, 16, 16), demoClip(t, 1, 256, 256)
 	for _, args := range [][]string{
 		{"decode", "-m", tiny, latent, "-o", filepath.Join(dir, "out.npy")},
 		{"decode", "-m", tiny, latent, "-o", filepath.Join(dir, "frames")},

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"tessera/vae"
+)
+
+func TestBytesFlag(t *testing.T) {
+	for text, want := range map[string]int64{
+		"6GiB": 6 << 30, "6G": 6 << 30, "6gb": 6e9, "1.5GiB": 3 << 29, "512MiB": 512 << 20, "512m": 512 << 20, "64 KiB": 64 << 10, "7000000000": 7e9, "8b": 8, "2TiB": 2 << 40,
+	} {
+		var f bytesFlag
+		if err := f.UnmarshalText([]byte(text)); err != nil || int64(f) != want {
+			t.Errorf("%s: %d, %v, want %d", text, f, err, want)
+		}
+	}
+	for _, text := range []string{"", "GiB", "-1GiB", "0", "6Q", "6GiBs", "6 GiB more", "NaN", "Inf", "1e30", "0x10", "BGi6"} {
+		var f bytesFlag
+		if err := f.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken as %d", text, f)
+		}
+	}
+}
+
+func TestClock(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0:00", 31600 * time.Millisecond: "0:32", 59600 * time.Millisecond: "1:00", 725 * time.Second: "12:05", 3723 * time.Second: "1:02:03",
+	} {
+		if got := clock(d); got != want {
+			t.Errorf("%v is %s, want %s", d, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0.2219: "0.222", 0.99999: "1.00", 1.4: "1.40", 12.34: "12.3", 240.2: "240"} {
+		if got := figures(v); got != want {
+			t.Errorf("%v is %s, want %s", v, got, want)
+		}
+	}
+}
+
+// A decode counts latent frames, an encode pixel frames: both are told as
+// frames of the clip.
+func TestProgressFrames(t *testing.T) {
+	p := &progress{frames: 17}
+	for _, c := range []struct {
+		v    vae.Progress
+		want int
+	}{
+		{vae.Progress{Tile: 0, Tiles: 2, Slice: 1, Slices: 4, Frame: 2, Frames: 5}, 5},
+		{vae.Progress{Tile: 0, Tiles: 2, Slice: 1, Slices: 4, Frame: 5, Frames: 17}, 5},
+		{vae.Progress{Tile: 1, Tiles: 2, Slice: 4, Slices: 4, Frame: 5, Frames: 5}, 0},
+		{vae.Progress{Tile: 2, Tiles: 2, Slice: 4, Slices: 4, Frame: 5, Frames: 5}, 17},
+		{vae.Progress{Tile: 1, Tiles: 1, Slice: 1, Slices: 1, Frame: 1, Frames: 1}, 17},
+	} {
+		if got := p.frame(c.v); got != c.want {
+			t.Errorf("%+v: frame %d, want %d", c.v, got, c.want)
+		}
+	}
+}
