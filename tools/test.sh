@@ -18,11 +18,14 @@ steps="setup format vet staticcheck cross race test swiftshader fuzz"
 
 export CGO_ENABLED=0 GPU="${GPU-require}"
 
-# need COMMAND PACKAGE...: the command is there, or its packages get installed.
-need() {
-	command -v "$1" >/dev/null 2>&1 && return
-	shift
-	install="apt-get install -y -qq --no-install-recommends $*"
+# setup installs Dawn, Vulkan drivers, ffmpeg and, for -race, a C compiler.
+setup() {
+	tools/deps.sh --test
+	missing=
+	command -v ffmpeg >/dev/null 2>&1 || missing=ffmpeg
+	command -v cc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+	[ -n "$missing" ] || return 0
+	install="apt-get install -y -qq --no-install-recommends $missing"
 	if ! command -v apt-get >/dev/null 2>&1 || [ "$(id -u)" != 0 ]; then
 		echo "test: not root, or no apt-get. Install by your system's means, e.g. sudo $install" >&2
 		exit 3
@@ -30,12 +33,6 @@ need() {
 	echo "test: $install"
 	apt-get update -qq >/dev/null
 	DEBIAN_FRONTEND=noninteractive $install >/dev/null
-}
-
-setup() {
-	tools/deps.sh --test
-	need ffmpeg ffmpeg
-	need cc gcc libc6-dev
 }
 
 format() {

@@ -200,7 +200,7 @@ func TestSummary(t *testing.T) {
 	dir, latent := t.TempDir(), latentFile(t, 16, 1, 2, 2)
 	out := filepath.Join(dir, "out.png")
 	o := succeed(t, "decode", "-m", tiny, latent, "-o", out)
-	for _, word := range []string{"1 frames of 16x16", "frames/s", "at most", "MiB", "f32", "one tile", out} {
+	for _, word := range []string{"1 frame of 16x16", "frames/s", "peak memory", "MiB", "f32", "one tile", out} {
 		if !strings.Contains(o.stdout, word) {
 			t.Errorf("no %q in\n%s", word, o.stdout)
 		}

@@ -29,11 +29,11 @@ func (c *demoCmd) Run(a *app) error {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	model, frames, err := assets.Extract(scratch)
+	model, video, err := assets.Extract(scratch)
 	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, frames)
+	clip, err := media.Open(a.ctx, video)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *demoCmd) Run(a *app) error {
 	defer remove()
 	h, w := clip.Size()
 	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, FPS: media.Rational{Num: 12, Den: 1}}
-	a.note("encoding and decoding %d frames of %dx%d with a small trained model", format.Frames, h, w)
+	a.note("encoding and decoding %s of %dx%d with a small trained model", frames(format.Frames), h, w)
 	sinks, outputs, err := c.create(a, format)
 	defer func() {
 		for _, s := range sinks {

@@ -17,7 +17,7 @@ func TestDemo(t *testing.T) {
 	needDevice(t)
 	dir := filepath.Join(t.TempDir(), "a", "demo")
 	r := succeedJSON(t, "demo", "-o", dir)
-	if math.Abs(float64(r.Quality.PSNR)-30.23) > 0.005 || math.Abs(r.Quality.SSIM-0.832) > 0.0005 {
+	if math.Abs(float64(r.Quality.PSNR)-30.23) > 0.01 || math.Abs(r.Quality.SSIM-0.832) > 0.0005 {
 		t.Errorf("PSNR %.3f dB and SSIM %.4f, the model's README says 30.23 and 0.832", float64(r.Quality.PSNR), r.Quality.SSIM)
 	}
 	if first := float64(r.Quality.Frames[0].PSNR); math.Abs(first-32.3) > 0.05 {

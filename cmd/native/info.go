@@ -207,7 +207,7 @@ func (a *app) latent(path string, l media.Latent) error {
 	if a.json {
 		return a.print(map[string]any{"kind": "latent", "file": path, "shape": l.Shape(), "metadata": l.Meta})
 	}
-	a.say("%s: latent of %d channels, %d frames, %dx%d cells", path, l.Channels, l.Frames, l.Height, l.Width)
+	a.say("%s: latent of %d channels, %s, %dx%d cells", path, l.Channels, frames(l.Frames), l.Height, l.Width)
 	for _, key := range slices.Sorted(maps.Keys(l.Meta)) {
 		a.say("  %s: %s", key, l.Meta[key])
 	}
@@ -223,6 +223,6 @@ func (a *app) video(path string, c media.Clip) error {
 	if c.FPS().Known() {
 		rate = fmt.Sprintf(", %s frames/s", c.FPS())
 	}
-	a.say("%s: video of %d frames of %dx%d pixels%s", path, c.Frames(), h, w, rate)
+	a.say("%s: video of %s of %dx%d pixels%s", path, frames(c.Frames()), h, w, rate)
 	return nil
 }

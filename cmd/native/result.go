@@ -122,15 +122,15 @@ func (a *app) finish(r *result) error {
 		return a.print(r)
 	}
 	if r.Encode != nil {
-		a.say("encoded  %d frames of %dx%d in %s", r.Frames, r.Height, r.Width, r.Encode)
+		a.say("encoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Encode)
 	}
 	if r.Decode != nil {
-		a.say("decoded  %d frames of %dx%d in %s", r.Frames, r.Height, r.Width, r.Decode)
+		a.say("decoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Decode)
 	}
 	if q := r.Quality; q != nil {
 		a.say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)
 	}
-	a.say("device   %s (%s), %s, at most %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, vae.Bytes(r.PeakBytes))
+	a.say("device   %s (%s), %s, peak memory %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, vae.Bytes(r.PeakBytes))
 	for i, o := range r.Outputs {
 		head := "wrote   "
 		if i > 0 {
@@ -139,6 +139,14 @@ func (a *app) finish(r *result) error {
 		a.say("%s %s", head, o)
 	}
 	return nil
+}
+
+// frames prints a number of frames.
+func frames(n int) string {
+	if n == 1 {
+		return "1 frame"
+	}
+	return fmt.Sprintf("%d frames", n)
 }
 
 func (s *stage) String() string {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/internal/safetensors"
+	"tessera/internal/synthetic"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+const planFile = "../../docs/benchmarks/plan.md"
+
+var update = flag.Bool("update", false, "rewrite "+planFile)
+
+const planText = `# What SeedVR2 needs, by its plans
+
+Counted from the recorded commands of the published size (250.6 million parameters), on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory and what blends tiles. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+
+| | frames | tiles | GFLOP | GFLOP a frame | traffic f32, MB | memory f32, MB | traffic f16, MB | memory f16, MB |
+|---|---|---|---|---|---|---|---|---|
+`
+
+// TestPlan holds the FLOPs, traffic and memory of plan.md.
+func TestPlan(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(planText)
+	path := headerOnly(t)
+	f32, f16 := inspect(t, path, vae.F32), inspect(t, path, vae.F16)
+	for _, half := range []string{"decode", "encode"} {
+		for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
+			for _, frames := range []int{1, 5} {
+				for _, tile := range []int{0, 512} {
+					if tile == size.H && tile == size.W {
+						continue
+					}
+					text.WriteString(planLine(t, half, size, frames, tile, f32, f16))
+				}
+			}
+		}
+	}
+	if *update {
+		if err := os.WriteFile(planFile, []byte(text.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(planFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Split(string(want), "\n")
+	for i, line := range strings.Split(text.String(), "\n") {
+		if i >= len(old) || line != old[i] {
+			t.Errorf("plan.md:%d: plans have changed; if that is meant: go test ./tests/bench -update\n got %s", i+1, line)
+		}
+	}
+}
+
+func planLine(t *testing.T, half string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
+	a, b := plan(t, f32, half, size, frames, tile), plan(t, f16, half, size, frames, tile)
+	if a.Cost.FLOPs != b.Cost.FLOPs {
+		t.Errorf("%s %v: %d FLOPs in f32, %d in f16", half, size, a.Cost.FLOPs, b.Cost.FLOPs)
+	}
+	tiles := "whole"
+	if tile > 0 {
+		tiles = fmt.Sprintf("%d of %d", len(a.Tiles.Tiles), tile)
+	}
+	const giga, mega = 1e9, 1e6
+	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", half, size.W, size.H, frames, tiles,
+		float64(a.Cost.FLOPs)/giga, float64(a.Cost.FLOPs)/giga/float64(frames),
+		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega)
+}
+
+// plan is the layout of a clip in tiles with an overlap of 64, or whole.
+func plan(t *testing.T, m *vae.Model, half string, size tiling.Size, frames, tile int) *vae.Layout {
+	t.Helper()
+	var o vae.Options
+	if tile > 0 {
+		o.Tile.Tile, o.Overlap = tiling.Square(tile), tiling.Square(64)
+	}
+	var l *vae.Layout
+	var err error
+	if half == "decode" {
+		l, err = m.PlanDecode((frames-1)/4+1, size.H/8, size.W/8, o)
+	} else {
+		l, err = m.PlanEncode(frames, size.H, size.W, o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
+	t.Helper()
+	limits := gpu.DefaultLimits
+	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
+	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// headerOnly makes a checkpoint of the published size that is a hole behind its
+// header: plans need no weights.
+func headerOnly(t *testing.T) string {
+	t.Helper()
+	var specs []safetensors.Spec
+	for _, s := range synthetic.SeedVR2([]int{128, 256, 512, 512}, 16) {
+		specs = append(specs, safetensors.Spec{Name: s.Name, DType: safetensors.F16, Shape: s.Shape})
+	}
+	path := filepath.Join(t.TempDir(), "published.safetensors")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := safetensors.NewWriter(f, specs, nil); err != nil {
+		t.Fatal(err)
+	}
+	header, data, err := safetensors.Size(specs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(8 + header + data); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
