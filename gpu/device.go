@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 	"time"
@@ -42,10 +43,18 @@ type Device struct {
 
 // Stats count what a device has made and done since it was opened.
 type Stats struct {
-	Buffers, Pipelines, BindGroups int           // created
-	Submissions, Dispatches        int           // a cut dispatch counts each part
-	Bytes, PeakBytes               int64         // allocated in buffers now, and at most
-	Longest                        time.Duration // the longest submission measured
+	Buffers, Pipelines, BindGroups int            // created
+	Submissions, Dispatches        int            // a cut dispatch counts each part
+	Bytes, PeakBytes               int64          // allocated in buffers now, and at most
+	Longest                        time.Duration  // the longest submission measured
+	Programs                       map[string]Use // by Program.Label
+}
+
+// Use is what one program's dispatches have taken: the time of submissions,
+// each divided among its dispatches in proportion to what was predicted.
+type Use struct {
+	Seconds    float64
+	Dispatches int
 }
 
 type memory struct {
@@ -57,6 +66,7 @@ type memory struct {
 
 type pipeline struct {
 	id     uint64
+	label  string
 	handle driver.Pipeline
 	rate   float64 // seconds for one unit of work, measured
 }
@@ -76,6 +86,7 @@ func Open(opt Options) (*Device, error) {
 		programs:  map[*Program]*pipeline{},
 		pipelines: map[string]*pipeline{},
 		groups:    map[string]driver.BindGroup{},
+		stats:     Stats{Programs: map[string]Use{}},
 	}
 	d.uniform, err = drv.NewBuffer("uniform", uniformSlot*uniformSlots, true)
 	if err != nil {
@@ -92,7 +103,14 @@ func (d *Device) Info() Info { return d.info }
 func (d *Device) Limits() Limits { return d.limits }
 
 // Stats counts what was made and done.
-func (d *Device) Stats() Stats { return d.stats }
+func (d *Device) Stats() Stats {
+	s := d.stats
+	s.Programs = maps.Clone(s.Programs)
+	return s
+}
+
+// ResetPeaks makes PeakBytes and Longest begin again from now.
+func (d *Device) ResetPeaks() { d.stats.PeakBytes, d.stats.Longest = d.stats.Bytes, 0 }
 
 // Alloc gives buffers zeroed memory; one that has it already is left as it is.
 // When one fails, those made by this call are freed again.
@@ -226,7 +244,7 @@ func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
 			return nil, d.note(err)
 		}
 		d.lastID++
-		l = &pipeline{id: d.lastID, handle: handle, rate: firstRate}
+		l = &pipeline{id: d.lastID, label: p.Label, handle: handle, rate: firstRate}
 		d.pipelines[key] = l
 		d.stats.Pipelines++
 	}

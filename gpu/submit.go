@@ -233,8 +233,19 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	d.pace.lastDone = now
 	took := now.Sub(began)
 	d.stats.Longest = max(d.stats.Longest, took)
+	d.account(p, took.Seconds())
 	p.learn(took.Seconds())
 	return nil
+}
+
+// account adds a piece's time to that of its programs.
+func (d *Device) account(p piece, took float64) {
+	for _, part := range p.parts {
+		u := d.stats.Programs[part.pipeline.label]
+		u.Seconds += took * part.seconds / p.expect
+		u.Dispatches++
+		d.stats.Programs[part.pipeline.label] = u
+	}
 }
 
 // learn moves the rates of the pipelines in a piece towards what was measured,

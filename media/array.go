@@ -3,10 +3,14 @@ package media
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"tessera/internal/safetensors"
 )
+
+// framesKey names the tensor of a .safetensors video.
+const framesKey = "frames"
 
 // array is the one tensor of interest in an open .npy or safetensors file.
 type array struct {
@@ -26,6 +30,24 @@ func openArray(path string, keys ...string) (*array, error) {
 		return openNPYArray(path)
 	}
 	file, err := safetensors.Open(path)
+	return pickArray(file, err, keys)
+}
+
+// readArray is openArray of the size bytes behind r; name tells the format.
+func readArray(r io.ReaderAt, size int64, name string, keys ...string) (*array, error) {
+	if extension(name) == ".npy" {
+		npy, err := openNPY(r, size)
+		if err != nil {
+			return nil, err
+		}
+		return &array{shape: npy.shape, readF32: npy.ReadF32, close: func() error { return nil }}, nil
+	}
+	file, err := safetensors.Read(r, size, name)
+	return pickArray(file, err, keys)
+}
+
+// pickArray takes over file, of whose opening err came.
+func pickArray(file *safetensors.File, err error, keys []string) (*array, error) {
 	if err != nil {
 		if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
 			err = ferr.Err

@@ -1,11 +1,10 @@
+//go:build !js
+
 package media
 
 import (
 	"tessera/internal/safetensors"
 )
-
-// framesKey names the tensor of a .safetensors video.
-const framesKey = "frames"
 
 // floatSink writes float32 [3,T,H,W]. Frames come one by one, so each of their
 // three planes goes to its place in the file.

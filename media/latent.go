@@ -60,30 +60,68 @@ func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.W
 // one with channels first. 0 channels accepts any number, channels first. A
 // NaN or infinity in the data is an error.
 func ReadLatent(path string, channels int) (Latent, error) {
-	switch ext := extension(path); ext {
-	case ".safetensors", ".latent", ".npy":
-	default:
-		return Latent{}, badInputf(path, "extension %q, expected a latent in .safetensors, .latent or .npy", ext)
+	if err := checkLatentName(path); err != nil {
+		return Latent{}, err
 	}
-	a, err := openArray(path, latentKey, "samples", comfyKey)
+	a, err := openArray(path, latentKeys()...)
+	return takeLatent(a, err, path, channels)
+}
+
+// DecodeLatent is ReadLatent of the size bytes behind r; name tells the format
+// by its extension, and stands for them in errors.
+func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (Latent, error) {
+	if err := checkLatentName(name); err != nil {
+		return Latent{}, err
+	}
+	a, err := readArray(r, size, name, latentKeys()...)
+	return takeLatent(a, err, name, channels)
+}
+
+// InspectLatent is DecodeLatent without Data.
+func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (Latent, error) {
+	if err := checkLatentName(name); err != nil {
+		return Latent{}, err
+	}
+	a, err := readArray(r, size, name, latentKeys()...)
 	if err != nil {
-		return Latent{}, badInput(path, err)
+		return Latent{}, badInput(name, err)
+	}
+	l, _, err := a.latent(channels)
+	if err != nil {
+		return Latent{}, badInput(name, err)
+	}
+	l.Meta = a.meta
+	return l, nil
+}
+
+func checkLatentName(name string) error {
+	switch ext := extension(name); ext {
+	case ".safetensors", ".latent", ".npy":
+		return nil
+	default:
+		return badInputf(name, "extension %q, expected a latent in .safetensors, .latent or .npy", ext)
+	}
+}
+
+func latentKeys() []string { return []string{latentKey, "samples", comfyKey} }
+
+// takeLatent reads and closes a, of whose opening err came.
+func takeLatent(a *array, err error, name string, channels int) (Latent, error) {
+	if err != nil {
+		return Latent{}, badInput(name, err)
 	}
 	defer a.close()
 	l, err := readLatent(a, channels)
 	if err != nil {
-		return Latent{}, badInput(path, err)
+		return Latent{}, badInput(name, err)
 	}
 	return l, nil
 }
 
 // readLatent reads a's data, whose size the file itself has vouched for.
 func readLatent(a *array, channels int) (Latent, error) {
-	l, last, err := latentLayout(a.shape, channels)
+	l, last, err := a.latent(channels)
 	if err != nil {
-		if channels > 0 && a.meta[MetaKind] == KindMoments {
-			err = fmt.Errorf("%w: it holds moments, not a latent", err)
-		}
 		return Latent{}, err
 	}
 	l.Data = make([]float32, l.Channels*l.Frames*l.Height*l.Width)
@@ -98,6 +136,15 @@ func readLatent(a *array, channels int) (Latent, error) {
 	}
 	l.Meta = a.meta
 	return l, nil
+}
+
+// latent is a's shape as a latent's, see latentLayout.
+func (a *array) latent(channels int) (l Latent, last bool, err error) {
+	l, last, err = latentLayout(a.shape, channels)
+	if err != nil && channels > 0 && a.meta[MetaKind] == KindMoments {
+		err = fmt.Errorf("%w: it holds moments, not a latent", err)
+	}
+	return l, last, err
 }
 
 // latentLayout names the dimensions of shape; last is true when the channels
@@ -171,15 +218,30 @@ func WriteLatent(path string, l Latent) error {
 	if err != nil {
 		return err
 	}
-	if specs == nil {
-		err = writeNPY(p, l)
-	} else {
-		err = writeSafetensors(p, specs, l)
-	}
-	if err != nil {
+	if err := encodeLatent(p, specs, l); err != nil {
 		return p.discard(err)
 	}
 	return p.commit()
+}
+
+// EncodeLatent writes what WriteLatent would to a file of that name.
+func EncodeLatent(w io.Writer, name string, l Latent) error {
+	if err := l.check(); err != nil {
+		return fmt.Errorf("media: %s: %w", name, err)
+	}
+	specs, _, err := latentSpecs(name, l)
+	if err != nil {
+		return err
+	}
+	return encodeLatent(w, specs, l)
+}
+
+// encodeLatent writes .npy where there are no specs.
+func encodeLatent(w io.Writer, specs []safetensors.Spec, l Latent) error {
+	if specs == nil {
+		return writeNPY(w, l)
+	}
+	return writeSafetensors(w, specs, l)
 }
 
 // check holds the latent to its own sizes.

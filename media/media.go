@@ -15,7 +15,6 @@
 package media
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -42,38 +41,6 @@ type Clip interface {
 	ReadFrame(t int, dst []float32) error
 	// Close releases files and removes what was spooled.
 	Close() error
-}
-
-// Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
-// .safetensors, or anything ffmpeg reads. ctx bounds the opening, which for
-// ffmpeg means decoding the whole clip into a temporary file.
-//
-// Floats may lie outside [-1,1], and are handed on as they are.
-func Open(ctx context.Context, path string) (Clip, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, badInput(path, err)
-	}
-	if info.IsDir() {
-		return openFolder(path)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, badInputf(path, "is neither a file nor a folder")
-	}
-	if info.Size() == 0 {
-		return nil, badInputf(path, "file is empty")
-	}
-	switch extension(path) {
-	case ".png":
-		return openPNGs([]string{path})
-	case ".y4m":
-		return openY4M(path)
-	case ".npy", ".safetensors":
-		return openFloats(path)
-	case ".latent":
-		return nil, badInputf(path, "is a latent, expected a video")
-	}
-	return openFFmpeg(ctx, path)
 }
 
 // extension is the lower-case extension of path with its dot. A leading dot

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -86,19 +85,28 @@ func npyHeader(r io.ReaderAt, size int64) (text string, data int64, err error) {
 	return string(buffer), data + length, nil
 }
 
-// npyDict matches the dictionary that NumPy writes, keys sorted.
-func npyDict() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), ?\}[ \n]*$`)
+// npyDict takes the dictionary that NumPy writes, keys sorted, apart.
+func npyDict(text string) (descr, fortran, shape string, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimRight(text, " \n"), "{'descr': '")
+	for _, field := range []struct {
+		to  *string
+		end string
+	}{{&descr, "', 'fortran_order': "}, {&fortran, ", 'shape': ("}, {&shape, ")"}} {
+		var found bool
+		*field.to, rest, found = strings.Cut(rest, field.end)
+		ok = ok && found
+	}
+	ok = ok && (fortran == "True" || fortran == "False") && strings.Trim(shape, "0123456789, ") == ""
+	return descr, fortran, shape, ok && (rest == ", }" || rest == ",}")
 }
 
 // parseNPY reads the header's dictionary.
 func parseNPY(text string) (dtype npyType, shape []int, err error) {
-	m := npyDict().FindStringSubmatch(text)
-	if m == nil {
+	descr, fortran, dims, ok := npyDict(text)
+	if !ok {
 		return dtype, nil, fmt.Errorf("header %.80q, expected a dictionary of descr, fortran_order and shape", text)
 	}
-	switch descr := m[1]; descr {
+	switch descr {
 	case "<f2", "<f4", "<f8":
 		dtype = npyType{int(descr[2] - '0'), binary.LittleEndian}
 	case ">f2", ">f4", ">f8":
@@ -106,16 +114,16 @@ func parseNPY(text string) (dtype npyType, shape []int, err error) {
 	default:
 		return dtype, nil, fmt.Errorf("dtype %.20q, expected float16, float32 or float64", descr)
 	}
-	if m[2] == "True" {
+	if fortran == "True" {
 		return dtype, nil, fmt.Errorf("array is in Fortran order, expected C order; numpy.ascontiguousarray makes it so")
 	}
-	for _, field := range strings.Split(m[3], ",") {
+	for _, field := range strings.Split(dims, ",") {
 		if field = strings.TrimSpace(field); field == "" {
 			continue
 		}
 		n, err := strconv.Atoi(field)
 		if err != nil {
-			return dtype, nil, fmt.Errorf("shape (%.80s): %w", m[3], err)
+			return dtype, nil, fmt.Errorf("shape (%.80s): %w", dims, err)
 		}
 		shape = append(shape, n)
 	}

@@ -141,7 +141,7 @@ func TestSinkForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		rgba := make([]byte, h*w*4)
-		floatsToRGBA(rgba, frame)
+		ToRGBA(rgba, frame)
 		for i := 3; i < len(rgba); i += 4 {
 			rgba[i] = byte(i)
 		}

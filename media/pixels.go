@@ -19,12 +19,20 @@ func floatByte(v float32) byte {
 	return byte(v + 0.5)
 }
 
-// floatsToRGBA makes opaque 8-bit pixels dst, [H,W,4], of the frame src,
-// [H,W,3].
-func floatsToRGBA(dst []byte, src []float32) {
+// ToRGBA makes opaque 8-bit pixels dst, [H,W,4], of the frame src, [H,W,3].
+func ToRGBA(dst []byte, src []float32) {
 	for i := 0; i < len(src)/3; i++ {
 		p, q := dst[4*i:4*i+4], src[3*i:3*i+3]
 		p[0], p[1], p[2], p[3] = floatByte(q[0]), floatByte(q[1]), floatByte(q[2]), 255
+	}
+}
+
+// FromRGBA is ToRGBA's inverse; alpha is not looked at.
+func FromRGBA(dst []float32, src []byte) {
+	for i := range len(dst) / 3 {
+		for c := range 3 {
+			dst[3*i+c] = byteFloat(src[4*i+c])
+		}
 	}
 }
 

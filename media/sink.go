@@ -1,3 +1,5 @@
+//go:build !js
+
 package media
 
 import (
@@ -117,7 +119,7 @@ func (s *Sink) WriteFrame(frame []float32) error {
 		return s.write(frame, nil)
 	}
 	rgba := s.buffer()
-	floatsToRGBA(rgba, frame)
+	ToRGBA(rgba, frame)
 	return s.write(nil, rgba)
 }
 

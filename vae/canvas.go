@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -15,9 +14,9 @@ import (
 const bandBytes = 64 << 20
 
 // canvas adds up the weighted tiles of a clip, in f32. Its frames are on the
-// device where the budget allows, else in a temporary file, of which one tile's
-// part of one frame at a time is on the device to be added to. The same
-// kernels add in both cases.
+// device where the budget allows, else in a spool, of which one tile's part of
+// one frame at a time is on the device to be added to. The same kernels add in
+// both cases.
 type canvas struct {
 	dev   *gpu.Device
 	set   *wgsl.Set // of the tiles' storage
@@ -26,7 +25,7 @@ type canvas struct {
 	c     int
 
 	frames []wgsl.Tensor // on the device, nil when spooled
-	file   *os.File      // [frame, H, W, C padded], nil when not
+	spool  Spool         // [frame, H, W, C padded], nil when not
 	part   wgsl.Tensor   // spooled: a tile's part of a frame, or a band of it
 	y      wgsl.Tensor   // a normalised frame, or a band of it
 	count  *gpu.Buffer   // of as many rows as y
@@ -71,18 +70,17 @@ func partBytes(p tiling.Plan, c int) int64 {
 }
 
 // newCanvas allocates what planCanvas planned, zeroed.
-func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int) (*canvas, error) {
+func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int, spool func(int64) (Spool, error)) (*canvas, error) {
 	v := &canvas{dev: dev, set: set, plain: wgsl.NewSet(wgsl.F32), tiles: l.Tiles, c: c, tile: -1}
 	out := l.Tiles.Out
 	v.rows = out.H
 	if l.Spool > 0 {
 		v.rows = bandRows(l.Tiles, c, dev.Limits())
 		var err error
-		if v.file, err = os.CreateTemp("", "tessera-blend-*"); err != nil {
-			return nil, fmt.Errorf("vae: spool: %w", err)
+		if spool == nil {
+			spool = newSpool
 		}
-		if err := v.file.Truncate(l.Spool); err != nil {
-			v.close()
+		if v.spool, err = spool(l.Spool); err != nil {
 			return nil, fmt.Errorf("vae: spool of %s: %w", Bytes(l.Spool), err)
 		}
 		v.part = v.tensor("spooled part", v.rows, out.W)
@@ -101,7 +99,7 @@ func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int) (*canva
 		v.close()
 		return nil, fmt.Errorf("vae: canvas: %w", err)
 	}
-	if v.file == nil {
+	if v.spool == nil {
 		return v, v.writeCount(0)
 	}
 	return v, nil
@@ -150,7 +148,7 @@ func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) 
 		return err
 	}
 	batch := &gpu.Batch{Label: "blend"}
-	if v.file == nil {
+	if v.spool == nil {
 		v.set.FeatherBlend(batch, "blend", f, x, xT, v.frames[t], 0, 1)
 		return v.dev.Submit(ctx, batch)
 	}
@@ -158,7 +156,7 @@ func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) 
 	part := v.part
 	part.H, part.W = at.Out.Y1-at.Out.Y0, at.Out.X1-at.Out.X0
 	data := make([]byte, part.Bytes())
-	if err := v.spooled(data, t, at.Out, v.file.ReadAt); err != nil {
+	if err := v.spooled(data, t, at.Out, v.spool.ReadAt); err != nil {
 		return err
 	}
 	if err := v.dev.Write(part.Buffer.All(), data); err != nil {
@@ -171,10 +169,10 @@ func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) 
 	if err := v.dev.Read(ctx, data, part.Buffer.All()); err != nil {
 		return err
 	}
-	return v.spooled(data, t, at.Out, v.file.WriteAt)
+	return v.spooled(data, t, at.Out, v.spool.WriteAt)
 }
 
-// spooled moves a rectangle of frame t between data and the file, a row at a
+// spooled moves a rectangle of frame t between data and the spool, a row at a
 // time.
 func (v *canvas) spooled(data []byte, t int, r tiling.Rect, move func([]byte, int64) (int, error)) error {
 	pixel := wgsl.Pad4(v.c) * 4
@@ -195,13 +193,13 @@ func (v *canvas) finish(ctx context.Context, t int, take func(x wgsl.Tensor, xT,
 	for y0 := 0; y0 < out.H; y0 += v.rows {
 		from, y, count := wgsl.Tensor{}, v.y, v.count
 		y.H = min(v.rows, out.H-y0)
-		if v.file == nil {
+		if v.spool == nil {
 			from = v.frames[t]
 		} else {
 			from = v.part
 			from.H, from.W = y.H, out.W
 			data := make([]byte, from.Bytes())
-			if err := v.spooled(data, t, tiling.Rect{Y0: y0, Y1: y0 + y.H, X0: 0, X1: out.W}, v.file.ReadAt); err != nil {
+			if err := v.spooled(data, t, tiling.Rect{Y0: y0, Y1: y0 + y.H, X0: 0, X1: out.W}, v.spool.ReadAt); err != nil {
 				return err
 			}
 			if err := v.dev.Write(from.Buffer.All(), data); err != nil {
@@ -223,11 +221,10 @@ func (v *canvas) finish(ctx context.Context, t int, take func(x wgsl.Tensor, xT,
 	return nil
 }
 
-// close frees the canvas and removes its file.
+// close frees the canvas and removes its spool.
 func (v *canvas) close() {
 	v.dev.Free(v.made...)
-	if v.file != nil {
-		v.file.Close()
-		os.Remove(v.file.Name())
+	if v.spool != nil {
+		v.spool.Close()
 	}
 }

@@ -64,7 +64,7 @@ func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield fun
 	if err != nil {
 		return err
 	}
-	if _, err := m.network("decoder"); err != nil {
+	if err := m.load(ctx, "decoder", o.Loading); err != nil {
 		return err
 	}
 	s := m.Config.Spatial
@@ -78,7 +78,13 @@ func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield fun
 	}
 	defer e.close()
 	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedLatent(z, tile, at, p, o.Unscaled) }
-	return m.blend(ctx, l, o.Options, feed, m.Config.InChannel, frames, e.take)
+	show := func(int, wgsl.Tensor, int, int) error { return nil }
+	if o.Preview != nil {
+		p := &previewer{m: m, ctx: ctx, give: o.Preview, tiles: l.Tiles.Tiles, frames: e.frames, h: e.h, w: e.w}
+		defer p.close()
+		show = p.show
+	}
+	return m.blend(ctx, l, o.Options, feed, m.Config.InChannel, frames, show, e.take)
 }
 
 // trimmed is n where it is set and no more than all.
@@ -89,17 +95,18 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// blend runs a job, adds its tiles up where there are several, and hands every
-// frame of the result to take, in order: in bands of rows, the first of which
-// is row y0.
+// blend runs a job, adds its tiles up where there are several, each frame of
+// which show gets first, and hands every frame of the result to take, in order:
+// in bands of rows, the first of which is row y0.
 func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed func(tiling.Tile, slice, *plan) error,
-	channels, frames int, take func(x wgsl.Tensor, xT, frame, y0 int) error,
+	channels, frames int, show func(tile int, x wgsl.Tensor, xT, frame int) error,
+	take func(x wgsl.Tensor, xT, frame, y0 int) error,
 ) error {
 	done := 0 // frames of the current tile
 	var v *canvas
 	if !l.Tiles.Whole() {
 		var err error
-		if v, err = newCanvas(m.dev, m.set, l, channels, frames); err != nil {
+		if v, err = newCanvas(m.dev, m.set, l, channels, frames, o.Spool); err != nil {
 			return err
 		}
 		defer v.close()
@@ -116,6 +123,9 @@ func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed func(tilin
 					return err
 				}
 				continue
+			}
+			if err := show(tile, p.out, t, frame); err != nil {
+				return err
 			}
 			if err := v.blend(ctx, tile, p.out, t, frame); err != nil {
 				return err
@@ -236,22 +246,27 @@ func (e *exit) take(x wgsl.Tensor, xT, frame, y0 int) error {
 }
 
 func (e *exit) readRGBA(x wgsl.Tensor, xT, y0, rows int) error {
-	set := e.m.set
+	return e.m.readRGBA(e.ctx, x, xT, wgsl.Crop{H: rows, W: e.w}, e.bytes, e.frame.RGBA[4*y0*e.w:][:4*rows*e.w])
+}
+
+// readRGBA takes a part of frame t of x off the device as 8-bit pixels, by way
+// of a buffer.
+func (m *Model) readRGBA(ctx context.Context, x wgsl.Tensor, t int, c wgsl.Crop, by *gpu.Buffer, pixels []byte) error {
+	set := m.set
 	if x.Elem != set.Elem {
 		set = wgsl.NewSet(x.Elem)
 	}
 	batch := &gpu.Batch{Label: "to rgba8"}
-	set.ToRGBA8(batch, "to_rgba8", x, xT, 1, wgsl.Crop{H: rows, W: e.w}, e.bytes.All())
-	if err := e.m.dev.Submit(e.ctx, batch); err != nil {
+	set.ToRGBA8(batch, "to_rgba8", x, t, 1, c, by.All())
+	if err := m.dev.Submit(ctx, batch); err != nil {
 		return err
 	}
-	pixels := e.frame.RGBA[4*y0*e.w:][:4*rows*e.w]
-	if err := e.m.dev.Read(e.ctx, pixels, e.bytes.All()); err != nil {
+	if err := m.dev.Read(ctx, pixels, by.All()); err != nil {
 		return err
 	}
 	for i := 3; i < len(pixels); i += 4 {
 		if pixels[i] == 0 {
-			return e.m.overflow()
+			return m.overflow()
 		}
 	}
 	return nil

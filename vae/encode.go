@@ -54,7 +54,7 @@ func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent,
 	if err != nil {
 		return Latent{}, err
 	}
-	if _, err := m.network("encoder"); err != nil {
+	if err := m.load(ctx, "encoder", o.Loading); err != nil {
 		return Latent{}, err
 	}
 	in := l.shape
@@ -70,7 +70,8 @@ func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent,
 	defer s.close()
 	src := &pixels{clip: clip, h: height, w: width, frame: make([]float32, 3*height*width)}
 	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedPixels(src, tile, at, p) }
-	if err := m.blend(ctx, l, o.Options, feed, 2*m.Config.Latent, z.Frames, s.take); err != nil {
+	show := func(int, wgsl.Tensor, int, int) error { return nil }
+	if err := m.blend(ctx, l, o.Options, feed, 2*m.Config.Latent, z.Frames, show, s.take); err != nil {
 		return Latent{}, err
 	}
 	return z, nil

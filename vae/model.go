@@ -11,7 +11,9 @@
 package vae
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"tessera/gpu"
 	"tessera/internal/safetensors"
@@ -66,13 +68,26 @@ type Model struct {
 // tensor, without a device. What the model plans is for an adapter like a, of
 // which Limits, F16, Type and Memory count; it cannot run.
 func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
-	elem, err := p.Elem(a)
-	if err != nil {
-		return nil, err
-	}
 	f, err := safetensors.Open(path)
+	return inspect(f, err, a, p)
+}
+
+// InspectReader is Inspect of the size bytes behind r; name stands for them in
+// errors. r stays in use until Close, which does not close it.
+func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, p Precision) (*Model, error) {
+	f, err := safetensors.Read(r, size, name)
+	return inspect(f, err, a, p)
+}
+
+// inspect takes over f, of whose opening err came.
+func inspect(f *safetensors.File, err error, a gpu.Info, p Precision) (*Model, error) {
 	if err != nil {
 		return nil, badModel{fmt.Errorf("vae: %w", err)}
+	}
+	elem, err := p.Elem(a)
+	if err != nil {
+		f.Close()
+		return nil, err
 	}
 	m, err := build(f, elem)
 	if err != nil {
@@ -87,11 +102,20 @@ func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
 // first used. The caller closes the model before the device.
 func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
 	m, err := Inspect(path, dev.Info(), p)
-	if err != nil {
-		return nil, err
+	return m.on(dev), err
+}
+
+// OpenReader is InspectReader with a device to run on, as Open is Inspect.
+func OpenReader(dev *gpu.Device, r io.ReaderAt, size int64, name string, p Precision) (*Model, error) {
+	m, err := InspectReader(r, size, name, dev.Info(), p)
+	return m.on(dev), err
+}
+
+func (m *Model) on(dev *gpu.Device) *Model {
+	if m != nil {
+		m.dev = dev
 	}
-	m.dev = dev
-	return m, nil
+	return m
 }
 
 // build makes the layers for a file and checks its tensors.
@@ -135,15 +159,21 @@ func weightElem(have map[string]safetensors.Tensor, elem wgsl.Elem) wgsl.Elem {
 
 // network is the one of a direction, with its weights on the device.
 func (m *Model) network(half string) (*network, error) {
-	if !m.uploaded[half] {
-		src := &source{m.file.Name(), index(m.file)}
-		if err := m.loader.upload(m.dev, half, src); err != nil {
-			m.release(half)
-			return nil, err
-		}
-		m.uploaded[half] = true
+	return m.networks[half], m.load(context.Background(), half, nil)
+}
+
+// load puts the weights of a direction on the device, where they are not yet.
+func (m *Model) load(ctx context.Context, half string, told func(done, total int64)) error {
+	if m.uploaded[half] {
+		return nil
 	}
-	return m.networks[half], nil
+	src := &source{file: m.file.Name(), all: index(m.file)}
+	if err := m.loader.upload(ctx, m.dev, half, src, told); err != nil {
+		m.release(half)
+		return err
+	}
+	m.uploaded[half] = true
+	return nil
 }
 
 func (m *Model) release(half string) {
@@ -151,12 +181,19 @@ func (m *Model) release(half string) {
 	m.uploaded[half] = false
 }
 
+// Unload takes the weights off the device. The next job loads them again. With
+// none there the device is left alone.
+func (m *Model) Unload() {
+	for half, there := range m.uploaded {
+		if there {
+			m.release(half)
+		}
+	}
+}
+
 // Close releases the weights and the file.
 func (m *Model) Close() error {
-	if m.dev != nil {
-		m.release("encoder")
-		m.release("decoder")
-	}
+	m.Unload()
 	return m.file.Close()
 }
 

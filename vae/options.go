@@ -35,6 +35,15 @@ type Options struct {
 	Unscaled bool
 	// Progress is called after each slice, if not nil.
 	Progress func(Progress)
+	// Loading is called while weights go to the device, which they do before
+	// the first job in a direction, if not nil: bytes done, of all.
+	Loading func(done, total int64)
+	// Preview is called with every frame of every tile of a decode in several
+	// tiles, before it is blended, if not nil. An error ends the job.
+	Preview func(Preview) error
+	// Spool makes what holds a blend that the budget has no room for on the
+	// device; nil is a temporary file, in a browser memory.
+	Spool func(size int64) (Spool, error)
 }
 
 // Progress says how far a job is.

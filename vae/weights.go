@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,7 +36,14 @@ type spec struct {
 // load fills one buffer from some tensors.
 type load struct {
 	buffer *gpu.Buffer
-	fill   func(src *source) ([]byte, error)
+	fill   func(src *source) (packed, error)
+}
+
+// packed is what a buffer is filled with: halves or floats. It is scratch of
+// the source, valid until the next fill.
+type packed struct {
+	half []uint16
+	wide []float32
 }
 
 func newLoader(elem wgsl.Elem, groups int) *loader {
@@ -47,7 +55,7 @@ func (l *loader) need(name string, shape ...int) string {
 	return name
 }
 
-func (l *loader) buffer(label string, size int, fill func(*source) ([]byte, error)) *gpu.Buffer {
+func (l *loader) buffer(label string, size int, fill func(*source) (packed, error)) *gpu.Buffer {
 	b := &gpu.Buffer{Label: label, Size: int64(size)}
 	l.loads[l.half] = append(l.loads[l.half], load{b, fill})
 	return b
@@ -105,41 +113,44 @@ func (l *loader) upscale(name string, c, z int) wgsl.Weights {
 // the kernels' order.
 func (l *loader) packed(name string, parts []string, s wgsl.Shape, order func(int) int) wgsl.Weights {
 	elem := l.elem
-	weight := l.buffer(name+".weight", s.Packed()*elem.Bytes(), func(src *source) ([]byte, error) {
+	weight := l.buffer(name+".weight", s.Packed()*elem.Bytes(), func(src *source) (packed, error) {
 		if elem == wgsl.F32 {
-			w, err := join(parts, ".weight", src.float32s)
+			w, err := join(parts, ".weight", src.wide[:0], src.float32s)
+			src.wide = w
 			if err != nil {
-				return nil, err
+				return packed{}, err
 			}
-			dst := make([]float32, s.Packed())
-			wgsl.PackConv(dst, w, s, order)
-			return bytes32(dst), nil
+			src.wideOut = zeroed(src.wideOut, s.Packed())
+			wgsl.PackConv(src.wideOut, w, s, order)
+			return packed{wide: src.wideOut}, nil
 		}
-		w, err := join(parts, ".weight", src.float16s)
+		w, err := join(parts, ".weight", src.half[:0], src.float16s)
+		src.half = w
 		if err != nil {
-			return nil, err
+			return packed{}, err
 		}
-		dst := make([]uint16, s.Packed())
-		wgsl.PackConv(dst, w, s, order)
-		return bytes16(dst), nil
+		src.halfOut = zeroed(src.halfOut, s.Packed())
+		wgsl.PackConv(src.halfOut, w, s, order)
+		return packed{half: src.halfOut}, nil
 	})
 	wide := (s.O + 7) &^ 7
-	bias := l.buffer(name+".bias", 4*wide, func(src *source) ([]byte, error) {
-		b, err := join(parts, ".bias", src.float32s)
+	bias := l.buffer(name+".bias", 4*wide, func(src *source) (packed, error) {
+		b, err := join(parts, ".bias", src.wide[:0], src.float32s)
+		src.wide = b
 		if err != nil {
-			return nil, err
+			return packed{}, err
 		}
-		dst := make([]float32, wide)
+		src.wideOut = zeroed(src.wideOut, wide)
 		for o := range s.O {
 			from := o
 			if order != nil {
 				from = order(o)
 			}
 			if from >= 0 {
-				dst[o] = b[from]
+				src.wideOut[o] = b[from]
 			}
 		}
-		return bytes32(dst), nil
+		return packed{wide: src.wideOut}, nil
 	})
 	return wgsl.Weights{Weight: weight, Bias: bias, Elem: elem}
 }
@@ -147,29 +158,34 @@ func (l *loader) packed(name string, parts []string, s wgsl.Shape, order func(in
 func (l *loader) norm(name string, c int, silu bool) *groupNorm {
 	vector := func(name string) *gpu.Buffer {
 		l.need(name, c)
-		return l.buffer(name, 4*wgsl.Pad4(c), func(src *source) ([]byte, error) {
-			v, err := src.float32s(name)
-			return bytes32(append(v, make([]float32, wgsl.Pad4(c)-c)...)), err
+		return l.buffer(name, 4*wgsl.Pad4(c), func(src *source) (packed, error) {
+			v, err := src.float32s(src.wide[:0], name)
+			src.wide = append(v, make([]float32, wgsl.Pad4(c)-c)...)
+			return packed{wide: src.wide}, err
 		})
 	}
 	return &groupNorm{name: name, gamma: vector(name + ".weight"), beta: vector(name + ".bias"), groups: l.groups, silu: silu}
 }
 
-// join reads and concatenates tensors.
-func join[E any](parts []string, suffix string, read func(string) ([]E, error)) ([]E, error) {
-	var all []E
+// join reads tensors one after another, appending to dst.
+func join[E any](parts []string, suffix string, dst []E, read func([]E, string) ([]E, error)) ([]E, error) {
 	for _, p := range parts {
-		v, err := read(p + suffix)
-		if err != nil {
-			return nil, err
-		}
-		if all == nil {
-			all = v
-		} else {
-			all = append(all, v...)
+		var err error
+		if dst, err = read(dst, p+suffix); err != nil {
+			return dst, err
 		}
 	}
-	return all, nil
+	return dst, nil
+}
+
+// zeroed is scratch of n zeros, in v's place where that is large enough.
+func zeroed[E any](v []E, n int) []E {
+	if cap(v) < n {
+		return make([]E, n)
+	}
+	v = v[:n]
+	clear(v)
+	return v
 }
 
 // check compares what a model needs with what a file has, and reports all
@@ -210,54 +226,64 @@ func (l *loader) check(file string, have map[string]safetensors.Tensor) error {
 	return fmt.Errorf("vae: %s: tensors don't fit the model: %s", file, strings.Join(lines, ". "))
 }
 
-// source reads tensors for loads.
+// source reads tensors for loads. Its scratch grows to the largest of them and
+// no further: in a browser, memory that was ever used is never given back.
 type source struct {
 	file string
 	all  map[string]safetensors.Tensor
+
+	wide, wideOut []float32 // read, and packed
+	half, halfOut []uint16
+	raw           []byte // a piece on its way
 }
+
+// pieceBytes of a tensor are converted at once.
+const pieceBytes = 1 << 20
 
 var errNotFinite = errors.New("weights must be finite")
 
-// float32s reads a tensor, refusing NaN and infinity.
-func (s *source) float32s(name string) ([]float32, error) {
+// float32s appends a tensor, refusing NaN and infinity.
+func (s *source) float32s(dst []float32, name string) ([]float32, error) {
 	t := s.all[name]
-	v := make([]float32, t.Elements())
-	if err := t.ReadF32(v, 0); err != nil {
-		return nil, err
+	from := len(dst)
+	dst = slices.Grow(dst, t.Elements())[:from+t.Elements()]
+	if err := t.ReadF32(dst[from:], 0); err != nil {
+		return dst, err
 	}
-	for i, x := range v {
+	for i, x := range dst[from:] {
 		if x-x != 0 {
-			return nil, s.notFinite(name, i, x)
+			return dst, s.notFinite(name, i, x)
 		}
 	}
-	return v, nil
+	return dst, nil
 }
 
-// float16s reads a tensor as halves; one stored as F16 is not converted.
-func (s *source) float16s(name string) ([]uint16, error) {
+// float16s appends a tensor as halves; one stored as F16 is not converted.
+func (s *source) float16s(dst []uint16, name string) ([]uint16, error) {
 	t := s.all[name]
-	v := make([]uint16, t.Elements())
+	dst = slices.Grow(dst, t.Elements())
 	if t.DType != safetensors.F16 {
-		wide, err := s.float32s(name)
-		if err != nil {
-			return nil, err
+		wide, err := s.float32s(s.wide[:0], name)
+		s.wide = wide
+		for _, x := range wide {
+			dst = append(dst, float16.Fromfloat32(x).Bits())
 		}
-		for i, x := range wide {
-			v[i] = float16.Fromfloat32(x).Bits()
+		return dst, err
+	}
+	for at := 0; at < t.Elements(); at += pieceBytes / 2 {
+		s.raw = zeroed(s.raw, min(pieceBytes, 2*(t.Elements()-at)))
+		if err := t.ReadRaw(s.raw, 2*int64(at)); err != nil {
+			return dst, err
 		}
-		return v, nil
-	}
-	raw := make([]byte, 2*len(v))
-	if err := t.ReadRaw(raw, 0); err != nil {
-		return nil, err
-	}
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint16(raw[2*i:])
-		if v[i]&0x7c00 == 0x7c00 {
-			return nil, s.notFinite(name, i, float16.Frombits(v[i]).Float32())
+		for i := 0; i < len(s.raw); i += 2 {
+			v := binary.LittleEndian.Uint16(s.raw[i:])
+			if v&0x7c00 == 0x7c00 {
+				return dst, s.notFinite(name, at+i/2, float16.Frombits(v).Float32())
+			}
+			dst = append(dst, v)
 		}
 	}
-	return v, nil
+	return dst, nil
 }
 
 func (s *source) notFinite(name string, i int, v float32) error {
@@ -265,8 +291,12 @@ func (s *source) notFinite(name string, i int, v float32) error {
 }
 
 // upload gives the buffers of one half memory and fills them.
-func (l *loader) upload(dev *gpu.Device, half string, src *source) error {
+func (l *loader) upload(ctx context.Context, dev *gpu.Device, half string, src *source, told func(done, total int64)) error {
+	done, total := int64(0), sum(l.buffers(half))
 	for _, ld := range l.loads[half] {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("vae: weights: %w", err)
+		}
 		data, err := ld.fill(src)
 		if err != nil {
 			return err
@@ -274,8 +304,36 @@ func (l *loader) upload(dev *gpu.Device, half string, src *source) error {
 		if err := dev.Alloc(ld.buffer); err != nil {
 			return fmt.Errorf("vae: weights: %w", err)
 		}
-		if err := dev.Write(ld.buffer.All(), data); err != nil {
+		if err := src.write(dev, ld.buffer, data); err != nil {
 			return fmt.Errorf("vae: weights: %w", err)
+		}
+		done += ld.buffer.Size
+		if told != nil {
+			told(done, total)
+		}
+	}
+	return nil
+}
+
+// write fills a buffer, a piece at a time.
+func (s *source) write(dev *gpu.Device, b *gpu.Buffer, p packed) error {
+	offset := int64(0)
+	put := func(n int, fill func(raw []byte)) error {
+		s.raw = zeroed(s.raw, n)
+		fill(s.raw)
+		at := gpu.View{Buffer: b, Offset: offset}
+		offset += int64(n)
+		return dev.Write(at, s.raw)
+	}
+	for part := range slices.Chunk(p.half, pieceBytes/2) {
+		err := put((2*len(part)+3)&^3, func(raw []byte) { put16(raw, part) })
+		if err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(p.wide, pieceBytes/4) {
+		if err := put(4*len(part), func(raw []byte) { put32(raw, part) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -292,16 +350,24 @@ func (l *loader) buffers(half string) []*gpu.Buffer {
 
 func bytes32(v []float32) []byte {
 	b := make([]byte, 4*len(v))
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
-	}
+	put32(b, v)
 	return b
 }
 
 func bytes16(v []uint16) []byte {
 	b := make([]byte, (2*len(v)+3)&^3)
+	put16(b, v)
+	return b
+}
+
+func put32(b []byte, v []float32) {
+	for i, x := range v {
+		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
+	}
+}
+
+func put16(b []byte, v []uint16) {
 	for i, x := range v {
 		binary.LittleEndian.PutUint16(b[2*i:], x)
 	}
-	return b
 }

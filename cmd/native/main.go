@@ -49,6 +49,7 @@ type cli struct {
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
 	Info      infoCmd      `cmd:"" help:"Tell what a checkpoint, latent or video is and what it needs."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
+	Serve     serveCmd     `cmd:"" help:"Serve the page, and this machine's engine to it."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"tessera/internal/serve"
+	"tessera/web"
+)
+
+type serveCmd struct {
+	Addr    string `default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one."`
+	Folder  string `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
+	Page    string `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
+	Open    bool   `help:"Open the page in the browser."`
+	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+
+	Adapter adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
+	Dawn    string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+}
+
+// Help is shown below the flags.
+func (serveCmd) Help() string {
+	return `The page runs in the browser's own GPU process, or, with its switch "Native engine", here. Only who has the printed address can use this engine: it holds a token that is new at each start.
+
+    tessera serve --open
+    tessera serve --folder models`
+}
+
+func (c *serveCmd) Run(a *app) error {
+	page, err := c.page()
+	if err != nil {
+		return err
+	}
+	o := deviceFlags{Backend: c.Backend, Adapter: c.Adapter, Dawn: c.Dawn}.options()
+	s, err := serve.New(c.Addr, serve.Options{Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) }})
+	if err != nil {
+		return err
+	}
+	detach := context.AfterFunc(a.ctx, func() { s.Close() })
+	defer s.Close()
+	defer detach()
+	if err := c.announce(a, s.URL()); err != nil {
+		return err
+	}
+	return s.Serve()
+}
+
+// page is what is served.
+func (c *serveCmd) page() (fs.FS, error) {
+	if c.Page != "" {
+		return os.DirFS(c.Page), nil
+	}
+	return web.Page()
+}
+
+// announce tells the address.
+func (c *serveCmd) announce(a *app, url string) error {
+	if a.json {
+		if err := a.print(struct {
+			URL string `json:"url"`
+		}{url}); err != nil {
+			return err
+		}
+	}
+	a.say("%s", url)
+	a.note("Ctrl-C ends it.")
+	if !c.Open {
+		return nil
+	}
+	if err := browse(url); err != nil {
+		a.warn("no browser could be opened: %v", err)
+	}
+	return nil
+}
+
+// browse opens an address in the user's browser.
+func browse(url string) error {
+	var cmd *exec.Cmd
+	switch runtime.GOOS {
+	case "windows":
+		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
+	case "darwin":
+		cmd = exec.Command("open", url)
+	default:
+		cmd = exec.Command("xdg-open", url)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	go cmd.Wait()
+	return nil
+}

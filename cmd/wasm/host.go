@@ -1,0 +1,74 @@
+//go:build js
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"tessera/gpu"
+	"tessera/internal/session"
+)
+
+var _ session.Host = (*host)(nil)
+
+// host gives the tab's device to its one session.
+type host struct {
+	turn sync.Mutex // held from Turn to Done
+	open sync.Mutex
+	dev  *gpu.Device // nil before it is needed, and after it was lost
+}
+
+// Info opens the device: only that shows whether there is one.
+func (h *host) Info(context.Context) (gpu.Info, error) {
+	dev, err := h.device()
+	if err != nil {
+		return gpu.Info{}, err
+	}
+	return dev.Info(), nil
+}
+
+func (h *host) device() (*gpu.Device, error) {
+	h.open.Lock()
+	defer h.open.Unlock()
+	if h.dev == nil {
+		dev, err := gpu.Open(gpu.Options{Adapter: -1})
+		if err != nil {
+			return nil, err
+		}
+		h.dev = dev
+	}
+	return h.dev, nil
+}
+
+// Turn waits for the turn before to end.
+func (h *host) Turn(context.Context, func(int)) (*gpu.Device, error) {
+	h.turn.Lock()
+	dev, err := h.device()
+	if err != nil {
+		h.turn.Unlock()
+	}
+	return dev, err
+}
+
+// Done drops a device that was lost.
+func (h *host) Done(err error) {
+	if errors.Is(err, gpu.ErrDeviceLost) {
+		h.open.Lock()
+		h.dev.Close()
+		h.dev = nil
+		h.open.Unlock()
+	}
+	h.turn.Unlock()
+}
+
+// Crowded is false: the tab is alone.
+func (h *host) Crowded() bool { return false }
+
+// Open has no files.
+func (h *host) Open(path string) (io.ReaderAt, int64, func() error, error) {
+	return nil, 0, nil, fmt.Errorf("wasm: %s: there are no files by path in a browser", path)
+}

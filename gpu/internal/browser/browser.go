@@ -1,0 +1,62 @@
+//go:build js
+
+// Package browser drives a GPU through navigator.gpu, from Go compiled to
+// WebAssembly in a worker or a page. It implements driver.Device and nothing
+// else; start at Open.
+//
+// A device is opened with the adapter's own limits and with shader-f16,
+// subgroups and timestamps where the adapter has them.
+//
+// Every call that waits gives the event loop back meanwhile, so none may be
+// made from within a js.FuncOf: start a goroutine there.
+package browser
+
+import (
+	"errors"
+	"fmt"
+	"syscall/js"
+
+	"tessera/gpu/internal/driver"
+)
+
+var _ driver.Device = (*device)(nil)
+
+// Open opens the adapter that opt chooses; the best one, -1, is what the
+// browser calls high-performance.
+func Open(opt driver.Options) (driver.Device, error) {
+	list, err := adapters(opt.Backend)
+	if err != nil {
+		return nil, err
+	}
+	index := max(opt.Adapter, 0)
+	if opt.Adapter < -1 || index >= len(list) {
+		return nil, fmt.Errorf("browser: adapter %d: %w; there are %d", opt.Adapter, driver.ErrNoAdapter, len(list))
+	}
+	return openDevice(list[index])
+}
+
+// Adapters describes the adapters that Open can choose from. opt.Adapter is
+// not looked at.
+func Adapters(opt driver.Options) ([]driver.Info, error) {
+	list, err := adapters(opt.Backend)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]driver.Info, len(list))
+	for i, a := range list {
+		infos[i] = a.info
+	}
+	return infos, nil
+}
+
+// navigatorGPU is the browser's GPU object.
+func navigatorGPU() (js.Value, error) {
+	if g := js.Global().Get("navigator"); g.Truthy() && g.Get("gpu").Truthy() {
+		return g.Get("gpu"), nil
+	}
+	why := errors.New("this browser has no WebGPU (navigator.gpu is missing): a current Chrome, Edge, Safari or Firefox has it, perhaps behind a setting")
+	if secure := js.Global().Get("isSecureContext"); !secure.IsUndefined() && !secure.Bool() {
+		why = errors.New("WebGPU is only there on pages from https:// or from localhost, and this one is from neither")
+	}
+	return js.Value{}, fmt.Errorf("browser: %w: %w", driver.ErrNoLibrary, why)
+}

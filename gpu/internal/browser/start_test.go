@@ -1,0 +1,116 @@
+//go:build js
+
+package browser
+
+import (
+	"context"
+	"errors"
+	"syscall/js"
+	"testing"
+	"time"
+
+	"tessera/gpu/internal/driver"
+)
+
+func TestAwait(t *testing.T) {
+	promise := js.Global().Get("Promise")
+	v, err := await(context.Background(), promise.Call("resolve", 7))
+	if err != nil || v.Int() != 7 {
+		t.Errorf("resolved: %v, %v", v, err)
+	}
+	for _, c := range []struct {
+		reason any
+		want   string
+	}{
+		{js.Global().Get("TypeError").New("a\n b"), "TypeError: a b"},
+		{js.Global().Get("DOMException").New("gone", "AbortError"), "AbortError: gone"},
+		{"just text", "just text"},
+		{js.ValueOf(map[string]any{"code": 3}), "[object Object]"},
+		{nil, "<null>"},
+	} {
+		if _, err := await(context.Background(), promise.Call("reject", c.reason)); err == nil || err.Error() != c.want {
+			t.Errorf("rejected: %v, want %s", err, c.want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := await(ctx, promise.New(js.FuncOf(func(js.Value, []js.Value) any { return nil }))); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("never settled: %v", err)
+	}
+}
+
+func TestAdapters(t *testing.T) {
+	d := open(t)
+	list, err := Adapters(driver.Options{Adapter: 99})
+	if err != nil || len(list) == 0 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	for i, a := range list {
+		t.Logf("%+v", a)
+		if a.Index != i || a.Name == "" || a.Backend != "webgpu" || a.Limits.MaxBinding < 128<<20 || a.Limits.StorageAlignment < 4 {
+			t.Errorf("adapter %d: %+v", i, a)
+		}
+	}
+	if d.Info().Limits != list[0].Limits {
+		t.Errorf("the device has limits %+v, the adapter %+v", d.Info().Limits, list[0].Limits)
+	}
+	_, err = Open(driver.Options{Adapter: len(list)})
+	wants(t, err, driver.ErrNoAdapter, "there are")
+	_, err = Open(driver.Options{Adapter: -1, Backend: "vulkan"})
+	wants(t, err, nil, "vulkan", "webgpu")
+}
+
+// TestFeatures: a device has what it was asked for, since WebGPU gives nothing
+// unasked.
+func TestFeatures(t *testing.T) {
+	d := open(t)
+	for name, want := range map[string]bool{featureF16: d.info.F16, featureSubgroups: d.info.Subgroups, featureTimestamps: d.info.Timestamps} {
+		if got := d.handle.Get("features").Call("has", name).Bool(); got != want {
+			t.Errorf("%s: device %t, adapter %t", name, got, want)
+		}
+	}
+}
+
+// instead makes navigator.gpu another value for one test.
+func instead(t *testing.T, gpu any) {
+	navigator := js.Global().Get("navigator")
+	js.Global().Get("Object").Call("defineProperty", navigator, "gpu", map[string]any{"value": gpu, "configurable": true})
+	t.Cleanup(func() { navigator.Delete("gpu") })
+}
+
+// adapterLike is a GPU object whose requestAdapter gives promise.
+func adapterLike(t *testing.T, promise func() js.Value) map[string]any {
+	request := js.FuncOf(func(js.Value, []js.Value) any { return promise() })
+	t.Cleanup(request.Release)
+	return map[string]any{"requestAdapter": request}
+}
+
+func TestNoWebGPU(t *testing.T) {
+	open(t)
+	promise := js.Global().Get("Promise")
+	t.Run("no navigator.gpu", func(t *testing.T) {
+		instead(t, js.Undefined())
+		_, err := Open(driver.Options{Adapter: -1})
+		wants(t, err, driver.ErrNoLibrary, "browser: ", "no WebGPU", "Firefox")
+	})
+	t.Run("no adapter", func(t *testing.T) {
+		instead(t, adapterLike(t, func() js.Value { return promise.Call("resolve", nil) }))
+		_, err := Open(driver.Options{Adapter: -1})
+		wants(t, err, driver.ErrNoAdapter, "hardware acceleration")
+	})
+	t.Run("refused", func(t *testing.T) {
+		instead(t, adapterLike(t, func() js.Value { return promise.Call("reject", js.Global().Get("TypeError").New("blocked")) }))
+		_, err := Adapters(driver.Options{})
+		wants(t, err, driver.ErrNoAdapter, "TypeError: blocked")
+	})
+}
+
+// TestNoDevice: an adapter gives one device only, so a second is refused.
+func TestNoDevice(t *testing.T) {
+	open(t)
+	list := must(adapters(""))(t)
+	d := must(openDevice(list[0]))(t)
+	defer d.Close()
+	_, err := openDevice(list[0])
+	wants(t, err, driver.ErrNoAdapter, "adapter 0", "no device")
+}

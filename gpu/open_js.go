@@ -1,0 +1,14 @@
+//go:build js
+
+package gpu
+
+import (
+	"tessera/gpu/internal/browser"
+	"tessera/gpu/internal/driver"
+)
+
+func openDriver(opt Options) (driver.Device, error) { return browser.Open(opt) }
+
+// Adapters describes the adapters of this machine that Open can choose from,
+// in the order of Info.Index; opt.Adapter is not looked at.
+func Adapters(opt Options) ([]Info, error) { return browser.Adapters(opt) }

@@ -1,0 +1,134 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"tessera/gpu"
+	"tessera/internal/session"
+)
+
+// engine is the device that all pages share, and the folder they may read.
+type engine struct {
+	turns turns
+	pages atomic.Int32
+	root  *os.Root // nil: no folder was given
+
+	opening sync.Mutex
+	options gpu.Options
+	dev     *gpu.Device // nil until wanted, and after it was lost
+	info    gpu.Info
+	known   bool // info is
+}
+
+// device opens the device if it isn't open.
+func (e *engine) device() (*gpu.Device, error) {
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	if e.dev != nil {
+		return e.dev, nil
+	}
+	dev, err := gpu.Open(e.options)
+	if err != nil {
+		return nil, err
+	}
+	e.dev, e.info, e.known = dev, dev.Info(), true
+	return dev, nil
+}
+
+// close releases the device. No session may be left.
+func (e *engine) close() error {
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	var err error
+	if e.dev != nil {
+		err = e.dev.Close()
+		e.dev = nil
+	}
+	if e.root != nil {
+		err = errors.Join(err, e.root.Close())
+	}
+	return err
+}
+
+// desk is the engine as one session sees it.
+type desk struct {
+	*engine
+	conn *conn
+}
+
+var _ session.Host = desk{}
+
+func (d desk) Info(context.Context) (gpu.Info, error) {
+	d.opening.Lock()
+	info, known := d.info, d.known
+	d.opening.Unlock()
+	if known {
+		return info, nil
+	}
+	_, err := d.device()
+	return d.info, err
+}
+
+// Turn hands out the device.
+func (d desk) Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error) {
+	if err := d.turns.take(ctx, queued); err != nil {
+		return nil, err
+	}
+	dev, err := d.device()
+	if err != nil {
+		d.turns.done()
+		return nil, err
+	}
+	d.conn.holds(true)
+	return dev, nil
+}
+
+func (d desk) Done(err error) {
+	d.conn.holds(false)
+	if errors.Is(err, gpu.ErrDeviceLost) {
+		d.opening.Lock()
+		if d.dev != nil {
+			d.dev.Close()
+			d.dev = nil
+		}
+		d.opening.Unlock()
+	}
+	d.turns.done()
+}
+
+func (d desk) Crowded() bool { return d.pages.Load() > 1 }
+
+// Open opens a file below the folder. os.Root refuses what leads out of it:
+// absolute paths, dots and links.
+func (d desk) Open(path string) (io.ReaderAt, int64, func() error, error) {
+	if d.root == nil {
+		return nil, 0, nil, fmt.Errorf("serve: %.200q: no folder was given at start (tessera serve --folder)", path)
+	}
+	info, err := d.root.Stat(path)
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("serve: %w", plain(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, nil, fmt.Errorf("serve: %.200q: not a file", path)
+	}
+	f, err := d.root.Open(path)
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("serve: %w", plain(err))
+	}
+	return f, info.Size(), f.Close, nil
+}
+
+// plain is an error without the folder's own path in it.
+func plain(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%.200q: %w", e.Path, e.Err)
+	}
+	return err
+}

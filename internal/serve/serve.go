@@ -1,0 +1,181 @@
+// Package serve gives out the page and runs its jobs on this machine's engine,
+// over a websocket that carries the messages of web/protocol.js. Start at New,
+// Server.Serve and Server.URL.
+//
+// It is for one's own browser on one's own machine: a page needs the token of
+// this start, must come from this server, reads no file but those below one
+// folder, and sends what it wants worked on piece by piece, as it is asked to.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"tessera/gpu"
+	"tessera/internal/session"
+)
+
+// Options choose what is served.
+type Options struct {
+	Page   fs.FS  // index.html and all that it needs
+	Folder string // whose files pages may open by path; empty for none
+	Device gpu.Options
+	// MaxPages bounds the connections at once; 0 means 64.
+	MaxPages int
+	// Stall is how long a page may keep the device waiting for an answer while
+	// others wait for the device; 0 means 30 seconds.
+	Stall time.Duration
+	// Log is told what happens, if not nil: one line without an end.
+	Log func(line string)
+}
+
+// Server is a page and an engine on one address.
+type Server struct {
+	o      Options
+	access access
+	engine *engine
+	page   *static
+	http   *http.Server
+	listen net.Listener
+
+	mu     sync.Mutex
+	closed bool
+	pages  map[*conn]struct{}
+	idle   sync.WaitGroup // of pages
+}
+
+// New listens on addr, such as 127.0.0.1:7878. The caller closes the server.
+func New(addr string, o Options) (*Server, error) {
+	if o.MaxPages == 0 {
+		o.MaxPages = 64
+	}
+	if o.Stall == 0 {
+		o.Stall = 30 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	page, err := newStatic(o.Page)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{options: o.Device}
+	if o.Folder != "" {
+		if e.root, err = os.OpenRoot(o.Folder); err != nil {
+			return nil, fmt.Errorf("serve: folder: %w", err)
+		}
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		e.close()
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	s := &Server{o: o, engine: e, page: page, listen: l, pages: map[*conn]struct{}{}}
+	s.access = access{newToken(), l.Addr()}
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	mux.HandleFunc("GET /engine", s.connect)
+	mux.HandleFunc("GET /folder", s.folder)
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
+	return s, nil
+}
+
+// URL is the page's address with this start's token, which only the browser
+// sees: what follows # is not sent.
+func (s *Server) URL() string {
+	return fmt.Sprintf("http://%s/#token=%s", s.listen.Addr(), s.access.token)
+}
+
+// Serve answers until Close.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// Close cancels all jobs, hangs up and releases the device.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.pages {
+		c.stop(errors.New("serve: the server ends"))
+	}
+	s.mu.Unlock()
+	s.idle.Wait()
+	return errors.Join(err, s.engine.close())
+}
+
+// connect is a page's websocket, for as long as it lasts.
+func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
+	if status, why := s.access.socket(r); status != 0 {
+		s.o.Log(fmt.Sprintf("refused a connection from origin %.100q: %s", r.Header.Get("Origin"), why))
+		http.Error(w, why, status)
+		return
+	}
+	// The origin has been checked, more strictly than Accept would.
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	if err != nil {
+		return
+	}
+	defer ws.CloseNow()
+	c := newConn(context.Background(), ws)
+	defer c.stop(nil)
+	if !s.enter(c) {
+		ws.Close(websocket.StatusTryAgainLater, fmt.Sprintf("%d pages are open already", s.o.MaxPages))
+		return
+	}
+	defer s.leave(c)
+	go c.watch(s.engine, s.o.Stall)
+	page := session.New(c, desk{s.engine, c}, session.Options{Kind: "native"})
+	err = c.receive(page)
+	if cause := context.Cause(c.ctx); cause != nil {
+		err = cause
+	}
+	c.stop(err)
+	page.Close()
+	s.hangUp(ws, err)
+}
+
+// hangUp tells the page why, where that isn't known to it.
+func (s *Server) hangUp(ws *websocket.Conn, err error) {
+	if websocket.CloseStatus(err) != -1 {
+		return
+	}
+	s.o.Log(fmt.Sprintf("a page's connection ended: %v", err))
+	status, reason := websocket.StatusPolicyViolation, err.Error()
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		status, reason = websocket.StatusMessageTooBig, fmt.Sprintf("a message may have %d bytes", maxMessage)
+	}
+	ws.Close(status, reason[:min(len(reason), 120)]) // 123 fit into a close frame
+}
+
+func (s *Server) enter(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.pages) >= s.o.MaxPages {
+		return false
+	}
+	s.pages[c] = struct{}{}
+	s.engine.pages.Add(1)
+	s.idle.Add(1)
+	return true
+}
+
+func (s *Server) leave(c *conn) {
+	s.mu.Lock()
+	delete(s.pages, c)
+	s.mu.Unlock()
+	s.engine.pages.Add(-1)
+	s.idle.Done()
+}

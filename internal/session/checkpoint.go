@@ -1,0 +1,86 @@
+package session
+
+import (
+	"context"
+	"io"
+
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+// checkpoint is the page's model and the file it is read from.
+type checkpoint struct {
+	file      io.ReaderAt
+	size      int64
+	name      string
+	closed    func() error
+	precision vae.Precision
+
+	model  *vae.Model // on dev; nil before the first job
+	dev    *gpu.Device
+	loaded bool // model may have weights on dev
+}
+
+// open opens a checkpoint in place of the one before.
+func (s *Session) open(r *request) (*model, error) {
+	i, err := s.host.Info(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &checkpoint{precision: vae.Precision(r.Precision)}
+	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
+		return nil, err
+	}
+	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.precision)
+	if err != nil {
+		c.closed()
+		return nil, err
+	}
+	if s.checkpoint != nil {
+		s.checkpoint.close(s)
+	}
+	s.checkpoint = c
+	s.mu.Lock()
+	s.planner = m
+	s.mu.Unlock()
+	return describe(m), nil
+}
+
+// on is the model on a device, during a turn.
+func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
+	if c.model == nil || c.dev != dev {
+		m, err := vae.OpenReader(dev, c.file, c.size, c.name, c.precision)
+		if err != nil {
+			return nil, err
+		}
+		c.model, c.dev = m, dev
+	}
+	c.loaded = true
+	return c.model, nil
+}
+
+// unload takes the weights off the device, during a turn.
+func (c *checkpoint) unload() {
+	c.model.Unload()
+	c.loaded = false
+}
+
+// close takes a turn where there is something on the device.
+func (c *checkpoint) close(s *Session) {
+	if c.loaded {
+		if dev, err := s.host.Turn(context.Background(), func(int) {}); err == nil {
+			if dev == c.dev {
+				c.unload()
+			}
+			s.host.Done(nil)
+		}
+	}
+	c.closed()
+}
+
+// release drops what was read of the file and is not needed any more.
+func (c *checkpoint) release() {
+	if f, ok := c.file.(*pageFile); ok {
+		f.forget()
+	}
+}

@@ -1,0 +1,64 @@
+package session
+
+import (
+	"fmt"
+
+	"tessera/media"
+)
+
+// Bounds of what a page may ask for, so that a few bytes can't ask for all
+// memory.
+const (
+	maxFrames = 1 << 17
+	maxSide   = 1 << 14
+)
+
+// check refuses clips and latents of absurd size. what names it.
+func checkSize(what string, frames, height, width int) error {
+	if frames < 1 || height < 1 || width < 1 || frames > maxFrames || height > maxSide || width > maxSide {
+		return badInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
+			what, frames, height, width, maxFrames, maxSide, maxSide)
+	}
+	return nil
+}
+
+// pageClip is the clip of a job, whose frames the page has.
+type pageClip struct {
+	s    *Session
+	r    *request
+	last int // frame in rgba, -1 for none
+	rgba []byte
+}
+
+func (c *pageClip) Frames() int               { return c.r.Clip.Frames }
+func (c *pageClip) Size() (height, width int) { return c.r.Clip.Height, c.r.Clip.Width }
+
+// ReadFrame asks the page for frame t.
+func (c *pageClip) ReadFrame(t int, dst []float32) error {
+	if t != c.last {
+		if err := c.r.ctx.Err(); err != nil {
+			return err
+		}
+		data, err := c.s.ask(func(read int) any { return pixelsRequest{"pixels", c.r.ID, read, t} })
+		if err == nil && len(data) != 4*c.r.Clip.Height*c.r.Clip.Width {
+			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Height, c.r.Clip.Width, 4*c.r.Clip.Height*c.r.Clip.Width)
+		}
+		if err != nil {
+			return inputError{fmt.Errorf("session: frame %d of the clip: %w", t, err)}
+		}
+		c.last, c.rgba = t, data
+	}
+	media.FromRGBA(dst, c.rgba)
+	return nil
+}
+
+// original is the clip as its latent's metadata tells it.
+func (c clip) original(scale string) media.Original {
+	o := media.Original{Frames: c.Frames, Height: c.Height, Width: c.Width, Scale: scale}
+	if c.FPS > 0 {
+		if fps, err := media.ParseRational(fmt.Sprintf("%g", c.FPS)); err == nil {
+			o.FPS = fps
+		}
+	}
+	return o
+}

@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/media"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// request is a message of the page; Type says which of the fields it has.
+type request struct {
+	Type      string  `json:"type"`
+	ID        int     `json:"id"`
+	Version   int     `json:"version"`
+	Source    source  `json:"source"`
+	Precision string  `json:"precision"`
+	Options   options `json:"options"`
+	Clip      clip    `json:"clip"`
+	Read      int     `json:"read"`
+	Error     string  `json:"error"`
+
+	ctx    context.Context // ends with cancel
+	stop   context.CancelFunc
+	credit chan struct{} // pictures that were not acknowledged yet
+	seq    int           // of the last picture
+}
+
+// source is a file: the page's own by number, or one of the host's by path.
+type source struct {
+	ID   int    `json:"id"`
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+	Path string `json:"path"`
+}
+
+// clip is a video on the page's side.
+type clip struct {
+	Frames int     `json:"frames"`
+	Height int     `json:"height"`
+	Width  int     `json:"width"`
+	FPS    float64 `json:"fps"`
+}
+
+// options of a job or plan.
+type options struct {
+	Direction string `json:"direction"`
+	Frames    int    `json:"frames"`
+	Height    int    `json:"height"`
+	Width     int    `json:"width"`
+
+	Tile    string `json:"tile"`
+	Overlap string `json:"overlap"`
+	Shrink  *bool  `json:"shrink"`
+	Memory  int64  `json:"memory"`
+	Chunk   int    `json:"chunk"`
+	Preview *bool  `json:"preview"`
+	Scale   string `json:"scale"`
+	Sample  bool   `json:"sample"`
+	Seed    uint64 `json:"seed"`
+	Format  string `json:"format"`
+}
+
+// Messages to the page.
+type (
+	result struct {
+		Type  string `json:"type"`
+		ID    int    `json:"id"`
+		Value any    `json:"value"`
+	}
+	failure struct {
+		Type    string `json:"type"`
+		ID      int    `json:"id"`
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	queuedEvent struct {
+		Type     string `json:"type"`
+		ID       int    `json:"id"`
+		Position int    `json:"position"`
+	}
+	loadingEvent struct {
+		Type   string `json:"type"`
+		ID     int    `json:"id"`
+		Loaded int64  `json:"loaded"`
+		Total  int64  `json:"total"`
+	}
+	warningEvent struct {
+		Type    string `json:"type"`
+		ID      int    `json:"id"`
+		Message string `json:"message"`
+	}
+	layoutEvent struct {
+		Type   string  `json:"type"`
+		ID     int     `json:"id"`
+		Stage  string  `json:"stage"`
+		Layout *layout `json:"layout"`
+		Output clip    `json:"output"`
+	}
+	tileEvent struct {
+		Type   string `json:"type"`
+		ID     int    `json:"id"`
+		Seq    int    `json:"seq"`
+		Tile   int    `json:"tile"`
+		Frame  int    `json:"frame"`
+		Y      int    `json:"y"`
+		X      int    `json:"x"`
+		Height int    `json:"height"`
+		Width  int    `json:"width"`
+	}
+	frameEvent struct {
+		Type   string `json:"type"`
+		ID     int    `json:"id"`
+		Seq    int    `json:"seq"`
+		Index  int    `json:"index"`
+		Height int    `json:"height"`
+		Width  int    `json:"width"`
+	}
+	progressEvent struct {
+		Type    string  `json:"type"`
+		ID      int     `json:"id"`
+		Stage   string  `json:"stage"`
+		Tile    int     `json:"tile"`
+		Tiles   int     `json:"tiles"`
+		Slice   int     `json:"slice"`
+		Slices  int     `json:"slices"`
+		Frame   int     `json:"frame"`
+		Frames  int     `json:"frames"`
+		Done    float64 `json:"done"`
+		Seconds float64 `json:"seconds"`
+	}
+	latentEvent struct {
+		Type  string `json:"type"`
+		ID    int    `json:"id"`
+		Name  string `json:"name"`
+		Shape []int  `json:"shape"`
+	}
+	qualityEvent struct {
+		Type  string   `json:"type"`
+		ID    int      `json:"id"`
+		Index *int     `json:"index"` // null for the whole clip
+		PSNR  *float64 `json:"psnr"`  // dB, null for infinity
+		SSIM  float64  `json:"ssim"`
+	}
+	readRequest struct {
+		Type   string `json:"type"`
+		ID     int    `json:"id"`
+		Read   int    `json:"read"`
+		Source int    `json:"source"`
+		Offset int64  `json:"offset"`
+		Length int    `json:"length"`
+	}
+	pixelsRequest struct {
+		Type  string `json:"type"`
+		ID    int    `json:"id"`
+		Read  int    `json:"read"`
+		Frame int    `json:"frame"`
+	}
+)
+
+// errInput: the page asked for what can't be.
+var errInput = errors.New("bad input")
+
+// inputError is an errInput in its own words.
+type inputError struct{ error }
+
+func (e inputError) Unwrap() []error { return []error{e.error, errInput} }
+
+func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
+
+// code is the kind of an error, as web/protocol.js lists them.
+func code(err error) string {
+	for _, c := range []struct {
+		code string
+		of   []error
+	}{
+		{"cancelled", []error{context.Canceled}},
+		{"no_webgpu", []error{gpu.ErrNoLibrary}},
+		{"no_adapter", []error{gpu.ErrNoAdapter}},
+		{"device_lost", []error{gpu.ErrDeviceLost}},
+		{"out_of_memory", []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
+		{"too_large", []error{gpu.ErrTooLarge}},
+		{"bad_input", []error{errInput, media.ErrInput, vae.ErrBadModel, tiling.ErrTile, tiling.ErrOverlap}},
+	} {
+		for _, target := range c.of {
+			if errors.Is(err, target) {
+				return c.code
+			}
+		}
+	}
+	return "failed"
+}

@@ -1,0 +1,220 @@
+// Package session runs the engine for one page: requests in, events and results
+// out, as web/protocol.js says. What carries the messages is the caller's: a
+// worker's messages in a browser, a websocket of the native program.
+//
+// Start at New, Session.Receive and Session.Close.
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+const (
+	// Version of the messages; web/protocol.js has the same.
+	Version = 1
+	// InFlight pictures are on their way to the page at once.
+	InFlight = 4
+
+	maxWaiting = 64 // requests of a page
+)
+
+// Conn is the way to the page. Send is called by several goroutines; it may
+// block while the page is slow. header and payload are the caller's again when
+// it returns.
+type Conn interface {
+	Send(header, payload []byte) error
+}
+
+// Host is what sessions share: the device, which one of them drives at a time.
+type Host interface {
+	// Info describes the adapter, without waiting for a turn.
+	Info(ctx context.Context) (gpu.Info, error)
+	// Turn waits until the device is this session's alone. queued is told how
+	// many go first, whenever that changes; it must not block the host. After a
+	// device was lost Turn gives a new one.
+	Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error)
+	// Done ends a turn. err is how its job ended: gpu.ErrDeviceLost is in it
+	// where the device was lost.
+	Done(err error)
+	// Crowded says that others need the device's memory too: weights don't stay
+	// there between jobs.
+	Crowded() bool
+	// Open opens a file of those that the host offers by path.
+	Open(path string) (r io.ReaderAt, size int64, close func() error, err error)
+}
+
+// Options are the same for all sessions of a host.
+type Options struct {
+	Kind  string                              // "browser" or "native"
+	Spool func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
+}
+
+// Session serves one page.
+type Session struct {
+	conn Conn
+	host Host
+	o    Options
+
+	ctx   context.Context
+	stop  context.CancelFunc
+	jobs  chan *request // open, decode, encode, roundtrip
+	quick chan *request // device, plan, inspect
+	idle  sync.WaitGroup
+
+	mu       sync.Mutex
+	pending  map[int]*request // waiting or running, by id
+	reads    map[int]chan reply
+	lastRead int
+	planner  *vae.Model // the open checkpoint, without a device
+	stats    gpu.Stats  // as the session last saw them
+
+	checkpoint *checkpoint // of planner; the jobs goroutine's own
+}
+
+// New begins to serve a page.
+func New(conn Conn, host Host, o Options) *Session {
+	s := &Session{
+		conn: conn, host: host, o: o,
+		jobs: make(chan *request, maxWaiting), quick: make(chan *request, maxWaiting),
+		pending: map[int]*request{}, reads: map[int]chan reply{},
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.idle.Go(func() { s.serve(s.jobs) })
+	s.idle.Go(func() { s.serve(s.quick) })
+	return s
+}
+
+// Close cancels what runs, and returns when the session holds nothing any more.
+// It must not be called by Conn.Send.
+func (s *Session) Close() {
+	s.stop()
+	s.idle.Wait()
+	if s.checkpoint != nil {
+		s.checkpoint.close(s)
+		s.checkpoint = nil
+	}
+}
+
+// Receive takes a message of the page. It doesn't block, and owns payload from
+// then on. An error means that the page breaks the protocol: hang up.
+func (s *Session) Receive(header, payload []byte) error {
+	r := &request{}
+	if err := json.Unmarshal(header, r); err != nil {
+		return fmt.Errorf("session: message: %w", err)
+	}
+	switch r.Type {
+	case "bytes":
+		s.answered(r, payload)
+		return nil
+	case "ack":
+		s.acknowledged(r)
+		return nil
+	case "cancel":
+		s.cancel(r.ID)
+		return nil
+	case "close":
+		s.stop()
+		return nil
+	case "open", "decode", "encode", "roundtrip":
+		return s.enqueue(s.jobs, r)
+	case "device", "plan", "inspect":
+		return s.enqueue(s.quick, r)
+	}
+	return fmt.Errorf("session: message of unknown type %.40q", r.Type)
+}
+
+func (s *Session) enqueue(queue chan *request, r *request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.ID <= 0 || s.pending[r.ID] != nil {
+		return fmt.Errorf("session: request id %d, expected a new positive number", r.ID)
+	}
+	r.ctx, r.stop = context.WithCancel(s.ctx)
+	r.credit = make(chan struct{}, InFlight)
+	select {
+	case queue <- r:
+		s.pending[r.ID] = r
+		return nil
+	default:
+		r.stop()
+		return errors.New("session: too many requests are waiting")
+	}
+}
+
+func (s *Session) cancel(id int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.pending[id]; r != nil {
+		r.stop()
+	}
+}
+
+func (s *Session) acknowledged(r *request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if job := s.pending[r.ID]; job != nil {
+		select {
+		case <-job.credit:
+		default:
+		}
+	}
+}
+
+// serve answers requests one after another.
+func (s *Session) serve(queue chan *request) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case r := <-queue:
+			value, err := s.answer(r)
+			if err == nil {
+				err = s.send(result{"result", r.ID, value}, nil)
+			} else {
+				err = s.send(failure{"error", r.ID, code(err), err.Error()}, nil)
+			}
+			s.mu.Lock()
+			delete(s.pending, r.ID)
+			s.mu.Unlock()
+			r.stop()
+			if err != nil {
+				s.stop() // the page is gone
+			}
+		}
+	}
+}
+
+// answer does what a request asks for.
+func (s *Session) answer(r *request) (any, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch r.Type {
+	case "device":
+		return s.device(r)
+	case "plan":
+		return s.plan(r)
+	case "inspect":
+		return s.inspect(r)
+	case "open":
+		return s.open(r)
+	}
+	return s.run(r)
+}
+
+// send hands a message to the page.
+func (s *Session) send(header any, payload []byte) error {
+	text, err := json.Marshal(header)
+	if err != nil {
+		panic(fmt.Sprintf("session: %T: %v", header, err))
+	}
+	return s.conn.Send(text, payload)
+}

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	blockBytes = 4 << 20 // of a file, asked for at once
+	blocks     = 4       // kept
+
+	maxFile = 1 << 40 // bytes
+)
+
+// errGone: the page is gone.
+var errGone = errors.New("session: the page is gone")
+
+// reply is the page's answer to a read.
+type reply struct {
+	data []byte
+	err  error
+}
+
+// ask sends a question and waits for the bytes that answer it. question gets
+// the number that the answer will bear.
+func (s *Session) ask(question func(read int) any) ([]byte, error) {
+	answer := make(chan reply, 1)
+	s.mu.Lock()
+	s.lastRead++
+	read := s.lastRead
+	s.reads[read] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.reads, read)
+		s.mu.Unlock()
+	}()
+	if err := s.send(question(read), nil); err != nil {
+		return nil, err
+	}
+	select {
+	case r := <-answer:
+		return r.data, r.err
+	case <-s.ctx.Done():
+		return nil, errGone
+	}
+}
+
+// answered hands bytes to who asked for them; an answer that nobody waits for
+// is dropped.
+func (s *Session) answered(r *request, payload []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := s.reads[r.Read]
+	if answer == nil {
+		return
+	}
+	delete(s.reads, r.Read)
+	if r.Error != "" {
+		answer <- reply{err: errors.New(r.Error)}
+		return
+	}
+	answer <- reply{data: payload}
+}
+
+// file opens a source.
+func (s *Session) file(r *request) (file io.ReaderAt, size int64, name string, closed func() error, err error) {
+	src := r.Source
+	if src.Path != "" {
+		file, size, closed, err = s.host.Open(src.Path)
+		if err != nil {
+			err = inputError{err}
+		}
+		return file, size, src.Path, closed, err
+	}
+	if src.ID <= 0 || src.Size < 0 || src.Size > maxFile {
+		return nil, 0, "", nil, badInput("session: source %d of %d bytes, expected a number from 1 and at most %d bytes", src.ID, src.Size, int64(maxFile))
+	}
+	return &pageFile{s: s, id: r.ID, source: src}, src.Size, src.Name, func() error { return nil }, nil
+}
+
+// pageFile reads a file of the page by range, through a few blocks.
+type pageFile struct {
+	s      *Session
+	id     int // request that brought it
+	source source
+	kept   []block // the last used is the last
+}
+
+type block struct {
+	offset int64
+	data   []byte
+}
+
+// ReadAt is for one goroutine at a time.
+func (f *pageFile) ReadAt(p []byte, offset int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		at := offset + int64(n)
+		if at >= f.source.Size {
+			return n, io.EOF
+		}
+		b, err := f.block(at / blockBytes * blockBytes)
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], b[at%blockBytes:])
+	}
+	return n, nil
+}
+
+// block is the block at an offset.
+func (f *pageFile) block(offset int64) ([]byte, error) {
+	for i, b := range f.kept {
+		if b.offset == offset {
+			f.kept = append(append(f.kept[:i], f.kept[i+1:]...), b)
+			return b.data, nil
+		}
+	}
+	length := int(min(blockBytes, f.source.Size-offset))
+	data, err := f.s.ask(func(read int) any {
+		return readRequest{"read", f.id, read, f.source.ID, offset, length}
+	})
+	if err == nil && len(data) != length {
+		err = fmt.Errorf("got %d bytes, expected %d: has the file changed?", len(data), length)
+	}
+	if err != nil {
+		return nil, inputError{fmt.Errorf("session: %s: bytes %d to %d: %w", f.source.Name, offset, offset+int64(length), err)}
+	}
+	if len(f.kept) == blocks {
+		f.kept = append(f.kept[:0], f.kept[1:]...)
+	}
+	f.kept = append(f.kept, block{offset, data})
+	return data, nil
+}
+
+// forget drops the blocks.
+func (f *pageFile) forget() { f.kept = nil }

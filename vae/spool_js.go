@@ -1,0 +1,10 @@
+package vae
+
+// memorySpool is what a browser without a file system has.
+type memorySpool []byte
+
+func newSpool(size int64) (Spool, error) { return memorySpool(make([]byte, size)), nil }
+
+func (s memorySpool) ReadAt(p []byte, at int64) (int, error)  { return copy(p, s[at:]), nil }
+func (s memorySpool) WriteAt(p []byte, at int64) (int, error) { return copy(s[at:], p), nil }
+func (s memorySpool) Close() error                            { return nil }

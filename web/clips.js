@@ -1,0 +1,138 @@
+// Videos and pictures as clips: frames of RGBA, read again for each tile.
+
+import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.mjs';
+
+/** @import {Clip} from './protocol.js' */
+/** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.mjs' */
+
+/** @typedef {Clip & {name: string, close(): void}} OpenClip */
+
+/** Frames kept, for an encoder that goes back a few at the end of a clip. */
+const recent = 6;
+
+/**
+ * Opens files as one clip: a video, a picture, or pictures in the order of their names.
+ * @param {File[]} files
+ * @returns {Promise<OpenClip>}
+ */
+export function openClip(files) {
+  if (files.every((f) => f.type.startsWith('image/'))) return openPictures(files);
+  return openVideo(files[0]);
+}
+
+/**
+ * @param {File[]} files
+ * @returns {Promise<OpenClip>}
+ */
+async function openPictures(files) {
+  const sorted = files.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+  const first = await createImageBitmap(sorted[0]);
+  const { width, height } = first;
+  first.close();
+  const reader = rgbaReader(width, height);
+  return {
+    name: sorted.length > 1 ? `${sorted[0].name} … ${sorted[sorted.length - 1].name}` : sorted[0].name,
+    frames: sorted.length, width, height, fps: 0,
+    async readFrame(t) {
+      const image = await createImageBitmap(sorted[t], { colorSpaceConversion: 'none', premultiplyAlpha: 'none' });
+      if (image.width !== width || image.height !== height) {
+        throw new Error(`${sorted[t].name}: ${image.width} × ${image.height} pixels, the first picture has ${width} × ${height}`);
+      }
+      const rgba = reader((c) => c.drawImage(image, 0, 0));
+      image.close();
+      return rgba;
+    },
+    close() {},
+  };
+}
+
+/**
+ * A function that draws and returns what it drew, in a buffer of its own.
+ * @param {number} width
+ * @param {number} height
+ */
+function rgbaReader(width, height) {
+  const canvas = new OffscreenCanvas(width, height);
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d', { willReadFrequently: true, alpha: false }));
+  return (/** @type {(c: OffscreenCanvasRenderingContext2D) => void} */ draw) => {
+    draw(context);
+    return context.getImageData(0, 0, width, height).data;
+  };
+}
+
+/**
+ * @param {File} file
+ * @returns {Promise<OpenClip>}
+ */
+async function openVideo(file) {
+  const input = new Input({ source: new BlobSource(file), formats: ALL_FORMATS });
+  const track = await input.getPrimaryVideoTrack();
+  if (!track || !(await track.canDecode())) {
+    input.dispose();
+    throw new Error(`${file.name}: ${track ? `codec ${track.codec ?? 'unknown'} can't be decoded` : 'no video track'}`);
+  }
+  const stats = await track.computePacketStats();
+  const reader = new SampleReader(track);
+  return {
+    name: file.name, frames: stats.packetCount, width: track.displayWidth, height: track.displayHeight,
+    fps: Math.round(1000 * stats.averagePacketRate) / 1000,
+    readFrame: (t) => reader.read(t),
+    close() {
+      reader.close();
+      input.dispose();
+    },
+  };
+}
+
+/** Reads a track's frames by number; best in order. */
+class SampleReader {
+  /** @type {AsyncGenerator<VideoSample, void, unknown>|undefined} */ #samples;
+  /** @type {Map<number, Uint8ClampedArray<ArrayBuffer>>} */ #recent = new Map();
+  /** @type {Promise<unknown>} */ #last = Promise.resolve();
+  #next = 0;
+
+  /** @param {InputVideoTrack} track */
+  constructor(track) {
+    this.#sink = new VideoSampleSink(track);
+    this.#rgba = rgbaReader(track.displayWidth, track.displayHeight);
+  }
+
+  #sink;
+  #rgba;
+
+  /**
+   * Frame t. One read at a time.
+   * @param {number} t
+   * @returns {Promise<Uint8ClampedArray<ArrayBuffer>>}
+   */
+  read(t) {
+    const reading = this.#last.then(() => this.#read(t));
+    this.#last = reading.catch(() => {});
+    return reading;
+  }
+
+  /** @param {number} t */
+  async #read(t) {
+    const kept = this.#recent.get(t);
+    if (kept) return new Uint8ClampedArray(kept);
+    if (t < this.#next || !this.#samples) {
+      await this.#samples?.return();
+      this.#samples = this.#sink.samples();
+      this.#next = 0;
+      this.#recent.clear();
+    }
+    for (;;) {
+      const { value: sample, done } = await this.#samples.next();
+      if (done || !sample) throw new Error(`the video ends before frame ${t}`);
+      const rgba = this.#rgba((c) => sample.draw(c, 0, 0));
+      sample.close();
+      this.#recent.set(this.#next, rgba);
+      this.#recent.delete(this.#next - recent);
+      if (this.#next++ === t) return new Uint8ClampedArray(rgba);
+    }
+  }
+
+  close() {
+    void this.#samples?.return();
+  }
+}

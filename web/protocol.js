@@ -1,0 +1,283 @@
+// What the page and an engine say to each other. The engine is Go: in a worker
+// of this tab (worker.js, cmd/wasm) or in `tessera serve` behind a websocket.
+// Both run internal/session and speak the same messages; only the carriage
+// differs. This file is types and comments, and the framing of the websocket.
+//
+// A message is a JSON object, its header, and possibly one run of bytes, its
+// payload.
+//
+//   worker      postMessage({header, payload}), payload an ArrayBuffer, transferred
+//   websocket   one binary message: u32 little-endian length of the header,
+//               the header as UTF-8 JSON, the payload to the end
+//
+// Every request has an `id`, a positive number chosen by the page. The engine
+// answers with any number of events of that id and ends with one `result` or
+// one `error`. `open` and jobs (decode, encode, roundtrip) are run one at a time,
+// in order; `device`, `plan` and `inspect` are answered meanwhile.
+//
+//   page to engine
+//   device  {id, version}                       result: Device
+//   open    {id, source, precision}             result: Model
+//   plan    {id, options}                       result: Layout
+//   inspect {id, source}                        result: {shape, clip, metadata} of a latent
+//   decode  {id, source, options}               events: JobEvent; result: Done
+//   encode  {id, clip, options}                 the same
+//   roundtrip {id, clip, options}               the same
+//   cancel  {id}                                ends request id with `cancelled`; no answer of its own
+//   ack     {id, seq}                           the page is done with picture seq of job id
+//   bytes   {id, read, error?} + payload        answers `read` and `pixels`
+//   close   {}                                  the engine ends
+//
+//   engine to page
+//   result  {id, value}
+//   error   {id, code, message}                 id 0: the engine as a whole is gone
+//   read    {id, read, source, offset, length}  wants bytes of a source
+//   pixels  {id, read, frame}                   wants frame `frame` of the job's clip, as RGBA8
+//   queued, loading, warning, layout, tile, frame, progress, latent, quality   see JobEvent
+//
+// `source` is how a file crosses: {id, name, size} for one that the page holds,
+// whose bytes the engine asks for by range with `read`, or {path} for one in
+// the folder that the native engine was started with. `clip` is {frames,
+// height, width, fps}.
+//
+// Back-pressure: `tile` and `frame` messages carry `seq`, counted from 1 in each
+// job. At most `inFlight` of them are on their way: the engine then waits for an
+// `ack`, and goes on with the job only after it.
+//
+// Numbers that JSON lacks: an infinite psnr is null on the wire, and Infinity
+// again in the events of engine.js.
+
+/** Version of these messages; `device` with another one is refused. */
+export const version = 1;
+
+/** Pictures on their way to the page at once. */
+export const inFlight = 4;
+
+/**
+ * What went wrong, for choosing words; `message` is the engine's own text.
+ *
+ * no_webgpu      this browser has no WebGPU, or this machine no Dawn
+ * no_adapter     no GPU, or no driver for it
+ * out_of_memory  the device ran out, or the plan needs more than the budget: a smaller tile may do
+ * too_large      a buffer is beyond what the device allows: a smaller tile may do
+ * device_lost    the driver gave up; the next job opens the device again
+ * bad_input      the checkpoint, latent, clip or an option can't be used
+ * cancelled      as asked
+ * disconnected   the worker or the connection is gone
+ * failed         anything else
+ * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'bad_input'|'cancelled'|'disconnected'|'failed'} Code
+ */
+
+/**
+ * @typedef {object} Limits
+ * @property {number} maxBuffer bytes in one buffer
+ * @property {number} maxBinding bytes in one binding
+ * @property {number} maxWorkgroupMemory bytes
+ * @property {number} maxInvocations in one workgroup
+ */
+
+/**
+ * An adapter and what its device has done so far.
+ * @typedef {object} Device
+ * @property {'browser'|'native'} kind
+ * @property {string} name "llvmpipe (LLVM 15.0.6, 256 bits)"
+ * @property {string} vendor
+ * @property {string} architecture
+ * @property {string} driver
+ * @property {string} backend "vulkan", "d3d12", "metal", "webgpu"
+ * @property {string} type "discrete", "integrated", "cpu" or "unknown"
+ * @property {boolean} f16 shader-f16; without it halves are kept packed in pairs
+ * @property {boolean} subgroups
+ * @property {number} subgroupMin 0 when unknown
+ * @property {number} subgroupMax
+ * @property {boolean} timestamps
+ * @property {number} memory bytes, 0 when unknown
+ * @property {number} budget bytes a job may take by default
+ * @property {Limits} limits
+ * @property {number} bytes in buffers now
+ * @property {number} peakBytes in buffers at most
+ * @property {number} hostBytes memory of the engine itself: of wasm in the browser
+ */
+
+/**
+ * @typedef {object} Model
+ * @property {string} name of the file
+ * @property {string} family "seedvr2"
+ * @property {number[]} widths channels of the encoder's stages
+ * @property {number} latentChannels
+ * @property {number} spatial pixels along a latent cell's side
+ * @property {number} temporal frames in a latent frame after the first
+ * @property {number} bytes of the file
+ * @property {number} tensors
+ * @property {number} parameters
+ * @property {Record<string, number>} dtypes tensors of each: {F16: 248}
+ * @property {Record<string, string>} metadata of the file
+ * @property {string} precision how activations are stored: "f32", "f16", "packed" (f16 in pairs)
+ */
+
+/** @typedef {'auto'|'f32'|'f16'} Precision */
+
+/**
+ * A rectangle of tile `tile` in the result's pixels (decode) or cells (encode).
+ * @typedef {object} Rect
+ * @property {number} y
+ * @property {number} x
+ * @property {number} height
+ * @property {number} width
+ */
+
+/**
+ * How a job is cut and what it needs.
+ * @typedef {object} Layout
+ * @property {'decode'|'encode'} direction
+ * @property {number} frames of the result
+ * @property {number} height of the result, pixels or latent cells
+ * @property {number} width
+ * @property {Rect[]} tiles in the order they run
+ * @property {string} tile "off" for one tile, or HxW in pixels
+ * @property {string} overlap HxW in pixels
+ * @property {boolean} shrunk the tile is smaller than asked for
+ * @property {number} slices in time, of each tile
+ * @property {number} weights bytes on the device
+ * @property {number} arena bytes of activations
+ * @property {number} memory bytes of causal memory
+ * @property {number} canvas bytes that blend tiles
+ * @property {number} spool bytes that blend tiles, off the device
+ * @property {number} bytes weights, arena, memory and canvas together: the peak on the device
+ * @property {number} budget bytes allowed
+ * @property {boolean} fits false: it can't run like this, see problem
+ * @property {string} problem why it doesn't fit, in the engine's words; else empty
+ * @property {Code|''} code of the problem
+ * @property {string} suggestion the largest tile that would fit, HxW; empty where none does or all is well
+ * @property {number} flops of the whole job
+ */
+
+/**
+ * @typedef {object} Options
+ * @property {string} [tile] "off" (one tile), "auto" (the largest that fits), N or HxW in pixels; default 512, or less where that doesn't fit
+ * @property {string} [overlap] N or HxW in pixels; default 64
+ * @property {boolean} [shrink] take a smaller tile where the one asked for doesn't fit; default true where tile is absent, else false
+ * @property {number} [memory] budget in bytes; default 0, which is Device.budget
+ * @property {number} [chunk] latent frames in a slice of time; default 1
+ * @property {boolean} [preview] send `tile` events; default true
+ * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline
+ * @property {boolean} [sample] encode: draw from the distribution; default its mean
+ * @property {number} [seed] of sample
+ * @property {'.safetensors'|'.latent'|'.npy'} [format] of the latent that encode makes; default .safetensors
+ */
+
+/**
+ * What a plan is asked for: frames and size of the clip (encode) or of the
+ * latent (decode).
+ * @typedef {Options & {direction: 'decode'|'encode', frames: number, height: number, width: number}} PlanOptions
+ */
+
+/**
+ * @typedef {object} ClipInfo
+ * @property {number} frames
+ * @property {number} height
+ * @property {number} width
+ * @property {number} [fps] kept in the latent; 0 or absent when unknown
+ */
+
+/**
+ * A clip on the page's side. The engine asks for frames in order, once for each
+ * tile. What readFrame returns, [H, W, 4], is taken over: its buffer is transferred.
+ * @typedef {ClipInfo & {readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>|Uint8Array<ArrayBuffer>>}} Clip
+ */
+
+/** @typedef {'encode'|'decode'} Stage */
+
+/** Native engine: so many jobs of other pages go first. @typedef {{type: 'queued', position: number}} QueuedEvent */
+
+/** Weights on their way to the device, in bytes: before the first job in each direction. @typedef {{type: 'loading', loaded: number, total: number}} LoadingEvent */
+
+/** Something to know that is no failure, in the engine's words. @typedef {{type: 'warning', message: string}} WarningEvent */
+
+/**
+ * The first event of each stage. Frames, height and width of a decode's layout are
+ * of the whole clip; `frame` events may be cropped, see `output`.
+ * @typedef {{type: 'layout', stage: Stage, layout: Layout, output: ClipInfo}} LayoutEvent
+ */
+
+/**
+ * Frame `frame` of tile `tile` alone, before it is blended with its
+ * neighbours, at y, x of the frame. Only where a decode has several tiles.
+ * @typedef {{type: 'tile', seq: number, tile: number, frame: number, y: number, x: number,
+ *   height: number, width: number, rgba: Uint8ClampedArray<ArrayBuffer>}} TileEvent
+ */
+
+/**
+ * A finished frame.
+ * @typedef {{type: 'frame', seq: number, index: number, height: number, width: number,
+ *   rgba: Uint8ClampedArray<ArrayBuffer>}} FrameEvent
+ */
+
+/**
+ * After each slice. `frame` counts frames of the stage's input in this tile,
+ * `done` is the share of the stage's work.
+ * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, slice: number, slices: number,
+ *   frame: number, frames: number, done: number, seconds: number}} ProgressEvent
+ */
+
+/**
+ * What encoding made, as a file to save. Shape is [C, L, h, w].
+ * @typedef {{type: 'latent', name: string, shape: number[], file: File}} LatentEvent
+ */
+
+/**
+ * Round trip: how close a decoded frame is to the original; index null for the
+ * clip as a whole, at the end. An identical frame has psnr Infinity.
+ * @typedef {{type: 'quality', index: number|null, psnr: number, ssim: number}} QualityEvent
+ */
+
+/**
+ * @typedef {object} Operation
+ * @property {string} name kind of operation: "conv3d", "group_norm", "attention"
+ * @property {number} seconds measured, apportioned among the operations of a submission
+ * @property {number} dispatches
+ */
+
+/**
+ * @typedef {object} Done
+ * @property {number} seconds from the job's start on the device
+ * @property {number} frames
+ * @property {Operation[]} operations longest first
+ * @property {number} bytes on the device now
+ * @property {number} peakBytes on the device at most, in this job
+ * @property {number} hostBytes
+ * @property {number} submissions
+ * @property {number} longest seconds of the longest submission
+ */
+
+/** @typedef {{type: 'done'} & Done} DoneEvent always the last */
+
+/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|LayoutEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
+
+/**
+ * A header; what else is in it depends on its type, as listed above.
+ * @typedef {{type: string, id?: number, [key: string]: any}} Header
+ */
+
+/**
+ * A websocket message.
+ * @param {Header} header
+ * @param {ArrayBuffer|Uint8Array<ArrayBuffer>} [payload]
+ */
+export function frame(header, payload) {
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, text.length, true);
+  return new Blob(payload ? [length, text, payload] : [length, text]);
+}
+
+/**
+ * The inverse of frame.
+ * @param {ArrayBuffer} message
+ * @returns {{header: Header, payload: ArrayBuffer}}
+ */
+export function unframe(message) {
+  const n = new DataView(message).getUint32(0, true);
+  const text = new TextDecoder().decode(new Uint8Array(message, 4, n));
+  return { header: JSON.parse(text), payload: message.slice(4 + n) };
+}

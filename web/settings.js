@@ -1,0 +1,103 @@
+// The choices that a link can carry: `#tile=128&overlap=32&task=decode`. What is
+// left at its default is not in the link.
+
+/** @typedef {{tile: string, overlap: string, precision: 'auto'|'f32'|'f16', memory: string}} Choices memory in MiB */
+
+const form = /** @type {HTMLFormElement} */ (document.getElementById('settings'));
+
+/** Names of the groups of radio buttons that belong to the link, with their defaults. */
+const groups = { task: 'decode', engine: 'browser' };
+
+/** @type {Choices} */
+const defaults = { tile: 'recommended', overlap: 'recommended', precision: 'auto', memory: '0' };
+
+/** @returns {Choices} */
+export function choices() {
+  return /** @type {Choices} */ (Object.fromEntries(new FormData(form)));
+}
+
+/**
+ * Choices as the engine takes them. Recommended tiles may be made smaller to fit.
+ * @param {{tile: string, overlap: string}} recommended
+ * @returns {import('./protocol.js').Options}
+ */
+export function options(recommended) {
+  const c = choices();
+  const tile = c.tile === 'recommended' ? recommended.tile : c.tile;
+  const overlap = c.overlap === 'recommended' ? recommended.overlap : c.overlap;
+  return { tile, overlap: tile === 'off' ? '0' : overlap, memory: Number(c.memory) * 2 ** 20, shrink: c.tile === 'recommended' };
+}
+
+/**
+ * Sets a field; a value that it doesn't list, such as a tile's 96x128, becomes one more choice.
+ * @param {keyof Choices} name
+ * @param {string} value
+ */
+export function choose(name, value) {
+  const field = /** @type {HTMLSelectElement} */ (form.elements.namedItem(name));
+  const square = /^(\d+)x\1$/.exec(value);
+  const wanted = square ? square[1] : value;
+  if (![...field.options].some((o) => o.value === wanted)) field.add(new Option(wanted, wanted));
+  field.value = wanted;
+}
+
+/** @param {'task'|'engine'} name */
+export function chosen(name) {
+  const input = /** @type {HTMLInputElement} */ (document.querySelector(`input[name=${name}]:checked`));
+  return input.value;
+}
+
+/**
+ * @param {'task'|'engine'} name
+ * @param {string} value
+ */
+export function check(name, value) {
+  const input = document.querySelector(`input[name=${name}][value="${CSS.escape(value)}"]`);
+  if (input instanceof HTMLInputElement) input.checked = true;
+}
+
+/**
+ * Takes the link's choices, and its token if it has one, which is taken out of the link.
+ * @returns {{token: string|null}}
+ */
+export function readLink() {
+  const link = new URLSearchParams(location.hash.slice(1));
+  for (const name of /** @type {(keyof Choices)[]} */ (Object.keys(defaults))) {
+    const value = link.get(name);
+    choose(name, value && acceptable[name].test(value) ? value : defaults[name]);
+  }
+  for (const name of /** @type {('task'|'engine')[]} */ (Object.keys(groups))) {
+    check(name, link.get(name) ?? groups[name]);
+  }
+  const token = link.get('token');
+  if (token) {
+    sessionStorage.setItem('token', token);
+    writeLink();
+  }
+  return { token: sessionStorage.getItem('token') };
+}
+
+/** What a link may set; the engine checks the rest. */
+const acceptable = {
+  tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/,
+};
+
+/** Puts the choices into the address. */
+export function writeLink() {
+  const link = new URLSearchParams();
+  const c = choices();
+  for (const name of /** @type {(keyof Choices)[]} */ (Object.keys(defaults))) {
+    if (c[name] !== defaults[name]) link.set(name, c[name]);
+  }
+  for (const name of /** @type {('task'|'engine')[]} */ (Object.keys(groups))) {
+    if (chosen(name) !== groups[name]) link.set(name, chosen(name));
+  }
+  const hash = link.size ? `#${link}` : '';
+  if (hash !== location.hash) history.replaceState(null, '', `${location.pathname}${location.search}${hash}`);
+}
+
+/** @param {() => void} changed */
+export function onChange(changed) {
+  form.addEventListener('change', changed);
+  form.addEventListener('submit', (e) => e.preventDefault());
+}

@@ -1,0 +1,27 @@
+// Package web carries the built page inside the program. The page's sources are
+// beside this file; tools/web.sh builds them, with the engine as wasm, into dist.
+package web
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+)
+
+//go:embed all:dist
+var files embed.FS
+
+// ErrNotBuilt: the program was built without the page.
+var ErrNotBuilt = errors.New("web: the page is not part of this program: run `make web`, then build again")
+
+// Page is the page's folder: index.html and all that it needs.
+func Page() (fs.FS, error) {
+	page, err := fs.Sub(files, "dist")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fs.Stat(page, "index.html"); err != nil {
+		return nil, ErrNotBuilt
+	}
+	return page, nil
+}
