@@ -1,9 +1,10 @@
 package gpu
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
+	"reflect"
 	"strings"
 )
 
@@ -94,12 +95,33 @@ type First [4]uint32
 // Params lays out a struct of uint32, int32, float32 and [4] of them as WGSL
 // does a uniform struct, padded to 16 bytes.
 func Params(v any) []byte {
-	var buf bytes.Buffer
-	if err := binary.Write(&buf, binary.LittleEndian, v); err != nil {
-		panic(fmt.Sprintf("gpu: params %T: %v", v, err))
+	b := appendParams(nil, reflect.ValueOf(v))
+	for len(b)%16 != 0 {
+		b = append(b, 0)
 	}
-	for buf.Len()%16 != 0 {
-		buf.WriteByte(0)
+	return b
+}
+
+// appendParams is what binary.Append does for these types; that one with all it
+// can do besides is 60 KB of wasm.
+func appendParams(b []byte, v reflect.Value) []byte {
+	switch v.Kind() {
+	case reflect.Uint32:
+		return binary.LittleEndian.AppendUint32(b, uint32(v.Uint()))
+	case reflect.Int32:
+		return binary.LittleEndian.AppendUint32(b, uint32(v.Int()))
+	case reflect.Float32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
+	case reflect.Array:
+		for i := range v.Len() {
+			b = appendParams(b, v.Index(i))
+		}
+		return b
+	case reflect.Struct:
+		for i := range v.NumField() {
+			b = appendParams(b, v.Field(i))
+		}
+		return b
 	}
-	return buf.Bytes()
+	panic(fmt.Sprintf("gpu: params hold %v", v.Kind()))
 }

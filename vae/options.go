@@ -139,6 +139,9 @@ func (m *Model) fit(half string, in inputShape, o Options, budget int64) (tiling
 		frame = tiling.Size{H: in.h * m.Config.Spatial, W: in.w * m.Config.Spatial}
 	}
 	return tiling.Fit(frame, tiling.SmallestAuto(o.Overlap), budget, func(tile tiling.Size) (int64, error) {
+		// A side that holds the whole frame is one tile whatever its length; the
+		// overlap must stay below it.
+		tile.H, tile.W = max(tile.H, o.Overlap.H+tiling.Factor), max(tile.W, o.Overlap.W+tiling.Factor)
 		l, err := m.tiled(half, in, tiling.Options{Tile: tile, Overlap: o.Overlap}, max(o.Chunk, 1), budget)
 		if errors.Is(err, gpu.ErrTooLarge) {
 			return math.MaxInt64, nil

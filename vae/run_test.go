@@ -302,6 +302,14 @@ func TestBudgets(t *testing.T) {
 	if same, err := m.PlanDecode(3, 90, 160, auto); err != nil || same.Tile != l.Tile || same.Shrunk {
 		t.Errorf("auto chose %v, %v", same.Tile, err)
 	}
+	// A clip narrower than the overlap is no obstacle.
+	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Memory: l.Bytes()}
+	if small, err := m.PlanDecode(3, 5, 7, narrow); err != nil || !small.Tiles.Whole() {
+		t.Errorf("auto on a small clip: %v", err)
+	}
+	if strip, err := m.PlanDecode(3, 5, 700, narrow); err != nil || strip.Tiles.Whole() {
+		t.Errorf("auto on a strip: %v", err)
+	}
 	auto.Memory = 1 << 20
 	if _, err := m.PlanDecode(3, 90, 160, auto); !errors.Is(err, tiling.ErrBudget) {
 		t.Errorf("no tile fits: %v", err)

@@ -53,7 +53,7 @@ type conv3dParams struct {
 	H, W, C_in4, C_out4           uint32
 	X0_at, X1_at, X2_at, X_stride uint32
 	Y_at, Y_stride                uint32
-	Segments                      uint32
+	Segments, Across              uint32
 }
 
 type conv3dStridedParams struct {
@@ -61,7 +61,7 @@ type conv3dStridedParams struct {
 	H_in, W_in, W, C_in4, C_out4  uint32
 	X0_at, X1_at, X2_at, X_stride uint32
 	Y_at, Y_stride                uint32
-	Segments                      uint32
+	Segments, Across              uint32
 }
 
 // Conv3D describes one dispatch of a causal convolution.
@@ -95,20 +95,22 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	const R, W = gpu.Read, gpu.ReadWrite
 	if c.Stride == 2 {
 		segments := c.Y.H * ((c.Y.W + 3) / 4)
+		groups, across := grid(segments, blocks, c.N)
 		p := s.weighted("conv3d_strided", c.Elem, constants{"WG": convWG, "KT": float64(len(c.Taps))}, R, R, R, R, R, W)
-		b.Dispatch(label, p, grid(segments, blocks, c.N), conv3dStridedParams{
+		b.Dispatch(label, p, groups, conv3dStridedParams{
 			H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 			X0_at: at[0], X1_at: at[1], X2_at: at[2], X_stride: uint32(c.Step * x.Stride()),
-			Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments),
+			Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments), Across: across,
 		}, cost, views[0], views[1], views[2], c.Weight.All(), c.Bias.All(), y)
 		return
 	}
 	segments := c.Y.H * ((c.Y.W + 7) / 8)
+	groups, across := grid(segments, blocks, c.N)
 	p := s.weighted("conv3d", c.Elem, constants{"WG": convWG, "KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)}, R, R, R, R, R, W)
-	b.Dispatch(label, p, grid(segments, blocks, c.N), conv3dParams{
+	b.Dispatch(label, p, groups, conv3dParams{
 		H: uint32(x.H), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		X0_at: at[0], X1_at: at[1], X2_at: at[2], X_stride: uint32(c.Step * x.Stride()),
-		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments),
+		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments), Across: across,
 	}, cost, views[0], views[1], views[2], c.Weight.All(), c.Bias.All(), y)
 }
 
@@ -120,7 +122,13 @@ func flag(on bool) float64 {
 	return 0
 }
 
-// grid covers n invocations along x with workgroups of convWG.
-func grid(n, y, z int) [3]uint32 {
-	return [3]uint32{uint32((n + convWG - 1) / convWG), uint32(y), uint32(z)}
+// grid covers n segments of pixels and blocks of eight output channels with
+// workgroups of convWG, across segments wide.
+func grid(n, blocks, frames int) (groups [3]uint32, across uint32) {
+	across = convWG
+	for across > 1 && int(across/2) >= n {
+		across /= 2
+	}
+	wide, deep := int(across), convWG/int(across)
+	return [3]uint32{uint32((n + wide - 1) / wide), uint32((blocks + deep - 1) / deep), uint32(frames)}, across
 }

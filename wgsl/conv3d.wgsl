@@ -14,7 +14,9 @@
 // Offsets *_at and x_stride, y_stride (between frames) count vec4s. With KT = 1
 // only x0 is read. One invocation makes 8 pixels of a row in 8 output channels
 // and keeps the 10 input pixels under them in registers for the row's 3 taps.
-// Sums are f32. Reference: ref/conv3d.go. Grid: (segments of rows / WG, C_out/8, frames).
+// Sums are f32. Reference: ref/conv3d.go. A workgroup is `across` of
+// them side by side, WG/across blocks of channels deep, so that few pixels fill it too.
+// Grid: (segments of rows / across, C_out/8 / (WG/across), frames).
 
 #import elem
 #import weight
@@ -32,6 +34,7 @@ struct Params {
     y_at: u32,
     y_stride: u32,
     segments: u32,
+    across: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -79,15 +82,16 @@ fn inside(s: u32, q: u32) -> bool {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let segment = group.x * WG + local;
+    let segment = group.x * params.across + local % params.across;
+    let block = group.y * (WG / params.across) + local / params.across;
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if segment >= params.segments { return; }
+    if segment >= params.segments || 2u * block >= params.C_out4 { return; }
     let r = segment / per_row;
     let s = (segment % per_row) * PIXELS;
     let f = group.z;
 
-    let b0 = bias[group.y * 2u];
-    let b1 = bias[group.y * 2u + 1u];
+    let b0 = bias[block * 2u];
+    let b1 = bias[block * 2u + 1u];
     var sums = Sums();
     for (var p = 0u; p < PIXELS; p++) {
         sums[2u * p] = b0;
@@ -95,7 +99,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
 
     let taps_size = 3u * params.C_in4 * 24u; // weights of one temporal tap
-    let w_block = group.y * KT * taps_size;
+    let w_block = block * KT * taps_size;
     // Column offsets of the ten input pixels, clamped into the row.
     var column = array<u32, 10>();
     for (var q = 0u; q < 10u; q++) {
@@ -127,7 +131,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var p = 0u; p < PIXELS && s + p < params.W; p++) {
         let pixel = f * params.y_stride + (r * params.W + s + p) * params.C_out4;
         for (var h = 0u; h < 2u; h++) {
-            let o = group.y * 2u + h;
+            let o = block * 2u + h;
             if o >= params.C_out4 { break; }
             var v = sums[2u * p + h];
             let at = params.y_at + pixel + o;

@@ -11,7 +11,9 @@
 //
 // Offsets *_at and strides count vec4s. One invocation makes 4 pixels of a row
 // in 8 output channels from 9 input pixels kept in registers. Sums are f32.
-// Reference: ref/conv3d.go. Grid: (segments of rows / WG, C_out/8, frames).
+// Reference: ref/conv3d.go. A workgroup is `across` of
+// them side by side, WG/across blocks of channels deep, so that few pixels fill it too.
+// Grid: (segments of rows / across, C_out/8 / (WG/across), frames).
 
 #import elem
 #import weight
@@ -30,6 +32,7 @@ struct Params {
     y_at: u32,
     y_stride: u32,
     segments: u32,
+    across: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -71,15 +74,16 @@ fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let segment = group.x * WG + local;
+    let segment = group.x * params.across + local % params.across;
+    let block = group.y * (WG / params.across) + local / params.across;
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if segment >= params.segments { return; }
+    if segment >= params.segments || 2u * block >= params.C_out4 { return; }
     let r = segment / per_row;
     let s = (segment % per_row) * PIXELS;
     let f = group.z;
 
-    let b0 = bias[group.y * 2u];
-    let b1 = bias[group.y * 2u + 1u];
+    let b0 = bias[block * 2u];
+    let b1 = bias[block * 2u + 1u];
     var sums = Sums();
     for (var p = 0u; p < PIXELS; p++) {
         sums[2u * p] = b0;
@@ -87,7 +91,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
 
     let taps_size = 3u * params.C_in4 * 24u; // weights of one temporal tap
-    let w_block = group.y * KT * taps_size;
+    let w_block = block * KT * taps_size;
     // Column offsets of the nine input pixels, clamped into the row.
     var column = array<u32, 9>();
     for (var q = 0u; q < 9u; q++) {
@@ -119,7 +123,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var p = 0u; p < PIXELS && s + p < params.W; p++) {
         let pixel = f * params.y_stride + (r * params.W + s + p) * params.C_out4;
         for (var h = 0u; h < 2u; h++) {
-            let o = group.y * 2u + h;
+            let o = block * 2u + h;
             if o >= params.C_out4 { break; }
             y[params.y_at + pixel + o] = store4(sums[2u * p + h]);
         }

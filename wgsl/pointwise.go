@@ -8,6 +8,7 @@ type pointwiseParams struct {
 	C_in4, C_out4, C4, Z uint32
 	X_at, X_stride       uint32
 	Y_at, Y_stride       uint32
+	Across               uint32
 }
 
 // Pointwise records y = W x + bias for frames t to t+n-1; with add, y += that.
@@ -36,8 +37,10 @@ func (s *Set) PointwiseShuffle(b *gpu.Batch, label string, w Weights, x Tensor, 
 func (s *Set) pointwise(b *gpu.Batch, label string, w Weights, params pointwiseParams, n, cIn, cOut int, c constants, in, out gpu.View) {
 	const R = gpu.Read
 	c["WG"] = convWG
+	groups, across := grid((int(params.P)+7)/8, int(params.C_out4+1)/2, n)
+	params.Across = across
 	p := s.weighted("pointwise", w.Elem, c, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, grid((int(params.P)+7)/8, int(params.C_out4+1)/2, n), params, gpu.Cost{
+	b.Dispatch(label, p, groups, params, gpu.Cost{
 		FLOPs: 2 * int64(n) * int64(params.P) * int64(cIn) * int64(cOut),
 		Bytes: in.Bytes() + out.Bytes() + w.Weight.Size,
 	}, in, w.Weight.All(), w.Bias.All(), out)

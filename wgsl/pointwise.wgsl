@@ -14,7 +14,9 @@
 //
 // Offsets *_at and strides count vec4s. One invocation makes 8 pixels in 8
 // output channels; sums are f32. Reference: ref/conv3d.go, ref/pixel_shuffle.go.
-// Grid: (P/8 / WG, C_out/8, frames).
+// A workgroup is `across` of
+// them side by side, WG/across blocks of channels deep, so that few pixels fill it too.
+// Grid: (P/8 / across, C_out/8 / (WG/across), frames).
 
 #import elem
 #import weight
@@ -31,6 +33,7 @@ struct Params {
     x_stride: u32,
     y_at: u32,
     y_stride: u32,
+    across: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -58,12 +61,13 @@ fn shuffled(f: u32, p: u32, o: u32) -> u32 {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let p0 = (group.x * WG + local) * PIXELS;
-    if p0 >= params.P { return; }
+    let p0 = (group.x * params.across + local % params.across) * PIXELS;
+    let block = group.y * (WG / params.across) + local / params.across;
+    if p0 >= params.P || 2u * block >= params.C_out4 { return; }
     let f = group.z;
 
-    let b0 = bias[group.y * 2u];
-    let b1 = bias[group.y * 2u + 1u];
+    let b0 = bias[block * 2u];
+    let b1 = bias[block * 2u + 1u];
     var sums = Sums();
     var at = array<u32, 8>();
     for (var p = 0u; p < PIXELS; p++) {
@@ -72,7 +76,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         at[p] = params.x_at + f * params.x_stride + min(p0 + p, params.P - 1u) * params.C_in4;
     }
     for (var c = 0u; c < params.C_in4; c++) {
-        let w = (group.y * params.C_in4 + c) * 8u;
+        let w = (block * params.C_in4 + c) * 8u;
         let a0 = load_weight4(weight[w]);
         let a1 = load_weight4(weight[w + 1u]);
         let b0 = load_weight4(weight[w + 2u]);
@@ -91,7 +95,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var p = 0u; p < PIXELS && p0 + p < params.P; p++) {
         let pixel = f * params.y_stride + (p0 + p) * params.C_out4;
         for (var h = 0u; h < 2u; h++) {
-            let o = group.y * 2u + h;
+            let o = block * 2u + h;
             if o >= params.C_out4 { break; }
             var v = sums[2u * p + h];
             var at = params.y_at + pixel + o;
