@@ -1,3 +1,5 @@
+//go:build !js
+
 package main
 
 import (
@@ -44,7 +46,7 @@ func browse(ctx context.Context, s *server) (int, error) {
 			fail(broken, errors.New("the page crashed"))
 		case *log.EventEntryAdded:
 			if e.Entry.Level == log.EntryLevelError {
-				fmt.Fprintln(os.Stderr, "chromium:", e.Entry.Text)
+				fmt.Fprintln(s.stderr, "chromium:", e.Entry.Text)
 			}
 		}
 	})

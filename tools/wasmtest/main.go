@@ -1,7 +1,10 @@
+//go:build !js
+
 // Command wasmtest runs a test binary of GOOS=js GOARCH=wasm in a dedicated
 // worker of a real headless Chromium, with WebGPU:
 //
-//	GOOS=js GOARCH=wasm go test -exec 'go tool wasmtest' ./wgsl
+//	go build -o build/wasmtest ./tools/wasmtest
+//	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" ./wgsl
 //
 // The tests see their working directory, the module's files, read-only, a /tmp
 // in memory and the environment, as natively. $CHROMIUM names another Chromium
@@ -12,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -24,7 +28,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: wasmtest BINARY [ARGUMENT...]")
 		os.Exit(2)
 	}
-	code, err := run(os.Args[1], os.Args[2:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	ctx, cancel := context.WithCancelCause(ctx)
+	go watchParent(cancel)
+	code, err := run(ctx, os.Args[1], os.Args[2:], os.Stdout, os.Stderr)
+	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "wasmtest:", err)
 		code = max(code, 1)
@@ -33,18 +41,13 @@ func main() {
 }
 
 // run returns the exit code of the binary.
-func run(binary string, args []string) (int, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
-	defer stop()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go watchParent(cancel)
+func run(ctx context.Context, binary string, args []string, stdout, stderr io.Writer) (int, error) {
 	if limit := timeout(args); limit > 0 {
 		var done context.CancelFunc
 		ctx, done = context.WithTimeoutCause(ctx, limit+grace, fmt.Errorf("no end %v after the tests' own timeout of %v", grace, limit))
 		defer done()
 	}
-	s, err := serve(binary, args)
+	s, err := serve(binary, args, stdout, stderr)
 	if err != nil {
 		return 1, err
 	}

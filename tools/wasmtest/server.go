@@ -1,3 +1,5 @@
+//go:build !js
+
 package main
 
 import (
@@ -26,6 +28,8 @@ var page embed.FS
 type server struct {
 	url    string // of the page; holds a secret
 	exited chan int
+	stdout io.Writer
+	stderr io.Writer
 
 	http   *http.Server
 	binary string
@@ -42,12 +46,12 @@ type start struct {
 }
 
 // serve starts a server for binary, run in the working directory.
-func serve(binary string, args []string) (*server, error) {
+func serve(binary string, args []string, stdout, stderr io.Writer) (*server, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{exited: make(chan int, 1), binary: binary}
+	s := &server{exited: make(chan int, 1), stdout: stdout, stderr: stderr, binary: binary}
 	s.start = start{Args: append([]string{binary}, args...), Dir: filepath.ToSlash(dir)}
 	s.start.Env = environment(s.start.Args, os.Environ())
 	if s.module, err = moduleRoot(dir); err != nil {
@@ -187,9 +191,9 @@ func (s *server) file(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) output(_ http.ResponseWriter, r *http.Request) {
-	to := os.Stdout
+	to := s.stdout
 	if r.FormValue("fd") == "2" {
-		to = os.Stderr
+		to = s.stderr
 	}
 	io.Copy(to, r.Body)
 }

@@ -74,17 +74,17 @@ func (d *device) compileError(source string, info *promise) error {
 	if err := d.wait(context.Background(), info); err != nil {
 		return nil // the error scope has it
 	}
-	var notes []note
+	var notes []driver.Note
 	messages := info.value.Get("messages")
 	for i := range messages.Length() {
 		if m := messages.Index(i); text(m, "type") == "error" {
-			notes = append(notes, note{int(number(m, "lineNum")), int(number(m, "linePos")), text(m, "message")})
+			notes = append(notes, driver.Note{Line: int(number(m, "lineNum")), Column: int(number(m, "linePos")), Text: text(m, "message")})
 		}
 	}
 	if len(notes) == 0 {
 		return nil
 	}
-	return shaderError(source, notes)
+	return driver.ShaderError(source, notes)
 }
 
 // bindGroupLayout declares binding 0 a uniform with a dynamic offset and

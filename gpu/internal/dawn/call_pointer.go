@@ -1,4 +1,4 @@
-//go:build arm64 || windows
+//go:build !js && (arm64 || windows)
 
 package dawn
 

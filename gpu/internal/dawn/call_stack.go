@@ -1,4 +1,4 @@
-//go:build amd64 && !windows
+//go:build !js && amd64 && !windows
 
 package dawn
 

@@ -1,3 +1,5 @@
+//go:build !js
+
 package dawn
 
 import (
@@ -5,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"tessera/gpu/internal/driver"
 )
 
 // reply is what any of Dawn's callbacks brings, copied.
@@ -13,15 +17,7 @@ type reply struct {
 	kind    uint32 // WGPUErrorType
 	handle  uintptr
 	message string
-	notes   []note // of a shader's compilation
-}
-
-// note is one message of the WGSL compiler. Line and column start at 1, the
-// column counts bytes; 0 when there is no place.
-type note struct {
-	kind         uint32
-	line, column int
-	text         string
+	notes   []driver.Note // a shader's errors
 }
 
 // waiters maps the integers that C hands back as userdata to Go functions. It
@@ -83,7 +79,9 @@ func onCompiled(status uintptr, info *compilationInfo, key, _ uintptr) uintptr {
 	r := reply{status: uint32(status)}
 	if info != nil && info.messages != nil {
 		for _, m := range unsafe.Slice(info.messages, info.messageCount) {
-			r.notes = append(r.notes, note{m.kind, int(m.lineNum), int(m.linePos), m.message.String()})
+			if m.kind == messageError {
+				r.notes = append(r.notes, driver.Note{Line: int(m.lineNum), Column: int(m.linePos), Text: m.message.String()})
+			}
 		}
 	}
 	deliver(key, r)

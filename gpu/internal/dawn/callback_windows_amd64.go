@@ -1,3 +1,5 @@
+//go:build !js
+
 package dawn
 
 // A WGPUStringView by value comes as a pointer to a copy. Enums are 32 bits

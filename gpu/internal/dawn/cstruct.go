@@ -1,3 +1,5 @@
+//go:build !js
+
 package dawn
 
 //lint:file-ignore U1000 fields that only C reads or writes hold their places

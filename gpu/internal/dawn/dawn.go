@@ -1,3 +1,5 @@
+//go:build !js
+
 // Package dawn drives a GPU through Dawn, Google's implementation of WebGPU, by
 // its C API and without cgo: the library is loaded when the program runs. It
 // implements driver.Device and nothing else; start at Open.

@@ -1,3 +1,5 @@
+//go:build !js
+
 package dawn
 
 // Enum values of webgpu.h, the same in both vintages; those of features and

@@ -1,3 +1,5 @@
+//go:build !js
+
 package dawn
 
 import (
@@ -50,7 +52,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, erro
 		return nil, fmt.Errorf("dawn: %s: %w: %d storage bindings, device allows %d", p.Label, driver.ErrTooLarge, n, most)
 	}
 	made := &pipeline{d: d, label: p.Label, uniformSize: p.UniformSize, storage: slices.Clone(p.Storage)}
-	var notes []note
+	var notes []driver.Note
 	err := d.guarded(func() {
 		module := d.shaderModule(p.Label, p.Source)
 		defer call(d.ShaderModuleRelease, module)
@@ -64,7 +66,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, erro
 	})
 	switch {
 	case len(notes) > 0:
-		err = shaderError(p.Source, notes)
+		err = driver.ShaderError(p.Source, notes)
 	case err == nil && made.handle == 0:
 		err = errors.New("no pipeline")
 	case err != nil && strings.Contains(err.Error(), "maximum allowed"):
@@ -85,14 +87,14 @@ func (d *device) shaderModule(label, source string) uintptr {
 }
 
 // compileErrors are the compiler's messages that are errors.
-func (d *device) compileErrors(module uintptr) []note {
+func (d *device) compileErrors(module uintptr) []driver.Note {
 	r, err := d.await(d.request(d.callbacks.compiled, func(info *callbackInfo) uintptr {
 		return callInfo(d.ShaderModuleGetCompilationInfo, info, module)
 	}))
 	if err != nil {
 		return nil // the error scope has it
 	}
-	return slices.DeleteFunc(r.notes, func(n note) bool { return n.kind != messageError })
+	return r.notes
 }
 
 // bindGroupLayout declares binding 0 a uniform with a dynamic offset and

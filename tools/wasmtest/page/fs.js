@@ -178,7 +178,8 @@ function fetched(path) {
   return file;
 }
 
-/** @type {Map<number, {entry?: Entry, path: string, at: number, flags: number}>} */
+/** Files by descriptor; host has the stats of one of the runner's. */
+/** @type {Map<number, {entry: Entry, host?: object, path: string, at: number, flags: number}>} */
 const open = new Map();
 let lastFD = 2;
 
@@ -192,6 +193,7 @@ function opened(fd) {
 
 function openPath(path, flags) {
   let entry = find(path);
+  let hostStats;
   const writing = flags & (constants.O_WRONLY | constants.O_RDWR);
   if (entry && flags & constants.O_CREAT && flags & constants.O_EXCL) {
     throw new FSError("EEXIST", path);
@@ -201,22 +203,22 @@ function openPath(path, flags) {
     entry = newFile();
     dir.names.set(name, entry);
   } else if (!entry) {
-    const s = host("stat", path);
+    hostStats = statPath(path);
     if (writing) {
       throw new FSError("EROFS", path);
     }
-    entry = s.dir ? undefined : fetched(path);
+    entry = hostStats.isDirectory() ? newDir() : fetched(path);
   }
   if (writing && entry.names) {
     throw new FSError("EISDIR", path);
   }
-  if (flags & constants.O_DIRECTORY && entry && !entry.names) {
+  if (flags & constants.O_DIRECTORY && !entry.names) {
     throw new FSError("ENOTDIR", path);
   }
   if (flags & constants.O_TRUNC) {
     truncateFile(entry, 0);
   }
-  open.set(++lastFD, { entry, path, at: 0, flags });
+  open.set(++lastFD, { entry, host: hostStats, path, at: 0, flags });
   return lastFD;
 }
 
@@ -251,11 +253,11 @@ const calls = {
       return stats(0, false, 0, 0);
     }
     const f = opened(fd);
-    return f.entry && open.get(fd).entry.ino && find(f.path) ? entryStats(f.entry) : statPath(f.path);
+    return f.host ?? entryStats(f.entry);
   },
   read(fd, buffer, offset, length, position) {
     const f = opened(fd);
-    if (!f.entry || f.entry.names) {
+    if (f.entry.names) {
       throw new FSError("EISDIR", f.path);
     }
     const n = readFile(f.entry, buffer.subarray(offset, offset + length), position ?? f.at);

@@ -1,0 +1,148 @@
+// Package web tests the page's side of things in a real Chromium.
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+const root = "../.."
+
+// chromium is the program to test with; without one the test is skipped, or
+// fails where the environment has GPU=require.
+func chromium(t testing.TB) string {
+	t.Helper()
+	if name := os.Getenv("CHROMIUM"); name != "" {
+		return name
+	}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("GPU") == "require" {
+		t.Fatal("no Chromium on the path; $CHROMIUM may name it")
+	}
+	t.Skip("no Chromium on the path; $CHROMIUM may name it")
+	return ""
+}
+
+// tab is a page in a new Chromium, gone with the test.
+func tab(t testing.TB, url string) context.Context {
+	t.Helper()
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(chromium(t)),
+		chromedp.Headless,
+		chromedp.NoFirstRun,
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("enable-unsafe-webgpu", true), // else no adapter without a GPU
+		chromedp.UserDataDir(t.TempDir()),
+	}
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox) // it refuses to start otherwise
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	t.Cleanup(cancel)
+	allocator, kill := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(kill)
+	page, closeTab := chromedp.NewContext(allocator)
+	t.Cleanup(closeTab)
+	err := chromedp.Listen(page, func(event any) {
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.EntryLevelError {
+				fmt.Fprintln(os.Stderr, "chromium:", e.Entry.Text, e.Entry.URL)
+			}
+		case *runtime.EventExceptionThrown:
+			fmt.Fprintln(os.Stderr, "chromium:", e.ExceptionDetails)
+		}
+	})
+	if err == nil {
+		err = chromedp.Do(page, chromedp.Navigate(url))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// eval awaits a JS expression, in which each $ stands for one of args.
+func eval[T any](t testing.TB, page context.Context, expression string, args ...any) T {
+	t.Helper()
+	full := expression
+	for _, a := range args {
+		text, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after, _ := strings.Cut(full, "$")
+		full = before + string(text) + after
+	}
+	v, err := chromedp.Run(page, chromedp.Evaluate[T](full, chromedp.EvalAwaitPromise))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// buildWASM builds the engine as tools/web.sh does.
+func buildWASM(t testing.TB) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "tessera.wasm")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/wasm")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return out
+}
+
+// serve serves files of the repository by the names that scripts give them:
+// the first folder that has a name wins.
+func serve(t testing.TB, files map[string]string, folders ...string) *httptest.Server {
+	t.Helper()
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["wasm_exec.js"] = filepath.Join(string(bytes.TrimSpace(goroot)), "lib", "wasm", "wasm_exec.js")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		path := files[name]
+		for _, dir := range folders {
+			if path == "" {
+				if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err == nil {
+					path = filepath.Join(dir, filepath.FromSlash(name))
+				}
+			}
+		}
+		if strings.HasSuffix(name, ".js") {
+			w.Header().Set("Content-Type", "text/javascript")
+		}
+		if path == "" {
+			http.NotFound(w, r)
+			return
+		}
+		http.ServeFile(w, r, path)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}

@@ -1,0 +1,204 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"tessera/gpu"
+	server "tessera/internal/serve"
+	page "tessera/web"
+)
+
+// visit is a visitor's tab with the page of `tessera serve` in it.
+type visit struct {
+	t         *testing.T
+	tab       context.Context
+	url       string // of the page, with the token
+	downloads string
+}
+
+// newVisit serves the built page and opens a tab on nothing. folder is the
+// native engine's.
+func newVisit(t *testing.T, folder string) *visit {
+	t.Helper()
+	files, err := page.Page()
+	if errors.Is(err, page.ErrNotBuilt) && os.Getenv("GPU") != "require" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New("127.0.0.1:0", server.Options{
+		Page: files, Folder: folder, Device: gpu.Options{Adapter: -1}, Log: func(line string) { t.Log(line) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve() }()
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), <-served); err != nil {
+			t.Error(err)
+		}
+	})
+	v := &visit{t: t, tab: tab(t, "about:blank"), url: s.URL(), downloads: t.TempDir()}
+	_, err = chromedp.CallBrowser(v.tab, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: v.downloads,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// do runs actions; one that fails ends the test.
+func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	if err := chromedp.Do(v.tab, actions...); err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// open goes to the page; query is such as "?demo=2x8x8", more is added to what
+// follows #, such as "&tile=64".
+func (v *visit) open(query, more string) {
+	v.t.Helper()
+	v.do(chromedp.Navigate(strings.Replace(v.url, "/#", "/"+query+"#", 1) + more))
+}
+
+// text is an element's.
+func (v *visit) text(id string) string {
+	v.t.Helper()
+	return eval[string](v.t, v.tab, `document.getElementById($).textContent`, id)
+}
+
+// click clicks an element that can be clicked.
+func (v *visit) click(selector string) {
+	v.t.Helper()
+	v.wait("a "+selector+" that can be clicked", 30*time.Second, `!document.querySelector($)?.matches(':disabled')`, selector)
+	eval[bool](v.t, v.tab, `(document.querySelector($).click(), true)`, selector)
+}
+
+// wait waits until a script's value is true.
+func (v *visit) wait(what string, limit time.Duration, script string, args ...any) {
+	v.t.Helper()
+	for end := time.Now().Add(limit); !eval[bool](v.t, v.tab, script, args...); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			v.t.Fatalf("%s: not within %v; the page says:\n%s", what, limit, eval[string](v.t, v.tab, "document.body.innerText"))
+		}
+	}
+}
+
+// ready waits until the page knows what its job will need.
+func (v *visit) ready() {
+	v.t.Helper()
+	v.wait("a plan", 2*time.Minute, `document.body.dataset.ready === 'true'`)
+}
+
+// ended waits for a job's end, which is such as "done".
+func (v *visit) ended(as string, limit time.Duration) {
+	v.t.Helper()
+	v.wait("the job's end", limit, `document.getElementById('stage').dataset.state !== 'running'`)
+	if got := eval[string](v.t, v.tab, `document.getElementById('stage').dataset.state`); got != as {
+		v.t.Fatalf("the job ended as %q, expected %q; the page says:\n%s", got, as, eval[string](v.t, v.tab, "document.body.innerText"))
+	}
+}
+
+// pick puts files into one of the page's file inputs.
+func (v *visit) pick(id string, files ...string) {
+	v.t.Helper()
+	v.do(chromedp.SetUploadFiles("#"+id, files))
+}
+
+// frame is frame i as the canvas shows it, [H, W, 4].
+func (v *visit) frame(i int) []byte {
+	v.t.Helper()
+	text := eval[string](v.t, v.tab, `(async () => {
+		const scrub = document.getElementById('scrub'), canvas = document.getElementById('picture');
+		scrub.value = $;
+		scrub.dispatchEvent(new Event('input'));
+		await new Promise((r) => setTimeout(r, 100));
+		const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+		return data.toBase64?.() ?? btoa(Array.from(data, (x) => String.fromCharCode(x)).join(''));
+	})()`, i)
+	pixels, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return pixels
+}
+
+// download waits for a file in the visitor's downloads and returns its path.
+func (v *visit) download(name string) string {
+	v.t.Helper()
+	path := filepath.Join(v.downloads, name)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+			return path
+		}
+	}
+	all, _ := os.ReadDir(v.downloads)
+	v.t.Fatalf("%s was not saved; there is %v", name, all)
+	return ""
+}
+
+// screen sets the window's size and the colours that the system prefers.
+func (v *visit) screen(width, height int64, scale float64, phone bool, scheme string) {
+	v.t.Helper()
+	_, err := chromedp.Run(v.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: width, Height: height, DeviceScaleFactor: scale, Mobile: phone,
+		})
+		if err == nil {
+			_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			})
+		}
+		return chromedp.Void{}, err
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// shot writes a screenshot of the window.
+func (v *visit) shot(path string) {
+	v.t.Helper()
+	picture, err := chromedp.Run(v.tab, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(path, picture, 0o666)
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// differ says how two frames differ: the largest difference of a value, and
+// how many differ at all.
+func differ(a, b []byte) (most, count int, err error) {
+	if len(a) != len(b) {
+		return 0, 0, fmt.Errorf("%d and %d values", len(a), len(b))
+	}
+	for i := range a {
+		d := int(a[i]) - int(b[i])
+		if d < 0 {
+			d = -d
+		}
+		most = max(most, d)
+		if d > 0 {
+			count++
+		}
+	}
+	return most, count, nil
+}
