@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench clean
+.PHONY: deps build demo test lint bench clean web
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -22,3 +22,6 @@ bench: ## conv3d against onnxruntime on the same adapter
 
 clean:
 	rm -rf tessera build out
+
+web: ## the page, a folder for any static host: web/dist
+	@tools/web.sh

@@ -110,8 +110,12 @@ func (m *Model) layout(half string, in inputShape, o Options) (*Layout, error) {
 	try := func(tile tiling.Size) (*Layout, error) {
 		l, err := m.tiled(half, in, tiling.Options{Tile: tile, Overlap: o.Overlap}, max(o.Chunk, 1), budget)
 		if err == nil && l.Bytes() > budget {
-			err = fmt.Errorf("vae: %s in tiles of %v needs %s on the device, the budget is %s: %w",
-				half, l.Tile, Bytes(l.Bytes()), Bytes(budget), ErrMemory)
+			cut := "one tile"
+			if !l.Tiles.Whole() {
+				cut = fmt.Sprintf("tiles of %v", l.Tile)
+			}
+			err = fmt.Errorf("vae: %s in %s needs %s on the device, the budget is %s: %w",
+				half, cut, Bytes(l.Bytes()), Bytes(budget), ErrMemory)
 		}
 		return l, err
 	}

@@ -2,10 +2,10 @@
 
 import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.mjs';
 
-/** @import {Clip} from './protocol.js' */
+/** @import {ClipInfo} from './protocol.js' */
 /** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.mjs' */
 
-/** @typedef {Clip & {name: string, close(): void}} OpenClip */
+/** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip */
 
 /** Frames kept, for an encoder that goes back a few at the end of a clip. */
 const recent = 6;
@@ -25,7 +25,7 @@ export function openClip(files) {
  * @returns {Promise<OpenClip>}
  */
 async function openPictures(files) {
-  const sorted = files.toSorted((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+  const sorted = [...files].sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
   const first = await createImageBitmap(sorted[0]);
   const { width, height } = first;
   first.close();

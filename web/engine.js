@@ -1,5 +1,6 @@
 // The engine as the page sees it: this tab's GPU or the native program's, with
-// one interface. The only file that talks to the worker and to the websocket.
+// one interface. Everything that is said to the worker and to the websocket is
+// said here; channel.js carries it.
 //
 //   const engine = await connect('browser');
 //   await engine.open(file);
@@ -10,9 +11,11 @@
 // All types are in protocol.js. What fails throws an EngineError, whose code
 // says what kind of failure it is.
 
-import { frame, unframe, version } from './protocol.js';
+import { socketChannel, workerChannel } from './channel.js';
+import { version } from './protocol.js';
 import { openSource } from './source.js';
 
+/** @import {Channel} from './channel.js' */
 /** @import {Clip, Code, Device, Done, Header, JobEvent, Layout, Model, Options, PlanOptions, Precision} from './protocol.js' */
 /** @import {Loading, Source} from './source.js' */
 
@@ -38,7 +41,9 @@ export class EngineError extends Error {
  * @returns {Promise<Engine>}
  */
 export async function connect(kind, options = {}) {
-  const channel = kind === 'native' ? await socketChannel(options) : workerChannel(options);
+  const channel = kind === 'native' ? await socketChannel(options).catch((error) => {
+    throw new EngineError('disconnected', error.message);
+  }) : workerChannel(options);
   const engine = new Engine(kind, channel);
   try {
     await engine.device();
@@ -390,73 +395,3 @@ function info({ frames, height, width, fps }) {
  * @property {Clip} [clip]
  * @property {(header: Header, payload: ArrayBuffer) => void} [event]
  */
-
-/**
- * @typedef {object} Channel
- * @property {(header: Header, payload?: ArrayBuffer|Uint8Array<ArrayBuffer>) => void} send
- * @property {() => void} close
- * @property {(header: Header, payload: ArrayBuffer) => void} receive set by the engine
- * @property {(why: string) => void} closed set by the engine
- */
-
-/**
- * @param {{worker?: string|URL}} options
- * @returns {Channel}
- */
-function workerChannel(options) {
-  const worker = new Worker(options.worker ?? new URL('worker.js', import.meta.url), { type: 'module' });
-  /** @type {Channel} */
-  const channel = {
-    send(header, payload) {
-      const bytes = payload instanceof Uint8Array ? whole(payload) : payload;
-      worker.postMessage({ header, payload: bytes }, bytes ? [bytes] : []);
-    },
-    close: () => worker.terminate(),
-    receive() {},
-    closed() {},
-  };
-  worker.onmessage = ({ data }) => channel.receive(data.header, data.payload);
-  worker.onerror = (e) => channel.closed(`the worker failed: ${e.message || 'its script did not load'}`);
-  return channel;
-}
-
-/**
- * The buffer of bytes, without what else is in it.
- * @param {Uint8Array<ArrayBuffer>} bytes
- */
-function whole(bytes) {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes.buffer : bytes.slice().buffer;
-}
-
-/**
- * @param {{url?: string|URL, token?: string}} options
- * @returns {Promise<Channel>}
- */
-function socketChannel(options) {
-  const url = new URL(options.url ?? 'engine', document.baseURI);
-  url.protocol = url.protocol.replace('http', 'ws');
-  if (options.token) url.searchParams.set('token', options.token);
-  const socket = new WebSocket(url);
-  socket.binaryType = 'arraybuffer';
-  /** @type {Channel} */
-  const channel = {
-    send(header, payload) {
-      if (socket.readyState === WebSocket.OPEN) socket.send(frame(header, payload));
-    },
-    close: () => socket.close(1000),
-    receive() {},
-    closed() {},
-  };
-  socket.onmessage = ({ data }) => {
-    const { header, payload } = unframe(data);
-    channel.receive(header, payload);
-  };
-  return new Promise((resolve, reject) => {
-    socket.onopen = () => resolve(channel);
-    socket.onclose = (e) => {
-      const why = `the connection to the native engine ended (${e.reason || e.code})`;
-      channel.closed(why);
-      reject(new EngineError('disconnected', why));
-    };
-  });
-}

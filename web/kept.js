@@ -15,7 +15,7 @@ export async function list() {
   if (!navigator.storage?.getDirectory) return [];
   const all = [];
   for await (const handle of (await directory()).values()) {
-    if (handle.kind !== 'file' || handle.name.endsWith('.part')) continue;
+    if (!(handle instanceof FileSystemFileHandle) || handle.name.endsWith('.part')) continue;
     all.push({ name: handle.name, size: (await handle.getFile()).size });
   }
   return all.sort((a, b) => a.name.localeCompare(b.name));

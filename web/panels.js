@@ -1,12 +1,11 @@
 // Progress, quality, the device, and what a job took.
 
+import { at } from './dom.js';
 import { bytes, duration, number, t } from './i18n.js';
 import { element } from './plan.js';
 
-/** @import {Device, Done, ProgressEvent} from './protocol.js' */
-
-/** @param {string} id @returns {HTMLElement} */
-const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+/** @import {Device, Done, Model, ProgressEvent} from './protocol.js' */
+/** @import {Checkpoint, Input, Size, Task} from './workbench.js' */
 
 /** The line under the picture. */
 export class ProgressLine {
@@ -18,7 +17,7 @@ export class ProgressLine {
   begin() {
     this.#began = performance.now();
     this.#told = 0;
-    at('status').hidden = false;
+    at('status').dataset.running = 'true';
     at('cancel').hidden = false;
     this.say(t('progress.preparing'));
     this.#bar.removeAttribute('value');
@@ -31,6 +30,16 @@ export class ProgressLine {
   say(text, share) {
     this.#text.textContent = text;
     if (share !== undefined) this.#bar.value = share;
+  }
+
+  /** @param {Device} d what would be computed on, said until there is more to say */
+  ready(d) {
+    if (!this.#began) this.say(t('progress.ready', { device: deviceName(d) }));
+  }
+
+  /** @param {number} loaded bytes of a checkpoint @param {number} total 0 when unknown */
+  loading(loaded, total) {
+    this.say(t('model.loading', { loaded: bytes(loaded), total: total ? bytes(total) : '…' }));
   }
 
   /**
@@ -52,18 +61,40 @@ export class ProgressLine {
     this.#text.textContent = `${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`;
   }
 
-  /** @param {string} text what came of it; empty hides the line */
+  /** @param {string} text what came of it */
   end(text) {
     this.#text.textContent = text;
-    this.#bar.value = text ? 1 : 0;
     at('cancel').hidden = true;
-    at('status').hidden = !text;
+    at('status').dataset.running = 'false';
   }
+}
+
+/** @param {Checkpoint} checkpoint @param {Model|undefined} m */
+export function showModel(checkpoint, m) {
+  at('model-name').textContent = checkpoint.name.replace(/\.safetensors$/, '');
+  const facts = m && t('model.facts', {
+    family: m.family, parameters: number(m.parameters / 1e6, m.parameters < 1e8 ? 1 : 0), size: bytes(m.bytes),
+  });
+  at('model-facts').textContent = [checkpoint.builtin ? t('model.builtin') : '', facts].filter(Boolean).join(' · ');
+}
+
+/** @param {Input|undefined} input @param {Size|undefined} size @param {Task} task */
+export function showInput(input, size, task) {
+  at('input-name').textContent = input?.demo ? t('demo.name') : input?.name ?? '–';
+  const clip = size?.clip;
+  const facts = clip && t(task === 'decode' ? 'input.latent' : 'input.clip', { frames: number(clip.frames), width: clip.width, height: clip.height });
+  const rate = clip?.fps && t('input.fps', { fps: number(clip.fps, clip.fps % 1 ? 2 : 0) });
+  at('input-facts').textContent = [facts, rate].filter(Boolean).join(' · ');
+}
+
+/** @param {Device} d */
+function deviceName(d) {
+  return d.name || [d.vendor, d.architecture].filter(Boolean).join(' ') || d.backend;
 }
 
 /** @param {Device|undefined} d */
 export function showDevice(d) {
-  at('device-name').textContent = d ? d.name || d.architecture || d.vendor || d.backend : t('device.none');
+  at('device-name').textContent = d ? deviceName(d) : t('device.none');
   if (!d) {
     at('device-features').replaceChildren();
     at('device-rows').replaceChildren();
@@ -150,16 +181,17 @@ export class QualityPanel {
     this.#chart(i);
   }
 
-  /** @param {number} at frame */
-  #chart(at) {
+  /** @param {number} frame */
+  #chart(frame) {
     const svg = /** @type {SVGElement} */ (document.querySelector('#quality-chart'));
-    const values = this.#frames.map((q) => Math.min(q.psnr, 60));
-    svg.toggleAttribute('hidden', values.length < 2);
-    if (values.length < 2) return;
+    const values = Array.from(this.#frames, (q) => (q ? Math.min(q.psnr, 60) : NaN));
+    const whole = values.length > 1 && !values.some(Number.isNaN);
+    svg.toggleAttribute('hidden', !whole);
+    if (!whole) return;
     const low = Math.min(...values) - 1;
     const high = Math.max(...values) + 1;
     const points = values.map((v, i) => `${(200 * i) / (values.length - 1)},${34 - (32 * (v - low)) / (high - low)}`);
-    const [x, y] = (points[at] ?? points[0]).split(',');
+    const [x, y] = (points[frame] ?? points[0]).split(',');
     svg.querySelector('polyline')?.setAttribute('points', points.join(' '));
     const mark = svg.querySelector('line') ?? svg.appendChild(document.createElementNS(svg.namespaceURI, 'line'));
     for (const [name, v] of Object.entries({ x1: x, x2: x, y1: y, y2: 36 })) mark.setAttribute(name, String(v));

@@ -37,7 +37,7 @@ function stage(l, named, use) {
   div.append(
     element('p', 'strong', t('plan.of', { need: bytes(l.bytes), budget: bytes(l.budget) })),
     meter(l),
-    element('p', 'hint', `${tiles} · ${t('plan.slices', { n: number(l.slices) })} · ${flops(l.flops)}`),
+    element('p', 'hint', [tiles, l.slices > 1 ? t('plan.slices', { n: number(l.slices) }) : '', flops(l.flops)].filter(Boolean).join(' · ')),
   );
   if (l.shrunk) div.append(element('p', 'hint', t('plan.shrunk')));
   return div;

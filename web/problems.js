@@ -1,11 +1,9 @@
 // What went wrong, in plain words, with what can be done about it.
 
+import { at } from './dom.js';
 import { t } from './i18n.js';
 
 /** @import {Key} from './i18n.js' */
-
-/** @param {string} id @returns {HTMLElement} */
-const at = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 const known = [
   'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'bad_input', 'disconnected', 'failed',

@@ -11,10 +11,14 @@ const groups = { task: 'decode', engine: 'browser' };
 /** @type {Choices} */
 const defaults = { tile: 'recommended', overlap: 'recommended', precision: 'auto', memory: '0' };
 
-/** @returns {Choices} */
+/** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
 export function choices() {
-  return /** @type {Choices} */ (Object.fromEntries(new FormData(form)));
+  const names = /** @type {(keyof Choices)[]} */ (Object.keys(defaults));
+  return /** @type {Choices} */ (Object.fromEntries(names.map((name) => [name, field(name).value])));
 }
+
+/** @param {keyof Choices} name */
+const field = (name) => /** @type {HTMLSelectElement} */ (form.elements.namedItem(name));
 
 /**
  * Choices as the engine takes them. Recommended tiles may be made smaller to fit.
@@ -34,14 +38,14 @@ export function options(recommended) {
  * @param {string} value
  */
 export function choose(name, value) {
-  const field = /** @type {HTMLSelectElement} */ (form.elements.namedItem(name));
+  const list = field(name);
   const square = /^(\d+)x\1$/.exec(value);
   const wanted = square ? square[1] : value;
-  if (![...field.options].some((o) => o.value === wanted)) field.add(new Option(wanted, wanted));
-  field.value = wanted;
+  if (![...list.options].some((o) => o.value === wanted)) list.add(new Option(wanted, wanted));
+  list.value = wanted;
 }
 
-/** @param {'task'|'engine'} name */
+/** @param {'task'|'engine'|'view'} name */
 export function chosen(name) {
   const input = /** @type {HTMLInputElement} */ (document.querySelector(`input[name=${name}]:checked`));
   return input.value;
@@ -96,8 +100,4 @@ export function writeLink() {
   if (hash !== location.hash) history.replaceState(null, '', `${location.pathname}${location.search}${hash}`);
 }
 
-/** @param {() => void} changed */
-export function onChange(changed) {
-  form.addEventListener('change', changed);
-  form.addEventListener('submit', (e) => e.preventDefault());
-}
+form.addEventListener('submit', (e) => e.preventDefault());

@@ -26,7 +26,7 @@ export class Stage {
 
   /** @type {View} */ view = 'result';
   grid = true;
-  split = 0.5;
+  #split = 0.5;
 
   constructor() {
     new ResizeObserver(() => this.drawGrid()).observe(this.#frame);
@@ -65,6 +65,7 @@ export class Stage {
    */
   tiles(tiles) {
     this.#tiles = tiles;
+    this.#finished = -1;
     this.progress(-1, 0);
   }
 
@@ -73,10 +74,29 @@ export class Stage {
    * @param {number} finished
    */
   progress(current, finished) {
-    if (current === this.#current && finished === this.#finished && current >= 0) return;
+    if (current === this.#current && finished === this.#finished) return;
     this.#current = current;
     this.#finished = finished;
     this.drawGrid();
+  }
+
+  /**
+   * A frame of what is going to be encoded.
+   * @param {number} height
+   * @param {number} width
+   * @param {Uint8ClampedArray} [rgba]
+   */
+  still(height, width, rgba) {
+    this.#frames = undefined;
+    this.resize(height, width);
+    if (rgba) this.#context.putImageData(new ImageData(new Uint8ClampedArray(rgba), width, height), 0, 0);
+  }
+
+  /** @param {number} share of the width that shows the original, in compare */
+  setSplit(share) {
+    this.#split = share;
+    this.#frame.style.setProperty('--split', String(share));
+    this.draw();
   }
 
   /**
@@ -140,7 +160,7 @@ export class Stage {
    */
   #beside(original, result, width) {
     const mixed = new Uint8ClampedArray(result);
-    const cut = 4 * Math.round(this.split * width);
+    const cut = 4 * Math.round(this.#split * width);
     for (let at = 0; at < mixed.length; at += 4 * width) mixed.set(original.subarray(at, at + cut), at);
     return mixed;
   }

@@ -9,6 +9,8 @@ import { openSpool } from './spool.js';
 /** Messages that came before the engine was ready. @type {[string, Uint8Array|undefined][]|undefined} */
 let early = [];
 let last = ''; // line that Go has printed
+/** @type {WebAssembly.Memory|undefined} */
+let memory;
 
 /** What cmd/wasm calls, and `receive`, which it sets. */
 const bridge = {
@@ -34,6 +36,9 @@ const bridge = {
   },
 
   spool: openSpool,
+
+  /** Bytes that the engine has; wasm never gives any back. */
+  memory: () => memory?.buffer.byteLength ?? 0,
 };
 
 /**
@@ -56,6 +61,7 @@ async function run() {
   const go = new Go();
   const url = new URL('tessera.wasm', import.meta.url);
   const { instance } = await WebAssembly.instantiateStreaming(fetch(url), go.importObject);
+  memory = /** @type {WebAssembly.Memory} */ (instance.exports.mem);
   const print = fs.writeSync;
   fs.writeSync = (fd, bytes) => {
     last = new TextDecoder().decode(bytes).split('\n').find((line) => /^(panic|fatal error|runtime)/.test(line)) ?? last;

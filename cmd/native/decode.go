@@ -35,9 +35,9 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	format := media.Format{
-		Frames: cmp.Or(was.frames, 1+(z.Frames-1)*config.Temporal),
-		Height: cmp.Or(was.height, z.Height*config.Spatial), Width: cmp.Or(was.width, z.Width*config.Spatial),
-		FPS: cmp.Or(media.Rational(c.FPS), was.fps),
+		Frames: cmp.Or(was.Frames, 1+(z.Frames-1)*config.Temporal),
+		Height: cmp.Or(was.Height, z.Height*config.Spatial), Width: cmp.Or(was.Width, z.Width*config.Spatial),
+		FPS: cmp.Or(media.Rational(c.FPS), was.FPS),
 	}
 	sink, err := media.Create(a.ctx, c.Output, format)
 	if err != nil {

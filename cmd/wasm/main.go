@@ -19,7 +19,9 @@ const gcPercent = 50
 func main() {
 	debug.SetGCPercent(gcPercent)
 	worker := js.Global().Get("tessera")
-	s := session.New(newConn(worker), &host{}, session.Options{Kind: "browser", Spool: spools(worker)})
+	s := session.New(newConn(worker), &host{}, session.Options{
+		Kind: "browser", Spool: spools(worker), HostBytes: func() int64 { return int64(worker.Call("memory").Float()) },
+	})
 	failed := make(chan error, 1)
 	// receive(text, payload) is called for every message of the page; it blocks
 	// nowhere, as the event loop must go on.

@@ -1,9 +1,7 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"tessera/internal/json"
 )
 
 const (
@@ -48,8 +48,7 @@ func parseHeader(text []byte, dataSize int64) (header, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return header{}, fmt.Errorf("header starts with %q, expected '{'", text[:min(len(text), 1)])
 	}
-	p := parser{dec: json.NewDecoder(bytes.NewReader(text))}
-	p.dec.UseNumber()
+	p := parser{dec: json.NewDecoder(text)}
 	var h header
 	err := p.object("header", func(key string) (err error) {
 		if key == metadataKey {
@@ -240,7 +239,7 @@ func (p parser) integers(most int) ([]int64, error) {
 		if !ok {
 			return nil, fmt.Errorf("holds %s, expected integers", describe(tok))
 		}
-		n, err := strconv.ParseUint(text.String(), 10, 64)
+		n, err := strconv.ParseUint(string(text), 10, 64)
 		if err != nil || n > math.MaxInt64 {
 			return nil, fmt.Errorf("holds %s, expected integers from 0 to 2^63-1", describe(tok))
 		}
@@ -321,7 +320,7 @@ func describe(tok json.Token) string {
 		if len(v) > 40 {
 			return "a very long number"
 		}
-		return v.String()
+		return string(v)
 	case json.Delim:
 		if v == '[' {
 			return "an array"

@@ -3,13 +3,14 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"tessera/internal/json"
 )
 
 // Spec declares a tensor to be written.
@@ -151,7 +152,7 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 			}
 		}
 		text.WriteString(`"` + metadataKey + `":`)
-		appendJSON(&text, metadata) // keys sorted
+		text.Write(json.Marshal(metadata)) // keys sorted
 	}
 	var end int64
 	seen := map[string]bool{metadataKey: true}
@@ -187,7 +188,7 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 }
 
 func appendEntry(text *bytes.Buffer, s Spec, begin, end int64) {
-	appendJSON(text, s.Name)
+	text.Write(json.Marshal(s.Name))
 	text.WriteString(`:{"dtype":"` + string(s.DType) + `","shape":[`)
 	for i, d := range s.Shape {
 		if i > 0 {
@@ -196,15 +197,4 @@ func appendEntry(text *bytes.Buffer, s Spec, begin, end int64) {
 		text.WriteString(strconv.Itoa(d))
 	}
 	fmt.Fprintf(text, `],"data_offsets":[%d,%d]}`, begin, end)
-}
-
-// appendJSON writes a string or a map of strings without the escapes that
-// only HTML needs.
-func appendJSON(text *bytes.Buffer, v any) {
-	enc := json.NewEncoder(text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic("safetensors: header: " + err.Error())
-	}
-	text.Truncate(text.Len() - 1) // Encode's newline
 }

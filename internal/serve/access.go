@@ -10,11 +10,6 @@ import (
 	"strings"
 )
 
-// subprotocol is what the websocket speaks. A page asks for it and, beside it,
-// for "token." and the token: the one thing that a page's script can add to the
-// request and that no log or history keeps, unlike the address.
-const subprotocol = "tessera"
-
 // access decides who may talk to the engine: a page that this server gave out,
 // opened by someone who was shown the token.
 type access struct {
@@ -30,17 +25,14 @@ func newToken() string {
 }
 
 // socket is the HTTP status that refuses a websocket, and why; 0 to let it in.
+// Its token is in the query, since a page's script can't set a header.
 func (a access) socket(r *http.Request) (int, string) {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if !a.host(r.Host) || err != nil || origin.Scheme != "http" || origin.Host != r.Host {
 		return http.StatusForbidden, "only the page of this server may use its engine"
 	}
-	for _, list := range r.Header.Values("Sec-WebSocket-Protocol") {
-		for name := range strings.SplitSeq(list, ",") {
-			if token, ok := strings.CutPrefix(strings.TrimSpace(name), "token."); ok && a.known(token) {
-				return 0, ""
-			}
-		}
+	if a.known(r.URL.Query().Get("token")) {
+		return 0, ""
 	}
 	return a.unknown()
 }

@@ -16,9 +16,6 @@ import (
 )
 
 const (
-	// maxMessage bounds what a page sends at once: a frame of 7680x4320 pixels,
-	// and the header.
-	maxMessage = 4*7680*4320 + 64<<10
 	// maxHeader bounds a message's JSON.
 	maxHeader = 1 << 20
 
@@ -42,7 +39,7 @@ type conn struct {
 
 var _ session.Conn = (*conn)(nil)
 
-func newConn(ctx context.Context, ws *websocket.Conn) *conn {
+func newConn(ctx context.Context, ws *websocket.Conn, maxMessage int64) *conn {
 	c := &conn{ws: ws, heard: time.Now()}
 	c.ctx, c.stop = context.WithCancelCause(ctx)
 	ws.SetReadLimit(maxMessage)
@@ -151,6 +148,27 @@ func (c *conn) stalled(limit time.Duration) bool {
 	return c.held && c.owing && time.Since(c.heard) > limit
 }
 
+// end tells the page why the connection ends, if it can be told soon, and ends
+// it.
+func (c *conn) end(status websocket.StatusCode, why error) {
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		c.ws.Close(status, reason(why))
+	}()
+	select {
+	case <-told:
+	case <-time.After(time.Second):
+	}
+	c.stop(why)
+}
+
+// reason is an error's text as far as it fits into a close frame.
+func reason(err error) string {
+	text := err.Error()
+	return text[:min(len(text), 120)]
+}
+
 // watch ends the connection when the page is gone without a word, or holds up
 // others that wait.
 func (c *conn) watch(e *engine, stall time.Duration) {
@@ -163,7 +181,7 @@ func (c *conn) watch(e *engine, stall time.Duration) {
 			return
 		case <-look.C:
 			if e.turns.wanted() && c.stalled(stall) {
-				c.stop(fmt.Errorf("serve: the page gave no answer for %v while others wait", stall))
+				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page gave no answer for %v while others wait", stall))
 			}
 		case <-ping.C:
 			ctx, cancel := context.WithTimeout(c.ctx, pingWait)

@@ -31,6 +31,9 @@ type Options struct {
 	Device gpu.Options
 	// MaxPages bounds the connections at once; 0 means 64.
 	MaxPages int
+	// MaxMessage bounds what a page sends at once, in bytes; 0 means a frame of
+	// 7680x4320 pixels and its header.
+	MaxMessage int64
 	// Stall is how long a page may keep the device waiting for an answer while
 	// others wait for the device; 0 means 30 seconds.
 	Stall time.Duration
@@ -57,6 +60,9 @@ type Server struct {
 func New(addr string, o Options) (*Server, error) {
 	if o.MaxPages == 0 {
 		o.MaxPages = 64
+	}
+	if o.MaxMessage == 0 {
+		o.MaxMessage = 4*7680*4320 + maxHeader
 	}
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
@@ -109,7 +115,7 @@ func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	for c := range s.pages {
-		c.stop(errors.New("serve: the server ends"))
+		go c.end(websocket.StatusGoingAway, errors.New("serve: the server ends"))
 	}
 	s.mu.Unlock()
 	s.idle.Wait()
@@ -124,12 +130,12 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The origin has been checked, more strictly than Accept would.
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{subprotocol}, InsecureSkipVerify: true})
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return
 	}
 	defer ws.CloseNow()
-	c := newConn(context.Background(), ws)
+	c := newConn(context.Background(), ws, s.o.MaxMessage)
 	defer c.stop(nil)
 	if !s.enter(c) {
 		ws.Close(websocket.StatusTryAgainLater, fmt.Sprintf("%d pages are open already", s.o.MaxPages))
@@ -153,11 +159,11 @@ func (s *Server) hangUp(ws *websocket.Conn, err error) {
 		return
 	}
 	s.o.Log(fmt.Sprintf("a page's connection ended: %v", err))
-	status, reason := websocket.StatusPolicyViolation, err.Error()
+	status := websocket.StatusPolicyViolation
 	if errors.Is(err, websocket.ErrMessageTooBig) {
-		status, reason = websocket.StatusMessageTooBig, fmt.Sprintf("a message may have %d bytes", maxMessage)
+		status, err = websocket.StatusMessageTooBig, fmt.Errorf("a message may have %d bytes", s.o.MaxMessage)
 	}
-	ws.Close(status, reason[:min(len(reason), 120)]) // 123 fit into a close frame
+	ws.Close(status, reason(err))
 }
 
 func (s *Server) enter(c *conn) bool {

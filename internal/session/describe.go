@@ -55,12 +55,15 @@ func (s *Session) device(r *request) (*device, error) {
 		Subgroups: i.Subgroups, SubgroupMin: i.SubgroupMin, SubgroupMax: i.SubgroupMax,
 		Timestamps: i.Timestamps, Memory: i.Memory, Budget: vae.Budget(i),
 		Limits: limits{i.Limits.MaxBuffer, i.Limits.MaxBinding, i.Limits.MaxWorkgroupMemory, i.Limits.MaxInvocations},
-		Bytes:  s.stats.Bytes, PeakBytes: s.stats.PeakBytes, HostBytes: hostBytes(),
+		Bytes:  s.stats.Bytes, PeakBytes: s.stats.PeakBytes, HostBytes: s.hostBytes(),
 	}, nil
 }
 
 // hostBytes is what this program has of the machine's memory, or of wasm's.
-func hostBytes() int64 {
+func (s *Session) hostBytes() int64 {
+	if s.o.HostBytes != nil {
+		return s.o.HostBytes()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.Sys)

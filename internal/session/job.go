@@ -137,13 +137,13 @@ func (j *job) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err er
 	}
 	return &done{
 		Seconds: time.Since(j.begun).Seconds(), Frames: frames, Operations: operations(before.Programs, after.Programs),
-		Bytes: after.Bytes, PeakBytes: after.PeakBytes, HostBytes: hostBytes(),
+		Bytes: after.Bytes, PeakBytes: after.PeakBytes, HostBytes: j.s.hostBytes(),
 		Submissions: after.Submissions - before.Submissions, Longest: after.Longest.Seconds(),
 	}, nil
 }
 
-// operations are what was used between two times, by kind: a program's label is
-// its operation and what it stores, conv3d_f32.
+// operations are what was used between two times, by kind, the longest first: a
+// program's label is its operation and what it stores, conv3d_f32.
 func operations(before, after map[string]gpu.Use) []operation {
 	kinds := map[string]operation{}
 	for label, u := range after {

@@ -7,13 +7,13 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
 
 	"tessera/gpu"
+	"tessera/internal/json"
 	"tessera/vae"
 )
 
@@ -53,8 +53,9 @@ type Host interface {
 
 // Options are the same for all sessions of a host.
 type Options struct {
-	Kind  string                              // "browser" or "native"
-	Spool func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
+	Kind      string                              // "browser" or "native"
+	Spool     func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
+	HostBytes func() int64                        // memory the engine itself has; nil asks Go's runtime
 }
 
 // Session serves one page.
@@ -212,9 +213,5 @@ func (s *Session) answer(r *request) (any, error) {
 
 // send hands a message to the page.
 func (s *Session) send(header any, payload []byte) error {
-	text, err := json.Marshal(header)
-	if err != nil {
-		panic(fmt.Sprintf("session: %T: %v", header, err))
-	}
-	return s.conn.Send(text, payload)
+	return s.conn.Send(json.Marshal(header), payload)
 }

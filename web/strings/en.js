@@ -77,6 +77,8 @@ export default {
   'input.latent': 'latent, {frames} frames of {width} × {height} pixels',
   'input.clip': '{frames} frames of {width} × {height} pixels',
   'input.fps': '{fps} frames/s',
+  'folder.label': 'Files of the native engine’s folder',
+  'folder.choose': 'From the native engine’s folder…',
   'task.label': 'What to do',
   'task.decode': 'Decode',
   'task.encode': 'Encode',
@@ -108,6 +110,7 @@ export default {
   'plan.use': 'Use tiles of {tile}',
   'plan.waiting': 'Waiting for a checkpoint and an input.',
 
+  'progress.ready': 'Ready on {device}',
   'progress.label': 'Progress',
   'progress.queued': 'Waiting: {n} other jobs go first',
   'progress.next': 'Waiting for the device',

@@ -78,6 +78,8 @@ export default {
   'input.latent': 'latent, {width} × {height} piksellik {frames} kare',
   'input.clip': '{width} × {height} piksellik {frames} kare',
   'input.fps': '{fps} kare/sn',
+  'folder.label': 'Yerel motorun klasöründeki dosyalar',
+  'folder.choose': 'Yerel motorun klasöründen…',
   'task.label': 'Ne yapılacak',
   'task.decode': 'Çöz',
   'task.encode': 'Kodla',
@@ -109,6 +111,7 @@ export default {
   'plan.use': '{tile} karo kullan',
   'plan.waiting': 'Model dosyası ve girdi bekleniyor.',
 
+  'progress.ready': 'Hazır: {device}',
   'progress.label': 'İlerleme',
   'progress.queued': 'Bekliyor: önce {n} başka iş var',
   'progress.next': 'Aygıt bekleniyor',

@@ -1,0 +1,139 @@
+package json
+
+import (
+	"bytes"
+	std "encoding/json"
+	"errors"
+	"io"
+	"math"
+	"reflect"
+	"testing"
+)
+
+// texts are valid, broken and odd.
+func texts() []string {
+	return []string{
+		``, ` `, `null`, `true`, `false`, `nul`, `truex`, `0`, `-0`, `01`, `1.`, `.5`, `1.5e+3`, `1e`, `-`, `1E-2`, `12a`,
+		`""`, `"a`, `"\n\t\"\\\/\b\f\r"`, `"\u0041\u00e9\ud83d\ude00"`, `"\ud83d"`, `"\ud83dx"`, `"\ud83d\u0041"`, `"\ude00"`, `"\u12"`, `"\u12g4"`, `"\x"`, `"\`,
+		"\"\xff\"", "\"\xed\xa0\x80\"", "\"a\nb\"", "\"\x00\"", "\x00",
+		`[]`, `[1]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `[`, `[1`, `[1,`, `]`, `[}`,
+		`{}`, `{"a":1}`, `{"a":1,"b":[{"c":null}]}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{1:2}`, `{,}`, `{"a":1 "b":2}`, `{"a" 1}`, `{"a":1]`, `{`, `{"a"`, `{"a":`, `{}{}`, `[] []`, `1 2`,
+		" \t\r\n{ \"a\" : [ 1 , 2 ] } \n",
+	}
+}
+
+// tokens reads until an error. The second is how it ended: "" for the end of
+// the text, "cut" where that came too early.
+func tokens(next func() (any, error)) (list []any, end string) {
+	for {
+		t, err := next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return list, ""
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return list, "cut"
+		case err != nil:
+			return list, "bad"
+		}
+		list = append(list, t)
+	}
+}
+
+// checkTokens compares with encoding/json for a single value. That package's
+// Token is lax about what stands between tokens, so what it calls valid decides.
+func checkTokens(t *testing.T, text []byte) {
+	d := NewDecoder(text)
+	got, end := tokens(func() (any, error) {
+		v, err := d.Token()
+		switch v := v.(type) {
+		case Delim:
+			return std.Delim(v), err
+		case Number:
+			return std.Number(v), err
+		}
+		return v, err
+	})
+	if valid := std.Valid(text); valid != (end == "") {
+		t.Fatalf("%q: valid %t, ended %q", text, valid, end)
+	} else if !valid {
+		return
+	}
+	ref := std.NewDecoder(bytes.NewReader(text))
+	ref.UseNumber()
+	want, _ := tokens(func() (any, error) { return ref.Token() })
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%q: got %#v, expected %#v", text, got, want)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	for _, text := range texts() {
+		checkTokens(t, []byte(text))
+	}
+}
+
+func FuzzTokens(f *testing.F) {
+	for _, text := range texts() {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(checkTokens)
+}
+
+type inner struct {
+	Name string `json:"name"`
+	Size int64  `json:"size"`
+}
+
+type message struct {
+	Type  string         `json:"type"`
+	ID    int            `json:"id"`
+	Seed  uint64         `json:"seed"`
+	FPS   float64        `json:"fps"`
+	On    bool           `json:"on"`
+	Maybe *bool          `json:"maybe"`
+	In    inner          `json:"in"`
+	List  []int          `json:"list"`
+	Table map[string]int `json:"table"`
+}
+
+// What is written, encoding/json reads, and the other way round.
+func TestStructs(t *testing.T) {
+	yes := true
+	m := message{
+		"a\"\\\n\x01é😀\u2028", -3, math.MaxUint64, 29.97e-9, true, &yes, inner{"x", math.MaxInt64}, []int{1, 2}, map[string]int{"b": 1, "a": 2},
+	}
+	var back message
+	if err := std.Unmarshal(Marshal(m), &back); err != nil || !reflect.DeepEqual(back, m) {
+		t.Errorf("%s: %+v, %v", Marshal(m), back, err)
+	}
+	m.List, m.Table = nil, nil
+	text, err := std.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back = message{}
+	if err := Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, m) {
+		t.Errorf("%s: %+v, %v", text, back, err)
+	}
+	if got := string(Marshal([]float64{math.NaN(), math.Inf(1), 1})); got != "[null,null,1]" {
+		t.Error(got)
+	}
+	if got := string(Marshal(map[string]any{"b": (*inner)(nil), "a": []string{"\xff"}})); got != `{"a":["�"],"b":null}` {
+		t.Error(got)
+	}
+}
+
+func TestUnmarshalSkipsAndRefuses(t *testing.T) {
+	var m message
+	if err := Unmarshal([]byte(`{"unknown":[{"id":[1,{"x":2}]},"y"],"id":7,"maybe":null,"in":{"z":1,"size":5}}`), &m); err != nil || m.ID != 7 || m.In.Size != 5 || m.Maybe != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for _, text := range []string{
+		`[]`, `{"id":"7"}`, `{"id":1.5}`, `{"id":99999999999999999999}`, `{"type":1}`, `{"on":"x"}`, `{"in":[]}`, `{"in":3}`,
+		`{"id":1}x`, `{"id":1`, `{"seed":-1}`, `{"unknown":` + string(bytes.Repeat([]byte("["), 100)),
+	} {
+		if err := Unmarshal([]byte(text), &message{}); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}

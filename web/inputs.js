@@ -1,0 +1,35 @@
+// What a file is that was dropped or picked: a checkpoint, a latent, or a clip.
+
+/** @typedef {'checkpoint'|'latent'|'clip'|'unknown'} Kind */
+
+const pictures = /\.(png|jpe?g|webp|avif|gif|bmp)$/i;
+const videos = /\.(mp4|m4v|mov|webm|mkv|ts|ogv)$/i;
+
+/** A checkpoint has hundreds of tensors, a latent one or a few. */
+const few = 8;
+
+/**
+ * @param {File} file
+ * @returns {Promise<Kind>}
+ */
+export async function kindOf(file) {
+  if (/\.(latent|npy)$/i.test(file.name)) return 'latent';
+  if (/\.safetensors$/i.test(file.name)) return (await tensors(file)) <= few ? 'latent' : 'checkpoint';
+  if (/^(video|image)\//.test(file.type) || pictures.test(file.name) || videos.test(file.name)) return 'clip';
+  return 'unknown';
+}
+
+/**
+ * The number of tensors; many where the header can't be read, so that the engine is asked and says why.
+ * @param {File} file
+ */
+async function tensors(file) {
+  try {
+    const n = Number(new DataView(await file.slice(0, 8).arrayBuffer()).getBigUint64(0, true));
+    if (n > 100e6) return Infinity;
+    const header = JSON.parse(await file.slice(8, 8 + n).text());
+    return Object.keys(header).filter((name) => name !== '__metadata__').length;
+  } catch {
+    return Infinity;
+  }
+}

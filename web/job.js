@@ -1,0 +1,192 @@
+// Runs one job and shows what comes of it.
+
+import { Frames } from './frames.js';
+import { duration, number, t } from './i18n.js';
+import { showTiming } from './panels.js';
+
+/** @import {Job} from './engine.js' */
+/** @import {OpenClip} from './clips.js' */
+/** @import {Player} from './player.js' */
+/** @import {ProgressLine, QualityPanel} from './panels.js' */
+/** @import {Originals, Stage} from './stage.js' */
+/** @import {Done, Layout, LayoutEvent, Rect, Stage as Direction} from './protocol.js' */
+
+/**
+ * Where a job is shown.
+ * @typedef {{stage: Stage, player: Player, line: ProgressLine, quality: QualityPanel}} Screen
+ */
+
+/**
+ * What a job has made.
+ * @typedef {object} Outcome
+ * @property {Frames} [frames]
+ * @property {File} [latent]
+ * @property {Done} done
+ * @property {string} summary
+ */
+
+/**
+ * Shows a job until its end, whose error is thrown.
+ * @param {Job} job
+ * @param {Screen} screen
+ * @param {{layouts: Layout[], spatial: number, originals?: Originals, frames: (f: Frames) => void,
+ *   queued: (position: number) => void}} about layouts: of its stages, as planned; frames: told when there is a result to show
+ * @returns {Promise<Outcome>}
+ */
+export async function follow(job, screen, about) {
+  const { stage, player, line, quality } = screen;
+  const parts = shares(about.layouts);
+  const measurer = new Measurer(about.originals, quality, () => quality.show(stage.at));
+  /** @type {Frames|undefined} */ let frames;
+  /** @type {File|undefined} */ let latent;
+  let shape = '';
+  let overlap = { height: 0, width: 0 };
+  let measured = false; // by the engine
+  try {
+    for await (const e of job) {
+      switch (e.type) {
+        case 'queued':
+          about.queued(e.position);
+          break;
+        case 'layout': {
+          const o = e.output;
+          if (e.stage === 'decode') {
+            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0);
+            about.frames(frames);
+          }
+          const [height, width] = e.layout.overlap.split('x').map(Number);
+          overlap = { height, width };
+          stage.tiles(grid(e, about.spatial));
+          if (e.layout.tiles.length > 1) stage.progress(0, 0);
+          break;
+        }
+        case 'tile':
+          frames?.paint(e, overlap);
+          stage.progress(e.tile, e.tile);
+          player.follow(e.frame);
+          break;
+        case 'frame':
+          frames?.put(e.index, e.rgba);
+          player.follow(e.index);
+          if (!measured && frames) measurer.add(e.index, e.rgba, frames);
+          break;
+        case 'quality':
+          measured = true;
+          measurer.stop();
+          quality.add(e.index, e);
+          if (e.index === null || e.index === stage.at) quality.show(stage.at);
+          break;
+        case 'progress':
+          line.update(e, parts[e.stage] ?? { first: 0, share: 1 });
+          stage.progress(e.tile < e.tiles ? e.tile : -1, e.tile);
+          break;
+        case 'latent':
+          latent = e.file;
+          shape = e.shape.join(' × ');
+          break;
+        case 'done': {
+          showTiming(e);
+          stage.progress(-1, Infinity);
+          const summary = frames
+            ? t('progress.done', { n: number(frames.count), time: duration(e.seconds) })
+            : t('progress.encoded', { shape, time: duration(e.seconds) });
+          return { frames, latent, done: e, summary };
+        }
+      }
+    }
+  } catch (error) {
+    stage.tiles([]);
+    throw error;
+  }
+  throw new Error('the job ended without a result');
+}
+
+/**
+ * Each stage's part of a job, by its operations.
+ * @param {Layout[]} layouts
+ * @returns {Partial<Record<Direction, {first: number, share: number}>>}
+ */
+function shares(layouts) {
+  const all = layouts.reduce((sum, l) => sum + l.flops, 0) || 1;
+  /** @type {Partial<Record<Direction, {first: number, share: number}>>} */
+  const parts = {};
+  let first = 0;
+  for (const l of layouts) {
+    parts[l.direction] = { first, share: l.flops / all };
+    first += l.flops / all;
+  }
+  return parts;
+}
+
+/**
+ * A layout's tiles in pixels; none where there is only one.
+ * @param {LayoutEvent} e
+ * @param {number} spatial pixels of a cell
+ * @returns {Rect[]}
+ */
+function grid(e, spatial) {
+  const scale = e.stage === 'encode' ? spatial : 1;
+  const { tiles } = e.layout;
+  return tiles.length < 2 ? [] : tiles.map((r) => ({ y: r.y * scale, x: r.x * scale, height: r.height * scale, width: r.width * scale }));
+}
+
+/** Measures decoded frames whose originals are known, in a worker. */
+class Measurer {
+  /** @type {Worker|undefined} */ #worker;
+  /** @type {Map<number, number>} */ #mse = new Map();
+  #ssim = 0;
+  #originals;
+  #quality;
+  #shown;
+
+  /**
+   * @param {Originals|undefined} originals
+   * @param {QualityPanel} quality
+   * @param {() => void} shown
+   */
+  constructor(originals, quality, shown) {
+    this.#originals = originals;
+    this.#quality = quality;
+    this.#shown = shown;
+  }
+
+  /**
+   * @param {number} index
+   * @param {Uint8ClampedArray} rgba
+   * @param {Frames} frames
+   */
+  async add(index, rgba, frames) {
+    if (!this.#originals) return;
+    const original = await this.#originals(index).catch(() => undefined);
+    if (!original || original.length !== rgba.length) return;
+    this.#worker ??= this.#start(frames.count);
+    this.#worker.postMessage({ id: index, a: original, b: rgba, height: frames.height, width: frames.width });
+  }
+
+  /** @param {number} count frames of the clip */
+  #start(count) {
+    const worker = new Worker(new URL('measure.js', import.meta.url), { type: 'module' });
+    worker.onmessage = ({ data: { id, mse, ssim } }) => {
+      this.#mse.set(id, mse);
+      this.#ssim += ssim;
+      this.#quality.add(id, { psnr: decibel(mse), ssim });
+      if (this.#mse.size === count) {
+        const mean = [...this.#mse.values()].reduce((s, v) => s + v) / count;
+        this.#quality.add(null, { psnr: decibel(mean), ssim: this.#ssim / count });
+        worker.terminate();
+      }
+      this.#shown();
+    };
+    return worker;
+  }
+
+  stop() {
+    this.#originals = undefined;
+    this.#worker?.terminate();
+  }
+}
+
+/** @param {number} mse of values in [-1, 1] */
+function decibel(mse) {
+  return mse > 0 ? 10 * Math.log10(4 / mse) : Infinity;
+}

@@ -1,0 +1,98 @@
+// Playback: which frame the stage shows, and when.
+
+import { at, input } from './dom.js';
+
+/** @import {Frames} from './frames.js' */
+/** @import {Stage} from './stage.js' */
+
+export class Player {
+  #scrub = input('scrub');
+  #play = /** @type {HTMLButtonElement} */ (at('play'));
+  #stage;
+  #count = 0;
+  #fps = 24;
+  #timer = 0;
+  #began = 0; // when frame 0 would have been shown
+  #held = false; // the visitor has chosen a frame: arriving ones don't take over
+  /** @type {(i: number) => void} */ #shown;
+
+  /**
+   * @param {Stage} stage
+   * @param {(i: number) => void} shown
+   */
+  constructor(stage, shown) {
+    this.#stage = stage;
+    this.#shown = shown;
+    this.#scrub.addEventListener('input', () => {
+      this.pause();
+      this.#held = true;
+      this.#show(this.#scrub.valueAsNumber);
+    });
+    this.#play.addEventListener('click', () => this.toggle());
+  }
+
+  get playing() {
+    return this.#timer !== 0;
+  }
+
+  /** @param {Frames} frames */
+  load(frames) {
+    this.pause();
+    this.#held = false;
+    this.#count = frames.count;
+    this.#fps = frames.fps;
+    this.#scrub.max = String(frames.count - 1);
+    this.#scrub.disabled = this.#play.disabled = frames.count < 2;
+    this.#show(0);
+  }
+
+  /** Shows a frame that arrives, unless the visitor looks at another. @param {number} i */
+  follow(i) {
+    if (!this.#held && !this.playing) this.#show(i);
+    else if (i === this.#stage.at) this.#stage.draw();
+  }
+
+  /** Shows another frame. @param {number} by */
+  step(by) {
+    if (!this.#count) return;
+    this.pause();
+    this.#held = true;
+    this.#show((this.#stage.at + by + this.#count) % this.#count);
+  }
+
+  toggle() {
+    if (this.playing) this.pause();
+    else this.play();
+  }
+
+  play() {
+    if (this.#count < 2 || this.playing) return;
+    this.#began = performance.now() - (1000 * this.#stage.at) / this.#fps;
+    const tick = (/** @type {number} */ now) => {
+      this.#timer = requestAnimationFrame(tick);
+      const i = Math.max(0, Math.floor(((now - this.#began) * this.#fps) / 1000)) % this.#count;
+      if (i !== this.#stage.at) this.#show(i);
+    };
+    this.#timer = requestAnimationFrame(tick);
+    this.#mark();
+  }
+
+  pause() {
+    cancelAnimationFrame(this.#timer);
+    this.#timer = 0;
+    this.#mark();
+  }
+
+  #mark() {
+    this.#play.dataset.playing = String(this.playing);
+    this.#play.dispatchEvent(new Event('toggled'));
+  }
+
+  /** @param {number} i */
+  #show(i) {
+    this.#scrub.value = String(i);
+    at('at').textContent = `${i + 1} / ${this.#count}`;
+    this.#stage.draw(i);
+    this.#shown(i);
+  }
+}

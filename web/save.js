@@ -1,0 +1,75 @@
+// Saving: videos through WebCodecs, pictures, latents. Nothing leaves the
+// computer; the browser's own download puts the file away.
+
+import { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } from './vendor/mediabunny.mjs';
+
+/** @import {Frames} from './frames.js' */
+
+/** Codecs of each container, the most compatible first. */
+const codecs = /** @type {const} */ ({ mp4: ['avc', 'hevc', 'av1', 'vp9'], webm: ['vp9', 'av1', 'vp8'] });
+
+/**
+ * Writes frames as a video.
+ * @param {Frames} frames
+ * @param {'mp4'|'webm'} kind
+ * @param {(n: number) => void} progress
+ * @returns {Promise<Blob>}
+ */
+export async function video(frames, kind, progress) {
+  // Chroma of half the size wants even numbers.
+  const width = frames.width & ~1;
+  const height = frames.height & ~1;
+  /** @type {typeof codecs[kind][number]|undefined} */
+  let codec;
+  for (const c of codecs[kind]) {
+    if (await canEncodeVideo(c, { width, height, bitrate: QUALITY_VERY_HIGH })) {
+      codec = c;
+      break;
+    }
+  }
+  if (!codec) throw new Error(`no encoder for ${kind} of ${width} × ${height} pixels`);
+  const target = new BufferTarget();
+  const format = kind === 'mp4' ? new Mp4OutputFormat({ fastStart: 'in-memory' }) : new WebMOutputFormat();
+  const output = new Output({ format, target });
+  const source = new VideoSampleSource({ codec, bitrate: QUALITY_VERY_HIGH, keyFrameInterval: 2 });
+  output.addVideoTrack(source, { frameRate: frames.fps });
+  await output.start();
+  for (let i = 0; i < frames.count; i++) {
+    const sample = new VideoSample(crop(await frames.get(i), frames, width, height), {
+      format: 'RGBX', codedWidth: width, codedHeight: height, timestamp: i / frames.fps, duration: 1 / frames.fps,
+    });
+    await source.add(sample);
+    sample.close();
+    progress(i + 1);
+  }
+  await output.finalize();
+  return new Blob([/** @type {ArrayBuffer} */ (target.buffer)], { type: `video/${kind}` });
+}
+
+/**
+ * @param {Uint8ClampedArray<ArrayBuffer>} rgba
+ * @param {Frames} frames
+ * @param {number} width
+ * @param {number} height
+ */
+function crop(rgba, frames, width, height) {
+  if (width === frames.width && height === frames.height) return rgba;
+  const out = new Uint8ClampedArray(4 * width * height);
+  for (let r = 0; r < height; r++) {
+    out.set(rgba.subarray(4 * r * frames.width, 4 * (r * frames.width + width)), 4 * r * width);
+  }
+  return out;
+}
+
+/**
+ * Hands a file to the browser's downloads.
+ * @param {Blob} blob
+ * @param {string} name
+ */
+export function download(blob, name) {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
