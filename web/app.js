@@ -10,7 +10,7 @@ import { kindOf } from './inputs.js';
 import { follow } from './job.js';
 import { keep, showFolder, showKept } from './library.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
-import { showPlan } from './plan.js';
+import { showPlan, smallerTile } from './plan.js';
 import { Player } from './player.js';
 import { hideProblem, retell, showProblem, words } from './problems.js';
 import { listenSave } from './saving.js';
@@ -45,6 +45,7 @@ const shown = {
 /** @type {Job|undefined} */ let running;
 let busy = false; // a job is being prepared or runs
 let refreshes = 0;
+/** @type {Uint8ClampedArray|undefined} */ let backdrop; // of the demo's result
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
 
@@ -70,7 +71,7 @@ async function refresh() {
     shown.device = device;
     showDevice(device);
     if (bench.precision === 'f16' && !device.f16) showProblem('no_f16');
-    if (bench.input?.demo && device.type === 'cpu' && part === demo.whole && !asked) await takeDemo(demo.small);
+    if (bench.input?.demo && device.type === 'cpu' && part === demo.whole && !asked) await takeSmallDemo();
     const model = await bench.model();
     if (!bench.tasks().includes(task())) settings.check('task', bench.tasks()[0]);
     const size = await bench.size(task());
@@ -96,7 +97,14 @@ async function takeDemo(p) {
   part = p;
   bench.put({ name: 'demo', latent: await demo.latent(p), clip: demo.clip(p), demo: true });
   stage.resize(8 * p.height, 8 * p.width);
-  stage.mosaic(await demo.frame(0, p), p.width);
+  backdrop = stage.mosaic(await demo.frame(0, p), p.width);
+}
+
+/** The demo on a processor. */
+async function takeSmallDemo() {
+  at('demo-hint').dataset.t = 'demo.small';
+  at('demo-hint').textContent = t('demo.small');
+  await takeDemo(demo.small);
 }
 
 /** @param {Checkpoint} checkpoint */
@@ -215,12 +223,12 @@ async function run() {
     if (!shown.layouts.length) shown.layouts = await bench.plan(task(), options());
     running = await bench.start(task(), options());
     const outcome = await follow(running, { stage, player, line, quality }, {
-      layouts: shown.layouts, spatial: shown.model?.spatial ?? 8, originals: task() === 'decode' ? originals : undefined,
+      layouts: shown.layouts, spatial: shown.model?.spatial ?? 8, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
       frames: (frames) => show(frames, originals),
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
     shown.outcome = outcome;
-    ended('done', outcome.summary);
+    ended('done', outcome.summary());
     if (outcome.frames) player.play();
   } catch (error) {
     const cancelled = error instanceof EngineError && error.code === 'cancelled';
@@ -253,7 +261,7 @@ function trouble(error) {
   switch (kind) {
     case 'out_of_memory':
     case 'too_large': {
-      const tile = smaller();
+      const tile = smallerTile(shown.layouts.at(-1), shown.size?.clip);
       const act = () => void useTile(tile ?? '').then(run);
       return showProblem(kind, { detail, action: tile ? { key: 'action.tile', values: { tile }, act } : undefined });
     }
@@ -265,16 +273,6 @@ function trouble(error) {
     default:
       showProblem(kind, { detail, native: bench.kind === 'native' });
   }
-}
-
-/** The next smaller tile than the one that was too much. */
-function smaller() {
-  const l = shown.layouts.at(-1);
-  if (l?.suggestion) return l.suggestion;
-  const clip = shown.size?.clip;
-  const now = !l || l.tile === 'off' ? Math.max(clip?.height ?? 0, clip?.width ?? 0) : Math.max(...l.tile.split('x').map(Number));
-  const next = [1024, 768, 512, 384, 256, 192, 128, 96, 64].find((n) => n < now);
-  return next ? String(next) : undefined;
 }
 
 /** @param {string} tile */
@@ -297,6 +295,7 @@ function render() {
   showPlan(shown.layouts, (tile) => void useTile(tile));
   showDevice(shown.device);
   if (shown.device) line.ready(shown.device);
+  if (shown.outcome && !busy) line.end(shown.outcome.summary());
   showTiming(shown.outcome?.done);
   quality.show(stage.at);
   lock();
@@ -381,6 +380,7 @@ async function begin() {
   bench.loading = ({ loaded, total }) => line.loading(loaded, total);
   listen();
   setLanguage(preferred());
+  line.say(t('engine.starting'));
   await takeDemo(part);
   const kind = /** @type {'browser'|'native'} */ (settings.chosen('engine'));
   if (kind === 'native') await switchEngine(kind);

@@ -8,18 +8,21 @@ export class Frames {
   /** @type {(Uint8ClampedArray<ArrayBuffer>|Blob|undefined)[]} */ #frames = [];
   /** @type {Set<number>} */ #final = new Set();
   #bytes = 0; // in memory
+  #backdrop;
 
   /**
    * @param {number} count
    * @param {number} height
    * @param {number} width
    * @param {number} fps
+   * @param {Uint8ClampedArray} [backdrop] what a frame shows before anything is put there; else nothing
    */
-  constructor(count, height, width, fps) {
+  constructor(count, height, width, fps, backdrop) {
     this.count = count;
     this.height = height;
     this.width = width;
     this.fps = fps || 24;
+    this.#backdrop = backdrop?.length === 4 * height * width ? backdrop : undefined;
   }
 
   /** Frames that are finished. */
@@ -69,7 +72,7 @@ export class Frames {
   draft(i) {
     const frame = this.#frames[i];
     if (frame && !(frame instanceof Blob)) return frame;
-    const made = new Uint8ClampedArray(4 * this.height * this.width);
+    const made = this.#backdrop ? new Uint8ClampedArray(this.#backdrop) : new Uint8ClampedArray(4 * this.height * this.width);
     if (this.#bytes + made.length <= held) {
       this.#frames[i] = made;
       this.#bytes += made.length;

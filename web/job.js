@@ -3,6 +3,7 @@
 import { Frames } from './frames.js';
 import { duration, number, t } from './i18n.js';
 import { showTiming } from './panels.js';
+import { showProblem } from './problems.js';
 
 /** @import {Job} from './engine.js' */
 /** @import {OpenClip} from './clips.js' */
@@ -22,15 +23,16 @@ import { showTiming } from './panels.js';
  * @property {Frames} [frames]
  * @property {File} [latent]
  * @property {Done} done
- * @property {string} summary
+ * @property {() => string} summary in the page's language
  */
 
 /**
  * Shows a job until its end, whose error is thrown.
  * @param {Job} job
  * @param {Screen} screen
- * @param {{layouts: Layout[], spatial: number, originals?: Originals, frames: (f: Frames) => void,
- *   queued: (position: number) => void}} about layouts: of its stages, as planned; frames: told when there is a result to show
+ * @param {{layouts: Layout[], spatial: number, originals?: Originals, backdrop?: Uint8ClampedArray,
+ *   frames: (f: Frames) => void, queued: (position: number) => void}} about layouts: of its stages, as planned; backdrop:
+ *   what is seen where no tile is yet; frames: told when there is a result to show
  * @returns {Promise<Outcome>}
  */
 export async function follow(job, screen, about) {
@@ -41,6 +43,7 @@ export async function follow(job, screen, about) {
   /** @type {File|undefined} */ let latent;
   let shape = '';
   let overlap = { height: 0, width: 0 };
+  let clipFrames = 0;
   let measured = false; // by the engine
   try {
     for await (const e of job) {
@@ -48,10 +51,17 @@ export async function follow(job, screen, about) {
         case 'queued':
           about.queued(e.position);
           break;
+        case 'warning':
+          showProblem('warning', { detail: e.message });
+          break;
+        case 'loading':
+          line.loading(e.loaded, e.total);
+          break;
         case 'layout': {
           const o = e.output;
+          clipFrames = o.frames;
           if (e.stage === 'decode') {
-            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0);
+            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, about.backdrop);
             about.frames(frames);
           }
           const [height, width] = e.layout.overlap.split('x').map(Number);
@@ -77,7 +87,7 @@ export async function follow(job, screen, about) {
           if (e.index === null || e.index === stage.at) quality.show(stage.at);
           break;
         case 'progress':
-          line.update(e, parts[e.stage] ?? { first: 0, share: 1 });
+          line.update(e, { ...parts[e.stage] ?? { first: 0, share: 1 }, frames: clipFrames });
           stage.progress(e.tile < e.tiles ? e.tile : -1, e.tile);
           break;
         case 'latent':
@@ -87,9 +97,9 @@ export async function follow(job, screen, about) {
         case 'done': {
           showTiming(e);
           stage.progress(-1, Infinity);
-          const summary = frames
+          const summary = () => (frames
             ? t('progress.done', { n: number(frames.count), time: duration(e.seconds) })
-            : t('progress.encoded', { shape, time: duration(e.seconds) });
+            : t('progress.encoded', { shape, time: duration(e.seconds) }));
           return { frames, latent, done: e, summary };
         }
       }

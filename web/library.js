@@ -60,6 +60,8 @@ export async function showFolder(token) {
   if (!token) return;
   const response = await fetch('folder', { headers: { Authorization: `Bearer ${token}` } });
   const files = response.ok ? /** @type {{path: string, size: number}[]} */ (await response.json()) : [];
-  list.replaceChildren(new Option(t('folder.choose'), ''), ...files.map((f) => new Option(`${f.path} (${bytes(f.size)})`, f.path)));
+  const choose = new Option(t('folder.choose'), '');
+  choose.dataset.t = 'folder.choose';
+  list.replaceChildren(choose, ...files.map((f) => new Option(`${f.path} (${bytes(f.size)})`, f.path)));
   list.hidden = !files.length;
 }

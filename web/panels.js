@@ -44,7 +44,8 @@ export class ProgressLine {
 
   /**
    * @param {ProgressEvent} e
-   * @param {{first: number, share: number}} part the stage's part of the whole job
+   * @param {{first: number, share: number, frames: number}} part the stage's part of the whole job, and the frames of
+   *   its clip
    */
   update(e, part) {
     const done = part.first + part.share * e.done;
@@ -55,8 +56,9 @@ export class ProgressLine {
     const seconds = (now - this.#began) / 1000;
     const parts = [];
     if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
-    parts.push(t('progress.frame', { n: e.frame, of: e.frames }));
-    if (e.seconds > 0) parts.push(t('progress.rate', { rate: number((e.done * e.frames) / e.seconds, 1) }));
+    const here = e.frames > 1 ? 1 + Math.floor(((e.frame - 1) * (part.frames - 1)) / (e.frames - 1)) : part.frames;
+    parts.push(t('progress.frame', { n: here, of: part.frames }));
+    if (e.seconds > 0 && e.done > 0) parts.push(rate((e.done * part.frames) / e.seconds));
     if (done > 0.02) parts.push(t('progress.left', { time: duration((seconds * (1 - done)) / done) }));
     this.#text.textContent = `${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`;
   }
@@ -114,10 +116,14 @@ export function showDevice(d) {
   ]);
 }
 
+/** A speed in words: frames a second, or seconds a frame where it is slow. @param {number} r frames per second */
+function rate(r) {
+  return r >= 0.5 ? t('progress.rate', { rate: number(r, r < 100 ? 1 : 0) }) : t('progress.slow', { time: duration(1 / r) });
+}
+
 /** @param {Done|undefined} d */
 export function showTiming(d) {
-  at('timing-total').textContent = d
-    ? t('timing.total', { time: duration(d.seconds), rate: number(d.frames / d.seconds, 1) }) : '–';
+  at('timing-total').textContent = d ? `${duration(d.seconds)} · ${rate(d.frames / d.seconds)}` : '–';
   const most = Math.max(...(d?.operations ?? []).map((o) => o.seconds), 1e-9);
   at('timing-bars').replaceChildren(...(d?.operations ?? []).slice(0, 6).map((o) => {
     const li = element('li');

@@ -72,6 +72,18 @@ function meter(l) {
 }
 
 /**
+ * The next smaller tile than one that was too much; undefined where there is none.
+ * @param {Layout|undefined} l
+ * @param {{height: number, width: number}|undefined} clip
+ */
+export function smallerTile(l, clip) {
+  if (l?.suggestion) return l.suggestion;
+  const now = !l || l.tile === 'off' ? Math.max(clip?.height ?? 0, clip?.width ?? 0) : Math.max(...l.tile.split('x').map(Number));
+  const next = [1024, 768, 512, 384, 256, 192, 128, 96, 64].find((n) => n < now);
+  return next ? String(next) : undefined;
+}
+
+/**
  * @param {string} name
  * @param {string} [className]
  * @param {string} [text]

@@ -7,7 +7,7 @@ import { t } from './i18n.js';
 
 const known = [
   'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'bad_input', 'disconnected', 'failed',
-  'no_token', 'unknown_file', 'video', 'save', 'kept',
+  'warning', 'no_token', 'unknown_file', 'video', 'save', 'kept',
 ];
 
 /** What to say again when the language changes. @type {(() => void)|undefined} */
@@ -30,6 +30,7 @@ export function showProblem(kind, { detail = '', native = false, values = {}, ac
   again();
   at('notice-detail').textContent = detail;
   at('notice-more').hidden = !detail;
+  at('notice-more').toggleAttribute('open', kind === 'warning');
   const button = at('notice-action');
   button.hidden = !action;
   button.onclick = () => {

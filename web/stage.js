@@ -103,6 +103,7 @@ export class Stage {
    * A picture without a clip, in blocks: what there is before the first result.
    * @param {ImageBitmap} image
    * @param {number} cells across
+   * @returns what was drawn, darker: a backdrop for the result
    */
   mosaic(image, cells) {
     const { height, width } = this.#picture;
@@ -112,6 +113,8 @@ export class Stage {
     context.drawImage(image, 0, 0, small.width, small.height);
     this.#context.imageSmoothingEnabled = false;
     this.#context.drawImage(small, 0, 0, width, height);
+    const { data } = this.#context.getImageData(0, 0, width, height);
+    return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
   }
 
   /**

@@ -41,7 +41,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitInterrupted
 	case badUsage || is(tiling.ErrTile, tiling.ErrOverlap):
 		return exitUsage
-	case is(media.ErrInput, vae.ErrBadModel, errInput):
+	case is(media.ErrInput, vae.ErrBadModel):
 		return exitInput
 	case is(gpu.ErrNoLibrary, gpu.ErrNoAdapter, errNoDevice):
 		return exitDevice
@@ -49,12 +49,8 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-var (
-	// errInput: a file holds what can't be used, found out here.
-	errInput = errors.New("bad input")
-	// errNoDevice: the adapter is there, but no device can be opened on it.
-	errNoDevice = errors.New("no usable device")
-)
+// errNoDevice: the adapter is there, but no device can be opened on it.
+var errNoDevice = errors.New("no usable device")
 
 // kindError makes an error one of kind and keeps its words.
 type kindError struct {
@@ -63,10 +59,6 @@ type kindError struct {
 }
 
 func (e kindError) Unwrap() []error { return []error{e.error, e.kind} }
-
-func badInput(format string, args ...any) error {
-	return kindError{fmt.Errorf(format, args...), errInput}
-}
 
 // usageError is a command line that can't be run, and how it should look.
 type usageError struct {

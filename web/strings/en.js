@@ -58,7 +58,6 @@ export default {
   'device.no': 'no {what}',
 
   'timing.title': 'Time and memory',
-  'timing.total': '{time} · {rate} frames/s',
   'timing.peak': 'Device, at most',
   'timing.now': 'Device, now',
   'timing.host': 'Engine',
@@ -71,7 +70,6 @@ export default {
   'kept.label': 'Checkpoints kept in this browser',
   'kept.use': 'Use {name}',
   'kept.remove': 'Remove {name} from this browser',
-  'kept.saving': 'Keeping a copy in this browser…',
 
   'input.title': 'Input',
   'input.latent': 'latent, {frames} frames of {width} × {height} pixels',
@@ -119,6 +117,7 @@ export default {
   'progress.frame': 'frame {n} of {of}',
   'progress.left': '{time} left',
   'progress.rate': '{rate} frames/s',
+  'progress.slow': '{time} a frame',
   'progress.cancelled': 'Cancelled',
   'progress.done': '{n} frames in {time}',
   'progress.encoded': 'Latent of {shape} in {time}',
@@ -148,6 +147,8 @@ export default {
   'problem.disconnected.text': 'The worker stopped or the connection to the native engine ended.',
   'problem.failed': 'That did not work',
   'problem.failed.text': 'The engine’s own words are below.',
+  'problem.warning': 'Worth knowing',
+  'problem.warning.text': 'The job goes on all the same.',
   'problem.no_token': 'The native engine is not running here',
   'problem.no_token.text': 'It runs jobs on this computer outside the browser. Start it with `tessera serve` and open the address that it prints.',
   'problem.unknown_file': 'What is {name}?',

@@ -59,7 +59,6 @@ export default {
   'device.no': '{what} yok',
 
   'timing.title': 'Süre ve bellek',
-  'timing.total': '{time} · {rate} kare/sn',
   'timing.peak': 'Aygıt, en çok',
   'timing.now': 'Aygıt, şimdi',
   'timing.host': 'Motor',
@@ -72,7 +71,6 @@ export default {
   'kept.label': 'Bu tarayıcıda saklanan model dosyaları',
   'kept.use': '{name} dosyasını kullan',
   'kept.remove': '{name} dosyasını bu tarayıcıdan sil',
-  'kept.saving': 'Bu tarayıcıda bir kopya saklanıyor…',
 
   'input.title': 'Girdi',
   'input.latent': 'latent, {width} × {height} piksellik {frames} kare',
@@ -120,6 +118,7 @@ export default {
   'progress.frame': 'kare {n} / {of}',
   'progress.left': '{time} kaldı',
   'progress.rate': '{rate} kare/sn',
+  'progress.slow': 'kare başına {time}',
   'progress.cancelled': 'İptal edildi',
   'progress.done': '{time} içinde {n} kare',
   'progress.encoded': '{time} içinde {shape} latent',
@@ -149,6 +148,8 @@ export default {
   'problem.disconnected.text': 'Çalışan iş parçacığı durdu ya da yerel motorla bağlantı koptu.',
   'problem.failed': 'Olmadı',
   'problem.failed.text': 'Motorun kendi sözleri aşağıda.',
+  'problem.warning': 'Bilginize',
+  'problem.warning.text': 'İş yine de sürüyor.',
   'problem.no_token': 'Yerel motor burada çalışmıyor',
   'problem.no_token.text': 'İşleri bu bilgisayarda, tarayıcının dışında yürütür. `tessera serve` ile başlatın ve yazdığı adresi açın.',
   'problem.unknown_file': '{name} nedir?',
