@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
-steps="setup format vet staticcheck cross race test swiftshader fuzz"
+steps="setup format vet staticcheck cross race test swiftshader web fuzz"
 
 export CGO_ENABLED=0 GPU="${GPU-require}"
 
@@ -57,11 +57,11 @@ cross() {
 
 # race runs what needs no device under the race detector.
 race() {
-	CGO_ENABLED=1 go test -race -count=1 ./internal/... ./media ./tiling ./wgsl/ref ./tests/...
+	CGO_ENABLED=1 go test -race -count=1 ./internal/json ./internal/safetensors ./internal/synthetic ./internal/serve ./media ./tiling ./wgsl/ref ./tests
 }
 
 # test runs everything; a package at a time, since each uses all cores.
-tests() { go test -p 1 -count=1 -shuffle=on -timeout 40m ./...; }
+tests() { go test -p 1 -count=1 -shuffle=on -timeout 40m $(go list ./... | grep -v /tests/web); }
 
 # swiftshader repeats the operations and the small models on a second driver.
 swiftshader() {
@@ -73,6 +73,20 @@ swiftshader() {
 		go test -p 1 -count=1 -timeout 20m ./gpu ./gpu/gputest ./wgsl/...
 	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
 		go test -count=1 -timeout 20m -short -run '^TestGoldens$/./^small$' ./vae
+}
+
+# web builds the page, and runs the operations and the page in Chromium.
+web() {
+	if ! command -v "${CHROMIUM:-chromium}" >/dev/null 2>&1; then
+		echo "test: no chromium: skipped"
+		return
+	fi
+	tools/web.sh check
+	tools/web.sh
+	go build -o build/wasmtest ./tools/wasmtest
+	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
+	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 ./gpu ./gpu/gputest ./gpu/internal/browser ./wgsl ./tiling
+	go test -count=1 -short -timeout 20m ./tests/web
 }
 
 # fuzz gives every fuzz test a short run. It counts inputs: where the time is
