@@ -86,7 +86,7 @@ func TestFeather(t *testing.T) {
 func TestToRGBA8(t *testing.T) {
 	x := []float64{9, 9, 9, -1, 0, 1, 2, -2, 0, 0, math.NaN(), 0, 0, 0, math.Inf(-1), 9, 9, 9}
 	got := ToRGBA8(x, 1, 1, 6, 0, 1, 1, 4)
-	want := []uint32{255<<24 | 255<<16 | 128<<8 | 0, 255<<24 | 128<<16 | 0<<8 | 255, 0, 0}
+	want := []uint32{255<<24 | 255<<16 | 128<<8, 255<<24 | 128<<16 | 255, 0, 0}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
 	}
