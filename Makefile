@@ -5,8 +5,11 @@
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
 
-build: ## the program: ./tessera
+build: web ## the program with the page in it: ./tessera
 	CGO_ENABLED=0 go build -trimpath -o tessera ./cmd/native
+
+web: ## the page, a folder for any static host: web/dist
+	@tools/web.sh
 
 demo: deps ## encode and decode the clip that ships with the project
 	CGO_ENABLED=0 go run ./cmd/native demo
@@ -22,6 +25,3 @@ bench: ## conv3d against onnxruntime on the same adapter
 
 clean:
 	rm -rf tessera build out
-
-web: ## the page, a folder for any static host: web/dist
-	@tools/web.sh

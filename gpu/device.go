@@ -29,6 +29,7 @@ type Device struct {
 	uniform   driver.Buffer
 	params    []byte // what the next submission writes to uniform
 	buffers   map[*Buffer]*memory
+	pool      pool
 	programs  map[*Program]*pipeline
 	pipelines map[string]*pipeline
 	groups    map[string]driver.BindGroup
@@ -57,13 +58,6 @@ type Use struct {
 	Dispatches int
 }
 
-type memory struct {
-	id     uint64
-	handle driver.Buffer
-	size   int64
-	groups []string // keys of the bind groups that hold it
-}
-
 type pipeline struct {
 	id     uint64
 	label  string
@@ -83,6 +77,7 @@ func Open(opt Options) (*Device, error) {
 		limits:    drv.Info().Limits,
 		params:    make([]byte, 0, uniformSlot*uniformSlots),
 		buffers:   map[*Buffer]*memory{},
+		pool:      pool{bySize: map[int64][]*memory{}},
 		programs:  map[*Program]*pipeline{},
 		pipelines: map[string]*pipeline{},
 		groups:    map[string]driver.BindGroup{},
@@ -125,47 +120,31 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 			}
 			continue
 		}
-		handle, err := d.newBuffer(b)
+		m, err := d.take(b)
 		if err != nil {
 			d.Free(bufs[:i]...)
 			return err
 		}
-		d.lastID++
-		d.buffers[b] = &memory{id: d.lastID, handle: handle, size: b.Size}
-		d.stats.Buffers++
+		d.buffers[b] = m
 		d.stats.Bytes += b.Size
-		d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes)
+		d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes+d.pool.bytes)
 	}
 	return nil
 }
 
-func (d *Device) newBuffer(b *Buffer) (driver.Buffer, error) {
-	if b.Size <= 0 || b.Size%4 != 0 {
-		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
-	}
-	if b.Size > d.limits.MaxBuffer {
-		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
-	}
-	return d.drv.NewBuffer(b.Label, b.Size, false)
-}
-
-// Free releases buffers' memory and the bind groups that hold it, after the
-// work that uses it is done. One without memory is skipped.
+// Free takes buffers' memory back, once the work that uses it is done. One
+// without memory is skipped.
 func (d *Device) Free(bufs ...*Buffer) {
 	for _, b := range bufs {
 		m := d.buffers[b]
 		if m == nil {
 			continue
 		}
-		for _, key := range m.groups {
-			if g := d.groups[key]; g != nil {
-				g.Release()
-				delete(d.groups, key)
-			}
-		}
-		m.handle.Release()
 		delete(d.buffers, b)
 		d.stats.Bytes -= m.size
+		if !d.pool.put(m) {
+			d.release(m)
+		}
 	}
 }
 
@@ -308,6 +287,7 @@ func (d *Device) Close() error {
 	for b := range d.buffers {
 		d.Free(b)
 	}
+	d.drain()
 	for _, l := range d.pipelines {
 		l.handle.Release()
 	}

@@ -111,7 +111,9 @@ func TestReplayMakesNothing(t *testing.T) {
 	if err := dev.Alloc(x); err != nil {
 		t.Fatal(err)
 	}
-	run() // a bind group of freed memory would be refused
+	if again := run(); again.Buffers != first.Buffers || again.BindGroups != first.BindGroups {
+		t.Errorf("freed memory was not used again: %+v after %+v", again, first)
+	}
 	if got := words(t, dev, x)[0]; got != 3 {
 		t.Errorf("counted %d in new memory, want 3", got)
 	}
@@ -174,5 +176,28 @@ func TestErrorsNameWhatAndHowMuch(t *testing.T) {
 	}
 	if err := dev.Submit(context.Background(), &gpu.Batch{Label: "empty"}); err != nil {
 		t.Errorf("after an error: %v", err)
+	}
+}
+
+// Memory beyond what the pool keeps goes back, and comes new and zeroed.
+func TestLargeBuffersAreNotKept(t *testing.T) {
+	dev := gputest.Open(t)
+	y := &gpu.Buffer{Label: "y", Size: 17 << 20}
+	b := &gpu.Batch{Label: "large"}
+	b.Dispatch("count", counter(count), [3]uint32{8, 1, 1}, countParams{}, gpu.Cost{}, gpu.View{Buffer: y, Size: 4096})
+	for i := range 3 {
+		if err := dev.Alloc(y); err != nil {
+			t.Fatal(err)
+		}
+		if err := dev.Submit(context.Background(), b); err != nil {
+			t.Fatal(err)
+		}
+		if got := words(t, dev, y)[0]; got != 1 {
+			t.Errorf("counted %d in new memory, want 1", got)
+		}
+		if made := dev.Stats().Buffers; made != i+1 {
+			t.Errorf("%d buffers made after %d allocations", made, i+1)
+		}
+		dev.Free(y)
 	}
 }

@@ -1,0 +1,101 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+
+	"tessera/gpu/internal/driver"
+)
+
+// Freed memory of up to poolLargest bytes is kept for the next buffer of just
+// its size, poolMost bytes in all: a job that runs again then makes nothing.
+const (
+	poolLargest = 16 << 20
+	poolMost    = 64 << 20
+)
+
+// memory is a buffer's, on the device.
+type memory struct {
+	id     uint64
+	handle driver.Buffer
+	size   int64
+	groups []string // keys of the bind groups that hold it
+}
+
+// pool is memory that no buffer has.
+type pool struct {
+	bySize map[int64][]*memory
+	bytes  int64
+}
+
+// put keeps m, if there is room.
+func (p *pool) put(m *memory) bool {
+	if m.size > poolLargest || p.bytes+m.size > poolMost {
+		return false
+	}
+	p.bySize[m.size] = append(p.bySize[m.size], m)
+	p.bytes += m.size
+	return true
+}
+
+// get is memory of a size, or nil. The last that was put comes first.
+func (p *pool) get(size int64) *memory {
+	all := p.bySize[size]
+	if len(all) == 0 {
+		return nil
+	}
+	m := all[len(all)-1]
+	p.bySize[size] = all[:len(all)-1]
+	p.bytes -= size
+	return m
+}
+
+// take finds zeroed memory for b: in the pool, or new.
+func (d *Device) take(b *Buffer) (*memory, error) {
+	if b.Size <= 0 || b.Size%4 != 0 {
+		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
+	}
+	if b.Size > d.limits.MaxBuffer {
+		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
+	}
+	if m := d.pool.get(b.Size); m != nil {
+		if err := d.drv.Write(m.handle, 0, make([]byte, m.size)); err != nil {
+			d.release(m)
+			return nil, d.note(err)
+		}
+		return m, nil
+	}
+	handle, err := d.drv.NewBuffer(b.Label, b.Size, false)
+	if errors.Is(err, ErrOutOfMemory) && d.pool.bytes > 0 {
+		d.drain()
+		handle, err = d.drv.NewBuffer(b.Label, b.Size, false)
+	}
+	if err != nil {
+		return nil, d.note(err)
+	}
+	d.lastID++
+	d.stats.Buffers++
+	return &memory{id: d.lastID, handle: handle, size: b.Size}, nil
+}
+
+// release gives memory back to the driver, and the bind groups that hold it.
+func (d *Device) release(m *memory) {
+	for _, key := range m.groups {
+		if g := d.groups[key]; g != nil {
+			g.Release()
+			delete(d.groups, key)
+		}
+	}
+	m.handle.Release()
+}
+
+// drain empties the pool.
+func (d *Device) drain() {
+	for size, all := range d.pool.bySize {
+		for _, m := range all {
+			d.release(m)
+		}
+		delete(d.pool.bySize, size)
+	}
+	d.pool.bytes = 0
+}
