@@ -145,7 +145,8 @@ const watch = `(() => {
 
 // visitDemo runs the demo and sees its picture, while the page stays alive. Its
 // frames also stand still where other programs have the processor that stands
-// in for a GPU here, so the best of three runs counts.
+// in for a GPU here, so the best of three runs counts, and with -short, on
+// machines that are shared, times are printed only.
 func visitDemo(v *visit) {
 	eval[bool](v.t, v.tab, watch)
 	var longest time.Duration
@@ -156,14 +157,14 @@ func visitDemo(v *visit) {
 		longest = time.Duration(eval[float64](v.t, v.tab, `gap`) * float64(time.Millisecond))
 		v.t.Logf("longest gap between frames: %v", longest)
 		v.ready()
-		if longest < gap {
+		if longest < gap || testing.Short() {
 			break
 		}
 	}
-	if longest >= gap {
+	if longest >= gap && !testing.Short() {
 		v.t.Errorf("the page stood still for %v during each decode, expected less than %v", longest, gap)
 	}
-	if busy := eval[float64](v.t, v.tab, `busy`); busy > float64(gap.Milliseconds()) {
+	if busy := eval[float64](v.t, v.tab, `busy`); busy > float64(gap.Milliseconds()) && !testing.Short() {
 		v.t.Errorf("the page's scripts kept it busy for %.0f ms, expected less than %v", busy, gap)
 	}
 	if n := eval[int](v.t, v.tab, `pictures.size`); n < 12 {
