@@ -70,8 +70,8 @@ func partBytes(p tiling.Plan, c int) int64 {
 }
 
 // newCanvas allocates what planCanvas planned, zeroed.
-func newCanvas(dev *gpu.Device, set *wgsl.Set, l *Layout, c, frames int, spool func(int64) (Spool, error)) (*canvas, error) {
-	v := &canvas{dev: dev, set: set, plain: wgsl.NewSet(wgsl.F32), tiles: l.Tiles, c: c, tile: -1}
+func newCanvas(dev *gpu.Device, set, plain *wgsl.Set, l *Layout, c, frames int, spool func(int64) (Spool, error)) (*canvas, error) {
+	v := &canvas{dev: dev, set: set, plain: plain, tiles: l.Tiles, c: c, tile: -1}
 	out := l.Tiles.Out
 	v.rows = out.H
 	if l.Spool > 0 {

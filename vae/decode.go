@@ -106,7 +106,7 @@ func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed func(tilin
 	var v *canvas
 	if !l.Tiles.Whole() {
 		var err error
-		if v, err = newCanvas(m.dev, m.set, l, channels, frames, o.Spool); err != nil {
+		if v, err = newCanvas(m.dev, m.set, m.plain, l, channels, frames, o.Spool); err != nil {
 			return err
 		}
 		defer v.close()
@@ -252,12 +252,8 @@ func (e *exit) readRGBA(x wgsl.Tensor, xT, y0, rows int) error {
 // readRGBA takes a part of frame t of x off the device as 8-bit pixels, by way
 // of a buffer.
 func (m *Model) readRGBA(ctx context.Context, x wgsl.Tensor, t int, c wgsl.Crop, by *gpu.Buffer, pixels []byte) error {
-	set := m.set
-	if x.Elem != set.Elem {
-		set = wgsl.NewSet(x.Elem)
-	}
 	batch := &gpu.Batch{Label: "to rgba8"}
-	set.ToRGBA8(batch, "to_rgba8", x, t, 1, c, by.All())
+	m.kernels(x.Elem).ToRGBA8(batch, "to_rgba8", x, t, 1, c, by.All())
 	if err := m.dev.Submit(ctx, batch); err != nil {
 		return err
 	}

@@ -178,12 +178,8 @@ func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
 			return z, err
 		}
 	}
-	set := s.m.set
-	if x.Elem != set.Elem {
-		set = wgsl.NewSet(x.Elem)
-	}
 	batch := &gpu.Batch{Label: "sample"}
-	set.Sample(batch, "sample", x, drawn, z, xT, 1, scale, shift)
+	s.m.kernels(x.Elem).Sample(batch, "sample", x, drawn, z, xT, 1, scale, shift)
 	return z, s.m.dev.Submit(s.ctx, batch)
 }
 

@@ -59,7 +59,8 @@ type Model struct {
 	limits   gpu.Limits
 	file     *safetensors.File
 	loader   *loader
-	set      *wgsl.Set
+	set      *wgsl.Set // of activations
+	plain    *wgsl.Set // of f32, which blended frames are
 	networks map[string]*network
 	uploaded map[string]bool
 }
@@ -137,7 +138,7 @@ func build(f *safetensors.File, elem wgsl.Elem) (*Model, error) {
 func newModel(c Config, elem, weights wgsl.Elem) *Model {
 	l := newLoader(weights, c.Groups)
 	return &Model{
-		Config: c, Elem: elem, loader: l, set: wgsl.NewSet(elem),
+		Config: c, Elem: elem, loader: l, set: wgsl.NewSet(elem), plain: wgsl.NewSet(wgsl.F32),
 		networks: map[string]*network{"encoder": newEncoder(l, c), "decoder": newDecoder(l, c)},
 		uploaded: map[string]bool{},
 	}
@@ -217,4 +218,13 @@ func (m *Model) Summary() Summary {
 		s.DTypes[string(t.DType)]++
 	}
 	return s
+}
+
+// kernels are those for a tensor stored as elem: kept, so that a frame's batch
+// names the programs of the one before.
+func (m *Model) kernels(elem wgsl.Elem) *wgsl.Set {
+	if elem == m.set.Elem {
+		return m.set
+	}
+	return m.plain
 }

@@ -51,7 +51,7 @@ type Progress struct {
 	Tile, Tiles int // tiles done, of all
 	Slice       int // slices of the current tile done
 	Slices      int
-	Frame       int // pixel frames of the current tile done
+	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode
 	Frames      int
 	Done        float64 // share of the work, 0 to 1
 }
@@ -71,22 +71,21 @@ func Budget(a gpu.Info) int64 {
 
 // Layout is how a job will be cut and what it will need, known before it runs.
 type Layout struct {
-	Tiles    tiling.Plan
-	Tile     tiling.Size // pixels; zero for one tile
-	Overlap  tiling.Size
-	Shrunk   bool       // Tile is smaller than asked for, see Options.Shrink
-	Slices   int        // of each tile
-	Weights  int64      // bytes of weights on the device
-	Arena    int64      // bytes of activations
-	Memory   int64      // bytes of causal memory
-	Canvas   int64      // bytes that blend tiles, on the device
-	Spool    int64      // bytes that blend tiles, on disk
-	Budget   int64      // bytes allowed
-	Cost     gpu.Cost   // of the whole job
-	commands int        // recorded in all plans
-	sess     *session   // the plans
-	slices   []slice    // of the network's input
-	shape    inputShape // of the network's input
+	Tiles   tiling.Plan
+	Tile    tiling.Size // pixels; zero for one tile
+	Overlap tiling.Size
+	Shrunk  bool       // Tile is smaller than asked for, see Options.Shrink
+	Slices  int        // of each tile
+	Weights int64      // bytes of weights on the device
+	Arena   int64      // bytes of activations
+	Memory  int64      // bytes of causal memory
+	Canvas  int64      // bytes that blend tiles, on the device
+	Spool   int64      // bytes that blend tiles, on disk
+	Budget  int64      // bytes allowed
+	Cost    gpu.Cost   // of the whole job
+	sess    *session   // the plans
+	slices  []slice    // of the network's input
+	shape   inputShape // of the network's input
 }
 
 // Bytes is the planned peak on the device.
@@ -186,7 +185,6 @@ func (m *Model) tiled(half string, in inputShape, o tiling.Options, chunk int, b
 			}
 			l.Cost.FLOPs += p.cost.FLOPs
 			l.Cost.Bytes += p.cost.Bytes
-			l.commands += len(p.batch.Commands)
 		}
 	}
 	l.Arena, l.Memory = l.sess.arena.bytes(), sum(l.sess.memory.order)
