@@ -14,7 +14,8 @@ type Cost struct {
 	Bytes int64 // read and written if every operand moved once
 }
 
-// Command is one dispatch (Program set) or one copy (Program nil).
+// Command is one dispatch (Program set), one copy (Program nil) or one clear
+// (Program and Src nil).
 type Command struct {
 	Label    string // the layer it belongs to: "decoder.mid_block.resnets.0.conv1"
 	Program  *Program
@@ -23,7 +24,7 @@ type Command struct {
 	Bindings []View
 	Cost     Cost
 
-	Src, Dst View // copy Dst.Bytes() bytes
+	Src, Dst View // copy or clear Dst.Bytes() bytes
 }
 
 // Batch is a list of commands to run in order: pure data.
@@ -52,6 +53,11 @@ func (b *Batch) Copy(label string, dst, src View) {
 	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
 }
 
+// Clear records that dst becomes zeros.
+func (b *Batch) Clear(label string, dst View) {
+	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Cost: Cost{Bytes: dst.Bytes()}})
+}
+
 // Cost sums the commands' costs.
 func (b *Batch) Cost() Cost {
 	var sum Cost
@@ -69,7 +75,11 @@ func (b *Batch) String() string {
 	for i := range b.Commands {
 		c := &b.Commands[i]
 		if c.Program == nil {
-			fmt.Fprintf(&s, "%4d copy %s: %v <- %v\n", i, c.Label, c.Dst, c.Src)
+			from := "zeros"
+			if c.Src.Buffer != nil {
+				from = c.Src.String()
+			}
+			fmt.Fprintf(&s, "%4d copy %s: %v <- %s\n", i, c.Label, c.Dst, from)
 			continue
 		}
 		fmt.Fprintf(&s, "%4d %s %s %v", i, c.Program.Label, c.Label, c.Groups)

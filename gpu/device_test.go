@@ -201,3 +201,34 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 		dev.Free(y)
 	}
 }
+
+// A clear zeroes its range, in order with the copies around it, and no more.
+func TestClear(t *testing.T) {
+	dev := gputest.Open(t)
+	x, y := &gpu.Buffer{Label: "x", Size: 32}, &gpu.Buffer{Label: "y", Size: 32}
+	if err := dev.Alloc(x, y); err != nil {
+		t.Fatal(err)
+	}
+	if err := dev.Write(x.All(), []byte("0123456789abcdefghijklmnopqrstuv")); err != nil {
+		t.Fatal(err)
+	}
+	b := &gpu.Batch{Label: "clear"}
+	b.Copy("before", y.All(), x.All())
+	b.Clear("middle", gpu.View{Buffer: y, Offset: 8, Size: 12})
+	b.Copy("after", gpu.View{Buffer: x, Size: 12}, gpu.View{Buffer: y, Size: 12})
+	if err := dev.Submit(context.Background(), b); err != nil {
+		t.Fatal(err)
+	}
+	for buffer, want := range map[*gpu.Buffer]string{
+		x: "01234567\x00\x00\x00\x00cdefghijklmnopqrstuv",
+		y: "01234567\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00klmnopqrstuv",
+	} {
+		got := make([]byte, 32)
+		if err := dev.Read(context.Background(), got, buffer.All()); err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != want {
+			t.Errorf("%s is %q, want %q", buffer.Label, got, want)
+		}
+	}
+}

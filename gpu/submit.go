@@ -51,7 +51,7 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 		c := &b.Commands[i]
 		var err error
 		if c.Program == nil {
-			err = s.copy(c)
+			s.copy(c)
 		} else {
 			err = s.dispatch(c)
 		}
@@ -73,12 +73,15 @@ type submission struct {
 	expect   float64
 }
 
-func (s *submission) copy(c *Command) error {
-	s.commands = append(s.commands, driver.Command{
-		Src: driver.Binding{Buffer: s.d.memory(c.Src.Buffer).handle, Offset: c.Src.Offset, Size: c.Dst.Bytes()},
+// copy adds a copy or a clear.
+func (s *submission) copy(c *Command) {
+	move := driver.Command{
 		Dst: driver.Binding{Buffer: s.d.memory(c.Dst.Buffer).handle, Offset: c.Dst.Offset, Size: c.Dst.Bytes()},
-	})
-	return nil
+	}
+	if c.Src.Buffer != nil {
+		move.Src = driver.Binding{Buffer: s.d.memory(c.Src.Buffer).handle, Offset: c.Src.Offset, Size: c.Dst.Bytes()}
+	}
+	s.commands = append(s.commands, move)
 }
 
 // dispatch adds a dispatch, cut into boxes of workgroups where it is longer

@@ -16,7 +16,7 @@ type methods struct {
 	onSubmittedWorkDone, submit, writeBuffer js.Value
 
 	// Of any encoder or pass, which is the first argument.
-	beginComputePass, copyBufferToBuffer, finish, dispatchWorkgroups, end,
+	beginComputePass, clearBuffer, copyBufferToBuffer, finish, dispatchWorkgroups, end,
 	setBindGroup, setPipeline js.Value
 }
 
@@ -45,6 +45,7 @@ func bind(device js.Value) methods {
 		submit:                     queue("submit"),
 		writeBuffer:                queue("writeBuffer"),
 		beginComputePass:           encoder("beginComputePass"),
+		clearBuffer:                encoder("clearBuffer"),
 		copyBufferToBuffer:         encoder("copyBufferToBuffer"),
 		finish:                     encoder("finish"),
 		dispatchWorkgroups:         pass("dispatchWorkgroups"),

@@ -59,8 +59,12 @@ func (d *device) record(encoder js.Value, commands []driver.Command) {
 		c := &commands[i]
 		if c.Pipeline == nil {
 			end()
-			d.bound.copyBufferToBuffer.Invoke(encoder, c.Src.Buffer.(*buffer).handle, c.Src.Offset,
-				c.Dst.Buffer.(*buffer).handle, c.Dst.Offset, c.Src.Size)
+			dst := c.Dst.Buffer.(*buffer).handle
+			if c.Src.Buffer == nil {
+				d.bound.clearBuffer.Invoke(encoder, dst, c.Dst.Offset, c.Dst.Size)
+				continue
+			}
+			d.bound.copyBufferToBuffer.Invoke(encoder, c.Src.Buffer.(*buffer).handle, c.Src.Offset, dst, c.Dst.Offset, c.Dst.Size)
 			continue
 		}
 		if pipelineSet == nil {

@@ -54,6 +54,7 @@ type procs struct {
 	BindGroupRelease,
 	CommandBufferRelease,
 	CommandEncoderBeginComputePass,
+	CommandEncoderClearBuffer,
 	CommandEncoderCopyBufferToBuffer,
 	CommandEncoderFinish,
 	CommandEncoderRelease,

@@ -51,9 +51,13 @@ func (d *device) record(encoder uintptr, commands []driver.Command) {
 		c := &commands[i]
 		if c.Pipeline == nil {
 			end()
+			dst := c.Dst.Buffer.(*buffer).handle
+			if c.Src.Buffer == nil {
+				call(d.CommandEncoderClearBuffer, encoder, dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
+				continue
+			}
 			call(d.CommandEncoderCopyBufferToBuffer, encoder,
-				c.Src.Buffer.(*buffer).handle, uintptr(c.Src.Offset),
-				c.Dst.Buffer.(*buffer).handle, uintptr(c.Dst.Offset), uintptr(c.Src.Size))
+				c.Src.Buffer.(*buffer).handle, uintptr(c.Src.Offset), dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
 			continue
 		}
 		if pass == 0 {

@@ -86,14 +86,15 @@ type PipelineDescriptor struct {
 	Storage     []Access
 }
 
-// Command is one dispatch (Pipeline set) or one copy between two buffers.
+// Command is one dispatch (Pipeline set), one copy between two buffers, or one
+// clear (no Src).
 type Command struct {
 	Pipeline      Pipeline
 	Group         BindGroup
 	UniformOffset uint32
 	Groups        [3]uint32
 
-	Src, Dst Binding // copy Src.Size bytes; the buffers differ
+	Src, Dst Binding // copy or clear Dst.Size bytes; the buffers differ
 }
 
 // Device is one open WebGPU device.
