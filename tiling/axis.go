@@ -18,9 +18,9 @@ type axis struct {
 	ramp, unit          int
 }
 
-func newAxis(cells, tilePixels, overlapPixels int) axis {
-	a := axis{cells: cells, tile: max(1, tilePixels/Factor)}
-	a.overlap = max(0, min(overlapPixels/Factor, a.tile-1))
+func newAxis(cells, tilePixels, overlapPixels, factor int) axis {
+	a := axis{cells: cells, tile: max(1, tilePixels/factor)}
+	a.overlap = max(0, min(overlapPixels/factor, a.tile-1))
 	a.step = max(1, a.tile-a.overlap)
 	return a
 }

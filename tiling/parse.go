@@ -34,7 +34,7 @@ func ParseTile(s string) (Choice, error) {
 	if !ok {
 		return Choice{}, fmt.Errorf("tiling: tile %q: %w: expected off, auto, N or HxW in pixels", s, ErrTile)
 	}
-	if err := checkTile(size); err != nil {
+	if err := checkTile(size, Factor); err != nil {
 		return Choice{}, err
 	}
 	return Choice{Tile: size}, nil
@@ -46,7 +46,7 @@ func ParseOverlap(s string) (Size, error) {
 	if !ok {
 		return Size{}, fmt.Errorf("tiling: overlap %q: %w: expected N or HxW in pixels", s, ErrOverlap)
 	}
-	if err := checkOverlap(size); err != nil {
+	if err := checkOverlap(size, Factor); err != nil {
 		return Size{}, err
 	}
 	return size, nil

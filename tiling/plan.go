@@ -31,18 +31,19 @@ func Decode(h, w int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
 	}
-	if h < 1 || w < 1 || h > maxSide/Factor || w > maxSide/Factor {
-		return Plan{}, fmt.Errorf("tiling: latent of %dx%d cells, expected 1 to %d per axis", h, w, maxSide/Factor)
+	factor := o.factor()
+	if h < 1 || w < 1 || h > maxSide/factor || w > maxSide/factor {
+		return Plan{}, fmt.Errorf("tiling: latent of %dx%d cells, expected 1 to %d per axis", h, w, maxSide/factor)
 	}
 	y, x := o.axes(h, w)
 	// The fade is the overlap as given, even where the tiles overlap by less.
 	y.ramp, x.ramp = o.Overlap.H, o.Overlap.W
-	y.unit, x.unit = Factor, Factor
+	y.unit, x.unit = factor, factor
 	return build(y, x, 1, o)
 }
 
 // Encode plans the encoding of a frame of height by width pixels, which the
-// caller has padded to multiples of Factor; the moments are blended.
+// caller has padded to multiples of o.Factor; the moments are blended.
 func Encode(height, width int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -50,21 +51,23 @@ func Encode(height, width int, o Options) (Plan, error) {
 	if height < 1 || width < 1 || height > maxSide || width > maxSide {
 		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected 1 to %d per axis", height, width, maxSide)
 	}
-	if height%Factor != 0 || width%Factor != 0 {
-		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", height, width, Factor)
+	factor := o.factor()
+	if height%factor != 0 || width%factor != 0 {
+		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected multiples of %d", height, width, factor)
 	}
-	y, x := o.axes(height/Factor, width/Factor)
+	y, x := o.axes(height/factor, width/factor)
 	y.ramp, x.ramp = y.overlap, x.overlap
 	y.unit, x.unit = 1, 1
-	return build(y, x, Factor, o)
+	return build(y, x, factor, o)
 }
 
 // axes cut a frame of h by w cells.
 func (o Options) axes(h, w int) (y, x axis) {
+	factor := o.factor()
 	if o.Tile == (Size{}) {
-		o = Options{Tile: Size{h * Factor, w * Factor}}
+		o = Options{Tile: Size{h * factor, w * factor}}
 	}
-	return newAxis(h, o.Tile.H, o.Overlap.H), newAxis(w, o.Tile.W, o.Overlap.W)
+	return newAxis(h, o.Tile.H, o.Overlap.H, factor), newAxis(w, o.Tile.W, o.Overlap.W, factor)
 }
 
 // build crosses the spans of both axes. in is the scale of Tile.In to cells.

@@ -212,20 +212,20 @@ func TestAgainstNaive(t *testing.T) {
 		o      Options
 		why    string
 	}{
-		{true, 5, 6, Options{Size{24, 24}, Size{8, 8}}, "golden tiled decode"},
-		{false, 40, 56, Options{Size{24, 32}, Size{8, 16}}, "golden tiled encode"},
-		{true, 6, 9, Options{Size{32, 32}, Size{16, 16}}, "golden, full size"},
-		{true, 6, 9, Options{Size{48, 72}, Size{16, 16}}, "exactly one tile"},
-		{true, 7, 9, Options{Size{48, 72}, Size{16, 16}}, "one row over: a thin border tile or a skip"},
-		{true, 8, 9, Options{Size{48, 72}, Size{16, 16}}, "two rows over"},
-		{true, 20, 20, Options{Size{100, 60}, Size{9, 20}}, "no multiples of 8"},
-		{true, 12, 12, Options{Size{32, 32}, Size{24, 24}}, "overlap over half"},
-		{false, 96, 96, Options{Size{32, 32}, Size{24, 24}}, "overlap over half"},
-		{true, 10, 10, Options{Size{32, 32}, Size{}}, "no overlap"},
-		{false, 80, 80, Options{Size{32, 32}, Size{}}, "no overlap"},
-		{true, 135, 240, Options{Square(512), Square(64)}, "1080p, default"},
-		{false, 1080, 1920, Options{Square(512), Square(64)}, "1080p, default"},
-		{true, 1, 1, Options{Square(8), Size{}}, "smallest"},
+		{true, 5, 6, Options{Tile: Size{24, 24}, Overlap: Size{8, 8}}, "golden tiled decode"},
+		{false, 40, 56, Options{Tile: Size{24, 32}, Overlap: Size{8, 16}}, "golden tiled encode"},
+		{true, 6, 9, Options{Tile: Size{32, 32}, Overlap: Size{16, 16}}, "golden, full size"},
+		{true, 6, 9, Options{Tile: Size{48, 72}, Overlap: Size{16, 16}}, "exactly one tile"},
+		{true, 7, 9, Options{Tile: Size{48, 72}, Overlap: Size{16, 16}}, "one row over: a thin border tile or a skip"},
+		{true, 8, 9, Options{Tile: Size{48, 72}, Overlap: Size{16, 16}}, "two rows over"},
+		{true, 20, 20, Options{Tile: Size{100, 60}, Overlap: Size{9, 20}}, "no multiples of 8"},
+		{true, 12, 12, Options{Tile: Size{32, 32}, Overlap: Size{24, 24}}, "overlap over half"},
+		{false, 96, 96, Options{Tile: Size{32, 32}, Overlap: Size{24, 24}}, "overlap over half"},
+		{true, 10, 10, Options{Tile: Size{32, 32}, Overlap: Size{}}, "no overlap"},
+		{false, 80, 80, Options{Tile: Size{32, 32}, Overlap: Size{}}, "no overlap"},
+		{true, 135, 240, Options{Tile: Square(512), Overlap: Square(64)}, "1080p, default"},
+		{false, 1080, 1920, Options{Tile: Square(512), Overlap: Square(64)}, "1080p, default"},
+		{true, 1, 1, Options{Tile: Square(8), Overlap: Size{}}, "smallest"},
 	}
 	for _, c := range cases {
 		if !compare(t, c.decode, c.h, c.w, c.o) {
@@ -275,7 +275,7 @@ func TestNeighboursAddToOne(t *testing.T) {
 				if decode {
 					side /= 8
 				}
-				p, err := plan(decode, side, side, Options{Square(tile), Square(overlap)})
+				p, err := plan(decode, side, side, Options{Tile: Square(tile), Overlap: Square(overlap)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -305,8 +305,8 @@ func TestRampEnds(t *testing.T) {
 		t.Errorf("middle of a ramp is %g, want 0.5", got)
 	}
 	// Decode counts the fade in pixels, encode in cells.
-	d, _ := Decode(10, 10, Options{Square(48), Square(16)})
-	e, _ := Encode(80, 80, Options{Square(48), Square(16)})
+	d, _ := Decode(10, 10, Options{Tile: Square(48), Overlap: Square(16)})
+	e, _ := Encode(80, 80, Options{Tile: Square(48), Overlap: Square(16)})
 	if got := d.Tiles[1].WX[:17]; got[0] != 0 || got[15] != 1 || got[14] == 1 {
 		t.Errorf("decode fades over %v, want 16 pixels from 0 to 1", got)
 	}
@@ -318,7 +318,7 @@ func TestRampEnds(t *testing.T) {
 func TestSkips(t *testing.T) {
 	// Tiles of 4 cells that overlap by 2 start at 0, 2, 4; the last would hold
 	// only cells 4 and 5, both already in the overlap.
-	p, err := Decode(6, 4, Options{Square(32), Square(16)})
+	p, err := Decode(6, 4, Options{Tile: Square(32), Overlap: Square(16)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestSkips(t *testing.T) {
 		t.Errorf("%dx%d tiles: %v", p.Rows, p.Cols, p.Tiles)
 	}
 	// One cell more and it is needed, at 3 cells.
-	p, err = Decode(7, 4, Options{Square(32), Square(16)})
+	p, err = Decode(7, 4, Options{Tile: Square(32), Overlap: Square(16)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestSkips(t *testing.T) {
 }
 
 func TestWhole(t *testing.T) {
-	for _, o := range []Options{{}, {Overlap: Square(64)}, {Square(512), Square(64)}, {Square(48), Square(8)}} {
+	for _, o := range []Options{{}, {Overlap: Square(64)}, {Tile: Square(512), Overlap: Square(64)}, {Tile: Square(48), Overlap: Square(8)}} {
 		for _, decode := range []bool{true, false} {
 			h, w, out := 6, 4, Size{48, 32}
 			if !decode {
@@ -367,17 +367,17 @@ func TestRefusedOptions(t *testing.T) {
 		is   error
 		want string
 	}{
-		{Options{Square(512), Square(1)}, ErrOverlap, "overlap 1x1: unusable overlap: 1 to 7 pixels"},
-		{Options{Square(512), Size{64, 7}}, ErrOverlap, "overlap 64x7: unusable overlap: 1 to 7 pixels"},
+		{Options{Tile: Square(512), Overlap: Square(1)}, ErrOverlap, "overlap 1x1: unusable overlap: 1 to 7 pixels"},
+		{Options{Tile: Square(512), Overlap: Size{64, 7}}, ErrOverlap, "overlap 64x7: unusable overlap: 1 to 7 pixels"},
 		{Options{Overlap: Square(4)}, ErrOverlap, "a black line is left; use 0 or at least 8"},
-		{Options{Square(512), Square(-8)}, ErrOverlap, "must be from 0"},
-		{Options{Square(64), Square(64)}, ErrOverlap, "overlap 64x64 with tile 64x64: unusable overlap: must be smaller than the tile"},
-		{Options{Size{64, 32}, Size{0, 40}}, ErrOverlap, "must be smaller than the tile"},
-		{Options{Square(7), Size{}}, ErrTile, "tile 7x7: unusable tile: must be at least 8 pixels"},
-		{Options{Size{512, 0}, Size{}}, ErrTile, "tile 512x0"},
-		{Options{Square(-1), Size{}}, ErrTile, "at least 8"},
-		{Options{Square(1 << 25), Size{}}, ErrTile, "at most 16777216"},
-		{Options{Square(15), Square(8)}, ErrOverlap, "fades leave black"},
+		{Options{Tile: Square(512), Overlap: Square(-8)}, ErrOverlap, "must be from 0"},
+		{Options{Tile: Square(64), Overlap: Square(64)}, ErrOverlap, "overlap 64x64 with tile 64x64: unusable overlap: must be smaller than the tile"},
+		{Options{Tile: Size{64, 32}, Overlap: Size{0, 40}}, ErrOverlap, "must be smaller than the tile"},
+		{Options{Tile: Square(7), Overlap: Size{}}, ErrTile, "tile 7x7: unusable tile: must be at least 8 pixels"},
+		{Options{Tile: Size{512, 0}, Overlap: Size{}}, ErrTile, "tile 512x0"},
+		{Options{Tile: Square(-1), Overlap: Size{}}, ErrTile, "at least 8"},
+		{Options{Tile: Square(1 << 25), Overlap: Size{}}, ErrTile, "at most 16777216"},
+		{Options{Tile: Square(15), Overlap: Square(8)}, ErrOverlap, "fades leave black"},
 	} {
 		for _, decode := range []bool{true, false} {
 			h, w := 64, 64
@@ -401,7 +401,7 @@ func TestRefusedOptions(t *testing.T) {
 	if _, err := Encode(20, 24, Options{}); err == nil || !strings.Contains(err.Error(), "20x24 pixels, expected multiples of 8") {
 		t.Errorf("odd size: %v", err)
 	}
-	if _, err := Decode(1<<20, 1<<20, Options{Square(8), Size{}}); !errors.Is(err, ErrTile) {
+	if _, err := Decode(1<<20, 1<<20, Options{Tile: Square(8), Overlap: Size{}}); !errors.Is(err, ErrTile) {
 		t.Errorf("too many tiles: %v", err)
 	}
 }
@@ -413,7 +413,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add(true, uint8(30), uint8(3), uint8(15), uint8(9), uint8(8), uint8(0))
 	f.Add(true, uint8(1), uint8(1), uint8(0), uint8(8), uint8(7), uint8(200))
 	f.Fuzz(func(t *testing.T, decode bool, h, w, th, tw, oh, ow uint8) {
-		o := Options{Size{int(th), int(tw)}, Size{int(oh), int(ow)}}
+		o := Options{Tile: Size{int(th), int(tw)}, Overlap: Size{int(oh), int(ow)}}
 		height, width := int(h%40), int(w%40)
 		if !decode {
 			height, width = 8*height, 8*width

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// Factor is the number of pixels per latent cell along each axis.
+	// Factor is the usual number of pixels per latent cell along each axis.
 	Factor = 8
 	// DefaultTile and DefaultOverlap are in pixels, per axis.
 	DefaultTile    = 512
@@ -57,18 +57,27 @@ func (r Rect) scaled(by int) Rect { return Rect{r.Y0 * by, r.Y1 * by, r.X0 * by,
 type Options struct {
 	Tile    Size // pixels; zero: the whole frame is one tile
 	Overlap Size // pixels; zero: tiles meet without blending
+	Factor  int  // pixels per latent cell along each axis; 0 is Factor
+}
+
+// factor is o.Factor or its default.
+func (o Options) factor() int {
+	if o.Factor == 0 {
+		return Factor
+	}
+	return o.Factor
 }
 
 // check refuses what the reference would turn into black lines or an endless
 // advance.
 func (o Options) check() error {
-	if err := checkOverlap(o.Overlap); err != nil {
+	if err := checkOverlap(o.Overlap, o.factor()); err != nil {
 		return err
 	}
 	if o.Tile == (Size{}) {
 		return nil
 	}
-	if err := checkTile(o.Tile); err != nil {
+	if err := checkTile(o.Tile, o.factor()); err != nil {
 		return err
 	}
 	if o.Overlap.H >= o.Tile.H || o.Overlap.W >= o.Tile.W {
@@ -77,9 +86,9 @@ func (o Options) check() error {
 	return nil
 }
 
-func checkTile(t Size) error {
-	if t.H < Factor || t.W < Factor {
-		return fmt.Errorf("tiling: tile %v: %w: must be at least %d pixels", t, ErrTile, Factor)
+func checkTile(t Size, factor int) error {
+	if t.H < factor || t.W < factor {
+		return fmt.Errorf("tiling: tile %v: %w: must be at least %d pixels", t, ErrTile, factor)
 	}
 	if t.H > maxSide || t.W > maxSide {
 		return fmt.Errorf("tiling: tile %v: %w: must be at most %d pixels", t, ErrTile, maxSide)
@@ -87,15 +96,15 @@ func checkTile(t Size) error {
 	return nil
 }
 
-func checkOverlap(o Size) error {
+func checkOverlap(o Size, factor int) error {
 	for _, v := range []int{o.H, o.W} {
 		if v < 0 || v > maxSide {
 			return fmt.Errorf("tiling: overlap %v: %w: must be from 0 to %d pixels", o, ErrOverlap, maxSide)
 		}
-		if v > 0 && v < Factor {
+		if v > 0 && v < factor {
 			return fmt.Errorf("tiling: overlap %v: %w: 1 to %d pixels are less than a latent cell, "+
 				"so both sides of a seam fade out where nothing fades in and a black line is left; use 0 or at least %d",
-				o, ErrOverlap, Factor-1, Factor)
+				o, ErrOverlap, factor-1, factor)
 		}
 	}
 	return nil
