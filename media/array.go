@@ -17,6 +17,7 @@ type array struct {
 	name  string // tensor name, empty for .npy
 	shape []int
 	meta  map[string]string // nil for .npy
+	comfy bool              // bears ComfyUI's version mark
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
 	close   func() error
@@ -68,7 +69,10 @@ func tensorArray(file *safetensors.File, keys []string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &array{name: t.Name, shape: t.Shape, meta: file.Metadata(), readF32: t.ReadF32, close: file.Close}, nil
+	_, comfy := file.Tensor(comfyVersion)
+	return &array{
+		name: t.Name, shape: t.Shape, meta: file.Metadata(), comfy: comfy, readF32: t.ReadF32, close: file.Close,
+	}, nil
 }
 
 func openNPYArray(path string) (*array, error) {
@@ -125,22 +129,28 @@ func listed(names []string) string {
 	return fmt.Sprintf(" (%.120s%s)", strings.Join(names, ", "), more)
 }
 
-// floatsClip is a clip of floats, [3,T,H,W] or [1,3,T,H,W], or a single frame
-// [3,H,W], in a .npy or safetensors file.
+// floatsClip is a clip of floats, [C,T,H,W] or [1,C,T,H,W], or a single frame
+// [C,H,W], in a .npy or safetensors file. C is 3 or the channels asked for.
 type floatsClip struct {
 	path                  string
 	array                 *array
+	channels              int // of a frame
+	stored                int // of the file
 	frames, height, width int
 	fps                   Rational
 	plane                 []float32 // [H,W]
 }
 
-func openFloats(path string) (Clip, error) {
+func openFloats(path string, channels int) (Clip, error) {
 	a, err := openArray(path, framesKey, "video", "samples")
 	if err != nil {
 		return nil, badInput(path, err)
 	}
-	c := &floatsClip{path: path, array: a}
+	if kind := a.meta[MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
+		a.close()
+		return nil, badInputf(path, "is a latent of shape %v, expected a video", a.shape)
+	}
+	c := &floatsClip{path: path, array: a, channels: channels}
 	if err := c.layout(); err != nil {
 		a.close()
 		return nil, badInput(path, err)
@@ -156,11 +166,16 @@ func (c *floatsClip) layout() error {
 	if len(s) == 5 && s[0] == 1 {
 		s = s[1:]
 	}
+	fits := len(s) > 0 && (s[0] == 3 || s[0] == c.channels)
 	switch {
-	case len(s) == 4 && s[0] == 3:
-		c.frames, c.height, c.width = s[1], s[2], s[3]
-	case len(s) == 3 && s[0] == 3:
-		c.frames, c.height, c.width = 1, s[1], s[2]
+	case len(s) == 4 && fits:
+		c.stored, c.frames, c.height, c.width = s[0], s[1], s[2], s[3]
+	case len(s) == 3 && fits:
+		c.stored, c.frames, c.height, c.width = s[0], 1, s[1], s[2]
+	case c.channels == 4:
+		return fmt.Errorf("frames have shape %v, expected [4,T,H,W], or [3,T,H,W] for opaque ones", c.array.shape)
+	case len(s) > 0 && s[0] == 4:
+		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]: they are RGBA, and alpha isn't dropped from floats", c.array.shape)
 	default:
 		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]", c.array.shape)
 	}
@@ -172,12 +187,16 @@ func (c *floatsClip) layout() error {
 
 func (c *floatsClip) Frames() int               { return c.frames }
 func (c *floatsClip) Size() (height, width int) { return c.height, c.width }
+func (c *floatsClip) Channels() int             { return c.channels }
 func (c *floatsClip) FPS() Rational             { return c.fps }
 func (c *floatsClip) Close() error              { return c.array.close() }
 
 func (c *floatsClip) ReadFrame(t int, dst []float32) error {
 	checkRead(c, t, dst)
-	for channel := range 3 {
+	if c.stored < c.channels {
+		setOpaque(dst, c.channels)
+	}
+	for channel := range c.stored {
 		start := (channel*c.frames + t) * len(c.plane)
 		if err := c.array.readF32(c.plane, start); err != nil {
 			return badInputf(c.path, "frame %d: %w", t, err)
@@ -187,7 +206,7 @@ func (c *floatsClip) ReadFrame(t int, dst []float32) error {
 				t, channel, i/c.width, i%c.width, c.plane[i])
 		}
 		for i, v := range c.plane {
-			dst[3*i+channel] = v
+			dst[c.channels*i+channel] = v
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ func TestFFmpegTags(t *testing.T) {
 	for _, ext := range []string{".mp4", ".mov", ".mkv", ".webm"} {
 		for _, odd := range []int{0, 1} {
 			path := filepath.Join(t.TempDir(), "clip"+ext)
-			writeClip(t, path, Format{32 + odd, 48, 4, Rational{30000, 1001}})
+			writeClip(t, path, Format{Height: 32 + odd, Width: 48, Frames: 4, FPS: Rational{30000, 1001}})
 			got := ffprobe(t, path)
 			want := map[string]any{
 				"color_space": "bt709", "color_primaries": "bt709", "color_transfer": "bt709", "color_range": "tv",
@@ -170,7 +170,7 @@ func TestFFmpegReadErrors(t *testing.T) {
 		{empty, "noframes.mkv: "},
 		{write("list.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n")), "list.m3u8: "},
 	} {
-		clip, err := Open(context.Background(), c.path)
+		clip, err := Open(context.Background(), c.path, 3)
 		if err == nil {
 			clip.Close()
 			t.Errorf("%s opened", c.path)
@@ -181,7 +181,7 @@ func TestFFmpegReadErrors(t *testing.T) {
 		}
 	}
 	only(t, spools)
-	clip, err := Open(context.Background(), good)
+	clip, err := Open(context.Background(), good, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestWithoutFFmpeg(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(context.Background(), path)
+	_, err := Open(context.Background(), path, 3)
 	if err == nil || !strings.Contains(err.Error(), "clip.mp4: needs ffprobe, which isn't installed") {
 		t.Errorf("read: %v", err)
 	}
@@ -234,7 +234,7 @@ func TestFFmpegCancelRead(t *testing.T) {
 			}
 		}
 	}()
-	clip, err := Open(ctx, path)
+	clip, err := Open(ctx, path, 3)
 	if err == nil {
 		clip.Close()
 		t.Fatal("opened in spite of the cancelled context")

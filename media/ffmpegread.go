@@ -16,25 +16,32 @@ import (
 
 // spoolClip is a clip that ffmpeg decoded into a temporary file, since tiled
 // encoding reads every frame several times. The file is a row of PPM pictures
-// of one size: PPM carries the size itself, after any rotation the file asks
-// for.
+// of one size, or of PAM ones where there is alpha: these carry the size
+// themselves, after any rotation the file asks for.
 type spoolClip struct {
-	path    string
-	spool   *os.File
-	picture ppmHeader
-	frames  int
-	fps     Rational
-	buffer  []byte
+	path     string
+	spool    *os.File
+	channels int
+	picture  pnmHeader
+	frames   int
+	fps      Rational
+	buffer   []byte
 }
 
 // ffprobeStream is what ffprobe says of a video stream.
 type ffprobeStream struct {
+	CodecName    string `json:"codec_name"`
 	ColorSpace   string `json:"color_space"`
 	AvgFrameRate string `json:"avg_frame_rate"`
 	RFrameRate   string `json:"r_frame_rate"`
+	Tags         struct {
+		AlphaMode string `json:"alpha_mode"`
+	}
+
+	still bool // a picture, whose rate says nothing
 }
 
-func openFFmpeg(ctx context.Context, path string) (Clip, error) {
+func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
 	stream, err := probe(ctx, path)
 	if err != nil {
 		return nil, err
@@ -43,7 +50,7 @@ func openFFmpeg(ctx context.Context, path string) (Clip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("media: %s: room for decoded frames: %w", path, err)
 	}
-	c := &spoolClip{path: path, spool: spool, fps: stream.rate()}
+	c := &spoolClip{path: path, spool: spool, channels: channels, fps: stream.rate()}
 	if err := c.decode(ctx, stream); err != nil {
 		c.Close()
 		return nil, err
@@ -55,7 +62,7 @@ func openFFmpeg(ctx context.Context, path string) (Clip, error) {
 // playlist may name.
 func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
 	cmd, log, err := ffmpegCommand(ctx, "ffprobe", "-v", "error", "-protocol_whitelist", "file",
-		"-select_streams", "v:0", "-show_streams", "-of", "json", "file:"+path)
+		"-select_streams", "v:0", "-show_streams", "-show_format", "-of", "json", "file:"+path)
 	if err != nil {
 		return s, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -63,14 +70,21 @@ func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
 	if err := log.failure(ctx, err, "file:"+path); err != nil {
 		return s, readFailure(ctx, path, err)
 	}
-	var found struct{ Streams []ffprobeStream }
+	var found struct {
+		Streams []ffprobeStream
+		Format  struct {
+			Name string `json:"format_name"`
+		}
+	}
 	if err := json.Unmarshal(out, &found); err != nil {
 		return s, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
 	}
 	if len(found.Streams) == 0 {
 		return s, badInputf(path, "holds no video")
 	}
-	return found.Streams[0], nil
+	s = found.Streams[0]
+	s.still = found.Format.Name == "image2" || strings.HasSuffix(found.Format.Name, "_pipe")
+	return s, nil
 }
 
 // readFailure blames the file, unless the run was stopped.
@@ -83,6 +97,9 @@ func readFailure(ctx context.Context, path string, err error) error {
 
 // rate prefers the average: with a varying rate it gives the right duration.
 func (s ffprobeStream) rate() Rational {
+	if s.still {
+		return Rational{}
+	}
 	for _, text := range []string{s.AvgFrameRate, s.RFrameRate} {
 		if r, err := ParseRational(text); err == nil {
 			return r
@@ -91,27 +108,43 @@ func (s ffprobeStream) rate() Rational {
 	return Rational{}
 }
 
-// decodeArgs makes every frame of the first video stream a PPM on stdout, once
-// and in order. Frames are renumbered at the output's own rate, so none is
+// decodeArgs makes every frame of the first video stream a PPM or PAM on stdout,
+// once and in order. Frames are renumbered at the output's own rate, so none is
 // dropped or doubled whatever their times are. A stream that does not name its
 // matrix is taken as BT.709, where ffmpeg alone would take BT.601.
 //
 // Deeper video is rounded to 8 bits: the 16-bit RGB that ffmpeg 5.1's scaler
 // makes of 10-bit YUV is 0.7 levels of 255 too dark on average and up to 1.3
 // off, worse than the 0.5 of rounding.
-func (s ffprobeStream) decodeArgs(path string) []string {
+func (s ffprobeStream) decodeArgs(path string, channels int) []string {
 	scale := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
 	if s.ColorSpace == "" || s.ColorSpace == "unknown" {
 		scale += ":in_color_matrix=bt709"
 	}
-	return []string{"-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe", "-i", "file:" + path,
-		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N," + scale, "-r", "25",
-		"-pix_fmt", "rgb24", "-c:v", "ppm", "-f", "image2pipe", "pipe:1"}
+	args := []string{"-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe"}
+	pixels, codec := "rgb24", "ppm"
+	if channels == 4 {
+		pixels, codec = "rgba", "pam"
+		args = append(args, s.alphaDecoder()...)
+	}
+	return append(args, "-i", "file:"+path,
+		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N,"+scale, "-r", "25",
+		"-pix_fmt", pixels, "-c:v", codec, "-f", "image2pipe", "pipe:1")
+}
+
+// alphaDecoder asks for the decoder that knows WebM's alpha: ffmpeg's own ones
+// leave it out.
+func (s ffprobeStream) alphaDecoder() []string {
+	decoder := map[string]string{"vp8": "libvpx", "vp9": "libvpx-vp9"}[s.CodecName]
+	if decoder == "" || s.Tags.AlphaMode != "1" {
+		return nil
+	}
+	return []string{"-c:v", decoder}
 }
 
 // decode fills the spool and counts the frames.
 func (c *spoolClip) decode(ctx context.Context, s ffprobeStream) error {
-	cmd, log, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path)...)
+	cmd, log, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels)...)
 	if err != nil {
 		return fmt.Errorf("media: %s: %w", c.path, err)
 	}
@@ -131,7 +164,7 @@ func (c *spoolClip) decode(ctx context.Context, s ffprobeStream) error {
 		}
 		return badInputf(c.path, "no video frames")
 	}
-	if c.picture, err = readPPMHeader(io.NewSectionReader(c.spool, 0, spool.size)); err != nil {
+	if c.picture, err = readPNMHeader(io.NewSectionReader(c.spool, 0, spool.size), c.channels); err != nil {
 		return fmt.Errorf("media: %s: ffmpeg's frames: %w", c.path, err)
 	}
 	size := int64(c.picture.size())
@@ -161,6 +194,7 @@ func (w *spoolWriter) Write(p []byte) (int, error) {
 
 func (c *spoolClip) Frames() int               { return c.frames }
 func (c *spoolClip) Size() (height, width int) { return c.picture.height, c.picture.width }
+func (c *spoolClip) Channels() int             { return c.channels }
 func (c *spoolClip) FPS() Rational             { return c.fps }
 
 func (c *spoolClip) Close() error {
@@ -172,37 +206,45 @@ func (c *spoolClip) ReadFrame(t int, dst []float32) error {
 	if _, err := c.spool.ReadAt(c.buffer, int64(t)*int64(len(c.buffer))); err != nil {
 		return fmt.Errorf("media: %s: frame %d: %w", c.path, t, err)
 	}
-	h, err := readPPMHeader(bytes.NewReader(c.buffer))
+	h, err := readPNMHeader(bytes.NewReader(c.buffer), c.channels)
 	if err != nil || h != c.picture {
 		return badInputf(c.path, "frame %d: %d x %d, expected %d x %d as the first",
 			t, h.width, h.height, c.picture.width, c.picture.height)
 	}
-	bytesRow(dst, c.buffer[h.length:], 3, [3]int{0, 1, 2})
+	bytesRow(dst, c.channels, c.buffer[h.length:], c.channels, [4]int{0, 1, 2, 3})
 	return nil
 }
 
-// ppmHeader is what stands before the pixels of a PPM picture.
-type ppmHeader struct {
+// pnmHeader is what stands before the pixels of a PPM or PAM picture.
+type pnmHeader struct {
 	height, width int
+	channels      int
 	length        int // of the header, in bytes
 }
 
 // size of the whole picture.
-func (h ppmHeader) size() int { return h.length + h.height*h.width*3 }
+func (h pnmHeader) size() int { return h.length + h.height*h.width*h.channels }
 
-// readPPMHeader reads the form that ffmpeg writes: three lines, no comments.
-func readPPMHeader(r io.Reader) (h ppmHeader, err error) {
-	var text [3]string
-	lines := bufio.NewReaderSize(r, 64)
-	for i := range text {
-		if text[i], err = lines.ReadString('\n'); err != nil {
-			return h, fmt.Errorf("PPM header: %w", err)
-		}
-		h.length += len(text[i])
+// readPNMHeader reads the forms that ffmpeg writes, without comments: PPM for 3
+// channels, PAM for 4.
+func readPNMHeader(r io.Reader, channels int) (h pnmHeader, err error) {
+	form, rows := "P6\n%d %d\n255\n", 3
+	if channels == 4 {
+		form, rows = "P7\nWIDTH %d\nHEIGHT %d\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n", 7
 	}
-	_, err = fmt.Sscanf(strings.Join(text[:], ""), "P6\n%d %d\n255\n", &h.width, &h.height)
-	if err != nil {
-		return h, fmt.Errorf("PPM header %.60q: %w", strings.Join(text[:], ""), err)
+	h.channels = channels
+	var text strings.Builder
+	lines := bufio.NewReaderSize(r, 128)
+	for range rows {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return h, fmt.Errorf("picture header: %w", err)
+		}
+		text.WriteString(line)
+	}
+	h.length = text.Len()
+	if _, err = fmt.Sscanf(text.String(), form, &h.width, &h.height); err != nil {
+		return h, fmt.Errorf("picture header %.100q: %w", text.String(), err)
 	}
 	return h, checkSize(h.height, h.width)
 }

@@ -6,8 +6,8 @@ import (
 	"tessera/internal/safetensors"
 )
 
-// floatSink writes float32 [3,T,H,W]. Frames come one by one, so each of their
-// three planes goes to its place in the file.
+// floatSink writes float32 [C,T,H,W]. Frames come one by one, so each of their
+// planes goes to its place in the file.
 type floatSink struct {
 	pending *pending
 	format  Format
@@ -17,7 +17,7 @@ type floatSink struct {
 }
 
 func createFloats(path string, f Format) (backend, error) {
-	shape := []int{3, f.Frames, f.Height, f.Width}
+	shape := []int{f.channels(), f.Frames, f.Height, f.Width}
 	header := func(p *pending) error {
 		_, err := p.Write(npyPrefix(shape))
 		return err
@@ -40,7 +40,7 @@ func createFloats(path string, f Format) (backend, error) {
 		}
 	}
 	pixels := f.Height * f.Width
-	p, err := createPending(path, data+3*int64(f.Frames)*int64(pixels)*4)
+	p, err := createPending(path, data+int64(f.channels())*int64(f.Frames)*int64(pixels)*4)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,10 @@ func createFloats(path string, f Format) (backend, error) {
 func (s *floatSink) needsFloat() bool { return true }
 
 func (s *floatSink) frame(t int, floats []float32, _ []byte) error {
-	for channel := range 3 {
+	channels := s.format.channels()
+	for channel := range channels {
 		for i := range s.plane {
-			s.plane[i] = floats[3*i+channel]
+			s.plane[i] = floats[channels*i+channel]
 		}
 		s.bytes = floatBytes(s.bytes, s.plane)
 		plane := int64(channel*s.format.Frames + t)

@@ -15,9 +15,10 @@ const (
 	MetaFrames = "tessera.frames" // frames of the clip before padding
 	MetaHeight = "tessera.height" // pixels before padding
 	MetaWidth  = "tessera.width"
-	MetaScale  = "tessera.scale" // ScalePipeline or ScaleNone
-	MetaKind   = "tessera.kind"  // KindLatent or KindMoments
-	MetaFPS    = "tessera.fps"   // as Rational.String
+	MetaScale  = "tessera.scale"  // ScalePipeline or ScaleNone
+	MetaKind   = "tessera.kind"   // KindLatent or KindMoments
+	MetaFPS    = "tessera.fps"    // as Rational.String
+	MetaImages = "tessera.images" // "true" where each frame is an image by itself
 )
 
 // Values of MetaScale and MetaKind.
@@ -30,7 +31,8 @@ const (
 
 // ComfyUI's names in .latent files. It multiplies latents of files without the
 // version mark, which are older than video models, by Stable Diffusion's
-// 1/0.18215; no video latent is meant by that, so it is not done here.
+// 1/0.18215; no video latent is meant by that, so it is not done here. What is
+// written bears the mark.
 const (
 	comfyKey     = "latent_tensor"
 	comfyVersion = "latent_format_version_0"
@@ -43,6 +45,9 @@ type Latent struct {
 	Data                            []float32
 	// Meta holds the strings kept with the latent. .npy has none.
 	Meta map[string]string
+
+	images bool // read from a batch of images; see Original
+	comfy  bool // read from a file with ComfyUI's version mark
 }
 
 // Shape is [C,L,h,w].
@@ -55,10 +60,13 @@ func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.W
 //	[C,L,h,w]  [1,C,L,h,w]        channels first
 //	[L,h,w,C]  [1,L,h,w,C]        channels last
 //	[C,h,w]    [1,C,h,w]  [h,w,C] a single frame
+//	[B,C,h,w]  [B,C,1,h,w]        a batch of images, as B frames
 //
 // told apart by the channels. Where two fit, such as [16,h,w,16], it is the
-// one with channels first. 0 channels accepts any number, channels first. A
-// NaN or infinity in the data is an error.
+// one with channels first, and a batch of 4 dimensions only where nothing else
+// fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
+// 0 channels accepts any number, channels first and [B,C,h,w] as a clip. A NaN
+// or infinity in the data is an error.
 func ReadLatent(path string, channels int) (Latent, error) {
 	if err := checkLatentName(path); err != nil {
 		return Latent{}, err
@@ -90,7 +98,6 @@ func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (Latent
 	if err != nil {
 		return Latent{}, badInput(name, err)
 	}
-	l.Meta = a.meta
 	return l, nil
 }
 
@@ -120,7 +127,7 @@ func takeLatent(a *array, err error, name string, channels int) (Latent, error) 
 
 // readLatent reads a's data, whose size the file itself has vouched for.
 func readLatent(a *array, channels int) (Latent, error) {
-	l, last, err := a.latent(channels)
+	l, outer, err := a.latent(channels)
 	if err != nil {
 		return Latent{}, err
 	}
@@ -131,60 +138,74 @@ func readLatent(a *array, channels int) (Latent, error) {
 	if i := firstNonFinite(l.Data); i >= 0 {
 		return Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
 	}
-	if last {
-		l.Data = channelsFirst(l.Data, l.Channels)
+	if outer > 1 {
+		l.Data = channelsFirst(l.Data, l.Channels, outer)
 	}
-	l.Meta = a.meta
 	return l, nil
 }
 
-// latent is a's shape as a latent's, see latentLayout.
-func (a *array) latent(channels int) (l Latent, last bool, err error) {
-	l, last, err = latentLayout(a.shape, channels)
+// latent is all of a's latent but the data, see latentLayout.
+func (a *array) latent(channels int) (l Latent, outer int, err error) {
+	l, outer, err = latentLayout(a.shape, channels)
 	if err != nil && channels > 0 && a.meta[MetaKind] == KindMoments {
 		err = fmt.Errorf("%w: it holds moments, not a latent", err)
 	}
-	return l, last, err
+	l.Meta, l.comfy = a.meta, a.comfy
+	return l, outer, err
 }
 
-// latentLayout names the dimensions of shape; last is true when the channels
-// come last.
-func latentLayout(shape []int, channels int) (l Latent, last bool, err error) {
+// latentLayout names the dimensions of shape. outer is how many values stand
+// outside the channels in the file, the others inside: 1 where they come first,
+// the frames of a batch, all where they come last.
+func latentLayout(shape []int, channels int) (l Latent, outer int, err error) {
 	s := shape
 	if slices.Contains(s, 0) {
-		return l, false, fmt.Errorf("latent is empty: shape %v", shape)
+		return l, 0, fmt.Errorf("latent is empty: shape %v", shape)
+	}
+	if len(s) == 5 && s[0] > 1 {
+		return batchLayout(shape, channels)
 	}
 	if len(s) == 5 {
-		if s[0] != 1 {
-			return l, false, fmt.Errorf("latent has shape %v, a batch of %d, expected 1", shape, s[0])
-		}
 		s = s[1:]
 	}
 	fits := func(n int) bool { return n == channels || channels == 0 }
 	switch {
 	case len(s) == 4 && fits(s[0]):
-		return Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, false, nil
+		return Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, 1, nil
 	case len(s) == 4 && len(shape) == 4 && s[0] == 1 && fits(s[1]):
-		return Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, false, nil
+		return Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, 1, nil
 	case len(s) == 4 && fits(s[3]):
-		return Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, true, nil
+		return Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, s[0] * s[1] * s[2], nil
+	case len(s) == 4 && len(shape) == 4 && fits(s[1]):
+		return Latent{Channels: s[1], Frames: s[0], Height: s[2], Width: s[3], images: true}, s[0], nil
 	case len(s) == 3 && fits(s[0]):
-		return Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, false, nil
+		return Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, 1, nil
 	case len(s) == 3 && fits(s[2]):
-		return Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, true, nil
+		return Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, s[0] * s[1], nil
 	case len(s) == 4 || len(s) == 3:
-		return l, false, fmt.Errorf("latent has shape %v, expected %d channels first or last", shape, channels)
+		return l, 0, fmt.Errorf("latent has shape %v, expected %d channels first or last", shape, channels)
 	}
-	return l, false, fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a leading 1", shape, len(shape))
+	return l, 0, fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a leading 1", shape, len(shape))
 }
 
-// channelsFirst turns [N,C] into [C,N].
-func channelsFirst(data []float32, channels int) []float32 {
-	n := len(data) / channels
+// batchLayout is latentLayout of [B,C,1,h,w], a batch of single frames.
+func batchLayout(s []int, channels int) (l Latent, outer int, err error) {
+	if s[2] != 1 {
+		return l, 0, fmt.Errorf("latent has shape %v, a batch of %d, expected 1, or a single frame in each", s, s[0])
+	}
+	if s[1] != channels && channels != 0 {
+		return l, 0, fmt.Errorf("latent has shape %v, expected [B,%d,1,h,w] of a batch of images", s, channels)
+	}
+	return Latent{Channels: s[1], Frames: s[0], Height: s[3], Width: s[4], images: true}, s[0], nil
+}
+
+// channelsFirst turns [outer,C,inner] into [C,outer,inner].
+func channelsFirst(data []float32, channels, outer int) []float32 {
+	inner := len(data) / channels / outer
 	out := make([]float32, len(data))
-	for i := range n {
+	for i := range outer {
 		for c := range channels {
-			out[c*n+i] = data[i*channels+c]
+			copy(out[(c*outer+i)*inner:][:inner], data[(i*channels+c)*inner:])
 		}
 	}
 	return out

@@ -104,6 +104,68 @@ func TestComfyLatent(t *testing.T) {
 	}
 }
 
+// TestComfyOrigin tells ComfyUI's files, which have its mark and no scale, from
+// ours and from those without the mark.
+func TestComfyOrigin(t *testing.T) {
+	z := testLatent(16, 1, 2, 2)
+	tensor := latentTensor{comfyKey, safetensors.F32, []int{1, 16, 1, 2, 2}, z.Data}
+	mark := latentTensor{comfyVersion, safetensors.F32, []int{0}, nil}
+	z.Meta = Original{Frames: 1, Scale: ScaleNone}.Meta(KindLatent)
+	var ours bytes.Buffer
+	if err := EncodeLatent(&ours, "z.latent", z); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		file []byte
+		want bool
+	}{
+		{"theirs", latentFile(t, map[string]string{"prompt": "{}"}, tensor, mark), true},
+		{"theirs without metadata", latentFile(t, nil, tensor, mark), true},
+		{"ours", ours.Bytes(), false},
+		{"without the mark", latentFile(t, nil, tensor), false},
+	} {
+		size := int64(len(c.file))
+		l, err1 := DecodeLatent(bytes.NewReader(c.file), size, "z.latent", 16)
+		short, err2 := InspectLatent(bytes.NewReader(c.file), size, "z.latent", 16)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for _, l := range []Latent{l, short} {
+			if o, _, err := l.Original("z.latent", 8, 4); err != nil || o.ComfyUI != c.want {
+				t.Errorf("%s: %+v, %v, expected ComfyUI %v", c.name, o, err, c.want)
+			}
+		}
+	}
+}
+
+// TestImagesMetadata: frames that were encoded one by one come back as such,
+// and their number is held to one a latent frame.
+func TestImagesMetadata(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "z.safetensors")
+	z := testLatent(16, 3, 2, 2)
+	z.Meta = Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: ScaleNone}.Meta(KindLatent)
+	if err := WriteLatent(path, z); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadLatent(path, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, warnings, err := got.Original(path, 8, 4)
+	if want := (Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: ScaleNone}); err != nil || o != want || warnings != nil {
+		t.Errorf("%+v, %q, %v, expected %+v", o, warnings, err, want)
+	}
+	got.Meta[MetaFrames] = "9" // right for a clip of 3 latent frames
+	if o, warnings, err := got.Original(path, 8, 4); err != nil || o.Frames != 0 || len(warnings) != 1 {
+		t.Errorf("%+v, %q, %v, expected a warning", o, warnings, err)
+	}
+	got.Meta[MetaImages] = "maybe"
+	if _, _, err := got.Original(path, 8, 4); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), `tessera.images is "maybe", expected true`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestLatentLayouts(t *testing.T) {
 	want := testLatent(16, 3, 5, 4)
 	single := testLatent(16, 1, 5, 4)
@@ -150,9 +212,51 @@ func TestLatentLayouts(t *testing.T) {
 	}
 	// Both ends fit: channels first.
 	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
-		l, isLast, err := latentLayout(shape, 16)
-		if err != nil || isLast || l.Channels != 16 || l.Width != 16 {
-			t.Errorf("%v: %v, channels last %v, %v", shape, l.Shape(), isLast, err)
+		l, outer, err := latentLayout(shape, 16)
+		if err != nil || outer != 1 || l.Channels != 16 || l.Width != 16 {
+			t.Errorf("%v: %v, %d outside the channels, %v", shape, l.Shape(), outer, err)
+		}
+	}
+}
+
+// TestLatentBatches: images of a batch are frames, and known as images.
+func TestLatentBatches(t *testing.T) {
+	want := testLatent(16, 3, 5, 4)
+	var batch []float32 // [B,C,h,w]
+	for b := range 3 {
+		for c := range 16 {
+			batch = append(batch, want.Data[(c*3+b)*20:][:20]...)
+		}
+	}
+	for _, shape := range [][]int{{3, 16, 5, 4}, {3, 16, 1, 5, 4}} {
+		path := filepath.Join(t.TempDir(), "z.safetensors")
+		file := latentFile(t, nil, latentTensor{"samples", safetensors.F32, shape, batch})
+		if err := os.WriteFile(path, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadLatent(path, 16)
+		if err != nil || !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%v: read as %v, %v", shape, got.Shape(), err)
+		}
+		if o, _, err := got.Original(path, 8, 4); err != nil || !o.Images {
+			t.Errorf("%v: %+v, %v, expected images", shape, o, err)
+		}
+	}
+	for _, c := range []struct {
+		shape    []int
+		channels int
+		want     []int
+		images   bool
+	}{
+		{[]int{2, 16, 1, 5, 4}, 0, []int{16, 2, 5, 4}, true},   // rank 5 is a batch whatever the channels
+		{[]int{16, 16, 5, 4}, 16, []int{16, 16, 5, 4}, false},  // a clip of 16 latent frames
+		{[]int{3, 16, 4, 16}, 16, []int{16, 3, 16, 4}, false},  // channels last
+		{[]int{1, 16, 5, 4}, 16, []int{16, 1, 5, 4}, false},    // an image is a clip of one
+		{[]int{1, 16, 1, 5, 4}, 16, []int{16, 1, 5, 4}, false}, // likewise
+	} {
+		l, _, err := latentLayout(c.shape, c.channels)
+		if err != nil || !slices.Equal(l.Shape(), c.want) || l.images != c.images {
+			t.Errorf("%v of %d channels: %v, images %v, %v", c.shape, c.channels, l.Shape(), l.images, err)
 		}
 	}
 }
@@ -196,7 +300,8 @@ func TestLatentErrors(t *testing.T) {
 		{"z.safetensors", file(f32("latent", 4, 1, 2, 2)), "shape [4 1 2 2], expected 16 channels first or last"},
 		{"z.safetensors", file(f32("latent", 4, 2, 2)), "shape [4 2 2], expected 16 channels"},
 		{"z.safetensors", string(latentFile(t, map[string]string{MetaKind: KindMoments}, f32("latent", 32, 1, 2, 2))), "it holds moments, not a latent"},
-		{"z.safetensors", file(f32("latent", 2, 16, 1, 2, 2)), "a batch of 2, expected 1"},
+		{"z.safetensors", file(f32("latent", 2, 16, 3, 2, 2)), "shape [2 16 3 2 2], a batch of 2, expected 1, or a single frame in each"},
+		{"z.safetensors", file(f32("latent", 2, 4, 1, 2, 2)), "shape [2 4 1 2 2], expected [B,16,1,h,w]"},
 		{"z.safetensors", file(f32("latent", 16, 4)), "of rank 2"},
 		{"z.safetensors", file(f32("latent", 1, 1, 16, 1, 2, 2)), "of rank 6"},
 		{"z.safetensors", file(f32("latent")), "of rank 0"},
@@ -273,6 +378,8 @@ func FuzzLatent(f *testing.F) {
 	f.Add(latentFile(f, map[string]string{MetaFrames: "1"}, latentTensor{"latent", safetensors.F16, z.Shape(), z.Data}))
 	f.Add(latentFile(f, nil, latentTensor{comfyVersion, safetensors.F32, []int{0}, nil},
 		latentTensor{comfyKey, safetensors.F32, []int{1, 1, 2, 2, 16}, z.Data}))
+	f.Add(latentFile(f, nil, latentTensor{latentKey, safetensors.F32, []int{2, 16, 1, 1, 2}, z.Data}))
+	f.Add(latentFile(f, nil, latentTensor{latentKey, safetensors.F32, []int{2, 16, 2, 1}, z.Data}))
 	f.Add(append(npyPrefix(z.Shape()), floatBytes(nil, z.Data)...))
 	f.Add(npyPrefix([]int{16, 0, 1 << 62, 4}))
 	f.Add([]byte("\x93NUMPY\x03\x00\x20\x00\x00\x00{'descr': '<f8'"))

@@ -6,10 +6,13 @@
 // Start at Open and Create for video, ReadLatent and WriteLatent for latents,
 // Quality and Sheet for comparing.
 //
-// A frame is [H,W,3]: rows from the top, interleaved R, G, B, in [-1,1] where
-// -1 is black. Frames are streamed one at a time, so a clip may be larger than
-// memory. Every output is written under a temporary name beside its final one
-// and renamed when it is complete: a failure leaves nothing behind.
+// A frame is [H,W,C], C 3 or 4: rows from the top, interleaved R, G, B and
+// perhaps alpha, in [-1,1] where -1 is black or transparent. Alpha is straight:
+// the colours are not multiplied by it, and are kept where it is transparent.
+// Frames are streamed one at a time, so a clip may be larger than memory. Every
+// output is written under a temporary name beside its final one and renamed
+// when it is complete: a failure leaves nothing behind. A picture is a clip of
+// one frame.
 //
 // None of the types here is safe for concurrent use.
 package media
@@ -35,9 +38,11 @@ const maxPixels = 1 << 28
 type Clip interface {
 	Frames() int
 	Size() (height, width int)
+	// Channels are those of the frames read, 3 or 4, whatever the file has.
+	Channels() int
 	// FPS is the frame rate, zero when the format has none.
 	FPS() Rational
-	// ReadFrame fills dst, [H,W,3] in [-1,1], with frame t from 0.
+	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0.
 	ReadFrame(t int, dst []float32) error
 	// Close releases files and removes what was spooled.
 	Close() error
@@ -82,12 +87,20 @@ func checkSize(height, width int) error {
 	return nil
 }
 
+// checkChannels refuses frames that are neither RGB nor RGBA.
+func checkChannels(channels int) error {
+	if channels != 3 && channels != 4 {
+		return fmt.Errorf("frames of %d channels, expected 3 or 4", channels)
+	}
+	return nil
+}
+
 // checkRead panics on a frame number or buffer that is wrong by the caller's
 // own arithmetic.
 func checkRead(c Clip, t int, dst []float32) {
 	h, w := c.Size()
-	if t < 0 || t >= c.Frames() || len(dst) != h*w*3 {
+	if n := h * w * c.Channels(); t < 0 || t >= c.Frames() || len(dst) != n {
 		panic(fmt.Sprintf("media: frame %d of %d into %d floats, %d x %d needs %d",
-			t, c.Frames(), len(dst), w, h, h*w*3))
+			t, c.Frames(), len(dst), w, h, n))
 	}
 }

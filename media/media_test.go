@@ -60,7 +60,7 @@ func writeClip(t *testing.T, path string, f Format) {
 // openClip opens path and checks its frames and size.
 func openClip(t *testing.T, path string, f Format) Clip {
 	t.Helper()
-	clip, err := Open(context.Background(), path)
+	clip, err := Open(context.Background(), path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,18 +169,18 @@ func TestRoundTrip(t *testing.T) {
 		fps    bool
 		codec  bool // lossy: levels bounds the RMS error instead
 	}{
-		{"one.png", Format{5, 7, 1, Rational{}}, 1e-4, false, false},
-		{"folder", Format{6, 10, 12, Rational{}}, 1e-4, false, false},
-		{"clip.y4m", Format{7, 9, 3, Rational{30000, 1001}}, 2.2, true, false},
-		{"clip.npy", Format{5, 4, 3, Rational{}}, 0, false, false},
-		{"clip.safetensors", Format{5, 4, 3, Rational{25, 1}}, 0, true, false},
-		{"clip.mp4", Format{48, 64, 6, Rational{24, 1}}, 4, true, true},
-		{"clip.mov", Format{48, 64, 6, Rational{60, 1}}, 4, true, true},
-		{"clip.mkv", Format{48, 64, 6, Rational{10, 1}}, 4, true, true},
-		{"clip.webm", Format{48, 64, 6, Rational{25, 1}}, 4, true, true},
-		{"odd.mp4", Format{37, 51, 5, Rational{24, 1}}, 4, true, true},
-		{"odd.webm", Format{37, 51, 5, Rational{24, 1}}, 4, true, true},
-		{"single.mp4", Format{48, 64, 1, Rational{24, 1}}, 4, true, true},
+		{"one.png", Format{Height: 5, Width: 7, Frames: 1}, 1e-4, false, false},
+		{"folder", Format{Height: 6, Width: 10, Frames: 12}, 1e-4, false, false},
+		{"clip.y4m", Format{Height: 7, Width: 9, Frames: 3, FPS: Rational{30000, 1001}}, 2.2, true, false},
+		{"clip.npy", Format{Height: 5, Width: 4, Frames: 3}, 0, false, false},
+		{"clip.safetensors", Format{Height: 5, Width: 4, Frames: 3, FPS: Rational{25, 1}}, 0, true, false},
+		{"clip.mp4", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{24, 1}}, 4, true, true},
+		{"clip.mov", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{60, 1}}, 4, true, true},
+		{"clip.mkv", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{10, 1}}, 4, true, true},
+		{"clip.webm", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{25, 1}}, 4, true, true},
+		{"odd.mp4", Format{Height: 37, Width: 51, Frames: 5, FPS: Rational{24, 1}}, 4, true, true},
+		{"odd.webm", Format{Height: 37, Width: 51, Frames: 5, FPS: Rational{24, 1}}, 4, true, true},
+		{"single.mp4", Format{Height: 48, Width: 64, Frames: 1, FPS: Rational{24, 1}}, 4, true, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -224,8 +224,8 @@ func TestOpenErrors(t *testing.T) {
 		}
 		return path
 	}
-	writeClip(t, filepath.Join(dir, "sizes"), Format{4, 4, 2, Rational{}})
-	writeClip(t, filepath.Join(dir, "sizes", "frame_0002.png"), Format{4, 6, 1, Rational{}})
+	writeClip(t, filepath.Join(dir, "sizes"), Format{Height: 4, Width: 4, Frames: 2})
+	writeClip(t, filepath.Join(dir, "sizes", "frame_0002.png"), Format{Height: 4, Width: 6, Frames: 1})
 	cases := []struct{ path, want string }{
 		{filepath.Join(dir, "missing.png"), "no such file"},
 		{filepath.Join(dir, "missing.mp4"), "no such file"},
@@ -255,7 +255,7 @@ func TestOpenErrors(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		clip, err := Open(context.Background(), c.path)
+		clip, err := Open(context.Background(), c.path, 3)
 		if err == nil {
 			clip.Close()
 			t.Errorf("%s: opened, want an error with %q", c.path, c.want)
@@ -283,7 +283,7 @@ func TestFloatFrameNotFinite(t *testing.T) {
 	if err := os.WriteFile(path, append(npyPrefix([]int{3, 2, 2, 2}), floatBytes(nil, values)...), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	clip, err := Open(context.Background(), path)
+	clip, err := Open(context.Background(), path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

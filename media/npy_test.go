@@ -27,7 +27,7 @@ func TestNPYFromNumPy(t *testing.T) {
 		"fortran": "Fortran order",
 		"scalar":  "shape [], expected [3,T,H,W]",
 	} {
-		_, err := Open(context.Background(), filepath.Join("testdata/npy", name+".npy"))
+		_, err := Open(context.Background(), filepath.Join("testdata/npy", name+".npy"), 3)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}

@@ -4,21 +4,30 @@ package media
 
 import (
 	"context"
+	"fmt"
 	"os"
 )
 
 // Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
-// .safetensors, or anything ffmpeg reads. ctx bounds the opening, which for
-// ffmpeg means decoding the whole clip into a temporary file.
+// .safetensors, or anything ffmpeg reads, such as .mp4, .jpg or .webp. ctx bounds
+// the opening, which for ffmpeg means decoding the whole clip into a temporary
+// file.
+//
+// channels is 3 for RGB or 4 for RGBA. With 3 a picture's alpha is dropped, and
+// its colours are the stored ones, not blended with anything; with 4 what has
+// no alpha is opaque. A file of floats in 4 channels is not read as 3.
 //
 // Floats may lie outside [-1,1], and are handed on as they are.
-func Open(ctx context.Context, path string) (Clip, error) {
+func Open(ctx context.Context, path string, channels int) (Clip, error) {
+	if err := checkChannels(channels); err != nil {
+		return nil, fmt.Errorf("media: %s: %w", path, err)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, badInput(path, err)
 	}
 	if info.IsDir() {
-		return openFolder(path)
+		return openFolder(path, channels)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, badInputf(path, "is neither a file nor a folder")
@@ -28,13 +37,13 @@ func Open(ctx context.Context, path string) (Clip, error) {
 	}
 	switch extension(path) {
 	case ".png":
-		return openPNGs([]string{path})
+		return openPNGs([]string{path}, channels)
 	case ".y4m":
-		return openY4M(path)
+		return openY4M(path, channels)
 	case ".npy", ".safetensors":
-		return openFloats(path)
+		return openFloats(path, channels)
 	case ".latent":
 		return nil, badInputf(path, "is a latent, expected a video")
 	}
-	return openFFmpeg(ctx, path)
+	return openFFmpeg(ctx, path, channels)
 }

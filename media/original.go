@@ -11,6 +11,13 @@ type Original struct {
 	Frames, Height, Width int // before padding
 	FPS                   Rational
 	Scale                 string // ScalePipeline or ScaleNone
+	// Images: the frames are images, of a batch or encoded one by one, and each
+	// is to be decoded by itself.
+	Images bool
+	// ComfyUI: the latent was saved by ComfyUI, with no word on its scale. What
+	// its samples are is the model's affair: for most they are the VAE's own
+	// numbers, ScaleNone.
+	ComfyUI bool
 }
 
 // Meta is an original as metadata, without what is zero.
@@ -24,25 +31,37 @@ func (o Original) Meta(kind string) map[string]string {
 	if o.Scale != "" {
 		m[MetaScale] = o.Scale
 	}
+	if o.Images {
+		m[MetaImages] = "true"
+	}
 	if o.FPS.Known() {
 		m[MetaFPS] = o.FPS.String()
 	}
 	return m
 }
 
-// Original reads the metadata. A latent cell has spatial pixels a side and a
-// latent frame after the first temporal frames: sizes that the latent can't
-// have been padded from are dropped, with a warning, since a tool may have cut
-// or resized the latent and kept the metadata. name stands for it in errors.
+// Original reads the metadata. A latent cell has spatial pixels a side, and a
+// latent frame after the first temporal frames, or one where it is an image.
+// Sizes that the latent can't have been padded from are dropped, with a
+// warning, since a tool may have cut or resized the latent and kept the
+// metadata. name stands for it in errors.
 func (l Latent) Original(name string, spatial, temporal int) (o Original, warnings []string, err error) {
 	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent {
 		return o, nil, badInputf(name, "holds %s, expected a latent", kind)
 	}
 	o.Scale = l.Meta[MetaScale]
+	o.ComfyUI = l.comfy && o.Scale == ""
 	switch o.Scale {
 	case "", ScalePipeline, ScaleNone:
 	default:
 		return o, nil, badInputf(name, "metadata %s is %q, expected %s or %s", MetaScale, o.Scale, ScalePipeline, ScaleNone)
+	}
+	images := l.Meta[MetaImages]
+	if images != "" && images != "true" {
+		return o, nil, badInputf(name, "metadata %s is %q, expected true", MetaImages, images)
+	}
+	if o.Images = l.images || images == "true"; o.Images {
+		temporal = 1
 	}
 	for key, n := range map[string]*int{MetaFrames: &o.Frames, MetaHeight: &o.Height, MetaWidth: &o.Width} {
 		text, ok := l.Meta[key]

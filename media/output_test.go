@@ -143,7 +143,7 @@ func TestSinkForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		rgba := make([]byte, h*w*4)
-		ToRGBA(rgba, frame)
+		ToRGBA(rgba, frame, 3)
 		for i := 3; i < len(rgba); i += 4 {
 			rgba[i] = byte(i)
 		}
@@ -214,7 +214,7 @@ func TestCreateErrors(t *testing.T) {
 			t.Errorf("error %q, want %q", err, c.want)
 		}
 	}
-	if err := WriteLatent(in("videos"), Latent{1, 1, 1, 1, []float32{0}, nil}); err == nil {
+	if err := WriteLatent(in("videos"), Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}}); err == nil {
 		t.Error("latent written over a folder")
 	}
 	only(t, dir, "mixed", "plain", "videos", "x.npy")
@@ -291,12 +291,12 @@ func TestDiskFull(t *testing.T) {
 			only(t, dir)
 		})
 	}
-	err := WriteLatent(filepath.Join(dir, "z.safetensors"), Latent{16, 1, 100, 100, make([]float32, 160000), nil})
+	err := WriteLatent(filepath.Join(dir, "z.safetensors"), Latent{Channels: 16, Frames: 1, Height: 100, Width: 100, Data: make([]float32, 160000)})
 	if err == nil || !strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 640")) ||
 		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("latent: %v", err)
 	}
-	sheet := NewSheet(512, 512, 2, SheetOptions{})
+	sheet := NewSheet(512, 512, 3, 2, SheetOptions{})
 	sheet.Add(0, noise(1, 512, 512), noise(2, 512, 512), "")
 	if err := sheet.WritePNG(filepath.Join(dir, "sheet.png")); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("sheet: %v", err)
@@ -311,7 +311,7 @@ func TestSpoolDiskFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.mkv")
 	writeClip(t, path, Format{Height: 240, Width: 320, Frames: 4})
 	t.Setenv("TMPDIR", dir)
-	_, err := Open(context.Background(), path)
+	_, err := Open(context.Background(), path, 3)
 	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrInput) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error %v, want that %s is full", err, dir)
 	}

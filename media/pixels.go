@@ -19,20 +19,34 @@ func floatByte(v float32) byte {
 	return byte(v + 0.5)
 }
 
-// ToRGBA makes opaque 8-bit pixels dst, [H,W,4], of the frame src, [H,W,3].
-func ToRGBA(dst []byte, src []float32) {
-	for i := 0; i < len(src)/3; i++ {
-		p, q := dst[4*i:4*i+4], src[3*i:3*i+3]
+// ToRGBA makes 8-bit pixels dst, [H,W,4], of the frame src, [H,W,channels],
+// opaque where that is 3.
+func ToRGBA(dst []byte, src []float32, channels int) {
+	for i := range len(src) / channels {
+		p, q := dst[4*i:4*i+4], src[channels*i:channels*(i+1)]
 		p[0], p[1], p[2], p[3] = floatByte(q[0]), floatByte(q[1]), floatByte(q[2]), 255
+		if channels == 4 {
+			p[3] = floatByte(q[3])
+		}
 	}
 }
 
-// FromRGBA is ToRGBA's inverse; alpha is not looked at.
-func FromRGBA(dst []float32, src []byte) {
-	for i := range len(dst) / 3 {
-		for c := range 3 {
-			dst[3*i+c] = byteFloat(src[4*i+c])
+// FromRGBA is ToRGBA's inverse; for 3 channels alpha is not looked at.
+func FromRGBA(dst []float32, src []byte, channels int) {
+	for i := range len(dst) / channels {
+		for c := range channels {
+			dst[channels*i+c] = byteFloat(src[4*i+c])
 		}
+	}
+}
+
+// setOpaque sets the alpha of a frame, [H,W,channels], where it has one.
+func setOpaque(frame []float32, channels int) {
+	if channels < 4 {
+		return
+	}
+	for i := 3; i < len(frame); i += 4 {
+		frame[i] = 1
 	}
 }
 

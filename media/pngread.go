@@ -18,11 +18,12 @@ import (
 type pngClip struct {
 	paths         []string
 	height, width int
+	channels      int
 }
 
 // openFolder opens the PNG files of a folder in natural order: frame_9 before
 // frame_10.
-func openFolder(path string) (Clip, error) {
+func openFolder(path string, channels int) (Clip, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, badInput(path, err)
@@ -40,12 +41,12 @@ func openFolder(path string) (Clip, error) {
 	for i, name := range names {
 		names[i] = filepath.Join(path, name)
 	}
-	return openPNGs(names)
+	return openPNGs(names, channels)
 }
 
 // openPNGs opens one file per frame and holds them all to one size.
-func openPNGs(paths []string) (Clip, error) {
-	c := &pngClip{paths: paths}
+func openPNGs(paths []string, channels int) (Clip, error) {
+	c := &pngClip{paths: paths, channels: channels}
 	for i, path := range paths {
 		h, w, err := pngSize(path)
 		if err != nil {
@@ -80,6 +81,7 @@ func pngSize(path string) (height, width int, err error) {
 
 func (c *pngClip) Frames() int               { return len(c.paths) }
 func (c *pngClip) Size() (height, width int) { return c.height, c.width }
+func (c *pngClip) Channels() int             { return c.channels }
 func (c *pngClip) FPS() Rational             { return Rational{} }
 func (c *pngClip) Close() error              { return nil }
 
@@ -97,34 +99,37 @@ func (c *pngClip) ReadFrame(t int, dst []float32) error {
 	if b := img.Bounds(); b.Dx() != c.width || b.Dy() != c.height {
 		return badInputf(c.paths[t], "is %d x %d now, was %d x %d when opened", b.Dx(), b.Dy(), c.width, c.height)
 	}
-	if err := imageFloats(dst, img); err != nil {
+	if err := imageFloats(dst, c.channels, img); err != nil {
 		return badInput(c.paths[t], err)
 	}
 	return nil
 }
 
-// imageFloats converts the kinds of image that image/png makes. Alpha is
-// dropped: the colours are the stored ones, not blended with anything.
-func imageFloats(dst []float32, img image.Image) error {
+// imageFloats converts the kinds of image that image/png makes to a frame,
+// [H,W,channels]. Nothing is multiplied by alpha on the way: the colours are the
+// stored ones, also under alpha 0. For 3 channels alpha is dropped, for 4 it is
+// opaque where there is none.
+func imageFloats(dst []float32, channels int, img image.Image) error {
 	b := img.Bounds()
-	w := b.Dx()
+	n := b.Dx() * channels
+	opaque, gray := [4]int{0, 1, 2, -1}, [4]int{0, 0, 0, -1}
 	for y := range b.Dy() {
-		row := dst[y*w*3 : (y+1)*w*3]
+		row := dst[y*n : (y+1)*n]
 		switch img := img.(type) {
-		case *image.RGBA: // opaque
-			bytesRow(row, img.Pix[y*img.Stride:], 4, [3]int{0, 1, 2})
+		case *image.RGBA: // only of pictures without alpha
+			bytesRow(row, channels, img.Pix[y*img.Stride:], 4, opaque)
 		case *image.NRGBA:
-			bytesRow(row, img.Pix[y*img.Stride:], 4, [3]int{0, 1, 2})
+			bytesRow(row, channels, img.Pix[y*img.Stride:], 4, [4]int{0, 1, 2, 3})
 		case *image.Gray:
-			bytesRow(row, img.Pix[y*img.Stride:], 1, [3]int{})
-		case *image.RGBA64: // opaque
-			wordsRow(row, img.Pix[y*img.Stride:], 8, [3]int{0, 2, 4})
+			bytesRow(row, channels, img.Pix[y*img.Stride:], 1, gray)
+		case *image.RGBA64: // only of pictures without alpha
+			wordsRow(row, channels, img.Pix[y*img.Stride:], 8, opaque)
 		case *image.NRGBA64:
-			wordsRow(row, img.Pix[y*img.Stride:], 8, [3]int{0, 2, 4})
+			wordsRow(row, channels, img.Pix[y*img.Stride:], 8, [4]int{0, 1, 2, 3})
 		case *image.Gray16:
-			wordsRow(row, img.Pix[y*img.Stride:], 2, [3]int{})
+			wordsRow(row, channels, img.Pix[y*img.Stride:], 2, gray)
 		case *image.Paletted:
-			if err := paletteRow(row, img.Pix[y*img.Stride:], img.Palette); err != nil {
+			if err := paletteRow(row, channels, img.Pix[y*img.Stride:], img.Palette); err != nil {
 				return err
 			}
 		default:
@@ -134,39 +139,51 @@ func imageFloats(dst []float32, img image.Image) error {
 	return nil
 }
 
-// bytesRow converts pixels of step bytes with R, G, B at the given offsets.
-func bytesRow(dst []float32, src []byte, step int, at [3]int) {
-	for x := 0; x < len(dst)/3; x++ {
-		for c := range 3 {
-			dst[3*x+c] = byteFloat(src[x*step+at[c]])
+// bytesRow converts pixels of step bytes with R, G, B and alpha at the given
+// places, -1 for an alpha that is opaque.
+func bytesRow(dst []float32, channels int, src []byte, step int, at [4]int) {
+	for x := range len(dst) / channels {
+		for c, i := range at[:channels] {
+			if i < 0 {
+				dst[channels*x+c] = 1
+				continue
+			}
+			dst[channels*x+c] = byteFloat(src[x*step+i])
 		}
 	}
 }
 
-func wordsRow(dst []float32, src []byte, step int, at [3]int) {
-	for x := 0; x < len(dst)/3; x++ {
-		for c := range 3 {
-			i := x*step + at[c]
-			dst[3*x+c] = wordFloat(uint16(src[i])<<8 | uint16(src[i+1]))
+// wordsRow is bytesRow of 16-bit samples, their places counted in samples.
+func wordsRow(dst []float32, channels int, src []byte, step int, at [4]int) {
+	for x := range len(dst) / channels {
+		for c, i := range at[:channels] {
+			if i < 0 {
+				dst[channels*x+c] = 1
+				continue
+			}
+			j := x*step + 2*i
+			dst[channels*x+c] = wordFloat(uint16(src[j])<<8 | uint16(src[j+1]))
 		}
 	}
 }
 
-func paletteRow(dst []float32, src []byte, palette color.Palette) error {
-	for x := 0; x < len(dst)/3; x++ {
+func paletteRow(dst []float32, channels int, src []byte, palette color.Palette) error {
+	for x := range len(dst) / channels {
 		if int(src[x]) >= len(palette) {
 			return fmt.Errorf("palette index %d, the palette has %d colours", src[x], len(palette))
 		}
-		var r, g, b byte
+		var v [4]byte
 		switch c := palette[src[x]].(type) {
-		case color.RGBA:
-			r, g, b = c.R, c.G, c.B
+		case color.RGBA: // only of palettes without alpha
+			v = [4]byte{c.R, c.G, c.B, 255}
 		case color.NRGBA:
-			r, g, b = c.R, c.G, c.B
+			v = [4]byte{c.R, c.G, c.B, c.A}
 		default:
 			return fmt.Errorf("palette of %T, which isn't supported", c)
 		}
-		dst[3*x], dst[3*x+1], dst[3*x+2] = byteFloat(r), byteFloat(g), byteFloat(b)
+		for c := range channels {
+			dst[channels*x+c] = byteFloat(v[c])
+		}
 	}
 	return nil
 }

@@ -12,11 +12,30 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
-// writePNG encodes opaque pixels [H,W,4].
-func writePNG(w io.Writer, rgba []byte, height, width int, level png.CompressionLevel) error {
-	img := &image.RGBA{Pix: rgba, Stride: 4 * width, Rect: image.Rect(0, 0, width, height)}
+// layer is a picture that is written with its alpha even where that is opaque
+// all over: every frame of a clip is RGBA then.
+type layer struct{ *image.NRGBA }
+
+func (layer) Opaque() bool { return false }
+
+// picture is the pixels [H,W,4] of a frame.
+func (f Format) picture(rgba []byte) image.Image {
+	stride, rect := 4*f.Width, image.Rect(0, 0, f.Width, f.Height)
+	if f.channels() == 3 {
+		return &image.RGBA{Pix: rgba, Stride: stride, Rect: rect}
+	}
+	img := &image.NRGBA{Pix: rgba, Stride: stride, Rect: rect}
+	if img.Opaque() {
+		return layer{img}
+	}
+	return img // as it is, since the encoder copies this type's rows
+}
+
+// writePNG encodes a picture.
+func writePNG(w io.Writer, img image.Image, level png.CompressionLevel) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	enc := png.Encoder{CompressionLevel: level}
 	if err := enc.Encode(out, img); err != nil {
@@ -33,8 +52,8 @@ type pngSink struct {
 
 func createPNG(path string, f Format) (backend, error) {
 	if f.Frames != 1 {
-		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; a name without .png makes a folder of them",
-			path, f.Frames)
+		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them",
+			path, f.Frames, strings.TrimSuffix(path, filepath.Ext(path)))
 	}
 	p, err := createPending(path, 0)
 	if err != nil {
@@ -46,7 +65,7 @@ func createPNG(path string, f Format) (backend, error) {
 func (s *pngSink) needsFloat() bool { return false }
 
 func (s *pngSink) frame(_ int, _ []float32, rgba []byte) error {
-	return writePNG(s.pending, rgba, s.format.Height, s.format.Width, png.DefaultCompression)
+	return writePNG(s.pending, s.format.picture(rgba), png.DefaultCompression)
 }
 
 func (s *pngSink) commit() error { return s.pending.commit() }
@@ -111,7 +130,7 @@ func (s *folderSink) frame(t int, _ []float32, rgba []byte) error {
 		return outputError(filepath.Join(s.path, name), 0, err)
 	}
 	// Speed is worth more than the last tenth of the size: a clip has many frames.
-	err = writePNG(f, rgba, s.format.Height, s.format.Width, png.BestSpeed)
+	err = writePNG(f, s.format.picture(rgba), png.BestSpeed)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

@@ -10,11 +10,13 @@ import (
 // Values are clamped to [-1,1] first, as a display does. PSNR takes the full
 // range of 2 as its peak. SSIM is that of Wang et al. 2004: an 11 x 11
 // Gaussian window of sigma 1.5, K1 = 0.01, K2 = 0.03, on values in [0,1], where
-// the window lies within the frame, per colour channel and then averaged.
+// the window lies within the frame, per channel and then averaged. Alpha is a
+// channel like the others, in both.
 // Frames under 11 pixels in one direction have a window of their own size
 // there, less one if even.
 type Quality struct {
 	height, width int
+	channels      int
 	frames        []FrameQuality
 	a, b          []float64 // a channel of each frame, in [0,1]
 	blur          blurrer
@@ -27,28 +29,29 @@ type FrameQuality struct {
 	SSIM float64 // 1 for identical frames
 }
 
-// NewQuality measures frames of one size.
-func NewQuality(height, width int) *Quality {
+// NewQuality measures frames [height,width,channels].
+func NewQuality(height, width, channels int) *Quality {
 	return &Quality{
-		height: height, width: width,
+		height: height, width: width, channels: channels,
 		a: make([]float64, height*width), b: make([]float64, height*width),
 		blur: newBlurrer(height, width),
 	}
 }
 
-// Add measures the next frame, both [H,W,3].
+// Add measures the next frame, both [H,W,C].
 func (q *Quality) Add(original, decoded []float32) FrameQuality {
-	if n := q.height * q.width * 3; len(original) != n || len(decoded) != n {
+	if n := q.height * q.width * q.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: quality of %d and %d values, expected %d", len(original), len(decoded), n))
 	}
 	var squares, ssim float64
-	for c := range 3 {
+	n := q.channels
+	for c := range n {
 		for i := range q.a {
-			x, y := float64(clamp1(original[3*i+c])), float64(clamp1(decoded[3*i+c]))
+			x, y := float64(clamp1(original[n*i+c])), float64(clamp1(decoded[n*i+c]))
 			squares += (x - y) * (x - y)
 			q.a[i], q.b[i] = x*0.5+0.5, y*0.5+0.5
 		}
-		ssim += q.blur.ssim(q.a, q.b) / 3
+		ssim += q.blur.ssim(q.a, q.b) / float64(n)
 	}
 	f := FrameQuality{MSE: squares / float64(len(original)), SSIM: ssim}
 	f.PSNR = psnr(f.MSE)

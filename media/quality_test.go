@@ -4,12 +4,13 @@ package media
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
 // directSSIM is SSIM as the paper writes it: at every place a full 2-D window,
 // means first, then moments about them. Frames are in [-1,1].
-func directSSIM(a, b []float32, height, width int) float64 {
+func directSSIM(a, b []float32, height, width, channels int) float64 {
 	const size, sigma = 11, 1.5
 	var window [size][size]float64
 	var total float64
@@ -22,9 +23,9 @@ func directSSIM(a, b []float32, height, width int) float64 {
 	}
 	var sum float64
 	n := 0
-	for c := range 3 {
+	for c := range channels {
 		at := func(f []float32, y, x int) float64 {
-			return (math.Max(-1, math.Min(1, float64(f[(y*width+x)*3+c]))) + 1) / 2
+			return (math.Max(-1, math.Min(1, float64(f[(y*width+x)*channels+c]))) + 1) / 2
 		}
 		for y := 0; y+size <= height; y++ {
 			for x := 0; x+size <= width; x++ {
@@ -62,8 +63,8 @@ func TestSSIMAgainstDirect(t *testing.T) {
 			for i := range decoded {
 				decoded[i] = original[i] + amount*decoded[i]
 			}
-			got := NewQuality(h, w).Add(original, decoded).SSIM
-			want := directSSIM(original, decoded, h, w)
+			got := NewQuality(h, w, 3).Add(original, decoded).SSIM
+			want := directSSIM(original, decoded, h, w, 3)
 			if math.Abs(got-want) > 1e-12 {
 				t.Errorf("%d x %d, noise %v: SSIM %.15f, direct %.15f", w, h, amount, got, want)
 			}
@@ -74,10 +75,37 @@ func TestSSIMAgainstDirect(t *testing.T) {
 	}
 }
 
+// TestAlphaQuality: alpha counts as a channel like the colours.
+func TestAlphaQuality(t *testing.T) {
+	const h, w = 14, 13
+	original := alphaFrame(0, h, w)
+	opaque := slices.Clone(original)
+	decoded := slices.Clone(original)
+	for i := 3; i < len(decoded); i += 4 {
+		opaque[i] = 1
+		decoded[i] = 0.8 // 0.2 less, in one channel of four
+	}
+	q := NewQuality(h, w, 4)
+	got := q.Add(opaque, decoded)
+	if want := 10 * math.Log10(4/(0.04/4)); math.Abs(got.PSNR-want) > 1e-5 {
+		t.Errorf("PSNR %v, want %v", got.PSNR, want)
+	}
+	for i, v := range noise(5, h, w)[:h*w] {
+		decoded[4*i+3] = v
+		decoded[4*i+i%3] += 0.1 * v
+	}
+	if got, want := q.Add(original, decoded).SSIM, directSSIM(original, decoded, h, w, 4); math.Abs(got-want) > 1e-12 || got > 0.95 {
+		t.Errorf("SSIM %.15f, direct %.15f", got, want)
+	}
+	if same := q.Add(original, original); same.SSIM != 1 || same.MSE != 0 {
+		t.Errorf("identical frames: %+v", same)
+	}
+}
+
 func TestPSNR(t *testing.T) {
 	const h, w = 12, 14
 	original := make([]float32, h*w*3)
-	q := NewQuality(h, w)
+	q := NewQuality(h, w, 3)
 	if got := q.Overall(); got != (FrameQuality{}) {
 		t.Errorf("without frames %+v", got)
 	}
@@ -114,7 +142,7 @@ func TestPSNR(t *testing.T) {
 func TestTinyFrames(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 40}, {8, 9}, {10, 10}} {
 		h, w := size[0], size[1]
-		q := NewQuality(h, w)
+		q := NewQuality(h, w, 3)
 		if got := q.Add(testFrame(0, h, w), testFrame(0, h, w)).SSIM; got != 1 {
 			t.Errorf("%v: identical frames have SSIM %v", size, got)
 		}

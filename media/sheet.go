@@ -22,6 +22,9 @@ const (
 
 	// differenceGain is how much the difference is amplified around mid-gray.
 	differenceGain = 4
+
+	// backdrop is behind pictures that are transparent, a code of 8 bits.
+	backdrop = 128
 )
 
 // SheetOptions choose what a Sheet shows.
@@ -34,23 +37,26 @@ type SheetOptions struct {
 
 // Sheet is a picture of a few frames, original | decoded | difference, the
 // difference amplified four times around mid-gray. Frames wider than 512
-// pixels are scaled down, tiny ones up.
+// pixels are scaled down, tiny ones up. Frames with alpha are shown, and differ,
+// as they look before mid-gray.
 type Sheet struct {
 	height, width int
+	channels      int
 	frames        []int // shown, by row
 	columns       []string
 	down, up      int // scale: one of them is 1
 	img           *image.RGBA
 }
 
-// NewSheet lays out a sheet for a clip of so many frames [height,width].
-func NewSheet(height, width, frames int, o SheetOptions) *Sheet {
+// NewSheet lays out a sheet for a clip of so many frames
+// [height,width,channels].
+func NewSheet(height, width, channels, frames int, o SheetOptions) *Sheet {
 	rows := o.Rows
 	if rows <= 0 {
 		rows = 4
 	}
 	s := &Sheet{
-		height: height, width: width, frames: spread(min(rows, frames), frames),
+		height: height, width: width, channels: channels, frames: spread(min(rows, frames), frames),
 		columns: []string{"original", "decoded", fmt.Sprintf("difference x%d", differenceGain)},
 		down:    (max(width, height) + sheetLarge - 1) / sheetLarge,
 		up:      (sheetSmall + width - 1) / width,
@@ -106,14 +112,17 @@ func (s *Sheet) row(t int) int {
 	return -1
 }
 
-// Add puts frame t, both [H,W,3], on the sheet with a note such as its PSNR.
+// Add puts frame t, both [H,W,C], on the sheet with a note such as its PSNR.
 func (s *Sheet) Add(t int, original, decoded []float32, note string) {
-	if n := s.height * s.width * 3; len(original) != n || len(decoded) != n {
+	if n := s.height * s.width * s.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: sheet of %d and %d values, expected %d", len(original), len(decoded), n))
 	}
 	row := s.row(t)
 	if row < 0 {
 		return
+	}
+	if s.channels == 4 {
+		original, decoded = composite(original), composite(decoded)
 	}
 	h, _ := s.cell()
 	top := sheetMargin + sheetLine + row*(h+sheetLine)
@@ -129,7 +138,20 @@ func (s *Sheet) Add(t int, original, decoded []float32, note string) {
 	s.text(s.left(0), top+h, fmt.Sprintf("frame %d  %s", t, note))
 }
 
-// picture draws a frame, each pixel the mean of down x down.
+// composite is how a frame [H,W,4] looks before the backdrop, [H,W,3].
+func composite(frame []float32) []float32 {
+	out := make([]float32, len(frame)/4*3)
+	behind := byteFloat(backdrop)
+	for i := range len(frame) / 4 {
+		opacity := (clamp1(frame[4*i+3]) + 1) / 2
+		for c := range 3 {
+			out[3*i+c] = float32(opacity*clamp1(frame[4*i+c])) + float32((1-opacity)*behind) // not fused: one result everywhere
+		}
+	}
+	return out
+}
+
+// picture draws a frame [H,W,3], each pixel the mean of down x down.
 func (s *Sheet) picture(left, top int, frame []float32) {
 	h, w := s.cell()
 	for y := range h {
@@ -167,8 +189,7 @@ func (s *Sheet) WritePNG(path string) error {
 	if err != nil {
 		return err
 	}
-	b := s.img.Bounds()
-	if err := writePNG(p, s.img.Pix, b.Dy(), b.Dx(), png.DefaultCompression); err != nil {
+	if err := writePNG(p, s.img, png.DefaultCompression); err != nil {
 		return p.discard(err)
 	}
 	return p.commit()

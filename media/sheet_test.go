@@ -19,7 +19,7 @@ func TestSheetFrames(t *testing.T) {
 		{17, 0, []int{0, 5, 11, 16}}, {1, 0, []int{0}}, {2, 4, []int{0, 1}},
 		{5, 1, []int{2}}, {17, 2, []int{0, 16}}, {9, 3, []int{0, 4, 8}},
 	} {
-		s := NewSheet(8, 8, c.frames, SheetOptions{Rows: c.rows})
+		s := NewSheet(8, 8, 3, c.frames, SheetOptions{Rows: c.rows})
 		if !slices.Equal(s.frames, c.want) {
 			t.Errorf("%d rows of %d frames: %v, want %v", c.rows, c.frames, s.frames, c.want)
 		}
@@ -41,7 +41,7 @@ func TestSheetPixels(t *testing.T) {
 			}
 			return frame
 		}
-		s := NewSheet(c.height, c.width, 3, SheetOptions{Rows: 3})
+		s := NewSheet(c.height, c.width, 3, 3, SheetOptions{Rows: 3})
 		s.Add(0, flat(0.5), flat(0.6), "30.0 dB")
 		s.Add(2, flat(-1), flat(-1.5), "")
 		path := filepath.Join(t.TempDir(), "sheet.png")
@@ -79,8 +79,38 @@ func TestSheetPixels(t *testing.T) {
 			t.Error("a label is missing")
 		}
 	}
-	if s := NewSheet(64, 128, 2, SheetOptions{Rows: 1, NoDifference: true}); s.img.Bounds().Dx() != 3*sheetMargin+2*128 {
+	if s := NewSheet(64, 128, 3, 2, SheetOptions{Rows: 1, NoDifference: true}); s.img.Bounds().Dx() != 3*sheetMargin+2*128 {
 		t.Errorf("side by side is %d wide", s.img.Bounds().Dx())
+	}
+}
+
+// TestSheetAlpha: pictures with alpha are shown before mid-gray, and opaque ones
+// just as without alpha.
+func TestSheetAlpha(t *testing.T) {
+	const h, w = 120, 110
+	sheet := func(channels int, original, decoded []float32) *Sheet {
+		s := NewSheet(h, w, channels, 1, SheetOptions{})
+		s.Add(0, original, decoded, "")
+		return s
+	}
+	flat := func(r, g, b, a float32) []float32 {
+		var frame []float32
+		for range h * w {
+			frame = append(frame, r, g, b, a)
+		}
+		return frame
+	}
+	// Half of red before 128, and nothing of green; the difference is of what
+	// is seen, times 4 around 128.
+	s := sheet(4, flat(1, -1, -1, 0), flat(-1, 1, -1, -1))
+	for column, want := range []color.RGBA{{192, 64, 64, 255}, {128, 128, 128, 255}, {0, 255, 255, 255}} {
+		if got := s.img.RGBAAt(s.left(column)+w/2, sheetMargin+sheetLine+h/2); got != want {
+			t.Errorf("column %d: %v, want %v", column, got, want)
+		}
+	}
+	a, b := testFrame(0, h, w), testFrame(1, h, w)
+	if plain, alpha := sheet(3, a, b), sheet(4, withAlpha(a), withAlpha(b)); !slices.Equal(plain.img.Pix, alpha.img.Pix) {
+		t.Error("opaque frames look different from frames without alpha")
 	}
 }
 

@@ -3,6 +3,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 type Format struct {
 	Height, Width int
 	Frames        int
+	// Channels are 3 for RGB, 4 for RGBA; zero means 3.
+	Channels int
 	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
 	FPS Rational
 }
@@ -25,6 +28,9 @@ func (f Format) rate() Rational {
 	}
 	return Rational{24, 1}
 }
+
+// channels is Channels with its default.
+func (f Format) channels() int { return cmp.Or(f.Channels, 3) }
 
 // Sink writes a video, frame by frame in order. It needs Close for the output
 // to come into being, or Abort to leave nothing; Abort after Close does
@@ -44,7 +50,8 @@ type Sink struct {
 type backend interface {
 	// needsFloat tells which of the two forms frame gets.
 	needsFloat() bool
-	// frame writes frame t: floats [H,W,3], or opaque 8-bit pixels [H,W,4].
+	// frame writes frame t: floats [H,W,C], or 8-bit pixels [H,W,4], which are
+	// opaque unless the format has 4 channels.
 	frame(t int, floats []float32, rgba []byte) error
 	// commit completes the output under its final name, or removes it.
 	commit() error
@@ -59,9 +66,11 @@ var errClosed = errors.New("media: output is closed")
 //	none, or a folder   a folder of frame_0000.png, frame_0001.png, ...
 //	.png                one frame
 //	.y4m                4:4:4, BT.709, limited range
-//	.npy, .safetensors  float32 [3,T,H,W], neither clamped nor rounded
+//	.npy, .safetensors  float32 [C,T,H,W], neither clamped nor rounded
 //	.mp4 .mov .mkv      H.264 through ffmpeg, BT.709, limited range
 //	.webm               VP9 through ffmpeg, likewise
+//
+// PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
 // it holds nothing but frame_*.png. ctx stops writing.
@@ -71,6 +80,9 @@ func Create(ctx context.Context, path string, f Format) (*Sink, error) {
 	}
 	if f.Frames < 1 {
 		return nil, fmt.Errorf("media: %s: %d frames to write, expected at least 1", path, f.Frames)
+	}
+	if err := checkChannels(f.channels()); err != nil {
+		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
 	b, err := createBackend(ctx, path, f)
 	if err != nil {
@@ -88,12 +100,17 @@ func createBackend(ctx context.Context, path string, f Format) (backend, error) 
 		return createFolder(path, f)
 	case ".png":
 		return createPNG(path, f)
-	case ".y4m":
-		return createY4M(path, f)
+	case ".y4m", ".mp4", ".mov", ".mkv", ".webm":
+		if f.channels() == 4 {
+			return nil, fmt.Errorf("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .npy or "+
+				".safetensors for frames of 4 channels", path, ext)
+		}
+		if ext == ".y4m" {
+			return createY4M(path, f)
+		}
+		return createFFmpeg(ctx, path, f)
 	case ".npy", ".safetensors":
 		return createFloats(path, f)
-	case ".mp4", ".mov", ".mkv", ".webm":
-		return createFFmpeg(ctx, path, f)
 	default:
 		return nil, fmt.Errorf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
 			".mp4, .mov, .mkv or .webm", path, ext)
@@ -104,14 +121,15 @@ func createBackend(ctx context.Context, path string, f Format) (backend, error) 
 // through WriteFrame. Otherwise WriteRGBA8 spares a conversion.
 func (s *Sink) NeedsFloat() bool { return s.backend.needsFloat() }
 
-// WriteFrame writes the next frame, [H,W,3]. 8-bit formats clamp to [-1,1] and
+// WriteFrame writes the next frame, [H,W,C]. 8-bit formats clamp to [-1,1] and
 // round to the nearest code. NaN and infinity are errors.
 func (s *Sink) WriteFrame(frame []float32) error {
-	if err := s.check(len(frame), 3); err != nil {
+	channels := s.format.channels()
+	if err := s.check(len(frame), channels); err != nil {
 		return s.fail(err)
 	}
 	if i := firstNonFinite(frame); i >= 0 {
-		x, y := i/3%s.format.Width, i/3/s.format.Width
+		x, y := i/channels%s.format.Width, i/channels/s.format.Width
 		return s.fail(fmt.Errorf("media: %s: frame %d: pixel (%d,%d) is %v, expected a finite number",
 			s.path, s.frames, x, y, frame[i]))
 	}
@@ -119,12 +137,12 @@ func (s *Sink) WriteFrame(frame []float32) error {
 		return s.write(frame, nil)
 	}
 	rgba := s.buffer()
-	ToRGBA(rgba, frame)
+	ToRGBA(rgba, frame, channels)
 	return s.write(nil, rgba)
 }
 
 // WriteRGBA8 writes the next frame, [H,W,4] in 8 bits, as the device makes it.
-// Alpha is ignored.
+// Alpha is kept where the format has 4 channels, and ignored otherwise.
 func (s *Sink) WriteRGBA8(pix []byte) error {
 	if err := s.check(len(pix), 4); err != nil {
 		return s.fail(err)
@@ -134,8 +152,10 @@ func (s *Sink) WriteRGBA8(pix []byte) error {
 	}
 	rgba := s.buffer()
 	copy(rgba, pix)
-	for i := 3; i < len(rgba); i += 4 {
-		rgba[i] = math.MaxUint8
+	if s.format.channels() == 3 {
+		for i := 3; i < len(rgba); i += 4 {
+			rgba[i] = math.MaxUint8
+		}
 	}
 	return s.write(nil, rgba)
 }

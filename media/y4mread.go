@@ -19,12 +19,13 @@ const maxY4MLine = 1024
 // mono. Y4M has no field for the matrix: BT.709 is assumed, in limited range
 // unless the header says XCOLORRANGE=FULL.
 type y4mClip struct {
-	path   string
-	file   *os.File
-	format y4mFormat
-	frames []int64      // offset of each frame's luma plane
-	buffer []byte       // a frame as in the file
-	chroma [2][]float32 // a row of Cb and of Cr, at luma resolution; zero for mono
+	path     string
+	file     *os.File
+	format   y4mFormat
+	channels int
+	frames   []int64      // offset of each frame's luma plane
+	buffer   []byte       // a frame as in the file
+	chroma   [2][]float32 // a row of Cb and of Cr, at luma resolution; zero for mono
 }
 
 // y4mFormat is what the header line says.
@@ -58,12 +59,12 @@ func (f y4mFormat) frameBytes() int {
 	return f.height*f.width + 2*h*w
 }
 
-func openY4M(path string) (Clip, error) {
+func openY4M(path string, channels int) (Clip, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, badInput(path, err)
 	}
-	c := &y4mClip{path: path, file: file}
+	c := &y4mClip{path: path, file: file, channels: channels}
 	if err := c.index(); err != nil {
 		file.Close()
 		return nil, badInput(path, err)
@@ -179,6 +180,7 @@ func y4mLayoutOf(colour string) (y4mLayout, error) {
 
 func (c *y4mClip) Frames() int               { return len(c.frames) }
 func (c *y4mClip) Size() (height, width int) { return c.format.height, c.format.width }
+func (c *y4mClip) Channels() int             { return c.channels }
 func (c *y4mClip) FPS() Rational             { return c.format.fps }
 func (c *y4mClip) Close() error              { return c.file.Close() }
 
@@ -187,6 +189,7 @@ func (c *y4mClip) ReadFrame(t int, dst []float32) error {
 	if _, err := c.file.ReadAt(c.buffer, c.frames[t]); err != nil {
 		return badInputf(c.path, "frame %d: %w", t, err)
 	}
+	setOpaque(dst, c.channels)
 	f := c.format
 	ch, cw := f.chromaSize()
 	luma := c.buffer[:f.height*f.width]
@@ -197,8 +200,8 @@ func (c *y4mClip) ReadFrame(t int, dst []float32) error {
 				f.layout.upsampleRow(c.chroma[i][:f.width], plane, y, ch, cw)
 			}
 		}
-		row := dst[y*f.width*3 : (y+1)*f.width*3]
-		f.rowToRGB(row, luma[y*f.width:], c.chroma[0], c.chroma[1])
+		n := f.width * c.channels
+		f.rowToRGB(dst[y*n:(y+1)*n], c.channels, luma[y*f.width:], c.chroma[0], c.chroma[1])
 	}
 	return nil
 }
@@ -231,7 +234,7 @@ func between(x, step int, at float32, n int) (i0, i1 int, weight float32) {
 }
 
 // rowToRGB applies BT.709's inverse matrix. cb and cr have 128 subtracted.
-func (f y4mFormat) rowToRGB(dst []float32, luma []byte, cb, cr []float32) {
+func (f y4mFormat) rowToRGB(dst []float32, channels int, luma []byte, cb, cr []float32) {
 	black, lumaScale, chromaScale := float32(16), float32(1)/219, float32(1)/224
 	if f.full {
 		black, lumaScale, chromaScale = 0, float32(1)/255, float32(1)/255
@@ -239,7 +242,7 @@ func (f y4mFormat) rowToRGB(dst []float32, luma []byte, cb, cr []float32) {
 	for x := range f.width {
 		l := (float32(luma[x]) - black) * lumaScale
 		b, r := cb[x]*chromaScale, cr[x]*chromaScale
-		p := dst[3*x : 3*x+3]
+		p := dst[channels*x : channels*x+3]
 		p[0] = clamp1(2*(l+1.5748*r) - 1)
 		p[1] = clamp1(2*(l-(0.0722*1.8556*b+0.2126*1.5748*r)/0.7152) - 1)
 		p[2] = clamp1(2*(l+1.8556*b) - 1)

@@ -3,7 +3,6 @@ package vae
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -12,6 +11,16 @@ import (
 
 // bandBytes bounds the rows of a spooled frame that are on the device at once.
 const bandBytes = 64 << 20
+
+// blender puts the tiles of a clip together.
+type blender interface {
+	// blend takes frame xT of a tile's output, which is of frame t.
+	blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) error
+	// finish hands frame t to take in bands of rows, the first of which is row
+	// y0 of the frame.
+	finish(ctx context.Context, t int, take func(x wgsl.Tensor, xT, y0 int) error) error
+	close()
+}
 
 // canvas adds up the weighted tiles of a clip, in f32. Its frames are on the
 // device where the budget allows, else in a spool, of which one tile's part of
@@ -37,10 +46,11 @@ type canvas struct {
 }
 
 // planCanvas says in l what blending takes: nothing for one tile.
-func planCanvas(l *Layout, c, frames int, limits gpu.Limits) {
-	if l.Tiles.Whole() {
+func planCanvas(l *Layout, limits gpu.Limits) {
+	if len(l.last().tiles) == 1 {
 		return
 	}
+	c, frames := l.out.c, l.out.frames
 	row := int64(l.Tiles.Out.W) * int64(wgsl.Pad4(c)) * 4
 	frame := row * int64(l.Tiles.Out.H)
 	rest := frame + int64(l.Tiles.Out.H)*int64(l.Tiles.Out.W)*4 // y and count
@@ -50,7 +60,8 @@ func planCanvas(l *Layout, c, frames int, limits gpu.Limits) {
 		return
 	}
 	band := row * int64(bandRows(l.Tiles, c, limits))
-	l.Spool = frame * int64(frames)
+	l.Spool += frame * int64(frames)
+	l.spooled = true
 	l.Canvas = 2*max(band, partBytes(l.Tiles, c)) + band
 }
 
@@ -70,18 +81,16 @@ func partBytes(p tiling.Plan, c int) int64 {
 }
 
 // newCanvas allocates what planCanvas planned, zeroed.
-func newCanvas(dev *gpu.Device, set, plain *wgsl.Set, l *Layout, c, frames int, spool func(int64) (Spool, error)) (*canvas, error) {
-	v := &canvas{dev: dev, set: set, plain: plain, tiles: l.Tiles, c: c, tile: -1}
+func newCanvas(m *Model, l *Layout, o Options) (*canvas, error) {
+	dev, c, frames := m.dev, l.out.c, l.out.frames
+	v := &canvas{dev: dev, set: m.set, plain: m.plain, tiles: l.Tiles, c: c, tile: -1}
 	out := l.Tiles.Out
 	v.rows = out.H
-	if l.Spool > 0 {
+	if l.spooled {
 		v.rows = bandRows(l.Tiles, c, dev.Limits())
 		var err error
-		if spool == nil {
-			spool = newSpool
-		}
-		if v.spool, err = spool(l.Spool); err != nil {
-			return nil, fmt.Errorf("vae: spool of %s: %w", Bytes(l.Spool), err)
+		if v.spool, err = o.spool(int64(frames) * int64(out.H) * int64(out.W) * int64(wgsl.Pad4(c)) * 4); err != nil {
+			return nil, err
 		}
 		v.part = v.tensor("spooled part", v.rows, out.W)
 		v.part.Buffer.Size = max(v.part.Buffer.Size, partBytes(l.Tiles, c))
@@ -172,22 +181,12 @@ func (v *canvas) blend(ctx context.Context, tile int, x wgsl.Tensor, xT, t int) 
 	return v.spooled(data, t, at.Out, v.spool.WriteAt)
 }
 
-// spooled moves a rectangle of frame t between data and the spool, a row at a
-// time.
-func (v *canvas) spooled(data []byte, t int, r tiling.Rect, move func([]byte, int64) (int, error)) error {
-	pixel := wgsl.Pad4(v.c) * 4
-	row := (r.X1 - r.X0) * pixel
-	for y := r.Y0; y < r.Y1; y++ {
-		at := (int64(t)*int64(v.tiles.Out.H)+int64(y))*int64(v.tiles.Out.W) + int64(r.X0)
-		if n, err := move(data[(y-r.Y0)*row:][:row], at*int64(pixel)); n < row && err != nil && err != io.EOF {
-			return fmt.Errorf("vae: spool: %w", err)
-		}
-	}
-	return nil
+// spooled moves a rectangle of frame t between data and the spool.
+func (v *canvas) spooled(data []byte, t int, r tiling.Rect, move moveFunc) error {
+	return moveRows(data, wgsl.Pad4(v.c)*4, v.tiles.Out, t, r, move)
 }
 
-// finish normalises frame t and hands it to take in bands of rows, the first of
-// which is row y0 of the frame.
+// finish normalises frame t.
 func (v *canvas) finish(ctx context.Context, t int, take func(x wgsl.Tensor, xT, y0 int) error) error {
 	out := v.tiles.Out
 	for y0 := 0; y0 < out.H; y0 += v.rows {

@@ -23,7 +23,7 @@ type Latent struct {
 // DecodeOptions choose what comes out.
 type DecodeOptions struct {
 	Options
-	RGBA8 bool // 8-bit frames, rounded on the device; else floats
+	RGBA8 bool // 8-bit frames, with the model's alpha or opaque; else floats
 	// Frames, Height and Width trim the clip to what it was before it was
 	// padded for encoding; 0 keeps all.
 	Frames, Height, Width int
@@ -33,7 +33,7 @@ type DecodeOptions struct {
 type Frame struct {
 	Index         int
 	Height, Width int
-	Pixels        []float32 // [H, W, 3], not clamped
+	Pixels        []float32 // [H, W, Config.Channels]
 	RGBA          []byte    // [H, W, 4], where RGBA8 was asked for
 }
 
@@ -68,10 +68,9 @@ func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield fun
 		return err
 	}
 	s := m.Config.Spatial
-	frames := (z.Frames-1)*m.Config.Temporal + 1
 	e := &exit{
-		m: m, ctx: ctx, yield: yield, rgba: o.RGBA8, frames: trimmed(o.Frames, frames),
-		h: trimmed(o.Height, z.Height*s), w: trimmed(o.Width, z.Width*s),
+		m: m, ctx: ctx, yield: yield, rgba: o.RGBA8, c: m.Config.Channels, clamp: !o.Unscaled && m.Config.Family != SeedVR2,
+		frames: trimmed(o.Frames, l.out.frames), h: trimmed(o.Height, z.Height*s), w: trimmed(o.Width, z.Width*s),
 	}
 	if err := e.open(); err != nil {
 		return err
@@ -84,7 +83,7 @@ func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield fun
 		defer p.close()
 		show = p.show
 	}
-	return m.blend(ctx, l, o.Options, feed, m.Config.InChannel, frames, show, e.take)
+	return m.blend(ctx, l, o.Options, feed, show, e.take)
 }
 
 // trimmed is n where it is set and no more than all.
@@ -95,68 +94,21 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// blend runs a job, adds its tiles up where there are several, each frame of
-// which show gets first, and hands every frame of the result to take, in order:
-// in bands of rows, the first of which is row y0.
-func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed func(tiling.Tile, slice, *plan) error,
-	channels, frames int, show func(tile int, x wgsl.Tensor, xT, frame int) error,
-	take func(x wgsl.Tensor, xT, frame, y0 int) error,
-) error {
-	done := 0 // frames of the current tile
-	var v *canvas
-	if !l.Tiles.Whole() {
-		var err error
-		if v, err = newCanvas(m.dev, m.set, m.plain, l, channels, frames, o.Spool); err != nil {
-			return err
-		}
-		defer v.close()
-	}
-	last := len(l.Tiles.Tiles) - 1
-	return m.run(ctx, l, o, feed, func(tile int, s slice, p *plan) error {
-		if s.t == 0 {
-			done = 0
-		}
-		for t := range p.out.T {
-			frame := done + t
-			if v == nil {
-				if err := take(p.out, t, frame, 0); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := show(tile, p.out, t, frame); err != nil {
-				return err
-			}
-			if err := v.blend(ctx, tile, p.out, t, frame); err != nil {
-				return err
-			}
-			if tile < last {
-				continue
-			}
-			if err := v.finish(ctx, frame, func(x wgsl.Tensor, xT, y0 int) error { return take(x, xT, frame, y0) }); err != nil {
-				return err
-			}
-		}
-		done += p.out.T
-		return nil
-	})
-}
-
 // feedLatent fills a plan's input with a tile's cells of a slice.
 func (m *Model) feedLatent(z Latent, tile tiling.Tile, s slice, p *plan, unscaled bool) error {
 	pad := wgsl.Pad4(z.Channels)
 	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
 	x := make([]float32, s.n*h*w*pad)
-	scale, shift := m.Config.Scaling, m.Config.Shift
-	if unscaled {
-		scale, shift = 1, 0
-	}
 	for c := range z.Channels {
+		scale, mean := 1.0, 0.0
+		if !unscaled {
+			scale, mean = m.Config.scale(c)
+		}
 		for t := range s.n {
 			for r := range h {
 				row := z.Data[((c*z.Frames+s.t+t)*z.Height+tile.In.Y0+r)*z.Width+tile.In.X0:]
 				for q := range w {
-					x[((t*h+r)*w+q)*pad+c] = row[q]/scale + shift
+					x[((t*h+r)*w+q)*pad+c] = float32(float64(row[q])/scale + mean)
 				}
 			}
 		}
@@ -193,8 +145,10 @@ type exit struct {
 	ctx    context.Context
 	yield  func(Frame, error) bool
 	rgba   bool
-	frames int // to yield
-	h, w   int // pixels of a frame, cropped
+	clamp  bool // floats to [-1, 1]
+	c      int  // channels of a pixel
+	frames int  // to yield
+	h, w   int  // pixels of a frame, cropped
 	frame  Frame
 	bytes  *gpu.Buffer // 8-bit rows
 	row    []byte      // scratch
@@ -202,11 +156,13 @@ type exit struct {
 
 func (e *exit) open() error {
 	e.frame = Frame{Height: e.h, Width: e.w}
-	if !e.rgba {
-		e.frame.Pixels = make([]float32, 3*e.h*e.w)
+	if e.rgba {
+		e.frame.RGBA = make([]byte, 4*e.h*e.w)
+	}
+	if !e.rgba || e.c == 4 { // the device makes opaque pixels only
+		e.frame.Pixels = make([]float32, e.c*e.h*e.w)
 		return nil
 	}
-	e.frame.RGBA = make([]byte, 4*e.h*e.w)
 	e.bytes = &gpu.Buffer{Label: "rgba8", Size: int64(4 * e.h * e.w)}
 	if err := e.m.dev.Alloc(e.bytes); err != nil {
 		return fmt.Errorf("vae: %w", err)
@@ -228,7 +184,7 @@ func (e *exit) take(x wgsl.Tensor, xT, frame, y0 int) error {
 	rows := min(x.H, e.h-y0)
 	if rows > 0 {
 		read := e.readFloats
-		if e.rgba {
+		if e.bytes != nil {
 			read = e.readRGBA
 		}
 		if err := read(x, xT, y0, rows); err != nil {
@@ -275,11 +231,24 @@ func (e *exit) readFloats(x wgsl.Tensor, xT, y0, rows int) error {
 	}
 	for r := range rows {
 		for q := range e.w {
-			from := (r*x.W + q) * 4
-			if sum := v[from] + v[from+1] + v[from+2]; sum-sum != 0 {
+			at := (y0+r)*e.w + q
+			pixel := e.frame.Pixels[e.c*at:][:e.c]
+			copy(pixel, v[(r*x.W+q)*4:])
+			var sum float32
+			for i, p := range pixel {
+				sum += p
+				if e.clamp || e.rgba {
+					pixel[i] = min(max(p, -1), 1)
+				}
+			}
+			if sum-sum != 0 {
 				return e.m.overflow()
 			}
-			copy(e.frame.Pixels[((y0+r)*e.w+q)*3:][:3], v[from:])
+			if e.rgba {
+				for i, p := range pixel {
+					e.frame.RGBA[4*at+i] = byte((p+1)*127.5 + 0.5)
+				}
+			}
 		}
 	}
 	return nil

@@ -17,7 +17,9 @@ var errStopped = errors.New("vae: stopped by the caller")
 type Clip interface {
 	Frames() int
 	Size() (height, width int)
-	// ReadFrame fills dst, [H, W, 3] in [-1, 1].
+	// Channels of a pixel: those of Config.
+	Channels() int
+	// ReadFrame fills dst, [H, W, Channels] in [-1, 1].
 	ReadFrame(t int, dst []float32) error
 }
 
@@ -30,11 +32,14 @@ type EncodeOptions struct {
 }
 
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
-// the end mirrored, and multiples of 8 pixels, the last row and column
-// repeated.
-func (m *Model) Padded(frames, height, width int) (int, int, int) {
+// the end mirrored, unless they are independent, and multiples of a latent cell's
+// pixels, the last row and column repeated.
+func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
 	t, s := m.Config.Temporal, m.Config.Spatial
-	return (frames+t-2)/t*t + 1, (height + s - 1) / s * s, (width + s - 1) / s * s
+	if !independent {
+		frames = (frames+t-2)/t*t + 1
+	}
+	return frames, (height + s - 1) / s * s, (width + s - 1) / s * s
 }
 
 // PlanEncode lays an encode out without running it.
@@ -42,14 +47,17 @@ func (m *Model) PlanEncode(frames, height, width int, o Options) (*Layout, error
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
 	}
-	t, h, w := m.Padded(frames, height, width)
-	return m.layout("encoder", inputShape{t, h, w, m.Config.InChannel}, o)
+	t, h, w := m.Padded(frames, height, width, o.Independent)
+	return m.layout("encoder", inputShape{t, h, w, m.Config.Channels * m.Config.Patch * m.Config.Patch}, o)
 }
 
 // Encode runs the encoder on a clip of any length and size, padded as Padded
 // says.
 func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent, error) {
 	height, width := clip.Size()
+	if clip.Channels() != m.Config.Channels {
+		return Latent{}, fmt.Errorf("vae: clip has %d channels in a pixel, %s has %d", clip.Channels(), m.file.Name(), m.Config.Channels)
+	}
 	l, err := m.PlanEncode(clip.Frames(), height, width, o.Options)
 	if err != nil {
 		return Latent{}, err
@@ -57,21 +65,17 @@ func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent,
 	if err := m.load(ctx, "encoder", o.Loading); err != nil {
 		return Latent{}, err
 	}
-	in := l.shape
-	z := Latent{
-		Channels: m.Config.Latent, Frames: (in.frames-1)/m.Config.Temporal + 1,
-		Height: in.h / m.Config.Spatial, Width: in.w / m.Config.Spatial,
-	}
+	z := Latent{Channels: m.Config.Latent, Frames: l.out.frames, Height: l.Tiles.Out.H, Width: l.Tiles.Out.W}
 	if o.Moments {
 		z.Channels *= 2
 	}
 	z.Data = make([]float32, z.Channels*z.Frames*z.Height*z.Width)
 	s := &sampler{m: m, ctx: ctx, o: o, z: z}
 	defer s.close()
-	src := &pixels{clip: clip, h: height, w: width, frame: make([]float32, 3*height*width)}
+	src := &pixels{clip: clip, h: height, w: width, padded: l.frames, frame: make([]float32, m.Config.Channels*height*width)}
 	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedPixels(src, tile, at, p) }
 	show := func(int, wgsl.Tensor, int, int) error { return nil }
-	if err := m.blend(ctx, l, o.Options, feed, 2*m.Config.Latent, z.Frames, show, s.take); err != nil {
+	if err := m.blend(ctx, l, o.Options, feed, show, s.take); err != nil {
 		return Latent{}, err
 	}
 	return z, nil
@@ -79,9 +83,10 @@ func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent,
 
 // pixels reads a clip beyond its end and edges.
 type pixels struct {
-	clip  Clip
-	h, w  int
-	frame []float32
+	clip   Clip
+	h, w   int
+	padded int // frames
+	frame  []float32
 }
 
 // mirrored is the frame that stands for frame t of a clip of n: the clip, then
@@ -100,21 +105,27 @@ func mirrored(t, n, padded int) int {
 	return n - 1
 }
 
-// feedPixels fills a plan's input with a tile's pixels of a slice.
+// feedPixels fills a plan's input with a tile's pixels of a slice, in patches
+// where the model has such: channel c of the pixel in row q, column r of a patch
+// is the patch's channel (c*patch + r)*patch + q.
 func (m *Model) feedPixels(src *pixels, tile tiling.Tile, s slice, p *plan) error {
 	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
-	pad := wgsl.Pad4(m.Config.InChannel)
-	x := make([]float32, s.n*h*w*pad)
-	n := src.clip.Frames()
-	padded, _, _ := m.Padded(n, src.h, src.w)
+	c, patch := m.Config.Channels, m.Config.Patch
+	pad := wgsl.Pad4(c * patch * patch)
+	x := make([]float32, s.n*(h/patch)*(w/patch)*pad)
 	for t := range s.n {
-		if err := src.clip.ReadFrame(mirrored(s.t+t, n, padded), src.frame); err != nil {
+		if err := src.clip.ReadFrame(mirrored(s.t+t, src.clip.Frames(), src.padded), src.frame); err != nil {
 			return err
 		}
 		for r := range h {
-			row := src.frame[3*src.w*min(tile.In.Y0+r, src.h-1):]
+			row := src.frame[c*src.w*min(tile.In.Y0+r, src.h-1):]
+			line := (t*(h/patch) + r/patch) * (w / patch)
 			for q := range w {
-				copy(x[((t*h+r)*w+q)*pad:][:3], row[3*min(tile.In.X0+q, src.w-1):])
+				pixel := row[c*min(tile.In.X0+q, src.w-1):][:c]
+				cell := x[(line+q/patch)*pad+q%patch*patch+r%patch:]
+				for i, v := range pixel {
+					cell[i*patch*patch] = v
+				}
 			}
 		}
 	}
@@ -147,10 +158,14 @@ func (s *sampler) take(x wgsl.Tensor, xT, frame, y0 int) error {
 	}
 	pad := wgsl.Pad4(from.C)
 	for c := range s.z.Channels {
+		scale, mean := 1.0, 0.0
+		if !s.o.Moments && !s.o.Unscaled {
+			scale, mean = s.m.Config.scale(c)
+		}
 		for r := range x.H {
 			row := s.z.Data[((c*s.z.Frames+frame)*s.z.Height+y0+r)*s.z.Width:]
 			for q := range x.W {
-				row[q] = v[(r*x.W+q)*pad+c]
+				row[q] = float32((float64(v[(r*x.W+q)*pad+c]) - mean) * scale)
 				if row[q]-row[q] != 0 {
 					return s.m.overflow()
 				}
@@ -166,10 +181,6 @@ func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
 	if err != nil {
 		return z, err
 	}
-	scale, shift := s.m.Config.Scaling, -s.m.Config.Shift*s.m.Config.Scaling
-	if s.o.Unscaled {
-		scale, shift = 1, 0
-	}
 	var drawn *wgsl.Tensor
 	if s.o.Sample {
 		drawn = &noise
@@ -179,7 +190,7 @@ func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
 		}
 	}
 	batch := &gpu.Batch{Label: "sample"}
-	s.m.kernels(x.Elem).Sample(batch, "sample", x, drawn, z, xT, 1, scale, shift)
+	s.m.kernels(x.Elem).Sample(batch, "sample", x, drawn, z, xT, 1)
 	return z, s.m.dev.Submit(s.ctx, batch)
 }
 

@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,11 +25,15 @@ const goldens = "../tests/goldens/"
 
 // golden is one case: what goes in by name and shape, and what must come out.
 type golden struct {
-	name  string
-	key   string // of the synthetic input
-	shape []int  // of the input, [C, T, H, W]
-	tile  tiling.Options
-	want  []float64
+	name        string
+	key         string // of the synthetic input
+	shape       []int  // of the input, [C, T, H, W]
+	frames      int    // of the tensor that the input is the start of; 0: as many
+	moments     bool   // an encode gives mean and log-variance, else the mean
+	independent bool
+	tile        tiling.Options
+	want        []float64
+	trace       string // file
 }
 
 func (g golden) half() string {
@@ -38,43 +43,44 @@ func (g golden) half() string {
 	return "decoder"
 }
 
-// smallGoldens are those of widths 32, 64, 96, 96 with 4 latent channels.
-func smallGoldens(t *testing.T) []golden {
+// suite is a model and its cases.
+type suite struct {
+	name  string // "seedvr2/small"
+	path  func(t testing.TB) string
+	cases func(t testing.TB) []golden
+}
+
+func suites() []suite {
+	return []suite{
+		{"seedvr2/small", smallCheckpoint, smallGoldens},
+		{"wan2.1/small", wan21Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan21/", 16, 24) }},
+		{"wan2.2/small", wan22Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan22/", 32, 48) }},
+		{"qwen-rgba/small", layeredCheckpoint, layeredGoldens},
+		{"seedvr2/full", fullCheckpoint, fullGoldens},
+		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
+		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
+	}
+}
+
+// fromJSON is a file of cases by name.
+func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	var all map[string]struct{ Data []float64 }
-	data, err := os.ReadFile(goldens + "seedvr2_small.json")
+	data, err := os.ReadFile(goldens + file)
 	if err == nil {
 		err = json.Unmarshal(data, &all)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases := []golden{
-		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}},
-		{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}},
-		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
-		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}},
-		{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
-			tile: tiling.Options{Tile: tiling.Square(24), Overlap: tiling.Square(8)}},
-		{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56},
-			tile: tiling.Options{Tile: tiling.Size{H: 24, W: 32}, Overlap: tiling.Size{H: 8, W: 16}}},
-	}
 	for i := range cases {
-		cases[i].want = all["seedvr2/"+cases[i].name].Data
+		cases[i].want = all[prefix+cases[i].name].Data
 	}
 	return cases
 }
 
-// fullGoldens are those of the published size.
-func fullGoldens(t *testing.T) []golden {
-	cases := []golden{
-		{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
-		{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
-		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
-		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
-		{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
-			tile: tiling.Options{Tile: tiling.Square(32), Overlap: tiling.Square(16)}},
-	}
-	f, err := safetensors.Open(goldens + "seedvr2_full.safetensors")
+// fromTensors is a file of outputs named after cases.
+func fromTensors(t testing.TB, file string, cases []golden) []golden {
+	f, err := safetensors.Open(goldens + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +94,65 @@ func fullGoldens(t *testing.T) []golden {
 		for _, v := range v {
 			cases[i].want = append(cases[i].want, float64(v))
 		}
+		cases[i].trace = strings.TrimSuffix(file, ".safetensors") + ".trace.json"
 	}
 	return cases
+}
+
+// smallGoldens are SeedVR2's of widths 32, 64, 96, 96 with 4 latent channels.
+func smallGoldens(t testing.TB) []golden {
+	return fromJSON(t, "seedvr2_small.json", "seedvr2/", []golden{
+		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}, moments: true},
+		{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}, frames: 9, moments: true},
+		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, frames: 3},
+		{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
+			tile: tiling.Options{Tile: tiling.Square(24), Overlap: tiling.Square(8)}},
+		{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56}, moments: true,
+			tile: tiling.Options{Tile: tiling.Size{H: 24, W: 32}, Overlap: tiling.Size{H: 8, W: 16}}},
+	})
+}
+
+// smallWan are Wan's small ones, of frames of h x w pixels.
+func smallWan(t testing.TB, prefix string, h, w int) []golden {
+	return fromJSON(t, "wan_small.json", prefix, []golden{
+		{name: "encode_T9_mu", key: "input", shape: []int{3, 9, h, w}},
+		{name: "encode_T1_mu", key: "input", shape: []int{3, 1, h, w}, frames: 9},
+		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, frames: 3},
+	})
+}
+
+// layeredGoldens are those of Qwen-Image's class with four channels.
+func layeredGoldens(t testing.TB) []golden {
+	return fromTensors(t, "qwen_rgba_small.safetensors", []golden{
+		{name: "decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}},
+		{name: "independent_decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, independent: true},
+		{name: "encode_4x1x24x32", key: "input", shape: []int{4, 1, 24, 32}, independent: true},
+	})
+}
+
+// fullGoldens are SeedVR2's of the published size.
+func fullGoldens(t testing.TB) []golden {
+	return fromTensors(t, "seedvr2_full.safetensors", []golden{
+		{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
+		{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
+		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}, moments: true},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}, moments: true},
+		{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
+			tile: tiling.Options{Tile: tiling.Square(32), Overlap: tiling.Square(16)}},
+	})
+}
+
+// fullWan are Wan's of the published sizes: a picture of s x s cells, a clip of
+// h x w.
+func fullWan(t testing.TB, file string, c, s, h, w int) []golden {
+	return fromTensors(t, file+".safetensors", []golden{
+		{name: fmt.Sprintf("decode_%dx1x%dx%d", c, s, s), key: "latent", shape: []int{c, 1, s, s}},
+		{name: fmt.Sprintf("decode_%dx3x%dx%d", c, h, w), key: "latent", shape: []int{c, 3, h, w}},
+		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+	})
 }
 
 // checkpoints are made once for all tests of the package.
@@ -110,14 +173,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func checkpoint(t testing.TB, name string, c synthetic.SeedVR2Config) string {
+// made is the path of a file that make writes the first time.
+func made(t testing.TB, name string, make func(path string) error) string {
 	checkpoints.Lock()
 	defer checkpoints.Unlock()
 	if p := checkpoints.paths[name]; p != "" {
 		return p
 	}
-	p := filepath.Join(checkpoints.dir, name+".safetensors")
-	if err := synthetic.CreateSeedVR2(p, c); err != nil {
+	p := filepath.Join(checkpoints.dir, name)
+	if err := make(p); err != nil {
 		t.Fatal(err)
 	}
 	checkpoints.paths[name] = p
@@ -125,27 +189,61 @@ func checkpoint(t testing.TB, name string, c synthetic.SeedVR2Config) string {
 }
 
 func smallCheckpoint(t testing.TB) string {
-	return checkpoint(t, "small", synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32})
+	return made(t, "small.safetensors", func(path string) error {
+		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+func wan(t testing.TB, name string, c synthetic.WanConfig) string {
+	return made(t, name+".safetensors", func(path string) error { return synthetic.CreateWan(path, c) })
+}
+
+func wan21Checkpoint(t testing.TB) string {
+	return wan(t, "wan21_small", synthetic.WanConfig{Dim: 16, Latent: 4, DType: safetensors.F32})
+}
+
+func wan22Checkpoint(t testing.TB) string {
+	return wan(t, "wan22_small", synthetic.WanConfig{Nested: true, Dim: 20, Decoder: 32, Latent: 4, DType: safetensors.F32})
+}
+
+func layeredCheckpoint(t testing.TB) string {
+	return wan(t, "layered_small", synthetic.WanConfig{Dim: 12, Latent: 4, Channels: 4, DType: safetensors.F32})
 }
 
 func fullCheckpoint(t testing.TB) string {
+	long(t)
+	return made(t, "full.safetensors", func(path string) error {
+		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{})
+	})
+}
+
+func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
+	return func(t testing.TB) string {
+		long(t)
+		return wan(t, name, c)
+	}
+}
+
+func long(t testing.TB) {
 	if testing.Short() {
 		t.Skip("the full size takes minutes on a processor")
 	}
-	return checkpoint(t, "full", synthetic.SeedVR2Config{})
 }
 
-// floats is a clip in memory, [3, T, H, W].
+// floats is a clip in memory, [C, T, H, W].
 type floats struct {
 	t, h, w int
 	v       []float32
 }
 
+func (c floats) Channels() int { return len(c.v) / (c.t * c.h * c.w) }
+
 func (c floats) Frames() int      { return c.t }
 func (c floats) Size() (int, int) { return c.h, c.w }
 func (c floats) ReadFrame(t int, dst []float32) error {
 	for i := range dst {
-		dst[i] = c.v[(i%3*c.t+t)*c.h*c.w+i/3]
+		n := c.Channels()
+		dst[i] = c.v[(i%n*c.t+t)*c.h*c.w+i/n]
 	}
 	return nil
 }
@@ -156,7 +254,7 @@ func (g golden) input() []float32 {
 	wide := make([]float64, n)
 	// A shorter clip takes the first frames of the longer tensor, whose shape
 	// only matters there.
-	long := g.longest()
+	long := cmp.Or(g.frames, g.shape[1])
 	if long == g.shape[1] {
 		synthetic.Fill(g.key, wide)
 	} else {
@@ -174,24 +272,16 @@ func (g golden) input() []float32 {
 	return v
 }
 
-// longest is the frame count of the tensor that the case's input is cut from.
-func (g golden) longest() int {
-	switch g.name {
-	case "encode_T1_moments":
-		return 9
-	case "decode_L1":
-		return 3
-	}
-	return g.shape[1]
-}
-
 // output runs a case and lays the result out as the golden is, [C, T, H, W].
 func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	t.Helper()
-	o.Unscaled, o.Tile.Tile, o.Overlap = true, g.tile.Tile, g.tile.Overlap
+	o.Unscaled, o.Independent = true, g.independent
+	if g.tile != (tiling.Options{}) {
+		o.Tile.Tile, o.Overlap = g.tile.Tile, g.tile.Overlap
+	}
 	x := g.input()
 	if g.half() == "encoder" {
-		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: true})
+		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: g.moments})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +290,7 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	return decodeAll(t, m, Latent{g.shape[0], g.shape[1], g.shape[2], g.shape[3], x}, DecodeOptions{Options: o})
 }
 
-// decodeAll gathers frames into [3, T, H, W].
+// decodeAll gathers frames into [C, T, H, W].
 func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 	t.Helper()
 	var frames [][]float32
@@ -210,11 +300,12 @@ func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 		}
 		frames = append(frames, append([]float32(nil), f.Pixels...))
 	}
-	n := len(frames[0]) / 3
-	out := make([]float32, 3*n*len(frames))
+	c := m.Config.Channels
+	n := len(frames[0]) / c
+	out := make([]float32, c*n*len(frames))
 	for f, v := range frames {
 		for i := range v {
-			out[(i%3*len(frames)+f)*n+i/3] = v[i]
+			out[(i%c*len(frames)+f)*n+i/c] = v[i]
 		}
 	}
 	return out
@@ -253,11 +344,10 @@ func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
 func TestGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, p := range []Precision{F32, F16} {
-		t.Run(string(p)+"/small", func(t *testing.T) {
-			testGoldens(t, open(t, dev, smallCheckpoint(t), p), p, smallGoldens(t))
-		})
-		t.Run(string(p)+"/full", func(t *testing.T) {
-			testGoldens(t, open(t, dev, fullCheckpoint(t), p), p, fullGoldens(t))
+		t.Run(string(p), func(t *testing.T) {
+			for _, s := range suites() {
+				t.Run(s.name, func(t *testing.T) { testGoldens(t, open(t, dev, s.path(t), p), p, s.cases(t)) })
+			}
 		})
 	}
 }
@@ -285,7 +375,7 @@ type traced struct {
 // is a trace of the case.
 func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	var cases map[string]map[string][]traced
-	data, err := os.ReadFile(goldens + "seedvr2_full.trace.json")
+	data, err := os.ReadFile(goldens + g.trace)
 	if err == nil {
 		err = json.Unmarshal(data, &cases)
 	}
@@ -299,7 +389,7 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	name := ""
 	trace(t, m, g, func(slice int, k mark, v []float32) bool {
 		w, ok := want[k.Name]
-		if !ok {
+		if !ok || slice >= len(w) || w[slice].Shape[2] != k.Out.T { // one that the reference runs on the whole clip
 			return true
 		}
 		got := make([]float64, len(w[slice].Idx))
@@ -320,26 +410,29 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 func trace(t *testing.T, m *Model, g golden, visit func(slice int, k mark, v []float32) bool) {
 	ctx := context.Background()
 	in := inputShape{g.shape[1], g.shape[2], g.shape[3], g.shape[0]}
+	if g.half() == "encoder" {
+		in.c *= m.Config.Patch * m.Config.Patch
+	}
 	l, err := m.layout(g.half(), in, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.dev.Alloc(l.sess.buffers()...); err != nil {
+	if err := m.dev.Alloc(l.passes[0].sess.buffers()...); err != nil {
 		t.Fatal(err)
 	}
-	defer m.dev.Free(l.sess.buffers()...)
+	defer m.dev.Free(l.passes[0].sess.buffers()...)
 	x := g.input()
-	for i, s := range l.slices {
+	for i, s := range l.passes[0].slices {
 		tile := l.Tiles.Tiles[0]
-		p, err := l.sess.plan(in.h, in.w, in.c, s)
+		p, err := l.passes[0].sess.plan(l.passes[0].shape(0), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if g.half() == "encoder" {
 			clip := floats{in.frames, in.h, in.w, x}
-			err = m.feedPixels(&pixels{clip, in.h, in.w, make([]float32, 3*in.h*in.w)}, tile, s, p)
+			err = m.feedPixels(&pixels{clip, in.h, in.w, in.frames, make([]float32, clip.Channels()*in.h*in.w)}, tile, s, p)
 		} else {
-			err = m.feedLatent(Latent{in.c, in.frames, in.h, in.w, x}, tile, s, p, true)
+			err = m.feedLatent(Latent{g.shape[0], in.frames, in.h, in.w, x}, tile, s, p, true)
 		}
 		if err != nil {
 			t.Fatal(err)

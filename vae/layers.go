@@ -7,19 +7,50 @@ import (
 	"tessera/wgsl"
 )
 
-// causalConv is a convolution whose temporal taps read the past only:
-// InflatedCausalConv3d of the reference. With kt = 1 it has no memory.
+// past is what a causal convolution reads before the first frame of a clip.
+type past int
+
+const (
+	repeated past = iota // frame 0 again: SeedVR2
+	zeros                // nothing: Wan
+)
+
+// causalConv is a 3x3 convolution whose temporal taps read the past only:
+// InflatedCausalConv3d and CausalConv3d of the references. With kt = 1 it has no
+// memory and is a convolution of each frame.
 type causalConv struct {
-	name   string
-	w      wgsl.Weights
-	cout   int
-	kt     int
-	step   int // temporal stride
-	stride int // spatial stride
+	name    string
+	w       wgsl.Weights
+	cout    int
+	kt      int
+	step    int  // temporal stride
+	stride  int  // spatial stride
+	past    past // of a kt of 3
+	enlarge bool // the input is taken as twice as high and wide, each pixel repeated
+	window  int  // which of the recorder's windows the output is, counted from 1; 0 for all of it
 }
 
 func newCausalConv(l *loader, name string, cin, cout, kt, step, stride int) *causalConv {
-	return &causalConv{name, l.conv(name, cin, cout, kt, 3), cout, kt, step, stride}
+	return &causalConv{name: name, w: l.conv(name, cin, cout, kt, 3), cout: cout, kt: kt, step: step, stride: stride}
+}
+
+// newZeroConv is a causalConv of stride 1 whose past is zeros.
+func newZeroConv(l *loader, name string, cin, cout int) *causalConv {
+	c := newCausalConv(l, name, cin, cout, 3, 1, 1)
+	c.past = zeros
+	return c
+}
+
+// reach is how far to each side a pixel of the output reads, beyond its own.
+func (c *causalConv) reach() int { return 1 }
+
+// output is the window of the output for input x.
+func (c *causalConv) output(r *recorder, x wgsl.Tensor) window {
+	whole := window{h: x.H / c.stride, w: x.W / c.stride}
+	if c.enlarge {
+		whole.h, whole.w = 2*x.H, 2*x.W
+	}
+	return r.window(c.window, whole)
 }
 
 // Forward takes x, which stays the caller's, and returns the output. Where add
@@ -32,11 +63,12 @@ func (c *causalConv) Forward(r *recorder, x wgsl.Tensor, add *wgsl.Tensor) wgsl.
 			frames = (x.T-1)/2 + 1
 		}
 	}
+	out := c.output(r, x)
 	y := wgsl.Tensor{}
 	if add != nil {
 		y = *add
 	} else {
-		y = r.tensor(c.name, frames, x.H/c.stride, x.W/c.stride, c.cout)
+		y = r.tensor(c.name, frames, out.h, out.w, c.cout)
 	}
 	var memory []wgsl.Tensor
 	if c.kt == 3 && r.at != whole {
@@ -53,7 +85,8 @@ func (c *causalConv) Forward(r *recorder, x wgsl.Tensor, add *wgsl.Tensor) wgsl.
 			n++
 		}
 		r.set.Conv3D(r.batch, c.name, wgsl.Conv3D{
-			Weights: c.w, Taps: taps, Step: c.step, Stride: c.stride, Y: y, T: t, N: n, Add: add != nil,
+			Weights: c.w, KT: c.kt, Taps: taps, Step: c.step, Stride: c.stride, Upsample: c.enlarge,
+			Y0: out.y, X0: out.x, Y: y, T: t, N: n, Add: add != nil,
 		})
 		t += n
 	}
@@ -62,7 +95,8 @@ func (c *causalConv) Forward(r *recorder, x wgsl.Tensor, add *wgsl.Tensor) wgsl.
 }
 
 // taps are the frames that output frame t reads. Before the slice lie the
-// memory's frames, or frame 0 again where there is none.
+// memory's frames. Where there are none, it is frame 0 again, or zeros, whose
+// taps are left out: what remains are the kernel's last.
 func (c *causalConv) taps(at position, x wgsl.Tensor, memory []wgsl.Tensor, t int) []wgsl.Tap {
 	if c.kt == 1 {
 		return []wgsl.Tap{{X: x, T: t}}
@@ -71,15 +105,15 @@ func (c *causalConv) taps(at position, x wgsl.Tensor, memory []wgsl.Tensor, t in
 	if at == steady {
 		past = len(memory)
 	}
-	taps := make([]wgsl.Tap, c.kt)
-	for k := range taps {
+	var taps []wgsl.Tap
+	for k := range c.kt {
 		switch f := t*c.step + k - past; {
 		case f >= 0:
-			taps[k] = wgsl.Tap{X: x, T: f}
+			taps = append(taps, wgsl.Tap{X: x, T: f})
 		case at == steady:
-			taps[k] = wgsl.Tap{X: memory[len(memory)+f]}
-		default:
-			taps[k] = wgsl.Tap{X: x}
+			taps = append(taps, wgsl.Tap{X: memory[len(memory)+f]})
+		case c.past == repeated:
+			taps = append(taps, wgsl.Tap{X: x})
 		}
 	}
 	return taps
@@ -87,6 +121,9 @@ func (c *causalConv) taps(at position, x wgsl.Tensor, memory []wgsl.Tensor, t in
 
 // follows is whether every tap is n frames after the one of before.
 func follows(before, after []wgsl.Tap, n int) bool {
+	if len(before) != len(after) {
+		return false
+	}
 	for k := range before {
 		if before[k].X.Buffer != after[k].X.Buffer || after[k].T != before[k].T+n {
 			return false
@@ -97,17 +134,11 @@ func follows(before, after []wgsl.Tap, n int) bool {
 
 // remember keeps the last frames of the input, of memory ++ x where x is short.
 func (c *causalConv) remember(r *recorder, x wgsl.Tensor, memory []wgsl.Tensor) {
-	for i, m := range memory {
-		f := x.T - len(memory) + i
-		from := wgsl.Tap{X: x, T: max(f, 0)}
-		if f < 0 && r.at == steady {
-			from = wgsl.Tap{X: memory[len(memory)+f]}
-		}
-		bytes := x.FrameBytes()
-		r.batch.Copy(c.name+" memory",
-			gpu.View{Buffer: m.Buffer, Size: bytes},
-			gpu.View{Buffer: from.X.Buffer, Offset: int64(from.T) * bytes, Size: bytes})
+	head := 0
+	if c.past == repeated {
+		head = -len(memory) // frame 0 again
 	}
+	r.remember(c.name, x, memory, head)
 }
 
 // pointwise is a 1x1x1 convolution or a linear layer over channels.
@@ -115,6 +146,11 @@ type pointwise struct {
 	name string
 	w    wgsl.Weights
 	cout int
+}
+
+// layer makes a new tensor of x, which stays the caller's.
+type layer interface {
+	Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor
 }
 
 // Forward returns a new tensor, or add with the product added in place.
@@ -159,24 +195,44 @@ func (n *groupNorm) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 	return y
 }
 
-// resnet is ResnetBlock3D: norm, SiLU, conv, twice, plus the input or its
-// shortcut.
+// rmsNorm divides a pixel's channels by their root mean square, followed by
+// SiLU where silu is set.
+type rmsNorm struct {
+	name  string
+	gamma *gpu.Buffer
+	silu  bool
+}
+
+// Forward returns a new tensor.
+func (n *rmsNorm) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
+	y := r.tensor(n.name, x.T, x.H, x.W, x.C)
+	most := r.atOnce(x, y)
+	for t := 0; t < x.T; t += most {
+		r.set.RMSNorm(r.batch, n.name, wgsl.RMSNorm{Gamma: n.gamma, SiLU: n.silu}, x, t, y, t, min(most, x.T-t))
+	}
+	return y
+}
+
+// resnet is ResnetBlock3D and ResidualBlock: norm, SiLU, conv, twice, plus the
+// input or its shortcut.
 type resnet struct {
-	norm1, norm2 *groupNorm
+	norm1, norm2 layer
 	conv1, conv2 *causalConv
 	shortcut     *pointwise // nil where channels stay
 }
 
 func newResnet(l *loader, name string, cin, cout int) *resnet {
 	b := &resnet{
-		norm1: l.norm(name+".norm1", cin, true), conv1: newCausalConv(l, name+".conv1", cin, cout, 3, 1, 1),
-		norm2: l.norm(name+".norm2", cout, true), conv2: newCausalConv(l, name+".conv2", cout, cout, 3, 1, 1),
+		norm1: l.groupNorm(name+".norm1", cin, true), conv1: newCausalConv(l, name+".conv1", cin, cout, 3, 1, 1),
+		norm2: l.groupNorm(name+".norm2", cout, true), conv2: newCausalConv(l, name+".conv2", cout, cout, 3, 1, 1),
 	}
 	if cin != cout {
 		b.shortcut = &pointwise{name + ".conv_shortcut", l.conv(name+".conv_shortcut", cin, cout, 1, 1), cout}
 	}
 	return b
 }
+
+func (b *resnet) reach() int { return b.conv1.reach() + b.conv2.reach() }
 
 // Forward consumes x.
 func (b *resnet) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
@@ -198,7 +254,7 @@ func (b *resnet) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 // attention is the mid block's: one head over all pixels of a frame.
 type attention struct {
 	name string
-	norm *groupNorm
+	norm layer
 	qkv  *pointwise
 	out  *pointwise
 }
@@ -206,7 +262,7 @@ type attention struct {
 func newAttention(l *loader, name string, c int) *attention {
 	return &attention{
 		name: name,
-		norm: l.norm(name+".group_norm", c, false),
+		norm: l.groupNorm(name+".group_norm", c, false),
 		qkv:  &pointwise{name + ".to_qkv", l.stacked(name, []string{"to_q", "to_k", "to_v"}, c), 3 * wgsl.Pad4(c)},
 		out:  &pointwise{name + ".to_out.0", l.linear(name+".to_out.0", c, c), c},
 	}

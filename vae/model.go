@@ -57,7 +57,8 @@ type Model struct {
 	dev      *gpu.Device
 	info     gpu.Info
 	limits   gpu.Limits
-	file     *safetensors.File
+	file     checkpoint
+	tensors  tensors // of the file
 	loader   *loader
 	set      *wgsl.Set // of activations
 	plain    *wgsl.Set // of f32, which blended frames are
@@ -69,19 +70,23 @@ type Model struct {
 // tensor, without a device. What the model plans is for an adapter like a, of
 // which Limits, F16, Type and Memory count; it cannot run.
 func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
-	f, err := safetensors.Open(path)
-	return inspect(f, err, a, p)
+	f, err := openCheckpoint(path)
+	m, err := inspect(f, err, a, p)
+	if err == nil && m.Config.Family == Wan21 {
+		m.Config.named(path, qwenConfig(path))
+	}
+	return m, err
 }
 
 // InspectReader is Inspect of the size bytes behind r; name stands for them in
 // errors. r stays in use until Close, which does not close it.
 func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, p Precision) (*Model, error) {
-	f, err := safetensors.Read(r, size, name)
+	f, err := readCheckpoint(r, size, name)
 	return inspect(f, err, a, p)
 }
 
 // inspect takes over f, of whose opening err came.
-func inspect(f *safetensors.File, err error, a gpu.Info, p Precision) (*Model, error) {
+func inspect(f checkpoint, err error, a gpu.Info, p Precision) (*Model, error) {
 	if err != nil {
 		return nil, badModel{fmt.Errorf("vae: %w", err)}
 	}
@@ -120,16 +125,18 @@ func (m *Model) on(dev *gpu.Device) *Model {
 }
 
 // build makes the layers for a file and checks its tensors.
-func build(f *safetensors.File, elem wgsl.Elem) (*Model, error) {
-	have := index(f)
-	c, err := configure(f, have)
+func build(f checkpoint, elem wgsl.Elem) (*Model, error) {
+	c, have, err := recognise(f)
 	if err != nil {
 		return nil, err
 	}
-	m := newModel(c, elem, weightElem(have, elem))
-	m.file = f
-	if err := m.loader.check(f.Name(), have); err != nil {
+	m := newModel(c, elem, weightElem(f, elem))
+	m.file, m.tensors = f, have
+	if err := m.loader.check(have); err != nil {
 		return nil, err
+	}
+	if c.Family != SeedVR2 {
+		return m, checkQuant(have)
 	}
 	return m, nil
 }
@@ -137,20 +144,27 @@ func build(f *safetensors.File, elem wgsl.Elem) (*Model, error) {
 // newModel makes the layers of a configuration.
 func newModel(c Config, elem, weights wgsl.Elem) *Model {
 	l := newLoader(weights, c.Groups)
-	return &Model{
+	m := &Model{
 		Config: c, Elem: elem, loader: l, set: wgsl.NewSet(elem), plain: wgsl.NewSet(wgsl.F32),
-		networks: map[string]*network{"encoder": newEncoder(l, c), "decoder": newDecoder(l, c)},
 		uploaded: map[string]bool{},
 	}
+	if c.Family == SeedVR2 {
+		m.networks = map[string]*network{"encoder": newSeedVR2Encoder(l, c), "decoder": newSeedVR2Decoder(l, c)}
+	} else {
+		n := &wanNames{nested: c.Family == Wan22, blocks: c.Blocks}
+		m.networks = map[string]*network{"encoder": newWanEncoder(l, c, n), "decoder": newWanDecoder(l, c, n)}
+	}
+	return m
 }
 
 // weightElem stores weights as halves where the checkpoint does, which is
 // exact, and where the activations are halves.
-func weightElem(have map[string]safetensors.Tensor, elem wgsl.Elem) wgsl.Elem {
+func weightElem(f checkpoint, elem wgsl.Elem) wgsl.Elem {
 	if elem != wgsl.F32 {
 		return wgsl.Packed
 	}
-	for _, t := range have {
+	for _, name := range f.Names() {
+		t, _ := f.Tensor(name)
 		if len(t.Shape) > 1 && t.DType != safetensors.F16 {
 			return wgsl.F32
 		}
@@ -168,7 +182,7 @@ func (m *Model) load(ctx context.Context, half string, told func(done, total int
 	if m.uploaded[half] {
 		return nil
 	}
-	src := &source{file: m.file.Name(), all: index(m.file)}
+	src := &source{tensors: m.tensors}
 	if err := m.loader.upload(ctx, m.dev, half, src, told); err != nil {
 		m.release(half)
 		return err

@@ -16,10 +16,11 @@ type plan struct {
 	cost    gpu.Cost
 }
 
-// session is what running one network at some tile shapes needs: a plan per
-// shape and slice position, and the memory they share.
+// session is what running a module at some tile shapes needs: a plan per shape
+// and slice position, and the memory they share.
 type session struct {
-	net    *network
+	name   string
+	net    module
 	set    *wgsl.Set
 	limits gpu.Limits
 	arena  *arena
@@ -28,27 +29,34 @@ type session struct {
 }
 
 type planKey struct {
-	h, w, t int
-	at      position
+	shape tileShape
+	t     int
+	at    position
 }
 
-func newSession(net *network, set *wgsl.Set, limits gpu.Limits) *session {
-	return &session{net, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[planKey]*plan{}}
+// tileShape is the input of a module: h x w cells of c channels, and how the
+// layers cut what they make.
+type tileShape struct {
+	h, w, c int
+	cut     windows
 }
 
-// plan records the network on t frames of h x w cells with c channels, once.
-func (s *session) plan(h, w, c int, at slice) (*plan, error) {
-	key := planKey{h, w, at.n, at.at}
+func newSession(name string, net module, set *wgsl.Set, limits gpu.Limits) *session {
+	return &session{name, net, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[planKey]*plan{}}
+}
+
+// plan records the module on a slice's frames of a shape, once.
+func (s *session) plan(shape tileShape, at slice) (*plan, error) {
+	key := planKey{shape, at.n, at.at}
 	if p := s.plans[key]; p != nil {
 		return p, nil
 	}
 	r := &recorder{
-		set: s.set, arena: s.arena, memory: s.memory, limits: s.limits, at: at.at,
-		batch: &gpu.Batch{Label: fmt.Sprintf("%s %dx%dx%d", s.net.name, at.n, h, w)},
+		set: s.set, arena: s.arena, memory: s.memory, limits: s.limits, at: at.at, cut: shape.cut,
+		batch: &gpu.Batch{Label: fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w)},
 	}
-	in := r.tensor("input", at.n, h, w, c)
+	in := r.tensor("input", at.n, shape.h, shape.w, shape.c)
 	out := s.net.Forward(r, in)
-	r.free(in)
 	r.free(out)
 	if r.err != nil {
 		return nil, r.err
@@ -62,6 +70,9 @@ func (s *session) plan(h, w, c int, at slice) (*plan, error) {
 	s.plans[key] = p
 	return p, nil
 }
+
+// bytes is what the session's buffers take.
+func (s *session) bytes() int64 { return s.arena.bytes() + sum(s.memory.order) }
 
 // buffers are the session's own, weights not among them.
 func (s *session) buffers() []*gpu.Buffer {
@@ -84,6 +95,15 @@ func cut(total, head, step int) []slice {
 	all := []slice{{0, head, first}}
 	for t := head; t < total; t += step {
 		all = append(all, slice{t, min(step, total-t), steady})
+	}
+	return all
+}
+
+// pictures are total frames by themselves, each a clip of one.
+func pictures(total int) []slice {
+	var all []slice
+	for t := range total {
+		all = append(all, slice{t, 1, whole})
 	}
 	return all
 }

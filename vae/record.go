@@ -26,9 +26,25 @@ type recorder struct {
 	memory *memoryBank
 	limits gpu.Limits
 	at     position
+	cut    windows // of the layers that have one
 	batch  *gpu.Batch
 	marks  []mark // outputs of named modules, for traces
 	err    error  // the first one; recording goes on to keep layers simple
+}
+
+// window is the part of its output that a layer makes: h x w pixels from row y,
+// column x on. What y and x count is the layer's own matter.
+type window struct{ y, x, h, w int }
+
+// windows are those of a network's layers. An empty one is the whole output.
+type windows [4]window
+
+// window is number n of the recorder's, counted from 1, or whole.
+func (r *recorder) window(n int, whole window) window {
+	if n == 0 || r.cut[n-1] == (window{}) {
+		return whole
+	}
+	return r.cut[n-1]
 }
 
 // mark says that after command End the output of a module is in Out.
@@ -75,6 +91,32 @@ func (r *recorder) fail(err error) {
 	if r.err == nil {
 		r.err = err
 	}
+}
+
+// remember keeps in memory the last frames of memory ++ x. At the start of a
+// clip what lies before frame head counts as zeros; with a negative head as
+// frame 0.
+func (r *recorder) remember(name string, x wgsl.Tensor, memory []wgsl.Tensor, head int) {
+	bytes := x.FrameBytes()
+	for i, m := range memory {
+		to := gpu.View{Buffer: m.Buffer, Size: bytes}
+		f := x.T - len(memory) + i
+		switch {
+		case f >= max(head, 0) || r.at != steady && head < 0:
+			r.batch.Copy(name+" memory", to, gpu.View{Buffer: x.Buffer, Offset: int64(max(f, 0)) * bytes, Size: bytes})
+		case r.at == steady:
+			r.batch.Copy(name+" memory", to, gpu.View{Buffer: memory[len(memory)+f].Buffer, Size: bytes})
+		default:
+			r.batch.Clear(name+" memory", to)
+		}
+	}
+}
+
+// copied is a copy of x.
+func (r *recorder) copied(label string, x wgsl.Tensor) wgsl.Tensor {
+	y := r.tensor(label, x.T, x.H, x.W, x.C)
+	r.batch.Copy(label, gpu.View{Buffer: y.Buffer, Size: x.Bytes()}, gpu.View{Buffer: x.Buffer, Size: x.Bytes()})
+	return y
 }
 
 // mark names a module's output.

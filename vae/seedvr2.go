@@ -59,10 +59,10 @@ func (s *stage) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 	return x
 }
 
-// network is one direction of SeedVR2's VAE: Encoder3D or Decoder3D of
+// seedVR2 is one direction of SeedVR2's VAE: Encoder3D or Decoder3D of
 // attn_video_vae.py. The mid block comes last in the encoder, first in the
 // decoder.
-type network struct {
+type seedVR2 struct {
 	name    string // "encoder" or "decoder"
 	convIn  *causalConv
 	mid     *midBlock
@@ -71,9 +71,9 @@ type network struct {
 	convOut *causalConv
 }
 
-func newEncoder(l *loader, c Config) *network {
+func newSeedVR2Encoder(l *loader, c Config) *network {
 	l.half = "encoder"
-	n := &network{name: l.half, convIn: newCausalConv(l, "encoder.conv_in", c.InChannel, c.Widths[0], 3, 1, 1)}
+	n := &seedVR2{name: l.half, convIn: newCausalConv(l, "encoder.conv_in", c.Channels, c.Widths[0], 3, 1, 1)}
 	in := c.Widths[0]
 	for i, w := range c.Widths {
 		name := fmt.Sprintf("encoder.down_blocks.%d", i)
@@ -89,18 +89,18 @@ func newEncoder(l *loader, c Config) *network {
 		in = w
 	}
 	n.mid = newMidBlock(l, "encoder.mid_block", in)
-	n.normOut = l.norm("encoder.conv_norm_out", in, true)
+	n.normOut = l.groupNorm("encoder.conv_norm_out", in, true)
 	n.convOut = newCausalConv(l, "encoder.conv_out", in, 2*c.Latent, 3, 1, 1)
-	return n
+	return &network{half: l.half, all: n}
 }
 
-func newDecoder(l *loader, c Config) *network {
+func newSeedVR2Decoder(l *loader, c Config) *network {
 	l.half = "decoder"
-	in := c.Widths[len(c.Widths)-1]
-	n := &network{name: l.half, convIn: newCausalConv(l, "decoder.conv_in", c.Latent, in, 3, 1, 1)}
+	in := c.Decoder[0]
+	n := &seedVR2{name: l.half, convIn: newCausalConv(l, "decoder.conv_in", c.Latent, in, 3, 1, 1)}
 	n.mid = newMidBlock(l, "decoder.mid_block", in)
 	for i := range c.Widths {
-		w := c.Widths[len(c.Widths)-1-i]
+		w := c.Decoder[i]
 		name := fmt.Sprintf("decoder.up_blocks.%d", i)
 		s := newStage(l, name, c.Blocks+1, in, w)
 		if i < len(c.TimeUp) {
@@ -113,18 +113,20 @@ func newDecoder(l *loader, c Config) *network {
 		n.stages = append(n.stages, s)
 		in = w
 	}
-	n.normOut = l.norm("decoder.conv_norm_out", in, true)
-	n.convOut = newCausalConv(l, "decoder.conv_out", in, c.InChannel, 3, 1, 1)
-	return n
+	n.normOut = l.groupNorm("decoder.conv_norm_out", in, true)
+	n.convOut = newCausalConv(l, "decoder.conv_out", in, c.Channels, 3, 1, 1)
+	return &network{half: l.half, all: n}
 }
 
-// Forward records the network on x, which stays the caller's.
-func (n *network) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
+// Forward consumes x.
+func (n *seedVR2) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 	block := "up_blocks"
 	if n.name == "encoder" {
 		block = "down_blocks"
 	}
-	x = n.convIn.Forward(r, x, nil)
+	in := x
+	x = n.convIn.Forward(r, in, nil)
+	r.free(in)
 	r.mark(n.name+".conv_in", x)
 	if n.name == "decoder" {
 		x = n.mid.Forward(r, x)

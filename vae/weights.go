@@ -68,6 +68,32 @@ func (l *loader) conv(name string, cin, cout, kt, ks int) wgsl.Weights {
 	return l.packed(name, []string{name}, wgsl.Shape{O: cout, I: cin, KT: kt, KS: ks}, nil)
 }
 
+// conv2d is a convolution's weight [cout, cin, ks, ks] and bias.
+func (l *loader) conv2d(name string, cin, cout, ks int) wgsl.Weights {
+	l.need(name+".weight", cout, cin, ks, ks)
+	l.need(name+".bias", cout)
+	return l.packed(name, []string{name}, wgsl.Shape{O: cout, I: cin, KT: 1, KS: ks}, nil)
+}
+
+// parts is a product of n times c outputs, [n*c, cin, kt, ...] with kt and the
+// rest given by kernel: outputs c at a time, each padded to a multiple of 4.
+func (l *loader) parts(name string, n, cin, c int, kernel ...int) wgsl.Weights {
+	l.need(name+".weight", append([]int{n * c, cin}, kernel...)...)
+	l.need(name+".bias", n*c)
+	return l.packed(name, []string{name}, wgsl.Shape{O: n * wgsl.Pad4(c), I: cin, KT: kernel[0], KS: 1}, padded(c))
+}
+
+// padded is the order of outputs c at a time, each padded to a multiple of 4.
+func padded(c int) func(o int) int {
+	pad := wgsl.Pad4(c)
+	return func(o int) int {
+		if o%pad >= c {
+			return -1
+		}
+		return o/pad*c + o%pad
+	}
+}
+
 // linear is a linear layer's weight [cout, cin] and bias.
 func (l *loader) linear(name string, cin, cout int) wgsl.Weights {
 	l.need(name+".weight", cout, cin)
@@ -84,13 +110,7 @@ func (l *loader) stacked(name string, parts []string, c int) wgsl.Weights {
 		l.need(names[i]+".weight", c, c)
 		l.need(names[i]+".bias", c)
 	}
-	pad := wgsl.Pad4(c)
-	return l.packed(name, names, wgsl.Shape{O: len(parts) * pad, I: c, KT: 1, KS: 1}, func(o int) int {
-		if o%pad >= c {
-			return -1
-		}
-		return o/pad*c + o%pad
-	})
+	return l.packed(name, names, wgsl.Shape{O: len(parts) * wgsl.Pad4(c), I: c, KT: 1, KS: 1}, padded(c))
 }
 
 // upscale is the 1x1x1 convolution before a 3D pixel shuffle. The checkpoint's
@@ -155,16 +175,24 @@ func (l *loader) packed(name string, parts []string, s wgsl.Shape, order func(in
 	return wgsl.Weights{Weight: weight, Bias: bias, Elem: elem}
 }
 
-func (l *loader) norm(name string, c int, silu bool) *groupNorm {
-	vector := func(name string) *gpu.Buffer {
-		l.need(name, c)
-		return l.buffer(name, 4*wgsl.Pad4(c), func(src *source) (packed, error) {
-			v, err := src.float32s(src.wide[:0], name)
-			src.wide = append(v, make([]float32, wgsl.Pad4(c)-c)...)
-			return packed{wide: src.wide}, err
-		})
-	}
-	return &groupNorm{name: name, gamma: vector(name + ".weight"), beta: vector(name + ".bias"), groups: l.groups, silu: silu}
+// vector is a tensor with a number per channel, of which shape[0] are.
+func (l *loader) vector(name string, shape ...int) *gpu.Buffer {
+	c := shape[0]
+	l.need(name, shape...)
+	return l.buffer(name, 4*wgsl.Pad4(c), func(src *source) (packed, error) {
+		v, err := src.float32s(src.wide[:0], name)
+		src.wide = append(v, make([]float32, wgsl.Pad4(c)-c)...)
+		return packed{wide: src.wide}, err
+	})
+}
+
+func (l *loader) groupNorm(name string, c int, silu bool) *groupNorm {
+	return &groupNorm{name, l.vector(name+".weight", c), l.vector(name+".bias", c), l.groups, silu}
+}
+
+// rmsNorm has gamma of shape [c, 1, ...] with so many ones.
+func (l *loader) rmsNorm(name string, c, ones int, silu bool) *rmsNorm {
+	return &rmsNorm{name, l.vector(name+".gamma", append([]int{c}, slices.Repeat([]int{1}, ones)...)...), silu}
 }
 
 // join reads tensors one after another, appending to dst.
@@ -190,22 +218,23 @@ func zeroed[E any](v []E, n int) []E {
 
 // check compares what a model needs with what a file has, and reports all
 // that is missing, of another shape, of another type or unused together.
-func (l *loader) check(file string, have map[string]safetensors.Tensor) error {
+func (l *loader) check(have tensors) error {
 	var missing, shapes, types, unused []string
 	needed := map[string]bool{}
 	for _, s := range l.specs {
-		needed[s.name] = true
-		t, ok := have[s.name]
+		name := have.name(s.name)
+		needed[name] = true
+		t, ok := have.find(s.name)
 		switch {
 		case !ok:
-			missing = append(missing, s.name)
+			missing = append(missing, name)
 		case !slices.Equal(t.Shape, s.shape):
-			shapes = append(shapes, fmt.Sprintf("%s is %v, expected %v", s.name, t.Shape, s.shape))
+			shapes = append(shapes, fmt.Sprintf("%s is %v, expected %v", name, t.Shape, s.shape))
 		case !t.DType.Float():
-			types = append(types, fmt.Sprintf("%s is %s, expected F16, BF16 or F32", s.name, t.DType))
+			types = append(types, fmt.Sprintf("%s is %s, expected F16, BF16 or F32", name, t.DType))
 		}
 	}
-	for name := range have {
+	for _, name := range have.file.Names() {
 		if !needed[name] {
 			unused = append(unused, name)
 		}
@@ -223,14 +252,13 @@ func (l *loader) check(file string, have map[string]safetensors.Tensor) error {
 	if lines == nil {
 		return nil
 	}
-	return fmt.Errorf("vae: %s: tensors don't fit the model: %s", file, strings.Join(lines, ". "))
+	return fmt.Errorf("vae: %s: tensors don't fit the model: %s", have.file.Name(), strings.Join(lines, ". "))
 }
 
 // source reads tensors for loads. Its scratch grows to the largest of them and
 // no further: in a browser, memory that was ever used is never given back.
 type source struct {
-	file string
-	all  map[string]safetensors.Tensor
+	tensors
 
 	wide, wideOut []float32 // read, and packed
 	half, halfOut []uint16
@@ -244,7 +272,7 @@ var errNotFinite = errors.New("weights must be finite")
 
 // float32s appends a tensor, refusing NaN and infinity.
 func (s *source) float32s(dst []float32, name string) ([]float32, error) {
-	t := s.all[name]
+	t, _ := s.find(name)
 	from := len(dst)
 	dst = slices.Grow(dst, t.Elements())[:from+t.Elements()]
 	if err := t.ReadF32(dst[from:], 0); err != nil {
@@ -252,7 +280,7 @@ func (s *source) float32s(dst []float32, name string) ([]float32, error) {
 	}
 	for i, x := range dst[from:] {
 		if x-x != 0 {
-			return dst, s.notFinite(name, i, x)
+			return dst, s.notFinite(t.Name, i, x)
 		}
 	}
 	return dst, nil
@@ -260,7 +288,7 @@ func (s *source) float32s(dst []float32, name string) ([]float32, error) {
 
 // float16s appends a tensor as halves; one stored as F16 is not converted.
 func (s *source) float16s(dst []uint16, name string) ([]uint16, error) {
-	t := s.all[name]
+	t, _ := s.find(name)
 	dst = slices.Grow(dst, t.Elements())
 	if t.DType != safetensors.F16 {
 		wide, err := s.float32s(s.wide[:0], name)
@@ -278,7 +306,7 @@ func (s *source) float16s(dst []uint16, name string) ([]uint16, error) {
 		for i := 0; i < len(s.raw); i += 2 {
 			v := binary.LittleEndian.Uint16(s.raw[i:])
 			if v&0x7c00 == 0x7c00 {
-				return dst, s.notFinite(name, at+i/2, float16.Frombits(v).Float32())
+				return dst, s.notFinite(t.Name, at+i/2, float16.Frombits(v).Float32())
 			}
 			dst = append(dst, v)
 		}
@@ -287,7 +315,7 @@ func (s *source) float16s(dst []uint16, name string) ([]uint16, error) {
 }
 
 func (s *source) notFinite(name string, i int, v float32) error {
-	return badModel{fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", s.file, name, i, v, errNotFinite)}
+	return badModel{fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", s.file.Name(), name, i, v, errNotFinite)}
 }
 
 // upload gives the buffers of one half memory and fills them.

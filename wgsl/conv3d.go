@@ -1,6 +1,10 @@
 package wgsl
 
-import "tessera/gpu"
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
 
 // Tensor is an activation in memory: frames of [H, W, C] channels-last, C
 // padded to a multiple of 4, frame t at Frame(t).
@@ -50,68 +54,91 @@ type Tap struct {
 
 type conv3dParams struct {
 	First                         gpu.First
-	H, W, C_in4, C_out4           uint32
-	X0_at, X1_at, X2_at, X_stride uint32
-	Y_at, Y_stride                uint32
-	Segments, Across              uint32
-}
-
-type conv3dStridedParams struct {
-	First                         gpu.First
 	H_in, W_in, W, C_in4, C_out4  uint32
+	Top, Left                     int32
 	X0_at, X1_at, X2_at, X_stride uint32
+	Weight_at, Weight_stride      uint32
 	Y_at, Y_stride                uint32
 	Segments, Across              uint32
 }
 
 // Conv3D describes one dispatch of a causal convolution.
+//
+// Output pixel (0, 0) is centred at row Y0 and column X0 of the input, or with
+// Stride 2 reads three rows from Y0 and three columns from X0 on. Y may be a
+// part of what the whole input gives, or reach beyond it: outside of the input
+// is zero.
 type Conv3D struct {
 	Weights
-	Taps   []Tap  // 1 or 3, as the kernel has temporal taps
-	Step   int    // frames of x between output frames: the temporal stride
-	Stride int    // 1 with one pixel of padding around, 2 with one right and below
-	Y      Tensor // output
-	T, N   int    // output frames T to T+N-1
-	Add    bool   // add to Y, which holds the residual; Stride 1 only
+	KT       int    // temporal taps of the weight; 0 is len(Taps)
+	Taps     []Tap  // the last 1 to 3 of them; what the others would read is zero
+	Step     int    // frames of x between output frames: the temporal stride
+	Stride   int    // 1 with one pixel of padding around, 2 with one right and below
+	Upsample bool   // the input is x enlarged twice by nearest neighbour
+	Y0, X0   int    // of the input, for output pixel (0, 0)
+	Y        Tensor // output
+	T, N     int    // output frames T to T+N-1
+	Add      bool   // add to Y, which holds the residual
 }
 
 const convWG = 64 // invocations in a workgroup of the convolutions
 
-// Conv3D records a 3x3 convolution with one or three temporal taps.
+// Conv3D records a 3x3 convolution with one to three temporal taps.
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
-	x := c.Taps[0].X
-	views := make([]gpu.View, 3)
-	var at [3]uint32
-	for k := range views {
-		tap := c.Taps[min(k, len(c.Taps)-1)]
-		views[k], at[k] = tap.X.Frames(tap.T, (c.N-1)*c.Step+1)
-	}
-	y, yAt := c.Y.Frames(c.T, c.N)
-	blocks := (c.Y.C4() + 1) / 2
-	cost := gpu.Cost{
-		FLOPs: 2 * int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps)),
-		Bytes: views[0].Bytes() + y.Bytes() + c.Weight.Size,
-	}
-	const R, W = gpu.Read, gpu.ReadWrite
+	name, pixels, top, left, scale := "conv3d", 8, c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
-		segments := c.Y.H * ((c.Y.W + 3) / 4)
-		groups, across := grid(segments, blocks, c.N)
-		p := s.weighted("conv3d_strided", c.Elem, constants{"WG": convWG, "KT": float64(len(c.Taps))}, R, R, R, R, R, W)
-		b.Dispatch(label, p, groups, conv3dStridedParams{
-			H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
-			X0_at: at[0], X1_at: at[1], X2_at: at[2], X_stride: uint32(c.Step * x.Stride()),
-			Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments), Across: across,
-		}, cost, views[0], views[1], views[2], c.Weight.All(), c.Bias.All(), y)
-		return
+		name, pixels, top, left = "conv3d_strided", 4, c.Y0, c.X0
 	}
-	segments := c.Y.H * ((c.Y.W + 7) / 8)
-	groups, across := grid(segments, blocks, c.N)
-	p := s.weighted("conv3d", c.Elem, constants{"WG": convWG, "KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)}, R, R, R, R, R, W)
+	if c.Upsample {
+		scale = 2
+	}
+	x := c.Taps[0].X
+	in := readTaps(c.Weights, c.KT, c.Taps, 9, (c.N-1)*c.Step+1)
+	y, yAt := c.Y.Frames(c.T, c.N)
+	segments := c.Y.H * ((c.Y.W + pixels - 1) / pixels)
+	groups, across := grid(segments, (c.Y.C4()+1)/2, c.N)
+	const R = gpu.Read
+	p := s.weighted(name, c.Elem, constants{
+		"WG": convWG, "KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
+	}, R, R, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, groups, conv3dParams{
-		H: uint32(x.H), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
-		X0_at: at[0], X1_at: at[1], X2_at: at[2], X_stride: uint32(c.Step * x.Stride()),
+		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
+		Top: int32(top), Left: int32(left),
+		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
+		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments), Across: across,
-	}, cost, views[0], views[1], views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{
+		FLOPs: 2 * int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps)),
+		Bytes: in.bytes + y.Bytes(),
+	}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+}
+
+// tapViews is what temporal taps read: frames of x, and a part of the weight.
+type tapViews struct {
+	views                  [3]gpu.View
+	at                     [3]uint32 // of the first frame in each view, in vec4s
+	weightAt, weightStride uint32    // of the first tap; between blocks; in vec4s
+	bytes                  int64     // read, with frames once
+}
+
+// readTaps binds the frames of the last taps of a weight that has kt (0: all of
+// them), each of `area` pixels.
+func readTaps(w Weights, kt int, taps []Tap, area, frames int) tapViews {
+	n := len(taps)
+	if kt == 0 {
+		kt = n
+	}
+	if n < 1 || n > 3 || n > kt {
+		panic(fmt.Sprintf("wgsl: %s: %d of %d temporal taps", w.Weight.Label, n, kt))
+	}
+	size := area * taps[0].X.C4() * 8
+	in := tapViews{weightAt: uint32((kt - n) * size), weightStride: uint32(kt * size)}
+	for k := range in.views {
+		tap := taps[min(k, n-1)]
+		in.views[k], in.at[k] = tap.X.Frames(tap.T, frames)
+	}
+	in.bytes = in.views[0].Bytes() + w.Weight.Size*int64(n)/int64(kt)
+	return in
 }
 
 // flag is a boolean override.

@@ -1,131 +1,20 @@
-// conv3d_strided: y[f,r,s,o] = bias[o] + sum_{k,i,j,c} weight[o,c,k,i,j] * x_k[f, 2r+i, 2s+j, c]
+// conv3d_strided: y[f,r,s,o] = bias[o] + sum_{k,i,j,c} weight[o,c,k,i,j] * x_k[f, 2r+i+top, 2s+j+left, c]
 //
-// The downsampling convolution: 3x3xKT, stride 2 in space, zero padded by one
-// pixel on the right and at the bottom only. Time is bound as in conv3d; a
-// temporal stride of 2 is an x_stride of two frames.
+// The downsampling convolution: 3x3xKT, stride 2 in space. Everything else is
+// as in conv3d.wgsl: with top and left 0, a frame is padded by one pixel of
+// zeros on the right and at the bottom only; a temporal stride of 2 is an
+// x_stride of two frames.
 //
 //   x0 x1 x2  [frames, H_in, W_in, C_in]  elem    read        from x0_at, x1_at, x2_at on
-//   weight    [C_out/8, KT, 3, C_in/4, 3, 4, 8]  weight  read   as conv3d
+//   weight    [C_out/8, taps, 3, C_in/4, 3, 4, 8]  weight  read
 //   bias      [C_out/8 * 8]               f32     read
 //   y         [frames, H, W, C_out]       elem    read_write  from y_at on; aliases nothing
 //
-// Offsets *_at and strides count vec4s. One invocation makes 4 pixels of a row
-// in 8 output channels from 9 input pixels kept in registers. Sums are f32.
-// Reference: ref/conv3d.go. A workgroup is `across` of
-// them side by side, WG/across blocks of channels deep, so that few pixels fill it too.
-// Grid: (segments of rows / across, C_out/8 / (WG/across), frames).
+// One invocation makes 4 pixels of a row in 8 output channels from 9 input
+// pixels kept in registers. Sums are f32. Reference: ref/conv3d.go. Grid:
+// (segments of rows / across, C_out/8 / (WG/across), frames).
 
-#import elem
-#import weight
-
-struct Params {
-    first: vec4<u32>,
-    H_in: u32,
-    W_in: u32,
-    W: u32,
-    C_in4: u32,
-    C_out4: u32,
-    x0_at: u32,
-    x1_at: u32,
-    x2_at: u32,
-    x_stride: u32,
-    y_at: u32,
-    y_stride: u32,
-    segments: u32,
-    across: u32,
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x0: array<elem4>;
-@group(0) @binding(2) var<storage, read> x1: array<elem4>;
-@group(0) @binding(3) var<storage, read> x2: array<elem4>;
-@group(0) @binding(4) var<storage, read> weight: array<weight4>;
-@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
-
-override WG: u32 = 64;
-override KT: u32 = 3;
+#import conv3d
 
 const PIXELS: u32 = 4;
-
-alias Sums = array<vec4<f32>, 8>; // [pixel][two vec4 of output channels]
-alias Row = array<vec4<f32>, 9>;  // input pixels 2s .. 2s+8, four channels
-
-// multiply adds the products of one row of input with three taps.
-fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
-    for (var j = 0u; j < 3u; j++) {
-        let w = at + j * 8u;
-        let a0 = load_weight4(weight[w]);
-        let a1 = load_weight4(weight[w + 1u]);
-        let b0 = load_weight4(weight[w + 2u]);
-        let b1 = load_weight4(weight[w + 3u]);
-        let c0 = load_weight4(weight[w + 4u]);
-        let c1 = load_weight4(weight[w + 5u]);
-        let d0 = load_weight4(weight[w + 6u]);
-        let d1 = load_weight4(weight[w + 7u]);
-        for (var p = 0u; p < PIXELS; p++) {
-            let v = (*row)[2u * p + j];
-            (*sums)[2u * p] += v.x * a0 + v.y * b0 + v.z * c0 + v.w * d0;
-            (*sums)[2u * p + 1u] += v.x * a1 + v.y * b1 + v.z * c1 + v.w * d1;
-        }
-    }
-}
-
-@compute @workgroup_size(WG)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    let group = workgroup + params.first.xyz;
-    let segment = group.x * params.across + local % params.across;
-    let block = group.y * (WG / params.across) + local / params.across;
-    let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if segment >= params.segments || 2u * block >= params.C_out4 { return; }
-    let r = segment / per_row;
-    let s = (segment % per_row) * PIXELS;
-    let f = group.z;
-
-    let b0 = bias[block * 2u];
-    let b1 = bias[block * 2u + 1u];
-    var sums = Sums();
-    for (var p = 0u; p < PIXELS; p++) {
-        sums[2u * p] = b0;
-        sums[2u * p + 1u] = b1;
-    }
-
-    let taps_size = 3u * params.C_in4 * 24u; // weights of one temporal tap
-    let w_block = block * KT * taps_size;
-    // Column offsets of the nine input pixels, clamped into the row.
-    var column = array<u32, 9>();
-    for (var q = 0u; q < 9u; q++) {
-        column[q] = min(2u * s + q, params.W_in - 1u) * params.C_in4;
-    }
-    for (var i = 0u; i < 3u; i++) {
-        if 2u * r + i >= params.H_in { continue; }
-        let line = f * params.x_stride + (2u * r + i) * params.W_in * params.C_in4;
-        for (var c = 0u; c < params.C_in4; c++) {
-            let w = w_block + (i * params.C_in4 + c) * 24u;
-            var row = Row();
-            for (var q = 0u; q < 9u; q++) {
-                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), 2u * s + q < params.W_in);
-            }
-            multiply(&sums, &row, w);
-            if KT > 1u {
-                for (var q = 0u; q < 9u; q++) {
-                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), 2u * s + q < params.W_in);
-                }
-                multiply(&sums, &row, w + taps_size);
-                for (var q = 0u; q < 9u; q++) {
-                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), 2u * s + q < params.W_in);
-                }
-                multiply(&sums, &row, w + 2u * taps_size);
-            }
-        }
-    }
-
-    for (var p = 0u; p < PIXELS && s + p < params.W; p++) {
-        let pixel = f * params.y_stride + (r * params.W + s + p) * params.C_out4;
-        for (var h = 0u; h < 2u; h++) {
-            let o = block * 2u + h;
-            if o >= params.C_out4 { break; }
-            y[params.y_at + pixel + o] = store4(sums[2u * p + h]);
-        }
-    }
-}
+const STRIDE: u32 = 2;

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"tessera/gpu"
@@ -41,11 +42,50 @@ var convCases = []convCase{
 	{"down_width_256", 1, 4, 6, 256, 64, 3, 2, 2, false, false},
 }
 
+// convVariant is a convolution that reads a part of x, x enlarged, or no past.
+type convVariant struct {
+	convCase
+	zeros  bool // the past is zero: frame 0 reads with its last tap, frame 1 with two
+	up     bool // x enlarged twice
+	y0, x0 int
+	h, w   int // of x; 0 is what H and W ask for
+}
+
+var convVariants = []convVariant{
+	{convCase: convCase{"zero_past", 4, 5, 9, 12, 20, 3, 1, 1, false, false}, zeros: true},
+	{convCase: convCase{"zero_past_exact_integers", 3, 4, 11, 8, 12, 3, 1, 1, false, true}, zeros: true},
+	{convCase: convCase{"zero_past_one_frame", 1, 7, 3, 3, 24, 3, 1, 1, false, false}, zeros: true},
+	{convCase: convCase{"zero_past_down", 3, 4, 5, 12, 20, 3, 2, 2, false, false}, zeros: true},
+	{convCase: convCase{"zero_past_width_128", 2, 3, 5, 128, 64, 3, 1, 1, false, false}, zeros: true},
+	{convCase: convCase{"enlarged", 2, 6, 18, 12, 20, 1, 1, 1, false, false}, up: true},
+	{convCase: convCase{"enlarged_exact_integers", 1, 10, 14, 8, 4, 1, 1, 1, true, true}, up: true},
+	{convCase: convCase{"enlarged_one_pixel", 1, 2, 2, 4, 8, 1, 1, 1, false, false}, up: true},
+	{convCase: convCase{"enlarged_zero_past", 3, 6, 10, 5, 7, 3, 1, 1, false, false}, up: true, zeros: true},
+	{convCase: convCase{"enlarged_window", 2, 5, 9, 12, 12, 1, 1, 1, false, false}, up: true, y0: 3, x0: 5, h: 7, w: 11},
+	{convCase: convCase{"enlarged_window_over_the_end", 1, 5, 9, 8, 8, 1, 1, 1, false, true}, up: true, y0: 7, x0: 15, h: 5, w: 11},
+	{convCase: convCase{"enlarged_window_over_the_start", 1, 5, 9, 8, 8, 1, 1, 1, false, false}, up: true, y0: -3, x0: -5, h: 2, w: 3},
+	{convCase: convCase{"window", 3, 4, 9, 12, 20, 3, 1, 1, true, false}, y0: 2, x0: 3, h: 9, w: 23},
+	{convCase: convCase{"window_at_the_end", 2, 4, 8, 8, 12, 3, 1, 1, false, true}, y0: 5, x0: 7, h: 9, w: 15},
+	{convCase: convCase{"window_wider_than_x", 2, 9, 25, 5, 7, 3, 1, 1, false, false}, y0: -3, x0: -9, h: 3, w: 5},
+	{convCase: convCase{"window_beyond_x", 1, 3, 9, 4, 8, 3, 1, 1, false, true}, y0: 4, x0: -2, h: 3, w: 5},
+	{convCase: convCase{"window_zero_past", 3, 4, 5, 8, 8, 3, 1, 1, false, false}, zeros: true, y0: 1, x0: 2, h: 6, w: 7},
+	{convCase: convCase{"window_down", 2, 3, 5, 12, 20, 3, 2, 2, false, false}, y0: 2, x0: 4, h: 11, w: 17},
+	{convCase: convCase{"window_down_over_the_end", 2, 3, 5, 8, 8, 1, 1, 2, false, true}, y0: 5, x0: 3, h: 9, w: 9},
+	{convCase: convCase{"window_down_over_the_start", 1, 4, 6, 8, 12, 1, 1, 2, false, false}, y0: -3, x0: -5, h: 4, w: 6},
+	{convCase: convCase{"down_enlarged", 1, 3, 5, 8, 8, 1, 1, 2, false, false}, up: true},
+}
+
 func TestConv3D(t *testing.T) {
 	dev := gputest.Open(t)
+	all := slices.Clone(convVariants)
 	for _, c := range convCases {
+		all = append(all, convVariant{convCase: c})
+	}
+	for _, c := range all {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
-		eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, Packed) })
+		if !c.up { // which compiles slowly, and has nothing to do with weights
+			eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, Packed) })
+		}
 	}
 }
 
@@ -57,10 +97,52 @@ func (c convCase) values(seed uint64, n int, deviation float64) []float32 {
 	return random(seed, n, 0, deviation)
 }
 
-func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights Elem) {
+// past is how many frames of zeros the reference has in front of x.
+func (c convVariant) past() int {
+	if c.zeros {
+		return c.kt - 1
+	}
+	return 0
+}
+
+// size is that of x.
+func (c convVariant) size() (h, w int) {
+	h, w = c.H*c.stride, c.W*c.stride
+	if c.up {
+		h, w = h/2, w/2
+	}
+	if c.h > 0 {
+		h, w = c.h, c.w
+	}
+	return h, w
+}
+
+// want is the reference's result, from tensors with all padding in them.
+func (c convVariant) want(x, weight, bias []float64) []float64 {
+	h, w := c.size()
+	in := c.kt + (c.T-1)*c.step
+	x = slices.Concat(make([]float64, c.past()*h*w*c.C), x)
+	if c.up {
+		x, h, w = ref.Enlarge(x, in, h, w, c.C), 2*h, 2*w
+	}
+	y0, x0 := c.y0, c.x0
+	if c.stride == 1 {
+		y0, x0 = y0-1, x0-1
+	}
+	rows, columns := (c.H-1)*c.stride+3, (c.W-1)*c.stride+3
+	x = ref.Window(x, in, h, w, c.C, y0, x0, rows, columns)
+	return ref.Conv3D(x, in, rows, columns, c.C, weight, bias, c.O, c.kt, 3, c.step, c.stride)
+}
+
+func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weights Elem) {
 	t.Helper()
-	ks, in := 3, c.kt+(c.T-1)*c.step // frames read
-	h, w := c.H*c.stride, c.W*c.stride
+	test := c.test(s, weights)
+	test.Run(t, dev)
+}
+
+func (c convVariant) test(s *Set, weights Elem) gputest.Case {
+	h, w := c.size()
+	in := c.kt + (c.T-1)*c.step - c.past() // frames there are
 	fan := math.Sqrt(1 / float64(c.C*9*c.kt))
 	x := gputest.Round(c.values(1, in*h*w*c.C, 1), format(s.Elem))
 	weight := gputest.Round(c.values(2, c.O*c.C*c.kt*9, fan), format(weights))
@@ -69,49 +151,100 @@ func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights Elem) 
 	if c.add {
 		residual = gputest.Round(c.values(4, c.T*c.H*c.W*c.O, 1), format(s.Elem))
 	}
-	before := 1
-	if c.stride == 2 {
-		before = 0
-	}
-	want := ref.Conv3D(wide(x), in, h, w, c.C, wide(weight), wide(bias), c.O, c.kt, ks, c.step, c.stride, before)
+	want := c.want(wide(x), wide(weight), wide(bias))
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
-
-	// The first frame comes from a buffer of its own, as causal memory does.
-	frame := h * w * c.C
-	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:frame])
+	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{c.O, c.C, c.kt, ks}
 	test := gputest.Case{
-		Op: "conv3d", In: []gputest.Array{ms, xs, weightArray(weight, shape, weights, nil), biasArray(bias)}, Out: ys,
+		Op: "conv3d", Out: ys,
+		In: []gputest.Array{ms, xs, weightArray(weight, Shape{c.O, c.C, c.kt, 3}, weights, nil), biasArray(bias)},
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			conv := Conv3D{
 				Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights},
-				Step:    c.step, Stride: c.stride, Y: y.in(out), T: 1, N: 1, Add: c.add,
+				Step:    c.step, Stride: c.stride, Upsample: c.up, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add,
 			}
-			taps := func(t int) []Tap {
-				all := make([]Tap, c.kt)
-				for k := range all {
-					all[k] = Tap{xt.in(in[1]), 1 + t*c.step + k}
-				}
-				return all
+			if c.zeros {
+				conv.KT = c.kt
 			}
-			conv.Taps = taps(0)
-			conv.Taps[0] = Tap{m.in(in[0]), 1}
-			s.Conv3D(b, "first", conv)
-			if c.T > 1 {
-				conv.Taps, conv.T, conv.N = taps(1), 2, c.T-1
-				s.Conv3D(b, "rest", conv)
-			}
+			causal(m.in(in[0]), xt.in(in[1]), c.T, c.kt, c.step, c.past(), func(taps []Tap, f, n int) {
+				conv.Taps, conv.T, conv.N = taps, 1+f, n
+				s.Conv3D(b, "conv3d", conv)
+			})
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
 	}
 	if c.whole && s.Elem == F32 {
 		test.Bound = 0
 	}
-	test.Run(t, dev)
+	return test
+}
+
+// causal calls record for runs of n of T output frames from f on, behind `past`
+// frames that are zero. The first frame of x comes from a buffer of its own, as
+// causal memory does.
+func causal(memory, x Tensor, T, kt, step, past int, record func(taps []Tap, f, n int)) {
+	for f, n := 0, 1; f < T; f += n {
+		var taps []Tap
+		for k := max(0, past-f*step); k < kt; k++ {
+			taps = append(taps, Tap{x, 1 + f*step + k - past})
+		}
+		if f == 0 {
+			taps[0] = Tap{memory, 1}
+		}
+		if f > 0 && len(taps) == kt {
+			n = T - f
+		}
+		record(taps, f, n)
+	}
+}
+
+// A dispatch is cut wherever the device likes; here, by their cost, into single
+// workgroups until it has measured how fast it is.
+func TestConvolutionsInPieces(t *testing.T) {
+	for name, test := range map[string]gputest.Case{
+		"conv3d": convVariant{
+			convCase: convCase{"", 3, 66, 8, 4, 20, 3, 1, 1, false, false}, zeros: true, y0: 1, x0: 2,
+		}.test(NewSet(F32), F32),
+		"strided":   convVariant{convCase: convCase{"", 3, 66, 4, 4, 20, 3, 2, 2, false, false}, zeros: true}.test(NewSet(F32), F32),
+		"time_conv": timeCase{name: "", T: 4, H: 1, W: 513, C: 4, O: 12, step: 1, phases: 2}.test(NewSet(F32), F32),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dev := gputest.Open(t)
+			record := test.Record
+			test.Record = func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
+				record(b, in, scratch, out)
+				for i := range b.Commands {
+					b.Commands[i].Cost.FLOPs = math.MaxInt64 / 2
+				}
+			}
+			test.Run(t, dev)
+			if n := dev.Stats().Submissions; n < 10 {
+				t.Errorf("%d submissions", n)
+			}
+		})
+	}
+}
+
+// Only the taps computed cost.
+func TestTapsCost(t *testing.T) {
+	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 12}
+	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 20}
+	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
+	for n := 1; n <= 3; n++ {
+		b := &gpu.Batch{}
+		taps := []Tap{{x, 0}, {x, 1}, {x, 2}}[3-n:]
+		NewSet(F32).Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps, Step: 1, Stride: 1, Y: y, N: 1})
+		NewSet(F32).TimeConv(b, "time_conv", TimeConv{Weights: w, KT: 3, Taps: taps, Step: 1, Phases: 2, Y: y, N: 1})
+		if got, want := b.Commands[0].Cost.FLOPs, int64(2*4*8*12*20*9*n); got != want {
+			t.Errorf("conv3d with %d taps: %d FLOPs, want %d", n, got, want)
+		}
+		if got, want := b.Commands[1].Cost.FLOPs, int64(2*4*8*12*20*2*n); got != want {
+			t.Errorf("time_conv with %d taps: %d FLOPs, want %d", n, got, want)
+		}
+	}
 }
 
 // weightArray packs a weight, as floats that encode to its bits.
@@ -151,7 +284,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	if c.add {
 		residual = gputest.Round(c.values(4, c.T*c.H*c.W*c.O, 1), format(s.Elem))
 	}
-	want := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), c.O, 1, 1, 1, 1, 0)
+	want := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), c.O, 1, 1, 1, 1)
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
@@ -189,7 +322,7 @@ func TestPointwiseShuffle(t *testing.T) {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
 			x := gputest.Round(random(1, c.T*c.H*c.W*c.C, 0, 1), format(s.Elem))
 			weight, bias := random(2, 4*c.z*c.C*c.C, 0, math.Sqrt(1/float64(c.C))), random(3, 4*c.z*c.C, 0, 1)
-			u := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), 4*c.z*c.C, 1, 1, 1, 1, 0)
+			u := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), 4*c.z*c.C, 1, 1, 1, 1)
 			want := ref.PixelShuffle3D(u, c.T, c.H, c.W, c.C, c.z, c.head)
 			head := 0
 			if c.head {
@@ -228,6 +361,85 @@ func TestPointwiseShuffle(t *testing.T) {
 			test.Run(t, dev)
 		})
 	}
+}
+
+// timeCase is a (3, 1, 1) convolution to T frames, or T pairs of them.
+type timeCase struct {
+	name          string
+	T, H, W, C, O int
+	step, phases  int
+	zeros         bool // the past is zero, as in convVariant
+	whole         bool
+}
+
+func TestTimeConv(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []timeCase{
+		{name: "one_pixel", T: 1, H: 1, W: 1, C: 4, O: 8, step: 1, phases: 1},
+		{name: "exact_integers", T: 4, H: 3, W: 5, C: 8, O: 8, step: 1, phases: 2, zeros: true, whole: true},
+		{name: "up_zero_past", T: 4, H: 5, W: 7, C: 12, O: 12, step: 1, phases: 2, zeros: true},
+		{name: "up_one_frame", T: 1, H: 5, W: 7, C: 12, O: 20, step: 1, phases: 2, zeros: true},
+		{name: "up_with_memory", T: 3, H: 3, W: 3, C: 20, O: 12, step: 1, phases: 2},
+		{name: "up_channels_not_a_multiple_of_4", T: 3, H: 3, W: 3, C: 6, O: 5, step: 1, phases: 2, zeros: true},
+		{name: "down", T: 3, H: 5, W: 5, C: 12, O: 20, step: 2, phases: 1},
+		{name: "down_exact_integers", T: 2, H: 3, W: 3, C: 8, O: 8, step: 2, phases: 1, whole: true},
+		{name: "down_zero_past", T: 3, H: 3, W: 4, C: 7, O: 6, step: 2, phases: 1, zeros: true},
+		{name: "group_and_one_pixel", T: 2, H: 1, W: 513, C: 4, O: 4, step: 1, phases: 2},
+		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			test := c.test(s, F32)
+			test.Run(t, dev)
+		})
+		eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) {
+			test := c.test(s, Packed)
+			test.Run(t, dev)
+		})
+	}
+}
+
+func (c timeCase) test(s *Set, weights Elem) gputest.Case {
+	values, past := convCase{whole: c.whole}.values, 0
+	if c.zeros {
+		past = 2
+	}
+	frame, out := c.H*c.W*c.C, c.phases*c.O
+	frames := 3 + (c.T-1)*c.step
+	x := gputest.Round(values(1, (frames-past)*frame, 1), format(s.Elem))
+	weight := gputest.Round(values(2, out*c.C*3, math.Sqrt(1/float64(3*c.C))), format(weights))
+	bias := values(3, out, 1)
+	behind := slices.Concat(make([]float64, past*frame), wide(x))
+	want := ref.Conv3D(behind, frames, c.H, c.W, c.C, wide(weight), wide(bias), out, 3, 1, c.step, 1)
+	if c.phases == 2 {
+		want = ref.Interleave(want, c.T, c.H*c.W, c.O)
+	}
+	pad := Pad4(c.O)
+	order := func(o int) int {
+		if o%pad >= c.O {
+			return -1
+		}
+		return o/pad*c.O + o%pad
+	}
+	ms, m := activation("memory", s.Elem, 1, c.H, c.W, c.C, x[:frame])
+	xs, xt := activation("x", s.Elem, frames-past, c.H, c.W, c.C, x)
+	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, nil)
+	shape := Shape{c.phases * pad, c.C, 3, 1}
+	test := gputest.Case{
+		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			conv := TimeConv{Weights: Weights{in[2], in[3], weights}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
+			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
+				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
+				s.TimeConv(b, "time conv", conv)
+			})
+		},
+		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
+	}
+	if c.whole && s.Elem == F32 {
+		test.Bound = 0
+	}
+	return test
 }
 
 // Packing only moves numbers: every one arrives once, and the rest is zero.

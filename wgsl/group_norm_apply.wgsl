@@ -8,6 +8,7 @@
 // `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
 
 #import elem
+#import silu
 
 struct Params {
     first: vec4<u32>,
@@ -27,11 +28,6 @@ override SILU: bool = false;
 
 const WG: u32 = 256;
 const PIXELS: u32 = 4;
-
-// silu keeps exp finite: below -80 the quotient is 0 to f32's precision.
-fn silu(v: vec4<f32>) -> vec4<f32> {
-    return v / (1.0 + exp(-max(v, vec4<f32>(-80.0))));
-}
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -15,8 +15,10 @@ var paramsOf = map[string]any{
 	"attention_scores":   attentionParams{},
 	"attention_softmax":  attentionParams{},
 	"attention_values":   attentionParams{},
+	"avg_down_3d":        avgDown3DParams{},
 	"conv3d":             conv3dParams{},
-	"conv3d_strided":     conv3dStridedParams{},
+	"conv3d_strided":     conv3dParams{},
+	"dup_up_3d":          dupUp3DParams{},
 	"feather_blend":      featherBlendParams{},
 	"feather_clear":      featherClearParams{},
 	"feather_normalise":  featherNormaliseParams{},
@@ -24,8 +26,10 @@ var paramsOf = map[string]any{
 	"group_norm_merge":   groupNormMergeParams{},
 	"group_norm_partial": groupNormPartialParams{},
 	"pointwise":          pointwiseParams{},
+	"rms_norm":           rmsNormParams{},
 	"sample":             sampleParams{},
 	"to_rgba8":           toRGBA8Params{},
+	"unpatchify":         unpatchifyParams{},
 }
 
 // A shader's Params and its Go struct have the same fields, in name, order and

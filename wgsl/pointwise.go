@@ -3,45 +3,74 @@ package wgsl
 import "tessera/gpu"
 
 type pointwiseParams struct {
-	First                gpu.First
-	P, W                 uint32
-	C_in4, C_out4, C4, Z uint32
-	X_at, X_stride       uint32
-	Y_at, Y_stride       uint32
-	Across               uint32
+	First                         gpu.First
+	P, W                          uint32
+	C_in4, C_out4, C4, Z          uint32
+	X0_at, X1_at, X2_at, X_stride uint32
+	Weight_at, Weight_stride      uint32
+	Y_at, Y_stride                uint32
+	Across                        uint32
 }
 
 // Pointwise records y = W x + bias for frames t to t+n-1; with add, y += that.
 func (s *Set) Pointwise(b *gpu.Batch, label string, w Weights, x, y Tensor, t, n int, add bool) {
-	in, inAt := x.Frames(t, n)
-	out, outAt := y.Frames(t, n)
-	params := pointwiseParams{
-		P: uint32(x.H * x.W), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(y.C4()), C4: uint32(y.C4()), Z: 1,
-		X_at: inAt, X_stride: uint32(x.Stride()), Y_at: outAt, Y_stride: uint32(y.Stride()),
-	}
-	s.pointwise(b, label, w, params, n, x.C, y.C, constants{"ACCUMULATE": flag(add)}, in, out)
+	s.pointwise(b, label, pointwise{
+		TimeConv: TimeConv{Weights: w, Taps: []Tap{{x, t}}, Step: 1, Phases: 1, Y: y, T: t, N: n}, s: 1, add: add,
+	})
 }
 
 // PointwiseShuffle records the upscale convolution of frames t to t+n-1 of x
 // with the 3D pixel shuffle in its store: phases of the z time phases are made
 // (1 at the head of a clip, else z), and go to frames from yT on.
 func (s *Set) PointwiseShuffle(b *gpu.Batch, label string, w Weights, x Tensor, t, n int, y Tensor, yT, phases int) {
-	in, inAt := x.Frames(t, n)
-	out, outAt := y.Frames(yT, n*phases)
-	s.pointwise(b, label, w, pointwiseParams{
-		P: uint32(x.H * x.W), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(4 * phases * y.C4()), C4: uint32(y.C4()), Z: uint32(phases),
-		X_at: inAt, X_stride: uint32(x.Stride()), Y_at: outAt, Y_stride: uint32(y.Stride()),
-	}, n, x.C, 4*phases*y.C, constants{"SHUFFLE": 1}, in, out)
+	s.pointwise(b, label, pointwise{
+		TimeConv: TimeConv{Weights: w, Taps: []Tap{{x, t}}, Step: 1, Phases: phases, Y: y, T: yT, N: n}, s: 2,
+	})
 }
 
-func (s *Set) pointwise(b *gpu.Batch, label string, w Weights, params pointwiseParams, n, cIn, cOut int, c constants, in, out gpu.View) {
+// TimeConv describes one dispatch of a causal convolution over time alone: a
+// kernel of (KT, 1, 1).
+type TimeConv struct {
+	Weights
+	KT     int    // temporal taps of the weight; 0 is len(Taps)
+	Taps   []Tap  // the last 1 to 3 of them; what the others would read is zero
+	Step   int    // frames of x between two of N: the temporal stride
+	Phases int    // frames made of each: output channels are [Phases, C], earliest first
+	Y      Tensor // output
+	T, N   int    // output frames T to T+N*Phases-1
+}
+
+// TimeConv records a (KT, 1, 1) convolution. In its weight the C channels of a
+// phase are padded to a multiple of 4.
+func (s *Set) TimeConv(b *gpu.Batch, label string, c TimeConv) {
+	s.pointwise(b, label, pointwise{TimeConv: c, s: 1})
+}
+
+// pointwise is a TimeConv whose output channels are [Phases, s, s, C].
+type pointwise struct {
+	TimeConv
+	s   int
+	add bool
+}
+
+func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
+	x, pixels := c.Taps[0].X, c.Taps[0].X.H*c.Taps[0].X.W
+	in := readTaps(c.Weights, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
+	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
+	split := c.Phases * c.s * c.s
+	out4 := split * c.Y.C4()
+	groups, across := grid((pixels+7)/8, (out4+1)/2, c.N)
 	const R = gpu.Read
-	c["WG"] = convWG
-	groups, across := grid((int(params.P)+7)/8, int(params.C_out4+1)/2, n)
-	params.Across = across
-	p := s.weighted("pointwise", w.Elem, c, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, groups, params, gpu.Cost{
-		FLOPs: 2 * int64(n) * int64(params.P) * int64(cIn) * int64(cOut),
-		Bytes: in.Bytes() + out.Bytes() + w.Weight.Size,
-	}, in, w.Weight.All(), w.Bias.All(), out)
+	p := s.weighted("pointwise", c.Elem, constants{
+		"WG": convWG, "KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add),
+	}, R, R, R, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, groups, pointwiseParams{
+		P: uint32(pixels), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(out4), C4: uint32(c.Y.C4()), Z: uint32(c.Phases),
+		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
+		Weight_at: in.weightAt, Weight_stride: in.weightStride,
+		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: across,
+	}, gpu.Cost{
+		FLOPs: 2 * int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps)),
+		Bytes: in.bytes + y.Bytes(),
+	}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
 }

@@ -1,4 +1,4 @@
-// sample: z = (mean + exp(clamp(logvar, -30, 20)/2)*noise) * scale + shift, or of the mean alone
+// sample: z = mean + exp(clamp(logvar, -30, 20)/2)*noise, or the mean alone
 //
 //   moments  [P, 2*Z]  elem  read        mean, then log-variance; P = T*h*w pixels; from moments_at (vec4s) on
 //   noise    [P, Z]    f32   read        N(0,1), see Noise; from noise_at on; bound to anything where unused
@@ -14,8 +14,6 @@ struct Params {
     first: vec4<u32>,
     P: u32,
     Z: u32,
-    scale: f32,
-    shift: f32,
     moments_at: u32,
     noise_at: u32,
     z_at: u32,
@@ -57,6 +55,5 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let logvar = clamp(channels(at, params.Z + c, M4), vec4<f32>(-30.0), vec4<f32>(20.0));
         v += exp(0.5 * logvar) * noise[params.noise_at + i];
     }
-    v = v * params.scale + params.shift;
     z[params.z_at + i] = select(vec4<f32>(), v, vec4<u32>(c, c + 1u, c + 2u, c + 3u) < vec4<u32>(params.Z));
 }

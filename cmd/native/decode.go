@@ -35,9 +35,9 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	format := media.Format{
-		Frames: cmp.Or(was.Frames, 1+(z.Frames-1)*config.Temporal),
+		Frames: cmp.Or(was.Frames, framesOf(z, config, was.Images)),
 		Height: cmp.Or(was.Height, z.Height*config.Spatial), Width: cmp.Or(was.Width, z.Width*config.Spatial),
-		FPS: cmp.Or(media.Rational(c.FPS), was.FPS),
+		Channels: config.Channels, FPS: cmp.Or(media.Rational(c.FPS), was.FPS),
 	}
 	sink, err := media.Create(a.ctx, c.Output, format)
 	if err != nil {
@@ -53,6 +53,7 @@ func (c *decodeCmd) Run(a *app) error {
 		Options: c.tileFlags.options(), RGBA8: !sink.NeedsFloat(),
 		Frames: format.Frames, Height: format.Height, Width: format.Width,
 	}
+	o.Independent = was.Images
 	o.Unscaled = a.scaleOf(c.Latent, c.scaleFlag, was) == media.ScaleNone
 	s, err := a.decode(e, z, o, func(f vae.Frame) error {
 		if o.RGBA8 {
@@ -74,13 +75,21 @@ func (c *decodeCmd) Run(a *app) error {
 	return a.finish(r)
 }
 
+// framesOf are those that a latent decodes to.
+func framesOf(z vae.Latent, c vae.Config, independent bool) int {
+	if independent {
+		return z.Frames
+	}
+	return 1 + (z.Frames-1)*c.Temporal
+}
+
 // decode runs the decoder, hands every frame to take, and measures.
 func (a *app) decode(e *engine, z vae.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
 	l, err := e.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
 	if err := a.settle("decode", l, &o.Options, err); err != nil {
 		return nil, err
 	}
-	p := a.progress("decode", 1+(z.Frames-1)*e.model.Config.Temporal)
+	p := a.progress("decode", framesOf(z, e.model.Config, o.Independent))
 	defer p.done()
 	o.Progress = p.update
 	for f, err := range e.model.Decode(a.ctx, z, o) {

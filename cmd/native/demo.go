@@ -33,7 +33,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, video)
+	clip, err := media.Open(a.ctx, video, 3)
 	if err != nil {
 		return err
 	}

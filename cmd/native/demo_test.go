@@ -75,6 +75,11 @@ func TestInfo(t *testing.T) {
 	if o := succeed(t, "info", demoClip(t, 2, 10, 12)); !strings.Contains(o.stdout, "video of 2 frames of 10x12") {
 		t.Errorf("of a video it says %s", o.stdout)
 	}
+	layers := filepath.Join(t.TempDir(), "layers.npy")
+	write(t, layers, npy([]int{4, 3, 2, 5}, make([]float32, 120)))
+	if o := succeed(t, "info", layers); !strings.Contains(o.stdout, "video of 3 frames of 2x5") {
+		t.Errorf("of layers it says %s", o.stdout)
+	}
 }
 
 func TestDevices(t *testing.T) {

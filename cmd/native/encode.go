@@ -50,10 +50,11 @@ func (c *encodeCmd) Run(a *app) error {
 	if c.Moments {
 		n.scale = media.ScaleNone
 	}
-	if _, err := check(c.Model, vae.Precision(c.Precision)); err != nil {
+	config, err := check(c.Model, vae.Precision(c.Precision))
+	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, c.Video)
+	clip, err := media.Open(a.ctx, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (c *encodeCmd) Run(a *app) error {
 // forgotten warns that a .npy can't keep what the clip was padded from.
 func (a *app) forgotten(e *engine, clip media.Clip, output string) {
 	h, w := clip.Size()
-	t2, h2, w2 := e.model.Padded(clip.Frames(), h, w)
+	t2, h2, w2 := e.model.Padded(clip.Frames(), h, w, false)
 	if strings.EqualFold(filepath.Ext(output), ".npy") && (t2 != clip.Frames() || h2 != h || w2 != w) {
 		a.warn("%s: .npy keeps no metadata: it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
 			output, t2, h2, w2, clip.Frames(), h, w)
@@ -101,7 +102,7 @@ func (a *app) encode(e *engine, clip media.Clip, o vae.EncodeOptions) (vae.Laten
 	if err := a.settle("encode", l, &o.Options, err); err != nil {
 		return vae.Latent{}, nil, err
 	}
-	padded, _, _ := e.model.Padded(clip.Frames(), h, w)
+	padded, _, _ := e.model.Padded(clip.Frames(), h, w, o.Independent)
 	p := a.progress("encode", padded)
 	defer p.done()
 	o.Progress = p.update

@@ -48,7 +48,7 @@ func (c *infoCmd) Run(a *app) error {
 // other tells of a file that is no model, for the reason err: it may be a video
 // or a latent.
 func (a *app) other(path string, err error) error {
-	clip, clipErr := media.Open(a.ctx, path)
+	clip, clipErr := media.Open(a.ctx, path, 4)
 	if clipErr == nil {
 		defer clip.Close()
 		return a.video(path, clip)
@@ -132,8 +132,8 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.say("%s: %s VAE, %s", i.File, i.Family, vae.Bytes(i.Bytes))
 	a.say("  widths       %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(m.Config.Widths), " ", ", "), "[]"))
 	a.say("  blocks       %d a stage, %d norm groups", m.Config.Blocks, m.Config.Groups)
-	a.say("  latent       %d channels, 1 frame for %d, 1 cell for %dx%d pixels, scaling %v, shift %v", m.Config.Latent,
-		m.Config.Temporal, m.Config.Spatial, m.Config.Spatial, m.Config.Scaling, m.Config.Shift)
+	a.say("  latent       %d channels, 1 frame for %d, 1 cell for %dx%d pixels, %s", m.Config.Latent,
+		m.Config.Temporal, m.Config.Spatial, m.Config.Spatial, scaling(m.Config))
 	a.say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
 	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
 		a.say("  metadata     %s: %s", key, i.Metadata[key])
@@ -148,6 +148,18 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 		fmt.Fprintf(t, "  %s\t%d\t%s\t%s\t%s\n", n.Size, n.GFLOPs, bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits)
 	}
 	return t.Flush()
+}
+
+// scaling tells of the numbers that a pipeline's latent has.
+func scaling(c vae.Config) string {
+	if c.Mean == nil {
+		return "pipeline's numbers unknown"
+	}
+	same := func(v []float64) bool { return slices.Min(v) == slices.Max(v) }
+	if same(c.Mean) && same(c.Scale) {
+		return fmt.Sprintf("scaling %v, shift %v", c.Scale[0], c.Mean[0])
+	}
+	return "mean and scaling per channel"
 }
 
 // needs plans the decoding of a clip.

@@ -171,7 +171,7 @@ func TestBadLatents(t *testing.T) {
 		{name: "not there", args: "nowhere.safetensors", want: "no such file"},
 		{name: "channels", args: latent("c", nil, tensor{"latent", []int{12, 1, 2, 2}, values(48)}), want: "[12 1 2 2], expected 16 channels"},
 		{name: "rank", args: latent("r", nil, tensor{"latent", []int{16, 4}, values(64)}), want: "rank 2"},
-		{name: "batch", args: latent("b", nil, tensor{"latent", []int{2, 16, 1, 2, 2}, values(128)}), want: "batch of 2"},
+		{name: "batch", args: latent("b", nil, tensor{"latent", []int{2, 16, 3, 2, 2}, values(384)}), want: "batch of 2"},
 		{name: "no frames", args: latent("f", nil, tensor{"latent", []int{16, 0, 2, 2}, nil}), want: "empty"},
 		{name: "no rows", args: latent("h", nil, tensor{"latent", []int{16, 1, 0, 2}, nil}), want: "empty"},
 		{name: "NaN", args: latent("n", nil, tensor{"latent", []int{16, 1, 2, 2}, nan}), want: "value 9 of shape [16 1 2 2] is NaN"},

@@ -29,16 +29,20 @@ func (roundtripCmd) Help() string {
 }
 
 func (c *roundtripCmd) Run(a *app) error {
-	if _, err := check(c.Model, vae.Precision(c.Precision)); err != nil {
+	config, err := check(c.Model, vae.Precision(c.Precision))
+	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, c.Video)
+	clip, err := media.Open(a.ctx, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}
 	defer clip.Close()
 	h, w := clip.Size()
-	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, FPS: cmp.Or(media.Rational(c.FPS), clip.FPS())}
+	format := media.Format{
+		Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(),
+		FPS: cmp.Or(media.Rational(c.FPS), clip.FPS()),
+	}
 	sink, err := media.Create(a.ctx, c.Output, format)
 	if err != nil {
 		return err
@@ -108,8 +112,9 @@ func (t *trip) run(o vae.Options, r *result) error {
 	r.Latent = t.latent.Shape()
 
 	h, w := t.clip.Size()
-	quality, original := media.NewQuality(h, w), make([]float32, 3*h*w)
-	t.sheet = media.NewSheet(h, w, t.clip.Frames(), media.SheetOptions{})
+	channels := t.clip.Channels()
+	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
+	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
 	d := vae.DecodeOptions{Options: o, Frames: t.clip.Frames(), Height: h, Width: w}
 	d.Unscaled = t.numbers.scale == media.ScaleNone
 	r.Decode, err = t.decode(t.engine, z, d, func(f vae.Frame) error {

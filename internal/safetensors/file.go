@@ -128,7 +128,17 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 		return Tensor{}, false
 	}
 	e := f.header.entries[i]
-	return Tensor{Name: e.name, DType: e.dtype, Shape: e.shape, file: f, entry: e}, true
+	return Tensor{
+		Name: e.name, DType: e.dtype, Shape: e.shape, where: "safetensors: " + f.name,
+		source: current{f}, offset: f.data + e.begin, elements: e.elements, bytes: e.end - e.begin,
+	}, true
+}
+
+// current reads from what the file has at the time, which Close takes away.
+type current struct{ *File }
+
+func (c current) ReadAt(dst []byte, offset int64) (int, error) {
+	return c.source.ReadAt(dst, offset)
 }
 
 // Close releases the map and the file that Open made. It is idempotent.

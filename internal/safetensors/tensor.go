@@ -3,6 +3,7 @@ package safetensors
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/x448/float16"
@@ -18,15 +19,34 @@ type Tensor struct {
 	DType DType
 	Shape []int
 
-	file  *File
-	entry entry
+	where    string // what errors begin with
+	source   io.ReaderAt
+	offset   int64 // in source
+	elements int64
+	bytes    int64
+}
+
+// NewTensor is a tensor of a file in another format whose data lie as they do
+// here: row-major and little-endian, from offset of r on. where begins the
+// errors of reading it, such as "pth: model.pth". That r holds the data is for
+// the caller to check.
+func NewTensor(where, name string, d DType, shape []int, r io.ReaderAt, offset int64) (Tensor, error) {
+	t := Tensor{Name: name, DType: d, Shape: shape, where: where, source: r, offset: offset}
+	var err error
+	if t.elements, t.bytes, err = extent(d, shape); err != nil {
+		return Tensor{}, err
+	}
+	if offset < 0 || t.bytes > math.MaxInt64-offset {
+		return Tensor{}, fmt.Errorf("%d bytes at offset %d, expected both within 2^63", t.bytes, offset)
+	}
+	return t, nil
 }
 
 // Elements is the product of the shape.
-func (t Tensor) Elements() int { return int(t.entry.elements) }
+func (t Tensor) Elements() int { return int(t.elements) }
 
 // Bytes is the size of the data in the file.
-func (t Tensor) Bytes() int64 { return t.entry.end - t.entry.begin }
+func (t Tensor) Bytes() int64 { return t.bytes }
 
 // ReadRaw fills dst with the tensor's bytes, little-endian as in the file,
 // from the byte offset on.
@@ -37,7 +57,7 @@ func (t Tensor) ReadRaw(dst []byte, offset int64) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	if err := readFull(t.file.source, dst, t.file.data+t.entry.begin+offset); err != nil {
+	if err := readFull(t.source, dst, t.offset+offset); err != nil {
 		return t.errorf("%w", err)
 	}
 	return nil
@@ -85,8 +105,7 @@ func (t Tensor) FirstNonFinite() (index int, value float32, err error) {
 }
 
 func (t Tensor) errorf(format string, args ...any) error {
-	return fmt.Errorf("safetensors: %s: tensor %s: "+format,
-		append([]any{t.file.name, quote(t.Name)}, args...)...)
+	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote(t.Name)}, args...)...)
 }
 
 // decode converts len(dst) elements of src.

@@ -24,16 +24,18 @@ func checkSize(what string, frames, height, width int) error {
 
 // pageClip is the clip of a job, whose frames the page has.
 type pageClip struct {
-	s    *Session
-	r    *request
-	last int // frame in rgba, -1 for none
-	rgba []byte
+	s        *Session
+	r        *request
+	channels int // of the model: 3, or 4 where alpha counts
+	last     int // frame in rgba, -1 for none
+	rgba     []byte
 }
 
 func (c *pageClip) Frames() int               { return c.r.Clip.Frames }
 func (c *pageClip) Size() (height, width int) { return c.r.Clip.Height, c.r.Clip.Width }
+func (c *pageClip) Channels() int             { return c.channels }
 
-// ReadFrame asks the page for frame t.
+// ReadFrame asks the page for frame t, [H,W,channels].
 func (c *pageClip) ReadFrame(t int, dst []float32) error {
 	if t != c.last {
 		if err := c.r.ctx.Err(); err != nil {
@@ -48,7 +50,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 		}
 		c.last, c.rgba = t, data
 	}
-	media.FromRGBA(dst, c.rgba)
+	media.FromRGBA(dst, c.rgba, c.channels)
 	return nil
 }
 

@@ -176,7 +176,7 @@ func (s *Session) plan(r *request) (*layout, error) {
 	case "decode":
 		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanDecode(q.Frames, q.Height, q.Width, o) }
 	case "encode":
-		padded, _, _ := m.Padded(q.Frames, q.Height, q.Width)
+		padded, _, _ := m.Padded(q.Frames, q.Height, q.Width, o.Independent)
 		frames = 1 + (padded-1)/m.Config.Temporal
 		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanEncode(q.Frames, q.Height, q.Width, o) }
 	default:
@@ -253,6 +253,9 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 
 // output is the clip that a latent decodes to.
 func output(l media.Latent, was media.Original, spatial, temporal int) clip {
+	if was.Images {
+		temporal = 1
+	}
 	return clip{
 		Frames: cmp.Or(was.Frames, 1+(l.Frames-1)*temporal),
 		Height: cmp.Or(was.Height, l.Height*spatial), Width: cmp.Or(was.Width, l.Width*spatial),

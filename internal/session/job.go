@@ -201,6 +201,7 @@ func (j *job) decode(l media.Latent) (frames int, err error) {
 	to := output(l, was, config.Spatial, config.Temporal)
 	o := vae.DecodeOptions{Options: j.o, RGBA8: true, Frames: to.Frames, Height: to.Height, Width: to.Width}
 	o.Unscaled = cmp.Or(j.r.Options.Scale, was.Scale) == media.ScaleNone
+	o.Independent = was.Images
 	z := vae.Latent{Channels: l.Channels, Frames: l.Frames, Height: l.Height, Width: l.Width, Data: l.Data}
 	return to.Frames, j.frames(z, o, to, func(f vae.Frame) error { return j.frame(f, f.RGBA) })
 }
@@ -208,7 +209,11 @@ func (j *job) decode(l media.Latent) (frames int, err error) {
 // frames runs the decoder and hands its frames to take.
 func (j *job) frames(z vae.Latent, o vae.DecodeOptions, to clip, take func(vae.Frame) error) error {
 	l, err := j.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	if err := j.settle("decode", 1+(z.Frames-1)*j.model.Config.Temporal, l, err, &o.Options, to); err != nil {
+	frames := 1 + (z.Frames-1)*j.model.Config.Temporal
+	if o.Independent {
+		frames = z.Frames
+	}
+	if err := j.settle("decode", frames, l, err, &o.Options, to); err != nil {
 		return err
 	}
 	if p := j.r.Options.Preview; p == nil || *p {
@@ -226,8 +231,13 @@ func (j *job) frames(z vae.Latent, o vae.DecodeOptions, to clip, take func(vae.F
 }
 
 func (j *job) encode() (frames int, err error) {
-	_, err = j.latentOf(&pageClip{s: j.s, r: j.r, last: -1})
+	_, err = j.latentOf(j.clip())
 	return j.r.Clip.Frames, err
+}
+
+// clip is the page's.
+func (j *job) clip() *pageClip {
+	return &pageClip{s: j.s, r: j.r, channels: j.model.Config.Channels, last: -1}
 }
 
 // latentOf runs the encoder and sends the latent.
@@ -236,7 +246,7 @@ func (j *job) latentOf(c *pageClip) (vae.Latent, error) {
 	scale := cmp.Or(j.r.Options.Scale, media.ScalePipeline)
 	o := vae.EncodeOptions{Options: j.o, Sample: j.r.Options.Sample, Seed: j.r.Options.Seed}
 	o.Unscaled = scale == media.ScaleNone
-	padded, _, _ := j.model.Padded(info.Frames, info.Height, info.Width)
+	padded, _, _ := j.model.Padded(info.Frames, info.Height, info.Width, o.Independent)
 	l, err := j.model.PlanEncode(info.Frames, info.Height, info.Width, o.Options)
 	if err := j.settle("encode", 1+(padded-1)/j.model.Config.Temporal, l, err, &o.Options, info); err != nil {
 		return vae.Latent{}, err
@@ -274,17 +284,18 @@ func (j *job) latentName() (string, error) {
 // roundtrip decodes what it has encoded, and compares as the command line does:
 // before rounding to 8 bits.
 func (j *job) roundtrip() (frames int, err error) {
-	c, info := &pageClip{s: j.s, r: j.r, last: -1}, j.r.Clip
+	c, info := j.clip(), j.r.Clip
 	z, err := j.latentOf(c)
 	if err != nil {
 		return 0, err
 	}
-	q := media.NewQuality(info.Height, info.Width)
-	original, rgba := make([]float32, 3*info.Height*info.Width), make([]byte, 4*info.Height*info.Width)
+	q := media.NewQuality(info.Height, info.Width, c.channels)
+	pixels := info.Height * info.Width
+	original, rgba := make([]float32, pixels*c.channels), make([]byte, pixels*4)
 	o := vae.DecodeOptions{Options: j.o, Frames: info.Frames, Height: info.Height, Width: info.Width}
 	o.Unscaled = j.r.Options.Scale == media.ScaleNone
 	err = j.frames(z, o, info, func(f vae.Frame) error {
-		media.ToRGBA(rgba, f.Pixels)
+		media.ToRGBA(rgba, f.Pixels, c.channels)
 		if err := j.frame(f, rgba); err != nil {
 			return err
 		}

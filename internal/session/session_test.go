@@ -131,6 +131,7 @@ func TestBadInput(t *testing.T) {
 	p, _ := start(t)
 	p.files[3] = latentFile(t, map[string]string{media.MetaScale: "bent"})
 	p.files[4] = []byte("no latent at all")
+	p.files[5] = latentFile(t, map[string]string{media.MetaImages: "true"})
 	id := 10
 	ask := func(want string, header map[string]any) {
 		t.Helper()
@@ -170,6 +171,45 @@ func TestBadInput(t *testing.T) {
 	p.receive(map[string]any{"type": "inspect", "id": id, "source": p.source(2, "z.safetensors")}, nil)
 	if m, _ := p.end(id); !strings.Contains(string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":9,"height":32,"width":48`) {
 		t.Errorf("inspect: %s", m.Value)
+	}
+	id++
+	p.receive(map[string]any{"type": "inspect", "id": id, "source": p.source(5, "z.safetensors")}, nil)
+	if m, _ := p.end(id); !strings.Contains(string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":3,"height":32,"width":48`) {
+		t.Errorf("inspect of images: %s", m.Value)
+	}
+}
+
+// Separate images decode to a frame each.
+func TestImages(t *testing.T) {
+	p, _ := start(t)
+	p.files[3] = latentFile(t, map[string]string{media.MetaImages: "true"})
+	p.open()
+	p.receive(map[string]any{"type": "decode", "id": 2, "source": p.source(3, "z.safetensors")}, nil)
+	if end, all := p.end(2); end.Type != "result" || count(all, "frame") != 3 {
+		t.Errorf("%d frames: %s", count(all, "frame"), end.Message)
+	}
+}
+
+// The page's alpha counts for models of 4 channels only.
+func TestClipChannels(t *testing.T) {
+	p, _ := start(t)
+	p.clip = func(int) []byte { return []byte{255, 0, 51, 0, 0, 255, 204, 102} }
+	r := &request{ctx: t.Context(), ID: 1, Clip: clip{Frames: 1, Height: 1, Width: 2}}
+	for channels, want := range map[int][]float32{
+		3: {1, -1, -0.6, -1, 1, 0.6},
+		4: {1, -1, -0.6, -1, -1, 1, 0.6, -0.2},
+	} {
+		c := &pageClip{s: p.s, r: r, channels: channels, last: -1}
+		got := make([]float32, len(want))
+		if err := c.ReadFrame(0, got); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			if d := v - want[i]; d > 1e-6 || d < -1e-6 {
+				t.Errorf("%d channels: %v, want %v", channels, got, want)
+				break
+			}
+		}
 	}
 }
 

@@ -1,16 +1,9 @@
 package synthetic
 
 import (
-	"bufio"
 	"cmp"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"runtime"
-	"slices"
 	"strconv"
-	"sync"
 
 	"tessera/internal/safetensors"
 )
@@ -44,70 +37,17 @@ func (c SeedVR2Config) withDefaults() SeedVR2Config {
 // they are not 32.
 func WriteSeedVR2(out io.Writer, c SeedVR2Config) error {
 	c = c.withDefaults()
-	specs, metadata := c.layout()
-	w, err := safetensors.NewWriter(out, specs, metadata)
-	if err != nil {
-		return err
-	}
-	buffer := make([]float32, 1<<20)
-	for _, s := range specs {
-		if err := w.Begin(s.Name); err != nil {
-			return err
-		}
-		n := elements(s.Shape)
-		for start := 0; start < n; start += len(buffer) {
-			part := buffer[:min(len(buffer), n-start)]
-			fillParallel(s.Name, s.Shape, start, part)
-			if err := w.WriteF32(part); err != nil {
-				return err
-			}
-		}
-	}
-	return w.Close()
+	return write(out, SeedVR2(c.Widths, c.Latent), c.DType, func(name string) string { return name }, c.metadata())
 }
 
 // CreateSeedVR2 is WriteSeedVR2 into a new file at path.
 func CreateSeedVR2(path string, c SeedVR2Config) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("synthetic: %w", err)
-	}
-	out := bufio.NewWriterSize(file, 1<<20)
-	err = errors.Join(WriteSeedVR2(out, c), out.Flush(), file.Close())
-	if err != nil {
-		return fmt.Errorf("synthetic: %s: %w", path, err)
-	}
-	return nil
+	return create(path, func(out io.Writer) error { return WriteSeedVR2(out, c) })
 }
 
-// layout is the file's header: specs in file order, and metadata.
-func (c SeedVR2Config) layout() ([]safetensors.Spec, map[string]string) {
-	var specs []safetensors.Spec
-	for _, s := range SeedVR2(c.Widths, c.Latent) {
-		specs = append(specs, safetensors.Spec{Name: s.Name, DType: c.DType, Shape: s.Shape})
-	}
-	slices.SortFunc(specs, func(a, b safetensors.Spec) int { return cmp.Compare(a.Name, b.Name) })
+func (c SeedVR2Config) metadata() map[string]string {
 	if c.Groups == 32 {
-		return specs, nil
+		return nil
 	}
-	return specs, map[string]string{"norm_num_groups": strconv.Itoa(c.Groups)}
-}
-
-func fillParallel(key string, shape []int, start int, dst []float32) {
-	part := max(1<<14, (len(dst)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
-	var wait sync.WaitGroup
-	for at := 0; at < len(dst); at += part {
-		wait.Go(func() {
-			FillWeight(key, shape, start+at, dst[at:min(at+part, len(dst))])
-		})
-	}
-	wait.Wait()
-}
-
-func elements(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
+	return map[string]string{"norm_num_groups": strconv.Itoa(c.Groups)}
 }

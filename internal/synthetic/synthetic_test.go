@@ -91,7 +91,9 @@ func TestSeedVR2Table(t *testing.T) {
 // The published half-precision file: 28,352 bytes of header, 501,324,814 bytes
 // in all.
 func TestSeedVR2FileSize(t *testing.T) {
-	specs, metadata := SeedVR2Config{}.withDefaults().layout()
+	c := SeedVR2Config{}.withDefaults()
+	specs, _ := layout(SeedVR2(c.Widths, c.Latent), c.DType, func(name string) string { return name })
+	metadata := c.metadata()
 	header, data, err := safetensors.Size(specs, metadata)
 	if err != nil {
 		t.Fatal(err)

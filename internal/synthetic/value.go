@@ -3,7 +3,7 @@
 // everywhere, and never has to be stored. Goldens were produced from the same
 // formula.
 //
-// Start at Fill for inputs and at WriteSeedVR2 for checkpoints.
+// Start at Fill for inputs, and at WriteSeedVR2 and WriteWan for checkpoints.
 package synthetic
 
 import (

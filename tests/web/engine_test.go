@@ -107,8 +107,9 @@ type rgbaClip struct {
 
 func (c rgbaClip) Frames() int      { return c.frames }
 func (c rgbaClip) Size() (int, int) { return c.h, c.w }
+func (c rgbaClip) Channels() int    { return 3 }
 func (c rgbaClip) ReadFrame(t int, dst []float32) error {
-	media.FromRGBA(dst, c.rgba[4*t*c.h*c.w:])
+	media.FromRGBA(dst, c.rgba[4*t*c.h*c.w:], 3)
 	return nil
 }
 
@@ -172,13 +173,13 @@ func TestEngineInChromium(t *testing.T) {
 	if l.Meta[media.MetaFrames] != "5" || l.Meta[media.MetaHeight] != "40" || l.Meta[media.MetaFPS] != "12" {
 		t.Errorf("latent's metadata %v", l.Meta)
 	}
-	q := media.NewQuality(h, w)
+	q := media.NewQuality(h, w, 3)
 	want := make([]float32, 3*h*w)
 	for f, err := range m.Decode(context.Background(), z, vae.DecodeOptions{Options: o, Frames: frames, Height: h, Width: w}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		media.FromRGBA(want, pixels[4*f.Index*h*w:])
+		media.FromRGBA(want, pixels[4*f.Index*h*w:], 3)
 		was, now := q.Add(want, f.Pixels), trip.Quality[f.Index]
 		if math.Abs(was.PSNR-*now.PSNR) > 1e-6 || math.Abs(was.SSIM-now.SSIM) > 1e-9 {
 			t.Errorf("frame %d: quality %+v, expected %+v", f.Index, now, was)

@@ -229,7 +229,7 @@ func checkVideo(t *testing.T, path, kind string, want [][]byte) {
 		t.Log("no ffmpeg: the frames of the video are not compared")
 		return
 	}
-	clip, err := media.Open(t.Context(), path)
+	clip, err := media.Open(t.Context(), path, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +239,12 @@ func checkVideo(t *testing.T, path, kind string, want [][]byte) {
 		t.Fatalf("%s: %d frames of %dx%d at %v, expected %d of 48x48 at 12", kind, clip.Frames(), h, w, clip.FPS(), len(want))
 	}
 	got, original := make([]float32, 3*h*w), make([]float32, 3*h*w)
-	q := media.NewQuality(h, w)
+	q := media.NewQuality(h, w, 3)
 	for i, frame := range want {
 		if err := clip.ReadFrame(i, got); err != nil {
 			t.Fatal(err)
 		}
-		media.FromRGBA(original, frame)
+		media.FromRGBA(original, frame, 3)
 		q.Add(original, got)
 	}
 	if p := q.Overall().PSNR; p < 28 {

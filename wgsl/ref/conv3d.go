@@ -2,14 +2,12 @@
 // for clarity, on plain slices without padding.
 package ref
 
-// Conv3D is a convolution of x [T, H, W, C], whose T frames are those that the
-// temporal taps read in order, with weight [O, C, KT, KS, KS] and bias [O].
-// Space is padded with zeros: before rows and columns above and left, as many
-// as the taps need below and right. y is [(T-KT)/step+1, H/stride, W/stride, O].
-func Conv3D(x []float64, t, h, w, c int, weight, bias []float64, o, kt, ks, step, stride, before int) []float64 {
-	frames, rows, columns := (t-kt)/step+1, h/stride, w/stride
-	y := make([]float64, frames*rows*columns*o)
-	at := 0
+// Conv3D is a convolution of x [T, H, W, C] with weight [O, C, KT, KS, KS] and
+// bias [O] wherever all taps find a value: padding is in x. y is [(T-KT)/step+1,
+// (H-KS)/stride+1, (W-KS)/stride+1, O].
+func Conv3D(x []float64, t, h, w, c int, weight, bias []float64, o, kt, ks, step, stride int) []float64 {
+	frames, rows, columns := (t-kt)/step+1, (h-ks)/stride+1, (w-ks)/stride+1
+	y := make([]float64, 0, frames*rows*columns*o)
 	for f := range frames {
 		for r := range rows {
 			for s := range columns {
@@ -18,21 +16,57 @@ func Conv3D(x []float64, t, h, w, c int, weight, bias []float64, o, kt, ks, step
 					for k := range kt {
 						for i := range ks {
 							for j := range ks {
-								yy, xx := r*stride+i-before, s*stride+j-before
-								if yy < 0 || yy >= h || xx < 0 || xx >= w {
-									continue
-								}
-								pixel := x[(((f*step+k)*h+yy)*w+xx)*c:]
+								pixel := x[(((f*step+k)*h+r*stride+i)*w+s*stride+j)*c:]
 								for ch := range c {
 									sum += weight[(((out*c+ch)*kt+k)*ks+i)*ks+j] * pixel[ch]
 								}
 							}
 						}
 					}
-					y[at] = sum
-					at++
+					y = append(y, sum)
 				}
 			}
+		}
+	}
+	return y
+}
+
+// Window is the rows x columns pixels of every frame of x [T, H, W, C] that begin
+// at row y0 and column x0, with zeros where there is no such pixel.
+func Window(x []float64, t, h, w, c, y0, x0, rows, columns int) []float64 {
+	y := make([]float64, t*rows*columns*c)
+	for f := range t {
+		for r := range rows {
+			for s := range columns {
+				if yy, xx := y0+r, x0+s; yy >= 0 && yy < h && xx >= 0 && xx < w {
+					copy(y[((f*rows+r)*columns+s)*c:][:c], x[((f*h+yy)*w+xx)*c:])
+				}
+			}
+		}
+	}
+	return y
+}
+
+// Enlarge repeats every pixel of x [T, H, W, C] twice in both directions:
+// y[t, r, s] = x[t, r/2, s/2].
+func Enlarge(x []float64, t, h, w, c int) []float64 {
+	y := make([]float64, 0, 4*len(x))
+	for f := range t {
+		for r := range 2 * h {
+			for s := range 2 * w {
+				y = append(y, x[((f*h+r/2)*w+s/2)*c:][:c]...)
+			}
+		}
+	}
+	return y
+}
+
+// Interleave makes two frames of each of u [T, P, 2*C], channels 0 to C-1 first.
+func Interleave(u []float64, t, p, c int) []float64 {
+	y := make([]float64, 0, len(u))
+	for f := range 2 * t {
+		for i := range p {
+			y = append(y, u[((f/2*p+i)*2+f%2)*c:][:c]...)
 		}
 	}
 	return y

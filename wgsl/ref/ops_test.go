@@ -64,9 +64,8 @@ func TestAttention(t *testing.T) {
 func TestSample(t *testing.T) {
 	moments := []float64{5, 6, 0, 2 * math.Ln2, 0, 0, -100, 100}
 	noise := []float64{10, 100, 1, 1}
-	near(t, Sample(moments, nil, 2, 2, 0.5, 1), []float64{3.5, 4, 1, 1})
-	near(t, Sample(moments, noise, 2, 2, 1, 0), []float64{15, 206, math.Exp(-15), math.Exp(10)})
-	near(t, Sample(moments, noise, 2, 2, 2, 1), []float64{31, 413, 1 + 2*math.Exp(-15), 1 + 2*math.Exp(10)})
+	near(t, Sample(moments, nil, 2, 2), []float64{5, 6, 0, 0})
+	near(t, Sample(moments, noise, 2, 2), []float64{15, 206, math.Exp(-15), math.Exp(10)})
 }
 
 // A 2x3 tile, of which 1x2 is taken, on a 2x3 canvas at (1, 1), two frames.
@@ -90,4 +89,55 @@ func TestToRGBA8(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %x, want %x", got, want)
 	}
+}
+
+// By hand: a pixel of (3, 4) has length 5, so it is (0.6, 0.8) times sqrt(2)
+// times gamma; a zero pixel stays zero; below 1e-12 the floor divides.
+func TestRMSNorm(t *testing.T) {
+	gamma := []float64{1, 10}
+	near(t, RMSNorm([]float64{3, 4, 0, 0, -4e-13, 0}, 3, 2, gamma, false),
+		[]float64{0.6 * math.Sqrt2, 8 * math.Sqrt2, 0, 0, -0.4 * math.Sqrt2, 0})
+
+	// One channel becomes 1 or -1: silu as in TestGroupNorm.
+	near(t, RMSNorm([]float64{7, -7}, 2, 1, gamma, true), []float64{0.7310585786300049, -0.2689414213699951})
+}
+
+// Three frames of one channel, 2x2 pixels. In pairs the first stands with a zero
+// frame. With two output channels they hold the two frames of a pair; with one,
+// the mean of both.
+func TestAvgDown3D(t *testing.T) {
+	x := []float64{1, 2, 3, 6 /**/, 10, 20, 30, 60 /**/, 4, 4, 4, 8}
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 1, 2), []float64{3, 30, 5})
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 2, 2, 2), []float64{0, 3, 30, 5})
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 2, 2), []float64{1.5, 17.5})
+
+	// A pixel's four numbers in four channels, row before column.
+	near(t, AvgDown3D(x[:4], 1, 2, 2, 1, 4, 1, 2), []float64{1, 2, 3, 6})
+
+	// One frame of two pixels in a row, two channels, apart as they are.
+	near(t, AvgDown3D([]float64{1, 2, 3, 4}, 1, 1, 2, 2, 2, 1, 1), []float64{1, 2, 3, 4})
+}
+
+// One pixel of two channels. Into one channel: the rows take a channel each;
+// into two: all of a block the same; in time, with eight numbers a block: the
+// frames take a channel each.
+func TestDupUp3D(t *testing.T) {
+	x := []float64{1, 2}
+	near(t, DupUp3D(x, 1, 1, 1, 2, 1, 1, 2), []float64{1, 1, 2, 2})
+	near(t, DupUp3D(x, 1, 1, 1, 2, 2, 1, 2), []float64{1, 2, 1, 2, 1, 2, 1, 2})
+	near(t, DupUp3D(x, 1, 1, 1, 2, 1, 2, 2), []float64{1, 1, 1, 1, 2, 2, 2, 2})
+
+	// Two frames of two pixels in a column.
+	near(t, DupUp3D([]float64{1, 2, 3, 4}, 2, 2, 1, 1, 1, 2, 1), []float64{1, 2, 1, 2, 3, 4, 3, 4})
+	near(t, DupUp3D([]float64{1, 2}, 1, 2, 1, 1, 1, 1, 2), []float64{1, 1, 1, 1, 2, 2, 2, 2})
+}
+
+// Colour 0 is 0 to 3 in the order (row 0, column 0), (1, 0), (0, 1), (1, 1);
+// colour 1 the same and 10. The second patch is to the right.
+func TestUnpatchify(t *testing.T) {
+	x := []float64{0, 1, 2, 3, 10, 11, 12, 13 /**/, 20, 21, 22, 23, 30, 31, 32, 33}
+	near(t, Unpatchify(x, 1, 1, 2, 2, 2), []float64{
+		0, 10, 2, 12, 20, 30, 22, 32,
+		1, 11, 3, 13, 21, 31, 23, 33,
+	})
 }

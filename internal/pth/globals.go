@@ -1,0 +1,206 @@
+package pth
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/nlpodyssey/gopickle/types"
+
+	"tessera/internal/safetensors"
+)
+
+// known is the value of a global, nil for any that is not on this list.
+func known(global string) any {
+	module, name, _ := strings.Cut(global, "\n")
+	switch module {
+	case "collections":
+		if name == "OrderedDict" {
+			return orderedDict{}
+		}
+	case "torch._utils":
+		switch name {
+		case "_rebuild_tensor_v2":
+			return rebuildTensor{}
+		case "_rebuild_parameter":
+			return rebuildParameter{}
+		}
+	case "torch":
+		if d, ok := storageType(name); ok {
+			return d
+		}
+	}
+	return nil
+}
+
+// storageType is the element type that a class of storages stands for.
+func storageType(class string) (safetensors.DType, bool) {
+	switch class {
+	case "FloatStorage":
+		return safetensors.F32, true
+	case "HalfStorage":
+		return safetensors.F16, true
+	case "BFloat16Storage":
+		return safetensors.BF16, true
+	case "DoubleStorage":
+		return safetensors.F64, true
+	case "LongStorage":
+		return safetensors.I64, true
+	case "IntStorage":
+		return safetensors.I32, true
+	case "ShortStorage":
+		return safetensors.I16, true
+	case "CharStorage":
+		return safetensors.I8, true
+	case "ByteStorage":
+		return safetensors.U8, true
+	case "BoolStorage":
+		return safetensors.BOOL, true
+	}
+	return "", false
+}
+
+// What can be called.
+var (
+	_ types.Callable = orderedDict{}
+	_ types.Callable = rebuildTensor{}
+	_ types.Callable = rebuildParameter{}
+)
+
+// orderedDict is the class collections.OrderedDict.
+type orderedDict struct{}
+
+// Call makes an empty one.
+func (orderedDict) Call(args ...any) (any, error) {
+	if len(args) != 0 {
+		return nil, fmt.Errorf("OrderedDict is called with %d arguments, expected 0", len(args))
+	}
+	return &ordered{}, nil
+}
+
+// ordered is an OrderedDict: a dict that may have attributes, such as the
+// _metadata of a state_dict. They are not kept.
+type ordered struct{ types.Dict }
+
+func (*ordered) PySetState(any) error { return nil }
+
+// storage is one by persistent id: an entry of the zip.
+type storage struct {
+	dtype    safetensors.DType
+	key      string
+	elements int
+}
+
+// loadStorage makes the storage of a persistent id.
+func loadStorage(id any) (any, error) {
+	t, ok := id.(*types.Tuple)
+	if !ok || t.Len() != 5 || t.Get(0) != "storage" {
+		return nil, fmt.Errorf("persistent id is %s, expected a tuple ('storage', type, key, location, elements)", kind(id))
+	}
+	dtype, ok1 := t.Get(1).(safetensors.DType)
+	key, ok2 := t.Get(2).(string)
+	_, ok3 := t.Get(3).(string)
+	n, ok4 := t.Get(4).(int)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return nil, fmt.Errorf("persistent id has %s, expected ('storage', type, key, location, elements)", kinds(*t))
+	}
+	return &storage{dtype, key, n}, nil
+}
+
+// tensor is a view of a storage, nothing of which is checked yet but the types.
+type tensor struct {
+	storage *storage
+	offset  int // in elements, as the strides
+	shape   []int
+	stride  []int
+}
+
+// maxRank is PyTorch's own limit.
+const maxRank = 64
+
+// rebuildTensor is torch._utils._rebuild_tensor_v2.
+type rebuildTensor struct{}
+
+// Call takes storage, offset, size, stride, requires_grad and hooks, and
+// perhaps metadata.
+func (rebuildTensor) Call(args ...any) (any, error) {
+	if len(args) != 6 && len(args) != 7 {
+		return nil, fmt.Errorf("_rebuild_tensor_v2 is called with %d arguments, expected 6 or 7", len(args))
+	}
+	s, ok1 := args[0].(*storage)
+	offset, ok2 := args[1].(int)
+	shape, ok3 := integers(args[2])
+	stride, ok4 := integers(args[3])
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return nil, fmt.Errorf("_rebuild_tensor_v2 is called with %s, expected a storage, an offset and "+
+			"two tuples of at most %d integers", kinds(args[:4]), maxRank)
+	}
+	return &tensor{s, offset, shape, stride}, nil
+}
+
+func integers(v any) ([]int, bool) {
+	t, ok := v.(*types.Tuple)
+	if !ok || t.Len() > maxRank {
+		return nil, false
+	}
+	list := make([]int, t.Len())
+	for i := range list {
+		if list[i], ok = t.Get(i).(int); !ok {
+			return nil, false
+		}
+	}
+	return list, true
+}
+
+// rebuildParameter is torch._utils._rebuild_parameter.
+type rebuildParameter struct{}
+
+// Call takes a tensor, requires_grad and hooks.
+func (rebuildParameter) Call(args ...any) (any, error) {
+	if len(args) == 3 {
+		if t, ok := args[0].(*tensor); ok {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("_rebuild_parameter is called with %s, expected a tensor, requires_grad and hooks", kinds(args))
+}
+
+// kind says what a value is, for errors.
+func kind(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case bool:
+		return "a boolean"
+	case int:
+		return fmt.Sprint(v)
+	case float64:
+		return "a float"
+	case string:
+		return "the string " + quote(v)
+	case *types.Dict, *ordered:
+		return "a dict"
+	case *types.List:
+		return "a list"
+	case *types.Tuple:
+		return fmt.Sprintf("a tuple of %d", v.Len())
+	case *tensor:
+		return "a tensor"
+	case *storage:
+		return "a storage"
+	}
+	return "a class or function"
+}
+
+// kinds is kind of each, for errors.
+func kinds(list []any) string {
+	const most = 8
+	var all []string
+	for i, v := range list {
+		if i == most {
+			all = append(all, fmt.Sprintf("%d more", len(list)-most))
+			break
+		}
+		all = append(all, kind(v))
+	}
+	return "(" + strings.Join(all, ", ") + ")"
+}

@@ -1,0 +1,330 @@
+package pth
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/internal/pth/pthtest"
+	"tessera/internal/safetensors"
+)
+
+// both runs a test with gopickle and with evaluate, which the browser has.
+func both(t *testing.T, f func(t *testing.T, u unpickler)) {
+	t.Run("gopickle", func(t *testing.T) { f(t, unpickle) })
+	t.Run("evaluate", func(t *testing.T) { f(t, evaluate) })
+}
+
+func open(b []byte, u unpickler) (*File, error) {
+	return read(bytes.NewReader(b), int64(len(b)), "m.pth", u)
+}
+
+// made is element i of the tensor with number k in testdata, as make_pth.py
+// says.
+func made(k, i int) float64 { return float64((31*i+7*k)%256-128) / 4 }
+
+// want is a tensor of testdata: number k from element from on.
+type want struct {
+	name    string
+	dtype   safetensors.DType
+	shape   []int
+	k, from int
+}
+
+func network() []want {
+	return []want{
+		{"0.weight", safetensors.F32, []int{3, 2, 1, 2, 2}, 0, 0}, {"0.bias", safetensors.F32, []int{3}, 1, 0},
+		{"1.weight", safetensors.F32, []int{3}, 2, 0}, {"1.bias", safetensors.F32, []int{3}, 3, 0},
+		{"1.running_mean", safetensors.F32, []int{3}, 4, 0}, {"1.running_var", safetensors.F32, []int{3}, 5, 0},
+		{"1.num_batches_tracked", safetensors.I64, nil, -1, 0},
+	}
+}
+
+func many() []want {
+	var list []want
+	for i := range 60 {
+		list = append(list, want{fmt.Sprintf("block.%d.weight", i), safetensors.F32, []int{2}, i, 0})
+	}
+	return list
+}
+
+// What torch itself wrote.
+func TestTorch(t *testing.T) {
+	for file, tensors := range map[string][]want{
+		"plain": {
+			{"f32", safetensors.F32, []int{2, 3, 1, 2}, 0, 0}, {"f16", safetensors.F16, []int{5}, 1, 0},
+			{"bf16", safetensors.BF16, []int{3, 3}, 2, 0}, {"f64", safetensors.F64, []int{7}, 3, 0},
+			{"i64", safetensors.I64, []int{4}, -1, 0}, {"u8", safetensors.U8, []int{3}, -1, 0},
+			{"scalar", safetensors.F32, nil, 6, 0}, {"empty", safetensors.F32, []int{4, 0}, 7, 0},
+			{"one", safetensors.F32, []int{3, 1}, 8, 0},
+		},
+		"shared": {
+			{"a", safetensors.F32, []int{2, 3}, 0, 0}, {"b", safetensors.F32, []int{6}, 0, 6}, {"tied", safetensors.F32, []int{2, 3}, 0, 0},
+		},
+		"ordered": network(), "nested": network(), "parameter": network()[:4], "many": many(),
+	} {
+		t.Run(file, func(t *testing.T) {
+			both(t, func(t *testing.T, u unpickler) {
+				b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := open(b, u)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compare(t, f, tensors)
+			})
+		})
+	}
+}
+
+func compare(t *testing.T, f *File, tensors []want) {
+	t.Helper()
+	if len(f.Names()) != len(tensors) {
+		t.Fatalf("%d tensors, want %d: %q", len(f.Names()), len(tensors), f.Names())
+	}
+	for i, w := range tensors {
+		got, ok := f.Tensor(w.name)
+		if f.Names()[i] != w.name || !ok || got.DType != w.dtype || !slices.Equal(got.Shape, w.shape) || got.Name != w.name {
+			t.Errorf("%d: %q %v %v, want %q %v %v", i, f.Names()[i], got.DType, got.Shape, w.name, w.dtype, w.shape)
+			continue
+		}
+		if w.k < 0 {
+			continue
+		}
+		values := make([]float32, got.Elements())
+		if err := got.ReadF32(values, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if float64(v) != made(w.k, w.from+i) {
+				t.Fatalf("%s[%d] = %v, want %v", w.name, i, v, made(w.k, w.from+i))
+			}
+		}
+	}
+}
+
+// What torch wrote and this package does not take.
+func TestTorchRefused(t *testing.T) {
+	for file, want := range map[string]string{
+		"transposed": `tensor "weight": shape [2 3] has strides [1 2], expected [3 1]: save it again`,
+		"legacy":     `torch's format of before version 1.6, expected a zip: load it and save it again`,
+		"module":     `it asks for "torch.nn.modules.container.Sequential", allowed are only tensors and containers`,
+		"tensor":     `it holds a tensor, expected a dict of tensors`,
+		"protocol4":  `pickle protocol 4, expected 2`,
+	} {
+		both(t, func(t *testing.T, u unpickler) {
+			b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = open(b, u)
+			refused(t, err, want)
+		})
+	}
+}
+
+func refused(t *testing.T, err error, want string) {
+	t.Helper()
+	var format *FormatError
+	if !errors.As(err, &format) || !strings.HasPrefix(err.Error(), "pth: m.pth: ") || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// pthtest emits torch's own bytes.
+func TestPickleIsTorchs(t *testing.T) {
+	for file, c := range map[string]struct {
+		tensors []want
+		o       pthtest.Options
+	}{"many": {many(), pthtest.Options{}}} {
+		b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &archive{r: bytes.NewReader(b), size: int64(len(b)), entries: map[string]zipEntry{}}
+		if err := a.open(); err != nil {
+			t.Fatal(err)
+		}
+		torchs, err := a.pickle()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours := string(pthtest.Dump(content(c.tensors), c.o)); ours != torchs {
+			t.Errorf("%s: pickle differs:\n%q\n%q", file, ours, torchs)
+		}
+	}
+}
+
+// content makes what testdata has.
+func content(list []want) []pthtest.Tensor {
+	var all []pthtest.Tensor
+	for _, w := range list {
+		n := 1
+		for _, d := range w.shape {
+			n *= d
+		}
+		var b []byte
+		for i := range n {
+			v := float32(made(w.k, i))
+			switch w.dtype {
+			case safetensors.F32:
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+			case safetensors.BF16:
+				b = binary.LittleEndian.AppendUint16(b, uint16(math.Float32bits(v)>>16))
+			case safetensors.I64:
+				b = binary.LittleEndian.AppendUint64(b, uint64(i))
+			}
+		}
+		all = append(all, pthtest.Tensor{Name: w.name, DType: w.dtype, Shape: w.shape, Data: pthtest.Bytes(b)})
+	}
+	return all
+}
+
+func TestRoundTrip(t *testing.T) {
+	list := append(network(), want{"half <&>\n", safetensors.BF16, []int{40_000}, 9, 0}, want{"", safetensors.F32, []int{3, 0}, 1, 0})
+	for _, o := range []pthtest.Options{{}, {Ordered: true}, {Key: "state_dict"}, {Ordered: true, Key: "module"}, {Key: "model"}} {
+		var b bytes.Buffer
+		if err := pthtest.Write(&b, content(list), o); err != nil {
+			t.Fatal(err)
+		}
+		both(t, func(t *testing.T, u unpickler) {
+			f, err := open(b.Bytes(), u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compare(t, f, list)
+			if f.Size() != int64(b.Len()) || f.Name() != "m.pth" || len(f.Metadata()) != 0 {
+				t.Errorf("size %d, name %q, metadata %v", f.Size(), f.Name(), f.Metadata())
+			}
+			if _, ok := f.Tensor("missing"); ok {
+				t.Error("found a tensor that is not there")
+			}
+			f.Close()
+			x, _ := f.Tensor(list[0].name)
+			if err := x.ReadF32(make([]float32, 1), 0); !errors.Is(err, os.ErrClosed) {
+				t.Errorf("reading after Close: %v", err)
+			}
+		})
+	}
+}
+
+func TestEveryStorage(t *testing.T) {
+	for _, d := range []safetensors.DType{
+		safetensors.F32, safetensors.F16, safetensors.BF16, safetensors.F64, safetensors.I64,
+		safetensors.I32, safetensors.I16, safetensors.I8, safetensors.U8, safetensors.BOOL,
+	} {
+		raw := []byte("0123456789abcdef")[:2*d.Bits()/8]
+		var b bytes.Buffer
+		tensor := pthtest.Tensor{Name: "x", DType: d, Shape: []int{2}, Data: pthtest.Bytes(raw)}
+		if err := pthtest.Write(&b, []pthtest.Tensor{tensor}, pthtest.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		both(t, func(t *testing.T, u unpickler) {
+			f, err := open(b.Bytes(), u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x, _ := f.Tensor("x")
+			got := make([]byte, x.Bytes())
+			if err := x.ReadRaw(got, 0); err != nil || x.DType != d || !bytes.Equal(got, raw) {
+				t.Errorf("%s: %s %q, %v", d, x.DType, got, err)
+			}
+		})
+	}
+}
+
+func TestConvert(t *testing.T) {
+	var b bytes.Buffer
+	w, err := safetensors.NewWriter(&b, []safetensors.Spec{{Name: "x", DType: safetensors.F16, Shape: []int{2, 2}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Begin("x"), w.WriteF32([]float32{1, 2, 3, 4}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	from, err := safetensors.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), "x.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.pth")
+	if err := pthtest.Convert(path, from, pthtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, _ := f.Tensor("x")
+	got := make([]float32, 2)
+	if err := x.ReadF32(got, 2); err != nil || got[0] != 3 || got[1] != 4 || x.DType != safetensors.F16 {
+		t.Errorf("%v %v %v", x.DType, got, err)
+	}
+	if err := x.ReadF32(got, 3); err == nil || !strings.HasPrefix(err.Error(), "pth: "+path+`: tensor "x": elements 3 to 5`) {
+		t.Errorf("reading too far: %v", err)
+	}
+	if err := errors.Join(f.Close(), f.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := x.ReadF32(got, 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("reading after Close: %v", err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var format *FormatError
+	if _, err := Open(empty); !errors.As(err, &format) {
+		t.Error(err)
+	}
+}
+
+// failing is a file whose bytes from n on cannot be read.
+type failing struct {
+	b []byte
+	n int64
+}
+
+func (f failing) ReadAt(dst []byte, offset int64) (int, error) {
+	if offset+int64(len(dst)) > f.n {
+		return 0, os.ErrPermission
+	}
+	return bytes.NewReader(f.b).ReadAt(dst, offset)
+}
+
+// A file that cannot be read is not called broken.
+func TestReadError(t *testing.T) {
+	var b bytes.Buffer
+	if err := pthtest.Write(&b, content(network()), pthtest.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var format *FormatError
+	for _, n := range []int64{0, 600} {
+		_, err := Read(failing{b.Bytes(), n}, int64(b.Len()), "m.pth")
+		if !errors.Is(err, os.ErrPermission) || errors.As(err, &format) || !strings.HasPrefix(err.Error(), "pth: m.pth: ") {
+			t.Errorf("unreadable from %d: %v", n, err)
+		}
+	}
+	if _, err := Read(bytes.NewReader(b.Bytes()[:600]), int64(b.Len()), "m.pth"); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("shorter than said: %v", err)
+	}
+}

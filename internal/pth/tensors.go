@@ -1,0 +1,160 @@
+package pth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/nlpodyssey/gopickle/types"
+
+	"tessera/internal/safetensors"
+)
+
+// named is an entry of a state_dict.
+type named struct {
+	name   string
+	tensor *tensor
+}
+
+// stateDict finds the tensors in what a pickle holds: a dict of them, or a dict
+// in which one of wrappers is such a dict.
+func stateDict(root any) ([]named, error) {
+	items, ok := dict(root)
+	if !ok {
+		return nil, fmt.Errorf("it holds %s, expected a dict of tensors: %s of the model's state_dict", kind(root), resave)
+	}
+	if !slices.ContainsFunc(items, isTensor) {
+		where, inner, err := unwrap(items)
+		if err != nil {
+			return nil, err
+		}
+		if inner != nil {
+			return tensors(where, inner)
+		}
+	}
+	return tensors("the dict", items)
+}
+
+func isTensor(e types.DictEntry) bool {
+	_, ok := e.Value.(*tensor)
+	return ok
+}
+
+// unwrap finds the dict that a training program put beside its own entries, nil
+// if there is none.
+func unwrap(items []types.DictEntry) (where string, inner []types.DictEntry, err error) {
+	wrappers := []string{"state_dict", "model", "module"}
+	var found []string
+	for _, e := range items {
+		key, _ := e.Key.(string)
+		if d, ok := dict(e.Value); ok && slices.Contains(wrappers, key) {
+			found, inner = append(found, key), d
+		}
+	}
+	if len(found) > 1 {
+		return "", nil, fmt.Errorf("it holds the dicts %s, expected one of them", strings.Join(found, " and "))
+	}
+	return strings.Join(found, ""), inner, nil
+}
+
+func dict(v any) ([]types.DictEntry, bool) {
+	switch v := v.(type) {
+	case *types.Dict:
+		return *v, true
+	case *ordered:
+		return v.Dict, true
+	}
+	return nil, false
+}
+
+// tensors wants nothing but tensors, each name once.
+func tensors(where string, items []types.DictEntry) ([]named, error) {
+	list := make([]named, 0, len(items))
+	seen := make(map[string]bool, len(items))
+	for _, e := range items {
+		name, ok := e.Key.(string)
+		if !ok {
+			return nil, fmt.Errorf("%s has the key %s, expected names of tensors", where, kind(e.Key))
+		}
+		t, ok := e.Value.(*tensor)
+		if !ok {
+			return nil, fmt.Errorf("%s has %s for %s, expected tensors only: %s of the model's state_dict",
+				where, kind(e.Value), quote(name), resave)
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("%s has the tensor %s twice", where, quote(name))
+		}
+		seen[name] = true
+		list = append(list, named{name, t})
+	}
+	return list, nil
+}
+
+// place checks a tensor against its storage and finds its bytes.
+func (f *File) place(a *archive, name string, t *tensor) (safetensors.Tensor, error) {
+	where := "pth: " + f.name
+	// At offset 0 for now: its shape is checked before it is used.
+	view, err := safetensors.NewTensor(where, name, t.storage.dtype, t.shape, current{f}, 0)
+	if err != nil {
+		return view, err
+	}
+	begin, err := a.locate(t.storage)
+	if err != nil {
+		return view, fmt.Errorf("storage data/%s: %w", clip(t.storage.key), err)
+	}
+	if n, most := view.Elements(), t.storage.elements; t.offset < 0 || t.offset > most || n > most-t.offset {
+		return view, fmt.Errorf("shape %v from element %d on, but storage data/%s has %d", t.shape, t.offset, clip(t.storage.key), most)
+	}
+	if want, ok := contiguous(t.shape, t.stride); !ok {
+		return view, fmt.Errorf("shape %v has strides %v, expected %v: %s after .contiguous()", t.shape, t.stride, want, resave)
+	}
+	begin += int64(t.offset) * int64(t.storage.dtype.Bits()/8)
+	return safetensors.NewTensor(where, name, t.storage.dtype, t.shape, current{f}, begin)
+}
+
+// locate finds where a storage's bytes begin.
+func (a *archive) locate(s *storage) (int64, error) {
+	z, ok := a.entries[a.prefix+"data/"+s.key]
+	if !ok {
+		return 0, errors.New("is missing from the zip")
+	}
+	begin, err := a.offset(z)
+	if err != nil {
+		return 0, err
+	}
+	size := int64(s.dtype.Bits() / 8)
+	if n := int64(s.elements); n < 0 || n > z.size/size || n*size != z.size {
+		return 0, fmt.Errorf("has %d bytes, expected %d elements of %d", z.size, s.elements, size)
+	}
+	return begin, nil
+}
+
+// contiguous compares strides with those of rows without gaps. Of a dimension
+// of 1, and of a tensor without elements, any will do.
+func contiguous(shape, stride []int) (want []int, ok bool) {
+	want = make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		want[i] = n
+		n *= shape[i]
+	}
+	if len(stride) != len(shape) {
+		return want, false
+	}
+	for i, d := range shape {
+		if n != 0 && d != 1 && stride[i] != want[i] {
+			return want, false
+		}
+	}
+	return want, true
+}
+
+// clip ends a long key.
+func clip(key string) string {
+	q := quote(key)
+	if len(q) == len(key)+2 {
+		return key
+	}
+	return q
+}

@@ -1,0 +1,286 @@
+package pth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	// maxPickle and maxDirectory bound what is read into memory, in bytes. The
+	// pickle takes some 150 a tensor, the directory some 80.
+	maxPickle    = 4 << 20
+	maxDirectory = 4 << 20
+
+	localLen, entryLen, endLen, locatorLen, end64Len = 30, 46, 22, 20, 56
+)
+
+// legacyMagic begins a file of torch before 1.6: a pickle of the long
+// 0x1950a86a20f9469cfc6c.
+const legacyMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+
+const resave = "save it again with torch.save"
+
+// archive is the directory of a zip whose entries are stored. archive/zip
+// would bring compress/flate and more, a quarter of a megabyte in the browser,
+// and a stored entry is no more than a range of the file.
+type archive struct {
+	r       io.ReaderAt
+	size    int64
+	prefix  string // the folder that all of torch's entries are in, with its slash
+	entries map[string]zipEntry
+	failed  bool // to read, which is no fault of the format
+}
+
+// zipEntry is one entry of the directory.
+type zipEntry struct {
+	name   string
+	flags  uint16
+	method uint16
+	packed int64
+	size   int64
+	header int64 // offset of the local header
+}
+
+// open reads the directory and finds torch's folder.
+func (a *archive) open() error {
+	if err := a.recognise(); err != nil {
+		return err
+	}
+	if err := a.directory(); err != nil {
+		return err
+	}
+	return a.findPrefix()
+}
+
+// recognise refuses what is no zip.
+func (a *archive) recognise() error {
+	head, err := a.bytes(0, min(a.size, 512), "start")
+	if err != nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(head, legacyMagic), len(head) > 262 && head[257:262] == "ustar":
+		return fmt.Errorf("it is in torch's format of before version 1.6, expected a zip: load it and %s", resave)
+	case !strings.HasPrefix(head, "PK\x03\x04"):
+		return fmt.Errorf("it begins with %q, expected a zip as torch.save writes it", head[:min(len(head), 4)])
+	}
+	return nil
+}
+
+// bytes reads a range, which the caller has bounded.
+func (a *archive) bytes(offset, n int64, what string) (string, error) {
+	if offset < 0 || n < 0 || offset > a.size || n > a.size-offset {
+		return "", fmt.Errorf("%s: %d bytes at %d, but the file has %d: truncated, or no zip", what, n, offset, a.size)
+	}
+	// ReadAll grows with what really comes, should size be a false promise.
+	b, err := io.ReadAll(io.NewSectionReader(a.r, offset, n))
+	if err == nil && int64(len(b)) != n {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		a.failed = true
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	return string(b), nil
+}
+
+// end is where the directory is.
+type end struct{ offset, length, entries int64 }
+
+// findEnd reads the zip's last record, or the 64-bit one it refers to, which
+// torch always writes.
+func (a *archive) findEnd() (end, error) {
+	tail, err := a.bytes(max(0, a.size-endLen-1<<16), min(a.size, endLen+1<<16), "end")
+	if err != nil {
+		return end{}, err
+	}
+	at := strings.LastIndex(tail, "PK\x05\x06")
+	if at < 0 || len(tail)-at < endLen {
+		return end{}, errors.New("the zip has no end record: truncated")
+	}
+	b := tail[at:]
+	if disk := word(b, 4) | word(b, 6); disk != 0 && disk != 0xffff {
+		return end{}, errors.New("the zip is in several parts, expected one")
+	}
+	e := end{entries: word(b, 10), length: long(b, 12), offset: long(b, 16)}
+	if at < locatorLen || tail[at-locatorLen:at-locatorLen+4] != "PK\x06\x07" {
+		return e, nil
+	}
+	b, err = a.bytes(huge(tail[at-locatorLen:], 8), end64Len, "64-bit end record")
+	if err != nil {
+		return end{}, err
+	}
+	if b[:4] != "PK\x06\x06" {
+		return end{}, fmt.Errorf("64-bit end record begins with %q, expected %q", b[:4], "PK\x06\x06")
+	}
+	return end{entries: huge(b, 32), length: huge(b, 40), offset: huge(b, 48)}, nil
+}
+
+// directory keeps the entries by name.
+func (a *archive) directory() error {
+	e, err := a.findEnd()
+	if err != nil {
+		return err
+	}
+	if e.length < 0 || e.length > maxDirectory {
+		return fmt.Errorf("the zip's directory has %d bytes, expected at most %d", e.length, maxDirectory)
+	}
+	b, err := a.bytes(e.offset, e.length, "directory")
+	if err != nil {
+		return err
+	}
+	var at int64
+	for len(b) > 0 {
+		z, n, err := parseEntry(b)
+		if err == nil {
+			at, err = a.add(z, at)
+		}
+		if err != nil {
+			return fmt.Errorf("directory entry %d: %w", len(a.entries), err)
+		}
+		b = b[n:]
+	}
+	if int64(len(a.entries)) != e.entries {
+		return fmt.Errorf("the zip's directory has %d entries, its end says %d", len(a.entries), e.entries)
+	}
+	return nil
+}
+
+// add keeps an entry, which begins at byte at or later and lies in the file, as
+// torch writes them in order. It returns where the next may begin.
+func (a *archive) add(z zipEntry, at int64) (int64, error) {
+	if _, ok := a.entries[z.name]; ok {
+		return 0, fmt.Errorf("%s is there twice", quote(z.name))
+	}
+	if z.header < at {
+		return 0, fmt.Errorf("%s begins at byte %d, expected %d or later, behind the entry before it", quote(z.name), z.header, at)
+	}
+	head := z.header + localLen + int64(len(z.name))
+	if head < 0 || head > a.size || z.packed > a.size-head {
+		return 0, fmt.Errorf("%s has %d bytes at %d, but the file has %d: truncated", quote(z.name), z.packed, z.header, a.size)
+	}
+	a.entries[z.name] = z
+	return head + z.packed, nil
+}
+
+// parseEntry reads the entry that b begins with, of n bytes.
+func parseEntry(b string) (z zipEntry, n int64, err error) {
+	if len(b) < entryLen || b[:4] != "PK\x01\x02" {
+		return z, 0, fmt.Errorf("begins with %q, expected %q and %d bytes", b[:min(len(b), 4)], "PK\x01\x02", entryLen)
+	}
+	name, extra, comment := word(b, 28), word(b, 30), word(b, 32)
+	n = entryLen + name + extra + comment
+	if n > int64(len(b)) {
+		return z, 0, fmt.Errorf("has %d bytes, the directory %d more", n, len(b))
+	}
+	z = zipEntry{
+		name: b[entryLen : entryLen+name], flags: uint16(word(b, 8)), method: uint16(word(b, 10)),
+		packed: long(b, 20), size: long(b, 24), header: long(b, 42),
+	}
+	return z, n, z.widen(b[entryLen+name : entryLen+name+extra])
+}
+
+// widen takes the numbers that did not fit 32 bits from the extra field 1.
+func (z *zipEntry) widen(extra string) error {
+	for len(extra) >= 4 {
+		kind, n := word(extra, 0), word(extra, 2)
+		extra = extra[4:]
+		if n > int64(len(extra)) {
+			break
+		}
+		if field := extra[:n]; kind == 1 {
+			for _, v := range []*int64{&z.size, &z.packed, &z.header} {
+				if *v == 0xffffffff && len(field) >= 8 {
+					*v, field = huge(field, 0), field[8:]
+				}
+			}
+		}
+		extra = extra[n:]
+	}
+	if z.size < 0 || z.packed < 0 || z.header < 0 {
+		return fmt.Errorf("%s: %d bytes at %d, expected both below 2^63", quote(z.name), z.size, z.header)
+	}
+	return nil
+}
+
+// findPrefix takes the folder of data.pkl for torch's.
+func (a *archive) findPrefix() error {
+	found := 0
+	for name := range a.entries {
+		if prefix, ok := strings.CutSuffix(name, "data.pkl"); ok && strings.HasSuffix(prefix, "/") {
+			a.prefix = prefix
+			found++
+		}
+	}
+	if found != 1 {
+		return fmt.Errorf("the zip has %d entries */data.pkl, expected 1 as torch.save writes it", found)
+	}
+	if _, ok := a.entries[a.prefix+"constants.pkl"]; ok {
+		return fmt.Errorf("it is a TorchScript archive, expected tensors: load it and %s of its state_dict", resave)
+	}
+	if _, ok := a.entries[a.prefix+"byteorder"]; !ok {
+		return nil
+	}
+	order, err := a.small("byteorder", 16)
+	if err == nil && strings.TrimSpace(order) != "little" {
+		err = fmt.Errorf("byte order is %q, expected little", order)
+	}
+	return err
+}
+
+// pickle is the text of data.pkl.
+func (a *archive) pickle() (string, error) { return a.small("data.pkl", maxPickle) }
+
+// small reads an entry of torch's folder of at most most bytes.
+func (a *archive) small(name string, most int64) (string, error) {
+	z := a.entries[a.prefix+name]
+	if z.size > most {
+		return "", fmt.Errorf("%s has %d bytes, expected at most %d", name, z.size, most)
+	}
+	offset, err := a.offset(z)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return a.bytes(offset, z.size, name)
+}
+
+// offset is where an entry's bytes begin, behind its local header.
+func (a *archive) offset(z zipEntry) (int64, error) {
+	switch {
+	case z.flags&1 != 0:
+		return 0, errors.New("is encrypted")
+	case z.method != 0:
+		return 0, fmt.Errorf("is compressed (method %d), expected stored: %s", z.method, resave)
+	case z.size != z.packed:
+		return 0, fmt.Errorf("is stored in %d bytes and said to be %d", z.packed, z.size)
+	}
+	name := int64(len(z.name))
+	b, err := a.bytes(z.header, localLen+name, "local header")
+	if err != nil {
+		return 0, err
+	}
+	if b[:4] != "PK\x03\x04" || word(b, 26) != name || b[localLen:] != z.name {
+		return 0, fmt.Errorf("byte %d begins with %q, expected the local header of %s", z.header, b[:4], quote(z.name))
+	}
+	begin := z.header + localLen + name + word(b, 28)
+	if begin > a.size || z.size > a.size-begin {
+		return 0, fmt.Errorf("%d bytes at %d, but the file has %d: truncated", z.size, begin, a.size)
+	}
+	return begin, nil
+}
+
+func word(b string, at int) int64 { return int64(unsigned(b[at : at+2])) }
+func long(b string, at int) int64 { return int64(unsigned(b[at : at+4])) }
+
+// huge is negative from 2^63 on, which no caller takes.
+func huge(b string, at int) int64 { return int64(unsigned(b[at : at+8])) }
+
+// unsigned reads a little-endian number of up to 8 bytes.
+func unsigned(b string) (n uint64) {
+	for i := range len(b) {
+		n |= uint64(b[i]) << (8 * i)
+	}
+	return n
+}

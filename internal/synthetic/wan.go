@@ -1,0 +1,135 @@
+package synthetic
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"tessera/internal/safetensors"
+)
+
+// WanConfig is an autoencoder of Wan 2.1, Wan 2.2 or Qwen-Image of any size.
+type WanConfig struct {
+	Nested   bool                     // Wan 2.2, whose blocks are nested in stages
+	Dim      int                      // encoder's base width; default 96, nested 160
+	Decoder  int                      // decoder's base width; default Dim, nested 256
+	Latent   int                      // latent channels; default 16, nested 48
+	Channels int                      // of a pixel; default 3
+	DType    safetensors.DType        // default F16. F32 leaves the weights unrounded.
+	Name     func(name string) string // what a tensor is called in the file; nil: by its original name
+}
+
+func (c WanConfig) withDefaults() WanConfig {
+	dim, latent := 96, 16
+	if c.Nested {
+		dim, latent = 160, 48
+		c.Decoder = cmp.Or(c.Decoder, 256)
+	}
+	c.Dim = cmp.Or(c.Dim, dim)
+	c.Decoder = cmp.Or(c.Decoder, c.Dim)
+	c.Latent = cmp.Or(c.Latent, latent)
+	c.Channels = cmp.Or(c.Channels, 3)
+	c.DType = cmp.Or(c.DType, safetensors.F16)
+	if c.Name == nil {
+		c.Name = func(name string) string { return name }
+	}
+	return c
+}
+
+// WriteWan streams a checkpoint of synthetic weights, whose values come from
+// their original names whatever the file calls them.
+func WriteWan(out io.Writer, c WanConfig) error {
+	c = c.withDefaults()
+	return write(out, Wan(c), c.DType, c.Name, nil)
+}
+
+// CreateWan is WriteWan into a new file at path.
+func CreateWan(path string, c WanConfig) error {
+	return create(path, func(out io.Writer) error { return WriteWan(out, c) })
+}
+
+// Wan lists every tensor under its original name.
+func Wan(c WanConfig) []Spec {
+	c = c.withDefaults()
+	pixel := c.Channels
+	if c.Nested {
+		pixel *= 4 // patches of 2x2
+	}
+	var t table
+	block := func(list string, stage, r, blocks int) string {
+		if c.Nested {
+			return fmt.Sprintf("%s.%d.%s.%d", list, stage, list[len("encoder."):], r)
+		}
+		return fmt.Sprintf("%s.%d", list, stage*(blocks+1)+r)
+	}
+	t.conv("encoder.conv1", c.Dim, pixel, 3, 3, 3)
+	in := c.Dim
+	for i, times := range []int{1, 2, 4, 4} {
+		for r := range 2 {
+			t.residual(block("encoder.downsamples", i, r, 2), in, c.Dim*times)
+			in = c.Dim * times
+		}
+		if i < 3 {
+			t.resample(block("encoder.downsamples", i, 2, 2), in, in, i > 0, in)
+		}
+	}
+	t.wanMiddle("encoder", in)
+	t.gamma("encoder.head.0", in, 3)
+	t.conv("encoder.head.2", 2*c.Latent, in, 3, 3, 3)
+	t.conv("conv1", 2*c.Latent, 2*c.Latent, 1, 1, 1)
+	t.conv("conv2", c.Latent, c.Latent, 1, 1, 1)
+
+	in = 4 * c.Decoder
+	t.conv("decoder.conv1", in, c.Latent, 3, 3, 3)
+	t.wanMiddle("decoder", in)
+	for i, times := range []int{4, 4, 2, 1} {
+		for r := range 3 {
+			t.residual(block("decoder.upsamples", i, r, 3), in, c.Decoder*times)
+			in = c.Decoder * times
+		}
+		if i < 3 {
+			out := in
+			if !c.Nested {
+				out = in / 2
+			}
+			t.resample(block("decoder.upsamples", i, 3, 3), in, out, i < 2, 2*in)
+			in = out
+		}
+	}
+	t.gamma("decoder.head.0", in, 3)
+	t.conv("decoder.head.2", pixel, in, 3, 3, 3)
+	return t
+}
+
+func (t *table) gamma(name string, channels, ones int) {
+	shape := []int{channels}
+	for range ones {
+		shape = append(shape, 1)
+	}
+	*t = append(*t, Spec{name + ".gamma", shape})
+}
+
+func (t *table) residual(name string, in, out int) {
+	t.gamma(name+".residual.0", in, 3)
+	t.conv(name+".residual.2", out, in, 3, 3, 3)
+	t.gamma(name+".residual.3", out, 3)
+	t.conv(name+".residual.6", out, out, 3, 3, 3)
+	if in != out {
+		t.conv(name+".shortcut", out, in, 1, 1, 1)
+	}
+}
+
+func (t *table) resample(name string, in, out int, time bool, frames int) {
+	t.conv(name+".resample.1", out, in, 3, 3)
+	if time {
+		t.conv(name+".time_conv", frames, in, 3, 1, 1)
+	}
+}
+
+func (t *table) wanMiddle(half string, channels int) {
+	t.residual(half+".middle.0", channels, channels)
+	t.gamma(half+".middle.1.norm", channels, 2)
+	t.conv(half+".middle.1.to_qkv", 3*channels, channels, 1, 1)
+	t.conv(half+".middle.1.proj", channels, channels, 1, 1)
+	t.residual(half+".middle.2", channels, channels)
+}

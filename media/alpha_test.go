@@ -1,0 +1,356 @@
+//go:build !js
+
+package media
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// alphaFrame is testFrame with an alpha that reaches both ends.
+func alphaFrame(t, height, width int) []float32 {
+	rgb := testFrame(t, height, width)
+	frame := make([]float32, height*width*4)
+	for i := range height * width {
+		copy(frame[4*i:], rgb[3*i:3*i+3])
+		frame[4*i+3] = max(-1, min(1, 1.5*float32(math.Sin(0.7*float64(i)+float64(t)))))
+	}
+	return frame
+}
+
+// withAlpha is a frame [H,W,3] as an opaque one [H,W,4].
+func withAlpha(rgb []float32) []float32 {
+	var out []float32
+	for i := 0; i < len(rgb); i += 3 {
+		out = append(out, rgb[i], rgb[i+1], rgb[i+2], 1)
+	}
+	return out
+}
+
+// colours is a frame [H,W,4] without its alpha.
+func colours(rgba []float32) []float32 {
+	var out []float32
+	for i := 0; i < len(rgba); i += 4 {
+		out = append(out, rgba[i:i+3]...)
+	}
+	return out
+}
+
+// readAlpha opens path and reads frame i, for so many channels.
+func readAlpha(t *testing.T, path string, channels, i int) []float32 {
+	t.Helper()
+	clip, err := Open(context.Background(), path, channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clip.Close()
+	if clip.Channels() != channels {
+		t.Errorf("%s: %d channels, want %d", path, clip.Channels(), channels)
+	}
+	h, w := clip.Size()
+	dst := make([]float32, h*w*channels)
+	for j := range dst {
+		dst[j] = float32(math.NaN())
+	}
+	if err := clip.ReadFrame(i, dst); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+func writeAlpha(t *testing.T, path string, frames ...[]float32) {
+	t.Helper()
+	h, w := 6, len(frames[0])/4/6
+	s, err := Create(context.Background(), path, Format{Height: h, Width: w, Frames: len(frames), Channels: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range frames {
+		if err := s.WriteFrame(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAlphaRoundTrip(t *testing.T) {
+	for _, name := range []string{"one.png", "folder", "x.npy", "x.safetensors"} {
+		path := filepath.Join(t.TempDir(), name)
+		frames := [][]float32{alphaFrame(0, 6, 10), withAlpha(testFrame(1, 6, 10)), alphaFrame(2, 6, 10)}
+		floats := name[0] == 'x'
+		if name == "one.png" {
+			frames = frames[:1]
+		}
+		writeAlpha(t, path, frames...)
+		for i, want := range frames {
+			levels := 0.0
+			if !floats {
+				want, levels = quantised(want), 1e-4
+			}
+			if off := largest(t, readAlpha(t, path, 4, i), want); off > levels {
+				t.Errorf("%s: frame %d is off by %g levels", name, i, off)
+			}
+			if floats {
+				_, err := Open(context.Background(), path, 3)
+				if err == nil || !strings.Contains(err.Error(), "expected [3,T,H,W]: they are RGBA") || !errors.Is(err, ErrInput) {
+					t.Errorf("%s as RGB: %v", name, err)
+				}
+				continue
+			}
+			if off := largest(t, readAlpha(t, path, 3, i), colours(want)); off > 1e-4 {
+				t.Errorf("%s as RGB: frame %d is off by %g levels", name, i, off)
+			}
+		}
+	}
+}
+
+// TestStraightAlpha writes every colour under every alpha: nothing is
+// multiplied by alpha and divided again, so all come back, also under alpha 0.
+// ffmpeg reads the same from the file.
+func TestStraightAlpha(t *testing.T) {
+	const side = 256
+	pix := make([]byte, side*side*4)
+	for a := range side {
+		for c := range side {
+			copy(pix[4*(a*side+c):], []byte{byte(c), byte(255 - c), byte(c*7 + a), byte(a)})
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.png")
+	floats := make([]float32, len(pix))
+	FromRGBA(floats, pix, 4)
+	for _, form := range []string{"bytes", "floats"} {
+		s, err := Create(context.Background(), path, Format{Height: side, Width: side, Frames: 1, Channels: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if form == "bytes" {
+			err = s.WriteRGBA8(pix)
+		} else {
+			err = s.WriteFrame(floats)
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, len(pix))
+		ToRGBA(got, readAlpha(t, path, 4, 0), 4)
+		if !bytes.Equal(got, pix) {
+			t.Errorf("from %s: pixels differ", form)
+		}
+		if HaveFFmpeg() {
+			got, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-pix_fmt", "rgba", "-f", "rawvideo", "pipe:1").Output()
+			if err != nil || !bytes.Equal(got, pix) {
+				t.Errorf("from %s: ffmpeg reads other pixels (%v)", form, err)
+			}
+		}
+	}
+}
+
+// TestAlphaOutputIsRGBA: every frame of 4 channels is written as RGBA, of one
+// kind also where it is opaque all over.
+func TestAlphaOutputIsRGBA(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "layers")
+	writeAlpha(t, dir, withAlpha(testFrame(0, 6, 4)), alphaFrame(1, 6, 4))
+	for _, name := range []string{"frame_0000.png", "frame_0001.png"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data[24] != 8 || data[25] != 6 { // bit depth, colour type RGBA
+			t.Errorf("%s: bit depth %d and colour type %d, want 8 and 6", name, data[24], data[25])
+		}
+	}
+}
+
+// pngFile is a PNG of one row, put together by hand. samples are the row's
+// bytes; the chunks PLTE and tRNS are left out where empty.
+func pngFile(width int, depth, colour byte, samples, plte, trns []byte) []byte {
+	out := []byte("\x89PNG\r\n\x1a\n")
+	chunk := func(name string, data []byte) {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(data)))
+		body := append([]byte(name), data...)
+		out = append(out, body...)
+		out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(body))
+	}
+	header := binary.BigEndian.AppendUint32(nil, uint32(width))
+	header = binary.BigEndian.AppendUint32(header, 1)
+	chunk("IHDR", append(header, depth, colour, 0, 0, 0))
+	if plte != nil {
+		chunk("PLTE", plte)
+	}
+	if trns != nil {
+		chunk("tRNS", trns)
+	}
+	var packed bytes.Buffer
+	z := zlib.NewWriter(&packed)
+	z.Write(append([]byte{0}, samples...)) // no filter
+	z.Close()
+	chunk("IDAT", packed.Bytes())
+	chunk("IEND", nil)
+	return out
+}
+
+// TestPNGAlphaKinds reads each kind of PNG with and without transparency. The
+// PNG specification, section 12.1 and on, says what each means.
+func TestPNGAlphaKinds(t *testing.T) {
+	const off, on = 0, 1
+	gray, rgb, indexed, grayAlpha, rgba := byte(0), byte(2), byte(3), byte(4), byte(6)
+	f := func(code int) float64 { return float64(code) / 255 }
+	w := func(code int) float64 { return float64(code) / 65535 }
+	cases := []struct {
+		name string
+		file []byte
+		want [8]float64 // two pixels, in [0,1]
+	}{
+		{"gray", pngFile(2, 8, gray, []byte{9, 200}, nil, nil),
+			[8]float64{f(9), f(9), f(9), on, f(200), f(200), f(200), on}},
+		{"gray with a transparent level", pngFile(2, 8, gray, []byte{9, 200}, nil, []byte{0, 200}),
+			[8]float64{f(9), f(9), f(9), on, f(200), f(200), f(200), off}},
+		{"1 bit with a transparent level", pngFile(2, 1, gray, []byte{0b01_000000}, nil, []byte{0, 1}),
+			[8]float64{0, 0, 0, on, 1, 1, 1, off}},
+		{"gray 16", pngFile(2, 16, gray, []byte{0x12, 0x34, 0xff, 0xfe}, nil, nil),
+			[8]float64{w(0x1234), w(0x1234), w(0x1234), on, w(0xfffe), w(0xfffe), w(0xfffe), on}},
+		{"gray 16 with a transparent level", pngFile(2, 16, gray, []byte{0x12, 0x34, 0xff, 0xfe}, nil, []byte{0x12, 0x34}),
+			[8]float64{w(0x1234), w(0x1234), w(0x1234), off, w(0xfffe), w(0xfffe), w(0xfffe), on}},
+		{"gray and alpha", pngFile(2, 8, grayAlpha, []byte{9, 0, 200, 77}, nil, nil),
+			[8]float64{f(9), f(9), f(9), off, f(200), f(200), f(200), f(77)}},
+		{"gray and alpha 16", pngFile(2, 16, grayAlpha, []byte{0x12, 0x34, 0, 1, 0xab, 0xcd, 0, 0}, nil, nil),
+			[8]float64{w(0x1234), w(0x1234), w(0x1234), w(1), w(0xabcd), w(0xabcd), w(0xabcd), off}},
+		{"rgb", pngFile(2, 8, rgb, []byte{1, 2, 3, 40, 50, 60}, nil, nil),
+			[8]float64{f(1), f(2), f(3), on, f(40), f(50), f(60), on}},
+		{"rgb with a transparent colour", pngFile(2, 8, rgb, []byte{1, 2, 3, 40, 50, 60}, nil, []byte{0, 1, 0, 2, 0, 3}),
+			[8]float64{f(1), f(2), f(3), off, f(40), f(50), f(60), on}},
+		{"rgb 16 with a transparent colour",
+			pngFile(2, 16, rgb, []byte{0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 6}, nil, []byte{0, 1, 2, 3, 4, 5}),
+			[8]float64{w(1), w(0x0203), w(0x0405), off, w(1), w(0x0203), w(0x0406), on}},
+		{"palette", pngFile(2, 8, indexed, []byte{1, 0}, []byte{1, 2, 3, 40, 50, 60}, nil),
+			[8]float64{f(40), f(50), f(60), on, f(1), f(2), f(3), on}},
+		{"palette with alpha", pngFile(2, 8, indexed, []byte{1, 0}, []byte{1, 2, 3, 40, 50, 60}, []byte{0, 7}),
+			[8]float64{f(40), f(50), f(60), f(7), f(1), f(2), f(3), off}},
+		{"palette of 4 bits with alpha of the first", pngFile(2, 4, indexed, []byte{0x10}, []byte{1, 2, 3, 40, 50, 60}, []byte{200}),
+			[8]float64{f(40), f(50), f(60), on, f(1), f(2), f(3), f(200)}},
+		{"rgba", pngFile(2, 8, rgba, []byte{10, 20, 30, 0, 200, 100, 0, 3}, nil, nil),
+			[8]float64{f(10), f(20), f(30), off, f(200), f(100), 0, f(3)}},
+		{"rgba 16", pngFile(2, 16, rgba, []byte{0, 10, 1, 20, 2, 30, 0, 0, 0xff, 0xff, 0x80, 0, 0, 0, 0x12, 0x34}, nil, nil),
+			[8]float64{w(10), w(0x0114), w(0x021e), off, 1, w(0x8000), 0, w(0x1234)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.png")
+			if err := os.WriteFile(path, c.file, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			got, plain := readAlpha(t, path, 4, 0), readAlpha(t, path, 3, 0)
+			for i, want := range c.want {
+				if math.Abs(float64(got[i])-(want*2-1)) > 1e-6 {
+					t.Errorf("value %d is %v, want %v", i, got[i], want*2-1)
+				}
+			}
+			if !slices.Equal(plain, colours(got)) {
+				t.Errorf("as RGB %v, as RGBA %v", plain, got)
+			}
+		})
+	}
+}
+
+// TestOpaqueWithoutAlpha: what has no alpha reads as 4 channels with the same
+// colours, opaque.
+func TestOpaqueWithoutAlpha(t *testing.T) {
+	for _, name := range []string{"one.png", "folder", "x.y4m", "x.npy", "x.safetensors", "x.mp4", "x.webm"} {
+		skipWithoutFFmpeg(t, name)
+		path := filepath.Join(t.TempDir(), name)
+		n := framesFor(name)
+		writeClip(t, path, Format{Height: 6, Width: 10, Frames: n})
+		rgb, rgba := readAlpha(t, path, 3, n-1), readAlpha(t, path, 4, n-1)
+		if !slices.Equal(rgba, withAlpha(rgb)) {
+			t.Errorf("%s: not the same colours with alpha 1", name)
+		}
+	}
+}
+
+func TestAlphaFormats(t *testing.T) {
+	dir := t.TempDir()
+	f := Format{Height: 2, Width: 2, Frames: 1, Channels: 4}
+	for _, name := range []string{"x.y4m", "x.mp4", "x.mov", "x.mkv", "x.webm"} {
+		s, err := Create(context.Background(), filepath.Join(dir, name), f)
+		if err == nil {
+			s.Abort()
+		}
+		want := name + ": " + filepath.Ext(name) + " doesn't keep transparency, expected a folder of PNG, .png, .npy or .safetensors"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	for _, channels := range []int{-1, 1, 2, 5} {
+		f.Channels = channels
+		if _, err := Create(context.Background(), filepath.Join(dir, "x.npy"), f); err == nil || !strings.Contains(err.Error(), "channels, expected 3 or 4") {
+			t.Errorf("create: %v", err)
+		}
+		if _, err := Open(context.Background(), dir, channels); err == nil || !strings.Contains(err.Error(), "channels, expected 3 or 4") {
+			t.Errorf("open: %v", err)
+		}
+	}
+	path := filepath.Join(dir, "five.npy")
+	if err := os.WriteFile(path, append(npyPrefix([]int{5, 1, 1, 1}), make([]byte, 20)...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(context.Background(), path, 4)
+	if err == nil || !strings.Contains(err.Error(), "five.npy: frames have shape [5 1 1 1], expected [4,T,H,W], or [3,T,H,W] for opaque ones") {
+		t.Errorf("5 channels: %v", err)
+	}
+	only(t, dir, "five.npy")
+}
+
+// TestAlphaNotFinite: a NaN in alpha is no better than one in a colour.
+func TestAlphaNotFinite(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Create(context.Background(), filepath.Join(dir, "x.png"), Format{Height: 2, Width: 3, Frames: 1, Channels: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := make([]float32, 24)
+	frame[4*4+3] = float32(math.NaN())
+	if err := s.WriteFrame(frame); err == nil || !strings.Contains(err.Error(), "pixel (1,1) is NaN") {
+		t.Errorf("write: %v", err)
+	}
+	only(t, dir)
+	path := filepath.Join(dir, "nan.npy")
+	if err := os.WriteFile(path, append(npyPrefix([]int{4, 1, 2, 3}), floatBytes(nil, frame)...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	clip, err := Open(context.Background(), path, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer clip.Close()
+	if err := clip.ReadFrame(0, make([]float32, 24)); err == nil || !strings.Contains(err.Error(), "channel 3, row 0, column 1 is NaN") {
+		t.Errorf("read: %v", err)
+	}
+}
+
+// TestLatentIsNoVideo: with 4 channels a latent might pass for a video.
+func TestLatentIsNoVideo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "z.safetensors")
+	for _, meta := range []map[string]string{nil, Original{}.Meta(KindMoments)} {
+		z := testLatent(4, 2, 3, 3)
+		z.Meta = meta
+		if err := WriteLatent(path, z); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(context.Background(), path, 4); err == nil || !strings.Contains(err.Error(), "is a latent of shape [4 2 3 3], expected a video") {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package vae
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/internal/synthetic"
+	"tessera/tiling"
+)
+
+// noise is the start of a synthetic tensor.
+func noise(n int) []float32 {
+	wide := make([]float64, n)
+	synthetic.Fill("noise", wide)
+	v := make([]float32, n)
+	for i, x := range wide {
+		v[i] = float32(x)
+	}
+	return v
+}
+
+func tiles(how Tiling, h, w, overlap int) Options {
+	return Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Size{H: h, W: w}}, Overlap: tiling.Square(overlap), Unscaled: true}
+}
+
+// Exact tiles give what one tile gives, for tiles that divide the frame and that
+// don't, of any shape, one cell at the least, in slices of one latent frame and
+// of more.
+func TestExactTiles(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, model := range []struct {
+		name  string
+		path  string
+		cell  int
+		tiles [][2]int // pixels
+	}{
+		{"wan2.1", wan21Checkpoint(t), 8, [][2]int{{24, 40}, {40, 24}, {72, 8}, {8, 104}, {200, 200}}},
+		{"wan2.2", wan22Checkpoint(t), 16, [][2]int{{48, 80}, {16, 176}}},
+		{"layered", layeredCheckpoint(t), 8, [][2]int{{40, 32}}},
+	} {
+		m := open(t, dev, model.path, F32)
+		c := m.Config
+		const h, w, frames = 9, 13, 3
+		z := Latent{c.Latent, frames, h, w, noise(c.Latent * frames * h * w)}
+		px := floats{9, h * c.Spatial, w * c.Spatial, noise(c.Channels * 9 * h * w * c.Spatial * c.Spatial)}
+		video := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+		latent := encodeAll(t, m, px, EncodeOptions{Options: Options{Unscaled: true}})
+		for _, size := range model.tiles {
+			for _, chunk := range []int{1, 2} {
+				o := tiles(Exact, size[0], size[1], 64)
+				o.Chunk = chunk
+				name := fmt.Sprintf("%s, tiles of %dx%d, chunks of %d", model.name, size[0], size[1], chunk)
+				last := -1.0
+				o.Progress = func(p Progress) {
+					if p.Done <= last || p.Done > 1 || p.Tile > p.Tiles {
+						t.Errorf("%s: progress %+v after %v", name, p, last)
+					}
+					last = p.Done
+				}
+				if got := nmse(decodeAll(t, m, z, DecodeOptions{Options: o}), video); !(got <= 1e-11) {
+					t.Errorf("%s: decode: NMSE %.3g from one tile", name, got)
+				}
+				if last != 1 {
+					t.Errorf("%s: progress ended at %v", name, last)
+				}
+				last = -1
+				if got := nmse(encodeAll(t, m, px, EncodeOptions{Options: o}), latent); !(got <= 1e-11) {
+					t.Errorf("%s: encode: NMSE %.3g from one tile", name, got)
+				}
+			}
+		}
+	}
+}
+
+// The halo of an inner tile is the sum of what its layers reach: for Wan 2.1's
+// decoder 6 cells in the first stage, half a cell for the first enlargement,
+// and so on: 12.25, so 13. No tile can do with less.
+func TestHaloIsOfTheLayers(t *testing.T) {
+	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
+	for _, c := range []struct {
+		path           string
+		decode, encode int // pixels
+	}{
+		{wan21Checkpoint(t), 13 * 8, 0},
+		{wan22Checkpoint(t), 13 * 16, 0},
+	} {
+		m, err := Inspect(c.path, a, F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		s := m.Config.Spatial
+		l, err := m.PlanDecode(3, 90, 90, tiles(Exact, 20*s, 20*s, 0))
+		if err != nil || l.Halo != tiling.Square(c.decode) {
+			t.Errorf("%s: decode halo %v, want %d: %v", m.Config.Model, l.Halo, c.decode, err)
+		}
+		// Up to four times the latent's own reach lies before a strided layer.
+		l, err = m.PlanEncode(5, 90*s, 90*s, tiles(Exact, 20*s, 20*s, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: encode halo %v", m.Config.Model, l.Halo)
+	}
+}
+
+// One pixel less of halo shows: the windows are as small as they may be.
+func TestHaloIsNeeded(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, wan21Checkpoint(t), F32)
+	z := Latent{4, 1, 30, 2, noise(4 * 60)}
+	ctx := context.Background()
+	o := tiles(Exact, 32, 16, 0)
+	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+	l, err := m.PlanDecode(1, 30, 2, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(shrink int) []float32 {
+		outer := l.passes[1]
+		tile := outer.tiles[4] // rows 16 to 20: cells 3 to 30 with the halo
+		in := outer.tiles[4].In
+		if in.Y0 != 3 || in.Y1 != 30 {
+			t.Fatalf("tile %+v", tile)
+		}
+		outer.tiles = outer.tiles[4:5]
+		defer func(all []tiling.Tile) { outer.tiles = all }(l.Tiles.Tiles)
+		cut := outer.cuts[4]
+		outer.tiles[0].In.Y0 += shrink
+		cut[0].y -= 2 * shrink
+		outer.cuts = []windows{cut}
+		feed, done, err := m.first(ctx, l, o, func(tile tiling.Tile, s slice, p *plan) error { return m.feedLatent(z, tile, s, p, true) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		var got []float32
+		err = m.run(ctx, l, 1, o, feed, func(_ int, _ slice, p *plan) error {
+			var row []byte
+			v, err := m.read(ctx, p.out, 0, &row)
+			got = v
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	row := func(v []float32, w, c int) []float32 { // the tile's first row
+		var r []float32
+		for x := range w {
+			r = append(r, v[x*c:][:3]...)
+		}
+		return r
+	}
+	whole := make([]float32, 0, 48)
+	for x := range 16 {
+		for c := range 3 {
+			whole = append(whole, want[(c*240+128)*16+x])
+		}
+	}
+	if _, err := m.network("decoder"); err != nil {
+		t.Fatal(err)
+	}
+	if got := nmse(row(run(0), 16, 4), whole); !(got <= 1e-11) {
+		t.Errorf("with the halo: NMSE %.3g", got)
+	}
+	l, _ = m.PlanDecode(1, 30, 2, o)
+	if got := nmse(row(run(1), 16, 4), whole); got <= 1e-11 {
+		t.Errorf("with a cell less: NMSE %.3g, so the halo is too wide", got)
+	}
+}
+
+// What exact tiles are for: they need a fraction of the memory, and are taken
+// without being asked for.
+func TestExactIsTheDefaultAndSmall(t *testing.T) {
+	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
+	a.Limits.MaxBuffer, a.Limits.MaxBinding = 4<<30, 4<<30
+	m, err := Inspect(wan21Checkpoint(t), a, F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	o := tiles("", 256, 256, 64)
+	l, err := m.PlanDecode(5, 90, 160, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("720p in exact tiles of 256: %s of %s in one tile", Bytes(l.Bytes()), Bytes(l.Untiled))
+	if l.Tiling != Exact || l.Overlap != (tiling.Size{}) || l.Untiled < 3*l.Bytes() {
+		t.Errorf("%+v", l)
+	}
+	// Where the whole latent frame is too much for the budget, feathered tiles
+	// are left.
+	o.Memory = l.Bytes() / 3
+	o.Shrink = true
+	if f, err := m.PlanDecode(5, 1000, 1000, o); err != nil || f.Tiling != Feather || f.Bytes() > o.Memory {
+		t.Errorf("without room for a frame of the middle: %+v, %v", f, err)
+	}
+	s, err := Inspect(smallCheckpoint(t), a, F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, how := range []Tiling{Exact, Diffusers} {
+		if _, err := s.PlanDecode(5, 90, 160, tiles(how, 256, 256, 64)); !errors.Is(err, ErrTiling) {
+			t.Errorf("SeedVR2 with tiling %s: %v", how, err)
+		}
+	}
+	if l, err := s.PlanDecode(5, 90, 160, o); err != nil || l.Tiling != Feather {
+		t.Errorf("SeedVR2: %v, %v", l.Tiling, err)
+	}
+}
+
+// diffusers' tiled decode, written out on whole decodes of pieces.
+func TestDiffusersTiles(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, path := range []string{wan21Checkpoint(t), wan22Checkpoint(t)} {
+		m := open(t, dev, path, F32)
+		c := m.Config
+		s, patch := c.Spatial, c.Patch
+		// Tiles of 4 x 5 cells that advance by 3 and 3.
+		const h, w, frames = 8, 10, 2
+		tile, step := [2]int{4, 5}, [2]int{3, 3}
+		o := Options{
+			Tiling: Diffusers, Unscaled: true, Tile: tiling.Choice{Tile: tiling.Size{H: tile[0] * s, W: tile[1] * s}},
+			Overlap: tiling.Size{H: (tile[0] - step[0]) * s, W: (tile[1] - step[1]) * s},
+		}
+		z := Latent{c.Latent, frames, h, w, noise(c.Latent * frames * h * w)}
+		got := decodeAll(t, m, z, DecodeOptions{Options: o})
+		piece := func(y, x int) ([]float32, int, int) {
+			th, tw := min(tile[0], h-y), min(tile[1], w-x)
+			part := Latent{c.Latent, frames, th, tw, nil}
+			for ch := range c.Latent * frames {
+				for r := range th {
+					part.Data = append(part.Data, z.Data[(ch*h+y+r)*w+x:][:tw]...)
+				}
+			}
+			return decodeAll(t, m, part, DecodeOptions{Options: Options{Unscaled: true}}), th * s, tw * s
+		}
+		want := naive(c.Channels*5, h*s, w*s, step[0]*s, step[1]*s, (tile[0]-step[0])*s, (tile[1]-step[1])*s, patch,
+			func(y, x int) ([]float32, int, int) { return piece(y/s, x/s) })
+		if e := nmse(got, want); !(e <= 1e-12) {
+			t.Errorf("%s: decode: NMSE %.3g", c.Model, e)
+		}
+
+		// The encoder's tiles are that many patches.
+		o.Tile.Tile, o.Overlap = tiling.Square(4*s), tiling.Square(s)
+		clip := floats{5, 9 * s, 7 * s, noise(c.Channels * 5 * 9 * 7 * s * s)}
+		moments := encodeAll(t, m, clip, EncodeOptions{Options: o, Moments: true})
+		cells, advance := 4*patch, 3*patch
+		cut := func(y, x int) ([]float32, int, int) {
+			th, tw := min(cells, 9-y), min(cells, 7-x)
+			part := floats{5, th * s, tw * s, nil}
+			for ch := range c.Channels * 5 {
+				for r := range th * s {
+					part.v = append(part.v, clip.v[(ch*9*s+y*s+r)*7*s+x*s:][:tw*s]...)
+				}
+			}
+			return encodeAll(t, m, part, EncodeOptions{Options: Options{Unscaled: true}, Moments: true}), th, tw
+		}
+		want = naive(2*c.Latent*2, 9, 7, advance, advance, cells-advance, cells-advance, 1, cut)
+		if e := nmse(moments, want); !(e <= 1e-12) {
+			t.Errorf("%s: encode: NMSE %.3g", c.Model, e)
+		}
+	}
+}
+
+// naive is tiled_decode of diffusers in float64: planes of h x w, tiles every
+// dy, dx, fading over ey, ex, with a weight for every unit samples.
+func naive(planes, h, w, dy, dx, ey, ex, unit int, piece func(y, x int) ([]float32, int, int)) []float64 {
+	type tile struct {
+		v    []float64
+		h, w int
+	}
+	out := make([]float64, planes*h*w)
+	var above []tile
+	for y := 0; y < h; y += dy {
+		var row []tile
+		for x := 0; x < w; x += dx {
+			v, th, tw := piece(y, x)
+			this := tile{make([]float64, len(v)), th, tw}
+			for i := range v {
+				this.v[i] = float64(v[i])
+			}
+			for p := range planes {
+				if y > 0 {
+					a := above[len(row)]
+					e := min(a.h, th, ey)
+					for r := range e {
+						k := float64(r/unit) / float64(e/unit)
+						for q := range tw {
+							at := &this.v[(p*th+r)*tw+q]
+							*at = a.v[(p*a.h+a.h-e+r)*a.w+q]*(1-k) + *at*k
+						}
+					}
+				}
+				if x > 0 {
+					b := row[len(row)-1]
+					e := min(b.w, tw, ex)
+					for q := range e {
+						k := float64(q/unit) / float64(e/unit)
+						for r := range th {
+							at := &this.v[(p*th+r)*tw+q]
+							*at = b.v[(p*b.h+r)*b.w+b.w-e+q]*(1-k) + *at*k
+						}
+					}
+				}
+				for r := range min(dy, th) {
+					copy(out[(p*h+y+r)*w+x:][:min(dx, tw)], this.v[(p*th+r)*tw:])
+				}
+			}
+			row = append(row, this)
+		}
+		above = row
+	}
+	return out
+}
+
+// Exact tiles leave nothing behind, also where the spool is not a file.
+func TestExactSpool(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, wan21Checkpoint(t), F32)
+	z := Latent{4, 2, 6, 6, noise(4 * 2 * 36)}
+	before := tempFiles(t)
+	want := decodeAll(t, m, z, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
+	if after := tempFiles(t); len(after) > len(before) {
+		t.Errorf("left behind: %v", after)
+	}
+	open := 0
+	o := tiles(Exact, 24, 24, 0)
+	o.Spool = func(size int64) (Spool, error) {
+		open++
+		return &counted{make([]byte, size), &open}, nil
+	}
+	if got := decodeAll(t, m, z, DecodeOptions{Options: o}); !slices.Equal(got, want) {
+		t.Error("another spool, another result")
+	}
+	if open != 0 {
+		t.Errorf("%d spools are still open", open)
+	}
+}
+
+type counted struct {
+	data []byte
+	open *int
+}
+
+func (c *counted) ReadAt(p []byte, at int64) (int, error)  { return copy(p, c.data[at:]), nil }
+func (c *counted) WriteAt(p []byte, at int64) (int, error) { return copy(c.data[at:], p), nil }
+func (c *counted) Close() error                            { *c.open--; return nil }

@@ -1,0 +1,212 @@
+package vae
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Tensors that only Wan's layouts have.
+const (
+	wanKey          = "decoder.middle.0.residual.0.gamma"
+	wanDiffusersKey = "decoder.mid_block.resnets.0.norm1.gamma"
+)
+
+// Statistics of the latents, per channel: vae2_1.py and vae2_2.py.
+var (
+	wan21Mean = []float64{
+		-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508,
+		0.4134, -0.0715, 0.5517, -0.3632, -0.1922, -0.9497, 0.2503, -0.2921,
+	}
+	wan21Std = []float64{
+		2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743,
+		3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253, 2.8251, 1.9160,
+	}
+	wan22Mean = []float64{
+		-0.2289, -0.0052, -0.1323, -0.2339, -0.2799, 0.0174, 0.1838, 0.1557,
+		-0.1382, 0.0542, 0.2813, 0.0891, 0.1570, -0.0098, 0.0375, -0.1825,
+		-0.2246, -0.1207, -0.0698, 0.5109, 0.2665, -0.2108, -0.2158, 0.2502,
+		-0.2055, -0.0322, 0.1109, 0.1567, -0.0729, 0.0899, -0.2799, -0.1230,
+		-0.0313, -0.1649, 0.0117, 0.0723, -0.2839, -0.2083, -0.0520, 0.3748,
+		0.0152, 0.1957, 0.1433, -0.2944, 0.3573, -0.0548, -0.1681, -0.0667,
+	}
+	wan22Std = []float64{
+		0.4765, 1.0364, 0.4514, 1.1677, 0.5313, 0.4990, 0.4818, 0.5013,
+		0.8158, 1.0344, 0.5894, 1.0901, 0.6885, 0.6165, 0.8454, 0.4978,
+		0.5759, 0.3523, 0.7135, 0.6804, 0.5833, 1.4146, 0.8986, 0.5659,
+		0.7069, 0.5338, 0.4889, 0.4917, 0.4069, 0.4999, 0.6866, 0.4093,
+		0.5709, 0.6065, 0.6415, 0.4944, 0.5726, 1.2042, 0.5458, 1.6887,
+		0.3971, 1.0600, 0.3943, 0.5537, 0.5444, 0.4089, 0.7468, 0.7744,
+	}
+)
+
+// configureWan reads the configuration of Wan 2.1, Wan 2.2 or Qwen-Image from
+// names and shapes. The layers use the original names.
+func configureWan(f checkpoint, layout string) (Config, tensors, error) {
+	c := Config{Family: Wan21, Layout: layout, Temporal: 4, Patch: 1}
+	n := &wanNames{blocks: 1 << 20} // not known yet
+	t := tensors{f, func(name string) string { return name }}
+	if layout == "diffusers" {
+		t.name = n.diffusers
+	}
+	for _, nested := range []string{"encoder.downsamples.0.downsamples.0.residual.0.gamma", "encoder.down_blocks.0.resnets.0.norm1.gamma"} {
+		if _, ok := f.Tensor(nested); ok {
+			c.Family, c.Patch, n.nested = Wan22, 2, true
+		}
+	}
+	if n.nested {
+		c.Blocks = t.count("encoder.downsamples.0.downsamples.%d.residual.2.weight")
+	} else {
+		c.Blocks = t.count("encoder.downsamples.%d.residual.2.weight")
+	}
+	n.blocks = c.Blocks
+	c.Spatial = 8 * c.Patch
+	if err := c.wanWidths(t, n); err != nil {
+		return c, t, err
+	}
+	pixel, err := t.dim("encoder.conv1.weight", 1, 5)
+	if err != nil {
+		return c, t, err
+	}
+	if c.Channels = pixel / (c.Patch * c.Patch); c.Channels*c.Patch*c.Patch != pixel {
+		return c, t, fmt.Errorf("vae: %s: tensor %s takes %d channels, expected a multiple of %d", f.Name(), t.name("encoder.conv1.weight"), pixel, c.Patch*c.Patch)
+	}
+	if c.Latent, err = t.dim("decoder.conv1.weight", 1, 5); err != nil {
+		return c, t, err
+	}
+	c.named(f.Name(), false)
+	c.statistics()
+	if err := c.check(f.Name()); err != nil {
+		return c, t, err
+	}
+	return c, t, c.checkShortcuts(f.Name())
+}
+
+// wanWidths reads the stages' channels and which samplers change time.
+func (c *Config) wanWidths(t tensors, n *wanNames) error {
+	for i := 0; t.has(n.encoder(i, 0) + ".residual.2.weight"); i++ {
+		w, err := t.dim(n.encoder(i, 0)+".residual.2.weight", 0, 5)
+		if err != nil {
+			return err
+		}
+		c.Widths = append(c.Widths, w)
+		if sampler := n.encoder(i, c.Blocks); t.has(sampler + ".resample.1.weight") {
+			c.TimeDown = append(c.TimeDown, t.has(sampler+".time_conv.weight"))
+		}
+	}
+	for i := 0; t.has(n.decoder(i, 0) + ".residual.2.weight"); i++ {
+		w, err := t.dim(n.decoder(i, 0)+".residual.2.weight", 0, 5)
+		if err != nil {
+			return err
+		}
+		c.Decoder = append(c.Decoder, w)
+		if sampler := n.decoder(i, c.Blocks+1); t.has(sampler + ".resample.1.weight") {
+			c.TimeUp = append(c.TimeUp, t.has(sampler+".time_conv.weight"))
+		}
+	}
+	if len(c.TimeDown) != len(c.Widths)-1 || len(c.TimeUp) != len(c.Decoder)-1 {
+		return fmt.Errorf("vae: %s: found %d and %d samplers in %d encoder and %d decoder stages, expected one less each",
+			t.file.Name(), len(c.TimeDown), len(c.TimeUp), len(c.Widths), len(c.Decoder))
+	}
+	return nil
+}
+
+// named gives the model its own name. Qwen-Image's VAE has the names and shapes
+// of Wan 2.1's, so the file's name or its config.json (qwen) must tell.
+func (c *Config) named(file string, qwen bool) {
+	qwen = qwen || strings.Contains(strings.ToLower(filepath.Base(file)), "qwen")
+	switch {
+	case c.Family == Wan22:
+		c.Model = "Wan 2.2"
+	case c.Channels == 4:
+		c.Model, c.Independent = "Qwen-Image-Layered", true
+	case qwen:
+		c.Model, c.Independent = "Qwen-Image", true
+	default:
+		c.Model = "Wan 2.1"
+	}
+}
+
+// statistics are the published ones, for models with as many latent channels.
+func (c *Config) statistics() {
+	mean, std := wan21Mean, wan21Std
+	if c.Family == Wan22 {
+		mean, std = wan22Mean, wan22Std
+	}
+	if c.Latent != len(mean) {
+		return
+	}
+	c.Mean = mean
+	for _, s := range std {
+		c.Scale = append(c.Scale, 1/s)
+	}
+}
+
+// checkShortcuts refuses widths that Wan 2.2's shortcuts can't be made for.
+func (c *Config) checkShortcuts(file string) error {
+	if c.Family != Wan22 {
+		return nil
+	}
+	in := c.Widths[0]
+	for i, w := range c.Widths {
+		if f := factor(i, c.TimeDown); w < 1 || in*f%w != 0 {
+			return fmt.Errorf("vae: %s: encoder stage %d has %d channels from %d, expected a divisor of %d", file, i, w, in, in*f)
+		}
+		in = w
+	}
+	in = c.Decoder[0]
+	for i, w := range c.Decoder[:len(c.Decoder)-1] {
+		if f := factor(i, c.TimeUp); in < 1 || w*f%in != 0 {
+			return fmt.Errorf("vae: %s: decoder stage %d has %d channels from %d, expected %d to be a multiple of those", file, i, w, in, w*f)
+		}
+		in = w
+	}
+	return nil
+}
+
+// factor is how many elements the sampler of stage i makes of one, or one of.
+func factor(i int, time []bool) int {
+	switch {
+	case i >= len(time):
+		return 1
+	case time[i]:
+		return 8
+	}
+	return 4
+}
+
+// checkQuant refuses a file whose quantisation convolutions are zero: one is in
+// circulation, and every latent and picture it makes is flat.
+func checkQuant(t tensors) error {
+	for _, name := range []string{"conv1", "conv2"} {
+		w, ok := t.find(name + ".weight")
+		if !ok || !w.DType.Float() {
+			continue
+		}
+		v := make([]float32, w.Elements())
+		if err := w.ReadF32(v, 0); err != nil {
+			return err
+		}
+		for _, x := range v {
+			if x != 0 {
+				return nil
+			}
+		}
+	}
+	return badModel{fmt.Errorf("vae: %s: the quantisation convolutions %s and %s are all zero: the file is broken, every picture would be flat brown. "+
+		"Take another copy of the checkpoint, or force it", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"))}
+}
+
+// qwenConfig is whether the config.json beside a file, as diffusers writes it,
+// is that of Qwen-Image's VAE.
+func qwenConfig(path string) bool {
+	f, err := os.Open(filepath.Join(filepath.Dir(path), "config.json"))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return err == nil && strings.Contains(string(text), "AutoencoderKLQwenImage")
+}

@@ -1,0 +1,197 @@
+package wgsl
+
+import (
+	"slices"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+// avgDownCase averages a clip of T frames, HxW pixels: the part of it that
+// begins at (Y0, X0) and makes h x w pixels.
+type avgDownCase struct {
+	name          string
+	T, H, W       int
+	cIn, cOut     int
+	d             AvgDown
+	h, w          int
+	exact, silent bool // exact: g is a power of 2; silent: without add
+}
+
+func TestAvgDown3D(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []avgDownCase{
+		{"pool", 2, 6, 10, 160, 160, AvgDown{FT: 1, FS: 2}, 3, 5, true, false},
+		{"pairs_whole", 4, 6, 10, 160, 320, AvgDown{FT: 2, FS: 2}, 3, 5, true, true},
+		{"pairs_zero_in_front", 3, 6, 10, 160, 320, AvgDown{FT: 2, FS: 2}, 3, 5, true, true},
+		{"pairs_single_frame", 1, 2, 6, 20, 40, AvgDown{FT: 2, FS: 2}, 1, 3, true, false},
+		{"identity", 3, 5, 7, 96, 96, AvgDown{FT: 1, FS: 1}, 5, 7, true, false},
+		{"identity_padded", 2, 5, 7, 6, 6, AvgDown{FT: 1, FS: 1}, 5, 7, true, true},
+		{"patchify", 2, 6, 4, 3, 12, AvgDown{FT: 1, FS: 2}, 3, 2, true, true},
+		{"channels_halved", 1, 6, 4, 96, 48, AvgDown{FT: 1, FS: 2}, 3, 2, true, true},
+		{"padded_out", 1, 6, 4, 12, 6, AvgDown{FT: 1, FS: 2}, 3, 2, true, false},
+		{"padded_in", 3, 6, 4, 6, 12, AvgDown{FT: 2, FS: 2}, 3, 2, true, true},
+		{"group_of_5_crosses_vectors", 4, 3, 5, 20, 12, AvgDown{FT: 3, FS: 1}, 3, 5, false, true},
+		{"group_of_3_of_10_phases", 13, 2, 3, 48, 160, AvgDown{FT: 10, FS: 1}, 2, 3, false, false},
+		{"nine_pixels", 1, 9, 12, 20, 20, AvgDown{FT: 1, FS: 3}, 3, 4, false, true},
+		{"one_channel_of_all", 2, 4, 4, 12, 1, AvgDown{FT: 2, FS: 2}, 2, 2, false, true},
+		{"window", 3, 13, 17, 20, 40, AvgDown{FT: 2, FS: 2, Y0: 3, X0: 2}, 4, 5, true, true},
+		{"window_of_one", 2, 13, 17, 12, 12, AvgDown{FT: 1, FS: 2, Y0: 11, X0: 15}, 1, 1, true, false},
+		{"window_identity", 2, 9, 11, 12, 12, AvgDown{FT: 1, FS: 1, Y0: 1, X0: 3}, 7, 5, true, false},
+		{"cut_up", 5, 6, 64, 12, 24, AvgDown{FT: 2, FS: 2}, 3, 32, true, false},
+		{"wide", 1, 2, 300, 12, 24, AvgDown{FT: 2, FS: 2}, 1, 150, true, true},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
+	}
+}
+
+func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
+	t.Helper()
+	data := integers(1, c.T*c.H*c.W*c.cIn, -50, 50)
+	part := crop(wide(data), c.T, c.H, c.W, c.cIn, c.d.Y0, c.d.X0, c.d.FS*c.h, c.d.FS*c.w)
+	want := ref.AvgDown3D(part, c.T, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS)
+	n := (c.T + c.d.FT - 1) / c.d.FT
+	var residual []float32
+	if !c.silent {
+		residual = integers(2, len(want), -50, 50)
+		want = sum(want, residual)
+	}
+	// No guard in front of x: its frame 0 is the clip's.
+	x := Tensor{Elem: s.Elem, T: c.T, H: c.H, W: c.W, C: c.cIn}
+	ys, y := activation("y", s.Elem, n, c.h, c.w, c.cOut, residual)
+	limit := bound(s.Elem, boundF32)
+	if c.exact {
+		limit = 0
+	}
+	test := gputest.Case{
+		Op:  "avg_down_3d",
+		In:  []gputest.Array{{Label: "x", Format: format(s.Elem), Data: padded(data, c.cIn)}},
+		Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.AvgDown3D(b, t.Name(), c.d, x.in(in[0]), c.T-c.d.FT*n, y.in(out), 1, n, !c.silent)
+			if c.name == "cut_up" {
+				slow(b)
+			}
+		},
+		Want:  padded(want, c.cOut),
+		Bound: limit,
+	}
+	test.Run(t, dev)
+}
+
+// slow makes the last command look so long that the device runs its workgroups
+// a few at a time: every one must know its place.
+func slow(b *gpu.Batch) { b.Commands[len(b.Commands)-1].Cost.FLOPs = 1e12 }
+
+// sum is a + b.
+func sum(a []float64, b []float32) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] + float64(b[i])
+	}
+	return out
+}
+
+// crop is h x w pixels from (y0, x0) on of frames x [T, H, W, C].
+func crop(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
+	var out []float64
+	for t := range T {
+		for r := y0; r < y0+h; r++ {
+			out = append(out, x[((t*H+r)*W+x0)*C:][:w*C]...)
+		}
+	}
+	return out
+}
+
+// Output frame i of a slice takes its frames from where xT says, and goes where
+// yT says; the frames around them are NaN and stay.
+func TestAvgDown3DFrames(t *testing.T) {
+	dev := gputest.Open(t)
+	eachElem(t, "frames_1_to_4", dev, func(t *testing.T, s *Set) {
+		const H, W, C = 4, 6, 12
+		data := integers(1, 4*H*W*C, -50, 50)
+		xs, x := activation("x", s.Elem, 4, H, W, C, data)
+		ys, y := activation("y", s.Elem, 3, H/2, W/2, 2*C, make([]float32, 3*H/2*W/2*2*C))
+		made := ref.AvgDown3D(wide(data), 4, H, W, C, 2*C, 2, 2)
+		test := gputest.Case{
+			Op:  "avg_down_3d",
+			In:  []gputest.Array{xs},
+			Out: ys,
+			Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+				s.AvgDown3D(b, t.Name(), AvgDown{FT: 2, FS: 2}, x.in(in[0]), 1, y.in(out), 2, 2, false)
+			},
+			Want: slices.Concat(make([]float64, H/2*W/2*2*C), made),
+		}
+		test.Run(t, dev)
+	})
+}
+
+// What the stages of Wan 2.2's encoder come to, written out: a 2x2 mean for
+// each channel; two frames side by side in even and odd channels, where a frame
+// 0 that stands alone leaves the even ones zero; the same again.
+func TestAvgDown3DStages(t *testing.T) {
+	dev := gputest.Open(t)
+	const T, H, W, C = 5, 6, 4, 20
+	data := integers(1, T*H*W*C, -50, 50)
+	pool := func(t, r, s, c int) float64 {
+		v := 0.0
+		for k := range 4 {
+			v += float64(data[((t*H+2*r+k/2)*W+2*s+k%2)*C+c]) / 4
+		}
+		return v
+	}
+	stages := []struct {
+		name          string
+		d             AvgDown
+		frames, scale int // of the output: frames, and pixels of x to one
+		cOut          int
+		want          func(t, r, s, o int) float64
+	}{
+		{"0", AvgDown{FT: 1, FS: 2}, T, 2, C, pool},
+		{"1", AvgDown{FT: 2, FS: 2}, 3, 2, 2 * C, func(t, r, s, o int) float64 {
+			frame := 2*t + o%2 - 1
+			if frame < 0 {
+				return 0
+			}
+			return pool(frame, r, s, o/2)
+		}},
+		{"3", AvgDown{FT: 1, FS: 1}, T, 1, C, func(t, r, s, o int) float64 { return float64(data[((t*H+r)*W+s)*C+o]) }},
+	}
+	for _, c := range stages {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			h, w := H/c.scale, W/c.scale
+			var want []float64
+			for i := range c.frames * h * w * c.cOut {
+				p := i / c.cOut
+				want = append(want, c.want(p/(h*w), p/w%h, p%w, i%c.cOut))
+			}
+			x := Tensor{Elem: s.Elem, T: T, H: H, W: W, C: C}
+			ys, y := activation("y", s.Elem, c.frames, h, w, c.cOut, nil)
+			test := gputest.Case{
+				Op:  "avg_down_3d",
+				In:  []gputest.Array{{Label: "x", Format: format(s.Elem), Data: data}},
+				Out: ys,
+				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+					s.AvgDown3D(b, t.Name(), c.d, x.in(in[0]), T-c.d.FT*c.frames, y.in(out), 1, c.frames, false)
+				},
+				Want: want,
+			}
+			test.Run(t, dev)
+		})
+	}
+}
+
+// BenchmarkAvgDown3D is stage 1 of Wan 2.2's encoder for two frames of 128x128.
+func BenchmarkAvgDown3D(b *testing.B) {
+	dev := gputest.Open(b)
+	s := NewSet(F32)
+	x := Tensor{Elem: F32, T: 2, H: 128, W: 128, C: 160}
+	y := Tensor{Elem: F32, T: 1, H: 64, W: 64, C: 320}
+	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}
+	batch := &gpu.Batch{Label: "avg_down_3d"}
+	s.AvgDown3D(batch, "avg_down_3d", AvgDown{FT: 2, FS: 2}, x.in(in), 0, y.in(out), 0, 1, true)
+	gputest.Benchmark(b, dev, batch, in, out)
+}

@@ -1,0 +1,47 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
+
+// DupUp makes FT frames of one and FS x FS pixels of one by repeating channels:
+// each as often as it takes to fill the output's channels with all their time,
+// row and column phases, channel slowest. Output pixel (r, s) is pixel
+// (Y0 + r, X0 + s) of the enlarged frame.
+type DupUp struct {
+	FT, FS int
+	Y0, X0 int
+}
+
+type dupUp3DParams struct {
+	First             gpu.First
+	H_in, W_in, C_in4 uint32
+	H, W, C_out4      uint32
+	Y0, X0, Phases    uint32
+	X_at, Y_at        uint32
+}
+
+// DupUp3D records y += the enlarged frames t to t+n-1 of x. The last phases of
+// the FT time phases are made of each frame (1 at the head of a clip, else FT),
+// and go to frames of y from yT on.
+func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp, x Tensor, t, n int, y Tensor, yT, phases int) {
+	spread := y.C * d.FT * d.FS * d.FS
+	if spread%x.C != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
+		panic(fmt.Sprintf("wgsl: %s: %d phases of duplicates %+v of %dx%dx%d into %dx%dx%d",
+			label, phases, d, x.H, x.W, x.C, y.H, y.W, y.C))
+	}
+	in, inAt := x.Frames(t, n)
+	out, outAt := y.Frames(yT, n*phases)
+	p := s.program("dup_up_3d", constants{
+		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
+	}, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n * phases)}, dupUp3DParams{
+		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),
+		Y0: uint32(d.Y0), X0: uint32(d.X0), Phases: uint32(phases), X_at: inAt, Y_at: outAt,
+	}, gpu.Cost{
+		FLOPs: int64(n*phases) * int64(y.H*y.W) * int64(y.C),
+		Bytes: int64(n)*int64(y.H*y.W/(d.FS*d.FS))*int64(x.C4()*4*x.Elem.Bytes()) + 2*int64(n*phases)*y.FrameBytes(),
+	}, in, out)
+}

@@ -1,0 +1,127 @@
+package wgsl
+
+import (
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+// dupUpCase enlarges T frames of HxW pixels; h x w pixels of that are made, in
+// so many of the time phases.
+type dupUpCase struct {
+	name      string
+	T, H, W   int
+	cIn, cOut int
+	d         DupUp
+	h, w      int
+	phases    int
+}
+
+func TestDupUp3D(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []dupUpCase{
+		{"nearest", 2, 3, 5, 96, 96, DupUp{FT: 2, FS: 2}, 6, 10, 2},
+		{"nearest_head", 1, 3, 5, 96, 96, DupUp{FT: 2, FS: 2}, 6, 10, 1},
+		{"rows_of_two_channels", 3, 3, 5, 160, 80, DupUp{FT: 1, FS: 2}, 6, 10, 1},
+		{"channels_doubled", 1, 3, 5, 48, 96, DupUp{FT: 1, FS: 2}, 6, 10, 1},
+		{"every_phase_its_channel", 2, 3, 2, 160, 20, DupUp{FT: 2, FS: 2}, 6, 4, 2},
+		{"every_phase_its_channel_head", 2, 3, 2, 160, 20, DupUp{FT: 2, FS: 2}, 6, 4, 1},
+		{"two_of_three_phases", 2, 3, 2, 36, 12, DupUp{FT: 3, FS: 1}, 3, 2, 2},
+		{"repeat_5_of_3_phases", 2, 3, 5, 12, 20, DupUp{FT: 3, FS: 1}, 3, 5, 3},
+		{"repeat_3_of_9_phases", 1, 3, 2, 48, 16, DupUp{FT: 1, FS: 3}, 9, 6, 1},
+		{"padded_out", 2, 3, 5, 12, 6, DupUp{FT: 1, FS: 2}, 6, 10, 1},
+		{"padded_in", 2, 3, 5, 6, 12, DupUp{FT: 2, FS: 2}, 6, 10, 2},
+		{"padded_in_last_vector", 2, 3, 5, 10, 5, DupUp{FT: 1, FS: 2}, 6, 10, 1},
+		{"identity", 2, 3, 5, 20, 20, DupUp{FT: 1, FS: 1}, 3, 5, 1},
+		{"window", 2, 7, 9, 20, 20, DupUp{FT: 2, FS: 2, Y0: 3, X0: 5}, 5, 9, 2},
+		{"window_of_rows_of_two_channels", 2, 7, 9, 24, 12, DupUp{FT: 1, FS: 2, Y0: 1, X0: 1}, 13, 17, 1},
+		{"window_of_the_last_pixel", 1, 7, 9, 12, 12, DupUp{FT: 2, FS: 2, Y0: 13, X0: 17}, 1, 1, 1},
+		{"cut_up", 2, 2, 32, 12, 12, DupUp{FT: 2, FS: 2}, 4, 64, 2},
+		{"wide", 1, 1, 150, 12, 12, DupUp{FT: 2, FS: 2}, 2, 300, 2},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
+	}
+}
+
+func (c dupUpCase) check(t *testing.T, dev *gpu.Device, s *Set) {
+	t.Helper()
+	data := integers(1, c.T*c.H*c.W*c.cIn, -500, 500)
+	all := ref.DupUp3D(wide(data), c.T, c.H, c.W, c.cIn, c.cOut, c.d.FT, c.d.FS)
+	all = crop(all, c.T*c.d.FT, c.H*c.d.FS, c.W*c.d.FS, c.cOut, c.d.Y0, c.d.X0, c.h, c.w)
+	var want []float64
+	frame := c.h * c.w * c.cOut
+	for t := range c.T {
+		for p := c.d.FT - c.phases; p < c.d.FT; p++ {
+			want = append(want, all[(t*c.d.FT+p)*frame:][:frame]...)
+		}
+	}
+	residual := integers(2, len(want), -500, 500)
+	want = sum(want, residual)
+	runDupUp(t, dev, s, c, data, residual, want)
+}
+
+func runDupUp(t *testing.T, dev *gpu.Device, s *Set, c dupUpCase, data, residual []float32, want []float64) {
+	t.Helper()
+	xs, x := activation("x", s.Elem, c.T, c.H, c.W, c.cIn, data)
+	ys, y := activation("y", s.Elem, c.T*c.phases, c.h, c.w, c.cOut, residual)
+	test := gputest.Case{
+		Op:  "dup_up_3d",
+		In:  []gputest.Array{xs},
+		Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.DupUp3D(b, t.Name(), c.d, x.in(in[0]), 1, c.T, y.in(out), 1, c.phases)
+			if c.name == "cut_up" {
+				slow(b)
+			}
+		},
+		Want: padded(want, c.cOut),
+	}
+	test.Run(t, dev)
+}
+
+// What the stages of Wan 2.2's decoder come to, written out: nearest in time and
+// space, of which the head of a clip has one frame of two; and rows that take
+// even and odd channels in turn.
+func TestDupUp3DStages(t *testing.T) {
+	dev := gputest.Open(t)
+	const T, H, W, C = 2, 3, 5, 20
+	data := integers(1, T*H*W*C, -500, 500)
+	at := func(t, r, s, c int) float64 { return float64(data[((t*H+r)*W+s)*C+c]) }
+	nearest := func(t, r, s, o int) float64 { return at(t/2, r/2, s/2, o) }
+	stages := []struct {
+		dupUpCase
+		want func(t, r, s, o int) float64
+	}{
+		{dupUpCase{"0", T, H, W, C, C, DupUp{FT: 2, FS: 2}, 2 * H, 2 * W, 2}, nearest},
+		{dupUpCase{"0_head", 1, H, W, C, C, DupUp{FT: 2, FS: 2}, 2 * H, 2 * W, 1}, nearest},
+		{dupUpCase{"2", T, H, W, C, C / 2, DupUp{FT: 1, FS: 2}, 2 * H, 2 * W, 1}, func(t, r, s, o int) float64 {
+			return at(t, r/2, s/2, 2*o+r%2)
+		}},
+	}
+	for _, c := range stages {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			var want []float64
+			for i := range c.T * c.phases * c.h * c.w * c.cOut {
+				p := i / c.cOut
+				want = append(want, c.want(p/(c.h*c.w), p/c.w%c.h, p%c.w, i%c.cOut))
+			}
+			residual := integers(2, len(want), -500, 500)
+			runDupUp(t, dev, s, c.dupUpCase, data[:c.T*H*W*C], residual, sum(want, residual))
+		})
+	}
+}
+
+// BenchmarkDupUp3D is stage 1 of Wan 2.2's decoder for a frame of 32x32.
+func BenchmarkDupUp3D(b *testing.B) {
+	dev := gputest.Open(b)
+	s := NewSet(F32)
+	x := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 1024}
+	y := Tensor{Elem: F32, T: 2, H: 64, W: 64, C: 1024}
+	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}
+	batch := &gpu.Batch{Label: "dup_up_3d"}
+	s.DupUp3D(batch, "dup_up_3d", DupUp{FT: 2, FS: 2}, x.in(in), 0, 1, y.in(out), 0, 2)
+	gputest.Benchmark(b, dev, batch, in, out)
+}

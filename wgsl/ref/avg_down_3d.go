@@ -1,0 +1,40 @@
+package ref
+
+// AvgDown3D is the parameter-free downsampling of a whole clip x [T, H, W, in]
+// to [ceil(T/ft), H/fs, W/fs, out]: zero frames in front up to a multiple of
+// ft, every ft x fs x fs block moved into the channels, and means of g =
+// in*ft*fs*fs/out consecutive ones of those.
+func AvgDown3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
+	front := (ft - T%ft) % ft
+	g := in * ft * fs * fs / out
+	var y []float64
+	for t := range (front + T) / ft {
+		for r := range H / fs {
+			for s := range W / fs {
+				var block []float64
+				for c := range in {
+					for dt := range ft {
+						for dh := range fs {
+							for dw := range fs {
+								frame := ft*t + dt - front
+								if frame < 0 {
+									block = append(block, 0)
+									continue
+								}
+								block = append(block, x[((frame*H+fs*r+dh)*W+fs*s+dw)*in+c])
+							}
+						}
+					}
+				}
+				for o := range out {
+					sum := 0.0
+					for _, v := range block[o*g : (o+1)*g] {
+						sum += v
+					}
+					y = append(y, sum/float64(g))
+				}
+			}
+		}
+	}
+	return y
+}

@@ -1,0 +1,30 @@
+package ref
+
+// DupUp3D is the parameter-free upsampling of x [T, H, W, in] to
+// [ft*T, fs*H, fs*W, out]: each channel repeated out*ft*fs*fs/in times, and
+// every ft*fs*fs of the channels that makes moved into a block of frames, rows
+// and columns.
+func DupUp3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
+	rep := out * ft * fs * fs / in
+	y := make([]float64, ft*T*fs*H*fs*W*out)
+	for p := range T * H * W {
+		t, h, w := p/(H*W), p/W%H, p%W
+		var channels []float64
+		for c := range in {
+			for range rep {
+				channels = append(channels, x[p*in+c])
+			}
+		}
+		for o := range out {
+			for dt := range ft {
+				for dh := range fs {
+					for dw := range fs {
+						y[(((ft*t+dt)*fs*H+fs*h+dh)*fs*W+fs*w+dw)*out+o] = channels[0]
+						channels = channels[1:]
+					}
+				}
+			}
+		}
+	}
+	return y
+}

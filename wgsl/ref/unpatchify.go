@@ -1,0 +1,23 @@
+package ref
+
+// Unpatchify moves channels into pixels, "(c r q) h w -> c (h q) (w r)" of
+// every frame: x [T, H, W, C*p*p] becomes [T, p*H, p*W, C].
+func Unpatchify(x []float64, T, H, W, C, p int) []float64 {
+	y := make([]float64, len(x))
+	i := 0
+	for t := range T {
+		for h := range H {
+			for w := range W {
+				for c := range C {
+					for r := range p {
+						for q := range p {
+							y[((t*p*H+p*h+q)*p*W+p*w+r)*C+c] = x[i]
+							i++
+						}
+					}
+				}
+			}
+		}
+	}
+	return y
+}

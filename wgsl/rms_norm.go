@@ -1,0 +1,64 @@
+package wgsl
+
+import (
+	"fmt"
+	"math"
+
+	"tessera/gpu"
+)
+
+// RMSNorm is a norm of every pixel by itself, over its channels.
+type RMSNorm struct {
+	Gamma *gpu.Buffer // f32, a number per channel, padded to a multiple of 4
+	SiLU  bool        // y*sigmoid(y) of the result
+}
+
+type rmsNormParams struct {
+	First gpu.First
+	P, C4 uint32
+	Root  float32
+	X_at  uint32
+	Y_at  uint32
+}
+
+const (
+	rmsWG     = 128 // invocations in a workgroup
+	rmsPixels = 4   // pixels of an invocation
+)
+
+// rmsLanes is how many invocations share a pixel of c4 vec4s: 8, so that they
+// read 64 or 128 bytes side by side; 16 of them where there is enough to do for
+// each, fewer where there is not. Each adds up what all found: on lavapipe 16
+// cost a third more than 8 at 192 channels, a tenth at 1024, and 32 twice as much.
+func rmsLanes(c4 int) int {
+	lanes := 8
+	if c4 >= 64 {
+		lanes = 16
+	}
+	for lanes > c4 {
+		lanes /= 2
+	}
+	return lanes
+}
+
+// RMSNorm records y = norm(x) for n frames, from xT of x and yT of y on.
+func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm, x Tensor, xT int, y Tensor, yT, n int) {
+	if x.C != y.C || x.H != y.H || x.W != y.W || r.Gamma.Size < int64(4*Pad4(x.C)) {
+		panic(fmt.Sprintf("wgsl: %s: rms norm of %dx%dx%d into %dx%dx%d with a gamma of %d bytes, needs %d",
+			label, x.H, x.W, x.C, y.H, y.W, y.C, r.Gamma.Size, 4*Pad4(x.C)))
+	}
+	in, inAt := x.Frames(xT, n)
+	out, outAt := y.Frames(yT, n)
+	lanes := rmsLanes(x.C4())
+	pixels := n * x.H * x.W
+	elements := int64(pixels) * int64(x.C)
+	flops := 4 * elements
+	if r.SiLU {
+		flops += 4 * elements
+	}
+	const R = gpu.Read
+	p := s.program("rms_norm", constants{"LANES": float64(lanes), "SILU": flag(r.SiLU)}, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, [3]uint32{groups(pixels, rmsPixels*rmsWG/lanes), 1, 1}, rmsNormParams{
+		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), X_at: inAt, Y_at: outAt,
+	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + r.Gamma.Size}, in, r.Gamma.All(), out)
+}

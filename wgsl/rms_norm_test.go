@@ -1,0 +1,164 @@
+package wgsl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+func TestRMSNorm(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []struct {
+		name       string
+		T, H, W, C int
+		deviation  float64
+		silu       bool
+	}{
+		{"one_number", 1, 1, 1, 1, 1, false}, // y is the sign, times gamma
+		{"one_channel", 2, 5, 7, 1, 1, true},
+		{"channels_3", 1, 5, 7, 3, 1, false},
+		{"channels_12", 2, 5, 7, 12, 1, true},
+		{"channels_20", 3, 7, 5, 20, 1, true},
+		{"channels_48", 2, 3, 11, 48, 1, false},
+		{"channels_50_padded", 1, 3, 11, 50, 1, true},
+		{"channels_96", 2, 9, 13, 96, 1, true},
+		{"channels_160", 1, 11, 7, 160, 1, true},
+		{"channels_384", 3, 5, 5, 384, 1, false},
+		{"channels_1024", 1, 3, 5, 1024, 1, true},
+		{"channels_1028", 1, 3, 3, 1028, 1, false},
+		{"channels_2050_padded", 2, 1, 3, 2050, 1, false},
+		{"one_pixel", 1, 1, 1, 96, 1, true},
+		{"many_groups", 1, 67, 71, 24, 1, true},
+		{"cut_up", 1, 17, 19, 48, 1, true},
+		{"large", 2, 5, 7, 1024, 6e4 / 4.5, true}, // 5 halves in a million are beyond 65504: none of these
+		{"tiny", 2, 5, 7, 160, 1e-7, false},       // subnormal halves
+		{"below_the_floor", 1, 3, 5, 48, 1e-14, false},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			if c.name == "below_the_floor" && s.Elem != F32 {
+				t.Skip("a half has no numbers below the floor")
+			}
+			x := random(1, c.T*c.H*c.W*c.C, 0, c.deviation)
+			checkRMSNorm(t, dev, s, c.T, c.H, c.W, c.C, x, c.silu)
+		})
+	}
+}
+
+// Every channel at the end of a half's range: the sum of squares is 4e12.
+func TestRMSNormLargest(t *testing.T) {
+	dev := gputest.Open(t)
+	eachElem(t, "60000", dev, func(t *testing.T, s *Set) {
+		x := integers(1, 7*1024, 0, 1)
+		for i := range x {
+			x[i] = 120000*x[i] - 60000
+		}
+		checkRMSNorm(t, dev, s, 1, 1, 7, 1024, x, false)
+	})
+}
+
+// A zero pixel stays zero, and so does a zero channel; pixels differ by orders
+// of magnitude, so that a neighbour's length would show.
+func TestRMSNormPixels(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, C := range []int{12, 48, 192, 260} {
+		eachElem(t, fmt.Sprint(C), dev, func(t *testing.T, s *Set) {
+			const P = 5 * 23
+			x := random(1, P*C, 0, 1)
+			for p := range P {
+				scale := [...]float32{1, 0, 100, 0.01, 1000}[p%5]
+				for c := range C {
+					x[p*C+c] *= scale
+				}
+				x[p*C+p%C] = 0
+			}
+			checkRMSNorm(t, dev, s, 1, 5, 23, C, x, true)
+		})
+	}
+}
+
+// One channel has all of a pixel's length, and becomes -16: SiLU is still right
+// there, far below where it levels off.
+func TestRMSNormFarSiLU(t *testing.T) {
+	dev := gputest.Open(t)
+	eachElem(t, "one_channel_of_256", dev, func(t *testing.T, s *Set) {
+		if s.Elem != F32 {
+			t.Skip("halves are too coarse for 16*exp(-16)")
+		}
+		const C = 256
+		x := make([]float32, 5*7*C)
+		for p := range 5 * 7 {
+			x[p*C+7*p] = float32(-1 - p)
+		}
+		checkRMSNorm(t, dev, s, 1, 5, 7, C, x, true)
+	})
+}
+
+func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []float32, silu bool) {
+	t.Helper()
+	data = gputest.Round(data, format(s.Elem))
+	gamma := random(2, C, 1, 0.3)
+	xs, x := activation("x", s.Elem, T, H, W, C, data)
+	ys, y := activation("y", s.Elem, T, H, W, C, nil)
+	test := gputest.Case{
+		Op:  "rms_norm",
+		In:  []gputest.Array{xs, {Label: "gamma", Data: padded(gamma, C)}},
+		Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], SiLU: silu}, x.in(in[0]), 1, y.in(out), 1, T)
+			if strings.Contains(t.Name(), "cut_up") {
+				slow(b)
+			}
+		},
+		Want:  padded(ref.RMSNorm(wide(data), T*H*W, C, wide(gamma), silu), C),
+		Bound: bound(s.Elem, boundF32),
+	}
+	test.Run(t, dev)
+}
+
+// A frame may go to another one, and frames around it stay.
+func TestRMSNormFrames(t *testing.T) {
+	dev := gputest.Open(t)
+	eachElem(t, "frame_2_to_1", dev, func(t *testing.T, s *Set) {
+		const H, W, C = 3, 5, 20
+		data := gputest.Round(random(1, 3*H*W*C, 0, 1), format(s.Elem))
+		gamma := random(2, C, 1, 0.3)
+		xs, x := activation("x", s.Elem, 3, H, W, C, data)
+		ys, y := activation("y", s.Elem, 3, H, W, C, make([]float32, 3*H*W*C))
+		want := ref.RMSNorm(wide(data)[H*W*C:], 2*H*W, C, wide(gamma), false)
+		test := gputest.Case{
+			Op:  "rms_norm",
+			In:  []gputest.Array{xs, {Label: "gamma", Data: gamma}},
+			Out: ys,
+			Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+				s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1]}, x.in(in[0]), 2, y.in(out), 1, 2)
+			},
+			Want:  slices.Concat(want, make([]float64, H*W*C)),
+			Bound: bound(s.Elem, boundF32),
+		}
+		test.Run(t, dev)
+	})
+}
+
+// BenchmarkRMSNorm is a norm of a 128x128 frame.
+func BenchmarkRMSNorm(b *testing.B) {
+	dev := gputest.Open(b)
+	for _, e := range []Elem{F32, Packed} {
+		for _, C := range []int{96, 192, 1024} {
+			b.Run(fmt.Sprintf("%d/%v", C, e), func(b *testing.B) {
+				s := NewSet(e)
+				x := Tensor{Elem: e, T: 1, H: 128, W: 128, C: C}
+				in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: x.Bytes()}
+				gamma := &gpu.Buffer{Label: "gamma", Size: int64(4 * C)}
+				batch := &gpu.Batch{Label: "rms_norm"}
+				s.RMSNorm(batch, "rms_norm", RMSNorm{Gamma: gamma, SiLU: true}, x.in(in), 0, x.in(out), 0, 1)
+				gputest.Benchmark(b, dev, batch, in, out, gamma)
+			})
+		}
+	}
+}
