@@ -132,15 +132,13 @@ func (o *wanOuter) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
 // halo follows a part of the output, of frames of size frame, back through the
 // layers: in is the part of the input that it depends on, cut the windows by
 // which the layers make no more than is needed further on. Pixels are those of
-// the network, patches where there are such. The encoder's last stage has no
-// window: its output is in's part of the last frame, and part says where in it
-// the wanted part lies.
+// the network, patches where there are such. part is where the wanted part lies
+// in what the last stage makes, which in the encoder has no window.
 func (o *wanOuter) halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, cut windows, part tiling.Rect) {
 	at := out
 	last := len(o.stages) - 1
 	if o.head != nil {
 		at = grown(out, o.head.conv.reach(), frame)
-		cut[o.head.conv.window-1] = window{out.Y0 - at.Y0, out.X0 - at.X0, out.Size().H, out.Size().W}
 	}
 	for i := last; i >= 0; i-- {
 		s := o.stages[i]
@@ -164,6 +162,9 @@ func (o *wanOuter) halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, cut
 		if i == last {
 			part = tiling.Rect{Y0: out.Y0 - at.Y0, Y1: out.Y1 - at.Y0, X0: out.X0 - at.X0, X1: out.X1 - at.X0}
 		}
+	}
+	if o.head != nil {
+		cut[o.head.conv.window-1] = window{part.Y0, part.X0, part.Size().H, part.Size().W}
 	}
 	return at, cut, part
 }
