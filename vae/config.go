@@ -13,6 +13,10 @@ var ErrUnknownModel = errors.New("not a video VAE that tessera knows")
 // what the model needs.
 var ErrBadModel = errors.New("unusable checkpoint")
 
+// ErrFlat: the checkpoint's quantisation convolutions are all zero. One such file
+// is in circulation; every latent and picture it makes is flat.
+var ErrFlat = errors.New("the quantisation convolutions are all zero, so that every picture would be flat brown: the file is broken, take another copy")
+
 // badModel makes an error an ErrBadModel and keeps its words.
 type badModel struct{ error }
 

@@ -333,7 +333,7 @@ var bounds = map[Precision]float64{F32: 1e-9, F16: 1e-5}
 
 func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
 	t.Helper()
-	m, err := Open(dev, path, p)
+	m, err := Open(dev, path, Settings{Precision: p})
 	if err != nil {
 		t.Fatal(err)
 	}

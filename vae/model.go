@@ -49,6 +49,12 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 	return 0, fmt.Errorf("vae: precision %q, expected auto, f32 or f16", string(p))
 }
 
+// Settings are how a checkpoint is opened.
+type Settings struct {
+	Precision Precision
+	Force     bool // take a file that ErrFlat is said of
+}
+
 // Model is an open checkpoint on a device.
 type Model struct {
 	Config Config
@@ -69,9 +75,9 @@ type Model struct {
 // Inspect reads a checkpoint's header, recognises the model and checks every
 // tensor, without a device. What the model plans is for an adapter like a, of
 // which Limits, F16, Type and Memory count; it cannot run.
-func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
+func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := openCheckpoint(path)
-	m, err := inspect(f, err, a, p)
+	m, err := inspect(f, err, a, o)
 	if err == nil && m.Config.Family == Wan21 {
 		m.Config.named(path, qwenConfig(path))
 	}
@@ -80,22 +86,22 @@ func Inspect(path string, a gpu.Info, p Precision) (*Model, error) {
 
 // InspectReader is Inspect of the size bytes behind r; name stands for them in
 // errors. r stays in use until Close, which does not close it.
-func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, p Precision) (*Model, error) {
+func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := readCheckpoint(r, size, name)
-	return inspect(f, err, a, p)
+	return inspect(f, err, a, o)
 }
 
 // inspect takes over f, of whose opening err came.
-func inspect(f checkpoint, err error, a gpu.Info, p Precision) (*Model, error) {
+func inspect(f checkpoint, err error, a gpu.Info, o Settings) (*Model, error) {
 	if err != nil {
 		return nil, badModel{fmt.Errorf("vae: %w", err)}
 	}
-	elem, err := p.Elem(a)
+	elem, err := o.Precision.Elem(a)
 	if err != nil {
 		f.Close()
 		return nil, err
 	}
-	m, err := build(f, elem)
+	m, err := build(f, elem, o.Force)
 	if err != nil {
 		f.Close()
 		return nil, badModel{err}
@@ -106,14 +112,14 @@ func inspect(f checkpoint, err error, a gpu.Info, p Precision) (*Model, error) {
 
 // Open is Inspect with a device to run on. Weights go to it when a direction is
 // first used. The caller closes the model before the device.
-func Open(dev *gpu.Device, path string, p Precision) (*Model, error) {
-	m, err := Inspect(path, dev.Info(), p)
+func Open(dev *gpu.Device, path string, o Settings) (*Model, error) {
+	m, err := Inspect(path, dev.Info(), o)
 	return m.on(dev), err
 }
 
 // OpenReader is InspectReader with a device to run on, as Open is Inspect.
-func OpenReader(dev *gpu.Device, r io.ReaderAt, size int64, name string, p Precision) (*Model, error) {
-	m, err := InspectReader(r, size, name, dev.Info(), p)
+func OpenReader(dev *gpu.Device, r io.ReaderAt, size int64, name string, o Settings) (*Model, error) {
+	m, err := InspectReader(r, size, name, dev.Info(), o)
 	return m.on(dev), err
 }
 
@@ -125,7 +131,7 @@ func (m *Model) on(dev *gpu.Device) *Model {
 }
 
 // build makes the layers for a file and checks its tensors.
-func build(f checkpoint, elem wgsl.Elem) (*Model, error) {
+func build(f checkpoint, elem wgsl.Elem, force bool) (*Model, error) {
 	c, have, err := recognise(f)
 	if err != nil {
 		return nil, err
@@ -135,7 +141,7 @@ func build(f checkpoint, elem wgsl.Elem) (*Model, error) {
 	if err := m.loader.check(have); err != nil {
 		return nil, err
 	}
-	if c.Family != SeedVR2 {
+	if c.Family != SeedVR2 && !force {
 		return m, checkQuant(have)
 	}
 	return m, nil

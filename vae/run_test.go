@@ -276,7 +276,7 @@ func TestStoppingEarly(t *testing.T) {
 func TestBudgets(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Type: "discrete", Memory: 8 << 30}
 	a.Limits.MaxBuffer = 4 << 30
-	m, err := Inspect(smallCheckpoint(t), a, F32)
+	m, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 	}
 	keep := func(name string, shape []int) (string, []int) { return name, shape }
 	a := gpu.Info{Limits: gpu.DefaultLimits}
-	if m, err := Inspect(write(keep), a, F32); err != nil {
+	if m, err := Inspect(write(keep), a, Settings{Precision: F32}); err != nil {
 		t.Fatal(err)
 	} else {
 		m.Close()
@@ -380,7 +380,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 			return name, []int{7}
 		}
 		return name, shape
-	}), a, F32)
+	}), a, Settings{Precision: F32})
 	for _, want := range []string{
 		"2 missing: ", "decoder.conv_norm_out.weight", "encoder.mid_block.attentions.0.to_q.bias; ",
 		"1 of another shape: decoder.conv_out.bias is [7], expected [3]",
@@ -390,13 +390,13 @@ func TestUnfitCheckpoints(t *testing.T) {
 			t.Errorf("message lacks %q: %v", want, err)
 		}
 	}
-	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other." + name, shape }), a, F32)
+	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other." + name, shape }), a, Settings{Precision: F32})
 	if !errors.Is(err, ErrUnknownModel) {
 		t.Errorf("another model: %v", err)
 	}
 	// The names of older files.
 	old := strings.NewReplacer("to_q", "query", "to_k", "key", "to_v", "value", "to_out.0", "proj_attn")
-	m, err := Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, F32)
+	m, err := Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, Settings{Precision: F32})
 	if err != nil {
 		t.Errorf("old attention names: %v", err)
 	} else {

@@ -97,7 +97,7 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 		{wan21Checkpoint(t), 13 * 8, 0},
 		{wan22Checkpoint(t), 13 * 16, 0},
 	} {
-		m, err := Inspect(c.path, a, F32)
+		m, err := Inspect(c.path, a, Settings{Precision: F32})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestHaloIsNeeded(t *testing.T) {
 func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
 	a.Limits.MaxBuffer, a.Limits.MaxBinding = 4<<30, 4<<30
-	m, err := Inspect(wan21Checkpoint(t), a, F32)
+	m, err := Inspect(wan21Checkpoint(t), a, Settings{Precision: F32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	} else if f.Tiling != Feather || f.Bytes() > o.Memory {
 		t.Errorf("without room for a frame of the middle: %+v, %v", f, err)
 	}
-	s, err := Inspect(smallCheckpoint(t), a, F32)
+	s, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
 	if err != nil {
 		t.Fatal(err)
 	}

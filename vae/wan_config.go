@@ -177,8 +177,7 @@ func factor(i int, time []bool) int {
 	return 4
 }
 
-// checkQuant refuses a file whose quantisation convolutions are zero: one is in
-// circulation, and every latent and picture it makes is flat.
+// checkQuant refuses a file whose quantisation convolutions are zero.
 func checkQuant(t tensors) error {
 	for _, name := range []string{"conv1", "conv2"} {
 		w, ok := t.find(name + ".weight")
@@ -195,8 +194,7 @@ func checkQuant(t tensors) error {
 			}
 		}
 	}
-	return badModel{fmt.Errorf("vae: %s: the quantisation convolutions %s and %s are all zero: the file is broken, every picture would be flat brown. "+
-		"Take another copy of the checkpoint, or force it", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"))}
+	return fmt.Errorf("vae: %s: tensors %s and %s: %w", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"), ErrFlat)
 }
 
 // qwenConfig is whether the config.json beside a file, as diffusers writes it,

@@ -17,7 +17,7 @@ type engine struct {
 
 // check reads the model without a device, so that a bad one is told first.
 func check(path string, p vae.Precision) (vae.Config, error) {
-	m, err := vae.Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, p)
+	m, err := vae.Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: p})
 	if err != nil {
 		return vae.Config{}, err
 	}
@@ -33,7 +33,7 @@ func (a *app) open(f deviceFlags, path string) (*engine, error) {
 	if err != nil {
 		return nil, kindError{err, errNoDevice}
 	}
-	m, err := vae.Open(dev, path, vae.Precision(f.Precision))
+	m, err := vae.Open(dev, path, vae.Settings{Precision: vae.Precision(f.Precision)})
 	if err != nil {
 		dev.Close()
 		return nil, err

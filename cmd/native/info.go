@@ -37,7 +37,7 @@ func (c *infoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	m, err := vae.Inspect(c.File, adapter, vae.Precision(c.Precision))
+	m, err := vae.Inspect(c.File, adapter, vae.Settings{Precision: vae.Precision(c.Precision)})
 	if err != nil {
 		return err
 	}

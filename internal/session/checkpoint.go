@@ -31,7 +31,7 @@ func (s *Session) open(r *request) (*model, error) {
 	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
 		return nil, err
 	}
-	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.precision)
+	m, err := vae.InspectReader(c.file, c.size, c.name, i, vae.Settings{Precision: c.precision})
 	if err != nil {
 		c.closed()
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Session) open(r *request) (*model, error) {
 // on is the model on a device, during a turn.
 func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
 	if c.model == nil || c.dev != dev {
-		m, err := vae.OpenReader(dev, c.file, c.size, c.name, c.precision)
+		m, err := vae.OpenReader(dev, c.file, c.size, c.name, vae.Settings{Precision: c.precision})
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ var tiled = map[string]any{"tile": "16", "overlap": "8"}
 func TestDecode(t *testing.T) {
 	p, h := start(t)
 	p.open()
-	m, err := vae.OpenReader(h.dev, bytes.NewReader(p.files[1]), int64(len(p.files[1])), "small", vae.F32)
+	m, err := vae.OpenReader(h.dev, bytes.NewReader(p.files[1]), int64(len(p.files[1])), "small", vae.Settings{Precision: vae.F32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 	t.Helper()
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
-	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, p)
+	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, vae.Settings{Precision: p})
 	if err != nil {
 		t.Fatal(err)
 	}

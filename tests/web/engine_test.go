@@ -78,7 +78,7 @@ func native(t *testing.T) *vae.Model {
 	if !strings.Contains(dev.Info().Name, "SwiftShader") {
 		t.Skipf("the adapter is %s, expected SwiftShader, which Chromium runs on: VK_DRIVER_FILES=%s", dev.Info().Name, swiftShader)
 	}
-	m, err := vae.Open(dev, model, vae.F32)
+	m, err := vae.Open(dev, model, vae.Settings{Precision: vae.F32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func ramp(t *testing.T, name string) (vae.Latent, string) {
 // decoded are a latent's frames as this machine's engine makes them.
 func decoded(t *testing.T, z vae.Latent, o vae.Options) [][]byte {
 	t.Helper()
-	m, err := vae.Open(gputest.Open(t), model, vae.F32)
+	m, err := vae.Open(gputest.Open(t), model, vae.Settings{Precision: vae.F32})
 	if err != nil {
 		t.Fatal(err)
 	}
