@@ -16,6 +16,7 @@ import (
 	"io"
 
 	"tessera/gpu"
+	"tessera/internal/pth"
 	"tessera/internal/safetensors"
 	"tessera/wgsl"
 )
@@ -221,6 +222,7 @@ func (m *Model) Close() error {
 // Summary is what a checkpoint holds.
 type Summary struct {
 	File       string
+	Format     string // "safetensors" or "pth"
 	Bytes      int64
 	Tensors    int
 	Parameters int64
@@ -230,7 +232,10 @@ type Summary struct {
 
 // Summary counts what the file holds.
 func (m *Model) Summary() Summary {
-	s := Summary{File: m.file.Name(), Bytes: m.file.Size(), DTypes: map[string]int{}, Metadata: m.file.Metadata()}
+	s := Summary{File: m.file.Name(), Format: "safetensors", Bytes: m.file.Size(), DTypes: map[string]int{}, Metadata: m.file.Metadata()}
+	if _, torch := m.file.(*pth.File); torch {
+		s.Format = "pth"
+	}
 	for _, name := range m.file.Names() {
 		t, _ := m.file.Tensor(name)
 		s.Tensors++

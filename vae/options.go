@@ -74,6 +74,7 @@ type Progress struct {
 	Slices      int
 	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode
 	Frames      int
+	Middle      bool    // exact tiles: this is the middle of the network, on the whole frame
 	Done        float64 // share of the work, 0 to 1
 }
 

@@ -64,7 +64,7 @@ func (l *Layout) progress(n, i, k int) Progress {
 		return p
 	}
 	if len(w.tiles) == 1 {
-		p.Tile = 0
+		p.Tile, p.Middle = 0, true
 		if n == 1 {
 			p.Tile = p.Tiles
 		}

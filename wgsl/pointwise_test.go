@@ -1,0 +1,195 @@
+package wgsl
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+func TestPointwise(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []convCase{
+		{name: "one_pixel", T: 1, H: 1, W: 1, C: 4, O: 8},
+		{name: "exact_integers", T: 2, H: 5, W: 7, C: 8, O: 16, add: true, whole: true},
+		{name: "8_pixels_and_1", T: 3, H: 3, W: 3, C: 12, O: 20},
+		{name: "channels_not_a_multiple_of_4", T: 2, H: 5, W: 5, C: 6, O: 10, add: true},
+		{name: "group_and_one_pixel", T: 1, H: 1, W: 513, C: 4, O: 4},
+		{name: "workgroup_of_blocks_and_one", T: 1, H: 1, W: 1, C: 4, O: 8*64 + 8, whole: true},
+		{name: "width_512", T: 1, H: 4, W: 6, C: 512, O: 256, add: true},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, Packed) })
+		eachElem(t, c.name+"/f32_weights", dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, F32) })
+	}
+}
+
+func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights Elem) {
+	t.Helper()
+	x := gputest.Round(c.values(1, c.T*c.H*c.W*c.C, 1), format(s.Elem))
+	weight := gputest.Round(c.values(2, c.O*c.C, math.Sqrt(1/float64(c.C))), format(weights))
+	bias := c.values(3, c.O, 1)
+	var residual []float32
+	if c.add {
+		residual = gputest.Round(c.values(4, c.T*c.H*c.W*c.O, 1), format(s.Elem))
+	}
+	want := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), c.O, 1, 1, 1, 1)
+	for i := range residual {
+		want[i] += float64(residual[i])
+	}
+	xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
+	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
+	test := gputest.Case{
+		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, Shape{c.O, c.C, 1, 1}, weights, nil), biasArray(bias)}, Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.Pointwise(b, "pointwise", Weights{in[1], in[2], weights}, xt.in(in[0]), y.in(out), 1, c.T, c.add)
+		},
+		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
+	}
+	if c.whole && s.Elem == F32 {
+		test.Bound = 0
+	}
+	test.Run(t, dev)
+}
+
+func TestPointwiseShuffle(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []struct {
+		name          string
+		T, H, W, C, z int
+		head          bool
+	}{
+		{"space_only", 2, 3, 5, 8, 1, false},
+		{"head_of_a_clip", 3, 3, 5, 8, 2, true},
+		{"one_frame_at_the_head", 1, 2, 2, 12, 2, true},
+		{"inside_a_clip", 2, 4, 3, 24, 2, false},
+		{"half_a_block_of_channels", 2, 3, 3, 12, 2, true},
+		{"channels_not_a_multiple_of_4", 2, 3, 3, 6, 2, true},
+		{"width_96", 1, 4, 6, 96, 2, false},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			x := gputest.Round(random(1, c.T*c.H*c.W*c.C, 0, 1), format(s.Elem))
+			weight, bias := random(2, 4*c.z*c.C*c.C, 0, math.Sqrt(1/float64(c.C))), random(3, 4*c.z*c.C, 0, 1)
+			u := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), 4*c.z*c.C, 1, 1, 1, 1)
+			want := ref.PixelShuffle3D(u, c.T, c.H, c.W, c.C, c.z, c.head)
+			head := 0
+			if c.head {
+				head = 1
+			}
+			pad := Pad4(c.C)
+			order := func(o int) int {
+				phase, ch := o/pad, o%pad
+				if ch >= c.C {
+					return -1
+				}
+				return (phase%4*c.z+phase/4)*c.C + ch
+			}
+			shuffled := make([]float32, 4*c.z*pad)
+			for o := range shuffled {
+				if from := order(o); from >= 0 {
+					shuffled[o] = bias[from]
+				}
+			}
+			xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
+			ys, y := activation("y", s.Elem, c.z*c.T-head, 2*c.H, 2*c.W, c.C, nil)
+			test := gputest.Case{
+				Op: "pointwise shuffle", Out: ys,
+				In: []gputest.Array{xs, weightArray(weight, Shape{4 * c.z * pad, c.C, 1, 1}, F32, order), biasArray(shuffled)},
+				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+					w := Weights{in[1], in[2], F32}
+					if c.head {
+						s.PointwiseShuffle(b, "head", w, xt.in(in[0]), 1, 1, y.in(out), 1, 1)
+					}
+					if c.T > head {
+						s.PointwiseShuffle(b, "rest", w, xt.in(in[0]), 1+head, c.T-head, y.in(out), 1+head, c.z)
+					}
+				},
+				Want: padded(want, c.C), Bound: bound(s.Elem, boundSum),
+			}
+			test.Run(t, dev)
+		})
+	}
+}
+
+// timeCase is a (3, 1, 1) convolution to T frames, or T pairs of them.
+type timeCase struct {
+	name          string
+	T, H, W, C, O int
+	step, phases  int
+	zeros         bool // the past is zero, as in convVariant
+	whole         bool
+}
+
+func TestTimeConv(t *testing.T) {
+	dev := gputest.Open(t)
+	cases := []timeCase{
+		{name: "one_pixel", T: 1, H: 1, W: 1, C: 4, O: 8, step: 1, phases: 1},
+		{name: "exact_integers", T: 4, H: 3, W: 5, C: 8, O: 8, step: 1, phases: 2, zeros: true, whole: true},
+		{name: "up_zero_past", T: 4, H: 5, W: 7, C: 12, O: 12, step: 1, phases: 2, zeros: true},
+		{name: "up_one_frame", T: 1, H: 5, W: 7, C: 12, O: 20, step: 1, phases: 2, zeros: true},
+		{name: "up_with_memory", T: 3, H: 3, W: 3, C: 20, O: 12, step: 1, phases: 2},
+		{name: "up_channels_not_a_multiple_of_4", T: 3, H: 3, W: 3, C: 6, O: 5, step: 1, phases: 2, zeros: true},
+		{name: "down", T: 3, H: 5, W: 5, C: 12, O: 20, step: 2, phases: 1},
+		{name: "down_exact_integers", T: 2, H: 3, W: 3, C: 8, O: 8, step: 2, phases: 1, whole: true},
+		{name: "down_zero_past", T: 3, H: 3, W: 4, C: 7, O: 6, step: 2, phases: 1, zeros: true},
+		{name: "group_and_one_pixel", T: 2, H: 1, W: 513, C: 4, O: 4, step: 1, phases: 2},
+		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
+	}
+	for _, c := range cases {
+		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+			test := c.test(s, F32)
+			test.Run(t, dev)
+		})
+		eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) {
+			test := c.test(s, Packed)
+			test.Run(t, dev)
+		})
+	}
+}
+
+func (c timeCase) test(s *Set, weights Elem) gputest.Case {
+	values, past := convCase{whole: c.whole}.values, 0
+	if c.zeros {
+		past = 2
+	}
+	frame, out := c.H*c.W*c.C, c.phases*c.O
+	frames := 3 + (c.T-1)*c.step
+	x := gputest.Round(values(1, (frames-past)*frame, 1), format(s.Elem))
+	weight := gputest.Round(values(2, out*c.C*3, math.Sqrt(1/float64(3*c.C))), format(weights))
+	bias := values(3, out, 1)
+	behind := slices.Concat(make([]float64, past*frame), wide(x))
+	want := ref.Conv3D(behind, frames, c.H, c.W, c.C, wide(weight), wide(bias), out, 3, 1, c.step, 1)
+	if c.phases == 2 {
+		want = ref.Interleave(want, c.T, c.H*c.W, c.O)
+	}
+	pad := Pad4(c.O)
+	order := func(o int) int {
+		if o%pad >= c.O {
+			return -1
+		}
+		return o/pad*c.O + o%pad
+	}
+	ms, m := activation("memory", s.Elem, 1, c.H, c.W, c.C, x[:frame])
+	xs, xt := activation("x", s.Elem, frames-past, c.H, c.W, c.C, x)
+	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, nil)
+	shape := Shape{c.phases * pad, c.C, 3, 1}
+	test := gputest.Case{
+		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			conv := TimeConv{Weights: Weights{in[2], in[3], weights}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
+			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
+				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
+				s.TimeConv(b, "time conv", conv)
+			})
+		},
+		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
+	}
+	if c.whole && s.Elem == F32 {
+		test.Bound = 0
+	}
+	return test
+}
