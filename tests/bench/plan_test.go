@@ -19,28 +19,43 @@ const planFile = "../../docs/benchmarks/plan.md"
 
 var update = flag.Bool("update", false, "rewrite "+planFile)
 
-const planText = `# What SeedVR2 needs, by its plans
+const planText = `# What the models need, by their plans
 
-Counted from the recorded commands of the published size (250.6 million parameters), on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory and what blends tiles. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory and what puts tiles together. SeedVR2's tiles are feathered and overlap by 64; Wan's are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+`
 
+const planHead = `
 | | frames | tiles | GFLOP | GFLOP a frame | traffic f32, MB | memory f32, MB | traffic f16, MB | memory f16, MB |
 |---|---|---|---|---|---|---|---|---|
 `
+
+// planned are the models of plan.md.
+var planned = []struct {
+	name    string
+	tensors []synthetic.Spec
+}{
+	{"SeedVR2, 250.6 million parameters", synthetic.SeedVR2([]int{128, 256, 512, 512}, 16)},
+	{"Wan 2.1 and Qwen-Image, 126.9 million parameters", synthetic.Wan(synthetic.WanConfig{})},
+	{"Wan 2.2, 704.7 million parameters", synthetic.Wan(synthetic.WanConfig{Nested: true})},
+}
 
 // TestPlan holds the FLOPs, traffic and memory of plan.md.
 func TestPlan(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(planText)
-	path := headerOnly(t)
-	f32, f16 := inspect(t, path, vae.F32), inspect(t, path, vae.F16)
-	for _, half := range []string{"decode", "encode"} {
-		for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
-			for _, frames := range []int{1, 5} {
-				for _, tile := range []int{0, 512} {
-					if tile == size.H && tile == size.W {
-						continue
+	for _, p := range planned {
+		text.WriteString("\n## " + p.name + "\n" + planHead)
+		path := headerOnly(t, p.tensors)
+		f32, f16 := inspect(t, path, vae.F32), inspect(t, path, vae.F16)
+		for _, half := range []string{"decode", "encode"} {
+			for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
+				for _, frames := range []int{1, 5} {
+					for _, tile := range []int{0, 512} {
+						if tile == size.H && tile == size.W {
+							continue
+						}
+						text.WriteString(planLine(t, half, size, frames, tile, f32, f16))
 					}
-					text.WriteString(planLine(t, half, size, frames, tile, f32, f16))
 				}
 			}
 		}
@@ -69,7 +84,7 @@ func planLine(t *testing.T, half string, size tiling.Size, frames, tile int, f32
 	}
 	tiles := "whole"
 	if tile > 0 {
-		tiles = fmt.Sprintf("%d of %d", len(a.Tiles.Tiles), tile)
+		tiles = fmt.Sprintf("%d %s of %d", len(a.Tiles.Tiles), map[vae.Tiling]string{vae.Feather: "feathered", vae.Exact: "exact"}[a.Tiling], tile)
 	}
 	const giga, mega = 1e9, 1e6
 	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", half, size.W, size.H, frames, tiles,
@@ -77,7 +92,7 @@ func planLine(t *testing.T, half string, size tiling.Size, frames, tile int, f32
 		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega)
 }
 
-// plan is the layout of a clip in tiles with an overlap of 64, or whole.
+// plan is the layout of a clip in tiles, or whole.
 func plan(t *testing.T, m *vae.Model, half string, size tiling.Size, frames, tile int) *vae.Layout {
 	t.Helper()
 	var o vae.Options
@@ -87,7 +102,8 @@ func plan(t *testing.T, m *vae.Model, half string, size tiling.Size, frames, til
 	var l *vae.Layout
 	var err error
 	if half == "decode" {
-		l, err = m.PlanDecode((frames-1)/4+1, size.H/8, size.W/8, o)
+		cell := m.Config.Spatial
+		l, err = m.PlanDecode((frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, o)
 	} else {
 		l, err = m.PlanEncode(frames, size.H, size.W, o)
 	}
@@ -101,7 +117,7 @@ func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 	t.Helper()
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
-	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, vae.Settings{Precision: p})
+	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, vae.Settings{Precision: p, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,10 +127,10 @@ func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 
 // headerOnly makes a checkpoint of the published size that is a hole behind its
 // header: plans need no weights.
-func headerOnly(t *testing.T) string {
+func headerOnly(t *testing.T, tensors []synthetic.Spec) string {
 	t.Helper()
 	var specs []safetensors.Spec
-	for _, s := range synthetic.SeedVR2([]int{128, 256, 512, 512}, 16) {
+	for _, s := range tensors {
 		specs = append(specs, safetensors.Spec{Name: s.Name, DType: safetensors.F16, Shape: s.Shape})
 	}
 	path := filepath.Join(t.TempDir(), "published.safetensors")
