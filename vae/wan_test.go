@@ -305,6 +305,31 @@ func TestWanPadding(t *testing.T) {
 	}
 }
 
+// One latent frame at a time, as the reference, or more: one function.
+func TestWanChunks(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 4}} {
+		m := open(t, dev, tiny(t, c), F32)
+		s := m.Config.Spatial
+		z, clip := Latent{4, 6, 2, 1, noise(4 * 6 * 2)}, floats{21, s, 2 * s, noise(3 * 21 * 2 * s * s)}
+		var video, latent []float32
+		for _, chunk := range []int{1, 2, 3, 5, 9} {
+			o := Options{Chunk: chunk}
+			l, err := m.PlanDecode(6, 2, 1, o)
+			if err != nil || l.Slices != 1+(5+chunk-1)/chunk {
+				t.Errorf("%s in chunks of %d: %d slices, %v", m.Config.Model, chunk, l.Slices, err)
+			}
+			v, e := decodeAll(t, m, z, DecodeOptions{Options: o}), encodeAll(t, m, clip, EncodeOptions{Options: o})
+			if video == nil {
+				video, latent = v, e
+			}
+			if a, b := nmse(v, video), nmse(e, latent); !(a <= 1e-11 && b <= 1e-11) {
+				t.Errorf("%s in chunks of %d: NMSE %.3g and %.3g from chunks of one", m.Config.Model, chunk, a, b)
+			}
+		}
+	}
+}
+
 // Independent frames are pictures by themselves, however many there are.
 func TestIndependentFrames(t *testing.T) {
 	dev := gputest.Open(t)
