@@ -81,9 +81,9 @@ func (b between) bytes() int64 {
 	return int64(b.frames) * int64(b.size.H) * int64(b.size.W) * int64(b.pixel)
 }
 
-// first runs the first of two passes and gives the feed of the second; of one
+// firstPass runs the first of two passes and gives the feed of the second; of one
 // pass it is feed itself. The caller closes what it returns.
-func (m *Model) first(ctx context.Context, l *Layout, o Options, feed feedFunc) (feedFunc, func(), error) {
+func (m *Model) firstPass(ctx context.Context, l *Layout, o Options, feed feedFunc) (feedFunc, func(), error) {
 	if len(l.passes) == 1 {
 		return feed, func() {}, nil
 	}

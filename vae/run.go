@@ -84,7 +84,7 @@ func (m *Model) blend(ctx context.Context, l *Layout, o Options, feed feedFunc,
 	show func(tile int, x wgsl.Tensor, xT, frame int) error,
 	take func(x wgsl.Tensor, xT, frame, y0 int) error,
 ) error {
-	feed, close, err := m.first(ctx, l, o, feed)
+	feed, close, err := m.firstPass(ctx, l, o, feed)
 	if err != nil {
 		return err
 	}
