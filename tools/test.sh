@@ -9,7 +9,7 @@
 #   ADAPTER=any         the program's own choice of adapter, rather than lavapipe
 #   VK_DRIVER_FILES=F   that Vulkan driver
 #   FUZZTIME=100000x    inputs, or a time, for each fuzz test
-#   GOLDENS=all         every case of the published size through the command line too
+#   GOLDENS=all         every case of the published sizes, in f16 and through the command line too
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -73,7 +73,7 @@ swiftshader() {
 	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
 		go test -p 1 -count=1 -timeout 20m ./gpu ./gpu/gputest ./wgsl/...
 	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
-		go test -count=1 -timeout 20m -short -run '^TestGoldens$/./^small$' ./vae
+		go test -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$' ./vae
 }
 
 # web builds the page, and runs the operations and the page in Chromium.
@@ -87,7 +87,7 @@ web() {
 	go build -o build/wasmtest ./tools/wasmtest
 	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
 	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 ./gpu ./gpu/gputest ./gpu/internal/browser ./wgsl ./tiling
-	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -count=1 -timeout 20m -short -run '^TestGoldens$/./^small$' ./vae
+	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$' ./vae
 	go test -count=1 -short -timeout 20m ./tests/web
 }
 

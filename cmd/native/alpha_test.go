@@ -16,9 +16,7 @@ import (
 
 // layered is a small model of 4 channels.
 func layered(t testing.TB) string {
-	return made(t, "layered.safetensors", func(path string) error {
-		return synthetic.CreateWan(path, synthetic.WanConfig{Dim: 12, Latent: 4, Channels: 4, DType: safetensors.F32})
-	})
+	return wan(t, "layered.safetensors", synthetic.WanConfig{Dim: 12, Latent: 4, Channels: 4, DType: safetensors.F32})
 }
 
 // decodePNG reads a picture that must have its alpha.

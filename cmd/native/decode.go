@@ -9,9 +9,11 @@ import (
 
 type decodeCmd struct {
 	modelFlag
+	forceFlag
 	Latent string `arg:"" help:"Latent: .safetensors, .latent or .npy."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
 	scaleFlag
+	framesFlag
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
 	deviceFlags
 	tileFlags
@@ -19,23 +21,26 @@ type decodeCmd struct {
 
 // Help is shown below the flags.
 func (decodeCmd) Help() string {
-	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them.
+	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them. --scale none leaves Wan's pixels unclamped in files of floats.
 
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
-    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB`
+    tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB
+    tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
+    tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png`
 }
 
 func (c *decodeCmd) Run(a *app) error {
-	config, err := check(c.Model, vae.Precision(c.Precision))
+	settings := c.settings(c.forceFlag)
+	config, err := a.check(c.Model, settings)
 	if err != nil {
 		return err
 	}
-	z, was, err := a.readLatent(c.Latent, config)
+	z, was, err := a.readLatent(c.Latent, config, c.framesFlag)
 	if err != nil {
 		return err
 	}
 	format := media.Format{
-		Frames: cmp.Or(was.Frames, framesOf(z, config, was.Images)),
+		Frames: cmp.Or(was.Frames, framesOf(z.Frames, config, was.Images)),
 		Height: cmp.Or(was.Height, z.Height*config.Spatial), Width: cmp.Or(was.Width, z.Width*config.Spatial),
 		Channels: config.Channels, FPS: cmp.Or(media.Rational(c.FPS), was.FPS),
 	}
@@ -44,7 +49,7 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	defer sink.Abort()
-	e, err := a.open(c.deviceFlags, c.Model)
+	e, err := a.open(c.deviceFlags, c.Model, settings)
 	if err != nil {
 		return err
 	}
@@ -54,7 +59,8 @@ func (c *decodeCmd) Run(a *app) error {
 		Frames: format.Frames, Height: format.Height, Width: format.Width,
 	}
 	o.Independent = was.Images
-	o.Unscaled = a.scaleOf(c.Latent, c.scaleFlag, was) == media.ScaleNone
+	scale := a.scaleOf(c.Latent, c.scaleFlag, was, config)
+	o.Unscaled = scale == media.ScaleNone
 	s, err := a.decode(e, z, o, func(f vae.Frame) error {
 		if o.RGBA8 {
 			return sink.WriteRGBA8(f.RGBA)
@@ -69,27 +75,27 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	r := a.result("decode", e, c.Model, c.Latent)
 	r.clip(format)
-	r.Decode = s
+	r.Decode, r.Scale, r.Pictures = s, scale, was.Images
 	r.Latent = []int{z.Channels, z.Frames, z.Height, z.Width}
 	r.Outputs = []string{c.Output}
 	return a.finish(r)
 }
 
-// framesOf are those that a latent decodes to.
-func framesOf(z vae.Latent, c vae.Config, independent bool) int {
+// framesOf are those that so many latent frames decode to.
+func framesOf(latent int, c vae.Config, independent bool) int {
 	if independent {
-		return z.Frames
+		return latent
 	}
-	return 1 + (z.Frames-1)*c.Temporal
+	return 1 + (latent-1)*c.Temporal
 }
 
 // decode runs the decoder, hands every frame to take, and measures.
 func (a *app) decode(e *engine, z vae.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
 	l, err := e.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	if err := a.settle("decode", l, &o.Options, err); err != nil {
+	if err := a.settle("decode", e.model.Config, l, &o.Options, err); err != nil {
 		return nil, err
 	}
-	p := a.progress("decode", framesOf(z, e.model.Config, o.Independent))
+	p := a.progress("decode", framesOf(z.Frames, e.model.Config, o.Independent))
 	defer p.done()
 	o.Progress = p.update
 	for f, err := range e.model.Decode(a.ctx, z, o) {

@@ -8,19 +8,24 @@ import (
 
 	"tessera/assets"
 	"tessera/media"
+	"tessera/vae"
 )
 
 type demoCmd struct {
+	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors or .pth, of any family; default a small trained SeedVR2 that is part of the program."`
+	forceFlag
 	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Folder for the results; default out/demo."`
+	framesFlag
 	deviceFlags
 	tileFlags
 }
 
 // Help is shown below the flags.
 func (demoCmd) Help() string {
-	return `The clip and a small trained model are part of the program. The folder gets the decoded frames, the latent, a sheet of original | decoded | difference and, where ffmpeg is installed, an mp4.
+	return `The clip and a small trained model are part of the program; --model runs the clip through another. The folder gets the decoded frames, the latent, a sheet of original | decoded | difference and, where ffmpeg is installed, an mp4.
 
-    tessera demo`
+    tessera demo
+    tessera demo -m Wan2.1_VAE.pth -o out/wan`
 }
 
 func (c *demoCmd) Run(a *app) error {
@@ -33,7 +38,16 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, video, 3)
+	name := "tiny-seedvr2 (built in)"
+	if c.Model != "" {
+		model, name = c.Model, c.Model
+	}
+	settings := c.settings(c.forceFlag)
+	config, err := a.check(model, settings)
+	if err != nil {
+		return err
+	}
+	clip, err := media.Open(a.ctx, video, config.Channels)
 	if err != nil {
 		return err
 	}
@@ -44,8 +58,8 @@ func (c *demoCmd) Run(a *app) error {
 	}
 	defer remove()
 	h, w := clip.Size()
-	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, FPS: media.Rational{Num: 12, Den: 1}}
-	a.note("encoding and decoding %s of %dx%d with a small trained model", frames(format.Frames), h, w)
+	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(), FPS: media.Rational{Num: 12, Den: 1}}
+	a.note("encoding and decoding %s of %dx%d with %s", frames(format.Frames), h, w, c.with(config))
 	sinks, outputs, err := c.create(a, format)
 	defer func() {
 		for _, s := range sinks {
@@ -55,27 +69,42 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.open(c.deviceFlags, model)
+	e, err := a.open(c.deviceFlags, model, settings)
 	if err != nil {
 		return err
 	}
 	defer e.close()
 	a.note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
-	t := &trip{app: a, engine: e, clip: clip, sinks: sinks, numbers: encodeNumbers{scale: media.ScalePipeline}}
-	r := a.result("demo", e, "tiny-seedvr2 (built in)", "demo clip (built in)")
+	n := encodeNumbers{scale: media.ScalePipeline, independent: c.framesFlag.or(config.Independent)}
+	t := &trip{app: a, engine: e, clip: clip, sinks: sinks, numbers: n}
+	r := a.result("demo", e, name, "demo clip (built in)")
 	r.clip(format)
+	r.Scale = n.scale
 	if err := t.run(c.tileFlags.options(), r); err != nil {
 		return err
 	}
-	for _, s := range sinks {
-		err = errors.Join(err, s.Close())
-	}
 	latent, sheet := filepath.Join(c.Output, "latent.safetensors"), filepath.Join(c.Output, "sheet.png")
-	if err = errors.Join(err, media.WriteLatent(latent, t.latent), t.sheet.WritePNG(sheet)); err != nil {
+	if err := t.write(latent, sheet); err != nil {
 		return err
 	}
 	r.Outputs = append(outputs, latent, sheet)
 	return a.finish(r)
+}
+
+// write completes the videos, and makes files of the latent and the sheet.
+func (t *trip) write(latent, sheet string) (err error) {
+	for _, s := range t.sinks {
+		err = errors.Join(err, s.Close())
+	}
+	return errors.Join(err, media.WriteLatent(latent, t.latent), t.sheet.WritePNG(sheet))
+}
+
+// with names the model for people.
+func (c *demoCmd) with(config vae.Config) string {
+	if c.Model == "" {
+		return "a small trained model"
+	}
+	return config.Model + ", " + filepath.Base(c.Model)
 }
 
 // makeFolder makes a folder, and a function that removes it if it is still
@@ -90,10 +119,10 @@ func makeFolder(path string) (remove func(), err error) {
 	return func() { os.Remove(path) }, nil
 }
 
-// create begins the videos that the demo writes.
+// create begins the videos that the demo writes. An mp4 has no transparency.
 func (c *demoCmd) create(a *app, f media.Format) (sinks []*media.Sink, outputs []string, err error) {
 	outputs = []string{filepath.Join(c.Output, "decoded")}
-	if media.HaveFFmpeg() {
+	if media.HaveFFmpeg() && f.Channels == 3 {
 		outputs = append(outputs, filepath.Join(c.Output, "decoded.mp4"))
 	}
 	for _, o := range outputs {

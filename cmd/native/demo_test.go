@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"tessera/internal/synthetic"
 )
 
 // The demo prints the quality that the model's README promises, and leaves all
@@ -46,6 +49,66 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// The demo runs its clip through any checkpoint. That of pictures with alpha
+// has no mp4.
+func TestDemoModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the demo takes seconds on a processor")
+	}
+	needDevice(t)
+	dir := t.TempDir()
+	model := wan(t, "narrow_layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 4, Channels: 4})
+	o := succeed(t, "demo", "-m", model, "-o", dir)
+	for _, word := range []string{"encoded  17 frames of 256x256", "decoded  17", "one tile", "sheet.png"} {
+		if !strings.Contains(o.stdout, word) {
+			t.Errorf("no %q in\n%s", word, o.stdout)
+		}
+	}
+	if !strings.Contains(o.stderr, "with Qwen-Image-Layered, narrow_layered.safetensors") {
+		t.Errorf("it says\n%s", o.stderr)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 3 {
+		t.Errorf("there are %v", files)
+	}
+	decodePNG(t, filepath.Join(dir, "decoded", "frame_0016.png"))
+	z, meta := readTensor(t, filepath.Join(dir, "latent.safetensors"))
+	if !slices.Equal(z.shape, []int{4, 17, 32, 32}) || meta["tessera.images"] != "true" {
+		t.Errorf("latent %v, metadata %v", z.shape, meta)
+	}
+}
+
+func TestInfoWan(t *testing.T) {
+	for _, c := range []struct {
+		model, name, family string
+		words               []string
+	}{
+		{wan21(t), "Wan 2.1", "wan2.1", []string{"4, 8, 16, 16, 2 blocks", "16, 16, 8, 4, 3 blocks", "mean -0.9497 to 1.5508, deviation 1.1253 to 3.2687", "1 frame for 4", "Decoding clips"}},
+		{wan22(t), "Wan 2.2", "wan2.2", []string{"patches of 2x2", "48 channels", "16x16 pixels", "mean -0.2944 to 0.5109, deviation 0.3523 to 1.6887"}},
+		{qwen(t), "Qwen-Image", "wan2.1", []string{"1 frame for a picture", "--no-independent-frames", "Decoding pictures"}},
+		{layered(t), "Qwen-Image-Layered", "wan2.1", []string{"RGB and alpha", "none known for 4 channels"}},
+	} {
+		o := succeed(t, "info", c.model)
+		for _, word := range append(c.words, c.name+" VAE ("+c.family+")", "safetensors, original names", "RMS norm", "in one tile", "exact tiles of 512") {
+			if !strings.Contains(o.stdout, word) {
+				t.Errorf("%s: no %q in\n%s", c.name, word, o.stdout)
+			}
+		}
+		var m modelInfo
+		if err := json.Unmarshal([]byte(succeed(t, "info", c.model, "--json").stdout), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Model != c.name || m.Family != c.family || len(m.Needs) != 3 || m.Needs[0].Exact != m.Needs[0].Whole || m.Needs[2].Exact <= 0 || m.Needs[2].GFLOPs <= 0 {
+			t.Errorf("%+v", m)
+		}
+	}
+	// A .pth that is none is told as such, not as a video.
+	bad := filepath.Join(t.TempDir(), "bad.pth")
+	write(t, bad, []byte("PK\x03\x04 and nothing of a zip"))
+	if o := tessera(t, "info", bad); o.code != exitInput || !strings.Contains(o.stderr, "bad.pth") || strings.Contains(o.stderr, "ffmpeg") {
+		t.Errorf("of a broken .pth: %+v", o)
+	}
+}
+
 func TestInfo(t *testing.T) {
 	var m modelInfo
 	if err := json.Unmarshal([]byte(succeed(t, "info", tiny, "--json").stdout), &m); err != nil {
@@ -59,7 +122,7 @@ func TestInfo(t *testing.T) {
 		t.Errorf("needs %+v", m.Needs)
 	}
 	o := succeed(t, "info", tiny)
-	for _, word := range []string{"seedvr2", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "720x1280", "1080x1920", "GiB"} {
+	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "720x1280", "1080x1920", "GiB"} {
 		if !strings.Contains(o.stdout, word) {
 			t.Errorf("no %q in\n%s", word, o.stdout)
 		}

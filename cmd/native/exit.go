@@ -39,7 +39,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDone
 	case ctx.Err() != nil && is(context.Canceled):
 		return exitInterrupted
-	case badUsage || is(tiling.ErrTile, tiling.ErrOverlap):
+	case badUsage || is(tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling):
 		return exitUsage
 	case is(media.ErrInput, vae.ErrBadModel):
 		return exitInput

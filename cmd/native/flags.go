@@ -23,7 +23,12 @@ var groups = []kong.Group{
 
 // modelFlag names the checkpoint.
 type modelFlag struct {
-	Model string `short:"m" required:"" placeholder:"MODEL" help:"Checkpoint, .safetensors."`
+	Model string `short:"m" required:"" placeholder:"MODEL" help:"Checkpoint, .safetensors or .pth: SeedVR2, Wan 2.1, Wan 2.2 or Qwen-Image."`
+}
+
+// forceFlag opens what is refused.
+type forceFlag struct {
+	Force bool `help:"Take a checkpoint that is refused because all its pictures would be flat."`
 }
 
 // deviceFlags choose what to run on.
@@ -38,12 +43,18 @@ func (f deviceFlags) options() gpu.Options {
 	return gpu.Options{Backend: f.Backend, Adapter: int(f.Adapter), Library: f.Dawn}
 }
 
+// settings are how these flags open a checkpoint.
+func (f deviceFlags) settings(force forceFlag) vae.Settings {
+	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force}
+}
+
 // tileFlags choose how the work is cut.
 type tileFlags struct {
-	Tile    *tileFlag   `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit."`
-	Overlap overlapFlag `group:"tiles" default:"64" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64."`
-	Memory  bytesFlag   `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
-	Chunk   int         `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
+	Tiling  string       `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles become one picture: exact (as one tile: Wan and Qwen-Image), feather (blended) or diffusers (blended as diffusers does for Wan); default exact where the model can and it fits, else feather."`
+	Tile    *tileFlag    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
+	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64. Exact tiles have a halo instead."`
+	Memory  bytesFlag    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
+	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
 }
 
 // Validate refuses what no clip can be cut into.
@@ -51,23 +62,47 @@ func (f tileFlags) Validate() error {
 	if f.Chunk < 1 {
 		return fmt.Errorf("--chunk=%d: expected at least 1", f.Chunk)
 	}
-	_, err := tiling.Decode(1, 1, tiling.Options{Tile: f.choice().Tile, Overlap: tiling.Size(f.Overlap)})
+	o := f.options()
+	if o.Tiling == vae.Exact || o.Tiling == "" && f.Overlap == nil {
+		return nil // what they are depends on the model
+	}
+	_, err := tiling.Decode(1, 1, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap})
 	return err
 }
 
-// choice is the tile asked for, or the default.
-func (f tileFlags) choice() tiling.Choice {
-	if f.Tile == nil {
-		return tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}
+// options are those of the flags, and of what they don't say. Tiles that are to
+// be as in diffusers are not made smaller.
+func (f tileFlags) options() vae.Options {
+	o := vae.Options{
+		Tile: tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}, Overlap: tiling.Square(tiling.DefaultOverlap),
+		Memory: int64(f.Memory), Chunk: f.Chunk, Shrink: f.Tile == nil,
 	}
-	return tiling.Choice(*f.Tile)
+	if f.Tiling != "default" {
+		o.Tiling = vae.Tiling(f.Tiling)
+	}
+	if o.Tiling == vae.Diffusers {
+		o.Tile.Tile, o.Overlap, o.Shrink = tiling.Square(tiling.DiffusersTile), tiling.Square(tiling.DiffusersOverlap), false
+	}
+	if f.Tile != nil {
+		o.Tile = tiling.Choice(*f.Tile)
+	}
+	if f.Overlap != nil {
+		o.Overlap = tiling.Size(*f.Overlap)
+	}
+	return o
 }
 
-func (f tileFlags) options() vae.Options {
-	return vae.Options{
-		Tile: f.choice(), Shrink: f.Tile == nil, Overlap: tiling.Size(f.Overlap),
-		Memory: int64(f.Memory), Chunk: f.Chunk,
+// framesFlag tells pictures from the frames of a clip.
+type framesFlag struct {
+	Independent *bool `name:"independent-frames" negatable:"" help:"Take every frame as a picture by itself, with a latent frame of its own; default for Qwen-Image, and for latents that were made so."`
+}
+
+// or is what was asked for, or the default.
+func (f framesFlag) or(standard bool) bool {
+	if f.Independent == nil {
+		return standard
 	}
+	return *f.Independent
 }
 
 // adapterFlag is an adapter's number, -1 for the best.
@@ -139,13 +174,17 @@ func (f *bytesFlag) UnmarshalText(text []byte) error {
 
 // scaleFlag chooses the numbers that latents hold.
 type scaleFlag struct {
-	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Numbers of the latent: pipeline (as diffusion pipelines exchange it) or none (the model's own); default pipeline."`
+	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Numbers of the latent: pipeline (as diffusion pipelines exchange it) or none (the model's own); default pipeline, for ComfyUI's .latent of Wan and Qwen-Image none."`
 }
 
-// or is the scale asked for, or the default.
-func (f scaleFlag) or(standard string) string {
-	if f.Scale == "default" {
-		return cmp.Or(standard, media.ScalePipeline)
+// or is the scale asked for, or the default. In ComfyUI's files Wan's latents
+// are the model's own numbers.
+func (f scaleFlag) or(standard string, comfyUI bool, c vae.Config) string {
+	switch {
+	case f.Scale != "default":
+		return f.Scale
+	case standard == "" && comfyUI && c.Family != vae.SeedVR2:
+		return media.ScaleNone
 	}
-	return f.Scale
+	return cmp.Or(standard, media.ScalePipeline)
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -55,6 +57,42 @@ func TestProgressFrames(t *testing.T) {
 	} {
 		if got := p.frame(c.v); got != c.want {
 			t.Errorf("%+v: frame %d, want %d", c.v, got, c.want)
+		}
+	}
+}
+
+// The passes of exact tiles are told apart.
+func TestProgressStatus(t *testing.T) {
+	p := &progress{frames: 17, start: time.Now().Add(-time.Second)}
+	for want, v := range map[string]vae.Progress{
+		" 10 %, middle layers, frame 5/17, ": {Tiles: 4, Middle: true, Slice: 2, Slices: 5, Frame: 2, Frames: 5, Done: 0.1},
+		" 50 %, tile 2/4, frame 9/17, ":      {Tile: 1, Tiles: 4, Slice: 3, Slices: 5, Frame: 3, Frames: 5, Done: 0.5},
+		" 50 %, frame 9/17, ":                {Tiles: 1, Slice: 3, Slices: 5, Frame: 3, Frames: 5, Done: 0.5},
+	} {
+		p.last, p.lastAt = v, time.Now()
+		if got := p.status(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestTileOptions(t *testing.T) {
+	square := func(n int) tiling.Choice { return tiling.Choice{Tile: tiling.Square(n)} }
+	tile, overlap := tileFlag(square(384)), overlapFlag(tiling.Square(32))
+	for _, c := range []struct {
+		name  string
+		flags tileFlags
+		want  vae.Options
+	}{
+		{"nothing", tileFlags{Tiling: "default"}, vae.Options{Tile: square(512), Overlap: tiling.Square(64), Shrink: true}},
+		{"exact", tileFlags{Tiling: "exact"}, vae.Options{Tiling: vae.Exact, Tile: square(512), Overlap: tiling.Square(64), Shrink: true}},
+		{"diffusers", tileFlags{Tiling: "diffusers"}, vae.Options{Tiling: vae.Diffusers, Tile: square(256), Overlap: tiling.Square(64)}},
+		{"diffusers' own", tileFlags{Tiling: "diffusers", Tile: &tile, Overlap: &overlap}, vae.Options{Tiling: vae.Diffusers, Tile: square(384), Overlap: tiling.Square(32)}},
+		{"a tile", tileFlags{Tiling: "default", Tile: &tile}, vae.Options{Tile: square(384), Overlap: tiling.Square(64)}},
+	} {
+		got := c.flags.options()
+		if got.Tiling != c.want.Tiling || got.Tile != c.want.Tile || got.Overlap != c.want.Overlap || got.Shrink != c.want.Shrink {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,31 +18,105 @@ import (
 
 // golden is a case of tests/goldens: outputs of the reference implementation.
 type golden struct {
-	name  string
-	key   string // of the synthetic input
-	shape []int  // of the input, [C, T, H, W]
-	of    int    // frames of the tensor that the input is cut from, 0 for as many
-	flags []string
+	name    string
+	key     string // of the synthetic input
+	shape   []int  // of the input, [C, T, H, W]
+	of      int    // frames of the tensor that the input is cut from, 0 for as many
+	moments bool   // an encode gives mean and log-variance, else the mean
+	flags   []string
+	want    []float64
 }
 
-var smallGoldens = []golden{
-	{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}},
-	{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}, of: 9},
-	{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
-	{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, of: 3},
-	{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
-		flags: []string{"--tile=24", "--overlap=8"}},
-	{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56},
-		flags: []string{"--tile=24x32", "--overlap=8x16"}},
+// smallGoldens are SeedVR2's.
+func smallGoldens(t testing.TB) []golden {
+	return fromJSON(t, "seedvr2_small.json", "seedvr2/", []golden{
+		{name: "encode_T9_moments", key: "input", shape: []int{3, 9, 16, 24}, moments: true},
+		{name: "encode_T1_moments", key: "input", shape: []int{3, 1, 16, 24}, of: 9, moments: true},
+		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, of: 3},
+		{name: "tiled_decode_L2_tile24_ov8", key: "latent_tile", shape: []int{4, 2, 5, 6},
+			flags: []string{"--tile=24", "--overlap=8"}},
+		{name: "tiled_encode_T5_tile24x32_ov8x16_moments", key: "input_tile", shape: []int{3, 5, 40, 56}, moments: true,
+			flags: []string{"--tile=24x32", "--overlap=8x16"}},
+	})
 }
 
-var fullGoldens = []golden{
-	{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
-	{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
-	{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
-	{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
-	{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
-		flags: []string{"--tile=32", "--overlap=16"}},
+// smallWan are Wan's, of frames of h x w pixels.
+func smallWan(t testing.TB, prefix string, h, w int) []golden {
+	return fromJSON(t, "wan_small.json", prefix, []golden{
+		{name: "encode_T9_mu", key: "input", shape: []int{3, 9, h, w}},
+		{name: "encode_T1_mu", key: "input", shape: []int{3, 1, h, w}, of: 9},
+		{name: "decode_L3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_L1", key: "latent", shape: []int{4, 1, 2, 3}, of: 3},
+	})
+}
+
+// smallLayered are Qwen-Image's with alpha.
+func smallLayered(t testing.TB) []golden {
+	return fromTensors(t, "qwen_rgba_small.safetensors", []golden{
+		{name: "decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, flags: []string{"--no-independent-frames"}},
+		{name: "independent_decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, flags: []string{"--independent-frames"}},
+		{name: "encode_4x1x24x32", key: "input", shape: []int{4, 1, 24, 32}},
+	})
+}
+
+func fullGoldens(t testing.TB) []golden {
+	return fromTensors(t, "seedvr2_full.safetensors", []golden{
+		{name: "decode_16x1x8x8", key: "latent", shape: []int{16, 1, 8, 8}},
+		{name: "decode_16x3x4x6", key: "latent", shape: []int{16, 3, 4, 6}},
+		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}, moments: true},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}, moments: true},
+		{name: "tiled_decode_16x2x6x9_tile32x32_ov16x16", key: "latent_tile", shape: []int{16, 2, 6, 9},
+			flags: []string{"--tile=32", "--overlap=16"}},
+	})
+}
+
+// fullWan are Wan's: a picture of s x s cells, a clip of h x w.
+func fullWan(t testing.TB, file string, c, s, h, w int) []golden {
+	return fromTensors(t, file, []golden{
+		{name: fmt.Sprintf("decode_%dx1x%dx%d", c, s, s), key: "latent", shape: []int{c, 1, s, s}},
+		{name: fmt.Sprintf("decode_%dx3x%dx%d", c, h, w), key: "latent", shape: []int{c, 3, h, w}},
+		{name: "encode_3x1x64x64", key: "input", shape: []int{3, 1, 64, 64}},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+	})
+}
+
+// fromJSON adds what a file of outputs by name expects.
+func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
+	t.Helper()
+	var all map[string]struct{ Data []float64 }
+	data, err := os.ReadFile("../../tests/goldens/" + file)
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		cases[i].want = all[prefix+cases[i].name].Data
+	}
+	return cases
+}
+
+// fromTensors adds what a file of tensors named after cases expects.
+func fromTensors(t testing.TB, file string, cases []golden) []golden {
+	t.Helper()
+	f, err := safetensors.Open("../../tests/goldens/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for i, c := range cases {
+		x, _ := f.Tensor(c.name + ".out")
+		v := make([]float32, x.Elements())
+		if err := x.ReadF32(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range v {
+			cases[i].want = append(cases[i].want, float64(x))
+		}
+	}
+	return cases
 }
 
 var bounds = map[string]float64{"f32": 1e-9, "f16": 1e-5}
@@ -67,19 +142,31 @@ func TestGoldensSmall(t *testing.T) {
 	model := checkpoint(t, "small.safetensors", synthetic.SeedVR2Config{
 		Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32,
 	})
-	var want map[string]struct{ Data []float64 }
-	data, err := os.ReadFile("../../tests/goldens/seedvr2_small.json")
-	if err == nil {
-		err = json.Unmarshal(data, &want)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range smallGoldens {
+	for _, g := range smallGoldens(t) {
 		for _, precision := range []string{"f32", "f16"} {
 			for _, ext := range []string{".npy", ".safetensors"} {
-				t.Run(g.name+"/"+precision+ext, func(t *testing.T) { g.test(t, model, precision, ext, want["seedvr2/"+g.name].Data) })
+				t.Run(g.name+"/"+precision+ext, func(t *testing.T) { g.test(t, model, precision, ext) })
 			}
+		}
+	}
+}
+
+func TestGoldensSmallWan(t *testing.T) {
+	needDevice(t)
+	for _, s := range []struct {
+		name  string
+		model synthetic.WanConfig
+		cases []golden
+	}{
+		{"wan21", synthetic.WanConfig{Dim: 16, Latent: 4}, smallWan(t, "wan21/", 16, 24)},
+		{"wan22", synthetic.WanConfig{Nested: true, Dim: 20, Decoder: 32, Latent: 4}, smallWan(t, "wan22/", 32, 48)},
+		{"layered", synthetic.WanConfig{Dim: 12, Latent: 4, Channels: 4}, smallLayered(t)},
+	} {
+		s.model.DType = safetensors.F32
+		model := wan(t, s.name+"_small.safetensors", s.model)
+		for _, g := range s.cases {
+			t.Run(s.name+"/"+g.name+"/f32", func(t *testing.T) { g.test(t, model, "f32", ".safetensors") })
+			t.Run(s.name+"/"+g.name+"/f16", func(t *testing.T) { g.test(t, model, "f16", ".npy") })
 		}
 	}
 }
@@ -90,38 +177,50 @@ func TestGoldensFull(t *testing.T) {
 	}
 	needDevice(t)
 	model := checkpoint(t, "full.safetensors", synthetic.SeedVR2Config{})
-	f, err := safetensors.Open("../../tests/goldens/seedvr2_full.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for _, g := range fullGoldens {
-		x, _ := f.Tensor(g.name + ".out")
-		v := make([]float32, x.Elements())
-		if err := x.ReadF32(v, 0); err != nil {
-			t.Fatal(err)
-		}
-		want := make([]float64, len(v))
-		for i, x := range v {
-			want[i] = float64(x)
-		}
+	for _, g := range fullGoldens(t) {
 		for _, precision := range []string{"f32", "f16"} {
 			t.Run(g.name+"/"+precision, func(t *testing.T) {
 				// Every case and precision is one of vae's goldens; here
 				// those that take minutes on a processor run on request.
 				if strings.Contains(g.name, "16x3x4x6") || g.flags != nil {
-					if os.Getenv("GOLDENS") != "all" {
-						t.Skip("GOLDENS=all runs all cases through the command line")
-					}
+					onRequest(t)
 				}
-				g.test(t, model, precision, ".safetensors", want)
+				g.test(t, model, precision, ".safetensors")
 			})
 		}
 	}
 }
 
+func TestGoldensFullWan(t *testing.T) {
+	onRequest(t)
+	needDevice(t)
+	for _, s := range []struct {
+		name  string
+		model synthetic.WanConfig
+		cases []golden
+	}{
+		{"wan21", synthetic.WanConfig{}, fullWan(t, "wan21_full.safetensors", 16, 8, 4, 6)},
+		{"wan22", synthetic.WanConfig{Nested: true}, fullWan(t, "wan22_full.safetensors", 48, 4, 2, 3)},
+	} {
+		model := wan(t, s.name+"_full.safetensors", s.model)
+		for _, g := range s.cases {
+			for _, precision := range []string{"f32", "f16"} {
+				t.Run(s.name+"/"+g.name+"/"+precision, func(t *testing.T) { g.test(t, model, precision, ".safetensors") })
+			}
+		}
+	}
+}
+
+// onRequest skips what takes long and vae's tests have too.
+func onRequest(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GOLDENS") != "all" {
+		t.Skip("GOLDENS=all runs all cases through the command line")
+	}
+}
+
 // test runs a case through files and the command line.
-func (g golden) test(t *testing.T, model, precision, ext string, want []float64) {
+func (g golden) test(t *testing.T, model, precision, ext string) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"+ext), filepath.Join(dir, "out"+ext)
 	if ext == ".npy" {
@@ -130,12 +229,14 @@ func (g golden) test(t *testing.T, model, precision, ext string, want []float64)
 		writeTensors(t, in, nil, tensor{"x", g.shape, g.input()})
 	}
 	args := []string{"decode", "-m", model, in, "-o", out, "--scale=none", "--precision", precision}
-	if g.shape[0] == 3 {
+	if strings.Contains(g.name, "encode") {
 		args[0] = "encode"
+	}
+	if g.moments {
 		args = append(args, "--moments")
 	}
-	if g.flags == nil {
-		g.flags = []string{"--tile=off"}
+	if !slices.ContainsFunc(g.flags, func(f string) bool { return strings.HasPrefix(f, "--tile=") }) {
+		args = append(args, "--tile=off")
 	}
 	succeed(t, append(args, g.flags...)...)
 	var got []float32
@@ -145,7 +246,7 @@ func (g golden) test(t *testing.T, model, precision, ext string, want []float64)
 		x, _ := readTensor(t, out)
 		got = x.data
 	}
-	e := nmse(got, want)
+	e := nmse(got, g.want)
 	t.Logf("NMSE %.2e", e)
 	if !(e <= bounds[precision]) {
 		t.Errorf("NMSE %.3g, bound %.0e; `go test ./vae -run TestGoldens` names the layer", e, bounds[precision])

@@ -60,7 +60,13 @@ func safetensorsFile(t *testing.T, header string, data int) string {
 // rebuilt is the tiny model with its tensors changed; nil drops one.
 func rebuilt(t *testing.T, change func(x tensor) *tensor) string {
 	t.Helper()
-	f, err := safetensors.Open(tiny)
+	return changed(t, tiny, change)
+}
+
+// changed is rebuilt of any model.
+func changed(t *testing.T, path string, change func(x tensor) *tensor) string {
+	t.Helper()
+	f, err := safetensors.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,6 +251,8 @@ func TestBadUsage(t *testing.T) {
 		{name: "chunk", args: "decode" + in + "--chunk=0", want: "expected at least 1"},
 		{name: "rate", args: "decode" + in + "--fps=0", want: "30000/1001"},
 		{name: "tile", args: "decode" + in + "--tile=big", want: "expected off, auto, N or HxW"},
+		{name: "tiling", args: "decode" + in + "--tiling=linear", want: "--tiling"},
+		{name: "diffusers' overlap of the tile", args: "decode" + in + "--tiling=diffusers --tile=64", want: "must be smaller than the tile"},
 		{name: "small tile", args: "decode" + in + "--tile=4", want: "at least 8 pixels"},
 		{name: "overlap of the tile", args: "decode" + in + "--tile=64 --overlap=64", want: "must be smaller than the tile"},
 		{name: "moments and sample", args: "encode -m a b -o OUT.npy --moments --sample", want: "together"},

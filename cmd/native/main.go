@@ -19,11 +19,12 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-const description = `Encode video to latents and decode latents to video, from the original checkpoints, on any GPU that speaks WebGPU.
+const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2 and Qwen-Image, on any GPU that speaks WebGPU.
 
     tessera demo
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
-    tessera encode -m ema_vae_fp16.safetensors in.mp4 -o latent.safetensors
+    tessera encode -m Wan2.1_VAE.pth in.mp4 -o latent.safetensors
+    tessera decode -m qwen_image_vae.safetensors latent.safetensors -o out.png
     tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
     tessera info ema_vae_fp16.safetensors
     tessera devices

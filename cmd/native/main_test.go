@@ -68,6 +68,10 @@ func checkpoint(t testing.TB, name string, c synthetic.SeedVR2Config) string {
 	return made(t, name, func(path string) error { return synthetic.CreateSeedVR2(path, c) })
 }
 
+func wan(t testing.TB, name string, c synthetic.WanConfig) string {
+	return made(t, name, func(path string) error { return synthetic.CreateWan(path, c) })
+}
+
 // outcome is what a run of the program left.
 type outcome struct {
 	code           int

@@ -76,7 +76,8 @@ func (p *progress) line(v vae.Progress) {
 	p.a.note("%s %s", p.name, p.status())
 }
 
-// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left".
+// status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left". Exact tiles
+// have "middle layers" before or after them, which see the whole frame.
 func (p *progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
@@ -85,7 +86,10 @@ func (p *progress) status() string {
 		return "preparing"
 	}
 	s := fmt.Sprintf("%3.0f %%", 100*v.Done)
-	if v.Tiles > 1 {
+	switch {
+	case v.Middle:
+		s += ", middle layers"
+	case v.Tiles > 1:
 		s += fmt.Sprintf(", tile %d/%d", min(v.Tile+1, v.Tiles), v.Tiles)
 	}
 	took := at.Sub(p.start)

@@ -28,6 +28,8 @@ type result struct {
 	PeakBytes int64    `json:"peak_device_bytes"`
 	Adapter   adapter  `json:"adapter"`
 	Precision string   `json:"precision"`
+	Scale     string   `json:"scale,omitempty"`              // the latent's numbers
+	Pictures  bool     `json:"independent_frames,omitempty"` // each frame is a picture by itself
 	Warnings  []string `json:"warnings,omitempty"`
 }
 
@@ -43,12 +45,15 @@ type adapter struct {
 type stage struct {
 	Seconds      float64 `json:"seconds"`
 	FramesPerSec float64 `json:"frames_per_second"`
-	Tile         string  `json:"tile"` // "off", or HxW in pixels
+	Tile         string  `json:"tile"`             // "off", or HxW in pixels
+	Tiling       string  `json:"tiling,omitempty"` // of several tiles
 	Overlap      string  `json:"overlap,omitempty"`
+	Halo         string  `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
 	Tiles        int     `json:"tiles"`
 	Slices       int     `json:"slices"` // of each tile
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
+	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
 
@@ -59,10 +64,14 @@ func newStage(l *vae.Layout, frames int, took time.Duration) *stage {
 	s := &stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
 		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
-		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cutting: cutting(l),
+		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cutting: cutting(l) + planned(l),
 	}
-	if !l.Tiles.Whole() {
-		s.Tile, s.Overlap = l.Tile.String(), l.Overlap.String()
+	switch {
+	case l.Tiles.Whole():
+	case l.Tiling == vae.Exact:
+		s.Tile, s.Tiling, s.Halo, s.UntiledBytes = l.Tile.String(), string(l.Tiling), l.Halo.String(), l.Untiled
+	default:
+		s.Tile, s.Tiling, s.Overlap = l.Tile.String(), string(l.Tiling), l.Overlap.String()
 	}
 	return s
 }

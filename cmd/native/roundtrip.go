@@ -13,9 +13,11 @@ import (
 
 type roundtripCmd struct {
 	modelFlag
+	forceFlag
 	Video  string `arg:"" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
 	sampleFlags
+	framesFlag
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
 	deviceFlags
 	tileFlags
@@ -25,11 +27,13 @@ type roundtripCmd struct {
 func (roundtripCmd) Help() string {
 	return `PSNR is taken over values clamped to [-1,1] with a peak of 2, SSIM with an 11x11 Gaussian window per colour channel.
 
-    tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4`
+    tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
+    tessera roundtrip -m Wan2.1_VAE.pth in.mp4 -o out.mp4`
 }
 
 func (c *roundtripCmd) Run(a *app) error {
-	config, err := check(c.Model, vae.Precision(c.Precision))
+	settings := c.settings(c.forceFlag)
+	config, err := a.check(c.Model, settings)
 	if err != nil {
 		return err
 	}
@@ -48,14 +52,14 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	defer sink.Abort()
-	e, err := a.open(c.deviceFlags, c.Model)
+	e, err := a.open(c.deviceFlags, c.Model, settings)
 	if err != nil {
 		return err
 	}
 	defer e.close()
 	r := a.result("roundtrip", e, c.Model, c.Video)
 	r.clip(format)
-	t := &trip{app: a, engine: e, clip: clip, sinks: []*media.Sink{sink}, numbers: encodeNumbers{sampleFlags: c.sampleFlags}}
+	t := &trip{app: a, engine: e, clip: clip, sinks: []*media.Sink{sink}, numbers: encodeNumbers{independent: c.framesFlag.or(config.Independent), sampleFlags: c.sampleFlags}}
 	if err := t.run(c.tileFlags.options(), r); err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (t *trip) run(o vae.Options, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.Encode = s
+	r.Encode, r.Pictures = s, t.numbers.independent
 	t.latent = media.Latent{Channels: z.Channels, Frames: z.Frames, Height: z.Height, Width: z.Width, Data: z.Data}
 	t.latent.Meta = metadata(t.clip, t.numbers)
 	r.Latent = t.latent.Shape()
@@ -116,7 +120,7 @@ func (t *trip) run(o vae.Options, r *result) error {
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
 	d := vae.DecodeOptions{Options: o, Frames: t.clip.Frames(), Height: h, Width: w}
-	d.Unscaled = t.numbers.scale == media.ScaleNone
+	d.Unscaled, d.Independent = t.numbers.scale == media.ScaleNone, t.numbers.independent
 	r.Decode, err = t.decode(t.engine, z, d, func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err

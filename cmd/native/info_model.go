@@ -1,0 +1,215 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// modelInfo is what is told of a checkpoint.
+type modelInfo struct {
+	Kind       string            `json:"kind"`
+	File       string            `json:"file"`
+	Format     string            `json:"format"` // "safetensors" or "pth"
+	Bytes      int64             `json:"bytes"`
+	Family     string            `json:"family"`
+	Model      string            `json:"model"`
+	Layout     string            `json:"layout"` // of the tensors' names: "original" or "diffusers"
+	Config     vae.Config        `json:"config"`
+	Tensors    int               `json:"tensors"`
+	Parameters int64             `json:"parameters"`
+	DTypes     map[string]int    `json:"dtypes"` // tensors of each
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	Adapter    string            `json:"adapter"`
+	Precision  string            `json:"precision"`
+	Budget     int64             `json:"default_budget_bytes"`
+	Needs      []need            `json:"decode_needs"`
+}
+
+// need is what decoding a clip of a size takes. Bytes are 0 where that is
+// beyond the adapter's limits.
+type need struct {
+	Size   string `json:"size"` // HxW pixels
+	Whole  int64  `json:"one_tile_bytes"`
+	Exact  int64  `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent where the model has none, or beyond the limits
+	Tiled  int64  `json:"default_tile_bytes"`         // in feathered ones
+	Fits   string `json:"tiles"`                      // as the default flags would cut it
+	GFLOPs int64  `json:"gflops_per_frame"`
+	Error  string `json:"error,omitempty"`
+}
+
+// needFrames are the latent frames of the clips that needs are told for: 17
+// frames, which has slices of every kind. A longer clip needs no more but for
+// blending tiles, which goes to disk beyond the budget.
+const needFrames = 5
+
+func (a *app) model(m *vae.Model, adapter gpu.Info) error {
+	s, c := m.Summary(), m.Config
+	i := modelInfo{
+		Kind: "model", File: s.File, Format: s.Format, Bytes: s.Bytes, Family: c.Family, Model: c.Model, Layout: c.Layout,
+		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
+		Precision: (&engine{model: m}).precision(), Budget: vae.Budget(adapter),
+	}
+	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
+		i.Needs = append(i.Needs, needs(m, size))
+	}
+	if a.json {
+		return a.print(i)
+	}
+	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, vae.Bytes(i.Bytes))
+	a.say("  file         %s, %s names", i.Format, i.Layout)
+	a.say("  encoder      %s, %d blocks a stage", list(c.Widths), c.Blocks)
+	a.say("  decoder      %s, %d blocks a stage", list(c.Decoder), c.Blocks+1)
+	a.say("  norms        %s", norms(c))
+	a.say("  pixels       %s", pixels(c))
+	a.say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
+	a.say("  statistics   %s", scaling(c))
+	a.say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
+	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
+		a.say("  metadata     %s: %s", key, i.Metadata[key])
+	}
+	return a.table(i)
+}
+
+// table prints what decoding needs.
+func (a *app) table(i modelInfo) error {
+	what := "clips"
+	if i.Config.Independent {
+		what = "pictures"
+	}
+	a.say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, vae.Bytes(i.Budget))
+	if a.quiet {
+		return nil
+	}
+	exact := i.Family != vae.SeedVR2
+	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default"}
+	if exact {
+		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
+	}
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  "+strings.Join(columns, "\t"))
+	for _, n := range i.Needs {
+		row := []string{n.Size, fmt.Sprint(n.GFLOPs), bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits}
+		if exact {
+			row = slices.Insert(row, 3, bytesOrNot(n.Exact))
+		}
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// needs plans the decoding of a clip.
+func needs(m *vae.Model, size tiling.Size) need {
+	n := need{Size: size.String(), Fits: "does not fit"}
+	c := m.Config
+	plan := func(o vae.Options) (*vae.Layout, error) {
+		o.Independent, o.Overlap = c.Independent, tiling.Square(tiling.DefaultOverlap)
+		return m.PlanDecode(needFrames, (size.H+c.Spatial-1)/c.Spatial, (size.W+c.Spatial-1)/c.Spatial, o)
+	}
+	count := func(l *vae.Layout) int64 {
+		return l.Cost.FLOPs / int64(framesOf(needFrames, c, c.Independent)) / 1e9
+	}
+	bytes := func(o vae.Options) int64 {
+		o.Memory = math.MaxInt64
+		l, err := plan(o)
+		if err != nil {
+			return 0
+		}
+		if l.Tiles.Whole() {
+			n.GFLOPs = count(l)
+		}
+		return l.Bytes()
+	}
+	usual := tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}
+	n.Whole = bytes(vae.Options{Tiling: vae.Feather})
+	n.Tiled = bytes(vae.Options{Tiling: vae.Feather, Tile: usual})
+	if c.Family != vae.SeedVR2 {
+		n.Exact = bytes(vae.Options{Tiling: vae.Exact, Tile: usual})
+	}
+	l, err := plan(vae.Options{Tile: usual, Shrink: true})
+	if err != nil {
+		n.Error = err.Error()
+		return n
+	}
+	n.Fits = cutting(l)
+	if n.GFLOPs == 0 {
+		n.GFLOPs = count(l)
+	}
+	return n
+}
+
+// scaling tells of the numbers that a pipeline's latent has.
+func scaling(c vae.Config) string {
+	if c.Mean == nil {
+		return fmt.Sprintf("none known for %d channels: --scale pipeline and none are the same", c.Latent)
+	}
+	same := func(v []float64) bool { return slices.Min(v) == slices.Max(v) }
+	if same(c.Mean) && same(c.Scale) {
+		return fmt.Sprintf("scaling %v, shift %v", c.Scale[0], c.Mean[0])
+	}
+	// Scale is one over the deviation.
+	return fmt.Sprintf("normalised per channel, mean %.4f to %.4f, deviation %.4f to %.4f",
+		slices.Min(c.Mean), slices.Max(c.Mean), 1/slices.Max(c.Scale), 1/slices.Min(c.Scale))
+}
+
+func norms(c vae.Config) string {
+	if c.Groups > 0 {
+		return fmt.Sprintf("group norm of %d groups", c.Groups)
+	}
+	return "RMS norm, pixel by pixel"
+}
+
+func pixels(c vae.Config) string {
+	kind := "RGB"
+	if c.Channels == 4 {
+		kind = "RGB and alpha"
+	}
+	if c.Patch > 1 {
+		return fmt.Sprintf("%s, in patches of %dx%d", kind, c.Patch, c.Patch)
+	}
+	return kind
+}
+
+func latentFrames(c vae.Config) string {
+	if c.Independent {
+		return fmt.Sprintf("1 frame for a picture (of a clip, with --no-independent-frames, 1 for %d)", c.Temporal)
+	}
+	return fmt.Sprintf("1 frame for %d", c.Temporal)
+}
+
+// list prints "24, 32, 48, 48".
+func list(v []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[]")
+}
+
+func bytesOrNot(n int64) string {
+	if n == 0 {
+		return "beyond limits"
+	}
+	return vae.Bytes(n)
+}
+
+// counts prints "250 F16".
+func counts(m map[string]int) string {
+	var s []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		s = append(s, fmt.Sprintf("%d %s", m[key], key))
+	}
+	return strings.Join(s, ", ")
+}
+
+// thousands prints 250648227 as 250,648,227.
+func thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

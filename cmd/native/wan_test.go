@@ -1,0 +1,389 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/internal/pth/pthtest"
+	"tessera/internal/safetensors"
+	"tessera/internal/synthetic"
+)
+
+// wan21, wan22 and qwen are of a few channels, with the published latents'
+// number of them, whose statistics are known. Qwen-Image's is told by its name.
+func wan21(t testing.TB) string { return wan(t, "tiny_wan21.safetensors", synthetic.WanConfig{Dim: 4}) }
+
+func wan22(t testing.TB) string {
+	return wan(t, "tiny_wan22.safetensors", synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4})
+}
+
+func qwen(t testing.TB) string {
+	return wan(t, "tiny_qwen_image_vae.safetensors", synthetic.WanConfig{Dim: 4})
+}
+
+// diffusersNames are the names that diffusers gives Wan's tensors.
+func diffusersNames(t testing.TB, model string) func(string) string {
+	t.Helper()
+	f, err := os.Open("../../vae/testdata/wan_names.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	names := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if w := strings.Fields(lines.Text()); w[0] == model {
+			names[w[1]] = w[2]
+		}
+	}
+	return func(name string) string {
+		if names[name] == "" {
+			t.Fatalf("%s has no tensor %s", model, name)
+		}
+		return names[name]
+	}
+}
+
+// pthFile has the tensors of a safetensors file as torch saves them.
+func pthFile(t testing.TB, name, from string) string {
+	return made(t, name, func(path string) error {
+		f, err := safetensors.Open(from)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return pthtest.Convert(path, f, pthtest.Options{Ordered: true})
+	})
+}
+
+func same(t *testing.T, what, a, b string) {
+	t.Helper()
+	x, err := os.ReadFile(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(x) != string(y) {
+		t.Errorf("%s: %s and %s differ", what, filepath.Base(a), filepath.Base(b))
+	}
+}
+
+func TestLayoutsAreIdentical(t *testing.T) {
+	needDevice(t)
+	for _, c := range []struct {
+		model  string
+		config synthetic.WanConfig
+		latent []int
+	}{
+		{"wan2.1", synthetic.WanConfig{Dim: 4}, []int{16, 2, 2, 3}},
+		{"wan2.2", synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}, []int{48, 2, 2, 3}},
+	} {
+		original := wan(t, c.model+"_original.safetensors", c.config)
+		c.config.Name = diffusersNames(t, c.model)
+		files := []struct{ path, format, layout string }{
+			{original, "safetensors", "original"},
+			{wan(t, c.model+"_diffusers.safetensors", c.config), "safetensors", "diffusers"},
+			{pthFile(t, c.model+".pth", original), "pth", "original"},
+		}
+		dir, latent, clip := t.TempDir(), latentFile(t, c.latent...), demoClip(t, 5, 32, 48)
+		for i, f := range files {
+			var m modelInfo
+			if err := json.Unmarshal([]byte(succeed(t, "info", f.path, "--json").stdout), &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.Family != c.model || m.Format != f.format || m.Layout != f.layout {
+				t.Errorf("%s: info says %s, %s, %s", f.path, m.Family, m.Format, m.Layout)
+			}
+			out := func(n int) (video, z string) {
+				base := filepath.Join(dir, string(rune('a'+n)))
+				return base + ".npy", base + ".safetensors"
+			}
+			video, z := out(i)
+			succeed(t, "decode", "-m", f.path, latent, "-o", video)
+			succeed(t, "encode", "-m", f.path, clip, "-o", z)
+			if i > 0 {
+				wantVideo, wantZ := out(0)
+				same(t, c.model, wantVideo, video)
+				same(t, c.model, wantZ, z)
+			}
+		}
+	}
+}
+
+// Exact tiles are the default of Wan's models and give what one tile gives; what
+// they need is told next to what one tile needs.
+func TestExactTiles(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	npyFile := func(name string) string { return filepath.Join(dir, name+".npy") }
+	whole, tiled := npyFile("whole"), npyFile("tiled")
+	for _, c := range []struct {
+		model, tile string
+		latent      []int
+		halo        string // up to the frame's edges
+	}{
+		{wan21(t), "24x40", []int{16, 2, 7, 9}, "48x40"}, // of 56x72 pixels
+		{wan22(t), "48", []int{48, 2, 5, 4}, "48x48"},    // of 80x64
+	} {
+		latent, clip := latentFile(t, c.latent...), demoClip(t, 5, 56, 70)
+		one := succeedJSON(t, "decode", "-m", c.model, latent, "-o", whole, "--tile=off")
+		r := succeedJSON(t, "decode", "-m", c.model, latent, "-o", tiled, "--tile", c.tile)
+		if r.Decode.Tiling != "exact" || r.Decode.Tiles < 4 || r.Decode.Overlap != "" || r.Decode.Halo != c.halo {
+			t.Errorf("%+v", r.Decode)
+		}
+		if r.Decode.UntiledBytes != one.Decode.PlannedBytes || one.Decode.UntiledBytes != 0 || one.Decode.Tiling != "" {
+			t.Errorf("one tile takes %d bytes, next to exact ones it is told as %d", one.Decode.PlannedBytes, r.Decode.UntiledBytes)
+		}
+		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e <= 1e-11) {
+			t.Errorf("%s: decode: NMSE %.3g", c.model, e)
+		}
+		succeed(t, "decode", "-m", c.model, latent, "-o", tiled, "--tile", c.tile, "--tiling=feather", "--overlap=16")
+		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e > 1e-8) {
+			t.Errorf("%s: feathered tiles don't differ, NMSE %.3g: this would not see inexact ones", c.model, e)
+		}
+		succeed(t, "encode", "-m", c.model, clip, "-o", whole, "--tile=off")
+		o := succeed(t, "encode", "-m", c.model, clip, "-o", tiled, "--tile", c.tile, "--tiling=exact")
+		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e <= 1e-11) {
+			t.Errorf("%s: encode: NMSE %.3g", c.model, e)
+		}
+		for _, word := range []string{"exact tiles of ", ", halo ", " planned, ", " in one tile"} {
+			if !strings.Contains(o.stdout, word) {
+				t.Errorf("no %q in\n%s", word, o.stdout)
+			}
+		}
+	}
+}
+
+// Other tilings are taken as asked, with the defaults of diffusers for its own,
+// and refused by name where the model has none.
+func TestTilings(t *testing.T) {
+	needDevice(t)
+	out := filepath.Join(t.TempDir(), "out.npy")
+	latent := latentFile(t, 16, 1, 33, 2)
+	r := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", out, "--tiling=diffusers")
+	if s := r.Decode; s.Tiling != "diffusers" || s.Tile != "256x256" || s.Overlap != "64x64" || s.Tiles != 2 || s.Halo != "" {
+		t.Errorf("diffusers: %+v", s)
+	}
+	r = succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", out, "--tiling=feather", "--tile=128", "--overlap=16")
+	if s := r.Decode; s.Tiling != "feather" || s.Tile != "128x128" || s.Overlap != "16x16" || s.UntiledBytes != 0 {
+		t.Errorf("feather: %+v", s)
+	}
+	r = succeedJSON(t, "decode", "-m", tiny, latent, "-o", out, "--tile=128")
+	if s := r.Decode; s.Tiling != "feather" || s.Overlap != "64x64" {
+		t.Errorf("SeedVR2: %+v", s)
+	}
+	in := "decode -m " + tiny + " " + latent + " -o OUT.npy "
+	refuse(t, []refusal{
+		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: exitUsage, want: "SeedVR2: tiling exact: not for this model"},
+		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: exitUsage, want: "SeedVR2: tiling diffusers: not for this model"},
+		{name: "default overlap of the tile", args: in + "--tile=64", code: exitUsage, want: "must be smaller than the tile"},
+	})
+	// The middle of exact tiles needs the whole latent frame: where that doesn't
+	// fit, feathered tiles do.
+	o := succeed(t, "decode", "-m", wan21(t), latentFile(t, 16, 1, 90, 90), "-o", out, "--memory=30MiB")
+	if !strings.Contains(o.stderr, "exact tiles don't fit 30.0 MiB") || !strings.Contains(o.stdout, "overlap 64x64") {
+		t.Errorf("no word of feathered tiles in\n%s%s", o.stderr, o.stdout)
+	}
+	// Exact tiles have no overlap that a small tile could be smaller than.
+	succeed(t, "decode", "-m", wan21(t), latent, "-o", out, "--tile=64")
+}
+
+// A file whose quantisation convolutions are zero makes the same of everything:
+// it is refused, and taken with --force.
+func TestFlat(t *testing.T) {
+	needDevice(t)
+	flat := changed(t, wan21(t), func(x tensor) *tensor {
+		if x.name == "conv1.weight" || x.name == "conv2.weight" {
+			clear(x.data)
+		}
+		return &x
+	})
+	latent, clip := latentFile(t, 16, 1, 2, 2), demoClip(t, 1, 16, 16)
+	const want = "every picture would be flat brown: the file is broken, take another copy (--force takes it all the same)"
+	refuse(t, []refusal{
+		{name: "decode", args: "decode -m " + flat + " " + latent + " -o OUT.npy", code: exitInput, want: want},
+		{name: "encode", args: "encode -m " + flat + " " + clip + " -o OUT.npy", code: exitInput, want: want},
+		{name: "roundtrip", args: "roundtrip -m " + flat + " " + clip + " -o OUT.npy", code: exitInput, want: want},
+		{name: "demo", args: "demo -m " + flat + " -o OUT", code: exitInput, want: want},
+		{name: "info", args: "info " + flat, code: exitInput, want: want},
+	})
+	dir := t.TempDir()
+	one, other := filepath.Join(dir, "one.npy"), filepath.Join(dir, "other.npy")
+	zeros := writeTensors(t, filepath.Join(dir, "zeros.safetensors"), nil, tensor{"latent", []int{16, 1, 2, 2}, make([]float32, 64)})
+	o := succeed(t, "decode", "-m", flat, latent, "-o", one, "--force")
+	if !strings.Contains(o.stderr, "warning: ") || !strings.Contains(o.stderr, "flat brown") {
+		t.Errorf("no warning in\n%s", o.stderr)
+	}
+	succeed(t, "decode", "-m", flat, zeros, "-o", other, "--force")
+	same(t, "any latent", one, other)
+	succeed(t, "info", flat, "--force")
+}
+
+// A clip of any count and size comes back as it was, cells of 16 pixels included.
+func TestOddSizesWan(t *testing.T) {
+	needDevice(t)
+	dir, clip := t.TempDir(), demoClip(t, 7, 37, 53)
+	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.safetensors")
+	for _, c := range []struct {
+		model  string
+		latent []int
+	}{
+		{wan21(t), []int{16, 3, 5, 7}},
+		{wan22(t), []int{48, 3, 3, 4}},
+	} {
+		e := succeedJSON(t, "encode", "-m", c.model, clip, "-o", latent)
+		if e.Frames != 7 || e.Height != 37 || e.Width != 53 || !slices.Equal(e.Latent, c.latent) || e.Scale != "pipeline" {
+			t.Errorf("encode says %+v", e)
+		}
+		d := succeedJSON(t, "decode", "-m", c.model, latent, "-o", video)
+		if x, _ := readTensor(t, video); d.Frames != 7 || !slices.Equal(x.shape, []int{3, 7, 37, 53}) {
+			t.Errorf("video %v, decode says %+v", x.shape, d)
+		}
+		// And a roundtrip in one go gives the same.
+		again := filepath.Join(dir, "again.safetensors")
+		succeed(t, "roundtrip", "-m", c.model, clip, "-o", again)
+		same(t, c.model, video, again)
+	}
+}
+
+// One picture is one latent frame and one picture again, with every family.
+func TestPictures(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	picture := filepath.Join(demoClip(t, 1, 19, 30), "frame_0000.png")
+	z, out := filepath.Join(dir, "z.npy"), filepath.Join(dir, "out.png")
+	for _, model := range []string{tiny, wan21(t), wan22(t), qwen(t), layered(t)} {
+		e := succeedJSON(t, "encode", "-m", model, picture, "-o", filepath.Join(dir, "z.safetensors"))
+		d := succeedJSON(t, "decode", "-m", model, filepath.Join(dir, "z.safetensors"), "-o", out)
+		if e.Latent[1] != 1 || d.Frames != 1 || d.Height != 19 || d.Width != 30 {
+			t.Errorf("%s: latent %v, decode says %+v", model, e.Latent, d)
+		}
+		if b := readPNG(t, out).Bounds(); b.Dx() != 30 || b.Dy() != 19 {
+			t.Errorf("%s: picture of %v", model, b)
+		}
+	}
+	// .npy keeps no metadata: it warns of what is lost.
+	if o := succeed(t, "encode", "-m", wan22(t), picture, "-o", z); !strings.Contains(o.stderr, "padded 1 frames of 32x32, not 1 of 19x30") {
+		t.Errorf("no word of what .npy forgets in\n%s", o.stderr)
+	}
+}
+
+// Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps
+// which it was, whatever the model's default.
+func TestIndependentFrames(t *testing.T) {
+	needDevice(t)
+	dir, clip := t.TempDir(), demoClip(t, 3, 16, 24)
+	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.npy")
+	for _, c := range []struct {
+		model, flag string
+		frames      int // of the latent
+	}{
+		{qwen(t), "", 3},
+		{qwen(t), "--no-independent-frames", 2},
+		{wan21(t), "", 2},
+		{wan21(t), "--independent-frames", 3},
+	} {
+		e := succeedJSON(t, strings.Fields("encode -m "+c.model+" "+clip+" -o "+latent+" "+c.flag)...)
+		_, meta := readTensor(t, latent)
+		if images := c.frames == 3; e.Latent[1] != c.frames || e.Pictures != images || (meta["tessera.images"] == "true") != images {
+			t.Errorf("%s %s: %+v, metadata %v", c.model, c.flag, e, meta)
+		}
+		if d := succeedJSON(t, "decode", "-m", c.model, latent, "-o", video); d.Frames != 3 || d.Pictures != e.Pictures {
+			t.Errorf("%s %s: decode says %+v", c.model, c.flag, d)
+		}
+	}
+	// What the latent says can be overruled: three latent frames as nine.
+	if d := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", video, "--no-independent-frames"); d.Frames != 9 || d.Pictures {
+		t.Errorf("overruled: %+v", d)
+	}
+	// A batch of pictures is the pictures, one by one.
+	folder, z := filepath.Join(dir, "frames"), latentFile(t, 4, 3, 2, 3)
+	succeed(t, "decode", "-m", layered(t), z, "-o", folder, "--independent-frames")
+	x, _ := readTensor(t, z)
+	for i, name := range []string{"frame_0000.png", "frame_0001.png", "frame_0002.png"} {
+		var data []float32
+		for c := range 4 {
+			data = append(data, x.data[(c*3+i)*6:][:6]...)
+		}
+		one, out := filepath.Join(dir, "one.safetensors"), filepath.Join(dir, "one.png")
+		writeTensors(t, one, nil, tensor{"latent", []int{4, 1, 2, 3}, data})
+		succeed(t, "decode", "-m", layered(t), one, "-o", out)
+		if string(decodePNG(t, filepath.Join(folder, name)).Pix) != string(decodePNG(t, out).Pix) {
+			t.Errorf("%s is not the picture of its latent alone", name)
+		}
+	}
+}
+
+// ComfyUI keeps Wan's latents as the VAE's own numbers: that is the default for
+// its files, read and written, and not for others or other families.
+func TestComfyUI(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	x, _ := readTensor(t, latentFile(t, 1, 16, 1, 2, 3))
+	in := writeTensors(t, file("in.latent"), nil,
+		tensor{"latent_tensor", []int{1, 16, 1, 2, 3}, x.data}, tensor{"latent_format_version_0", []int{0}, nil})
+	decode := func(model, name string, flags ...string) string {
+		r := succeedJSON(t, append([]string{"decode", "-m", model, in, "-o", file(name)}, flags...)...)
+		return r.Scale
+	}
+	for model, want := range map[string]string{wan21(t): "none", qwen(t): "none", tiny: "pipeline"} {
+		got := decode(model, "default.npy")
+		decode(model, "none.npy", "--scale=none")
+		decode(model, "pipeline.npy", "--scale=pipeline")
+		if got != want {
+			t.Errorf("%s: scale %s, want %s", model, got, want)
+		}
+		same(t, model, file("default.npy"), file(want+".npy"))
+		if slices.Equal(readNPY(t, file("none.npy")), readNPY(t, file("pipeline.npy"))) {
+			t.Errorf("%s: --scale changes nothing", model)
+		}
+	}
+
+	clip := demoClip(t, 1, 16, 24)
+	encode := func(model, name string) ([]float32, string) {
+		r := succeedJSON(t, "encode", "-m", model, clip, "-o", file(name))
+		if strings.HasSuffix(name, ".npy") {
+			return readNPY(t, file(name)), r.Scale
+		}
+		// Next to its empty mark, the file's only tensor.
+		f, err := safetensors.Open(file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		z, _ := f.Tensor("latent_tensor")
+		v := make([]float32, z.Elements())
+		if err := z.ReadF32(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		if f.Metadata()["tessera.scale"] != r.Scale {
+			t.Errorf("%s: metadata %v, scale %s", name, f.Metadata(), r.Scale)
+		}
+		return v, r.Scale
+	}
+	plain, scale := encode(wan21(t), "own.latent")
+	if scale != "none" {
+		t.Errorf("Wan's .latent is written with scale %s", scale)
+	}
+	shared, scale := encode(wan21(t), "shared.npy")
+	if scale != "pipeline" {
+		t.Errorf("Wan's .npy is written with scale %s", scale)
+	}
+	for i, v := range plain[:6] { // of channel 0, by the published mean and deviation
+		if want := (float64(v) + 0.7571) / 2.8184; math.Abs(float64(shared[i])-want) > 1e-6 {
+			t.Errorf("value %d: %v of %v, want %v", i, shared[i], v, want)
+		}
+	}
+	if _, scale = encode(tiny, "seedvr2.latent"); scale != "pipeline" {
+		t.Errorf("SeedVR2's .latent is written with scale %s", scale)
+	}
+}
