@@ -108,28 +108,52 @@ func (d *Device) Stats() Stats {
 func (d *Device) ResetPeaks() { d.stats.PeakBytes, d.stats.Longest = d.stats.Bytes, 0 }
 
 // Alloc gives buffers zeroed memory; one that has it already is left as it is.
-// When one fails, those made by this call are freed again.
+// Where kept memory does not do for all of them, what is left of it goes back
+// first. When one fails, those made by this call are freed again.
 func (d *Device) Alloc(bufs ...*Buffer) error {
 	if d.lost != nil {
 		return d.lost
 	}
-	for i, b := range bufs {
+	var made, missing []*Buffer
+	for _, b := range bufs {
 		if m := d.buffers[b]; m != nil {
 			if m.size != b.Size {
 				panic(fmt.Sprintf("gpu: buffer %q: size changed from %d to %d after Alloc", b.Label, m.size, b.Size))
 			}
 			continue
 		}
-		m, err := d.take(b)
+		m, err := d.kept(b)
 		if err != nil {
-			d.Free(bufs[:i]...)
+			d.Free(made...)
 			return err
 		}
-		d.buffers[b] = m
-		d.stats.Bytes += b.Size
-		d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes+d.pool.bytes)
+		if m == nil {
+			missing = append(missing, b)
+			continue
+		}
+		d.give(b, m)
+		made = append(made, b)
+	}
+	if missing != nil {
+		d.drain()
+	}
+	for _, b := range missing {
+		m, err := d.fresh(b)
+		if err != nil {
+			d.Free(made...)
+			return err
+		}
+		d.give(b, m)
+		made = append(made, b)
 	}
 	return nil
+}
+
+// give makes m the memory of b.
+func (d *Device) give(b *Buffer, m *memory) {
+	d.buffers[b] = m
+	d.stats.Bytes += b.Size
+	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes+d.pool.bytes)
 }
 
 // Free takes buffers' memory back, once the work that uses it is done. One

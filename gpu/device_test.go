@@ -202,6 +202,25 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 	}
 }
 
+// Kept memory does not add to what a job that can't use it needs.
+func TestKeptMemoryGivesWay(t *testing.T) {
+	dev := gputest.Open(t)
+	a, b := &gpu.Buffer{Label: "a", Size: 8 << 20}, &gpu.Buffer{Label: "b", Size: 4 << 20}
+	if err := dev.Alloc(a, b); err != nil {
+		t.Fatal(err)
+	}
+	dev.Free(a, b)
+	dev.ResetPeaks()
+	c, d := &gpu.Buffer{Label: "c", Size: 4 << 20}, &gpu.Buffer{Label: "d", Size: 6 << 20}
+	if err := dev.Alloc(c, d); err != nil {
+		t.Fatal(err)
+	}
+	// While c is taken from it, the pool still holds a.
+	if s := dev.Stats(); s.PeakBytes > 12<<20 || s.Buffers != 3 {
+		t.Errorf("peak of %d bytes, %d buffers made", s.PeakBytes, s.Buffers)
+	}
+}
+
 // A clear zeroes its range, in order with the copies around it, and no more.
 func TestClear(t *testing.T) {
 	dev := gputest.Open(t)

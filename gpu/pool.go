@@ -1,7 +1,6 @@
 package gpu
 
 import (
-	"errors"
 	"fmt"
 
 	"tessera/gpu/internal/driver"
@@ -50,26 +49,28 @@ func (p *pool) get(size int64) *memory {
 	return m
 }
 
-// take finds zeroed memory for b: in the pool, or new.
-func (d *Device) take(b *Buffer) (*memory, error) {
+// kept is zeroed memory of b's size from the pool, nil where there is none.
+func (d *Device) kept(b *Buffer) (*memory, error) {
 	if b.Size <= 0 || b.Size%4 != 0 {
 		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
 	}
+	m := d.pool.get(b.Size)
+	if m == nil {
+		return nil, nil
+	}
+	if err := d.drv.Write(m.handle, 0, make([]byte, m.size)); err != nil {
+		d.release(m)
+		return nil, d.note(err)
+	}
+	return m, nil
+}
+
+// fresh is new memory for b.
+func (d *Device) fresh(b *Buffer) (*memory, error) {
 	if b.Size > d.limits.MaxBuffer {
 		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
 	}
-	if m := d.pool.get(b.Size); m != nil {
-		if err := d.drv.Write(m.handle, 0, make([]byte, m.size)); err != nil {
-			d.release(m)
-			return nil, d.note(err)
-		}
-		return m, nil
-	}
 	handle, err := d.drv.NewBuffer(b.Label, b.Size, false)
-	if errors.Is(err, ErrOutOfMemory) && d.pool.bytes > 0 {
-		d.drain()
-		handle, err = d.drv.NewBuffer(b.Label, b.Size, false)
-	}
 	if err != nil {
 		return nil, d.note(err)
 	}

@@ -104,6 +104,9 @@ func (m *Model) layout(half string, in inputShape, o Options) (*Layout, error) {
 	}
 	p.o.Tiling = Exact
 	l, err := p.layout()
+	if err == nil && o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
+		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
+	}
 	if !unfit(err) {
 		return l, err
 	}

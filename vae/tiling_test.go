@@ -336,13 +336,21 @@ func naive(planes, h, w, dy, dx, ey, ex, unit int, piece func(y, x int) ([]float
 	return out
 }
 
-// Exact tiles leave nothing behind, also where the spool is not a file.
+// Exact tiles need what was planned and leave nothing behind, also where the
+// spool is not a file.
 func TestExactSpool(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
 	z := Latent{4, 2, 6, 6, noise(4 * 2 * 36)}
 	before := tempFiles(t)
+	l, err := m.PlanDecode(2, 6, 6, tiles(Exact, 24, 24, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := decodeAll(t, m, z, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
+	if peak := dev.Stats().PeakBytes; peak > l.Bytes() {
+		t.Errorf("%d bytes on the device, planned were %d", peak, l.Bytes())
+	}
 	if after := tempFiles(t); len(after) > len(before) {
 		t.Errorf("left behind: %v", after)
 	}
