@@ -53,7 +53,8 @@ func planCanvas(l *Layout, limits gpu.Limits) {
 	c, frames := l.out.c, l.out.frames
 	row := int64(l.Tiles.Out.W) * int64(wgsl.Pad4(c)) * 4
 	frame := row * int64(l.Tiles.Out.H)
-	rest := frame + int64(l.Tiles.Out.H)*int64(l.Tiles.Out.W)*4 // y and count
+	weights := 4 * int64(l.Tiles.Out.H+l.Tiles.Out.W)
+	rest := frame + int64(l.Tiles.Out.H)*int64(l.Tiles.Out.W)*4 + weights // y and count
 	resident := frame*int64(frames) + rest
 	if frame <= limits.MaxBinding && l.Bytes()+resident <= l.Budget {
 		l.Canvas = resident
@@ -62,7 +63,7 @@ func planCanvas(l *Layout, limits gpu.Limits) {
 	band := row * int64(bandRows(l.Tiles, c, limits))
 	l.Spool += frame * int64(frames)
 	l.spooled = true
-	l.Canvas = 2*max(band, partBytes(l.Tiles, c)) + band
+	l.Canvas = 2*max(band, partBytes(l.Tiles, c)) + band + weights
 }
 
 // bandRows is how many rows of a spooled frame are handled at once.
