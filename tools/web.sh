@@ -5,7 +5,8 @@
 #   tools/web.sh DIR       into DIR
 #   tools/web.sh check     type-checks the page's scripts instead
 #
-# It fails where the engine is larger than a page should load.
+# It fails where the engine is larger than a page should load. wasm-opt takes a
+# minute and what it makes is kept in build/, by its input.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,18 @@ cp web/node_modules/mediabunny/LICENSE "$out/vendor/mediabunny.LICENSE"
 cp assets/tiny-seedvr2.safetensors "$out"/
 cp assets/demo/*.png "$out/demo"/
 cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
-GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -o "$out/tessera.wasm" ./cmd/wasm
+
+# fmt is large, and is not where time goes: without inlining it is 60 kB less.
+mkdir -p build/wasm
+GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -gcflags=fmt=-l -o build/wasm/tessera.wasm ./cmd/wasm
+small=build/wasm/$(cat build/wasm/tessera.wasm web/package-lock.json tools/web.sh | cksum | tr ' ' -).wasm
+if [ ! -f "$small" ]; then
+	rm -f build/wasm/[0-9]*.wasm
+	web/node_modules/.bin/wasm-opt build/wasm/tessera.wasm -o build/wasm/part -Oz --skip-pass=inlining-optimizing \
+		--enable-bulk-memory --enable-mutable-globals --enable-nontrapping-float-to-int --enable-sign-ext
+	mv build/wasm/part "$small"
+fi
+cp "$small" "$out/tessera.wasm"
 
 node -e '
 const fs = require("fs"), zlib = require("zlib");

@@ -51,7 +51,7 @@ let part = asked ?? demo.whole;
 
 /** Tiles that suit the input, unless others are chosen. */
 function options() {
-  return settings.options(bench.input?.demo ? { tile: '128', overlap: '32' } : { tile: '512', overlap: '64' });
+  return settings.options(bench.input?.demo ? { tile: '128', overlap: '32' } : { tile: '512', overlap: '64' }, shown.model?.tilings ?? []);
 }
 
 const task = () => /** @type {Task} */ (settings.chosen('task'));
@@ -73,8 +73,8 @@ async function refresh() {
     if (bench.precision === 'f16' && !device.f16) showProblem('no_f16');
     if (bench.input?.demo && device.type === 'cpu' && part === demo.whole && !asked) await takeSmallDemo();
     const model = await bench.model();
-    if (!bench.tasks().includes(task())) settings.check('task', bench.tasks()[0]);
-    const size = await bench.size(task());
+    suitTask();
+    const size = await bench.size(task(), options());
     if (overtaken()) return;
     Object.assign(shown, { model, size });
     const layouts = await bench.plan(task(), options());
@@ -84,6 +84,12 @@ async function refresh() {
   } catch (error) {
     if (!overtaken()) trouble(error);
   }
+}
+
+/** Chooses a task that the input and the model allow. */
+function suitTask() {
+  const tasks = bench.tasks();
+  if (!tasks.includes(task())) settings.check('task', tasks.includes('roundtrip') ? 'roundtrip' : tasks[0]);
 }
 
 /** What was planned doesn't hold any more. */
@@ -115,7 +121,9 @@ async function takeCheckpoint(checkpoint) {
     await bench.model();
   } catch (error) {
     bench.use(before); // a broken one doesn't take the place of what is there
-    throw error;
+    if (!(error instanceof EngineError && error.code === 'flat')) throw error;
+    const act = () => void attempt(() => takeCheckpoint({ ...checkpoint, force: true }));
+    return showProblem('flat', { values: { name: checkpoint.name }, detail: words(error), action: { key: 'action.force', act } });
   }
   if (checkpoint.from instanceof File) void keep(checkpoint.from).then(listKept);
   await listKept();
@@ -160,7 +168,7 @@ async function take(files) {
 /** Takes a file of the native engine's folder. @param {string} path */
 async function takePath(path) {
   const engine = await bench.engine();
-  const latent = !path.toLowerCase().endsWith('.safetensors') || await engine.inspect({ path }).then(() => true, () => false);
+  const latent = /\.(latent|npy)$/i.test(path) || /\.safetensors$/i.test(path) && await engine.inspect({ path }).then(() => true, () => false);
   if (latent) await takeLatent(path, { path });
   else await takeCheckpoint({ name: path, from: { path } });
 }
@@ -196,9 +204,10 @@ async function switchEngine(kind) {
 
 // ---- running
 
+/** Runs the demo clip through the checkpoint that is there, or decodes its latent with the one it was made with. */
 async function runDemo() {
   if (busy) return;
-  if (!bench.input?.demo || !bench.checkpoint.builtin) {
+  if (!bench.input?.demo) {
     bench.use(builtin);
     await takeDemo(part);
     settings.check('task', 'decode');
@@ -215,21 +224,25 @@ async function run() {
   showTiming(shown.outcome = undefined);
   line.begin();
   state('running');
-  const clip = bench.input?.clip;
-  const originals = clip && ((/** @type {number} */ i) => clip.readFrame(i));
   try {
     shown.device ??= await bench.device();
-    if (clip && task() !== 'decode') stage.still(clip.height, clip.width, await clip.readFrame(0));
+    shown.model = await bench.model();
+    suitTask();
+    const clip = bench.input?.clip;
+    const alpha = shown.model.channels === 4;
+    const originals = clip && ((/** @type {number} */ i) => clip.readFrame(i).then(alpha ? (rgba) => rgba : opaque));
+    at('frame').dataset.alpha = String(alpha);
+    if (clip && originals && task() !== 'decode') stage.still(clip.height, clip.width, await originals(0));
     if (!shown.layouts.length) shown.layouts = await bench.plan(task(), options());
     running = await bench.start(task(), options());
     const outcome = await follow(running, { stage, player, line, quality }, {
-      layouts: shown.layouts, spatial: shown.model?.spatial ?? 8, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
+      layouts: shown.layouts, spatial: shown.model.spatial, alpha, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
       frames: (frames) => show(frames, originals),
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
     shown.outcome = outcome;
     ended('done', outcome.summary());
-    if (outcome.frames) player.play();
+    if (outcome.frames && !outcome.frames.independent) player.play();
   } catch (error) {
     const cancelled = error instanceof EngineError && error.code === 'cancelled';
     ended('stopped', cancelled ? t('progress.cancelled') : '');
@@ -244,6 +257,12 @@ function ended(what, summary) {
   busy = false;
   line.end(summary);
   state(what);
+}
+
+/** What a model of 3 channels sees. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
+function opaque(rgba) {
+  for (let i = 3; i < rgba.length; i += 4) rgba[i] = 255;
+  return rgba;
 }
 
 /** @param {Frames} frames @param {Originals|undefined} originals */
@@ -287,7 +306,9 @@ async function useTile(tile) {
 /** Tells everything that depends on the language and on what is on the bench. */
 function render() {
   showModel(bench.checkpoint, shown.model);
-  showInput(bench.input, shown.size, task());
+  showInput(bench.input, shown.size, task(), shown.layouts[0]?.independent ?? false);
+  at('tiling').hidden = (shown.model?.tilings.length ?? 0) < 2;
+  at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: shown.model?.model ?? '' });
   for (const name of /** @type {Task[]} */ (['decode', 'encode', 'roundtrip'])) {
     radio('task', name).disabled = !bench.tasks().includes(name);
   }
@@ -312,7 +333,9 @@ function lock() {
   const { outcome, layouts } = shown;
   const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', busy || !can);
   enable('run', layouts.length > 0 && layouts.every((l) => l.fits));
-  for (const id of ['save-mp4', 'save-webm', 'save-png']) enable(id, !!outcome?.frames);
+  const { count = 0, alpha = false } = outcome?.frames ?? {};
+  for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
+  enable('save-png', count > 0);
   enable('save-latent', !!outcome?.latent);
   for (const id of ['demo', 'model-pick', 'input-pick', 'folder', 'engines', 'settings-fields']) enable(id, true);
   document.body.dataset.ready = String(!busy && layouts.length > 0); // for scripts

@@ -1,4 +1,5 @@
-// Videos and pictures as clips: frames of RGBA, read again for each tile.
+// Videos and pictures as clips: frames of RGBA with straight alpha, read again
+// for each tile.
 
 import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.mjs';
 
@@ -29,7 +30,7 @@ async function openPictures(files) {
   const first = await createImageBitmap(sorted[0]);
   const { width, height } = first;
   first.close();
-  const reader = rgbaReader(width, height);
+  const reader = rgbaReader(width, height, true);
   return {
     name: sorted.length > 1 ? `${sorted[0].name} … ${sorted[sorted.length - 1].name}` : sorted[0].name,
     frames: sorted.length, width, height, fps: 0,
@@ -38,7 +39,7 @@ async function openPictures(files) {
       if (image.width !== width || image.height !== height) {
         throw new Error(`${sorted[t].name}: ${image.width} × ${image.height} pixels, the first picture has ${width} × ${height}`);
       }
-      const rgba = reader((c) => c.drawImage(image, 0, 0));
+      const rgba = await straight(sorted[t], height, width) ?? reader((c) => c.drawImage(image, 0, 0));
       image.close();
       return rgba;
     },
@@ -47,14 +48,46 @@ async function openPictures(files) {
 }
 
 /**
- * A function that draws and returns what it drew, in a buffer of its own.
+ * A picture as its file has it, the colours of clear pixels too; undefined where the browser can't tell, or there is no
+ * alpha in such files.
+ * @param {File} file
+ * @param {number} height
+ * @param {number} width
+ * @returns {Promise<Uint8ClampedArray<ArrayBuffer>|undefined>}
+ */
+async function straight(file, height, width) {
+  if (!/^image\/(png|webp)$/.test(file.type) || !('ImageDecoder' in globalThis)) return undefined;
+  const decoder = new ImageDecoder({
+    data: await file.arrayBuffer(), type: file.type, colorSpaceConversion: 'none', premultiplyAlpha: 'none',
+  });
+  try {
+    const { image } = await decoder.decode();
+    const { format, codedWidth, codedHeight } = image;
+    if (!/^(RGB|BGR)[AX]$/.test(format ?? '') || codedWidth !== width || codedHeight !== height) return undefined;
+    const rgba = new Uint8ClampedArray(4 * height * width);
+    await image.copyTo(rgba, { layout: [{ offset: 0, stride: 4 * width }] });
+    image.close();
+    for (let i = 0; i < rgba.length && format?.startsWith('B'); i += 4) [rgba[i], rgba[i + 2]] = [rgba[i + 2], rgba[i]];
+    for (let i = 3; i < rgba.length && format?.endsWith('X'); i += 4) rgba[i] = 255;
+    return rgba;
+  } catch {
+    return undefined; // the canvas tells what is wrong, if anything is
+  } finally {
+    decoder.close();
+  }
+}
+
+/**
+ * A function that draws and returns what it drew, in a buffer of its own. With alpha the canvas rounds the colours by it.
  * @param {number} width
  * @param {number} height
+ * @param {boolean} alpha
  */
-function rgbaReader(width, height) {
+function rgbaReader(width, height, alpha) {
   const canvas = new OffscreenCanvas(width, height);
-  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d', { willReadFrequently: true, alpha: false }));
+  const context = /** @type {OffscreenCanvasRenderingContext2D} */ (canvas.getContext('2d', { willReadFrequently: true, alpha }));
   return (/** @type {(c: OffscreenCanvasRenderingContext2D) => void} */ draw) => {
+    context.clearRect(0, 0, width, height);
     draw(context);
     return context.getImageData(0, 0, width, height).data;
   };
@@ -94,7 +127,7 @@ class SampleReader {
   /** @param {InputVideoTrack} track */
   constructor(track) {
     this.#sink = new VideoSampleSink(track);
-    this.#rgba = rgbaReader(track.displayWidth, track.displayHeight);
+    this.#rgba = rgbaReader(track.displayWidth, track.displayHeight, false);
   }
 
   #sink;

@@ -84,15 +84,15 @@ export class Engine {
    * Opens a checkpoint; the one before is closed. Its weights are read when a direction is first used, which
    * the job tells by `loading` events: a File must stay readable.
    * @param {From} from
-   * @param {{precision?: Precision, progress?: (p: Loading) => void, signal?: AbortSignal}} [options] progress of a
-   *   download
+   * @param {{precision?: Precision, force?: boolean, progress?: (p: Loading) => void, signal?: AbortSignal}} [options]
+   *   force takes a checkpoint that `flat` was said of; progress is of a download
    * @returns {Promise<Model>}
    */
-  async open(from, { precision = 'auto', progress, signal } = {}) {
+  async open(from, { precision = 'auto', force = false, progress, signal } = {}) {
     const [source, id] = await this.#source(from, { progress, signal });
     const last = this.#model;
     try {
-      const model = await this.#request({ type: 'open', source, precision }, { signal });
+      const model = await this.#request({ type: 'open', source, precision, force }, { signal });
       this.#model = id;
       this.#sources.delete(last ?? 0);
       return model;
@@ -112,13 +112,14 @@ export class Engine {
   }
 
   /**
-   * What a latent file holds, for planning: shape [C, L, h, w], and the clip it was made of where it tells that.
+   * What a latent file holds, for planning.
    * @param {From} from
-   * @returns {Promise<{shape: number[], clip: import('./protocol.js').ClipInfo, metadata: Record<string, string>}>}
+   * @param {Options} [options] of which independent counts
+   * @returns {Promise<import('./protocol.js').LatentInfo>}
    */
-  async inspect(from) {
+  async inspect(from, options = {}) {
     const [source, id] = await this.#source(from, {});
-    return this.#request({ type: 'inspect', source }).finally(() => this.#sources.delete(id));
+    return this.#request({ type: 'inspect', source, options }).finally(() => this.#sources.delete(id));
   }
 
   /**

@@ -15,13 +15,16 @@ export class Frames {
    * @param {number} height
    * @param {number} width
    * @param {number} fps
-   * @param {Uint8ClampedArray} [backdrop] what a frame shows before anything is put there; else nothing
+   * @param {{alpha?: boolean, independent?: boolean, backdrop?: Uint8ClampedArray}} [more] alpha: it counts; independent:
+   *   the frames are pictures by themselves; backdrop: what a frame shows before anything is put there, else nothing
    */
-  constructor(count, height, width, fps, backdrop) {
+  constructor(count, height, width, fps, { alpha = false, independent = false, backdrop } = {}) {
     this.count = count;
     this.height = height;
     this.width = width;
     this.fps = fps || 24;
+    this.alpha = alpha;
+    this.independent = independent;
     this.#backdrop = backdrop?.length === 4 * height * width ? backdrop : undefined;
   }
 
@@ -98,11 +101,10 @@ export class Frames {
       const mixed = wy < 1 ? columns : fadeX;
       for (let q = 0; q < mixed; q++) {
         const w = wy * (q < fadeX ? (q + 0.5) / fadeX : 1);
-        for (let k = 0; k < 3; k++) {
+        for (let k = 0; k < 4; k++) {
           const i = at + 4 * q + k;
           to[i] += (tile.rgba[from + 4 * q + k] - to[i]) * w;
         }
-        to[at + 4 * q + 3] = 255;
       }
       to.set(tile.rgba.subarray(from + 4 * mixed, from + 4 * columns), at + 4 * mixed);
     }

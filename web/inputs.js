@@ -14,6 +14,7 @@ const few = 8;
  */
 export async function kindOf(file) {
   if (/\.(latent|npy)$/i.test(file.name)) return 'latent';
+  if (/\.pth?$/i.test(file.name)) return 'checkpoint';
   if (/\.safetensors$/i.test(file.name)) return (await tensors(file)) <= few ? 'latent' : 'checkpoint';
   if (/^(video|image)\//.test(file.type) || pictures.test(file.name) || videos.test(file.name)) return 'clip';
   return 'unknown';

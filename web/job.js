@@ -30,9 +30,9 @@ import { showProblem } from './problems.js';
  * Shows a job until its end, whose error is thrown.
  * @param {Job} job
  * @param {Screen} screen
- * @param {{layouts: Layout[], spatial: number, originals?: Originals, backdrop?: Uint8ClampedArray,
- *   frames: (f: Frames) => void, queued: (position: number) => void}} about layouts: of its stages, as planned; backdrop:
- *   what is seen where no tile is yet; frames: told when there is a result to show
+ * @param {{layouts: Layout[], spatial: number, alpha: boolean, originals?: Originals, backdrop?: Uint8ClampedArray,
+ *   frames: (f: Frames) => void, queued: (position: number) => void}} about layouts: of its stages, as planned; alpha: of
+ *   the model; backdrop: what is seen where no tile is yet; frames: told when there is a result to show
  * @returns {Promise<Outcome>}
  */
 export async function follow(job, screen, about) {
@@ -61,7 +61,9 @@ export async function follow(job, screen, about) {
           const o = e.output;
           clipFrames = o.frames;
           if (e.stage === 'decode') {
-            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, about.backdrop);
+            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, {
+              alpha: about.alpha, independent: e.layout.independent, backdrop: about.backdrop,
+            });
             about.frames(frames);
           }
           const [height, width] = e.layout.overlap.split('x').map(Number);
@@ -88,7 +90,7 @@ export async function follow(job, screen, about) {
           break;
         case 'progress':
           line.update(e, { ...parts[e.stage] ?? { first: 0, share: 1 }, frames: clipFrames });
-          stage.progress(e.tile < e.tiles ? e.tile : -1, e.tile);
+          stage.progress(e.middle || e.tile >= e.tiles ? -1 : e.tile, e.tile);
           break;
         case 'latent':
           latent = e.file;
@@ -98,7 +100,7 @@ export async function follow(job, screen, about) {
           showTiming(e);
           stage.progress(-1, Infinity);
           const summary = () => (frames
-            ? t('progress.done', { n: number(frames.count), time: duration(e.seconds) })
+            ? t(frames.count > 1 ? 'progress.done' : 'progress.done.one', { n: number(frames.count), time: duration(e.seconds) })
             : t('progress.encoded', { shape, time: duration(e.seconds) }));
           return { frames, latent, done: e, summary };
         }

@@ -55,9 +55,10 @@ export class ProgressLine {
     this.#told = now;
     const seconds = (now - this.#began) / 1000;
     const parts = [];
-    if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
+    if (e.middle) parts.push(t('progress.middle'));
+    else if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
     const here = e.frames > 1 ? 1 + Math.floor(((e.frame - 1) * (part.frames - 1)) / (e.frames - 1)) : part.frames;
-    parts.push(t('progress.frame', { n: here, of: part.frames }));
+    if (part.frames > 1) parts.push(t('progress.frame', { n: here, of: part.frames }));
     if (e.seconds > 0 && e.done > 0) parts.push(rate((e.done * part.frames) / e.seconds));
     if (done > 0.02) parts.push(t('progress.left', { time: duration((seconds * (1 - done)) / done) }));
     this.#text.textContent = `${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`;
@@ -73,18 +74,29 @@ export class ProgressLine {
 
 /** @param {Checkpoint} checkpoint @param {Model|undefined} m */
 export function showModel(checkpoint, m) {
-  at('model-name').textContent = checkpoint.name.replace(/\.safetensors$/, '');
+  at('model-name').textContent = checkpoint.name.replace(/\.(safetensors|pth?)$/i, '');
   const facts = m && t('model.facts', {
-    family: m.family, parameters: number(m.parameters / 1e6, m.parameters < 1e8 ? 1 : 0), size: bytes(m.bytes),
+    model: m.model, parameters: number(m.parameters / 1e6, m.parameters < 1e8 ? 1 : 0), size: bytes(m.bytes),
   });
   at('model-facts').textContent = [checkpoint.builtin ? t('model.builtin') : '', facts].filter(Boolean).join(' · ');
+  at('model-form').textContent = m ? [
+    t('model.channels', { pixels: m.channels === 4 ? 'RGBA' : 'RGB', latent: m.latentChannels, spatial: m.spatial }),
+    t(m.layout === 'diffusers' ? 'model.diffusers' : 'model.original'),
+  ].join(' · ') : '';
 }
 
-/** @param {Input|undefined} input @param {Size|undefined} size @param {Task} task */
-export function showInput(input, size, task) {
+/**
+ * @param {Input|undefined} input
+ * @param {Size|undefined} size
+ * @param {Task} task
+ * @param {boolean} independent frames are pictures by themselves
+ */
+export function showInput(input, size, task, independent) {
   at('input-name').textContent = input?.demo ? t('demo.name') : input?.name ?? '–';
   const clip = size?.clip;
-  const facts = clip && t(task === 'decode' ? 'input.latent' : 'input.clip', { frames: number(clip.frames), width: clip.width, height: clip.height });
+  const what = clip && clip.frames < 2 ? 'input.picture' : independent ? 'input.pictures' : 'input.clip';
+  const told = clip && t(what, { frames: number(clip.frames), width: clip.width, height: clip.height });
+  const facts = told && task === 'decode' ? t('input.latent', { of: told }) : told;
   const rate = clip?.fps && t('input.fps', { fps: number(clip.fps, clip.fps % 1 ? 2 : 0) });
   at('input-facts').textContent = [facts, rate].filter(Boolean).join(' · ');
 }

@@ -33,12 +33,14 @@ function stage(l, named, use) {
     if (l.suggestion) div.append(button(t('plan.use', { tile: l.suggestion }), () => use(l.suggestion)));
     return div;
   }
-  const tiles = l.tiles.length === 1 ? t('plan.one') : t('plan.tiles', { n: l.tiles.length, tile: l.tile.replace('x', ' × ') });
+  const by = (/** @type {string} */ size) => size.replace('x', ' × ');
+  const tiles = t(l.tiling ? `plan.tiles.${l.tiling}` : 'plan.one', { n: l.tiles.length, tile: by(l.tile), halo: by(l.halo) });
   div.append(
     element('p', 'strong', t('plan.of', { need: bytes(l.bytes), budget: bytes(l.budget) })),
     meter(l),
     element('p', 'hint', [tiles, l.slices > 1 ? t('plan.slices', { n: number(l.slices) }) : '', flops(l.flops)].filter(Boolean).join(' · ')),
   );
+  if (l.untiled) div.append(element('p', 'hint', t('plan.untiled', { need: bytes(l.untiled) })));
   if (l.shrunk) div.append(element('p', 'hint', t('plan.shrunk')));
   return div;
 }

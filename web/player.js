@@ -43,6 +43,7 @@ export class Player {
     this.#fps = frames.fps;
     this.#scrub.max = String(frames.count - 1);
     this.#scrub.disabled = this.#play.disabled = frames.count < 2;
+    at('transport').dataset.still = String(frames.count < 2);
     this.#show(0);
   }
 

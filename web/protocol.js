@@ -17,9 +17,9 @@
 //
 //   page to engine
 //   device  {id, version}                       result: Device
-//   open    {id, source, precision}             result: Model
+//   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
 //   plan    {id, options}                       result: Layout
-//   inspect {id, source}                        result: {shape, clip, metadata} of a latent
+//   inspect {id, source, options?}              result: LatentInfo; of the options only `independent` counts
 //   decode  {id, source, options}               events: JobEvent; result: Done
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same
@@ -39,6 +39,13 @@
 // whose bytes the engine asks for by range with `read`, or {path} for one in
 // the folder that the native engine was started with. `clip` is {frames,
 // height, width, fps}.
+//
+// Pictures cross as RGBA of 8 bits, rows from the top, with straight alpha: the
+// colours are not multiplied by it. A model of 3 channels looks at no alpha and
+// gives opaque frames. What a page can read of a picture is up to its browser:
+// samples of 16 bits come as 8, and where there is no ImageDecoder a canvas has
+// rounded the colours by alpha on the way, to black where that is 0. The command
+// line reads PNG without either loss.
 //
 // Back-pressure: `tile` and `frame` messages carry `seq`, counted from 1 in each
 // job. At most `inFlight` of them are on their way: the engine then waits for an
@@ -61,11 +68,12 @@ export const inFlight = 4;
  * out_of_memory  the device ran out, or the plan needs more than the budget: a smaller tile may do
  * too_large      a buffer is beyond what the device allows: a smaller tile may do
  * device_lost    the driver gave up; the next job opens the device again
+ * flat           the checkpoint's quantisation convolutions are all zero, and every picture it made would be flat
  * bad_input      the checkpoint, latent, clip or an option can't be used
  * cancelled      as asked
  * disconnected   the worker or the connection is gone
  * failed         anything else
- * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'bad_input'|'cancelled'|'disconnected'|'failed'} Code
+ * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'bad_input'|'cancelled'|'disconnected'|'failed'} Code
  */
 
 /**
@@ -102,9 +110,14 @@ export const inFlight = 4;
 /**
  * @typedef {object} Model
  * @property {string} name of the file
- * @property {string} family "seedvr2"
+ * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too) or "wan2.2"
+ * @property {string} model by its own name: "Qwen-Image"
+ * @property {string} layout of the tensors' names: "original" or "diffusers"
  * @property {number[]} widths channels of the encoder's stages
+ * @property {number} channels of a pixel: 3, or 4 with alpha
  * @property {number} latentChannels
+ * @property {boolean} independent frames are pictures by themselves unless told otherwise
+ * @property {Tiling[]} tilings that it can do
  * @property {number} spatial pixels along a latent cell's side
  * @property {number} temporal frames in a latent frame after the first
  * @property {number} bytes of the file
@@ -116,6 +129,21 @@ export const inFlight = 4;
  */
 
 /** @typedef {'auto'|'f32'|'f16'} Precision */
+
+/**
+ * How tiles become a frame: blended with a cosine, equal to one tile by reading a halo around each, or blended as
+ * diffusers does for Wan.
+ * @typedef {'feather'|'exact'|'diffusers'} Tiling
+ */
+
+/**
+ * What a latent file holds. The clip is the one it was made of, where it tells that, else what it decodes to.
+ * @typedef {object} LatentInfo
+ * @property {number[]} shape [C, L, h, w]
+ * @property {ClipInfo} clip
+ * @property {boolean} independent its frames are pictures by themselves
+ * @property {Record<string, string>} metadata
+ */
 
 /**
  * A rectangle of tile `tile` in the result's pixels (decode) or cells (encode).
@@ -133,9 +161,12 @@ export const inFlight = 4;
  * @property {number} frames of the result
  * @property {number} height of the result, pixels or latent cells
  * @property {number} width
+ * @property {boolean} independent each frame is a picture by itself
  * @property {Rect[]} tiles in the order they run
  * @property {string} tile "off" for one tile, or HxW in pixels
  * @property {string} overlap HxW in pixels
+ * @property {Tiling|''} tiling of several tiles; else empty
+ * @property {string} halo of exact tiles: what one reads beyond its edges, at most, HxW in pixels
  * @property {boolean} shrunk the tile is smaller than asked for
  * @property {number} slices in time, of each tile
  * @property {number} weights bytes on the device
@@ -144,6 +175,7 @@ export const inFlight = 4;
  * @property {number} canvas bytes that blend tiles
  * @property {number} spool bytes that blend tiles, off the device
  * @property {number} bytes weights, arena, memory and canvas together: the peak on the device
+ * @property {number} untiled of exact tiles: the peak in one tile; 0 where that is beyond the device's limits
  * @property {number} budget bytes allowed
  * @property {boolean} fits false: it can't run like this, see problem
  * @property {string} problem why it doesn't fit, in the engine's words; else empty
@@ -155,12 +187,16 @@ export const inFlight = 4;
 /**
  * @typedef {object} Options
  * @property {string} [tile] "off" (one tile), "auto" (the largest that fits), N or HxW in pixels; default 512, or less where that doesn't fit
- * @property {string} [overlap] N or HxW in pixels; default 64
+ * @property {string} [overlap] N or HxW in pixels; default 64. Exact tiles have a halo instead
+ * @property {Tiling} [tiling] default exact where the model can and it fits, else feather. For diffusers the default tile is 256
+ * @property {boolean} [independent] take every frame as a picture by itself; default as the latent's file says, else
+ *   Model.independent
  * @property {boolean} [shrink] take a smaller tile where the one asked for doesn't fit; default true where tile is absent, else false
  * @property {number} [memory] budget in bytes; default 0, which is Device.budget
  * @property {number} [chunk] latent frames in a slice of time; default 1
  * @property {boolean} [preview] send `tile` events; default true
- * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline
+ * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline, for ComfyUI's .latent
+ *   of Wan and Qwen-Image none, which is also what is written there
  * @property {boolean} [sample] encode: draw from the distribution; default its mean
  * @property {number} [seed] of sample
  * @property {'.safetensors'|'.latent'|'.npy'} [format] of the latent that encode makes; default .safetensors
@@ -214,10 +250,10 @@ export const inFlight = 4;
  */
 
 /**
- * After each slice. `frame` counts frames of the stage's input in this tile,
+ * After each slice. `middle`: exact tiles have a middle of the network on the whole frame before or after them. `frame` counts frames of the stage's input in this tile,
  * `done` is the share of the stage's work.
- * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, slice: number, slices: number,
- *   frame: number, frames: number, done: number, seconds: number}} ProgressEvent
+ * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, middle: boolean,
+ *   slice: number, slices: number, frame: number, frames: number, done: number, seconds: number}} ProgressEvent
  */
 
 /**

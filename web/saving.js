@@ -3,6 +3,7 @@
 import { at } from './dom.js';
 import { bytes, t } from './i18n.js';
 import { showProblem, words } from './problems.js';
+import { png } from './png.js';
 import * as save from './save.js';
 
 /** @import {Outcome} from './job.js' */
@@ -36,8 +37,11 @@ export function listenSave(stage, what) {
     });
   }
   at('save-png').onclick = () => void attempt(async () => {
-    const i = stage.at + 1;
-    done(await stage.png(), `${what().stem}-${String(i).padStart(4, '0')}.png`);
+    const { outcome, stem } = what();
+    const i = stage.at;
+    const frames = outcome?.frames;
+    const picture = frames?.alpha && stage.view === 'result' ? await png(await frames.get(i), frames.height, frames.width) : await stage.png();
+    done(picture, `${stem}${frames?.count === 1 ? '' : `-${String(i + 1).padStart(4, '0')}`}.png`);
   });
   at('save-latent').onclick = () => {
     const { outcome, stem } = what();

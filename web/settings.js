@@ -1,7 +1,12 @@
 // The choices that a link can carry: `#tile=128&overlap=32&task=decode`. What is
 // left at its default is not in the link.
 
-/** @typedef {{tile: string, overlap: string, precision: 'auto'|'f32'|'f16', memory: string}} Choices memory in MiB */
+/** @import {Options, Tiling} from './protocol.js' */
+
+/**
+ * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
+ *   memory: string, format: '.safetensors'|'.latent'|'.npy'}} Choices memory in MiB
+ */
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById('settings'));
 
@@ -9,7 +14,9 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById('settings')
 const groups = { task: 'decode', engine: 'browser' };
 
 /** @type {Choices} */
-const defaults = { tile: 'recommended', overlap: 'recommended', precision: 'auto', memory: '0' };
+const defaults = {
+  tile: 'recommended', overlap: 'recommended', tiling: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
+};
 
 /** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
 export function choices() {
@@ -21,15 +28,22 @@ export function choices() {
 const field = (name) => /** @type {HTMLSelectElement} */ (form.elements.namedItem(name));
 
 /**
- * Choices as the engine takes them. Recommended tiles may be made smaller to fit.
+ * Choices as the engine takes them. Recommended tiles may be made smaller to fit, but for those of diffusers.
  * @param {{tile: string, overlap: string}} recommended
- * @returns {import('./protocol.js').Options}
+ * @param {Tiling[]} can tilings that the model can do; another one chosen does not count
+ * @returns {Options}
  */
-export function options(recommended) {
+export function options(recommended, can) {
   const c = choices();
-  const tile = c.tile === 'recommended' ? recommended.tile : c.tile;
-  const overlap = c.overlap === 'recommended' ? recommended.overlap : c.overlap;
-  return { tile, overlap: tile === 'off' ? '0' : overlap, memory: Number(c.memory) * 2 ** 20, shrink: c.tile === 'recommended' };
+  const tiling = can.find((name) => name === c.tiling);
+  const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
+  const tile = c.tile === 'recommended' ? best.tile : c.tile;
+  const overlap = c.overlap === 'recommended' ? best.overlap : c.overlap;
+  return {
+    tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
+    shrink: c.tile === 'recommended' && tiling !== 'diffusers',
+    independent: c.frames === 'auto' ? undefined : c.frames === 'pictures',
+  };
 }
 
 /**
@@ -83,7 +97,8 @@ export function readLink() {
 
 /** What a link may set; the engine checks the rest. */
 const acceptable = {
-  tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/,
+  tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
+  frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 
 /** Puts the choices into the address. */

@@ -8,7 +8,7 @@ import { connect } from './engine.js';
 /** @import {ClipInfo, Device, Layout, Model, Options, Precision} from './protocol.js' */
 /** @import {Loading} from './source.js' */
 
-/** @typedef {{name: string, from: From, builtin?: boolean}} Checkpoint */
+/** Force: although the engine says `flat` of it. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean}} Checkpoint */
 
 /**
  * A latent to decode or a clip to encode, or both: a latent and the clip that it was made of.
@@ -19,7 +19,11 @@ import { connect } from './engine.js';
  * @property {boolean} [demo]
  */
 
-/** Frames, height and width of a latent are in cells. @typedef {{frames: number, height: number, width: number, clip: ClipInfo}} Size */
+/**
+ * Frames, height and width of a latent are in cells.
+ * @typedef {{frames: number, height: number, width: number, clip: ClipInfo, independent?: boolean}} Size independent: of a
+ *   latent whose frames are pictures by themselves
+ */
 
 /** @typedef {'decode'|'encode'|'roundtrip'} Task */
 
@@ -34,7 +38,8 @@ export class Workbench {
   /** @type {Promise<Engine>|undefined} */ #engine;
   /** @type {Promise<Model>|undefined} */ #model;
   /** @type {Precision|undefined} */ #opened; // precision of #model
-  /** @type {Map<boolean, Promise<Size>>} */ #sizes = new Map(); // of the latent: true; of the clip: false
+  /** @type {Model|undefined} */ #found; // what #model came to
+  /** @type {Map<string, Promise<Size>>} */ #sizes = new Map(); // of the latent or the clip, by what was asked
 
   /** @param {Checkpoint} checkpoint */
   constructor(checkpoint) {
@@ -52,7 +57,7 @@ export class Workbench {
   /** @param {Checkpoint} checkpoint */
   use(checkpoint) {
     this.#checkpoint = checkpoint;
-    this.#model = undefined;
+    this.#model = this.#found = undefined;
     this.#sizes.clear();
   }
 
@@ -66,7 +71,7 @@ export class Workbench {
   /** Ends the engine; the next use starts one. */
   stop() {
     this.#engine?.then((e) => e.close(), () => {});
-    this.#engine = this.#model = undefined;
+    this.#engine = this.#model = this.#found = undefined;
     this.#sizes.clear();
   }
 
@@ -102,23 +107,35 @@ export class Workbench {
 
   async #open() {
     const engine = await this.engine();
-    return engine.open(this.#checkpoint.from, { precision: this.precision, progress: this.loading });
+    const { from, force } = this.#checkpoint;
+    const model = await engine.open(from, { precision: this.precision, force, progress: this.loading });
+    if (from === this.#checkpoint.from) this.#found = model;
+    return model;
   }
 
-  /** What a task's input is. @param {Task} task @returns {Promise<Size>} */
-  size(task) {
+  /**
+   * What a task's input is.
+   * @param {Task} task
+   * @param {Options} options of which independent counts
+   * @returns {Promise<Size>}
+   */
+  size(task, { independent }) {
     const latent = task === 'decode';
-    let size = this.#sizes.get(latent);
+    const key = `${latent} ${independent}`;
+    let size = this.#sizes.get(key);
     if (!size) {
-      size = this.#measure(latent);
-      this.#sizes.set(latent, size);
-      size.catch(() => this.#sizes.delete(latent));
+      size = this.#measure(latent, { independent });
+      this.#sizes.set(key, size);
+      size.catch(() => this.#sizes.delete(key));
     }
     return size;
   }
 
-  /** @param {boolean} latent */
-  async #measure(latent) {
+  /**
+   * @param {boolean} latent
+   * @param {Options} options
+   */
+  async #measure(latent, options) {
     const input = this.#input;
     if (!input) throw new Error('there is no input');
     if (!latent && input.clip) {
@@ -126,14 +143,15 @@ export class Workbench {
       return { frames, height, width, clip: { frames, height, width, fps } };
     }
     await this.model(); // its channels tell a latent's layout
-    const { shape, clip } = await (await this.engine()).inspect(/** @type {From} */ (input.latent));
-    return { frames: shape[1], height: shape[2], width: shape[3], clip };
+    const { shape, clip, independent } = await (await this.engine()).inspect(/** @type {From} */ (input.latent), options);
+    return { frames: shape[1], height: shape[2], width: shape[3], clip, independent };
   }
 
-  /** What can be done with the input. @returns {Task[]} */
+  /** What can be done with the input. The demo's latent is SeedVR2's. @returns {Task[]} */
   tasks() {
-    const { latent, clip } = this.#input ?? {};
-    return [...latent ? /** @type {Task[]} */ (['decode']) : [], ...clip ? /** @type {Task[]} */ (['encode', 'roundtrip']) : []];
+    const { latent, clip, demo } = this.#input ?? {};
+    const foreign = demo && this.#found && this.#found.family !== 'seedvr2';
+    return [...latent && !foreign ? /** @type {Task[]} */ (['decode']) : [], ...clip ? /** @type {Task[]} */ (['encode', 'roundtrip']) : []];
   }
 
   /**
@@ -145,11 +163,11 @@ export class Workbench {
   async plan(task, options) {
     await this.model();
     const engine = await this.engine();
-    const { frames, height, width } = await this.size(task);
-    if (task === 'decode') return [await engine.plan({ ...options, direction: 'decode', frames, height, width })];
+    const { frames, height, width, independent } = await this.size(task, options);
+    if (task === 'decode') return [await engine.plan({ ...options, independent, direction: 'decode', frames, height, width })];
     const encode = await engine.plan({ ...options, direction: 'encode', frames, height, width });
     if (task === 'encode' || !encode.fits) return [encode];
-    const latent = { frames: encode.frames, height: encode.height, width: encode.width };
+    const latent = { frames: encode.frames, height: encode.height, width: encode.width, independent: encode.independent };
     return [encode, await engine.plan({ ...options, direction: 'decode', ...latent })];
   }
 

@@ -8,7 +8,6 @@
 package wgsl
 
 import (
-	"embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,9 +15,6 @@ import (
 
 	"tessera/gpu"
 )
-
-//go:embed *.wgsl shared/*.wgsl
-var files embed.FS
 
 // Elem is how an activation or a weight is stored; arithmetic is f32 always.
 type Elem uint8
@@ -98,11 +94,11 @@ type loader struct {
 }
 
 func (l *loader) add(file, from string) {
-	text, err := files.ReadFile(file)
-	if err != nil {
+	text, ok := text(file)
+	if !ok {
 		panic(fmt.Sprintf("wgsl: %s: no file %s", from, file))
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
 		if !ok {
 			l.out.WriteString(line)

@@ -202,7 +202,7 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"secret.safetensors", "models/a.safetensors", "models/sub/b.npy", "models/.hidden/c.npy", "models/readme.txt"} {
+	for _, name := range []string{"secret.safetensors", "models/a.safetensors", "models/b.pth", "models/sub/b.npy", "models/.hidden/c.npy", "models/readme.txt"} {
 		path := filepath.Join(above, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%q: the message tells where the folder is: %s", path, f.message)
 		}
 	}
-	if got := listing(t, s, s.access.token); len(got) != 2 || got[0].Path != "a.safetensors" || got[1].Path != "sub/b.npy" || got[0].Size != int64(len(data)) {
+	if got := listing(t, s, s.access.token); len(got) != 3 || got[0].Path != "a.safetensors" || got[1].Path != "b.pth" || got[2].Path != "sub/b.npy" || got[0].Size != int64(len(data)) {
 		t.Errorf("listed: %v", got)
 	}
 	if got := listing(t, s, newToken()); got != nil {

@@ -61,5 +61,5 @@ func list(root fs.FS) []listed {
 }
 
 func useful(name string) bool {
-	return slices.Contains([]string{".safetensors", ".latent", ".npy"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".safetensors", ".pth", ".latent", ".npy"}, strings.ToLower(path.Ext(name)))
 }

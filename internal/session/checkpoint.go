@@ -10,11 +10,11 @@ import (
 
 // checkpoint is the page's model and the file it is read from.
 type checkpoint struct {
-	file      io.ReaderAt
-	size      int64
-	name      string
-	closed    func() error
-	precision vae.Precision
+	file     io.ReaderAt
+	size     int64
+	name     string
+	closed   func() error
+	settings vae.Settings
 
 	model  *vae.Model // on dev; nil before the first job
 	dev    *gpu.Device
@@ -27,11 +27,11 @@ func (s *Session) open(r *request) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checkpoint{precision: vae.Precision(r.Precision)}
+	c := &checkpoint{settings: vae.Settings{Precision: vae.Precision(r.Precision), Force: r.Force}}
 	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
 		return nil, err
 	}
-	m, err := vae.InspectReader(c.file, c.size, c.name, i, vae.Settings{Precision: c.precision})
+	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.settings)
 	if err != nil {
 		c.closed()
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Session) open(r *request) (*model, error) {
 // on is the model on a device, during a turn.
 func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
 	if c.model == nil || c.dev != dev {
-		m, err := vae.OpenReader(dev, c.file, c.size, c.name, vae.Settings{Precision: c.precision})
+		m, err := vae.OpenReader(dev, c.file, c.size, c.name, c.settings)
 		if err != nil {
 			return nil, err
 		}

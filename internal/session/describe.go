@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"runtime"
+	"strconv"
 
 	"tessera/gpu"
 	"tessera/media"
@@ -72,8 +73,13 @@ func (s *Session) hostBytes() int64 {
 type model struct {
 	Name           string            `json:"name"`
 	Family         string            `json:"family"`
+	Model          string            `json:"model"`
+	Layout         string            `json:"layout"`
 	Widths         []int             `json:"widths"`
+	Channels       int               `json:"channels"`
 	LatentChannels int               `json:"latentChannels"`
+	Independent    bool              `json:"independent"`
+	Tilings        []vae.Tiling      `json:"tilings"`
 	Spatial        int               `json:"spatial"`
 	Temporal       int               `json:"temporal"`
 	Bytes          int64             `json:"bytes"`
@@ -85,10 +91,15 @@ type model struct {
 }
 
 func describe(m *vae.Model) *model {
-	s := m.Summary()
+	s, c := m.Summary(), m.Config
+	tilings := []vae.Tiling{vae.Feather}
+	if c.Family != vae.SeedVR2 {
+		tilings = append(tilings, vae.Exact, vae.Diffusers)
+	}
 	return &model{
-		Name: s.File, Family: m.Config.Family, Widths: m.Config.Widths, LatentChannels: m.Config.Latent,
-		Spatial: m.Config.Spatial, Temporal: m.Config.Temporal,
+		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths,
+		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: tilings,
+		Spatial: c.Spatial, Temporal: c.Temporal,
 		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata,
 		Precision: m.Elem.String(),
 	}
@@ -102,32 +113,37 @@ type rect struct {
 }
 
 type layout struct {
-	Direction  string `json:"direction"`
-	Frames     int    `json:"frames"`
-	Height     int    `json:"height"`
-	Width      int    `json:"width"`
-	Tiles      []rect `json:"tiles"`
-	Tile       string `json:"tile"`
-	Overlap    string `json:"overlap"`
-	Shrunk     bool   `json:"shrunk"`
-	Slices     int    `json:"slices"`
-	Weights    int64  `json:"weights"`
-	Arena      int64  `json:"arena"`
-	Memory     int64  `json:"memory"`
-	Canvas     int64  `json:"canvas"`
-	Spool      int64  `json:"spool"`
-	Bytes      int64  `json:"bytes"`
-	Budget     int64  `json:"budget"`
-	Fits       bool   `json:"fits"`
-	Problem    string `json:"problem"`
-	Code       string `json:"code"`
-	Suggestion string `json:"suggestion"`
-	FLOPs      int64  `json:"flops"`
+	Direction   string     `json:"direction"`
+	Frames      int        `json:"frames"`
+	Height      int        `json:"height"`
+	Width       int        `json:"width"`
+	Independent bool       `json:"independent"`
+	Tiles       []rect     `json:"tiles"`
+	Tile        string     `json:"tile"`
+	Overlap     string     `json:"overlap"`
+	Tiling      vae.Tiling `json:"tiling"`
+	Halo        string     `json:"halo"`
+	Shrunk      bool       `json:"shrunk"`
+	Slices      int        `json:"slices"`
+	Weights     int64      `json:"weights"`
+	Arena       int64      `json:"arena"`
+	Memory      int64      `json:"memory"`
+	Canvas      int64      `json:"canvas"`
+	Spool       int64      `json:"spool"`
+	Bytes       int64      `json:"bytes"`
+	Untiled     int64      `json:"untiled"`
+	Budget      int64      `json:"budget"`
+	Fits        bool       `json:"fits"`
+	Problem     string     `json:"problem"`
+	Code        string     `json:"code"`
+	Suggestion  string     `json:"suggestion"`
+	FLOPs       int64      `json:"flops"`
 }
 
-// newLayout describes a plan; l is nil where there is none.
-func newLayout(direction string, frames int, l *vae.Layout) *layout {
-	v := &layout{Direction: direction, Frames: frames, Tiles: []rect{}, Tile: "off", Fits: true}
+// newLayout describes a plan with so many frames to come out; l is nil where
+// there is none.
+func newLayout(direction string, frames int, independent bool, l *vae.Layout) *layout {
+	v := &layout{Direction: direction, Frames: frames, Independent: independent, Tiles: []rect{}, Tile: "off", Fits: true}
 	if l == nil {
 		return v
 	}
@@ -136,7 +152,7 @@ func newLayout(direction string, frames int, l *vae.Layout) *layout {
 		v.Tiles = append(v.Tiles, rect{t.Out.Y0, t.Out.X0, t.Out.Y1 - t.Out.Y0, t.Out.X1 - t.Out.X0})
 	}
 	if !l.Tiles.Whole() {
-		v.Tile = l.Tile.String()
+		v.Tile, v.Tiling, v.Halo, v.Untiled = l.Tile.String(), l.Tiling, l.Halo.String(), l.Untiled
 	}
 	v.Overlap, v.Shrunk, v.Slices = l.Overlap.String(), l.Shrunk, l.Slices
 	v.Weights, v.Arena, v.Memory, v.Canvas, v.Spool = l.Weights, l.Arena, l.Memory, l.Canvas, l.Spool
@@ -166,18 +182,19 @@ func (s *Session) plan(r *request) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Independent = r.Options.independent(m.Config.Independent)
 	q := r.Options
 	if err := checkSize("plan", q.Frames, q.Height, q.Width); err != nil {
 		return nil, err
 	}
 	var try func(vae.Options) (*vae.Layout, error)
-	frames := 1 + (q.Frames-1)*m.Config.Temporal
+	var frames int
 	switch q.Direction {
 	case "decode":
+		frames = pixelFrames(q.Frames, m.Config, o.Independent)
 		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanDecode(q.Frames, q.Height, q.Width, o) }
 	case "encode":
-		padded, _, _ := m.Padded(q.Frames, q.Height, q.Width, o.Independent)
-		frames = 1 + (padded-1)/m.Config.Temporal
+		frames = latentFrames(q.Frames, m, o.Independent)
 		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanEncode(q.Frames, q.Height, q.Width, o) }
 	default:
 		return nil, badInput("session: direction %q, expected decode or encode", q.Direction)
@@ -186,7 +203,7 @@ func (s *Session) plan(r *request) (*layout, error) {
 	if err != nil && !errors.Is(err, vae.ErrMemory) && !errors.Is(err, gpu.ErrTooLarge) && !errors.Is(err, tiling.ErrBudget) {
 		return nil, err
 	}
-	v := newLayout(q.Direction, frames, l)
+	v := newLayout(q.Direction, frames, o.Independent, l)
 	if err != nil {
 		v.Fits, v.Problem, v.Code = false, err.Error(), code(err)
 		o.Tile, o.Shrink = tiling.Choice{Auto: true}, false
@@ -197,16 +214,33 @@ func (s *Session) plan(r *request) (*layout, error) {
 	return v, nil
 }
 
-// vae are the options as the engine takes them; the defaults are those of the
-// command line.
+// independent is what was asked for, or the default.
+func (o options) independent(standard bool) bool {
+	if o.Independent == nil {
+		return standard
+	}
+	return *o.Independent
+}
+
+// vae are the options as the engine takes them, but for Independent; the
+// defaults are those of the command line. Tiles that are to be as in diffusers
+// are not made smaller.
 func (o options) vae() (v vae.Options, err error) {
-	if v.Tile, err = tiling.ParseTile(cmp.Or(o.Tile, "512")); err != nil {
+	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
+	switch v.Tiling = vae.Tiling(o.Tiling); v.Tiling {
+	case "", vae.Feather, vae.Exact:
+	case vae.Diffusers:
+		tile, overlap = tiling.DiffusersTile, tiling.DiffusersOverlap
+	default:
+		return v, badInput("session: tiling %.20q, expected %s, %s or %s", o.Tiling, vae.Feather, vae.Exact, vae.Diffusers)
+	}
+	if v.Tile, err = tiling.ParseTile(cmp.Or(o.Tile, strconv.Itoa(tile))); err != nil {
 		return v, err
 	}
-	if v.Overlap, err = tiling.ParseOverlap(cmp.Or(o.Overlap, "64")); err != nil {
+	if v.Overlap, err = tiling.ParseOverlap(cmp.Or(o.Overlap, strconv.Itoa(overlap))); err != nil {
 		return v, err
 	}
-	v.Shrink = o.Tile == ""
+	v.Shrink = o.Tile == "" && v.Tiling != vae.Diffusers
 	if o.Shrink != nil {
 		v.Shrink = *o.Shrink
 	}
@@ -220,45 +254,4 @@ func (o options) vae() (v vae.Options, err error) {
 		return v, badInput("session: scale %q, expected %s or %s", o.Scale, media.ScalePipeline, media.ScaleNone)
 	}
 	return v, nil
-}
-
-type latentInfo struct {
-	Shape    []int             `json:"shape"`
-	Clip     clip              `json:"clip"`
-	Metadata map[string]string `json:"metadata"`
-}
-
-// inspect tells what a latent file holds, for the open checkpoint where there
-// is one.
-func (s *Session) inspect(r *request) (*latentInfo, error) {
-	file, size, name, closed, err := s.file(r)
-	if err != nil {
-		return nil, err
-	}
-	defer closed()
-	channels, spatial, temporal := 0, 8, 4
-	if m, err := s.plannerModel(); err == nil {
-		channels, spatial, temporal = m.Config.Latent, m.Config.Spatial, m.Config.Temporal
-	}
-	l, err := media.InspectLatent(file, size, name, channels)
-	if err != nil {
-		return nil, err
-	}
-	was, _, err := l.Original(name, spatial, temporal)
-	if err != nil {
-		return nil, err
-	}
-	return &latentInfo{l.Shape(), output(l, was, spatial, temporal), l.Meta}, nil
-}
-
-// output is the clip that a latent decodes to.
-func output(l media.Latent, was media.Original, spatial, temporal int) clip {
-	if was.Images {
-		temporal = 1
-	}
-	return clip{
-		Frames: cmp.Or(was.Frames, 1+(l.Frames-1)*temporal),
-		Height: cmp.Or(was.Height, l.Height*spatial), Width: cmp.Or(was.Width, l.Width*spatial),
-		FPS: was.FPS.Float(),
-	}
 }

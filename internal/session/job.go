@@ -1,9 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -163,33 +162,26 @@ func operations(before, after map[string]gpu.Use) []operation {
 	for _, k := range kinds {
 		list = append(list, k)
 	}
-	slices.SortFunc(list, func(a, b operation) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
-	})
+	sort.Stable(longest(list))
 	return list
 }
 
-// latent reads a decode's input.
-func (s *Session) latent(r *request) (media.Latent, error) {
-	m, err := s.plannerModel()
-	if err != nil {
-		return media.Latent{}, err
+// longest sorts operations. A generic sort of structs would be 17 kB of the
+// page's engine.
+type longest []operation
+
+func (l longest) Len() int      { return len(l) }
+func (l longest) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
+func (l longest) Less(i, j int) bool {
+	if l[i].Seconds != l[j].Seconds {
+		return l[i].Seconds > l[j].Seconds
 	}
-	file, size, name, closed, err := s.file(r)
-	if err != nil {
-		return media.Latent{}, err
-	}
-	defer closed()
-	l, err := media.DecodeLatent(file, size, name, m.Config.Latent)
-	if err != nil {
-		return l, err
-	}
-	return l, checkSize("latent", l.Frames, l.Height, l.Width)
+	return l[i].Name < l[j].Name
 }
 
 func (j *job) decode(l media.Latent) (frames int, err error) {
-	config := j.model.Config
-	was, warnings, err := l.Original(cmp.Or(j.r.Source.Name, j.r.Source.Path), config.Spatial, config.Temporal)
+	c := j.model.Config
+	was, warnings, err := origin(l, cmp.Or(j.r.Source.Name, j.r.Source.Path), c, j.r.Options)
 	if err != nil {
 		return 0, err
 	}
@@ -198,10 +190,9 @@ func (j *job) decode(l media.Latent) (frames int, err error) {
 			return 0, err
 		}
 	}
-	to := output(l, was, config.Spatial, config.Temporal)
+	to := output(l, was, c)
 	o := vae.DecodeOptions{Options: j.o, RGBA8: true, Frames: to.Frames, Height: to.Height, Width: to.Width}
-	o.Unscaled = cmp.Or(j.r.Options.Scale, was.Scale) == media.ScaleNone
-	o.Independent = was.Images
+	o.Unscaled, o.Independent = was.Scale == media.ScaleNone, was.Images
 	z := vae.Latent{Channels: l.Channels, Frames: l.Frames, Height: l.Height, Width: l.Width, Data: l.Data}
 	return to.Frames, j.frames(z, o, to, func(f vae.Frame) error { return j.frame(f, f.RGBA) })
 }
@@ -209,11 +200,7 @@ func (j *job) decode(l media.Latent) (frames int, err error) {
 // frames runs the decoder and hands its frames to take.
 func (j *job) frames(z vae.Latent, o vae.DecodeOptions, to clip, take func(vae.Frame) error) error {
 	l, err := j.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	frames := 1 + (z.Frames-1)*j.model.Config.Temporal
-	if o.Independent {
-		frames = z.Frames
-	}
-	if err := j.settle("decode", frames, l, err, &o.Options, to); err != nil {
+	if err := j.settle("decode", pixelFrames(z.Frames, j.model.Config, o.Independent), l, err, &o.Options, to); err != nil {
 		return err
 	}
 	if p := j.r.Options.Preview; p == nil || *p {
@@ -231,7 +218,7 @@ func (j *job) frames(z vae.Latent, o vae.DecodeOptions, to clip, take func(vae.F
 }
 
 func (j *job) encode() (frames int, err error) {
-	_, err = j.latentOf(j.clip())
+	_, _, err = j.latentOf(j.clip())
 	return j.r.Clip.Frames, err
 }
 
@@ -240,60 +227,18 @@ func (j *job) clip() *pageClip {
 	return &pageClip{s: j.s, r: j.r, channels: j.model.Config.Channels, last: -1}
 }
 
-// latentOf runs the encoder and sends the latent.
-func (j *job) latentOf(c *pageClip) (vae.Latent, error) {
-	info := c.r.Clip
-	scale := cmp.Or(j.r.Options.Scale, media.ScalePipeline)
-	o := vae.EncodeOptions{Options: j.o, Sample: j.r.Options.Sample, Seed: j.r.Options.Seed}
-	o.Unscaled = scale == media.ScaleNone
-	padded, _, _ := j.model.Padded(info.Frames, info.Height, info.Width, o.Independent)
-	l, err := j.model.PlanEncode(info.Frames, info.Height, info.Width, o.Options)
-	if err := j.settle("encode", 1+(padded-1)/j.model.Config.Temporal, l, err, &o.Options, info); err != nil {
-		return vae.Latent{}, err
-	}
-	z, err := j.model.Encode(j.r.ctx, c, o)
-	if err != nil {
-		return z, err
-	}
-	file := media.Latent{
-		Channels: z.Channels, Frames: z.Frames, Height: z.Height, Width: z.Width, Data: z.Data,
-		Meta: info.original(scale).Meta(media.KindLatent),
-	}
-	name, err := j.latentName()
-	if err != nil {
-		return z, err
-	}
-	var text bytes.Buffer
-	text.Grow(4*len(z.Data) + 4096)
-	if err := media.EncodeLatent(&text, name, file); err != nil {
-		return z, err
-	}
-	return z, j.s.send(latentEvent{"latent", j.r.ID, name, file.Shape()}, text.Bytes())
-}
-
-// latentName is the name of what encode makes.
-func (j *job) latentName() (string, error) {
-	switch f := cmp.Or(j.r.Options.Format, ".safetensors"); f {
-	case ".safetensors", ".latent", ".npy":
-		return "latent" + f, nil
-	default:
-		return "", badInput("session: format %.20q, expected .safetensors, .latent or .npy", f)
-	}
-}
-
 // roundtrip decodes what it has encoded, and compares as the command line does:
 // before rounding to 8 bits.
 func (j *job) roundtrip() (frames int, err error) {
 	c, info := j.clip(), j.r.Clip
-	z, err := j.latentOf(c)
+	z, again, err := j.latentOf(c)
 	if err != nil {
 		return 0, err
 	}
 	q := media.NewQuality(info.Height, info.Width, c.channels)
 	pixels := info.Height * info.Width
 	original, rgba := make([]float32, pixels*c.channels), make([]byte, pixels*4)
-	o := vae.DecodeOptions{Options: j.o, Frames: info.Frames, Height: info.Height, Width: info.Width}
-	o.Unscaled = j.r.Options.Scale == media.ScaleNone
+	o := vae.DecodeOptions{Options: again, Frames: info.Frames, Height: info.Height, Width: info.Width}
 	err = j.frames(z, o, info, func(f vae.Frame) error {
 		media.ToRGBA(rgba, f.Pixels, c.channels)
 		if err := j.frame(f, rgba); err != nil {
@@ -324,13 +269,13 @@ func (j *job) settle(stage string, frames int, l *vae.Layout, err error, o *vae.
 	if err != nil {
 		return err
 	}
-	o.Tile, o.Shrink = tiling.Choice{Tile: l.Tile}, false
+	o.Tile, o.Shrink, o.Tiling = tiling.Choice{Tile: l.Tile}, false, l.Tiling
 	o.Progress = func(p vae.Progress) {
 		_ = j.s.send(progressEvent{
-			"progress", j.r.ID, stage, p.Tile, p.Tiles, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(j.begun).Seconds(),
+			"progress", j.r.ID, stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(j.begun).Seconds(),
 		}, nil)
 	}
-	return j.s.send(layoutEvent{"layout", j.r.ID, stage, newLayout(stage, frames, l), to}, nil)
+	return j.s.send(layoutEvent{"layout", j.r.ID, stage, newLayout(stage, frames, o.Independent, l), to}, nil)
 }
 
 func (j *job) frame(f vae.Frame, rgba []byte) error {

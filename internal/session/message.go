@@ -18,6 +18,7 @@ type request struct {
 	Version   int     `json:"version"`
 	Source    source  `json:"source"`
 	Precision string  `json:"precision"`
+	Force     bool    `json:"force"`
 	Options   options `json:"options"`
 	Clip      clip    `json:"clip"`
 	Read      int     `json:"read"`
@@ -52,16 +53,18 @@ type options struct {
 	Height    int    `json:"height"`
 	Width     int    `json:"width"`
 
-	Tile    string `json:"tile"`
-	Overlap string `json:"overlap"`
-	Shrink  *bool  `json:"shrink"`
-	Memory  int64  `json:"memory"`
-	Chunk   int    `json:"chunk"`
-	Preview *bool  `json:"preview"`
-	Scale   string `json:"scale"`
-	Sample  bool   `json:"sample"`
-	Seed    uint64 `json:"seed"`
-	Format  string `json:"format"`
+	Tile        string `json:"tile"`
+	Overlap     string `json:"overlap"`
+	Tiling      string `json:"tiling"`
+	Shrink      *bool  `json:"shrink"`
+	Independent *bool  `json:"independent"`
+	Memory      int64  `json:"memory"`
+	Chunk       int    `json:"chunk"`
+	Preview     *bool  `json:"preview"`
+	Scale       string `json:"scale"`
+	Sample      bool   `json:"sample"`
+	Seed        uint64 `json:"seed"`
+	Format      string `json:"format"`
 }
 
 // Messages to the page.
@@ -125,6 +128,7 @@ type (
 		Stage   string  `json:"stage"`
 		Tile    int     `json:"tile"`
 		Tiles   int     `json:"tiles"`
+		Middle  bool    `json:"middle"`
 		Slice   int     `json:"slice"`
 		Slices  int     `json:"slices"`
 		Frame   int     `json:"frame"`
@@ -183,7 +187,8 @@ func code(err error) string {
 		{"device_lost", []error{gpu.ErrDeviceLost}},
 		{"out_of_memory", []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
 		{"too_large", []error{gpu.ErrTooLarge}},
-		{"bad_input", []error{errInput, media.ErrInput, vae.ErrBadModel, tiling.ErrTile, tiling.ErrOverlap}},
+		{"flat", []error{vae.ErrFlat}},
+		{"bad_input", []error{errInput, media.ErrInput, vae.ErrBadModel, vae.ErrTiling, tiling.ErrTile, tiling.ErrOverlap}},
 	} {
 		for _, target := range c.of {
 			if errors.Is(err, target) {

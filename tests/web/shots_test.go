@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"tessera/internal/synthetic"
 )
 
 var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web (slow)")
@@ -15,11 +17,7 @@ func TestShots(t *testing.T) {
 		t.Skip("no -shots")
 	}
 	v := newVisit(t, "")
-	take := func(name string) {
-		t.Helper()
-		time.Sleep(400 * time.Millisecond) // transitions
-		v.shot(filepath.Join(root, *shots, name+".png"))
-	}
+	take := taker(v)
 	desktop := func(scheme string) { v.screen(1440, 940, 1, false, scheme) }
 	phone := func(scheme string) { v.screen(390, 844, 2, true, scheme) }
 
@@ -45,4 +43,50 @@ func TestShots(t *testing.T) {
 	v.screen(1440, 1240, 1, false, "dark")
 	v.click("input[name=view][value=difference]")
 	take("desktop-difference")
+}
+
+// taker takes a picture of the window under a name.
+func taker(v *visit) func(name string) {
+	return func(name string) {
+		v.t.Helper()
+		time.Sleep(400 * time.Millisecond) // transitions
+		v.shot(filepath.Join(root, *shots, name+".png"))
+	}
+}
+
+// TestShotsModels takes pictures with other models, of weights that were never
+// trained: to look at, not for docs/web.
+func TestShotsModels(t *testing.T) {
+	if *shots == "" {
+		t.Skip("no -shots")
+	}
+	v := newVisit(t, "")
+	take := taker(v)
+	v.screen(1440, 1300, 1, false, "light")
+	v.open("?demo=2x16x16", "&tile=64")
+	v.ready()
+	v.pick("model-file", asPTH(t, wan(t, "wan.safetensors", synthetic.WanConfig{}), "Wan2.1_VAE.pth"))
+	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'Wan2.1_VAE'`)
+	v.ready()
+	take("wan-idle")
+	v.click("#demo")
+	v.ended("done", 4*time.Minute)
+	take("wan-done")
+	v.pick("model-file", flat(t, wan(t, "wan.safetensors", synthetic.WanConfig{})))
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.ready()
+	take("wan-flat")
+	v.pick("model-file", wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4}))
+	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'layered'`)
+	v.pick("input-file", glassFile(t))
+	v.wait("the picture", time.Minute, `document.getElementById('input-name').textContent === 'glass.png'`)
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.click("input[name=view][value=compare]")
+	v.screen(1440, 1300, 1, false, "dark")
+	take("alpha-done")
+	v.screen(390, 844, 2, true, "light")
+	v.click("input[name=view][value=result]")
+	take("alpha-phone")
 }

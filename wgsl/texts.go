@@ -1,0 +1,107 @@
+package wgsl
+
+import _ "embed"
+
+// The shaders, each in a variable: embed.FS would bring a file system into the
+// page's engine.
+var (
+	//go:embed attention_scores.wgsl
+	attentionScoresText string
+	//go:embed attention_softmax.wgsl
+	attentionSoftmaxText string
+	//go:embed attention_values.wgsl
+	attentionValuesText string
+	//go:embed avg_down_3d.wgsl
+	avgDown3dText string
+	//go:embed conv3d.wgsl
+	conv3dText string
+	//go:embed conv3d_strided.wgsl
+	conv3dStridedText string
+	//go:embed dup_up_3d.wgsl
+	dupUp3dText string
+	//go:embed feather_blend.wgsl
+	featherBlendText string
+	//go:embed feather_clear.wgsl
+	featherClearText string
+	//go:embed feather_normalise.wgsl
+	featherNormaliseText string
+	//go:embed group_norm_apply.wgsl
+	groupNormApplyText string
+	//go:embed group_norm_merge.wgsl
+	groupNormMergeText string
+	//go:embed group_norm_partial.wgsl
+	groupNormPartialText string
+	//go:embed pointwise.wgsl
+	pointwiseText string
+	//go:embed rms_norm.wgsl
+	rmsNormText string
+	//go:embed sample.wgsl
+	sampleText string
+	//go:embed to_rgba8.wgsl
+	toRgba8Text string
+	//go:embed unpatchify.wgsl
+	unpatchifyText string
+	//go:embed shared/attention_params.wgsl
+	sharedAttentionParamsText string
+	//go:embed shared/conv3d.wgsl
+	sharedConv3dText string
+	//go:embed shared/elem_f16.wgsl
+	sharedElemF16Text string
+	//go:embed shared/elem_f32.wgsl
+	sharedElemF32Text string
+	//go:embed shared/elem_packed.wgsl
+	sharedElemPackedText string
+	//go:embed shared/products.wgsl
+	sharedProductsText string
+	//go:embed shared/silu.wgsl
+	sharedSiluText string
+	//go:embed shared/weight_f32.wgsl
+	sharedWeightF32Text string
+	//go:embed shared/weight_packed.wgsl
+	sharedWeightPackedText string
+)
+
+// texts are the shaders by their files' names. That they are pointers spares
+// the code that would fill the table.
+var texts = []struct {
+	file string
+	text *string
+}{
+	{"attention_scores.wgsl", &attentionScoresText},
+	{"attention_softmax.wgsl", &attentionSoftmaxText},
+	{"attention_values.wgsl", &attentionValuesText},
+	{"avg_down_3d.wgsl", &avgDown3dText},
+	{"conv3d.wgsl", &conv3dText},
+	{"conv3d_strided.wgsl", &conv3dStridedText},
+	{"dup_up_3d.wgsl", &dupUp3dText},
+	{"feather_blend.wgsl", &featherBlendText},
+	{"feather_clear.wgsl", &featherClearText},
+	{"feather_normalise.wgsl", &featherNormaliseText},
+	{"group_norm_apply.wgsl", &groupNormApplyText},
+	{"group_norm_merge.wgsl", &groupNormMergeText},
+	{"group_norm_partial.wgsl", &groupNormPartialText},
+	{"pointwise.wgsl", &pointwiseText},
+	{"rms_norm.wgsl", &rmsNormText},
+	{"sample.wgsl", &sampleText},
+	{"to_rgba8.wgsl", &toRgba8Text},
+	{"unpatchify.wgsl", &unpatchifyText},
+	{"shared/attention_params.wgsl", &sharedAttentionParamsText},
+	{"shared/conv3d.wgsl", &sharedConv3dText},
+	{"shared/elem_f16.wgsl", &sharedElemF16Text},
+	{"shared/elem_f32.wgsl", &sharedElemF32Text},
+	{"shared/elem_packed.wgsl", &sharedElemPackedText},
+	{"shared/products.wgsl", &sharedProductsText},
+	{"shared/silu.wgsl", &sharedSiluText},
+	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
+	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
+}
+
+// text is a shader as its file has it.
+func text(file string) (string, bool) {
+	for _, t := range texts {
+		if t.file == file {
+			return *t.text, true
+		}
+	}
+	return "", false
+}
