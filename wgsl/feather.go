@@ -6,11 +6,6 @@ import (
 	"tessera/gpu"
 )
 
-type featherClearParams struct {
-	First        gpu.First
-	N, Canvas_at uint32
-}
-
 type featherBlendParams struct {
 	First                       gpu.First
 	C4, H_tile, W_tile, Columns uint32
@@ -24,17 +19,6 @@ type featherNormaliseParams struct {
 	Canvas_at, Y_at uint32
 }
 
-// FeatherClear records canvas = 0 for frames t to t+n-1, before the first tile.
-// A canvas is f32 whatever the set's Elem is.
-func (s *Set) FeatherClear(b *gpu.Batch, label string, canvas Tensor, t, n int) {
-	out, at := canvas.Frames(t, n)
-	p := s.program("feather_clear", nil, gpu.ReadWrite)
-	size := n * canvas.Stride()
-	b.Dispatch(label, p, [3]uint32{groups(size, 256), 1, 1}, featherClearParams{
-		N: uint32(size), Canvas_at: at,
-	}, gpu.Cost{Bytes: 16 * int64(size)}, out)
-}
-
 // Feather is a tile's place on a canvas and the weights of its rows and
 // columns, f32; the tile is cropped to as many.
 type Feather struct {
@@ -43,7 +27,7 @@ type Feather struct {
 }
 
 // FeatherBlend records canvas += wy*wx*tile for n frames, from tileT of the
-// tile and canvasT of the canvas on.
+// tile and canvasT of the canvas on. A canvas is f32 whatever the set's Elem is.
 func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, tileT int, canvas Tensor, canvasT, n int) {
 	rows, columns := int(f.Wy.Bytes()/4), int(f.Wx.Bytes()/4)
 	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {

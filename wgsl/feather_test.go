@@ -97,7 +97,7 @@ func TestFeather(t *testing.T) {
 			Scratch: []int64{plain.Bytes()},
 			Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 				canvas := plain.in(scratch[0])
-				s.FeatherClear(b, "clear", canvas, 0, T)
+				b.Clear("clear", scratch[0].All())
 				s.FeatherBlend(b, "left", Feather{Wy: in[3].All(), Wx: in[4].All()}, tileA.in(in[0]), 1, canvas, 0, T)
 				s.FeatherBlend(b, "right", Feather{Y0: 1, X0: 3, Wy: in[3].All(), Wx: in[5].All()}, tileB.in(in[1]), 1, canvas, 0, T)
 				s.FeatherNormalise(b, "normalise", canvas, 0, in[2], y.in(out), 1, T)

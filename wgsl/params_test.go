@@ -20,7 +20,6 @@ var paramsOf = map[string]any{
 	"conv3d_strided":     conv3dParams{},
 	"dup_up_3d":          dupUp3DParams{},
 	"feather_blend":      featherBlendParams{},
-	"feather_clear":      featherClearParams{},
 	"feather_normalise":  featherNormaliseParams{},
 	"group_norm_apply":   groupNormApplyParams{},
 	"group_norm_merge":   groupNormMergeParams{},

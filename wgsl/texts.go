@@ -21,8 +21,6 @@ var (
 	dupUp3dText string
 	//go:embed feather_blend.wgsl
 	featherBlendText string
-	//go:embed feather_clear.wgsl
-	featherClearText string
 	//go:embed feather_normalise.wgsl
 	featherNormaliseText string
 	//go:embed group_norm_apply.wgsl
@@ -75,7 +73,6 @@ var texts = []struct {
 	{"conv3d_strided.wgsl", &conv3dStridedText},
 	{"dup_up_3d.wgsl", &dupUp3dText},
 	{"feather_blend.wgsl", &featherBlendText},
-	{"feather_clear.wgsl", &featherClearText},
 	{"feather_normalise.wgsl", &featherNormaliseText},
 	{"group_norm_apply.wgsl", &groupNormApplyText},
 	{"group_norm_merge.wgsl", &groupNormMergeText},
