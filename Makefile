@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench clean web
+.PHONY: deps build demo test lint bench clean web dist test-windows
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -22,6 +22,12 @@ lint: ## the checks that run nothing
 
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/bench.sh
+
+dist: ## archives for people to download: build/dist
+	@tools/dist.sh
+
+test-windows: ## the archive for Windows under Wine; needs root
+	@tools/windows.sh
 
 clean:
 	rm -rf tessera build out

@@ -37,7 +37,7 @@ type Device struct {
 	lastID    uint64
 
 	pace   pacer
-	flight []piece // submitted, not yet known to be done
+	flight []sent // submitted, not yet known to be done
 	stats  Stats
 	lost   error
 }
@@ -47,7 +47,8 @@ type Stats struct {
 	Buffers, Pipelines, BindGroups int            // created
 	Submissions, Dispatches        int            // a cut dispatch counts each part
 	Bytes, PeakBytes               int64          // allocated in buffers now, and at most
-	Longest                        time.Duration  // the longest submission measured
+	Longest                        time.Duration  // the longest submission measured,
+	LongestFirst                   time.Duration  // of those in which no pipeline ran for the first time; of the others
 	Programs                       map[string]Use // by Program.Label
 }
 
@@ -56,13 +57,15 @@ type Stats struct {
 type Use struct {
 	Seconds    float64
 	Dispatches int
+	Compile    time.Duration // of the slowest of its pipelines; some drivers put it off to the first dispatch
 }
 
 type pipeline struct {
 	id     uint64
 	label  string
 	handle driver.Pipeline
-	rate   float64 // seconds for one unit of work, measured
+	rates  map[shape]*rate
+	ran    bool // has been part of a submission
 }
 
 // Open opens the adapter that opt chooses, with all its limits.
@@ -104,8 +107,10 @@ func (d *Device) Stats() Stats {
 	return s
 }
 
-// ResetPeaks makes PeakBytes and Longest begin again from now.
-func (d *Device) ResetPeaks() { d.stats.PeakBytes, d.stats.Longest = d.stats.Bytes, 0 }
+// ResetPeaks makes PeakBytes and the longest submissions begin again from now.
+func (d *Device) ResetPeaks() {
+	d.stats.PeakBytes, d.stats.Longest, d.stats.LongestFirst = d.stats.Bytes, 0, 0
+}
 
 // Alloc gives buffers zeroed memory; one that has it already is left as it is.
 // Where kept memory does not do for all of them, what is left of it goes back
@@ -240,6 +245,7 @@ func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
 			return nil, fmt.Errorf("gpu: program %s: %d storage bindings, device allows %d: %w",
 				p.Label, len(p.Storage), d.limits.MaxStorageBuffers, ErrTooLarge)
 		}
+		start := time.Now()
 		handle, err := d.drv.NewPipeline(driver.PipelineDescriptor{
 			Label: p.Label, Source: p.Source, Constants: p.Constants, UniformSize: uniformSize, Storage: p.Storage,
 		})
@@ -247,9 +253,12 @@ func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
 			return nil, d.note(err)
 		}
 		d.lastID++
-		l = &pipeline{id: d.lastID, label: p.Label, handle: handle, rate: firstRate}
+		l = &pipeline{id: d.lastID, label: p.Label, handle: handle, rates: map[shape]*rate{}}
 		d.pipelines[key] = l
 		d.stats.Pipelines++
+		u := d.stats.Programs[p.Label]
+		u.Compile = max(u.Compile, time.Since(start))
+		d.stats.Programs[p.Label] = u
 	}
 	d.programs[p] = l
 	return l, nil

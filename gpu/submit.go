@@ -9,35 +9,12 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// A submission is kept near pieceTarget on every adapter: long enough to hide
-// its overhead, short enough that no watchdog fires and a cancel is quick.
-const (
-	pieceTarget = 60 * time.Millisecond
-	inFlight    = 2 // submissions queued before waiting for the oldest
-
-	// firstRate is the guess for a pipeline that has not run: the slowest
-	// adapter seen (SwiftShader, 1 GFLOP/s), so that the first piece is short.
-	firstRate = 1e-9
-	maxSlower = 4.0       // a measurement moves a rate up by at most this,
-	maxFaster = 1.0 / 8.0 // or down: the first run of a pipeline also compiles
-)
-
-// piece is one submission on its way.
-type piece struct {
-	fence  driver.Fence
-	sent   time.Time
-	parts  []part
-	expect float64 // seconds
+// sent is a piece on its way.
+type sent struct {
+	piece
+	fence driver.Fence
+	at    time.Time
 }
-
-// part is one pipeline's share of a piece.
-type part struct {
-	pipeline *pipeline
-	seconds  float64 // predicted
-}
-
-// pacer remembers when the device last became idle, as far as is known.
-type pacer struct{ lastDone time.Time }
 
 // Submit runs a batch in order, in as many submissions as its measured speed
 // asks for, and returns when the last ones are on their way. When ctx ends it
@@ -45,6 +22,9 @@ type pacer struct{ lastDone time.Time }
 func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if d.lost != nil {
 		return d.lost
+	}
+	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
+		return err
 	}
 	s := submission{d: d, ctx: ctx, label: b.Label}
 	for i := range b.Commands {
@@ -69,8 +49,7 @@ type submission struct {
 	ctx      context.Context
 	label    string
 	commands []driver.Command
-	parts    []part
-	expect   float64
+	piece
 }
 
 // copy adds a copy or a clear.
@@ -101,10 +80,12 @@ func (s *submission) dispatch(c *Command) error {
 		return nil
 	}
 	work := float64(max(c.Cost.FLOPs+c.Cost.Bytes, total))
+	speed := l.rate(shape{c.Groups, work})
 	for at := [3]uint32{}; at[2] < c.Groups[2]; {
-		one := work / float64(total) * l.rate // seconds a workgroup
+		one := work / float64(total) * float64(*speed) // seconds a workgroup
 		room := (pieceTarget.Seconds() - s.expect) / one
-		if s.expect > 0 && (room < 1 || len(s.commands) >= uniformSlots || len(d.params) >= uniformSlot*uniformSlots) {
+		full := room < 1 || len(s.commands) >= uniformSlots || len(d.params) >= uniformSlot*uniformSlots
+		if s.expect > 0 && (full || s.first || !l.ran) {
 			if err := s.flush(); err != nil {
 				return err
 			}
@@ -116,8 +97,9 @@ func (s *submission) dispatch(c *Command) error {
 			UniformOffset: d.slot(c.Params, at, c.Groups[0]),
 		})
 		seconds := one * float64(size[0]) * float64(size[1]) * float64(size[2])
-		s.parts = append(s.parts, part{l, seconds})
+		s.parts = append(s.parts, part{l, speed, seconds})
 		s.expect += seconds
+		s.first, l.ran = s.first || !l.ran, true
 		at = after(c.Groups, at, size)
 	}
 	return nil
@@ -192,15 +174,15 @@ func (s *submission) flush() error {
 		}
 		d.params = d.params[:0]
 	}
-	sent := time.Now()
+	now := time.Now()
 	fence, err := d.drv.Submit(s.label, s.commands)
 	if err != nil {
 		return d.note(fmt.Errorf("gpu: %s: %w", s.label, err))
 	}
 	d.stats.Submissions++
 	d.stats.Dispatches += len(s.parts)
-	d.flight = append(d.flight, piece{fence, sent, s.parts, s.expect})
-	s.commands, s.parts, s.expect = s.commands[:0], nil, 0
+	d.flight = append(d.flight, sent{s.piece, fence, now})
+	s.commands, s.piece = s.commands[:0], piece{}
 	return nil
 }
 
@@ -219,7 +201,7 @@ func (d *Device) Wait(ctx context.Context) error {
 
 // waitOldest waits for the oldest piece and learns from the time it took.
 func (d *Device) waitOldest(ctx context.Context) error {
-	p := d.flight[0]
+	p, looked := d.flight[0], time.Now()
 	if err := d.drv.Wait(ctx, p.fence); err != nil {
 		if ctx.Err() != nil {
 			_ = d.drv.Wait(context.Background(), d.flight[len(d.flight)-1].fence)
@@ -229,36 +211,14 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	}
 	d.flight = append(d.flight[:0], d.flight[1:]...)
 	now := time.Now()
-	began := p.sent
-	if d.pace.lastDone.After(began) {
-		began = d.pace.lastDone
+	began := p.at
+	if d.pace.done.After(began) {
+		began = d.pace.done
 	}
-	d.pace.lastDone = now
+	d.pace.done = now
 	took := now.Sub(began)
-	d.stats.Longest = max(d.stats.Longest, took)
-	d.account(p, took.Seconds())
-	p.learn(took.Seconds())
+	late := now.Sub(looked) < atOnce
+	d.account(p.piece, took, late)
+	d.learn(p.piece, took.Seconds(), late)
 	return nil
-}
-
-// account adds a piece's time to that of its programs.
-func (d *Device) account(p piece, took float64) {
-	for _, part := range p.parts {
-		u := d.stats.Programs[part.pipeline.label]
-		u.Seconds += took * part.seconds / p.expect
-		u.Dispatches++
-		d.stats.Programs[part.pipeline.label] = u
-	}
-}
-
-// learn moves the rates of the pipelines in a piece towards what was measured,
-// each in proportion to its share.
-func (p *piece) learn(took float64) {
-	if p.expect <= 0 {
-		return
-	}
-	ratio := min(max(took/p.expect, maxFaster), maxSlower)
-	for _, part := range p.parts {
-		part.pipeline.rate *= 1 + (ratio-1)*part.seconds/p.expect
-	}
 }

@@ -55,22 +55,6 @@ func TestBoxFillsItsRoom(t *testing.T) {
 	}
 }
 
-func TestRatesFollowMeasurements(t *testing.T) {
-	l := &pipeline{rate: 1}
-	for range 20 {
-		p := piece{parts: []part{{l, l.rate * 10}}, expect: l.rate * 10}
-		p.learn(5) // ten units take five seconds
-	}
-	if l.rate < 0.49 || l.rate > 0.51 {
-		t.Errorf("rate %v, want 0.5", l.rate)
-	}
-	p := piece{parts: []part{{l, 5}}, expect: 5}
-	p.learn(5000) // one outlier, such as a compiler
-	if l.rate > 0.5*maxSlower*1.01 {
-		t.Errorf("rate %v after an outlier", l.rate)
-	}
-}
-
 func TestParamsLayout(t *testing.T) {
 	got := Params(struct {
 		First First

@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"tests/bench":          {"gpu", "wgsl"},
 	"tiling":               {},
 	"tools/dawn":           {"gpu"},
+	"tools/dist":           {},
 	"tools/wasmtest":       {},
 	"vae":                  {"gpu", "internal/pth", "internal/safetensors", "tiling", "wgsl"},
 	"web":                  {},

@@ -5,35 +5,12 @@
 #
 #   tools/deps.sh          what a user needs
 #   tools/deps.sh --test   also what the tests need: the older Dawn and SwiftShader
+#   tools/deps.sh --dist DIR   only the libraries of every platform, with their
+#                              licences, for tools/dist.sh
 #
 # Exit codes: 0 all there, 1 something failed, 3 commands for root were printed.
-#
-# To move a pin: change version and archive hash, run, copy the library's hash
-# that the failure prints, and name a new directory.
 set -eu
-
-# The stable API: Dawn of October 2026, from a wheel.
-wheel=rillfacet==0.1.3
-wheel_pin=dawn-2026-10
-wheel_linux=371c6c831aa43310d2112a7001ce94b36b8e5753af23ce44ef57c9ce97793b70
-wheel_linux_lib=8481cc4a8a306d25299ddb6ee9ac3c5e6114da9e42c695adb68f86193c9de5a6
-wheel_macos=c3935306543a71af559784055c1ef199d55d0b157328e3599a67a3eebe2f48fe
-wheel_macos_lib=11220e249835134c797f8e3e6c9c99692953cf9a9d6f811fe53e16711ad9b722
-
-# The API as it was in 2025, before it was stable: the best there is for Windows.
-npm_pin=dawn-2025
-npm_linux=bun-webgpu-linux-x64@0.1.7
-npm_linux_hash=UEP7UZdEhx9otvkZczjsszL8ZVlrODANQvgl+C88/bNVmxDoFi7w1fWzGi1sZyakiETjmtFDq2/xCLhbSZxjqw==
-npm_linux_lib=3190c3777f2c07fcf6a0640833cbf5d0cde859dc53aed6d9083946d093198788
-npm_windows=bun-webgpu-win32-x64@0.1.5
-npm_windows_hash=zvnUl4EAsQbKsmZVu+lEJcH8axQ7MiCfqg2OmnHd6uw1THABmHaX0GbpKiHshdgadNN2Nf+4zDyTJB5YMcAdrA==
-npm_windows_lib=03c6162c2a6c4f432e602738c4e03903d518370b232a8c5cf07dd36ba6dc6441
-
-# The shader compiler that Dawn's D3D12 backend loads.
-dxc=onnxruntime-ep-webgpu==0.4.0
-dxc_hash=7db646669d1a2390551da675115ea125e68cb3d4d2c3a2d6e463372bf8d6ea87
-dxc_dxcompiler=d7e740883f8048233d15752bc5d4ba207fc03d835c78fffab26387d400892193
-dxc_dxil=0a0d059a51dd5e1916a4a9924817d70b5dbb8e0c103a102fa2c6c92cb748c27f
+. "$(dirname "$0")/pins.sh"
 
 # The oldest Mesa whose lavapipe Dawn accepts.
 mesa_min=23
@@ -148,22 +125,43 @@ all_there() {
 	done
 }
 
-# fetch_npm NAME@VERSION SHA512 FILE SHA256-OF-FILE
+# fetch_npm NAME@VERSION SHA512 DIRECTORY, then FILE SHA256 pairs within it
 fetch_npm() {
-	target=$dawn/$npm_pin/$3
-	there "$target" "$4" && return
+	pin=$1 hash=$2 to=$3
+	shift 3
+	all_there "$to" "$@" && return
 	if ! has npm; then
 		[ "$os" = linux ] || die "npm is missing: install Node.js"
 		apt_install npm
 		[ -z "$todo" ] || return 0
 	fi
-	say "fetching $1"
+	say "fetching $pin"
+	rm -rf "$tmp/npm"
 	mkdir -p "$tmp/npm"
-	(cd "$tmp/npm" && npm pack --silent "$1" >/dev/null) || die "$1: not fetched"
+	(cd "$tmp/npm" && npm pack --silent "$pin" >/dev/null) || die "$pin: not fetched"
 	got=$(sha512 "$tmp"/npm/*.tgz)
-	[ "$got" = "$2" ] || die "$1: sha512 is $got, expected $2"
+	[ "$got" = "$hash" ] || die "$pin: sha512 is $got, expected $hash"
 	tar -xzf "$tmp"/npm/*.tgz -C "$tmp/npm"
-	install_library "$tmp/npm/package/$3" "$target" "$4"
+	while [ $# -gt 0 ]; do
+		install_library "$tmp/npm/package/$1" "$to/$(basename "$1")" "$2"
+		shift 2
+	done
+}
+
+# dist_libraries fetches what the archives of tools/dist.sh hold into $1, a
+# folder for each package, and the newer Dawn that tests/windows tries.
+dist_libraries() {
+	fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$1/linux" \
+		rillfacet/libwebgpu_dawn.so $wheel_linux_lib $wheel_notices_file $wheel_notices
+	fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$1/macos" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib
+	fetch_npm $npm_windows $npm_windows_hash "$1/windows" webgpu_wrapper.dll $npm_windows_lib LICENSE $npm_windows_licence
+	fetch_wheel $dxc win_amd64 $dxc_hash "$1/dxc" \
+		onnxruntime_ep_webgpu/dxil.dll $dxc_dxil onnxruntime_ep_webgpu/dxcompiler.dll $dxc_dxcompiler
+	fetch_wheel $wheel win_amd64 $wheel_windows "$1/newer" rillfacet/webgpu_dawn.dll $wheel_windows_lib
+	fetch_wheel $msvc win_amd64 $msvc_hash "$1/msvc" $msvc_folder/msvcp140.dll $msvc_msvcp \
+		$msvc_folder/vcruntime140.dll $msvc_vcruntime $msvc_folder/vcruntime140_1.dll $msvc_vcruntime_1
+	fetch_npm $fxc $fxc_hash "$1/fxc" dist/win32-x64/d3dcompiler_47.dll $fxc_d3dcompiler \
+		dist/win32-x64/dxcompiler-LICENSE.TXT $fxc_dxc_licence dist/win32-x64/dxcompiler-ThirdPartyNotices.txt $fxc_dxc_notices
 }
 
 # adapters succeeds when Dawn finds an adapter on this machine.
@@ -240,11 +238,12 @@ dawn_linux_other() {
 	apt_install libwebgpu-dawn0
 }
 
-test=
+test= dist=
 case ${1:-} in
 --test) test=1 ;;
+--dist) dist=${2:?--dist wants a folder} ;;
 '') ;;
-*) die "unknown argument $1; usage: tools/deps.sh [--test]" ;;
+*) die "unknown argument $1; usage: tools/deps.sh [--test | --dist DIR]" ;;
 esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -259,12 +258,18 @@ MINGW* | MSYS* | CYGWIN*) os=windows ;;
 esac
 dawn=$(cache)
 
+if [ -n "$dist" ]; then
+	dist_libraries "$dist"
+	finish
+	exit
+fi
+
 case $os-$arch in
 linux-x86_64) fetch_wheel $wheel manylinux_2_28_x86_64 $wheel_linux "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.so $wheel_linux_lib ;;
 linux-*) dawn_linux_other ;;
 macos-arm64) fetch_wheel $wheel macosx_12_0_arm64 $wheel_macos "$dawn/$wheel_pin" rillfacet/libwebgpu_dawn.dylib $wheel_macos_lib ;;
 windows-x86_64)
-	fetch_npm $npm_windows $npm_windows_hash webgpu_wrapper.dll $npm_windows_lib
+	fetch_npm $npm_windows $npm_windows_hash "$dawn/$npm_pin" webgpu_wrapper.dll $npm_windows_lib
 	if run_pip --version >/dev/null 2>&1; then
 		fetch_wheel $dxc win_amd64 $dxc_hash "$dawn/$npm_pin" \
 			onnxruntime_ep_webgpu/dxil.dll $dxc_dxil onnxruntime_ep_webgpu/dxcompiler.dll $dxc_dxcompiler
@@ -279,7 +284,7 @@ finish
 if [ $os = linux ]; then
 	adapters || lavapipe
 	if [ -n "$test" ]; then
-		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash libwebgpu_wrapper.so $npm_linux_lib
+		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
 		swiftshader_icd
 	fi
 	finish

@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"tessera/gpu"
 	"tessera/vae"
 )
 
 type devicesCmd struct {
-	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Dawn    string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 }
 
@@ -44,7 +45,7 @@ func (c *devicesCmd) Run(a *app) error {
 	if err != nil {
 		return kindError{err, errNoDevice}
 	}
-	taken, openErr := best(o)
+	taken, passed, openErr := best(o)
 	list := make([]device, len(all))
 	for i, d := range all {
 		list[i] = device{
@@ -55,27 +56,35 @@ func (c *devicesCmd) Run(a *app) error {
 	}
 	if a.json && openErr == nil {
 		return a.print(struct {
+			build
 			Library string   `json:"library"`
+			Passed  []string `json:"not_used,omitempty"`
 			Devices []device `json:"devices"`
-		}{all[0].Library, list})
+		}{programVersion(), all[0].Library, passed, list})
 	}
 	if !a.json {
 		for _, d := range list {
 			a.describe(d)
 		}
 		a.say("Dawn: %s", all[0].Library)
+		for _, reason := range passed {
+			a.say("not used: %s", reason)
+		}
 	}
 	return openErr
 }
 
 // best is the index of the adapter that is taken by default, which is the first
-// that opens; -1 where none does.
-func best(o gpu.Options) (int, error) {
+// that opens, and why others were not; -1 where none does.
+func best(o gpu.Options) (index int, passed []string, err error) {
 	dev, err := openDevice(o)
 	if err != nil {
-		return -1, kindError{err, errNoDevice}
+		return -1, nil, kindError{err, errNoDevice}
 	}
-	return dev.Info().Index, dev.Close()
+	if text := dev.Info().Passed; text != "" {
+		passed = strings.Split(text, "\n")
+	}
+	return dev.Info().Index, passed, dev.Close()
 }
 
 // describe prints an adapter for people.

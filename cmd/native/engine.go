@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -41,6 +42,9 @@ func (a *app) open(f deviceFlags, path string, s vae.Settings) (*engine, error) 
 	dev, err := openDevice(f.options())
 	if err != nil {
 		return nil, kindError{err, errNoDevice}
+	}
+	for reason := range strings.Lines(dev.Info().Passed) {
+		a.note("not used: %s", strings.TrimSpace(reason))
 	}
 	m, err := vae.Open(dev, path, s)
 	if err != nil {

@@ -33,7 +33,7 @@ type forceFlag struct {
 
 // deviceFlags choose what to run on.
 type deviceFlags struct {
-	Backend   string      `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Backend   string      `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Dawn      string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`

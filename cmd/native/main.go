@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,8 @@ type cli struct {
 	JSON  bool `help:"Print the result, or the error, as JSON on standard output."`
 	Quiet bool `short:"q" help:"Print nothing but warnings and errors."`
 
+	Version versionFlag `help:"Print the program's version."`
+
 	Decode    decodeCmd    `cmd:"" help:"Make a video of a latent."`
 	Encode    encodeCmd    `cmd:"" help:"Make a latent of a video."`
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
@@ -75,6 +78,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		a.fail(err, code)
 	}
+	if fromDesktop() {
+		a.note("Press Enter to close.")
+		bufio.NewReader(os.Stdin).ReadString('\n')
+	}
 	return code
 }
 
@@ -85,9 +92,13 @@ func (a *app) execute(args []string) error {
 	if args[0] == "help" {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
+	args, err := a.dropped(args)
+	if err != nil {
+		return err
+	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a))
 	if err != nil {
 		panic(err)
 	}
@@ -96,7 +107,15 @@ func (a *app) execute(args []string) error {
 		return usage(err)
 	}
 	a.json, a.quiet = c.JSON, c.Quiet
-	return k.Run(a)
+	if err := k.Run(a); err != nil {
+		return err
+	}
+	if m := c.model(); m != "" {
+		if err := remember(m); err != nil {
+			a.note("the checkpoint's path was not kept for dragged latents: %v", err)
+		}
+	}
+	return nil
 }
 
 // fail prints an error once.

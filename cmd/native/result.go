@@ -26,6 +26,8 @@ type result struct {
 	Decode    *stage   `json:"decode,omitempty"`
 	Quality   *quality `json:"quality,omitempty"`
 	PeakBytes int64    `json:"peak_device_bytes"`
+	Longest   float64  `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
+	First     float64  `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
 	Adapter   adapter  `json:"adapter"`
 	Precision string   `json:"precision"`
 	Scale     string   `json:"scale,omitempty"`              // the latent's numbers
@@ -112,11 +114,17 @@ func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 
 // result begins the result of a command that ran on e.
 func (a *app) result(command string, e *engine, model, input string) *result {
-	i := e.dev.Info()
-	return &result{
-		Command: command, Model: model, Input: input, PeakBytes: e.dev.Stats().PeakBytes,
-		Adapter: newAdapter(i), Precision: e.precision(), Warnings: a.warnings,
+	r := &result{
+		Command: command, Model: model, Input: input,
+		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(), Warnings: a.warnings,
 	}
+	r.device(e.dev.Stats())
+	return r
+}
+
+// device takes over what the device counted.
+func (r *result) device(s gpu.Stats) {
+	r.PeakBytes, r.Longest, r.First = s.PeakBytes, s.Longest.Seconds(), s.LongestFirst.Seconds()
 }
 
 func newAdapter(i gpu.Info) adapter { return adapter{i.Index, i.Name, i.Backend, i.Type} }

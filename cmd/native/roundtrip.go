@@ -138,7 +138,7 @@ func (t *trip) run(o vae.Options, r *result) error {
 		return err
 	}
 	r.Quality = newQuality(quality)
-	r.PeakBytes = t.dev.Stats().PeakBytes
+	r.device(t.dev.Stats())
 	r.Warnings = t.warnings
 	return nil
 }

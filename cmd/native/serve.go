@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
-	"runtime"
 
 	"tessera/internal/serve"
 	"tessera/web"
@@ -17,7 +14,7 @@ type serveCmd struct {
 	Folder  string `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
 	Page    string `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
 	Open    bool   `help:"Open the page in the browser."`
-	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
 	Adapter adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Dawn    string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
@@ -75,23 +72,5 @@ func (c *serveCmd) announce(a *app, url string) error {
 	if err := browse(url); err != nil {
 		a.warn("no browser could be opened: %v", err)
 	}
-	return nil
-}
-
-// browse opens an address in the user's browser.
-func browse(url string) error {
-	var cmd *exec.Cmd
-	switch runtime.GOOS {
-	case "windows":
-		cmd = exec.Command("rundll32", "url.dll,FileProtocolHandler", url)
-	case "darwin":
-		cmd = exec.Command("open", url)
-	default:
-		cmd = exec.Command("xdg-open", url)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
-	go cmd.Wait()
 	return nil
 }

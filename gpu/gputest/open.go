@@ -5,6 +5,7 @@ package gputest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
@@ -13,10 +14,12 @@ import (
 
 // Open opens the best adapter for a test and closes it at its end. Without one
 // the test is skipped with the reason, or fails where the environment has
-// GPU=require. Which Vulkan driver there is, VK_DRIVER_FILES says.
+// GPU=require. Which Vulkan driver there is, VK_DRIVER_FILES says;
+// TESSERA_BACKEND takes only one backend's adapters. With TESSERA_STATS=FILE
+// what Stats says at the end is appended there.
 func Open(t testing.TB) *gpu.Device {
 	t.Helper()
-	dev, err := gpu.Open(gpu.Options{Adapter: -1})
+	dev, err := gpu.Open(gpu.Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND")})
 	if errors.Is(err, gpu.ErrNoLibrary) || errors.Is(err, gpu.ErrNoAdapter) {
 		if os.Getenv("GPU") != "require" {
 			t.Skipf("no device: %v", err)
@@ -26,9 +29,28 @@ func Open(t testing.TB) *gpu.Device {
 		t.Fatalf("gputest: %v", err)
 	}
 	t.Cleanup(func() {
+		if file := os.Getenv("TESSERA_STATS"); file != "" {
+			if err := appendStats(file, dev.Stats()); err != nil {
+				t.Errorf("gputest: %v", err)
+			}
+		}
 		if err := dev.Close(); err != nil {
 			t.Errorf("gputest: close: %v", err)
 		}
 	})
 	return dev
+}
+
+// appendStats writes a line for each program, "compile SECONDS LABEL", and for
+// the longest submissions, "piece SECONDS" and "first SECONDS".
+func appendStats(file string, s gpu.Stats) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	for label, use := range s.Programs {
+		fmt.Fprintf(f, "compile %.3f %s\n", use.Compile.Seconds(), label)
+	}
+	fmt.Fprintf(f, "piece %.3f\nfirst %.3f\n", s.Longest.Seconds(), s.LongestFirst.Seconds())
+	return f.Close()
 }

@@ -61,15 +61,17 @@ func backendName(b uint32) string {
 
 // adapters finds the adapters of this machine and numbers them. webgpu.h can't
 // list them, so it asks in every way there is and drops repetitions: of two
-// equal cards it sees one.
+// equal cards it sees one. Each is told which backends had none, and why.
 func (in *instance) adapters(backend string) ([]*adapter, error) {
 	types, err := backends(backend)
 	if err != nil {
 		return nil, err
 	}
 	var list []*adapter
-	var reasons []string
+	reasons := slices.Clone(in.passed)
 	for _, t := range types {
+		var why []string
+		before := len(list)
 		for _, o := range []requestAdapterOptions{
 			{powerPreference: powerHigh}, {powerPreference: powerLow}, {forceFallbackAdapter: 1},
 		} {
@@ -79,8 +81,8 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 			case errors.Is(err, errTooOld):
 				return nil, fmt.Errorf("dawn: %s: %w: %w", in.path, driver.ErrNoLibrary, err)
 			case err != nil:
-				if reason := backendName(t) + ": " + err.Error(); !slices.Contains(reasons, reason) {
-					reasons = append(reasons, reason)
+				if !slices.Contains(why, err.Error()) {
+					why = append(why, err.Error())
 				}
 			case slices.ContainsFunc(list, func(b *adapter) bool { return a.id == b.id }):
 				a.release()
@@ -89,11 +91,28 @@ func (in *instance) adapters(backend string) ([]*adapter, error) {
 				list = append(list, a)
 			}
 		}
+		if len(list) == before {
+			reasons = append(reasons, in.noAdapter(t, why))
+		}
+	}
+	for _, a := range list {
+		a.info.Passed = strings.Join(reasons, "\n")
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("dawn: %w: %s; %s", driver.ErrNoAdapter, strings.Join(reasons, "; "), adviceNoAdapter())
 	}
 	return list, nil
+}
+
+// noAdapter says why backend t has no adapter, in Dawn's words unless more is
+// known.
+func (in *instance) noAdapter(t uint32, why []string) string {
+	if t == backendD3D12 {
+		if file := missingCompiler(in.path); file != "" {
+			why = []string{file + " is missing: unpack the whole archive of the program into one folder"}
+		}
+	}
+	return backendName(t) + ": " + strings.Join(why, ", ")
 }
 
 func adviceNoAdapter() string {
@@ -169,11 +188,11 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Driver:       info.description.String(),
 		Backend:      backendName(info.backendType),
 		Type:         typeName(info.adapterType),
-		F16:          a.has(featureF16),
-		Subgroups:    a.has(featureSubgroups),
+		F16:          a.has(a.featureF16),
+		Subgroups:    a.has(a.featureSubgroups),
 		SubgroupMin:  int(info.subgroupMinSize),
 		SubgroupMax:  int(info.subgroupMaxSize),
-		Timestamps:   a.has(featureTimestamps),
+		Timestamps:   a.has(a.featureTimestamps),
 		Memory:       a.takeHeaps(heaps),
 		Library:      a.path,
 		Limits:       limits,

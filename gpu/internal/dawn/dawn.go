@@ -11,6 +11,7 @@ package dawn
 
 import (
 	"errors"
+	"strings"
 
 	"tessera/gpu/internal/driver"
 )
@@ -30,6 +31,9 @@ func Open(opt driver.Options) (driver.Device, error) {
 		d, err := openDevice(a)
 		if err == nil {
 			releaseOthers(list, a)
+			for _, err := range failed {
+				d.info.Passed = strings.TrimPrefix(d.info.Passed+"\n"+oneLine(err.Error()), "\n")
+			}
 			return d, nil
 		}
 		failed = append(failed, err)

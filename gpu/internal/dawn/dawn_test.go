@@ -19,13 +19,15 @@ import (
 // lib is one Dawn to test with.
 type lib struct{ name, path string }
 
-// vintages are the two libraries that tools/deps.sh --test installs.
+// vintages are the two libraries that tools/deps.sh --test installs; on Windows
+// the one beside the test.
 func vintages() []lib {
 	cache, _ := os.UserCacheDir()
 	dir := filepath.Join(cache, "tessera", "dawn")
 	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cache2025, names()[1])}}
 	if runtime.GOOS == "windows" {
-		list = list[1:]
+		exe, _ := os.Executable()
+		list = []lib{{"of2025", filepath.Join(filepath.Dir(exe), names()[1])}}
 	}
 	if runtime.GOOS == "darwin" {
 		list = list[:1]

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"unsafe"
@@ -51,7 +52,7 @@ func openDevice(a *adapter) (*device, error) {
 	d := &device{instance: a.instance, adapter: a, info: a.info}
 	d.keys = []uintptr{register(d.onLost), register(d.onUncaptured)}
 	var features []uint32
-	for _, f := range []uint32{featureF16, featureSubgroups, featureTimestamps} {
+	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps} {
 		if a.has(f) {
 			features = append(features, f)
 		}
@@ -119,8 +120,16 @@ func (d *device) onLost(r reply) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost == nil {
-		d.lost = fmt.Errorf("dawn: %s: %w: %s", d.info.Name, driver.ErrDeviceLost, oneLine(r.message))
+		d.lost = fmt.Errorf("dawn: %s (%s): %w: %s; %s", d.info.Name, d.info.Backend, driver.ErrDeviceLost, oneLine(r.message), adviceLost())
 	}
+}
+
+func adviceLost() string {
+	advice := "the driver stopped or was reset: try again with less at once (--tile, --memory), without other programs on the card, or with a newer driver"
+	if runtime.GOOS == "windows" {
+		advice += ", or with the other --backend"
+	}
+	return advice
 }
 
 func (d *device) onUncaptured(r reply) {
@@ -154,8 +163,11 @@ func (d *device) poll() error {
 }
 
 // guarded runs f inside error scopes and returns the first error of f's calls,
-// innermost scope first; or the device's failure.
+// innermost scope first; or the device's failure. Dawn keeps the scopes by
+// thread, so this goroutine must not change to another one.
 func (d *device) guarded(f func()) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	if err := d.failure(); err != nil {
 		return err
 	}
@@ -173,7 +185,9 @@ func (d *device) guarded(f func()) error {
 		case first != nil:
 		case err != nil:
 			first = err
-		case r.status == statusSuccess && r.kind > errorNone:
+		case r.status != statusSuccess:
+			first = fmt.Errorf("dawn: error scope: status %d: %s", r.status, oneLine(r.message))
+		case r.kind > errorNone:
 			first = scopeError(r)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // library is a loaded Dawn. It stays loaded until the process ends: its
 // threads may outlive the last device.
 type library struct {
-	path string
+	path   string
+	passed []string // libraries looked at before and why they are not used
 	*vintage
 	procs
 	callbacks
@@ -42,14 +43,28 @@ func load(flag string) (*library, error) {
 		look = places()
 	}
 	var tried strings.Builder
+	var passed []string
 	for _, p := range look {
 		l, err := p.load()
 		if err == nil {
+			l.passed = passed
 			return l, nil
 		}
 		fmt.Fprintf(&tried, "\n  %s (%s): %v", p.path, p.where, err)
+		if !errors.Is(err, errNotThere) {
+			passed = append(passed, fmt.Sprintf("%s: %v", p.path, err))
+		}
 	}
-	return nil, fmt.Errorf("dawn: %w; tried%s\n`make deps` fetches one; `--dawn FILE` or TESSERA_DAWN names another", driver.ErrNoLibrary, tried.String())
+	return nil, fmt.Errorf("dawn: %w; tried%s\n%s; `--dawn FILE` or TESSERA_DAWN names another", driver.ErrNoLibrary, tried.String(), adviceNoLibrary())
+}
+
+var errNotThere = errors.New("not there")
+
+func adviceNoLibrary() string {
+	if runtime.GOOS == "windows" {
+		return "it comes in the archive of the program: unpack all of that into one folder"
+	}
+	return "`make deps` fetches one"
 }
 
 // load opens the library and tells its vintage.
@@ -61,7 +76,7 @@ func (p place) load() (*library, error) {
 			return nil, err
 		}
 		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.New("not there")
+			return nil, errNotThere
 		} else if err != nil {
 			return nil, err
 		}
@@ -69,7 +84,7 @@ func (p place) load() (*library, error) {
 	handle, err := openLibrary(path)
 	if err != nil {
 		if p.named {
-			return nil, errors.New("not there")
+			return nil, errNotThere
 		}
 		return nil, fmt.Errorf("does not load: %w", err)
 	}
@@ -115,7 +130,9 @@ func names() []string {
 	return []string{"libwebgpu_dawn.so", "libwebgpu_wrapper.so"}
 }
 
-// places lists, in order, beside the executable, the user's cache, the system.
+// places lists, in order, beside the executable, the user's cache, the system;
+// on Windows only the first, so that no other program can put a library where
+// this one finds it.
 func places() []place {
 	var list []place
 	if exe, err := os.Executable(); err == nil {
@@ -125,6 +142,9 @@ func places() []place {
 		for _, name := range names() {
 			list = append(list, place{path: filepath.Join(filepath.Dir(exe), name), where: "beside the program"})
 		}
+	}
+	if runtime.GOOS == "windows" {
+		return list
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
 		for i, pin := range []string{cacheStable, cache2025} {

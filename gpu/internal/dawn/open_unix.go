@@ -18,3 +18,6 @@ func symbol(handle uintptr, name string) uintptr {
 	}
 	return addr
 }
+
+// missingCompiler: only Direct3D 12 needs one beside Dawn.
+func missingCompiler(string) string { return "" }

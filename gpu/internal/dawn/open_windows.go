@@ -4,30 +4,63 @@ package dawn
 
 import (
 	"path/filepath"
-	"syscall"
+	"sync"
+
+	"golang.org/x/sys/windows"
 )
 
-// openLibrary loads the file at path, or by name where the system looks.
-//
-// Dawn's D3D12 backend loads the shader compiler by name only, from beside the
-// executable. One that lies beside Dawn is loaded first, so that the name
-// finds it.
+// compilers are what Dawn's D3D12 backend loads by name, from beside the
+// executable, and does without a word more than that it has no adapters where
+// one is missing.
+var compilers = []string{"dxil.dll", "dxcompiler.dll"}
+
+// searchOwnFolder makes the process look for libraries beside the program and
+// in System32 and nowhere else, so that none can be planted in the current
+// folder or in PATH. It holds for what Dawn loads by name, too: Direct3D,
+// Vulkan and the compilers.
+var searchOwnFolder = sync.OnceValue(func() error {
+	return windows.SetDefaultDllDirectories(windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR | windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
+})
+
+// openLibrary loads the file at path, which is absolute. What it is linked with
+// may lie beside it, and so may the compilers: they are loaded first, so that
+// their names find them.
 func openLibrary(path string) (uintptr, error) {
-	if filepath.IsAbs(path) {
-		for _, name := range []string{"dxil.dll", "dxcompiler.dll"} {
-			_, _ = syscall.LoadLibrary(filepath.Join(filepath.Dir(path), name)) // there or not: Dawn says so
-		}
+	if err := searchOwnFolder(); err != nil {
+		return 0, err
 	}
-	handle, err := syscall.LoadLibrary(path)
+	for _, name := range compilers {
+		_, _ = loadFrom(filepath.Join(filepath.Dir(path), name)) // whether they are there is told later
+	}
+	return loadFrom(path)
+}
+
+func loadFrom(path string) (uintptr, error) {
+	handle, err := windows.LoadLibraryEx(path, 0, windows.LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR|
+		windows.LOAD_LIBRARY_SEARCH_APPLICATION_DIR|windows.LOAD_LIBRARY_SEARCH_SYSTEM32)
 	return uintptr(handle), err
 }
 
-func closeLibrary(handle uintptr) { _ = syscall.FreeLibrary(syscall.Handle(handle)) }
+func closeLibrary(handle uintptr) { _ = windows.FreeLibrary(windows.Handle(handle)) }
 
 func symbol(handle uintptr, name string) uintptr {
-	addr, err := syscall.GetProcAddress(syscall.Handle(handle), name)
+	addr, err := windows.GetProcAddress(windows.Handle(handle), name)
 	if err != nil {
 		return 0
 	}
 	return addr
+}
+
+// missingCompiler is the first of the compilers that is not loaded, for want of
+// which the D3D12 backend of the library at path has no adapters; empty where
+// all are there.
+func missingCompiler(path string) string {
+	for _, name := range compilers {
+		var handle windows.Handle
+		text, err := windows.UTF16PtrFromString(name)
+		if err != nil || windows.GetModuleHandleEx(windows.GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT, text, &handle) != nil {
+			return filepath.Join(filepath.Dir(path), name)
+		}
+	}
+	return ""
 }

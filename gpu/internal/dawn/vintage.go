@@ -12,24 +12,23 @@ type vintage struct {
 	name         string
 	capabilities bool // the instance's descriptor holds WGPUInstanceCapabilities
 
-	featureMemoryHeaps uint32
+	featureTimestamps, featureF16, featureSubgroups, featureMemoryHeaps uint32
 }
 
 // stable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
-var stable = vintage{name: "the stable API", featureMemoryHeaps: 0x50014}
+var stable = vintage{
+	name:              "the stable API",
+	featureTimestamps: 9, featureF16: 11, featureSubgroups: 18, featureMemoryHeaps: 0x50014,
+}
 
 // of2025 is the state shortly before, which is what there is for Windows: it
 // exports wgpuGetInstanceCapabilities instead.
-var of2025 = vintage{name: "the API of 2025", capabilities: true, featureMemoryHeaps: 0x50015}
+var of2025 = vintage{
+	name: "the API of 2025", capabilities: true,
+	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
+}
 
-// The same in both.
-const (
-	featureTimestamps = 9
-	featureF16        = 11
-	featureSubgroups  = 18
-
-	sTypeMemoryHeaps = 0x50013
-)
+const sTypeMemoryHeaps = 0x50013 // in both
 
 var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")
 

@@ -57,6 +57,7 @@ type Info struct {
 	Timestamps   bool
 	Memory       int64 // bytes of the largest device-local heap, 0 when unknown
 	Library      string
+	Passed       string // libraries, backends and adapters that were not taken before this one, and why, one a line
 	Limits       Limits
 }
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is stamped by tools/dist.sh, with -ldflags -X.
+var version string
+
+// versionFlag prints the version and ends the program.
+type versionFlag bool
+
+// BeforeReset runs before the rest of the command line is looked at.
+func (versionFlag) BeforeReset(a *app, k *kong.Kong) error {
+	v := programVersion()
+	if a.json {
+		if err := a.print(v); err != nil {
+			return err
+		}
+	} else {
+		a.say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
+	}
+	k.Exit(exitDone)
+	return nil
+}
+
+// build tells which program this is.
+type build struct {
+	Version string `json:"version"`
+	System  string `json:"system"` // GOOS/GOARCH
+	Go      string `json:"go"`
+}
+
+// programVersion is the stamped version, else what the Go tool knows of the
+// checkout.
+func programVersion() build {
+	b := build{version, runtime.GOOS + "/" + runtime.GOARCH, runtime.Version()}
+	if b.Version != "" {
+		return b
+	}
+	b.Version = "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		dirty := ""
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				b.Version = s.Value[:min(len(s.Value), 12)]
+			case "vcs.modified":
+				if s.Value == "true" {
+					dirty = "-dirty"
+				}
+			}
+		}
+		b.Version += dirty
+	}
+	return b
+}

@@ -1,0 +1,46 @@
+//go:build !js
+
+package dawn
+
+import (
+	"testing"
+	"unsafe"
+
+	"tessera/gpu/internal/driver"
+)
+
+// TestFeatures: what an adapter is said to have, shaders may use, and nothing
+// else. It tells whether the features' numbers are those of the library.
+func TestFeatures(t *testing.T) {
+	for _, l := range vintages() {
+		t.Run(l.name, func(t *testing.T) {
+			list, err := Adapters(driver.Options{Library: l.path})
+			if err != nil {
+				missing(t, "%v; run make deps", err)
+			}
+			for _, a := range list {
+				d := open(t, driver.Options{Adapter: a.Index, Library: l.path})
+				for extension, told := range map[string]bool{"f16": a.F16, "subgroups": a.Subgroups} {
+					if got := d.allows(extension); got != told {
+						t.Errorf("%s (%s): %s is told to be %t, in shaders it is %t", a.Name, a.Backend, extension, told, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// allows reports whether a shader may enable the extension.
+func (d *device) allows(extension string) bool {
+	source := &shaderSourceWGSL{
+		chain: chainedStruct{sType: sTypeShaderSourceWGSL},
+		code:  view("enable " + extension + "; @compute @workgroup_size(1) fn main() {}"),
+	}
+	var module uintptr
+	err := d.guarded(func() {
+		descriptor := &shaderModuleDescriptor{nextInChain: unsafe.Pointer(source)}
+		module = call(d.DeviceCreateShaderModule, d.handle, uintptr(unsafe.Pointer(descriptor)))
+	})
+	call(d.ShaderModuleRelease, module)
+	return err == nil
+}

@@ -1,0 +1,113 @@
+package gpu
+
+import "time"
+
+// A submission is kept near pieceTarget on every adapter: long enough to hide
+// its overhead, short enough that no watchdog fires and a cancel is quick.
+// Windows resets a driver whose card does not answer for 2 seconds.
+const (
+	pieceTarget = 60 * time.Millisecond
+	inFlight    = 2 // submissions queued before waiting for the oldest
+
+	// firstRate is the guess for a pipeline that has not run: the slowest
+	// adapter seen (SwiftShader, 1 GFLOP/s), so that the first piece is short.
+	firstRate = 1e-9
+	maxSlower = 4.0       // a measurement moves a rate up by at most this,
+	maxFaster = 1.0 / 8.0 // or down
+)
+
+// shape is what a dispatch's speed depends on beside its pipeline: layers that
+// share a pipeline differ by ten times in seconds per FLOP on some adapters.
+type shape struct {
+	groups [3]uint32
+	work   float64
+}
+
+// rate is the measured speed of one pipeline on one shape: seconds for one unit
+// of work.
+type rate float64
+
+// rate finds the speed of a shape. One that is new starts from the slowest of
+// the pipeline's.
+func (l *pipeline) rate(s shape) *rate {
+	if r := l.rates[s]; r != nil {
+		return r
+	}
+	r := new(rate)
+	for _, other := range l.rates {
+		*r = max(*r, *other)
+	}
+	if *r == 0 {
+		*r = firstRate
+	}
+	l.rates[s] = r
+	return r
+}
+
+// piece is one submission on its way.
+type piece struct {
+	parts  []part
+	expect float64 // seconds
+	first  bool    // a pipeline runs for the first time; some drivers compile it then
+}
+
+// part is one dispatch's share of a piece.
+type part struct {
+	pipeline *pipeline
+	rate     *rate
+	seconds  float64 // predicted
+}
+
+// pacer remembers the pieces that were waited for.
+type pacer struct {
+	done         time.Time // when the last was known to be done
+	took, expect float64   // seconds of all, a piece's share shrinking with each that follows
+}
+
+// fading is what is left of a piece's share after the next one.
+const fading = 0.8
+
+// atOnce is how long it takes at most to see that a piece was done before
+// anybody waited for it, so that it is not known when.
+const atOnce = time.Millisecond
+
+// learn moves the rates of the parts of a piece towards what was measured, each
+// in proportion to its share. When this thread was late to see the end of one,
+// the next seem quicker than they were: rates fall by no more than what the
+// last few took together.
+//
+// What was late to be seen is an upper bound, which raises no rate.
+func (d *Device) learn(p piece, took float64, late bool) {
+	if p.expect <= 0 {
+		return
+	}
+	d.pace.took = took + fading*d.pace.took
+	d.pace.expect = p.expect + fading*d.pace.expect
+	ratio := took / p.expect
+	if ratio < 1 {
+		ratio = min(1, max(ratio, d.pace.took/d.pace.expect))
+	} else if late {
+		ratio = 1
+	}
+	ratio = min(max(ratio, maxFaster), maxSlower)
+	for _, part := range p.parts {
+		*part.rate *= rate(1 + (ratio-1)*part.seconds/p.expect)
+	}
+}
+
+// account adds a piece's time to that of its programs.
+func (d *Device) account(p piece, took time.Duration, late bool) {
+	switch {
+	case late:
+	case p.first:
+		d.stats.LongestFirst = max(d.stats.LongestFirst, took)
+	default:
+		d.stats.Longest = max(d.stats.Longest, took)
+	}
+	for _, part := range p.parts {
+		u := d.stats.Programs[part.pipeline.label]
+		u.Seconds += took.Seconds() * part.seconds / p.expect
+		u.Dispatches++
+		d.stats.Programs[part.pipeline.label] = u
+	}
+}

@@ -1,0 +1,76 @@
+package gpu
+
+import (
+	"math"
+	"testing"
+)
+
+// run sends a piece of one part at a time; true is what a unit takes. late is
+// the time by which the end of every 7th piece is seen too late, and by which
+// the next seems shorter. It returns the most that a piece then took.
+func pieces(n int, speed *rate, actual func(i int) float64, late float64) float64 {
+	d, most := &Device{}, 0.0
+	for i := range n {
+		units := pieceTarget.Seconds() / float64(*speed)
+		took := units * actual(i)
+		most = max(most, took)
+		switch i % 7 {
+		case 5:
+			took += late
+		case 6:
+			took = max(0, took-late)
+		}
+		d.learn(piece{parts: []part{{rate: speed, seconds: pieceTarget.Seconds()}}, expect: pieceTarget.Seconds()}, took, false)
+	}
+	return most
+}
+
+func TestRatesFollowMeasurements(t *testing.T) {
+	for _, want := range []float64{1e-13, 1e-9, 1e-7} {
+		speed := rate(firstRate)
+		pieces(40, &speed, func(int) float64 { return want }, 0)
+		if math.Abs(float64(speed)/want-1) > 0.01 {
+			t.Errorf("rate %v, want %v", speed, want)
+		}
+	}
+}
+
+// A thread that is late to look must not make pieces long.
+func TestRatesWithLateMeasurements(t *testing.T) {
+	for _, late := range []float64{0.02, 0.5, 5} {
+		speed := rate(1e-9)
+		if most := pieces(200, &speed, func(int) float64 { return 1e-9 }, late); most > 1.5*pieceTarget.Seconds() {
+			t.Errorf("late by %v s: a piece took %v s", late, most)
+		}
+	}
+}
+
+// A piece that was done before anybody looked says only what it took at most.
+func TestRatesWithUpperBounds(t *testing.T) {
+	d, speed := &Device{}, rate(1e-9)
+	p := piece{parts: []part{{rate: &speed, seconds: 0.06}}, expect: 0.06}
+	d.learn(p, 3, true)
+	if speed != 1e-9 {
+		t.Errorf("rate %v after a piece that was seen late, want 1e-9", speed)
+	}
+	d = &Device{}
+	d.learn(p, 0.03, true)
+	if math.Abs(float64(speed)/0.5e-9-1) > 1e-6 {
+		t.Errorf("rate %v after a piece of half the time at most, want 0.5e-9", speed)
+	}
+}
+
+// One shape's speed says nothing of another's.
+func TestRatesOfShapes(t *testing.T) {
+	l := &pipeline{rates: map[shape]*rate{}}
+	quick := l.rate(shape{work: 1})
+	*quick = 1e-12
+	slow := l.rate(shape{work: 2})
+	if *slow != 1e-12 {
+		t.Errorf("a new shape starts with %v, want that of the pipeline's slowest", *slow)
+	}
+	*slow = 1e-10
+	if got := l.rate(shape{work: 3}); *got != 1e-10 || l.rate(shape{work: 1}) != quick || *quick != 1e-12 {
+		t.Errorf("third shape starts with %v, first has %v", *got, *quick)
+	}
+}

@@ -1,0 +1,229 @@
+package windows
+
+import (
+	"encoding/binary"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// result is what commands print with --json, as far as it is looked at.
+type result struct {
+	Outputs []string
+	Adapter struct{ Backend string }
+	Quality *struct {
+		PSNR float64 `json:"psnr_db"`
+	}
+	Longest float64 `json:"longest_piece_seconds"`
+	First   float64 `json:"longest_first_piece_seconds"`
+}
+
+const model = "demo/tiny-seedvr2.safetensors"
+
+// Both backends give what the Linux build gives on the same adapter: Vulkan to
+// 1e-12; Direct3D, whose compiler orders sums differently, to the goldens' 1e-9.
+func TestSameAsLinux(t *testing.T) {
+	w := setUp(t)
+	p, linux := w.unpack(t, "windows-amd64", w.drive), w.unpack(t, "linux-amd64", filepath.Join(w.root, "tmp"))
+	clip := shortClip(t, p.dir, 5)
+	latent, video := filepath.Join(linux.dir, "z.npy"), filepath.Join(linux.dir, "out.npy")
+	for _, args := range [][]string{
+		{"encode", "-m", model, strings.Replace(clip, p.dir, "/"+rel(t, w.root, p.dir), 1), "-o", "z.npy"},
+		{"decode", "-m", model, "z.npy", "-o", "out.npy"},
+	} {
+		w.start(t, linux.dir, append([]string{"./tessera"}, append(args, "--precision", "f32")...)).want(t, 0)
+	}
+	copyFile(t, latent, filepath.Join(p.dir, "z.npy"))
+	for backend, bound := range map[string]float64{"vulkan": 1e-12, "d3d12": 1e-9} {
+		t.Run(backend, func(t *testing.T) {
+			for _, c := range []struct {
+				args   []string
+				output string
+				want   string
+			}{
+				{[]string{"encode", "-m", `demo\tiny-seedvr2.safetensors`, `clip`}, `encoded öğe.npy`, latent},
+				{[]string{"decode", "-m", p.windows(model), `.\z.npy`}, `decoded 映像.npy`, video},
+			} {
+				out := filepath.Join(p.dir, c.output)
+				if err := os.WriteFile(out, []byte("replaced in one step"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				o := p.run(t, nil, append(c.args, "-o", c.output, "--backend", backend, "--precision", "f32", "--json")...)
+				o.want(t, 0)
+				var r result
+				o.decode(t, &r)
+				got := nmse(t, out, c.want)
+				t.Logf("%s on %s: NMSE %.1e to Linux, longest piece %.3f s, of first ones %.3f s", c.args[0], backend, got, r.Longest, r.First)
+				if !(got <= bound) || r.Adapter.Backend != backend {
+					t.Errorf("%s: NMSE %g, bound %g", r.Adapter.Backend, got, bound)
+				}
+			}
+			nothingTemporary(t, p.dir)
+		})
+	}
+}
+
+// The demo is the first thing that people run.
+func TestDemo(t *testing.T) {
+	w := setUp(t)
+	p := w.unpack(t, "windows-amd64", w.drive)
+	for _, backend := range []string{"vulkan", "d3d12"} {
+		t.Run(backend, func(t *testing.T) {
+			if backend == "d3d12" && testing.Short() {
+				t.Skip("takes minutes")
+			}
+			o := p.run(t, nil, "demo", "--backend", backend, "-o", `out\`+backend, "--json")
+			o.want(t, 0)
+			var r result
+			o.decode(t, &r)
+			if r.Quality == nil || math.Abs(r.Quality.PSNR-30.23) > 0.05 || r.Adapter.Backend != backend {
+				t.Errorf("%+v", r)
+			}
+			t.Logf("longest piece %.3f s, of first ones %.3f s", r.Longest, r.First)
+			frames, _ := filepath.Glob(filepath.Join(p.dir, "out", backend, "decoded", "*.png"))
+			if len(frames) != 17 {
+				t.Errorf("%d frames", len(frames))
+			}
+		})
+	}
+}
+
+// A path longer than the 260 characters of old.
+func TestLongPath(t *testing.T) {
+	w := setUp(t)
+	p := w.unpack(t, "windows-amd64", w.drive)
+	shortClip(t, p.dir, 1)
+	long := strings.Repeat(strings.Repeat("uzun", 10)+`\`, 7)
+	if err := os.MkdirAll(filepath.Join(p.dir, strings.ReplaceAll(long, `\`, "/")), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	out := long + "z.safetensors"
+	if len(p.windows(out)) < 280 {
+		t.Fatal("not long")
+	}
+	p.run(t, nil, "encode", "-m", model, "clip", "-o", out, "--backend", "vulkan").want(t, 0)
+	p.run(t, nil, "decode", "-m", model, p.windows(strings.ReplaceAll(out, `\`, "/")), "-o", long+"frames", "--backend", "vulkan").want(t, 0)
+}
+
+// A file alone is one that was dragged onto the program.
+func TestDropped(t *testing.T) {
+	w := setUp(t)
+	p := w.unpack(t, "windows-amd64", w.drive)
+	shortClip(t, p.dir, 1)
+	vars := []string{"TESSERA_BACKEND=vulkan"}
+	p.run(t, vars, "encode", "-m", model, "clip", "-o", "z.safetensors").want(t, 0)
+	z := p.windows("z.safetensors")
+	p.run(t, vars, z).want(t, 0, "decoding "+z+" with "+p.windows(model), `z-decoded`)
+	p.run(t, vars, z).want(t, 0, `z-decoded-2`)
+	if frames, _ := filepath.Glob(filepath.Join(p.dir, "z-decoded", "*.png")); len(frames) != 1 {
+		t.Errorf("frames beside the latent: %v", frames)
+	}
+	p.run(t, vars, p.windows(model)).want(t, 0, "SeedVR2")
+}
+
+func TestBadInput(t *testing.T) {
+	w := setUp(t)
+	p := w.unpack(t, "windows-amd64", w.drive)
+	data, err := os.ReadFile(filepath.Join(p.dir, model))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(p.dir, "kesik model.safetensors"), data[:len(data)/2], 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"decode -m kesik+model.safetensors z.npy -o out.npy", 3, "kesik model.safetensors"},
+		{"decode -m " + model + " nowhere.npy -o out.npy", 3, "nowhere.npy"},
+		{"encode -m " + model + " nowhere -o out.npy", 3, "nowhere"},
+		{"nowhere.safetensors", 3, "nowhere.safetensors"},
+		{"decode --tile", 2, "--tile"},
+		{"devices --backend metal", 4, "metal"},
+	} {
+		args := strings.Fields(c.line)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "+", " ")
+		}
+		p.run(t, nil, args...).want(t, c.code, c.want)
+	}
+	nothingTemporary(t, p.dir)
+}
+
+// nothingTemporary: no half-written file is left below dir.
+func nothingTemporary(t *testing.T, dir string) {
+	t.Helper()
+	filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
+		if strings.Contains(filepath.Base(path), ".tmp-") {
+			t.Errorf("left: %s", path)
+		}
+		return err
+	})
+}
+
+// shortClip puts the demo clip's first frames into dir/clip.
+func shortClip(t *testing.T, dir string, frames int) string {
+	t.Helper()
+	all, _ := filepath.Glob(filepath.Join(dir, "demo/clip/*.png"))
+	clip := filepath.Join(dir, "clip")
+	if err := os.MkdirAll(clip, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all[:frames] {
+		copyFile(t, f, filepath.Join(clip, filepath.Base(f)))
+	}
+	return clip
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func rel(t *testing.T, base, path string) string {
+	t.Helper()
+	r, err := filepath.Rel(base, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// nmse compares two .npy files of float32.
+func nmse(t *testing.T, got, want string) float64 {
+	t.Helper()
+	a, b := floats(t, got), floats(t, want)
+	if len(a) != len(b) || len(a) == 0 {
+		t.Fatalf("%d numbers, want %d", len(a), len(b))
+	}
+	var square, sum float64
+	for i := range a {
+		square += (a[i] - b[i]) * (a[i] - b[i])
+		sum += b[i] * b[i]
+	}
+	return square / sum
+}
+
+func floats(t *testing.T, file string) []float64 {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) < 10 || string(data[:6]) != "\x93NUMPY" {
+		t.Fatalf("%s: not .npy, %v", file, err)
+	}
+	data = data[10+int(binary.LittleEndian.Uint16(data[8:])):]
+	out := make([]float64, len(data)/4)
+	for i := range out {
+		out[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])))
+	}
+	return out
+}

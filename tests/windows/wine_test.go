@@ -1,0 +1,156 @@
+// Package windows tests the archive for Windows under Wine, as a user would
+// have it: unpacked into a folder and run from there. tools/windows.sh sets
+// Wine up and says where it is; without that the tests are skipped.
+package windows
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// wine is what tools/windows.sh says.
+type wine struct {
+	run   string // command that runs its arguments in the chroot, from a folder of it, which comes first
+	root  string // of the chroot
+	drive string // C:, as a folder of this system
+	dist  string // folder with the archives
+	newer string // a newer Dawn for Windows, of the stable API
+}
+
+// program is an unpacked archive.
+type program struct {
+	wine
+	dir string // as a folder of this system
+}
+
+// folder has a space, letters beyond ASCII and of both cases.
+const folder = `Öğrenci Işıl\İndirilen 映像`
+
+func setUp(t *testing.T) wine {
+	t.Helper()
+	w := wine{os.Getenv("TESSERA_WINE"), os.Getenv("TESSERA_WINE_ROOT"), "", os.Getenv("TESSERA_DIST"), os.Getenv("TESSERA_NEWER_DAWN")}
+	if w.run == "" {
+		t.Skip("no Wine: tools/windows.sh runs this")
+	}
+	w.drive = filepath.Join(w.root, "wine/prefix/drive_c")
+	return w
+}
+
+// unpack puts the archive for a system, such as windows-amd64, into a new
+// folder below parent.
+func (w wine) unpack(t *testing.T, system, parent string) program {
+	t.Helper()
+	archives, _ := filepath.Glob(filepath.Join(w.dist, "tessera-*-"+system+".zip"))
+	if len(archives) != 1 {
+		t.Fatalf("archives for %s in %s: %v", system, w.dist, archives)
+	}
+	parent = filepath.Join(parent, strings.ReplaceAll(folder, `\`, "/"))
+	os.RemoveAll(parent)
+	z, err := zip.OpenReader(archives[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(parent, f.Name)), 0o777)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(parent, f.Name), data, f.Mode())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { os.RemoveAll(parent) })
+	return program{w, filepath.Join(parent, strings.TrimSuffix(filepath.Base(archives[0]), ".zip"))}
+}
+
+// outcome is how a run ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// run starts the Windows program from its own folder. vars are environment
+// variables, NAME=VALUE.
+func (p program) run(t *testing.T, vars []string, args ...string) outcome {
+	t.Helper()
+	return p.start(t, p.dir, slices.Concat([]string{"env"}, vars, []string{"wine", p.windows("tessera.exe")}, args))
+}
+
+// start runs a command line in the chroot, from dir.
+func (w wine) start(t *testing.T, dir string, line []string) outcome {
+	t.Helper()
+	inside, err := filepath.Rel(w.root, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(w.run, append([]string{"/" + inside}, line...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// windows is the path that Windows has for a file below the program's folder,
+// or elsewhere on drive C.
+func (p program) windows(name string) string {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(p.dir, name)
+	}
+	rel, err := filepath.Rel(p.drive, name)
+	if err != nil {
+		return err.Error()
+	}
+	return `C:\` + strings.ReplaceAll(rel, "/", `\`)
+}
+
+// hide takes a file out of the program's folder until the test ends.
+func (p program) hide(t *testing.T, name string) {
+	t.Helper()
+	path := filepath.Join(p.dir, name)
+	if err := os.Rename(path, path+".away"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Rename(path+".away", path) })
+}
+
+// want fails unless the run ended with code and said all words.
+func (o outcome) want(t *testing.T, code int, words ...string) {
+	t.Helper()
+	if o.code != code {
+		t.Errorf("exit code %d, want %d", o.code, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(o.stdout+o.stderr, w) {
+			t.Errorf("no %q", w)
+		}
+	}
+	if t.Failed() {
+		t.Logf("standard output:\n%s\nstandard error:\n%s", o.stdout, o.stderr)
+	}
+}
+
+// decode reads the JSON of a run.
+func (o outcome) decode(t *testing.T, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {
+		t.Fatalf("%v in\n%s\n%s", err, o.stdout, o.stderr)
+	}
+}

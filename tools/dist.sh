@@ -1,0 +1,20 @@
+#!/bin/sh
+# Builds the archives that people download into build/dist, with SHA256SUMS.
+# Needs Go, Node and pip. The same commit gives the same bytes.
+#
+#   tools/dist.sh                  all platforms
+#   tools/dist.sh windows/amd64    these only
+#
+#   VERSION=V   the version to stamp, rather than what git describe says
+set -eu
+cd "$(dirname "$0")/.."
+
+version=${VERSION:-$(git describe --tags --always --dirty)}
+date=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+libraries=build/dist/libraries
+
+export GOFLAGS=-buildvcs=false CGO_ENABLED=0
+tools/web.sh
+tools/deps.sh --dist $libraries
+rm -f build/dist/*.zip build/dist/SHA256SUMS
+go run ./tools/dist -version "$version" -date "$date" -libraries $libraries -o build/dist "$@"

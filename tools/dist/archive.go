@@ -1,0 +1,122 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+)
+
+// entry is a file of an archive.
+type entry struct {
+	data    []byte
+	program bool // may be run
+}
+
+// archive builds the program for p and returns the zip of all that belongs to
+// it, in a folder called name.
+func (j *job) archive(p platform, name string) ([]byte, error) {
+	program, err := j.build(p)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]entry{}
+	for from, to := range map[string]string{
+		program: filepath.Base(program), "LICENSE": "LICENSE.txt", "assets/README.md": "demo/README.md",
+		"assets/tiny-seedvr2.safetensors": "demo/tiny-seedvr2.safetensors",
+	} {
+		if err := add(files, from, to); err != nil {
+			return nil, err
+		}
+	}
+	frames, err := filepath.Glob("assets/demo/*.png")
+	if err != nil || len(frames) == 0 {
+		return nil, fmt.Errorf("no demo clip in assets/demo")
+	}
+	for _, f := range frames {
+		if err := add(files, f, "demo/clip/"+filepath.Base(f)); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range p.libraries {
+		if err := add(files, filepath.Join(j.libraries, l), filepath.Base(l)); err != nil {
+			return nil, err
+		}
+	}
+	if p.os == "windows" {
+		for _, f := range []string{"windows.md", "windows.tr.md"} {
+			if err := add(files, "docs/"+f, "docs/"+f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := j.licences(p, files); err != nil {
+		return nil, err
+	}
+	files["README.txt"] = entry{data: j.readme(p)}
+	return j.pack(name, files)
+}
+
+// add puts the file at from into the archive. Libraries may be run, as some
+// systems want.
+func add(files map[string]entry, from, to string) error {
+	data, err := os.ReadFile(from)
+	switch filepath.Ext(to) {
+	case "", ".exe", ".dll", ".so", ".dylib":
+		files[to] = entry{data, true}
+	default:
+		files[to] = entry{data, false}
+	}
+	return err
+}
+
+// build compiles the program. Neither the folder nor the state of the checkout
+// leaves a trace in it.
+func (j *job) build(p platform) (string, error) {
+	program := filepath.Join(j.scratch, p.os+"-"+p.arch, "tessera")
+	if p.os == "windows" {
+		program += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid= -X main.version="+j.version, "-o", program, "./cmd/native")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// pack writes the zip: sorted names, one date, fixed modes.
+func (j *job) pack(folder string, files map[string]entry) ([]byte, error) {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	for _, name := range names {
+		h := &zip.FileHeader{Name: folder + "/" + name, Method: zip.Deflate, Modified: j.date}
+		h.SetMode(0o644)
+		if files[name].program {
+			h.SetMode(0o755)
+		}
+		w, err := z.CreateHeader(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(files[name].data); err != nil {
+			return nil, err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// licences adds the licence of everything that is in p's archive.
+func (j *job) licences(p platform, files map[string]entry) error {
+	root, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	if err := gather(files, "licenses/go.txt", "The Go standard library and runtime", strings.TrimSpace(root)); err != nil {
+		return err
+	}
+	if err := modules(p, files); err != nil {
+		return err
+	}
+	if err := add(files, "web/dist/vendor/mediabunny.LICENSE", "licenses/mediabunny.txt"); err != nil {
+		return fmt.Errorf("the page is not built (tools/web.sh): %w", err)
+	}
+	if len(p.libraries) == 0 {
+		return nil
+	}
+	notices, err := os.ReadFile(filepath.Join(j.libraries, "linux/THIRD_PARTY_LICENSES.txt"))
+	if err != nil {
+		return err
+	}
+	dawn, err := ofDawn(string(notices))
+	if err != nil {
+		return err
+	}
+	files["licenses/dawn.txt"] = entry{data: []byte(dawn)}
+	if p.os != "windows" {
+		return nil
+	}
+	for from, to := range map[string]string{
+		"windows/LICENSE": "licenses/dawn-windows-build.txt", "fxc/dxcompiler-LICENSE.TXT": "licenses/dxcompiler.txt",
+		"fxc/dxcompiler-ThirdPartyNotices.txt": "licenses/dxcompiler-notices.txt",
+	} {
+		if err := add(files, filepath.Join(j.libraries, from), to); err != nil {
+			return err
+		}
+	}
+	files["licenses/microsoft.txt"] = entry{data: []byte(strings.ReplaceAll(microsoft, "\n", "\r\n"))}
+	return nil
+}
+
+// microsoft tells of the libraries that are Microsoft's.
+const microsoft = `These libraries beside the program are Microsoft's, unchanged as published:
+
+dxcompiler.dll      DirectX Shader Compiler 1.8.2502.8, built by Microsoft from the
+                    sources at github.com/microsoft/DirectXShaderCompiler, which are
+                    under the University of Illinois/NCSA licence: see
+                    dxcompiler.txt and dxcompiler-notices.txt.
+dxil.dll            its validator, from the same release, (c) Microsoft Corporation,
+                    all rights reserved; under the Microsoft Software License Terms
+                    that come with that release (LICENSE-MS.txt), by which it may be
+                    distributed with programs for Windows.
+d3dcompiler_47.dll  Direct3D HLSL Compiler for Redistribution 10.0.22621.2428,
+                    (c) Microsoft Corporation, all rights reserved; redistributable
+                    code of the Windows SDK (its folder Redist\D3D\x64), under the
+                    Microsoft Software License Terms of the Windows SDK, for use
+                    with this program on Windows.
+msvcp140.dll        Microsoft Visual C++ runtime 14.51.36231, (c) Microsoft
+vcruntime140.dll    Corporation, all rights reserved; redistributable code of Visual
+vcruntime140_1.dll  Studio, under its Microsoft Software License Terms, for use with
+                    this program on Windows.
+
+None of them is under Tessera's licence. They may not be modified, taken
+apart, or used apart from a program for Windows.
+`
+
+// modules adds the licences of the Go modules that the program and the page's
+// engine are made of.
+func modules(p platform, files map[string]entry) error {
+	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}	{{.Dir}}{{end}}{{end}}`
+	for _, target := range []struct{ os, arch, pkg string }{{p.os, p.arch, "./cmd/native"}, {"js", "wasm", "./cmd/wasm"}} {
+		cmd := exec.Command("go", "list", "-deps", "-f", format, target.pkg)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.os, "GOARCH="+target.arch)
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("go list: %w", err)
+		}
+		for line := range strings.Lines(string(out)) {
+			module, dir, ok := strings.Cut(strings.TrimSpace(line), "\t")
+			if !ok {
+				continue
+			}
+			path, _, _ := strings.Cut(module, " ")
+			to := "licenses/" + strings.ReplaceAll(path, "/", "_") + ".txt"
+			if err := gather(files, to, module, dir); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|patents|notice)(\.(txt|md))?$`)
+
+// gather joins the licence files of a folder.
+func gather(files map[string]entry, to, title, dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	text := title + "\n"
+	found := false
+	for _, f := range list {
+		if !licenceFile.MatchString(f.Name()) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return err
+		}
+		found = true
+		text += "\n" + strings.TrimSpace(string(data)) + "\n"
+	}
+	if !found {
+		return fmt.Errorf("%s: no licence in its folder", title)
+	}
+	files[to] = entry{data: []byte(text)}
+	return nil
+}
+
+// ofDawn keeps of a list of licences the sections on Dawn and what is built
+// into it. A section's title is between two rules of equals signs.
+func ofDawn(notices string) (string, error) {
+	parts := strings.Split(notices, "\n"+strings.Repeat("=", 78)+"\n")
+	var kept strings.Builder
+	for i := 1; i+1 < len(parts); i += 2 {
+		title := parts[i]
+		if strings.Contains(title, "Dawn") || strings.Contains(title, "libwebgpu_dawn") {
+			fmt.Fprintf(&kept, "%s\n\n%s\n\n", title, strings.TrimSpace(parts[i+1]))
+		}
+	}
+	if strings.Count(kept.String(), "Dawn") < 4 {
+		return "", fmt.Errorf("the licences that came with Dawn are not as they were")
+	}
+	return kept.String(), nil
+}
+
+func output(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,99 @@
+// Command dist writes the archives that people download: for each platform a
+// zip with the program, the Dawn library, the licences of all that is in it, a
+// short README, the demo clip and the small model, and beside them SHA256SUMS.
+// The same commit gives the same bytes. tools/dist.sh runs it.
+package main
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// job is one run.
+type job struct {
+	version   string
+	date      time.Time // of all files
+	libraries string    // folder that tools/deps.sh --dist filled
+	scratch   string    // folder for the programs
+	out       string
+}
+
+// platform is a pair of GOOS and GOARCH, and where Dawn comes from.
+type platform struct {
+	os, arch  string
+	libraries []string // below job.libraries, put beside the program
+	without   string   // what to tell where there is none
+}
+
+var platforms = []platform{
+	{os: "windows", arch: "amd64", libraries: []string{
+		"windows/webgpu_wrapper.dll", "dxc/dxcompiler.dll", "dxc/dxil.dll", "fxc/d3dcompiler_47.dll",
+		"msvc/msvcp140.dll", "msvc/vcruntime140.dll", "msvc/vcruntime140_1.dll",
+	}},
+	{os: "linux", arch: "amd64", libraries: []string{"linux/libwebgpu_dawn.so"}},
+	{os: "darwin", arch: "arm64", libraries: []string{"macos/libwebgpu_dawn.dylib"}},
+	{os: "linux", arch: "arm64", without: `This archive has no Dawn library, which the program needs. Install the package
+libwebgpu-dawn0 of Debian (sid) or Ubuntu (26.10 or later), or put the
+libwebgpu_dawn.so of one of Dawn's own releases (github.com/google/dawn,
+releases) beside the program.`},
+	{os: "darwin", arch: "amd64", without: `This archive has no Dawn library, which the program needs. Put the
+libwebgpu_dawn.dylib of one of Dawn's own releases for macOS on Intel
+(github.com/google/dawn, releases) beside the program.`},
+}
+
+func main() {
+	j := &job{}
+	var date int64
+	flag.StringVar(&j.version, "version", "", "version to stamp")
+	flag.Int64Var(&date, "date", 0, "date of all files, in seconds since 1970")
+	flag.StringVar(&j.libraries, "libraries", "build/dist/libraries", "folder that tools/deps.sh --dist filled")
+	flag.StringVar(&j.out, "o", "build/dist", "folder for the archives")
+	flag.Parse()
+	j.date = time.Unix(date, 0).UTC()
+	if err := j.run(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+// run writes the archives of the platforms named, such as windows/amd64; of
+// all where none is.
+func (j *job) run(only []string) error {
+	if j.version == "" || j.date.Unix() == 0 {
+		return fmt.Errorf("-version and -date are needed")
+	}
+	var err error
+	if j.scratch, err = os.MkdirTemp("", "tessera-dist-*"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(j.scratch)
+	if err := os.MkdirAll(j.out, 0o777); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, p := range platforms {
+		if len(only) > 0 && !slices.Contains(only, p.os+"/"+p.arch) {
+			continue
+		}
+		name := fmt.Sprintf("tessera-%s-%s-%s", j.version, p.os, p.arch)
+		data, err := j.archive(p, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(filepath.Join(j.out, name+".zip"), data, 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s.zip\n", sha256.Sum256(data), name)
+		fmt.Printf("dist: %s.zip, %.1f MB\n", name, float64(len(data))/1e6)
+	}
+	if sums.Len() == 0 {
+		return fmt.Errorf("no platform %s", strings.Join(only, ", "))
+	}
+	return os.WriteFile(filepath.Join(j.out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+}

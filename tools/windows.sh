@@ -1,0 +1,199 @@
+#!/bin/sh
+# Tests the archive for Windows under Wine: Dawn's Vulkan backend on Mesa's
+# lavapipe, and its Direct3D 12 backend on Wine's own, which lacks one call
+# (tools/wine/d3d12.c). Needs root, Debian or Ubuntu with debootstrap, Go, Node.
+#
+#   tools/windows.sh                 all steps; noted in tests/windows/passed
+#   tools/windows.sh tables          these only, after chroot has run once
+#   tools/windows.sh unless-passed   all steps, unless they passed for these very sources
+#
+#   TESSERA_WINE_ROOT=DIR   where the chroot is kept; default in the user's cache
+#   DEMO=short              without the demo on Direct3D 12, which takes minutes
+set -eu
+cd "$(dirname "$0")/.."
+steps="chroot dist program tables goldens report"
+
+die() { echo "windows: $*" >&2; exit 1; }
+
+# covered is a sum of all that these tests run or build.
+covered() {
+	git ls-files assets cmd go.mod go.sum gpu internal media tiling vae web wgsl tests/goldens tests/windows \
+		tools/deps.sh tools/dist tools/dist.sh tools/pins.sh tools/web.sh tools/windows.sh tools/wine |
+		grep -v '^tests/windows/passed$' | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-64
+}
+
+if [ "${1:-}" = unless-passed ]; then
+	if [ "$(covered)" = "$(cut -d' ' -f1 tests/windows/passed 2>/dev/null)" ]; then
+		echo "windows: skipped: nothing that these tests cover has changed since they passed (tests/windows/passed)"
+		exit
+	fi
+	shift
+fi
+[ "$(id -u)" = 0 ] || die "needs root, for a chroot"
+
+# Mounts are this process's own and end with it.
+if [ -z "${TESSERA_UNSHARED:-}" ]; then
+	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
+fi
+
+root=${TESSERA_WINE_ROOT:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/wine}
+tests=$root/wine/prefix/drive_c/tests
+wineserver=/usr/lib/x86_64-linux-gnu/wine/wineserver
+packages="wine wine64 xvfb mesa-vulkan-drivers libvulkan1 gcc-mingw-w64-x86-64-win32"
+
+# uri prints where this system's packages come from.
+uri() {
+	sed -n 's/^URIs: *\([^ ]*debian\)\/* *$/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | grep . ||
+		awk '$1 == "deb" && $2 ~ /debian\/*$/ { print $2 }' /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null
+}
+
+# chroot_step makes a Debian sid with Wine 10 and the library for tests, once.
+chroot_step() {
+	if [ ! -e "$root/wine/ready" ]; then
+		if ! command -v debootstrap >/dev/null; then
+			apt-get update -qq >/dev/null
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring >/dev/null
+		fi
+		from=$(uri | head -n 1)
+		[ -n "$from" ] || die "no apt source of Debian to copy"
+		echo "windows: Debian sid with Wine in $root: some minutes, 3 GB"
+		rm -rf "$root"
+		mkdir -p "$root"
+		debootstrap --variant=minbase sid "$root" "$from" >"$root.log" 2>&1 || { tail "$root.log" >&2; die "debootstrap failed"; }
+		mounts
+		DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -qq --no-install-recommends $packages >"$root.log" 2>&1 ||
+			{ tail "$root.log" >&2; die "apt-get failed"; }
+		mkdir -p "$root/wine"
+		display
+		"$run" / wineboot -i >/dev/null 2>&1
+		"$run" / $wineserver -w
+		system32=$root/wine/prefix/drive_c/windows/system32
+		[ -f "$system32/d3d12.dll" ] || die "Wine made no prefix"
+		mv "$system32/d3d12.dll" "$system32/d3d12r.dll"
+		cp tools/wine/d3d12.c tools/wine/d3d12.def "$root/wine/"
+		chroot "$root" x86_64-w64-mingw32-gcc -O2 -Wall -shared -o /wine/d3d12.dll /wine/d3d12.c /wine/d3d12.def
+		cp "$root/wine/d3d12.dll" "$system32/"
+		touch "$root/wine/ready"
+	fi
+}
+
+mounts() {
+	mountpoint -q "$root/proc" || mount --bind /proc "$root/proc"
+	mountpoint -q "$root/dev" || mount --bind /dev "$root/dev"
+}
+
+# display starts an X server for Wine, which ends with this script.
+display() {
+	[ -z "${server:-}" ] || return 0
+	chroot "$root" Xvfb :77 -screen 0 640x480x24 >/dev/null 2>&1 &
+	server=$!
+	trap '"$run" / $wineserver -k >/dev/null 2>&1 || true; kill $server 2>/dev/null || true' EXIT
+	sleep 2
+}
+
+# write_run makes the command that runs its arguments in the chroot, from the
+# folder of it that comes first.
+write_run() {
+	run=$root.run
+	mkdir -p "$(dirname "$root")"
+	cat >"$run" <<END
+#!/bin/sh
+dir=\$1
+shift
+exec chroot "$root" env HOME=/wine WINEPREFIX=/wine/prefix DISPLAY=:77 WINEDEBUG=-all LANG=C.UTF-8 GPU=require \\
+	VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \\
+	'WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d;d3d12=n,b' \\
+	sh -c 'cd "\$0" && exec "\$@"' "\$dir" "\$@"
+END
+	chmod +x "$run"
+}
+
+dist() { tools/dist.sh windows/amd64 linux/amd64; }
+
+# program is what a user does: tests/windows.
+program() {
+	TESSERA_WINE=$run TESSERA_WINE_ROOT=$root TESSERA_DIST=$PWD/build/dist \
+		TESSERA_NEWER_DAWN=$PWD/build/dist/libraries/newer/webgpu_dawn.dll \
+		go test -count=1 -v -timeout 60m ${DEMO:+-short} ./tests/windows
+}
+
+# test_programs builds the Go tests for Windows, beside the archive's libraries.
+test_programs() {
+	mkdir -p "$tests" "$root/source"
+	mountpoint -q "$root/source" || mount --bind "$PWD" "$root/source"
+	for package in gpu gpu/internal/dawn wgsl vae cmd/native; do
+		GOOS=windows go test -c -o "$tests/$(basename $package).exe" ./$package
+	done
+	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
+	for library in windows/webgpu_wrapper.dll dxc/dxcompiler.dll dxc/dxil.dll fxc/d3dcompiler_47.dll \
+		msvc/msvcp140.dll msvc/vcruntime140.dll msvc/vcruntime140_1.dll; do
+		cp "build/dist/libraries/$library" "$tests/"
+	done
+}
+
+# in_wine BACKEND PACKAGE ARGUMENTS... runs a package's tests.
+in_wine() {
+	backend=$1 package=$2
+	shift 2
+	echo "windows: $package on $backend"
+	TESSERA_BACKEND=$backend TESSERA_STATS="Z:\\wine\\stats-$backend.txt" TESSERA_PROGRAM='C:\tests\tessera.exe' \
+		"$run" "/source/$package" wine "C:\\tests\\$(basename "$package").exe" "$@" >"$root/wine/test.log" 2>&1 || {
+		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$root/wine/test.log" | tail -n 60 >&2
+		die "$package on $backend failed"
+	}
+}
+
+# tables runs the operations, the device and the command line.
+tables() {
+	test_programs
+	rm -f "$root"/wine/stats-*.txt
+	for b in vulkan d3d12; do
+		in_wine $b gpu
+		in_wine $b wgsl
+	done
+	in_wine auto gpu/internal/dawn
+	in_wine vulkan cmd/native -test.short
+}
+
+# goldens runs the small models against the reference's numbers.
+goldens() {
+	test_programs
+	for b in vulkan d3d12; do
+		in_wine $b vae -test.short -test.run '^TestGoldens$/././^small$'
+	done
+}
+
+# report prints how long Direct3D's old compiler took and the longest pieces.
+report() {
+	echo "Slowest f32 shaders to compile for Direct3D 12 through FXC, seconds:"
+	sort -k2 -rn "$root/wine/stats-d3d12.txt" | awk '$1 == "compile" && $3 !~ /_(f16|packed)$/ && !seen[$3]++ { print "  " $2, $3; if (++n == 10) exit }'
+	for b in vulkan d3d12; do
+		for kind in piece first; do
+			echo "Longest $kind on $b: $(awk -v kind=$kind '$1 == kind && $2 > most { most = $2 } END { print most }' "$root/wine/stats-$b.txt") s"
+		done
+	done
+	awk '$1 == "compile" && $2 > 60 { print "windows: " $3 " takes " $2 " s to compile"; bad = 1 } END { exit bad }' "$root/wine/stats-d3d12.txt"
+}
+
+write_run
+sum=$(covered)
+for step in ${*:-$steps}; do
+	case " $steps " in
+	*" $step "*) ;;
+	*) die "no step $step; there are: $steps" ;;
+	esac
+	echo "== $step"
+	case $step in
+	chroot) chroot_step ;;
+	*)
+		[ -e "$root/wine/ready" ] || die "run the step chroot first"
+		mounts
+		display
+		$step
+		;;
+	esac
+done
+if [ -z "$*" ]; then
+	echo "$sum $(date -u +%Y-%m-%d)${DEMO:+ without the demo on Direct3D 12}" >tests/windows/passed
+	echo "== passed"
+fi
