@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // framesKey names the tensor of a .safetensors video.

@@ -3,7 +3,7 @@
 package media
 
 import (
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // floatSink writes float32 [C,T,H,W]. Frames come one by one, so each of their

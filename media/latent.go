@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // Keys of the metadata that a latent carries through a .safetensors or .latent

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // testLatent counts in [C,L,h,w], so that any swap of dimensions shows.

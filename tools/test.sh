@@ -58,7 +58,7 @@ cross() {
 
 # race runs what needs no device under the race detector.
 race() {
-	CGO_ENABLED=1 go test -race -count=1 ./internal/json ./internal/pth ./internal/safetensors ./internal/synthetic ./internal/serve ./media ./tiling ./wgsl/ref ./tests
+	CGO_ENABLED=1 go test -race -count=1 ./format/json ./format/pth ./format/safetensors ./tests/synthetic ./app/serve ./media ./tiling ./wgsl/ref ./tests
 }
 
 # test runs everything; a package at a time, since each uses all cores.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
-	"tessera/internal/pth"
-	"tessera/internal/safetensors"
+	"tessera/format/pth"
+	"tessera/format/safetensors"
 )
 
 // checkpoint is an open file of named tensors.

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"testing"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 	"tessera/wgsl"
 )

@@ -15,9 +15,9 @@ import (
 	"fmt"
 	"io"
 
+	"tessera/format/pth"
+	"tessera/format/safetensors"
 	"tessera/gpu"
-	"tessera/internal/pth"
-	"tessera/internal/safetensors"
 	"tessera/wgsl"
 )
 

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 )
 

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 )
 

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/internal/pth/pthtest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 )
 
 // wanTensor is a line of testdata/wan_names.txt, which was written from the

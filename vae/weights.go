@@ -11,8 +11,8 @@ import (
 
 	"github.com/x448/float16"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
-	"tessera/internal/safetensors"
 	"tessera/wgsl"
 )
 

@@ -1,6 +1,6 @@
 // What the page and an engine say to each other. The engine is Go: in a worker
 // of this tab (worker.js, cmd/wasm) or in `tessera serve` behind a websocket.
-// Both run internal/session and speak the same messages; only the carriage
+// Both run app/session and speak the same messages; only the carriage
 // differs. This file is types and comments, and the framing of the websocket.
 //
 // A message is a JSON object, its header, and possibly one run of bytes, its

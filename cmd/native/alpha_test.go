@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // layered is a small model of 4 channels.

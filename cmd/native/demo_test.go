@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 )
 
 // The demo prints the quality that the model's README promises, and leaves all

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // golden is a case of tests/goldens: outputs of the reference implementation.

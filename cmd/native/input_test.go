@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // refusal is a command line that must fail in its own words. OUT stands for a

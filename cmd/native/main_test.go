@@ -16,8 +16,8 @@ import (
 	"sync"
 	"testing"
 
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // tiny is the trained model that ships with the program.

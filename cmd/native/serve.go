@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"tessera/internal/serve"
+	"tessera/app/serve"
 	"tessera/web"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/pth/pthtest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // wan21, wan22 and qwen are of a few channels, with the published latents'

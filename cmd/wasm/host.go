@@ -9,8 +9,8 @@ import (
 	"io"
 	"sync"
 
+	"tessera/app/session"
 	"tessera/gpu"
-	"tessera/internal/session"
 )
 
 var _ session.Host = (*host)(nil)

@@ -1,7 +1,7 @@
 //go:build js
 
 // Command wasm is the engine in a browser: web/worker.js loads it, and carries
-// its messages to the page. What is said is web/protocol.js, and internal/session
+// its messages to the page. What is said is web/protocol.js, and app/session
 // answers it.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"syscall/js"
 
-	"tessera/internal/session"
+	"tessera/app/session"
 )
 
 // gcPercent trades time for memory that a tab never gets back.

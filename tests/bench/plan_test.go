@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 	"tessera/vae"
 )

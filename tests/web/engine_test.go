@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"tessera/gpu/gputest"
-	"tessera/internal/synthetic"
 	"tessera/media"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 	"tessera/vae"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"tessera/internal/synthetic"
+	"tessera/tests/synthetic"
 )
 
 var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web (slow)")

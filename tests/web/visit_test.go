@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	server "tessera/app/serve"
 	"tessera/gpu"
-	server "tessera/internal/serve"
 	page "tessera/web"
 )
 

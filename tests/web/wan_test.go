@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 	"tessera/gpu/gputest"
-	"tessera/internal/pth/pthtest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
 	"tessera/media"
+	"tessera/tests/synthetic"
 	"tessera/tiling"
 	"tessera/vae"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // The values that were published with the formula.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"tessera/app/session"
 	"tessera/gpu"
-	"tessera/internal/session"
 )
 
 // Options choose what is served.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/nlpodyssey/gopickle/types"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // known is the value of a global, nil for any that is not on this list.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tessera/internal/pth/pthtest"
+	"tessera/format/pth/pthtest"
 )
 
 // zipped is a file of a pickle and a storage, data/0, of n bytes.

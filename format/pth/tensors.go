@@ -8,7 +8,7 @@ import (
 
 	"github.com/nlpodyssey/gopickle/types"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // named is an entry of a state_dict.

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strconv"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // Tensor is one of a checkpoint.

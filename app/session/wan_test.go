@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/pth/pthtest"
-	"tessera/internal/safetensors"
-	"tessera/internal/synthetic"
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 	"tessera/media"
+	"tessera/tests/synthetic"
 	"tessera/vae"
 )
 

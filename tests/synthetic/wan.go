@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // WanConfig is an autoencoder of Wan 2.1, Wan 2.2 or Qwen-Image of any size.

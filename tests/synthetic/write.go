@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // create makes a file of what fill writes.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"tessera/internal/json"
+	"tessera/format/json"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/pth/pthtest"
+	"tessera/format/pth/pthtest"
 )
 
 // inspect holds what was accepted to what the package promises.

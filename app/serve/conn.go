@@ -12,7 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"tessera/internal/session"
+	"tessera/app/session"
 )
 
 const (

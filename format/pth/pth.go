@@ -15,7 +15,7 @@ import (
 	"os"
 	"slices"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // FormatError says that a file breaks the format, or holds what this package

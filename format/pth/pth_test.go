@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"tessera/internal/pth/pthtest"
-	"tessera/internal/safetensors"
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 )
 
 // both runs a test with gopickle and with evaluate, which the browser has.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"tessera/internal/json"
+	"tessera/format/json"
 )
 
 // Spec declares a tensor to be written.

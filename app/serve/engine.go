@@ -10,8 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tessera/app/session"
 	"tessera/gpu"
-	"tessera/internal/session"
 )
 
 // engine is the device that all pages share, and the folder they may read.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"tessera/internal/safetensors"
+	"tessera/format/safetensors"
 )
 
 // Spec is a tensor of a checkpoint by name and shape.

@@ -12,8 +12,8 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/internal/synthetic"
 	"tessera/media"
+	"tessera/tests/synthetic"
 )
 
 // message is one of the engine's, with its header taken apart.

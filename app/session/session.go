@@ -12,8 +12,8 @@ import (
 	"io"
 	"sync"
 
+	"tessera/format/json"
 	"tessera/gpu"
-	"tessera/internal/json"
 	"tessera/vae"
 )
 
