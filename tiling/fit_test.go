@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // area needs 100 bytes a pixel, and 1000 whatever the size.
@@ -101,9 +103,7 @@ func TestFitAnswersWithinBudget(t *testing.T) {
 
 func TestSmallestAuto(t *testing.T) {
 	for overlap, want := range map[Size]int{{}: 64, {16, 8}: 64, {64, 64}: 128, {20, 50}: 104} {
-		if got := SmallestAuto(overlap); got != want {
-			t.Errorf("%v: %d, want %d", overlap, got, want)
-		}
+		require.Equal(t, want, SmallestAuto(overlap), "overlap %v", overlap)
 	}
 }
 
