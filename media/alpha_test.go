@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tessera/latent"
 )
 
 // alphaFrame is testFrame with an alpha that reaches both ends.
@@ -343,7 +345,7 @@ func TestAlphaNotFinite(t *testing.T) {
 // TestLatentIsNoVideo: with 4 channels a latent might pass for a video.
 func TestLatentIsNoVideo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
-	for _, meta := range []map[string]string{nil, Original{}.Meta(KindMoments)} {
+	for _, meta := range []map[string]string{nil, latent.Original{}.Meta(latent.KindMoments)} {
 		z := testLatent(4, 2, 3, 3)
 		z.Meta = meta
 		if err := WriteLatent(path, z); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tessera/format/safetensors"
+	"tessera/latent"
 )
 
 // framesKey names the tensor of a .safetensors video.
@@ -137,7 +138,7 @@ type floatsClip struct {
 	channels              int // of a frame
 	stored                int // of the file
 	frames, height, width int
-	fps                   Rational
+	fps                   latent.Rational
 	plane                 []float32 // [H,W]
 }
 
@@ -146,7 +147,7 @@ func openFloats(path string, channels int) (Clip, error) {
 	if err != nil {
 		return nil, badInput(path, err)
 	}
-	if kind := a.meta[MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
+	if kind := a.meta[latent.MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
 		a.close()
 		return nil, badInputf(path, "is a latent of shape %v, expected a video", a.shape)
 	}
@@ -155,7 +156,7 @@ func openFloats(path string, channels int) (Clip, error) {
 		a.close()
 		return nil, badInput(path, err)
 	}
-	c.fps, _ = ParseRational(a.meta[MetaFPS])
+	c.fps, _ = latent.ParseRational(a.meta[latent.MetaFPS])
 	c.plane = make([]float32, c.height*c.width)
 	return c, nil
 }
@@ -188,7 +189,7 @@ func (c *floatsClip) layout() error {
 func (c *floatsClip) Frames() int               { return c.frames }
 func (c *floatsClip) Size() (height, width int) { return c.height, c.width }
 func (c *floatsClip) Channels() int             { return c.channels }
-func (c *floatsClip) FPS() Rational             { return c.fps }
+func (c *floatsClip) FPS() latent.Rational      { return c.fps }
 func (c *floatsClip) Close() error              { return c.array.close() }
 
 func (c *floatsClip) ReadFrame(t int, dst []float32) error {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tessera/latent"
 )
 
 // TestFFmpegTags asks ffprobe what the written files say about themselves.
@@ -21,7 +23,7 @@ func TestFFmpegTags(t *testing.T) {
 	for _, ext := range []string{".mp4", ".mov", ".mkv", ".webm"} {
 		for _, odd := range []int{0, 1} {
 			path := filepath.Join(t.TempDir(), "clip"+ext)
-			writeClip(t, path, Format{Height: 32 + odd, Width: 48, Frames: 4, FPS: Rational{30000, 1001}})
+			writeClip(t, path, Format{Height: 32 + odd, Width: 48, Frames: 4, FPS: latent.Rational{Num: 30000, Den: 1001}})
 			got := ffprobe(t, path)
 			want := map[string]any{
 				"color_space": "bt709", "color_primaries": "bt709", "color_transfer": "bt709", "color_range": "tv",
@@ -78,26 +80,26 @@ func TestFFmpegReads(t *testing.T) {
 		// levels is the greatest error: of 8-bit limited range, half a code of
 		// luma is 0.6 levels and half a code of chroma 1.1, with rounding 2.
 		levels float64
-		fps    Rational
+		fps    latent.Rational
 	}{
 		{"untagged is bt709", []string{"-vf", to("bt709") + ",setparams=colorspace=unknown",
-			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
 		{"tagged bt601", []string{"-vf", to("smpte170m"), "-colorspace", "smpte170m",
-			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
 		{"full range", []string{"-vf", "scale=out_color_matrix=bt709:out_range=pc:flags=accurate_rnd+full_chroma_int",
 			"-colorspace", "bt709", "-color_range", "pc",
-			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, Rational{25, 1}},
+			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
 		{"10 bits", []string{"-vf", to("bt709"), "-colorspace", "bt709",
-			"-pix_fmt", "yuv444p10le", "-c:v", "ffv1", "clip.mkv"}, 1.01, Rational{25, 1}},
-		{"rgb", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, Rational{25, 1}},
-		{"rgb with alpha", []string{"-vf", "format=rgba,colorchannelmixer=aa=0.3", "-c:v", "png", "clip.mov"}, 1e-4, Rational{25, 1}},
+			"-pix_fmt", "yuv444p10le", "-c:v", "ffv1", "clip.mkv"}, 1.01, latent.Rational{Num: 25, Den: 1}},
+		{"rgb", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
+		{"rgb with alpha", []string{"-vf", "format=rgba,colorchannelmixer=aa=0.3", "-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
 		{"10 frames a second", []string{"-vf", "setpts=2.5*PTS", "-r", "10", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
-			1e-4, Rational{10, 1}},
+			1e-4, latent.Rational{Num: 10, Den: 1}},
 		{"120 frames a second", []string{"-vf", "settb=1/120,setpts=N", "-r", "120", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
-			1e-4, Rational{120, 1}},
+			1e-4, latent.Rational{Num: 120, Den: 1}},
 		{"varying rate, late start", []string{"-vf", "settb=1/1000,setpts=500+N*N*40", "-vsync", "0", "-enc_time_base", "1/1000",
-			"-c:v", "png", "clip.mov"}, 1e-4, Rational{}},
-		{"name like an option", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, Rational{25, 1}},
+			"-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{}},
+		{"name like an option", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
 	}
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

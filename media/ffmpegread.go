@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"tessera/latent"
 )
 
 // spoolClip is a clip that ffmpeg decoded into a temporary file, since tiled
@@ -24,7 +26,7 @@ type spoolClip struct {
 	channels int
 	picture  pnmHeader
 	frames   int
-	fps      Rational
+	fps      latent.Rational
 	buffer   []byte
 }
 
@@ -96,16 +98,16 @@ func readFailure(ctx context.Context, path string, err error) error {
 }
 
 // rate prefers the average: with a varying rate it gives the right duration.
-func (s ffprobeStream) rate() Rational {
+func (s ffprobeStream) rate() latent.Rational {
 	if s.still {
-		return Rational{}
+		return latent.Rational{}
 	}
 	for _, text := range []string{s.AvgFrameRate, s.RFrameRate} {
-		if r, err := ParseRational(text); err == nil {
+		if r, err := latent.ParseRational(text); err == nil {
 			return r
 		}
 	}
-	return Rational{}
+	return latent.Rational{}
 }
 
 // decodeArgs makes every frame of the first video stream a PPM or PAM on stdout,
@@ -195,7 +197,7 @@ func (w *spoolWriter) Write(p []byte) (int, error) {
 func (c *spoolClip) Frames() int               { return c.frames }
 func (c *spoolClip) Size() (height, width int) { return c.picture.height, c.picture.width }
 func (c *spoolClip) Channels() int             { return c.channels }
-func (c *spoolClip) FPS() Rational             { return c.fps }
+func (c *spoolClip) FPS() latent.Rational      { return c.fps }
 
 func (c *spoolClip) Close() error {
 	return errors.Join(c.spool.Close(), os.Remove(c.spool.Name()))

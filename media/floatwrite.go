@@ -4,6 +4,7 @@ package media
 
 import (
 	"tessera/format/safetensors"
+	"tessera/latent"
 )
 
 // floatSink writes float32 [C,T,H,W]. Frames come one by one, so each of their
@@ -27,7 +28,7 @@ func createFloats(path string, f Format) (backend, error) {
 		specs := []safetensors.Spec{{Name: framesKey, DType: safetensors.F32, Shape: shape}}
 		var meta map[string]string
 		if f.FPS.Known() {
-			meta = map[string]string{MetaFPS: f.FPS.String()}
+			meta = map[string]string{latent.MetaFPS: f.FPS.String()}
 		}
 		text, _, err := safetensors.Size(specs, meta)
 		if err != nil {

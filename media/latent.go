@@ -7,26 +7,7 @@ import (
 	"slices"
 
 	"tessera/format/safetensors"
-)
-
-// Keys of the metadata that a latent carries through a .safetensors or .latent
-// file, so that decoding can undo what encoding did to the clip.
-const (
-	MetaFrames = "tessera.frames" // frames of the clip before padding
-	MetaHeight = "tessera.height" // pixels before padding
-	MetaWidth  = "tessera.width"
-	MetaScale  = "tessera.scale"  // ScalePipeline or ScaleNone
-	MetaKind   = "tessera.kind"   // KindLatent or KindMoments
-	MetaFPS    = "tessera.fps"    // as Rational.String
-	MetaImages = "tessera.images" // "true" where each frame is an image by itself
-)
-
-// Values of MetaScale and MetaKind.
-const (
-	ScalePipeline = "pipeline" // shifted and scaled as the pipelines exchange it
-	ScaleNone     = "none"     // the model's own numbers
-	KindLatent    = "latent"
-	KindMoments   = "moments" // mean and log-variance, one behind the other: twice the channels
+	"tessera/latent"
 )
 
 // ComfyUI's names in .latent files. It multiplies latents of files without the
@@ -38,20 +19,6 @@ const (
 	comfyVersion = "latent_format_version_0"
 	latentKey    = "latent"
 )
-
-// Latent is what an encoder makes of a clip. Data is [C,L,h,w].
-type Latent struct {
-	Channels, Frames, Height, Width int
-	Data                            []float32
-	// Meta holds the strings kept with the latent. .npy has none.
-	Meta map[string]string
-
-	images bool // read from a batch of images; see Original
-	comfy  bool // read from a file with ComfyUI's version mark
-}
-
-// Shape is [C,L,h,w].
-func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.Width} }
 
 // ReadLatent reads a latent of so many channels from .safetensors, ComfyUI's
 // .latent or .npy. The tensor is named latent, samples or latent_tensor, or is
@@ -67,9 +34,9 @@ func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.W
 // fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
 // 0 channels accepts any number, channels first and [B,C,h,w] as a clip. A NaN
 // or infinity in the data is an error.
-func ReadLatent(path string, channels int) (Latent, error) {
+func ReadLatent(path string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
-		return Latent{}, err
+		return latent.Latent{}, err
 	}
 	a, err := openArray(path, latentKeys()...)
 	return takeLatent(a, err, path, channels)
@@ -77,26 +44,26 @@ func ReadLatent(path string, channels int) (Latent, error) {
 
 // DecodeLatent is ReadLatent of the size bytes behind r; name tells the format
 // by its extension, and stands for them in errors.
-func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (Latent, error) {
+func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
-		return Latent{}, err
+		return latent.Latent{}, err
 	}
 	a, err := readArray(r, size, name, latentKeys()...)
 	return takeLatent(a, err, name, channels)
 }
 
 // InspectLatent is DecodeLatent without Data.
-func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (Latent, error) {
+func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
-		return Latent{}, err
+		return latent.Latent{}, err
 	}
 	a, err := readArray(r, size, name, latentKeys()...)
 	if err != nil {
-		return Latent{}, badInput(name, err)
+		return latent.Latent{}, badInput(name, err)
 	}
-	l, _, err := a.latent(channels)
+	l, _, err := a.asLatent(channels)
 	if err != nil {
-		return Latent{}, badInput(name, err)
+		return latent.Latent{}, badInput(name, err)
 	}
 	return l, nil
 }
@@ -113,30 +80,30 @@ func checkLatentName(name string) error {
 func latentKeys() []string { return []string{latentKey, "samples", comfyKey} }
 
 // takeLatent reads and closes a, of whose opening err came.
-func takeLatent(a *array, err error, name string, channels int) (Latent, error) {
+func takeLatent(a *array, err error, name string, channels int) (latent.Latent, error) {
 	if err != nil {
-		return Latent{}, badInput(name, err)
+		return latent.Latent{}, badInput(name, err)
 	}
 	defer a.close()
 	l, err := readLatent(a, channels)
 	if err != nil {
-		return Latent{}, badInput(name, err)
+		return latent.Latent{}, badInput(name, err)
 	}
 	return l, nil
 }
 
 // readLatent reads a's data, whose size the file itself has vouched for.
-func readLatent(a *array, channels int) (Latent, error) {
-	l, outer, err := a.latent(channels)
+func readLatent(a *array, channels int) (latent.Latent, error) {
+	l, outer, err := a.asLatent(channels)
 	if err != nil {
-		return Latent{}, err
+		return latent.Latent{}, err
 	}
 	l.Data = make([]float32, l.Channels*l.Frames*l.Height*l.Width)
 	if err := a.readF32(l.Data, 0); err != nil {
-		return Latent{}, err
+		return latent.Latent{}, err
 	}
 	if i := firstNonFinite(l.Data); i >= 0 {
-		return Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
+		return latent.Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
 	}
 	if outer > 1 {
 		l.Data = channelsFirst(l.Data, l.Channels, outer)
@@ -144,20 +111,20 @@ func readLatent(a *array, channels int) (Latent, error) {
 	return l, nil
 }
 
-// latent is all of a's latent but the data, see latentLayout.
-func (a *array) latent(channels int) (l Latent, outer int, err error) {
+// asLatent is all of a's latent but the data, see latentLayout.
+func (a *array) asLatent(channels int) (l latent.Latent, outer int, err error) {
 	l, outer, err = latentLayout(a.shape, channels)
-	if err != nil && channels > 0 && a.meta[MetaKind] == KindMoments {
+	if err != nil && channels > 0 && a.meta[latent.MetaKind] == latent.KindMoments {
 		err = fmt.Errorf("%w: it holds moments, not a latent", err)
 	}
-	l.Meta, l.comfy = a.meta, a.comfy
+	l.Meta, l.ComfyUI = a.meta, a.comfy
 	return l, outer, err
 }
 
 // latentLayout names the dimensions of shape. outer is how many values stand
 // outside the channels in the file, the others inside: 1 where they come first,
 // the frames of a batch, all where they come last.
-func latentLayout(shape []int, channels int) (l Latent, outer int, err error) {
+func latentLayout(shape []int, channels int) (l latent.Latent, outer int, err error) {
 	s := shape
 	if slices.Contains(s, 0) {
 		return l, 0, fmt.Errorf("latent is empty: shape %v", shape)
@@ -171,17 +138,17 @@ func latentLayout(shape []int, channels int) (l Latent, outer int, err error) {
 	fits := func(n int) bool { return n == channels || channels == 0 }
 	switch {
 	case len(s) == 4 && fits(s[0]):
-		return Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, 1, nil
+		return latent.Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, 1, nil
 	case len(s) == 4 && len(shape) == 4 && s[0] == 1 && fits(s[1]):
-		return Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, 1, nil
+		return latent.Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, 1, nil
 	case len(s) == 4 && fits(s[3]):
-		return Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, s[0] * s[1] * s[2], nil
+		return latent.Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, s[0] * s[1] * s[2], nil
 	case len(s) == 4 && len(shape) == 4 && fits(s[1]):
-		return Latent{Channels: s[1], Frames: s[0], Height: s[2], Width: s[3], images: true}, s[0], nil
+		return latent.Latent{Channels: s[1], Frames: s[0], Height: s[2], Width: s[3], Images: true}, s[0], nil
 	case len(s) == 3 && fits(s[0]):
-		return Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, 1, nil
+		return latent.Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, 1, nil
 	case len(s) == 3 && fits(s[2]):
-		return Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, s[0] * s[1], nil
+		return latent.Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, s[0] * s[1], nil
 	case len(s) == 4 || len(s) == 3:
 		return l, 0, fmt.Errorf("latent has shape %v, expected %d channels first or last", shape, channels)
 	}
@@ -189,14 +156,14 @@ func latentLayout(shape []int, channels int) (l Latent, outer int, err error) {
 }
 
 // batchLayout is latentLayout of [B,C,1,h,w], a batch of single frames.
-func batchLayout(s []int, channels int) (l Latent, outer int, err error) {
+func batchLayout(s []int, channels int) (l latent.Latent, outer int, err error) {
 	if s[2] != 1 {
 		return l, 0, fmt.Errorf("latent has shape %v, a batch of %d, expected 1, or a single frame in each", s, s[0])
 	}
 	if s[1] != channels && channels != 0 {
 		return l, 0, fmt.Errorf("latent has shape %v, expected [B,%d,1,h,w] of a batch of images", s, channels)
 	}
-	return Latent{Channels: s[1], Frames: s[0], Height: s[3], Width: s[4], images: true}, s[0], nil
+	return latent.Latent{Channels: s[1], Frames: s[0], Height: s[3], Width: s[4], Images: true}, s[0], nil
 }
 
 // channelsFirst turns [outer,C,inner] into [C,outer,inner].
@@ -214,7 +181,7 @@ func channelsFirst(data []float32, channels, outer int) []float32 {
 // CheckLatentOutput reports whether WriteLatent could write to path, so that a
 // bad name or folder shows before the work, not after it.
 func CheckLatentOutput(path string) error {
-	if _, _, err := latentSpecs(path, Latent{}); err != nil {
+	if _, _, err := latentSpecs(path, latent.Latent{}); err != nil {
 		return err
 	}
 	p, err := createPending(path, 0)
@@ -227,8 +194,8 @@ func CheckLatentOutput(path string) error {
 // WriteLatent writes a latent as float32: to .safetensors as "latent"
 // [C,L,h,w] with its metadata, to .latent as ComfyUI's [1,C,L,h,w] with its
 // metadata, to .npy as [C,L,h,w], which loses the metadata.
-func WriteLatent(path string, l Latent) error {
-	if err := l.check(); err != nil {
+func WriteLatent(path string, l latent.Latent) error {
+	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", path, err)
 	}
 	specs, size, err := latentSpecs(path, l)
@@ -246,8 +213,8 @@ func WriteLatent(path string, l Latent) error {
 }
 
 // EncodeLatent writes what WriteLatent would to a file of that name.
-func EncodeLatent(w io.Writer, name string, l Latent) error {
-	if err := l.check(); err != nil {
+func EncodeLatent(w io.Writer, name string, l latent.Latent) error {
+	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", name, err)
 	}
 	specs, _, err := latentSpecs(name, l)
@@ -258,15 +225,15 @@ func EncodeLatent(w io.Writer, name string, l Latent) error {
 }
 
 // encodeLatent writes .npy where there are no specs.
-func encodeLatent(w io.Writer, specs []safetensors.Spec, l Latent) error {
+func encodeLatent(w io.Writer, specs []safetensors.Spec, l latent.Latent) error {
 	if specs == nil {
 		return writeNPY(w, l)
 	}
 	return writeSafetensors(w, specs, l)
 }
 
-// check holds the latent to its own sizes.
-func (l Latent) check() error {
+// checkLatent holds a latent to its own sizes.
+func checkLatent(l latent.Latent) error {
 	n := l.Channels * l.Frames * l.Height * l.Width
 	if min(l.Channels, l.Frames, l.Height, l.Width) < 1 || n != len(l.Data) {
 		return fmt.Errorf("latent of %d values, shape %v needs %d", len(l.Data), l.Shape(), n)
@@ -279,7 +246,7 @@ func (l Latent) check() error {
 
 // latentSpecs is what the format at path stores, nil for .npy, and the size of
 // the file.
-func latentSpecs(path string, l Latent) (specs []safetensors.Spec, size int64, err error) {
+func latentSpecs(path string, l latent.Latent) (specs []safetensors.Spec, size int64, err error) {
 	switch ext := extension(path); ext {
 	case ".npy":
 		return nil, int64(len(npyPrefix(l.Shape())) + 4*len(l.Data)), nil
@@ -300,7 +267,7 @@ func latentSpecs(path string, l Latent) (specs []safetensors.Spec, size int64, e
 	return specs, 8 + header + data, nil
 }
 
-func writeNPY(w io.Writer, l Latent) error {
+func writeNPY(w io.Writer, l latent.Latent) error {
 	if _, err := w.Write(npyPrefix(l.Shape())); err != nil {
 		return err
 	}
@@ -314,7 +281,7 @@ func writeNPY(w io.Writer, l Latent) error {
 	return nil
 }
 
-func writeSafetensors(out io.Writer, specs []safetensors.Spec, l Latent) error {
+func writeSafetensors(out io.Writer, specs []safetensors.Spec, l latent.Latent) error {
 	w, err := safetensors.NewWriter(out, specs, maps.Clone(l.Meta))
 	if err != nil {
 		return err

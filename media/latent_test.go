@@ -16,15 +16,16 @@ import (
 	"testing"
 
 	"tessera/format/safetensors"
+	"tessera/latent"
 )
 
 // testLatent counts in [C,L,h,w], so that any swap of dimensions shows.
-func testLatent(c, l, h, w int) Latent {
+func testLatent(c, l, h, w int) latent.Latent {
 	data := make([]float32, c*l*h*w)
 	for i := range data {
 		data[i] = float32(i) - 100.5
 	}
-	return Latent{Channels: c, Frames: l, Height: h, Width: w, Data: data}
+	return latent.Latent{Channels: c, Frames: l, Height: h, Width: w, Data: data}
 }
 
 // latentTensor is one tensor of a file to be made.
@@ -56,7 +57,7 @@ func latentFile(t testing.TB, meta map[string]string, tensors ...latentTensor) [
 }
 
 func TestLatentRoundTrip(t *testing.T) {
-	meta := map[string]string{MetaFrames: "7", MetaScale: ScalePipeline, MetaKind: KindLatent, "note": "ünïcode"}
+	meta := map[string]string{latent.MetaFrames: "7", latent.MetaScale: latent.ScalePipeline, latent.MetaKind: latent.KindLatent, "note": "ünïcode"}
 	for _, name := range []string{"z.safetensors", "z.latent", "z.npy"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
@@ -110,7 +111,7 @@ func TestComfyOrigin(t *testing.T) {
 	z := testLatent(16, 1, 2, 2)
 	tensor := latentTensor{comfyKey, safetensors.F32, []int{1, 16, 1, 2, 2}, z.Data}
 	mark := latentTensor{comfyVersion, safetensors.F32, []int{0}, nil}
-	z.Meta = Original{Frames: 1, Scale: ScaleNone}.Meta(KindLatent)
+	z.Meta = latent.Original{Frames: 1, Scale: latent.ScaleNone}.Meta(latent.KindLatent)
 	var ours bytes.Buffer
 	if err := EncodeLatent(&ours, "z.latent", z); err != nil {
 		t.Fatal(err)
@@ -131,8 +132,8 @@ func TestComfyOrigin(t *testing.T) {
 		if err := errors.Join(err1, err2); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		for _, l := range []Latent{l, short} {
-			if o, _, err := l.Original("z.latent", 8, 4); err != nil || o.ComfyUI != c.want {
+		for _, l := range []latent.Latent{l, short} {
+			if o, _, err := Original("z.latent", l, 8, 4); err != nil || o.ComfyUI != c.want {
 				t.Errorf("%s: %+v, %v, expected ComfyUI %v", c.name, o, err, c.want)
 			}
 		}
@@ -144,7 +145,7 @@ func TestComfyOrigin(t *testing.T) {
 func TestImagesMetadata(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
 	z := testLatent(16, 3, 2, 2)
-	z.Meta = Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: ScaleNone}.Meta(KindLatent)
+	z.Meta = latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}.Meta(latent.KindLatent)
 	if err := WriteLatent(path, z); err != nil {
 		t.Fatal(err)
 	}
@@ -152,16 +153,16 @@ func TestImagesMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, warnings, err := got.Original(path, 8, 4)
-	if want := (Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: ScaleNone}); err != nil || o != want || warnings != nil {
+	o, warnings, err := Original(path, got, 8, 4)
+	if want := (latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}); err != nil || o != want || warnings != nil {
 		t.Errorf("%+v, %q, %v, expected %+v", o, warnings, err, want)
 	}
-	got.Meta[MetaFrames] = "9" // right for a clip of 3 latent frames
-	if o, warnings, err := got.Original(path, 8, 4); err != nil || o.Frames != 0 || len(warnings) != 1 {
+	got.Meta[latent.MetaFrames] = "9" // right for a clip of 3 latent frames
+	if o, warnings, err := Original(path, got, 8, 4); err != nil || o.Frames != 0 || len(warnings) != 1 {
 		t.Errorf("%+v, %q, %v, expected a warning", o, warnings, err)
 	}
-	got.Meta[MetaImages] = "maybe"
-	if _, _, err := got.Original(path, 8, 4); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), `tessera.images is "maybe", expected true`) {
+	got.Meta[latent.MetaImages] = "maybe"
+	if _, _, err := Original(path, got, 8, 4); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), `tessera.images is "maybe", expected true`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -169,7 +170,7 @@ func TestImagesMetadata(t *testing.T) {
 func TestLatentLayouts(t *testing.T) {
 	want := testLatent(16, 3, 5, 4)
 	single := testLatent(16, 1, 5, 4)
-	last := func(l Latent) []float32 { // [L,h,w,C]
+	last := func(l latent.Latent) []float32 { // [L,h,w,C]
 		var out []float32
 		n := len(l.Data) / l.Channels
 		for i := range n {
@@ -182,7 +183,7 @@ func TestLatentLayouts(t *testing.T) {
 	cases := []struct {
 		shape []int
 		data  []float32
-		want  Latent
+		want  latent.Latent
 	}{
 		{[]int{16, 3, 5, 4}, want.Data, want},
 		{[]int{1, 16, 3, 5, 4}, want.Data, want},
@@ -238,7 +239,7 @@ func TestLatentBatches(t *testing.T) {
 		if err != nil || !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%v: read as %v, %v", shape, got.Shape(), err)
 		}
-		if o, _, err := got.Original(path, 8, 4); err != nil || !o.Images {
+		if o, _, err := Original(path, got, 8, 4); err != nil || !o.Images {
 			t.Errorf("%v: %+v, %v, expected images", shape, o, err)
 		}
 	}
@@ -255,8 +256,8 @@ func TestLatentBatches(t *testing.T) {
 		{[]int{1, 16, 1, 5, 4}, 16, []int{16, 1, 5, 4}, false}, // likewise
 	} {
 		l, _, err := latentLayout(c.shape, c.channels)
-		if err != nil || !slices.Equal(l.Shape(), c.want) || l.images != c.images {
-			t.Errorf("%v of %d channels: %v, images %v, %v", c.shape, c.channels, l.Shape(), l.images, err)
+		if err != nil || !slices.Equal(l.Shape(), c.want) || l.Images != c.images {
+			t.Errorf("%v of %d channels: %v, images %v, %v", c.shape, c.channels, l.Shape(), l.Images, err)
 		}
 	}
 }
@@ -299,7 +300,7 @@ func TestLatentErrors(t *testing.T) {
 		{"z", good, `extension ""`},
 		{"z.safetensors", file(f32("latent", 4, 1, 2, 2)), "shape [4 1 2 2], expected 16 channels first or last"},
 		{"z.safetensors", file(f32("latent", 4, 2, 2)), "shape [4 2 2], expected 16 channels"},
-		{"z.safetensors", string(latentFile(t, map[string]string{MetaKind: KindMoments}, f32("latent", 32, 1, 2, 2))), "it holds moments, not a latent"},
+		{"z.safetensors", string(latentFile(t, map[string]string{latent.MetaKind: latent.KindMoments}, f32("latent", 32, 1, 2, 2))), "it holds moments, not a latent"},
 		{"z.safetensors", file(f32("latent", 2, 16, 3, 2, 2)), "shape [2 16 3 2 2], a batch of 2, expected 1, or a single frame in each"},
 		{"z.safetensors", file(f32("latent", 2, 4, 1, 2, 2)), "shape [2 4 1 2 2], expected [B,16,1,h,w]"},
 		{"z.safetensors", file(f32("latent", 16, 4)), "of rank 2"},
@@ -348,13 +349,13 @@ func TestWriteLatentErrors(t *testing.T) {
 	badMeta.Meta = map[string]string{"x": "\xff"}
 	for _, c := range []struct {
 		name   string
-		latent Latent
+		latent latent.Latent
 		want   string
 	}{
 		{"z.pt", good, `extension ".pt", expected .safetensors, .latent or .npy`},
 		{"none/z.npy", good, "doesn't exist"},
 		{"z.npy", wrong, "latent of 8 values, shape [2 1 2 3] needs 12"},
-		{"z.npy", Latent{}, "latent of 0 values"},
+		{"z.npy", latent.Latent{}, "latent of 0 values"},
 		{"z.npy", nan, "latent value 1 of shape [2 1 2 2] is NaN"},
 		{"z.safetensors", badMeta, "not UTF-8"},
 	} {
@@ -375,7 +376,7 @@ func TestWriteLatentErrors(t *testing.T) {
 // file's own size, and what is accepted is whole and finite.
 func FuzzLatent(f *testing.F) {
 	z := testLatent(16, 1, 2, 2)
-	f.Add(latentFile(f, map[string]string{MetaFrames: "1"}, latentTensor{"latent", safetensors.F16, z.Shape(), z.Data}))
+	f.Add(latentFile(f, map[string]string{latent.MetaFrames: "1"}, latentTensor{"latent", safetensors.F16, z.Shape(), z.Data}))
 	f.Add(latentFile(f, nil, latentTensor{comfyVersion, safetensors.F32, []int{0}, nil},
 		latentTensor{comfyKey, safetensors.F32, []int{1, 1, 2, 2, 16}, z.Data}))
 	f.Add(latentFile(f, nil, latentTensor{latentKey, safetensors.F32, []int{2, 16, 1, 1, 2}, z.Data}))
@@ -411,7 +412,7 @@ func FuzzLatent(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				if err := l.check(); err != nil {
+				if err := checkLatent(l); err != nil {
 					t.Errorf("accepted: %v", err)
 				}
 				if len(l.Data) > len(file) || channels > 0 && l.Channels != channels {

@@ -23,6 +23,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"tessera/latent"
 )
 
 // ErrInput marks an error about what was to be read: a file that is missing,
@@ -41,7 +43,7 @@ type Clip interface {
 	// Channels are those of the frames read, 3 or 4, whatever the file has.
 	Channels() int
 	// FPS is the frame rate, zero when the format has none.
-	FPS() Rational
+	FPS() latent.Rational
 	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0.
 	ReadFrame(t int, dst []float32) error
 	// Close releases files and removes what was spooled.

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tessera/latent"
 )
 
 // testFrame is a smooth picture, [H,W,3], that differs in every channel, row,
@@ -171,16 +173,16 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		{"one.png", Format{Height: 5, Width: 7, Frames: 1}, 1e-4, false, false},
 		{"folder", Format{Height: 6, Width: 10, Frames: 12}, 1e-4, false, false},
-		{"clip.y4m", Format{Height: 7, Width: 9, Frames: 3, FPS: Rational{30000, 1001}}, 2.2, true, false},
+		{"clip.y4m", Format{Height: 7, Width: 9, Frames: 3, FPS: latent.Rational{Num: 30000, Den: 1001}}, 2.2, true, false},
 		{"clip.npy", Format{Height: 5, Width: 4, Frames: 3}, 0, false, false},
-		{"clip.safetensors", Format{Height: 5, Width: 4, Frames: 3, FPS: Rational{25, 1}}, 0, true, false},
-		{"clip.mp4", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{24, 1}}, 4, true, true},
-		{"clip.mov", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{60, 1}}, 4, true, true},
-		{"clip.mkv", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{10, 1}}, 4, true, true},
-		{"clip.webm", Format{Height: 48, Width: 64, Frames: 6, FPS: Rational{25, 1}}, 4, true, true},
-		{"odd.mp4", Format{Height: 37, Width: 51, Frames: 5, FPS: Rational{24, 1}}, 4, true, true},
-		{"odd.webm", Format{Height: 37, Width: 51, Frames: 5, FPS: Rational{24, 1}}, 4, true, true},
-		{"single.mp4", Format{Height: 48, Width: 64, Frames: 1, FPS: Rational{24, 1}}, 4, true, true},
+		{"clip.safetensors", Format{Height: 5, Width: 4, Frames: 3, FPS: latent.Rational{Num: 25, Den: 1}}, 0, true, false},
+		{"clip.mp4", Format{Height: 48, Width: 64, Frames: 6, FPS: latent.Rational{Num: 24, Den: 1}}, 4, true, true},
+		{"clip.mov", Format{Height: 48, Width: 64, Frames: 6, FPS: latent.Rational{Num: 60, Den: 1}}, 4, true, true},
+		{"clip.mkv", Format{Height: 48, Width: 64, Frames: 6, FPS: latent.Rational{Num: 10, Den: 1}}, 4, true, true},
+		{"clip.webm", Format{Height: 48, Width: 64, Frames: 6, FPS: latent.Rational{Num: 25, Den: 1}}, 4, true, true},
+		{"odd.mp4", Format{Height: 37, Width: 51, Frames: 5, FPS: latent.Rational{Num: 24, Den: 1}}, 4, true, true},
+		{"odd.webm", Format{Height: 37, Width: 51, Frames: 5, FPS: latent.Rational{Num: 24, Den: 1}}, 4, true, true},
+		{"single.mp4", Format{Height: 48, Width: 64, Frames: 1, FPS: latent.Rational{Num: 24, Den: 1}}, 4, true, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -295,24 +297,5 @@ func TestFloatFrameNotFinite(t *testing.T) {
 	err = clip.ReadFrame(1, dst)
 	if want := "nan.npy: frame 1: channel 1, row 1, column 1 is -Inf"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q", err, want)
-	}
-}
-
-func TestParseRational(t *testing.T) {
-	for text, want := range map[string]Rational{
-		"25": {25, 1}, "30000/1001": {30000, 1001}, "50/2": {25, 1}, "24000:1001": {24000, 1001},
-		"23.976": {24000, 1001}, "29.97": {30000, 1001}, "12.5": {25, 2},
-	} {
-		if got, err := ParseRational(text); err != nil || got != want {
-			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
-		}
-		if back, err := ParseRational(want.String()); err != nil || back != want {
-			t.Errorf("%v printed and read is %v, %v", want, back, err)
-		}
-	}
-	for _, text := range []string{"", "0/0", "-25", "25/0", "x", "0", "NaN", "1/2/3", "inf"} {
-		if got, err := ParseRational(text); err == nil {
-			t.Errorf("%q is %v, want an error", text, got)
-		}
 	}
 }

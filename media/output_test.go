@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tessera/latent"
 )
 
 var outputNames = []string{"one.png", "folder", "x.y4m", "x.npy", "x.safetensors", "x.mp4", "x.webm"}
@@ -214,7 +216,7 @@ func TestCreateErrors(t *testing.T) {
 			t.Errorf("error %q, want %q", err, c.want)
 		}
 	}
-	if err := WriteLatent(in("videos"), Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}}); err == nil {
+	if err := WriteLatent(in("videos"), latent.Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}}); err == nil {
 		t.Error("latent written over a folder")
 	}
 	only(t, dir, "mixed", "plain", "videos", "x.npy")
@@ -291,7 +293,7 @@ func TestDiskFull(t *testing.T) {
 			only(t, dir)
 		})
 	}
-	err := WriteLatent(filepath.Join(dir, "z.safetensors"), Latent{Channels: 16, Frames: 1, Height: 100, Width: 100, Data: make([]float32, 160000)})
+	err := WriteLatent(filepath.Join(dir, "z.safetensors"), latent.Latent{Channels: 16, Frames: 1, Height: 100, Width: 100, Data: make([]float32, 160000)})
 	if err == nil || !strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 640")) ||
 		!errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("latent: %v", err)

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"tessera/latent"
 )
 
 // pngClip is one PNG file per frame. Files are decoded when asked for.
@@ -82,7 +84,7 @@ func pngSize(path string) (height, width int, err error) {
 func (c *pngClip) Frames() int               { return len(c.paths) }
 func (c *pngClip) Size() (height, width int) { return c.height, c.width }
 func (c *pngClip) Channels() int             { return c.channels }
-func (c *pngClip) FPS() Rational             { return Rational{} }
+func (c *pngClip) FPS() latent.Rational      { return latent.Rational{} }
 func (c *pngClip) Close() error              { return nil }
 
 func (c *pngClip) ReadFrame(t int, dst []float32) error {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"tessera/latent"
 )
 
 // Format describes a video to be written.
@@ -18,15 +20,15 @@ type Format struct {
 	// Channels are 3 for RGB, 4 for RGBA; zero means 3.
 	Channels int
 	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
-	FPS Rational
+	FPS latent.Rational
 }
 
 // rate is FPS with its default.
-func (f Format) rate() Rational {
+func (f Format) rate() latent.Rational {
 	if f.FPS.Known() {
 		return f.FPS
 	}
-	return Rational{24, 1}
+	return latent.Rational{Num: 24, Den: 1}
 }
 
 // channels is Channels with its default.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"tessera/latent"
 )
 
 // maxY4MLine bounds the header line and the FRAME lines; real ones are under
@@ -31,7 +33,7 @@ type y4mClip struct {
 // y4mFormat is what the header line says.
 type y4mFormat struct {
 	height, width int
-	fps           Rational
+	fps           latent.Rational
 	full          bool
 	layout        y4mLayout
 }
@@ -137,7 +139,7 @@ func parseY4M(line string) (f y4mFormat, err error) {
 		case 'H':
 			f.height, err = strconv.Atoi(value)
 		case 'F':
-			f.fps, _ = ParseRational(value) // 0:0 means unknown
+			f.fps, _ = latent.ParseRational(value) // 0:0 means unknown
 		case 'I':
 			if value != "p" && value != "?" {
 				err = fmt.Errorf("interlaced video isn't supported; deinterlace it first, as with ffmpeg -vf yadif")
@@ -181,7 +183,7 @@ func y4mLayoutOf(colour string) (y4mLayout, error) {
 func (c *y4mClip) Frames() int               { return len(c.frames) }
 func (c *y4mClip) Size() (height, width int) { return c.format.height, c.format.width }
 func (c *y4mClip) Channels() int             { return c.channels }
-func (c *y4mClip) FPS() Rational             { return c.format.fps }
+func (c *y4mClip) FPS() latent.Rational      { return c.format.fps }
 func (c *y4mClip) Close() error              { return c.file.Close() }
 
 func (c *y4mClip) ReadFrame(t int, dst []float32) error {

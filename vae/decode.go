@@ -10,15 +10,13 @@ import (
 	"github.com/x448/float16"
 
 	"tessera/gpu"
+	"tessera/latent"
 	"tessera/tiling"
 	"tessera/wgsl"
 )
 
-// Latent is [Channels, Frames, Height, Width], row-major.
-type Latent struct {
-	Channels, Frames, Height, Width int
-	Data                            []float32
-}
+// Latent is what is decoded, and what encoding makes.
+type Latent = latent.Latent
 
 // DecodeOptions choose what comes out.
 type DecodeOptions struct {

@@ -288,7 +288,7 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 		}
 		return z.Data
 	}
-	return decodeAll(t, m, Latent{g.shape[0], g.shape[1], g.shape[2], g.shape[3], x}, DecodeOptions{Options: o})
+	return decodeAll(t, m, Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}, DecodeOptions{Options: o})
 }
 
 // decodeAll gathers frames into [C, T, H, W].
@@ -442,7 +442,7 @@ func trace(t *testing.T, m *Model, g golden, visit func(slice int, k mark, v []f
 			clip := floats{in.frames, in.h, in.w, x}
 			err = m.feedPixels(&pixels{clip, in.h, in.w, in.frames, make([]float32, clip.Channels()*in.h*in.w)}, tile, s, p)
 		} else {
-			err = m.feedLatent(Latent{g.shape[0], in.frames, in.h, in.w, x}, tile, s, p, true)
+			err = m.feedLatent(Latent{Channels: g.shape[0], Frames: in.frames, Height: in.h, Width: in.w, Data: x}, tile, s, p, true)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -44,7 +44,7 @@ func TestPublishedSizeInLittleMemory(t *testing.T) {
 			}
 		}
 	}()
-	z := Latent{16, 1, 2, 2, make([]float32, 16*4)}
+	z := Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: make([]float32, 16*4)}
 	out := decodeAll(t, m, z, DecodeOptions{})
 	close(done)
 	if len(out) != 3*16*16 {

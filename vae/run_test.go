@@ -20,7 +20,7 @@ import (
 func noiseLatent(frames, h, w int) Latent {
 	wide := make([]float64, 4*frames*h*w)
 	synthetic.Fill("noise", wide)
-	z := Latent{4, frames, h, w, make([]float32, len(wide))}
+	z := Latent{Channels: 4, Frames: frames, Height: h, Width: w, Data: make([]float32, len(wide))}
 	for i, v := range wide {
 		z.Data[i] = float32(v)
 	}

@@ -50,7 +50,7 @@ func TestExactTiles(t *testing.T) {
 		c := m.Config
 		const frames = 3
 		h, w := model.h, model.w
-		z := Latent{c.Latent, frames, h, w, noise(c.Latent * frames * h * w)}
+		z := Latent{Channels: c.Latent, Frames: frames, Height: h, Width: w, Data: noise(c.Latent * frames * h * w)}
 		px := floats{9, h * c.Spatial, w * c.Spatial, noise(c.Channels * 9 * h * w * c.Spatial * c.Spatial)}
 		video := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
 		latent := encodeAll(t, m, px, EncodeOptions{Options: Options{Unscaled: true}})
@@ -125,7 +125,7 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 func TestHaloIsNeeded(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
-	z := Latent{4, 1, 30, 2, noise(4 * 60)}
+	z := Latent{Channels: 4, Frames: 1, Height: 30, Width: 2, Data: noise(4 * 60)}
 	ctx := context.Background()
 	o := tiles(Exact, 32, 16, 0)
 	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
@@ -245,11 +245,11 @@ func TestDiffusersTiles(t *testing.T) {
 			Tiling: Diffusers, Unscaled: true, Tile: tiling.Choice{Tile: tiling.Size{H: tile[0] * s, W: tile[1] * s}},
 			Overlap: tiling.Size{H: (tile[0] - step[0]) * s, W: (tile[1] - step[1]) * s},
 		}
-		z := Latent{c.Latent, frames, h, w, noise(c.Latent * frames * h * w)}
+		z := Latent{Channels: c.Latent, Frames: frames, Height: h, Width: w, Data: noise(c.Latent * frames * h * w)}
 		got := decodeAll(t, m, z, DecodeOptions{Options: o})
 		piece := func(y, x int) ([]float32, int, int) {
 			th, tw := min(tile[0], h-y), min(tile[1], w-x)
-			part := Latent{c.Latent, frames, th, tw, nil}
+			part := Latent{Channels: c.Latent, Frames: frames, Height: th, Width: tw}
 			for ch := range c.Latent * frames {
 				for r := range th {
 					part.Data = append(part.Data, z.Data[(ch*h+y+r)*w+x:][:tw]...)
@@ -341,7 +341,7 @@ func naive(planes, h, w, dy, dx, ey, ex, unit int, piece func(y, x int) ([]float
 func TestExactSpool(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
-	z := Latent{4, 2, 6, 6, noise(4 * 2 * 36)}
+	z := Latent{Channels: 4, Frames: 2, Height: 6, Width: 6, Data: noise(4 * 2 * 36)}
 	before := tempFiles(t)
 	l, err := m.PlanDecode(2, 6, 6, tiles(Exact, 24, 24, 0))
 	if err != nil {

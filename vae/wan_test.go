@@ -148,7 +148,7 @@ func TestLayoutsAreOneModel(t *testing.T) {
 				t.Errorf("%s is taken for %s", layout, m.Config.Layout)
 			}
 			s := m.Config.Spatial
-			z := Latent{4, 2, 2, 2, noise(4 * 2 * 4)}
+			z := Latent{Channels: 4, Frames: 2, Height: 2, Width: 2, Data: noise(4 * 2 * 4)}
 			clip := floats{5, 2 * s, s, noise(3 * 5 * 2 * s * s)}
 			v, l := decodeAll(t, m, z, DecodeOptions{}), encodeAll(t, m, clip, EncodeOptions{})
 			if video == nil {
@@ -258,8 +258,8 @@ func TestWanScaling(t *testing.T) {
 			t.Fatalf("element %d is %v, want %v", i, scaled[i], want)
 		}
 	}
-	a := decodeAll(t, m, Latent{16, 1, 2, 2, own}, DecodeOptions{Options: Options{Unscaled: true}})
-	b := decodeAll(t, m, Latent{16, 1, 2, 2, scaled}, DecodeOptions{})
+	a := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: own}, DecodeOptions{Options: Options{Unscaled: true}})
+	b := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: scaled}, DecodeOptions{})
 	if e := nmse(b, a); !(e < 1e-9) {
 		t.Errorf("scaled: NMSE %.3g from the model's own", e)
 	}
@@ -269,7 +269,7 @@ func TestWanScaling(t *testing.T) {
 func TestWanClamps(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, wan22Checkpoint(t), F32) // four channels have no statistics
-	z := Latent{4, 1, 2, 3, noise(24)}
+	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, Data: noise(24)}
 	own := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
 	clamped := decodeAll(t, m, z, DecodeOptions{})
 	outside := 0
@@ -311,7 +311,7 @@ func TestWanChunks(t *testing.T) {
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 4}} {
 		m := open(t, dev, tiny(t, c), F32)
 		s := m.Config.Spatial
-		z, clip := Latent{4, 6, 2, 1, noise(4 * 6 * 2)}, floats{21, s, 2 * s, noise(3 * 21 * 2 * s * s)}
+		z, clip := Latent{Channels: 4, Frames: 6, Height: 2, Width: 1, Data: noise(4 * 6 * 2)}, floats{21, s, 2 * s, noise(3 * 21 * 2 * s * s)}
 		var video, latent []float32
 		for _, chunk := range []int{1, 2, 3, 5, 9} {
 			o := Options{Chunk: chunk}
@@ -353,7 +353,7 @@ func TestIndependentFrames(t *testing.T) {
 		if !slices.Equal(a, b) {
 			t.Errorf("picture %d has another latent in a row of three", f)
 		}
-		a = decodeAll(t, m, Latent{4, 1, 2, 2, b}, DecodeOptions{})
+		a = decodeAll(t, m, Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: b}, DecodeOptions{})
 		b = b[:0]
 		for c := range 4 {
 			b = append(b, video[(c*3+f)*256:][:256]...)

@@ -18,6 +18,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/media"
 )
 
@@ -196,10 +197,10 @@ func (c *client) decode(ctx context.Context, latent []byte) ([][]byte, error) {
 	return frames, err
 }
 
-// latent is a small latent as a file: frames x side x side cells, of a ramp.
-func latent(t *testing.T, frames, side int) []byte {
+// latentFile is a small latent as a file: frames x side x side cells, of a ramp.
+func latentFile(t *testing.T, frames, side int) []byte {
 	t.Helper()
-	l := media.Latent{Channels: 16, Frames: frames, Height: side, Width: side, Data: make([]float32, 16*frames*side*side)}
+	l := latent.Latent{Channels: 16, Frames: frames, Height: side, Width: side, Data: make([]float32, 16*frames*side*side)}
 	for i := range l.Data {
 		l.Data[i] = float32(i%37)/18 - 1
 	}

@@ -19,7 +19,7 @@ func TestTwentyPages(t *testing.T) {
 	needDevice(t)
 	s := start(t, Options{})
 	ctx := within(t, 5*time.Minute)
-	z := latent(t, 1, 1)
+	z := latentFile(t, 1, 1)
 	const pages = 20
 	results := make([][][]byte, pages)
 	errs := make([]error, pages)
@@ -70,7 +70,7 @@ func TestDisconnect(t *testing.T) {
 	if err := first.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	long := latent(t, 40, 4) // minutes on a slow device
+	long := latentFile(t, 40, 4) // minutes on a slow device
 	request := map[string]any{"type": "decode", "source": first.source("z.npy", long), "options": map[string]any{"tile": "off"}}
 	if _, err := first.ask(ctx, request); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestDisconnect(t *testing.T) {
 	if err := second.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if frames, err := second.decode(ctx, latent(t, 1, 1)); err != nil || len(frames) != 1 {
+	if frames, err := second.decode(ctx, latentFile(t, 1, 1)); err != nil || len(frames) != 1 {
 		t.Fatalf("%d frames, %v", len(frames), err)
 	}
 	if n := s.engine.pages.Load(); n != 1 {
@@ -109,11 +109,11 @@ func TestCancel(t *testing.T) {
 	if err := c.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	want, err := c.decode(ctx, latent(t, 2, 1))
+	want, err := c.decode(ctx, latentFile(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := map[string]any{"type": "decode", "source": c.source("z.npy", latent(t, 40, 4)), "options": map[string]any{"tile": "off"}}
+	request := map[string]any{"type": "decode", "source": c.source("z.npy", latentFile(t, 40, 4)), "options": map[string]any{"tile": "off"}}
 	cancelled := false
 	_, err = c.request(ctx, request, func(h header, _ []byte) {
 		if h.Type == "frame" && !cancelled {
@@ -127,7 +127,7 @@ func TestCancel(t *testing.T) {
 	if !errors.As(err, &f) || f.code != "cancelled" {
 		t.Fatalf("%v, expected cancelled", err)
 	}
-	got, err := c.decode(ctx, latent(t, 2, 1))
+	got, err := c.decode(ctx, latentFile(t, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestStall(t *testing.T) {
 	}
 	slow.mute = true
 	request := map[string]any{"type": "decode", "source": map[string]any{"path": ""}, "options": map[string]any{"tile": "off"}}
-	z := latent(t, 12, 1)
+	z := latentFile(t, 12, 1)
 	request["source"] = slow.source("z.npy", z)
 	id, err := slow.ask(ctx, request)
 	if err != nil {
@@ -178,7 +178,7 @@ func TestStall(t *testing.T) {
 	if err := other.open(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if frames, err := other.decode(ctx, latent(t, 1, 1)); err != nil || len(frames) != 1 {
+	if frames, err := other.decode(ctx, latentFile(t, 1, 1)); err != nil || len(frames) != 1 {
 		t.Fatalf("%d frames, %v", len(frames), err)
 	}
 	for err = nil; err == nil; {

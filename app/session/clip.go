@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"tessera/latent"
 	"tessera/media"
 )
 
@@ -55,10 +56,10 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 }
 
 // original is the clip as its latent's metadata tells it.
-func (c clip) original(scale string, independent bool) media.Original {
-	o := media.Original{Frames: c.Frames, Height: c.Height, Width: c.Width, Scale: scale, Images: independent}
+func (c clip) original(scale string, independent bool) latent.Original {
+	o := latent.Original{Frames: c.Frames, Height: c.Height, Width: c.Width, Scale: scale, Images: independent}
 	if c.FPS > 0 {
-		if fps, err := media.ParseRational(fmt.Sprintf("%g", c.FPS)); err == nil {
+		if fps, err := latent.ParseRational(fmt.Sprintf("%g", c.FPS)); err == nil {
 			o.FPS = fps
 		}
 	}

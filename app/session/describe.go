@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"tessera/gpu"
-	"tessera/media"
+	"tessera/latent"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -249,9 +249,9 @@ func (o options) vae() (v vae.Options, err error) {
 	}
 	v.Memory, v.Chunk = o.Memory, o.Chunk
 	switch o.Scale {
-	case "", media.ScalePipeline, media.ScaleNone:
+	case "", latent.ScalePipeline, latent.ScaleNone:
 	default:
-		return v, badInput("session: scale %q, expected %s or %s", o.Scale, media.ScalePipeline, media.ScaleNone)
+		return v, badInput("session: scale %q, expected %s or %s", o.Scale, latent.ScalePipeline, latent.ScaleNone)
 	}
 	return v, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tessera/gpu"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
@@ -52,7 +53,7 @@ func (s *Session) run(r *request) (*done, error) {
 	work := j.encode
 	switch r.Type {
 	case "decode":
-		var l media.Latent
+		var l latent.Latent
 		if l, err = s.latent(r); err != nil {
 			return nil, err
 		}
@@ -179,7 +180,7 @@ func (l longest) Less(i, j int) bool {
 	return l[i].Name < l[j].Name
 }
 
-func (j *job) decode(l media.Latent) (frames int, err error) {
+func (j *job) decode(l latent.Latent) (frames int, err error) {
 	c := j.model.Config
 	was, warnings, err := origin(l, cmp.Or(j.r.Source.Name, j.r.Source.Path), c, j.r.Options)
 	if err != nil {
@@ -192,13 +193,12 @@ func (j *job) decode(l media.Latent) (frames int, err error) {
 	}
 	to := output(l, was, c)
 	o := vae.DecodeOptions{Options: j.o, RGBA8: true, Frames: to.Frames, Height: to.Height, Width: to.Width}
-	o.Unscaled, o.Independent = was.Scale == media.ScaleNone, was.Images
-	z := vae.Latent{Channels: l.Channels, Frames: l.Frames, Height: l.Height, Width: l.Width, Data: l.Data}
-	return to.Frames, j.frames(z, o, to, func(f vae.Frame) error { return j.frame(f, f.RGBA) })
+	o.Unscaled, o.Independent = was.Scale == latent.ScaleNone, was.Images
+	return to.Frames, j.frames(l, o, to, func(f vae.Frame) error { return j.frame(f, f.RGBA) })
 }
 
 // frames runs the decoder and hands its frames to take.
-func (j *job) frames(z vae.Latent, o vae.DecodeOptions, to clip, take func(vae.Frame) error) error {
+func (j *job) frames(z latent.Latent, o vae.DecodeOptions, to clip, take func(vae.Frame) error) error {
 	l, err := j.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
 	if err := j.settle("decode", pixelFrames(z.Frames, j.model.Config, o.Independent), l, err, &o.Options, to); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"strings"
 
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -41,8 +42,8 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 
 // origin is what is known of the clip behind a latent, by its metadata and the
 // options; the rest as the command line has it. Scale is never empty.
-func origin(l media.Latent, name string, c vae.Config, o options) (was media.Original, warnings []string, err error) {
-	if was, warnings, err = l.Original(name, c.Spatial, c.Temporal); err != nil {
+func origin(l latent.Latent, name string, c vae.Config, o options) (was latent.Original, warnings []string, err error) {
+	if was, warnings, err = media.Original(name, l, c.Spatial, c.Temporal); err != nil {
 		return was, nil, err
 	}
 	images := was.Images
@@ -60,13 +61,13 @@ func origin(l media.Latent, name string, c vae.Config, o options) (was media.Ori
 // written. In ComfyUI's files Wan's are the model's own numbers.
 func scaleOf(comfyUI bool, c vae.Config) string {
 	if comfyUI && c.Family != vae.SeedVR2 {
-		return media.ScaleNone
+		return latent.ScaleNone
 	}
-	return media.ScalePipeline
+	return latent.ScalePipeline
 }
 
 // output is the clip that a latent decodes to.
-func output(l media.Latent, was media.Original, c vae.Config) clip {
+func output(l latent.Latent, was latent.Original, c vae.Config) clip {
 	return clip{
 		Frames: cmp.Or(was.Frames, pixelFrames(l.Frames, c, was.Images)),
 		Height: cmp.Or(was.Height, l.Height*c.Spatial), Width: cmp.Or(was.Width, l.Width*c.Spatial),
@@ -92,14 +93,14 @@ func latentFrames(frames int, m *vae.Model, independent bool) int {
 }
 
 // latent reads a decode's input.
-func (s *Session) latent(r *request) (media.Latent, error) {
+func (s *Session) latent(r *request) (latent.Latent, error) {
 	m, err := s.plannerModel()
 	if err != nil {
-		return media.Latent{}, err
+		return latent.Latent{}, err
 	}
 	file, size, name, closed, err := s.file(r)
 	if err != nil {
-		return media.Latent{}, err
+		return latent.Latent{}, err
 	}
 	defer closed()
 	l, err := media.DecodeLatent(file, size, name, m.Config.Latent)
@@ -111,34 +112,31 @@ func (s *Session) latent(r *request) (media.Latent, error) {
 
 // latentOf runs the encoder and sends the latent. The options it returns are
 // those to decode it with.
-func (j *job) latentOf(c *pageClip) (vae.Latent, vae.Options, error) {
+func (j *job) latentOf(c *pageClip) (latent.Latent, vae.Options, error) {
 	info := c.r.Clip
 	name, err := j.latentName()
 	if err != nil {
-		return vae.Latent{}, j.o, err
+		return latent.Latent{}, j.o, err
 	}
 	scale := cmp.Or(j.r.Options.Scale, scaleOf(strings.HasSuffix(name, ".latent"), j.model.Config))
 	o := vae.EncodeOptions{Options: j.o, Sample: j.r.Options.Sample, Seed: j.r.Options.Seed}
-	o.Unscaled, o.Independent = scale == media.ScaleNone, j.r.Options.independent(j.model.Config.Independent)
+	o.Unscaled, o.Independent = scale == latent.ScaleNone, j.r.Options.independent(j.model.Config.Independent)
 	again := o.Options
 	l, err := j.model.PlanEncode(info.Frames, info.Height, info.Width, o.Options)
 	if err := j.settle("encode", latentFrames(info.Frames, j.model, o.Independent), l, err, &o.Options, info); err != nil {
-		return vae.Latent{}, again, err
+		return latent.Latent{}, again, err
 	}
 	z, err := j.model.Encode(j.r.ctx, c, o)
 	if err != nil {
 		return z, again, err
 	}
-	file := media.Latent{
-		Channels: z.Channels, Frames: z.Frames, Height: z.Height, Width: z.Width, Data: z.Data,
-		Meta: info.original(scale, o.Independent).Meta(media.KindLatent),
-	}
+	z.Meta = info.original(scale, o.Independent).Meta(latent.KindLatent)
 	var text bytes.Buffer
 	text.Grow(4*len(z.Data) + 4096)
-	if err := media.EncodeLatent(&text, name, file); err != nil {
+	if err := media.EncodeLatent(&text, name, z); err != nil {
 		return z, again, err
 	}
-	return z, again, j.s.send(latentEvent{"latent", j.r.ID, name, file.Shape()}, text.Bytes())
+	return z, again, j.s.send(latentEvent{"latent", j.r.ID, name, z.Shape()}, text.Bytes())
 }
 
 // latentName is the name of what encode makes.

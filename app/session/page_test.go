@@ -12,6 +12,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
 )
@@ -173,7 +174,7 @@ func latentFile(t *testing.T, meta map[string]string) []byte {
 	t.Helper()
 	wide := make([]float64, 4*3*4*6)
 	synthetic.Fill("noise", wide)
-	l := media.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Meta: meta}
+	l := latent.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Meta: meta}
 	for _, v := range wide {
 		l.Data = append(l.Data, float32(v))
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tessera/gpu"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
@@ -34,7 +35,7 @@ func TestDecode(t *testing.T) {
 	}
 	o := vae.DecodeOptions{RGBA8: true, Options: vae.Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
 	var want [][]byte
-	for f, err := range m.Decode(context.Background(), vae.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Data: l.Data}, o) {
+	for f, err := range m.Decode(context.Background(), latent.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Data: l.Data}, o) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +118,7 @@ func TestRoundtrip(t *testing.T) {
 	}
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
 	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "latent.latent", 4)
-	if err != nil || l.Frames != 2 || l.Meta[media.MetaFPS] != "30000/1001" || l.Meta[media.MetaFrames] != "3" {
+	if err != nil || l.Frames != 2 || l.Meta[latent.MetaFPS] != "30000/1001" || l.Meta[latent.MetaFrames] != "3" {
 		t.Errorf("latent of %v, %v, %v", l.Shape(), l.Meta, err)
 	}
 	// With others about, nothing stays on the device.
@@ -129,9 +130,9 @@ func TestRoundtrip(t *testing.T) {
 // Everything that is the page's fault is told as such, and does no harm.
 func TestBadInput(t *testing.T) {
 	p, _ := start(t)
-	p.files[3] = latentFile(t, map[string]string{media.MetaScale: "bent"})
+	p.files[3] = latentFile(t, map[string]string{latent.MetaScale: "bent"})
 	p.files[4] = []byte("no latent at all")
-	p.files[5] = latentFile(t, map[string]string{media.MetaImages: "true"})
+	p.files[5] = latentFile(t, map[string]string{latent.MetaImages: "true"})
 	id := 10
 	ask := func(want string, header map[string]any) {
 		t.Helper()
@@ -182,7 +183,7 @@ func TestBadInput(t *testing.T) {
 // Separate images decode to a frame each.
 func TestImages(t *testing.T) {
 	p, _ := start(t)
-	p.files[3] = latentFile(t, map[string]string{media.MetaImages: "true"})
+	p.files[3] = latentFile(t, map[string]string{latent.MetaImages: "true"})
 	p.open()
 	p.receive(map[string]any{"type": "decode", "id": 2, "source": p.source(3, "z.safetensors")}, nil)
 	if end, all := p.end(2); end.Type != "result" || count(all, "frame") != 3 {

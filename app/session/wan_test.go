@@ -11,6 +11,7 @@ import (
 
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
 	"tessera/vae"
@@ -221,8 +222,8 @@ func TestExactTiles(t *testing.T) {
 func TestIndependent(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
-	p.files[3] = latentFile(t, map[string]string{media.MetaScale: media.ScalePipeline})
-	p.files[4] = latentFile(t, map[string]string{media.MetaScale: media.ScalePipeline, media.MetaImages: "true"})
+	p.files[3] = latentFile(t, map[string]string{latent.MetaScale: latent.ScalePipeline})
+	p.files[4] = latentFile(t, map[string]string{latent.MetaScale: latent.ScalePipeline, latent.MetaImages: "true"})
 	id := 10
 	frames := func(file int, o map[string]any) int {
 		t.Helper()
@@ -254,7 +255,7 @@ func TestIndependent(t *testing.T) {
 		t.Fatal(end.Message)
 	}
 	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "z.safetensors", 4)
-	if err != nil || l.Frames != 3 || l.Meta[media.MetaImages] != "true" {
+	if err != nil || l.Frames != 3 || l.Meta[latent.MetaImages] != "true" {
 		t.Errorf("three pictures: %v, %v, %v", l.Shape(), l.Meta, err)
 	}
 }
@@ -265,7 +266,7 @@ func TestLatentScale(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = wan(t, synthetic.WanConfig{}) // 16 channels, whose statistics are known
 	p.use(5, 10, "wan.safetensors")
-	latents := map[string]media.Latent{}
+	latents := map[string]latent.Latent{}
 	for i, format := range []string{".safetensors", ".latent"} {
 		_, all := p.run(6+i, map[string]any{
 			"type": "encode", "clip": map[string]any{"frames": 1, "height": 16, "width": 24}, "options": map[string]any{"format": format},
@@ -279,7 +280,7 @@ func TestLatentScale(t *testing.T) {
 		latents[format], p.files[20+i] = l, data
 	}
 	scaled, own := latents[".safetensors"], latents[".latent"]
-	if scaled.Meta[media.MetaScale] != media.ScalePipeline || own.Meta[media.MetaScale] != media.ScaleNone {
+	if scaled.Meta[latent.MetaScale] != latent.ScalePipeline || own.Meta[latent.MetaScale] != latent.ScaleNone {
 		t.Errorf("metadata %v and %v", scaled.Meta, own.Meta)
 	}
 	// Channel 0 of Wan 2.1: mean -0.7571, deviation 2.8184.

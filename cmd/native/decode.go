@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -42,7 +43,7 @@ func (c *decodeCmd) Run(a *app) error {
 	format := media.Format{
 		Frames: cmp.Or(was.Frames, framesOf(z.Frames, config, was.Images)),
 		Height: cmp.Or(was.Height, z.Height*config.Spatial), Width: cmp.Or(was.Width, z.Width*config.Spatial),
-		Channels: config.Channels, FPS: cmp.Or(media.Rational(c.FPS), was.FPS),
+		Channels: config.Channels, FPS: cmp.Or(latent.Rational(c.FPS), was.FPS),
 	}
 	sink, err := media.Create(a.ctx, c.Output, format)
 	if err != nil {
@@ -60,7 +61,7 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	o.Independent = was.Images
 	scale := a.scaleOf(c.Latent, c.scaleFlag, was, config)
-	o.Unscaled = scale == media.ScaleNone
+	o.Unscaled = scale == latent.ScaleNone
 	s, err := a.decode(e, z, o, func(f vae.Frame) error {
 		if o.RGBA8 {
 			return sink.WriteRGBA8(f.RGBA)
@@ -76,7 +77,7 @@ func (c *decodeCmd) Run(a *app) error {
 	r := a.result("decode", e, c.Model, c.Latent)
 	r.clip(format)
 	r.Decode, r.Scale, r.Pictures = s, scale, was.Images
-	r.Latent = []int{z.Channels, z.Frames, z.Height, z.Width}
+	r.Latent = z.Shape()
 	r.Outputs = []string{c.Output}
 	return a.finish(r)
 }
@@ -90,7 +91,7 @@ func framesOf(latent int, c vae.Config, independent bool) int {
 }
 
 // decode runs the decoder, hands every frame to take, and measures.
-func (a *app) decode(e *engine, z vae.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
+func (a *app) decode(e *engine, z latent.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
 	l, err := e.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
 	if err := a.settle("decode", e.model.Config, l, &o.Options, err); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tessera/assets"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -58,7 +59,7 @@ func (c *demoCmd) Run(a *app) error {
 	}
 	defer remove()
 	h, w := clip.Size()
-	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(), FPS: media.Rational{Num: 12, Den: 1}}
+	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(), FPS: latent.Rational{Num: 12, Den: 1}}
 	a.note("encoding and decoding %s of %dx%d with %s", frames(format.Frames), h, w, c.with(config))
 	sinks, outputs, err := c.create(a, format)
 	defer func() {
@@ -75,7 +76,7 @@ func (c *demoCmd) Run(a *app) error {
 	}
 	defer e.close()
 	a.note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
-	n := encodeNumbers{scale: media.ScalePipeline, independent: c.framesFlag.or(config.Independent)}
+	n := encodeNumbers{scale: latent.ScalePipeline, independent: c.framesFlag.or(config.Independent)}
 	t := &trip{app: a, engine: e, clip: clip, sinks: sinks, numbers: n}
 	r := a.result("demo", e, name, "demo clip (built in)")
 	r.clip(format)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -46,7 +47,7 @@ type encodeNumbers struct {
 }
 
 func (n encodeNumbers) options(o vae.Options) vae.EncodeOptions {
-	o.Unscaled, o.Independent = n.scale == media.ScaleNone, n.independent
+	o.Unscaled, o.Independent = n.scale == latent.ScaleNone, n.independent
 	return vae.EncodeOptions{Options: o, Moments: n.moments, Sample: n.Sample, Seed: n.Seed}
 }
 
@@ -59,7 +60,7 @@ func (c *encodeCmd) Run(a *app) error {
 	comfyUI := strings.EqualFold(filepath.Ext(c.Output), ".latent")
 	n := encodeNumbers{c.scaleFlag.or("", comfyUI, config), c.Moments, c.framesFlag.or(config.Independent), c.sampleFlags}
 	if c.Moments {
-		n.scale = media.ScaleNone
+		n.scale = latent.ScaleNone
 	}
 	clip, err := media.Open(a.ctx, c.Video, config.Channels)
 	if err != nil {
@@ -78,8 +79,8 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	l := media.Latent{Channels: z.Channels, Frames: z.Frames, Height: z.Height, Width: z.Width, Data: z.Data, Meta: metadata(clip, n)}
-	if err := media.WriteLatent(c.Output, l); err != nil {
+	z.Meta = metadata(clip, n)
+	if err := media.WriteLatent(c.Output, z); err != nil {
 		return err
 	}
 	a.forgotten(e, clip, n.independent, c.Output)
@@ -87,7 +88,7 @@ func (c *encodeCmd) Run(a *app) error {
 	r := a.result("encode", e, c.Model, c.Video)
 	r.clip(media.Format{Frames: clip.Frames(), Height: h, Width: w, FPS: clip.FPS()})
 	r.Encode, r.Scale, r.Pictures = s, n.scale, n.independent
-	r.Latent = l.Shape()
+	r.Latent = z.Shape()
 	r.Outputs = []string{c.Output}
 	return a.finish(r)
 }
@@ -103,11 +104,11 @@ func (a *app) forgotten(e *engine, clip media.Clip, independent bool, output str
 }
 
 // encode runs the encoder and measures.
-func (a *app) encode(e *engine, clip media.Clip, o vae.EncodeOptions) (vae.Latent, *stage, error) {
+func (a *app) encode(e *engine, clip media.Clip, o vae.EncodeOptions) (latent.Latent, *stage, error) {
 	h, w := clip.Size()
 	l, err := e.model.PlanEncode(clip.Frames(), h, w, o.Options)
 	if err := a.settle("encode", e.model.Config, l, &o.Options, err); err != nil {
-		return vae.Latent{}, nil, err
+		return latent.Latent{}, nil, err
 	}
 	padded, _, _ := e.model.Padded(clip.Frames(), h, w, o.Independent)
 	p := a.progress("encode", padded)
@@ -115,7 +116,7 @@ func (a *app) encode(e *engine, clip media.Clip, o vae.EncodeOptions) (vae.Laten
 	o.Progress = p.update
 	z, err := e.model.Encode(a.ctx, clip, o)
 	if err != nil {
-		return vae.Latent{}, nil, err
+		return latent.Latent{}, nil, err
 	}
 	return z, newStage(l, clip.Frames(), p.done()), nil
 }

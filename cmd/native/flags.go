@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/gpu"
-	"tessera/media"
+	"tessera/latent"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -141,11 +141,11 @@ func (f *overlapFlag) UnmarshalText(text []byte) error {
 }
 
 // rateFlag is a frame rate.
-type rateFlag media.Rational
+type rateFlag latent.Rational
 
 // UnmarshalText reads 25, 23.976 or 30000/1001.
 func (f *rateFlag) UnmarshalText(text []byte) error {
-	r, err := media.ParseRational(string(text))
+	r, err := latent.ParseRational(string(text))
 	*f = rateFlag(r)
 	return err
 }
@@ -184,7 +184,7 @@ func (f scaleFlag) or(standard string, comfyUI bool, c vae.Config) string {
 	case f.Scale != "default":
 		return f.Scale
 	case standard == "" && comfyUI && c.Family != vae.SeedVR2:
-		return media.ScaleNone
+		return latent.ScaleNone
 	}
-	return cmp.Or(standard, media.ScalePipeline)
+	return cmp.Or(standard, latent.ScalePipeline)
 }

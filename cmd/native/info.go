@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tessera/gpu"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -87,7 +88,7 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 	return gpu.Info{Name: "an adapter with default limits", Limits: gpu.DefaultLimits}, nil
 }
 
-func (a *app) latent(path string, l media.Latent) error {
+func (a *app) latent(path string, l latent.Latent) error {
 	if a.json {
 		return a.print(map[string]any{"kind": "latent", "file": path, "shape": l.Shape(), "metadata": l.Meta})
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -45,7 +46,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	h, w := clip.Size()
 	format := media.Format{
 		Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(),
-		FPS: cmp.Or(media.Rational(c.FPS), clip.FPS()),
+		FPS: cmp.Or(latent.Rational(c.FPS), clip.FPS()),
 	}
 	sink, err := media.Create(a.ctx, c.Output, format)
 	if err != nil {
@@ -100,7 +101,7 @@ type trip struct {
 	numbers encodeNumbers
 	sinks   []*media.Sink
 
-	latent media.Latent // made by the way
+	latent latent.Latent // made by the way
 	sheet  *media.Sheet
 }
 
@@ -111,8 +112,8 @@ func (t *trip) run(o vae.Options, r *result) error {
 		return err
 	}
 	r.Encode, r.Pictures = s, t.numbers.independent
-	t.latent = media.Latent{Channels: z.Channels, Frames: z.Frames, Height: z.Height, Width: z.Width, Data: z.Data}
-	t.latent.Meta = metadata(t.clip, t.numbers)
+	z.Meta = metadata(t.clip, t.numbers)
+	t.latent = z
 	r.Latent = t.latent.Shape()
 
 	h, w := t.clip.Size()
@@ -120,7 +121,7 @@ func (t *trip) run(o vae.Options, r *result) error {
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
 	d := vae.DecodeOptions{Options: o, Frames: t.clip.Frames(), Height: h, Width: w}
-	d.Unscaled, d.Independent = t.numbers.scale == media.ScaleNone, t.numbers.independent
+	d.Unscaled, d.Independent = t.numbers.scale == latent.ScaleNone, t.numbers.independent
 	r.Decode, err = t.decode(t.engine, z, d, func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err

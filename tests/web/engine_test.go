@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
 	"tessera/tiling"
@@ -170,7 +171,7 @@ func TestEngineInChromium(t *testing.T) {
 	if !(got <= 1e-12) {
 		t.Errorf("encode: NMSE %.3g from native", got)
 	}
-	if l.Meta[media.MetaFrames] != "5" || l.Meta[media.MetaHeight] != "40" || l.Meta[media.MetaFPS] != "12" {
+	if l.Meta[latent.MetaFrames] != "5" || l.Meta[latent.MetaHeight] != "40" || l.Meta[latent.MetaFPS] != "12" {
 		t.Errorf("latent's metadata %v", l.Meta)
 	}
 	q := media.NewQuality(h, w, 3)
@@ -194,7 +195,7 @@ func TestEngineInChromium(t *testing.T) {
 }
 
 // checkDecode compares frames, and that tiles came before them.
-func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, z vae.Latent, tiles map[string]any, o vae.Options) {
+func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, z latent.Latent, tiles map[string]any, o vae.Options) {
 	t.Helper()
 	var previews []vae.Preview
 	o.Preview = func(p vae.Preview) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
@@ -28,13 +29,13 @@ const gap = 100 * time.Millisecond
 
 // demoPart is the part of the demo's latent that ?demo=2x6x6 shows, found here
 // by arithmetic of its own: cells 7 to 13 down and 6 to 12 across.
-func demoPart(t *testing.T) vae.Latent {
+func demoPart(t *testing.T) latent.Latent {
 	t.Helper()
 	all, err := media.ReadLatent(filepath.Join(root, "web/demo/latent.safetensors"), 16)
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := vae.Latent{Channels: 16, Frames: 2, Height: 6, Width: 6}
+	part := latent.Latent{Channels: 16, Frames: 2, Height: 6, Width: 6}
 	for c := range 16 {
 		for f := range 2 {
 			for y := 7; y < 13; y++ {
@@ -47,9 +48,9 @@ func demoPart(t *testing.T) vae.Latent {
 }
 
 // ramp is a latent of 21 frames of 32x32 pixels, and a file of it.
-func ramp(t *testing.T, name string) (vae.Latent, string) {
+func ramp(t *testing.T, name string) (latent.Latent, string) {
 	t.Helper()
-	l := media.Latent{Channels: 16, Frames: 6, Height: 4, Width: 4, Data: make([]float32, 16*6*4*4)}
+	l := latent.Latent{Channels: 16, Frames: 6, Height: 4, Width: 4, Data: make([]float32, 16*6*4*4)}
 	for i := range l.Data {
 		l.Data[i] = float32(i%41)/20 - 1
 	}
@@ -57,11 +58,11 @@ func ramp(t *testing.T, name string) (vae.Latent, string) {
 	if err := media.WriteLatent(path, l); err != nil {
 		t.Fatal(err)
 	}
-	return vae.Latent{Channels: 16, Frames: 6, Height: 4, Width: 4, Data: l.Data}, path
+	return latent.Latent{Channels: 16, Frames: 6, Height: 4, Width: 4, Data: l.Data}, path
 }
 
 // decoded are a latent's frames as this machine's engine makes them.
-func decoded(t *testing.T, z vae.Latent, o vae.Options) [][]byte {
+func decoded(t *testing.T, z latent.Latent, o vae.Options) [][]byte {
 	t.Helper()
 	m, err := vae.Open(gputest.Open(t), model, vae.Settings{Precision: vae.F32})
 	if err != nil {
@@ -370,7 +371,7 @@ func visitOwnFiles(v *visit, latent string) {
 }
 
 // visitCancel stops a job in its middle and runs it again to its end.
-func visitCancel(v *visit, z vae.Latent) {
+func visitCancel(v *visit, z latent.Latent) {
 	v.click("#run")
 	v.wait("the middle of the job", 2*time.Minute, `document.getElementById('progress-text').textContent.includes('frame')`)
 	v.click("#cancel")
@@ -386,7 +387,7 @@ func visitCancel(v *visit, z vae.Latent) {
 
 // visitNative runs the same job on the engine of the server, and removes the
 // copy of the checkpoint.
-func visitNative(v *visit, z vae.Latent) {
+func visitNative(v *visit, z latent.Latent) {
 	v.click("input[name=engine][value=native]")
 	v.ready()
 	if got := v.text("device-rows"); !strings.Contains(got, "vulkan") && !strings.Contains(got, "d3d12") && !strings.Contains(got, "metal") {
@@ -441,7 +442,7 @@ func visitRoundtrip(v *visit) {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	if l.Frames != 2 || l.Height != 3 || l.Width != 5 || l.Meta[media.MetaFrames] != "2" {
+	if l.Frames != 2 || l.Height != 3 || l.Width != 5 || l.Meta[latent.MetaFrames] != "2" {
 		v.t.Errorf("the latent is %v, %v", l.Shape(), l.Meta)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
 	"tessera/tiling"
@@ -181,7 +182,7 @@ func TestVisitorWan(t *testing.T) {
 	}
 	v.click("#save-latent")
 	l, err := media.ReadLatent(v.download("demo.safetensors"), 16)
-	if err != nil || l.Frames != 2 || l.Height != 6 || l.Meta[media.MetaScale] != media.ScalePipeline {
+	if err != nil || l.Frames != 2 || l.Height != 6 || l.Meta[latent.MetaScale] != latent.ScalePipeline {
 		t.Errorf("the latent is %v, %v, %v", l.Shape(), l.Meta, err)
 	}
 	set := func(name, value string) {

@@ -1,4 +1,4 @@
-package media
+package latent
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func (r Rational) String() string {
 // ParseRational reads "25", "30000/1001", "30000:1001" or "23.976". A decimal
 // within 0.001 of N·1000/1001 is taken as that.
 func ParseRational(s string) (Rational, error) {
-	bad := fmt.Errorf("media: frame rate %q, expected a number or a fraction such as 30000/1001", s)
+	bad := fmt.Errorf("frame rate %q, expected a number or a fraction such as 30000/1001", s)
 	num, den, fraction := strings.Cut(strings.Replace(s, ":", "/", 1), "/")
 	if fraction {
 		n, err1 := strconv.Atoi(num)

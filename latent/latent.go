@@ -1,0 +1,43 @@
+// Package latent has the one type that encoders, decoders and files hand to
+// each other, and what its metadata tells of the clip it was made of. It knows
+// no files, models or devices: media reads and writes latents, vae makes and
+// takes them.
+//
+// Start at Latent; Latent.Original reads the metadata, Original.Meta makes it.
+package latent
+
+// Keys of the metadata that a latent carries through a file, so that decoding
+// can undo what encoding did to the clip.
+const (
+	MetaFrames = "tessera.frames" // frames of the clip before padding
+	MetaHeight = "tessera.height" // pixels before padding
+	MetaWidth  = "tessera.width"
+	MetaScale  = "tessera.scale"  // ScalePipeline or ScaleNone
+	MetaKind   = "tessera.kind"   // KindLatent or KindMoments
+	MetaFPS    = "tessera.fps"    // as Rational.String
+	MetaImages = "tessera.images" // "true" where each frame is an image by itself
+)
+
+// Values of MetaScale and MetaKind.
+const (
+	ScalePipeline = "pipeline" // shifted and scaled as the pipelines exchange it
+	ScaleNone     = "none"     // the model's own numbers
+	KindLatent    = "latent"
+	KindMoments   = "moments" // mean and log-variance, one behind the other: twice the channels
+)
+
+// Latent is what an encoder makes of a clip and a decoder takes. Data is
+// [C,L,h,w], row-major.
+type Latent struct {
+	Channels, Frames, Height, Width int
+	Data                            []float32
+	// Meta holds the strings kept with the latent; nil where there are none.
+	Meta map[string]string
+	// Images: it was read from a batch of images, each a frame by itself.
+	Images bool
+	// ComfyUI: it was read from a file with ComfyUI's version mark.
+	ComfyUI bool
+}
+
+// Shape is [C,L,h,w].
+func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.Width} }

@@ -1,0 +1,97 @@
+package latent
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Original is what a latent's metadata tells of the clip it was made of; zero
+// where it tells nothing.
+type Original struct {
+	Frames, Height, Width int // before padding
+	FPS                   Rational
+	Scale                 string // ScalePipeline or ScaleNone
+	// Images: the frames are images, of a batch or encoded one by one, and each
+	// is to be decoded by itself.
+	Images bool
+	// ComfyUI: the latent was saved by ComfyUI, with no word on its scale. What
+	// its samples are is the model's affair: for most they are the VAE's own
+	// numbers, ScaleNone.
+	ComfyUI bool
+}
+
+// Meta is an original as metadata, without what is zero.
+func (o Original) Meta(kind string) map[string]string {
+	m := map[string]string{MetaKind: kind}
+	for key, n := range map[string]int{MetaFrames: o.Frames, MetaHeight: o.Height, MetaWidth: o.Width} {
+		if n > 0 {
+			m[key] = strconv.Itoa(n)
+		}
+	}
+	if o.Scale != "" {
+		m[MetaScale] = o.Scale
+	}
+	if o.Images {
+		m[MetaImages] = "true"
+	}
+	if o.FPS.Known() {
+		m[MetaFPS] = o.FPS.String()
+	}
+	return m
+}
+
+// Original reads the metadata. A latent cell has spatial pixels a side, and a
+// latent frame after the first temporal frames, or one where it is an image.
+// Sizes that the latent can't have been padded from are dropped, with a
+// warning, since a tool may have cut or resized the latent and kept the
+// metadata. Warnings and errors don't name the file: its reader does.
+func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, err error) {
+	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent {
+		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
+	}
+	o.Scale = l.Meta[MetaScale]
+	o.ComfyUI = l.ComfyUI && o.Scale == ""
+	switch o.Scale {
+	case "", ScalePipeline, ScaleNone:
+	default:
+		return o, nil, fmt.Errorf("metadata %s is %q, expected %s or %s", MetaScale, o.Scale, ScalePipeline, ScaleNone)
+	}
+	images := l.Meta[MetaImages]
+	if images != "" && images != "true" {
+		return o, nil, fmt.Errorf("metadata %s is %q, expected true", MetaImages, images)
+	}
+	if o.Images = l.Images || images == "true"; o.Images {
+		temporal = 1
+	}
+	for key, n := range map[string]*int{MetaFrames: &o.Frames, MetaHeight: &o.Height, MetaWidth: &o.Width} {
+		text, ok := l.Meta[key]
+		if !ok {
+			continue
+		}
+		if *n, err = strconv.Atoi(text); err != nil || *n < 1 {
+			return o, nil, fmt.Errorf("metadata %s is %q, expected a positive number", key, text)
+		}
+	}
+	if text := l.Meta[MetaFPS]; text != "" {
+		if o.FPS, err = ParseRational(text); err != nil {
+			return o, nil, fmt.Errorf("metadata %s: %w", MetaFPS, err)
+		}
+	}
+	return o, l.reconcile(spatial, temporal, &o), nil
+}
+
+// reconcile drops sizes that the latent can't have been padded from.
+func (l Latent) reconcile(spatial, temporal int, o *Original) (warnings []string) {
+	frames, height, width := 1+(l.Frames-1)*temporal, l.Height*spatial, l.Width*spatial
+	fits := func(n, all, step int) bool { return n == 0 || n <= all && n > all-step }
+	if !fits(o.Frames, frames, temporal) {
+		warnings = append(warnings, fmt.Sprintf("metadata says %d frames, the latent has %d: the metadata is ignored", o.Frames, frames))
+		o.Frames = 0
+	}
+	if !fits(o.Height, height, spatial) || !fits(o.Width, width, spatial) {
+		warnings = append(warnings, fmt.Sprintf("metadata says %dx%d pixels, the latent has %dx%d: the metadata is ignored",
+			o.Height, o.Width, height, width))
+		o.Height, o.Width = 0, 0
+	}
+	return warnings
+}

@@ -1,0 +1,71 @@
+package latent
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What an encode writes is what a decode finds.
+func TestOriginal(t *testing.T) {
+	for name, want := range map[string]Original{
+		"nothing": {},
+		"a clip":  {Frames: 7, Height: 15, Width: 24, FPS: Rational{30000, 1001}, Scale: ScaleNone},
+		"images":  {Frames: 3, Height: 16, Width: 17, Scale: ScalePipeline, Images: true},
+	} {
+		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: want.Meta(KindLatent)}
+		got, warnings, err := l.Original(8, 4)
+		require.NoError(t, err, name)
+		assert.Empty(t, warnings, name)
+		assert.Equal(t, want, got, name)
+	}
+}
+
+// ComfyUI's mark counts where the metadata has no scale.
+func TestComfyUI(t *testing.T) {
+	l := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, ComfyUI: true}
+	o, _, err := l.Original(8, 4)
+	require.NoError(t, err)
+	assert.True(t, o.ComfyUI)
+	l.Meta = map[string]string{MetaScale: ScaleNone}
+	o, _, err = l.Original(8, 4)
+	require.NoError(t, err)
+	assert.False(t, o.ComfyUI)
+}
+
+// Sizes that the latent can't have been padded from are dropped.
+func TestForeignSizes(t *testing.T) {
+	for name, c := range map[string]struct {
+		was  Original
+		want Original
+		says string
+	}{
+		"frames":       {Original{Frames: 90, Height: 16}, Original{Height: 16}, "metadata says 90 frames, the latent has 9: the metadata is ignored"},
+		"few frames":   {Original{Frames: 5}, Original{}, "metadata says 5 frames, the latent has 9"},
+		"size":         {Original{Frames: 9, Height: 16, Width: 25}, Original{Frames: 9}, "metadata says 16x25 pixels, the latent has 16x24"},
+		"whole images": {Original{Frames: 4, Images: true}, Original{Images: true}, "metadata says 4 frames, the latent has 3"},
+	} {
+		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: c.was.Meta(KindLatent)}
+		got, warnings, err := l.Original(8, 4)
+		require.NoError(t, err, name)
+		require.Len(t, warnings, 1, name)
+		assert.Contains(t, warnings[0], c.says, name)
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+func TestBadMetadata(t *testing.T) {
+	for key, c := range map[string]struct{ value, says string }{
+		MetaKind:   {KindMoments, "holds moments, expected a latent"},
+		MetaScale:  {"bent", `metadata tessera.scale is "bent", expected pipeline or none`},
+		MetaImages: {"maybe", `metadata tessera.images is "maybe", expected true`},
+		MetaFrames: {"0", `metadata tessera.frames is "0", expected a positive number`},
+		MetaWidth:  {"x", `metadata tessera.width is "x", expected a positive number`},
+		MetaFPS:    {"fast", `metadata tessera.fps: frame rate "fast", expected a number or a fraction`},
+	} {
+		l := Latent{Channels: 4, Frames: 1, Height: 1, Width: 1, Meta: map[string]string{key: c.value}}
+		_, _, err := l.Original(8, 4)
+		assert.ErrorContains(t, err, c.says)
+	}
+}
