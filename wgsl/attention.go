@@ -7,12 +7,18 @@ import (
 	"tessera/gpu"
 )
 
-// Attention is softmax(q k^T / sqrt(C)) v over the pixels of a frame, with one
+// Attention describes softmax(q k^T / sqrt(C)) v over the pixels of a frame, with one
 // head. It goes through blocks of queries and, for each, blocks of keys: scores
 // of the block, their powers with a running maximum, values weighted by them.
 // No barriers, and scratch that does not grow with the frame.
 type Attention struct {
 	Queries, Keys int // in a block, multiples of 8; 0 is 4096 and 1024
+
+	QKV  Tensor // 3*Pad4(C) channels: query, key and value of a pixel one after the other, each padded
+	O    Tensor // output, C channels
+	T, N int    // frames T to T+N-1 of both
+
+	Scores, State, Acc gpu.View // scratch, at least the bytes of Scratch
 }
 
 // attentionParams is that of all three phases.
@@ -34,24 +40,23 @@ func (a Attention) blocks(n int) (queries, keys int) {
 	return min(queries, n), min(keys, (n+7)&^7)
 }
 
-// Scratch is the bytes of the three buffers that an output like o needs, for
+// Scratch is the bytes of the three buffers that an output like O needs, for
 // any number of frames: scores, state of the softmax, unfinished output.
-func (a Attention) Scratch(o Tensor) (scores, state, acc int64) {
-	queries, keys := a.blocks(o.H * o.W)
-	return 4 * int64(queries) * int64(keys), 16 * int64(queries), 16 * int64(queries) * int64(o.C4())
+func (a Attention) Scratch() (scores, state, acc int64) {
+	queries, keys := a.blocks(a.O.H * a.O.W)
+	return 4 * int64(queries) * int64(keys), 16 * int64(queries), 16 * int64(queries) * int64(a.O.C4())
 }
 
-// Attend records o = attention(qkv) for frames t to t+n-1. o has C channels;
-// qkv has 3*Pad4(C), the query, key and value of a pixel one after the other,
-// each padded. The last three have at least the bytes of a.Scratch(o).
-func (s *Set) Attend(b *gpu.Batch, label string, a Attention, qkv, o Tensor, t, n int, scores, state, acc gpu.View) {
+// Attention records o = attention(qkv).
+func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
+	qkv, o, scores, state, acc := a.QKV, a.O, a.Scores, a.State, a.Acc
 	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
 		panic(fmt.Sprintf("wgsl: %s: attention of %dx%d pixels, %d channels into %dx%d, %d", label, qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
 	}
-	scores.Size, state.Size, acc.Size = a.Scratch(o)
+	scores.Size, state.Size, acc.Size = a.Scratch()
 	queries, keys := a.blocks(o.H * o.W)
 	pixels := o.H * o.W
-	for f := t; f < t+n; f++ {
+	for f := a.T; f < a.T+a.N; f++ {
 		in, inAt := qkv.Frames(f, 1)
 		out, outAt := o.Frames(f, 1)
 		for q := 0; q < pixels; q += queries {

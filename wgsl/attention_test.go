@@ -21,16 +21,16 @@ func TestAttention(t *testing.T) {
 		{"one_channel", Attention{}, 1, 3, 3, 1, 1},
 		{"channels_not_a_multiple_of_4", Attention{}, 2, 3, 5, 6, 1},
 		{"channels_not_a_multiple_of_8", small, 2, 3, 7, 36, 1},
-		{"one_block", Attention{64, 64}, 1, 8, 8, 16, 1},
-		{"keys_one_over_a_block", Attention{128, 64}, 1, 5, 13, 24, 1},
-		{"keys_one_less_than_a_block", Attention{128, 64}, 1, 7, 9, 24, 1},
-		{"queries_one_over_a_block", Attention{32, 64}, 1, 3, 11, 24, 1},
+		{"one_block", Attention{Queries: 64, Keys: 64}, 1, 8, 8, 16, 1},
+		{"keys_one_over_a_block", Attention{Queries: 128, Keys: 64}, 1, 5, 13, 24, 1},
+		{"keys_one_less_than_a_block", Attention{Queries: 128, Keys: 64}, 1, 7, 9, 24, 1},
+		{"queries_one_over_a_block", Attention{Queries: 32, Keys: 64}, 1, 3, 11, 24, 1},
 		{"many_blocks_of_both", small, 2, 7, 11, 40, 1},
 		{"queries_one_over_a_workgroup", Attention{}, 1, 19, 27, 8, 1}, // 513
 		{"keys_one_over_the_default", Attention{}, 1, 25, 41, 8, 1},
 		{"tiny_model", Attention{}, 2, 12, 16, 48, 1},
 		{"wan21", Attention{}, 1, 9, 7, 384, 1},
-		{"seedvr2", Attention{64, 64}, 2, 10, 13, 512, 1},
+		{"seedvr2", Attention{Queries: 64, Keys: 64}, 2, 10, 13, 512, 1},
 		{"wan22_decoder", Attention{}, 1, 5, 9, 1024, 1},
 		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
 	}
@@ -94,14 +94,17 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 	}
 	qkvs, qkv := activation("qkv", s.Elem, T, H, W, 3*Pad4(C), data)
 	os, o := activation("o", s.Elem, T, H, W, C, nil)
-	scores, state, acc := a.Scratch(o)
+	a.O = o
+	scores, state, acc := a.Scratch()
 	test := gputest.Case{
 		Op:      "attention",
 		In:      []gputest.Array{qkvs},
 		Out:     os,
 		Scratch: []int64{scores, state, acc},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			s.Attend(b, t.Name(), a, qkv.in(in[0]), o.in(out), 1, T, scratch[0].All(), scratch[1].All(), scratch[2].All())
+			a.QKV, a.O, a.T, a.N = qkv.in(in[0]), o.in(out), 1, T
+			a.Scores, a.State, a.Acc = scratch[0].All(), scratch[1].All(), scratch[2].All()
+			s.Attention(b, t.Name(), a)
 		},
 		Want:  padded(ref.Attention(wide(dense), T, H*W, C), C),
 		Bound: bound(s.Elem, limit),
@@ -115,10 +118,11 @@ func BenchmarkAttention(b *testing.B) {
 	s := NewSet(F32)
 	qkv, o := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 3 * 512}, Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 512}
 	in, out := &gpu.Buffer{Label: "qkv", Size: qkv.Bytes()}, &gpu.Buffer{Label: "o", Size: o.Bytes()}
-	var a Attention
-	scoreBytes, stateBytes, accBytes := a.Scratch(o)
+	a := Attention{QKV: qkv.in(in), O: o.in(out), N: 1}
+	scoreBytes, stateBytes, accBytes := a.Scratch()
 	scores, state, acc := &gpu.Buffer{Label: "scores", Size: scoreBytes}, &gpu.Buffer{Label: "state", Size: stateBytes}, &gpu.Buffer{Label: "acc", Size: accBytes}
 	batch := &gpu.Batch{Label: "attention"}
-	s.Attend(batch, "attention", a, qkv.in(in), o.in(out), 0, 1, scores.All(), state.All(), acc.All())
+	a.Scores, a.State, a.Acc = scores.All(), state.All(), acc.All()
+	s.Attention(batch, "attention", a)
 	gputest.Benchmark(b, dev, batch, in, out, scores, state, acc)
 }

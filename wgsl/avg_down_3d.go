@@ -6,13 +6,20 @@ import (
 	"tessera/gpu"
 )
 
-// AvgDown makes one frame of FT and one pixel of FS x FS by means over the
+// AvgDown3D makes one frame of FT and one pixel of FS x FS by means over the
 // channels that then fall on a pixel, channel slowest, time, row and column
 // phase after it: group i of them becomes output channel i. Output pixel (r, s)
 // begins at row Y0 + FS*r and column X0 + FS*s of the input.
-type AvgDown struct {
+//
+// Frame YT+i of Y takes frames XT+FT*i to XT+FT*i+FT-1 of X, where XT may be
+// negative down to 1-FT: frames before the first are zero, and count in the mean.
+type AvgDown3D struct {
 	FT, FS int
 	Y0, X0 int
+	X, Y   Tensor // input and output
+	XT, YT int    // the first frame of each
+	N      int    // frames of Y
+	Add    bool   // add to Y, which holds the residual
 }
 
 type avgDown3DParams struct {
@@ -23,31 +30,30 @@ type avgDown3DParams struct {
 	X_at, Y_at        uint32
 }
 
-// AvgDown3D records frames yT to yT+n-1 of y as means of x; with add, y += that.
-// Frame yT+i takes frames xT+FT*i to xT+FT*i+FT-1 of x, where xT may be negative
-// down to 1-FT: frames before the first are zero, and count in the mean.
-func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown, x Tensor, xT int, y Tensor, yT, n int, add bool) {
+// AvgDown3D records y as means of x.
+func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
+	x, y, n := d.X, d.Y, d.N
 	spread := x.C * d.FT * d.FS * d.FS
-	if spread%y.C != 0 || xT <= -d.FT || d.Y0+d.FS*y.H > x.H || d.X0+d.FS*y.W > x.W {
-		panic(fmt.Sprintf("wgsl: %s: average %+v of %dx%dx%d from frame %d into %dx%dx%d",
-			label, d, x.H, x.W, x.C, xT, y.H, y.W, y.C))
+	if spread%y.C != 0 || d.XT <= -d.FT || d.Y0+d.FS*y.H > x.H || d.X0+d.FS*y.W > x.W {
+		panic(fmt.Sprintf("wgsl: %s: average of %dx%dx%d at (%d, %d) of %dx%dx%d from frame %d into %dx%dx%d",
+			label, d.FT, d.FS, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
 	}
-	lead := max(0, -xT)
+	lead := max(0, -d.XT)
 	frames := n*d.FT - lead
-	in, inAt := x.Frames(xT+lead, frames)
-	out, outAt := y.Frames(yT, n)
+	in, inAt := x.Frames(d.XT+lead, frames)
+	out, outAt := y.Frames(d.YT, n)
 	elements := int64(n) * int64(y.H*y.W) * int64(y.C)
 	read := int64(frames) * int64(d.FS*d.FS*y.H*y.W) * int64(x.C)
 	cost := gpu.Cost{
 		FLOPs: read + elements,
 		Bytes: read/int64(x.C)*int64(x.C4()*4*x.Elem.Bytes()) + int64(n)*y.FrameBytes(),
 	}
-	if add {
+	if d.Add {
 		cost.FLOPs += elements
 		cost.Bytes += int64(n) * y.FrameBytes()
 	}
 	p := s.program("avg_down_3d", constants{
-		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(add),
+		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n)}, avgDown3DParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),

@@ -15,7 +15,7 @@ type avgDownCase struct {
 	name          string
 	T, H, W       int
 	cIn, cOut     int
-	d             AvgDown
+	d             AvgDown3D
 	h, w          int
 	exact, silent bool // exact: g is a power of 2; silent: without add
 }
@@ -23,25 +23,25 @@ type avgDownCase struct {
 func TestAvgDown3D(t *testing.T) {
 	dev := gputest.Open(t)
 	cases := []avgDownCase{
-		{"pool", 2, 6, 10, 160, 160, AvgDown{FT: 1, FS: 2}, 3, 5, true, false},
-		{"pairs_whole", 4, 6, 10, 160, 320, AvgDown{FT: 2, FS: 2}, 3, 5, true, true},
-		{"pairs_zero_in_front", 3, 6, 10, 160, 320, AvgDown{FT: 2, FS: 2}, 3, 5, true, true},
-		{"pairs_single_frame", 1, 2, 6, 20, 40, AvgDown{FT: 2, FS: 2}, 1, 3, true, false},
-		{"identity", 3, 5, 7, 96, 96, AvgDown{FT: 1, FS: 1}, 5, 7, true, false},
-		{"identity_padded", 2, 5, 7, 6, 6, AvgDown{FT: 1, FS: 1}, 5, 7, true, true},
-		{"patchify", 2, 6, 4, 3, 12, AvgDown{FT: 1, FS: 2}, 3, 2, true, true},
-		{"channels_halved", 1, 6, 4, 96, 48, AvgDown{FT: 1, FS: 2}, 3, 2, true, true},
-		{"padded_out", 1, 6, 4, 12, 6, AvgDown{FT: 1, FS: 2}, 3, 2, true, false},
-		{"padded_in", 3, 6, 4, 6, 12, AvgDown{FT: 2, FS: 2}, 3, 2, true, true},
-		{"group_of_5_crosses_vectors", 4, 3, 5, 20, 12, AvgDown{FT: 3, FS: 1}, 3, 5, false, true},
-		{"group_of_3_of_10_phases", 13, 2, 3, 48, 160, AvgDown{FT: 10, FS: 1}, 2, 3, false, false},
-		{"nine_pixels", 1, 9, 12, 20, 20, AvgDown{FT: 1, FS: 3}, 3, 4, false, true},
-		{"one_channel_of_all", 2, 4, 4, 12, 1, AvgDown{FT: 2, FS: 2}, 2, 2, false, true},
-		{"window", 3, 13, 17, 20, 40, AvgDown{FT: 2, FS: 2, Y0: 3, X0: 2}, 4, 5, true, true},
-		{"window_of_one", 2, 13, 17, 12, 12, AvgDown{FT: 1, FS: 2, Y0: 11, X0: 15}, 1, 1, true, false},
-		{"window_identity", 2, 9, 11, 12, 12, AvgDown{FT: 1, FS: 1, Y0: 1, X0: 3}, 7, 5, true, false},
-		{"cut_up", 5, 6, 64, 12, 24, AvgDown{FT: 2, FS: 2}, 3, 32, true, false},
-		{"wide", 1, 2, 300, 12, 24, AvgDown{FT: 2, FS: 2}, 1, 150, true, true},
+		{"pool", 2, 6, 10, 160, 160, AvgDown3D{FT: 1, FS: 2}, 3, 5, true, false},
+		{"pairs_whole", 4, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2}, 3, 5, true, true},
+		{"pairs_zero_in_front", 3, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2}, 3, 5, true, true},
+		{"pairs_single_frame", 1, 2, 6, 20, 40, AvgDown3D{FT: 2, FS: 2}, 1, 3, true, false},
+		{"identity", 3, 5, 7, 96, 96, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, false},
+		{"identity_padded", 2, 5, 7, 6, 6, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, true},
+		{"patchify", 2, 6, 4, 3, 12, AvgDown3D{FT: 1, FS: 2}, 3, 2, true, true},
+		{"channels_halved", 1, 6, 4, 96, 48, AvgDown3D{FT: 1, FS: 2}, 3, 2, true, true},
+		{"padded_out", 1, 6, 4, 12, 6, AvgDown3D{FT: 1, FS: 2}, 3, 2, true, false},
+		{"padded_in", 3, 6, 4, 6, 12, AvgDown3D{FT: 2, FS: 2}, 3, 2, true, true},
+		{"group_of_5_crosses_vectors", 4, 3, 5, 20, 12, AvgDown3D{FT: 3, FS: 1}, 3, 5, false, true},
+		{"group_of_3_of_10_phases", 13, 2, 3, 48, 160, AvgDown3D{FT: 10, FS: 1}, 2, 3, false, false},
+		{"nine_pixels", 1, 9, 12, 20, 20, AvgDown3D{FT: 1, FS: 3}, 3, 4, false, true},
+		{"one_channel_of_all", 2, 4, 4, 12, 1, AvgDown3D{FT: 2, FS: 2}, 2, 2, false, true},
+		{"window", 3, 13, 17, 20, 40, AvgDown3D{FT: 2, FS: 2, Y0: 3, X0: 2}, 4, 5, true, true},
+		{"window_of_one", 2, 13, 17, 12, 12, AvgDown3D{FT: 1, FS: 2, Y0: 11, X0: 15}, 1, 1, true, false},
+		{"window_identity", 2, 9, 11, 12, 12, AvgDown3D{FT: 1, FS: 1, Y0: 1, X0: 3}, 7, 5, true, false},
+		{"cut_up", 5, 6, 64, 12, 24, AvgDown3D{FT: 2, FS: 2}, 3, 32, true, false},
+		{"wide", 1, 2, 300, 12, 24, AvgDown3D{FT: 2, FS: 2}, 1, 150, true, true},
 	}
 	for _, c := range cases {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
@@ -71,7 +71,9 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 		In:  []gputest.Array{{Label: "x", Format: format(s.Elem), Data: padded(data, c.cIn)}},
 		Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.AvgDown3D(b, t.Name(), c.d, x.in(in[0]), c.T-c.d.FT*n, y.in(out), 1, n, !c.silent)
+			d := c.d
+			d.X, d.XT, d.Y, d.YT, d.N, d.Add = x.in(in[0]), c.T-c.d.FT*n, y.in(out), 1, n, !c.silent
+			s.AvgDown3D(b, t.Name(), d)
 			if c.name == "cut_up" {
 				slow(b)
 			}
@@ -121,7 +123,7 @@ func TestAvgDown3DFrames(t *testing.T) {
 			In:  []gputest.Array{xs},
 			Out: ys,
 			Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-				s.AvgDown3D(b, t.Name(), AvgDown{FT: 2, FS: 2}, x.in(in[0]), 1, y.in(out), 2, 2, false)
+				s.AvgDown3D(b, t.Name(), AvgDown3D{FT: 2, FS: 2, X: x.in(in[0]), XT: 1, Y: y.in(out), YT: 2, N: 2})
 			},
 			Want: slices.Concat(make([]float64, H/2*W/2*2*C), made),
 		}
@@ -145,20 +147,20 @@ func TestAvgDown3DStages(t *testing.T) {
 	}
 	stages := []struct {
 		name          string
-		d             AvgDown
+		d             AvgDown3D
 		frames, scale int // of the output: frames, and pixels of x to one
 		cOut          int
 		want          func(t, r, s, o int) float64
 	}{
-		{"0", AvgDown{FT: 1, FS: 2}, T, 2, C, pool},
-		{"1", AvgDown{FT: 2, FS: 2}, 3, 2, 2 * C, func(t, r, s, o int) float64 {
+		{"0", AvgDown3D{FT: 1, FS: 2}, T, 2, C, pool},
+		{"1", AvgDown3D{FT: 2, FS: 2}, 3, 2, 2 * C, func(t, r, s, o int) float64 {
 			frame := 2*t + o%2 - 1
 			if frame < 0 {
 				return 0
 			}
 			return pool(frame, r, s, o/2)
 		}},
-		{"3", AvgDown{FT: 1, FS: 1}, T, 1, C, func(t, r, s, o int) float64 { return float64(data[((t*H+r)*W+s)*C+o]) }},
+		{"3", AvgDown3D{FT: 1, FS: 1}, T, 1, C, func(t, r, s, o int) float64 { return float64(data[((t*H+r)*W+s)*C+o]) }},
 	}
 	for _, c := range stages {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
@@ -175,7 +177,9 @@ func TestAvgDown3DStages(t *testing.T) {
 				In:  []gputest.Array{{Label: "x", Format: format(s.Elem), Data: data}},
 				Out: ys,
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					s.AvgDown3D(b, t.Name(), c.d, x.in(in[0]), T-c.d.FT*c.frames, y.in(out), 1, c.frames, false)
+					d := c.d
+					d.X, d.XT, d.Y, d.YT, d.N = x.in(in[0]), T-c.d.FT*c.frames, y.in(out), 1, c.frames
+					s.AvgDown3D(b, t.Name(), d)
 				},
 				Want: want,
 			}
@@ -192,6 +196,6 @@ func BenchmarkAvgDown3D(b *testing.B) {
 	y := Tensor{Elem: F32, T: 1, H: 64, W: 64, C: 320}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}
 	batch := &gpu.Batch{Label: "avg_down_3d"}
-	s.AvgDown3D(batch, "avg_down_3d", AvgDown{FT: 2, FS: 2}, x.in(in), 0, y.in(out), 0, 1, true)
+	s.AvgDown3D(batch, "avg_down_3d", AvgDown3D{FT: 2, FS: 2, X: x.in(in), Y: y.in(out), N: 1, Add: true})
 	gputest.Benchmark(b, dev, batch, in, out)
 }

@@ -6,13 +6,17 @@ import (
 	"tessera/gpu"
 )
 
-// DupUp makes FT frames of one and FS x FS pixels of one by repeating channels:
+// DupUp3D makes FT frames of one and FS x FS pixels of one by repeating channels:
 // each as often as it takes to fill the output's channels with all their time,
 // row and column phases, channel slowest. Output pixel (r, s) is pixel
-// (Y0 + r, X0 + s) of the enlarged frame.
-type DupUp struct {
+// (Y0 + r, X0 + s) of the enlarged frame, and is added to what Y has there.
+type DupUp3D struct {
 	FT, FS int
 	Y0, X0 int
+	X, Y   Tensor // input and output
+	XT, YT int    // the first frame of each
+	N      int    // frames of X; N*Phases of Y
+	Phases int    // the last so many of the FT time phases: 1 at the head of a clip, else FT
 }
 
 type dupUp3DParams struct {
@@ -23,17 +27,16 @@ type dupUp3DParams struct {
 	X_at, Y_at        uint32
 }
 
-// DupUp3D records y += the enlarged frames t to t+n-1 of x. The last phases of
-// the FT time phases are made of each frame (1 at the head of a clip, else FT),
-// and go to frames of y from yT on.
-func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp, x Tensor, t, n int, y Tensor, yT, phases int) {
+// DupUp3D records y += enlarged x.
+func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
+	x, n, y, phases := d.X, d.N, d.Y, d.Phases
 	spread := y.C * d.FT * d.FS * d.FS
 	if spread%x.C != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
-		panic(fmt.Sprintf("wgsl: %s: %d phases of duplicates %+v of %dx%dx%d into %dx%dx%d",
-			label, phases, d, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(fmt.Sprintf("wgsl: %s: %d phases of duplicates %dx%dx%d at (%d, %d) of %dx%dx%d into %dx%dx%d",
+			label, phases, d.FT, d.FS, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
-	in, inAt := x.Frames(t, n)
-	out, outAt := y.Frames(yT, n*phases)
+	in, inAt := x.Frames(d.XT, n)
+	out, outAt := y.Frames(d.YT, n*phases)
 	p := s.program("dup_up_3d", constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
 	}, gpu.Read, gpu.ReadWrite)

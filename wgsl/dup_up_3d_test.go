@@ -14,7 +14,7 @@ type dupUpCase struct {
 	name      string
 	T, H, W   int
 	cIn, cOut int
-	d         DupUp
+	d         DupUp3D
 	h, w      int
 	phases    int
 }
@@ -22,24 +22,24 @@ type dupUpCase struct {
 func TestDupUp3D(t *testing.T) {
 	dev := gputest.Open(t)
 	cases := []dupUpCase{
-		{"nearest", 2, 3, 5, 96, 96, DupUp{FT: 2, FS: 2}, 6, 10, 2},
-		{"nearest_head", 1, 3, 5, 96, 96, DupUp{FT: 2, FS: 2}, 6, 10, 1},
-		{"rows_of_two_channels", 3, 3, 5, 160, 80, DupUp{FT: 1, FS: 2}, 6, 10, 1},
-		{"channels_doubled", 1, 3, 5, 48, 96, DupUp{FT: 1, FS: 2}, 6, 10, 1},
-		{"every_phase_its_channel", 2, 3, 2, 160, 20, DupUp{FT: 2, FS: 2}, 6, 4, 2},
-		{"every_phase_its_channel_head", 2, 3, 2, 160, 20, DupUp{FT: 2, FS: 2}, 6, 4, 1},
-		{"two_of_three_phases", 2, 3, 2, 36, 12, DupUp{FT: 3, FS: 1}, 3, 2, 2},
-		{"repeat_5_of_3_phases", 2, 3, 5, 12, 20, DupUp{FT: 3, FS: 1}, 3, 5, 3},
-		{"repeat_3_of_9_phases", 1, 3, 2, 48, 16, DupUp{FT: 1, FS: 3}, 9, 6, 1},
-		{"padded_out", 2, 3, 5, 12, 6, DupUp{FT: 1, FS: 2}, 6, 10, 1},
-		{"padded_in", 2, 3, 5, 6, 12, DupUp{FT: 2, FS: 2}, 6, 10, 2},
-		{"padded_in_last_vector", 2, 3, 5, 10, 5, DupUp{FT: 1, FS: 2}, 6, 10, 1},
-		{"identity", 2, 3, 5, 20, 20, DupUp{FT: 1, FS: 1}, 3, 5, 1},
-		{"window", 2, 7, 9, 20, 20, DupUp{FT: 2, FS: 2, Y0: 3, X0: 5}, 5, 9, 2},
-		{"window_of_rows_of_two_channels", 2, 7, 9, 24, 12, DupUp{FT: 1, FS: 2, Y0: 1, X0: 1}, 13, 17, 1},
-		{"window_of_the_last_pixel", 1, 7, 9, 12, 12, DupUp{FT: 2, FS: 2, Y0: 13, X0: 17}, 1, 1, 1},
-		{"cut_up", 2, 2, 32, 12, 12, DupUp{FT: 2, FS: 2}, 4, 64, 2},
-		{"wide", 1, 1, 150, 12, 12, DupUp{FT: 2, FS: 2}, 2, 300, 2},
+		{"nearest", 2, 3, 5, 96, 96, DupUp3D{FT: 2, FS: 2}, 6, 10, 2},
+		{"nearest_head", 1, 3, 5, 96, 96, DupUp3D{FT: 2, FS: 2}, 6, 10, 1},
+		{"rows_of_two_channels", 3, 3, 5, 160, 80, DupUp3D{FT: 1, FS: 2}, 6, 10, 1},
+		{"channels_doubled", 1, 3, 5, 48, 96, DupUp3D{FT: 1, FS: 2}, 6, 10, 1},
+		{"every_phase_its_channel", 2, 3, 2, 160, 20, DupUp3D{FT: 2, FS: 2}, 6, 4, 2},
+		{"every_phase_its_channel_head", 2, 3, 2, 160, 20, DupUp3D{FT: 2, FS: 2}, 6, 4, 1},
+		{"two_of_three_phases", 2, 3, 2, 36, 12, DupUp3D{FT: 3, FS: 1}, 3, 2, 2},
+		{"repeat_5_of_3_phases", 2, 3, 5, 12, 20, DupUp3D{FT: 3, FS: 1}, 3, 5, 3},
+		{"repeat_3_of_9_phases", 1, 3, 2, 48, 16, DupUp3D{FT: 1, FS: 3}, 9, 6, 1},
+		{"padded_out", 2, 3, 5, 12, 6, DupUp3D{FT: 1, FS: 2}, 6, 10, 1},
+		{"padded_in", 2, 3, 5, 6, 12, DupUp3D{FT: 2, FS: 2}, 6, 10, 2},
+		{"padded_in_last_vector", 2, 3, 5, 10, 5, DupUp3D{FT: 1, FS: 2}, 6, 10, 1},
+		{"identity", 2, 3, 5, 20, 20, DupUp3D{FT: 1, FS: 1}, 3, 5, 1},
+		{"window", 2, 7, 9, 20, 20, DupUp3D{FT: 2, FS: 2, Y0: 3, X0: 5}, 5, 9, 2},
+		{"window_of_rows_of_two_channels", 2, 7, 9, 24, 12, DupUp3D{FT: 1, FS: 2, Y0: 1, X0: 1}, 13, 17, 1},
+		{"window_of_the_last_pixel", 1, 7, 9, 12, 12, DupUp3D{FT: 2, FS: 2, Y0: 13, X0: 17}, 1, 1, 1},
+		{"cut_up", 2, 2, 32, 12, 12, DupUp3D{FT: 2, FS: 2}, 4, 64, 2},
+		{"wide", 1, 1, 150, 12, 12, DupUp3D{FT: 2, FS: 2}, 2, 300, 2},
 	}
 	for _, c := range cases {
 		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
@@ -72,7 +72,9 @@ func runDupUp(t *testing.T, dev *gpu.Device, s *Set, c dupUpCase, data, residual
 		In:  []gputest.Array{xs},
 		Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.DupUp3D(b, t.Name(), c.d, x.in(in[0]), 1, c.T, y.in(out), 1, c.phases)
+			d := c.d
+			d.X, d.XT, d.N, d.Y, d.YT, d.Phases = x.in(in[0]), 1, c.T, y.in(out), 1, c.phases
+			s.DupUp3D(b, t.Name(), d)
 			if c.name == "cut_up" {
 				slow(b)
 			}
@@ -95,9 +97,9 @@ func TestDupUp3DStages(t *testing.T) {
 		dupUpCase
 		want func(t, r, s, o int) float64
 	}{
-		{dupUpCase{"0", T, H, W, C, C, DupUp{FT: 2, FS: 2}, 2 * H, 2 * W, 2}, nearest},
-		{dupUpCase{"0_head", 1, H, W, C, C, DupUp{FT: 2, FS: 2}, 2 * H, 2 * W, 1}, nearest},
-		{dupUpCase{"2", T, H, W, C, C / 2, DupUp{FT: 1, FS: 2}, 2 * H, 2 * W, 1}, func(t, r, s, o int) float64 {
+		{dupUpCase{"0", T, H, W, C, C, DupUp3D{FT: 2, FS: 2}, 2 * H, 2 * W, 2}, nearest},
+		{dupUpCase{"0_head", 1, H, W, C, C, DupUp3D{FT: 2, FS: 2}, 2 * H, 2 * W, 1}, nearest},
+		{dupUpCase{"2", T, H, W, C, C / 2, DupUp3D{FT: 1, FS: 2}, 2 * H, 2 * W, 1}, func(t, r, s, o int) float64 {
 			return at(t, r/2, s/2, 2*o+r%2)
 		}},
 	}
@@ -122,6 +124,6 @@ func BenchmarkDupUp3D(b *testing.B) {
 	y := Tensor{Elem: F32, T: 2, H: 64, W: 64, C: 1024}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}
 	batch := &gpu.Batch{Label: "dup_up_3d"}
-	s.DupUp3D(batch, "dup_up_3d", DupUp{FT: 2, FS: 2}, x.in(in), 0, 1, y.in(out), 0, 2)
+	s.DupUp3D(batch, "dup_up_3d", DupUp3D{FT: 2, FS: 2, X: x.in(in), N: 1, Y: y.in(out), Phases: 2})
 	gputest.Benchmark(b, dev, batch, in, out)
 }

@@ -19,23 +19,26 @@ type featherNormaliseParams struct {
 	Canvas_at, Y_at uint32
 }
 
-// Feather is a tile's place on a canvas and the weights of its rows and
-// columns, f32; the tile is cropped to as many.
-type Feather struct {
-	Y0, X0 int
-	Wy, Wx gpu.View
+// FeatherBlend adds a tile to a canvas, weighted by row and column. A canvas is
+// f32 whatever the set's Elem is.
+type FeatherBlend struct {
+	Y0, X0         int      // of the tile's first pixel, on the canvas
+	Wy, Wx         gpu.View // weights of its rows and columns, f32; it is cropped to as many
+	Tile, Canvas   Tensor
+	TileT, CanvasT int // the first frame of each
+	N              int // frames
 }
 
-// FeatherBlend records canvas += wy*wx*tile for n frames, from tileT of the
-// tile and canvasT of the canvas on. A canvas is f32 whatever the set's Elem is.
-func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, tileT int, canvas Tensor, canvasT, n int) {
+// FeatherBlend records canvas += wy*wx*tile.
+func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
+	tile, canvas, n := f.Tile, f.Canvas, f.N
 	rows, columns := int(f.Wy.Bytes()/4), int(f.Wx.Bytes()/4)
 	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {
 		panic(fmt.Sprintf("wgsl: %s: %dx%d of a %dx%d tile at (%d, %d) of a %dx%d canvas, %d and %d channels",
 			label, rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
 	}
-	in, inAt := tile.Frames(tileT, n)
-	out, outAt := canvas.Frames(canvasT, n)
+	in, inAt := tile.Frames(f.TileT, n)
+	out, outAt := canvas.Frames(f.CanvasT, n)
 	const R = gpu.Read
 	p := s.program("feather_blend", nil, R, R, R, gpu.ReadWrite)
 	pixels := int64(n) * int64(rows*columns)
@@ -48,15 +51,23 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f Feather, tile Tensor, t
 	}, in, f.Wy, f.Wx, out)
 }
 
-// FeatherNormalise records y = canvas/max(count, 1e-6) for n frames, from
-// canvasT of the canvas and yT of y on. count is f32 [H, W], y f32.
-func (s *Set) FeatherNormalise(b *gpu.Batch, label string, canvas Tensor, canvasT int, count *gpu.Buffer, y Tensor, yT, n int) {
+// FeatherNormalise divides a canvas by what its tiles' weights add up to.
+type FeatherNormalise struct {
+	Canvas, Y   Tensor      // of the same size, f32
+	CanvasT, YT int         // the first frame of each
+	Count       *gpu.Buffer // sums of weights, f32 [H, W]
+	N           int         // frames
+}
+
+// FeatherNormalise records y = canvas/max(count, 1e-6).
+func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
+	canvas, count, y, n := f.Canvas, f.Count, f.Y, f.N
 	if canvas.Stride() != y.Stride() || count.Size != int64(4*canvas.H*canvas.W) {
 		panic(fmt.Sprintf("wgsl: %s: canvas %dx%dx%d, count of %d bytes, y %dx%dx%d", label,
 			canvas.H, canvas.W, canvas.C, count.Size, y.H, y.W, y.C))
 	}
-	in, inAt := canvas.Frames(canvasT, n)
-	out, outAt := y.Frames(yT, n)
+	in, inAt := canvas.Frames(f.CanvasT, n)
+	out, outAt := y.Frames(f.YT, n)
 	const R = gpu.Read
 	p := s.program("feather_normalise", nil, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, [3]uint32{groups(canvas.Stride(), 256), uint32(n), 1}, featherNormaliseParams{

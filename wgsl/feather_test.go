@@ -52,7 +52,10 @@ func TestFeatherBlend(t *testing.T) {
 				In:  []gputest.Array{tiles, {Label: "wy", Data: wy}, {Label: "wx", Data: wx}},
 				Out: canvases,
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					s.FeatherBlend(b, t.Name(), Feather{Y0: c.y0, X0: c.x0, Wy: in[1].All(), Wx: in[2].All()}, tile.in(in[0]), 1, canvas.in(out), 1, c.T)
+					s.FeatherBlend(b, t.Name(), FeatherBlend{
+						Y0: c.y0, X0: c.x0, Wy: in[1].All(), Wx: in[2].All(),
+						Tile: tile.in(in[0]), TileT: 1, Canvas: canvas.in(out), CanvasT: 1, N: c.T,
+					})
 				},
 				Want:  padded(want, c.C),
 				Bound: limit,
@@ -98,9 +101,13 @@ func TestFeather(t *testing.T) {
 			Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 				canvas := plain.in(scratch[0])
 				b.Clear("clear", scratch[0].All())
-				s.FeatherBlend(b, "left", Feather{Wy: in[3].All(), Wx: in[4].All()}, tileA.in(in[0]), 1, canvas, 0, T)
-				s.FeatherBlend(b, "right", Feather{Y0: 1, X0: 3, Wy: in[3].All(), Wx: in[5].All()}, tileB.in(in[1]), 1, canvas, 0, T)
-				s.FeatherNormalise(b, "normalise", canvas, 0, in[2], y.in(out), 1, T)
+				s.FeatherBlend(b, "left", FeatherBlend{
+					Wy: in[3].All(), Wx: in[4].All(), Tile: tileA.in(in[0]), TileT: 1, Canvas: canvas, N: T,
+				})
+				s.FeatherBlend(b, "right", FeatherBlend{
+					Y0: 1, X0: 3, Wy: in[3].All(), Wx: in[5].All(), Tile: tileB.in(in[1]), TileT: 1, Canvas: canvas, N: T,
+				})
+				s.FeatherNormalise(b, "normalise", FeatherNormalise{Canvas: canvas, Count: in[2], Y: y.in(out), YT: 1, N: T})
 			},
 			Want:  padded(ref.FeatherNormalise(canvas, T, H*W, C, count), C),
 			Bound: boundF32,
@@ -134,7 +141,9 @@ func TestFeatherNormalise(t *testing.T) {
 				In:  []gputest.Array{cs, {Label: "count", Data: count}},
 				Out: ys,
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					s.FeatherNormalise(b, t.Name(), canvas.in(in[0]), 1, in[1], y.in(out), 1, c.T)
+					s.FeatherNormalise(b, t.Name(), FeatherNormalise{
+						Canvas: canvas.in(in[0]), CanvasT: 1, Count: in[1], Y: y.in(out), YT: 1, N: c.T,
+					})
 				},
 				Want:  padded(ref.FeatherNormalise(wide(data), c.T, pixels, c.C, wide(count)), c.C),
 				Bound: c.limit,

@@ -6,13 +6,19 @@ import (
 	"tessera/gpu"
 )
 
-// GroupNorm is a group norm over Groups contiguous ranges of a tensor's
+// GroupNorm describes a group norm over Groups contiguous ranges of a tensor's
 // channels, with statistics of each frame by itself.
 type GroupNorm struct {
 	Gamma, Beta *gpu.Buffer // f32, a number per channel
 	Groups      int         // divides the channels, of which there are at most 1024
 	Eps         float32
 	SiLU        bool // y*sigmoid(y) of the result
+
+	X, Y   Tensor // input and output, of the same size; not one buffer
+	XT, YT int    // the first frame of each
+	N      int    // frames
+
+	Partials, Factors gpu.View // scratch, at least the bytes of Scratch
 }
 
 type groupNormPartialParams struct {
@@ -47,40 +53,40 @@ const (
 
 // chunk is how many pixels a workgroup of the partial phase takes: a multiple
 // of the rows of pixels that its invocations take at a time.
-func (g GroupNorm) chunk(x Tensor) int {
-	rows := normWG / x.C4()
-	each := (x.H*x.W + rows*normChunks - 1) / (rows * normChunks)
+func (g GroupNorm) chunk() int {
+	rows := normWG / g.X.C4()
+	each := (g.X.H*g.X.W + rows*normChunks - 1) / (rows * normChunks)
 	return rows * min(max(each, normLeast), normMost)
 }
 
-func (g GroupNorm) chunks(x Tensor) int {
-	chunk := g.chunk(x)
-	return (x.H*x.W + chunk - 1) / chunk
+func (g GroupNorm) chunks() int {
+	chunk := g.chunk()
+	return (g.X.H*g.X.W + chunk - 1) / chunk
 }
 
-// Scratch is the bytes of the two buffers that norming n frames of x needs.
+// Scratch is the bytes of the two buffers that norming N frames of X needs.
 // WebGPU lets no dispatch write one part of a buffer and read another, so they
 // are two. Nothing in them outlives the norm.
-func (g GroupNorm) Scratch(x Tensor, n int) (partials, factors int64) {
-	return 8 * int64(n) * int64(g.Groups) * int64(g.chunks(x)), 3 * 16 * int64(n) * int64(x.C4())
+func (g GroupNorm) Scratch() (partials, factors int64) {
+	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.N) * int64(g.X.C4())
 }
 
-// GroupNorm records y = norm(x) for n frames, from xT of x and yT of y on.
-// partials and factors have at least the bytes of g.Scratch(x, n).
-func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm, x Tensor, xT int, y Tensor, yT, n int, partials, factors gpu.View) {
-	partialBytes, factorBytes := g.Scratch(x, n)
+// GroupNorm records y = norm(x).
+func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
+	x, y, n, partials, factors := g.X, g.Y, g.N, g.Partials, g.Factors
+	partialBytes, factorBytes := g.Scratch()
 	if x.C%g.Groups != 0 || x.C > normChannels || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
 		panic(fmt.Sprintf("wgsl: %s: group norm of %d channels in %d groups with %d and %d bytes of scratch, needs %d and %d",
 			label, x.C, g.Groups, partials.Bytes(), factors.Bytes(), partialBytes, factorBytes))
 	}
-	in, inAt := x.Frames(xT, n)
-	out, outAt := y.Frames(yT, n)
+	in, inAt := x.Frames(g.XT, n)
+	out, outAt := y.Frames(g.YT, n)
 	partials.Size, factors.Size = partialBytes, factorBytes
 	const R, W = gpu.Read, gpu.ReadWrite
 
 	pixels, frames, groups := x.H*x.W, uint32(n), uint32(g.Groups)
 	elements := int64(n) * int64(pixels) * int64(x.C)
-	size, chunk, chunks := uint32(x.C/g.Groups), uint32(g.chunk(x)), uint32(g.chunks(x))
+	size, chunk, chunks := uint32(x.C/g.Groups), uint32(g.chunk()), uint32(g.chunks())
 	b.Dispatch(label, s.program("group_norm_partial", nil, R, W), [3]uint32{chunks, frames, 1}, groupNormPartialParams{
 		P: uint32(pixels), C4: uint32(x.C4()), G: groups, Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt,
 	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*x.FrameBytes() + partials.Size}, in, partials)

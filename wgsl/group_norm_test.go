@@ -80,17 +80,17 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C, groups in
 	gamma, beta := random(2, C, 1, 0.3), random(3, C, 0, 0.5)
 	xs, x := activation("x", s.Elem, T, H, W, C, data)
 	ys, y := activation("y", s.Elem, T, H, W, C, nil)
-	g := GroupNorm{Groups: groups, Eps: 1e-6, SiLU: silu}
-	partials, factors := g.Scratch(x, T)
+	g := GroupNorm{Groups: groups, Eps: 1e-6, SiLU: silu, X: x, N: T}
+	partials, factors := g.Scratch()
 	test := gputest.Case{
 		Op:      "group_norm",
 		In:      []gputest.Array{xs, {Label: "gamma", Data: gamma}, {Label: "beta", Data: beta}},
 		Out:     ys,
 		Scratch: []int64{partials, factors},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			g := g
-			g.Gamma, g.Beta = in[1], in[2]
-			s.GroupNorm(b, t.Name(), g, x.in(in[0]), 1, y.in(out), 1, T, scratch[0].All(), scratch[1].All())
+			g.Gamma, g.Beta, g.Partials, g.Factors = in[1], in[2], scratch[0].All(), scratch[1].All()
+			g.X, g.XT, g.Y, g.YT = x.in(in[0]), 1, y.in(out), 1
+			s.GroupNorm(b, t.Name(), g)
 		},
 		Want:  padded(ref.GroupNorm(wide(data), T, H*W, C, groups, wide(gamma), wide(beta), 1e-6, silu), C),
 		Bound: bound(s.Elem, boundF32),
@@ -105,9 +105,11 @@ func BenchmarkGroupNorm(b *testing.B) {
 	x := Tensor{Elem: F32, T: 1, H: 256, W: 256, C: 128}
 	g := GroupNorm{Groups: 32, Eps: 1e-6, SiLU: true, Gamma: &gpu.Buffer{Label: "gamma", Size: 512}, Beta: &gpu.Buffer{Label: "beta", Size: 512}}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: x.Bytes()}
-	partials, factors := g.Scratch(x, 1)
+	g.X, g.Y, g.N = x.in(in), x.in(out), 1
+	partials, factors := g.Scratch()
 	scratch := []*gpu.Buffer{{Label: "partials", Size: partials}, {Label: "factors", Size: factors}}
 	batch := &gpu.Batch{Label: "group_norm"}
-	s.GroupNorm(batch, "group_norm", g, x.in(in), 0, x.in(out), 0, 1, scratch[0].All(), scratch[1].All())
+	g.Partials, g.Factors = scratch[0].All(), scratch[1].All()
+	s.GroupNorm(batch, "group_norm", g)
 	gputest.Benchmark(b, dev, batch, in, out, scratch[0], scratch[1], g.Gamma, g.Beta)
 }

@@ -12,19 +12,36 @@ type pointwiseParams struct {
 	Across                        uint32
 }
 
-// Pointwise records y = W x + bias for frames t to t+n-1; with add, y += that.
-func (s *Set) Pointwise(b *gpu.Batch, label string, w Weights, x, y Tensor, t, n int, add bool) {
+// Pointwise describes one dispatch of y = W x + bias for every pixel.
+type Pointwise struct {
+	Weights
+	X, Y   Tensor // input and output
+	XT, YT int    // the first frame of each
+	N      int    // frames
+	Add    bool   // add to Y, which holds the residual
+}
+
+// Pointwise records a 1x1 convolution.
+func (s *Set) Pointwise(b *gpu.Batch, label string, p Pointwise) {
 	s.pointwise(b, label, pointwise{
-		TimeConv: TimeConv{Weights: w, Taps: []Tap{{x, t}}, Step: 1, Phases: 1, Y: y, T: t, N: n}, s: 1, add: add,
+		TimeConv: TimeConv{Weights: p.Weights, Taps: []Tap{{p.X, p.XT}}, Step: 1, Phases: 1, Y: p.Y, T: p.YT, N: p.N}, s: 1, add: p.Add,
 	})
 }
 
-// PointwiseShuffle records the upscale convolution of frames t to t+n-1 of x
-// with the 3D pixel shuffle in its store: phases of the z time phases are made
-// (1 at the head of a clip, else z), and go to frames from yT on.
-func (s *Set) PointwiseShuffle(b *gpu.Batch, label string, w Weights, x Tensor, t, n int, y Tensor, yT, phases int) {
+// PixelShuffle describes one dispatch of the upscale convolution, with the 3D
+// pixel shuffle in its store: a pixel becomes 2x2, a frame Phases frames.
+type PixelShuffle struct {
+	Weights        // output channels are [time phases, 2, 2, C], C padded to a multiple of 4
+	X, Y    Tensor // input and output
+	XT, YT  int    // the first frame of each
+	N       int    // frames of X; N*Phases of Y
+	Phases  int    // time phases made of each frame: 1 at the head of a clip, else all
+}
+
+// PixelShuffle records an upscale convolution.
+func (s *Set) PixelShuffle(b *gpu.Batch, label string, p PixelShuffle) {
 	s.pointwise(b, label, pointwise{
-		TimeConv: TimeConv{Weights: w, Taps: []Tap{{x, t}}, Step: 1, Phases: phases, Y: y, T: yT, N: n}, s: 2,
+		TimeConv: TimeConv{Weights: p.Weights, Taps: []Tap{{p.X, p.XT}}, Step: 1, Phases: p.Phases, Y: p.Y, T: p.YT, N: p.N}, s: 2,
 	})
 }
 

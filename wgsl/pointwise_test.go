@@ -45,7 +45,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	test := gputest.Case{
 		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, Shape{c.O, c.C, 1, 1}, weights, nil), biasArray(bias)}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.Pointwise(b, "pointwise", Weights{in[1], in[2], weights}, xt.in(in[0]), y.in(out), 1, c.T, c.add)
+			s.Pointwise(b, "pointwise", Pointwise{Weights: Weights{in[1], in[2], weights}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add})
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
 	}
@@ -55,7 +55,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	test.Run(t, dev)
 }
 
-func TestPointwiseShuffle(t *testing.T) {
+func TestPixelShuffle(t *testing.T) {
 	dev := gputest.Open(t)
 	cases := []struct {
 		name          string
@@ -97,15 +97,16 @@ func TestPointwiseShuffle(t *testing.T) {
 			xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 			ys, y := activation("y", s.Elem, c.z*c.T-head, 2*c.H, 2*c.W, c.C, nil)
 			test := gputest.Case{
-				Op: "pointwise shuffle", Out: ys,
+				Op: "pixel shuffle", Out: ys,
 				In: []gputest.Array{xs, weightArray(weight, Shape{4 * c.z * pad, c.C, 1, 1}, F32, order), biasArray(shuffled)},
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					w := Weights{in[1], in[2], F32}
+					p := PixelShuffle{Weights: Weights{in[1], in[2], F32}, X: xt.in(in[0]), XT: 1, N: 1, Y: y.in(out), YT: 1, Phases: 1}
 					if c.head {
-						s.PointwiseShuffle(b, "head", w, xt.in(in[0]), 1, 1, y.in(out), 1, 1)
+						s.PixelShuffle(b, "head", p)
 					}
 					if c.T > head {
-						s.PointwiseShuffle(b, "rest", w, xt.in(in[0]), 1+head, c.T-head, y.in(out), 1+head, c.z)
+						p.XT, p.N, p.YT, p.Phases = 1+head, c.T-head, 1+head, c.z
+						s.PixelShuffle(b, "rest", p)
 					}
 				},
 				Want: padded(want, c.C), Bound: bound(s.Elem, boundSum),

@@ -7,10 +7,14 @@ import (
 	"tessera/gpu"
 )
 
-// RMSNorm is a norm of every pixel by itself, over its channels.
+// RMSNorm describes a norm of every pixel by itself, over its channels.
 type RMSNorm struct {
 	Gamma *gpu.Buffer // f32, a number per channel, padded to a multiple of 4
 	SiLU  bool        // y*sigmoid(y) of the result
+
+	X, Y   Tensor // input and output, of the same size; not one buffer
+	XT, YT int    // the first frame of each
+	N      int    // frames
 }
 
 type rmsNormParams struct {
@@ -41,14 +45,15 @@ func rmsLanes(c4 int) int {
 	return lanes
 }
 
-// RMSNorm records y = norm(x) for n frames, from xT of x and yT of y on.
-func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm, x Tensor, xT int, y Tensor, yT, n int) {
+// RMSNorm records y = norm(x).
+func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
+	x, y, n := r.X, r.Y, r.N
 	if x.C != y.C || x.H != y.H || x.W != y.W || r.Gamma.Size < int64(4*Pad4(x.C)) {
 		panic(fmt.Sprintf("wgsl: %s: rms norm of %dx%dx%d into %dx%dx%d with a gamma of %d bytes, needs %d",
 			label, x.H, x.W, x.C, y.H, y.W, y.C, r.Gamma.Size, 4*Pad4(x.C)))
 	}
-	in, inAt := x.Frames(xT, n)
-	out, outAt := y.Frames(yT, n)
+	in, inAt := x.Frames(r.XT, n)
+	out, outAt := y.Frames(r.YT, n)
 	lanes := rmsLanes(x.C4())
 	pixels := n * x.H * x.W
 	elements := int64(pixels) * int64(x.C)

@@ -110,7 +110,7 @@ func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []
 		In:  []gputest.Array{xs, {Label: "gamma", Data: padded(gamma, C)}},
 		Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], SiLU: silu}, x.in(in[0]), 1, y.in(out), 1, T)
+			s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], SiLU: silu, X: x.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: T})
 			if strings.Contains(t.Name(), "cut_up") {
 				slow(b)
 			}
@@ -136,7 +136,7 @@ func TestRMSNormFrames(t *testing.T) {
 			In:  []gputest.Array{xs, {Label: "gamma", Data: gamma}},
 			Out: ys,
 			Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-				s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1]}, x.in(in[0]), 2, y.in(out), 1, 2)
+				s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], X: x.in(in[0]), XT: 2, Y: y.in(out), YT: 1, N: 2})
 			},
 			Want:  slices.Concat(want, make([]float64, H*W*C)),
 			Bound: bound(s.Elem, boundF32),
@@ -156,7 +156,7 @@ func BenchmarkRMSNorm(b *testing.B) {
 				in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: x.Bytes()}
 				gamma := &gpu.Buffer{Label: "gamma", Size: int64(4 * C)}
 				batch := &gpu.Batch{Label: "rms_norm"}
-				s.RMSNorm(batch, "rms_norm", RMSNorm{Gamma: gamma, SiLU: true}, x.in(in), 0, x.in(out), 0, 1)
+				s.RMSNorm(batch, "rms_norm", RMSNorm{Gamma: gamma, SiLU: true, X: x.in(in), Y: x.in(out), N: 1})
 				gputest.Benchmark(b, dev, batch, in, out, gamma)
 			})
 		}

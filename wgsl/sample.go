@@ -12,21 +12,28 @@ type sampleParams struct {
 	Moments_at, Noise_at, Z_at uint32
 }
 
-// Sample records the latent z of frames t to t+n-1, in the model's own scale.
-// The moments have 2*z.C channels, mean and log-variance. Where noise is nil z
-// is the mean; else it is a sample, and noise is N(0,1) shaped like z. z and
-// noise are f32 whatever the set's Elem is.
-func (s *Set) Sample(b *gpu.Batch, label string, moments Tensor, noise *Tensor, z Tensor, t, n int) {
+// Sample makes latents of moments, in the model's own scale. Z and Noise are
+// f32 whatever the set's Elem is.
+type Sample struct {
+	Moments Tensor  // 2*Z.C channels, mean and log-variance
+	Noise   *Tensor // N(0,1), shaped like Z; nil makes Z the mean
+	Z       Tensor
+	T, N    int // frames T to T+N-1 of all
+}
+
+// Sample records z as the mean of its moments, or a sample.
+func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
+	moments, noise, z, n := d.Moments, d.Noise, d.Z, d.N
 	if moments.C != 2*z.C {
 		panic(fmt.Sprintf("wgsl: %s: moments of %d channels for a latent of %d", label, moments.C, z.C))
 	}
-	in, inAt := moments.Frames(t, n)
-	out, outAt := z.Frames(t, n)
+	in, inAt := moments.Frames(d.T, n)
+	out, outAt := z.Frames(d.T, n)
 	drawn, drawnAt := in, uint32(0)
 	elements := int64(n) * int64(z.H*z.W) * int64(z.C)
 	cost := gpu.Cost{Bytes: int64(n) * (moments.FrameBytes() + z.FrameBytes())}
 	if noise != nil {
-		drawn, drawnAt = noise.Frames(t, n)
+		drawn, drawnAt = noise.Frames(d.T, n)
 		cost.FLOPs += 4 * elements
 		cost.Bytes += int64(n) * noise.FrameBytes()
 	}

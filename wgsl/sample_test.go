@@ -65,7 +65,7 @@ func TestSample(t *testing.T) {
 						x := noise.in(in[1])
 						drawn = &x
 					}
-					s.Sample(b, t.Name(), moments.in(in[0]), drawn, z.in(out), 1, c.T)
+					s.Sample(b, t.Name(), Sample{Moments: moments.in(in[0]), Noise: drawn, Z: z.in(out), T: 1, N: c.T})
 				},
 				Want:  padded(want, c.Z),
 				Bound: limit,

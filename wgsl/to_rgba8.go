@@ -16,15 +16,23 @@ type toRGBA8Params struct {
 // Crop is a rectangle of a frame, in pixels.
 type Crop struct{ Y0, X0, H, W int }
 
-// ToRGBA8 records frames t to t+n-1 of x, in [-1, 1] and beyond, as 8-bit
-// red, green, blue, alpha: bytes [n, c.H, c.W, 4] into y. A pixel with a
-// NaN or an infinity becomes 0, alpha too.
-func (s *Set) ToRGBA8(b *gpu.Batch, label string, x Tensor, t, n int, c Crop, y gpu.View) {
+// ToRGBA8 makes 8-bit red, green, blue, alpha of numbers in [-1, 1] and beyond.
+// A pixel with a NaN or an infinity becomes 0, alpha too.
+type ToRGBA8 struct {
+	X    Tensor   // 3 channels
+	T, N int      // its frames T to T+N-1
+	Crop Crop     // the part taken
+	Y    gpu.View // bytes [N, Crop.H, Crop.W, 4]
+}
+
+// ToRGBA8 records y as the bytes of x.
+func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
+	x, n, c, y := r.X, r.N, r.Crop, r.Y
 	bytes := 4 * int64(n) * int64(c.H*c.W)
 	if x.C4() != 1 || c.Y0+c.H > x.H || c.X0+c.W > x.W || y.Bytes() < bytes {
 		panic(fmt.Sprintf("wgsl: %s: %+v of %dx%dx%d into %d bytes, needs %d", label, c, x.H, x.W, x.C, y.Bytes(), bytes))
 	}
-	in, inAt := x.Frames(t, n)
+	in, inAt := x.Frames(r.T, n)
 	p := s.program("to_rgba8", nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, [3]uint32{groups(c.W, 64), uint32(c.H), uint32(n)}, toRGBA8Params{
 		H: uint32(x.H), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,

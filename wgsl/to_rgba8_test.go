@@ -75,7 +75,9 @@ func checkToRGBA8(t *testing.T, dev *gpu.Device, s *Set, T, H, W int, c Crop, da
 		In:  []gputest.Array{xs},
 		Out: gputest.Array{Label: "y", Format: gputest.Uint32, Len: len(want), Guard: guard},
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.ToRGBA8(b, t.Name(), x.in(in[0]), 1, T, c, gpu.View{Buffer: out, Offset: 4 * guard, Size: int64(4 * len(want))})
+			s.ToRGBA8(b, t.Name(), ToRGBA8{
+				X: x.in(in[0]), T: 1, N: T, Crop: c, Y: gpu.View{Buffer: out, Offset: 4 * guard, Size: int64(4 * len(want))},
+			})
 		},
 		Want: want,
 	}

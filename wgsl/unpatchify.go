@@ -12,15 +12,23 @@ type unpatchifyParams struct {
 	X_at, Y_at uint32
 }
 
-// Unpatchify records y, whose pixels are those of patches of x: a pixel of x
-// holds patch x patch pixels of y, colour slowest, then their columns, then
-// their rows. It makes n frames, from xT of x and yT of y on.
-func (s *Set) Unpatchify(b *gpu.Batch, label string, x Tensor, xT int, y Tensor, yT, n, patch int) {
+// Unpatchify makes the pixels of patches: a pixel of X holds Patch x Patch
+// pixels of Y, colour slowest, then their columns, then their rows.
+type Unpatchify struct {
+	X, Y   Tensor // C*Patch*Patch channels; C, Patch times as high and wide
+	XT, YT int    // the first frame of each
+	N      int    // frames
+	Patch  int
+}
+
+// Unpatchify records y as the pixels of x's patches.
+func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
+	x, y, n, patch := u.X, u.Y, u.N, u.Patch
 	if x.C != y.C*patch*patch || y.H != patch*x.H || y.W != patch*x.W {
 		panic(fmt.Sprintf("wgsl: %s: patches of %d in %dx%dx%d for %dx%dx%d", label, patch, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
-	in, inAt := x.Frames(xT, n)
-	out, outAt := y.Frames(yT, n)
+	in, inAt := x.Frames(u.XT, n)
+	out, outAt := y.Frames(u.YT, n)
 	p := s.program("unpatchify", nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n)}, unpatchifyParams{
 		H: uint32(x.H), W: uint32(x.W), C: uint32(y.C), P: uint32(patch), X_at: inAt, Y_at: outAt,

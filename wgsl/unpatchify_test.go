@@ -45,7 +45,9 @@ func TestUnpatchify(t *testing.T) {
 				In:  []gputest.Array{xs},
 				Out: ys,
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					s.Unpatchify(b, t.Name(), x.in(in[0]), 1+c.from, y.in(out), 1+c.to, n, c.patch)
+					s.Unpatchify(b, t.Name(), Unpatchify{
+						X: x.in(in[0]), XT: 1 + c.from, Y: y.in(out), YT: 1 + c.to, N: n, Patch: c.patch,
+					})
 					if c.name == "cut_up" {
 						slow(b)
 					}
