@@ -7,10 +7,10 @@ import (
 	"tessera/gpu"
 )
 
-// Attention describes softmax(q k^T / sqrt(C)) v over the pixels of a frame, with one
-// head. It goes through blocks of queries and, for each, blocks of keys: scores
-// of the block, their powers with a running maximum, values weighted by them.
-// No barriers, and scratch that does not grow with the frame.
+// Attention describes softmax(q k^T / sqrt(C)) v over the pixels of a frame, with
+// one head. It goes through blocks of queries and, for each, blocks of keys:
+// scores of the block, their powers with a running maximum, values weighted by
+// them. No barriers, and scratch that does not grow with the frame.
 type Attention struct {
 	Queries, Keys int // in a block, multiples of 8; 0 is 4096 and 1024
 
@@ -31,13 +31,31 @@ type attentionParams struct {
 	Scale          float32
 }
 
+// attentionKernels compute Attention: scores, their powers, values weighted by
+// them. Pixels are queries; a block is of keys, then of channels.
+var attentionKernels = []kernel{{
+	name: "plain",
+	shaders: []shader{
+		{file: "attention_scores", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
+		{file: "attention_softmax", wg: 64, grid: frameGrid},
+		{file: "attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
+	},
+}}
+
+// keyBlock divides every block of keys, whatever the kernel: what is beyond the
+// last key weighs nothing.
+const keyBlock = 8
+
+// padKeys rounds a number of keys up.
+func padKeys(n int) int { return (n + keyBlock - 1) / keyBlock * keyBlock }
+
 // blocks are the sizes for n tokens.
 func (a Attention) blocks(n int) (queries, keys int) {
 	queries, keys = a.Queries, a.Keys
 	if queries == 0 {
 		queries, keys = 4096, 1024
 	}
-	return min(queries, n), min(keys, (n+7)&^7)
+	return min(queries, n), min(keys, padKeys(n))
 }
 
 // Scratch is the bytes of the three buffers that an output like O needs, for
@@ -64,7 +82,7 @@ func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 				s.attentionBlock(b, label, attentionParams{
 					N: uint32(pixels), C4: uint32(o.C4()),
 					Query: uint32(q), Queries: uint32(min(queries, pixels-q)),
-					Key: uint32(k), Keys: uint32(min(keys, (pixels-k+7)&^7)),
+					Key: uint32(k), Keys: uint32(min(keys, padKeys(pixels-k))),
 					Qkv_at: inAt, O_at: outAt, Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
 				}, o, in, scores, state, acc, out)
 			}
@@ -79,17 +97,18 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	pairs := int64(queries) * int64(keys)
 	product := 2 * pairs * int64(o.C)
 	row := int64(4 * o.Elem.Bytes() * o.C4())
-	wide := groups(queries, 8*64)
+	k := s.kernel(label, "attention", nil)
+	score, softmax, value := &k.shaders[0], &k.shaders[1], &k.shaders[2]
 
-	b.Dispatch(label, s.program("attention_scores", nil, R, W), [3]uint32{wide, p.Keys / 8, 1}, p, gpu.Cost{
+	b.Dispatch(label, s.program(score, nil, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
 		FLOPs: product + pairs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
 	}, in, scores)
-	b.Dispatch(label, s.program("attention_softmax", nil, W, W), [3]uint32{groups(queries, 64), 1, 1}, p, gpu.Cost{
+	b.Dispatch(label, s.program(softmax, nil, W, W), softmax.cover(extent{1, queries, 1, 1}), p, gpu.Cost{
 		FLOPs: 4 * pairs,
 		Bytes: 8*pairs + 32*int64(queries),
 	}, scores, state)
-	b.Dispatch(label, s.program("attention_values", nil, R, R, R, W, W), [3]uint32{wide, uint32(o.C4()+1) / 2, 1}, p, gpu.Cost{
+	b.Dispatch(label, s.program(value, nil, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
 		FLOPs: product + int64(queries)*int64(o.C),
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)

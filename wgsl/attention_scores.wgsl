@@ -5,9 +5,11 @@
 //
 // The first of three phases that pass over a frame's keys block by block with a
 // running maximum and sum, so that no N*N scores exist; see attention.go. One
-// invocation makes 8 queries x 8 keys; a workgroup's keys are the same for all.
-// Reference: ref/attention.go. Grid: (queries/8 / WG, keys/8).
+// invocation makes PIXELS queries x BLOCK keys; a workgroup's keys are the same
+// for all. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
+// WG, PIXELS and BLOCK are in attention.go.
 
+#import tile
 #import elem
 #import attention_params
 
@@ -15,7 +17,7 @@
 @group(0) @binding(1) var<storage, read> qkv: array<elem4>;
 @group(0) @binding(2) var<storage, read_write> s: array<vec4<f32>>;
 
-const WG: u32 = 64;
+const_assert BLOCK == 8u; // two vec4s of keys, a and b
 const LOWEST: f32 = -3e38;
 
 // token is where token n starts, clamped into the frame.
@@ -31,22 +33,22 @@ fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let i0 = (group.x * WG + local) * 8u;
-    let j0 = group.y * 8u;
+    let i0 = (group.x * WG + local) * PIXELS;
+    let j0 = group.y * BLOCK;
     if i0 >= params.queries { return; }
 
-    var q_at = array<u32, 8>();
-    for (var i = 0u; i < 8u; i++) { q_at[i] = token(params.query + i0 + i); }
+    var q_at = array<u32, PIXELS>();
+    for (var i = 0u; i < PIXELS; i++) { q_at[i] = token(params.query + i0 + i); }
     let j = params.key + j0;
     let k = vec4<u32>(params.C4);
     let k0_at = vec4<u32>(token(j), token(j + 1u), token(j + 2u), token(j + 3u)) + k;
     let k1_at = vec4<u32>(token(j + 4u), token(j + 5u), token(j + 6u), token(j + 7u)) + k;
 
-    var sums = array<vec4<f32>, 16>(); // [query][two vec4s of keys]
+    var sums = array<vec4<f32>, 2u * PIXELS>(); // [query][two vec4s of keys]
     for (var c = 0u; c < params.C4; c++) {
         let a = keys4(k0_at, c);
         let b = keys4(k1_at, c);
-        for (var i = 0u; i < 8u; i++) {
+        for (var i = 0u; i < PIXELS; i++) {
             let v = load4(qkv[q_at[i] + c]);
             sums[2u * i] += v.x * a[0] + v.y * a[1] + v.z * a[2] + v.w * a[3];
             sums[2u * i + 1u] += v.x * b[0] + v.y * b[1] + v.z * b[2] + v.w * b[3];
@@ -56,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let lowest = vec4<f32>(LOWEST);
     let n = vec4<u32>(params.N);
     let first = vec4<u32>(j, j + 1u, j + 2u, j + 3u);
-    for (var i = 0u; i < 8u && i0 + i < params.queries; i++) {
+    for (var i = 0u; i < PIXELS && i0 + i < params.queries; i++) {
         let at = ((i0 + i) * params.keys + j0) / 4u;
         s[at] = select(lowest, sums[2u * i] * params.scale, first < n);
         s[at + 1u] = select(lowest, sums[2u * i + 1u] * params.scale, first + 4u < n);

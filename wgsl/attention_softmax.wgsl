@@ -4,15 +4,14 @@
 //   state  [queries]        vec4 read_write  maximum, sum of powers, decay: what sums before this block shrink by
 //
 // The second phase of attention. One invocation per query.
-// Reference: ref/attention.go. Grid: queries / WG.
+// Reference: ref/attention.go. Grid: queries / WG. WG is in attention.go.
 
+#import tile
 #import attention_params
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> s: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> state: array<vec4<f32>>;
-
-const WG: u32 = 64;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -35,7 +35,7 @@ func TestAttention(t *testing.T) {
 		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "attention", c.name, dev, func(t *testing.T, s *Set) {
 			n := c.T * c.H * c.W * c.C
 			checkAttention(t, dev, s, c.Attention, c.T, c.H, c.W, c.C,
 				random(1, n, 0, c.deviation), random(2, n, 0, c.deviation), random(3, n, 0.5, 1), boundSum)
@@ -51,7 +51,7 @@ func TestAttentionMovingMaximum(t *testing.T) {
 		name string
 		sign float32
 	}{{"rising", 1}, {"falling", -1}} {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "attention", c.name, dev, func(t *testing.T, s *Set) {
 			const N, C = 300, 16
 			q, k := make([]float32, N*C), make([]float32, N*C)
 			for i := range q {
@@ -68,7 +68,7 @@ func TestAttentionMovingMaximum(t *testing.T) {
 func TestAttentionExact(t *testing.T) {
 	dev := gputest.Open(t)
 	const N, C = 256, 24
-	eachElem(t, "mean", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "attention", "mean", dev, func(t *testing.T, s *Set) {
 		v := integers(3, N*C, -8, 8)
 		for i := N; i < N*C; i += 1 { // whole sums per channel, so that halves hold the mean
 			if i/C >= N/2 {
@@ -115,7 +115,7 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 // BenchmarkAttention is SeedVR2's mid block on a 256x256 tile.
 func BenchmarkAttention(b *testing.B) {
 	dev := gputest.Open(b)
-	s := NewSet(F32)
+	s := plain(b, F32)
 	qkv, o := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 3 * 512}, Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 512}
 	in, out := &gpu.Buffer{Label: "qkv", Size: qkv.Bytes()}, &gpu.Buffer{Label: "o", Size: o.Bytes()}
 	a := Attention{QKV: qkv.in(in), O: o.in(out), N: 1}

@@ -6,10 +6,12 @@
 //   acc    [queries, C]     f32   read_write  not read by the first block, not written by the last
 //   o      [N, C]           elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
 //
-// The third phase of attention. One invocation makes 8 queries x 8 channels; a
-// workgroup's channels are the same for all.
-// Reference: ref/attention.go. Grid: (queries/8 / WG, C/8).
+// The third phase of attention. One invocation makes PIXELS queries x BLOCK
+// channels; a workgroup's channels are the same for all.
+// Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS
+// and BLOCK are in attention.go.
 
+#import tile
 #import elem
 #import attention_params
 
@@ -20,7 +22,7 @@
 @group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
 @group(0) @binding(5) var<storage, read_write> o: array<elem4>;
 
-const WG: u32 = 64;
+const_assert BLOCK == 8u; // two vec4s of channels
 
 // value is four channels of token n's value, n clamped into the frame.
 fn value(n: u32, column: u32) -> vec4<f32> {
@@ -30,14 +32,14 @@ fn value(n: u32, column: u32) -> vec4<f32> {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let i0 = (group.x * WG + local) * 8u;
-    let column0 = group.y * 2u;
+    let i0 = (group.x * WG + local) * PIXELS;
+    let column0 = group.y * (BLOCK / 4u);
     let column1 = min(column0 + 1u, params.C4 - 1u);
     if i0 >= params.queries { return; }
 
-    var s_at = array<u32, 8>();
-    var sums = array<vec4<f32>, 16>(); // [query][two vec4s of channels]
-    for (var i = 0u; i < 8u; i++) {
+    var s_at = array<u32, PIXELS>();
+    var sums = array<vec4<f32>, 2u * PIXELS>(); // [query][two vec4s of channels]
+    for (var i = 0u; i < PIXELS; i++) {
         let q = min(i0 + i, params.queries - 1u);
         s_at[i] = q * params.keys / 4u;
         if params.key > 0u {
@@ -56,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let c1 = value(n + 2u, column1);
         let d0 = value(n + 3u, column0);
         let d1 = value(n + 3u, column1);
-        for (var i = 0u; i < 8u; i++) {
+        for (var i = 0u; i < PIXELS; i++) {
             let v = s[s_at[i] + j / 4u];
             sums[2u * i] += v.x * a0 + v.y * b0 + v.z * c0 + v.w * d0;
             sums[2u * i + 1u] += v.x * a1 + v.y * b1 + v.z * c1 + v.w * d1;
@@ -64,7 +66,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
 
     let done = params.key + params.keys >= params.N;
-    for (var i = 0u; i < 8u && i0 + i < params.queries; i++) {
+    for (var i = 0u; i < PIXELS && i0 + i < params.queries; i++) {
         for (var h = 0u; h < 2u && column0 + h < params.C4; h++) {
             let at = (i0 + i) * params.C4 + column0 + h;
             if done {

@@ -30,6 +30,11 @@ type avgDown3DParams struct {
 	X_at, Y_at        uint32
 }
 
+// avgDown3DKernels compute AvgDown3D, four channels of a pixel an invocation.
+var avgDown3DKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "avg_down_3d", wg: 64, grid: rowGrid}},
+}}
+
 // AvgDown3D records y as means of x.
 func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 	x, y, n := d.X, d.Y, d.N
@@ -52,10 +57,11 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 		cost.FLOPs += elements
 		cost.Bytes += int64(n) * y.FrameBytes()
 	}
-	p := s.program("avg_down_3d", constants{
+	h := s.shader(label, "avg_down_3d", nil)
+	p := s.program(h, constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n)}, avgDown3DParams{
+	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), avgDown3DParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),
 		Y0: uint32(d.Y0), X0: uint32(d.X0), Lead: uint32(lead), X_at: inAt, Y_at: outAt,
 	}, cost, in, out)

@@ -10,8 +10,9 @@
 // `lead` zero frames stand in front of x. One invocation makes four channels of a
 // pixel: it reads the vec4s that hold any of their 4*G numbers once, and sorts
 // them by o. Sums are f32.
-// Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T).
+// Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in avg_down_3d.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -39,8 +40,6 @@ override G: u32 = 4;
 override ACCUMULATE: bool = false;
 
 override F: u32 = FT * FS * FS;
-
-const WG: u32 = 64;
 
 // sum_of is the sum of v's components whose output channel is k.
 fn sum_of(v: vec4<f32>, o: vec4<u32>, k: u32) -> f32 {

@@ -44,7 +44,7 @@ func TestAvgDown3D(t *testing.T) {
 		{"wide", 1, 2, 300, 12, 24, AvgDown3D{FT: 2, FS: 2}, 1, 150, true, true},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
+		eachKernel(t, "avg_down_3d", c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
 	}
 }
 
@@ -112,7 +112,7 @@ func crop(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
 // yT says; the frames around them are NaN and stay.
 func TestAvgDown3DFrames(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "frames_1_to_4", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "avg_down_3d", "frames_1_to_4", dev, func(t *testing.T, s *Set) {
 		const H, W, C = 4, 6, 12
 		data := integers(1, 4*H*W*C, -50, 50)
 		xs, x := activation("x", s.Elem, 4, H, W, C, data)
@@ -163,7 +163,7 @@ func TestAvgDown3DStages(t *testing.T) {
 		{"3", AvgDown3D{FT: 1, FS: 1}, T, 1, C, func(t, r, s, o int) float64 { return float64(data[((t*H+r)*W+s)*C+o]) }},
 	}
 	for _, c := range stages {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "avg_down_3d", c.name, dev, func(t *testing.T, s *Set) {
 			h, w := H/c.scale, W/c.scale
 			var want []float64
 			for i := range c.frames * h * w * c.cOut {
@@ -191,7 +191,7 @@ func TestAvgDown3DStages(t *testing.T) {
 // BenchmarkAvgDown3D is stage 1 of Wan 2.2's encoder for two frames of 128x128.
 func BenchmarkAvgDown3D(b *testing.B) {
 	dev := gputest.Open(b)
-	s := NewSet(F32)
+	s := plain(b, F32)
 	x := Tensor{Elem: F32, T: 2, H: 128, W: 128, C: 160}
 	y := Tensor{Elem: F32, T: 1, H: 64, W: 64, C: 320}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}

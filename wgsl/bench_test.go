@@ -20,12 +20,16 @@ func BenchmarkConv3D(b *testing.B) {
 }
 
 func benchConv(b *testing.B, dev *gpu.Device, elem Elem) {
-	set := NewSet(F32)
+	set := plain(b, F32)
 	shape := Shape{O: 32, I: 32, KT: 3, KS: 3}
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x"}, Elem: F32, T: 10, H: 32, W: 32, C: 32}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y"}, Elem: F32, T: 8, H: 32, W: 32, C: 32}
 	x.Buffer.Size, y.Buffer.Size = x.Bytes(), y.Bytes()
-	w := Weights{Weight: &gpu.Buffer{Label: "w", Size: int64(shape.Packed() * elem.Bytes())}, Bias: &gpu.Buffer{Label: "bias", Size: 4 * 32}, Elem: elem}
+	packing := set.ConvPacking(shape, 1)
+	w := Weights{
+		Weight: &gpu.Buffer{Label: "w", Size: int64(packing.Size(shape) * elem.Bytes())},
+		Bias:   &gpu.Buffer{Label: "bias", Size: 4 * 32}, Elem: elem, Packing: packing,
+	}
 	if err := dev.Alloc(x.Buffer, y.Buffer, w.Weight, w.Bias); err != nil {
 		b.Fatal(err)
 	}

@@ -2,7 +2,10 @@ package wgsl
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
@@ -34,16 +37,37 @@ func format(e Elem) gputest.Format {
 	return gputest.Float16
 }
 
-// eachElem runs a subtest for every storage that the device has.
-func eachElem(t *testing.T, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
-	for _, e := range []Elem{F32, F16, Packed} {
-		t.Run(name+"/"+e.String(), func(t *testing.T) {
-			if e == F16 && !dev.Info().F16 {
-				t.Skipf("%s has no shader-f16", dev.Info().Name)
+// eachKernel runs a subtest for every storage and kernel of an operation, those
+// that the device can't run skipped. The plain kernel's is not named for it.
+func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
+	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
+	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
+	for i, k := range tables[at].kernels {
+		for _, e := range []Elem{F32, F16, Packed} {
+			full := name + "/" + e.String()
+			if i > 0 {
+				full += "/" + k.name
 			}
-			run(t, NewSet(e))
-		})
+			t.Run(full, func(t *testing.T) {
+				if e == F16 && !dev.Info().F16 {
+					t.Skipf("%s has no shader-f16", dev.Info().Name)
+				}
+				if k.needs != nil && !k.needs(dev.Info()) {
+					t.Skipf("%s can't run kernel %s", dev.Info().Name, k.name)
+				}
+				s, err := NewSet(e, dev.Info(), Choices{operation: k.name})
+				require.NoError(t, err)
+				run(t, s)
+			})
+		}
 	}
+}
+
+// plain is the set of an adapter that has nothing special.
+func plain(t testing.TB, e Elem) *Set {
+	s, err := NewSet(e, gpu.Info{}, nil)
+	require.NoError(t, err)
+	return s
 }
 
 // random is n numbers of N(mean, deviation), the same every time.

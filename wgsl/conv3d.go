@@ -40,10 +40,12 @@ func (x Tensor) Frames(t, n int) (gpu.View, uint32) {
 		uint32((from - start) / int64(4*x.Elem.Bytes()))
 }
 
-// Weights are a convolution's, packed by PackConv: weight as Elem, bias f32.
+// Weights are a convolution's: weight as Elem, packed by Pack; bias f32, a
+// number per output channel, padded with zeros to a multiple of 8.
 type Weights struct {
 	Weight, Bias *gpu.Buffer
 	Elem         Elem
+	Packing      *Packing // as Set.ConvPacking or Set.PointwisePacking says
 }
 
 // Tap is where one temporal tap reads: frame t of x for the first output frame.
@@ -81,32 +83,55 @@ type Conv3D struct {
 	Add      bool   // add to Y, which holds the residual
 }
 
-const convWG = 64 // invocations in a workgroup of the convolutions
+// conv3DKernels compute a convolution of stride 1.
+var conv3DKernels = []kernel{{
+	name: "plain", packing: blocks4x8,
+	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}}
+
+// conv3DStridedKernels compute one of stride 2.
+var conv3DStridedKernels = []kernel{{
+	name: "plain", packing: blocks4x8,
+	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+}}
+
+// convOperation is the table that a convolution of a stride in space goes by.
+func convOperation(stride int) string {
+	if stride == 2 {
+		return "conv3d_strided"
+	}
+	return "conv3d"
+}
+
+// ConvPacking is how a 3x3 convolution of stride 1 or 2 takes its weight.
+func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
+	return s.packing(convOperation(stride), shape)
+}
 
 // Conv3D records a 3x3 convolution with one to three temporal taps.
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
-	name, pixels, top, left, scale := "conv3d", 8, c.Y0-1, c.X0-1, 1
+	h := s.shader(label, convOperation(c.Stride), c.Packing)
+	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
-		name, pixels, top, left = "conv3d_strided", 4, c.Y0, c.X0
+		top, left = c.Y0, c.X0
 	}
 	if c.Upsample {
 		scale = 2
 	}
 	x := c.Taps[0].X
-	in := readTaps(c.Weights, c.KT, c.Taps, 9, (c.N-1)*c.Step+1)
+	in := readTaps(c.Weights, c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N)
-	segments := c.Y.H * ((c.Y.W + pixels - 1) / pixels)
-	groups, across := grid(segments, (c.Y.C4()+1)/2, c.N)
+	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	const R = gpu.Read
-	p := s.weighted(name, c.Elem, constants{
-		"WG": convWG, "KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
+	p := s.weighted(h, c.Elem, constants{
+		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
 	}, R, R, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, groups, conv3dParams{
+	b.Dispatch(label, p, h.cover(e), conv3dParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(top), Left: int32(left),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
-		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(segments), Across: across,
+		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
 	}, gpu.Cost{
 		FLOPs: 2 * int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps)),
 		Bytes: in.bytes + y.Bytes(),
@@ -122,8 +147,8 @@ type tapViews struct {
 }
 
 // readTaps binds the frames of the last taps of a weight that has kt (0: all of
-// them), each of `area` pixels.
-func readTaps(w Weights, kt int, taps []Tap, area, frames int) tapViews {
+// them), each of ks x ks pixels.
+func readTaps(w Weights, kt int, taps []Tap, ks, frames int) tapViews {
 	n := len(taps)
 	if kt == 0 {
 		kt = n
@@ -131,7 +156,7 @@ func readTaps(w Weights, kt int, taps []Tap, area, frames int) tapViews {
 	if n < 1 || n > 3 || n > kt {
 		panic(fmt.Sprintf("wgsl: %s: %d of %d temporal taps", w.Weight.Label, n, kt))
 	}
-	size := area * taps[0].X.C4() * 8
+	size := w.Packing.tap(taps[0].X.C, ks) / 4
 	in := tapViews{weightAt: uint32((kt - n) * size), weightStride: uint32(kt * size)}
 	for k := range in.views {
 		tap := taps[min(k, n-1)]
@@ -147,15 +172,4 @@ func flag(on bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// grid covers n segments of pixels and blocks of eight output channels with
-// workgroups of convWG, across segments wide.
-func grid(n, blocks, frames int) (groups [3]uint32, across uint32) {
-	across = convWG
-	for across > 1 && int(across/2) >= n {
-		across /= 2
-	}
-	wide, deep := int(across), convWG/int(across)
-	return [3]uint32{uint32((n + wide - 1) / wide), uint32((blocks + deep - 1) / deep), uint32(frames)}, across
 }

@@ -6,15 +6,15 @@
 // x_stride of two frames.
 //
 //   x0 x1 x2  [frames, H_in, W_in, C_in]  elem    read        from x0_at, x1_at, x2_at on
-//   weight    [C_out/8, taps, 3, C_in/4, 3, 4, 8]  weight  read
-//   bias      [C_out/8 * 8]               f32     read
+//   weight    [C_out/BLOCK, taps, 3, C_in/4, 3, 4, BLOCK]  weight  read
+//   bias      [C_out/BLOCK * BLOCK]       f32     read
 //   y         [frames, H, W, C_out]       elem    read_write  from y_at on; aliases nothing
 //
-// One invocation makes 4 pixels of a row in 8 output channels from 9 input
-// pixels kept in registers. Sums are f32. Reference: ref/conv3d.go. Grid:
-// (segments of rows / across, C_out/8 / (WG/across), frames).
+// One invocation makes PIXELS pixels of a row in BLOCK output channels from
+// input pixels kept in registers. Sums are f32. Reference: ref/conv3d.go. WG,
+// PIXELS and BLOCK are in conv3d.go.
+// Grid: (segments of rows / across, C_out/BLOCK / (WG/across), frames).
 
 #import conv3d
 
-const PIXELS: u32 = 4;
 const STRIDE: u32 = 2;

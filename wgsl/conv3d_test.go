@@ -82,9 +82,10 @@ func TestConv3D(t *testing.T) {
 		all = append(all, convVariant{convCase: c})
 	}
 	for _, c := range all {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
+		operation := convOperation(c.stride)
+		eachKernel(t, operation, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
 		if !c.up { // which compiles slowly, and has nothing to do with weights
-			eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, Packed) })
+			eachKernel(t, operation, c.name+"/half_weights", dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, Packed) })
 		}
 	}
 }
@@ -158,12 +159,14 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
+	shape := Shape{c.O, c.C, c.kt, 3}
+	packing := s.ConvPacking(shape, c.stride)
 	test := gputest.Case{
 		Op: "conv3d", Out: ys,
-		In: []gputest.Array{ms, xs, weightArray(weight, Shape{c.O, c.C, c.kt, 3}, weights, nil), biasArray(bias)},
+		In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			conv := Conv3D{
-				Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights},
+				Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing},
 				Step:    c.step, Stride: c.stride, Upsample: c.up, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add,
 			}
 			if c.zeros {
@@ -207,9 +210,9 @@ func TestConvolutionsInPieces(t *testing.T) {
 	for name, test := range map[string]gputest.Case{
 		"conv3d": convVariant{
 			convCase: convCase{"", 3, 66, 8, 4, 20, 3, 1, 1, false, false}, zeros: true, y0: 1, x0: 2,
-		}.test(NewSet(F32), F32),
-		"strided":   convVariant{convCase: convCase{"", 3, 66, 4, 4, 20, 3, 2, 2, false, false}, zeros: true}.test(NewSet(F32), F32),
-		"time_conv": timeCase{name: "", T: 4, H: 1, W: 513, C: 4, O: 12, step: 1, phases: 2}.test(NewSet(F32), F32),
+		}.test(plain(t, F32), F32),
+		"strided":   convVariant{convCase: convCase{"", 3, 66, 4, 4, 20, 3, 2, 2, false, false}, zeros: true}.test(plain(t, F32), F32),
+		"time_conv": timeCase{name: "", T: 4, H: 1, W: 513, C: 4, O: 12, step: 1, phases: 2}.test(plain(t, F32), F32),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dev := gputest.Open(t)
@@ -233,11 +236,14 @@ func TestTapsCost(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 12}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 20}
 	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
+	s := plain(t, F32)
 	for n := 1; n <= 3; n++ {
 		b := &gpu.Batch{}
 		taps := []Tap{{x, 0}, {x, 1}, {x, 2}}[3-n:]
-		NewSet(F32).Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps, Step: 1, Stride: 1, Y: y, N: 1})
-		NewSet(F32).TimeConv(b, "time_conv", TimeConv{Weights: w, KT: 3, Taps: taps, Step: 1, Phases: 2, Y: y, N: 1})
+		w.Packing = s.ConvPacking(Shape{20, 12, 3, 3}, 1)
+		s.Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps, Step: 1, Stride: 1, Y: y, N: 1})
+		w.Packing = s.PointwisePacking(Shape{40, 12, 3, 1})
+		s.TimeConv(b, "time_conv", TimeConv{Weights: w, KT: 3, Taps: taps, Step: 1, Phases: 2, Y: y, N: 1})
 		if got, want := b.Commands[0].Cost.FLOPs, int64(2*4*8*12*20*9*n); got != want {
 			t.Errorf("conv3d with %d taps: %d FLOPs, want %d", n, got, want)
 		}
@@ -248,35 +254,12 @@ func TestTapsCost(t *testing.T) {
 }
 
 // weightArray packs a weight, as floats that encode to its bits.
-func weightArray(weight []float32, s Shape, elem Elem, order func(int) int) gputest.Array {
-	packed := make([]float32, s.Packed())
-	PackConv(packed, weight, s, order)
+func weightArray(weight []float32, p *Packing, s Shape, elem Elem, order func(int) int) gputest.Array {
+	packed := make([]float32, p.Size(s))
+	Pack(p, packed, weight, s, order)
 	return gputest.Array{Label: "weight", Format: format(elem), Data: packed}
 }
 
 func biasArray(bias []float32) gputest.Array {
 	return gputest.Array{Label: "bias", Data: append(bias, make([]float32, (8-len(bias)%8)%8)...)}
-}
-
-// Packing only moves numbers: every one arrives once, and the rest is zero.
-func TestPackConv(t *testing.T) {
-	s := Shape{O: 10, I: 6, KT: 3, KS: 3}
-	src := make([]uint16, s.O*s.I*27)
-	for i := range src {
-		src[i] = uint16(i + 1)
-	}
-	dst := make([]uint16, s.Packed())
-	PackConv(dst, src, s, nil)
-	seen := map[uint16]int{}
-	for _, v := range dst {
-		seen[v]++
-	}
-	if len(seen) != len(src)+1 || seen[0] != len(dst)-len(src) {
-		t.Errorf("%d values, %d zeros of %d", len(seen), seen[0], len(dst))
-	}
-	// weight[o=9, i=5, k=2, y=1, x=0] by the layout's formula.
-	at := ((((1*3+2)*3+1)*2+1)*3+0)*32 + 1*8 + 1
-	if want := src[((9*6+5)*3+2)*9+1*3+0]; dst[at] != want {
-		t.Errorf("dst[%d] = %d, want %d", at, dst[at], want)
-	}
 }

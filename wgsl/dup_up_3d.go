@@ -27,6 +27,11 @@ type dupUp3DParams struct {
 	X_at, Y_at        uint32
 }
 
+// dupUp3DKernels compute DupUp3D, four channels of a pixel an invocation.
+var dupUp3DKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "dup_up_3d", wg: 64, grid: rowGrid}},
+}}
+
 // DupUp3D records y += enlarged x.
 func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	x, n, y, phases := d.X, d.N, d.Y, d.Phases
@@ -37,10 +42,11 @@ func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*phases)
-	p := s.program("dup_up_3d", constants{
+	h := s.shader(label, "dup_up_3d", nil)
+	p := s.program(h, constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
 	}, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n * phases)}, dupUp3DParams{
+	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n * phases}), dupUp3DParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),
 		Y0: uint32(d.Y0), X0: uint32(d.X0), Phases: uint32(phases), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{

@@ -9,7 +9,9 @@
 // One invocation adds to four channels of a pixel of y; it reads each vec4 that
 // holds one of theirs once.
 // Reference: ref/dup_up_3d.go. Grid: (W * C_out/4 / WG, H, T*phases).
+// WG is in dup_up_3d.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -36,8 +38,6 @@ override FS: u32 = 2;
 override REP: u32 = 2;
 
 override F: u32 = FT * FS * FS;
-
-const WG: u32 = 64;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -42,7 +42,7 @@ func TestDupUp3D(t *testing.T) {
 		{"wide", 1, 1, 150, 12, 12, DupUp3D{FT: 2, FS: 2}, 2, 300, 2},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
+		eachKernel(t, "dup_up_3d", c.name, dev, func(t *testing.T, s *Set) { c.check(t, dev, s) })
 	}
 }
 
@@ -104,7 +104,7 @@ func TestDupUp3DStages(t *testing.T) {
 		}},
 	}
 	for _, c := range stages {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "dup_up_3d", c.name, dev, func(t *testing.T, s *Set) {
 			var want []float64
 			for i := range c.T * c.phases * c.h * c.w * c.cOut {
 				p := i / c.cOut
@@ -119,7 +119,7 @@ func TestDupUp3DStages(t *testing.T) {
 // BenchmarkDupUp3D is stage 1 of Wan 2.2's decoder for a frame of 32x32.
 func BenchmarkDupUp3D(b *testing.B) {
 	dev := gputest.Open(b)
-	s := NewSet(F32)
+	s := plain(b, F32)
 	x := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 1024}
 	y := Tensor{Elem: F32, T: 2, H: 64, W: 64, C: 1024}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: y.Bytes()}

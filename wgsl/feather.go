@@ -29,6 +29,11 @@ type FeatherBlend struct {
 	N              int // frames
 }
 
+// featherBlendKernels compute FeatherBlend, four channels of a pixel an invocation.
+var featherBlendKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "feather_blend", wg: 64, grid: rowGrid}},
+}}
+
 // FeatherBlend records canvas += wy*wx*tile.
 func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	tile, canvas, n := f.Tile, f.Canvas, f.N
@@ -40,9 +45,10 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	in, inAt := tile.Frames(f.TileT, n)
 	out, outAt := canvas.Frames(f.CanvasT, n)
 	const R = gpu.Read
-	p := s.program("feather_blend", nil, R, R, R, gpu.ReadWrite)
+	h := s.shader(label, "feather_blend", nil)
+	p := s.program(h, nil, R, R, R, gpu.ReadWrite)
 	pixels := int64(n) * int64(rows*columns)
-	b.Dispatch(label, p, [3]uint32{groups(columns*tile.C4(), 64), uint32(rows), uint32(n)}, featherBlendParams{
+	b.Dispatch(label, p, h.cover(extent{rows, columns, tile.C4(), n}), featherBlendParams{
 		C4: uint32(tile.C4()), H_tile: uint32(tile.H), W_tile: uint32(tile.W), Columns: uint32(columns),
 		H: uint32(canvas.H), W: uint32(canvas.W), Y0: uint32(f.Y0), X0: uint32(f.X0), Tile_at: inAt, Canvas_at: outAt,
 	}, gpu.Cost{
@@ -59,6 +65,11 @@ type FeatherNormalise struct {
 	N           int         // frames
 }
 
+// featherNormaliseKernels compute FeatherNormalise, likewise.
+var featherNormaliseKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "feather_normalise", wg: 256, grid: frameGrid}},
+}}
+
 // FeatherNormalise records y = canvas/max(count, 1e-6).
 func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	canvas, count, y, n := f.Canvas, f.Count, f.Y, f.N
@@ -69,8 +80,9 @@ func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	in, inAt := canvas.Frames(f.CanvasT, n)
 	out, outAt := y.Frames(f.YT, n)
 	const R = gpu.Read
-	p := s.program("feather_normalise", nil, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(canvas.Stride(), 256), uint32(n), 1}, featherNormaliseParams{
+	h := s.shader(label, "feather_normalise", nil)
+	p := s.program(h, nil, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{canvas.H, canvas.W, canvas.C4(), n}), featherNormaliseParams{
 		P: uint32(canvas.H * canvas.W), C4: uint32(canvas.C4()), Canvas_at: inAt, Y_at: outAt,
 	}, gpu.Cost{
 		FLOPs: int64(n) * int64(canvas.H*canvas.W*canvas.C),

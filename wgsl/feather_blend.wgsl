@@ -7,8 +7,9 @@
 //
 // One invocation per pixel of the cropped tile and four channels. Tiles that
 // overlap are added by separate dispatches, in their order.
-// Reference: ref/feather.go. Grid: (columns * C/4 / WG, rows, T).
+// Reference: ref/feather.go. Grid: (columns * C/4 / WG, rows, T). WG is in feather.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -30,8 +31,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> wy: array<f32>;
 @group(0) @binding(3) var<storage, read> wx: array<f32>;
 @group(0) @binding(4) var<storage, read_write> canvas: array<vec4<f32>>;
-
-const WG: u32 = 64;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -5,7 +5,9 @@
 //   y       [T, P, C]  f32  read_write  from y_at on; aliases nothing
 //
 // One invocation per four channels of a pixel.
-// Reference: ref/feather.go. Grid: (P * C/4 / WG, T).
+// Reference: ref/feather.go. Grid: (P * C/4 / WG, T). WG is in feather.go.
+
+#import tile
 
 struct Params {
     first: vec4<u32>,
@@ -19,8 +21,6 @@ struct Params {
 @group(0) @binding(1) var<storage, read> canvas: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read> count: array<f32>;
 @group(0) @binding(3) var<storage, read_write> y: array<vec4<f32>>;
-
-const WG: u32 = 256;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -28,7 +28,7 @@ func TestFeatherBlend(t *testing.T) {
 		{"rows_past_65535_groups", 1, 65539, 1, 4, 1, 0, 65537, 1, 65537, 1, true},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "feather_blend", c.name, dev, func(t *testing.T, s *Set) {
 			n, limit := c.T*c.tileH*c.tileW*c.C, boundF32
 			data, before := random(1, n, 0, 1), random(2, c.T*c.H*c.W*c.C, 0, 1)
 			wy, wx := random(3, c.rows, 0.5, 0.1), random(4, c.colms, 0.5, 0.1)
@@ -72,7 +72,7 @@ func TestFeather(t *testing.T) {
 	const T, H, W, C = 2, 6, 9, 3
 	wy := []float32{1, 1, 1, 0.5, 0}
 	left, right := []float32{1, 1, 1, 0.75, 0.25}, []float32{0.25, 0.75, 1, 1}
-	eachElem(t, "two_tiles", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "feather_blend", "two_tiles", dev, func(t *testing.T, s *Set) {
 		a := gputest.Round(random(1, T*5*5*C, 0, 1), format(s.Elem))
 		b := gputest.Round(random(2, T*6*4*C, 0, 1), format(s.Elem))
 		canvas, count := make([]float64, T*H*W*C), make([]float64, H*W)
@@ -118,7 +118,7 @@ func TestFeather(t *testing.T) {
 
 func TestFeatherNormalise(t *testing.T) {
 	dev := gputest.Open(t)
-	s := NewSet(F32)
+	s := plain(t, F32)
 	for _, c := range []struct {
 		name       string
 		T, H, W, C int

@@ -42,13 +42,24 @@ type groupNormApplyParams struct {
 	Y_at              uint32
 }
 
+// groupNormKernels compute GroupNorm: moments of chunks of pixels, those of
+// groups, the norm.
+var groupNormKernels = []kernel{{
+	name: "plain",
+	shaders: []shader{
+		{file: "group_norm_partial", wg: normWG, grid: eachGrid},
+		{file: "group_norm_merge", wg: 64, grid: eachGrid},
+		{file: "group_norm_apply", wg: 256, pixels: 4, grid: frameGrid},
+	},
+}}
+
+// Chunks, and with them the scratch, are the same for every kernel.
 const (
-	normWG       = 256  // invocations in a workgroup of the partial and apply phases
-	normPixels   = 4    // pixels of an invocation of the apply phase
-	normChannels = 1024 // four channels an invocation
-	normLeast    = 16   // pixels of an invocation of the partial phase: at least,
-	normMost     = 256  // at most,
-	normChunks   = 256  // and in between so many that there are about this many chunks
+	normWG       = 256 // invocations in a workgroup of the partial phase
+	normChannels = 4 * normWG
+	normLeast    = 16  // pixels of an invocation of the partial phase: at least,
+	normMost     = 256 // at most,
+	normChunks   = 256 // and in between so many that there are about this many chunks
 )
 
 // chunk is how many pixels a workgroup of the partial phase takes: a multiple
@@ -84,27 +95,27 @@ func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
 	partials.Size, factors.Size = partialBytes, factorBytes
 	const R, W = gpu.Read, gpu.ReadWrite
 
-	pixels, frames, groups := x.H*x.W, uint32(n), uint32(g.Groups)
+	pixels := x.H * x.W
 	elements := int64(n) * int64(pixels) * int64(x.C)
 	size, chunk, chunks := uint32(x.C/g.Groups), uint32(g.chunk()), uint32(g.chunks())
-	b.Dispatch(label, s.program("group_norm_partial", nil, R, W), [3]uint32{chunks, frames, 1}, groupNormPartialParams{
-		P: uint32(pixels), C4: uint32(x.C4()), G: groups, Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt,
+	k := s.kernel(label, "group_norm", nil)
+	partial, merge, apply := &k.shaders[0], &k.shaders[1], &k.shaders[2]
+	b.Dispatch(label, s.program(partial, nil, R, W), partial.cover(extent{W: int(chunks), N: n}), groupNormPartialParams{
+		P: uint32(pixels), C4: uint32(x.C4()), G: uint32(g.Groups), Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt,
 	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*x.FrameBytes() + partials.Size}, in, partials)
 
-	b.Dispatch(label, s.program("group_norm_merge", nil, R, R, R, R, W), [3]uint32{groups, frames, 1}, groupNormMergeParams{
-		P: uint32(pixels), C: uint32(x.C), C4: uint32(x.C4()), G: groups, Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt, Eps: g.Eps,
+	b.Dispatch(label, s.program(merge, nil, R, R, R, R, W), merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
+		P: uint32(pixels), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt, Eps: g.Eps,
 	}, gpu.Cost{
-		FLOPs: 7*int64(n)*int64(groups)*int64(chunks) + 4*int64(n)*int64(x.C),
+		FLOPs: 7*int64(n)*int64(g.Groups)*int64(chunks) + 4*int64(n)*int64(x.C),
 		Bytes: partials.Size + factors.Size + g.Gamma.Size + g.Beta.Size,
 	}, in, partials, g.Gamma.All(), g.Beta.All(), factors)
 
-	step := (pixels + normPixels - 1) / normPixels
 	flops := 3 * elements
 	if g.SiLU {
 		flops += 4 * elements
 	}
-	width := uint32((step*x.C4() + normWG - 1) / normWG)
-	b.Dispatch(label, s.program("group_norm_apply", constants{"SILU": flag(g.SiLU)}, R, R, W), [3]uint32{width, frames, 1}, groupNormApplyParams{
-		P: uint32(pixels), C4: uint32(x.C4()), Step: uint32(step), X_at: inAt, Y_at: outAt,
+	b.Dispatch(label, s.program(apply, constants{"SILU": flag(g.SiLU)}, R, R, W), apply.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
+		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, apply.pixels), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + factors.Size}, in, factors, out)
 }

@@ -6,7 +6,9 @@
 //
 // One invocation keeps a column's factors and makes it in PIXELS pixels that are
 // `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
+// WG and PIXELS are in group_norm.go.
 
+#import tile
 #import elem
 #import silu
 
@@ -25,9 +27,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> y: array<elem4>;
 
 override SILU: bool = false;
-
-const WG: u32 = 256;
-const PIXELS: u32 = 4;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

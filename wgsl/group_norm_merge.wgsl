@@ -9,8 +9,9 @@
 //   scale = gamma / sqrt(variance + eps), shift = beta - (mean - pivot)*scale
 //
 // One workgroup per group and frame: the mean of all chunks first, then squared
-// deviations from it. Reference: ref/group_norm.go. Grid: (G, T).
+// deviations from it. Reference: ref/group_norm.go. Grid: (G, T). WG is in group_norm.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -32,8 +33,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read> gamma: array<f32>;
 @group(0) @binding(4) var<storage, read> beta: array<f32>;
 @group(0) @binding(5) var<storage, read_write> factors: array<f32>;
-
-const WG: u32 = 64;
 
 var<workgroup> sums: array<f32, WG>;
 var<workgroup> squares: array<f32, WG>;

@@ -8,8 +8,9 @@
 // Threads are laid out [rows, C/4]: one keeps four channels of every rows-th
 // pixel, in batches of four merged as Chan et al. do. Then one thread a group
 // merges the rows and the group's channels, means first. C is at most 1024.
-// Reference: ref/group_norm.go. Grid: (chunks, T).
+// Reference: ref/group_norm.go. Grid: (chunks, T). WG is in group_norm.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -26,8 +27,6 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<elem4>;
 @group(0) @binding(2) var<storage, read_write> partials: array<vec2<f32>>;
-
-const WG: u32 = 256;
 
 struct Moments {
     mean: vec4<f32>,

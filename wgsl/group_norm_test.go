@@ -42,7 +42,7 @@ func TestGroupNorm(t *testing.T) {
 		{"large", 1, 9, 9, 8, 2, 0, 1e3, true},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "group_norm", c.name, dev, func(t *testing.T, s *Set) {
 			x := random(1, c.T*c.H*c.W*c.C, c.mean, c.deviation)
 			checkGroupNorm(t, dev, s, c.T, c.H, c.W, c.C, c.groups, x, c.silu)
 		})
@@ -54,7 +54,7 @@ func TestGroupNorm(t *testing.T) {
 // NMSE 1e-10 at most, and less by averaging.
 func TestGroupNormOutlierPivot(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "outlier", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "group_norm", "outlier", dev, func(t *testing.T, s *Set) {
 		x := random(1, 128*128*8, 0, 1)
 		x[0], x[5] = 100, -100
 		checkGroupNorm(t, dev, s, 1, 128, 128, 8, 2, x, false)
@@ -65,7 +65,7 @@ func TestGroupNormOutlierPivot(t *testing.T) {
 // neighbouring group, would show at once.
 func TestGroupNormChannelOffsets(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "offsets", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "group_norm", "offsets", dev, func(t *testing.T, s *Set) {
 		x := random(1, 2*17*19*24, 0, 1)
 		for i := range x {
 			x[i] += float32(i % 24 / 3 * 50)
@@ -101,7 +101,7 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C, groups in
 // BenchmarkGroupNorm is a norm of a 256x256 frame of 128 channels.
 func BenchmarkGroupNorm(b *testing.B) {
 	dev := gputest.Open(b)
-	s := NewSet(F32)
+	s := plain(b, F32)
 	x := Tensor{Elem: F32, T: 1, H: 256, W: 256, C: 128}
 	g := GroupNorm{Groups: 32, Eps: 1e-6, SiLU: true, Gamma: &gpu.Buffer{Label: "gamma", Size: 512}, Beta: &gpu.Buffer{Label: "beta", Size: 512}}
 	in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: x.Bytes()}

@@ -1,19 +1,64 @@
 package wgsl
 
+import "fmt"
+
 // Shape of a convolution's weight, [O, I, KT, KS, KS].
 type Shape struct{ O, I, KT, KS int }
 
-// Packed counts the elements PackConv writes.
-func (s Shape) Packed() int {
-	return (s.O + 7) / 8 * s.KT * s.KS * s.KS * Pad4(s.I) * 8
+// Packing is how a weight lies in memory, for the kernels that read it so.
+// Identity is the pointer; a Set says which one a weight takes.
+type Packing struct {
+	name   string
+	size   func(s Shape) int   // elements of a weight
+	tap    func(i, ks int) int // elements of a temporal tap in a block of outputs
+	pack32 func(dst, src []float32, s Shape, order func(o int) int)
+	pack16 func(dst, src []uint16, s Shape, order func(o int) int)
 }
 
-// PackConv lays a weight out for the convolution kernels,
-// [O/8, KT, KS, I/4, KS, 4, 8], from src in PyTorch's order [O, I, KT, KS, KS].
+func (p *Packing) String() string {
+	if p == nil {
+		return "not at all"
+	}
+	return p.name
+}
+
+// Size is the number of elements of a packed weight.
+func (p *Packing) Size(s Shape) int { return p.size(s) }
+
+// Pack lays a weight out as p, from src in PyTorch's order [O, I, KT, KS, KS].
 // Output channel o is row order(o) of src, or zero where that is negative; nil
-// is the identity. dst has Packed() elements, zeroed.
-func PackConv[E float32 | uint16](dst, src []E, s Shape, order func(o int) int) {
-	in4 := Pad4(s.I) / 4
+// is the identity. dst has p.Size(s) elements, zeroed. Halves are their bits.
+func Pack[E float32 | uint16](p *Packing, dst, src []E, s Shape, order func(o int) int) {
+	switch dst := any(dst).(type) {
+	case []float32:
+		p.pack32(dst, any(src).([]float32), s, order)
+	case []uint16:
+		p.pack16(dst, any(src).([]uint16), s, order)
+	}
+}
+
+// blocks4x8 are matrices of four input and eight output channels.
+var blocks4x8 = blocked(4, 8)
+
+// blocked is [O/out, KT, KS, I/in, KS, in, out]: for a block of outputs, all
+// that a row of taps needs lies together.
+func blocked(in, out int) *Packing {
+	inputs := func(i int) int { return (i + in - 1) / in }
+	return &Packing{
+		name: fmt.Sprintf("in blocks of %dx%d", in, out),
+		size: func(s Shape) int {
+			return (s.O + out - 1) / out * s.KT * s.KS * s.KS * inputs(s.I) * in * out
+		},
+		tap:    func(i, ks int) int { return ks * ks * inputs(i) * in * out },
+		pack32: func(dst, src []float32, s Shape, order func(int) int) { packBlocks(dst, src, s, in, out, order) },
+		pack16: func(dst, src []uint16, s Shape, order func(int) int) { packBlocks(dst, src, s, in, out, order) },
+	}
+}
+
+func packBlocks[E float32 | uint16](dst, src []E, s Shape, in, out int, order func(o int) int) {
+	matrix := in * out
+	tile := s.KS * matrix              // a row of taps
+	line := (s.I + in - 1) / in * tile // that of all inputs
 	taps := s.KT * s.KS * s.KS
 	for o := range s.O {
 		from := o
@@ -23,17 +68,18 @@ func PackConv[E float32 | uint16](dst, src []E, s Shape, order func(o int) int) 
 		if from < 0 {
 			continue
 		}
-		for i := range s.I {
-			row := src[(from*s.I+i)*taps:][:taps]
-			for k := range s.KT {
-				for y := range s.KS {
+		row := src[from*s.I*taps:][:s.I*taps]
+		first := o/out*s.KT*s.KS*line + o%out
+		for i := 0; i < s.I; i += in {
+			for at := first; at < first+min(in, s.I-i)*out; at += out {
+				for to := at; to < at+s.KT*s.KS*line; to += line {
 					for x := range s.KS {
-						at := ((o/8*s.KT+k)*s.KS+y)*in4 + i/4
-						at = (at*s.KS+x)*32 + i%4*8 + o%8
-						dst[at] = row[(k*s.KS+y)*s.KS+x]
+						dst[to+x*matrix] = row[x]
 					}
+					row = row[s.KS:]
 				}
 			}
+			first += tile
 		}
 	}
 }

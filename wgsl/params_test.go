@@ -1,11 +1,14 @@
 package wgsl
 
 import (
-	"path/filepath"
+	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
 )
@@ -34,31 +37,22 @@ var paramsOf = map[string]any{
 // A shader's Params and its Go struct have the same fields, in name, order and
 // type; the Go name is the shader's with its first letter upper case.
 func TestParams(t *testing.T) {
-	names, err := filepath.Glob("*.wgsl")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no shaders: %v", err)
+	seen := map[string]bool{}
+	for _, table := range tables {
+		for _, k := range table.kernels {
+			for i := range k.shaders {
+				h := &k.shaders[i]
+				seen[h.file] = true
+				t.Run(fmt.Sprintf("%s/%s/%s", table.operation, k.name, h.file), func(t *testing.T) {
+					params := paramsOf[h.file]
+					require.NotNil(t, params, "%s.wgsl has no Go struct in paramsOf", h.file)
+					require.Equal(t, goFields(t, params), shaderFields(t, h.source(F32, F32)), "%T, then its shader", params)
+				})
+			}
+		}
 	}
-	for _, file := range names {
-		name := strings.TrimSuffix(file, ".wgsl")
-		t.Run(name, func(t *testing.T) {
-			params := paramsOf[name]
-			if params == nil {
-				t.Fatalf("%s has no Go struct in paramsOf", file)
-			}
-			got := shaderFields(t, Source(name, F32, F32))
-			want := goFields(t, params)
-			if len(got) != len(want) {
-				t.Fatalf("shader has %d fields %v, %T has %d %v", len(got), got, params, len(want), want)
-			}
-			for i := range want {
-				if got[i] != want[i] {
-					t.Errorf("field %d is %s in the shader, %s in %T", i, got[i], want[i], params)
-				}
-			}
-		})
-	}
-	if len(names) != len(paramsOf) {
-		t.Errorf("%d shaders, %d structs", len(names), len(paramsOf))
+	for file := range paramsOf {
+		assert.True(t, seen[file], "%s is in paramsOf and in no table", file)
 	}
 }
 

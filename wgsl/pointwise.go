@@ -12,6 +12,16 @@ type pointwiseParams struct {
 	Across                        uint32
 }
 
+// pointwiseKernels compute a 1x1xKT convolution, whose outputs the store may shuffle.
+var pointwiseKernels = []kernel{{
+	name: "plain", packing: blocks4x8,
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}}
+
+// PointwisePacking is how products without neighbours in space, Pointwise,
+// PixelShuffle and TimeConv, take their weight.
+func (s *Set) PointwisePacking(shape Shape) *Packing { return s.packing("pointwise", shape) }
+
 // Pointwise describes one dispatch of y = W x + bias for every pixel.
 type Pointwise struct {
 	Weights
@@ -71,21 +81,22 @@ type pointwise struct {
 }
 
 func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
+	h := s.shader(label, "pointwise", c.Packing)
 	x, pixels := c.Taps[0].X, c.Taps[0].X.H*c.Taps[0].X.W
 	in := readTaps(c.Weights, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
-	groups, across := grid((pixels+7)/8, (out4+1)/2, c.N)
+	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
 	const R = gpu.Read
-	p := s.weighted("pointwise", c.Elem, constants{
-		"WG": convWG, "KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add),
+	p := s.weighted(h, c.Elem, constants{
+		"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add),
 	}, R, R, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, groups, pointwiseParams{
+	b.Dispatch(label, p, h.cover(e), pointwiseParams{
 		P: uint32(pixels), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(out4), C4: uint32(c.Y.C4()), Z: uint32(c.Phases),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
-		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: across,
+		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: uint32(h.across(e)),
 	}, gpu.Cost{
 		FLOPs: 2 * int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps)),
 		Bytes: in.bytes + y.Bytes(),

@@ -8,18 +8,20 @@
 // that the head of a clip can run phase 0 alone.)
 //
 //   x0 x1 x2  [frames, P, C_in]   elem    read        from x0_at, x1_at, x2_at on
-//   weight    [C_out/8, taps, C_in/4, 4, 8]  weight  read   from weight_at on
-//   bias      [C_out/8 * 8]       f32     read
+//   weight    [C_out/BLOCK, taps, C_in/4, 4, BLOCK]  weight  read   from weight_at on
+//   bias      [C_out/BLOCK * BLOCK]  f32     read
 //   y         [frames, P, C_out]  elem    read_write  from y_at on; or [frames*Z, S*H, S*W, C];
 //                                                     aliases nothing; with ACCUMULATE it holds the residual
 //
-// Offsets *_at and strides count vec4s, weight_stride between blocks of 8
+// Offsets *_at and strides count vec4s, weight_stride between blocks of
 // output channels. With KT = 1 only x0 is read, with KT = 2 x0 and x1. One
-// invocation makes 8 pixels in 8 output channels; sums are f32. Reference:
+// invocation makes PIXELS pixels in BLOCK output channels; sums are f32. Reference:
 // ref/conv3d.go. A workgroup is `across` of them side by side, WG/across blocks
 // of channels deep, so that few pixels fill it too.
-// Grid: (P/8 / across, C_out/8 / (WG/across), frames).
+// Grid: (P/PIXELS / across, C_out/BLOCK / (WG/across), frames). WG, PIXELS and
+// BLOCK are in pointwise.go.
 
+#import tile
 #import elem
 #import weight
 #import products
@@ -51,13 +53,10 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
-override WG: u32 = 64;
 override KT: u32 = 1;
 override ACCUMULATE: bool = false;
 override SHUFFLE: bool = false;
 override S: u32 = 1;
-
-const PIXELS: u32 = 8;
 
 fn place(f: u32, pixel: u32, o: u32) -> u32 {
     if !SHUFFLE {
@@ -74,7 +73,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let p0 = (group.x * params.across + local % params.across) * PIXELS;
     let block = group.y * (WG / params.across) + local / params.across;
-    if p0 >= params.P || 2u * block >= params.C_out4 { return; }
+    if p0 >= params.P || WIDE * block >= params.C_out4 { return; }
     let f = group.z;
 
     var sums = Sums();
@@ -83,10 +82,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var p = 0u; p < PIXELS; p++) {
         at[p] = f * params.x_stride + min(p0 + p, params.P - 1u) * params.C_in4;
     }
-    let tap_size = params.C_in4 * 8u; // weights of one temporal tap
+    let tap_size = params.C_in4 * MATRIX; // weights of one temporal tap
     let w_block = params.weight_at + block * params.weight_stride;
     for (var c = 0u; c < params.C_in4; c++) {
-        let w = w_block + c * 8u;
+        let w = w_block + c * MATRIX;
         let m = matrix(w);
         for (var p = 0u; p < PIXELS; p++) {
             add(&sums, p, load4(x0[params.x0_at + at[p] + c]), m);

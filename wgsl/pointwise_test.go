@@ -22,8 +22,8 @@ func TestPointwise(t *testing.T) {
 		{name: "width_512", T: 1, H: 4, W: 6, C: 512, O: 256, add: true},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, Packed) })
-		eachElem(t, c.name+"/f32_weights", dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, F32) })
+		eachKernel(t, "pointwise", c.name, dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, Packed) })
+		eachKernel(t, "pointwise", c.name+"/f32_weights", dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, F32) })
 	}
 }
 
@@ -42,10 +42,14 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	}
 	xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
+	shape := Shape{c.O, c.C, 1, 1}
+	packing := s.PointwisePacking(shape)
 	test := gputest.Case{
-		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, Shape{c.O, c.C, 1, 1}, weights, nil), biasArray(bias)}, Out: ys,
+		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.Pointwise(b, "pointwise", Pointwise{Weights: Weights{in[1], in[2], weights}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add})
+			s.Pointwise(b, "pointwise", Pointwise{
+				Weights: Weights{in[1], in[2], weights, packing}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add,
+			})
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
 	}
@@ -71,7 +75,7 @@ func TestPixelShuffle(t *testing.T) {
 		{"width_96", 1, 4, 6, 96, 2, false},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "pointwise", c.name, dev, func(t *testing.T, s *Set) {
 			x := gputest.Round(random(1, c.T*c.H*c.W*c.C, 0, 1), format(s.Elem))
 			weight, bias := random(2, 4*c.z*c.C*c.C, 0, math.Sqrt(1/float64(c.C))), random(3, 4*c.z*c.C, 0, 1)
 			u := ref.Conv3D(wide(x), c.T, c.H, c.W, c.C, wide(weight), wide(bias), 4*c.z*c.C, 1, 1, 1, 1)
@@ -96,11 +100,13 @@ func TestPixelShuffle(t *testing.T) {
 			}
 			xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 			ys, y := activation("y", s.Elem, c.z*c.T-head, 2*c.H, 2*c.W, c.C, nil)
+			shape := Shape{4 * c.z * pad, c.C, 1, 1}
+			packing := s.PointwisePacking(shape)
 			test := gputest.Case{
 				Op: "pixel shuffle", Out: ys,
-				In: []gputest.Array{xs, weightArray(weight, Shape{4 * c.z * pad, c.C, 1, 1}, F32, order), biasArray(shuffled)},
+				In: []gputest.Array{xs, weightArray(weight, packing, shape, F32, order), biasArray(shuffled)},
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					p := PixelShuffle{Weights: Weights{in[1], in[2], F32}, X: xt.in(in[0]), XT: 1, N: 1, Y: y.in(out), YT: 1, Phases: 1}
+					p := PixelShuffle{Weights: Weights{in[1], in[2], F32, packing}, X: xt.in(in[0]), XT: 1, N: 1, Y: y.in(out), YT: 1, Phases: 1}
 					if c.head {
 						s.PixelShuffle(b, "head", p)
 					}
@@ -141,11 +147,11 @@ func TestTimeConv(t *testing.T) {
 		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "pointwise", c.name, dev, func(t *testing.T, s *Set) {
 			test := c.test(s, F32)
 			test.Run(t, dev)
 		})
-		eachElem(t, c.name+"/half_weights", dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "pointwise", c.name+"/half_weights", dev, func(t *testing.T, s *Set) {
 			test := c.test(s, Packed)
 			test.Run(t, dev)
 		})
@@ -178,10 +184,11 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	xs, xt := activation("x", s.Elem, frames-past, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, nil)
 	shape := Shape{c.phases * pad, c.C, 3, 1}
+	packing := s.PointwisePacking(shape)
 	test := gputest.Case{
-		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
+		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			conv := TimeConv{Weights: Weights{in[2], in[3], weights}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
+			conv := TimeConv{Weights: Weights{in[2], in[3], weights, packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
 			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
 				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
 				s.TimeConv(b, "time conv", conv)

@@ -25,10 +25,15 @@ type rmsNormParams struct {
 	Y_at  uint32
 }
 
-const (
-	rmsWG     = 128 // invocations in a workgroup
-	rmsPixels = 4   // pixels of an invocation
-)
+// rmsNormKernels compute RMSNorm.
+var rmsNormKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "rms_norm", wg: 128, pixels: 4, grid: rmsGrid}},
+}}
+
+// rmsGrid covers all pixels with invocations of a lane of some.
+func rmsGrid(h *shader, e extent) [3]uint32 {
+	return [3]uint32{groups(e.N*e.H*e.W, h.pixels*h.wg/rmsLanes(e.C4)), 1, 1}
+}
 
 // rmsLanes is how many invocations share a pixel of c4 vec4s: 8, so that they
 // read 64 or 128 bytes side by side; 16 of them where there is enough to do for
@@ -54,7 +59,6 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 	}
 	in, inAt := x.Frames(r.XT, n)
 	out, outAt := y.Frames(r.YT, n)
-	lanes := rmsLanes(x.C4())
 	pixels := n * x.H * x.W
 	elements := int64(pixels) * int64(x.C)
 	flops := 4 * elements
@@ -62,8 +66,9 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 		flops += 4 * elements
 	}
 	const R = gpu.Read
-	p := s.program("rms_norm", constants{"LANES": float64(lanes), "SILU": flag(r.SiLU)}, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(pixels, rmsPixels*rmsWG/lanes), 1, 1}, rmsNormParams{
+	h := s.shader(label, "rms_norm", nil)
+	p := s.program(h, constants{"LANES": float64(rmsLanes(x.C4())), "SILU": flag(r.SiLU)}, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), rmsNormParams{
 		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + r.Gamma.Size}, in, r.Gamma.All(), out)
 }

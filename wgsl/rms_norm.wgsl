@@ -9,7 +9,9 @@
 // column of them in f32, a component a pixel, and after the barrier adds up
 // what the others found. x is read again to be scaled; by then it is cached.
 // Reference: ref/rms_norm.go. Grid: P / (PIXELS * WG/LANES).
+// WG and PIXELS are in rms_norm.go.
 
+#import tile
 #import elem
 #import silu
 
@@ -30,8 +32,7 @@ struct Params {
 override LANES: u32 = 8; // divides WG
 override SILU: bool = false;
 
-const WG: u32 = 128;
-const PIXELS: u32 = 4;
+const_assert PIXELS == 4u; // pixels are components of vectors
 
 var<workgroup> partials: array<vec4<f32>, WG>;
 

@@ -40,7 +40,7 @@ func TestRMSNorm(t *testing.T) {
 		{"below_the_floor", 1, 3, 5, 48, 1e-14, false},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "rms_norm", c.name, dev, func(t *testing.T, s *Set) {
 			if c.name == "below_the_floor" && s.Elem != F32 {
 				t.Skip("a half has no numbers below the floor")
 			}
@@ -53,7 +53,7 @@ func TestRMSNorm(t *testing.T) {
 // Every channel at the end of a half's range: the sum of squares is 4e12.
 func TestRMSNormLargest(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "60000", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "rms_norm", "60000", dev, func(t *testing.T, s *Set) {
 		x := integers(1, 7*1024, 0, 1)
 		for i := range x {
 			x[i] = 120000*x[i] - 60000
@@ -67,7 +67,7 @@ func TestRMSNormLargest(t *testing.T) {
 func TestRMSNormPixels(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, C := range []int{12, 48, 192, 260} {
-		eachElem(t, fmt.Sprint(C), dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "rms_norm", fmt.Sprint(C), dev, func(t *testing.T, s *Set) {
 			const P = 5 * 23
 			x := random(1, P*C, 0, 1)
 			for p := range P {
@@ -86,7 +86,7 @@ func TestRMSNormPixels(t *testing.T) {
 // there, far below where it levels off.
 func TestRMSNormFarSiLU(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "one_channel_of_256", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "rms_norm", "one_channel_of_256", dev, func(t *testing.T, s *Set) {
 		if s.Elem != F32 {
 			t.Skip("halves are too coarse for 16*exp(-16)")
 		}
@@ -124,7 +124,7 @@ func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []
 // A frame may go to another one, and frames around it stay.
 func TestRMSNormFrames(t *testing.T) {
 	dev := gputest.Open(t)
-	eachElem(t, "frame_2_to_1", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "rms_norm", "frame_2_to_1", dev, func(t *testing.T, s *Set) {
 		const H, W, C = 3, 5, 20
 		data := gputest.Round(random(1, 3*H*W*C, 0, 1), format(s.Elem))
 		gamma := random(2, C, 1, 0.3)
@@ -151,7 +151,7 @@ func BenchmarkRMSNorm(b *testing.B) {
 	for _, e := range []Elem{F32, Packed} {
 		for _, C := range []int{96, 192, 1024} {
 			b.Run(fmt.Sprintf("%d/%v", C, e), func(b *testing.B) {
-				s := NewSet(e)
+				s := plain(b, e)
 				x := Tensor{Elem: e, T: 1, H: 128, W: 128, C: C}
 				in, out := &gpu.Buffer{Label: "x", Size: x.Bytes()}, &gpu.Buffer{Label: "y", Size: x.Bytes()}
 				gamma := &gpu.Buffer{Label: "gamma", Size: int64(4 * C)}

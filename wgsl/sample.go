@@ -21,6 +21,11 @@ type Sample struct {
 	T, N    int // frames T to T+N-1 of all
 }
 
+// sampleKernels compute Sample, four channels of a pixel an invocation.
+var sampleKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "sample", wg: 64, grid: frameGrid}},
+}}
+
 // Sample records z as the mean of its moments, or a sample.
 func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	moments, noise, z, n := d.Moments, d.Noise, d.Z, d.N
@@ -38,12 +43,10 @@ func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 		cost.Bytes += int64(n) * noise.FrameBytes()
 	}
 	const R = gpu.Read
-	p := s.program("sample", constants{"DRAW": flag(noise != nil)}, R, R, gpu.ReadWrite)
+	h := s.shader(label, "sample", nil)
+	p := s.program(h, constants{"DRAW": flag(noise != nil)}, R, R, gpu.ReadWrite)
 	pixels := n * z.H * z.W
-	b.Dispatch(label, p, [3]uint32{groups(pixels*z.C4(), 64), 1, 1}, sampleParams{
+	b.Dispatch(label, p, h.cover(extent{1, pixels, z.C4(), 1}), sampleParams{
 		P: uint32(pixels), Z: uint32(z.C), Moments_at: inAt, Noise_at: drawnAt, Z_at: outAt,
 	}, cost, in, drawn, out)
 }
-
-// groups covers n invocations with workgroups of wg.
-func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }

@@ -6,8 +6,9 @@
 //
 // Each is padded to a multiple of 4 channels as a whole, so log-variances may
 // start inside a vec4. One invocation makes four channels of a pixel.
-// Reference: ref/sample.go. Grid: P * Z/4 / WG.
+// Reference: ref/sample.go. Grid: P * Z/4 / WG. WG is in sample.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -25,8 +26,6 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> z: array<vec4<f32>>;
 
 override DRAW: bool = false; // with noise
-
-const WG: u32 = 64;
 
 // channels c..c+3 of a pixel of M4 vec4s.
 fn channels(at: u32, c: u32, M4: u32) -> vec4<f32> {

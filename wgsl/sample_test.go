@@ -30,7 +30,7 @@ func TestSample(t *testing.T) {
 		{"logvar_above_the_clamp", 1, 3, 3, 4, true, 100, 1},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "sample", c.name, dev, func(t *testing.T, s *Set) {
 			n := c.T * c.H * c.W
 			data := random(1, n*2*c.Z, 0, 1)
 			for i := range data {

@@ -25,6 +25,11 @@ type ToRGBA8 struct {
 	Y    gpu.View // bytes [N, Crop.H, Crop.W, 4]
 }
 
+// toRGBA8Kernels compute ToRGBA8, a pixel an invocation.
+var toRGBA8Kernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "to_rgba8", wg: 64, grid: rowGrid}},
+}}
+
 // ToRGBA8 records y as the bytes of x.
 func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
 	x, n, c, y := r.X, r.N, r.Crop, r.Y
@@ -33,8 +38,9 @@ func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
 		panic(fmt.Sprintf("wgsl: %s: %+v of %dx%dx%d into %d bytes, needs %d", label, c, x.H, x.W, x.C, y.Bytes(), bytes))
 	}
 	in, inAt := x.Frames(r.T, n)
-	p := s.program("to_rgba8", nil, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(c.W, 64), uint32(c.H), uint32(n)}, toRGBA8Params{
+	h := s.shader(label, "to_rgba8", nil)
+	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{c.H, c.W, 1, n}), toRGBA8Params{
 		H: uint32(x.H), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,
 	}, gpu.Cost{
 		FLOPs: 4 * int64(n) * int64(c.H*c.W) * 3,

@@ -5,8 +5,9 @@
 //   y  [T, H_out, W_out]     u32   read_write  bytes r, g, b, a in memory order
 //
 // y is the part of x whose first pixel is (y0, x0). One invocation per pixel.
-// Reference: ref/to_rgba8.go. Grid: (W_out / WG, H_out, T).
+// Reference: ref/to_rgba8.go. Grid: (W_out / WG, H_out, T). WG is in to_rgba8.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -23,8 +24,6 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<elem4>;
 @group(0) @binding(2) var<storage, read_write> y: array<u32>;
-
-const WG: u32 = 64;
 
 // finite goes by the bits: a compiler may take x != x to be false.
 fn finite(v: f32) -> bool { return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u; }

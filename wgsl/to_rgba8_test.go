@@ -24,13 +24,13 @@ func TestToRGBA8(t *testing.T) {
 		{"rows_past_65535_groups", 1, 65538, 1, Crop{1, 0, 65537, 1}},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "to_rgba8", c.name, dev, func(t *testing.T, s *Set) {
 			data := levels(c.T*c.H*c.W*3, s.Elem)
 			checkToRGBA8(t, dev, s, c.T, c.H, c.W, c.Crop, data)
 		})
 	}
 	// Every level, both ends, beyond them, and what is no number.
-	eachElem(t, "all_levels", dev, func(t *testing.T, s *Set) {
+	eachKernel(t, "to_rgba8", "all_levels", dev, func(t *testing.T, s *Set) {
 		if s.Elem != F32 {
 			t.Skip("halves are too coarse to hold all levels")
 		}

@@ -21,6 +21,11 @@ type Unpatchify struct {
 	Patch  int
 }
 
+// unpatchifyKernels compute Unpatchify, four channels of a pixel an invocation.
+var unpatchifyKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "unpatchify", wg: 64, grid: rowGrid}},
+}}
+
 // Unpatchify records y as the pixels of x's patches.
 func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	x, y, n, patch := u.X, u.Y, u.N, u.Patch
@@ -29,8 +34,9 @@ func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	}
 	in, inAt := x.Frames(u.XT, n)
 	out, outAt := y.Frames(u.YT, n)
-	p := s.program("unpatchify", nil, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, [3]uint32{groups(y.W*y.C4(), 64), uint32(y.H), uint32(n)}, unpatchifyParams{
+	h := s.shader(label, "unpatchify", nil)
+	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), unpatchifyParams{
 		H: uint32(x.H), W: uint32(x.W), C: uint32(y.C), P: uint32(patch), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{Bytes: int64(n) * (x.FrameBytes() + y.FrameBytes())}, in, out)
 }

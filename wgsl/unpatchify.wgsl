@@ -5,7 +5,9 @@
 //
 // The row q of a patch is its fastest index. One invocation per pixel of y and
 // four channels. Reference: ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T).
+// WG is in unpatchify.go.
 
+#import tile
 #import elem
 
 struct Params {
@@ -21,8 +23,6 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<elem4>;
 @group(0) @binding(2) var<storage, read_write> y: array<elem4>;
-
-const WG: u32 = 64;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

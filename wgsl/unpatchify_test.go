@@ -28,7 +28,7 @@ func TestUnpatchify(t *testing.T) {
 		{"one_over_a_workgroup", 1, 2, 33, 3, 2, 0, 0},
 	}
 	for _, c := range cases {
-		eachElem(t, c.name, dev, func(t *testing.T, s *Set) {
+		eachKernel(t, "unpatchify", c.name, dev, func(t *testing.T, s *Set) {
 			n := c.T - max(c.from, c.to)
 			cIn := c.C * c.patch * c.patch
 			size := c.H * c.W * cIn

@@ -40,45 +40,49 @@ func (e Elem) String() string {
 // Pad4 rounds a channel count up to a multiple of 4.
 func Pad4(c int) int { return (c + 3) &^ 3 }
 
-// Set makes programs and keeps them, so that a batch recorded again names the
-// same ones. Elem is how its activations are stored.
+// Set is the kernels for one storage of activations on one adapter. It makes
+// their programs and keeps them, so that a batch recorded again names the same.
 type Set struct {
-	Elem     Elem
+	Elem     Elem                 // of activations
+	kernels  map[string][]*kernel // by operation, in the order they are taken
 	programs map[string]*gpu.Program
 }
 
-// NewSet makes an empty set for activations stored as elem.
-func NewSet(elem Elem) *Set {
-	return &Set{Elem: elem, programs: map[string]*gpu.Program{}}
+// NewSet makes the set for activations stored as elem on an adapter; the zero
+// Info is one that has nothing special. It fails on a choice of an operation or
+// kernel that there is not, or that the adapter can't run.
+func NewSet(elem Elem, info gpu.Info, choices Choices) (*Set, error) {
+	return newSet(elem, info, choices, tables)
 }
 
 // constants are the values of a program's overrides.
 type constants = map[string]float64
 
-// program is the one of shader file name with activations of the set's Elem.
-func (s *Set) program(name string, c constants, storage ...gpu.Access) *gpu.Program {
-	return s.weighted(name, F32, c, storage...)
+// program is the one of a shader with activations of the set's Elem.
+func (s *Set) program(h *shader, c constants, storage ...gpu.Access) *gpu.Program {
+	return s.weighted(h, F32, c, storage...)
 }
 
 // weighted is program for a shader that imports `weight`, stored as weight.
-func (s *Set) weighted(name string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %v", name, weight)
+func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
+	key := fmt.Sprintf("%s %d %d %d %v", h.file, h.wg, h.pixels, h.block, weight)
 	for _, k := range slices.Sorted(maps.Keys(c)) {
 		key += fmt.Sprintf(" %s=%v", k, c[k])
 	}
 	if p := s.programs[key]; p != nil {
 		return p
 	}
-	p := &gpu.Program{Label: name + "_" + s.Elem.String(), Source: Source(name, s.Elem, weight), Constants: c, Storage: storage}
+	p := &gpu.Program{Label: h.file + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
 	s.programs[key] = p
 	return p
 }
 
-// Source is the complete WGSL of an operation, its imports resolved: `elem`
-// and `weight` in the storage asked for, any other from shared/.
-func Source(name string, elem, weight Elem) string {
-	l := loader{elem: elem, weight: weight, seen: map[string]bool{}}
-	l.add(name+".wgsl", name)
+// source is the complete WGSL of a shader, its imports resolved: `tile` is the
+// sizes of its table, `elem` and `weight` the storage asked for, any other
+// a file of shared/.
+func (h *shader) source(elem, weight Elem) string {
+	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
+	l.add(h.file+".wgsl", h.file)
 	if l.f16 {
 		return "enable f16;\n" + l.out.String()
 	}
@@ -87,6 +91,7 @@ func Source(name string, elem, weight Elem) string {
 
 // loader resolves `#import name` lines, each module once.
 type loader struct {
+	shader       *shader
 	elem, weight Elem
 	f16          bool
 	seen         map[string]bool
@@ -109,6 +114,8 @@ func (l *loader) add(file, from string) {
 		}
 		l.seen[name] = true
 		switch name {
+		case "tile":
+			l.out.WriteString(l.shader.tile())
 		case "elem":
 			l.f16 = l.f16 || l.elem == F16
 			l.add("shared/elem_"+l.elem.String()+".wgsl", file)

@@ -1,6 +1,7 @@
 // The 3x3xKT convolution of conv3d.wgsl and conv3d_strided.wgsl, which say what
-// it computes and declare PIXELS and STRIDE.
+// it computes and declare STRIDE.
 
+#import tile
 #import elem
 #import weight
 #import products
@@ -34,7 +35,6 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
-override WG: u32 = 64;
 override KT: u32 = 3;    // temporal taps computed, the last of the weight's
 override SCALE: u32 = 1; // x is read as if enlarged so often by nearest neighbour
 override ACCUMULATE: bool = false;
@@ -46,7 +46,7 @@ alias Row = array<vec4<f32>, INPUTS>; // pixels of x under a row's taps, four ch
 // multiply adds the products of a row of x with three taps.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     for (var j = 0u; j < 3u; j++) {
-        let m = matrix(at + j * 8u);
+        let m = matrix(at + j * MATRIX);
         for (var p = 0u; p < PIXELS; p++) {
             add(sums, p, (*row)[STRIDE * p + j], m);
         }
@@ -63,14 +63,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let segment = group.x * params.across + local % params.across;
     let block = group.y * (WG / params.across) + local / params.across;
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if segment >= params.segments || 2u * block >= params.C_out4 { return; }
+    if segment >= params.segments || WIDE * block >= params.C_out4 { return; }
     let r = segment / per_row;
     let s = (segment % per_row) * PIXELS;
     let f = group.z;
 
     var sums = Sums();
     start(&sums, block);
-    let tap_size = 3u * params.C_in4 * 24u; // weights of one temporal tap
+    let tap_size = 3u * params.C_in4 * 3u * MATRIX; // weights of one temporal tap
     let w_block = params.weight_at + block * params.weight_stride;
     // Column offsets of the input pixels, clamped into the row, and whether they are inside of it.
     var column = array<u32, INPUTS>();
@@ -86,7 +86,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         if r_in < 0 || r_in >= i32(SCALE * params.H_in) { continue; }
         let line = f * params.x_stride + u32(r_in) / SCALE * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
-            let w = w_block + (i * params.C_in4 + c) * 24u;
+            let w = w_block + (i * params.C_in4 + c) * 3u * MATRIX;
             var row = Row();
             for (var q = 0u; q < INPUTS; q++) {
                 row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q]);

@@ -1,0 +1,166 @@
+package wgsl
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// Every operation has a plain kernel that runs everywhere and takes everything;
+// names tell kernels of a table apart, and every shader is in one.
+func TestTables(t *testing.T) {
+	files := map[string]bool{}
+	operations := map[string]bool{}
+	for _, table := range tables {
+		assert.False(t, operations[table.operation], "two tables of %s", table.operation)
+		operations[table.operation] = true
+		require.NotEmpty(t, table.kernels, table.operation)
+		first := table.kernels[0]
+		assert.Equal(t, "plain", first.name, table.operation)
+		assert.Nil(t, first.needs, "%s: plain runs everywhere", table.operation)
+		assert.Nil(t, first.takes, "%s: plain takes all weights", table.operation)
+		for i, k := range table.kernels {
+			for _, h := range k.shaders {
+				files[h.file+".wgsl"] = true
+			}
+			for _, other := range table.kernels[:i] {
+				assert.NotEqual(t, other.name, k.name, "%s: two kernels of a name", table.operation)
+				assert.False(t, (k.takes != nil || other.takes != nil) && k.packing == other.packing,
+					"%s: %s takes some weights, and shares its packing with %s", table.operation, k.name, other.name)
+			}
+		}
+	}
+	for _, entry := range texts {
+		if !strings.HasPrefix(entry.file, "shared/") {
+			assert.True(t, files[entry.file], "%s is in no table", entry.file)
+		}
+	}
+}
+
+// The tile's sizes come into the text from the table, and nowhere else.
+func TestTile(t *testing.T) {
+	h := conv3DKernels[0].shaders[0]
+	h.wg, h.pixels = 32, 6
+	source := h.source(F32, F32)
+	for _, line := range []string{"const WG: u32 = 32;\n", "const PIXELS: u32 = 6;\n", "const BLOCK: u32 = 8;\n"} {
+		assert.Equal(t, 1, strings.Count(source, line), line)
+	}
+	h.block = 0
+	assert.NotContains(t, h.source(F32, F32), "const BLOCK")
+	for _, entry := range texts {
+		for _, name := range []string{"WG", "PIXELS", "BLOCK"} {
+			assert.NotRegexp(t, `(const|override) `+name+`\b`, *entry.text, entry.file)
+		}
+	}
+
+	// 5 rows of 13 pixels in segments of 6, 20 channels in blocks of 8, 3 frames.
+	h.block = 8
+	e := extent{H: 5, W: 13, C4: 5, N: 3}
+	assert.Equal(t, 15, h.segments(e))
+	assert.Equal(t, 16, h.across(e))
+	assert.Equal(t, [3]uint32{1, 2, 3}, h.cover(e))
+}
+
+// withMatrix is the tables with a second kernel of conv3d: its weights lie
+// otherwise, it takes channels by 16 alone, and it needs subgroups.
+func withMatrix() []table {
+	matrix := kernel{
+		name: "matrix", packing: blocked(8, 16),
+		shaders: []shader{{file: "conv3d", wg: 32, pixels: 4, block: 16, grid: segmentGrid}},
+		takes:   func(s Shape) bool { return s.I%16 == 0 },
+		needs:   func(info gpu.Info) bool { return info.Subgroups },
+	}
+	all := slices.Clone(tables)
+	at := slices.IndexFunc(all, func(t table) bool { return t.operation == "conv3d" })
+	all[at].kernels = append(slices.Clone(all[at].kernels), matrix)
+	return all
+}
+
+// The seat of a new kernel: chosen by name, it says how weights lie, and
+// weights that lie so are what its program is recorded for.
+func TestChosenKernel(t *testing.T) {
+	all := withMatrix()
+	able := gpu.Info{Name: "able", Subgroups: true}
+	s, err := newSet(F32, able, Choices{"conv3d": "matrix"}, all)
+	require.NoError(t, err)
+
+	wide, narrow := Shape{O: 32, I: 16, KT: 3, KS: 3}, Shape{O: 32, I: 12, KT: 3, KS: 3}
+	packing := s.ConvPacking(wide, 1)
+	require.Equal(t, "in blocks of 8x16", packing.String())
+	require.Equal(t, 32*16*27, packing.Size(wide))
+	require.Same(t, blocks4x8, s.ConvPacking(narrow, 1), "of channels that it can't take")
+	require.Same(t, blocks4x8, s.ConvPacking(wide, 2), "with a stride")
+	require.Same(t, blocks4x8, s.PointwisePacking(Shape{32, 16, 1, 1}))
+
+	record := func(s *Set, p *Packing) gpu.Command {
+		x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 2, W: 9, C: 16}
+		y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 1, H: 2, W: 9, C: 32}
+		w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 128}, Packing: p}
+		b := &gpu.Batch{}
+		s.Conv3D(b, "a layer", Conv3D{Weights: w, KT: 3, Taps: []Tap{{x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, N: 1})
+		return b.Commands[0]
+	}
+	// Pixels by 4 in 6 segments, channels by 16 in 2 blocks, in workgroups of 8x4.
+	got := record(s, packing)
+	require.Equal(t, [3]uint32{1, 1, 1}, got.Groups)
+	require.Contains(t, got.Program.Source, "const PIXELS: u32 = 4;\nconst BLOCK: u32 = 16;\n")
+	tap := 9 * 16 * 16 / 4                    // vec4s of a temporal tap in a block of 16
+	require.Equal(t, gpu.Params(conv3dParams{ // views begin 128 bytes before frame 1, and at frame 2
+		H_in: 2, W_in: 9, W: 9, C_in4: 4, C_out4: 8, Top: -1, Left: -1, X0_at: 8, X1_at: 0, X2_at: 0, X_stride: 72,
+		Weight_at: uint32(tap), Weight_stride: uint32(3 * tap), Y_stride: 144, Segments: 6, Across: 8,
+	})[16:], got.Params[16:])
+
+	// Other weights keep the plain kernel in the same set.
+	plainly := record(s, blocks4x8)
+	require.Contains(t, plainly.Program.Source, "const PIXELS: u32 = 8;\nconst BLOCK: u32 = 8;\n")
+	require.NotSame(t, got.Program, plainly.Program)
+	require.Same(t, got.Program, record(s, packing).Program, "recorded again")
+
+	// Not chosen, it is second to the plain one and still takes its weights.
+	s, err = newSet(F32, able, nil, all)
+	require.NoError(t, err)
+	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
+	require.Contains(t, record(s, packing).Program.Source, "const BLOCK: u32 = 16;")
+
+	// Where it can't run, its weights are our bug.
+	s, err = newSet(F32, gpu.Info{Name: "plain"}, nil, all)
+	require.NoError(t, err)
+	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
+	require.PanicsWithValue(t,
+		"wgsl: a layer: weights packed in blocks of 8x16 for conv3d, whose kernels take: plain in blocks of 4x8",
+		func() { record(s, packing) })
+	require.PanicsWithValue(t,
+		"wgsl: a layer: weights packed not at all for conv3d, whose kernels take: plain in blocks of 4x8",
+		func() { record(s, nil) })
+}
+
+func TestChoicesRefused(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		choices Choices
+		info    gpu.Info
+		want    string
+	}{
+		{"unknown_operation", Choices{"conv": "plain"}, gpu.Info{},
+			`wgsl: kernel "plain" chosen for "conv", which is none of the operations attention, avg_down_3d, conv3d, conv3d_strided, ` +
+				`dup_up_3d, feather_blend, feather_normalise, group_norm, pointwise, rms_norm, sample, to_rgba8, unpatchify`},
+		{"unknown_kernel", Choices{"conv3d": "fast"}, gpu.Info{Subgroups: true},
+			`wgsl: conv3d: there is no kernel "fast"; it can run plain, matrix`},
+		{"kernel_of_another_operation", Choices{"rms_norm": "matrix"}, gpu.Info{Subgroups: true},
+			`wgsl: rms_norm: there is no kernel "matrix"; it can run plain`},
+		{"adapter_without", Choices{"conv3d": "matrix"}, gpu.Info{Name: "llvmpipe"},
+			`wgsl: conv3d: adapter "llvmpipe" can't run kernel "matrix"; it can run plain`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := newSet(F32, c.info, c.choices, withMatrix())
+			require.EqualError(t, err, c.want)
+		})
+	}
+	_, err := NewSet(F32, gpu.Info{}, Choices{"conv3d": "plain", "attention": "plain"})
+	require.NoError(t, err)
+}
