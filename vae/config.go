@@ -23,55 +23,35 @@ type badModel struct{ error }
 func (e badModel) Unwrap() error        { return e.error }
 func (e badModel) Is(target error) bool { return target == ErrBadModel }
 
-// Families.
-const (
-	SeedVR2 = "seedvr2"
-	Wan21   = "wan2.1" // Qwen-Image's VAE too
-	Wan22   = "wan2.2"
-)
-
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string // SeedVR2, Wan21 or Wan22
-	Model    string // by its own name: "Qwen-Image"
-	Layout   string // of the tensors' names: "original" or "diffusers"
-	Widths   []int  // channels of the encoder's stages, shallow to deep
-	Decoder  []int  // channels of the decoder's stages, deep to shallow
-	Blocks   int    // residual blocks in an encoder stage; the decoder has one more
-	Latent   int    // latent channels
-	Groups   int    // of the group norms; 0 where there are none
-	TimeDown []bool // per encoder downsampler: also halves time
-	TimeUp   []bool // per decoder upsampler: also doubles time
-	Spatial  int    // pixels along a latent cell's side
-	Temporal int    // frames in a latent frame after the first
-	Channels int    // of a pixel: 3, or 4 with alpha
-	Patch    int    // side of the squares of pixels that the network sees as one
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2"
+	Model    string `json:"model"`     // by its own name: "Qwen-Image"
+	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
+	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
+	Decoder  []int  `json:"decoder"`   // channels of the decoder's stages, deep to shallow
+	Blocks   int    `json:"blocks"`    // residual blocks in an encoder stage; the decoder has one more
+	Latent   int    `json:"latent"`    // latent channels
+	Groups   int    `json:"groups"`    // of the group norms; 0 where there are none
+	TimeDown []bool `json:"time_down"` // per encoder downsampler: also halves time
+	TimeUp   []bool `json:"time_up"`   // per decoder upsampler: also doubles time
+	Spatial  int    `json:"spatial"`   // pixels along a latent cell's side
+	Temporal int    `json:"temporal"`  // frames in a latent frame after the first
+	Channels int    `json:"channels"`  // of a pixel: 3, or 4 with alpha
+	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
 
 	// A pipeline's latent is (latent - Mean) * Scale, per channel. Both are nil
 	// where the pipeline's numbers are not known: then it is the model's own.
-	Mean, Scale []float64
+	Mean  []float64 `json:"mean"`
+	Scale []float64 `json:"scale"`
 
 	// Independent: frames are pictures by themselves unless told otherwise.
-	Independent bool
-}
-
-// recognise tells the family by tensor names, reads the configuration from
-// shapes, and finds the tensors under the layers' names.
-func recognise(f checkpoint) (Config, tensors, error) {
-	has := func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	}
-	switch {
-	case has(seedVR2Key):
-		return configureSeedVR2(f)
-	case has(wanKey):
-		return configureWan(f, "original")
-	case has(wanDiffusersKey):
-		return configureWan(f, "diffusers")
-	}
-	return Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s (SeedVR2), %s (Wan and Qwen-Image) and %s (the same from diffusers); its tensors are %s",
-		f.Name(), ErrUnknownModel, seedVR2Key, wanKey, wanDiffusersKey, some(f.Names()))
+	Independent bool `json:"independent"`
+	// Tilings are those that tiles can be put together by, the default first.
+	Tilings []Tiling `json:"tilings"`
+	// ComfyUIUnscaled: ComfyUI's files of its latents hold the model's own
+	// numbers, not the pipeline's.
+	ComfyUIUnscaled bool `json:"comfyui_unscaled"`
 }
 
 // check refuses what the layers of any family can't be built for.

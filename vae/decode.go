@@ -2,275 +2,150 @@ package vae
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
-	"math"
 
-	"github.com/x448/float16"
-
-	"tessera/gpu"
-	"tessera/latent"
-	"tessera/tiling"
-	"tessera/wgsl"
+	"tessera/engine"
 )
-
-// Latent is what is decoded, and what encoding makes.
-type Latent = latent.Latent
 
 // DecodeOptions choose what comes out.
 type DecodeOptions struct {
 	Options
-	RGBA8 bool // 8-bit frames, with the model's alpha or opaque; else floats
+	RGBA8   bool // 8-bit frames, with the model's alpha or opaque; else floats
+	Preview bool // Watch.Preview is to see the tiles
 	// Frames, Height and Width trim the clip to what it was before it was
-	// padded for encoding; 0 keeps all.
+	// padded for encoding, in frames and pixels; 0 keeps all.
 	Frames, Height, Width int
 }
 
 // Frame is one decoded frame. Its pixels are valid until the next one.
 type Frame struct {
-	Index         int
+	Index         int // from 0
 	Height, Width int
-	Pixels        []float32 // [H, W, Config.Channels]
+	Pixels        []float32 // [H, W, Config.Channels], -1 black to 1 white; nil where RGBA8 was asked for
 	RGBA          []byte    // [H, W, 4], where RGBA8 was asked for
 }
 
-// PlanDecode lays a decode out without running it.
-func (m *Model) PlanDecode(frames, height, width int, o Options) (*Layout, error) {
+// DecodePlan is how a latent will be decoded. What was planned is what runs, any
+// number of times.
+type DecodePlan struct {
+	*Plan
+	model *Model
+	in    [3]int // frames, height and width of the latent
+	o     DecodeOptions
+}
+
+// PlanDecode plans the decoding of a latent of so many frames of height x width
+// cells, without running it. It returns ErrMemory or tiling.ErrBudget for what
+// is beyond the budget, gpu.ErrTooLarge for what is beyond the adapter's limits,
+// ErrTiling, tiling.ErrTile and tiling.ErrOverlap for options that can't be.
+func (m *Model) PlanDecode(frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
 	}
-	return m.layout("decoder", inputShape{frames, height, width, m.Config.Latent}, o)
+	out := engine.Output{Frames: o.Frames, Height: o.Height, Width: o.Width, Preview: o.Preview && m.family.previews}
+	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only
+		out.Form = engine.RGBA8
+	}
+	p, err := engine.NewPlan(m.job(m.decoder, frames, height, width, o.Independent, out), o.engine())
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	return &DecodePlan{p, m, [3]int{frames, height, width}, o}, nil
 }
 
-// Decode runs the decoder and yields the clip's frames in order, each as soon
-// as no later tile can touch it. It ends at the first error; leaving the loop
-// early stops the work.
+// Decode plans and runs at once.
 func (m *Model) Decode(ctx context.Context, z Latent, o DecodeOptions) iter.Seq2[Frame, error] {
+	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, o)
+	if err != nil {
+		return func(yield func(Frame, error) bool) { yield(Frame{}, err) }
+	}
+	return p.Run(ctx, z, Watch{})
+}
+
+// Run runs the decoder on a latent of the planned size and yields the clip's
+// frames in order, each as soon as no later tile can touch it. It ends at the
+// first error; leaving the loop early stops the work. Errors are those of the
+// device, ErrOverflow, and the context's.
+func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		if err := m.decode(ctx, z, o, yield); err != nil && err != errStopped {
+		m := p.model
+		err := p.check(z)
+		if err == nil {
+			err = m.load(ctx, m.decoder, w.Loading)
+		}
+		if err != nil {
 			yield(Frame{}, err)
+			return
+		}
+		in, f := cells{z, &m.Config, p.o.Unscaled}, p.frame()
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Progress: w.Progress, Preview: w.Preview}) {
+			if err != nil {
+				yield(Frame{}, m.explain(err))
+				return
+			}
+			f.take(band)
+			if band.Last && !yield(f.Frame, nil) {
+				return
+			}
 		}
 	}
 }
 
-func (m *Model) decode(ctx context.Context, z Latent, o DecodeOptions, yield func(Frame, error) bool) error {
-	if z.Channels != m.Config.Latent {
-		return fmt.Errorf("vae: latent has %d channels, %s has %d", z.Channels, m.file.Name(), m.Config.Latent)
+// check refuses a latent that is not of the planned size.
+func (p *DecodePlan) check(z Latent) error {
+	if z.Channels != p.model.Config.Latent {
+		return fmt.Errorf("vae: latent has %d channels, %s has %d", z.Channels, p.model.file.Name(), p.model.Config.Latent)
 	}
-	l, err := m.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	if err != nil {
-		return err
+	if got := [3]int{z.Frames, z.Height, z.Width}; got != p.in {
+		return fmt.Errorf("vae: latent of %d frames of %dx%d cells, planned was one of %d of %dx%d", got[0], got[1], got[2], p.in[0], p.in[1], p.in[2])
 	}
-	if err := m.load(ctx, "decoder", o.Loading); err != nil {
-		return err
-	}
-	s := m.Config.Spatial
-	e := &exit{
-		m: m, ctx: ctx, yield: yield, rgba: o.RGBA8, c: m.Config.Channels, clamp: !o.Unscaled && m.Config.Family != SeedVR2,
-		frames: trimmed(o.Frames, l.out.frames), h: trimmed(o.Height, z.Height*s), w: trimmed(o.Width, z.Width*s),
-	}
-	if err := e.open(); err != nil {
-		return err
-	}
-	defer e.close()
-	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedLatent(z, tile, at, p, o.Unscaled) }
-	show := func(int, wgsl.Tensor, int, int) error { return nil }
-	if o.Preview != nil {
-		p := &previewer{m: m, ctx: ctx, give: o.Preview, tiles: l.Tiles.Tiles, frames: e.frames, h: e.h, w: e.w}
-		defer p.close()
-		show = p.show
-	}
-	return m.blend(ctx, l, o.Options, feed, show, e.take)
+	return nil
 }
 
-// trimmed is n where it is set and no more than all.
-func trimmed(n, all int) int {
-	if n <= 0 || n > all {
-		return all
-	}
-	return n
+// unfinished is a frame that is put together of bands.
+type unfinished struct {
+	Frame
+	c     int  // channels of a pixel
+	clamp bool // floats to [-1, 1]
+	rgba  bool // made of floats
 }
 
-// feedLatent fills a plan's input with a tile's cells of a slice.
-func (m *Model) feedLatent(z Latent, tile tiling.Tile, s slice, p *plan, unscaled bool) error {
-	pad := wgsl.Pad4(z.Channels)
-	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
-	x := make([]float32, s.n*h*w*pad)
-	for c := range z.Channels {
-		scale, mean := 1.0, 0.0
-		if !unscaled {
-			scale, mean = m.Config.scale(c)
-		}
-		for t := range s.n {
-			for r := range h {
-				row := z.Data[((c*z.Frames+s.t+t)*z.Height+tile.In.Y0+r)*z.Width+tile.In.X0:]
-				for q := range w {
-					x[((t*h+r)*w+q)*pad+c] = float32(float64(row[q])/scale + mean)
+// frame is where the plan's frames are put together.
+func (p *DecodePlan) frame() *unfinished {
+	m := p.model
+	f := &unfinished{
+		Frame: Frame{Height: p.Output().Height, Width: p.Output().Width},
+		c:     m.Config.Channels, clamp: m.family.clamps && !p.o.Unscaled, rgba: p.o.RGBA8 && p.Output().Form != engine.RGBA8,
+	}
+	if p.o.RGBA8 {
+		f.RGBA = make([]byte, 4*f.Height*f.Width)
+	} else {
+		f.Pixels = make([]float32, f.c*f.Height*f.Width)
+	}
+	return f
+}
+
+// take puts a band where it belongs.
+func (f *unfinished) take(b engine.Band) {
+	f.Index = b.Frame
+	if b.RGBA != nil {
+		copy(f.RGBA[4*b.Y*f.Width:], b.RGBA)
+		return
+	}
+	for r := range b.Rows {
+		for q := range f.Width {
+			at := (b.Y+r)*f.Width + q
+			for i, v := range b.Floats[(r*b.Width+q)*4:][:f.c] {
+				if f.clamp || f.rgba {
+					v = min(max(v, -1), 1)
+				}
+				if f.rgba {
+					f.RGBA[4*at+i] = byte((v+1)*127.5 + 0.5)
+				} else {
+					f.Pixels[f.c*at+i] = v
 				}
 			}
 		}
 	}
-	return m.dev.Write(p.in.Buffer.All(), pack(x, m.Elem))
-}
-
-// pack stores values as elem.
-func pack(v []float32, elem wgsl.Elem) []byte {
-	if elem == wgsl.F32 {
-		return bytes32(v)
-	}
-	half := make([]uint16, len(v))
-	for i, x := range v {
-		half[i] = float16.Fromfloat32(x).Bits()
-	}
-	return bytes16(half)
-}
-
-// unpack is pack's inverse.
-func unpack(dst []float32, b []byte, elem wgsl.Elem) {
-	for i := range dst {
-		if elem == wgsl.F32 {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		} else {
-			dst[i] = float16.Frombits(binary.LittleEndian.Uint16(b[2*i:])).Float32()
-		}
-	}
-}
-
-// exit takes frames off the device and yields them.
-type exit struct {
-	m      *Model
-	ctx    context.Context
-	yield  func(Frame, error) bool
-	rgba   bool
-	clamp  bool // floats to [-1, 1]
-	c      int  // channels of a pixel
-	frames int  // to yield
-	h, w   int  // pixels of a frame, cropped
-	frame  Frame
-	bytes  *gpu.Buffer // 8-bit rows
-	row    []byte      // scratch
-}
-
-func (e *exit) open() error {
-	e.frame = Frame{Height: e.h, Width: e.w}
-	if e.rgba {
-		e.frame.RGBA = make([]byte, 4*e.h*e.w)
-	}
-	if !e.rgba || e.c == 4 { // the device makes opaque pixels only
-		e.frame.Pixels = make([]float32, e.c*e.h*e.w)
-		return nil
-	}
-	e.bytes = &gpu.Buffer{Label: "rgba8", Size: int64(4 * e.h * e.w)}
-	if err := e.m.dev.Alloc(e.bytes); err != nil {
-		return fmt.Errorf("vae: %w", err)
-	}
-	return nil
-}
-
-func (e *exit) close() {
-	if e.bytes != nil {
-		e.m.dev.Free(e.bytes)
-	}
-}
-
-// take reads frame xT of x, rows from y0 on, and yields a complete frame.
-func (e *exit) take(x wgsl.Tensor, xT, frame, y0 int) error {
-	if frame >= e.frames {
-		return nil
-	}
-	rows := min(x.H, e.h-y0)
-	if rows > 0 {
-		read := e.readFloats
-		if e.bytes != nil {
-			read = e.readRGBA
-		}
-		if err := read(x, xT, y0, rows); err != nil {
-			return err
-		}
-	}
-	if y0+x.H < e.h {
-		return nil
-	}
-	e.frame.Index = frame
-	if !e.yield(e.frame, nil) {
-		return errStopped
-	}
-	return nil
-}
-
-func (e *exit) readRGBA(x wgsl.Tensor, xT, y0, rows int) error {
-	return e.m.readRGBA(e.ctx, x, xT, wgsl.Crop{H: rows, W: e.w}, e.bytes, e.frame.RGBA[4*y0*e.w:][:4*rows*e.w])
-}
-
-// readRGBA takes a part of frame t of x off the device as 8-bit pixels, by way
-// of a buffer.
-func (m *Model) readRGBA(ctx context.Context, x wgsl.Tensor, t int, c wgsl.Crop, by *gpu.Buffer, pixels []byte) error {
-	batch := &gpu.Batch{Label: "to rgba8"}
-	m.kernels(x.Elem).ToRGBA8(batch, "to_rgba8", x, t, 1, c, by.All())
-	if err := m.dev.Submit(ctx, batch); err != nil {
-		return err
-	}
-	if err := m.dev.Read(ctx, pixels, by.All()); err != nil {
-		return err
-	}
-	for i := 3; i < len(pixels); i += 4 {
-		if pixels[i] == 0 {
-			return m.overflow()
-		}
-	}
-	return nil
-}
-
-func (e *exit) readFloats(x wgsl.Tensor, xT, y0, rows int) error {
-	v, err := e.m.read(e.ctx, x, xT, &e.row)
-	if err != nil {
-		return err
-	}
-	for r := range rows {
-		for q := range e.w {
-			at := (y0+r)*e.w + q
-			pixel := e.frame.Pixels[e.c*at:][:e.c]
-			copy(pixel, v[(r*x.W+q)*4:])
-			var sum float32
-			for i, p := range pixel {
-				sum += p
-				if e.clamp || e.rgba {
-					pixel[i] = min(max(p, -1), 1)
-				}
-			}
-			if sum-sum != 0 {
-				return e.m.overflow()
-			}
-			if e.rgba {
-				for i, p := range pixel {
-					e.frame.RGBA[4*at+i] = byte((p+1)*127.5 + 0.5)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// overflow says that a result is not finite.
-func (m *Model) overflow() error {
-	if m.Elem == wgsl.F32 {
-		return fmt.Errorf("vae: %w", ErrOverflow)
-	}
-	return fmt.Errorf("vae: %w: activations left the range of f16; precision f32 has room", ErrOverflow)
-}
-
-// read takes frame t of x off the device, [H, W, C padded]. scratch is kept for
-// the next call.
-func (m *Model) read(ctx context.Context, x wgsl.Tensor, t int, scratch *[]byte) ([]float32, error) {
-	if n := int(x.FrameBytes()); cap(*scratch) < n {
-		*scratch = make([]byte, n)
-	}
-	raw := (*scratch)[:x.FrameBytes()]
-	if err := m.dev.Read(ctx, raw, gpu.View{Buffer: x.Buffer, Offset: int64(t) * x.FrameBytes()}); err != nil {
-		return nil, err
-	}
-	v := make([]float32, 4*x.Stride())
-	unpack(v, raw, x.Elem)
-	return v, nil
 }

@@ -2,16 +2,12 @@ package vae
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 
-	"tessera/gpu"
-	"tessera/tiling"
+	"tessera/engine"
 	"tessera/wgsl"
 )
-
-// errStopped: the caller left the loop over frames.
-var errStopped = errors.New("vae: stopped by the caller")
 
 // Clip is a video to encode. Tiles read its frames several times.
 type Clip interface {
@@ -31,197 +27,146 @@ type EncodeOptions struct {
 	Seed    uint64 // of Sample
 }
 
+// LatentFrame is one frame of a latent. Data is valid until the next one.
+type LatentFrame struct {
+	Index                   int // from 0
+	Channels, Height, Width int
+	Data                    []float32 // [Channels, Height, Width]
+}
+
+// EncodePlan is how a clip will be encoded. What was planned is what runs, any
+// number of times.
+type EncodePlan struct {
+	*Plan
+	model *Model
+	in    [3]int // frames, height and width of the clip
+	o     EncodeOptions
+}
+
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
 // the end mirrored, unless they are independent, and multiples of a latent cell's
 // pixels, the last row and column repeated.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
-	t, s := m.Config.Temporal, m.Config.Spatial
+	d := m.encoder.Direction
 	if !independent {
-		frames = (frames+t-2)/t*t + 1
+		frames = (frames+d.InFrames-2)/d.InFrames*d.InFrames + 1
 	}
-	return frames, (height + s - 1) / s * s, (width + s - 1) / s * s
+	return frames, (height + d.In - 1) / d.In * d.In, (width + d.In - 1) / d.In * d.In
 }
 
-// PlanEncode lays an encode out without running it.
-func (m *Model) PlanEncode(frames, height, width int, o Options) (*Layout, error) {
+// PlanEncode plans the encoding of a clip of so many frames of height x width
+// pixels, padded as Padded says, without running it. Its errors are
+// PlanDecode's.
+func (m *Model) PlanEncode(frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
 	}
+	out := engine.Output{Form: engine.Means, Seed: o.Seed}
+	switch {
+	case o.Moments:
+		out.Form = engine.Floats
+	case o.Sample:
+		out.Form = engine.Draws
+	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
-	return m.layout("encoder", inputShape{t, h, w, m.Config.Channels * m.Config.Patch * m.Config.Patch}, o)
+	p, err := engine.NewPlan(m.job(m.encoder, t, h, w, o.Independent, out), o.engine())
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	return &EncodePlan{p, m, [3]int{frames, height, width}, o}, nil
 }
 
-// Encode runs the encoder on a clip of any length and size, padded as Padded
-// says.
+// Encode plans, runs and gathers the frames.
 func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent, error) {
 	height, width := clip.Size()
-	if clip.Channels() != m.Config.Channels {
-		return Latent{}, fmt.Errorf("vae: clip has %d channels in a pixel, %s has %d", clip.Channels(), m.file.Name(), m.Config.Channels)
-	}
-	l, err := m.PlanEncode(clip.Frames(), height, width, o.Options)
+	p, err := m.PlanEncode(clip.Frames(), height, width, o)
 	if err != nil {
 		return Latent{}, err
 	}
-	if err := m.load(ctx, "encoder", o.Loading); err != nil {
-		return Latent{}, err
-	}
-	z := Latent{Channels: m.Config.Latent, Frames: l.out.frames, Height: l.Tiles.Out.H, Width: l.Tiles.Out.W}
-	if o.Moments {
-		z.Channels *= 2
-	}
-	z.Data = make([]float32, z.Channels*z.Frames*z.Height*z.Width)
-	s := &sampler{m: m, ctx: ctx, o: o, z: z}
-	defer s.close()
-	src := &pixels{clip: clip, h: height, w: width, padded: l.frames, frame: make([]float32, m.Config.Channels*height*width)}
-	feed := func(tile tiling.Tile, at slice, p *plan) error { return m.feedPixels(src, tile, at, p) }
-	show := func(int, wgsl.Tensor, int, int) error { return nil }
-	if err := m.blend(ctx, l, o.Options, feed, show, s.take); err != nil {
-		return Latent{}, err
+	return p.Collect(ctx, clip, Watch{})
+}
+
+// Collect gathers what Run yields.
+func (p *EncodePlan) Collect(ctx context.Context, clip Clip, w Watch) (Latent, error) {
+	z := Latent{Channels: p.channels(), Frames: p.Frames, Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
+	cells := z.Height * z.Width
+	z.Data = make([]float32, z.Channels*z.Frames*cells)
+	for f, err := range p.Run(ctx, clip, w) {
+		if err != nil {
+			return Latent{}, err
+		}
+		for c := range z.Channels {
+			copy(z.Data[(c*z.Frames+f.Index)*cells:], f.Data[c*cells:][:cells])
+		}
 	}
 	return z, nil
 }
 
-// pixels reads a clip beyond its end and edges.
-type pixels struct {
-	clip   Clip
-	h, w   int
-	padded int // frames
-	frame  []float32
+// channels of what comes out.
+func (p *EncodePlan) channels() int {
+	if p.o.Moments {
+		return 2 * p.model.Config.Latent
+	}
+	return p.model.Config.Latent
 }
 
-// mirrored is the frame that stands for frame t of a clip of n: the clip, then
-// its frames from the one before last back to the first, then the last again
-// (numz/ComfyUI-SeedVR2_VideoUpscaler, generation_utils.py).
-func mirrored(t, n, padded int) int {
-	if t < n {
-		return t
-	}
-	if need := padded - n; need < n {
-		return n - 2 - (t - n)
-	}
-	if back := n - 1 - (t - n); back >= 1 {
-		return back
-	}
-	return n - 1
-}
-
-// feedPixels fills a plan's input with a tile's pixels of a slice, in patches
-// where the model has such: channel c of the pixel in row q, column r of a patch
-// is the patch's channel (c*patch + r)*patch + q.
-func (m *Model) feedPixels(src *pixels, tile tiling.Tile, s slice, p *plan) error {
-	h, w := tile.In.Y1-tile.In.Y0, tile.In.X1-tile.In.X0
-	c, patch := m.Config.Channels, m.Config.Patch
-	pad := wgsl.Pad4(c * patch * patch)
-	x := make([]float32, s.n*(h/patch)*(w/patch)*pad)
-	for t := range s.n {
-		if err := src.clip.ReadFrame(mirrored(s.t+t, src.clip.Frames(), src.padded), src.frame); err != nil {
-			return err
+// Run runs the encoder on a clip of the planned size and yields the latent's
+// frames in order, each as soon as no later tile can touch it. It ends at the
+// first error; leaving the loop early stops the work. Errors are the clip's,
+// those of the device, ErrOverflow, and the context's.
+func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[LatentFrame, error] {
+	return func(yield func(LatentFrame, error) bool) {
+		m := p.model
+		err := p.check(clip)
+		if err == nil {
+			err = m.load(ctx, m.encoder, w.Loading)
 		}
-		for r := range h {
-			row := src.frame[c*src.w*min(tile.In.Y0+r, src.h-1):]
-			line := (t*(h/patch) + r/patch) * (w / patch)
-			for q := range w {
-				pixel := row[c*min(tile.In.X0+q, src.w-1):][:c]
-				cell := x[(line+q/patch)*pad+q%patch*patch+r%patch:]
-				for i, v := range pixel {
-					cell[i*patch*patch] = v
-				}
+		if err != nil {
+			yield(LatentFrame{}, err)
+			return
+		}
+		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
+		f.Data = make([]float32, f.Channels*f.Height*f.Width)
+		in := newPixels(clip, m)
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Progress: w.Progress}) {
+			if err != nil {
+				yield(LatentFrame{}, m.explain(err))
+				return
+			}
+			p.take(&f, band)
+			if band.Last && !yield(f, nil) {
+				return
 			}
 		}
 	}
-	return m.dev.Write(p.in.Buffer.All(), pack(x, m.Elem))
 }
 
-// sampler makes latents of moments and gathers them.
-type sampler struct {
-	m      *Model
-	ctx    context.Context
-	o      EncodeOptions
-	z      Latent
-	latent wgsl.Tensor // on the device, and its noise: as large as the moments
-	noise  wgsl.Tensor
-	row    []byte // scratch
-}
-
-// take reads frame xT of the moments x, rows from y0 on.
-func (s *sampler) take(x wgsl.Tensor, xT, frame, y0 int) error {
-	from := x
-	if !s.o.Moments {
-		var err error
-		if from, err = s.draw(x, xT, frame, y0); err != nil {
-			return err
-		}
+// check refuses a clip that is not of the planned size.
+func (p *EncodePlan) check(clip Clip) error {
+	if clip.Channels() != p.model.Config.Channels {
+		return fmt.Errorf("vae: clip has %d channels in a pixel, %s has %d", clip.Channels(), p.model.file.Name(), p.model.Config.Channels)
 	}
-	v, err := s.m.read(s.ctx, from, xT, &s.row)
-	if err != nil {
-		return err
-	}
-	pad := wgsl.Pad4(from.C)
-	for c := range s.z.Channels {
-		scale, mean := 1.0, 0.0
-		if !s.o.Moments && !s.o.Unscaled {
-			scale, mean = s.m.Config.scale(c)
-		}
-		for r := range x.H {
-			row := s.z.Data[((c*s.z.Frames+frame)*s.z.Height+y0+r)*s.z.Width:]
-			for q := range x.W {
-				row[q] = float32((float64(v[(r*x.W+q)*pad+c]) - mean) * scale)
-				if row[q]-row[q] != 0 {
-					return s.m.overflow()
-				}
-			}
-		}
+	h, w := clip.Size()
+	if got := [3]int{clip.Frames(), h, w}; got != p.in {
+		return fmt.Errorf("vae: clip of %d frames of %dx%d pixels, planned was one of %d of %dx%d", got[0], h, w, p.in[0], p.in[1], p.in[2])
 	}
 	return nil
 }
 
-// draw makes a frame's latent on the device, frame xT of what it returns.
-func (s *sampler) draw(x wgsl.Tensor, xT, frame, y0 int) (wgsl.Tensor, error) {
-	z, noise, err := s.tensors(x)
-	if err != nil {
-		return z, err
-	}
-	var drawn *wgsl.Tensor
-	if s.o.Sample {
-		drawn = &noise
-		at := gpu.View{Buffer: noise.Buffer, Offset: int64(xT) * noise.FrameBytes()}
-		if err := s.m.dev.Write(at, bytes32(s.values(z, frame, y0))); err != nil {
-			return z, err
+// take puts a band where it belongs, in the pipeline's scale.
+func (p *EncodePlan) take(f *LatentFrame, b engine.Band) {
+	f.Index = b.Frame
+	pad := wgsl.Pad4(f.Channels)
+	for c := range f.Channels {
+		scale, mean := 1.0, 0.0
+		if !p.o.Moments && !p.o.Unscaled {
+			scale, mean = p.model.Config.scale(c)
+		}
+		for r := range b.Rows {
+			row := f.Data[(c*f.Height+b.Y+r)*f.Width:][:f.Width]
+			for q := range row {
+				row[q] = float32((float64(b.Floats[(r*b.Width+q)*pad+c]) - mean) * scale)
+			}
 		}
 	}
-	batch := &gpu.Batch{Label: "sample"}
-	s.m.kernels(x.Elem).Sample(batch, "sample", x, drawn, z, xT, 1)
-	return z, s.m.dev.Submit(s.ctx, batch)
 }
-
-// tensors are a latent and its noise for moments like x, on the device.
-func (s *sampler) tensors(x wgsl.Tensor) (z, noise wgsl.Tensor, err error) {
-	z = wgsl.Tensor{Elem: wgsl.F32, T: x.T, H: x.H, W: x.W, C: s.m.Config.Latent}
-	noise = z
-	if s.latent.Buffer == nil || s.latent.Buffer.Size < z.Bytes() {
-		s.close()
-		s.latent.Buffer = &gpu.Buffer{Label: "latent", Size: z.Bytes()}
-		s.noise.Buffer = &gpu.Buffer{Label: "noise", Size: z.Bytes()}
-		if err := s.m.dev.Alloc(s.latent.Buffer, s.noise.Buffer); err != nil {
-			return z, noise, fmt.Errorf("vae: %w", err)
-		}
-	}
-	z.Buffer, noise.Buffer = s.latent.Buffer, s.noise.Buffer
-	s.latent, s.noise = z, noise
-	return z, noise, nil
-}
-
-// values are the noise of rows y0 on of a frame: sample i of the seed's sequence
-// belongs to element i of the latent in [L, h, w, C] order.
-func (s *sampler) values(z wgsl.Tensor, frame, y0 int) []float32 {
-	c, pad := z.C, wgsl.Pad4(z.C)
-	v := make([]float32, z.H*z.W*c)
-	wgsl.Noise(v, s.o.Seed, uint64((frame*s.z.Height+y0)*s.z.Width*c))
-	padded := make([]float32, z.H*z.W*pad)
-	for i := range z.H * z.W {
-		copy(padded[i*pad:][:c], v[i*c:])
-	}
-	return padded
-}
-
-func (s *sampler) close() { s.m.dev.Free(s.latent.Buffer, s.noise.Buffer) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"tessera/engine"
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
@@ -34,7 +36,7 @@ type golden struct {
 	independent bool
 	tile        tiling.Options
 	want        []float64
-	trace       string // file
+	traces      string // file
 }
 
 func (g golden) half() string {
@@ -95,7 +97,7 @@ func fromTensors(t testing.TB, file string, cases []golden) []golden {
 		for _, v := range v {
 			cases[i].want = append(cases[i].want, float64(v))
 		}
-		cases[i].trace = strings.TrimSuffix(file, ".safetensors") + ".trace.json"
+		cases[i].traces = strings.TrimSuffix(file, ".safetensors") + ".trace.json"
 	}
 	return cases
 }
@@ -294,8 +296,18 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 // decodeAll gathers frames into [C, T, H, W].
 func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 	t.Helper()
+	return decodeWatched(t, m, z, o, Watch{})
+}
+
+// decodeWatched is decodeAll with someone who is told.
+func decodeWatched(t *testing.T, m *Model, z Latent, o DecodeOptions, w Watch) []float32 {
+	t.Helper()
+	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var frames [][]float32
-	for f, err := range m.Decode(context.Background(), z, o) {
+	for f, err := range p.Run(context.Background(), z, w) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,7 +397,7 @@ type traced struct {
 // is a trace of the case.
 func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	var cases map[string]map[string][]traced
-	data, err := os.ReadFile(goldens + g.trace)
+	data, err := os.ReadFile(goldens + g.traces)
 	if err == nil {
 		err = json.Unmarshal(data, &cases)
 	}
@@ -396,88 +408,65 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 	if !ok || g.tile != (tiling.Options{}) {
 		return " (there is no trace of this case)"
 	}
-	name := ""
-	trace(t, m, g, func(slice int, k mark, v []float32) bool {
+	for k, err := range g.trace(t, m) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		w, ok := want[k.Name]
-		if !ok || slice >= len(w) || w[slice].Shape[2] != k.Out.T { // one that the reference runs on the whole clip
-			return true
+		if !ok || k.Slice >= len(w) || w[k.Slice].Shape[2] != k.T { // one that the reference runs on the whole clip
+			continue
 		}
-		got := make([]float64, len(w[slice].Idx))
-		n := k.Out.T * k.Out.H * k.Out.W // elements of a channel
-		for i, at := range w[slice].Idx {
-			got[i] = float64(v[at%n*wgsl.Pad4(k.Out.C)+at/n])
+		at := w[k.Slice]
+		got := make([]float64, len(at.Idx))
+		n := k.T * k.H * k.W // elements of a channel
+		for i, at := range at.Idx {
+			got[i] = float64(k.Values[at%n*wgsl.Pad4(k.C)+at/n])
 		}
-		if e := nmse(got, w[slice].Val); !(e <= bounds[p]) {
-			name = fmt.Sprintf("; first layer outside: %s in slice %d, NMSE %.3g", k.Name, slice, e)
+		if e := nmse(got, at.Val); !(e <= bounds[p]) {
+			return fmt.Sprintf("; first layer outside: %s in slice %d, NMSE %.3g", k.Name, k.Slice, e)
 		}
-		return name == ""
-	})
-	return name
+	}
+	return ""
 }
 
-// trace runs an untiled case and hands every marked output, [T, H, W, C
-// padded], to visit, until that returns false.
-func trace(t *testing.T, m *Model, g golden, visit func(slice int, k mark, v []float32) bool) {
+// trace runs an untiled case and yields every named module's output.
+func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 	ctx := context.Background()
-	in := inputShape{g.shape[1], g.shape[2], g.shape[3], g.shape[0]}
+	x := g.input()
 	if g.half() == "encoder" {
-		in.c *= m.Config.Patch * m.Config.Patch
+		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
+		p, err := m.PlanEncode(clip.t, clip.h, clip.w, EncodeOptions{})
+		if err == nil {
+			err = m.load(ctx, m.encoder, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Trace(ctx, m.dev, newPixels(clip, m))
 	}
-	l, err := m.layout(g.half(), in, Options{})
+	p, err := m.PlanDecode(g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
+	if err == nil {
+		err = m.load(ctx, m.decoder, nil)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.dev.Alloc(l.passes[0].sess.buffers()...); err != nil {
-		t.Fatal(err)
-	}
-	defer m.dev.Free(l.passes[0].sess.buffers()...)
-	x := g.input()
-	for i, s := range l.passes[0].slices {
-		tile := l.Tiles.Tiles[0]
-		p, err := l.passes[0].sess.plan(l.passes[0].shape(0), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if g.half() == "encoder" {
-			clip := floats{in.frames, in.h, in.w, x}
-			err = m.feedPixels(&pixels{clip, in.h, in.w, in.frames, make([]float32, clip.Channels()*in.h*in.w)}, tile, s, p)
-		} else {
-			err = m.feedLatent(Latent{Channels: g.shape[0], Frames: in.frames, Height: in.h, Width: in.w, Data: x}, tile, s, p, true)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := 0
-		for _, k := range append(p.marks, mark{End: len(p.batch.Commands), Out: p.out}) {
-			if err := m.dev.Submit(ctx, &gpu.Batch{Label: k.Name, Commands: p.batch.Commands[done:k.End]}); err != nil {
-				t.Fatal(err)
-			}
-			done = k.End
-			raw := make([]byte, k.Out.Bytes())
-			if err := m.dev.Read(ctx, raw, k.Out.Buffer.All()); err != nil {
-				t.Fatal(err)
-			}
-			v := make([]float32, 4*k.Out.Stride()*k.Out.T)
-			unpack(v, raw, k.Out.Elem)
-			if !visit(i, k, v) {
-				return
-			}
-		}
-	}
+	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
+	return p.Trace(ctx, m.dev, cells{z, &m.Config, true})
 }
 
 // A wrong layer is named: the comparison with the trace is no decoration.
 func TestFirstWrongLayerIsNamed(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, fullCheckpoint(t), F32)
-	if _, err := m.network("decoder"); err != nil {
+	if err := m.load(context.Background(), m.decoder, nil); err != nil {
 		t.Fatal(err)
 	}
 	g := fullGoldens(t)[1]
 	const wrong = "decoder.up_blocks.0.resnets.1.conv1.bias"
-	for _, ld := range m.loader.loads["decoder"] {
-		if ld.buffer.Label == wrong {
-			if err := dev.Write(ld.buffer.All(), bytes32(make([]float32, ld.buffer.Size/4))); err != nil {
+	for _, b := range m.decoder.net.Weights.Buffers() {
+		if b.Label == wrong {
+			if err := dev.Write(b.All(), make([]byte, b.Size)); err != nil {
 				t.Fatal(err)
 			}
 		}

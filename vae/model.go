@@ -2,19 +2,20 @@
 // causal 3D VAEs of video generators, from their original checkpoints. Start
 // at Open, Model.Encode and Model.Decode; Inspect needs no device.
 //
-// A model is a tree of layers named as in the checkpoint. Forward on a layer
-// records commands and never touches a device, so a plan can be made, counted
-// and printed without one, and is made once for all slices of all tiles of one
-// shape.
+// A model is a family's description of two networks, each a tree of layers named
+// as in the checkpoint; how they are run on a clip of any size is package
+// engine's affair. Planning takes no device.
 //
 // A Model is not safe for concurrent use.
 package vae
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
+	"tessera/engine"
 	"tessera/format/pth"
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -53,7 +54,8 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 // Settings are how a checkpoint is opened.
 type Settings struct {
 	Precision Precision
-	Force     bool // take a file that ErrFlat is said of
+	Force     bool         // take a file that ErrFlat is said of
+	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 }
 
 // Model is an open checkpoint on a device.
@@ -61,26 +63,33 @@ type Model struct {
 	Config Config
 	Elem   wgsl.Elem // of activations
 
-	dev      *gpu.Device
-	info     gpu.Info
-	limits   gpu.Limits
-	file     checkpoint
-	tensors  tensors // of the file
-	loader   *loader
-	set      *wgsl.Set // of activations
-	plain    *wgsl.Set // of f32, which blended frames are
-	networks map[string]*network
-	uploaded map[string]bool
+	family  *family
+	dev     *gpu.Device
+	info    gpu.Info
+	file    checkpoint
+	tensors tensors // of the file
+	specs   []spec  // that the networks need
+	kernels engine.Kernels
+	encoder *way
+	decoder *way
+}
+
+// way is one direction of a model, with its network.
+type way struct {
+	Direction
+	net    *engine.Network
+	loaded bool // its weights are on the device
 }
 
 // Inspect reads a checkpoint's header, recognises the model and checks every
 // tensor, without a device. What the model plans is for an adapter like a, of
-// which Limits, F16, Type and Memory count; it cannot run.
+// which Limits, F16, Type and Memory count; it cannot run. An error is an
+// ErrBadModel but for a Precision that is none.
 func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := openCheckpoint(path)
 	m, err := inspect(f, err, a, o)
-	if err == nil && m.Config.Family == Wan21 {
-		m.Config.named(path, qwenConfig(path))
+	if err == nil && m.family.named != nil {
+		m.family.named(&m.Config, path)
 	}
 	return m, err
 }
@@ -102,12 +111,11 @@ func inspect(f checkpoint, err error, a gpu.Info, o Settings) (*Model, error) {
 		f.Close()
 		return nil, err
 	}
-	m, err := build(f, elem, o.Force)
+	m, err := build(f, elem, a, o)
 	if err != nil {
 		f.Close()
 		return nil, badModel{err}
 	}
-	m.info, m.limits = a, a.Limits
 	return m, nil
 }
 
@@ -131,37 +139,45 @@ func (m *Model) on(dev *gpu.Device) *Model {
 	return m
 }
 
-// build makes the layers for a file and checks its tensors.
-func build(f checkpoint, elem wgsl.Elem, force bool) (*Model, error) {
-	c, have, err := recognise(f)
+// build makes the networks for a file and checks its tensors.
+func build(f checkpoint, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
+	fam, c, have, err := recognise(f)
 	if err != nil {
 		return nil, err
 	}
-	m := newModel(c, elem, weightElem(f, elem))
-	m.file, m.tensors = f, have
-	if err := m.loader.check(have); err != nil {
+	m, err := newModel(fam, c, elem, weightElem(f, elem), a, o.Kernels)
+	if err != nil {
 		return nil, err
 	}
-	if c.Family != SeedVR2 && !force {
-		return m, checkQuant(have)
+	m.file, m.tensors = f, have
+	if err := checkTensors(m.specs, have); err != nil {
+		return nil, err
+	}
+	if fam.usable != nil && !o.Force {
+		return m, fam.usable(have)
 	}
 	return m, nil
 }
 
-// newModel makes the layers of a configuration.
-func newModel(c Config, elem, weights wgsl.Elem) *Model {
-	l := newLoader(weights, c.Groups)
-	m := &Model{
-		Config: c, Elem: elem, loader: l, set: wgsl.NewSet(elem), plain: wgsl.NewSet(wgsl.F32),
-		uploaded: map[string]bool{},
+// newModel makes the networks of a configuration.
+func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, kernels wgsl.Choices) (*Model, error) {
+	m := &Model{Config: c, Elem: elem, family: fam, info: a}
+	var err error
+	if m.kernels.Activations, err = wgsl.NewSet(elem, a, kernels); err != nil {
+		return nil, fmt.Errorf("vae: %w", err)
 	}
-	if c.Family == SeedVR2 {
-		m.networks = map[string]*network{"encoder": newSeedVR2Encoder(l, c), "decoder": newSeedVR2Decoder(l, c)}
-	} else {
-		n := &wanNames{nested: c.Family == Wan22, blocks: c.Blocks}
-		m.networks = map[string]*network{"encoder": newWanEncoder(l, c, n), "decoder": newWanDecoder(l, c, n)}
+	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, kernels); err != nil {
+		return nil, fmt.Errorf("vae: %w", err)
 	}
-	return m
+	network := func(d Direction, build func(*loader, Config) *engine.Network) *way {
+		l := &loader{weights: engine.NewWeights(m.kernels.Activations, weights), specs: &m.specs, groups: c.Groups}
+		net := build(l, c)
+		net.Weights, net.Tilings = l.weights, fam.tilings
+		return &way{Direction: d, net: net}
+	}
+	m.encoder = network(c.Encoding(), fam.encoder)
+	m.decoder = network(c.Decoding(), fam.decoder)
+	return m, nil
 }
 
 // weightElem stores weights as halves where the checkpoint does, which is
@@ -179,36 +195,30 @@ func weightElem(f checkpoint, elem wgsl.Elem) wgsl.Elem {
 	return wgsl.Packed
 }
 
-// network is the one of a direction, with its weights on the device.
-func (m *Model) network(half string) (*network, error) {
-	return m.networks[half], m.load(context.Background(), half, nil)
-}
-
 // load puts the weights of a direction on the device, where they are not yet.
-func (m *Model) load(ctx context.Context, half string, told func(done, total int64)) error {
-	if m.uploaded[half] {
+func (m *Model) load(ctx context.Context, w *way, told func(done, total int64)) error {
+	if w.loaded {
 		return nil
 	}
-	src := &source{tensors: m.tensors}
-	if err := m.loader.upload(ctx, m.dev, half, src, told); err != nil {
-		m.release(half)
+	if err := w.net.Weights.Upload(ctx, m.dev, &reader{tensors: m.tensors}, told); err != nil {
+		m.release(w)
 		return err
 	}
-	m.uploaded[half] = true
+	w.loaded = true
 	return nil
 }
 
-func (m *Model) release(half string) {
-	m.dev.Free(m.loader.buffers(half)...)
-	m.uploaded[half] = false
+func (m *Model) release(w *way) {
+	m.dev.Free(w.net.Weights.Buffers()...)
+	w.loaded = false
 }
 
 // Unload takes the weights off the device. The next job loads them again. With
 // none there the device is left alone.
 func (m *Model) Unload() {
-	for half, there := range m.uploaded {
-		if there {
-			m.release(half)
+	for _, w := range []*way{m.encoder, m.decoder} {
+		if w.loaded {
+			m.release(w)
 		}
 	}
 }
@@ -245,11 +255,23 @@ func (m *Model) Summary() Summary {
 	return s
 }
 
-// kernels are those for a tensor stored as elem: kept, so that a frame's batch
-// names the programs of the one before.
-func (m *Model) kernels(elem wgsl.Elem) *wgsl.Set {
-	if elem == m.set.Elem {
-		return m.set
+// job is a direction of the model on a clip of the input's size.
+func (m *Model) job(w *way, frames, height, width int, independent bool, out engine.Output) *engine.Job {
+	return &engine.Job{
+		Direction: w.Direction, Network: w.net, Kernels: m.kernels, Adapter: m.info,
+		Frames: frames, Height: height, Width: width, Independent: independent, Output: out,
 	}
-	return m.plain
+}
+
+// explain adds to an error what to do about it.
+func (m *Model) explain(err error) error {
+	switch {
+	case errors.Is(err, ErrOverflow) && m.Elem != wgsl.F32:
+		return fmt.Errorf("vae: %w: activations left the range of f16; precision f32 has room", ErrOverflow)
+	case errors.Is(err, ErrOverflow):
+		return fmt.Errorf("vae: %w", ErrOverflow)
+	case errors.Is(err, ErrTiling):
+		return fmt.Errorf("vae: %s: %w", m.Config.Model, err)
+	}
+	return err
 }

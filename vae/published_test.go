@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tessera/engine"
 	"tessera/gpu/gputest"
 )
 
@@ -56,9 +57,9 @@ func TestPublishedSizeInLittleMemory(t *testing.T) {
 	if dev.Info().Type == "cpu" {
 		host -= device
 	}
-	t.Logf("host %s, device %s", Bytes(host), Bytes(device))
+	t.Logf("host %s, device %s", engine.Bytes(host), engine.Bytes(device))
 	if host > 300<<20 {
-		t.Errorf("host memory grew by %s", Bytes(host))
+		t.Errorf("host memory grew by %s", engine.Bytes(host))
 	}
 }
 

@@ -40,7 +40,18 @@ func noiseClip(frames, h, w int) floats {
 
 func encodeAll(t *testing.T, m *Model, c Clip, o EncodeOptions) []float32 {
 	t.Helper()
-	z, err := m.Encode(context.Background(), c, o)
+	return encodeWatched(t, m, c, o, Watch{})
+}
+
+// encodeWatched is encodeAll with someone who is told.
+func encodeWatched(t *testing.T, m *Model, c Clip, o EncodeOptions, w Watch) []float32 {
+	t.Helper()
+	h, width := c.Size()
+	p, err := m.PlanEncode(c.Frames(), h, width, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := p.Collect(context.Background(), c, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,25 +97,26 @@ func TestSpooledBlend(t *testing.T) {
 	z, clip := noiseLatent(3, 5, 6), noiseClip(9, 40, 48)
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8)}
 	tight := o
-	l, err := m.PlanDecode(3, 5, 6, o)
+	l, err := m.PlanDecode(3, 5, 6, DecodeOptions{Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.Spool != 0 || l.Canvas == 0 {
 		t.Fatalf("with room to spare the canvas is spooled: %d bytes, %d on the device", l.Spool, l.Canvas)
 	}
-	tight.Memory = l.Bytes() - 1
-	if l, err = m.PlanDecode(3, 5, 6, tight); err != nil || l.Spool == 0 {
+	tight.Budget = l.Bytes() - 1
+	if l, err = m.PlanDecode(3, 5, 6, DecodeOptions{Options: tight}); err != nil || l.Spool == 0 {
 		t.Fatalf("without room nothing is spooled: %+v, %v", l, err)
 	}
 	before := tempFiles(t)
 	if !slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: tight}), decodeAll(t, m, z, DecodeOptions{Options: o})) {
 		t.Error("decode: spooled and resident blends differ")
 	}
-	if l, err = m.PlanEncode(9, 40, 48, o); err != nil {
+	e, err := m.PlanEncode(9, 40, 48, EncodeOptions{Options: o})
+	if err != nil {
 		t.Fatal(err)
 	}
-	tight.Memory = l.Bytes() - 1
+	tight.Budget = e.Bytes() - 1
 	if !slices.Equal(encodeAll(t, m, clip, EncodeOptions{Options: tight}), encodeAll(t, m, clip, EncodeOptions{Options: o})) {
 		t.Error("encode: spooled and resident blends differ")
 	}
@@ -133,7 +145,7 @@ func TestPlansAreReplayed(t *testing.T) {
 	m := open(t, dev, smallCheckpoint(t), F32)
 	var stats []gpu.Stats
 	watch := func(Progress) { stats = append(stats, dev.Stats()) }
-	decodeAll(t, m, noiseLatent(6, 2, 3), DecodeOptions{Options: Options{Progress: watch}})
+	decodeWatched(t, m, noiseLatent(6, 2, 3), DecodeOptions{}, Watch{Progress: watch})
 	check := func(what string, from, to gpu.Stats) {
 		if from.Pipelines != to.Pipelines || from.BindGroups != to.BindGroups || from.Buffers != to.Buffers {
 			t.Errorf("%s: made pipelines, bind groups or buffers: %+v, then %+v", what, from, to)
@@ -146,8 +158,8 @@ func TestPlansAreReplayed(t *testing.T) {
 
 	// 3 x 3 tiles of one shape. The last one normalises too.
 	stats = nil
-	o := Options{Progress: watch, Tile: tiling.Choice{Tile: tiling.Square(16)}}
-	decodeAll(t, m, noiseLatent(1, 6, 6), DecodeOptions{Options: o})
+	o := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}}
+	decodeWatched(t, m, noiseLatent(1, 6, 6), DecodeOptions{Options: o}, Watch{Progress: watch})
 	if len(stats) != 9 {
 		t.Fatalf("%d tiles, want 9", len(stats))
 	}
@@ -252,23 +264,26 @@ func TestStoppingEarly(t *testing.T) {
 			break
 		}
 	}
-	if held, want := dev.Stats().Bytes, sum(m.loader.buffers("decoder")); held != want {
+	if held, want := dev.Stats().Bytes, m.decoder.net.Weights.Bytes(); held != want {
 		t.Errorf("%d bytes held after leaving the loop, weights are %d", held, want)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o := DecodeOptions{Options: Options{Progress: func(p Progress) {
+	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, DecodeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last error
+	for _, err := range p.Run(ctx, z, Watch{Progress: func(p Progress) {
 		if p.Slice == 2 {
 			cancel()
 		}
-	}}}
-	var last error
-	for _, err := range m.Decode(ctx, z, o) {
+	}}) {
 		last = err
 	}
 	if !errors.Is(last, context.Canceled) {
 		t.Errorf("cancelled: %v", last)
 	}
-	if held, want := dev.Stats().Bytes, sum(m.loader.buffers("decoder")); held != want {
+	if held, want := dev.Stats().Bytes, m.decoder.net.Weights.Bytes(); held != want {
 		t.Errorf("%d bytes held after a cancel, weights are %d", held, want)
 	}
 }
@@ -284,44 +299,44 @@ func TestBudgets(t *testing.T) {
 	tile := func(side int) Options {
 		return Options{Tile: tiling.Choice{Tile: tiling.Square(side)}, Overlap: tiling.Square(64)}
 	}
-	big, err := m.PlanDecode(3, 90, 160, tile(512))
+	big, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tile(512)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tight := tile(512)
-	tight.Memory = big.Weights + big.Arena/2
-	if _, err := m.PlanDecode(3, 90, 160, tight); !errors.Is(err, ErrMemory) {
+	tight.Budget = big.Weights + big.Activations/2
+	if _, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight}); !errors.Is(err, ErrMemory) {
 		t.Errorf("a tile beyond the budget: %v", err)
 	}
 	tight.Shrink = true
-	l, err := m.PlanDecode(3, 90, 160, tight)
-	if err != nil || !l.Shrunk || l.Bytes() > tight.Memory || l.Tile.H >= 512 || l.Tile.H < 64 {
-		t.Errorf("shrunk to %+v in %d of %d bytes: %v", l.Tile, l.Bytes(), tight.Memory, err)
+	l, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight})
+	if err != nil || !l.Shrunk || l.Bytes() > tight.Budget || l.Tile.H >= 512 || l.Tile.H < 64 {
+		t.Errorf("shrunk to %+v in %d of %d bytes: %v", l.Tile, l.Bytes(), tight.Budget, err)
 	}
-	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Memory: tight.Memory}
-	if same, err := m.PlanDecode(3, 90, 160, auto); err != nil || same.Tile != l.Tile || same.Shrunk {
+	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: tight.Budget}
+	if same, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto}); err != nil || same.Tile != l.Tile || same.Shrunk {
 		t.Errorf("auto chose %v, %v", same.Tile, err)
 	}
 	// A clip narrower than the overlap is no obstacle.
-	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Memory: l.Bytes()}
-	if small, err := m.PlanDecode(3, 5, 7, narrow); err != nil || !small.Tiles.Whole() {
+	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes()}
+	if small, err := m.PlanDecode(3, 5, 7, DecodeOptions{Options: narrow}); err != nil || !small.Tiles.Whole() {
 		t.Errorf("auto on a small clip: %v", err)
 	}
-	if strip, err := m.PlanDecode(3, 5, 700, narrow); err != nil || strip.Tiles.Whole() {
+	if strip, err := m.PlanDecode(3, 5, 700, DecodeOptions{Options: narrow}); err != nil || strip.Tiles.Whole() {
 		t.Errorf("auto on a strip: %v", err)
 	}
-	auto.Memory = 1 << 20
-	if _, err := m.PlanDecode(3, 90, 160, auto); !errors.Is(err, tiling.ErrBudget) {
+	auto.Budget = 1 << 20
+	if _, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto}); !errors.Is(err, tiling.ErrBudget) {
 		t.Errorf("no tile fits: %v", err)
 	}
 	// At WebGPU's default limits a frame of the first stage must stay below
 	// 128 MiB a binding; an untiled 4K frame does not.
-	if _, err := m.PlanDecode(1, 270, 480, Options{Memory: 1 << 40}); !errors.Is(err, gpu.ErrTooLarge) || !strings.Contains(err.Error(), "decoder.") {
+	if _, err := m.PlanDecode(1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}}); !errors.Is(err, gpu.ErrTooLarge) || !strings.Contains(err.Error(), "decoder.") {
 		t.Errorf("untiled 4K at default limits: %v", err)
 	}
 	// Memory does not grow with the length of the clip.
-	short, _ := m.PlanDecode(3, 8, 8, Options{})
-	long, err := m.PlanDecode(300, 8, 8, Options{})
+	short, _ := m.PlanDecode(3, 8, 8, DecodeOptions{})
+	long, err := m.PlanDecode(300, 8, 8, DecodeOptions{})
 	if err != nil || long.Bytes() != short.Bytes() {
 		t.Errorf("3 latent frames take %d bytes, 300 take %d: %v", short.Bytes(), long.Bytes(), err)
 	}

@@ -28,7 +28,7 @@ func configureSeedVR2(f checkpoint) (Config, tensors, error) {
 		return name
 	}}
 	c := Config{
-		Family: SeedVR2, Model: "SeedVR2", Layout: "original", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1,
+		Model: "SeedVR2", Layout: "original", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1,
 		Blocks: t.count("encoder.down_blocks.0.resnets.%d.conv1.weight"),
 	}
 	stages := t.count("encoder.down_blocks.%d.resnets.0.conv1.weight")

@@ -3,257 +3,219 @@ package vae
 import (
 	"fmt"
 
+	"tessera/engine"
 	"tessera/tiling"
-	"tessera/wgsl"
 )
 
-// wanStage is residual blocks, then a sampler where there is one, and in Wan
-// 2.2 a shortcut around all of it.
-type wanStage struct {
-	names    []string // of the blocks, as modules; or of the stage alone
-	resnets  []*resnet
-	sampler  *resample
-	shortcut *shortcut
+// wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
+// of Wan 2.2 (vae2_2.py).
+var (
+	wan21Family = wanFamily(wan21, false, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
+	wan22Family = wanFamily(wan22, true)
+)
+
+func wanFamily(name string, nested bool, marks ...mark) family {
+	return family{
+		name: name, marks: marks,
+		told: func(f checkpoint) bool {
+			wan, n := isWan(f)
+			return wan && n == nested
+		},
+		config:  configureWan,
+		named:   func(c *Config, path string) { nameWan(c, path, qwenConfig(path)) },
+		usable:  checkQuant,
+		encoder: newWanEncoder,
+		decoder: newWanDecoder,
+
+		tilings:       []Tiling{Exact, Feather, Diffusers}, // it norms pixel by pixel
+		first:         func(int) int { return 1 },
+		beyond:        mirrored,
+		clamps:        true,
+		previews:      true,
+		comfyUnscaled: true,
+	}
 }
 
-// Forward consumes x.
-func (s *wanStage) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
-	var skip wgsl.Tensor
-	if s.shortcut != nil {
-		skip = s.shortcut.before(r, x)
+// wanParts is a network of two: an outer part that changes size, and an inner
+// one in the latent's size.
+type wanParts struct {
+	*wanOuter
+	inner *wanInner
+	width int // channels between them
+}
+
+func (p wanParts) Inner() engine.Module { return p.inner }
+func (p wanParts) Outer() engine.Module { return p.wanOuter }
+func (p wanParts) Width() int           { return p.width }
+
+// wanOuter is the part that changes size: stem and stages of the encoder,
+// stages and head of the decoder. A pixel of its output depends on the pixels
+// around it only, as far as Halo says.
+type wanOuter struct {
+	stem       *engine.Conv // encoder
+	stages     []*wanStage
+	head       *head // decoder
+	unpatchify *engine.Unpatchify
+}
+
+// Forward is the part's output. The encoder's pixels are patched already.
+func (o *wanOuter) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	if o.stem != nil {
+		x = o.stem.Forward(g, x)
+		g.Mark(o.stem.Name, x)
 	}
-	last := len(s.names) - 1
-	for i, b := range s.resnets {
-		x = b.Forward(r, x)
-		if i < last {
-			r.mark(s.names[i], x)
-		}
+	for _, s := range o.stages {
+		x = s.Forward(g, x)
 	}
-	if s.sampler != nil {
-		x = s.sampler.Forward(r, x)
+	if o.head != nil {
+		x = o.head.Forward(g, x)
 	}
-	if s.shortcut != nil {
-		s.shortcut.after(r, skip, x)
+	if o.unpatchify != nil {
+		x = o.unpatchify.Forward(g, x)
 	}
-	r.mark(s.names[last], x)
 	return x
 }
 
-func (s *wanStage) reach() int {
-	n := 0
-	for _, b := range s.resnets {
-		n += b.reach()
-	}
-	return n
-}
-
-// newWanResnet is ResidualBlock.
-func newWanResnet(l *loader, name string, cin, cout int) *resnet {
-	b := &resnet{
-		norm1: l.rmsNorm(name+".residual.0", cin, 3, true), conv1: newZeroConv(l, name+".residual.2", cin, cout),
-		norm2: l.rmsNorm(name+".residual.3", cout, 3, true), conv2: newZeroConv(l, name+".residual.6", cout, cout),
-	}
-	if cin != cout {
-		b.shortcut = &pointwise{name + ".shortcut", l.conv(name+".shortcut", cin, cout, 1, 1), cout}
-	}
-	return b
-}
-
-// newWanMid is the middle of either half: block, attention, block.
-func newWanMid(l *loader, name string, c int) *midBlock {
-	at := name + ".1"
-	return &midBlock{
-		resnets: [2]*resnet{newWanResnet(l, name+".0", c, c), newWanResnet(l, name+".2", c, c)},
-		attention: &attention{
-			name: at, norm: l.rmsNorm(at+".norm", c, 2, false),
-			qkv: &pointwise{at + ".to_qkv", l.parts(at+".to_qkv", 3, c, c, 1, 1), 3 * wgsl.Pad4(c)},
-			out: &pointwise{at + ".proj", l.conv2d(at+".proj", c, c, 1), c},
-		},
-	}
-}
-
-// wanHead is what every half ends with: norm, SiLU, convolution.
-type wanHead struct {
-	norm *rmsNorm
-	conv *causalConv
-}
-
-func newWanHead(l *loader, name string, cin, cout int) *wanHead {
-	return &wanHead{l.rmsNorm(name+".0", cin, 3, true), newZeroConv(l, name+".2", cin, cout)}
-}
-
-// Forward consumes x.
-func (d *wanHead) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
-	h := d.norm.Forward(r, x)
-	r.free(x)
-	y := d.conv.Forward(r, h, nil)
-	r.free(h)
-	return y
-}
-
-// wanOuter is the part of a half that changes size: stem and stages of the
-// encoder, stages and head of the decoder. A pixel of its output depends on the
-// pixels around it only, as far as halo says.
-type wanOuter struct {
-	stem   *causalConv // encoder
-	stages []*wanStage
-	head   *wanHead // decoder
-	patch  int
-	pixel  int // channels of a pixel
-}
-
-// Forward consumes x. The encoder's pixels are patched already.
-func (o *wanOuter) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
-	if o.stem != nil {
-		h := o.stem.Forward(r, x, nil)
-		r.free(x)
-		x = h
-		r.mark(o.stem.name, x)
-	}
-	for _, s := range o.stages {
-		x = s.Forward(r, x)
-	}
-	if o.head == nil {
-		return x
-	}
-	x = o.head.Forward(r, x)
-	if o.patch == 1 {
-		return x
-	}
-	y := r.tensor("unpatchify", x.T, o.patch*x.H, o.patch*x.W, o.pixel)
-	most := r.atOnce(x, y)
-	for t := 0; t < x.T; t += most {
-		r.set.Unpatchify(r.batch, "unpatchify", x, t, y, t, min(most, x.T-t), o.patch)
-	}
-	r.free(x)
-	return y
-}
-
-// halo follows a part of the output, of frames of size frame, back through the
-// layers: in is the part of the input that it depends on, cut the windows by
-// which the layers make no more than is needed further on. Pixels are those of
-// the network, patches where there are such. part is where the wanted part lies
-// in what the last stage makes, which in the encoder has no window.
-func (o *wanOuter) halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, cut windows, part tiling.Rect) {
+// Halo follows a part of the output, of frames of size frame, back through the
+// layers. Pixels are those of the network, patches where there are such. In the
+// encoder the last stage has no window, so that the wanted part lies somewhere
+// in what it makes.
+func (o *wanOuter) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	at := out
+	windows = engine.Windows{}
 	last := len(o.stages) - 1
 	if o.head != nil {
-		at = grown(out, o.head.conv.reach(), frame)
+		at = grown(out, o.head.conv.Reach(), frame)
 	}
 	for i := last; i >= 0; i-- {
 		s := o.stages[i]
 		made := at
 		if s.sampler != nil {
-			if s.sampler.up {
-				frame = tiling.Size{H: frame.H / 2, W: frame.W / 2}
-			} else {
-				frame = tiling.Size{H: frame.H * 2, W: frame.W * 2}
-			}
+			frame = s.sampler.before(frame)
 			at = s.sampler.reads(made, frame)
 		}
-		reach := s.reach()
+		reach := s.Reach()
 		if i == 0 && o.stem != nil {
-			reach += o.stem.reach()
+			reach += o.stem.Reach()
 		}
 		at = grown(at, reach, frame)
 		if s.sampler != nil {
-			cut[s.sampler.conv.window-1] = s.sampler.makes(made, at)
+			windows[s.sampler.conv.Name] = s.sampler.makes(made, at)
 		}
 		if i == last {
 			part = tiling.Rect{Y0: out.Y0 - at.Y0, Y1: out.Y1 - at.Y0, X0: out.X0 - at.X0, X1: out.X1 - at.X0}
 		}
 	}
 	if o.head != nil {
-		cut[o.head.conv.window-1] = window{part.Y0, part.X0, part.Size().H, part.Size().W}
+		windows[o.head.conv.Name] = engine.Window{Y: part.Y0, X: part.X0, H: part.Size().H, W: part.Size().W}
 	}
-	return at, cut, part
+	return at, windows, part
 }
 
-// wanInner is the rest of a half, in the latent's size: middle, head and
-// quantisation of the encoder, quantisation, stem and middle of the decoder.
+// clip is the part of a rectangle within a frame.
+func clip(r tiling.Rect, frame tiling.Size) tiling.Rect {
+	return tiling.Rect{Y0: max(r.Y0, 0), Y1: min(r.Y1, frame.H), X0: max(r.X0, 0), X1: min(r.X1, frame.W)}
+}
+
+// grown is a rectangle with n more to each side, within a frame.
+func grown(r tiling.Rect, n int, frame tiling.Size) tiling.Rect {
+	return clip(tiling.Rect{Y0: r.Y0 - n, Y1: r.Y1 + n, X0: r.X0 - n, X1: r.X1 + n}, frame)
+}
+
+// wanInner is the rest, in the latent's size: middle, head and quantisation of
+// the encoder, quantisation, stem and middle of the decoder.
 type wanInner struct {
-	quant *pointwise
-	stem  *causalConv // decoder
-	mid   *midBlock
-	head  *wanHead // encoder
+	before *engine.Pointwise // decoder: quantisation
+	stem   *engine.Conv      // decoder
+	mid    *midBlock
+	head   *head             // encoder
+	after  *engine.Pointwise // encoder: quantisation
 }
 
-// Forward consumes x.
-func (n *wanInner) Forward(r *recorder, x wgsl.Tensor) wgsl.Tensor {
+// Forward is the part's output.
+func (n *wanInner) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	if n.stem != nil {
-		q := n.quant.Forward(r, x, nil)
-		r.free(x)
-		r.mark(n.quant.name, q)
-		x = n.stem.Forward(r, q, nil)
-		r.free(q)
-		r.mark(n.stem.name, x)
-		return n.mid.Forward(r, x)
+		x = n.before.Forward(g, x)
+		g.Mark(n.before.Name, x)
+		x = n.stem.Forward(g, x)
+		g.Mark(n.stem.Name, x)
+		return n.mid.Forward(g, x)
 	}
-	x = n.mid.Forward(r, x)
-	x = n.head.Forward(r, x)
-	y := n.quant.Forward(r, x, nil)
-	r.free(x)
-	r.mark(n.quant.name, y)
-	return y
+	x = n.mid.Forward(g, x)
+	x = n.head.Forward(g, x)
+	x = n.after.Forward(g, x)
+	g.Mark(n.after.Name, x)
+	return x
 }
 
-func newWanEncoder(l *loader, c Config, n *wanNames) *network {
-	l.half = "encoder"
-	o := &wanOuter{stem: newZeroConv(l, "encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0]), patch: c.Patch, pixel: c.Channels}
+func newWanEncoder(l *loader, c Config) *engine.Network {
+	n := &wanNames{nested: c.Family == wan22, blocks: c.Blocks}
+	o := &wanOuter{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], causal(engine.Zeros), 1)}
 	in := c.Widths[0]
 	for i, w := range c.Widths {
-		o.stages = append(o.stages, newWanStage(l, c, n.encoder, i, in, w, w, c.Blocks, c.TimeDown, false))
+		o.stages = append(o.stages, newWanStage(l, n.encoder, i, stageSize{in, w, w, c.Blocks}, sampler(false, c.TimeDown, i)))
+		if n.nested {
+			o.stages[i].nest(fmt.Sprintf("encoder.downsamples.%d", i), w)
+		}
 		in = w
 	}
 	inner := &wanInner{mid: newWanMid(l, "encoder.middle", in), head: newWanHead(l, "encoder.head", in, 2*c.Latent)}
-	inner.quant = &pointwise{"conv1", l.conv("conv1", 2*c.Latent, 2*c.Latent, 1, 1), 2 * c.Latent}
-	return &network{half: l.half, all: series{o, inner}, outer: o, inner: inner, width: in}
+	inner.after = l.pointwise("conv1", 2*c.Latent, 2*c.Latent, 3)
+	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: wanParts{o, inner, in}}
 }
 
-func newWanDecoder(l *loader, c Config, n *wanNames) *network {
-	l.half = "decoder"
+func newWanDecoder(l *loader, c Config) *engine.Network {
+	n := &wanNames{nested: c.Family == wan22, blocks: c.Blocks}
 	in := c.Decoder[0]
-	inner := &wanInner{
-		quant: &pointwise{"conv2", l.conv("conv2", c.Latent, c.Latent, 1, 1), c.Latent},
-		stem:  newZeroConv(l, "decoder.conv1", c.Latent, in), mid: newWanMid(l, "decoder.middle", in),
-	}
-	o := &wanOuter{patch: c.Patch, pixel: c.Channels}
+	inner := &wanInner{before: l.pointwise("conv2", c.Latent, c.Latent, 3)}
+	inner.stem, inner.mid = l.conv("decoder.conv1", c.Latent, in, causal(engine.Zeros), 1), newWanMid(l, "decoder.middle", in)
+	o := &wanOuter{}
 	for i, w := range c.Decoder {
 		out := w // of the sampler
-		if c.Family == Wan21 {
+		if !n.nested {
 			out = w / 2
 		}
-		o.stages = append(o.stages, newWanStage(l, c, n.decoder, i, in, w, out, c.Blocks+1, c.TimeUp, true))
+		o.stages = append(o.stages, newWanStage(l, n.decoder, i, stageSize{in, w, out, c.Blocks + 1}, sampler(true, c.TimeUp, i)))
+		if n.nested && i < len(c.TimeUp) { // the last stage has no shortcut
+			o.stages[i].nest(fmt.Sprintf("decoder.upsamples.%d", i), w)
+		} else if n.nested {
+			o.stages[i].names = []string{fmt.Sprintf("decoder.upsamples.%d", i)}
+		}
 		in = out
 	}
 	o.head = newWanHead(l, "decoder.head", c.Decoder[len(c.Decoder)-1], c.Channels*c.Patch*c.Patch)
-	o.head.conv.window = len(o.stages)
-	return &network{half: l.half, all: series{inner, o}, outer: o, inner: inner, width: c.Decoder[0]}
+	if c.Patch > 1 {
+		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels}
+	}
+	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: wanParts{o, inner, c.Decoder[0]}}
 }
 
-// newWanStage makes stage i of cin channels: w between its blocks, out after its
-// sampler, where time has one.
-func newWanStage(l *loader, c Config, name func(i, r int) string, i, cin, w, out, blocks int, time []bool, up bool) *wanStage {
-	s := &wanStage{}
-	for b := range blocks {
-		s.resnets = append(s.resnets, newWanResnet(l, name(i, b), cin, w))
-		s.names = append(s.names, name(i, b))
-		cin = w
+// newWanResnet is ResidualBlock.
+func newWanResnet(l *loader, name string, cin, cout int) *resnet {
+	b := &resnet{
+		norm1: l.rmsNorm(name+".residual.0", cin, 3, true), conv1: l.conv(name+".residual.2", cin, cout, causal(engine.Zeros), 1),
+		norm2: l.rmsNorm(name+".residual.3", cout, 3, true), conv2: l.conv(name+".residual.6", cout, cout, causal(engine.Zeros), 1),
 	}
-	if i < len(time) {
-		s.sampler = newResample(l, name(i, blocks), w, out, up, time[i], i+1)
-		s.names = append(s.names, name(i, blocks))
+	if cin != cout {
+		b.shortcut = l.pointwise(name+".shortcut", cin, cout, 3)
 	}
-	if c.Family != Wan22 {
-		return s
+	return b
+}
+
+// newWanMid is the middle of either network: block, attention, block.
+func newWanMid(l *loader, name string, c int) *midBlock {
+	at := name + ".1"
+	m := &midBlock{before: newWanResnet(l, name+".0", c, c), after: newWanResnet(l, name+".2", c, c)}
+	m.attention = &attention{
+		norm: l.rmsNorm(at+".norm", c, 2, false),
+		qkv:  l.queries(at+".to_qkv", []string{at + ".to_qkv"}, c),
+		core: &engine.Attention{Name: at, Out: c},
+		out:  l.pointwise(at+".proj", c, c, 2),
 	}
-	half := "encoder.downsamples"
-	if up {
-		half = "decoder.upsamples"
-	}
-	s.names = []string{fmt.Sprintf("%s.%d", half, i)}
-	if s.sampler != nil || !up { // the decoder's last stage has none
-		s.shortcut = &shortcut{s.names[0] + ".avg_shortcut", w, s.sampler}
-	}
-	return s
+	return m
+}
+
+// newWanHead is what a network ends with.
+func newWanHead(l *loader, name string, cin, cout int) *head {
+	return &head{l.rmsNorm(name+".0", cin, 3, true), l.conv(name+".2", cin, cout, causal(engine.Zeros), 1)}
 }

@@ -8,8 +8,10 @@ import (
 	"strings"
 )
 
-// Tensors that only Wan's layouts have.
+// Tensors that only Wan's layouts have, and the families' names.
 const (
+	wan21           = "wan2.1" // Qwen-Image's VAE too
+	wan22           = "wan2.2"
 	wanKey          = "decoder.middle.0.residual.0.gamma"
 	wanDiffusersKey = "decoder.mid_block.resnets.0.norm1.gamma"
 )
@@ -42,21 +44,28 @@ var (
 	}
 )
 
+// isWan tells a file of Wan's layouts, and whether its blocks are nested in
+// stages, as Wan 2.2's are.
+func isWan(f checkpoint) (wan, nested bool) {
+	has := func(name string) bool {
+		_, ok := f.Tensor(name)
+		return ok
+	}
+	nested = has("encoder.downsamples.0.downsamples.0.residual.0.gamma") || has("encoder.down_blocks.0.resnets.0.norm1.gamma")
+	return has(wanKey) || has(wanDiffusersKey), nested
+}
+
 // configureWan reads the configuration of Wan 2.1, Wan 2.2 or Qwen-Image from
 // names and shapes. The layers use the original names.
-func configureWan(f checkpoint, layout string) (Config, tensors, error) {
-	c := Config{Family: Wan21, Layout: layout, Temporal: 4, Patch: 1}
+func configureWan(f checkpoint) (Config, tensors, error) {
+	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1}
 	n := &wanNames{blocks: 1 << 20} // not known yet
 	t := tensors{f, func(name string) string { return name }}
-	if layout == "diffusers" {
-		t.name = n.diffusers
+	if !t.has(wanKey) {
+		c.Layout, t.name = "diffusers", n.diffusers
 	}
-	for _, nested := range []string{"encoder.downsamples.0.downsamples.0.residual.0.gamma", "encoder.down_blocks.0.resnets.0.norm1.gamma"} {
-		if _, ok := f.Tensor(nested); ok {
-			c.Family, c.Patch, n.nested = Wan22, 2, true
-		}
-	}
-	if n.nested {
+	if _, n.nested = isWan(f); n.nested {
+		c.Family, c.Patch = wan22, 2
 		c.Blocks = t.count("encoder.downsamples.0.downsamples.%d.residual.2.weight")
 	} else {
 		c.Blocks = t.count("encoder.downsamples.%d.residual.2.weight")
@@ -76,7 +85,7 @@ func configureWan(f checkpoint, layout string) (Config, tensors, error) {
 	if c.Latent, err = t.dim("decoder.conv1.weight", 1, 5); err != nil {
 		return c, t, err
 	}
-	c.named(f.Name(), false)
+	nameWan(&c, f.Name(), false)
 	c.statistics()
 	if err := c.check(f.Name()); err != nil {
 		return c, t, err
@@ -113,16 +122,15 @@ func (c *Config) wanWidths(t tensors, n *wanNames) error {
 	return nil
 }
 
-// named gives the model its own name. Qwen-Image's VAE has the names and shapes
-// of Wan 2.1's, so the file's name or its config.json (qwen) must tell.
-func (c *Config) named(file string, qwen bool) {
-	qwen = qwen || strings.Contains(strings.ToLower(filepath.Base(file)), "qwen")
+// nameWan gives the model its own name. Qwen-Image's VAE has the names and shapes
+// of Wan 2.1's, so the file's name or the config.json beside it (qwen) must tell.
+func nameWan(c *Config, path string, qwen bool) {
 	switch {
-	case c.Family == Wan22:
+	case c.Family == wan22:
 		c.Model = "Wan 2.2"
 	case c.Channels == 4:
 		c.Model, c.Independent = "Qwen-Image-Layered", true
-	case qwen:
+	case strings.Contains(strings.ToLower(filepath.Base(path)), "qwen") || qwen:
 		c.Model, c.Independent = "Qwen-Image", true
 	default:
 		c.Model = "Wan 2.1"
@@ -132,7 +140,7 @@ func (c *Config) named(file string, qwen bool) {
 // statistics are the published ones, for models with as many latent channels.
 func (c *Config) statistics() {
 	mean, std := wan21Mean, wan21Std
-	if c.Family == Wan22 {
+	if c.Family == wan22 {
 		mean, std = wan22Mean, wan22Std
 	}
 	if c.Latent != len(mean) {
@@ -146,7 +154,7 @@ func (c *Config) statistics() {
 
 // checkShortcuts refuses widths that Wan 2.2's shortcuts can't be made for.
 func (c *Config) checkShortcuts(file string) error {
-	if c.Family != Wan22 {
+	if c.Family != wan22 {
 		return nil
 	}
 	in := c.Widths[0]

@@ -39,8 +39,8 @@ func wanTensors(t *testing.T) []wanTensor {
 
 // Both Wans of the published size have these tensors, under these names.
 func TestWanNames(t *testing.T) {
-	for _, family := range []string{Wan21, Wan22} {
-		n := &wanNames{nested: family == Wan22, blocks: 2}
+	for _, family := range []string{wan21, wan22} {
+		n := &wanNames{nested: family == wan22, blocks: 2}
 		published := map[string]string{}
 		for _, w := range wanTensors(t) {
 			if w.family != family {
@@ -53,14 +53,17 @@ func TestWanNames(t *testing.T) {
 		}
 		c := Config{Family: family, Latent: 16, Blocks: 2, Channels: 3, Patch: 1, Widths: []int{96, 192, 384, 384}, Decoder: []int{384, 384, 192, 96},
 			TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false}}
-		if family == Wan22 {
+		if family == wan22 {
 			c.Latent, c.Patch, c.Widths, c.Decoder = 48, 2, []int{160, 320, 640, 640}, []int{1024, 1024, 512, 256}
 		}
-		m := newModel(c, 0, 0)
-		if len(m.loader.specs) != len(published) {
-			t.Errorf("%s: the layers need %d tensors, the file has %d", family, len(m.loader.specs), len(published))
+		m, err := newModel(c.family(), c, 0, 0, gpu.Info{}, nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, s := range m.loader.specs {
+		if len(m.specs) != len(published) {
+			t.Errorf("%s: the layers need %d tensors, the file has %d", family, len(m.specs), len(published))
+		}
+		for _, s := range m.specs {
 			shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.shape), " ", "x"), "[]")
 			if published[s.name] != shape {
 				t.Errorf("%s: %s is %s, published is %q", family, s.name, shape, published[s.name])
@@ -79,7 +82,7 @@ func TestPublishedWanFiles(t *testing.T) {
 			}
 			s := safetensors.Spec{Name: w.original, DType: dtype}
 			if diffusers {
-				s.Name = (&wanNames{nested: family == Wan22, blocks: 2}).diffusers(w.original)
+				s.Name = (&wanNames{nested: family == wan22, blocks: 2}).diffusers(w.original)
 			}
 			for _, d := range strings.Split(w.shape, "x") {
 				var n int
@@ -100,9 +103,9 @@ func TestPublishedWanFiles(t *testing.T) {
 		name      string
 		got, want int64
 	}{
-		{"wan2.2_vae.safetensors", count(Wan22, safetensors.F16, false, nil), 1_409_400_960},
-		{"Wan 2.1 of diffusers", count(Wan21, safetensors.F32, true, pt), 507_591_892},
-		{"Wan 2.2 of diffusers", count(Wan22, safetensors.F32, true, pt), 2_818_777_808},
+		{"wan2.2_vae.safetensors", count(wan22, safetensors.F16, false, nil), 1_409_400_960},
+		{"Wan 2.1 of diffusers", count(wan21, safetensors.F32, true, pt), 507_591_892},
+		{"Wan 2.2 of diffusers", count(wan22, safetensors.F32, true, pt), 2_818_777_808},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s would have %d bytes, published %d", c.name, c.got, c.want)
@@ -172,15 +175,15 @@ func TestWanConfigs(t *testing.T) {
 		want   Config
 	}{
 		{"a.safetensors", synthetic.WanConfig{Dim: 12, Decoder: 20, Latent: 16}, "", Config{
-			Family: Wan21, Model: "Wan 2.1", Widths: []int{12, 24, 48, 48}, Decoder: []int{80, 80, 40, 20}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1}},
+			Family: wan21, Model: "Wan 2.1", Widths: []int{12, 24, 48, 48}, Decoder: []int{80, 80, 40, 20}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1}},
 		{"b.safetensors", synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 12, Latent: 48}, "", Config{
-			Family: Wan22, Model: "Wan 2.2", Widths: []int{4, 8, 16, 16}, Decoder: []int{48, 48, 24, 12}, Latent: 48, Spatial: 16, Channels: 3, Patch: 2}},
+			Family: wan22, Model: "Wan 2.2", Widths: []int{4, 8, 16, 16}, Decoder: []int{48, 48, 24, 12}, Latent: 48, Spatial: 16, Channels: 3, Patch: 2}},
 		{"qwen_image_vae.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16}, "", Config{
-			Family: Wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
+			Family: wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
 		{"layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16, Channels: 4}, "", Config{
-			Family: Wan21, Model: "Qwen-Image-Layered", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 4, Patch: 1, Independent: true}},
+			Family: wan21, Model: "Qwen-Image-Layered", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 4, Patch: 1, Independent: true}},
 		{"vae/diffusion_pytorch_model.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16}, `{"_class_name": "AutoencoderKLQwenImage"}`, Config{
-			Family: Wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
+			Family: wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
 	} {
 		path := filepath.Join(dir, c.file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -205,6 +208,7 @@ func TestWanConfigs(t *testing.T) {
 		}
 		got.Mean, got.Scale = nil, nil
 		c.want.Layout, c.want.Blocks, c.want.Temporal = "original", 2, 4
+		c.want.Tilings, c.want.ComfyUIUnscaled = []Tiling{Exact, Feather, Diffusers}, true
 		c.want.TimeDown, c.want.TimeUp = []bool{false, true, true}, []bool{true, true, false}
 		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
 			t.Errorf("%s:\n%+v, want\n%+v", c.file, got, c.want)
@@ -220,8 +224,8 @@ func TestWanStatistics(t *testing.T) {
 		channel   int
 		mean, std float64
 	}{
-		{Wan21, 16, 0, -0.7571, 2.8184}, {Wan21, 16, 7, 1.5508, 2.0743}, {Wan21, 16, 15, -0.2921, 1.9160},
-		{Wan22, 48, 0, -0.2289, 0.4765}, {Wan22, 48, 21, -0.2108, 1.4146}, {Wan22, 48, 47, -0.0667, 0.7744},
+		{wan21, 16, 0, -0.7571, 2.8184}, {wan21, 16, 7, 1.5508, 2.0743}, {wan21, 16, 15, -0.2921, 1.9160},
+		{wan22, 48, 0, -0.2289, 0.4765}, {wan22, 48, 21, -0.2108, 1.4146}, {wan22, 48, 47, -0.0667, 0.7744},
 	} {
 		c := Config{Family: s.family, Latent: s.latent}
 		c.statistics()
@@ -315,7 +319,7 @@ func TestWanChunks(t *testing.T) {
 		var video, latent []float32
 		for _, chunk := range []int{1, 2, 3, 5, 9} {
 			o := Options{Chunk: chunk}
-			l, err := m.PlanDecode(6, 2, 1, o)
+			l, err := m.PlanDecode(6, 2, 1, DecodeOptions{Options: o})
 			if err != nil || l.Slices != 1+(5+chunk-1)/chunk {
 				t.Errorf("%s in chunks of %d: %d slices, %v", m.Config.Model, chunk, l.Slices, err)
 			}
@@ -387,13 +391,13 @@ func TestOneFrameComputesOneTap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	one, err := m.PlanDecode(1, 8, 8, Options{})
+	one, err := m.PlanDecode(1, 8, 8, DecodeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Steady frames: the difference of two lengths, four pixel frames a latent frame.
-	long, _ := m.PlanDecode(9, 8, 8, Options{})
-	longer, _ := m.PlanDecode(10, 8, 8, Options{})
+	long, _ := m.PlanDecode(9, 8, 8, DecodeOptions{})
+	longer, _ := m.PlanDecode(10, 8, 8, DecodeOptions{})
 	steady := float64(longer.Cost.FLOPs-long.Cost.FLOPs) / 4
 	t.Logf("one frame %d FLOPs, a steady one %.0f", one.Cost.FLOPs, steady)
 	// The middle runs at a quarter of the frame rate, so one picture has more of it.

@@ -1,4 +1,4 @@
-package vae
+package engine
 
 // memorySpool is what a browser without a file system has.
 type memorySpool []byte

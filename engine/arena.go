@@ -1,9 +1,10 @@
-package vae
+package engine
 
 import (
 	"fmt"
 
 	"tessera/gpu"
+	"tessera/wgsl"
 )
 
 // arena gives activations memory while batches are recorded, without a device.
@@ -24,7 +25,7 @@ func newArena(limit int64) *arena {
 // take finds a buffer of at least size bytes.
 func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
 	if size > a.limit {
-		return nil, fmt.Errorf("vae: %s: activation of %d bytes, device allows %d in a buffer: %w", label, size, a.limit, gpu.ErrTooLarge)
+		return nil, fmt.Errorf("engine: %s: activation of %d bytes, device allows %d in a buffer: %w", label, size, a.limit, gpu.ErrTooLarge)
 	}
 	var fits, largest *gpu.Buffer
 	for _, b := range a.buffers {
@@ -54,7 +55,7 @@ func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
 // give returns a buffer.
 func (a *arena) give(b *gpu.Buffer) {
 	if a.free[b] {
-		panic(fmt.Sprintf("vae: %s freed twice", b.Label))
+		panic(fmt.Sprintf("engine: %s freed twice", b.Label))
 	}
 	a.free[b] = true
 }
@@ -62,10 +63,31 @@ func (a *arena) give(b *gpu.Buffer) {
 // bytes is what the arena's buffers take together.
 func (a *arena) bytes() int64 { return sum(a.buffers) }
 
-func sum(buffers []*gpu.Buffer) int64 {
-	var n int64
-	for _, b := range buffers {
-		n += b.Size
+// memoryBank keeps the frames that causal convolutions read in the next slice,
+// one buffer a frame, named by layer. Tiles run one after another, so those of
+// all shapes share it, each buffer as large as the largest tile needs.
+type memoryBank struct {
+	frames map[string][]*gpu.Buffer
+	order  []*gpu.Buffer
+}
+
+func newMemoryBank() *memoryBank { return &memoryBank{frames: map[string][]*gpu.Buffer{}} }
+
+// of is the memory of a layer: n frames like those of x.
+func (m *memoryBank) of(layer string, n int, x wgsl.Tensor) []wgsl.Tensor {
+	buffers := m.frames[layer]
+	if buffers == nil {
+		for i := range n {
+			buffers = append(buffers, &gpu.Buffer{Label: fmt.Sprintf("memory %s %d", layer, i)})
+		}
+		m.frames[layer] = buffers
+		m.order = append(m.order, buffers...)
 	}
-	return n
+	frames := make([]wgsl.Tensor, n)
+	for i, b := range buffers {
+		frames[i] = x
+		frames[i].T, frames[i].Buffer = 1, b
+		b.Size = max(b.Size, x.FrameBytes())
+	}
+	return frames
 }

@@ -1,6 +1,6 @@
 //go:build !js
 
-package vae
+package engine
 
 import (
 	"errors"

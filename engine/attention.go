@@ -1,0 +1,28 @@
+package engine
+
+import "tessera/wgsl"
+
+// Attention has one head, over all pixels of a frame.
+type Attention struct {
+	Name string
+	Out  int // channels
+}
+
+// Forward takes queries, keys and values, each of Out channels padded to 4, one
+// behind the other.
+func (a *Attention) Forward(g *Graph, qkv Value) Value {
+	return g.record(node{
+		label: a.Name, reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
+		emit: func(e *emitter, o wgsl.Tensor) {
+			k := wgsl.Attention{QKV: e.tensors[qkv.id], O: o}
+			scores, state, sums := k.Scratch()
+			k.Scores = e.temporary(a.Name+" scores", scores)
+			k.State = e.temporary(a.Name+" softmax", state)
+			k.Acc = e.temporary(a.Name+" sums", sums)
+			for t, n := range runs(o.T, e.atOnce(k.QKV), nil) {
+				k.T, k.N = t, n
+				e.set.Attention(e.batch, a.Name, k)
+			}
+		},
+	})
+}

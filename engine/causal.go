@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"iter"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Position says which part of a clip a slice is; it decides what a causal
+// convolution reads before the slice and whether its end is kept. SeedVR2's
+// reference calls them DISABLED, INITIALIZING and ACTIVE
+// (causal_inflation_lib.py, MemoryState).
+type Position int
+
+// Positions.
+const (
+	Whole  Position = iota // the clip is one slice: nothing is kept
+	First                  // frames 0 on: the end is kept
+	Steady                 // the past is what the slice before kept
+)
+
+// Past is what stands before the first frame of a clip.
+type Past int
+
+// Pasts.
+const (
+	Repeated Past = iota // frame 0 again: SeedVR2
+	Zeros                // nothing: Wan
+)
+
+// Causal is how a convolution goes through time: its taps end at the frame that
+// they make, so a clip can come in slices if the last frames of each are kept
+// for the next.
+type Causal struct {
+	Kernel int  // temporal taps; 0 and 1 are one frame by itself
+	Step   int  // frames of the input between two of the output; 0 is 1
+	Past   Past // before the first frame
+	Passes bool // the clip's first frame passes by: it is not made by the convolution
+	Hides  bool // and not read by it either: zeros stand for it
+}
+
+// step is c.Step or its default.
+func (c Causal) step() int { return max(c.Step, 1) }
+
+// frames are how many a slice of so many becomes.
+func (c Causal) frames(at Position, n int) int {
+	if at == Steady {
+		return n / c.step()
+	}
+	return (n-1)/c.step() + 1
+}
+
+// head is how many of them are not made by the convolution.
+func (c Causal) head(at Position) int {
+	if c.Passes && at != Steady {
+		return 1
+	}
+	return 0
+}
+
+// kept is how many frames are kept for the next slice.
+func (c Causal) kept() int {
+	if c.Kernel <= 1 {
+		return 0
+	}
+	return c.Kernel - c.step()
+}
+
+// timeline is the time around one slice of a layer's input x: the frames kept
+// of the slices before, then those of x.
+type timeline struct {
+	Causal
+	at     Position
+	x      wgsl.Tensor
+	memory []wgsl.Tensor // nil where nothing is kept
+}
+
+// frame is what stands for frame f of x, which may be negative: a frame of x or
+// of the memory; there is none where it is zeros.
+func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
+	least := 0
+	if l.Hides && l.at != Steady {
+		least = 1
+	}
+	switch {
+	case f >= least:
+		return wgsl.Tap{X: l.x, T: f}, true
+	case l.at == Steady:
+		return wgsl.Tap{X: l.memory[len(l.memory)+f]}, true
+	case l.Past == Repeated:
+		return wgsl.Tap{X: l.x}, true
+	}
+	return wgsl.Tap{}, false
+}
+
+// taps are the frames that frame t of those that the convolution makes reads.
+// Taps that are zeros are left out, and always are the first: what remains are
+// the kernel's last ones.
+func (l *timeline) taps(t int) []wgsl.Tap {
+	t += l.head(l.at)
+	past := max(l.Kernel, 1) - 1
+	if l.at == Steady && l.Kernel > 1 {
+		past = l.kept()
+	}
+	var taps []wgsl.Tap
+	for k := range max(l.Kernel, 1) {
+		if tap, ok := l.frame(t*l.step() + k - past); ok {
+			taps = append(taps, tap)
+		}
+	}
+	return taps
+}
+
+// runs cuts frames 0 to n-1 of the output into runs that one dispatch can make:
+// at most so many frames, whose taps all move on together.
+func (l *timeline) runs(n, most int) iter.Seq2[int, int] {
+	return runs(n, most, func(t, n int) bool {
+		before, after := l.taps(t), l.taps(t+n)
+		if len(before) != len(after) {
+			return false
+		}
+		for k := range before {
+			if before[k].X.Buffer != after[k].X.Buffer || after[k].T != before[k].T+n*l.step() {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// runs cuts frames 0 to n-1 into runs of at most `most`: from frame t on, so
+// many. together tells whether the frame n after t may be in t's; nil: always.
+func runs(n, most int, together func(t, n int) bool) iter.Seq2[int, int] {
+	return func(yield func(t, n int) bool) {
+		for t := 0; t < n; {
+			k := 1
+			for k < most && t+k < n && (together == nil || together(t, k)) {
+				k++
+			}
+			if !yield(t, k) {
+				return
+			}
+			t += k
+		}
+	}
+}
+
+// keep records that the last frames of what came so far are kept.
+func (l *timeline) keep(e *emitter, label string) {
+	bytes := l.x.FrameBytes()
+	for i, m := range l.memory {
+		to := gpu.View{Buffer: m.Buffer, Size: bytes}
+		tap, ok := l.frame(l.x.T - len(l.memory) + i)
+		if !ok {
+			e.batch.Clear(label+" memory", to)
+			continue
+		}
+		e.batch.Copy(label+" memory", to, gpu.View{Buffer: tap.X.Buffer, Offset: int64(tap.T) * bytes, Size: bytes})
+	}
+}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Conv is a 3x3 convolution with Time.Kernel temporal taps, which read the past
+// only.
+type Conv struct {
+	Name    string
+	Weights wgsl.Weights
+	Out     int // channels
+	Time    Causal
+	Stride  int  // in space; 0 is 1
+	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
+}
+
+// Reach is how far to each side a pixel of the output reads, beyond its own.
+func (c *Conv) Reach() int { return 1 }
+
+// Window is the part of its output that the convolution makes of x.
+func (c *Conv) Window(g *Graph, x Value) Window {
+	whole := Window{H: x.H / max(c.Stride, 1), W: x.W / max(c.Stride, 1)}
+	if c.Enlarge {
+		whole.H, whole.W = 2*x.H, 2*x.W
+	}
+	return g.window(c.Name, whole)
+}
+
+// Forward is the convolution of x.
+func (c *Conv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
+
+// Add adds the convolution of x to y in place, which nobody may read later.
+func (c *Conv) Add(g *Graph, x, y Value) Value {
+	w := c.Window(g, x)
+	return g.record(node{
+		label: c.Name, reads: []Value{x}, onto: y,
+		out:  Value{T: c.Time.frames(g.at, x.T), H: w.H, W: w.W, C: c.Out},
+		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, e.tensors[x.id], out, w, y.id != 0) },
+	})
+}
+
+func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
+	l, step := e.time(c.Name, c.Time, x), c.Time.step()
+	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
+	for t, n := range l.runs(y.T, most) {
+		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
+			Weights: c.Weights, KT: max(c.Time.Kernel, 1), Taps: l.taps(t), Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
+			Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add,
+		})
+	}
+	l.keep(e, c.Name)
+}
+
+// TimeConv is a convolution over time alone, that makes Phases frames of each:
+// it halves the frames, by Time.Step, or doubles them.
+type TimeConv struct {
+	Name    string
+	Weights wgsl.Weights
+	Out     int // channels
+	Time    Causal
+	Phases  int
+}
+
+// Forward is the convolution of x.
+func (c *TimeConv) Forward(g *Graph, x Value) Value {
+	head := c.Time.head(g.at)
+	frames := c.Time.frames(g.at, x.T) - head
+	if frames == 0 { // what passes by is all there is
+		g.record(node{label: c.Name, reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
+			e.time(c.Name, c.Time, e.tensors[x.id]).keep(e, c.Name)
+		}})
+		return x
+	}
+	return g.record(node{
+		label: c.Name, reads: []Value{x},
+		out:  Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
+		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, e.tensors[x.id], y, head, frames) },
+	})
+}
+
+func (c *TimeConv) emit(e *emitter, x, y wgsl.Tensor, head, frames int) {
+	l, step := e.time(c.Name, c.Time, x), c.Time.step()
+	if head == 1 {
+		bytes := x.FrameBytes()
+		e.batch.Copy(c.Name, gpu.View{Buffer: y.Buffer, Size: bytes}, gpu.View{Buffer: x.Buffer, Size: bytes})
+	}
+	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)/c.Phases))
+	for t, n := range l.runs(frames, most) {
+		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
+			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(t), Step: step, Phases: c.Phases, Y: y, T: head + t*c.Phases, N: n,
+		})
+	}
+	l.keep(e, c.Name)
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/tiling"
+)
+
+// Direction is one way through a model, and owns its scales: what becomes of
+// frames and sizes on the way. Samples are pixels on one side and latent cells
+// on the other.
+type Direction struct {
+	Name string // "encode" or "decode"
+
+	In, Out             int // samples along a latent cell's side: 8 and 1 to encode, 1 and 8 to decode
+	InFrames, OutFrames int // frames for a latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
+	InPatch, OutPatch   int // samples along the side of what the network has as one pixel
+	InChannels          int // of the network's input
+	OutChannels         int // of what comes out: moments, or a pixel's
+
+	// First is how many frames the first slice of a clip has where the others
+	// have step.
+	First func(step int) int
+}
+
+// Frames is how many frames so many become. Independent ones are pictures by
+// themselves.
+func (d Direction) Frames(n int, independent bool) int {
+	if independent {
+		return n
+	}
+	return (n-1)/d.InFrames*d.OutFrames + 1
+}
+
+// Size is what becomes of a frame of h x w samples.
+func (d Direction) Size(h, w int) (height, width int) {
+	return h / d.In * d.Out, w / d.In * d.Out
+}
+
+// factor is how many pixels a latent cell has along its side.
+func (d Direction) factor() int { return max(d.In, d.Out) }
+
+// shrinks says that pixels become cells.
+func (d Direction) shrinks() bool { return d.In > d.Out }
+
+// slices divide so many frames into slices of step.
+func (d Direction) slices(frames, step int, independent bool) []Slice {
+	if independent {
+		return pictures(frames)
+	}
+	return sliced(frames, d.First(step), step)
+}
+
+// tiles cut a frame of the input.
+func (d Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear, error) {
+	o.Factor = d.factor()
+	var l tiling.Linear
+	var err error
+	switch {
+	case how == Diffusers && d.shrinks():
+		l, err = tiling.LinearEncode(h, w, d.InPatch, o)
+	case how == Diffusers:
+		l, err = tiling.LinearDecode(h, w, d.OutPatch, o)
+	case d.shrinks():
+		l.Plan, err = tiling.Encode(h, w, o)
+	default:
+		l.Plan, err = tiling.Decode(h, w, o)
+	}
+	return l, err
+}
+
+// check panics on what can't be a direction: models are our own.
+func (d Direction) check() {
+	if min(d.In, d.Out, d.InFrames, d.OutFrames, d.InPatch, d.OutPatch, d.InChannels, d.OutChannels) < 1 || d.First == nil {
+		panic(fmt.Sprintf("engine: direction %+v", d))
+	}
+}

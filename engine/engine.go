@@ -1,0 +1,80 @@
+// Package engine runs networks over clips that are larger than a device: it
+// records layers, gives their activations memory, keeps what causal
+// convolutions need of the past, cuts a clip into tiles and slices, puts the
+// tiles together again and moves what has no room on the device out of it and
+// back. It knows no model and no file format: package vae describes those in
+// its terms.
+//
+// Start at Graph, which a network records itself on, Job, which says what is to
+// be done, and Plan, which is what will be done: a list of steps, whose buffers
+// are all declared before the first runs.
+//
+// Nothing here is safe for concurrent use.
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+var (
+	// ErrMemory: what was asked for needs more memory than the budget. Of
+	// NewPlan.
+	ErrMemory = errors.New("does not fit the memory budget")
+	// ErrTiling: the network's tiles can't be put together in that way. Of
+	// NewPlan.
+	ErrTiling = errors.New("not for this model: its group norms see the whole tile, so only feathered tiles can be blended")
+)
+
+// Kernels are what a job's commands are made of: for activations as they are
+// stored, and for f32, which blended frames are. They are kept by the caller, so
+// that one job names the programs of the one before.
+type Kernels struct {
+	Activations, Plain *wgsl.Set
+}
+
+// of are those for a tensor stored as elem.
+func (k Kernels) of(elem wgsl.Elem) *wgsl.Set {
+	if elem == k.Activations.Elem {
+		return k.Activations
+	}
+	return k.Plain
+}
+
+// Budget is the default memory budget in bytes: three quarters of a discrete
+// adapter's memory, half of one it shares with the rest of the machine, 2 GiB
+// where the adapter does not tell.
+func Budget(a gpu.Info) int64 {
+	switch {
+	case a.Memory == 0:
+		return 2 << 30
+	case a.Type == "discrete":
+		return a.Memory / 4 * 3
+	}
+	return a.Memory / 2
+}
+
+// Bytes prints a size: "1.50 GiB".
+func Bytes(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// sum is the size of buffers together.
+func sum(buffers []*gpu.Buffer) int64 {
+	var n int64
+	for _, b := range buffers {
+		n += b.Size
+	}
+	return n
+}

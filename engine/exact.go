@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"slices"
+
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// exact makes the two passes of exact tiles: the outer part of the network in
+// tiles that read a halo around them, the inner part on the whole frame.
+func (p *planner) exact(l *Plan) {
+	net := p.Network.Parts
+	h, w := p.Height/p.In, p.Width/p.In
+	cells := tiling.Rect{Y1: h, X1: w} // the whole latent
+	frames := p.Frames                 // of the latent
+	if p.shrinks() {
+		frames = l.Frames
+	}
+	l.between = &between{size: cells.Size(), frames: frames, pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
+	l.Spool = l.between.bytes()
+
+	outer := &pass{
+		tiles: slices.Clone(l.Tiles.Tiles), windows: make([]Windows, len(l.Tiles.Tiles)), parts: make([]tiling.Rect, len(l.Tiles.Tiles)),
+		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: net.Width(),
+	}
+	inner := &pass{
+		tiles: []tiling.Tile{{In: cells, Out: cells}}, slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
+	}
+	var first, second source = feed{}, l.between
+	l.passes = []*pass{inner, outer}
+	if p.shrinks() {
+		outer.c, inner.c = p.InChannels, net.Width()
+		l.passes = []*pass{outer, inner}
+		outer.recordings = p.recordings(p.Network.Name+" outer", net.Outer(), first)
+		inner.recordings = p.recordings(p.Network.Name+" inner", net.Inner(), second)
+	} else {
+		inner.recordings = p.recordings(p.Network.Name+" inner", net.Inner(), first)
+		outer.recordings = p.recordings(p.Network.Name+" outer", net.Outer(), second)
+	}
+
+	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell
+	frame := tiling.Size{H: side * h, W: side * w}
+	for i := range outer.tiles {
+		t := &outer.tiles[i]
+		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), frame)
+		t.In = multiplied(in, p.InPatch)
+		outer.windows[i], outer.parts[i] = windows, part
+		l.reach(t.In, multiplied(t.Cells, p.In), p.factor()/p.In)
+	}
+	if !p.shrinks() {
+		outer.parts = nil // its last window is the part
+	}
+}
+
+func multiplied(r tiling.Rect, by int) tiling.Rect {
+	return tiling.Rect{Y0: r.Y0 * by, Y1: r.Y1 * by, X0: r.X0 * by, X1: r.X1 * by}
+}
+
+func divided(r tiling.Rect, by int) tiling.Rect {
+	return tiling.Rect{Y0: r.Y0 / by, Y1: r.Y1 / by, X0: r.X0 / by, X1: r.X1 / by}
+}
+
+// reach notes the halo of a tile that reads in to make core, in pixels of so
+// many to a sample.
+func (p *Plan) reach(in, core tiling.Rect, scale int) {
+	p.Halo.H = max(p.Halo.H, scale*max(core.Y0-in.Y0, in.Y1-core.Y1))
+	p.Halo.W = max(p.Halo.W, scale*max(core.X0-in.X0, in.X1-core.X1))
+}
+
+// between is what the first pass of exact tiles leaves for the second: frames
+// of a latent's size, with the channels that lie between inner and outer.
+type between struct {
+	size   tiling.Size
+	frames int
+	pixel  int // bytes
+	spool  Spool
+}
+
+func (b *between) bytes() int64 {
+	return int64(b.frames) * int64(b.size.H) * int64(b.size.W) * int64(b.pixel)
+}
+
+// get fills the input of a slice with its part of the frames.
+func (b *between) get(r *run, data []byte) error {
+	part := r.at.pass.tiles[r.at.tile].In
+	frame := part.Size().H * part.Size().W * b.pixel
+	for t := range r.at.slice.n {
+		at := rectangle{b.spool, b.pixel, b.size, r.at.slice.t + t, part}
+		if err := at.get(r, data[t*frame:][:frame]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep takes a frame of the first pass out.
+func (b *between) keep(w *pass, out output) Step {
+	part := w.part(out.tile, tiling.Size{H: out.x.H, W: out.x.W})
+	return takeOut{frameOf(out.x, out.t), into(func(raw []byte) error {
+		row, size := out.x.W*b.pixel, part.Size()
+		data := make([]byte, 0, size.H*size.W*b.pixel)
+		for y := part.Y0; y < part.Y1; y++ {
+			data = append(data, raw[y*row+part.X0*b.pixel:y*row+part.X1*b.pixel]...)
+		}
+		return rectangle{b.spool, b.pixel, b.size, out.frame, w.tiles[out.tile].Out}.put(nil, data)
+	})}
+}

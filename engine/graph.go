@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/wgsl"
+)
+
+// Module is a part of a network. Forward records it on x and returns what it
+// makes. Neither has memory yet: the graph counts who reads a value, and after
+// the last of them its memory is free again.
+type Module interface {
+	Forward(g *Graph, x Value) Value
+}
+
+// Series are modules one after another.
+type Series []Module
+
+// Forward records all of them.
+func (s Series) Forward(g *Graph, x Value) Value {
+	for _, m := range s {
+		x = m.Forward(g, x)
+	}
+	return x
+}
+
+// Value is an activation: T frames of H x W pixels of C channels.
+type Value struct {
+	T, H, W, C int
+
+	id int
+}
+
+// Graph is what a network does with one slice of one tile: the operations in
+// order, on values without memory.
+type Graph struct {
+	at      Position
+	windows Windows
+	nodes   []node
+	values  int
+	marks   []mark
+}
+
+// node is one operation.
+type node struct {
+	label string
+	reads []Value
+	onto  Value // what it adds to in place, and returns; no id: nothing
+	out   Value // no id: it only keeps causal memory
+	emit  func(e *emitter, y wgsl.Tensor)
+}
+
+// mark says that after node number node-1 the output of a module is in value.
+type mark struct {
+	name  string
+	node  int
+	value Value
+}
+
+// record adds an operation. What it makes is out, or onto where that is set:
+// then out is not looked at.
+func (g *Graph) record(n node) Value {
+	if n.onto.id != 0 {
+		n.out = n.onto
+	}
+	if n.out != (Value{}) {
+		g.values++
+		n.out.id = g.values
+	}
+	g.nodes = append(g.nodes, n)
+	return n.out
+}
+
+// Head says that a slice begins a clip.
+func (g *Graph) Head() bool { return g.at != Steady }
+
+// Mark names a module's output, for traces.
+func (g *Graph) Mark(name string, v Value) {
+	g.marks = append(g.marks, mark{name, len(g.nodes), v})
+}
+
+// Window is a part of the output of a layer: H x W pixels from row Y, column X
+// on. What Y and X count is the layer's own matter.
+type Window struct{ Y, X, H, W int }
+
+// Windows are the parts that layers make of their outputs, by the layer's name.
+// A layer that has none makes all of it.
+type Windows map[string]Window
+
+// key tells windows apart.
+func (w Windows) key() string {
+	if len(w) == 0 {
+		return ""
+	}
+	return fmt.Sprint(map[string]Window(w)) // in the order of the names
+}
+
+// window is that of a layer, or whole.
+func (g *Graph) window(layer string, whole Window) Window {
+	if w, ok := g.windows[layer]; ok {
+		return w
+	}
+	return whole
+}

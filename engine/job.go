@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// Network is one direction of a model, as it is run.
+type Network struct {
+	Name    string    // in labels and errors: "decoder"
+	Whole   Module    // all of it
+	Parts   Divisible // what Whole is made of; nil where tiles of it can't be exact
+	Tilings []Tiling  // that its tiles can be put together by, the default first
+	Weights *Weights
+}
+
+// Divisible is a network of two parts, of which the outer one can be cut into
+// tiles exactly: a pixel of what it makes depends on the pixels around only.
+// To encode the outer comes first, to decode the inner.
+type Divisible interface {
+	Inner() Module
+	Outer() Module
+	// Width is the number of channels between the two.
+	Width() int
+	// Halo follows a part of what Outer makes, of a frame of that size, back
+	// through its layers. in is what it depends on of the input. windows are the
+	// parts that layers make, no more than is needed further on. part is where
+	// `out` then lies in what Outer makes.
+	Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows Windows, part tiling.Rect)
+}
+
+// Job is what is to be done: a network on a clip.
+type Job struct {
+	Direction
+	Network *Network
+	Kernels Kernels
+	Adapter gpu.Info
+
+	Frames, Height, Width int  // of the input, in samples
+	Independent           bool // frames are pictures by themselves
+	Output                Output
+}

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// GroupNorm is a group norm of each frame by itself, followed by SiLU where
+// SiLU is set.
+type GroupNorm struct {
+	Name        string
+	Gamma, Beta *gpu.Buffer
+	Groups      int
+	Eps         float32
+	SiLU        bool
+}
+
+// Forward is x, normed.
+func (n *GroupNorm) Forward(g *Graph, x Value) Value {
+	return g.record(node{
+		label: n.Name, reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		emit: func(e *emitter, y wgsl.Tensor) { n.emit(e, e.tensors[x.id], y) },
+	})
+}
+
+func (n *GroupNorm) emit(e *emitter, x, y wgsl.Tensor) {
+	most := e.atOnce(x, y)
+	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, X: x, Y: y, N: min(most, x.T)}
+	partials, factors := k.Scratch()
+	k.Partials = e.temporary(n.Name+" moments", partials)
+	k.Factors = e.temporary(n.Name+" factors", factors)
+	for t, frames := range runs(x.T, most, nil) {
+		k.XT, k.YT, k.N = t, t, frames
+		e.set.GroupNorm(e.batch, n.Name, k)
+	}
+}
+
+// RMSNorm divides a pixel's channels by their root mean square, followed by
+// SiLU where SiLU is set.
+type RMSNorm struct {
+	Name  string
+	Gamma *gpu.Buffer
+	SiLU  bool
+}
+
+// Forward is x, normed.
+func (n *RMSNorm) Forward(g *Graph, x Value) Value {
+	return g.record(node{
+		label: n.Name, reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in := e.tensors[x.id]
+			for t, frames := range runs(in.T, e.atOnce(in, y), nil) {
+				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: t, Y: y, YT: t, N: frames})
+			}
+		},
+	})
+}

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// Plan is a job as it will be done, known before anything runs: how it is cut,
+// and every buffer it will need. It may be run any number of times, once at a
+// time.
+type Plan struct {
+	Tiling  Tiling
+	Tiles   tiling.Plan
+	Tile    tiling.Size // pixels; zero for one tile
+	Overlap tiling.Size // pixels
+	Halo    tiling.Size // pixels that an exact tile reads beyond each of its edges, at most
+	Shrunk  bool        // Tile is smaller than asked for, see Options.Shrink
+	Slices  int         // of each tile
+	Frames  int         // that come out, without trimming
+
+	// Bytes on the device.
+	Weights     int64
+	Activations int64 // of the larger pass, where there are two
+	Causal      int64 // memory of causal convolutions, of the same
+	Canvas      int64 // puts tiles together
+	Transfer    int64 // results and previews on their way out
+
+	Spool   int64 // bytes outside of the device
+	Budget  int64 // bytes allowed on the device
+	Untiled int64 // bytes on the device in one tile, of exact tiles; 0 where that is beyond its limits
+
+	Cost gpu.Cost // of the whole job
+
+	job     *Job
+	options Options
+	passes  []*pass
+	between *between // of two passes
+	joiner  joiner   // nil for one tile
+	outlet  *outlet
+	preview *preview // nil where none is wanted
+}
+
+// Bytes is the planned peak on the device: the size of Buffers.
+func (p *Plan) Bytes() int64 {
+	return p.Weights + p.Activations + p.Causal + p.Canvas + p.Transfer
+}
+
+// Buffers are all that the plan has on the device at once: those of the larger
+// pass, where there are two.
+func (p *Plan) Buffers() []*gpu.Buffer {
+	all := append(p.job.Network.Weights.Buffers(), p.largest().recordings.buffers()...)
+	return append(all, p.shared()...)
+}
+
+// shared are the buffers that outlive a pass, weights not among them.
+func (p *Plan) shared() []*gpu.Buffer {
+	var all []*gpu.Buffer
+	if p.joiner != nil {
+		all = p.joiner.buffers()
+	}
+	return append(all, p.transfer()...)
+}
+
+// transfer are the buffers that results and previews pass through.
+func (p *Plan) transfer() []*gpu.Buffer {
+	all := p.outlet.buffers()
+	if p.preview != nil {
+		all = append(all, p.preview.bytes)
+	}
+	return all
+}
+
+// largest is the pass that takes the most memory.
+func (p *Plan) largest() *pass {
+	most := p.passes[0]
+	for _, w := range p.passes[1:] {
+		if sum(w.recordings.buffers()) > sum(most.recordings.buffers()) {
+			most = w
+		}
+	}
+	return most
+}
+
+// last is the pass whose tiles are put together.
+func (p *Plan) last() *pass { return p.passes[len(p.passes)-1] }
+
+// pass is one way through the clip: a module on every slice of every tile.
+type pass struct {
+	recordings *recordings
+	tiles      []tiling.Tile // In is what the module is fed with
+	windows    []Windows     // of each tile; nil: none
+	parts      []tiling.Rect // of each tile's output, the part to keep; nil: all
+	slices     []Slice
+	cell       int // samples of In along the side of a pixel of the module's input
+	c          int // channels of the module's input
+	flops      int64
+}
+
+// recording is what the pass does with a slice of tile i.
+func (w *pass) recording(i int, s Slice) (*recording, error) {
+	in := w.tiles[i].In.Size()
+	shape := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
+	if w.windows != nil {
+		shape.windows = w.windows[i]
+	}
+	return w.recordings.of(shape, s)
+}
+
+// part is what is kept of tile i's output, which is of a size.
+func (w *pass) part(i int, size tiling.Size) tiling.Rect {
+	if w.parts != nil {
+		return w.parts[i]
+	}
+	return tiling.Rect{Y1: size.H, X1: size.W}
+}
+
+// tiled plans a job at one tile size.
+func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
+	l := &Plan{
+		Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget, Weights: p.Network.Weights.Bytes(),
+		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
+	}
+	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
+	if err != nil {
+		return nil, err
+	}
+	l.Tiles = linear.Plan
+	if l.Tiling == Exact && !l.Tiles.Whole() {
+		p.exact(l)
+	} else {
+		l.passes = []*pass{p.whole(l.Tiles.Tiles)}
+	}
+	for _, w := range l.passes {
+		if err := p.record(l, w); err != nil {
+			return nil, err
+		}
+	}
+	most := l.largest().recordings
+	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.order)
+	if err := p.join(l, linear); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// whole is a pass of the whole network.
+func (p *planner) whole(tiles []tiling.Tile) *pass {
+	return &pass{
+		recordings: p.recordings(p.Network.Name, p.Network.Whole, feed{}), tiles: tiles,
+		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
+	}
+}
+
+func (p *planner) recordings(name string, net Module, from source) *recordings {
+	return newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits)
+}
+
+// record makes a pass's recordings and adds what they cost to l.
+func (p *planner) record(l *Plan, w *pass) error {
+	for i := range w.tiles {
+		for _, s := range w.slices {
+			r, err := w.recording(i, s)
+			if err != nil {
+				return err
+			}
+			w.flops += r.cost.FLOPs
+			l.Cost.Bytes += r.cost.Bytes
+		}
+	}
+	l.Cost.FLOPs += w.flops
+	l.Slices = max(l.Slices, len(w.slices))
+	return nil
+}
+
+// join declares what puts tiles together and what results leave by.
+func (p *planner) join(l *Plan, linear tiling.Linear) error {
+	out, err := l.last().outputs()
+	if err != nil {
+		return err
+	}
+	if len(l.last().tiles) > 1 {
+		if p.Output.Preview && p.Output.Form != Means && p.Output.Form != Draws {
+			l.preview = newPreview(l.Tiles.Tiles, p.output(l))
+		}
+		if l.Tiling == Diffusers {
+			l.joiner = newLinearCanvas(p.Job, linear, l.Frames)
+		} else {
+			l.joiner = p.canvas(l)
+		}
+		out = l.joiner.bands()
+	}
+	l.outlet = newOutlet(p.Job, p.output(l), l.Tiles.Out, out)
+	l.Transfer = sum(l.transfer())
+	if l.joiner != nil {
+		l.Canvas = sum(l.joiner.buffers())
+		l.Spool += l.joiner.spooled()
+	}
+	return nil
+}
+
+// canvas is one on the device where the budget allows, else in a spool.
+func (p *planner) canvas(l *Plan) *canvas {
+	v := newCanvas(p.Job, l.Tiles, l.Frames, false)
+	transfer := sum(newOutlet(p.Job, p.output(l), l.Tiles.Out, v.bands()).buffers())
+	if l.preview != nil {
+		transfer += l.preview.bytes.Size
+	}
+	if v.y.FrameBytes() <= p.Adapter.Limits.MaxBinding && l.Weights+l.Activations+l.Causal+sum(v.buffers())+transfer <= l.Budget {
+		return v
+	}
+	return newCanvas(p.Job, l.Tiles, l.Frames, true)
+}
+
+// output is the output asked for, with what it trims.
+func (p *planner) output(l *Plan) Output {
+	o := p.Output
+	o.Frames = trimmed(o.Frames, l.Frames)
+	o.Height, o.Width = trimmed(o.Height, l.Tiles.Out.H), trimmed(o.Width, l.Tiles.Out.W)
+	return o
+}
+
+// trimmed is n where it is set and no more than all.
+func trimmed(n, all int) int {
+	if n <= 0 || n > all {
+		return all
+	}
+	return n
+}
+
+// String lists the steps of each recording.
+func (p *Plan) String() string {
+	text := fmt.Sprintf("%d tiles of %d slices, %s\n", len(p.Tiles.Tiles), p.Slices, Bytes(p.Bytes()))
+	for _, w := range p.passes {
+		for _, s := range w.slices[:min(len(w.slices), 2)] {
+			if r, err := w.recording(0, s); err == nil {
+				for _, step := range r.steps {
+					text += step.String()
+				}
+			}
+		}
+	}
+	return text
+}
+
+// Output is what comes out: the form, and what is left after trimming.
+func (p *Plan) Output() Output { return p.outlet.Output }

@@ -1,0 +1,124 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// planner makes plans of one job.
+type planner struct {
+	*Job
+	o      Options
+	budget int64
+}
+
+// NewPlan plans a job without touching the device.
+func NewPlan(j *Job, o Options) (*Plan, error) {
+	j.Direction.check()
+	if o.Chunk < 0 {
+		return nil, fmt.Errorf("engine: chunk of %d latent frames, expected at least 1", o.Chunk)
+	}
+	if o.Tiling != "" && !slices.Contains(j.Network.Tilings, o.Tiling) {
+		return nil, fmt.Errorf("engine: tiling %s: %w", o.Tiling, ErrTiling)
+	}
+	o.Chunk = max(o.Chunk, 1)
+	p := &planner{j, o, o.Budget}
+	if p.budget == 0 {
+		p.budget = Budget(j.Adapter)
+	}
+	if o.Tiling != "" {
+		return p.plan()
+	}
+	p.o.Tiling = j.Network.Tilings[0]
+	if p.o.Tiling != Exact {
+		return p.plan()
+	}
+	l, err := p.plan()
+	if err == nil && o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
+		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
+	}
+	if !unfit(err) {
+		return l, err
+	}
+	p.o.Tiling = Feather
+	if feathered, err := p.plan(); err == nil {
+		return feathered, nil
+	}
+	return nil, err
+}
+
+// unfit is whether an error says that something is too large.
+func unfit(err error) bool {
+	return errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, ErrMemory) || errors.Is(err, tiling.ErrBudget)
+}
+
+// plan plans with the tile asked for or, where it may, one that fits.
+func (p *planner) plan() (*Plan, error) {
+	if !p.o.Tile.Auto {
+		l, err := p.try(p.o.Tile.Tile)
+		if err == nil || !p.o.Shrink || !unfit(err) {
+			return l, err
+		}
+	}
+	side, err := p.fit()
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.try(side)
+	if err == nil {
+		l.Shrunk = !p.o.Tile.Auto
+	}
+	return l, err
+}
+
+// try plans with a tile and refuses what is beyond the budget.
+func (p *planner) try(tile tiling.Size) (*Plan, error) {
+	l, err := p.tiled(tile)
+	if err == nil && l.Bytes() > p.budget {
+		how := "one tile"
+		if !l.Tiles.Whole() {
+			how = fmt.Sprintf("tiles of %v", l.Tile)
+		}
+		err = fmt.Errorf("engine: %s in %s needs %s on the device, the budget is %s: %w",
+			p.Network.Name, how, Bytes(l.Bytes()), Bytes(p.budget), ErrMemory)
+	}
+	if err == nil && l.Tiling == Exact && !l.Tiles.Whole() {
+		if one, err := p.tiled(tiling.Size{}); err == nil {
+			l.Untiled = one.Bytes()
+		}
+	}
+	return l, err
+}
+
+// fit finds the largest tile within the budget.
+func (p *planner) fit() (tiling.Size, error) {
+	cell := p.factor()
+	frame := tiling.Size{H: p.Height / p.In * cell, W: p.Width / p.In * cell}
+	overlap := p.overlap()
+	return tiling.Fit(frame, tiling.SmallestAuto(overlap), p.budget, func(tile tiling.Size) (int64, error) {
+		// A side that holds the whole frame is one tile whatever its length; the
+		// overlap must stay below it.
+		tile.H, tile.W = max(tile.H, overlap.H+cell), max(tile.W, overlap.W+cell)
+		l, err := p.tiled(tile)
+		if errors.Is(err, gpu.ErrTooLarge) {
+			return math.MaxInt64, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		return l.Bytes(), nil
+	})
+}
+
+// overlap of neighbouring tiles. Exact ones have a halo instead.
+func (p *planner) overlap() tiling.Size {
+	if p.o.Tiling == Exact {
+		return tiling.Size{}
+	}
+	return p.o.Overlap
+}

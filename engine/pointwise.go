@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Pointwise is a 1x1x1 convolution, or a linear layer over channels.
+type Pointwise struct {
+	Name    string
+	Weights wgsl.Weights
+	Out     int // channels
+}
+
+// Forward is the product with x.
+func (p *Pointwise) Forward(g *Graph, x Value) Value { return p.Add(g, x, Value{}) }
+
+// Add adds the product with x to y in place, which nobody may read later.
+func (p *Pointwise) Add(g *Graph, x, y Value) Value {
+	return g.record(node{
+		label: p.Name, reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.tensors[x.id]
+			for t, n := range runs(in.T, e.atOnce(in, out), nil) {
+				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: t, Y: out, YT: t, N: n, Add: y.id != 0})
+			}
+		},
+	})
+}
+
+// PixelShuffle is a 1x1x1 convolution to 4*Phases times the channels, whose
+// outputs become 2x2 pixels of Phases frames. Of two frames that the first frame
+// of a clip becomes, the second is dropped, so it is not made.
+type PixelShuffle struct {
+	Name    string
+	Weights wgsl.Weights // outputs [Phases, 2, 2, Out padded to 4]
+	Out     int          // channels of a pixel
+	Phases  int          // frames made of one: 1 or 2
+}
+
+// Forward is x enlarged.
+func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
+	head := 0
+	if p.Phases == 2 && g.Head() {
+		head = 1
+	}
+	return g.record(node{
+		label: p.Name, reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
+		emit: func(e *emitter, y wgsl.Tensor) { p.emit(e, e.tensors[x.id], y, head) },
+	})
+}
+
+func (p *PixelShuffle) emit(e *emitter, x, y wgsl.Tensor, head int) {
+	if y.FrameBytes()*int64(p.Phases) > e.limits.MaxBinding {
+		e.fail(fmt.Errorf("engine: %s: %d frames of %d bytes, device allows %d in a binding: %w", p.Name, p.Phases, y.FrameBytes(), e.limits.MaxBinding, gpu.ErrTooLarge))
+	}
+	if head == 1 {
+		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{Weights: p.Weights, X: x, Y: y, N: 1, Phases: 1})
+	}
+	most := max(1, min(e.atOnce(x), e.atOnce(y)/p.Phases))
+	for t, n := range runs(x.T-head, most, nil) {
+		t += head
+		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{
+			Weights: p.Weights, X: x, XT: t, Y: y, YT: t*p.Phases - head, N: n, Phases: p.Phases,
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Slice is n frames of a clip from frame t on.
+type Slice struct {
+	t, n int
+	at   Position
+}
+
+// sliced divides total frames into head frames, then step at a time; a clip that
+// is no longer than head is one slice, as in SeedVR2's reference (slicing_encode
+// and slicing_decode of attn_video_vae.py).
+func sliced(total, head, step int) []Slice {
+	if total <= head {
+		return []Slice{{0, total, Whole}}
+	}
+	all := []Slice{{0, head, First}}
+	for t := head; t < total; t += step {
+		all = append(all, Slice{t, min(step, total-t), Steady})
+	}
+	return all
+}
+
+// pictures are total frames by themselves, each a clip of one.
+func pictures(total int) []Slice {
+	var all []Slice
+	for t := range total {
+		all = append(all, Slice{t, 1, Whole})
+	}
+	return all
+}
+
+// recording is what a module does with one slice of one tile shape: steps that
+// are done again for every such slice.
+type recording struct {
+	steps   []Step
+	in, out wgsl.Tensor // out is valid until the next recording runs
+	traced  []traced
+	cost    gpu.Cost
+}
+
+// traced is a module's output: after so many commands it is in out.
+type traced struct {
+	name string
+	end  int
+	out  wgsl.Tensor
+}
+
+// recordings are those of one module at some tile shapes, and the memory that
+// they share.
+type recordings struct {
+	name    string
+	net     Module
+	from    source // of the input
+	set     *wgsl.Set
+	limits  gpu.Limits
+	arena   *arena
+	memory  *memoryBank
+	byShape map[string]*recording
+}
+
+// tileShape is the input of a module: h x w cells of c channels, and the parts
+// that layers make of their outputs.
+type tileShape struct {
+	h, w, c int
+	windows Windows
+}
+
+func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits) *recordings {
+	return &recordings{name, net, from, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[string]*recording{}}
+}
+
+// of records the module on a slice's frames of a shape, once.
+func (s *recordings) of(shape tileShape, at Slice) (*recording, error) {
+	key := fmt.Sprint(shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key())
+	if r := s.byShape[key]; r != nil {
+		return r, nil
+	}
+	g := &Graph{at: at.at, windows: shape.windows}
+	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
+	out := s.net.Forward(g, in)
+	r, err := s.emit(g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
+	if err != nil {
+		return nil, err
+	}
+	s.byShape[key] = r
+	return r, nil
+}
+
+// emit gives a graph's values memory and makes commands of its operations. It
+// takes memory for what an operation makes before it gives back what the
+// operation was the last to read.
+func (s *recordings) emit(g *Graph, in, out Value, label string) (*recording, error) {
+	e := &emitter{
+		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, at: g.at,
+		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
+	}
+	readers := map[int]int{out.id: 1}
+	for _, n := range g.nodes {
+		for _, v := range append(n.reads, n.onto) {
+			readers[v.id]++
+		}
+	}
+	r := &recording{}
+	marks := g.marks
+	for i, n := range g.nodes {
+		e.node(n, readers)
+		for len(marks) > 0 && marks[0].node == i+1 {
+			r.traced = append(r.traced, traced{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
+			marks = marks[1:]
+		}
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	e.arena.give(e.tensors[out.id].Buffer)
+	for _, b := range s.memory.order {
+		if b.Size > s.limits.MaxBuffer {
+			return nil, fmt.Errorf("engine: %s: %d bytes, device allows %d in a buffer: %w", b.Label, b.Size, s.limits.MaxBuffer, gpu.ErrTooLarge)
+		}
+	}
+	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
+	r.steps = []Step{bringIn{allOf(r.in), s.from}, runBatch{e.batch}}
+	return r, nil
+}
+
+// buffers are the recordings' own, weights not among them.
+func (s *recordings) buffers() []*gpu.Buffer {
+	return append(append([]*gpu.Buffer(nil), s.arena.buffers...), s.memory.order...)
+}
+
+// emitter makes commands of a graph's operations.
+type emitter struct {
+	set     *wgsl.Set
+	arena   *arena
+	bank    *memoryBank
+	limits  gpu.Limits
+	at      Position
+	batch   *gpu.Batch
+	tensors map[int]wgsl.Tensor // by value
+	scratch []*gpu.Buffer       // of the current operation
+	err     error               // the first one; recording goes on to keep operations simple
+}
+
+// node makes the commands of one operation.
+func (e *emitter) node(n node, readers map[int]int) {
+	var y wgsl.Tensor
+	switch {
+	case n.onto.id != 0:
+		if readers[n.onto.id] > 1 {
+			panic(fmt.Sprintf("engine: %s: adds to a value that is read later", n.label))
+		}
+		y = e.tensors[n.onto.id]
+	case n.out.id != 0:
+		y = e.tensor(n.label, n.out)
+	}
+	if n.out.id != 0 {
+		e.tensors[n.out.id] = y
+	}
+	if n.emit != nil && e.err == nil {
+		n.emit(e, y)
+	}
+	for _, b := range e.scratch {
+		e.arena.give(b)
+	}
+	e.scratch = e.scratch[:0]
+	for _, v := range n.reads {
+		if readers[v.id]--; readers[v.id] == 0 {
+			e.arena.give(e.tensors[v.id].Buffer)
+		}
+	}
+	if n.out.id != 0 && readers[n.out.id] == 0 {
+		panic(fmt.Sprintf("engine: %s: nobody reads what it makes", n.label))
+	}
+}
+
+// tensor takes memory for a value.
+func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
+	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
+	if x.FrameBytes() > e.limits.MaxBinding {
+		e.fail(fmt.Errorf("engine: %s: one frame of %dx%d pixels and %d channels is %d bytes, device allows %d in a binding: %w",
+			label, v.W, v.H, v.C, x.FrameBytes(), e.limits.MaxBinding, gpu.ErrTooLarge))
+	}
+	x.Buffer = e.take(label, x.Bytes())
+	return x
+}
+
+// temporary takes memory for f32 values that live as long as the operation.
+func (e *emitter) temporary(label string, bytes int64) gpu.View {
+	b := e.take(label, bytes)
+	e.scratch = append(e.scratch, b)
+	return b.All()
+}
+
+func (e *emitter) take(label string, bytes int64) *gpu.Buffer {
+	b, err := e.arena.take(label, bytes)
+	if err != nil {
+		e.fail(err)
+		b = &gpu.Buffer{Label: label, Size: bytes}
+	}
+	return b
+}
+
+func (e *emitter) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// time is the timeline around x, of a layer.
+func (e *emitter) time(layer string, c Causal, x wgsl.Tensor) *timeline {
+	l := &timeline{Causal: c, at: e.at, x: x}
+	if e.at != Whole && c.kept() > 0 {
+		l.memory = e.bank.of(layer, c.kept(), x)
+	}
+	return l
+}
+
+// atOnce is how many frames of each one dispatch may bind.
+func (e *emitter) atOnce(x ...wgsl.Tensor) int {
+	n := 1 << 30
+	for _, x := range x {
+		n = min(n, int(e.limits.MaxBinding/x.FrameBytes()))
+	}
+	return max(n, 1)
+}

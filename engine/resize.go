@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Copy is a copy of x.
+func Copy(g *Graph, name string, x Value) Value {
+	return g.record(node{
+		label: name, reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in := e.tensors[x.id]
+			e.batch.Copy(name, gpu.View{Buffer: y.Buffer, Size: in.Bytes()}, gpu.View{Buffer: in.Buffer, Size: in.Bytes()})
+		},
+	})
+}
+
+// AvgDown makes one frame of Time and one pixel of 2x2 by means over groups of
+// the channels that then fall on a pixel. Before the first frame of a clip lie
+// zeros. Window is the part of its output that is made.
+type AvgDown struct {
+	Name   string
+	Out    int // channels
+	Time   int // 1 or 2
+	Window Window
+}
+
+// Forward is x made smaller.
+func (d *AvgDown) Forward(g *Graph, x Value) Value {
+	frames, from := x.T/d.Time, 0
+	if d.Time == 2 && g.Head() {
+		frames, from = (x.T-1)/2+1, -1
+	}
+	return g.record(node{
+		label: d.Name, reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in := e.tensors[x.id]
+			for t, n := range runs(frames, max(1, min(e.atOnce(in)/d.Time, e.atOnce(y))), nil) {
+				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
+					FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, XT: from + t*d.Time, Y: y, YT: t, N: n,
+				})
+			}
+		},
+	})
+}
+
+// AddMeans adds x to y in place, its channels averaged in groups where it has
+// more of them.
+func AddMeans(g *Graph, name string, x, y Value) Value {
+	return g.record(node{label: name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
+		in := e.tensors[x.id]
+		for t, n := range runs(out.T, e.atOnce(in, out), nil) {
+			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: t, Y: out, YT: t, N: n, Add: true})
+		}
+	}})
+}
+
+// DupUp makes Time frames of one and 2x2 pixels of one by repeating channels.
+// Of two frames that the first frame of a clip becomes, the first is dropped.
+type DupUp struct {
+	Name   string
+	Time   int // 1 or 2
+	Window Window
+}
+
+// Add adds x made larger to y in place.
+func (d *DupUp) Add(g *Graph, x, y Value) Value {
+	head := 0
+	if d.Time == 2 && g.Head() {
+		head = 1
+	}
+	return g.record(node{label: d.Name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
+		in := e.tensors[x.id]
+		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, N: 1, Y: out, Phases: 1}
+		if head == 1 {
+			e.set.DupUp3D(e.batch, d.Name, k)
+		}
+		for t, n := range runs(in.T-head, max(1, min(e.atOnce(in), e.atOnce(out)/d.Time)), nil) {
+			t += head
+			k.XT, k.N, k.YT, k.Phases = t, n, t*d.Time-head, d.Time
+			e.set.DupUp3D(e.batch, d.Name, k)
+		}
+	}})
+}
+
+// Unpatchify is x with each pixel spread out into Side x Side pixels of C
+// channels.
+type Unpatchify struct {
+	Name    string
+	Side, C int
+}
+
+// Forward is x spread out.
+func (u *Unpatchify) Forward(g *Graph, x Value) Value {
+	return g.record(node{
+		label: u.Name, reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in := e.tensors[x.id]
+			for t, n := range runs(in.T, e.atOnce(in, y), nil) {
+				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: t, Y: y, YT: t, N: n, Patch: u.Side})
+			}
+		},
+	})
+}

@@ -1,0 +1,234 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// run is a plan under way.
+type run struct {
+	plan    *Plan
+	dev     *gpu.Device
+	input   Input
+	watch   Watch
+	at      place
+	scratch []byte
+}
+
+// place is what is being worked on.
+type place struct {
+	pass  *pass
+	tile  int
+	slice Slice
+}
+
+// Run does what was planned, on a device that has the weights. It yields the
+// result in bands of rows, from the first frame's first to the last frame's
+// last, each as soon as no later tile can touch it, and ends at the first error.
+// Leaving the loop early stops the work.
+func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter.Seq2[Band, error] {
+	return func(yield func(Band, error) bool) {
+		r := &run{plan: p, dev: dev, input: in, watch: w}
+		defer dev.Free(p.shared()...)
+		err := dev.Alloc(p.shared()...)
+		if err == nil && len(p.passes) > 1 {
+			defer r.close()
+			err = r.first(ctx)
+		}
+		if err == nil && p.joiner != nil {
+			defer p.joiner.close()
+			err = p.joiner.open(p.options)
+		}
+		if err != nil {
+			yield(Band{}, err)
+			return
+		}
+		for part, err := range r.parts(ctx) {
+			if err == nil && (part.frame >= p.outlet.Frames || part.y0 >= p.outlet.Height) {
+				continue // trimmed
+			}
+			var band Band
+			if err == nil {
+				band, err = r.take(ctx, part)
+			}
+			if !yield(band, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// first runs the first of two passes.
+func (r *run) first(ctx context.Context) (err error) {
+	p := r.plan
+	if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
+		return err
+	}
+	for out, err := range r.outputs(ctx, 0) {
+		if err == nil {
+			err = r.do(ctx, p.between.keep(p.passes[0], out))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) close() {
+	if s := r.plan.between.spool; s != nil {
+		s.Close()
+		r.plan.between.spool = nil
+	}
+}
+
+// part is rows y0 on of a frame of the result, in frame t of x.
+type part struct {
+	x         wgsl.Tensor
+	t         int
+	frame, y0 int
+}
+
+// parts runs the last pass and puts its tiles together.
+func (r *run) parts(ctx context.Context) iter.Seq2[part, error] {
+	p := r.plan
+	last := len(p.last().tiles) - 1
+	return func(yield func(part, error) bool) {
+		for out, err := range r.outputs(ctx, len(p.passes)-1) {
+			if err != nil || p.joiner == nil {
+				if !yield(part{out.x, out.t, out.frame, 0}, err) {
+					return
+				}
+				continue
+			}
+			if p.preview != nil && r.watch.Preview != nil {
+				err = r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...)
+			}
+			if err == nil {
+				err = r.do(ctx, p.joiner.add(out)...)
+			}
+			if err != nil {
+				yield(part{}, err)
+				return
+			}
+			if out.tile < last {
+				continue
+			}
+			for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
+				var steps []Step
+				steps, x = p.joiner.band(out.frame, y0)
+				if err := r.do(ctx, steps...); !yield(part{x, 0, out.frame, y0}, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// outputs feeds every tile's slices through pass n, and yields each frame that
+// comes out of one.
+func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
+	w := r.plan.passes[n]
+	return func(yield func(output, error) bool) {
+		buffers := w.recordings.buffers()
+		defer r.dev.Free(buffers...)
+		if err := r.dev.Alloc(buffers...); err != nil {
+			yield(output{}, err)
+			return
+		}
+		for i := range w.tiles {
+			frame := 0
+			for k, s := range w.slices {
+				r.at = place{w, i, s}
+				rec, err := w.recording(i, s)
+				if err == nil {
+					err = r.do(ctx, rec.steps...)
+				}
+				if err != nil {
+					yield(output{}, err)
+					return
+				}
+				for t := range rec.out.T {
+					if !yield(output{rec.out, t, i, frame}, nil) {
+						return
+					}
+					frame++
+				}
+				if r.watch.Progress != nil {
+					r.watch.Progress(r.plan.progress(n, i, k))
+				}
+			}
+		}
+	}
+}
+
+// take takes a part of the result off the device.
+func (r *run) take(ctx context.Context, p part) (Band, error) {
+	steps, band := r.plan.outlet.take(p.x, p.t, p.frame, p.y0)
+	err := r.do(ctx, steps...)
+	return *band, err
+}
+
+// do does steps in order.
+func (r *run) do(ctx context.Context, steps ...Step) error {
+	for _, s := range steps {
+		if err := s.do(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytes is scratch of n zeros.
+func (r *run) bytes(n int64) []byte {
+	r.scratch = zeroed(r.scratch, int(n))
+	return r.scratch
+}
+
+// feed is the job's input, for the slice that is being worked on.
+type feed struct{}
+
+func (feed) get(r *run, data []byte) error {
+	w, s := r.at.pass, r.at.slice
+	in := w.tiles[r.at.tile].In
+	elem := w.recordings.set.Elem
+	v := make([]float32, len(data)/elem.Bytes())
+	if err := r.input.Fill(v, s.t, s.n, in); err != nil {
+		return err
+	}
+	encode(data, v, elem)
+	return nil
+}
+
+// progress after slice k of tile i of pass n. A pass that has the frame whole
+// while the other has tiles counts as part of the tile next to it.
+func (p *Plan) progress(n, i, k int) Progress {
+	w := p.passes[n]
+	s, end := w.slices[k], w.slices[len(w.slices)-1]
+	frames := end.t + end.n
+	v := Progress{
+		Tile: i, Tiles: len(p.Tiles.Tiles), Slice: k + 1, Slices: len(w.slices), Frame: s.t + s.n, Frames: frames,
+		Done: (float64(i) + float64(s.t+s.n)/float64(frames)) / float64(len(w.tiles)),
+	}
+	if k == len(w.slices)-1 {
+		v.Tile++
+	}
+	if len(p.passes) == 1 {
+		return v
+	}
+	if len(w.tiles) == 1 {
+		v.Tile, v.Middle = 0, true
+		if n == 1 {
+			v.Tile = v.Tiles
+		}
+	}
+	before := int64(0)
+	if n == 1 {
+		before = p.passes[0].flops
+	}
+	v.Done = (float64(before) + v.Done*float64(w.flops)) / float64(p.Cost.FLOPs)
+	return v
+}

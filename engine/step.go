@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// Step is one thing that a plan does: run a batch, bring bytes in, take bytes
+// out. What moves between device and host moves in steps, so that any other
+// thing that is to live outside of the device is a step more in the list.
+type Step interface {
+	do(ctx context.Context, r *run) error
+	fmt.Stringer
+}
+
+// runBatch has the device work.
+type runBatch struct{ batch *gpu.Batch }
+
+func (s runBatch) do(ctx context.Context, r *run) error { return r.dev.Submit(ctx, s.batch) }
+func (s runBatch) String() string                       { return "run " + s.batch.String() }
+
+// bringIn moves bytes to the device.
+type bringIn struct {
+	to   gpu.View
+	from source
+}
+
+func (s bringIn) do(_ context.Context, r *run) error {
+	data := r.bytes(s.to.Bytes())
+	if err := s.from.get(r, data); err != nil {
+		return err
+	}
+	return r.dev.Write(s.to, data)
+}
+
+func (s bringIn) String() string { return fmt.Sprintf("bring in %v\n", s.to) }
+
+// takeOut moves bytes off the device.
+type takeOut struct {
+	from gpu.View
+	to   sink
+}
+
+func (s takeOut) do(ctx context.Context, r *run) error {
+	data := r.bytes(s.from.Bytes())
+	if err := r.dev.Read(ctx, data, s.from); err != nil {
+		return err
+	}
+	return s.to.put(r, data)
+}
+
+func (s takeOut) String() string { return fmt.Sprintf("take out %v\n", s.from) }
+
+// source is where bytes come from; data is all zeros.
+type source interface {
+	get(r *run, data []byte) error
+}
+
+// sink is where bytes go. data is the sink's until put returns.
+type sink interface {
+	put(r *run, data []byte) error
+}
+
+// values are a source of floats.
+type values []float32
+
+func (v values) get(_ *run, data []byte) error {
+	encode(data, v, wgsl.F32)
+	return nil
+}
+
+// into is a sink that is a function.
+type into func(data []byte) error
+
+func (f into) put(_ *run, data []byte) error { return f(data) }
+
+// rectangle is a part of frame t of a spool of frames of a size, whose pixels
+// have so many bytes.
+type rectangle struct {
+	spool Spool
+	pixel int
+	size  tiling.Size
+	t     int
+	part  tiling.Rect
+}
+
+func (r rectangle) get(_ *run, data []byte) error { return r.rows(data, r.spool.ReadAt) }
+func (r rectangle) put(_ *run, data []byte) error { return r.rows(data, r.spool.WriteAt) }
+
+// rows moves the rectangle a row at a time.
+func (r rectangle) rows(data []byte, move func(b []byte, at int64) (int, error)) error {
+	row := (r.part.X1 - r.part.X0) * r.pixel
+	for y := r.part.Y0; y < r.part.Y1; y++ {
+		at := (int64(r.t)*int64(r.size.H)+int64(y))*int64(r.size.W) + int64(r.part.X0)
+		if n, err := move(data[(y-r.part.Y0)*row:][:row], at*int64(r.pixel)); n < row && err != nil && err != io.EOF {
+			return fmt.Errorf("engine: spool: %w", err)
+		}
+	}
+	return nil
+}
+
+// frameOf views frame t of a tensor.
+func frameOf(x wgsl.Tensor, t int) gpu.View {
+	return gpu.View{Buffer: x.Buffer, Offset: int64(t) * x.FrameBytes(), Size: x.FrameBytes()}
+}
+
+// allOf views a tensor, which may be smaller than its buffer.
+func allOf(x wgsl.Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"iter"
+
+	"tessera/gpu"
+)
+
+// Traced is what a module named by Graph.Mark made of one slice.
+type Traced struct {
+	Slice      int // of the clip, from 0
+	Name       string
+	T, H, W, C int
+	Values     []float32 // [T, H, W, C padded to 4]
+}
+
+// Trace runs a plan of one tile and yields what each named module makes, in
+// order: for finding the first layer that goes wrong.
+func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[Traced, error] {
+	return func(yield func(Traced, error) bool) {
+		w := p.passes[0]
+		r := &run{plan: p, dev: dev, input: in}
+		defer dev.Free(w.recordings.buffers()...)
+		if err := dev.Alloc(w.recordings.buffers()...); err != nil {
+			yield(Traced{}, err)
+			return
+		}
+		for i, s := range w.slices {
+			r.at = place{w, 0, s}
+			rec, err := w.recording(0, s)
+			if err != nil {
+				yield(Traced{}, err)
+				return
+			}
+			for _, step := range rec.steps {
+				if !r.trace(ctx, i, rec, step, yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// trace does one step, a batch in parts: up to the end of each module.
+func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, yield func(Traced, error) bool) bool {
+	batch, ok := step.(runBatch)
+	if !ok {
+		err := step.do(ctx, r)
+		return err == nil || yield(Traced{}, err)
+	}
+	done := 0
+	for _, m := range rec.traced {
+		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: batch.batch.Commands[done:m.end]})
+		v := Traced{Slice: slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
+		if err == nil {
+			err = r.do(ctx, takeOut{allOf(m.out), into(func(data []byte) error {
+				v.Values = make([]float32, len(data)/m.out.Elem.Bytes())
+				decode(v.Values, data, m.out.Elem)
+				return nil
+			})})
+		}
+		if !yield(v, err) || err != nil {
+			return false
+		}
+		done = m.end
+	}
+	err := r.dev.Submit(ctx, &gpu.Batch{Label: batch.batch.Label, Commands: batch.batch.Commands[done:]})
+	return err == nil || yield(Traced{}, err)
+}

@@ -1,0 +1,72 @@
+package vae
+
+import "tessera/engine"
+
+// layer makes a new value of x.
+type layer = engine.Module
+
+// causal is the time of a 3x3x3 convolution of every frame.
+func causal(past engine.Past) engine.Causal { return engine.Causal{Kernel: 3, Past: past} }
+
+// resnet is ResnetBlock3D and ResidualBlock: norm, SiLU, conv, twice, plus the
+// input or its shortcut.
+type resnet struct {
+	norm1, norm2 layer
+	conv1, conv2 *engine.Conv
+	shortcut     *engine.Pointwise // nil where channels stay
+}
+
+// Reach is how far to each side a pixel of the output reads, beyond its own.
+func (b *resnet) Reach() int { return b.conv1.Reach() + b.conv2.Reach() }
+
+// Forward is the block's output.
+func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	h := b.norm1.Forward(g, x)
+	h = b.conv1.Forward(g, h)
+	h = b.norm2.Forward(g, h)
+	if b.shortcut != nil {
+		x = b.shortcut.Forward(g, x)
+	}
+	return b.conv2.Add(g, h, x)
+}
+
+// attention is the mid block's: one head over all pixels of a frame.
+type attention struct {
+	norm layer
+	qkv  *engine.Pointwise
+	core *engine.Attention
+	out  *engine.Pointwise
+}
+
+// Forward is x plus what it attends to.
+func (a *attention) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	h := a.norm.Forward(g, x)
+	h = a.qkv.Forward(g, h)
+	h = a.core.Forward(g, h)
+	return a.out.Add(g, h, x)
+}
+
+// midBlock is UNetMidBlock3D and Wan's middle: block, attention, block.
+type midBlock struct {
+	before    *resnet
+	attention *attention
+	after     *resnet
+}
+
+// Forward is the block's output.
+func (m *midBlock) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	x = m.before.Forward(g, x)
+	x = m.attention.Forward(g, x)
+	return m.after.Forward(g, x)
+}
+
+// head is what a network ends with: norm, SiLU, convolution.
+type head struct {
+	norm layer
+	conv *engine.Conv
+}
+
+// Forward is the network's output.
+func (d *head) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	return d.conv.Forward(g, d.norm.Forward(g, x))
+}

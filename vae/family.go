@@ -1,0 +1,81 @@
+package vae
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tessera/engine"
+)
+
+// family is everything that is particular to one kind of VAE. A new one is a
+// file with its value, and a line in families.
+type family struct {
+	name    string // Config.Family
+	marks   []mark // tensors that its files are told by
+	told    func(f checkpoint) bool
+	config  func(f checkpoint) (Config, tensors, error)
+	named   func(c *Config, path string) // what a file's name and folder tell; nil: nothing
+	usable  func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
+	encoder func(l *loader, c Config) *engine.Network
+	decoder func(l *loader, c Config) *engine.Network
+
+	tilings       []Tiling                     // that tiles can be put together by, the default first
+	first         func(step int) int           // frames in the first slice of a clip, where the others have step
+	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
+	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
+	previews      bool                         // tiles of a decode are pictures by themselves
+	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
+}
+
+// mark is a tensor that only some files have, and whose they are.
+type mark struct{ tensor, of string }
+
+// families are those that Open knows.
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family}
+
+// family of a configuration.
+func (c *Config) family() *family {
+	for _, f := range families {
+		if f.name == c.Family {
+			return f
+		}
+	}
+	panic(fmt.Sprintf("vae: configuration of family %q", c.Family))
+}
+
+// recognise tells the family by tensor names, reads the configuration from
+// shapes, and finds the tensors under the layers' names.
+func recognise(f checkpoint) (*family, Config, tensors, error) {
+	var marks []string
+	for _, fam := range families {
+		if !fam.told(f) {
+			for _, m := range fam.marks {
+				marks = append(marks, fmt.Sprintf("%s (%s)", m.tensor, m.of))
+			}
+			continue
+		}
+		c, t, err := fam.config(f)
+		c.Family, c.Tilings, c.ComfyUIUnscaled = fam.name, slices.Clone(fam.tilings), fam.comfyUnscaled
+		return fam, c, t, err
+	}
+	last := len(marks) - 1
+	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
+		f.Name(), ErrUnknownModel, strings.Join(marks[:last], ", "), marks[last], some(f.Names()))
+}
+
+// Encoding is the way from pixels to a latent.
+func (c Config) Encoding() Direction {
+	return Direction{
+		Name: "encode", In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
+		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: 2 * c.Latent, First: c.family().first,
+	}
+}
+
+// Decoding is the way from a latent to pixels.
+func (c Config) Decoding() Direction {
+	return Direction{
+		Name: "decode", In: 1, Out: c.Spatial, InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch,
+		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first,
+	}
+}

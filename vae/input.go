@@ -1,0 +1,97 @@
+package vae
+
+import (
+	"tessera/latent"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// Latent is what lies between an encoder and a decoder: [C, L, h, w].
+type Latent = latent.Latent
+
+// cells are what a decoder is fed with: a latent, in the model's own numbers.
+type cells struct {
+	z        Latent
+	config   *Config
+	unscaled bool // it has them already
+}
+
+// Fill sets the cells `in` of frames t to t+n-1, [n, H, W, C padded].
+func (l cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
+	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
+	for c := range z.Channels {
+		scale, mean := 1.0, 0.0
+		if !l.unscaled {
+			scale, mean = l.config.scale(c)
+		}
+		for k := range n {
+			for r := range size.H {
+				row := z.Data[((c*z.Frames+t+k)*z.Height+in.Y0+r)*z.Width+in.X0:]
+				for q := range size.W {
+					dst[((k*size.H+r)*size.W+q)*pad+c] = float32(float64(row[q])/scale + mean)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pixels are what an encoder is fed with: a clip, beyond its end and edges too.
+type pixels struct {
+	clip   Clip
+	h, w   int
+	patch  int
+	padded int // frames
+	beyond func(t, frames, all int) int
+	frame  []float32
+}
+
+func newPixels(clip Clip, m *Model) *pixels {
+	h, w := clip.Size()
+	padded, _, _ := m.Padded(clip.Frames(), h, w, false)
+	return &pixels{
+		clip: clip, h: h, w: w, patch: m.Config.Patch, padded: padded, beyond: m.family.beyond,
+		frame: make([]float32, m.Config.Channels*h*w),
+	}
+}
+
+// Fill sets the pixels `in` of frames t to t+n-1, [n, H, W, C padded], in patches
+// where the model has such: channel c of the pixel in row q, column r of a patch
+// is the patch's channel (c*patch + r)*patch + q.
+func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
+	c, patch, size := p.clip.Channels(), p.patch, in.Size()
+	pad := wgsl.Pad4(c * patch * patch)
+	for k := range n {
+		if err := p.clip.ReadFrame(p.beyond(t+k, p.clip.Frames(), p.padded), p.frame); err != nil {
+			return err
+		}
+		for r := range size.H {
+			row := p.frame[c*p.w*min(in.Y0+r, p.h-1):]
+			line := (k*(size.H/patch) + r/patch) * (size.W / patch)
+			for q := range size.W {
+				pixel := row[c*min(in.X0+q, p.w-1):][:c]
+				cell := dst[(line+q/patch)*pad+q%patch*patch+r%patch:]
+				for i, v := range pixel {
+					cell[i*patch*patch] = v
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// mirrored is the frame that stands for frame t of a clip of n frames: the clip,
+// then its frames from the one before last back to the first, then the last
+// again (numz/ComfyUI-SeedVR2_VideoUpscaler, generation_utils.py).
+func mirrored(t, n, padded int) int {
+	if t < n {
+		return t
+	}
+	if need := padded - n; need < n {
+		return n - 2 - (t - n)
+	}
+	if back := n - 1 - (t - n); back >= 1 {
+		return back
+	}
+	return n - 1
+}

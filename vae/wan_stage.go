@@ -1,0 +1,186 @@
+package vae
+
+import (
+	"tessera/engine"
+	"tessera/tiling"
+)
+
+// wanStage is residual blocks, then a sampler where there is one, and in Wan
+// 2.2 a shortcut around all of it.
+type wanStage struct {
+	names    []string // of the blocks, as modules; or of the stage alone
+	resnets  []*resnet
+	sampler  *resample
+	shortcut *shortcut
+}
+
+// Forward is the stage's output.
+func (s *wanStage) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	var skip engine.Value
+	if s.shortcut != nil {
+		skip = s.shortcut.before(g, x)
+	}
+	last := len(s.names) - 1
+	for i, b := range s.resnets {
+		x = b.Forward(g, x)
+		if i < last {
+			g.Mark(s.names[i], x)
+		}
+	}
+	if s.sampler != nil {
+		x = s.sampler.Forward(g, x)
+	}
+	if s.shortcut != nil {
+		x = s.shortcut.after(g, skip, x)
+	}
+	g.Mark(s.names[last], x)
+	return x
+}
+
+// Reach is how far to each side the residual blocks read.
+func (s *wanStage) Reach() int {
+	n := 0
+	for _, b := range s.resnets {
+		n += b.Reach()
+	}
+	return n
+}
+
+// stageSize are a stage's channels: of its input, between its blocks, after its
+// sampler; and its residual blocks.
+type stageSize struct{ in, width, out, blocks int }
+
+// sampling is what a stage's sampler does.
+type sampling struct{ up, time bool }
+
+// sampler is that of stage i, nil where it has none.
+func sampler(up bool, time []bool, i int) *sampling {
+	if i >= len(time) {
+		return nil
+	}
+	return &sampling{up, time[i]}
+}
+
+func newWanStage(l *loader, name func(i, r int) string, i int, size stageSize, how *sampling) *wanStage {
+	s := &wanStage{}
+	in := size.in
+	for b := range size.blocks {
+		s.resnets = append(s.resnets, newWanResnet(l, name(i, b), in, size.width))
+		s.names = append(s.names, name(i, b))
+		in = size.width
+	}
+	if how != nil {
+		s.sampler = newResample(l, name(i, size.blocks), size.width, size.out, *how)
+		s.names = append(s.names, s.sampler.name)
+	}
+	return s
+}
+
+// nest makes the stage one module with a shortcut to cout channels.
+func (s *wanStage) nest(name string, cout int) {
+	s.names = []string{name}
+	s.shortcut = &shortcut{name + ".avg_shortcut", cout, s.sampler}
+}
+
+// resample is Resample: space halved by a convolution, then time, or time
+// doubled, then space enlarged and convolved. The first frame of a clip passes
+// by time's convolution; where frames are doubled, the others don't even see it
+// (the Rep marker of the reference).
+type resample struct {
+	name string
+	up   bool
+	time *engine.TimeConv // nil where time stays
+	conv *engine.Conv
+}
+
+// newResample makes cout of cin channels.
+func newResample(l *loader, name string, cin, cout int, how sampling) *resample {
+	s := &resample{name: name, up: how.up}
+	if how.up {
+		s.conv = l.conv2d(name+".resample.1", cin, cout, 1)
+		s.conv.Enlarge = true
+	} else {
+		s.conv = l.conv2d(name+".resample.1", cin, cout, 2)
+	}
+	switch {
+	case how.time && how.up:
+		s.time = l.timeConv(name+".time_conv", cin, 2, engine.Causal{Kernel: 3, Past: engine.Zeros, Passes: true, Hides: true})
+	case how.time:
+		s.time = l.timeConv(name+".time_conv", cin, 1, engine.Causal{Kernel: 3, Step: 2, Past: engine.Zeros, Passes: true})
+	}
+	return s
+}
+
+// Forward is x in the other size.
+func (s *resample) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	if s.up && s.time != nil {
+		x = s.time.Forward(g, x)
+	}
+	x = s.conv.Forward(g, x)
+	if !s.up && s.time != nil {
+		x = s.time.Forward(g, x)
+	}
+	return x
+}
+
+// before is the size of a frame of the input.
+func (s *resample) before(frame tiling.Size) tiling.Size {
+	if s.up {
+		return tiling.Size{H: frame.H / 2, W: frame.W / 2}
+	}
+	return tiling.Size{H: frame.H * 2, W: frame.W * 2}
+}
+
+// reads is the part of a frame of the input, of size frame, that a part of the
+// output depends on.
+func (s *resample) reads(out tiling.Rect, frame tiling.Size) tiling.Rect {
+	if s.up { // a pixel of the enlarged frame and its neighbours
+		return clip(tiling.Rect{Y0: (out.Y0 - 1) >> 1, Y1: out.Y1/2 + 1, X0: (out.X0 - 1) >> 1, X1: out.X1/2 + 1}, frame)
+	}
+	return clip(tiling.Rect{Y0: 2 * out.Y0, Y1: 2*out.Y1 + 1, X0: 2 * out.X0, X1: 2*out.X1 + 1}, frame)
+}
+
+// makes is the window that turns the input in into the output out, both places
+// in their frames.
+func (s *resample) makes(out, in tiling.Rect) engine.Window {
+	size := out.Size()
+	if s.up {
+		return engine.Window{Y: out.Y0 - 2*in.Y0, X: out.X0 - 2*in.X0, H: size.H, W: size.W}
+	}
+	return engine.Window{Y: 2*out.Y0 - in.Y0, X: 2*out.X0 - in.X0, H: size.H, W: size.W}
+}
+
+// shortcut is what Wan 2.2 adds around a stage: AvgDown3D, DupUp3D, or the
+// stage's input itself.
+type shortcut struct {
+	name   string
+	cout   int
+	sample *resample // the stage's, nil where the shortcut is the input
+}
+
+// time is by how much the sampler changes the number of frames.
+func (s *shortcut) time() int {
+	if s.sample.time != nil {
+		return 2
+	}
+	return 1
+}
+
+// before makes what after adds, of the stage's input. That is copied where it
+// is needed later, as the blocks add to it in place.
+func (s *shortcut) before(g *engine.Graph, x engine.Value) engine.Value {
+	if s.sample == nil || s.sample.up {
+		return engine.Copy(g, s.name, x)
+	}
+	d := &engine.AvgDown{Name: s.name, Out: s.cout, Time: s.time(), Window: s.sample.conv.Window(g, x)}
+	return d.Forward(g, x)
+}
+
+// after adds to the stage's output y what before made.
+func (s *shortcut) after(g *engine.Graph, skip, y engine.Value) engine.Value {
+	if s.sample == nil || !s.sample.up {
+		return engine.AddMeans(g, s.name, skip, y)
+	}
+	d := &engine.DupUp{Name: s.name, Time: s.time(), Window: s.sample.conv.Window(g, skip)}
+	return d.Add(g, skip, y)
+}
