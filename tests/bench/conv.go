@@ -23,8 +23,13 @@ type conv struct {
 
 func newConv(dev *gpu.Device, s shape, x, weight, bias []float32) (*conv, error) {
 	at := wgsl.Shape{O: s.C, I: s.C, KT: 3, KS: 3}
-	packed := make([]float32, at.Packed())
-	wgsl.PackConv(packed, weight, at, nil)
+	set, err := wgsl.NewSet(wgsl.F32, dev.Info(), nil)
+	if err != nil {
+		return nil, err
+	}
+	packing := set.ConvPacking(at, 1)
+	packed := make([]float32, packing.Size(at))
+	wgsl.Pack(packing, packed, weight, at, nil)
 	c := &conv{
 		dev: dev, shape: s, batch: &gpu.Batch{Label: "conv3d"},
 		x: wgsl.Tensor{Elem: wgsl.F32, T: s.T + 2, H: s.H, W: s.W, C: s.C},
@@ -34,10 +39,10 @@ func newConv(dev *gpu.Device, s shape, x, weight, bias []float32) (*conv, error)
 	c.y.Buffer = &gpu.Buffer{Label: "y", Size: c.y.Bytes()}
 	w := wgsl.Weights{
 		Weight: &gpu.Buffer{Label: "weight", Size: int64(4 * len(packed))},
-		Bias:   &gpu.Buffer{Label: "bias", Size: int64(4 * len(bias))}, Elem: wgsl.F32,
+		Bias:   &gpu.Buffer{Label: "bias", Size: int64(4 * len(bias))}, Elem: wgsl.F32, Packing: packing,
 	}
 	c.bufs = []*gpu.Buffer{c.x.Buffer, c.y.Buffer, w.Weight, w.Bias}
-	wgsl.NewSet(wgsl.F32).Conv3D(c.batch, "conv3d", wgsl.Conv3D{
+	set.Conv3D(c.batch, "conv3d", wgsl.Conv3D{
 		Weights: w, Taps: []wgsl.Tap{{X: c.x, T: 0}, {X: c.x, T: 1}, {X: c.x, T: 2}}, Step: 1, Stride: 1, Y: c.y, N: s.T,
 	})
 	if err := dev.Alloc(c.bufs...); err != nil {

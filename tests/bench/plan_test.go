@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/tests/synthetic"
@@ -21,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite "+planFile)
 
 const planText = `# What the models need, by their plans
 
-Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory and what puts tiles together. SeedVR2's tiles are feathered and overlap by 64; Wan's are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures or a latent. SeedVR2's tiles are feathered and overlap by 64; Wan's are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
 `
 
 const planHead = `
@@ -47,70 +49,56 @@ func TestPlan(t *testing.T) {
 		text.WriteString("\n## " + p.name + "\n" + planHead)
 		path := headerOnly(t, p.tensors)
 		f32, f16 := inspect(t, path, vae.F32), inspect(t, path, vae.F16)
-		for _, half := range []string{"decode", "encode"} {
+		for _, direction := range []string{"decode", "encode"} {
 			for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
-				for _, frames := range []int{1, 5} {
+				for _, frames := range []int{1, 5, 21} {
 					for _, tile := range []int{0, 512} {
 						if tile == size.H && tile == size.W {
 							continue
 						}
-						text.WriteString(planLine(t, half, size, frames, tile, f32, f16))
+						text.WriteString(planLine(t, direction, size, frames, tile, f32, f16))
 					}
 				}
 			}
 		}
 	}
 	if *update {
-		if err := os.WriteFile(planFile, []byte(text.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(planFile, []byte(text.String()), 0o666))
 	}
 	want, err := os.ReadFile(planFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := strings.Split(string(want), "\n")
-	for i, line := range strings.Split(text.String(), "\n") {
-		if i >= len(old) || line != old[i] {
-			t.Errorf("plan.md:%d: plans have changed; if that is meant: go test ./tests/bench -update\n got %s", i+1, line)
-		}
-	}
+	require.NoError(t, err)
+	require.Equal(t, string(want), text.String(), "plans have changed; if that is meant: go test ./tests/bench -update")
 }
 
-func planLine(t *testing.T, half string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
-	a, b := plan(t, f32, half, size, frames, tile), plan(t, f16, half, size, frames, tile)
-	if a.Cost.FLOPs != b.Cost.FLOPs {
-		t.Errorf("%s %v: %d FLOPs in f32, %d in f16", half, size, a.Cost.FLOPs, b.Cost.FLOPs)
-	}
+func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
+	a, b := plan(t, f32, direction, size, frames, tile), plan(t, f16, direction, size, frames, tile)
+	require.Equal(t, a.Cost.FLOPs, b.Cost.FLOPs, "%s %v: FLOPs in f32 and f16", direction, size)
 	tiles := "whole"
 	if tile > 0 {
 		tiles = fmt.Sprintf("%d %s of %d", len(a.Tiles.Tiles), map[vae.Tiling]string{vae.Feather: "feathered", vae.Exact: "exact"}[a.Tiling], tile)
 	}
 	const giga, mega = 1e9, 1e6
-	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", half, size.W, size.H, frames, tiles,
+	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", direction, size.W, size.H, frames, tiles,
 		float64(a.Cost.FLOPs)/giga, float64(a.Cost.FLOPs)/giga/float64(frames),
 		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega)
 }
 
-// plan is the layout of a clip in tiles, or whole.
-func plan(t *testing.T, m *vae.Model, half string, size tiling.Size, frames, tile int) *vae.Layout {
+// plan is that of a clip in tiles, or whole.
+func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames, tile int) *vae.Plan {
 	t.Helper()
 	var o vae.Options
 	if tile > 0 {
 		o.Tile.Tile, o.Overlap = tiling.Square(tile), tiling.Square(64)
 	}
-	var l *vae.Layout
-	var err error
-	if half == "decode" {
+	if direction == "decode" {
 		cell := m.Config.Spatial
-		l, err = m.PlanDecode((frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, o)
-	} else {
-		l, err = m.PlanEncode(frames, size.H, size.W, o)
+		p, err := m.PlanDecode((frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, vae.DecodeOptions{Options: o, RGBA8: true})
+		require.NoError(t, err)
+		return p.Plan
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	p, err := m.PlanEncode(frames, size.H, size.W, vae.EncodeOptions{Options: o})
+	require.NoError(t, err)
+	return p.Plan
 }
 
 func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
@@ -118,9 +106,7 @@ func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
 	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, vae.Settings{Precision: p, Force: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -135,19 +121,12 @@ func headerOnly(t *testing.T, tensors []synthetic.Spec) string {
 	}
 	path := filepath.Join(t.TempDir(), "published.safetensors")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
-	if _, err := safetensors.NewWriter(f, specs, nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = safetensors.NewWriter(f, specs, nil)
+	require.NoError(t, err)
 	header, data, err := safetensors.Size(specs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(8 + header + data); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(8+header+data))
 	return path
 }
