@@ -3,10 +3,9 @@ package tiling
 import (
 	"errors"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -31,18 +30,18 @@ func TestFit(t *testing.T) {
 		{"odd frame", Size{35, 200}, 1000 + 100*40*200, Square(200)},
 	}
 	for _, c := range cases {
-		got, err := Fit(c.frame, 128, c.budget, area)
-		if err != nil || got != c.want {
-			t.Errorf("%s: %v (%v), want %v", c.name, got, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Fit(c.frame, 128, c.budget, area)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
 	}
 }
 
 func TestFitRefuses(t *testing.T) {
 	_, err := Fit(Size{1080, 1920}, 128, 1e6, area)
-	if !errors.Is(err, ErrBudget) || !strings.Contains(err.Error(), "the smallest tile, 128x128, needs 1639400 bytes of 1000000") {
-		t.Error(err)
-	}
+	require.ErrorIs(t, err, ErrBudget)
+	require.ErrorContains(t, err, "the smallest tile, 128x128, needs 1639400 bytes of 1000000")
 	broken := errors.New("no plan")
 	for _, fails := range []int{1920, 128, 512} {
 		_, err := Fit(Size{1920, 1920}, 128, 100*600*600, func(tile Size) (int64, error) {
@@ -51,13 +50,10 @@ func TestFitRefuses(t *testing.T) {
 			}
 			return area(tile)
 		})
-		if !errors.Is(err, broken) {
-			t.Errorf("failing at %d: %v", fails, err)
-		}
+		require.ErrorIs(t, err, broken, "failing at %d", fails)
 	}
-	if _, err := Fit(Size{0, 8}, 64, 1, area); err == nil {
-		t.Error("an empty frame was accepted")
-	}
+	_, err = Fit(Size{0, 8}, 64, 1, area)
+	require.Error(t, err, "an empty frame was accepted")
 }
 
 // Whatever peak says, the answer is a tile it accepted; and for one that grows
@@ -83,20 +79,17 @@ func TestFitAnswersWithinBudget(t *testing.T) {
 				}
 				return bytes, err
 			})
-			clamped := Size{min(got.H, 720), min(got.W, 1280)}
-			if err == nil && !slices.Contains(within, clamped) {
-				t.Fatalf("%s, budget %d: %v was never within it; asked %v", name, budget, got, asked)
+			if err == nil {
+				clamped := Size{min(got.H, 720), min(got.W, 1280)}
+				require.Contains(t, within, clamped, "%s, budget %d: never within it; asked %v", name, budget, asked)
 			}
-			if len(asked) > 12 {
-				t.Fatalf("%s: %d plans made", name, len(asked))
-			}
+			require.LessOrEqual(t, len(asked), 12, "%s: plans made", name)
 			if name == "jagged" || err != nil || got.W >= 1280 {
 				continue
 			}
 			next := Size{min(got.H+8, 720), min(got.W+8, 1280)}
-			if bytes, _ := peak(next); bytes <= budget {
-				t.Fatalf("%s, budget %d: %v, but %v fits as well", name, budget, got, next)
-			}
+			bytes, _ := peak(next)
+			require.Greater(t, bytes, budget, "%s, budget %d: %v, but %v fits as well", name, budget, got, next)
 		}
 	}
 }
@@ -112,26 +105,23 @@ func TestParse(t *testing.T) {
 		"off": {}, "auto": {Auto: true}, "512": {Tile: Square(512)}, "512x384": {Tile: Size{512, 384}}, "8": {Tile: Square(8)},
 	} {
 		got, err := ParseTile(s)
-		if err != nil || got != want {
-			t.Errorf("tile %s: %+v, %v", s, got, err)
-		}
-		if again, err := ParseTile(got.String()); err != nil || again != got {
-			t.Errorf("tile %s prints as %s, which reads as %+v (%v)", s, got, again, err)
-		}
+		require.NoError(t, err, "tile %s", s)
+		require.Equal(t, want, got, "tile %s", s)
+		again, err := ParseTile(got.String())
+		require.NoError(t, err, "tile %s prints as %s", s, got)
+		require.Equal(t, got, again, "tile %s prints as %s", s, got)
 	}
 	for _, s := range []string{"", "Auto", "x", "512x", "x512", "-512", "5.5", "512x512x512", "512 ", "0", "7", "512x4", "99999999999", "33554432", "0x10"} {
-		if got, err := ParseTile(s); !errors.Is(err, ErrTile) {
-			t.Errorf("tile %q: %+v, %v", s, got, err)
-		}
+		_, err := ParseTile(s)
+		assert.ErrorIs(t, err, ErrTile, "tile %q", s)
 	}
 	for s, want := range map[string]Size{"0": {}, "64": Square(64), "64x32": {64, 32}, "0x8": {0, 8}} {
-		if got, err := ParseOverlap(s); err != nil || got != want {
-			t.Errorf("overlap %s: %v, %v", s, got, err)
-		}
+		got, err := ParseOverlap(s)
+		require.NoError(t, err, "overlap %s", s)
+		require.Equal(t, want, got, "overlap %s", s)
 	}
 	for _, s := range []string{"", "off", "1", "7", "64x3", "-8", "64x", "1e2"} {
-		if got, err := ParseOverlap(s); !errors.Is(err, ErrOverlap) {
-			t.Errorf("overlap %q: %v, %v", s, got, err)
-		}
+		_, err := ParseOverlap(s)
+		assert.ErrorIs(t, err, ErrOverlap, "overlap %q", s)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Every build cuts and blends alike, byte for byte: natively and as WebAssembly
@@ -13,11 +15,7 @@ import (
 func TestIdenticalInEveryBuild(t *testing.T) {
 	const want = "7024ca25e71cc0521b8c038c36f9ea3c7d0c20c912ac84bc73f08c9a7fa793ad"
 	h := sha256.New()
-	put := func(v any) {
-		if err := binary.Write(h, binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(v any) { require.NoError(t, binary.Write(h, binary.LittleEndian, v)) }
 	plans := 0
 	for _, size := range []Size{{5, 6}, {16, 16}, {90, 160}, {135, 240}, {67, 33}} {
 		for _, tile := range []Size{{}, Square(24), {128, 256}, Square(512)} {
@@ -51,12 +49,8 @@ func TestIdenticalInEveryBuild(t *testing.T) {
 			}
 		}
 	}
-	if plans < 100 {
-		t.Fatalf("only %d plans", plans)
-	}
-	if got := fmt.Sprintf("%x", h.Sum(nil)); got != want {
-		t.Errorf("%d plans hash to %s, want %s", plans, got, want)
-	}
+	require.GreaterOrEqual(t, plans, 100)
+	require.Equal(t, want, fmt.Sprintf("%x", h.Sum(nil)), "hash of %d plans", plans)
 }
 
 // blendValue adds a tile that holds one value everywhere, as the kernels do:

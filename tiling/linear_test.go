@@ -1,10 +1,11 @@
 package tiling
 
 import (
-	"errors"
-	"math"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 var diffusers = Options{Tile: Square(DiffusersTile), Overlap: Square(DiffusersOverlap)}
@@ -36,33 +37,32 @@ func TestLinearDefaults(t *testing.T) {
 		{"2.1 decode, one axis", func() (Linear, error) { return LinearDecode(32, 33, 1, diffusers) }, 2, 2,
 			Rect{0, 32, 0, 32}, Rect{0, 256, 0, 256}, Rect{0, 192, 0, 192}, 64, 1},
 	} {
-		l, err := c.plan()
-		if err != nil {
-			t.Fatal(c.name, err)
-		}
-		first := l.Tiles[0]
-		if l.Rows != c.rows || l.Cols != c.cols || len(l.Tiles) != c.rows*c.cols || first.In != c.in || first.Out != c.out ||
-			first.Final != c.keep || l.Extent != Square(c.extent) || l.Unit != c.unit {
-			t.Errorf("%s: %d x %d tiles, first %+v, extent %v, unit %d", c.name, l.Rows, l.Cols, first, l.Extent, l.Unit)
-		}
-		seen := make([]int, l.Out.H*l.Out.W)
-		for _, tile := range l.Tiles {
-			for y := tile.Final.Y0; y < tile.Final.Y1; y++ {
-				for x := tile.Final.X0; x < tile.Final.X1; x++ {
-					seen[y*l.Out.W+x]++
+		t.Run(c.name, func(t *testing.T) {
+			l, err := c.plan()
+			require.NoError(t, err)
+			require.Equal(t, [2]int{c.rows, c.cols}, [2]int{l.Rows, l.Cols}, "rows and columns")
+			require.Len(t, l.Tiles, c.rows*c.cols)
+			first := l.Tiles[0]
+			require.Equal(t, c.in, first.In)
+			require.Equal(t, c.out, first.Out)
+			require.Equal(t, c.keep, first.Final)
+			require.Equal(t, Square(c.extent), l.Extent)
+			require.Equal(t, c.unit, l.Unit)
+			seen := make([]int, l.Out.H*l.Out.W)
+			for _, tile := range l.Tiles {
+				for y := tile.Final.Y0; y < tile.Final.Y1; y++ {
+					for x := tile.Final.X0; x < tile.Final.X1; x++ {
+						seen[y*l.Out.W+x]++
+					}
 				}
 			}
-		}
-		if slices.Min(seen) != 1 || slices.Max(seen) != 1 {
-			t.Errorf("%s: the parts kept don't cover the result once", c.name)
-		}
+			require.Equal(t, [2]int{1, 1}, [2]int{slices.Min(seen), slices.Max(seen)}, "the parts kept cover the result once")
+		})
 	}
-	if _, err := LinearDecode(60, 60, 1, Options{Tile: Square(64), Overlap: Square(60)}); !errors.Is(err, ErrOverlap) {
-		t.Errorf("no advance: %v", err)
-	}
-	if _, err := LinearEncode(20, 16, 1, diffusers); err == nil {
-		t.Error("20 rows of pixels were taken")
-	}
+	_, err := LinearDecode(60, 60, 1, Options{Tile: Square(64), Overlap: Square(60)})
+	require.ErrorIs(t, err, ErrOverlap, "no advance")
+	_, err = LinearEncode(20, 16, 1, diffusers)
+	require.ErrorContains(t, err, "20x16 pixels, expected multiples of 8")
 }
 
 // One band by hand: the weight of a tile starts at 0 and does not reach 1, the
@@ -95,9 +95,7 @@ func TestLinearBlend(t *testing.T) {
 	}
 	for y := range 5 {
 		for x := range 6 {
-			if got := float64(tile[y*6+x]); math.Abs(got-want(y, x)) > 1e-5 {
-				t.Errorf("row %d column %d is %v, want %v", y, x, got, want(y, x))
-			}
+			assert.InDelta(t, want(y, x), tile[y*6+x], 1e-5, "row %d column %d", y, x)
 		}
 	}
 }
@@ -105,13 +103,13 @@ func TestLinearBlend(t *testing.T) {
 // A latent cell of 16 pixels.
 func TestFactor(t *testing.T) {
 	p, err := Decode(6, 4, Options{Tile: Square(64), Overlap: Square(16), Factor: 16})
-	if err != nil || p.Out != (Size{96, 64}) || len(p.Tiles) != 2 || p.Tiles[1].In != (Rect{3, 6, 0, 4}) || p.Tiles[1].Out != (Rect{48, 96, 0, 64}) {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if _, err := Encode(24, 32, Options{Factor: 16}); err == nil {
-		t.Error("24 rows of pixels were taken")
-	}
-	if _, err := Decode(6, 4, Options{Tile: Square(64), Overlap: Square(8), Factor: 16}); !errors.Is(err, ErrOverlap) {
-		t.Errorf("an overlap below a cell: %v", err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, Size{96, 64}, p.Out)
+	require.Len(t, p.Tiles, 2)
+	require.Equal(t, Rect{3, 6, 0, 4}, p.Tiles[1].In)
+	require.Equal(t, Rect{48, 96, 0, 64}, p.Tiles[1].Out)
+	_, err = Encode(24, 32, Options{Factor: 16})
+	require.ErrorContains(t, err, "24x32 pixels, expected multiples of 16")
+	_, err = Decode(6, 4, Options{Tile: Square(64), Overlap: Square(8), Factor: 16})
+	require.ErrorIs(t, err, ErrOverlap, "an overlap below a cell")
 }

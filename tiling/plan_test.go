@@ -1,13 +1,14 @@
 package tiling
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // naive is the reference's tiled loop written down once more, both axes at a
@@ -126,29 +127,26 @@ func compare(t *testing.T, decode bool, h, w int, o Options) bool {
 	n.run(value)
 	p, err := plan(decode, h, w, o)
 	if err != nil {
-		if least := slices.Min(n.count); !errors.Is(err, ErrOverlap) || least > 1.1*MinCount {
-			t.Fatalf("%s: refused (%v), but the smallest count is %g", at, err, least)
-		}
+		require.ErrorIs(t, err, ErrOverlap, at)
+		require.LessOrEqual(t, slices.Min(n.count), 1.1*MinCount, "%s: refused (%v), but it leaves no black", at, err)
 		return false
 	}
-	if len(p.Tiles) != len(n.tiles) || p.Out.H*p.Out.W != len(n.count) || p.Out.W != n.outW {
-		t.Fatalf("%s: %d tiles on %v, want %d on width %d", at, len(p.Tiles), p.Out, len(n.tiles), n.outW)
+	var cells [][4]int
+	for _, tile := range p.Tiles {
+		cells = append(cells, [4]int{tile.Cells.Y0, tile.Cells.Y1, tile.Cells.X0, tile.Cells.X1})
 	}
-	for i, want := range n.tiles {
-		c := p.Tiles[i].Cells
-		if got := [4]int{c.Y0, c.Y1, c.X0, c.X1}; got != want {
-			t.Fatalf("%s: tile %d covers cells %v, want %v", at, i, got, want)
-		}
-	}
+	require.Equal(t, n.tiles, cells, "%s: cells of the tiles", at)
+	require.Equal(t, n.outW, p.Out.W, at)
+	require.Equal(t, len(n.count), p.Out.H*p.Out.W, at)
 	count, result := p.Count(), blend(p, value)
 	for i := range result {
 		if count[i] <= MinCount || math.Abs(float64(count[i])-n.count[i]) > 1e-5 {
-			t.Fatalf("%s: count[%d] = %g, want %g", at, i, count[i], n.count[i])
+			require.FailNow(t, "count", "%s: count[%d] = %g, want %g", at, i, count[i], n.count[i])
 		}
 		want := n.acc[i] / max(n.count[i], 1e-6)
 		// Near-empty counts divide float32's rounding by a small number.
 		if math.Abs(float64(result[i])-want) > 1e-5/min(1, n.count[i]) {
-			t.Fatalf("%s: result[%d] = %g, want %g (count %g)", at, i, result[i], want, n.count[i])
+			require.FailNow(t, "result", "%s: result[%d] = %g, want %g (count %g)", at, i, result[i], want, n.count[i])
 		}
 	}
 	checkRects(t, at, decode, p)
@@ -180,28 +178,26 @@ func checkRects(t *testing.T, at string, decode bool, p Plan) {
 		if !decode {
 			in, out = out, in
 		}
-		if tile.In != in || tile.Out != out || tile.Out.Size() != (Size{len(tile.WY), len(tile.WX)}) {
-			t.Fatalf("%s: tile %d: in %v, out %v of cells %v", at, k, tile.In, tile.Out, tile.Cells)
-		}
+		require.Equal(t, in, tile.In, "%s: tile %d: input of cells %v", at, k, tile.Cells)
+		require.Equal(t, out, tile.Out, "%s: tile %d: output of cells %v", at, k, tile.Cells)
+		require.Equal(t, Size{len(tile.WY), len(tile.WX)}, tile.Out.Size(), "%s: tile %d: weights", at, k)
 		each(tile.Out, func(i int) { lastTouch[i] = k + 1 })
+		again := 0
 		each(tile.Final, func(i int) {
 			if finalAt[i] != 0 {
-				t.Fatalf("%s: sample %d is final twice", at, i)
+				again++
 			}
 			finalAt[i] = k + 1
 		})
+		require.Zero(t, again, "%s: tile %d: samples that are final twice", at, k)
 	}
-	if !slices.Equal(finalAt, lastTouch) {
-		t.Fatalf("%s: a part is called final before or after its last tile", at)
-	}
+	require.True(t, slices.Equal(finalAt, lastTouch), "%s: a part is called final before or after its last tile", at)
 	for k := range p.Tiles {
 		rows := 0
 		for rows < p.Out.H && slices.Max(lastTouch[rows*p.Out.W:][:p.Out.W]) <= k+1 {
 			rows++
 		}
-		if got := p.FinalRows(k); got != rows {
-			t.Fatalf("%s: %d rows final after tile %d, want %d", at, got, k, rows)
-		}
+		require.Equal(t, rows, p.FinalRows(k), "%s: rows final after tile %d", at, k)
 	}
 }
 
@@ -228,9 +224,7 @@ func TestAgainstNaive(t *testing.T) {
 		{true, 1, 1, Options{Tile: Square(8), Overlap: Size{}}, "smallest"},
 	}
 	for _, c := range cases {
-		if !compare(t, c.decode, c.h, c.w, c.o) {
-			t.Errorf("%s: refused", c.why)
-		}
+		require.True(t, compare(t, c.decode, c.h, c.w, c.o), "%s: refused", c.why)
 	}
 }
 
@@ -260,9 +254,7 @@ func TestAgainstNaiveRandom(t *testing.T) {
 			accepted++
 		}
 	}
-	if accepted < 4000 {
-		t.Errorf("only %d of 6000 plans were accepted", accepted)
-	}
+	require.GreaterOrEqual(t, accepted, 4000, "accepted of 6000 plans")
 }
 
 // With overlaps of whole cells up to half a tile, the fades of neighbours add
@@ -276,17 +268,12 @@ func TestNeighboursAddToOne(t *testing.T) {
 					side /= 8
 				}
 				p, err := plan(decode, side, side, Options{Tile: Square(tile), Overlap: Square(overlap)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p.Rows != 3 || p.Cols != 3 {
-					t.Fatalf("tile %d overlap %d: %dx%d tiles, want 3x3", tile, overlap, p.Rows, p.Cols)
-				}
-				for i, c := range p.Count() {
-					if math.Abs(float64(c)-1) > 1e-6 {
-						t.Fatalf("decode=%v tile %d overlap %d: count[%d] = %v", decode, tile, overlap, i, c)
-					}
-				}
+				require.NoError(t, err)
+				at := fmt.Sprintf("decode=%v tile %d overlap %d", decode, tile, overlap)
+				require.Equal(t, [2]int{3, 3}, [2]int{p.Rows, p.Cols}, "%s: tiles", at)
+				count := p.Count()
+				require.InDelta(t, 1, slices.Min(count), 1e-6, "%s: least count", at)
+				require.InDelta(t, 1, slices.Max(count), 1e-6, "%s: largest count", at)
 			}
 		}
 	}
@@ -294,48 +281,33 @@ func TestNeighboursAddToOne(t *testing.T) {
 
 func TestRampEnds(t *testing.T) {
 	for _, m := range []int{2, 3, 8, 9, 64, 127, 1024} {
-		if first, last := ramp(0, m), ramp(m-1, m); first != 0 || last != 1 {
-			t.Errorf("ramp of %d goes from %g to %g, want exactly 0 to 1", m, first, last)
-		}
+		require.Zero(t, ramp(0, m), "first of a ramp of %d", m)
+		require.Equal(t, 1.0, ramp(m-1, m), "last of a ramp of %d", m)
 	}
-	if got := ramp(0, 1); got != 0 {
-		t.Errorf("ramp of 1 is %g, want 0", got)
-	}
-	if got := ramp(4, 9); math.Abs(got-0.5) > 1e-15 {
-		t.Errorf("middle of a ramp is %g, want 0.5", got)
-	}
+	require.Zero(t, ramp(0, 1), "ramp of 1")
+	require.InDelta(t, 0.5, ramp(4, 9), 1e-15, "middle of a ramp")
 	// Decode counts the fade in pixels, encode in cells.
 	d, _ := Decode(10, 10, Options{Tile: Square(48), Overlap: Square(16)})
 	e, _ := Encode(80, 80, Options{Tile: Square(48), Overlap: Square(16)})
-	if got := d.Tiles[1].WX[:17]; got[0] != 0 || got[15] != 1 || got[14] == 1 {
-		t.Errorf("decode fades over %v, want 16 pixels from 0 to 1", got)
-	}
-	if got := e.Tiles[1].WX[:3]; !slices.Equal(got, []float32{0, 1, 1}) {
-		t.Errorf("encode fades over %v, want 2 cells, 0 and 1", got)
-	}
+	wx := d.Tiles[1].WX
+	require.Equal(t, []float32{0, 1}, []float32{wx[0], wx[15]}, "decode fades over 16 pixels: %v", wx[:17])
+	require.NotEqual(t, float32(1), wx[14], "decode fades over 16 pixels: %v", wx[:17])
+	require.Equal(t, []float32{0, 1, 1}, e.Tiles[1].WX[:3], "encode fades over 2 cells")
 }
 
 func TestSkips(t *testing.T) {
 	// Tiles of 4 cells that overlap by 2 start at 0, 2, 4; the last would hold
 	// only cells 4 and 5, both already in the overlap.
 	p, err := Decode(6, 4, Options{Tile: Square(32), Overlap: Square(16)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Rows != 2 || p.Cols != 1 || p.Tiles[1].Cells != (Rect{2, 6, 0, 4}) {
-		t.Errorf("%dx%d tiles: %v", p.Rows, p.Cols, p.Tiles)
-	}
+	require.NoError(t, err)
+	require.Equal(t, [2]int{2, 1}, [2]int{p.Rows, p.Cols}, "rows and columns")
+	require.Equal(t, Rect{2, 6, 0, 4}, p.Tiles[1].Cells)
 	// One cell more and it is needed, at 3 cells.
 	p, err = Decode(7, 4, Options{Tile: Square(32), Overlap: Square(16)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.Rows != 3 || p.Tiles[2].Cells != (Rect{4, 7, 0, 4}) {
-		t.Errorf("%d rows: %v", p.Rows, p.Tiles)
-	}
-	if got := p.Shapes(); !slices.Equal(got, []Size{{4, 4}, {3, 4}}) {
-		t.Errorf("shapes %v", got)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 3, p.Rows)
+	require.Equal(t, Rect{4, 7, 0, 4}, p.Tiles[2].Cells)
+	require.Equal(t, []Size{{4, 4}, {3, 4}}, p.Shapes())
 }
 
 func TestWhole(t *testing.T) {
@@ -346,17 +318,12 @@ func TestWhole(t *testing.T) {
 				h, w, out = 48, 32, Size{6, 4}
 			}
 			p, err := plan(decode, h, w, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !p.Whole() || p.Out != out || p.Tiles[0].Final != (Rect{0, out.H, 0, out.W}) {
-				t.Errorf("%v: %+v", o, p)
-			}
-			for _, c := range p.Count() {
-				if c != 1 {
-					t.Fatalf("%v: count %v in a frame of one tile, want exactly 1", o, c)
-				}
-			}
+			require.NoError(t, err)
+			require.True(t, p.Whole(), "%+v", o)
+			require.Equal(t, out, p.Out, "%+v", o)
+			require.Equal(t, Rect{0, out.H, 0, out.W}, p.Tiles[0].Final, "%+v", o)
+			count := p.Count()
+			require.Equal(t, [2]float32{1, 1}, [2]float32{slices.Min(count), slices.Max(count)}, "%+v: counts in a frame of one tile", o)
 		}
 	}
 }
@@ -385,25 +352,20 @@ func TestRefusedOptions(t *testing.T) {
 			if c.want == "fades leave black" && !decode {
 				continue // encode fades by whole cells, of which there are none
 			}
-			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%+v: got %v, want %s", c.o, err, c.want)
-			}
+			assert.ErrorIs(t, err, c.is, "%+v", c.o)
+			assert.ErrorContains(t, err, c.want, "%+v", c.o)
 		}
 	}
 	for _, s := range []Size{{0, 8}, {8, 0}, {-8, 8}, {1 << 25, 8}} {
-		if _, err := Decode(s.H, s.W, Options{}); err == nil {
-			t.Errorf("decode of %v accepted", s)
-		}
-		if _, err := Encode(s.H, s.W, Options{}); err == nil {
-			t.Errorf("encode of %v accepted", s)
-		}
+		_, err := Decode(s.H, s.W, Options{})
+		assert.Error(t, err, "decode of %v", s)
+		_, err = Encode(s.H, s.W, Options{})
+		assert.Error(t, err, "encode of %v", s)
 	}
-	if _, err := Encode(20, 24, Options{}); err == nil || !strings.Contains(err.Error(), "20x24 pixels, expected multiples of 8") {
-		t.Errorf("odd size: %v", err)
-	}
-	if _, err := Decode(1<<20, 1<<20, Options{Tile: Square(8), Overlap: Size{}}); !errors.Is(err, ErrTile) {
-		t.Errorf("too many tiles: %v", err)
-	}
+	_, err := Encode(20, 24, Options{})
+	require.ErrorContains(t, err, "20x24 pixels, expected multiples of 8")
+	_, err = Decode(1<<20, 1<<20, Options{Tile: Square(8), Overlap: Size{}})
+	require.ErrorIs(t, err, ErrTile, "too many tiles")
 }
 
 // FuzzPlan holds any plan that is accepted to the naive loop.
@@ -419,9 +381,8 @@ func FuzzPlan(f *testing.F) {
 			height, width = 8*height, 8*width
 		}
 		if height == 0 || width == 0 || o.check() != nil || o.Tile == (Size{}) {
-			if _, err := plan(decode, height, width, o); err == nil && o.Tile != (Size{}) {
-				t.Fatalf("accepted %dx%d %+v", height, width, o)
-			}
+			_, err := plan(decode, height, width, o)
+			require.True(t, err != nil || o.Tile == (Size{}), "accepted %dx%d %+v", height, width, o)
 			return
 		}
 		compare(t, decode, height, width, o)
