@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"math"
-	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // texts are valid, broken and odd.
@@ -53,17 +55,15 @@ func checkTokens(t *testing.T, text []byte) {
 		}
 		return v, err
 	})
-	if valid := std.Valid(text); valid != (end == "") {
-		t.Fatalf("%q: valid %t, ended %q", text, valid, end)
-	} else if !valid {
+	valid := std.Valid(text)
+	require.Equal(t, valid, end == "", "%q: ended %q", text, end)
+	if !valid {
 		return
 	}
 	ref := std.NewDecoder(bytes.NewReader(text))
 	ref.UseNumber()
 	want, _ := tokens(func() (any, error) { return ref.Token() })
-	if !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q: got %#v, expected %#v", text, got, want)
-	}
+	require.Equal(t, want, got, "%q", text)
 }
 
 func TestTokens(t *testing.T) {
@@ -103,37 +103,26 @@ func TestStructs(t *testing.T) {
 		"a\"\\\n\x01é😀\u2028", -3, math.MaxUint64, 29.97e-9, true, &yes, inner{"x", math.MaxInt64}, []int{1, 2}, map[string]int{"b": 1, "a": 2},
 	}
 	var back message
-	if err := std.Unmarshal(Marshal(m), &back); err != nil || !reflect.DeepEqual(back, m) {
-		t.Errorf("%s: %+v, %v", Marshal(m), back, err)
-	}
+	require.NoError(t, std.Unmarshal(Marshal(m), &back), "%s", Marshal(m))
+	require.Equal(t, m, back)
 	m.List, m.Table = nil, nil
 	text, err := std.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	back = message{}
-	if err := Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, m) {
-		t.Errorf("%s: %+v, %v", text, back, err)
-	}
-	if got := string(Marshal([]float64{math.NaN(), math.Inf(1), 1})); got != "[null,null,1]" {
-		t.Error(got)
-	}
-	if got := string(Marshal(map[string]any{"b": (*inner)(nil), "a": []string{"\xff"}})); got != `{"a":["�"],"b":null}` {
-		t.Error(got)
-	}
+	require.NoError(t, Unmarshal(text, &back), "%s", text)
+	require.Equal(t, m, back)
+	require.Equal(t, "[null,null,1]", string(Marshal([]float64{math.NaN(), math.Inf(1), 1})))
+	require.Equal(t, `{"a":["�"],"b":null}`, string(Marshal(map[string]any{"b": (*inner)(nil), "a": []string{"\xff"}})))
 }
 
 func TestUnmarshalSkipsAndRefuses(t *testing.T) {
 	var m message
-	if err := Unmarshal([]byte(`{"unknown":[{"id":[1,{"x":2}]},"y"],"id":7,"maybe":null,"in":{"z":1,"size":5}}`), &m); err != nil || m.ID != 7 || m.In.Size != 5 || m.Maybe != nil {
-		t.Errorf("%+v, %v", m, err)
-	}
+	require.NoError(t, Unmarshal([]byte(`{"unknown":[{"id":[1,{"x":2}]},"y"],"id":7,"maybe":null,"in":{"z":1,"size":5}}`), &m))
+	require.Equal(t, message{ID: 7, In: inner{Size: 5}}, m)
 	for _, text := range []string{
 		`[]`, `{"id":"7"}`, `{"id":1.5}`, `{"id":99999999999999999999}`, `{"type":1}`, `{"on":"x"}`, `{"in":[]}`, `{"in":3}`,
 		`{"id":1}x`, `{"id":1`, `{"seed":-1}`, `{"unknown":` + string(bytes.Repeat([]byte("["), 100)),
 	} {
-		if err := Unmarshal([]byte(text), &message{}); err == nil {
-			t.Errorf("%s: no error", text)
-		}
+		assert.Error(t, Unmarshal([]byte(text), &message{}), text)
 	}
 }
