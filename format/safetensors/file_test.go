@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // write makes a file of float tensors, each filled by fill(tensor, element).
@@ -17,26 +21,18 @@ func write(t *testing.T, specs []Spec, metadata map[string]string, fill func(k, 
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, specs, metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for k, s := range specs {
-		if err := w.Begin(s.Name); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Begin(s.Name))
 		n, _, _ := extent(s.DType, s.Shape)
 		values := make([]float32, n)
 		for i := range values {
 			values[i] = fill(k, i)
 		}
 		// Two uneven parts, as a streaming caller would.
-		if err := errors.Join(w.WriteF32(values[:n/3]), w.WriteF32(values[n/3:])); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(w.WriteF32(values[:n/3]), w.WriteF32(values[n/3:])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -53,86 +49,63 @@ func TestRoundTrip(t *testing.T) {
 	value := func(k, i int) float32 { return float32((i*31+k)%256-128) / 4 }
 	b := write(t, specs, metadata, value)
 	f, err := open(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.data%8 != 0 {
-		t.Errorf("data begins at %d, not at a multiple of 8", f.data)
-	}
-	if header, data, err := Size(specs, metadata); err != nil || 8+header+data != int64(len(b)) || header != f.data-8 {
-		t.Errorf("Size says %d + %d (%v), the file has %d bytes", header, data, err, len(b))
-	}
-	if got := f.Metadata(); len(got) != 2 || got["norm_num_groups"] != "8" || got["a\tb"] != "<é>" {
-		t.Errorf("metadata %q", got)
-	}
+	require.NoError(t, err)
+	require.Zero(t, f.data%8, "data begins at %d, not at a multiple of 8", f.data)
+	header, data, err := Size(specs, metadata)
+	require.NoError(t, err)
+	require.EqualValues(t, len(b), 8+header+data, "size of the file")
+	require.Equal(t, f.data-8, header)
+	require.Equal(t, metadata, f.Metadata())
 	for k, s := range specs {
-		if f.Names()[k] != s.Name {
-			t.Errorf("tensor %d is %q, want %q", k, f.Names()[k], s.Name)
-		}
+		require.Equal(t, s.Name, f.Names()[k], "tensor %d", k)
 		a, ok := f.Tensor(s.Name)
-		if !ok || a.DType != s.DType || len(a.Shape) != len(s.Shape) {
-			t.Fatalf("%q: %v %+v", s.Name, ok, a)
-		}
+		require.True(t, ok, s.Name)
+		require.Equal(t, s.DType, a.DType, s.Name)
+		require.Len(t, a.Shape, len(s.Shape), s.Name)
 		got := make([]float32, a.Elements())
-		if err := a.ReadF32(got, 0); err != nil {
-			t.Fatal(err)
+		require.NoError(t, a.ReadF32(got, 0))
+		want := make([]float32, len(got))
+		for i := range want {
+			want[i] = value(k, i)
 		}
-		for i, v := range got {
-			if v != value(k, i) {
-				t.Fatalf("%q[%d] = %v, want %v", s.Name, i, v, value(k, i))
-			}
-		}
+		require.True(t, slices.Equal(want, got), "%q: values differ", s.Name)
 	}
-	if _, ok := f.Tensor("missing"); ok {
-		t.Error("found a tensor that is not there")
-	}
+	_, ok := f.Tensor("missing")
+	require.False(t, ok, "found a tensor that is not there")
 }
 
 func TestReadParts(t *testing.T) {
 	specs := []Spec{{"first", F16, []int{3}}, {"x", F16, []int{chunk + 100}}}
 	f, err := open(write(t, specs, nil, func(_, i int) float32 { return float32(i % 2048) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, _ := f.Tensor("x")
 	for _, r := range [][2]int{{0, 1}, {1, 5}, {chunk - 3, 10}, {chunk + 99, 1}, {chunk + 100, 0}, {7, chunk + 93}} {
 		got := make([]float32, r[1])
-		if err := x.ReadF32(got, r[0]); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadF32(got, r[0]))
 		raw := make([]byte, 2*r[1])
-		if err := x.ReadRaw(raw, int64(2*r[0])); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadRaw(raw, int64(2*r[0])))
 		again := make([]float32, r[1])
 		decode(again, raw, F16)
-		for i := range got {
-			if want := float32((r[0] + i) % 2048); got[i] != want || again[i] != want {
-				t.Fatalf("from %d: [%d] = %v and %v, want %v", r[0], i, got[i], again[i], want)
-			}
+		want := make([]float32, r[1])
+		for i := range want {
+			want[i] = float32((r[0] + i) % 2048)
 		}
+		require.True(t, slices.Equal(want, got), "%d from %d as floats", r[1], r[0])
+		require.True(t, slices.Equal(want, again), "%d from %d as bytes", r[1], r[0])
 	}
 	for _, r := range [][2]int{{-1, 1}, {0, chunk + 101}, {chunk + 100, 1}, {math.MaxInt, 1}} {
 		err := x.ReadF32(make([]float32, r[1]), r[0])
-		if err == nil || !strings.Contains(err.Error(), `m.safetensors: tensor "x": elements`) {
-			t.Errorf("reading %d from %d: %v", r[1], r[0], err)
-		}
-		if err := x.ReadRaw(make([]byte, 2*r[1]), int64(r[0])*2); err == nil {
-			t.Errorf("reading raw %d from %d: no error", r[1], r[0])
-		}
+		assert.ErrorContains(t, err, `m.safetensors: tensor "x": elements`, "reading %d from %d", r[1], r[0])
+		assert.Error(t, x.ReadRaw(make([]byte, 2*r[1]), int64(r[0])*2), "reading raw %d from %d", r[1], r[0])
 	}
 }
 
 func TestReadF32WantsFloats(t *testing.T) {
 	f, err := open(file(one(`"I32"`, `[1]`, `[0,4]`), 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	a, _ := f.Tensor("a")
 	want := `safetensors: m.safetensors: tensor "a": dtype is I32, expected F16, BF16, F32 or F64`
-	if err := a.ReadF32(make([]float32, 1), 0); err == nil || err.Error() != want {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	require.EqualError(t, a.ReadF32(make([]float32, 1), 0), want)
 }
 
 // Bit patterns from IEEE 754 and from bfloat16's definition, not from a
@@ -150,13 +123,11 @@ func TestConversions(t *testing.T) {
 	} {
 		src := binary.LittleEndian.AppendUint16(nil, c.bits)
 		got := make([]float32, 1)
-		if decode(got, src, c.d); got[0] != c.value {
-			t.Errorf("%s %#04x = %v, want %v", c.d, c.bits, got[0], c.value)
-		}
+		decode(got, src, c.d)
+		assert.Equal(t, c.value, got[0], "%s %#04x", c.d, c.bits)
 		back := make([]byte, 2)
-		if encode(back, got, c.d); !bytes.Equal(back, src) {
-			t.Errorf("%s of %v = %x, want %x", c.d, c.value, back, src)
-		}
+		encode(back, got, c.d)
+		assert.Equal(t, src, back, "%s of %v", c.d, c.value)
 	}
 	for _, c := range []struct {
 		d     DType
@@ -167,17 +138,15 @@ func TestConversions(t *testing.T) {
 		{BF16, 1 + 0x1p-8, 0x3f80}, {BF16, 1 + 0x3p-8, 0x3f82}, {BF16, 1 + 0x1.001p-8, 0x3f81}, {BF16, math.MaxFloat32, 0x7f80},
 	} {
 		got := make([]byte, 2)
-		if encode(got, []float32{c.value}, c.d); binary.LittleEndian.Uint16(got) != c.bits {
-			t.Errorf("%s of %v = %#04x, want %#04x", c.d, c.value, binary.LittleEndian.Uint16(got), c.bits)
-		}
+		encode(got, []float32{c.value}, c.d)
+		assert.Equal(t, c.bits, binary.LittleEndian.Uint16(got), "%s of %v", c.d, c.value)
 	}
 	nan := []float32{math.Float32frombits(0x7f800001)}
 	for _, d := range []DType{F16, BF16, F32, F64} {
 		b, got := make([]byte, 8), make([]float32, 1)
 		encode(b, nan, d)
-		if decode(got, b, d); got[0] == got[0] {
-			t.Errorf("%s turns NaN into %v", d, got[0])
-		}
+		decode(got, b, d)
+		assert.True(t, got[0] != got[0], "%s turns NaN into %v", d, got[0])
 	}
 }
 
@@ -192,13 +161,13 @@ func TestFirstNonFinite(t *testing.T) {
 					return 1
 				})
 				f, err := open(b)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				x, _ := f.Tensor("x")
 				got, value, err := x.FirstNonFinite()
-				if err != nil || got != at || (at >= 0 && math.Float32bits(value) != math.Float32bits(bad) && value == value) {
-					t.Errorf("%s: found %v at %d (%v), want %d", d, value, got, err, at)
+				require.NoError(t, err)
+				require.Equal(t, at, got, "%s: found %v", d, value)
+				if at >= 0 {
+					require.Equal(t, fmt.Sprint(bad), fmt.Sprint(value), "%s", d) // NaN is what NaN prints as
 				}
 			}
 		}
@@ -208,43 +177,31 @@ func TestFirstNonFinite(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	b := write(t, []Spec{{"x", F32, []int{1 << 20}}}, nil, func(_, i int) float32 { return float32(i) })
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, _ := f.Tensor("x")
 	got := make([]float32, 3)
-	if err := x.ReadF32(got, 1<<20-3); err != nil || got[2] != 1<<20-1 {
-		t.Errorf("last elements %v, %v", got, err)
-	}
-	if err := errors.Join(f.Close(), f.Close()); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, x.ReadF32(got, 1<<20-3))
+	require.Equal(t, float32(1<<20-1), got[2], "last element")
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close(), "closed twice")
 	err = x.ReadF32(got, 0)
-	if !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), path+`: tensor "x"`) {
-		t.Errorf("reading after Close: %v", err)
-	}
+	require.ErrorIs(t, err, os.ErrClosed)
+	require.ErrorContains(t, err, path+`: tensor "x"`)
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Error(err)
-	}
+	_, err := Open(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Open(dir)
+	require.ErrorContains(t, err, dir)
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	var format *FormatError
-	if _, err := Open(empty); !errors.As(err, &format) {
-		t.Error(err)
-	}
+	_, err = Open(empty)
+	require.ErrorAs(t, err, &format)
 }
 
 // A file cut short while it is mapped is an error and not a crash.
@@ -254,39 +211,25 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "x.safetensors")
 	b := write(t, []Spec{{"x", F32, []int{1 << 20}}}, nil, func(_, i int) float32 { return 1 })
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, b, 0o600))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
-	if err := os.Truncate(path, 4096); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Truncate(path, 4096))
 	x, _ := f.Tensor("x")
-	if err := x.ReadF32(make([]float32, 8), 1<<19); err == nil {
-		t.Error("read data that is gone")
-	}
+	require.Error(t, x.ReadF32(make([]float32, 8), 1<<19), "read data that is gone")
 }
 
 // Reading a large tensor through a window costs the window.
 func TestReadAllocatesLittle(t *testing.T) {
 	f, err := open(write(t, []Spec{{"x", F16, []int{1 << 22}}}, nil, func(_, i int) float32 { return 1 }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, _ := f.Tensor("x")
 	window := make([]float32, chunk)
 	got := allocated(func() {
 		for i := 0; i < 64; i++ {
-			if err := x.ReadF32(window, i*chunk); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, x.ReadF32(window, i*chunk))
 		}
 	})
-	if got > 64*3*chunk {
-		t.Errorf("%d bytes allocated to read 64 windows of %d bytes", got, 2*chunk)
-	}
+	require.LessOrEqual(t, got, uint64(64*3*chunk), "bytes allocated to read 64 windows of %d bytes", 2*chunk)
 }

@@ -3,11 +3,12 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // file is a safetensors file of the header text and n zero bytes of data.
@@ -104,16 +105,10 @@ func TestRefused(t *testing.T) {
 	for _, c := range badFiles() {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := open(c.file)
-			if err == nil {
-				t.Fatal("accepted")
-			}
 			var format *FormatError
-			if !errors.As(err, &format) {
-				t.Errorf("%T is no FormatError", err)
-			}
-			if !strings.HasPrefix(err.Error(), "safetensors: m.safetensors: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
+			require.ErrorAs(t, err, &format)
+			require.True(t, strings.HasPrefix(err.Error(), "safetensors: m.safetensors: "), "%v", err)
+			require.ErrorContains(t, err, c.want)
 		})
 	}
 }
@@ -136,14 +131,11 @@ func TestAccepted(t *testing.T) {
 		{"sub-byte", one(`"F6_E2M3"`, `[4]`, `[0,3]`), 3, "a"},
 	}
 	for _, c := range cases {
-		f, err := open(file(c.header, c.data))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if got := strings.Join(f.Names(), " "); got != c.names {
-			t.Errorf("%s: names %q, want %q", c.name, got, c.names)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			f, err := open(file(c.header, c.data))
+			require.NoError(t, err)
+			require.Equal(t, c.names, strings.Join(f.Names(), " "))
+		})
 	}
 }
 
@@ -153,32 +145,26 @@ func TestEveryDType(t *testing.T) {
 		I16: 2, U16: 2, F16: 2, BF16: 2, I32: 4, U32: 4, F32: 4, C64: 8, I64: 8, U64: 8, F64: 8,
 	}
 	for d, size := range sizes {
-		f, err := open(file(one(`"`+string(d)+`"`, `[3]`, fmt.Sprintf("[0,%d]", 3*size)), 3*size))
-		if err != nil {
-			t.Errorf("%s: %v", d, err)
-			continue
-		}
-		if a, _ := f.Tensor("a"); a.DType != d || a.Elements() != 3 || a.Bytes() != int64(3*size) {
-			t.Errorf("%s: read as %d of %s, %d bytes", d, a.Elements(), a.DType, a.Bytes())
-		}
+		t.Run(string(d), func(t *testing.T) {
+			f, err := open(file(one(`"`+string(d)+`"`, `[3]`, fmt.Sprintf("[0,%d]", 3*size)), 3*size))
+			require.NoError(t, err)
+			a, _ := f.Tensor("a")
+			require.Equal(t, d, a.DType)
+			require.Equal(t, 3, a.Elements())
+			require.EqualValues(t, 3*size, a.Bytes())
+		})
 	}
 }
 
 // A small file cannot make the reader allocate what its length field claims.
 func TestHostileLengthAllocatesLittle(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, 100_000_000), "{\"a\":       "...)
-	if got := allocated(func() { open(b) }); got > 64<<10 {
-		t.Errorf("%d bytes allocated for a file of %d", got, len(b))
-	}
+	require.LessOrEqual(t, allocated(func() { open(b) }), uint64(64<<10), "bytes allocated for a file of %d", len(b))
 	// Nor can a size that the reader behind it does not keep.
-	got := allocated(func() {
-		if _, err := Read(bytes.NewReader(b), 1<<40, "lie"); err == nil {
-			t.Error("a header cut short was accepted")
-		}
-	})
-	if got > 1<<20 {
-		t.Errorf("%d bytes allocated for %d real ones", got, len(b))
-	}
+	var err error
+	got := allocated(func() { _, err = Read(bytes.NewReader(b), 1<<40, "lie") })
+	require.Error(t, err, "a header cut short was accepted")
+	require.LessOrEqual(t, got, uint64(1<<20), "bytes allocated for %d real ones", len(b))
 }
 
 func allocated(f func()) uint64 {
@@ -192,9 +178,8 @@ func allocated(f func()) uint64 {
 func TestErrorsStayShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	_, err := open(file(`{"`+long+`":7}`, 0))
-	if err == nil || len(err.Error()) > 400 {
-		t.Errorf("error of %d bytes for a name of a megabyte", len(err.Error()))
-	}
+	require.Error(t, err)
+	require.LessOrEqual(t, len(err.Error()), 400, "bytes of error for a name of a megabyte")
 }
 
 // FuzzHeader: whatever the bytes, Read refuses or returns tensors that cover
@@ -209,28 +194,23 @@ func FuzzHeader(f *testing.F) {
 		st, err := open(b)
 		if err != nil {
 			var format *FormatError
-			if !errors.As(err, &format) || len(err.Error()) > 4000 {
-				t.Fatalf("%T: %v", err, err)
-			}
+			require.ErrorAs(t, err, &format)
+			require.LessOrEqual(t, len(err.Error()), 4000, "bytes of error")
 			return
 		}
 		var total int64
 		for _, name := range st.Names() {
 			a, ok := st.Tensor(name)
-			if !ok {
-				t.Fatalf("%q is listed and not found", name)
-			}
+			require.True(t, ok, "%q is listed and not found", name)
 			raw := make([]byte, a.Bytes())
-			if err := a.ReadRaw(raw, 0); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := a.FirstNonFinite(); err != nil && a.DType.Float() {
-				t.Fatal(err)
+			require.NoError(t, a.ReadRaw(raw, 0))
+			if a.DType.Float() {
+				_, _, err := a.FirstNonFinite()
+				require.NoError(t, err)
 			}
 			total += a.Bytes()
 		}
-		if want := int64(len(b)) - 8 - int64(binary.LittleEndian.Uint64(b)); total != want {
-			t.Fatalf("tensors hold %d bytes of %d", total, want)
-		}
+		header := int64(binary.LittleEndian.Uint64(b))
+		require.Equal(t, int64(len(b))-8-header, total, "bytes that tensors hold")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The layout of the reference implementation's own README example, byte for
@@ -12,9 +14,7 @@ import (
 func TestWriterLayout(t *testing.T) {
 	b := write(t, []Spec{{"test", F32, []int{2, 2}}}, nil, func(_, i int) float32 { return 0 })
 	want := "\x40\x00\x00\x00\x00\x00\x00\x00" + `{"test":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}    ` + strings.Repeat("\x00", 16)
-	if string(b) != want {
-		t.Errorf("got  %q\nwant %q", b, want)
-	}
+	require.Equal(t, want, string(b))
 }
 
 func TestWriterRefusesSpecs(t *testing.T) {
@@ -34,14 +34,12 @@ func TestWriterRefusesSpecs(t *testing.T) {
 		{"metadata", nil, map[string]string{"k": "\xff"}, `metadata "k" is not UTF-8`},
 	}
 	for _, c := range cases {
-		var out bytes.Buffer
-		_, err := NewWriter(&out, c.specs, c.metadata)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
-		}
-		if out.Len() > 0 {
-			t.Errorf("%s: %d bytes written all the same", c.name, out.Len())
-		}
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			_, err := NewWriter(&out, c.specs, c.metadata)
+			require.ErrorContains(t, err, c.want)
+			require.Zero(t, out.Len(), "bytes written all the same")
+		})
 	}
 }
 
@@ -83,18 +81,15 @@ func TestWriterCountsBytes(t *testing.T) {
 		{"last missing", []func(*Writer) error{begin("a"), floats(2), begin("e"), end}, `2 of 3 tensors written, "b" is missing`},
 	}
 	for _, c := range cases {
-		w, err := NewWriter(&bytes.Buffer{}, specs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, step := range c.steps {
-			err := step(w)
-			if last := i == len(c.steps)-1; !last && err != nil {
-				t.Errorf("%s: step %d: %v", c.name, i, err)
-			} else if last && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%s: got %v, want %s", c.name, err, c.want)
+		t.Run(c.name, func(t *testing.T) {
+			w, err := NewWriter(&bytes.Buffer{}, specs, nil)
+			require.NoError(t, err)
+			last := len(c.steps) - 1
+			for i, step := range c.steps[:last] {
+				require.NoError(t, step(w), "step %d", i)
 			}
-		}
+			require.ErrorContains(t, c.steps[last](w), c.want)
+		})
 	}
 }
 
@@ -115,20 +110,13 @@ func (f *full) Write(p []byte) (int, error) {
 
 func TestWriterFullDisk(t *testing.T) {
 	specs := []Spec{{"a", F32, []int{100}}}
-	if _, err := NewWriter(&full{20}, specs, nil); !errors.Is(err, errFull) {
-		t.Errorf("header: %v", err)
-	}
+	_, err := NewWriter(&full{20}, specs, nil)
+	require.ErrorIs(t, err, errFull, "header")
 	w, err := NewWriter(&full{200}, specs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Begin("a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteF32(make([]float32, 100)); !errors.Is(err, errFull) || !strings.Contains(err.Error(), `tensor "a"`) {
-		t.Errorf("data: %v", err)
-	}
-	if err := w.Close(); err == nil {
-		t.Error("Close called a cut file complete")
-	}
+	require.NoError(t, err)
+	require.NoError(t, w.Begin("a"))
+	err = w.WriteF32(make([]float32, 100))
+	require.ErrorIs(t, err, errFull)
+	require.ErrorContains(t, err, `tensor "a"`)
+	require.Error(t, w.Close(), "a cut file is called complete")
 }
