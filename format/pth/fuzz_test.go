@@ -1,12 +1,13 @@
 package pth
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/pth/pthtest"
 )
@@ -16,22 +17,15 @@ func inspect(t *testing.T, f *File, err error, size int64) {
 	t.Helper()
 	if err != nil {
 		var format *FormatError
-		if !errors.As(err, &format) || len(err.Error()) > 2000 {
-			t.Fatalf("%T of %d bytes: %v", err, len(err.Error()), err)
-		}
+		require.ErrorAs(t, err, &format)
+		require.LessOrEqual(t, len(err.Error()), 2000, "bytes of error")
 		return
 	}
 	for _, name := range f.Names() {
 		x, ok := f.Tensor(name)
-		if !ok {
-			t.Fatalf("%q is listed and not found", name)
-		}
-		if x.Bytes() > size {
-			t.Fatalf("%q has %d bytes, the file %d", name, x.Bytes(), size)
-		}
-		if err := x.ReadRaw(make([]byte, x.Bytes()), 0); err != nil {
-			t.Fatal(err)
-		}
+		require.True(t, ok, "%q is listed and not found", name)
+		require.LessOrEqual(t, x.Bytes(), size, "bytes of %q in the file", name)
+		require.NoError(t, x.ReadRaw(make([]byte, x.Bytes()), 0))
 	}
 }
 
@@ -41,21 +35,15 @@ func agree(t *testing.T, a *File, err1 error, b *File, err2 error) {
 	if err1 == nil && err2 != nil && strings.Contains(err2.Error(), "attributes are set on") {
 		return // gopickle ignores some
 	}
-	if (err1 == nil) != (err2 == nil) {
-		t.Fatalf("gopickle: %v\nevaluate: %v", err1, err2)
-	}
+	require.Equal(t, err1 == nil, err2 == nil, "gopickle: %v\nevaluate: %v", err1, err2)
 	if err1 != nil {
 		return
 	}
-	if strings.Join(a.Names(), "\n") != strings.Join(b.Names(), "\n") {
-		t.Fatalf("gopickle: %q\nevaluate: %q", a.Names(), b.Names())
-	}
+	require.Equal(t, a.Names(), b.Names(), "of gopickle and evaluate")
 	for _, name := range a.Names() {
 		x, _ := a.Tensor(name)
 		y, _ := b.Tensor(name)
-		if got, want := fmt.Sprint(y.DType, y.Shape), fmt.Sprint(x.DType, x.Shape); got != want {
-			t.Fatalf("%q: gopickle %s, evaluate %s", name, want, got)
-		}
+		require.Equal(t, fmt.Sprint(x.DType, x.Shape), fmt.Sprint(y.DType, y.Shape), "%q of gopickle and evaluate", name)
 	}
 }
 
@@ -63,14 +51,11 @@ func agree(t *testing.T, a *File, err1 error, b *File, err2 error) {
 // be read.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.pth")
-	if err != nil || len(files) == 0 {
-		f.Fatal(err)
-	}
+	require.NoError(f, err)
+	require.NotEmpty(f, files)
 	for _, file := range files {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		require.NoError(f, err)
 		f.Add(b)
 	}
 	f.Add(zipped(view(store(6), 0, []int{6}, []int{1}), 24))

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/format/pth/pthtest"
 )
 
@@ -193,9 +196,8 @@ func TestAccepted(t *testing.T) {
 		"other dicts beside":           pthtest.NewPickle().Raw("}").String("optimizer").Raw("}s").String("model").Raw("}s.").Bytes(),
 	} {
 		both(t, func(t *testing.T, u unpickler) {
-			if _, err := open(zipped(pickle, 24), u); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			_, err := open(zipped(pickle, 24), u)
+			assert.NoError(t, err, name)
 		})
 	}
 }
@@ -210,9 +212,8 @@ func patched(b []byte, mark string, at int, with ...byte) []byte {
 func TestRefusedZip(t *testing.T) {
 	pickle := view(store(6), 0, []int{6}, []int{1})
 	good := zipped(pickle, 24)
-	if _, err := open(good, unpickle); err != nil {
-		t.Fatal(err)
-	}
+	_, err := open(good, unpickle)
+	require.NoError(t, err)
 	const directory, end = "PK\x01\x02", "PK\x05\x06" // the last entry of the directory is data/0
 	text := func(s string) func() []byte { return func() []byte { return []byte(s) } }
 	entry := func(name, text string) pthtest.Entry {
@@ -270,13 +271,10 @@ func TestRefusedZip(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	for _, file := range []string{"ordered", "plain"} {
 		b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for n := range b {
-			if _, err := open(b[:n], evaluate); err == nil {
-				t.Errorf("%s: %d bytes of %d are accepted", file, n, len(b))
-			}
+			_, err := open(b[:n], evaluate)
+			assert.Error(t, err, "%s: %d bytes of %d", file, n, len(b))
 		}
 	}
 }
@@ -301,17 +299,18 @@ func TestZip64(t *testing.T) {
 	b := zipped(view(store(6), 0, []int{6}, []int{1}), 24)
 	begin := int64(bytes.Index(b, []byte("PK\x01\x02")))
 	e := end{entries: 2, offset: begin, length: int64(bytes.LastIndex(b, []byte("PK\x05\x06"))) - begin}
-	if _, err := open(end64(b, e), unpickle); err != nil {
-		t.Error(err)
-	}
+	_, err := open(end64(b, e), unpickle)
+	require.NoError(t, err)
 	for want, bad := range map[string]end{
 		"directory has 2 entries, its end says 3":                      {e.offset, e.length, 3},
 		"directory has -1 bytes, expected at most 4194304":             {e.offset, -1, 2},
 		"bytes at -1, but the file has":                                {-1, e.length, 2},
 		"directory has 9223372036854775807 bytes, expected at most 41": {e.offset, math.MaxInt64, 2},
 	} {
-		_, err := open(end64(b, bad), unpickle)
-		refused(t, err, want)
+		t.Run(want, func(t *testing.T) {
+			_, err := open(end64(b, bad), unpickle)
+			refused(t, err, want)
+		})
 	}
 	moved := end64(b, e)
 	for want, bad := range map[string][]byte{
@@ -320,21 +319,20 @@ func TestZip64(t *testing.T) {
 		"64-bit end record: 56 bytes at -1, but": patched(moved, "PK\x06\x07", 8, bytes.Repeat([]byte{0xff}, 8)...),
 		"has 24 bytes, expected 9 elements of 4": end64(zipped(view(store(9), 0, []int{9}, []int{1}), 24), e),
 	} {
-		_, err := open(bad, unpickle)
-		refused(t, err, want)
+		t.Run(want, func(t *testing.T) {
+			_, err := open(bad, unpickle)
+			refused(t, err, want)
+		})
 	}
 	z := zipEntry{name: "x", size: 0xffffffff, packed: 0xffffffff, header: 0xffffffff}
 	extra := "FB\x02\x00ZZ\x01\x00\x18\x00"
 	for _, v := range []uint64{5 << 32, 6 << 32, 7 << 32} {
 		extra += string(binary.LittleEndian.AppendUint64(nil, v))
 	}
-	if err := z.widen(extra); err != nil || z.size != 5<<32 || z.packed != 6<<32 || z.header != 7<<32 {
-		t.Errorf("%+v, %v", z, err)
-	}
+	require.NoError(t, z.widen(extra))
+	require.Equal(t, [3]int64{5 << 32, 6 << 32, 7 << 32}, [3]int64{z.size, z.packed, z.header})
 	z.size = 0xffffffff
-	if err := z.widen("\x01\x00\x08\x00" + strings.Repeat("\xff", 8)); err == nil {
-		t.Errorf("accepted %+v", z)
-	}
+	require.Error(t, z.widen("\x01\x00\x08\x00"+strings.Repeat("\xff", 8)), "%+v", z)
 }
 
 // allocated is what f allocates, in bytes, and how long it takes.
@@ -373,28 +371,20 @@ func TestHostileIsBounded(t *testing.T) {
 		"a huge directory":      {patched(far, "PK\x05\x06", 12, 0xff, 0xff, 0x3f, 0), 1 << 20},
 	} {
 		both(t, func(t *testing.T, u unpickler) {
-			got, took := allocated(func() {
-				if _, err := open(c.file, u); err == nil {
-					t.Errorf("%s: accepted", name)
-				} else if len(err.Error()) > 1000 {
-					t.Errorf("%s: error of %d bytes", name, len(err.Error()))
-				}
-			})
+			var err error
+			got, took := allocated(func() { _, err = open(c.file, u) })
 			t.Logf("%s: %d bytes of file, %d allocated, %v", name, len(c.file), got, took)
-			if got > c.bound || took > 5*time.Second {
-				t.Errorf("%s: %d bytes allocated in %v, at most %d", name, got, took, c.bound)
-			}
+			require.Error(t, err, name)
+			require.LessOrEqual(t, len(err.Error()), 1000, "%s: bytes of error", name)
+			require.LessOrEqual(t, got, c.bound, "%s: bytes allocated", name)
+			require.LessOrEqual(t, took, 5*time.Second, name)
 		})
 	}
 	// A size that the reader behind it does not keep.
-	got, _ := allocated(func() {
-		if _, err := Read(bytes.NewReader(far), 1<<40, "lie"); err == nil {
-			t.Error("a file cut short is accepted")
-		}
-	})
-	if got > 1<<20 {
-		t.Errorf("%d bytes allocated for a file of %d", got, len(far))
-	}
+	var err error
+	got, _ := allocated(func() { _, err = Read(bytes.NewReader(far), 1<<40, "lie") })
+	require.Error(t, err, "a file cut short is accepted")
+	require.LessOrEqual(t, got, uint64(1<<20), "bytes allocated for a file of %d", len(far))
 }
 
 // Opening a large file reads little of it, and so does reading a window.
@@ -403,15 +393,9 @@ func TestReadsByRange(t *testing.T) {
 	b := zipped(view(store(n), 0, []int{n}, []int{1}), 4*n)
 	got, _ := allocated(func() {
 		f, err := open(b, unpickle)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		x, _ := f.Tensor("x")
-		if err := x.ReadF32(make([]float32, 1000), n-1000); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadF32(make([]float32, 1000), n-1000))
 	})
-	if got > 1<<20 {
-		t.Errorf("%d bytes allocated to read 1000 elements of %d", got, n)
-	}
+	require.LessOrEqual(t, got, uint64(1<<20), "bytes allocated to read 1000 elements of %d", n)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
 )
@@ -74,13 +76,9 @@ func TestTorch(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			both(t, func(t *testing.T, u unpickler) {
 				b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				f, err := open(b, u)
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				compare(t, f, tensors)
 			})
 		})
@@ -89,25 +87,22 @@ func TestTorch(t *testing.T) {
 
 func compare(t *testing.T, f *File, tensors []want) {
 	t.Helper()
-	if len(f.Names()) != len(tensors) {
-		t.Fatalf("%d tensors, want %d: %q", len(f.Names()), len(tensors), f.Names())
-	}
+	require.Len(t, f.Names(), len(tensors))
 	for i, w := range tensors {
 		got, ok := f.Tensor(w.name)
-		if f.Names()[i] != w.name || !ok || got.DType != w.dtype || !slices.Equal(got.Shape, w.shape) || got.Name != w.name {
-			t.Errorf("%d: %q %v %v, want %q %v %v", i, f.Names()[i], got.DType, got.Shape, w.name, w.dtype, w.shape)
-			continue
-		}
+		require.Equal(t, w.name, f.Names()[i], "tensor %d", i)
+		require.True(t, ok, w.name)
+		require.Equal(t, w.name, got.Name)
+		require.Equal(t, w.dtype, got.DType, w.name)
+		require.True(t, slices.Equal(w.shape, got.Shape), "%s: shape %v, want %v", w.name, got.Shape, w.shape)
 		if w.k < 0 {
 			continue
 		}
 		values := make([]float32, got.Elements())
-		if err := got.ReadF32(values, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, got.ReadF32(values, 0))
 		for i, v := range values {
 			if float64(v) != made(w.k, w.from+i) {
-				t.Fatalf("%s[%d] = %v, want %v", w.name, i, v, made(w.k, w.from+i))
+				require.Equal(t, made(w.k, w.from+i), float64(v), "%s[%d]", w.name, i)
 			}
 		}
 	}
@@ -124,9 +119,7 @@ func TestTorchRefused(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, u unpickler) {
 			b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			_, err = open(b, u)
 			refused(t, err, want)
 		})
@@ -136,9 +129,10 @@ func TestTorchRefused(t *testing.T) {
 func refused(t *testing.T, err error, want string) {
 	t.Helper()
 	var format *FormatError
-	if !errors.As(err, &format) || !strings.HasPrefix(err.Error(), "pth: m.pth: ") || !strings.Contains(err.Error(), want) || len(err.Error()) > 1000 {
-		t.Errorf("got  %v\nwant %s", err, want)
-	}
+	require.ErrorAs(t, err, &format)
+	require.True(t, strings.HasPrefix(err.Error(), "pth: m.pth: "), "%v", err)
+	require.ErrorContains(t, err, want)
+	require.LessOrEqual(t, len(err.Error()), 1000, "bytes of error")
 }
 
 // pthtest emits torch's own bytes.
@@ -148,20 +142,12 @@ func TestPickleIsTorchs(t *testing.T) {
 		o       pthtest.Options
 	}{"many": {many(), pthtest.Options{}}} {
 		b, err := os.ReadFile(filepath.Join("testdata", file+".pth"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		a := &archive{r: bytes.NewReader(b), size: int64(len(b)), entries: map[string]zipEntry{}}
-		if err := a.open(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, a.open())
 		torchs, err := a.pickle()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ours := string(pthtest.Dump(content(c.tensors), c.o)); ours != torchs {
-			t.Errorf("%s: pickle differs:\n%q\n%q", file, ours, torchs)
-		}
+		require.NoError(t, err)
+		require.Equal(t, torchs, string(pthtest.Dump(content(c.tensors), c.o)), "%s: pickle", file)
 	}
 }
 
@@ -194,26 +180,19 @@ func TestRoundTrip(t *testing.T) {
 	list := append(network(), want{"half <&>\n", safetensors.BF16, []int{40_000}, 9, 0}, want{"", safetensors.F32, []int{3, 0}, 1, 0})
 	for _, o := range []pthtest.Options{{}, {Ordered: true}, {Key: "state_dict"}, {Ordered: true, Key: "module"}, {Key: "model"}} {
 		var b bytes.Buffer
-		if err := pthtest.Write(&b, content(list), o); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, pthtest.Write(&b, content(list), o))
 		both(t, func(t *testing.T, u unpickler) {
 			f, err := open(b.Bytes(), u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			compare(t, f, list)
-			if f.Size() != int64(b.Len()) || f.Name() != "m.pth" || len(f.Metadata()) != 0 {
-				t.Errorf("size %d, name %q, metadata %v", f.Size(), f.Name(), f.Metadata())
-			}
-			if _, ok := f.Tensor("missing"); ok {
-				t.Error("found a tensor that is not there")
-			}
+			require.EqualValues(t, b.Len(), f.Size())
+			require.Equal(t, "m.pth", f.Name())
+			require.Empty(t, f.Metadata())
+			_, ok := f.Tensor("missing")
+			require.False(t, ok, "found a tensor that is not there")
 			f.Close()
 			x, _ := f.Tensor(list[0].name)
-			if err := x.ReadF32(make([]float32, 1), 0); !errors.Is(err, os.ErrClosed) {
-				t.Errorf("reading after Close: %v", err)
-			}
+			require.ErrorIs(t, x.ReadF32(make([]float32, 1), 0), os.ErrClosed)
 		})
 	}
 }
@@ -226,19 +205,15 @@ func TestEveryStorage(t *testing.T) {
 		raw := []byte("0123456789abcdef")[:2*d.Bits()/8]
 		var b bytes.Buffer
 		tensor := pthtest.Tensor{Name: "x", DType: d, Shape: []int{2}, Data: pthtest.Bytes(raw)}
-		if err := pthtest.Write(&b, []pthtest.Tensor{tensor}, pthtest.Options{}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, pthtest.Write(&b, []pthtest.Tensor{tensor}, pthtest.Options{}))
 		both(t, func(t *testing.T, u unpickler) {
 			f, err := open(b.Bytes(), u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			x, _ := f.Tensor("x")
 			got := make([]byte, x.Bytes())
-			if err := x.ReadRaw(got, 0); err != nil || x.DType != d || !bytes.Equal(got, raw) {
-				t.Errorf("%s: %s %q, %v", d, x.DType, got, err)
-			}
+			require.NoError(t, x.ReadRaw(got, 0))
+			require.Equal(t, d, x.DType)
+			require.Equal(t, raw, got, "%s", d)
 		})
 	}
 }
@@ -246,56 +221,38 @@ func TestEveryStorage(t *testing.T) {
 func TestConvert(t *testing.T) {
 	var b bytes.Buffer
 	w, err := safetensors.NewWriter(&b, []safetensors.Spec{{Name: "x", DType: safetensors.F16, Shape: []int{2, 2}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.Begin("x"), w.WriteF32([]float32{1, 2, 3, 4}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(w.Begin("x"), w.WriteF32([]float32{1, 2, 3, 4}), w.Close()))
 	from, err := safetensors.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), "x.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "x.pth")
-	if err := pthtest.Convert(path, from, pthtest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pthtest.Convert(path, from, pthtest.Options{}))
 	f, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	x, _ := f.Tensor("x")
 	got := make([]float32, 2)
-	if err := x.ReadF32(got, 2); err != nil || got[0] != 3 || got[1] != 4 || x.DType != safetensors.F16 {
-		t.Errorf("%v %v %v", x.DType, got, err)
-	}
-	if err := x.ReadF32(got, 3); err == nil || !strings.HasPrefix(err.Error(), "pth: "+path+`: tensor "x": elements 3 to 5`) {
-		t.Errorf("reading too far: %v", err)
-	}
-	if err := errors.Join(f.Close(), f.Close()); err != nil {
-		t.Error(err)
-	}
-	if err := x.ReadF32(got, 0); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("reading after Close: %v", err)
-	}
+	require.NoError(t, x.ReadF32(got, 2))
+	require.Equal(t, []float32{3, 4}, got)
+	require.Equal(t, safetensors.F16, x.DType)
+	err = x.ReadF32(got, 3)
+	require.Error(t, err)
+	require.True(t, strings.HasPrefix(err.Error(), "pth: "+path+`: tensor "x": elements 3 to 5`), "%v", err)
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close(), "closed twice")
+	require.ErrorIs(t, x.ReadF32(got, 0), os.ErrClosed)
 }
 
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
-	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), dir) {
-		t.Error(err)
-	}
+	_, err := Open(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Open(dir)
+	require.ErrorContains(t, err, dir)
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	var format *FormatError
-	if _, err := Open(empty); !errors.As(err, &format) {
-		t.Error(err)
-	}
+	_, err = Open(empty)
+	require.ErrorAs(t, err, &format)
 }
 
 // failing is a file whose bytes from n on cannot be read.
@@ -314,17 +271,14 @@ func (f failing) ReadAt(dst []byte, offset int64) (int, error) {
 // A file that cannot be read is not called broken.
 func TestReadError(t *testing.T) {
 	var b bytes.Buffer
-	if err := pthtest.Write(&b, content(network()), pthtest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pthtest.Write(&b, content(network()), pthtest.Options{}))
 	var format *FormatError
 	for _, n := range []int64{0, 600} {
 		_, err := Read(failing{b.Bytes(), n}, int64(b.Len()), "m.pth")
-		if !errors.Is(err, os.ErrPermission) || errors.As(err, &format) || !strings.HasPrefix(err.Error(), "pth: m.pth: ") {
-			t.Errorf("unreadable from %d: %v", n, err)
-		}
+		require.ErrorIs(t, err, os.ErrPermission, "unreadable from %d", n)
+		require.False(t, errors.As(err, &format), "unreadable from %d: %v", n, err)
+		require.True(t, strings.HasPrefix(err.Error(), "pth: m.pth: "), "%v", err)
 	}
-	if _, err := Read(bytes.NewReader(b.Bytes()[:600]), int64(b.Len()), "m.pth"); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("shorter than said: %v", err)
-	}
+	_, err := Read(bytes.NewReader(b.Bytes()[:600]), int64(b.Len()), "m.pth")
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "shorter than said")
 }
