@@ -7,15 +7,15 @@ import (
 	"compress/zlib"
 	"context"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
 )
@@ -53,21 +53,15 @@ func colours(rgba []float32) []float32 {
 func readAlpha(t *testing.T, path string, channels, i int) []float32 {
 	t.Helper()
 	clip, err := Open(context.Background(), path, channels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
-	if clip.Channels() != channels {
-		t.Errorf("%s: %d channels, want %d", path, clip.Channels(), channels)
-	}
+	require.Equal(t, channels, clip.Channels(), path)
 	h, w := clip.Size()
 	dst := make([]float32, h*w*channels)
 	for j := range dst {
 		dst[j] = float32(math.NaN())
 	}
-	if err := clip.ReadFrame(i, dst); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, clip.ReadFrame(i, dst))
 	return dst
 }
 
@@ -75,17 +69,11 @@ func writeAlpha(t *testing.T, path string, frames ...[]float32) {
 	t.Helper()
 	h, w := 6, len(frames[0])/4/6
 	s, err := Create(context.Background(), path, Format{Height: h, Width: w, Frames: len(frames), Channels: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, f := range frames {
-		if err := s.WriteFrame(f); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.WriteFrame(f))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, s.Close())
 }
 
 func TestAlphaRoundTrip(t *testing.T) {
@@ -102,19 +90,14 @@ func TestAlphaRoundTrip(t *testing.T) {
 			if !floats {
 				want, levels = quantised(want), 1e-4
 			}
-			if off := largest(t, readAlpha(t, path, 4, i), want); off > levels {
-				t.Errorf("%s: frame %d is off by %g levels", name, i, off)
-			}
+			assert.LessOrEqual(t, largest(t, readAlpha(t, path, 4, i), want), levels, "%s: error of frame %d in levels", name, i)
 			if floats {
 				_, err := Open(context.Background(), path, 3)
-				if err == nil || !strings.Contains(err.Error(), "expected [3,T,H,W]: they are RGBA") || !errors.Is(err, ErrInput) {
-					t.Errorf("%s as RGB: %v", name, err)
-				}
+				assert.ErrorContains(t, err, "expected [3,T,H,W]: they are RGBA", name)
+				assert.ErrorIs(t, err, ErrInput, name)
 				continue
 			}
-			if off := largest(t, readAlpha(t, path, 3, i), colours(want)); off > 1e-4 {
-				t.Errorf("%s as RGB: frame %d is off by %g levels", name, i, off)
-			}
+			assert.LessOrEqual(t, largest(t, readAlpha(t, path, 3, i), colours(want)), 1e-4, "%s as RGB: error of frame %d in levels", name, i)
 		}
 	}
 }
@@ -135,27 +118,21 @@ func TestStraightAlpha(t *testing.T) {
 	FromRGBA(floats, pix, 4)
 	for _, form := range []string{"bytes", "floats"} {
 		s, err := Create(context.Background(), path, Format{Height: side, Width: side, Frames: 1, Channels: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		if form == "bytes" {
 			err = s.WriteRGBA8(pix)
 		} else {
 			err = s.WriteFrame(floats)
 		}
-		if err := errors.Join(err, s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
 		got := make([]byte, len(pix))
 		ToRGBA(got, readAlpha(t, path, 4, 0), 4)
-		if !bytes.Equal(got, pix) {
-			t.Errorf("from %s: pixels differ", form)
-		}
+		assert.True(t, bytes.Equal(pix, got), "from %s: pixels differ", form)
 		if HaveFFmpeg() {
 			got, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-pix_fmt", "rgba", "-f", "rawvideo", "pipe:1").Output()
-			if err != nil || !bytes.Equal(got, pix) {
-				t.Errorf("from %s: ffmpeg reads other pixels (%v)", form, err)
-			}
+			require.NoError(t, err)
+			assert.True(t, bytes.Equal(pix, got), "from %s: ffmpeg reads other pixels", form)
 		}
 	}
 }
@@ -167,12 +144,8 @@ func TestAlphaOutputIsRGBA(t *testing.T) {
 	writeAlpha(t, dir, withAlpha(testFrame(0, 6, 4)), alphaFrame(1, 6, 4))
 	for _, name := range []string{"frame_0000.png", "frame_0001.png"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if data[24] != 8 || data[25] != 6 { // bit depth, colour type RGBA
-			t.Errorf("%s: bit depth %d and colour type %d, want 8 and 6", name, data[24], data[25])
-		}
+		require.NoError(t, err)
+		assert.Equal(t, []byte{8, 6}, data[24:26], "%s: bit depth, and the colour type RGBA", name)
 	}
 }
 
@@ -251,18 +224,12 @@ func TestPNGAlphaKinds(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.png")
-			if err := os.WriteFile(path, c.file, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(path, c.file, 0o666))
 			got, plain := readAlpha(t, path, 4, 0), readAlpha(t, path, 3, 0)
 			for i, want := range c.want {
-				if math.Abs(float64(got[i])-(want*2-1)) > 1e-6 {
-					t.Errorf("value %d is %v, want %v", i, got[i], want*2-1)
-				}
+				assert.InDelta(t, want*2-1, got[i], 1e-6, "value %d", i)
 			}
-			if !slices.Equal(plain, colours(got)) {
-				t.Errorf("as RGB %v, as RGBA %v", plain, got)
-			}
+			assert.Equal(t, colours(got), plain, "as RGB")
 		})
 	}
 }
@@ -276,9 +243,7 @@ func TestOpaqueWithoutAlpha(t *testing.T) {
 		n := framesFor(name)
 		writeClip(t, path, Format{Height: 6, Width: 10, Frames: n})
 		rgb, rgba := readAlpha(t, path, 3, n-1), readAlpha(t, path, 4, n-1)
-		if !slices.Equal(rgba, withAlpha(rgb)) {
-			t.Errorf("%s: not the same colours with alpha 1", name)
-		}
+		assert.Equal(t, withAlpha(rgb), rgba, "%s: the same colours with alpha 1", name)
 	}
 }
 
@@ -290,28 +255,19 @@ func TestAlphaFormats(t *testing.T) {
 		if err == nil {
 			s.Abort()
 		}
-		want := name + ": " + filepath.Ext(name) + " doesn't keep transparency, expected a folder of PNG, .png, .npy or .safetensors"
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		assert.ErrorContains(t, err, name+": "+filepath.Ext(name)+" doesn't keep transparency, expected a folder of PNG, .png, .npy or .safetensors")
 	}
 	for _, channels := range []int{-1, 1, 2, 5} {
 		f.Channels = channels
-		if _, err := Create(context.Background(), filepath.Join(dir, "x.npy"), f); err == nil || !strings.Contains(err.Error(), "channels, expected 3 or 4") {
-			t.Errorf("create: %v", err)
-		}
-		if _, err := Open(context.Background(), dir, channels); err == nil || !strings.Contains(err.Error(), "channels, expected 3 or 4") {
-			t.Errorf("open: %v", err)
-		}
+		_, err := Create(context.Background(), filepath.Join(dir, "x.npy"), f)
+		assert.ErrorContains(t, err, "channels, expected 3 or 4", "create with %d", channels)
+		_, err = Open(context.Background(), dir, channels)
+		assert.ErrorContains(t, err, "channels, expected 3 or 4", "open with %d", channels)
 	}
 	path := filepath.Join(dir, "five.npy")
-	if err := os.WriteFile(path, append(npyPrefix([]int{5, 1, 1, 1}), make([]byte, 20)...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append(npyPrefix([]int{5, 1, 1, 1}), make([]byte, 20)...), 0o666))
 	_, err := Open(context.Background(), path, 4)
-	if err == nil || !strings.Contains(err.Error(), "five.npy: frames have shape [5 1 1 1], expected [4,T,H,W], or [3,T,H,W] for opaque ones") {
-		t.Errorf("5 channels: %v", err)
-	}
+	require.ErrorContains(t, err, "five.npy: frames have shape [5 1 1 1], expected [4,T,H,W], or [3,T,H,W] for opaque ones")
 	only(t, dir, "five.npy")
 }
 
@@ -319,27 +275,17 @@ func TestAlphaFormats(t *testing.T) {
 func TestAlphaNotFinite(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Create(context.Background(), filepath.Join(dir, "x.png"), Format{Height: 2, Width: 3, Frames: 1, Channels: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	frame := make([]float32, 24)
 	frame[4*4+3] = float32(math.NaN())
-	if err := s.WriteFrame(frame); err == nil || !strings.Contains(err.Error(), "pixel (1,1) is NaN") {
-		t.Errorf("write: %v", err)
-	}
+	require.ErrorContains(t, s.WriteFrame(frame), "pixel (1,1) is NaN")
 	only(t, dir)
 	path := filepath.Join(dir, "nan.npy")
-	if err := os.WriteFile(path, append(npyPrefix([]int{4, 1, 2, 3}), floatBytes(nil, frame)...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append(npyPrefix([]int{4, 1, 2, 3}), floatBytes(nil, frame)...), 0o666))
 	clip, err := Open(context.Background(), path, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
-	if err := clip.ReadFrame(0, make([]float32, 24)); err == nil || !strings.Contains(err.Error(), "channel 3, row 0, column 1 is NaN") {
-		t.Errorf("read: %v", err)
-	}
+	require.ErrorContains(t, clip.ReadFrame(0, make([]float32, 24)), "channel 3, row 0, column 1 is NaN")
 }
 
 // TestLatentIsNoVideo: with 4 channels a latent might pass for a video.
@@ -348,11 +294,8 @@ func TestLatentIsNoVideo(t *testing.T) {
 	for _, meta := range []map[string]string{nil, latent.Original{}.Meta(latent.KindMoments)} {
 		z := testLatent(4, 2, 3, 3)
 		z.Meta = meta
-		if err := WriteLatent(path, z); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Open(context.Background(), path, 4); err == nil || !strings.Contains(err.Error(), "is a latent of shape [4 2 3 3], expected a video") {
-			t.Errorf("%v", err)
-		}
+		require.NoError(t, WriteLatent(path, z))
+		_, err := Open(context.Background(), path, 4)
+		assert.ErrorContains(t, err, "is a latent of shape [4 2 3 3], expected a video")
 	}
 }

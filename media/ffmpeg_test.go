@@ -5,14 +5,15 @@ package media
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
 )
@@ -41,9 +42,7 @@ func TestFFmpegTags(t *testing.T) {
 				delete(want, "r_frame_rate")
 			}
 			for key, value := range want {
-				if got[key] != value {
-					t.Errorf("%s: %s is %v, want %v", filepath.Base(path), key, got[key], value)
-				}
+				assert.Equal(t, value, got[key], "%s: %s", filepath.Base(path), key)
 			}
 		}
 	}
@@ -52,13 +51,9 @@ func TestFFmpegTags(t *testing.T) {
 func ffprobe(t *testing.T, path string) map[string]any {
 	t.Helper()
 	out, err := exec.Command("ffprobe", "-v", "error", "-count_frames", "-show_streams", "-of", "json", path).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var found struct{ Streams []map[string]any }
-	if err := json.Unmarshal(out, &found); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(out, &found))
 	return found.Streams[0]
 }
 
@@ -104,20 +99,17 @@ func TestFFmpegReads(t *testing.T) {
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			sub := filepath.Join(dir, fmt.Sprint(i))
-			if err := os.Mkdir(sub, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.Mkdir(sub, 0o777))
 			last := len(c.args) - 1
 			path := filepath.Join(sub, c.args[last])
 			ffmpeg(t, append(append([]string{"-i", pattern}, c.args[:last]...), "file:"+path)...)
 			clip := openClip(t, path, f)
-			if c.fps.Known() && clip.FPS() != c.fps {
-				t.Errorf("rate %v, want %v", clip.FPS(), c.fps)
+			if c.fps.Known() {
+				assert.Equal(t, c.fps, clip.FPS())
 			}
 			for i := range f.Frames {
-				if off := largest(t, readFrame(t, clip, i), quantised(testFrame(i, f.Height, f.Width))); off > c.levels {
-					t.Errorf("frame %d is off by %.2f levels, want at most %g", i, off, c.levels)
-				}
+				off := largest(t, readFrame(t, clip, i), quantised(testFrame(i, f.Height, f.Width)))
+				assert.LessOrEqual(t, off, c.levels, "error of frame %d in levels", i)
 			}
 		})
 	}
@@ -138,9 +130,7 @@ func TestFFmpegRotation(t *testing.T) {
 	corner := func(frame []float32, w, y, x int) float32 { return frame[(y*w+x)*3] }
 	clockwise := corner(a, 64, 31, 0) - corner(b, 32, 0, 0)
 	counter := corner(a, 64, 0, 63) - corner(b, 32, 0, 0)
-	if min(clockwise*clockwise, counter*counter) > 0.01 {
-		t.Errorf("corners are not those of a quarter turn: %v, %v", clockwise, counter)
-	}
+	require.LessOrEqual(t, min(clockwise*clockwise, counter*counter), float32(0.01), "corners are not those of a quarter turn: %v, %v", clockwise, counter)
 }
 
 func TestFFmpegReadErrors(t *testing.T) {
@@ -151,14 +141,10 @@ func TestFFmpegReadErrors(t *testing.T) {
 	good := filepath.Join(dir, "good.mp4")
 	writeClip(t, good, Format{Height: 32, Width: 32, Frames: 3})
 	data, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, content, 0o666))
 		return path
 	}
 	sound := filepath.Join(dir, "sound.wav")
@@ -172,48 +158,36 @@ func TestFFmpegReadErrors(t *testing.T) {
 		{empty, "noframes.mkv: "},
 		{write("list.m3u8", []byte("#EXTM3U\n#EXTINF:1,\nhttp://127.0.0.1:9/x.ts\n")), "list.m3u8: "},
 	} {
-		clip, err := Open(context.Background(), c.path, 3)
-		if err == nil {
-			clip.Close()
-			t.Errorf("%s opened", c.path)
-			continue
-		}
-		if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || !errors.Is(err, ErrInput) {
-			t.Errorf("error %q, want one line of ErrInput with %q", err, c.want)
-		}
+		t.Run(filepath.Base(c.path), func(t *testing.T) {
+			clip, err := Open(context.Background(), c.path, 3)
+			if err == nil {
+				clip.Close()
+			}
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "\n")
+			require.ErrorIs(t, err, ErrInput)
+		})
 	}
 	only(t, spools)
 	clip, err := Open(context.Background(), good, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if entries, _ := os.ReadDir(spools); len(entries) != 1 {
-		t.Errorf("%d spools for one clip", len(entries))
-	}
-	if err := clip.Close(); err != nil {
-		t.Error(err)
-	}
+	require.NoError(t, err)
+	entries, err := os.ReadDir(spools)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "spools for one clip")
+	require.NoError(t, clip.Close())
 	only(t, spools)
 }
 
 func TestWithoutFFmpeg(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if HaveFFmpeg() {
-		t.Fatal("ffmpeg found on an empty PATH")
-	}
+	require.False(t, HaveFFmpeg(), "ffmpeg found on an empty PATH")
 	path := filepath.Join(dir, "clip.mp4")
-	if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o666))
 	_, err := Open(context.Background(), path, 3)
-	if err == nil || !strings.Contains(err.Error(), "clip.mp4: needs ffprobe, which isn't installed") {
-		t.Errorf("read: %v", err)
-	}
+	require.ErrorContains(t, err, "clip.mp4: needs ffprobe, which isn't installed")
 	_, err = Create(context.Background(), filepath.Join(dir, "out.webm"), Format{Height: 2, Width: 2, Frames: 1})
-	if err == nil || !strings.Contains(err.Error(), "out.webm: needs ffmpeg, which isn't installed") {
-		t.Errorf("write: %v", err)
-	}
+	require.ErrorContains(t, err, "out.webm: needs ffmpeg, which isn't installed")
 	only(t, dir, "clip.mp4")
 }
 
@@ -239,11 +213,9 @@ func TestFFmpegCancelRead(t *testing.T) {
 	clip, err := Open(ctx, path, 3)
 	if err == nil {
 		clip.Close()
-		t.Fatal("opened in spite of the cancelled context")
 	}
-	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrInput) {
-		t.Errorf("error %v, want the context's", err)
-	}
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, ErrInput)
 	only(t, spools)
 }
 
@@ -255,9 +227,7 @@ func TestFFmpegCancelWrite(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	sink, err := Create(ctx, filepath.Join(dir, "out.mp4"), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range f.Frames {
 		if i == 3 {
 			cancel()
@@ -266,11 +236,7 @@ func TestFFmpegCancelWrite(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("write: %v, want the context's error", err)
-	}
-	if err := sink.Close(); !errors.Is(err, context.Canceled) {
-		t.Errorf("close: %v, want the context's error", err)
-	}
+	require.ErrorIs(t, err, context.Canceled, "write")
+	require.ErrorIs(t, sink.Close(), context.Canceled, "close")
 	only(t, dir)
 }

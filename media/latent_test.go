@@ -5,15 +5,15 @@ package media
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/safetensors"
 	"tessera/latent"
@@ -50,9 +50,8 @@ func latentFile(t testing.TB, meta map[string]string, tensors ...latentTensor) [
 			err = w.WriteF32(tensors[i].values)
 		}
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
 	return out.Bytes()
 }
 
@@ -63,46 +62,35 @@ func TestLatentRoundTrip(t *testing.T) {
 		path := filepath.Join(dir, name)
 		want := testLatent(16, 3, 5, 4)
 		want.Meta = meta
-		if err := CheckLatentOutput(path); err != nil {
-			t.Error(err)
-		}
+		require.NoError(t, CheckLatentOutput(path))
 		only(t, dir)
-		if err := WriteLatent(path, want); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, WriteLatent(path, want))
 		only(t, dir, name)
 		got, err := ReadLatent(path, 16)
-		if err != nil {
-			t.Fatal(err)
+		require.NoError(t, err)
+		assert.Equal(t, want.Shape(), got.Shape(), name)
+		assert.Equal(t, want.Data, got.Data, name)
+		if name != "z.npy" {
+			assert.Equal(t, meta, got.Meta, name)
 		}
-		if !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%s: shape %v or data differ", name, got.Shape())
-		}
-		if name != "z.npy" && !maps.Equal(got.Meta, meta) {
-			t.Errorf("%s: metadata %v", name, got.Meta)
-		}
-		if any, err := ReadLatent(path, 0); err != nil || any.Channels != 16 {
-			t.Errorf("%s: with any channels: %d, %v", name, any.Channels, err)
-		}
+		got, err = ReadLatent(path, 0)
+		require.NoError(t, err, "%s with any channels", name)
+		assert.Equal(t, 16, got.Channels, name)
 	}
 }
 
 // TestComfyLatent: what we write is what ComfyUI's LoadLatent looks for.
 func TestComfyLatent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.latent")
-	if err := WriteLatent(path, testLatent(16, 2, 3, 4)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteLatent(path, testLatent(16, 2, 3, 4)))
 	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	data, ok1 := f.Tensor("latent_tensor")
 	version, ok2 := f.Tensor("latent_format_version_0")
-	if !ok1 || !ok2 || !slices.Equal(data.Shape, []int{1, 16, 2, 3, 4}) || version.Elements() != 0 {
-		t.Errorf("tensors %v, shapes %v and %v", f.Names(), data.Shape, version.Shape)
-	}
+	require.True(t, ok1 && ok2, "tensors %v", f.Names())
+	require.Equal(t, []int{1, 16, 2, 3, 4}, data.Shape)
+	require.Zero(t, version.Elements())
 }
 
 // TestComfyOrigin tells ComfyUI's files, which have its mark and no scale, from
@@ -113,9 +101,7 @@ func TestComfyOrigin(t *testing.T) {
 	mark := latentTensor{comfyVersion, safetensors.F32, []int{0}, nil}
 	z.Meta = latent.Original{Frames: 1, Scale: latent.ScaleNone}.Meta(latent.KindLatent)
 	var ours bytes.Buffer
-	if err := EncodeLatent(&ours, "z.latent", z); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, EncodeLatent(&ours, "z.latent", z))
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -129,13 +115,12 @@ func TestComfyOrigin(t *testing.T) {
 		size := int64(len(c.file))
 		l, err1 := DecodeLatent(bytes.NewReader(c.file), size, "z.latent", 16)
 		short, err2 := InspectLatent(bytes.NewReader(c.file), size, "z.latent", 16)
-		if err := errors.Join(err1, err2); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		require.NoError(t, err1, c.name)
+		require.NoError(t, err2, c.name)
 		for _, l := range []latent.Latent{l, short} {
-			if o, _, err := Original("z.latent", l, 8, 4); err != nil || o.ComfyUI != c.want {
-				t.Errorf("%s: %+v, %v, expected ComfyUI %v", c.name, o, err, c.want)
-			}
+			o, _, err := Original("z.latent", l, 8, 4)
+			require.NoError(t, err, c.name)
+			assert.Equal(t, c.want, o.ComfyUI, c.name)
 		}
 	}
 }
@@ -146,25 +131,22 @@ func TestImagesMetadata(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "z.safetensors")
 	z := testLatent(16, 3, 2, 2)
 	z.Meta = latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}.Meta(latent.KindLatent)
-	if err := WriteLatent(path, z); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, WriteLatent(path, z))
 	got, err := ReadLatent(path, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o, warnings, err := Original(path, got, 8, 4)
-	if want := (latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}); err != nil || o != want || warnings != nil {
-		t.Errorf("%+v, %q, %v, expected %+v", o, warnings, err, want)
-	}
+	require.NoError(t, err)
+	require.Equal(t, latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}, o)
+	require.Empty(t, warnings)
 	got.Meta[latent.MetaFrames] = "9" // right for a clip of 3 latent frames
-	if o, warnings, err := Original(path, got, 8, 4); err != nil || o.Frames != 0 || len(warnings) != 1 {
-		t.Errorf("%+v, %q, %v, expected a warning", o, warnings, err)
-	}
+	o, warnings, err = Original(path, got, 8, 4)
+	require.NoError(t, err)
+	require.Zero(t, o.Frames)
+	require.Len(t, warnings, 1)
 	got.Meta[latent.MetaImages] = "maybe"
-	if _, _, err := Original(path, got, 8, 4); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), `tessera.images is "maybe", expected true`) {
-		t.Errorf("%v", err)
-	}
+	_, _, err = Original(path, got, 8, 4)
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, `tessera.images is "maybe", expected true`)
 }
 
 func TestLatentLayouts(t *testing.T) {
@@ -196,27 +178,23 @@ func TestLatentLayouts(t *testing.T) {
 	}
 	for _, c := range cases {
 		for _, key := range []string{"latent", "samples", "latent_tensor", "whatever"} {
-			path := filepath.Join(t.TempDir(), "z.safetensors")
-			file := latentFile(t, nil, latentTensor{key, safetensors.F32, c.shape, c.data})
-			if err := os.WriteFile(path, file, 0o666); err != nil {
-				t.Fatal(err)
-			}
-			got, err := ReadLatent(path, 16)
-			if err != nil {
-				t.Errorf("%v %s: %v", c.shape, key, err)
-				continue
-			}
-			if !slices.Equal(got.Shape(), c.want.Shape()) || !slices.Equal(got.Data, c.want.Data) {
-				t.Errorf("%v %s: read as %v, want %v", c.shape, key, got.Shape(), c.want.Shape())
-			}
+			t.Run(fmt.Sprint(c.shape, key), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "z.safetensors")
+				file := latentFile(t, nil, latentTensor{key, safetensors.F32, c.shape, c.data})
+				require.NoError(t, os.WriteFile(path, file, 0o666))
+				got, err := ReadLatent(path, 16)
+				require.NoError(t, err)
+				require.Equal(t, c.want.Shape(), got.Shape())
+				require.Equal(t, c.want.Data, got.Data)
+			})
 		}
 	}
 	// Both ends fit: channels first.
 	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
 		l, outer, err := latentLayout(shape, 16)
-		if err != nil || outer != 1 || l.Channels != 16 || l.Width != 16 {
-			t.Errorf("%v: %v, %d outside the channels, %v", shape, l.Shape(), outer, err)
-		}
+		require.NoError(t, err, "%v", shape)
+		assert.Equal(t, 1, outer, "%v: outside the channels", shape)
+		assert.Equal(t, []int{16, 16}, []int{l.Channels, l.Width}, "%v: channels and width", shape)
 	}
 }
 
@@ -232,16 +210,14 @@ func TestLatentBatches(t *testing.T) {
 	for _, shape := range [][]int{{3, 16, 5, 4}, {3, 16, 1, 5, 4}} {
 		path := filepath.Join(t.TempDir(), "z.safetensors")
 		file := latentFile(t, nil, latentTensor{"samples", safetensors.F32, shape, batch})
-		if err := os.WriteFile(path, file, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, file, 0o666))
 		got, err := ReadLatent(path, 16)
-		if err != nil || !slices.Equal(got.Shape(), want.Shape()) || !slices.Equal(got.Data, want.Data) {
-			t.Errorf("%v: read as %v, %v", shape, got.Shape(), err)
-		}
-		if o, _, err := Original(path, got, 8, 4); err != nil || !o.Images {
-			t.Errorf("%v: %+v, %v, expected images", shape, o, err)
-		}
+		require.NoError(t, err, "%v", shape)
+		assert.Equal(t, want.Shape(), got.Shape(), "%v", shape)
+		assert.Equal(t, want.Data, got.Data, "%v", shape)
+		o, _, err := Original(path, got, 8, 4)
+		require.NoError(t, err, "%v", shape)
+		assert.True(t, o.Images, "%v: expected images", shape)
 	}
 	for _, c := range []struct {
 		shape    []int
@@ -256,9 +232,9 @@ func TestLatentBatches(t *testing.T) {
 		{[]int{1, 16, 1, 5, 4}, 16, []int{16, 1, 5, 4}, false}, // likewise
 	} {
 		l, _, err := latentLayout(c.shape, c.channels)
-		if err != nil || !slices.Equal(l.Shape(), c.want) || l.Images != c.images {
-			t.Errorf("%v of %d channels: %v, images %v, %v", c.shape, c.channels, l.Shape(), l.Images, err)
-		}
+		require.NoError(t, err, "%v of %d channels", c.shape, c.channels)
+		assert.Equal(t, c.want, l.Shape(), "%v of %d channels", c.shape, c.channels)
+		assert.Equal(t, c.images, l.Images, "%v of %d channels", c.shape, c.channels)
 	}
 }
 
@@ -272,12 +248,10 @@ func TestLatentKeys(t *testing.T) {
 	for _, dtype := range []safetensors.DType{safetensors.F16, safetensors.BF16, safetensors.F32, safetensors.F64} {
 		path := filepath.Join(t.TempDir(), "z.safetensors")
 		file := latentFile(t, nil, other, latentTensor{"samples", dtype, z.Shape(), z.Data})
-		if err := os.WriteFile(path, file, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := ReadLatent(path, 4); err != nil || !slices.Equal(got.Data, z.Data) {
-			t.Errorf("%s: %v, %v", dtype, got.Data, err)
-		}
+		require.NoError(t, os.WriteFile(path, file, 0o666))
+		got, err := ReadLatent(path, 4)
+		require.NoError(t, err, dtype)
+		assert.Equal(t, z.Data, got.Data, dtype)
 	}
 }
 
@@ -322,21 +296,17 @@ func TestLatentErrors(t *testing.T) {
 	}
 	for _, c := range cases {
 		path := filepath.Join(t.TempDir(), c.name)
-		if err := os.WriteFile(path, []byte(c.content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(c.content), 0o666))
 		_, err := ReadLatent(path, 16)
-		if err == nil || !strings.HasPrefix(err.Error(), "media: "+path+": ") || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v, want %q", err, c.want)
-		}
-		if !errors.Is(err, ErrInput) {
-			t.Errorf("%v is not ErrInput", err)
+		assert.ErrorContains(t, err, c.want)
+		assert.ErrorIs(t, err, ErrInput)
+		if err != nil {
+			assert.True(t, strings.HasPrefix(err.Error(), "media: "+path+": "), "%v", err)
 		}
 	}
 	_, err := ReadLatent(filepath.Join(t.TempDir(), "gone.npy"), 16)
-	if !errors.Is(err, os.ErrNotExist) || !errors.Is(err, ErrInput) {
-		t.Errorf("missing file: %v", err)
-	}
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorIs(t, err, ErrInput)
 }
 
 func TestWriteLatentErrors(t *testing.T) {
@@ -360,14 +330,10 @@ func TestWriteLatentErrors(t *testing.T) {
 		{"z.safetensors", badMeta, "not UTF-8"},
 	} {
 		err := WriteLatent(filepath.Join(dir, c.name), c.latent)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		assert.ErrorContains(t, err, c.want, c.name)
 	}
 	for name, want := range map[string]string{"z.pt": "extension", "none/z.npy": "doesn't exist"} {
-		if err := CheckLatentOutput(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+		assert.ErrorContains(t, CheckLatentOutput(filepath.Join(dir, name)), want, name)
 	}
 	only(t, dir)
 }
@@ -412,11 +378,10 @@ func FuzzLatent(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				if err := checkLatent(l); err != nil {
-					t.Errorf("accepted: %v", err)
-				}
-				if len(l.Data) > len(file) || channels > 0 && l.Channels != channels {
-					t.Errorf("%v of a file of %d bytes, %d channels asked for", l.Shape(), len(file), channels)
+				assert.NoError(t, checkLatent(l), "accepted")
+				assert.LessOrEqual(t, len(l.Data), len(file), "values of shape %v in a file of so many bytes", l.Shape())
+				if channels > 0 {
+					assert.Equal(t, channels, l.Channels, "channels of shape %v", l.Shape())
 				}
 			}
 		}

@@ -4,7 +4,6 @@ package media
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
 )
@@ -46,35 +48,23 @@ func quantised(frame []float32) []float32 {
 func writeClip(t *testing.T, path string, f Format) {
 	t.Helper()
 	sink, err := Create(context.Background(), path, f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range f.Frames {
-		if err := sink.WriteFrame(testFrame(i, f.Height, f.Width)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, sink.WriteFrame(testFrame(i, f.Height, f.Width)))
 	}
-	if err := sink.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, sink.Close())
 }
 
 // openClip opens path and checks its frames and size.
 func openClip(t *testing.T, path string, f Format) Clip {
 	t.Helper()
 	clip, err := Open(context.Background(), path, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		if err := clip.Close(); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, clip.Close())
 	})
 	h, w := clip.Size()
-	if clip.Frames() != f.Frames || h != f.Height || w != f.Width {
-		t.Fatalf("%s: %d frames of %d x %d, want %d of %d x %d", path, clip.Frames(), w, h, f.Frames, f.Width, f.Height)
-	}
+	require.Equal(t, [3]int{f.Frames, f.Height, f.Width}, [3]int{clip.Frames(), h, w}, "%s: frames, height and width", path)
 	return clip
 }
 
@@ -85,24 +75,17 @@ func readFrame(t *testing.T, c Clip, i int) []float32 {
 	for j := range dst {
 		dst[j] = float32(math.NaN()) // whatever is not written shows
 	}
-	if err := c.ReadFrame(i, dst); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.ReadFrame(i, dst))
 	return dst
 }
 
 // largest is the greatest absolute difference, in levels of 255.
 func largest(t *testing.T, got, want []float32) float64 {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d values, want %d", len(got), len(want))
-	}
+	require.Len(t, got, len(want))
 	var most float64
 	for i := range got {
-		d := math.Abs(float64(got[i])-float64(want[i])) * 127.5
-		if !(d <= most) {
-			most = d
-		}
+		most = max(most, math.Abs(float64(got[i])-float64(want[i]))*127.5) // NaN stays
 	}
 	return most
 }
@@ -120,13 +103,9 @@ func checkColour(t *testing.T, frame int, got, want []float32, levels float64) {
 		mean[i%3] += d / float64(len(want)/3)
 	}
 	rms := math.Sqrt(squares / float64(len(want)))
-	if !(rms <= levels) {
-		t.Errorf("frame %d: RMS error %.2f levels, want at most %g", frame, rms, levels)
-	}
+	assert.LessOrEqual(t, rms, levels, "frame %d: RMS error in levels", frame)
 	for c, m := range mean {
-		if !(math.Abs(m) <= levels/4) {
-			t.Errorf("frame %d: channel %d is off by %+.2f levels on average, want at most %.2f", frame, c, m, levels/4)
-		}
+		assert.InDelta(t, 0, m, levels/4, "frame %d: mean error of channel %d in levels", frame, c)
 	}
 }
 
@@ -135,16 +114,12 @@ func checkColour(t *testing.T, frame int, got, want []float32, levels float64) {
 func only(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var found []string
 	for _, e := range entries {
 		found = append(found, e.Name())
 	}
-	if strings.Join(found, " ") != strings.Join(names, " ") {
-		t.Errorf("%s holds %q, want %q", dir, found, names)
-	}
+	require.ElementsMatch(t, names, found, "what %s holds", dir)
 }
 
 func needFFmpeg(t *testing.T) {
@@ -158,9 +133,7 @@ func needFFmpeg(t *testing.T) {
 func ffmpeg(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.Command("ffmpeg", append([]string{"-v", "error", "-nostdin", "-y"}, args...)...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("ffmpeg %q: %v\n%s", args, err, out)
-	}
+	require.NoError(t, err, "ffmpeg %q: %s", args, out)
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -194,8 +167,8 @@ func TestRoundTrip(t *testing.T) {
 			writeClip(t, path, c.format)
 			only(t, dir, c.name)
 			clip := openClip(t, path, c.format)
-			if c.fps && clip.FPS() != c.format.FPS {
-				t.Errorf("rate %v, want %v", clip.FPS(), c.format.FPS)
+			if c.fps {
+				assert.Equal(t, c.format.FPS, clip.FPS())
 			}
 			// Out of order and one frame twice, as tiles read them.
 			for _, i := range []int{c.format.Frames - 1, 0, c.format.Frames / 2, 0} {
@@ -206,8 +179,8 @@ func TestRoundTrip(t *testing.T) {
 				got := readFrame(t, clip, i)
 				if c.codec {
 					checkColour(t, i, got, want, c.levels)
-				} else if off := largest(t, got, want); off > c.levels {
-					t.Errorf("frame %d is off by %.2f levels, want at most %g", i, off, c.levels)
+				} else {
+					assert.LessOrEqual(t, largest(t, got, want), c.levels, "error of frame %d in levels", i)
 				}
 			}
 		})
@@ -218,12 +191,8 @@ func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
 		return path
 	}
 	writeClip(t, filepath.Join(dir, "sizes"), Format{Height: 4, Width: 4, Frames: 2})
@@ -257,24 +226,19 @@ func TestOpenErrors(t *testing.T) {
 		if c.want == "" {
 			continue
 		}
-		clip, err := Open(context.Background(), c.path, 3)
-		if err == nil {
-			clip.Close()
-			t.Errorf("%s: opened, want an error with %q", c.path, c.want)
-			continue
-		}
-		if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "media: ") {
-			t.Errorf("error %q, want media: ... %q", err, c.want)
-		}
-		if !errors.Is(err, ErrInput) {
-			t.Errorf("error %q is not ErrInput", err)
-		}
-		if strings.Contains(c.path, "missing") && !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("error %q is not fs.ErrNotExist", err)
-		}
-		if n := strings.Count(err.Error(), filepath.Base(c.path)); n > 1 {
-			t.Errorf("error %q names the file %d times", err, n)
-		}
+		t.Run(filepath.Base(c.path), func(t *testing.T) {
+			clip, err := Open(context.Background(), c.path, 3)
+			if err == nil {
+				clip.Close()
+			}
+			require.ErrorContains(t, err, c.want)
+			require.True(t, strings.HasPrefix(err.Error(), "media: "), "%v", err)
+			require.ErrorIs(t, err, ErrInput)
+			if strings.Contains(c.path, "missing") {
+				require.ErrorIs(t, err, fs.ErrNotExist)
+			}
+			require.LessOrEqual(t, strings.Count(err.Error(), filepath.Base(c.path)), 1, "names of the file in %q", err)
+		})
 	}
 }
 
@@ -282,20 +246,11 @@ func TestFloatFrameNotFinite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nan.npy")
 	values := make([]float32, 3*2*2*2)
 	values[1*8+4+3] = float32(math.Inf(-1)) // channel 1, frame 1, last pixel
-	if err := os.WriteFile(path, append(npyPrefix([]int{3, 2, 2, 2}), floatBytes(nil, values)...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, append(npyPrefix([]int{3, 2, 2, 2}), floatBytes(nil, values)...), 0o666))
 	clip, err := Open(context.Background(), path, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
 	dst := make([]float32, 12)
-	if err := clip.ReadFrame(0, dst); err != nil {
-		t.Error(err)
-	}
-	err = clip.ReadFrame(1, dst)
-	if want := "nan.npy: frame 1: channel 1, row 1, column 1 is -Inf"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
+	require.NoError(t, clip.ReadFrame(0, dst))
+	require.ErrorContains(t, clip.ReadFrame(1, dst), "nan.npy: frame 1: channel 1, row 1, column 1 is -Inf")
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestNPYFromNumPy reads what NumPy wrote; see testdata/npy/make_npy.py.
@@ -16,11 +19,11 @@ func TestNPYFromNumPy(t *testing.T) {
 	for _, name := range []string{"f2", "f4", "f8", "big", "version2"} {
 		clip := openClip(t, filepath.Join("testdata/npy", name+".npy"), Format{Height: 2, Width: 2, Frames: 1})
 		frame := readFrame(t, clip, 0)
+		want := make([]float32, 12)
 		for i := range 12 { // i counts in [3,1,2,2]
-			if got, want := frame[i%4*3+i/4], float32(i-6)/8; got != want {
-				t.Errorf("%s: value %d is %v, want %v", name, i, got, want)
-			}
+			want[i%4*3+i/4] = float32(i-6) / 8
 		}
+		assert.Equal(t, want, frame, name)
 	}
 	for name, want := range map[string]string{
 		"int":     `dtype "<i4", expected float16, float32 or float64`,
@@ -28,9 +31,7 @@ func TestNPYFromNumPy(t *testing.T) {
 		"scalar":  "shape [], expected [3,T,H,W]",
 	} {
 		_, err := Open(context.Background(), filepath.Join("testdata/npy", name+".npy"), 3)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
-		}
+		assert.ErrorContains(t, err, want, name)
 	}
 }
 
@@ -54,25 +55,21 @@ func TestNPYHeaders(t *testing.T) {
 		{header(good) + "123456789", "1 bytes follow the data"},
 	} {
 		_, err := openNPY(strings.NewReader(c.file), int64(len(c.file)))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.60q: %v, want %q", c.file, err, c.want)
-		}
+		assert.ErrorContains(t, err, c.want, "%.60q", c.file)
 	}
 }
 
 func TestNPYPrefix(t *testing.T) {
 	for _, shape := range [][]int{{1}, {3, 5}, {16, 1000, 135, 240}, {1 << 40, 1 << 10, 3, 4, 5}} {
 		prefix := npyPrefix(shape)
-		if len(prefix)%64 != 0 || prefix[len(prefix)-1] != '\n' {
-			t.Errorf("%v: %d bytes ending in %q", shape, len(prefix), prefix[len(prefix)-1])
-		}
+		assert.Zero(t, len(prefix)%64, "%v: %d bytes", shape, len(prefix))
+		assert.Equal(t, byte('\n'), prefix[len(prefix)-1], "%v", shape)
 		text, data, err := npyHeader(bytes.NewReader(prefix), int64(len(prefix)))
-		if err != nil || data != int64(len(prefix)) {
-			t.Fatalf("%v: data at %d of %d, %v", shape, data, len(prefix), err)
-		}
-		if _, got, err := parseNPY(text); err != nil || len(got) != len(shape) || got[0] != shape[0] {
-			t.Errorf("%v reads back as %v, %v", shape, got, err)
-		}
+		require.NoError(t, err, "%v", shape)
+		require.EqualValues(t, len(prefix), data, "%v: where data begins", shape)
+		_, got, err := parseNPY(text)
+		require.NoError(t, err, "%v", shape)
+		assert.Equal(t, shape, got)
 	}
 }
 
@@ -83,11 +80,6 @@ func TestNPYTruncatedLater(t *testing.T) {
 	f := Format{Height: 4, Width: 4, Frames: 2}
 	writeClip(t, path, f)
 	clip := openClip(t, path, f)
-	if err := os.Truncate(path, 200); err != nil {
-		t.Fatal(err)
-	}
-	err := clip.ReadFrame(1, make([]float32, 48))
-	if err == nil || !strings.Contains(err.Error(), "x.npy: frame 1: unexpected EOF") {
-		t.Errorf("error %v", err)
-	}
+	require.NoError(t, os.Truncate(path, 200))
+	require.ErrorContains(t, clip.ReadFrame(1, make([]float32, 48)), "x.npy: frame 1: unexpected EOF")
 }

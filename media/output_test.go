@@ -3,9 +3,10 @@
 package media
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"image/png"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -14,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
 )
@@ -75,19 +79,13 @@ func TestOutputAppearsAtOnce(t *testing.T) {
 					ctx, cancel := context.WithCancel(context.Background())
 					defer cancel()
 					s, err := Create(ctx, path, f)
-					if err != nil {
-						t.Fatal(err)
-					}
+					require.NoError(t, err)
 					for i := range f.Frames - 1 {
-						if err := s.WriteFrame(testFrame(i, h, w)); err != nil {
-							t.Fatal(err)
-						}
+						require.NoError(t, s.WriteFrame(testFrame(i, h, w)))
 					}
-					if err := end(s, cancel); err == nil {
-						t.Error("no error")
-					} else if strings.Contains(err.Error(), "tmp-") {
-						t.Errorf("error %q names the temporary file", err)
-					}
+					err = end(s, cancel)
+					require.Error(t, err)
+					require.NotContains(t, err.Error(), "tmp-", "the temporary file is named")
 					s.Abort()
 					if !before {
 						only(t, dir)
@@ -117,11 +115,9 @@ func TestOutputReplaces(t *testing.T) {
 		only(t, dir, name)
 		openClip(t, path, f)
 		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !info.IsDir() && runtime.GOOS != "windows" && info.Mode().Perm()&0o044 == 0 {
-			t.Errorf("%s has mode %v: readable by its owner alone", name, info.Mode())
+		require.NoError(t, err)
+		if !info.IsDir() && runtime.GOOS != "windows" {
+			require.NotZero(t, info.Mode().Perm()&0o044, "%s has mode %v: readable by its owner alone", name, info.Mode())
 		}
 	}
 }
@@ -137,35 +133,25 @@ func TestSinkForms(t *testing.T) {
 		frame := testFrame(0, h, w)
 		writeClip(t, path, f)
 		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		s, err := Create(context.Background(), path, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		rgba := make([]byte, h*w*4)
 		ToRGBA(rgba, frame, 3)
 		for i := 3; i < len(rgba); i += 4 {
 			rgba[i] = byte(i)
 		}
 		err = s.WriteRGBA8(rgba)
-		if s.NeedsFloat() != (name == "x.npy") {
-			t.Errorf("%s: NeedsFloat is %v", name, s.NeedsFloat())
-		}
+		require.Equal(t, name == "x.npy", s.NeedsFloat(), name)
 		if s.NeedsFloat() {
-			if err == nil || !strings.Contains(err.Error(), "8-bit pixels for a format of floats") {
-				t.Errorf("%s: %v", name, err)
-			}
+			require.ErrorContains(t, err, "8-bit pixels for a format of floats", name)
 			continue
 		}
-		if err := errors.Join(err, s.Close()); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
 		got, err := os.ReadFile(path)
-		if err != nil || string(got) != string(want) {
-			t.Errorf("%s: from 8-bit pixels it differs from that of floats (%v)", name, err)
-		}
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got), "%s: from 8-bit pixels it differs from that of floats", name)
 	}
 }
 
@@ -173,21 +159,13 @@ func TestCreateErrors(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	for _, folder := range []string{"videos", "mixed/sub"} {
-		if err := os.MkdirAll(in(folder), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(in(folder), 0o777))
 	}
 	for _, file := range []string{"plain", "videos/holiday.txt", "videos/frame_0000.png"} {
-		if err := os.WriteFile(in(file), []byte("mine"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(in(file), []byte("mine"), 0o666))
 	}
-	if err := os.Mkdir(in("x.npy"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(in("x.npy/keep"), nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Mkdir(in("x.npy"), 0o777))
+	require.NoError(t, os.WriteFile(in("x.npy/keep"), nil, 0o666))
 	f := Format{Height: 2, Width: 2, Frames: 2}
 	for _, c := range []struct {
 		path string
@@ -209,16 +187,12 @@ func TestCreateErrors(t *testing.T) {
 		s, err := Create(context.Background(), c.path, c.f)
 		if err == nil {
 			s.Abort()
-			t.Errorf("%s: created", c.path)
-			continue
 		}
-		if !strings.Contains(err.Error(), c.want) || errors.Is(err, ErrInput) {
-			t.Errorf("error %q, want %q", err, c.want)
-		}
+		assert.ErrorContains(t, err, c.want, c.path)
+		assert.NotErrorIs(t, err, ErrInput, c.path)
 	}
-	if err := WriteLatent(in("videos"), latent.Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}}); err == nil {
-		t.Error("latent written over a folder")
-	}
+	err := WriteLatent(in("videos"), latent.Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}})
+	require.Error(t, err, "latent written over a folder")
 	only(t, dir, "mixed", "plain", "videos", "x.npy")
 	only(t, in("videos"), "frame_0000.png", "holiday.txt")
 }
@@ -228,19 +202,11 @@ func TestCreateErrors(t *testing.T) {
 func TestTooManyFrames(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Create(context.Background(), filepath.Join(dir, "x.y4m"), Format{Height: 2, Width: 2, Frames: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	frame := make([]float32, 12)
-	if err := s.WriteFrame(frame); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WriteFrame(frame); err == nil || !strings.Contains(err.Error(), "more than the 1 frames") {
-		t.Errorf("second frame: %v", err)
-	}
-	if err := s.Close(); err == nil {
-		t.Error("closed after an error")
-	}
+	require.NoError(t, s.WriteFrame(frame))
+	require.ErrorContains(t, s.WriteFrame(frame), "more than the 1 frames")
+	require.Error(t, s.Close(), "closed after an error")
 	only(t, dir)
 }
 
@@ -249,13 +215,9 @@ func TestReadOnlyFolder(t *testing.T) {
 		t.Skip("permissions don't hold here")
 	}
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(dir, 0o555))
 	_, err := Create(context.Background(), filepath.Join(dir, "x.npy"), Format{Height: 2, Width: 2, Frames: 1})
-	if err == nil || !strings.Contains(err.Error(), "x.npy: cannot write: permission denied") {
-		t.Errorf("error %v", err)
-	}
+	require.ErrorContains(t, err, "x.npy: cannot write: permission denied")
 }
 
 // TestDiskFull fills a file system of 256 KiB.
@@ -266,9 +228,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			skipWithoutFFmpeg(t, name)
 			s, err := Create(context.Background(), filepath.Join(dir, name), Format{Height: h, Width: w, Frames: frames})
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			for i := range frames {
 				if err = s.WriteFrame(noise(i, h, w)); err != nil {
 					break
@@ -277,32 +237,23 @@ func TestDiskFull(t *testing.T) {
 			if err == nil {
 				err = s.Close()
 			}
-			if err == nil {
-				t.Fatal("fits into 256 KiB")
+			require.Error(t, err, "fits into 256 KiB")
+			require.ErrorContains(t, err, name)
+			require.NotContains(t, err.Error(), "tmp-")
+			require.Contains(t, strings.ToLower(err.Error()), "no space left on device")
+			if strings.HasPrefix(name, "x.npy") {
+				require.ErrorContains(t, err, "needs 9437312 bytes")
 			}
-			if !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "tmp-") ||
-				!strings.Contains(strings.ToLower(err.Error()), "no space left on device") {
-				t.Errorf("error %q, want the name and the cause", err)
-			}
-			if strings.HasPrefix(name, "x.npy") && !strings.Contains(err.Error(), "needs 9437312 bytes") {
-				t.Errorf("error %q, want the bytes needed", err)
-			}
-			if cerr := s.Close(); cerr == nil {
-				t.Error("Close after the error succeeds")
-			}
+			require.Error(t, s.Close(), "Close after the error")
 			only(t, dir)
 		})
 	}
 	err := WriteLatent(filepath.Join(dir, "z.safetensors"), latent.Latent{Channels: 16, Frames: 1, Height: 100, Width: 100, Data: make([]float32, 160000)})
-	if err == nil || !strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 640")) ||
-		!errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("latent: %v", err)
-	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.True(t, strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 640")), "%v", err)
 	sheet := NewSheet(512, 512, 3, 2, SheetOptions{})
 	sheet.Add(0, noise(1, 512, 512), noise(2, 512, 512), "")
-	if err := sheet.WritePNG(filepath.Join(dir, "sheet.png")); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("sheet: %v", err)
-	}
+	require.ErrorIs(t, sheet.WritePNG(filepath.Join(dir, "sheet.png")), syscall.ENOSPC)
 	only(t, dir)
 }
 
@@ -314,9 +265,9 @@ func TestSpoolDiskFull(t *testing.T) {
 	writeClip(t, path, Format{Height: 240, Width: 320, Frames: 4})
 	t.Setenv("TMPDIR", dir)
 	_, err := Open(context.Background(), path, 3)
-	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, ErrInput) || !strings.Contains(err.Error(), dir) {
-		t.Errorf("error %v, want that %s is full", err, dir)
-	}
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.NotErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, dir)
 	only(t, dir)
 }
 
@@ -328,9 +279,8 @@ func tinyDisk(t *testing.T) string {
 		t.Skipf("cannot mount a small file system: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount %s: %v: %s", dir, err, out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		assert.NoError(t, err, "umount %s: %s", dir, out)
 	})
 	return dir
 }
@@ -350,19 +300,14 @@ func TestPNGOutputIsPlainRGB(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.png")
 	writeClip(t, path, Format{Height: 3, Width: 4, Frames: 1})
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	header := make([]byte, 26)
-	if _, err := f.Read(header); err != nil {
-		t.Fatal(err)
-	}
-	if header[24] != 8 || header[25] != 2 { // bit depth, colour type RGB
-		t.Errorf("bit depth %d and colour type %d, want 8 and 2", header[24], header[25])
-	}
-	f.Seek(0, 0)
-	if _, err := png.Decode(f); err != nil {
-		t.Error(err)
-	}
+	_, err = f.Read(header)
+	require.NoError(t, err)
+	require.Equal(t, []byte{8, 2}, header[24:], "bit depth, and the colour type RGB")
+	_, err = f.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	_, err = png.Decode(f)
+	require.NoError(t, err)
 }

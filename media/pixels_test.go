@@ -3,36 +3,30 @@
 package media
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestFloatByteRounds(t *testing.T) {
 	for code := range 256 {
 		v := float64(code)/255*2 - 1
 		for _, shift := range []float64{-0.49, 0, 0.49} { // of a level
-			got := floatByte(float32(v + shift*2/255))
-			if got != byte(code) {
-				t.Errorf("code %d %+.2f levels becomes %d", code, shift, got)
-			}
+			assert.Equal(t, byte(code), floatByte(float32(v+shift*2/255)), "code %d %+.2f levels", code, shift)
 		}
-		if got := floatByte(byteFloat(byte(code))); got != byte(code) {
-			t.Errorf("code %d becomes %d", code, got)
-		}
-		if got := byteFloat(byte(code)); math.Abs(float64(got)-v) > 1e-7 {
-			t.Errorf("byteFloat(%d) = %v, want %v", code, got, v)
-		}
+		assert.Equal(t, byte(code), floatByte(byteFloat(byte(code))), "code %d", code)
+		assert.InDelta(t, v, byteFloat(byte(code)), 1e-7, "byteFloat(%d)", code)
 	}
 	for v, want := range map[float32]byte{-1.5: 0, -1: 0, 1: 255, 1.01: 255, 1e30: 255, -1e30: 0} {
-		if got := floatByte(v); got != want {
-			t.Errorf("floatByte(%v) = %d, want %d", v, got, want)
-		}
+		assert.Equal(t, want, floatByte(v), "floatByte(%v)", v)
 	}
 }
 
@@ -77,18 +71,12 @@ func TestPNGKinds(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.png")
 			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := png.Encode(f, c.img); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
+			require.NoError(t, png.Encode(f, c.img))
 			f.Close()
 			got := readFrame(t, openClip(t, path, Format{Height: 1, Width: 2, Frames: 1}), 0)
 			for i, want := range c.want {
-				if math.Abs(float64(got[i])-(want/c.scale*2-1)) > 1e-6 {
-					t.Errorf("value %d is %v, want %v", i, got[i], want/c.scale*2-1)
-				}
+				assert.InDelta(t, want/c.scale*2-1, got[i], 1e-6, "value %d", i)
 			}
 		})
 	}
@@ -98,10 +86,7 @@ func TestNaturalOrder(t *testing.T) {
 	ordered := []string{"10a", "a1", "a02", "a2", "a9", "a10", "a10b", "a010c2", "b", "frame_9", "frame_10"}
 	for i, a := range ordered {
 		for j, b := range ordered {
-			got := naturalCompare(a, b)
-			if (i < j && got >= 0) || (i == j && got != 0) || (i > j && got <= 0) {
-				t.Errorf("compare(%q, %q) = %d", a, b, got)
-			}
+			assert.Equal(t, cmp.Compare(i, j), cmp.Compare(naturalCompare(a, b), 0), "compare(%q, %q)", a, b)
 		}
 	}
 }
@@ -113,18 +98,12 @@ func TestFolderOrder(t *testing.T) {
 		img := image.NewGray(image.Rect(0, 0, 1, 1))
 		img.Pix[0] = byte(i)
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("shot%d.PNG", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := png.Encode(f, img); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, png.Encode(f, img))
 		f.Close()
 	}
 	clip := openClip(t, dir, Format{Height: 1, Width: 1, Frames: 12})
 	for i := range 12 {
-		if got := floatByte(readFrame(t, clip, i)[0]); got != byte(i) {
-			t.Errorf("frame %d holds picture %d", i, got)
-		}
+		assert.Equal(t, byte(i), floatByte(readFrame(t, clip, i)[0]), "frame %d", i)
 	}
 }

@@ -3,9 +3,13 @@
 package media
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // directSSIM is SSIM as the paper writes it: at every place a full 2-D window,
@@ -65,11 +69,13 @@ func TestSSIMAgainstDirect(t *testing.T) {
 			}
 			got := NewQuality(h, w, 3).Add(original, decoded).SSIM
 			want := directSSIM(original, decoded, h, w, 3)
-			if math.Abs(got-want) > 1e-12 {
-				t.Errorf("%d x %d, noise %v: SSIM %.15f, direct %.15f", w, h, amount, got, want)
-			}
-			if amount == 0 && got != 1 || amount == 1.5 && got > 0.5 {
-				t.Errorf("%d x %d, noise %v: SSIM %v", w, h, amount, got)
+			at := fmt.Sprintf("%d x %d, noise %v", w, h, amount)
+			assert.InDelta(t, want, got, 1e-12, at)
+			switch amount {
+			case 0:
+				assert.Equal(t, 1.0, got, at)
+			case 1.5:
+				assert.LessOrEqual(t, got, 0.5, at)
 			}
 		}
 	}
@@ -86,29 +92,23 @@ func TestAlphaQuality(t *testing.T) {
 		decoded[i] = 0.8 // 0.2 less, in one channel of four
 	}
 	q := NewQuality(h, w, 4)
-	got := q.Add(opaque, decoded)
-	if want := 10 * math.Log10(4/(0.04/4)); math.Abs(got.PSNR-want) > 1e-5 {
-		t.Errorf("PSNR %v, want %v", got.PSNR, want)
-	}
+	require.InDelta(t, 10*math.Log10(4/(0.04/4)), q.Add(opaque, decoded).PSNR, 1e-5)
 	for i, v := range noise(5, h, w)[:h*w] {
 		decoded[4*i+3] = v
 		decoded[4*i+i%3] += 0.1 * v
 	}
-	if got, want := q.Add(original, decoded).SSIM, directSSIM(original, decoded, h, w, 4); math.Abs(got-want) > 1e-12 || got > 0.95 {
-		t.Errorf("SSIM %.15f, direct %.15f", got, want)
-	}
-	if same := q.Add(original, original); same.SSIM != 1 || same.MSE != 0 {
-		t.Errorf("identical frames: %+v", same)
-	}
+	got := q.Add(original, decoded).SSIM
+	require.InDelta(t, directSSIM(original, decoded, h, w, 4), got, 1e-12)
+	require.LessOrEqual(t, got, 0.95)
+	same := q.Add(original, original)
+	require.Equal(t, [2]float64{1, 0}, [2]float64{same.SSIM, same.MSE}, "SSIM and MSE of identical frames")
 }
 
 func TestPSNR(t *testing.T) {
 	const h, w = 12, 14
 	original := make([]float32, h*w*3)
 	q := NewQuality(h, w, 3)
-	if got := q.Overall(); got != (FrameQuality{}) {
-		t.Errorf("without frames %+v", got)
-	}
+	require.Zero(t, q.Overall(), "without frames")
 	shifted := func(by float32) []float32 {
 		out := make([]float32, len(original))
 		for i := range out {
@@ -117,25 +117,15 @@ func TestPSNR(t *testing.T) {
 		return out
 	}
 	same := q.Add(original, original)
-	if !math.IsInf(same.PSNR, 1) || same.SSIM != 1 || same.MSE != 0 {
-		t.Errorf("identical frames: %+v", same)
-	}
+	require.Equal(t, FrameQuality{PSNR: math.Inf(1), SSIM: 1}, same, "identical frames")
 	// An error of 0.2 everywhere: 20 log10(2/0.2) = 20 dB.
-	if got := q.Add(original, shifted(0.2)).PSNR; math.Abs(got-20) > 1e-5 {
-		t.Errorf("PSNR %v, want 20", got)
-	}
+	require.InDelta(t, 20, q.Add(original, shifted(0.2)).PSNR, 1e-5)
 	// 5 is clamped to 1: an error of 1, 6.02 dB.
-	if got := q.Add(original, shifted(5)).PSNR; math.Abs(got-20*math.Log10(2)) > 1e-9 {
-		t.Errorf("PSNR %v, want %v", got, 20*math.Log10(2))
-	}
+	require.InDelta(t, 20*math.Log10(2), q.Add(original, shifted(5)).PSNR, 1e-9)
 	// Overall from the mean of the squares 0, 0.04 and 1, not of the decibels.
 	want := 10 * math.Log10(4/((0.04+1)/3))
-	if got := q.Overall().PSNR; math.Abs(got-want) > 1e-5 {
-		t.Errorf("overall %v, want %v", got, want)
-	}
-	if len(q.Frames()) != 3 {
-		t.Errorf("%d frames", len(q.Frames()))
-	}
+	require.InDelta(t, want, q.Overall().PSNR, 1e-5, "overall")
+	require.Len(t, q.Frames(), 3)
 }
 
 // TestTinyFrames: sizes under the window still have a measure.
@@ -143,11 +133,7 @@ func TestTinyFrames(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 40}, {8, 9}, {10, 10}} {
 		h, w := size[0], size[1]
 		q := NewQuality(h, w, 3)
-		if got := q.Add(testFrame(0, h, w), testFrame(0, h, w)).SSIM; got != 1 {
-			t.Errorf("%v: identical frames have SSIM %v", size, got)
-		}
-		if got := q.Add(testFrame(0, h, w), noise(1, h, w)).SSIM; !(got < 0.9) {
-			t.Errorf("%v: noise has SSIM %v", size, got)
-		}
+		assert.Equal(t, 1.0, q.Add(testFrame(0, h, w), testFrame(0, h, w)).SSIM, "%v: identical frames", size)
+		assert.Less(t, q.Add(testFrame(0, h, w), noise(1, h, w)).SSIM, 0.9, "%v: noise", size)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestSheetFrames(t *testing.T) {
@@ -20,13 +23,9 @@ func TestSheetFrames(t *testing.T) {
 		{5, 1, []int{2}}, {17, 2, []int{0, 16}}, {9, 3, []int{0, 4, 8}},
 	} {
 		s := NewSheet(8, 8, 3, c.frames, SheetOptions{Rows: c.rows})
-		if !slices.Equal(s.frames, c.want) {
-			t.Errorf("%d rows of %d frames: %v, want %v", c.rows, c.frames, s.frames, c.want)
-		}
+		assert.Equal(t, c.want, s.frames, "%d rows of %d frames", c.rows, c.frames)
 		for i := range c.frames {
-			if s.Wants(i) != slices.Contains(c.want, i) {
-				t.Errorf("Wants(%d) is %v", i, s.Wants(i))
-			}
+			assert.Equal(t, slices.Contains(c.want, i), s.Wants(i), "Wants(%d)", i)
 		}
 	}
 }
@@ -45,22 +44,15 @@ func TestSheetPixels(t *testing.T) {
 		s.Add(0, flat(0.5), flat(0.6), "30.0 dB")
 		s.Add(2, flat(-1), flat(-1.5), "")
 		path := filepath.Join(t.TempDir(), "sheet.png")
-		if err := s.WritePNG(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, s.WritePNG(path))
 		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		img, err := png.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		h, w := s.cell()
-		if w < 100 || w > 512 {
-			t.Errorf("%d pixels become %d wide", c.width, w)
-		}
+		assert.GreaterOrEqual(t, w, 100, "%d pixels are shown narrower", c.width)
+		assert.LessOrEqual(t, w, 512, "%d pixels are shown wider", c.width)
 		for row, want := range map[int][3]byte{
 			0: {191, 204, 179}, // 127.5+127.5*(0.5, 0.6, 4*0.1)
 			2: {0, 0, 128},     // clamped: no difference, mid-gray
@@ -69,19 +61,16 @@ func TestSheetPixels(t *testing.T) {
 			for column, v := range want {
 				for _, at := range [][2]int{{0, 0}, {h - 1, w - 1}, {h / 2, w / 2}} {
 					got := color.NRGBAModel.Convert(img.At(s.left(column)+at[1], top+at[0])).(color.NRGBA)
-					if got != (color.NRGBA{v, v, v, 255}) {
-						t.Errorf("%d x %d, row %d, column %d: %v, want %d", c.width, c.height, row, column, got, v)
-					}
+					assert.Equal(t, color.NRGBA{v, v, v, 255}, got, "%d x %d, row %d, column %d", c.width, c.height, row, column)
 				}
 			}
 		}
-		if !hasText(s, s.left(0), sheetMargin) || !hasText(s, s.left(2), sheetMargin) || !hasText(s, s.left(0), sheetMargin+sheetLine+h) {
-			t.Error("a label is missing")
+		for _, at := range [][2]int{{0, sheetMargin}, {2, sheetMargin}, {0, sheetMargin + sheetLine + h}} {
+			assert.True(t, hasText(s, s.left(at[0]), at[1]), "no label above column %d at row %d", at[0], at[1])
 		}
 	}
-	if s := NewSheet(64, 128, 3, 2, SheetOptions{Rows: 1, NoDifference: true}); s.img.Bounds().Dx() != 3*sheetMargin+2*128 {
-		t.Errorf("side by side is %d wide", s.img.Bounds().Dx())
-	}
+	s := NewSheet(64, 128, 3, 2, SheetOptions{Rows: 1, NoDifference: true})
+	require.Equal(t, 3*sheetMargin+2*128, s.img.Bounds().Dx(), "width side by side")
 }
 
 // TestSheetAlpha: pictures with alpha are shown before mid-gray, and opaque ones
@@ -104,14 +93,11 @@ func TestSheetAlpha(t *testing.T) {
 	// is seen, times 4 around 128.
 	s := sheet(4, flat(1, -1, -1, 0), flat(-1, 1, -1, -1))
 	for column, want := range []color.RGBA{{192, 64, 64, 255}, {128, 128, 128, 255}, {0, 255, 255, 255}} {
-		if got := s.img.RGBAAt(s.left(column)+w/2, sheetMargin+sheetLine+h/2); got != want {
-			t.Errorf("column %d: %v, want %v", column, got, want)
-		}
+		assert.Equal(t, want, s.img.RGBAAt(s.left(column)+w/2, sheetMargin+sheetLine+h/2), "column %d", column)
 	}
 	a, b := testFrame(0, h, w), testFrame(1, h, w)
-	if plain, alpha := sheet(3, a, b), sheet(4, withAlpha(a), withAlpha(b)); !slices.Equal(plain.img.Pix, alpha.img.Pix) {
-		t.Error("opaque frames look different from frames without alpha")
-	}
+	plain, alpha := sheet(3, a, b), sheet(4, withAlpha(a), withAlpha(b))
+	require.True(t, slices.Equal(plain.img.Pix, alpha.img.Pix), "opaque frames look different from frames without alpha")
 }
 
 // hasText looks for bright pixels in a line of text.

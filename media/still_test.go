@@ -6,9 +6,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestStills reads a picture of known colours in several formats as a clip of
@@ -35,14 +36,10 @@ func TestStills(t *testing.T) {
 		path := filepath.Join(dir, c.name)
 		ffmpeg(t, append(append([]string{"-i", png}, c.args...), path)...)
 		clip := openClip(t, path, f)
-		if clip.FPS().Known() {
-			t.Errorf("%s: rate %v", c.name, clip.FPS())
-		}
+		assert.False(t, clip.FPS().Known(), "%s: rate %v", c.name, clip.FPS())
 		frame := readFrame(t, clip, 0)
 		checkColour(t, 0, frame, want, c.rms)
-		if rgba := readAlpha(t, path, 4, 0); !slices.Equal(rgba, withAlpha(frame)) {
-			t.Errorf("%s: as RGBA it isn't the same and opaque", c.name)
-		}
+		assert.Equal(t, withAlpha(frame), readAlpha(t, path, 4, 0), "%s: as RGBA the same and opaque", c.name)
 	}
 }
 
@@ -106,22 +103,18 @@ func TestSinglePicture(t *testing.T) {
 	dir := t.TempDir()
 	for _, channels := range []int{3, 4} {
 		_, err := Create(context.Background(), filepath.Join(dir, "out.png"), Format{Height: 2, Width: 2, Frames: 3, Channels: channels})
-		if want := "out.png: 3 frames don't fit into one PNG; the name " + filepath.Join(dir, "out") + " makes a folder of them"; err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		assert.ErrorContains(t, err, "out.png: 3 frames don't fit into one PNG; the name "+filepath.Join(dir, "out")+" makes a folder of them")
 	}
 	only(t, dir)
 	path := filepath.Join(dir, "out.png")
 	writeAlpha(t, path, alphaFrame(0, 6, 4))
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		t.Errorf("%v, %v", info, err)
-	}
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular(), "%v", info.Mode())
 	clip, err := Open(context.Background(), path, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
-	if h, w := clip.Size(); clip.Frames() != 1 || h != 6 || w != 4 || clip.FPS().Known() {
-		t.Errorf("%d frames of %d x %d at %v", clip.Frames(), w, h, clip.FPS())
-	}
+	h, w := clip.Size()
+	require.Equal(t, [3]int{1, 6, 4}, [3]int{clip.Frames(), h, w}, "frames, height and width")
+	require.False(t, clip.FPS().Known(), "%v", clip.FPS())
 }

@@ -4,11 +4,13 @@ package media
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestY4MAgainstFFmpeg compares with ffmpeg's decoding of the same file, by its
@@ -45,24 +47,18 @@ func TestY4MAgainstFFmpeg(t *testing.T) {
 				pixels, c.siting, span)
 			ffmpeg(t, "-i", path, "-vf", filter, "-pix_fmt", "rgb24", "-f", "rawvideo", raw)
 			want, err := os.ReadFile(raw)
-			if err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, err)
 			f := Format{Height: c.height, Width: c.width, Frames: 2}
 			clip := openClip(t, path, f)
-			if len(want) != 2*c.height*c.width*3 {
-				t.Fatalf("ffmpeg made %d bytes", len(want))
-			}
+			require.Len(t, want, 2*c.height*c.width*3, "what ffmpeg made")
 			for i := range 2 {
 				got := readFrame(t, clip, i)
-				var worst float64
+				levels := make([]float32, len(got))
 				for j, v := range want[i*len(got) : (i+1)*len(got)] {
-					worst = math.Max(worst, math.Abs(float64(got[j])*127.5+127.5-float64(v)))
+					levels[j] = float32(v)/127.5 - 1
 				}
 				// Half a level is zscale's rounding to 8 bits.
-				if worst > 0.6 {
-					t.Errorf("frame %d is off by %.2f levels", i, worst)
-				}
+				assert.LessOrEqual(t, largest(t, got, levels), 0.6, "error of frame %d in levels", i)
 			}
 		})
 	}
@@ -76,9 +72,7 @@ func writeNoiseY4M(t *testing.T, path, colour string, full bool, height, width i
 		line += " XCOLORRANGE=FULL"
 	}
 	f, err := parseY4M(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	data := []byte(line + "\n")
 	state := uint32(1)
 	for range 2 {
@@ -92,9 +86,7 @@ func writeNoiseY4M(t *testing.T, path, colour string, full bool, height, width i
 			data = append(data, v)
 		}
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 }
 
 // TestY4MOddSizes: chroma of odd sizes is rounded up. The planes are flat, so
@@ -108,19 +100,12 @@ func TestY4MOddSizes(t *testing.T) {
 	for i := range 12 {
 		data = append(data, []byte{102, 240}[i/6])
 	}
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 	clip := openClip(t, path, Format{Height: 3, Width: 5, Frames: 1})
-	if clip.FPS().Known() {
-		t.Errorf("rate %v of F0:0", clip.FPS())
-	}
+	require.False(t, clip.FPS().Known(), "rate %v of F0:0", clip.FPS())
 	frame := readFrame(t, clip, 0)
 	for i, v := range frame {
-		want := []float64{1, -1, -1}[i%3]
-		if math.Abs(float64(v)-want) > 0.02 {
-			t.Errorf("value %d is %v, want %v", i, v, want)
-		}
+		assert.InDelta(t, []float64{1, -1, -1}[i%3], v, 0.02, "value %d", i)
 	}
 }
 
@@ -136,8 +121,6 @@ func TestY4MPrimaries(t *testing.T) {
 		{[3]byte{255, 255, 0}, [3]byte{219, 16, 138}},
 	} {
 		y, cb, cr := rgbToYUV(c.rgb[0], c.rgb[1], c.rgb[2])
-		if got := [3]byte{y, cb, cr}; got != c.yuv {
-			t.Errorf("%v becomes %v, want %v", c.rgb, got, c.yuv)
-		}
+		assert.Equal(t, c.yuv, [3]byte{y, cb, cr}, "%v", c.rgb)
 	}
 }
