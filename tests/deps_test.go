@@ -7,12 +7,16 @@ import (
 	"go/token"
 	"io/fs"
 	"iter"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // root is the repository's.
@@ -77,21 +81,10 @@ func TestLayers(t *testing.T) {
 			seen[pkg] = true
 		}
 		for _, name := range imports(t, file) {
-			if bad := refuse(pkg, name, test); bad != "" {
-				t.Errorf("%s imports %s: %s", file, name, bad)
-			}
+			assert.Empty(t, refuse(pkg, name, test), "%s imports %s", file, name)
 		}
 	}
-	for pkg := range seen {
-		if allowed[pkg] == nil {
-			t.Errorf("package %s has no line in allowed", pkg)
-		}
-	}
-	for pkg := range allowed {
-		if !seen[pkg] {
-			t.Errorf("allowed has a line for %s, which is not there", pkg)
-		}
-	}
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(allowed)), slices.Collect(maps.Keys(seen)), "lines of allowed, and packages")
 }
 
 // refuse says why a file of pkg may not import name, if so.
@@ -136,9 +129,7 @@ func TestRefuse(t *testing.T) {
 		{"gpu/internal/dawn", "unsafe", false, false},
 		{"gpu", "syscall/js", false, true},
 	} {
-		if got := refuse(c.pkg, c.name, c.test); (got != "") != c.want {
-			t.Errorf("%s imports %s, in a test %t: %q", c.pkg, c.name, c.test, got)
-		}
+		assert.Equal(t, c.want, refuse(c.pkg, c.name, c.test) != "", "%s imports %s, in a test %t", c.pkg, c.name, c.test)
 	}
 }
 
@@ -148,15 +139,11 @@ func below(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, d
 func imports(t *testing.T, file string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ImportsOnly)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var names []string
 	for _, spec := range parsed.Imports {
 		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		names = append(names, name)
 	}
 	return names
@@ -187,8 +174,6 @@ func files(t *testing.T, suffix string) iter.Seq[string] {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // What ties a file to the machine it was made on: a path into somebody's home
@@ -22,9 +25,8 @@ func TestNoMachineInFiles(t *testing.T) {
 	for file := range files(t, "") {
 		for i, line := range lines(t, file) {
 			for _, pattern := range []*regexp.Regexp{machinePath, registryHost} {
-				if found := pattern.FindString(line); found != "" {
-					t.Errorf("%s:%d has %q", file, i+1, strings.TrimSpace(found))
-				}
+				found := pattern.FindString(line)
+				assert.Empty(t, found, "%s:%d", file, i+1)
 			}
 		}
 	}
@@ -45,9 +47,7 @@ func TestMachinePatterns(t *testing.T) {
 		"proxy." + "golang.org":                      true,
 		"an npm package of golang.org/x/sys":         false,
 	} {
-		if got := machinePath.MatchString(text) || registryHost.MatchString(text); got != want {
-			t.Errorf("%q: %t", text, got)
-		}
+		assert.Equal(t, want, machinePath.MatchString(text) || registryHost.MatchString(text), "%q", text)
 	}
 }
 
@@ -66,8 +66,8 @@ func TestLines(t *testing.T) {
 	}
 	t.Logf("lines: Go %d, WGSL %d, tests %d, shell %d, prose %d",
 		kinds[".go"], kinds[".wgsl"], kinds["test"], kinds[".sh"], kinds[".md"])
-	if kinds[".go"] == 0 || kinds[".wgsl"] == 0 || kinds["test"] == 0 {
-		t.Error("nothing to count")
+	for _, kind := range []string{".go", ".wgsl", "test"} {
+		require.NotZero(t, kinds[kind], "nothing to count: %s", kind)
 	}
 }
 
@@ -75,9 +75,7 @@ func TestLines(t *testing.T) {
 func lines(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if bytes.IndexByte(data, 0) >= 0 {
 		return nil
 	}
