@@ -3,8 +3,10 @@ package windows
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // devices is what `tessera devices --json` prints, as far as it is looked at.
@@ -41,27 +43,30 @@ func TestBackends(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
 	d := p.devices(t)
-	if d.taken() != "d3d12" || len(d.Devices) != 2 || d.Library != p.windows("webgpu_wrapper.dll") || d.System != "windows/amd64" || len(d.Passed) > 0 {
-		t.Errorf("%+v", d)
-	}
-	if d = p.devices(t, "TESSERA_BACKEND=vulkan"); d.taken() != "vulkan" || len(d.Devices) != 1 {
-		t.Errorf("with Vulkan asked for: %+v", d)
-	}
+	assert.Equal(t, "d3d12", d.taken())
+	assert.Len(t, d.Devices, 2)
+	assert.Equal(t, p.windows("webgpu_wrapper.dll"), d.Library)
+	assert.Equal(t, "windows/amd64", d.System)
+	assert.Empty(t, d.Passed)
+	d = p.devices(t, "TESSERA_BACKEND=vulkan")
+	assert.Equal(t, "vulkan", d.taken(), "with Vulkan asked for")
+	assert.Len(t, d.Devices, 1, "with Vulkan asked for")
 	for _, file := range []string{"dxil.dll", "dxcompiler.dll"} {
 		t.Run(file, func(t *testing.T) {
 			p.hide(t, file)
 			d := p.devices(t)
-			if d.taken() != "vulkan" || len(d.Passed) != 1 || !strings.Contains(d.Passed[0], "d3d12: "+p.windows(file)+" is missing") {
-				t.Errorf("%+v", d)
+			assert.Equal(t, "vulkan", d.taken())
+			if assert.Len(t, d.Passed, 1) {
+				assert.Contains(t, d.Passed[0], "d3d12: "+p.windows(file)+" is missing")
 			}
 			p.run(t, nil, "devices", "--backend", "d3d12").want(t, 4, file+" is missing", "unpack the whole archive")
 		})
 	}
 	t.Run("a device fails to open", func(t *testing.T) { // Wine's own Direct3D does, without the library for tests
 		d := p.devices(t, "WINEDLLOVERRIDES=d3d12=b")
-		if d.taken() != "vulkan" || len(d.Passed) != 1 || !strings.Contains(d.Passed[0], "no device: D3D12") {
-			t.Errorf("%+v", d)
-		}
+		require.Equal(t, "vulkan", d.taken())
+		require.Len(t, d.Passed, 1)
+		require.Contains(t, d.Passed[0], "no device: D3D12")
 	})
 	t.Run("no adapter", func(t *testing.T) {
 		p.run(t, []string{"VK_DRIVER_FILES=/nonexistent"}, "devices").
@@ -76,56 +81,37 @@ func TestLibraries(t *testing.T) {
 	t.Run("newer beside", func(t *testing.T) {
 		// That build of Dawn finds no compiler in a folder with such letters.
 		plain := filepath.Join(w.drive, "plain")
-		if err := os.CopyFS(plain, os.DirFS(p.dir)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.CopyFS(plain, os.DirFS(p.dir)))
 		defer os.RemoveAll(plain)
 		p := program{w, plain}
 		data, err := os.ReadFile(w.newer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		newer := filepath.Join(p.dir, "webgpu_dawn.dll")
-		if err := os.WriteFile(newer, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(newer, data, 0o666))
 		defer os.Remove(newer)
-		if d := p.devices(t); d.Library != p.windows("webgpu_dawn.dll") || d.taken() != "d3d12" {
-			t.Errorf("%+v", d)
-		}
-		if err := os.WriteFile(newer, []byte("damaged"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if d := p.devices(t); d.Library != p.windows("webgpu_wrapper.dll") || len(d.Passed) != 1 || !strings.Contains(d.Passed[0], "webgpu_dawn.dll: does not load") {
-			t.Errorf("%+v", d)
-		}
+		d := p.devices(t)
+		assert.Equal(t, p.windows("webgpu_dawn.dll"), d.Library)
+		assert.Equal(t, "d3d12", d.taken())
+		require.NoError(t, os.WriteFile(newer, []byte("damaged"), 0o666))
+		d = p.devices(t)
+		assert.Equal(t, p.windows("webgpu_wrapper.dll"), d.Library)
+		require.Len(t, d.Passed, 1)
+		assert.Contains(t, d.Passed[0], "webgpu_dawn.dll: does not load")
 	})
 	t.Run("planted", func(t *testing.T) {
 		planted := filepath.Join(w.drive, "planted")
-		if err := os.MkdirAll(planted, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(planted, 0o777))
 		defer os.RemoveAll(planted)
 		names := []string{"webgpu_wrapper.dll", "dxil.dll", "dxcompiler.dll"}
 		for _, name := range names {
 			p.hide(t, name)
-			data, err := os.ReadFile(filepath.Join(p.dir, name+".away"))
-			if err == nil {
-				err = os.WriteFile(filepath.Join(planted, name), data, 0o666)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			copyFile(t, filepath.Join(p.dir, name+".away"), filepath.Join(planted, name))
 		}
 		line := []string{"env", `WINEPATH=C:\planted`, "wine", p.windows("tessera.exe"), "devices"}
 		o := w.start(t, planted, line)
 		o.want(t, 4, "no usable WebGPU library", p.windows("webgpu_wrapper.dll"), "not there", "unpack all of that into one folder")
-		if strings.Contains(o.stderr, `C:\planted`) {
-			t.Errorf("looked elsewhere:\n%s", o.stderr)
-		}
-		if err := os.Rename(filepath.Join(p.dir, names[0]+".away"), filepath.Join(p.dir, names[0])); err != nil {
-			t.Fatal(err)
-		}
+		assert.NotContains(t, o.stderr, `C:\planted`, "looked elsewhere")
+		require.NoError(t, os.Rename(filepath.Join(p.dir, names[0]+".away"), filepath.Join(p.dir, names[0])))
 		w.start(t, planted, append(line, "--backend", "d3d12")).want(t, 4, "dxil.dll is missing")
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // result is what commands print with --json, as far as it is looked at.
@@ -47,18 +50,15 @@ func TestSameAsLinux(t *testing.T) {
 				{[]string{"decode", "-m", p.windows(model), `.\z.npy`}, `decoded 映像.npy`, video},
 			} {
 				out := filepath.Join(p.dir, c.output)
-				if err := os.WriteFile(out, []byte("replaced in one step"), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, os.WriteFile(out, []byte("replaced in one step"), 0o666))
 				o := p.run(t, nil, append(c.args, "-o", c.output, "--backend", backend, "--precision", "f32", "--json")...)
 				o.want(t, 0)
 				var r result
 				o.decode(t, &r)
 				got := nmse(t, out, c.want)
 				t.Logf("%s on %s: NMSE %.1e to Linux, longest piece %.3f s, of first ones %.3f s", c.args[0], backend, got, r.Longest, r.First)
-				if !(got <= bound) || r.Adapter.Backend != backend {
-					t.Errorf("%s: NMSE %g, bound %g", r.Adapter.Backend, got, bound)
-				}
+				assert.Equal(t, backend, r.Adapter.Backend)
+				assert.LessOrEqual(t, got, bound, "NMSE of %s", c.args[0])
 			}
 			nothingTemporary(t, p.dir)
 		})
@@ -78,14 +78,13 @@ func TestDemo(t *testing.T) {
 			o.want(t, 0)
 			var r result
 			o.decode(t, &r)
-			if r.Quality == nil || math.Abs(r.Quality.PSNR-30.23) > 0.05 || r.Adapter.Backend != backend {
-				t.Errorf("%+v", r)
+			assert.Equal(t, backend, r.Adapter.Backend)
+			if assert.NotNil(t, r.Quality) {
+				assert.InDelta(t, 30.23, r.Quality.PSNR, 0.05)
 			}
 			t.Logf("longest piece %.3f s, of first ones %.3f s", r.Longest, r.First)
 			frames, _ := filepath.Glob(filepath.Join(p.dir, "out", backend, "decoded", "*.png"))
-			if len(frames) != 17 {
-				t.Errorf("%d frames", len(frames))
-			}
+			assert.Len(t, frames, 17)
 		})
 	}
 }
@@ -96,13 +95,9 @@ func TestLongPath(t *testing.T) {
 	p := w.unpack(t, "windows-amd64", w.drive)
 	shortClip(t, p.dir, 1)
 	long := strings.Repeat(strings.Repeat("uzun", 10)+`\`, 7)
-	if err := os.MkdirAll(filepath.Join(p.dir, strings.ReplaceAll(long, `\`, "/")), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(p.dir, strings.ReplaceAll(long, `\`, "/")), 0o777))
 	out := long + "z.safetensors"
-	if len(p.windows(out)) < 280 {
-		t.Fatal("not long")
-	}
+	require.GreaterOrEqual(t, len(p.windows(out)), 280, "not long")
 	p.run(t, nil, "encode", "-m", model, "clip", "-o", out, "--backend", "vulkan").want(t, 0)
 	p.run(t, nil, "decode", "-m", model, p.windows(strings.ReplaceAll(out, `\`, "/")), "-o", long+"frames", "--backend", "vulkan").want(t, 0)
 }
@@ -117,9 +112,8 @@ func TestDropped(t *testing.T) {
 	z := p.windows("z.safetensors")
 	p.run(t, vars, z).want(t, 0, "decoding "+z+" with "+p.windows(model), `z-decoded`)
 	p.run(t, vars, z).want(t, 0, `z-decoded-2`)
-	if frames, _ := filepath.Glob(filepath.Join(p.dir, "z-decoded", "*.png")); len(frames) != 1 {
-		t.Errorf("frames beside the latent: %v", frames)
-	}
+	frames, _ := filepath.Glob(filepath.Join(p.dir, "z-decoded", "*.png"))
+	require.Len(t, frames, 1, "frames beside the latent")
 	p.run(t, vars, p.windows(model)).want(t, 0, "SeedVR2")
 }
 
@@ -127,12 +121,8 @@ func TestBadInput(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
 	data, err := os.ReadFile(filepath.Join(p.dir, model))
-	if err == nil {
-		err = os.WriteFile(filepath.Join(p.dir, "kesik model.safetensors"), data[:len(data)/2], 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "kesik model.safetensors"), data[:len(data)/2], 0o666))
 	for _, c := range []struct {
 		line string
 		code int
@@ -158,9 +148,7 @@ func TestBadInput(t *testing.T) {
 func nothingTemporary(t *testing.T, dir string) {
 	t.Helper()
 	filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
-		if strings.Contains(filepath.Base(path), ".tmp-") {
-			t.Errorf("left: %s", path)
-		}
+		assert.NotContains(t, filepath.Base(path), ".tmp-", "left: %s", path)
 		return err
 	})
 }
@@ -170,9 +158,7 @@ func shortClip(t *testing.T, dir string, frames int) string {
 	t.Helper()
 	all, _ := filepath.Glob(filepath.Join(dir, "demo/clip/*.png"))
 	clip := filepath.Join(dir, "clip")
-	if err := os.MkdirAll(clip, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(clip, 0o777))
 	for _, f := range all[:frames] {
 		copyFile(t, f, filepath.Join(clip, filepath.Base(f)))
 	}
@@ -182,20 +168,14 @@ func shortClip(t *testing.T, dir string, frames int) string {
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, data, 0o777)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(to, data, 0o777))
 }
 
 func rel(t *testing.T, base, path string) string {
 	t.Helper()
 	r, err := filepath.Rel(base, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return r
 }
 
@@ -203,9 +183,8 @@ func rel(t *testing.T, base, path string) string {
 func nmse(t *testing.T, got, want string) float64 {
 	t.Helper()
 	a, b := floats(t, got), floats(t, want)
-	if len(a) != len(b) || len(a) == 0 {
-		t.Fatalf("%d numbers, want %d", len(a), len(b))
-	}
+	require.Len(t, a, len(b))
+	require.NotEmpty(t, a)
 	var square, sum float64
 	for i := range a {
 		square += (a[i] - b[i]) * (a[i] - b[i])
@@ -217,9 +196,8 @@ func nmse(t *testing.T, got, want string) float64 {
 func floats(t *testing.T, file string) []float64 {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil || len(data) < 10 || string(data[:6]) != "\x93NUMPY" {
-		t.Fatalf("%s: not .npy, %v", file, err)
-	}
+	require.NoError(t, err)
+	require.True(t, len(data) >= 10 && string(data[:6]) == "\x93NUMPY", "%s: not .npy", file)
 	data = data[10+int(binary.LittleEndian.Uint16(data[8:])):]
 	out := make([]float64, len(data)/4)
 	for i := range out {

@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // wine is what tools/windows.sh says.
@@ -49,31 +52,19 @@ func setUp(t *testing.T) wine {
 func (w wine) unpack(t *testing.T, system, parent string) program {
 	t.Helper()
 	archives, _ := filepath.Glob(filepath.Join(w.dist, "tessera-*-"+system+".zip"))
-	if len(archives) != 1 {
-		t.Fatalf("archives for %s in %s: %v", system, w.dist, archives)
-	}
+	require.Len(t, archives, 1, "archives for %s in %s", system, w.dist)
 	parent = filepath.Join(parent, strings.ReplaceAll(folder, `\`, "/"))
 	os.RemoveAll(parent)
 	z, err := zip.OpenReader(archives[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer z.Close()
 	for _, f := range z.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		data, err := io.ReadAll(r)
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(filepath.Join(parent, f.Name)), 0o777)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(parent, f.Name), data, f.Mode())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(parent, f.Name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(parent, f.Name), data, f.Mode()))
 	}
 	t.Cleanup(func() { os.RemoveAll(parent) })
 	return program{w, filepath.Join(parent, strings.TrimSuffix(filepath.Base(archives[0]), ".zip"))}
@@ -96,15 +87,12 @@ func (p program) run(t *testing.T, vars []string, args ...string) outcome {
 func (w wine) start(t *testing.T, dir string, line []string) outcome {
 	t.Helper()
 	inside, err := filepath.Rel(w.root, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	cmd := exec.Command(w.run, append([]string{"/" + inside}, line...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
+	err = cmd.Run()
+	require.NotNil(t, cmd.ProcessState, "%v", err)
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
@@ -125,22 +113,16 @@ func (p program) windows(name string) string {
 func (p program) hide(t *testing.T, name string) {
 	t.Helper()
 	path := filepath.Join(p.dir, name)
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Rename(path, path+".away"))
 	t.Cleanup(func() { os.Rename(path+".away", path) })
 }
 
 // want fails unless the run ended with code and said all words.
 func (o outcome) want(t *testing.T, code int, words ...string) {
 	t.Helper()
-	if o.code != code {
-		t.Errorf("exit code %d, want %d", o.code, code)
-	}
+	assert.Equal(t, code, o.code, "exit code")
 	for _, w := range words {
-		if !strings.Contains(o.stdout+o.stderr, w) {
-			t.Errorf("no %q", w)
-		}
+		assert.True(t, strings.Contains(o.stdout+o.stderr, w), "no %q", w)
 	}
 	if t.Failed() {
 		t.Logf("standard output:\n%s\nstandard error:\n%s", o.stdout, o.stderr)
@@ -150,7 +132,5 @@ func (o outcome) want(t *testing.T, code int, words ...string) {
 // decode reads the JSON of a run.
 func (o outcome) decode(t *testing.T, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(o.stdout), into); err != nil {
-		t.Fatalf("%v in\n%s\n%s", err, o.stdout, o.stderr)
-	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), into), "in\n%s\n%s", o.stdout, o.stderr)
 }
