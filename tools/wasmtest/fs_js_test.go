@@ -2,54 +2,47 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // These tests run in the browser, on the file system that fs.js makes.
 
 func TestModuleFiles(t *testing.T) {
 	data, err := os.ReadFile("fs_js_test.go")
-	if err != nil || !bytes.HasPrefix(data, []byte("package main")) {
-		t.Errorf("this file: %d bytes, %v", len(data), err)
-	}
+	require.NoError(t, err)
+	require.True(t, bytes.HasPrefix(data, []byte("package main")), "this file begins with %.20q", data)
 	info, err := os.Stat("../../go.mod")
-	if err != nil || info.IsDir() || info.Size() == 0 {
-		t.Errorf("go.mod: %v, %v", info, err)
-	}
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular(), "%v", info.Mode())
+	require.NotZero(t, info.Size())
 	names, err := filepath.Glob("*_js_test.go")
-	if err != nil || !slices.Contains(names, "fs_js_test.go") {
-		t.Errorf("glob: %v, %v", names, err)
-	}
+	require.NoError(t, err)
+	require.Contains(t, names, "fs_js_test.go")
 	f, err := os.Open("fs_js_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	part := make([]byte, 4)
-	if _, err := f.ReadAt(part, 8); err != nil || string(part) != "main" {
-		t.Errorf("read at 8: %q, %v", part, err)
-	}
-	if _, err := f.ReadAt(part, int64(len(data))-2); err != io.EOF {
-		t.Errorf("read across the end: %v", err)
-	}
-	one, _ := f.Stat()
-	if two, err := os.Stat("./../wasmtest/fs_js_test.go"); err != nil || !os.SameFile(one, two) {
-		t.Errorf("one file under two names: %v", err)
-	}
-	if err := os.WriteFile("new", nil, 0o600); err == nil {
-		t.Error("a file was made in the module")
-	}
+	_, err = f.ReadAt(part, 8)
+	require.NoError(t, err)
+	require.Equal(t, "main", string(part))
+	_, err = f.ReadAt(part, int64(len(data))-2)
+	require.Equal(t, io.EOF, err, "read across the end")
+	one, err := f.Stat()
+	require.NoError(t, err)
+	two, err := os.Stat("./../wasmtest/fs_js_test.go")
+	require.NoError(t, err)
+	require.True(t, os.SameFile(one, two), "one file under two names")
+	require.Error(t, os.WriteFile("new", nil, 0o600), "a file was made in the module")
 	for _, path := range []string{"none", "/etc/passwd", "../../../passwd", "/tmp/none"} {
-		if _, err := os.Open(path); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := os.Open(path)
+		require.ErrorIs(t, err, fs.ErrNotExist, path)
 	}
 }
 
@@ -57,93 +50,68 @@ func TestTemporaryFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
 	long := bytes.Repeat([]byte("0123456789abcde\n"), 1<<19) // 8 MiB: more than a chunk
-	if err := os.WriteFile(path, long, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, long) {
-		t.Errorf("read %d bytes, %v", len(data), err)
-	}
+	require.NoError(t, os.WriteFile(path, long, 0o600))
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(long, data), "read %d bytes, which differ", len(data))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	across := int64(4<<20 - 2)
-	if _, err := f.WriteAt([]byte("across"), across); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Seek(across-1, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt([]byte("across"), across)
+	require.NoError(t, err)
+	_, err = f.Seek(across-1, io.SeekStart)
+	require.NoError(t, err)
 	got := make([]byte, 8)
-	if _, err := io.ReadFull(f, got); err != nil || string(got) != "dacross4" {
-		t.Errorf("across chunks: %q, %v", got, err)
-	}
-	if err := f.Truncate(10); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Truncate(12); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if data, _ := os.ReadFile(path); string(data) != "0123456789\x00\x00" {
-		t.Errorf("truncated to %q", data)
-	}
-	if f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.ReadFull(f, got)
+	require.NoError(t, err)
+	require.Equal(t, "dacross4", string(got), "across chunks")
+	require.NoError(t, f.Truncate(10))
+	require.NoError(t, f.Truncate(12))
+	require.NoError(t, f.Close())
+	data, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "0123456789\x00\x00", string(data), "truncated")
+	f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	require.NoError(t, err)
 	f.WriteString("x")
 	f.WriteString("y")
 	f.Close()
-	if data, _ := os.ReadFile(path); string(data[10:]) != "\x00\x00xy" {
-		t.Errorf("appended to %q", data)
-	}
+	data, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "0123456789\x00\x00xy", string(data), "appended")
 }
 
 func TestTemporaryDirectories(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "d", "a"), filepath.Join(dir, "b")
-	if err := os.MkdirAll(filepath.Dir(a), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(a, []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Dir(a)); err == nil {
-		t.Error("a directory that is not empty was removed")
-	}
-	if err := os.Rename(a, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(a), 0o700))
+	require.NoError(t, os.WriteFile(a, []byte("a"), 0o600))
+	require.Error(t, os.Remove(filepath.Dir(a)), "a directory that is not empty was removed")
+	require.NoError(t, os.Rename(a, b))
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 2 || entries[0].Name() != "b" || entries[0].IsDir() || !entries[1].IsDir() {
-		t.Errorf("%v, %v", entries, err)
-	}
-	if f, err := os.OpenFile(b, os.O_CREATE|os.O_EXCL, 0o600); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made again: %v, %v", f, err)
-	}
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	require.Equal(t, "b", entries[0].Name())
+	require.False(t, entries[0].IsDir())
+	require.True(t, entries[1].IsDir())
+	_, err = os.OpenFile(b, os.O_CREATE|os.O_EXCL, 0o600)
+	require.ErrorIs(t, err, fs.ErrExist, "made again")
 	f, err := os.Open(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(b); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("removed: %v", err)
-	}
-	if data, err := io.ReadAll(f); err != nil || string(data) != "a" {
-		t.Errorf("read after removal: %q, %v", data, err)
-	}
-	if info, err := f.Stat(); err != nil || info.Size() != 1 {
-		t.Errorf("stat after removal: %v, %v", info, err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(dir))
+	_, err = os.Stat(b)
+	require.ErrorIs(t, err, fs.ErrNotExist, "removed")
+	data, err := io.ReadAll(f)
+	require.NoError(t, err, "read after removal")
+	require.Equal(t, "a", string(data))
+	info, err := f.Stat()
+	require.NoError(t, err, "stat after removal")
+	require.EqualValues(t, 1, info.Size())
 	f.Close()
 	t.Chdir(os.TempDir())
-	if at, err := os.Getwd(); err != nil || at != "/tmp" {
-		t.Errorf("in %s, %v", at, err)
-	}
+	at, err := os.Getwd()
+	require.NoError(t, err)
+	require.Equal(t, "/tmp", at)
 }
 
 // TestAsked does what the native test asks for by the environment.

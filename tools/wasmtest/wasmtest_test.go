@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // sink is a buffer that may be written and read at once.
@@ -37,17 +39,14 @@ func (s *sink) String() string {
 func binary(t *testing.T) string {
 	t.Helper()
 	if _, err := chromium(); err != nil {
-		if os.Getenv("GPU") == "require" {
-			t.Fatal(err)
-		}
+		require.NotEqual(t, "require", os.Getenv("GPU"), "%v", err)
 		t.Skip(err)
 	}
 	path := filepath.Join(t.TempDir(), "wasmtest.test")
 	build := exec.Command("go", "test", "-c", "-o", path, ".")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
 	return path
 }
 
@@ -73,9 +72,10 @@ func TestRun(t *testing.T) {
 			}
 			var out, errors sink
 			code, err := run(t.Context(), path, args, &out, &errors)
-			if err != nil || code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(errors.String(), c.error) {
-				t.Errorf("code %d, %v, want %d\n%s%s", code, err, c.code, out.String(), errors.String())
-			}
+			require.NoError(t, err)
+			require.Equal(t, c.code, code, "%s%s", out.String(), errors.String())
+			require.Contains(t, out.String(), c.out)
+			require.Contains(t, errors.String(), c.error)
 		})
 	}
 }
@@ -90,18 +90,14 @@ func TestStop(t *testing.T) {
 	defer cancel()
 	var out, errs sink
 	code, err := run(ctx, path, []string{"-test.run=^TestAsked$"}, &out, &errs)
-	if code == 0 || !errors.Is(err, stop) || !strings.Contains(out.String(), "spinning") {
-		t.Errorf("code %d, %v\n%s%s", code, err, out.String(), errs.String())
-	}
+	require.ErrorIs(t, err, stop, "%s%s", out.String(), errs.String())
+	require.NotZero(t, code)
+	require.Contains(t, out.String(), "spinning")
 }
 
 func TestTimeout(t *testing.T) {
-	if got := timeout([]string{"-test.v=true", "-test.timeout=10m0s"}); got != 10*time.Minute {
-		t.Errorf("%v", got)
-	}
-	if got := timeout([]string{"-test.v=true"}); got != 0 {
-		t.Errorf("%v", got)
-	}
+	require.Equal(t, 10*time.Minute, timeout([]string{"-test.v=true", "-test.timeout=10m0s"}))
+	require.Zero(t, timeout([]string{"-test.v=true"}))
 }
 
 // TestEnvironment: what is asked for goes in, whatever else there is.
@@ -111,14 +107,13 @@ func TestEnvironment(t *testing.T) {
 		variables = append(variables, "FILLER"+strings.Repeat("y", len(variables)%40)+"="+strings.Repeat("z", 30))
 	}
 	env := environment([]string{"test", "-test.v"}, variables)
-	if v, ok := env["EMPTY"]; env["GPU"] != "require" || !ok || v != "" || env["LONG"] != "" {
-		t.Errorf("GPU %q, EMPTY %q, LONG of %d", env["GPU"], env["EMPTY"], len(env["LONG"]))
-	}
+	require.Equal(t, "require", env["GPU"])
+	require.Contains(t, env, "EMPTY")
+	require.Empty(t, env["EMPTY"])
+	require.Empty(t, env["LONG"])
 	total := 0
 	for name, value := range env {
 		total += len(name) + len(value) + 2 + 16
 	}
-	if total > 8<<10 {
-		t.Errorf("%d bytes", total)
-	}
+	require.LessOrEqual(t, total, 8<<10, "bytes of all variables")
 }
