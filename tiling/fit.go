@@ -2,19 +2,25 @@ package tiling
 
 import "fmt"
 
-// SmallestAuto is the least side that Fit should be given for an overlap: twice
-// the overlap, so that fades of neighbours never meet, and no less than 64.
+// SmallestAuto is the least side, in pixels, that Fit should be given for an
+// overlap: twice the overlap, so that fades of neighbours never meet, rounded up
+// to a multiple of Factor, and no less than 64.
 func SmallestAuto(overlap Size) int {
 	return max(64, roundUp(2*max(overlap.H, overlap.W)))
 }
 
 // Fit finds the largest square tile, in steps of Factor pixels from the side
 // smallest on, whose peak memory is within budget bytes. A tile that holds the
-// whole frame is the last step: then nothing is cut.
+// whole frame is the last step: then nothing is cut, and the tile may be larger
+// than the frame. frame is in pixels, from 1 to 2^24 along each axis.
 //
-// peak tells what a tile needs, clamped to the frame as the plan will clamp it;
-// math.MaxInt64 for one that cannot run at all. It is taken to grow with the
-// tile, but the tile returned is always one that peak has accepted.
+// peak tells how many bytes a tile needs, in pixels and clamped to the frame as
+// the plan will clamp it; math.MaxInt64 for one that cannot run at all. It is
+// taken to grow with the tile, but the tile returned is always one that peak has
+// accepted. It is asked about a dozen times.
+//
+// Fit returns ErrBudget where not even the smallest tile fits, and wraps peak's
+// own error.
 func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, error)) (Size, error) {
 	if frame.H < 1 || frame.W < 1 || frame.H > maxSide || frame.W > maxSide {
 		return Size{}, fmt.Errorf("tiling: frame of %v pixels, expected 1 to %d per axis", frame, maxSide)

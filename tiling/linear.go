@@ -6,30 +6,35 @@ import "fmt"
 // (autoencoder_kl_wan.py, tiled_encode and tiled_decode): row by row, each
 // tile's top fades in from the tile above and its left from the tile before,
 // both as they came out of their own blending, and what it keeps is its
-// upper left part, Tile.Final. Tiles have no weights.
+// upper left part, Tile.Final. Tiles have no weights, so Count is not for it.
 type Linear struct {
 	Plan
-	Extent Size // samples of Out that fade, at most
-	Unit   int  // samples along an axis that share a weight: the patch
+	Extent Size // samples of Out that fade, at most, along each axis
+	Unit   int  // samples along an axis that share a weight: the patch, or 1 to encode
 }
 
-// Diffusers are the defaults of tiled_encode and tiled_decode, in pixels.
+// The defaults of diffusers' tiled_encode and tiled_decode, in pixels.
 const (
-	DiffusersTile    = 256
-	DiffusersOverlap = 64
+	DiffusersTile    = 256 // side of a tile
+	DiffusersOverlap = 64  // along each axis
 )
 
-// LinearDecode plans the decoding of a latent of h by w cells. patch is the side of
-// the blocks of pixels that share a blending weight.
+// LinearDecode plans the decoding of a latent of h by w cells, each axis from 1
+// cell to 2^24 pixels long. patch, at least 1, is the side of the blocks of
+// pixels that share a blending weight. It returns ErrTile or ErrOverlap for
+// options that cannot be carried out.
 func LinearDecode(h, w, patch int, o Options) (Linear, error) {
 	cells := Size{h, w}
 	pixels := Size{h * o.factor(), w * o.factor()}
 	return o.linear(cells, pixels.H > o.Tile.H || pixels.W > o.Tile.W, 1, o.factor(), patch)
 }
 
-// LinearEncode plans the encoding of a frame of height by width pixels. Where
-// pixels are patched, a tile is as many patches as o.Tile has pixels, though
-// whether a frame is cut at all is told by its pixels: so the reference counts.
+// LinearEncode plans the encoding of a frame of height by width pixels, which
+// the caller has padded to multiples of o.Factor, at most 2^24. patch, at least
+// 1, is the side of a block of pixels that the model reads as one; a tile is as
+// many patches as o.Tile has pixels, though whether a frame is cut at all is
+// told by its pixels: so the reference counts. It returns ErrTile or ErrOverlap
+// for options that cannot be carried out.
 func LinearEncode(height, width, patch int, o Options) (Linear, error) {
 	factor := o.factor()
 	if height%factor != 0 || width%factor != 0 {
@@ -76,10 +81,11 @@ func (o Options) linear(cells Size, cut bool, in, out, unit int) (Linear, error)
 	return l, nil
 }
 
-// Blend fades tile, [H, W, C] of so many channels, in from its neighbours, in
-// place: first from the last rows of the tile above, then from the last columns
-// of the tile before. A neighbour that is not there has no rows. above is
-// [rows, W, C] with the tile's width, before is [H, columns, C].
+// Blend fades tile, [H, W, C] of the given size in samples and c channels, in
+// from its neighbours, in place: first from the last rows of the tile above,
+// then from the last columns of the tile before. above is [rows, W, C] with the
+// tile's width, before is [H, columns, C]; of a neighbour that is not there,
+// rows or columns are 0. Both are read only, and may hold more than Extent.
 func (l Linear) Blend(tile []float32, size Size, c int, above []float32, rows int, before []float32, columns int) {
 	rows, e := min(rows, l.Extent.H, size.H), rows
 	for y := range rows {

@@ -9,9 +9,10 @@ import (
 // Choice is what a user asked for. The zero value is one tile for all.
 type Choice struct {
 	Auto bool // the largest tile that fits the memory budget, see Fit
-	Tile Size // pixels
+	Tile Size // pixels; without Auto, zero is one tile for all
 }
 
+// String is "off", "auto" or "HxW", as ParseTile reads it.
 func (c Choice) String() string {
 	switch {
 	case c.Auto:
@@ -22,7 +23,8 @@ func (c Choice) String() string {
 	return c.Tile.String()
 }
 
-// ParseTile reads off, auto, N or HxW.
+// ParseTile reads off, auto, N or HxW in pixels, from Factor to 2^24. It returns
+// ErrTile for anything else.
 func ParseTile(s string) (Choice, error) {
 	switch s {
 	case "off":
@@ -40,7 +42,8 @@ func ParseTile(s string) (Choice, error) {
 	return Choice{Tile: size}, nil
 }
 
-// ParseOverlap reads N or HxW.
+// ParseOverlap reads N or HxW in pixels, each 0 or from Factor to 2^24. It
+// returns ErrOverlap for anything else.
 func ParseOverlap(s string) (Size, error) {
 	size, ok := parseSize(s)
 	if !ok {

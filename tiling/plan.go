@@ -5,16 +5,18 @@ import "fmt"
 // Tile is one piece of a plan. WY and WX are shared between tiles: do not
 // change them.
 type Tile struct {
-	Cells Rect // latent cells
+	Cells Rect // of the latent, whichever way it goes
 	In    Rect // what the model reads: latent cells to decode, pixels to encode
 	Out   Rect // what it adds to: pixels to decode, latent cells to encode
 
-	// Weights of the rows and columns of Out. A sample's weight is their
-	// product, for every channel and frame.
+	// Weights of the rows and columns of Out, from 0 to 1, as many as it has. A
+	// sample's weight is their product, for every channel and frame. The tiles
+	// of a Linear plan have none.
 	WY, WX []float32
 
-	// Final is the part of the result that this tile completes: no later tile
-	// touches it. The parts of all tiles cover the result exactly once.
+	// Final is the part of the result, in samples as Out is, that this tile
+	// completes: no later tile touches it. The parts of all tiles cover the
+	// result exactly once.
 	Final Rect
 }
 
@@ -26,7 +28,9 @@ type Plan struct {
 	Out        Size // of the blended result: pixels to decode, latent cells to encode
 }
 
-// Decode plans the decoding of a latent of h by w cells; RGB is blended.
+// Decode plans the decoding of a latent of h by w cells; RGB is blended. Each
+// axis is from 1 cell to 2^24 pixels long. It returns ErrTile or ErrOverlap for
+// options that cannot be carried out.
 func Decode(h, w int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -43,7 +47,9 @@ func Decode(h, w int, o Options) (Plan, error) {
 }
 
 // Encode plans the encoding of a frame of height by width pixels, which the
-// caller has padded to multiples of o.Factor; the moments are blended.
+// caller has padded to multiples of o.Factor, at most 2^24; the moments are
+// blended. It returns ErrTile or ErrOverlap for options that cannot be carried
+// out.
 func Encode(height, width int, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -102,7 +108,7 @@ func build(y, x axis, in int, o Options) (Plan, error) {
 func (p Plan) Whole() bool { return len(p.Tiles) == 1 }
 
 // FinalRows is how many rows of the result, from the top, are final once tile
-// i is added, all tiles before it having been.
+// i, from 0, is added, all tiles before it having been.
 func (p Plan) FinalRows(i int) int {
 	final := p.Tiles[i].Final
 	if (i+1)%p.Cols == 0 {
@@ -124,8 +130,10 @@ func (p Plan) Shapes() []Size {
 	return list
 }
 
-// Count is the sum of the weights at each sample of the result, row-major,
-// added up in float32 in the order of the tiles.
+// Count is the sum of the weights at each sample of the result, [Out.H, Out.W],
+// added up in float32 in the order of the tiles. It is over MinCount
+// everywhere: Decode and Encode refuse what would leave black. A Linear plan
+// has no weights to count.
 func (p Plan) Count() []float32 {
 	count := make([]float32, p.Out.H*p.Out.W)
 	for y := range p.Out.H {
@@ -134,7 +142,7 @@ func (p Plan) Count() []float32 {
 	return count
 }
 
-// CountRow sets dst, of length Out.W, to row y of Count.
+// CountRow sets dst, of length Out.W, to row y of Count, from 0 to Out.H-1.
 func (p Plan) CountRow(y int, dst []float32) {
 	clear(dst)
 	for row := range p.Rows {

@@ -6,7 +6,16 @@
 //
 // Time is not cut here: each tile runs through the whole clip by itself.
 //
-// Start at Decode and Encode, which make a Plan.
+// Lengths are counted in pixels or in cells of the latent, of Options.Factor
+// pixels a side; a sample is one of the result: a pixel where a latent is
+// decoded, a cell where a frame is encoded. Rows go down and come first.
+//
+// Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget;
+// those about the size of a frame or latent wrap none. Plans are plain values,
+// and all of it is safe for concurrent use.
+//
+// Start at Decode and Encode, which make a Plan, or at LinearDecode and
+// LinearEncode, which make one that is blended as diffusers does it.
 package tiling
 
 import (
@@ -17,8 +26,10 @@ import (
 const (
 	// Factor is the usual number of pixels per latent cell along each axis.
 	Factor = 8
-	// DefaultTile and DefaultOverlap are in pixels, per axis.
-	DefaultTile    = 512
+	// DefaultTile is the side of a tile that callers should choose, in pixels.
+	// The zero Options have none: then nothing is cut.
+	DefaultTile = 512
+	// DefaultOverlap goes with DefaultTile, in pixels along each axis.
 	DefaultOverlap = 64
 	// MinCount is the floor of the normaliser: result = sum / max(count, MinCount).
 	MinCount = 1e-6
@@ -28,23 +39,29 @@ const (
 )
 
 var (
-	// ErrTile: the tile is too small or too large to be one.
+	// ErrTile: the tile is too small or too large to be one, or so small that
+	// there would be more than 2^20 of them. Decode, Encode, LinearDecode,
+	// LinearEncode and ParseTile return it.
 	ErrTile = errors.New("unusable tile")
 	// ErrOverlap: the overlap would leave gaps, or leaves no room to advance.
+	// Decode, Encode, LinearDecode, LinearEncode and ParseOverlap return it.
 	ErrOverlap = errors.New("unusable overlap")
-	// ErrBudget: not even the smallest tile fits the memory budget.
+	// ErrBudget: not even the smallest tile fits the memory budget. Fit returns
+	// it.
 	ErrBudget = errors.New("no tile fits the memory budget")
 )
 
 // Size is a height and a width, in pixels unless said otherwise.
 type Size struct{ H, W int }
 
+// String is "HxW", as ParseTile and ParseOverlap read it.
 func (s Size) String() string { return fmt.Sprintf("%dx%d", s.H, s.W) }
 
 // Square is a Size of equal sides.
 func Square(side int) Size { return Size{side, side} }
 
-// Rect is the half-open range of rows [Y0,Y1) and columns [X0,X1).
+// Rect is the half-open range of rows [Y0,Y1) and columns [X0,X1), of pixels or
+// cells as the field that holds it says.
 type Rect struct{ Y0, Y1, X0, X1 int }
 
 // Size is the rectangle's height and width.
@@ -55,9 +72,15 @@ func (r Rect) scaled(by int) Rect { return Rect{r.Y0 * by, r.Y1 * by, r.X0 * by,
 
 // Options choose the tiles.
 type Options struct {
-	Tile    Size // pixels; zero: the whole frame is one tile
-	Overlap Size // pixels; zero: tiles meet without blending
-	Factor  int  // pixels per latent cell along each axis; 0 is Factor
+	// Tile is in pixels, from Factor to 2^24 a side; zero: the whole frame is
+	// one tile. What is no multiple of Factor is rounded down to cells.
+	Tile Size
+	// Overlap of neighbours, in pixels: zero, so that tiles meet without
+	// blending, or from Factor to less than Tile, along each axis by itself.
+	Overlap Size
+	// Factor is the number of pixels per latent cell along each axis; zero
+	// means the constant Factor, 8.
+	Factor int
 }
 
 // factor is o.Factor or its default.

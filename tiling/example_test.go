@@ -1,0 +1,76 @@
+package tiling_test
+
+import (
+	"errors"
+	"fmt"
+
+	"tessera/tiling"
+)
+
+// The tiles of a small frame, to be encoded: what the model reads of it, and
+// which cells of the latent are final after each.
+func ExampleEncode() {
+	plan, err := tiling.Encode(64, 96, tiling.Options{
+		Tile: tiling.Square(64), Overlap: tiling.Square(16),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d row of %d tiles, a latent of %v cells\n", plan.Rows, plan.Cols, plan.Out)
+	for i, tile := range plan.Tiles {
+		in, final := tile.In, tile.Final
+		fmt.Printf("tile %d: %v pixels from row %d, column %d; columns %d to %d are final\n",
+			i, in.Size(), in.Y0, in.X0, final.X0, final.X1)
+	}
+	// Output:
+	// 1 row of 2 tiles, a latent of 8x12 cells
+	// tile 0: 64x64 pixels from row 0, column 0; columns 0 to 6 are final
+	// tile 1: 64x48 pixels from row 0, column 48; columns 6 to 12 are final
+}
+
+// A latent of 1080p in the default tiles. Tiles at the right and at the bottom
+// are cut, so that there are four shapes.
+func ExampleDecode() {
+	plan, err := tiling.Decode(135, 240, tiling.Options{
+		Tile: tiling.Square(tiling.DefaultTile), Overlap: tiling.Square(tiling.DefaultOverlap),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d x %d tiles, %v pixels\n", plan.Rows, plan.Cols, plan.Out)
+	fmt.Println("shapes, in cells:", plan.Shapes())
+	for i := range plan.Tiles {
+		if (i+1)%plan.Cols == 0 {
+			fmt.Printf("after tile %d, %d rows are final\n", i, plan.FinalRows(i))
+		}
+	}
+	// Output:
+	// 3 x 5 tiles, 1080x1920 pixels
+	// shapes, in cells: [64x64 64x16 23x64 23x16]
+	// after tile 4, 448 rows are final
+	// after tile 9, 896 rows are final
+	// after tile 14, 1080 rows are final
+}
+
+// What cannot be carried out is an error that tells which choice is at fault.
+func ExampleOptions() {
+	_, err := tiling.Decode(90, 160, tiling.Options{Tile: tiling.Square(256), Overlap: tiling.Square(256)})
+	fmt.Println(errors.Is(err, tiling.ErrOverlap), err)
+	// Output:
+	// true tiling: overlap 256x256 with tile 256x256: unusable overlap: must be smaller than the tile
+}
+
+// The largest tile for 200 MB, where a pixel of it takes 1000 bytes.
+func ExampleFit() {
+	peak := func(tile tiling.Size) (int64, error) { return 1000 * int64(tile.H) * int64(tile.W), nil }
+	overlap := tiling.Square(tiling.DefaultOverlap)
+	tile, err := tiling.Fit(tiling.Size{H: 720, W: 1280}, tiling.SmallestAuto(overlap), 200e6, peak)
+	fmt.Println(tile, err)
+	_, err = tiling.Fit(tiling.Size{H: 720, W: 1280}, tiling.SmallestAuto(overlap), 10e6, peak)
+	fmt.Println(errors.Is(err, tiling.ErrBudget))
+	// Output:
+	// 440x440 <nil>
+	// true
+}
