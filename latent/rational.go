@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Rational is a frame rate in frames per second, such as 30000/1001. The zero
-// value is an unknown rate.
+// Rational is a frame rate in frames per second, such as 30000/1001, Num frames
+// in Den seconds. The zero value is an unknown rate.
 type Rational struct{ Num, Den int }
 
 // Known reports whether r is a usable rate.
 func (r Rational) Known() bool { return r.Num > 0 && r.Den > 0 }
 
-// Float is the rate as a number, 0 when unknown.
+// Float is the rate in frames per second, 0 when unknown.
 func (r Rational) Float() float64 {
 	if !r.Known() {
 		return 0
@@ -33,8 +33,9 @@ func (r Rational) String() string {
 	return fmt.Sprintf("%d/%d", r.Num, r.Den)
 }
 
-// ParseRational reads "25", "30000/1001", "30000:1001" or "23.976". A decimal
-// within 0.001 of N·1000/1001 is taken as that.
+// ParseRational reads "25", "30000/1001", "30000:1001" or "23.976", in lowest
+// terms. A decimal within 0.001 of N·1000/1001 is taken as that. What is no
+// positive number is an error.
 func ParseRational(s string) (Rational, error) {
 	bad := fmt.Errorf("frame rate %q, expected a number or a fraction such as 30000/1001", s)
 	num, den, fraction := strings.Cut(strings.Replace(s, ":", "/", 1), "/")

@@ -32,8 +32,10 @@ const (
 // told apart by the channels. Where two fit, such as [16,h,w,16], it is the
 // one with channels first, and a batch of 4 dimensions only where nothing else
 // fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
-// 0 channels accepts any number, channels first and [B,C,h,w] as a clip. A NaN
-// or infinity in the data is an error.
+// 0 channels accepts any number, channels first and [B,C,h,w] as a clip.
+//
+// It returns ErrInput for a file that is missing or damaged, of another shape,
+// or with a NaN or infinity in the data.
 func ReadLatent(path string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
 		return latent.Latent{}, err
@@ -42,8 +44,8 @@ func ReadLatent(path string, channels int) (latent.Latent, error) {
 	return takeLatent(a, err, path, channels)
 }
 
-// DecodeLatent is ReadLatent of the size bytes behind r; name tells the format
-// by its extension, and stands for them in errors.
+// DecodeLatent is ReadLatent of the size bytes behind r, with the same errors;
+// name tells the format by its extension, and stands for them in errors.
 func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
@@ -52,7 +54,7 @@ func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (latent.
 	return takeLatent(a, err, name, channels)
 }
 
-// InspectLatent is DecodeLatent without Data.
+// InspectLatent is DecodeLatent without Data: it reads the header only.
 func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
@@ -178,8 +180,9 @@ func channelsFirst(data []float32, channels, outer int) []float32 {
 	return out
 }
 
-// CheckLatentOutput reports whether WriteLatent could write to path, so that a
-// bad name or folder shows before the work, not after it.
+// CheckLatentOutput returns an error where WriteLatent couldn't write to path,
+// so that a bad name or folder shows before the work, not after it. It leaves
+// nothing behind.
 func CheckLatentOutput(path string) error {
 	if _, _, err := latentSpecs(path, latent.Latent{}); err != nil {
 		return err
@@ -193,7 +196,9 @@ func CheckLatentOutput(path string) error {
 
 // WriteLatent writes a latent as float32: to .safetensors as "latent"
 // [C,L,h,w] with its metadata, to .latent as ComfyUI's [1,C,L,h,w] with its
-// metadata, to .npy as [C,L,h,w], which loses the metadata.
+// metadata, to .npy as [C,L,h,w], which loses the metadata. A file of that name
+// is replaced, at the end and at once. Data of another length than the shape
+// says, and NaN or infinity in it, are errors; a full disk is syscall.ENOSPC.
 func WriteLatent(path string, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", path, err)
@@ -212,7 +217,8 @@ func WriteLatent(path string, l latent.Latent) error {
 	return p.commit()
 }
 
-// EncodeLatent writes what WriteLatent would to a file of that name.
+// EncodeLatent writes to w what WriteLatent would to a file of that name, with
+// the same errors.
 func EncodeLatent(w io.Writer, name string, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {
 		return fmt.Errorf("media: %s: %w", name, err)

@@ -14,6 +14,11 @@
 // when it is complete: a failure leaves nothing behind. A picture is a clip of
 // one frame.
 //
+// Errors about what was read wrap ErrInput; where the operating system is the
+// cause they wrap its error too, such as fs.ErrNotExist, syscall.ENOSPC or the
+// context's. A frame number or buffer that doesn't fit is the caller's bug, and
+// panics where the comment says so.
+//
 // None of the types here is safe for concurrent use.
 package media
 
@@ -28,7 +33,10 @@ import (
 )
 
 // ErrInput marks an error about what was to be read: a file that is missing,
-// damaged, or holds something else than expected.
+// damaged, or holds something else than expected. Open, Clip.ReadFrame,
+// ReadLatent, DecodeLatent, InspectLatent and Latent.Original return it. It does
+// not mark what is no fault of the file: a cancelled context, a full disk, an
+// ffmpeg that isn't installed.
 var ErrInput = errors.New("media: bad input")
 
 // maxPixels bounds the size of a frame, so that a few hostile header bytes
@@ -38,15 +46,21 @@ const maxPixels = 1 << 28
 // Clip is an open video. Frames can be read in any order and repeatedly, as
 // tiled encoding does.
 type Clip interface {
+	// Frames is how many there are, at least 1.
 	Frames() int
+	// Size is that of every frame, in pixels.
 	Size() (height, width int)
 	// Channels are those of the frames read, 3 or 4, whatever the file has.
 	Channels() int
 	// FPS is the frame rate, zero when the format has none.
 	FPS() latent.Rational
-	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0.
+	// ReadFrame fills dst, [H,W,C] in [-1,1], with frame t from 0; floats that
+	// the file has beyond that are handed on. It returns ErrInput where the
+	// file no longer holds the frame, or a NaN or infinity in it, and panics
+	// where t or the length of dst is wrong.
 	ReadFrame(t int, dst []float32) error
-	// Close releases files and removes what was spooled.
+	// Close releases files and removes what was spooled. The clip is not used
+	// after it.
 	Close() error
 }
 

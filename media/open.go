@@ -17,7 +17,12 @@ import (
 // its colours are the stored ones, not blended with anything; with 4 what has
 // no alpha is opaque. A file of floats in 4 channels is not read as 3.
 //
-// Floats may lie outside [-1,1], and are handed on as they are.
+// Floats may lie outside [-1,1], and are handed on as they are. All frames have
+// one size, of at most 2^28 pixels.
+//
+// Open returns ErrInput where path is missing, damaged or no video, but not
+// where ctx ends, ffmpeg is needed and not installed, or the disk is full. The
+// caller closes the Clip.
 func Open(ctx context.Context, path string, channels int) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)

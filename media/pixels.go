@@ -19,8 +19,9 @@ func floatByte(v float32) byte {
 	return byte(v + 0.5)
 }
 
-// ToRGBA makes 8-bit pixels dst, [H,W,4], of the frame src, [H,W,channels],
-// opaque where that is 3.
+// ToRGBA makes 8-bit pixels dst, [H,W,4], of the frame src, [H,W,channels] in
+// [-1,1], opaque where that is 3. Values are clamped and rounded to the nearest
+// code. channels are 3 or 4.
 func ToRGBA(dst []byte, src []float32, channels int) {
 	for i := range len(src) / channels {
 		p, q := dst[4*i:4*i+4], src[channels*i:channels*(i+1)]
@@ -31,7 +32,8 @@ func ToRGBA(dst []byte, src []float32, channels int) {
 	}
 }
 
-// FromRGBA is ToRGBA's inverse; for 3 channels alpha is not looked at.
+// FromRGBA makes a frame dst, [H,W,channels] in [-1,1], of 8-bit pixels src,
+// [H,W,4]; for 3 channels alpha is not looked at. ToRGBA is its exact inverse.
 func FromRGBA(dst []float32, src []byte, channels int) {
 	for i := range len(dst) / channels {
 		for c := range channels {

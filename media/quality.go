@@ -11,8 +11,7 @@ import (
 // range of 2 as its peak. SSIM is that of Wang et al. 2004: an 11 x 11
 // Gaussian window of sigma 1.5, K1 = 0.01, K2 = 0.03, on values in [0,1], where
 // the window lies within the frame, per channel and then averaged. Alpha is a
-// channel like the others, in both.
-// Frames under 11 pixels in one direction have a window of their own size
+// channel like the others, in both. Frames under 11 pixels in one direction have a window of their own size
 // there, less one if even.
 type Quality struct {
 	height, width int
@@ -26,10 +25,10 @@ type Quality struct {
 type FrameQuality struct {
 	MSE  float64 // mean squared error, for values in [-1,1]
 	PSNR float64 // dB, +Inf for identical frames
-	SSIM float64 // 1 for identical frames
+	SSIM float64 // at most 1, for identical frames
 }
 
-// NewQuality measures frames [height,width,channels].
+// NewQuality measures frames [height,width,channels], each at least 1.
 func NewQuality(height, width, channels int) *Quality {
 	return &Quality{
 		height: height, width: width, channels: channels,
@@ -38,7 +37,8 @@ func NewQuality(height, width, channels int) *Quality {
 	}
 }
 
-// Add measures the next frame, both [H,W,C].
+// Add measures the next frame, both [H,W,C]. It panics where their length is
+// another.
 func (q *Quality) Add(original, decoded []float32) FrameQuality {
 	if n := q.height * q.width * q.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: quality of %d and %d values, expected %d", len(original), len(decoded), n))

@@ -48,8 +48,8 @@ type Sheet struct {
 	img           *image.RGBA
 }
 
-// NewSheet lays out a sheet for a clip of so many frames
-// [height,width,channels].
+// NewSheet lays out a sheet for a clip of so many frames, at least 1, of
+// [height,width,channels]; channels are 3 or 4.
 func NewSheet(height, width, channels, frames int, o SheetOptions) *Sheet {
 	rows := o.Rows
 	if rows <= 0 {
@@ -100,7 +100,7 @@ func (s *Sheet) left(column int) int {
 	return sheetMargin + column*(w+sheetMargin)
 }
 
-// Wants reports whether frame t is shown; Add ignores the others.
+// Wants reports whether frame t, from 0, is shown; Add ignores the others.
 func (s *Sheet) Wants(t int) bool { return s.row(t) >= 0 }
 
 func (s *Sheet) row(t int) int {
@@ -112,7 +112,8 @@ func (s *Sheet) row(t int) int {
 	return -1
 }
 
-// Add puts frame t, both [H,W,C], on the sheet with a note such as its PSNR.
+// Add puts frame t, both [H,W,C] in [-1,1], on the sheet with a note such as its
+// PSNR. Values beyond are clamped. It panics where their length is another.
 func (s *Sheet) Add(t int, original, decoded []float32, note string) {
 	if n := s.height * s.width * s.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: sheet of %d and %d values, expected %d", len(original), len(decoded), n))
@@ -183,7 +184,8 @@ func (s *Sheet) text(left, top int, words string) {
 	d.DrawString(words)
 }
 
-// WritePNG writes the sheet to path, complete or not at all.
+// WritePNG writes the sheet to path, complete or not at all. A full disk is
+// syscall.ENOSPC.
 func (s *Sheet) WritePNG(path string) error {
 	p, err := createPending(path, 0)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // Format describes a video to be written.
 type Format struct {
-	Height, Width int
-	Frames        int
+	Height, Width int // pixels, at least 1 each and 2^28 together
+	Frames        int // that will be written, at least 1
 	// Channels are 3 for RGB, 4 for RGBA; zero means 3.
 	Channels int
 	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
@@ -75,7 +75,11 @@ var errClosed = errors.New("media: output is closed")
 // PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
-// it holds nothing but frame_*.png. ctx stops writing.
+// it holds nothing but frame_*.png. ctx stops writing: every call of the Sink
+// returns its error, wrapped, from then on.
+//
+// Create's errors are never ErrInput. A full disk is syscall.ENOSPC, here and in
+// the Sink's calls.
 func Create(ctx context.Context, path string, f Format) (*Sink, error) {
 	if err := checkSize(f.Height, f.Width); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
@@ -124,7 +128,8 @@ func createBackend(ctx context.Context, path string, f Format) (backend, error) 
 func (s *Sink) NeedsFloat() bool { return s.backend.needsFloat() }
 
 // WriteFrame writes the next frame, [H,W,C]. 8-bit formats clamp to [-1,1] and
-// round to the nearest code. NaN and infinity are errors.
+// round to the nearest code. NaN and infinity are errors, and so are another
+// length and more frames than announced. frame may be used again.
 func (s *Sink) WriteFrame(frame []float32) error {
 	channels := s.format.channels()
 	if err := s.check(len(frame), channels); err != nil {
@@ -144,7 +149,8 @@ func (s *Sink) WriteFrame(frame []float32) error {
 }
 
 // WriteRGBA8 writes the next frame, [H,W,4] in 8 bits, as the device makes it.
-// Alpha is kept where the format has 4 channels, and ignored otherwise.
+// Alpha is kept where the format has 4 channels, and ignored otherwise. It is an
+// error where NeedsFloat. pix may be used again.
 func (s *Sink) WriteRGBA8(pix []byte) error {
 	if err := s.check(len(pix), 4); err != nil {
 		return s.fail(err)
@@ -229,7 +235,7 @@ func (s *Sink) Close() error {
 }
 
 // Abort removes what was written. After Close or an error there is nothing
-// left to do.
+// left to do, and it returns nil.
 func (s *Sink) Abort() error {
 	if s.err != nil {
 		return nil
