@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
-steps="setup format vet staticcheck cross race test swiftshader web fuzz"
+steps="setup format tidy vet staticcheck cross race test swiftshader web fuzz"
 
 export CGO_ENABLED=0 GPU="${GPU-require}"
 
@@ -41,6 +41,11 @@ format() {
 	[ -z "$bad" ] || { echo "gofmt: $bad"; return 1; }
 	go test -count=1 -v -run '^TestLines$' ./tests | grep lines
 }
+
+# tidy holds go.mod and go.sum to what is imported, and prints what differs. It
+# looks at the tests of what we import, too: without a network it works where it
+# has run before.
+tidy() { go mod tidy -diff; }
 
 vet() { go vet ./...; }
 
