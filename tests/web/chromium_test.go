@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
 )
 
 const root = "../.."
@@ -34,9 +35,7 @@ func chromium(t testing.TB) string {
 			return path
 		}
 	}
-	if os.Getenv("GPU") == "require" {
-		t.Fatal("no Chromium on the path; $CHROMIUM may name it")
-	}
+	require.NotEqual(t, "require", os.Getenv("GPU"), "no Chromium on the path; $CHROMIUM may name it")
 	t.Skip("no Chromium on the path; $CHROMIUM may name it")
 	return ""
 }
@@ -74,12 +73,8 @@ func tab(t testing.TB, url string) context.Context {
 			fmt.Fprintln(os.Stderr, "chromium:", e.ExceptionDetails)
 		}
 	})
-	if err == nil {
-		err = chromedp.Do(page, chromedp.Navigate(url))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(page, chromedp.Navigate(url)))
 	return page
 }
 
@@ -89,16 +84,12 @@ func eval[T any](t testing.TB, page context.Context, expression string, args ...
 	full := expression
 	for _, a := range args {
 		text, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		before, after, _ := strings.Cut(full, "$")
 		full = before + string(text) + after
 	}
 	v, err := chromedp.Run(page, chromedp.Evaluate[T](full, chromedp.EvalAwaitPromise))
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
+	require.NoError(t, err, expression)
 	return v
 }
 
@@ -109,9 +100,8 @@ func buildWASM(t testing.TB) string {
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/wasm")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", text)
 	return out
 }
 
@@ -120,9 +110,7 @@ func buildWASM(t testing.TB) string {
 func serve(t testing.TB, files map[string]string, folders ...string) *httptest.Server {
 	t.Helper()
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files["wasm_exec.js"] = filepath.Join(string(bytes.TrimSpace(goroot)), "lib", "wasm", "wasm_exec.js")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/")

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu/gputest"
 	"tessera/latent"
 	"tessera/media"
@@ -80,9 +83,7 @@ func native(t *testing.T) *vae.Model {
 		t.Skipf("the adapter is %s, expected SwiftShader, which Chromium runs on: VK_DRIVER_FILES=%s", dev.Info().Name, swiftShader)
 	}
 	m, err := vae.Open(dev, model, vae.Settings{Precision: vae.F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -148,9 +149,9 @@ func TestEngineInChromium(t *testing.T) {
 		} `json:"model"`
 	}](t, page, `test.open('model.safetensors')`)
 	t.Logf("%+v", opened)
-	if sum := m.Summary(); opened.Model.Family != "seedvr2" || opened.Model.Parameters != sum.Parameters || opened.Model.Precision != "f32" {
-		t.Errorf("opened %+v, expected %+v", opened.Model, sum)
-	}
+	assert.Equal(t, "seedvr2", opened.Model.Family)
+	assert.Equal(t, m.Summary().Parameters, opened.Model.Parameters)
+	assert.Equal(t, "f32", opened.Model.Precision)
 
 	const frames, h, w = 5, 40, 48
 	pixels := clip(frames, h, w)
@@ -158,37 +159,28 @@ func TestEngineInChromium(t *testing.T) {
 	o := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
 
 	z, err := m.Encode(context.Background(), rgbaClip{frames, h, w, pixels}, vae.EncodeOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	trip := eval[gathered](t, page, `test.clip('roundtrip', $, $, $)`, map[string]int{"frames": frames, "height": h, "width": w}, pixels, tiles)
 	l, err := media.DecodeLatent(bytes.NewReader(trip.Latent), int64(len(trip.Latent)), "z.safetensors", z.Channels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	got := nmse(l.Data, z.Data)
 	t.Logf("encode: NMSE %.3g from native; %d bytes on the device, %d in wasm", got, trip.Done.PeakBytes, trip.Done.HostBytes)
-	if !(got <= 1e-12) {
-		t.Errorf("encode: NMSE %.3g from native", got)
-	}
-	if l.Meta[latent.MetaFrames] != "5" || l.Meta[latent.MetaHeight] != "40" || l.Meta[latent.MetaFPS] != "12" {
-		t.Errorf("latent's metadata %v", l.Meta)
+	assert.LessOrEqual(t, got, 1e-12, "encode: NMSE from native")
+	for key, want := range map[string]string{latent.MetaFrames: "5", latent.MetaHeight: "40", latent.MetaFPS: "12"} {
+		assert.Equal(t, want, l.Meta[key], "latent's metadata: %s", key)
 	}
 	q := media.NewQuality(h, w, 3)
 	want := make([]float32, 3*h*w)
 	for f, err := range m.Decode(context.Background(), z, vae.DecodeOptions{Options: o, Frames: frames, Height: h, Width: w}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		media.FromRGBA(want, pixels[4*f.Index*h*w:], 3)
 		was, now := q.Add(want, f.Pixels), trip.Quality[f.Index]
-		if math.Abs(was.PSNR-*now.PSNR) > 1e-6 || math.Abs(was.SSIM-now.SSIM) > 1e-9 {
-			t.Errorf("frame %d: quality %+v, expected %+v", f.Index, now, was)
-		}
+		assert.InDelta(t, was.PSNR, *now.PSNR, 1e-6, "frame %d: PSNR", f.Index)
+		assert.InDelta(t, was.SSIM, now.SSIM, 1e-9, "frame %d: SSIM", f.Index)
 	}
-	if all := trip.Quality[len(trip.Quality)-1]; all.Index != nil || math.Abs(*all.PSNR-q.Overall().PSNR) > 1e-6 {
-		t.Errorf("overall quality %+v, expected %+v", all, q.Overall())
-	}
+	all := trip.Quality[len(trip.Quality)-1]
+	assert.Nil(t, all.Index, "the last quality is overall")
+	assert.InDelta(t, q.Overall().PSNR, *all.PSNR, 1e-6, "overall PSNR")
 	checkDecode(t, page, m, trip.Latent, z, tiles, o)
 	checkFailures(t, page, trip.Latent, tiles)
 	checkPlan(t, page, m, o)
@@ -206,42 +198,35 @@ func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, 
 	all := eval[gathered](t, page, `test.decode($, $)`, file, tiles)
 	n := 0
 	for f, err := range m.Decode(context.Background(), z, vae.DecodeOptions{Options: o, RGBA8: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == len(all.Frames) {
-			t.Fatalf("%d frames, expected more", n)
-		}
+		require.NoError(t, err)
+		require.Less(t, n, len(all.Frames), "frames, expected more")
 		now := all.Frames[n]
-		if got := nmse(now.RGBA, f.RGBA); now.Index != f.Index || now.Height != f.Height || now.Width != f.Width || !(got <= 1e-12) {
-			t.Errorf("frame %d of %dx%d: NMSE %.3g from native's %d of %dx%d", now.Index, now.Height, now.Width, got, f.Index, f.Height, f.Width)
-		}
+		assert.Equal(t, [3]int{f.Index, f.Height, f.Width}, [3]int{now.Index, now.Height, now.Width}, "frame %d: index, height and width", n)
+		assert.LessOrEqual(t, nmse(now.RGBA, f.RGBA), 1e-12, "frame %d: NMSE from native", n)
 		n++
 	}
-	if n != len(all.Frames) || len(previews) != len(all.Tiles) || len(previews) == 0 {
-		t.Fatalf("%d frames and %d tiles, expected %d and %d", len(all.Frames), len(all.Tiles), n, len(previews))
-	}
+	require.Len(t, all.Frames, n)
+	require.Len(t, all.Tiles, len(previews))
+	require.NotEmpty(t, previews)
 	for i, p := range previews {
 		now := all.Tiles[i]
-		if now.Tile != p.Tile || now.Frame != p.Frame || now.Y != p.Y || now.X != p.X || now.Height != p.Height || !bytes.Equal(now.RGBA, p.RGBA) {
-			t.Errorf("tile picture %d is of tile %d, frame %d at %d,%d, expected %d, %d at %d,%d, or differs", i, now.Tile, now.Frame, now.Y, now.X, p.Tile, p.Frame, p.Y, p.X)
-		}
+		assert.Equal(t, [5]int{p.Tile, p.Frame, p.Y, p.X, p.Height}, [5]int{now.Tile, now.Frame, now.Y, now.X, now.Height}, "tile picture %d: tile, frame, place and height", i)
+		assert.True(t, bytes.Equal(p.RGBA, now.RGBA), "tile picture %d differs", i)
 	}
-	if all.Order[0] != "layout" || all.Order[len(all.Order)-1] != "done" || all.Progress[len(all.Progress)-1].Done != 1 {
-		t.Errorf("events %v", all.Order)
-	}
-	if len(all.Done.Operations) < 4 || all.Done.Operations[0].Name != "conv3d" || all.Done.PeakBytes == 0 {
-		t.Errorf("done %+v", all.Done)
-	}
+	assert.Equal(t, "layout", all.Order[0], "events %v", all.Order)
+	assert.Equal(t, "done", all.Order[len(all.Order)-1], "events %v", all.Order)
+	assert.Equal(t, 1.0, all.Progress[len(all.Progress)-1].Done)
+	require.GreaterOrEqual(t, len(all.Done.Operations), 4)
+	assert.Equal(t, "conv3d", all.Done.Operations[0].Name)
+	assert.NotZero(t, all.Done.PeakBytes)
 }
 
 // checkFailures cancels, breaks, and sees that the engine goes on.
 func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[string]any) {
 	t.Helper()
 	for _, when := range []string{"layout", "tile", "progress"} {
-		if f := eval[failure](t, page, `test.cancel($, $, $)`, file, when, tiles); f.Code != "cancelled" {
-			t.Errorf("cancelled at the first %s: %+v", when, f)
-		}
+		f := eval[failure](t, page, `test.cancel($, $, $)`, file, when, tiles)
+		assert.Equal(t, "cancelled", f.Code, "at the first %s: %s", when, f.Message)
 	}
 	for _, c := range []struct {
 		name, data, want string
@@ -251,13 +236,13 @@ func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[st
 		{"c.safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00{}", "not a video VAE"},
 	} {
 		f := eval[failure](t, page, `test.openBroken($, $)`, c.name, []byte(c.data))
-		if f.Code != "bad_input" || !strings.Contains(f.Message, c.name) || !strings.Contains(f.Message, c.want) {
-			t.Errorf("%s: %+v, expected %q", c.name, f, c.want)
-		}
+		assert.Equal(t, "bad_input", f.Code, c.name)
+		assert.Contains(t, f.Message, c.name)
+		assert.Contains(t, f.Message, c.want)
 	}
-	if all := eval[gathered](t, page, `test.decode($, {...$, preview: false})`, file, tiles); len(all.Frames) != 5 || len(all.Tiles) != 0 {
-		t.Errorf("after failures: %d frames, %d tiles", len(all.Frames), len(all.Tiles))
-	}
+	all := eval[gathered](t, page, `test.decode($, {...$, preview: false})`, file, tiles)
+	assert.Len(t, all.Frames, 5, "after failures")
+	assert.Empty(t, all.Tiles, "after failures")
 }
 
 // checkPlan compares a plan, and one that doesn't fit.
@@ -279,19 +264,22 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 		Suggestion string `json:"suggestion"`
 	}
 	want, err := m.PlanDecode(3, 30, 40, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "32", "overlap": "16"}
 	got := eval[layout](t, page, `test.plan($)`, ask)
-	if len(got.Tiles) != len(want.Tiles.Tiles) || got.Weights != want.Weights || got.Arena != want.Arena || got.Memory != want.Memory ||
-		got.Canvas != want.Canvas || got.FLOPs != want.Cost.FLOPs || !got.Fits {
-		t.Errorf("plan %+v, expected %d tiles, %+v", got, len(want.Tiles.Tiles), want.Cost)
-	}
+	assert.Len(t, got.Tiles, len(want.Tiles.Tiles))
+	assert.Equal(t, want.Weights, got.Weights)
+	assert.Equal(t, want.Arena, got.Arena)
+	assert.Equal(t, want.Memory, got.Memory)
+	assert.Equal(t, want.Canvas, got.Canvas)
+	assert.Equal(t, want.Cost.FLOPs, got.FLOPs)
+	assert.True(t, got.Fits)
 	ask["tile"], ask["memory"] = "off", int64(200<<20) // of 309 MiB
-	if got = eval[layout](t, page, `test.plan($)`, ask); got.Fits || got.Code != "out_of_memory" || got.Suggestion == "" || got.Problem == "" {
-		t.Errorf("plan beyond the budget: %+v", got)
-	}
+	got = eval[layout](t, page, `test.plan($)`, ask)
+	assert.False(t, got.Fits, "beyond the budget")
+	assert.Equal(t, "out_of_memory", got.Code)
+	assert.NotEmpty(t, got.Suggestion)
+	assert.NotEmpty(t, got.Problem)
 }
 
 // TestLargeCheckpoint runs a model of the published size, read by range. Of its
@@ -302,9 +290,7 @@ func TestLargeCheckpoint(t *testing.T) {
 		t.Skip("half a gigabyte to the GPU and back takes minutes on a processor")
 	}
 	path := filepath.Join(t.TempDir(), "full.safetensors")
-	if err := synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{}))
 	s := serve(t, map[string]string{"tessera.wasm": buildWASM(t), "full.safetensors": path}, "testdata", root+"/web")
 	page := tab(t, s.URL+"/engine.html")
 	began := time.Now()
@@ -312,10 +298,7 @@ func TestLargeCheckpoint(t *testing.T) {
 	const frames, h, w = 1, 16, 16
 	all := eval[gathered](t, page, `test.clip('roundtrip', $, $, {})`, map[string]int{"frames": frames, "height": h, "width": w}, clip(frames, h, w))
 	t.Logf("%.0f s; %d MB in wasm, %d MB on the device", time.Since(began).Seconds(), all.Done.HostBytes>>20, all.Done.PeakBytes>>20)
-	if all.Done.PeakBytes < 500_000_000 || len(all.Frames) != 1 {
-		t.Errorf("%d bytes on the device, %d frames: expected all weights, and one", all.Done.PeakBytes, len(all.Frames))
-	}
-	if all.Done.HostBytes > 200_000_000 {
-		t.Errorf("%d bytes in wasm, expected less than 200 MB", all.Done.HostBytes)
-	}
+	assert.GreaterOrEqual(t, all.Done.PeakBytes, int64(500_000_000), "bytes on the device: all weights")
+	assert.Len(t, all.Frames, 1)
+	assert.LessOrEqual(t, all.Done.HostBytes, int64(200_000_000), "bytes in wasm")
 }

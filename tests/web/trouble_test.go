@@ -3,13 +3,14 @@ package web
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/tiling"
 	"tessera/vae"
@@ -21,16 +22,12 @@ func TestDeviceLost(t *testing.T) {
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6&autoplay", "&tile=32&overlap=16&precision=f32")
 	v.wait("the middle of the job", time.Minute, `document.getElementById('progress-text').textContent.includes('tile')`) // it began by itself
-	if _, err := chromedp.CallBrowser(v.tab, browser.CrashGPUProcess, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := chromedp.CallBrowser(v.tab, browser.CrashGPUProcess, cdp.Empty{})
+	require.NoError(t, err)
 	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	if title, action := v.text("notice-title"), v.text("notice-action"); title != "The GPU was lost" || action != "Open it again and resume" {
-		t.Fatalf("the page says %q and offers %q", title, action)
-	}
-	if detail := v.text("notice-detail"); !strings.Contains(detail, "device lost") {
-		t.Errorf("the engine's words are %q", detail)
-	}
+	require.Equal(t, "The GPU was lost", v.text("notice-title"))
+	require.Equal(t, "Open it again and resume", v.text("notice-action"))
+	assert.Contains(t, v.text("notice-detail"), "device lost")
 	v.click("#notice-action")
 	v.wait("the job", time.Minute, `document.getElementById('stage').dataset.state === 'running'`)
 	v.ended("done", 4*time.Minute)
@@ -43,21 +40,18 @@ func TestTooLarge(t *testing.T) {
 	v := newVisit(t, "")
 	v.open("?demo=2x32x32", "&tile=off&memory=24&precision=f32")
 	v.wait("the plan", 2*time.Minute, `document.querySelector('#plans [data-fits=false]') !== null`)
-	if !eval[bool](t, v.tab, `document.getElementById('run').disabled`) {
-		t.Error("it can be run all the same")
-	}
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('run').disabled`), "it can be run all the same")
 	offer := v.text("plans")
-	if !strings.Contains(offer, "This does not fit the device.") || !strings.Contains(offer, "Use tiles of ") {
-		t.Fatalf("the plan says %q", offer)
-	}
+	require.Contains(t, offer, "This does not fit the device.")
+	require.Contains(t, offer, "Use tiles of ")
 	v.click("#plans button")
 	v.ready()
-	if plan := v.text("plans"); !strings.Contains(plan, "of 24.0 MiB") || !strings.Contains(plan, "tiles of") {
-		t.Errorf("the plan is %q", plan)
-	}
-	if hash := eval[string](t, v.tab, `location.hash`); strings.Contains(hash, "tile=off") || !strings.Contains(hash, "tile=") {
-		t.Errorf("the address ends with %q", hash)
-	}
+	plan := v.text("plans")
+	require.Contains(t, plan, "of 24.0 MiB")
+	require.Contains(t, plan, "tiles of")
+	hash := eval[string](t, v.tab, `location.hash`)
+	require.Contains(t, hash, "tile=")
+	require.NotContains(t, hash, "tile=off")
 }
 
 // TestNoAdapter visits with a browser that has no GPU to offer.
@@ -72,10 +66,6 @@ func TestNoAdapter(t *testing.T) {
 	v.tab = ctx
 	v.open("", "")
 	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	if got := v.text("notice-title"); got != "No GPU was found" && got != "This browser has no WebGPU" {
-		t.Errorf("the page says %q", got)
-	}
-	if got := v.text("notice-text"); len(got) < 60 {
-		t.Errorf("and explains: %q", got)
-	}
+	assert.Contains(t, []string{"No GPU was found", "This browser has no WebGPU"}, v.text("notice-title"))
+	assert.GreaterOrEqual(t, len(v.text("notice-text")), 60, "and explains: %q", v.text("notice-text"))
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	server "tessera/app/serve"
 	"tessera/gpu"
@@ -36,38 +38,29 @@ func newVisit(t *testing.T, folder string) *visit {
 	if errors.Is(err, page.ErrNotBuilt) && os.Getenv("GPU") != "require" {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	s, err := server.New("127.0.0.1:0", server.Options{
 		Page: files, Folder: folder, Device: gpu.Options{Adapter: -1}, Log: func(line string) { t.Log(line) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), <-served); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, s.Close())
+		assert.NoError(t, <-served)
 	})
 	v := &visit{t: t, tab: tab(t, "about:blank"), url: s.URL(), downloads: t.TempDir()}
 	_, err = chromedp.CallBrowser(v.tab, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: v.downloads,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return v
 }
 
 // do runs actions; one that fails ends the test.
 func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
-	if err := chromedp.Do(v.tab, actions...); err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, chromedp.Do(v.tab, actions...))
 }
 
 // open goes to the page; query is such as "?demo=2x8x8", more is added to what
@@ -95,7 +88,7 @@ func (v *visit) wait(what string, limit time.Duration, script string, args ...an
 	v.t.Helper()
 	for end := time.Now().Add(limit); !eval[bool](v.t, v.tab, script, args...); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			v.t.Fatalf("%s: not within %v; the page says:\n%s", what, limit, eval[string](v.t, v.tab, "document.body.innerText"))
+			require.Fail(v.t, what, "not within %v; the page says:\n%s", limit, eval[string](v.t, v.tab, "document.body.innerText"))
 		}
 	}
 }
@@ -110,8 +103,9 @@ func (v *visit) ready() {
 func (v *visit) ended(as string, limit time.Duration) {
 	v.t.Helper()
 	v.wait("the job's end", limit, `document.getElementById('stage').dataset.state !== 'running'`)
-	if got := eval[string](v.t, v.tab, `document.getElementById('stage').dataset.state`); got != as {
-		v.t.Fatalf("the job ended as %q, expected %q; the page says:\n%s", got, as, eval[string](v.t, v.tab, "document.body.innerText"))
+	got := eval[string](v.t, v.tab, `document.getElementById('stage').dataset.state`)
+	if got != as {
+		require.Equal(v.t, as, got, "how the job ended; the page says:\n%s", eval[string](v.t, v.tab, "document.body.innerText"))
 	}
 }
 
@@ -133,9 +127,7 @@ func (v *visit) frame(i int) []byte {
 		return data.toBase64?.() ?? btoa(Array.from(data, (x) => String.fromCharCode(x)).join(''));
 	})()`, i)
 	pixels, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
 	return pixels
 }
 
@@ -149,7 +141,7 @@ func (v *visit) download(name string) string {
 		}
 	}
 	all, _ := os.ReadDir(v.downloads)
-	v.t.Fatalf("%s was not saved; there is %v", name, all)
+	require.Fail(v.t, name+" was not saved", "there is %v", all)
 	return ""
 }
 
@@ -167,21 +159,15 @@ func (v *visit) screen(width, height int64, scale float64, phone bool, scheme st
 		}
 		return chromedp.Void{}, err
 	})
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
 }
 
 // shot writes a screenshot of the window.
 func (v *visit) shot(path string) {
 	v.t.Helper()
 	picture, err := chromedp.Run(v.tab, chromedp.CaptureScreenshot())
-	if err == nil {
-		err = os.WriteFile(path, picture, 0o666)
-	}
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
+	require.NoError(v.t, os.WriteFile(path, picture, 0o666))
 }
 
 // differ says how two frames differ: the largest difference of a value, and

@@ -5,7 +5,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu/gputest"
 	"tessera/latent"
@@ -32,9 +33,7 @@ const gap = 100 * time.Millisecond
 func demoPart(t *testing.T) latent.Latent {
 	t.Helper()
 	all, err := media.ReadLatent(filepath.Join(root, "web/demo/latent.safetensors"), 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	part := latent.Latent{Channels: 16, Frames: 2, Height: 6, Width: 6}
 	for c := range 16 {
 		for f := range 2 {
@@ -55,9 +54,7 @@ func ramp(t *testing.T, name string) (latent.Latent, string) {
 		l.Data[i] = float32(i%41)/20 - 1
 	}
 	path := filepath.Join(t.TempDir(), name)
-	if err := media.WriteLatent(path, l); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, media.WriteLatent(path, l))
 	return latent.Latent{Channels: 16, Frames: 6, Height: 4, Width: 4, Data: l.Data}, path
 }
 
@@ -65,14 +62,10 @@ func ramp(t *testing.T, name string) (latent.Latent, string) {
 func decoded(t *testing.T, z latent.Latent, o vae.Options) [][]byte {
 	t.Helper()
 	m, err := vae.Open(gputest.Open(t), model, vae.Settings{Precision: vae.F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var frames [][]byte
 	for f, err := range m.Decode(t.Context(), z, vae.DecodeOptions{Options: o, RGBA8: true}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		frames = append(frames, bytes.Clone(f.RGBA))
 	}
 	return frames
@@ -84,9 +77,9 @@ func (v *visit) sees(want [][]byte) {
 	v.t.Helper()
 	for i, w := range want {
 		most, count, err := differ(v.frame(i), w)
-		if err != nil || most > 1 || count > len(w)/100 {
-			v.t.Errorf("frame %d: %d of %d values differ, by up to %d, %v; expected few, by 1", i, count, len(w), most, err)
-		}
+		require.NoError(v.t, err)
+		assert.LessOrEqual(v.t, most, 1, "frame %d: difference of a value", i)
+		assert.LessOrEqual(v.t, count, len(w)/100, "frame %d: values that differ, of %d", i, len(w))
 	}
 }
 
@@ -162,26 +155,21 @@ func visitDemo(v *visit) {
 			break
 		}
 	}
-	if longest >= gap && !testing.Short() {
-		v.t.Errorf("the page stood still for %v during each decode, expected less than %v", longest, gap)
+	if !testing.Short() {
+		assert.Less(v.t, longest, gap, "the page stood still for so long during each decode")
+		busy := eval[float64](v.t, v.tab, `busy`)
+		assert.LessOrEqual(v.t, busy, float64(gap.Milliseconds()), "the page's scripts kept it busy for so many ms")
 	}
-	if busy := eval[float64](v.t, v.tab, `busy`); busy > float64(gap.Milliseconds()) && !testing.Short() {
-		v.t.Errorf("the page's scripts kept it busy for %.0f ms, expected less than %v", busy, gap)
-	}
-	if n := eval[int](v.t, v.tab, `pictures.size`); n < 12 {
-		v.t.Errorf("%d different pictures were drawn while it ran, expected those of 4 tiles of 5 frames, and 5 frames", n)
-	}
+	assert.GreaterOrEqual(v.t, eval[int](v.t, v.tab, `pictures.size`), 12, "pictures drawn while it ran: those of 4 tiles of 5 frames, and 5 frames")
 	v.sees(decoded(v.t, demoPart(v.t), vae.Options{
 		Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16),
 	}))
 	v.wait("the quality of the clip", 30*time.Second, `document.getElementById('quality-note').textContent.includes('clip')`)
 	psnr, err := strconv.ParseFloat(strings.TrimSuffix(v.text("psnr"), " dB"), 64)
-	if err != nil || psnr < 18 || psnr > 45 {
-		v.t.Errorf("PSNR %q, expected about 25", v.text("psnr"))
-	}
-	if !strings.Contains(v.text("timing-bars"), "conv3d") {
-		v.t.Errorf("times by operation: %q, expected conv3d among them", v.text("timing-bars"))
-	}
+	require.NoError(v.t, err)
+	assert.GreaterOrEqual(v.t, psnr, 18.0, "PSNR, about 25")
+	assert.LessOrEqual(v.t, psnr, 45.0, "PSNR, about 25")
+	assert.Contains(v.t, v.text("timing-bars"), "conv3d", "times by operation")
 }
 
 // visitSave saves the demo's frames and reads the files.
@@ -189,23 +177,17 @@ func visitSave(v *visit) {
 	want := v.frame(2)
 	v.click("#save-png")
 	f, err := os.Open(v.download("demo-0003.png"))
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
 	defer f.Close()
 	picture, err := png.Decode(f)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
 	rgba := image.NewNRGBA(picture.Bounds())
 	for y := range rgba.Rect.Dy() {
 		for x := range rgba.Rect.Dx() {
 			rgba.Set(x, y, color.NRGBAModel.Convert(picture.At(x, y)))
 		}
 	}
-	if !bytes.Equal(rgba.Pix, want) {
-		v.t.Error("the saved picture is not the one shown")
-	}
+	require.True(v.t, bytes.Equal(want, rgba.Pix), "the saved picture is not the one shown")
 	frames := [][]byte{v.frame(0), v.frame(1), v.frame(2), v.frame(3), v.frame(4)}
 	for _, kind := range []string{"mp4", "webm"} {
 		v.click("#save-" + kind)
@@ -217,40 +199,32 @@ func visitSave(v *visit) {
 // checkVideo compares a lossy video with the frames that it was made of.
 func checkVideo(t *testing.T, path, kind string, want [][]byte) {
 	t.Helper()
-	head := make([]byte, 12)
 	f, err := os.Open(path)
-	if err == nil {
-		_, err = f.Read(head)
-		f.Close()
-	}
-	if magic := map[string][]byte{"mp4": []byte("ftyp"), "webm": {0x1a, 0x45, 0xdf, 0xa3}}[kind]; err != nil || !bytes.Contains(head, magic) {
-		t.Fatalf("%s: begins with % x, %v", kind, head, err)
-	}
+	require.NoError(t, err)
+	head := make([]byte, 12)
+	_, err = f.Read(head)
+	f.Close()
+	require.NoError(t, err)
+	magic := map[string]string{"mp4": "ftyp", "webm": "\x1a\x45\xdf\xa3"}[kind]
+	require.Contains(t, string(head), magic)
 	if !media.HaveFFmpeg() {
 		t.Log("no ffmpeg: the frames of the video are not compared")
 		return
 	}
 	clip, err := media.Open(t.Context(), path, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer clip.Close()
 	h, w := clip.Size()
-	if h != 48 || w != 48 || clip.Frames() != len(want) || math.Abs(clip.FPS().Float()-12) > 0.01 {
-		t.Fatalf("%s: %d frames of %dx%d at %v, expected %d of 48x48 at 12", kind, clip.Frames(), h, w, clip.FPS(), len(want))
-	}
+	require.Equal(t, [3]int{len(want), 48, 48}, [3]int{clip.Frames(), h, w}, "%s: frames, height and width", kind)
+	require.InDelta(t, 12, clip.FPS().Float(), 0.01, kind)
 	got, original := make([]float32, 3*h*w), make([]float32, 3*h*w)
 	q := media.NewQuality(h, w, 3)
 	for i, frame := range want {
-		if err := clip.ReadFrame(i, got); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, clip.ReadFrame(i, got))
 		media.FromRGBA(original, frame, 3)
 		q.Add(original, got)
 	}
-	if p := q.Overall().PSNR; p < 28 {
-		t.Errorf("%s: PSNR %.1f dB against the frames it was made of, expected over 28", kind, p)
-	}
+	assert.GreaterOrEqual(t, q.Overall().PSNR, 28.0, "%s: PSNR against the frames it was made of", kind)
 }
 
 // visitViews looks at the comparison and the difference, and steps by keys.
@@ -268,9 +242,8 @@ func visitViews(v *visit) {
 			}
 		}
 	}
-	if left < 1000 || right != 0 {
-		v.t.Errorf("comparing: %d values left of the middle and %d right of it are not the result's, expected many and none", left, right)
-	}
+	assert.GreaterOrEqual(v.t, left, 1000, "comparing: values left of the middle that are not the result's")
+	assert.Zero(v.t, right, "comparing: values right of the middle that are not the result's")
 	v.click("input[name=view][value=difference]")
 	difference := v.frame(1)
 	sum := 0
@@ -279,15 +252,12 @@ func visitViews(v *visit) {
 			sum += int(x)
 		}
 	}
-	if mean := float64(sum) / float64(48*48*3); mean < 100 || mean > 156 {
-		v.t.Errorf("difference: mean %.0f, expected about 128", mean)
-	}
+	mean := float64(sum) / float64(48*48*3)
+	assert.InDelta(v.t, 128, mean, 28, "difference: mean")
 	v.click("input[name=view][value=result]")
 	eval[bool](v.t, v.tab, `(document.getElementById('stage').focus(), true)`)
 	v.do(chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight))
-	if at := v.text("at"); at != "4 / 5" {
-		v.t.Errorf("two keys after frame 2 of 5 the page is at %q", at)
-	}
+	require.Equal(v.t, "4 / 5", v.text("at"), "two keys after frame 2 of 5")
 }
 
 // visitLink changes a setting and finds it again in the address.
@@ -295,12 +265,10 @@ func visitLink(v *visit) {
 	eval[bool](v.t, v.tab, `(() => { const f = document.querySelector('select[name=tile]'); f.value = 'off'; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`)
 	v.ready()
 	hash := eval[string](v.t, v.tab, `location.hash`)
-	if !strings.Contains(hash, "tile=off") || !strings.Contains(hash, "precision=f32") || strings.Contains(hash, "token") {
-		v.t.Errorf("the address ends with %q", hash)
-	}
-	if !strings.Contains(v.text("plans"), "one tile") {
-		v.t.Errorf("the plan says %q", v.text("plans"))
-	}
+	assert.Contains(v.t, hash, "tile=off")
+	assert.Contains(v.t, hash, "precision=f32")
+	assert.NotContains(v.t, hash, "token")
+	assert.Contains(v.t, v.text("plans"), "one tile")
 }
 
 // visitBroken picks damaged files and reads what is wrong with them.
@@ -318,44 +286,30 @@ func visitBroken(v *visit) {
 		{"input-file", "notes.docx", []byte("?"), "What is notes.docx?", ""},
 	} {
 		path := filepath.Join(dir, c.name)
-		if err := os.WriteFile(path, c.data, 0o666); err != nil {
-			v.t.Fatal(err)
-		}
+		require.NoError(v.t, os.WriteFile(path, c.data, 0o666))
 		eval[bool](v.t, v.tab, `(document.getElementById('notice').hidden = true)`)
 		v.pick(c.input, path)
 		v.wait("a message about "+c.name, 30*time.Second, `!document.getElementById('notice').hidden`)
-		if got := v.text("notice-title"); got != c.title {
-			v.t.Errorf("%s: the page says %q, expected %q", c.name, got, c.title)
-		}
-		if got := v.text("notice-detail"); !strings.Contains(got, c.engine) {
-			v.t.Errorf("%s: the engine's words are %q", c.name, got)
-		}
+		assert.Equal(v.t, c.title, v.text("notice-title"), c.name)
+		assert.Contains(v.t, v.text("notice-detail"), c.engine, "%s: the engine's words", c.name)
 	}
-	if got := v.text("model-name"); got != "tiny-seedvr2" {
-		v.t.Errorf("the checkpoint is %q after a broken one was picked", got)
-	}
+	require.Equal(v.t, "tiny-seedvr2", v.text("model-name"), "the checkpoint after a broken one was picked")
 	v.ready() // the page goes on with what it had
 }
 
 // visitOwnFiles picks a checkpoint and a latent; the checkpoint is remembered.
 func visitOwnFiles(v *visit, latent string) {
 	data, err := os.ReadFile(model)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, err)
 	own := filepath.Join(v.t.TempDir(), "mine.safetensors")
-	if err := os.WriteFile(own, data, 0o666); err != nil {
-		v.t.Fatal(err)
-	}
+	require.NoError(v.t, os.WriteFile(own, data, 0o666))
 	v.pick("model-file", own)
 	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'mine'`)
 	v.ready()
 	v.pick("input-file", latent)
 	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === 'ramp.npy'`)
 	v.ready()
-	if got := v.text("input-facts"); !strings.Contains(got, "21 frames of 32 × 32") {
-		v.t.Errorf("the input is %q", got)
-	}
+	assert.Contains(v.t, v.text("input-facts"), "21 frames of 32 × 32")
 	v.wait("a copy in the browser", time.Minute, `(async () => {
 		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints', {create: true});
 		try { return (await (await dir.getFileHandle('mine.safetensors')).getFile()).size === $; } catch { return false; }
@@ -376,9 +330,7 @@ func visitCancel(v *visit, z latent.Latent) {
 	v.wait("the middle of the job", 2*time.Minute, `document.getElementById('progress-text').textContent.includes('frame')`)
 	v.click("#cancel")
 	v.ended("stopped", time.Minute)
-	if got := v.text("progress-text"); got != "Cancelled" {
-		v.t.Errorf("the page says %q", got)
-	}
+	assert.Equal(v.t, "Cancelled", v.text("progress-text"))
 	v.ready()
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
@@ -390,9 +342,7 @@ func visitCancel(v *visit, z latent.Latent) {
 func visitNative(v *visit, z latent.Latent) {
 	v.click("input[name=engine][value=native]")
 	v.ready()
-	if got := v.text("device-rows"); !strings.Contains(got, "vulkan") && !strings.Contains(got, "d3d12") && !strings.Contains(got, "metal") {
-		v.t.Errorf("the native engine's device is %q", got)
-	}
+	assert.Regexp(v.t, "vulkan|d3d12|metal", v.text("device-rows"), "the native engine's device")
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
 	v.sees(decoded(v.t, z, vae.Options{}))
@@ -416,35 +366,24 @@ func visitRoundtrip(v *visit) {
 		}
 		path := filepath.Join(dir, "picture"+strconv.Itoa(i)+".png")
 		f, err := os.Create(path)
-		if err == nil {
-			err = png.Encode(f, picture)
-			f.Close()
-		}
-		if err != nil {
-			v.t.Fatal(err)
-		}
+		require.NoError(v.t, err)
+		require.NoError(v.t, png.Encode(f, picture))
+		require.NoError(v.t, f.Close())
 		files = append(files, path)
 	}
 	slices.Reverse(files) // their names say the order
 	v.pick("input-file", files...)
 	v.wait("the pictures", time.Minute, `document.getElementById('input-facts').textContent.startsWith('2 frames of 40 × 24')`)
 	v.ready()
-	if got := eval[string](v.t, v.tab, `document.querySelector('input[name=task]:checked').value`); got != "roundtrip" {
-		v.t.Errorf("the task is %q", got)
-	}
+	assert.Equal(v.t, "roundtrip", eval[string](v.t, v.tab, `document.querySelector('input[name=task]:checked').value`))
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
-	if got := v.text("psnr"); !strings.HasSuffix(got, " dB") {
-		v.t.Errorf("PSNR %q", got)
-	}
+	assert.Regexp(v.t, " dB$", v.text("psnr"))
 	v.click("#save-latent")
 	l, err := media.ReadLatent(v.download("picture0.safetensors"), 16)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	if l.Frames != 2 || l.Height != 3 || l.Width != 5 || l.Meta[latent.MetaFrames] != "2" {
-		v.t.Errorf("the latent is %v, %v", l.Shape(), l.Meta)
-	}
+	require.NoError(v.t, err)
+	assert.Equal(v.t, []int{16, 2, 3, 5}, l.Shape())
+	assert.Equal(v.t, "2", l.Meta[latent.MetaFrames])
 }
 
 // visitVideo encodes the video that was saved before.
@@ -455,22 +394,14 @@ func visitVideo(v *visit) {
 	v.ready()
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
-	if got := v.text("progress-text"); !strings.HasPrefix(got, "Latent of 16 × 2 × 6 × 6 in ") {
-		v.t.Errorf("the page says %q", got)
-	}
+	assert.Regexp(v.t, "^Latent of 16 × 2 × 6 × 6 in ", v.text("progress-text"))
 }
 
 func visitTurkish(v *visit) {
 	eval[bool](v.t, v.tab, `(() => { const f = document.getElementById('language'); f.value = 'tr'; f.dispatchEvent(new Event('change')); return true; })()`)
-	if got := v.text("run"); got != "Kodla" {
-		v.t.Errorf("the button says %q", got)
-	}
-	if got := eval[string](v.t, v.tab, `document.documentElement.lang`); got != "tr" {
-		v.t.Errorf("the page's language is %q", got)
-	}
+	assert.Equal(v.t, "Kodla", v.text("run"))
+	assert.Equal(v.t, "tr", eval[string](v.t, v.tab, `document.documentElement.lang`), "the page's language")
 	missing := eval[[]string](v.t, v.tab, `[...document.querySelectorAll('button, input, select, canvas[role=img]')].filter((e) =>
 		!e.closest('[hidden]') && !(e.textContent.trim() || e.getAttribute('aria-label') || e.closest('label')?.textContent.trim())).map((e) => e.outerHTML)`)
-	if len(missing) > 0 {
-		v.t.Errorf("without a name: %q", missing)
-	}
+	assert.Empty(v.t, missing, "without a name")
 }

@@ -8,9 +8,11 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
@@ -27,9 +29,7 @@ func wan(t *testing.T, name string, c synthetic.WanConfig) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	c.Dim, c.DType = 12, safetensors.F32
-	if err := synthetic.CreateWan(path, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, synthetic.CreateWan(path, c))
 	return path
 }
 
@@ -37,14 +37,10 @@ func wan(t *testing.T, name string, c synthetic.WanConfig) string {
 func asPTH(t *testing.T, checkpoint, name string) string {
 	t.Helper()
 	f, err := safetensors.Open(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	path := filepath.Join(t.TempDir(), name)
-	if err := pthtest.Convert(path, f, pthtest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pthtest.Convert(path, f, pthtest.Options{}))
 	return path
 }
 
@@ -52,27 +48,19 @@ func asPTH(t *testing.T, checkpoint, name string) string {
 func flat(t *testing.T, checkpoint string) string {
 	t.Helper()
 	f, err := safetensors.Open(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	data, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"conv1.weight", "conv2.weight"} {
 		x, _ := f.Tensor(name)
 		old := make([]byte, x.Bytes())
-		if err := x.ReadRaw(old, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadRaw(old, 0))
 		i := bytes.Index(data, old)
 		clear(data[i : i+len(old)])
 	}
 	path := filepath.Join(t.TempDir(), "brown.safetensors")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -109,20 +97,16 @@ func demoFrames(t *testing.T) straight {
 func readPNG(t *testing.T, path string) *image.NRGBA {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	picture, err := png.Decode(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	switch p := picture.(type) {
 	case *image.NRGBA:
 		return p
 	case *image.RGBA: // opaque
 		return &image.NRGBA{Pix: p.Pix, Stride: p.Stride, Rect: p.Rect}
 	}
-	t.Fatalf("%s is a %T", path, picture)
+	require.Fail(t, "a picture of another kind", "%s is a %T", path, picture)
 	return nil
 }
 
@@ -130,18 +114,12 @@ func readPNG(t *testing.T, path string) *image.NRGBA {
 func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byte {
 	t.Helper()
 	m, err := vae.Open(gputest.Open(t), checkpoint, vae.Settings{Precision: vae.F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z, err := m.Encode(t.Context(), c, vae.EncodeOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var frames [][]byte
 	for f, err := range m.Decode(t.Context(), z, vae.DecodeOptions{Options: o, RGBA8: true, Frames: c.Frames()}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		frames = append(frames, bytes.Clone(f.RGBA))
 	}
 	return frames
@@ -154,63 +132,47 @@ func TestVisitorWan(t *testing.T) {
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
 	v.ready()
-	if !eval[bool](t, v.tab, `document.getElementById('tiling').hidden`) {
-		t.Error("tilings are offered for a model that has one")
-	}
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('tiling').hidden`), "tilings are offered for a model that has one")
 	v.pick("model-file", asPTH(t, checkpoint, "Wan2.1_VAE.pth"))
 	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'Wan2.1_VAE'`)
 	v.ready()
-	if facts, form := v.text("model-facts"), v.text("model-form"); !strings.HasPrefix(facts, "Wan 2.1 · ") || form != "RGB to 16 channels a cell of 8 × 8 pixels · original names" {
-		t.Errorf("the model is %q, %q", facts, form)
-	}
-	if eval[bool](t, v.tab, `document.getElementById('tiling').hidden || !document.querySelector('input[name=task][value=decode]').disabled`) {
-		t.Error("no tilings are offered, or SeedVR2's latent is to be decoded")
-	}
+	assert.Regexp(t, "^Wan 2.1 · ", v.text("model-facts"))
+	assert.Equal(t, "RGB to 16 channels a cell of 8 × 8 pixels · original names", v.text("model-form"))
+	assert.False(t, eval[bool](t, v.tab, `document.getElementById('tiling').hidden`), "no tilings are offered")
+	assert.True(t, eval[bool](t, v.tab, `document.querySelector('input[name=task][value=decode]').disabled`), "SeedVR2's latent is to be decoded")
 	plan := v.text("plans")
-	if !strings.Contains(plan, "4 exact tiles of 32 × 32, with up to ") || !strings.Contains(plan, "In one tile it would be ") {
-		t.Errorf("the plan says %q", plan)
-	}
-	if got := v.text("demo"); got != "Run the demo clip through Wan 2.1" {
-		t.Errorf("the button says %q", got)
-	}
+	assert.Contains(t, plan, "4 exact tiles of 32 × 32, with up to ")
+	assert.Contains(t, plan, "In one tile it would be ")
+	assert.Equal(t, "Run the demo clip through Wan 2.1", v.text("demo"))
 	v.click("#demo")
 	v.ended("done", 4*time.Minute)
 	exact := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Tiling: vae.Exact}
 	v.sees(tripped(t, checkpoint, demoFrames(t), exact))
-	if psnr := v.text("psnr"); !strings.HasSuffix(psnr, " dB") {
-		t.Errorf("PSNR %q", psnr)
-	}
+	assert.Regexp(t, " dB$", v.text("psnr"))
 	v.click("#save-latent")
 	l, err := media.ReadLatent(v.download("demo.safetensors"), 16)
-	if err != nil || l.Frames != 2 || l.Height != 6 || l.Meta[latent.MetaScale] != latent.ScalePipeline {
-		t.Errorf("the latent is %v, %v, %v", l.Shape(), l.Meta, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, []int{16, 2, 6, 6}, l.Shape())
+	assert.Equal(t, latent.ScalePipeline, l.Meta[latent.MetaScale])
 	set := func(name, value string) {
 		eval[bool](t, v.tab, `(() => { const f = document.querySelector('select[name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
 		v.ready()
 	}
 	set("tiling", "feather")
-	if plan := v.text("plans"); strings.Contains(plan, "exact") {
-		t.Errorf("the plan says %q", plan)
-	}
+	assert.NotContains(t, v.text("plans"), "exact")
 	set("frames", "pictures")
-	if got := v.text("input-facts"); !strings.HasPrefix(got, "5 pictures of 48 × 48 pixels") {
-		t.Errorf("the input is %q", got)
-	}
-	if hash := eval[string](t, v.tab, `location.hash`); !strings.Contains(hash, "tiling=feather") || !strings.Contains(hash, "frames=pictures") {
-		t.Errorf("the address ends with %q", hash)
-	}
+	assert.Regexp(t, "^5 pictures of 48 × 48 pixels", v.text("input-facts"))
+	hash := eval[string](t, v.tab, `location.hash`)
+	assert.Contains(t, hash, "tiling=feather")
+	assert.Contains(t, hash, "frames=pictures")
 
 	// A file that makes flat pictures is taken only where one insists.
 	v.pick("model-file", flat(t, checkpoint))
 	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	if title, action := v.text("notice-title"), v.text("notice-action"); title != "Every picture of brown.safetensors would be flat" || action != "Use it anyway" {
-		t.Errorf("the page says %q and offers %q", title, action)
-	}
+	assert.Equal(t, "Every picture of brown.safetensors would be flat", v.text("notice-title"))
+	assert.Equal(t, "Use it anyway", v.text("notice-action"))
 	v.ready()
-	if got := v.text("model-name"); got != "Wan2.1_VAE" {
-		t.Errorf("the checkpoint is %q", got)
-	}
+	assert.Equal(t, "Wan2.1_VAE", v.text("model-name"))
 	v.click("#notice-action")
 	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'brown'`)
 	v.ready()
@@ -231,13 +193,9 @@ func glassFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "glass.png")
 	f, err := os.Create(path)
-	if err == nil {
-		err = png.Encode(f, glass())
-		f.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, png.Encode(f, glass()))
+	require.NoError(t, f.Close())
 	return path
 }
 
@@ -254,19 +212,15 @@ func TestVisitorAlpha(t *testing.T) {
 	v.pick("input-file", glassFile(t))
 	v.wait("the picture", time.Minute, `document.getElementById('input-name').textContent === 'glass.png'`)
 	v.ready()
-	if facts, form, input := v.text("model-facts"), v.text("model-form"), v.text("input-facts"); !strings.HasPrefix(facts, "Qwen-Image-Layered · ") ||
-		!strings.HasPrefix(form, "RGBA to 4 channels") || input != "picture of 40 × 24 pixels" {
-		t.Errorf("the model is %q, %q, the input %q", facts, form, input)
-	}
+	assert.Regexp(t, "^Qwen-Image-Layered · ", v.text("model-facts"))
+	assert.Regexp(t, "^RGBA to 4 channels", v.text("model-form"))
+	assert.Equal(t, "picture of 40 × 24 pixels", v.text("input-facts"))
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
-	if got := v.text("progress-text"); !strings.HasPrefix(got, "One picture in ") {
-		t.Errorf("the page says %q", got)
-	}
-	if !eval[bool](t, v.tab, `getComputedStyle(document.getElementById('play')).visibility === 'hidden' && document.getElementById('save-mp4').disabled &&
-		getComputedStyle(document.getElementById('picture')).backgroundImage.includes('conic')`) {
-		t.Error("there is a player or a video, or no checkerboard")
-	}
+	assert.Regexp(t, "^One picture in ", v.text("progress-text"))
+	assert.True(t, eval[bool](t, v.tab, `getComputedStyle(document.getElementById('play')).visibility === 'hidden'`), "there is a player")
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('save-mp4').disabled`), "there is a video")
+	assert.True(t, eval[bool](t, v.tab, `getComputedStyle(document.getElementById('picture')).backgroundImage.includes('conic')`), "there is no checkerboard")
 	v.click("#save-png")
 	got := readPNG(t, v.download("glass.png")).Pix
 	want := tripped(t, checkpoint, straight{[]*image.NRGBA{glass()}, 4}, vae.Options{Independent: true})[0]
@@ -274,7 +228,9 @@ func TestVisitorAlpha(t *testing.T) {
 	for i := 3; i < len(got); i += 4 {
 		alphas[got[i]] = true
 	}
-	if most, count, err := differ(got, want); err != nil || most > 1 || count > len(want)/100 || len(alphas) < 10 {
-		t.Errorf("%d of %d values differ, by up to %d, %v; %d alphas", count, len(want), most, err, len(alphas))
-	}
+	most, count, err := differ(got, want)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, most, 1, "difference of a value")
+	assert.LessOrEqual(t, count, len(want)/100, "values that differ, of %d", len(want))
+	assert.GreaterOrEqual(t, len(alphas), 10, "alphas")
 }
