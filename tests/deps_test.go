@@ -70,9 +70,15 @@ var exclusive = map[string][]string{
 	"syscall/js": {"gpu/internal", "cmd/wasm"},
 }
 
+// forTests are packages that nothing but tests and helpers needs.
+var forTests = []string{"testing", "net/http/httptest", "github.com/stretchr/testify"}
+
+// helpers are packages of ours that are for tests alone.
+var helpers = []string{"format/pth/pthtest", "gpu/gputest", "gpu/internal/driver/drivertest", "tests"}
+
 // TestLayers holds the direction of dependencies: cmd on vae, vae on tiling and
 // wgsl, wgsl on gpu, for every platform, since it reads all files whatever
-// their build constraints.
+// their build constraints. No code for tests is in a file of the program.
 func TestLayers(t *testing.T) {
 	seen := map[string]bool{}
 	for file := range files(t, ".go") {
@@ -90,9 +96,12 @@ func TestLayers(t *testing.T) {
 // refuse says why a file of pkg may not import name, if so.
 func refuse(pkg, name string, test bool) string {
 	if only := exclusive[name]; only != nil {
-		if !slices.ContainsFunc(only, func(dir string) bool { return below(pkg, dir) }) {
+		if !belowAny(pkg, only) {
 			return "only allowed in " + strings.Join(only, " and ")
 		}
+	}
+	if !test && belowAny(name, forTests) && !belowAny(pkg, helpers) {
+		return "for tests, and for " + strings.Join(helpers, ", ")
 	}
 	name, ours := strings.CutPrefix(name, "tessera/")
 	if !ours {
@@ -105,7 +114,7 @@ func refuse(pkg, name string, test bool) string {
 		return ""
 	}
 	for dir, list := range forbidden {
-		if below(pkg, dir) && slices.ContainsFunc(list, func(bad string) bool { return below(name, bad) }) {
+		if below(pkg, dir) && belowAny(name, list) {
 			return "not even in a test"
 		}
 	}
@@ -128,6 +137,14 @@ func TestRefuse(t *testing.T) {
 		{"vae", "unsafe", true, true},
 		{"gpu/internal/dawn", "unsafe", false, false},
 		{"gpu", "syscall/js", false, true},
+		{"media", "testing", false, true},
+		{"media", "testing", true, false},
+		{"media", "testing/iotest", false, true},
+		{"app/serve", "net/http/httptest", false, true},
+		{"vae", "github.com/stretchr/testify/require", false, true},
+		{"vae", "tessera/gpu/gputest", false, true},
+		{"gpu/gputest", "testing", false, false},
+		{"tests/bench", "testing", false, false},
 	} {
 		assert.Equal(t, c.want, refuse(c.pkg, c.name, c.test) != "", "%s imports %s, in a test %t", c.pkg, c.name, c.test)
 	}
@@ -135,6 +152,10 @@ func TestRefuse(t *testing.T) {
 
 // below says whether a package is dir or in it.
 func below(pkg, dir string) bool { return pkg == dir || strings.HasPrefix(pkg, dir+"/") }
+
+func belowAny(pkg string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return below(pkg, dir) })
+}
 
 func imports(t *testing.T, file string) []string {
 	t.Helper()
