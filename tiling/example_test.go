@@ -29,8 +29,8 @@ func ExampleEncode() {
 	// tile 1: 64x48 pixels from row 0, column 48; columns 6 to 12 are final
 }
 
-// A latent of 1080p in the default tiles. Tiles at the right and at the bottom
-// are cut, so that there are four shapes.
+// A latent of 1080p in the default tiles. Those at the right and at the bottom
+// are cut.
 func ExampleDecode() {
 	plan, err := tiling.Decode(135, 240, tiling.Options{
 		Tile: tiling.Square(tiling.DefaultTile), Overlap: tiling.Square(tiling.DefaultOverlap),
@@ -40,18 +40,16 @@ func ExampleDecode() {
 		return
 	}
 	fmt.Printf("%d x %d tiles, %v pixels\n", plan.Rows, plan.Cols, plan.Out)
-	fmt.Println("shapes, in cells:", plan.Shapes())
-	for i := range plan.Tiles {
-		if (i+1)%plan.Cols == 0 {
-			fmt.Printf("after tile %d, %d rows are final\n", i, plan.FinalRows(i))
+	for i, tile := range plan.Tiles {
+		if (i+1)%plan.Cols == 0 { // the last of its row
+			fmt.Printf("tile %d is of %v cells; after it %d rows are final\n", i, tile.In.Size(), tile.Final.Y1)
 		}
 	}
 	// Output:
 	// 3 x 5 tiles, 1080x1920 pixels
-	// shapes, in cells: [64x64 64x16 23x64 23x16]
-	// after tile 4, 448 rows are final
-	// after tile 9, 896 rows are final
-	// after tile 14, 1080 rows are final
+	// tile 4 is of 64x16 cells; after it 448 rows are final
+	// tile 9 is of 64x16 cells; after it 896 rows are final
+	// tile 14 is of 23x16 cells; after it 1080 rows are final
 }
 
 // What cannot be carried out is an error that tells which choice is at fault.

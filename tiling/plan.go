@@ -107,29 +107,6 @@ func build(y, x axis, in int, o Options) (Plan, error) {
 // Whole reports whether the frame is a single tile, which needs no blending.
 func (p Plan) Whole() bool { return len(p.Tiles) == 1 }
 
-// FinalRows is how many rows of the result, from the top, are final once tile
-// i, from 0, is added, all tiles before it having been.
-func (p Plan) FinalRows(i int) int {
-	final := p.Tiles[i].Final
-	if (i+1)%p.Cols == 0 {
-		return final.Y1
-	}
-	return final.Y0
-}
-
-// Shapes lists the distinct sizes of tiles, in cells, in order of appearance.
-func (p Plan) Shapes() []Size {
-	var list []Size
-	seen := map[Size]bool{}
-	for _, t := range p.Tiles {
-		if s := t.Cells.Size(); !seen[s] {
-			seen[s] = true
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // Count is the sum of the weights at each sample of the result, [Out.H, Out.W],
 // added up in float32 in the order of the tiles. It is over MinCount
 // everywhere: Decode and Encode refuse what would leave black. A Linear plan
