@@ -150,7 +150,8 @@ func TestConversions(t *testing.T) {
 	}
 }
 
-func TestFirstNonFinite(t *testing.T) {
+// NaN and infinity come through, also where they lie at the end of a chunk.
+func TestNonFinite(t *testing.T) {
 	for _, d := range []DType{F16, BF16, F32, F64} {
 		for _, at := range []int{-1, 0, chunk - 1, chunk, 2*chunk + 5} {
 			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
@@ -163,11 +164,12 @@ func TestFirstNonFinite(t *testing.T) {
 				f, err := open(b)
 				require.NoError(t, err)
 				x, _ := f.Tensor("x")
-				got, value, err := x.FirstNonFinite()
-				require.NoError(t, err)
-				require.Equal(t, at, got, "%s: found %v", d, value)
+				values := make([]float32, x.Elements())
+				require.NoError(t, x.ReadF32(values, 0))
+				first := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 })
+				require.Equal(t, at, first, "%s: %v", d, bad)
 				if at >= 0 {
-					require.Equal(t, fmt.Sprint(bad), fmt.Sprint(value), "%s", d) // NaN is what NaN prints as
+					require.Equal(t, fmt.Sprint(bad), fmt.Sprint(values[at]), "%s", d) // all NaN print alike
 				}
 			}
 		}

@@ -86,24 +86,6 @@ func (t Tensor) ReadF32(dst []float32, start int) error {
 	return nil
 }
 
-// FirstNonFinite is the index and value of the first NaN or infinity, -1 when
-// there is none. An F64 beyond float32's range counts as infinite.
-func (t Tensor) FirstNonFinite() (index int, value float32, err error) {
-	buffer := make([]float32, min(chunk, t.Elements()))
-	for start := 0; start < t.Elements(); start += chunk {
-		part := buffer[:min(chunk, t.Elements()-start)]
-		if err := t.ReadF32(part, start); err != nil {
-			return -1, 0, err
-		}
-		for i, v := range part {
-			if v-v != 0 { // NaN - NaN and Inf - Inf are NaN
-				return start + i, v, nil
-			}
-		}
-	}
-	return -1, 0, nil
-}
-
 func (t Tensor) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote(t.Name)}, args...)...)
 }
