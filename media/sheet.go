@@ -100,9 +100,7 @@ func (s *Sheet) left(column int) int {
 	return sheetMargin + column*(w+sheetMargin)
 }
 
-// Wants reports whether frame t, from 0, is shown; Add ignores the others.
-func (s *Sheet) Wants(t int) bool { return s.row(t) >= 0 }
-
+// row is where frame t is shown, -1 where it isn't.
 func (s *Sheet) row(t int) int {
 	for i, frame := range s.frames {
 		if frame == t {
@@ -112,8 +110,9 @@ func (s *Sheet) row(t int) int {
 	return -1
 }
 
-// Add puts frame t, both [H,W,C] in [-1,1], on the sheet with a note such as its
-// PSNR. Values beyond are clamped. It panics where their length is another.
+// Add puts frame t, from 0, both [H,W,C] in [-1,1], on the sheet with a note such
+// as its PSNR, where it is one of those shown. Values beyond are clamped. It
+// panics where their length is another.
 func (s *Sheet) Add(t int, original, decoded []float32, note string) {
 	if n := s.height * s.width * s.channels; len(original) != n || len(decoded) != n {
 		panic(fmt.Sprintf("media: sheet of %d and %d values, expected %d", len(original), len(decoded), n))
