@@ -95,17 +95,19 @@ type pass struct {
 	slices     []Slice
 	cell       int // samples of In along the side of a pixel of the module's input
 	c          int // channels of the module's input
-	flops      int64
+
+	recorded [][]*recording // of each slice of each tile
+	flops    int64
 }
 
-// recording is what the pass does with a slice of tile i.
-func (w *pass) recording(i int, s Slice) (*recording, error) {
+// shape is what the module is fed with for tile i.
+func (w *pass) shape(i int) tileShape {
 	in := w.tiles[i].In.Size()
-	shape := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
+	s := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
 	if w.windows != nil {
-		shape.windows = w.windows[i]
+		s.windows = w.windows[i]
 	}
-	return w.recordings.of(shape, s)
+	return s
 }
 
 // part is what is kept of tile i's output, which is of a size.
@@ -139,9 +141,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	}
 	most := l.largest().recordings
 	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.order)
-	if err := p.join(l, linear); err != nil {
-		return nil, err
-	}
+	p.join(l, linear)
 	return l, nil
 }
 
@@ -159,12 +159,14 @@ func (p *planner) recordings(name string, net Module, from source) *recordings {
 
 // record makes a pass's recordings and adds what they cost to l.
 func (p *planner) record(l *Plan, w *pass) error {
+	w.recorded = make([][]*recording, len(w.tiles))
 	for i := range w.tiles {
 		for _, s := range w.slices {
-			r, err := w.recording(i, s)
+			r, err := w.recordings.of(w.shape(i), s)
 			if err != nil {
 				return err
 			}
+			w.recorded[i] = append(w.recorded[i], r)
 			w.flops += r.cost.FLOPs
 			l.Cost.Bytes += r.cost.Bytes
 		}
@@ -175,11 +177,8 @@ func (p *planner) record(l *Plan, w *pass) error {
 }
 
 // join declares what puts tiles together and what results leave by.
-func (p *planner) join(l *Plan, linear tiling.Linear) error {
-	out, err := l.last().outputs()
-	if err != nil {
-		return err
-	}
+func (p *planner) join(l *Plan, linear tiling.Linear) {
+	out := l.last().output()
 	if len(l.last().tiles) > 1 {
 		if p.Output.Preview && p.Output.Form != Means && p.Output.Form != Draws {
 			l.preview = newPreview(l.Tiles.Tiles, p.output(l))
@@ -197,7 +196,6 @@ func (p *planner) join(l *Plan, linear tiling.Linear) error {
 		l.Canvas = sum(l.joiner.buffers())
 		l.Spool += l.joiner.spooled()
 	}
-	return nil
 }
 
 // canvas is one on the device where the budget allows, else in a spool.
@@ -229,15 +227,13 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// String lists the steps of each recording.
+// String lists the steps of the first two slices of each pass.
 func (p *Plan) String() string {
 	text := fmt.Sprintf("%d tiles of %d slices, %s\n", len(p.Tiles.Tiles), p.Slices, Bytes(p.Bytes()))
 	for _, w := range p.passes {
-		for _, s := range w.slices[:min(len(w.slices), 2)] {
-			if r, err := w.recording(0, s); err == nil {
-				for _, step := range r.steps {
-					text += step.String()
-				}
+		for _, r := range w.recorded[0][:min(len(w.slices), 2)] {
+			for _, step := range r.steps {
+				text += step.String()
 			}
 		}
 	}

@@ -143,11 +143,8 @@ func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
 			frame := 0
 			for k, s := range w.slices {
 				r.at = place{w, i, s}
-				rec, err := w.recording(i, s)
-				if err == nil {
-					err = r.do(ctx, rec.steps...)
-				}
-				if err != nil {
+				rec := w.recorded[i][k]
+				if err := r.do(ctx, rec.steps...); err != nil {
 					yield(output{}, err)
 					return
 				}
@@ -186,21 +183,6 @@ func (r *run) do(ctx context.Context, steps ...Step) error {
 func (r *run) bytes(n int64) []byte {
 	r.scratch = zeroed(r.scratch, int(n))
 	return r.scratch
-}
-
-// feed is the job's input, for the slice that is being worked on.
-type feed struct{}
-
-func (feed) get(r *run, data []byte) error {
-	w, s := r.at.pass, r.at.slice
-	in := w.tiles[r.at.tile].In
-	elem := w.recordings.set.Elem
-	v := make([]float32, len(data)/elem.Bytes())
-	if err := r.input.Fill(v, s.t, s.n, in); err != nil {
-		return err
-	}
-	encode(data, v, elem)
-	return nil
 }
 
 // progress after slice k of tile i of pass n. A pass that has the frame whole

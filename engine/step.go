@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
+
+	"github.com/x448/float16"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -66,6 +70,21 @@ type sink interface {
 	put(r *run, data []byte) error
 }
 
+// feed is the job's input, for the slice that is being worked on.
+type feed struct{}
+
+func (feed) get(r *run, data []byte) error {
+	w, s := r.at.pass, r.at.slice
+	in := w.tiles[r.at.tile].In
+	elem := w.recordings.set.Elem
+	v := make([]float32, len(data)/elem.Bytes())
+	if err := r.input.Fill(v, s.t, s.n, in); err != nil {
+		return err
+	}
+	encode(data, v, elem)
+	return nil
+}
+
 // values are a source of floats.
 type values []float32
 
@@ -111,3 +130,29 @@ func frameOf(x wgsl.Tensor, t int) gpu.View {
 
 // allOf views a tensor, which may be smaller than its buffer.
 func allOf(x wgsl.Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }
+
+// encode stores values as elem.
+func encode(dst []byte, v []float32, elem wgsl.Elem) {
+	if elem == wgsl.F32 {
+		for i, x := range v {
+			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
+		}
+		return
+	}
+	for i, x := range v {
+		binary.LittleEndian.PutUint16(dst[2*i:], float16.Fromfloat32(x).Bits())
+	}
+}
+
+// decode is encode's inverse.
+func decode(dst []float32, b []byte, elem wgsl.Elem) {
+	if elem == wgsl.F32 {
+		for i := range dst {
+			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = float16.Frombits(binary.LittleEndian.Uint16(b[2*i:])).Float32()
+	}
+}

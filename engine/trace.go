@@ -28,13 +28,8 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 		}
 		for i, s := range w.slices {
 			r.at = place{w, 0, s}
-			rec, err := w.recording(0, s)
-			if err != nil {
-				yield(Traced{}, err)
-				return
-			}
-			for _, step := range rec.steps {
-				if !r.trace(ctx, i, rec, step, yield) {
+			for _, step := range w.recorded[0][i].steps {
+				if !r.trace(ctx, i, w.recorded[0][i], step, yield) {
 					return
 				}
 			}

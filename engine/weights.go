@@ -4,10 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
-
-	"github.com/x448/float16"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -207,30 +204,4 @@ func (k *scratch) write(dev *gpu.Device, b *gpu.Buffer, f filling) error {
 		}
 	}
 	return nil
-}
-
-// encode stores values as elem.
-func encode(dst []byte, v []float32, elem wgsl.Elem) {
-	if elem == wgsl.F32 {
-		for i, x := range v {
-			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
-		}
-		return
-	}
-	for i, x := range v {
-		binary.LittleEndian.PutUint16(dst[2*i:], float16.Fromfloat32(x).Bits())
-	}
-}
-
-// decode is encode's inverse.
-func decode(dst []float32, b []byte, elem wgsl.Elem) {
-	if elem == wgsl.F32 {
-		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		return
-	}
-	for i := range dst {
-		dst[i] = float16.Frombits(binary.LittleEndian.Uint16(b[2*i:])).Float32()
-	}
 }
