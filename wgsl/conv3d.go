@@ -103,7 +103,9 @@ func convOperation(stride int) string {
 	return "conv3d"
 }
 
-// ConvPacking is how a 3x3 convolution of stride 1 or 2 takes its weight.
+// ConvPacking is how a 3x3 convolution of stride 1 or 2 in space takes a weight,
+// by the kernel that is chosen or comes first. Any set that can run this kernel
+// takes it.
 func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 	return s.packing(convOperation(stride), shape)
 }

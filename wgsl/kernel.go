@@ -2,9 +2,6 @@ package wgsl
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"tessera/gpu"
 )
@@ -57,16 +54,13 @@ func (h *shader) cover(e extent) [3]uint32 { return h.grid(h, e) }
 
 // tile is the constants of a shader's text.
 func (h *shader) tile() string {
-	var s strings.Builder
-	for _, c := range []struct {
-		name  string
-		value int
-	}{{"WG", h.wg}, {"PIXELS", h.pixels}, {"BLOCK", h.block}} {
-		if c.value > 0 {
-			fmt.Fprintf(&s, "const %s: u32 = %d;\n", c.name, c.value)
+	text := ""
+	for i, value := range [...]int{h.wg, h.pixels, h.block} {
+		if value > 0 {
+			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK"}[i], value)
 		}
 	}
-	return s.String()
+	return text
 }
 
 // extent is what a dispatch makes: N frames of HxW pixels of C4 vec4s.
@@ -119,83 +113,80 @@ func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
 // A weight that the chosen one can't take goes to the first that can.
 type Choices map[string]string
 
-// usable are the table's kernels that an adapter can run, the chosen one first.
-func (t table) usable(info gpu.Info, choices Choices) ([]*kernel, error) {
-	var usable []*kernel
-	for i := range t.kernels {
-		if k := &t.kernels[i]; k.needs == nil || k.needs(info) {
-			usable = append(usable, k)
-		}
-	}
-	name, ok := choices[t.operation]
-	if !ok {
-		return usable, nil
-	}
-	at := slices.IndexFunc(usable, func(k *kernel) bool { return k.name == name })
-	if at < 0 {
-		what := "there is no"
-		if slices.ContainsFunc(t.kernels, func(k kernel) bool { return k.name == name }) {
-			what = fmt.Sprintf("adapter %q can't run", info.Name)
-		}
-		return nil, fmt.Errorf("wgsl: %s: %s kernel %q; it can run %s", t.operation, what, name, names(usable))
-	}
-	return slices.Concat(usable[at:at+1], usable[:at], usable[at+1:]), nil
-}
-
-// names lists kernels for messages.
-func names(kernels []*kernel) string {
-	var list []string
-	for _, k := range kernels {
-		list = append(list, k.name)
-	}
-	return strings.Join(list, ", ")
-}
-
 // newSet is NewSet with the tables of the operations.
 func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, error) {
-	s := &Set{Elem: elem, kernels: map[string][]*kernel{}, programs: map[string]*gpu.Program{}}
-	for _, t := range tables {
-		kernels, err := t.usable(info, choices)
-		if err != nil {
-			return nil, err
-		}
-		s.kernels[t.operation] = kernels
-	}
-	for _, operation := range slices.Sorted(maps.Keys(choices)) {
-		if s.kernels[operation] == nil {
-			return nil, fmt.Errorf("wgsl: kernel %q chosen for %q, which is none of the operations %s",
-				choices[operation], operation, strings.Join(slices.Sorted(maps.Keys(s.kernels)), ", "))
+	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}}
+	refused := "" // the first by name, so that the error is always the same
+	for name, choice := range choices {
+		k := s.find(name, nil)
+		if (k == nil || k.name != choice) && (refused == "" || name < refused) {
+			refused = name
 		}
 	}
-	return s, nil
+	if refused == "" {
+		return s, nil
+	}
+	return nil, fmt.Errorf("wgsl: no kernel %q of %q on adapter %q: there %s", choices[refused], refused, info.Name, s.list(refused))
+}
+
+// runs says whether the adapter can run a kernel.
+func (s *Set) runs(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
+
+// find is the first of an operation's kernels that the adapter can run and that
+// fits (nil: all do), beginning with the chosen one.
+func (s *Set) find(name string, fits func(k *kernel) bool) *kernel {
+	var found *kernel
+	chosen, ok := s.choices[name]
+	for i := range s.tables {
+		for j := range s.tables[i].kernels {
+			k := &s.tables[i].kernels[j]
+			if s.tables[i].operation != name || !s.runs(k) || fits != nil && !fits(k) {
+				continue
+			}
+			if found == nil || ok && k.name == chosen {
+				found = k
+			}
+		}
+	}
+	return found
+}
+
+// list says what an operation, or where there is none of the name what the set,
+// can run.
+func (s *Set) list(name string) string {
+	kernels, operations := "are kernels", "are operations"
+	for i := range s.tables {
+		t := &s.tables[i]
+		operations += " " + t.operation
+		for j := range t.kernels {
+			k := &t.kernels[j]
+			if t.operation == name && s.runs(k) {
+				kernels += fmt.Sprintf(" %s (weights %v)", k.name, k.packing)
+			}
+		}
+	}
+	if s.find(name, nil) == nil {
+		return operations
+	}
+	return kernels
 }
 
 // packing is that of the kernel an operation takes for a weight.
-func (s *Set) packing(operation string, shape Shape) *Packing {
-	for _, k := range s.kernels[operation] {
-		if k.takes == nil || k.takes(shape) {
-			return k.packing
-		}
-	}
-	panic(fmt.Sprintf("wgsl: no kernel of %s takes a weight of %+v", operation, shape))
+func (s *Set) packing(name string, shape Shape) *Packing {
+	return s.find(name, func(k *kernel) bool { return k.takes == nil || k.takes(shape) }).packing
 }
 
 // kernel is the one that an operation takes for weights packed so; nil is for
 // an operation without.
-func (s *Set) kernel(label, operation string, p *Packing) *kernel {
-	for _, k := range s.kernels[operation] {
-		if k.packing == p {
-			return k
-		}
+func (s *Set) kernel(label, name string, p *Packing) *kernel {
+	k := s.find(name, func(k *kernel) bool { return k.packing == p })
+	if k == nil {
+		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, name, p, s.list(name)))
 	}
-	var packings []string
-	for _, k := range s.kernels[operation] {
-		packings = append(packings, fmt.Sprintf("%s %v", k.name, k.packing))
-	}
-	panic(fmt.Sprintf("wgsl: %s: weights packed %v for %s, whose kernels take: %s", label, p, operation, strings.Join(packings, ", ")))
+	return k
 }
 
 // shader is that of a kernel that has one.
-func (s *Set) shader(label, operation string, p *Packing) *shader {
-	return &s.kernel(label, operation, p).shaders[0]
+func (s *Set) shader(label, name string, p *Packing) *shader {
+	return &s.kernel(label, name, p).shaders[0]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
+	"tessera/gpu/gputest"
 )
 
 // Every operation has a plain kernel that runs everywhere and takes everything;
@@ -64,6 +65,33 @@ func TestTile(t *testing.T) {
 	assert.Equal(t, 15, h.segments(e))
 	assert.Equal(t, 16, h.across(e))
 	assert.Equal(t, [3]uint32{1, 2, 3}, h.cover(e))
+}
+
+// A tile's sizes are changed in the table, and nowhere else: shaders and grids
+// follow, and the results are right.
+func TestOtherTiles(t *testing.T) {
+	dev := gputest.Open(t)
+	all := slices.Clone(tables)
+	for i := range all {
+		k := slices.Clone(all[i].kernels)
+		h := slices.Clone(k[0].shaders)
+		switch all[i].operation {
+		case "conv3d", "conv3d_strided":
+			h[0].wg, h[0].pixels = 16, 3
+		case "pointwise":
+			h[0].wg, h[0].pixels = 32, 5
+		}
+		k[0].shaders, all[i].kernels = h, k
+	}
+	s, err := newSet(F32, dev.Info(), nil, all)
+	require.NoError(t, err)
+	for name, test := range map[string]gputest.Case{
+		"conv3d":    convVariant{convCase: convCase{"", 2, 13, 17, 5, 7, 1, 1, 1, true, false}}.test(s, F32),
+		"strided":   convVariant{convCase: convCase{"", 2, 5, 7, 12, 20, 1, 1, 2, false, false}}.test(s, F32),
+		"time_conv": timeCase{T: 3, H: 3, W: 7, C: 6, O: 5, step: 1, phases: 2}.test(s, F32),
+	} {
+		t.Run(name, func(t *testing.T) { test.Run(t, dev) })
+	}
 }
 
 // withMatrix is the tables with a second kernel of conv3d: its weights lie
@@ -132,10 +160,10 @@ func TestChosenKernel(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
 	require.PanicsWithValue(t,
-		"wgsl: a layer: weights packed in blocks of 8x16 for conv3d, whose kernels take: plain in blocks of 4x8",
+		"wgsl: a layer: no kernel of conv3d for weights in blocks of 8x16: there are kernels plain (weights in blocks of 4x8)",
 		func() { record(s, packing) })
 	require.PanicsWithValue(t,
-		"wgsl: a layer: weights packed not at all for conv3d, whose kernels take: plain in blocks of 4x8",
+		"wgsl: a layer: no kernel of conv3d for weights none: there are kernels plain (weights in blocks of 4x8)",
 		func() { record(s, nil) })
 }
 
@@ -146,15 +174,15 @@ func TestChoicesRefused(t *testing.T) {
 		info    gpu.Info
 		want    string
 	}{
-		{"unknown_operation", Choices{"conv": "plain"}, gpu.Info{},
-			`wgsl: kernel "plain" chosen for "conv", which is none of the operations attention, avg_down_3d, conv3d, conv3d_strided, ` +
-				`dup_up_3d, feather_blend, feather_normalise, group_norm, pointwise, rms_norm, sample, to_rgba8, unpatchify`},
-		{"unknown_kernel", Choices{"conv3d": "fast"}, gpu.Info{Subgroups: true},
-			`wgsl: conv3d: there is no kernel "fast"; it can run plain, matrix`},
-		{"kernel_of_another_operation", Choices{"rms_norm": "matrix"}, gpu.Info{Subgroups: true},
-			`wgsl: rms_norm: there is no kernel "matrix"; it can run plain`},
+		{"unknown_operation", Choices{"conv": "plain", "zoom": "plain"}, gpu.Info{Name: "llvmpipe"},
+			`wgsl: no kernel "plain" of "conv" on adapter "llvmpipe": there are operations attention avg_down_3d conv3d conv3d_strided ` +
+				`dup_up_3d feather_blend feather_normalise group_norm pointwise rms_norm sample to_rgba8 unpatchify`},
+		{"unknown_kernel", Choices{"conv3d": "fast"}, gpu.Info{Name: "able", Subgroups: true},
+			`wgsl: no kernel "fast" of "conv3d" on adapter "able": there are kernels plain (weights in blocks of 4x8) matrix (weights in blocks of 8x16)`},
+		{"kernel_of_another_operation", Choices{"rms_norm": "matrix"}, gpu.Info{Name: "able", Subgroups: true},
+			`wgsl: no kernel "matrix" of "rms_norm" on adapter "able": there are kernels plain (weights none)`},
 		{"adapter_without", Choices{"conv3d": "matrix"}, gpu.Info{Name: "llvmpipe"},
-			`wgsl: conv3d: adapter "llvmpipe" can't run kernel "matrix"; it can run plain`},
+			`wgsl: no kernel "matrix" of "conv3d" on adapter "llvmpipe": there are kernels plain (weights in blocks of 4x8)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := newSet(F32, c.info, c.choices, withMatrix())

@@ -5,57 +5,38 @@ import "fmt"
 // Shape of a convolution's weight, [O, I, KT, KS, KS].
 type Shape struct{ O, I, KT, KS int }
 
-// Packing is how a weight lies in memory, for the kernels that read it so.
-// Identity is the pointer; a Set says which one a weight takes.
-type Packing struct {
-	name   string
-	size   func(s Shape) int   // elements of a weight
-	tap    func(i, ks int) int // elements of a temporal tap in a block of outputs
-	pack32 func(dst, src []float32, s Shape, order func(o int) int)
-	pack16 func(dst, src []uint16, s Shape, order func(o int) int)
-}
+// Packing is how a weight lies in memory, for the kernels that read it so:
+// [O/out, KT, KS, I/in, KS, in, out], so that for a block of outputs all that a
+// row of taps needs lies together. Identity is the pointer; a Set says which one
+// a weight takes.
+type Packing struct{ in, out int }
 
+// blocked is matrices of so many input and output channels.
+func blocked(in, out int) *Packing { return &Packing{in, out} }
+
+// blocks4x8 is what the plain kernels read.
+var blocks4x8 = blocked(4, 8)
+
+// String says it for messages.
 func (p *Packing) String() string {
 	if p == nil {
-		return "not at all"
+		return "none"
 	}
-	return p.name
+	return fmt.Sprintf("in blocks of %dx%d", p.in, p.out)
 }
 
 // Size is the number of elements of a packed weight.
-func (p *Packing) Size(s Shape) int { return p.size(s) }
+func (p *Packing) Size(s Shape) int { return (s.O + p.out - 1) / p.out * s.KT * p.tap(s.I, s.KS) }
+
+// tap is the number of elements of a temporal tap, of i inputs in a block of
+// outputs.
+func (p *Packing) tap(i, ks int) int { return ks * ks * ((i + p.in - 1) / p.in) * p.in * p.out }
 
 // Pack lays a weight out as p, from src in PyTorch's order [O, I, KT, KS, KS].
 // Output channel o is row order(o) of src, or zero where that is negative; nil
 // is the identity. dst has p.Size(s) elements, zeroed. Halves are their bits.
 func Pack[E float32 | uint16](p *Packing, dst, src []E, s Shape, order func(o int) int) {
-	switch dst := any(dst).(type) {
-	case []float32:
-		p.pack32(dst, any(src).([]float32), s, order)
-	case []uint16:
-		p.pack16(dst, any(src).([]uint16), s, order)
-	}
-}
-
-// blocks4x8 are matrices of four input and eight output channels.
-var blocks4x8 = blocked(4, 8)
-
-// blocked is [O/out, KT, KS, I/in, KS, in, out]: for a block of outputs, all
-// that a row of taps needs lies together.
-func blocked(in, out int) *Packing {
-	inputs := func(i int) int { return (i + in - 1) / in }
-	return &Packing{
-		name: fmt.Sprintf("in blocks of %dx%d", in, out),
-		size: func(s Shape) int {
-			return (s.O + out - 1) / out * s.KT * s.KS * s.KS * inputs(s.I) * in * out
-		},
-		tap:    func(i, ks int) int { return ks * ks * inputs(i) * in * out },
-		pack32: func(dst, src []float32, s Shape, order func(int) int) { packBlocks(dst, src, s, in, out, order) },
-		pack16: func(dst, src []uint16, s Shape, order func(int) int) { packBlocks(dst, src, s, in, out, order) },
-	}
-}
-
-func packBlocks[E float32 | uint16](dst, src []E, s Shape, in, out int, order func(o int) int) {
+	in, out := p.in, p.out
 	matrix := in * out
 	tile := s.KS * matrix              // a row of taps
 	line := (s.I + in - 1) / in * tile // that of all inputs

@@ -1,7 +1,10 @@
 // Package wgsl holds the compute operations: one .wgsl file each, its Go twin
-// that lays out Params and records a dispatch, its table of cases, and a
-// float64 reference in ref/. It describes programs in gpu's types and never
-// touches a device.
+// that lays out Params, has the table of its kernels and records a dispatch, its
+// table of cases, and a float64 reference in ref/. It describes programs in
+// gpu's types and never touches a device. Start at NewSet and Conv3D.
+//
+// Shapes and weights that an operation can't take are a caller's bug: recording
+// panics with them.
 //
 // Activations are channels-last, [T, H, W, C], with C padded to a multiple of
 // 4 by channels that are zero. A kernel sees four channels at a time.
@@ -43,14 +46,17 @@ func Pad4(c int) int { return (c + 3) &^ 3 }
 // Set is the kernels for one storage of activations on one adapter. It makes
 // their programs and keeps them, so that a batch recorded again names the same.
 type Set struct {
-	Elem     Elem                 // of activations
-	kernels  map[string][]*kernel // by operation, in the order they are taken
+	Elem     Elem // of activations
+	info     gpu.Info
+	choices  Choices
+	tables   []table
 	programs map[string]*gpu.Program
 }
 
 // NewSet makes the set for activations stored as elem on an adapter; the zero
 // Info is one that has nothing special. It fails on a choice of an operation or
-// kernel that there is not, or that the adapter can't run.
+// kernel that there is not, or that the adapter can't run. Choices stay as they
+// are from here on.
 func NewSet(elem Elem, info gpu.Info, choices Choices) (*Set, error) {
 	return newSet(elem, info, choices, tables)
 }
