@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 )
 
@@ -30,19 +32,13 @@ func benchConv(b *testing.B, dev *gpu.Device, elem Elem) {
 		Weight: &gpu.Buffer{Label: "w", Size: int64(packing.Size(shape) * elem.Bytes())},
 		Bias:   &gpu.Buffer{Label: "bias", Size: 4 * 32}, Elem: elem, Packing: packing,
 	}
-	if err := dev.Alloc(x.Buffer, y.Buffer, w.Weight, w.Bias); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, dev.Alloc(x.Buffer, y.Buffer, w.Weight, w.Bias))
 	batch := &gpu.Batch{Label: "conv3d"}
 	set.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, T: 0, N: 8})
 	out := make([]byte, y.Bytes())
 	run := func() {
-		if err := dev.Submit(context.Background(), batch); err != nil {
-			b.Fatal(err)
-		}
-		if err := dev.Read(context.Background(), out, y.Buffer.All()); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, dev.Submit(context.Background(), batch))
+		require.NoError(b, dev.Read(context.Background(), out, y.Buffer.All()))
 	}
 	for range 5 {
 		run()

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/wgsl/ref"
@@ -224,9 +227,7 @@ func TestConvolutionsInPieces(t *testing.T) {
 				}
 			}
 			test.Run(t, dev)
-			if n := dev.Stats().Submissions; n < 10 {
-				t.Errorf("%d submissions", n)
-			}
+			require.GreaterOrEqual(t, dev.Stats().Submissions, 10, "submissions")
 		})
 	}
 }
@@ -244,12 +245,8 @@ func TestTapsCost(t *testing.T) {
 		s.Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps, Step: 1, Stride: 1, Y: y, N: 1})
 		w.Packing = s.PointwisePacking(Shape{40, 12, 3, 1})
 		s.TimeConv(b, "time_conv", TimeConv{Weights: w, KT: 3, Taps: taps, Step: 1, Phases: 2, Y: y, N: 1})
-		if got, want := b.Commands[0].Cost.FLOPs, int64(2*4*8*12*20*9*n); got != want {
-			t.Errorf("conv3d with %d taps: %d FLOPs, want %d", n, got, want)
-		}
-		if got, want := b.Commands[1].Cost.FLOPs, int64(2*4*8*12*20*2*n); got != want {
-			t.Errorf("time_conv with %d taps: %d FLOPs, want %d", n, got, want)
-		}
+		assert.Equal(t, int64(2*4*8*12*20*9*n), b.Commands[0].Cost.FLOPs, "conv3d with %d taps", n)
+		assert.Equal(t, int64(2*4*8*12*20*2*n), b.Commands[1].Cost.FLOPs, "time_conv with %d taps", n)
 	}
 }
 

@@ -64,18 +64,14 @@ var (
 // shaderFields lists "Name type" of a shader's struct Params.
 func shaderFields(t *testing.T, source string) []string {
 	block := paramsBlock.FindStringSubmatch(source)
-	if block == nil {
-		t.Fatal("no struct Params")
-	}
+	require.NotNil(t, block, "no struct Params")
 	var fields []string
 	for _, field := range strings.Split(comment.ReplaceAllString(block[1], ""), ",") {
 		if strings.TrimSpace(field) == "" {
 			continue
 		}
 		name, typ, ok := strings.Cut(field, ":")
-		if !ok {
-			t.Fatalf("field %q", field)
-		}
+		require.True(t, ok, "field %q", field)
 		name = strings.TrimSpace(name)
 		fields = append(fields, strings.ToUpper(name[:1])+name[1:]+" "+strings.TrimSpace(typ))
 	}
@@ -93,19 +89,15 @@ func goFields(t *testing.T, params any) []string {
 		reflect.TypeFor[[4]float32](): "vec4<f32>",
 	}
 	typ := reflect.TypeOf(params)
-	if typ.Field(0).Type != reflect.TypeFor[gpu.First]() {
-		t.Errorf("%v does not begin with gpu.First", typ)
-	}
+	assert.Equal(t, reflect.TypeFor[gpu.First](), typ.Field(0).Type, "the first field of %v", typ)
 	fields := make([]string, typ.NumField())
 	offset := 0
 	for i := range fields {
 		f := typ.Field(i)
 		name := wgsl[f.Type]
-		if name == "" {
-			t.Fatalf("%v.%s: a uniform has no %v", typ, f.Name, f.Type)
-		}
-		if strings.HasPrefix(name, "vec4") && offset%16 != 0 {
-			t.Errorf("%v.%s: a vec4 at offset %d, not a multiple of 16", typ, f.Name, offset)
+		require.NotEmpty(t, name, "%v.%s: a uniform has no %v", typ, f.Name, f.Type)
+		if strings.HasPrefix(name, "vec4") {
+			assert.Zero(t, offset%16, "%v.%s: a vec4 at offset %d, not a multiple of 16", typ, f.Name, offset)
 		}
 		offset += int(f.Type.Size())
 		fields[i] = f.Name + " " + name

@@ -4,6 +4,9 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/wgsl/ref"
@@ -86,9 +89,7 @@ func TestPhilox(t *testing.T) {
 		{[4]uint32{ones, ones, ones, ones}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}, [2]uint32{ones, ones}},
 		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}, [2]uint32{0xa4093822, 0x299f31d0}},
 	} {
-		if got := philox(c.counter, c.key); got != c.want {
-			t.Errorf("philox(%x, %x) = %x, want %x", c.counter, c.key, got, c.want)
-		}
+		assert.Equal(t, c.want, philox(c.counter, c.key), "philox(%x, %x)", c.counter, c.key)
 	}
 }
 
@@ -97,19 +98,14 @@ func TestPhilox(t *testing.T) {
 func TestNormalQuantile(t *testing.T) {
 	for _, p := range []float64{0x1p-53, 1e-12, 1e-9, 1e-5, 0.01, 0.07, 0.0749999, 0.0750001, 0.1, 0.3, 0.4999, 0.5} {
 		x := normalQuantile(p)
-		if got := math.Erfc(-x/math.Sqrt2) / 2; math.Abs(got-p) > p*5e-16*(2+x*x) {
-			t.Errorf("normalQuantile(%g) = %.17g, where the distribution is %.17g", p, x, got)
-		}
+		assert.InDelta(t, p, math.Erfc(-x/math.Sqrt2)/2, p*5e-16*(2+x*x), "the distribution at normalQuantile(%g) = %.17g", p, x)
 	}
 	for _, p := range []float64{0x1p-50, 0x1p-20, 0.0625, 0.125, 0.375} { // 1-p is exact
-		if low, high := normalQuantile(p), normalQuantile(1-p); low != -high {
-			t.Errorf("normalQuantile(%g) = %.17g, of its complement %.17g", p, low, high)
-		}
+		assert.Equal(t, normalQuantile(p), -normalQuantile(1-p), "normalQuantile of %g and its complement", p)
 	}
 	for x := 1e-18; x < 1e18; x *= 1.37 {
-		if got, want := logarithm(x), math.Log(x); math.Abs(got-want) > 4e-16*max(1, math.Abs(want)) {
-			t.Errorf("logarithm(%g) = %.17g, want %.17g", x, got, want)
-		}
+		want := math.Log(x)
+		assert.InDelta(t, want, logarithm(x), 4e-16*max(1, math.Abs(want)), "logarithm(%g)", x)
 	}
 }
 
@@ -120,11 +116,7 @@ func TestNoise(t *testing.T) {
 	Noise(whole, 1, 0)
 	Noise(part, 1, 777)
 	Noise(other, 2, 0)
-	for i, v := range part {
-		if whole[777+i] != v {
-			t.Fatalf("sample %d is %v in a piece, %v in the whole", 777+i, v, whole[777+i])
-		}
-	}
+	require.Equal(t, whole[777:][:len(part)], part, "a piece from sample 777 on")
 	var sum, square, fourth, cross float64
 	for i, v := range whole {
 		x := float64(v)
@@ -141,15 +133,11 @@ func TestNoise(t *testing.T) {
 		{"fourth moment", fourth / n, 3, unit * math.Sqrt(96)},
 		{"correlation of two seeds", cross / n, 0, unit},
 	} {
-		if math.Abs(m.got-m.want) > m.limit {
-			t.Errorf("%s %v, want %v within %v", m.name, m.got, m.want, m.limit)
-		}
+		assert.InDelta(t, m.want, m.got, m.limit, m.name)
 	}
 	// Bits from a Philox4x32-10 of 10 lines of Python and its statistics module:
 	// struct.pack("<f", NormalDist().inv_cdf(u)). They may never change.
 	for i, want := range []uint32{0x3f9d2c14, 0x3ee4106a, 0xbf2ec4c0, 0x3f32dd39} {
-		if got := math.Float32bits(whole[i]); got != want {
-			t.Errorf("sample %d has bits %#x, want %#x", i, got, want)
-		}
+		assert.Equal(t, want, math.Float32bits(whole[i]), "bits of sample %d", i)
 	}
 }

@@ -3,8 +3,10 @@ package wgsl
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Every shader of this folder is in the table, under its own name.
@@ -12,9 +14,7 @@ func TestTexts(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.wgsl", "shared/*.wgsl"} {
 		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		files = append(files, found...)
 	}
 	if len(files) == 0 {
@@ -22,16 +22,12 @@ func TestTexts(t *testing.T) {
 	}
 	for _, file := range files {
 		want, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := text(filepath.ToSlash(file)); !ok || got != string(want) {
-			t.Errorf("%s: not in the table, or another file's text is there", file)
-		}
+		require.NoError(t, err)
+		got, ok := text(filepath.ToSlash(file))
+		assert.True(t, ok, "%s is not in the table", file)
+		assert.Equal(t, string(want), got, "%s: another file's text is there", file)
 	}
 	for _, entry := range texts {
-		if !slices.Contains(files, filepath.FromSlash(entry.file)) {
-			t.Errorf("%s is in the table and not in the folder", entry.file)
-		}
+		assert.Contains(t, files, filepath.FromSlash(entry.file), "of the table, not in the folder")
 	}
 }

@@ -4,17 +4,17 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
+// near wants numbers equal to 12 digits, or 12 places below 1.
 func near(t *testing.T, got, want []float64) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d numbers, want %d", len(got), len(want))
-	}
+	require.Len(t, got, len(want))
 	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-12*max(1, math.Abs(want[i])) {
-			t.Errorf("number %d is %v, want %v", i, got[i], want[i])
-		}
+		assert.InDelta(t, want[i], got[i], 1e-12*max(1, math.Abs(want[i])), "number %d", i)
 	}
 }
 
@@ -84,11 +84,7 @@ func TestFeather(t *testing.T) {
 // that is not all finite is 0.
 func TestToRGBA8(t *testing.T) {
 	x := []float64{9, 9, 9, -1, 0, 1, 2, -2, 0, 0, math.NaN(), 0, 0, 0, math.Inf(-1), 9, 9, 9}
-	got := ToRGBA8(x, 1, 1, 6, 0, 1, 1, 4)
-	want := []uint32{255<<24 | 255<<16 | 128<<8, 255<<24 | 128<<16 | 255, 0, 0}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %x, want %x", got, want)
-	}
+	require.Equal(t, []uint32{255<<24 | 255<<16 | 128<<8, 255<<24 | 128<<16 | 255, 0, 0}, ToRGBA8(x, 1, 1, 6, 0, 1, 1, 4))
 }
 
 // By hand: a pixel of (3, 4) has length 5, so it is (0.6, 0.8) times sqrt(2)
