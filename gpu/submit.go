@@ -175,7 +175,7 @@ func (s *submission) flush() error {
 		d.params = d.params[:0]
 	}
 	now := time.Now()
-	fence, err := d.drv.Submit(s.label, s.commands)
+	fence, err := d.drv.Submit(s.label, s.commands, nil)
 	if err != nil {
 		return d.note(fmt.Errorf("gpu: %s: %w", s.label, err))
 	}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
 )
 
 // BenchmarkSubmit is the processor's cost of a submission of n dispatches; the
 // wait for it is counted apart.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b)
-	p, _ := d.NewPipeline(scaleDescriptor(1))
+	p, _ := d.NewPipeline(drivertest.Scale(1))
 	uniform, _ := d.NewBuffer("uniform", 256, true)
 	x, _ := d.NewBuffer("x", 1024, false)
 	y, _ := d.NewBuffer("y", 1024, false)
@@ -30,7 +31,7 @@ func BenchmarkSubmit(b *testing.B) {
 		run := func(b *testing.B, wait bool) {
 			b.ReportAllocs()
 			for b.Loop() {
-				f, err := d.Submit("bench", commands)
+				f, err := d.Submit("bench", commands, nil)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -51,7 +52,7 @@ func BenchmarkSubmit(b *testing.B) {
 // BenchmarkCreate is what making an object takes.
 func BenchmarkCreate(b *testing.B) {
 	d := open(b)
-	p, _ := d.NewPipeline(scaleDescriptor(1))
+	p, _ := d.NewPipeline(drivertest.Scale(1))
 	uniform, _ := d.NewBuffer("uniform", 256, true)
 	x, _ := d.NewBuffer("x", 1024, false)
 	b.Run("buffer", func(b *testing.B) {
@@ -72,7 +73,7 @@ func BenchmarkCreate(b *testing.B) {
 	})
 	b.Run("pipeline", func(b *testing.B) {
 		for i := 2.0; b.Loop(); i++ {
-			if _, err := d.NewPipeline(scaleDescriptor(i)); err != nil {
+			if _, err := d.NewPipeline(drivertest.Scale(i)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -15,14 +15,14 @@ type buffer struct {
 	d      *device
 	label  string
 	handle js.Value // undefined once released
-	size   int64
+	size   int64    // 0 once released
 }
 
 // Release frees the memory once the work that uses it is done.
 func (b *buffer) Release() {
 	if b.handle.Truthy() {
 		b.handle.Call("destroy")
-		b.handle = js.Undefined()
+		b.handle, b.size = js.Undefined(), 0
 	}
 }
 
@@ -33,6 +33,7 @@ const (
 	usageCopyDst = 0x8
 	usageUniform = 0x40
 	usageStorage = 0x80
+	usageResolve = 0x200
 
 	mapRead = 1
 )
@@ -51,11 +52,8 @@ func (d *device) NewBuffer(label string, size int64, uniform bool) (driver.Buffe
 }
 
 func (d *device) newBuffer(label string, size int64, usage int) (*buffer, error) {
-	if size <= 0 || size%4 != 0 {
-		return nil, fmt.Errorf("browser: %s: a buffer of %d bytes: want a positive multiple of 4", label, size)
-	}
-	if size > d.info.Limits.MaxBuffer {
-		return nil, fmt.Errorf("browser: %s: %w: %d bytes, device allows %d in a buffer", label, driver.ErrTooLarge, size, d.info.Limits.MaxBuffer)
+	if err := driver.CheckSize(size, d.info.Limits); err != nil {
+		return nil, fmt.Errorf("browser: %s: %w", label, err)
 	}
 	b := &buffer{d: d, label: label, size: size}
 	err := d.guarded(func() {
@@ -73,20 +71,17 @@ func (b *buffer) within(what string, offset int64, n int) error {
 	if err := b.d.failure(); err != nil {
 		return err
 	}
-	if offset < 0 || offset%4 != 0 || n%4 != 0 || offset+int64(n) > b.size || !b.handle.Truthy() {
-		return fmt.Errorf("browser: %s: %s of %d bytes at %d: want multiples of 4 within %d bytes", b.label, what, n, offset, b.size)
+	if err := driver.CheckRange(what, offset, n, b.size); err != nil {
+		return fmt.Errorf("browser: %s: %w", b.label, err)
 	}
 	return nil
 }
 
-// Writes go through one scratch array, which the browser copies before the call
-// returns: 2.5 GB/s on two cores. A view over Go's own memory would make it 3.2,
-// but is detached whenever that grows, and Go can't make one without the page's
-// help.
-const (
-	writePart  = 4 << 20  // of the scratch array
-	writeChunk = 32 << 20 // written before the queue must have taken it
-)
+// chunks: writes go through one scratch array, which the browser copies before
+// the call returns: 2.5 GB/s on two cores. A view over Go's own memory would
+// make it 3.2, but is detached whenever that grows, and Go can't make one
+// without the page's help. Smaller reads are slower, larger are not faster.
+var chunks = driver.Chunks{Put: 4 << 20, Fetch: 16 << 20}
 
 // Write puts data at offset, in queue order.
 func (d *device) Write(to driver.Buffer, offset int64, data []byte) error {
@@ -94,30 +89,73 @@ func (d *device) Write(to driver.Buffer, offset int64, data []byte) error {
 	if err := b.within("write", offset, len(data)); err != nil {
 		return err
 	}
-	for len(data) > 0 {
-		n := min(len(data), writePart)
-		if d.unsent > 0 && d.unsent+int64(n) > writeChunk {
-			if err := d.flush(); err != nil {
-				return err
-			}
-		}
-		from := d.scratch.copy(data[:n])
-		if err := try(func() { d.bound.writeBuffer.Invoke(b.handle, offset, from, 0, n) }); err != nil {
-			return fmt.Errorf("browser: %s: write: %w", b.label, err)
-		}
-		d.unsent += int64(n)
-		data, offset = data[n:], offset+int64(n)
+	if err := d.staging.Write(b, offset, data); err != nil {
+		return fmt.Errorf("browser: %s: write: %w", b.label, err)
 	}
 	return d.failure()
 }
 
-// flush waits until the device has what was written.
-func (d *device) flush() error {
-	d.unsent = 0
+// Read waits for everything submitted and copies len(dst) bytes at offset.
+func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offset int64) error {
+	b := from.(*buffer)
+	if err := b.within("read", offset, len(dst)); err != nil {
+		return err
+	}
+	if err := d.staging.Read(ctx, dst, b, offset); err != nil {
+		return fmt.Errorf("browser: %s: read: %w", b.label, err)
+	}
+	return d.failure()
+}
+
+// port is what the device does for its staging.
+type port struct{ *device }
+
+func (d port) Put(to driver.Buffer, offset int64, data []byte) error {
+	from := d.scratch.copy(data)
+	return try(func() { d.bound.writeBuffer.Invoke(to.(*buffer).handle, offset, from, 0, len(data)) })
+}
+
+func (d port) Drain() error {
 	if err := d.settle(context.Background()); err != nil {
 		return err
 	}
 	return d.failure()
+}
+
+func (d port) NewReadback(size int64) (driver.Buffer, error) { return d.newReadback(size) }
+
+// newReadback makes a buffer that can be copied to and mapped.
+func (d *device) newReadback(size int64) (*buffer, error) {
+	return d.newBuffer("staging", size, usageMapRead|usageCopyDst)
+}
+
+func (d port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buffer, offset int64) error {
+	n := int64(len(dst))
+	submitted, err := d.submit("read "+from.(*buffer).label, []driver.Command{{
+		Src: driver.Binding{Buffer: from, Offset: offset, Size: n},
+		Dst: driver.Binding{Buffer: readback, Size: n},
+	}}, nil)
+	if err != nil {
+		return err
+	}
+	return d.take(ctx, dst, readback.(*buffer), submitted)
+}
+
+// take waits for the copies to a readback buffer, which were submitted within
+// the scope s, and takes its first bytes.
+func (d *device) take(ctx context.Context, dst []byte, b *buffer, s scope) error {
+	mapped := watch(b.handle.Call("mapAsync", mapRead, 0, len(dst)))
+	if err := d.wait(ctx, mapped); err != nil {
+		return err
+	}
+	if err := d.first(ctx, s); err != nil {
+		return err
+	}
+	return try(func() {
+		view := js.Global().Get("Uint8Array").New(b.handle.Call("getMappedRange", 0, len(dst)))
+		js.CopyBytesToGo(dst, view)
+		b.handle.Call("unmap")
+	})
 }
 
 // scratch is JS memory that Go's bytes are copied to. It grows to what is
@@ -140,79 +178,4 @@ func (s *scratch) copy(data []byte) js.Value {
 	}
 	js.CopyBytesToJS(s.bytes, data)
 	return s.bytes
-}
-
-// readChunk bounds the staging buffer of Read. Smaller is slower, larger is not
-// faster.
-const readChunk = 16 << 20
-
-// Read waits for everything submitted and copies len(dst) bytes at offset.
-func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offset int64) error {
-	b := from.(*buffer)
-	if err := b.within("read", offset, len(dst)); err != nil {
-		return err
-	}
-	for len(dst) > 0 {
-		n := min(len(dst), readChunk)
-		if err := d.readPart(ctx, dst[:n], b, offset); err != nil {
-			return fmt.Errorf("browser: %s: read: %w", b.label, err)
-		}
-		dst, offset = dst[n:], offset+int64(n)
-	}
-	return d.failure()
-}
-
-func (d *device) readPart(ctx context.Context, dst []byte, b *buffer, offset int64) error {
-	n := len(dst)
-	if err := d.growStaging(int64(n)); err != nil {
-		return err
-	}
-	submitted, err := d.submit("read "+b.label, []driver.Command{{
-		Src: driver.Binding{Buffer: b, Offset: offset, Size: int64(n)},
-		Dst: driver.Binding{Buffer: d.staging, Size: int64(n)},
-	}})
-	if err != nil {
-		return err
-	}
-	mapped := watch(d.staging.handle.Call("mapAsync", mapRead, 0, n))
-	if err = d.wait(ctx, mapped); err == nil {
-		err = d.first(ctx, submitted)
-	}
-	if err == nil {
-		err = try(func() {
-			view := js.Global().Get("Uint8Array").New(d.staging.handle.Call("getMappedRange", 0, n))
-			js.CopyBytesToGo(dst, view)
-			d.staging.handle.Call("unmap")
-		})
-	}
-	if err != nil {
-		d.dropStaging()
-	}
-	return err
-}
-
-// growStaging makes the staging buffer hold n bytes, rounded up to a power of
-// two.
-func (d *device) growStaging(n int64) error {
-	if d.staging != nil && d.staging.size >= n {
-		return nil
-	}
-	d.dropStaging()
-	size := int64(64 << 10)
-	for size < n {
-		size *= 2
-	}
-	b, err := d.newBuffer("staging", min(size, d.info.Limits.MaxBuffer), usageMapRead|usageCopyDst)
-	if err != nil {
-		return err
-	}
-	d.staging = b
-	return nil
-}
-
-func (d *device) dropStaging() {
-	if d.staging != nil {
-		d.staging.Release()
-		d.staging = nil
-	}
 }

@@ -26,8 +26,7 @@ type device struct {
 	captured   []error // uncaptured errors since they were last taken
 	onCaptured js.Func
 
-	staging *buffer // readback, mapped; grows
-	unsent  int64   // bytes written since the queue was last flushed
+	staging driver.Staging
 	scratch scratch
 }
 
@@ -41,6 +40,7 @@ func openDevice(a *adapter) (*device, error) {
 	}
 	d := &device{handle: handle, info: a.info, bound: bind(handle), lostNow: make(chan struct{})}
 	d.info.Limits = limits(handle.Get("limits"))
+	d.staging = driver.NewStaging(port{d}, chunks, d.info.Limits.MaxBuffer)
 	d.onCaptured = js.FuncOf(func(_ js.Value, args []js.Value) any {
 		d.captured = append(d.captured, gpuError(args[0].Get("error")))
 		return nil
@@ -63,7 +63,7 @@ func (d *device) Close() error {
 	if d.closed {
 		return nil
 	}
-	d.dropStaging()
+	d.staging.Drop()
 	d.closed = true
 	d.handle.Call("removeEventListener", "uncapturederror", d.onCaptured)
 	d.onCaptured.Release()

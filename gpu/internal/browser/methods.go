@@ -9,14 +9,14 @@ import "syscall/js"
 type methods struct {
 	// Of the device.
 	createBuffer, createBindGroup, createBindGroupLayout, createCommandEncoder,
-	createComputePipelineAsync, createPipelineLayout, createShaderModule,
+	createComputePipelineAsync, createPipelineLayout, createQuerySet, createShaderModule,
 	pushErrorScope, popErrorScope js.Value
 
 	// Of its queue.
 	onSubmittedWorkDone, submit, writeBuffer js.Value
 
 	// Of any encoder or pass, which is the first argument.
-	beginComputePass, clearBuffer, copyBufferToBuffer, finish, dispatchWorkgroups, end,
+	beginComputePass, clearBuffer, copyBufferToBuffer, finish, resolveQuerySet, dispatchWorkgroups, end,
 	setBindGroup, setPipeline js.Value
 }
 
@@ -38,6 +38,7 @@ func bind(device js.Value) methods {
 		createCommandEncoder:       d("createCommandEncoder"),
 		createComputePipelineAsync: d("createComputePipelineAsync"),
 		createPipelineLayout:       d("createPipelineLayout"),
+		createQuerySet:             d("createQuerySet"),
 		createShaderModule:         d("createShaderModule"),
 		pushErrorScope:             d("pushErrorScope"),
 		popErrorScope:              d("popErrorScope"),
@@ -48,6 +49,7 @@ func bind(device js.Value) methods {
 		clearBuffer:                encoder("clearBuffer"),
 		copyBufferToBuffer:         encoder("copyBufferToBuffer"),
 		finish:                     encoder("finish"),
+		resolveQuerySet:            encoder("resolveQuerySet"),
 		dispatchWorkgroups:         pass("dispatchWorkgroups"),
 		end:                        pass("end"),
 		setBindGroup:               pass("setBindGroup"),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
 )
 
 func TestAwait(t *testing.T) {
@@ -55,9 +56,9 @@ func TestAdapters(t *testing.T) {
 		t.Errorf("the device has limits %+v, the adapter %+v", d.Info().Limits, list[0].Limits)
 	}
 	_, err = Open(driver.Options{Adapter: len(list)})
-	wants(t, err, driver.ErrNoAdapter, "there are")
+	drivertest.Wants(t, err, driver.ErrNoAdapter, "there are")
 	_, err = Open(driver.Options{Adapter: -1, Backend: "vulkan"})
-	wants(t, err, nil, "vulkan", "webgpu")
+	drivertest.Wants(t, err, nil, "vulkan", "webgpu")
 }
 
 // TestFeatures: a device has what it was asked for, since WebGPU gives nothing
@@ -91,26 +92,26 @@ func TestNoWebGPU(t *testing.T) {
 	t.Run("no navigator.gpu", func(t *testing.T) {
 		instead(t, js.Undefined())
 		_, err := Open(driver.Options{Adapter: -1})
-		wants(t, err, driver.ErrNoLibrary, "browser: ", "no WebGPU", "Firefox")
+		drivertest.Wants(t, err, driver.ErrNoLibrary, "browser: ", "no WebGPU", "Firefox")
 	})
 	t.Run("no adapter", func(t *testing.T) {
 		instead(t, adapterLike(t, func() js.Value { return promise.Call("resolve", nil) }))
 		_, err := Open(driver.Options{Adapter: -1})
-		wants(t, err, driver.ErrNoAdapter, "hardware acceleration")
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "hardware acceleration")
 	})
 	t.Run("refused", func(t *testing.T) {
 		instead(t, adapterLike(t, func() js.Value { return promise.Call("reject", js.Global().Get("TypeError").New("blocked")) }))
 		_, err := Adapters(driver.Options{})
-		wants(t, err, driver.ErrNoAdapter, "TypeError: blocked")
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "TypeError: blocked")
 	})
 }
 
 // TestNoDevice: an adapter gives one device only, so a second is refused.
 func TestNoDevice(t *testing.T) {
 	open(t)
-	list := must(adapters(""))(t)
-	d := must(openDevice(list[0]))(t)
+	list := drivertest.Must(adapters(""))(t)
+	d := drivertest.Must(openDevice(list[0]))(t)
 	defer d.Close()
 	_, err := openDevice(list[0])
-	wants(t, err, driver.ErrNoAdapter, "adapter 0", "no device")
+	drivertest.Wants(t, err, driver.ErrNoAdapter, "adapter 0", "no device")
 }

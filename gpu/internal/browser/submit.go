@@ -18,66 +18,85 @@ type fence struct {
 	done  *promise
 }
 
-// Submit records the commands into one command buffer and submits it.
-// Consecutive dispatches share a compute pass; WebGPU orders them by the
-// buffers they write. What the browser objects to, Wait tells.
-func (d *device) Submit(label string, commands []driver.Command) (driver.Fence, error) {
-	s, err := d.submit(label, commands)
+// Submit records the commands into one command buffer and submits it. What the
+// browser objects to, Wait tells.
+func (d *device) Submit(label string, commands []driver.Command, w driver.Stopwatch) (driver.Fence, error) {
+	with, _ := w.(*stopwatch)
+	s, err := d.submit(label, commands, with)
 	if err != nil {
 		return nil, err
 	}
 	return &fence{label: label, scope: s, done: watch(d.bound.onSubmittedWorkDone.Invoke())}, nil
 }
 
-func (d *device) submit(label string, commands []driver.Command) (scope, error) {
+func (d *device) submit(label string, commands []driver.Command, w *stopwatch) (scope, error) {
 	if err := d.failure(); err != nil {
 		return nil, err
 	}
 	s, err := d.scoped(func() {
-		encoder := d.bound.createCommandEncoder.Invoke(map[string]any{"label": label})
-		d.record(encoder, commands)
-		d.bound.submit.Invoke([]any{d.bound.finish.Invoke(encoder)})
+		e := &encoder{device: d, offsets: d.offsets(commands)}
+		e.handle = d.bound.createCommandEncoder.Invoke(map[string]any{"label": label})
+		if w != nil {
+			e.queries = w.set
+		}
+		driver.Record(e, commands, w != nil)
+		if w != nil {
+			w.resolve(e.handle, len(commands))
+		}
+		d.bound.submit.Invoke([]any{d.bound.finish.Invoke(e.handle)})
 	}, "validation")
-	d.unsent = 0
+	d.staging.Submitted()
 	if err != nil {
 		return nil, fmt.Errorf("browser: submit %s: %w", label, err)
 	}
 	return s, nil
 }
 
-func (d *device) record(encoder js.Value, commands []driver.Command) {
-	offsets := d.offsets(commands)
-	var pass js.Value
-	var pipelineSet *pipeline
-	end := func() {
-		if pipelineSet != nil {
-			d.bound.end.Invoke(pass)
-			pipelineSet = nil
-		}
+// encoder is a GPUCommandEncoder with the pass that is open.
+type encoder struct {
+	*device
+	handle, pass js.Value
+	pipeline     *pipeline // set in the pass
+	offsets      js.Value
+	queries      js.Value // GPUQuerySet of the stopwatch
+}
+
+func (e *encoder) BeginPass(begin, end int) {
+	if begin == driver.NoQuery && end == driver.NoQuery {
+		e.pass = e.bound.beginComputePass.Invoke(e.handle)
+		return
 	}
-	for i := range commands {
-		c := &commands[i]
-		if c.Pipeline == nil {
-			end()
-			dst := c.Dst.Buffer.(*buffer).handle
-			if c.Src.Buffer == nil {
-				d.bound.clearBuffer.Invoke(encoder, dst, c.Dst.Offset, c.Dst.Size)
-				continue
-			}
-			d.bound.copyBufferToBuffer.Invoke(encoder, c.Src.Buffer.(*buffer).handle, c.Src.Offset, dst, c.Dst.Offset, c.Dst.Size)
-			continue
-		}
-		if pipelineSet == nil {
-			pass = d.bound.beginComputePass.Invoke(encoder)
-		}
-		if p := c.Pipeline.(*pipeline); p != pipelineSet {
-			d.bound.setPipeline.Invoke(pass, p.handle)
-			pipelineSet = p
-		}
-		d.bound.setBindGroup.Invoke(pass, 0, c.Group.(*bindGroup).handle, offsets, i, 1)
-		d.bound.dispatchWorkgroups.Invoke(pass, c.Groups[0], c.Groups[1], c.Groups[2])
+	writes := map[string]any{"querySet": e.queries}
+	if begin != driver.NoQuery {
+		writes["beginningOfPassWriteIndex"] = begin
 	}
-	end()
+	if end != driver.NoQuery {
+		writes["endOfPassWriteIndex"] = end
+	}
+	e.pass = e.bound.beginComputePass.Invoke(e.handle, map[string]any{"timestampWrites": writes})
+}
+
+func (e *encoder) EndPass() {
+	e.bound.end.Invoke(e.pass)
+	e.pipeline = nil
+}
+
+func (e *encoder) Dispatch(i int, c *driver.Command) {
+	if p := c.Pipeline.(*pipeline); p != e.pipeline {
+		e.bound.setPipeline.Invoke(e.pass, p.handle)
+		e.pipeline = p
+	}
+	e.bound.setBindGroup.Invoke(e.pass, 0, c.Group.(*bindGroup).handle, e.offsets, i, 1)
+	e.bound.dispatchWorkgroups.Invoke(e.pass, c.Groups[0], c.Groups[1], c.Groups[2])
+}
+
+func (e *encoder) Move(c *driver.Command) {
+	dst := c.Dst.Buffer.(*buffer).handle
+	if c.Src.Buffer == nil {
+		e.bound.clearBuffer.Invoke(e.handle, dst, c.Dst.Offset, c.Dst.Size)
+		return
+	}
+	e.bound.copyBufferToBuffer.Invoke(e.handle, c.Src.Buffer.(*buffer).handle, c.Src.Offset, dst, c.Dst.Offset, c.Dst.Size)
 }
 
 // offsets is a Uint32Array with the dynamic offset of each command.

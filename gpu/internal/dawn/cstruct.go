@@ -268,6 +268,34 @@ type commandEncoderDescriptor struct {
 	label       stringView
 }
 
+type computePassDescriptor struct {
+	nextInChain     unsafe.Pointer
+	label           stringView
+	timestampWrites unsafe.Pointer
+}
+
+type passTimestampWrites struct {
+	nextInChain               unsafe.Pointer
+	querySet                  uintptr
+	beginningOfPassWriteIndex uint32
+	endOfPassWriteIndex       uint32
+}
+
+type querySetDescriptor struct {
+	nextInChain unsafe.Pointer
+	label       stringView
+	kind        uint32 // "type" in C
+	count       uint32
+}
+
+type togglesDescriptor struct {
+	chain               chainedStruct
+	enabledToggleCount  uintptr
+	enabledToggles      unsafe.Pointer
+	disabledToggleCount uintptr
+	disabledToggles     unsafe.Pointer
+}
+
 type memoryHeaps struct {
 	chain     chainedStruct
 	heapCount uintptr

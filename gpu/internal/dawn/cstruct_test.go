@@ -46,6 +46,10 @@ func TestStructLayout(t *testing.T) {
 		"WGPUBindGroupEntry":               bindGroupEntry{},
 		"WGPUBindGroupDescriptor":          bindGroupDescriptor{},
 		"WGPUCommandEncoderDescriptor":     commandEncoderDescriptor{},
+		"WGPUComputePassDescriptor":        computePassDescriptor{},
+		"WGPUPassTimestampWrites":          passTimestampWrites{},
+		"WGPUQuerySetDescriptor":           querySetDescriptor{},
+		"WGPUDawnTogglesDescriptor":        togglesDescriptor{},
 		"WGPUAdapterPropertiesMemoryHeaps": memoryHeaps{},
 		"WGPUMemoryHeapInfo":               memoryHeapInfo{},
 	} {

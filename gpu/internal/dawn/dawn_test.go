@@ -3,17 +3,16 @@
 package dawn
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
 )
 
 // lib is one Dawn to test with.
@@ -35,15 +34,6 @@ func vintages() []lib {
 	return list
 }
 
-// missing skips the test with the reason; with GPU=require it fails it.
-func missing(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("GPU") == "require" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 // onBoth runs f on a fresh device of each vintage.
 func onBoth(t *testing.T, f func(t *testing.T, d *device)) {
 	for _, l := range vintages() {
@@ -51,136 +41,87 @@ func onBoth(t *testing.T, f func(t *testing.T, d *device)) {
 	}
 }
 
-func open(t *testing.T, opt driver.Options) *device {
+// open opens a device of the library and adapter that opt names.
+func open(t testing.TB, opt driver.Options) *device {
 	t.Helper()
-	d, err := Open(opt)
-	if errors.Is(err, driver.ErrNoLibrary) || errors.Is(err, driver.ErrNoAdapter) {
-		missing(t, "%v; run make deps", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d.(*device)
+	return drivertest.Open(t, Open, opt).(*device)
 }
 
-// must returns v, or ends the test.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+// TestDriver runs what every driver must pass on both vintages.
+func TestDriver(t *testing.T) {
+	for _, l := range vintages() {
+		t.Run(l.name, func(t *testing.T) {
+			drivertest.Run(t, drivertest.Subject{
+				Name:   "dawn",
+				Open:   func(t testing.TB) driver.Device { return open(t, driver.Options{Adapter: -1, Library: l.path}) },
+				Lose:   func(d driver.Device) { call(d.(*device).DeviceDestroy, d.(*device).handle) },
+				Closed: errClosed,
+				Broken: broken,
+				Chunks: chunks,
+			})
+		})
 	}
 }
 
-func words(list ...uint32) []byte {
-	b, _ := binary.Append(nil, binary.LittleEndian, list)
-	return b
-}
-
-func newBuffer(t *testing.T, d *device, data []byte) driver.Buffer {
+// broken: what Dawn notices when commands are recorded comes back from Submit,
+// or on Direct3D at times from Wait.
+func broken(t testing.TB, err error) {
 	t.Helper()
-	b := must(d.NewBuffer("data", int64(len(data)), false))(t)
-	if err := d.Write(b, 0, data); err != nil {
-		t.Fatal(err)
+	if runtime.GOOS == "windows" {
+		drivertest.Wants(t, err, nil, "valid")
+		return
 	}
-	return b
+	drivertest.Wants(t, err, nil, "dawn: submit broken: ")
 }
 
-func read(t *testing.T, d *device, b driver.Buffer, n int) []uint32 {
-	t.Helper()
-	raw := make([]byte, 4*n)
-	if err := d.Read(context.Background(), raw, b, 0); err != nil {
-		t.Fatal(err)
-	}
-	out := make([]uint32, n)
-	if err := binary.Read(bytes.NewReader(raw), binary.LittleEndian, out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// scale multiplies by a constant and adds the uniform, a slot of 256 bytes a
-// dispatch.
-const scale = `struct Params { add: u32, start: u32, b: u32, c: u32 }
-override factor: u32 = 1;
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> src: array<u32>;
-@group(0) @binding(2) var<storage, read_write> dst: array<u32>;
-@compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-  let i = id.x + params.start;
-  if (i >= arrayLength(&src)) { return; }
-  dst[i] = src[i] * factor + params.add;
-}`
-
-func scaleDescriptor(factor float64) driver.PipelineDescriptor {
-	return driver.PipelineDescriptor{
-		Label: "scale", Source: scale, Constants: map[string]float64{"factor": factor},
-		UniformSize: 16, Storage: []driver.Access{driver.Read, driver.ReadWrite},
-	}
-}
-
-// TestCompute runs two dispatches with different dynamic offsets, a copy and a
-// dispatch that reads what the copy wrote, in one submission.
-func TestCompute(t *testing.T) {
+// TestBindGroupUniform: Dawn objects to a buffer of another use.
+func TestBindGroupUniform(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *device) {
-		const n = 1000
-		in := make([]uint32, n)
-		for i := range in {
-			in[i] = uint32(i)
+		p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+		b := drivertest.NewBuffer(t, d, make([]byte, 1024))
+		ok := driver.Binding{Buffer: b, Size: 512}
+		_, err := d.NewBindGroup("group", p, b, []driver.Binding{ok, ok})
+		drivertest.Wants(t, err, nil, "group", "Uniform")
+		drivertest.Alive(t, d)
+	})
+}
+
+// TestTooLargeBinding: a buffer may be larger than what of it can be bound.
+func TestTooLargeBinding(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *device) {
+		most := d.Info().Limits.MaxBinding
+		if most+256 > d.Info().Limits.MaxBuffer {
+			t.Skip("as on Direct3D 12, no buffer is too large to be bound")
 		}
-		src := newBuffer(t, d, words(in...))
-		mid := newBuffer(t, d, make([]byte, 4*n))
-		mid2 := newBuffer(t, d, make([]byte, 4*n))
-		dst := newBuffer(t, d, make([]byte, 4*n))
-		uniform := must(d.NewBuffer("uniform", 1024, true))(t)
-		if err := d.Write(uniform, 0, append(make([]byte, 256), words(7, 0, 0, 0)...)); err != nil {
-			t.Fatal(err)
+		p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+		uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(t)
+		big := driver.Binding{Buffer: drivertest.Must(d.NewBuffer("big", most+256, false))(t), Size: most + 4}
+		_, err := d.NewBindGroup("group", p, uniform, []driver.Binding{big, big})
+		drivertest.Wants(t, err, driver.ErrTooLarge, "group", "binding 1 of big", "device allows")
+		drivertest.Alive(t, d)
+	})
+}
+
+// TestExactTimestamps: times are not rounded as they are for pages.
+func TestExactTimestamps(t *testing.T) {
+	onBoth(t, func(t *testing.T, d *device) {
+		if !d.Info().Timestamps {
+			t.Skip("the adapter has no timestamps")
 		}
-		if err := d.Write(uniform, 512, words(9, 512, 0, 0)); err != nil {
-			t.Fatal(err)
+		w := drivertest.Must(d.NewStopwatch())(t)
+		defer w.Release()
+		x, y := drivertest.NewBuffer(t, d, make([]byte, 16)), drivertest.NewBuffer(t, d, make([]byte, 16))
+		var commands []driver.Command
+		for range 20 {
+			commands = append(commands, driver.Command{Src: driver.Binding{Buffer: x, Size: 16}, Dst: driver.Binding{Buffer: y, Size: 16}})
 		}
-		p := must(d.NewPipeline(scaleDescriptor(3)))(t)
-		all := func(b driver.Buffer) driver.Binding { return driver.Binding{Buffer: b, Size: 4 * n} }
-		first := must(d.NewBindGroup("first", p, uniform, []driver.Binding{all(src), all(mid)}))(t)
-		second := must(d.NewBindGroup("second", p, uniform, []driver.Binding{all(mid2), all(dst)}))(t)
-		commands := []driver.Command{
-			{Pipeline: p, Group: first, UniformOffset: 256, Groups: [3]uint32{8, 1, 1}},
-			{Pipeline: p, Group: first, UniformOffset: 512, Groups: [3]uint32{8, 1, 1}},
-			{Src: driver.Binding{Buffer: mid, Offset: 4, Size: 4*n - 4}, Dst: driver.Binding{Buffer: mid2, Size: 4*n - 4}},
-			{Pipeline: p, Group: second, UniformOffset: 0, Groups: [3]uint32{16, 1, 1}},
-		}
-		for range 2 {
-			f := must(d.Submit("test", commands))(t)
-			if err := d.Wait(context.Background(), f); err != nil {
-				t.Fatal(err)
-			}
-			if err := d.Wait(context.Background(), f); err != nil {
-				t.Fatalf("second wait: %v", err)
-			}
-			want := make([]uint32, n)
-			for i := range want {
-				if j := i + 1; j >= n {
-					want[i] = 0
-				} else if j < 512 {
-					want[i] = (uint32(j)*3 + 7) * 3
-				} else {
-					want[i] = (uint32(j)*3 + 9) * 3
-				}
-			}
-			if got := read(t, d, dst, n); !slices.Equal(got, want) {
-				t.Fatalf("got %v …, want %v …", got[:8], want[:8])
+		drivertest.Must(d.Submit("copies", commands, w))(t)
+		fine := 0
+		for _, s := range drivertest.Must(d.Times(context.Background(), w))(t) {
+			if s.End%(1<<16) != 0 {
+				fine++
 			}
 		}
-		for _, r := range []interface{ Release() }{first, second, p, src, mid, dst, uniform} {
-			r.Release()
-			r.Release()
-		}
+		require.Greater(t, fine, 10, "of 20 times are finer than 65 µs")
 	})
 }

@@ -27,17 +27,17 @@ type device struct {
 	lost     error
 	captured []error // uncaptured errors since they were last taken
 
-	staging *buffer // readback, mapped; grows
-	unsent  int64   // bytes written since the queue was last flushed
+	staging driver.Staging
 	scratch scratch
 }
 
 // scratch holds what C reads during a call on the hot path, so that recording
 // a command allocates nothing.
 type scratch struct {
-	encoder commandEncoderDescriptor
-	offset  uint32
-	command uintptr
+	descriptor commandEncoderDescriptor
+	encoder    encoder
+	offset     uint32
+	command    uintptr
 }
 
 var errClosed = errors.New("dawn: the device is closed")
@@ -58,6 +58,7 @@ func openDevice(a *adapter) (*device, error) {
 		}
 	}
 	descriptor := &deviceDescriptor{
+		nextInChain:                 unsafe.Pointer(exactTimestamps()),
 		label:                       view("tessera"),
 		requiredFeatureCount:        uintptr(len(features)),
 		requiredFeatures:            unsafe.Pointer(unsafe.SliceData(features)),
@@ -81,7 +82,19 @@ func openDevice(a *adapter) (*device, error) {
 		d.destroy()
 		return nil, err
 	}
+	d.staging = driver.NewStaging(port{d}, chunks, d.info.Limits.MaxBuffer)
 	return d, nil
+}
+
+// exactTimestamps turns off the rounding of timestamps to 65 µs, which is there
+// for pages that one does not trust.
+func exactTimestamps() *togglesDescriptor {
+	name := append([]byte("timestamp_quantization"), 0)
+	list := &[1]*byte{&name[0]}
+	return &togglesDescriptor{
+		chain:               chainedStruct{sType: sTypeToggles},
+		disabledToggleCount: uintptr(len(list)), disabledToggles: unsafe.Pointer(list),
+	}
 }
 
 // Info describes the adapter, with the limits of the device.
@@ -93,7 +106,7 @@ func (d *device) Close() error {
 	if d.handle == 0 {
 		return nil
 	}
-	d.dropStaging()
+	d.staging.Drop()
 	d.destroy()
 	d.adapter.release()
 	d.release()

@@ -47,6 +47,10 @@ const (
 	usageCopyDst = 0x08
 	usageUniform = 0x40
 	usageStorage = 0x80
+	usageResolve = 0x200
+
+	queryTimestamp = 2
+	queryUndefined = 0xffffffff // WGPU_QUERY_SET_INDEX_UNDEFINED
 
 	mapRead      = 1
 	stageCompute = 4

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
 )
 
 // TestFeatures: what an adapter is said to have, shaders may use, and nothing
@@ -16,7 +17,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			list, err := Adapters(driver.Options{Library: l.path})
 			if err != nil {
-				missing(t, "%v; run make deps", err)
+				drivertest.Missing(t, "%v; run make deps", err)
 			}
 			for _, a := range list {
 				d := open(t, driver.Options{Adapter: a.Index, Library: l.path})

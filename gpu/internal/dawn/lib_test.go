@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/driver/drivertest"
 )
 
 // someLibrary is a shared library that is no Dawn.
@@ -34,11 +35,11 @@ func someLibrary(t *testing.T) string {
 func TestUnusableLibrary(t *testing.T) {
 	path := someLibrary(t)
 	_, err := Open(driver.Options{Adapter: -1, Library: path})
-	wants(t, err, driver.ErrNoLibrary, path, "wgpuHasInstanceFeature", "wgpuGetInstanceCapabilities", "the stable API", "the API of 2025", adviceNoLibrary())
+	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "wgpuHasInstanceFeature", "wgpuGetInstanceCapabilities", "the stable API", "the API of 2025", adviceNoLibrary())
 
 	t.Setenv("TESSERA_DAWN", path)
 	_, err = Open(driver.Options{Adapter: -1})
-	wants(t, err, driver.ErrNoLibrary, path, "named by TESSERA_DAWN", "wgpuHasInstanceFeature")
+	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "named by TESSERA_DAWN", "wgpuHasInstanceFeature")
 	if strings.Contains(err.Error(), "cache") {
 		t.Errorf("looked elsewhere although a library was named: %v", err)
 	}
@@ -50,7 +51,7 @@ func TestNotALibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Adapters(driver.Options{Library: path})
-	wants(t, err, driver.ErrNoLibrary, path, "does not load")
+	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "does not load")
 }
 
 // TestHalfALibrary: the right name is exported, but functions lack.
@@ -62,7 +63,7 @@ func TestHalfALibrary(t *testing.T) {
 		}
 		return 0
 	})
-	wants(t, err, nil, "the stable API", "wgpuInstanceProcessEvents is missing")
+	drivertest.Wants(t, err, nil, "the stable API", "wgpuInstanceProcessEvents is missing")
 }
 
 func TestMissingLibrary(t *testing.T) {
@@ -82,13 +83,13 @@ func TestMissingLibrary(t *testing.T) {
 		t.Skip("the system has a Dawn")
 	}
 	exe, _ := os.Executable()
-	wants(t, err, driver.ErrNoLibrary, filepath.Join(filepath.Dir(exe), names()[0]), "beside the program",
+	drivertest.Wants(t, err, driver.ErrNoLibrary, filepath.Join(filepath.Dir(exe), names()[0]), "beside the program",
 		filepath.Join(cache, "tessera", "dawn", cacheStable, names()[0]), filepath.Join(cache, "tessera", "dawn", cache2025, names()[1]),
 		"the system", "make deps", "TESSERA_DAWN")
 
 	absent := filepath.Join(dir, "absent.so")
 	_, err = Open(driver.Options{Adapter: -1, Library: absent})
-	wants(t, err, driver.ErrNoLibrary, absent, "named by the option", "not there")
+	drivertest.Wants(t, err, driver.ErrNoLibrary, absent, "named by the option", "not there")
 	if strings.Count(err.Error(), "\n  ") != 1 {
 		t.Errorf("more than the library named was tried: %v", err)
 	}
@@ -116,19 +117,19 @@ func TestChooseAdapter(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *device) {
 		opt := driver.Options{Adapter: 7, Library: d.path}
 		_, err := Open(opt)
-		wants(t, err, driver.ErrNoAdapter, "adapter 7", "there are: 0 ", d.Info().Name)
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "adapter 7", "there are: 0 ", d.Info().Name)
 		opt.Adapter = -2
 		_, err = Open(opt)
-		wants(t, err, driver.ErrNoAdapter, "adapter -2")
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "adapter -2")
 		opt.Backend, opt.Adapter = "opengl", -1
 		_, err = Open(opt)
-		wants(t, err, nil, `backend "opengl"`, "vulkan")
+		drivertest.Wants(t, err, nil, `backend "opengl"`, "vulkan")
 		if runtime.GOOS == "linux" {
 			opt.Backend = "metal"
 			_, err = Open(opt)
-			wants(t, err, driver.ErrNoAdapter, "metal")
+			drivertest.Wants(t, err, driver.ErrNoAdapter, "metal")
 		}
-		list := must(Adapters(driver.Options{Library: d.path}))(t)
+		list := drivertest.Must(Adapters(driver.Options{Library: d.path}))(t)
 		for i, a := range list {
 			if a.Index != i || a.Name == "" || a.Backend == "" || a.Limits.MaxBuffer == 0 {
 				t.Errorf("adapter %d: %+v", i, a)
@@ -147,7 +148,7 @@ func TestChooseOrder(t *testing.T) {
 		list = append(list, &adapter{info: driver.Info{Index: i, Type: kind}})
 	}
 	var got []int
-	for _, a := range must(choose(list, -1))(t) {
+	for _, a := range drivertest.Must(choose(list, -1))(t) {
 		got = append(got, a.info.Index)
 	}
 	if want := []int{2, 4, 1, 3, 0}; !slices.Equal(got, want) {
@@ -186,9 +187,9 @@ func TestNoAdapter(t *testing.T) {
 	for _, l := range vintages() {
 		_, err := Open(driver.Options{Adapter: -1, Library: l.path})
 		if errors.Is(err, driver.ErrNoLibrary) {
-			missing(t, "%v", err)
+			drivertest.Missing(t, "%v", err)
 		}
-		wants(t, err, driver.ErrNoAdapter, "vulkan", "make deps", "VK_DRIVER_FILES")
+		drivertest.Wants(t, err, driver.ErrNoAdapter, "vulkan", "make deps", "VK_DRIVER_FILES")
 	}
 }
 
@@ -204,9 +205,9 @@ func TestDrivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, _ := filepath.Glob(pattern)
 			if len(found) == 0 {
-				missing(t, "no %s; run tools/deps.sh --test", pattern)
+				drivertest.Missing(t, "no %s; run tools/deps.sh --test", pattern)
 			}
-			child(t, "^(TestDriverNamed|TestCompute|TestShaderError|TestLargeTransfers|TestDeviceLost)$",
+			child(t, "^(TestDriverNamed|TestDriver)$/./^(Compute|ShaderError|LargeTransfers|DeviceLost|Times)$",
 				"VK_DRIVER_FILES="+found[0], "VK_ICD_FILENAMES="+found[0], "TESSERA_WANT="+name)
 		})
 	}

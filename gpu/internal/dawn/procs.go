@@ -31,6 +31,7 @@ type procs struct {
 	DeviceCreateCommandEncoder,
 	DeviceCreateComputePipeline,
 	DeviceCreatePipelineLayout,
+	DeviceCreateQuerySet,
 	DeviceCreateShaderModule,
 	DeviceDestroy,
 	DeviceGetLimits,
@@ -58,6 +59,7 @@ type procs struct {
 	CommandEncoderCopyBufferToBuffer,
 	CommandEncoderFinish,
 	CommandEncoderRelease,
+	CommandEncoderResolveQuerySet,
 	ComputePassEncoderDispatchWorkgroups,
 	ComputePassEncoderEnd,
 	ComputePassEncoderRelease,
@@ -65,6 +67,8 @@ type procs struct {
 	ComputePassEncoderSetPipeline,
 	ComputePipelineRelease,
 	PipelineLayoutRelease,
+	QuerySetDestroy,
+	QuerySetRelease,
 	ShaderModuleGetCompilationInfo,
 	ShaderModuleRelease uintptr
 }

@@ -11,67 +11,91 @@ import (
 )
 
 // Submit records the commands into one command buffer and submits it.
-// Consecutive dispatches share a compute pass; WebGPU orders them by the
-// buffers they write.
-func (d *device) Submit(label string, commands []driver.Command) (driver.Fence, error) {
-	if err := d.submit(label, commands); err != nil {
+func (d *device) Submit(label string, commands []driver.Command, w driver.Stopwatch) (driver.Fence, error) {
+	watch, _ := w.(*stopwatch)
+	if err := d.submit(label, commands, watch); err != nil {
 		return nil, err
 	}
 	return d.fence(), nil
 }
 
-func (d *device) submit(label string, commands []driver.Command) error {
+func (d *device) submit(label string, commands []driver.Command, w *stopwatch) error {
 	if err := d.failure(); err != nil {
 		return err
 	}
-	d.scratch.encoder.label = view(label)
-	encoder := call(d.DeviceCreateCommandEncoder, d.handle, uintptr(unsafe.Pointer(&d.scratch.encoder)))
-	d.record(encoder, commands)
-	d.scratch.command = call(d.CommandEncoderFinish, encoder, 0)
+	d.scratch.descriptor.label = view(label)
+	e := &d.scratch.encoder
+	*e = encoder{device: d, handle: call(d.DeviceCreateCommandEncoder, d.handle, uintptr(unsafe.Pointer(&d.scratch.descriptor)))}
+	if w != nil {
+		e.queries = w.set
+	}
+	driver.Record(e, commands, w != nil)
+	if w != nil {
+		w.resolve(e.handle, len(commands))
+	}
+	d.scratch.command = call(d.CommandEncoderFinish, e.handle, 0)
 	call(d.QueueSubmit, d.queue, 1, uintptr(unsafe.Pointer(&d.scratch.command)))
 	call(d.CommandBufferRelease, d.scratch.command)
-	call(d.CommandEncoderRelease, encoder)
-	d.unsent = 0
+	call(d.CommandEncoderRelease, e.handle)
+	d.staging.Submitted()
 	if err := d.poll(); err != nil {
 		return fmt.Errorf("dawn: submit %s: %w", label, err)
 	}
 	return nil
 }
 
-func (d *device) record(encoder uintptr, commands []driver.Command) {
-	var pass, pipelineSet uintptr
-	end := func() {
-		if pass != 0 {
-			call(d.ComputePassEncoderEnd, pass)
-			call(d.ComputePassEncoderRelease, pass)
-			pass, pipelineSet = 0, 0
-		}
+// encoder is a WGPUCommandEncoder with the pass that is open.
+type encoder struct {
+	*device
+	handle, pass uintptr
+	pipeline     uintptr // set in the pass
+	queries      uintptr // WGPUQuerySet of the stopwatch
+}
+
+func (e *encoder) BeginPass(begin, end int) {
+	if begin == driver.NoQuery && end == driver.NoQuery {
+		e.pass = call(e.CommandEncoderBeginComputePass, e.handle, 0)
+		return
 	}
-	for i := range commands {
-		c := &commands[i]
-		if c.Pipeline == nil {
-			end()
-			dst := c.Dst.Buffer.(*buffer).handle
-			if c.Src.Buffer == nil {
-				call(d.CommandEncoderClearBuffer, encoder, dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
-				continue
-			}
-			call(d.CommandEncoderCopyBufferToBuffer, encoder,
-				c.Src.Buffer.(*buffer).handle, uintptr(c.Src.Offset), dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
-			continue
-		}
-		if pass == 0 {
-			pass = call(d.CommandEncoderBeginComputePass, encoder, 0)
-		}
-		if p := c.Pipeline.(*pipeline).handle; p != pipelineSet {
-			call(d.ComputePassEncoderSetPipeline, pass, p)
-			pipelineSet = p
-		}
-		d.scratch.offset = c.UniformOffset
-		call(d.ComputePassEncoderSetBindGroup, pass, 0, c.Group.(*bindGroup).handle, 1, uintptr(unsafe.Pointer(&d.scratch.offset)))
-		call(d.ComputePassEncoderDispatchWorkgroups, pass, uintptr(c.Groups[0]), uintptr(c.Groups[1]), uintptr(c.Groups[2]))
+	e.pass = call(e.CommandEncoderBeginComputePass, e.handle, uintptr(unsafe.Pointer(&computePassDescriptor{
+		timestampWrites: unsafe.Pointer(&passTimestampWrites{
+			querySet: e.queries, beginningOfPassWriteIndex: query(begin), endOfPassWriteIndex: query(end),
+		}),
+	})))
+}
+
+// query is C's number of a query.
+func query(n int) uint32 {
+	if n == driver.NoQuery {
+		return queryUndefined
 	}
-	end()
+	return uint32(n)
+}
+
+func (e *encoder) EndPass() {
+	call(e.ComputePassEncoderEnd, e.pass)
+	call(e.ComputePassEncoderRelease, e.pass)
+	e.pass, e.pipeline = 0, 0
+}
+
+func (e *encoder) Dispatch(_ int, c *driver.Command) {
+	if p := c.Pipeline.(*pipeline).handle; p != e.pipeline {
+		call(e.ComputePassEncoderSetPipeline, e.pass, p)
+		e.pipeline = p
+	}
+	e.scratch.offset = c.UniformOffset
+	call(e.ComputePassEncoderSetBindGroup, e.pass, 0, c.Group.(*bindGroup).handle, 1, uintptr(unsafe.Pointer(&e.scratch.offset)))
+	call(e.ComputePassEncoderDispatchWorkgroups, e.pass, uintptr(c.Groups[0]), uintptr(c.Groups[1]), uintptr(c.Groups[2]))
+}
+
+func (e *encoder) Move(c *driver.Command) {
+	dst := c.Dst.Buffer.(*buffer).handle
+	if c.Src.Buffer == nil {
+		call(e.CommandEncoderClearBuffer, e.handle, dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
+		return
+	}
+	call(e.CommandEncoderCopyBufferToBuffer, e.handle,
+		c.Src.Buffer.(*buffer).handle, uintptr(c.Src.Offset), dst, uintptr(c.Dst.Offset), uintptr(c.Dst.Size))
 }
 
 // fence completes when everything submitted so far is done.

@@ -28,7 +28,11 @@ var of2025 = vintage{
 	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
 }
 
-const sTypeMemoryHeaps = 0x50013 // in both
+// In both.
+const (
+	sTypeToggles     = 0x5000a
+	sTypeMemoryHeaps = 0x50013
+)
 
 var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")
 

@@ -61,12 +61,13 @@ type Info struct {
 	Limits       Limits
 }
 
-// Buffer, Pipeline, BindGroup and Fence are a driver's own handles.
+// Buffer, Pipeline, BindGroup, Stopwatch and Fence are a driver's own handles.
 // Release is idempotent.
 type (
 	Buffer    interface{ Release() }
 	Pipeline  interface{ Release() }
 	BindGroup interface{ Release() }
+	Stopwatch interface{ Release() }
 	Fence     interface{}
 )
 
@@ -121,12 +122,21 @@ type Device interface {
 	NewBindGroup(label string, p Pipeline, uniform Buffer, storage []Binding) (BindGroup, error)
 
 	// Submit runs the commands in order in one submission and returns at once.
-	Submit(label string, commands []Command) (Fence, error)
+	// A stopwatch, or nil, notes when each of them begins and ends; it takes
+	// MostTimed commands, and one submission until Times was called.
+	Submit(label string, commands []Command, w Stopwatch) (Fence, error)
 
 	// Wait blocks until the submission is done. It returns ErrDeviceLost or an
 	// uncaptured error where one came up since the last call. A context that
 	// ends early ends the wait with the context's error.
 	Wait(ctx context.Context, f Fence) error
+
+	// NewStopwatch makes one, where Info.Timestamps says so.
+	NewStopwatch() (Stopwatch, error)
+
+	// Times waits for the submission that w was given to, and says when each of
+	// its commands ran.
+	Times(ctx context.Context, w Stopwatch) ([]Span, error)
 
 	Close() error
 }
