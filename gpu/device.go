@@ -52,11 +52,13 @@ type Stats struct {
 	Programs                       map[string]Use // by Program.Label
 }
 
-// Use is what one program's dispatches have taken: the time of submissions,
-// each divided among its dispatches in proportion to what was predicted.
+// Use is what one program's dispatches have taken.
 type Use struct {
-	Seconds    float64
-	Dispatches int
+	// Estimate is no measurement: the time of each submission, which is
+	// measured, is divided among its dispatches in proportion to what was
+	// predicted of them. Device.Time measures them.
+	Estimate   time.Duration
+	Dispatches int           // a cut dispatch counts each part
 	Compile    time.Duration // of the slowest of its pipelines; some drivers put it off to the first dispatch
 }
 

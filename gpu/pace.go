@@ -106,7 +106,7 @@ func (d *Device) account(p piece, took time.Duration, late bool) {
 	}
 	for _, part := range p.parts {
 		u := d.stats.Programs[part.pipeline.label]
-		u.Seconds += took.Seconds() * part.seconds / p.expect
+		u.Estimate += time.Duration(float64(took) * part.seconds / p.expect)
 		u.Dispatches++
 		d.stats.Programs[part.pipeline.label] = u
 	}

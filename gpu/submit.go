@@ -14,6 +14,7 @@ type sent struct {
 	piece
 	fence driver.Fence
 	at    time.Time
+	timed *timed // nil unless it is timed
 }
 
 // Submit runs a batch in order, in as many submissions as its measured speed
@@ -26,17 +27,26 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
 		return err
 	}
-	s := submission{d: d, ctx: ctx, label: b.Label}
+	return d.submit(ctx, b, nil)
+}
+
+// submit is Submit of a batch that was prepared. t, or nil, takes its times.
+func (d *Device) submit(ctx context.Context, b *Batch, t *timer) (err error) {
+	defer func() {
+		if err != nil {
+			d.params = d.params[:0]
+		}
+	}()
+	s := submission{d: d, ctx: ctx, label: b.Label, timer: t}
 	for i := range b.Commands {
 		c := &b.Commands[i]
-		var err error
+		s.index = i
 		if c.Program == nil {
-			s.copy(c)
+			err = s.move(c)
 		} else {
 			err = s.dispatch(c)
 		}
 		if err != nil {
-			d.params = d.params[:0]
 			return err
 		}
 	}
@@ -50,17 +60,35 @@ type submission struct {
 	label    string
 	commands []driver.Command
 	piece
+
+	timer *timer
+	index int   // of the command that is added
+	of    []int // indices of those gathered; only where there is a timer
 }
 
-// copy adds a copy or a clear.
-func (s *submission) copy(c *Command) {
+// add gathers one command.
+func (s *submission) add(c driver.Command) {
+	s.commands = append(s.commands, c)
+	if s.timer != nil {
+		s.of = append(s.of, s.index)
+	}
+}
+
+// move adds a copy or a clear.
+func (s *submission) move(c *Command) error {
+	if len(s.commands) >= driver.MostTimed {
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
 	move := driver.Command{
 		Dst: driver.Binding{Buffer: s.d.memory(c.Dst.Buffer).handle, Offset: c.Dst.Offset, Size: c.Dst.Bytes()},
 	}
 	if c.Src.Buffer != nil {
 		move.Src = driver.Binding{Buffer: s.d.memory(c.Src.Buffer).handle, Offset: c.Src.Offset, Size: c.Dst.Bytes()}
 	}
-	s.commands = append(s.commands, move)
+	s.add(move)
+	return nil
 }
 
 // dispatch adds a dispatch, cut into boxes of workgroups where it is longer
@@ -84,15 +112,15 @@ func (s *submission) dispatch(c *Command) error {
 	for at := [3]uint32{}; at[2] < c.Groups[2]; {
 		one := work / float64(total) * float64(*speed) // seconds a workgroup
 		room := (pieceTarget.Seconds() - s.expect) / one
-		full := room < 1 || len(s.commands) >= uniformSlots || len(d.params) >= uniformSlot*uniformSlots
-		if s.expect > 0 && (full || s.first || !l.ran) {
+		full := len(s.commands) >= driver.MostTimed || len(d.params) >= uniformSlot*uniformSlots
+		if full || s.expect > 0 && (room < 1 || s.first || !l.ran) {
 			if err := s.flush(); err != nil {
 				return err
 			}
 			continue
 		}
 		size := box(c.Groups, at, int64(room), d.limits.MaxGroups)
-		s.commands = append(s.commands, driver.Command{
+		s.add(driver.Command{
 			Pipeline: l.handle, Group: group, Groups: size,
 			UniformOffset: d.slot(c.Params, at, c.Groups[0]),
 		})
@@ -174,14 +202,20 @@ func (s *submission) flush() error {
 		}
 		d.params = d.params[:0]
 	}
+	var watch driver.Stopwatch
+	var times *timed
+	if s.timer != nil {
+		watch = s.timer.next()
+		times, s.of = &timed{s.timer, watch, s.of}, nil
+	}
 	now := time.Now()
-	fence, err := d.drv.Submit(s.label, s.commands, nil)
+	fence, err := d.drv.Submit(s.label, s.commands, watch)
 	if err != nil {
 		return d.note(fmt.Errorf("gpu: %s: %w", s.label, err))
 	}
 	d.stats.Submissions++
 	d.stats.Dispatches += len(s.parts)
-	d.flight = append(d.flight, sent{s.piece, fence, now})
+	d.flight = append(d.flight, sent{s.piece, fence, now, times})
 	s.commands, s.piece = s.commands[:0], piece{}
 	return nil
 }
@@ -220,5 +254,8 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	late := now.Sub(looked) < atOnce
 	d.account(p.piece, took, late)
 	d.learn(p.piece, took.Seconds(), late)
+	if p.timed != nil {
+		return d.note(p.timed.take(ctx, d.drv))
+	}
 	return nil
 }

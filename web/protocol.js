@@ -270,7 +270,8 @@ export const inFlight = 4;
 /**
  * @typedef {object} Operation
  * @property {string} name kind of operation: "conv3d", "group_norm", "attention"
- * @property {number} seconds measured, apportioned among the operations of a submission
+ * @property {number} seconds of submissions, which are measured, divided among their operations as predicted
+ * @property {boolean} estimated whether seconds are such an estimate; a measurement of the operation if not
  * @property {number} dispatches
  */
 

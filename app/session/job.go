@@ -16,6 +16,7 @@ import (
 type operation struct {
 	Name       string  `json:"name"`
 	Seconds    float64 `json:"seconds"`
+	Estimated  bool    `json:"estimated"` // Seconds are gpu.Use.Estimate
 	Dispatches int     `json:"dispatches"`
 }
 
@@ -152,8 +153,8 @@ func operations(before, after map[string]gpu.Use) []operation {
 			name = label[:i]
 		}
 		k := kinds[name]
-		k.Name = name
-		k.Seconds += u.Seconds - before[label].Seconds
+		k.Name, k.Estimated = name, true
+		k.Seconds += (u.Estimate - before[label].Estimate).Seconds()
 		k.Dispatches += u.Dispatches - before[label].Dispatches
 		if k.Dispatches > 0 {
 			kinds[name] = k
