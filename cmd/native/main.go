@@ -18,7 +18,16 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if passer() {
+		return
+	}
+	isProgram = true
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// isProgram is whether main runs; it does not in tests.
+var isProgram bool
 
 const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2 and Qwen-Image, on any GPU that speaks WebGPU.
 

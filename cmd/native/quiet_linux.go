@@ -1,45 +1,96 @@
 package main
 
 import (
-	"bufio"
+	"fmt"
+	"io"
 	"os"
-	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// quietly runs f and drops the lines that Dawn prints straight to the process's
-// standard error about limits it lowers ("Warning: maxDynamic... artificially
-// reduced"): they say nothing to a user, and Dawn has no switch for them. All
-// else that was printed meanwhile is passed on.
+// passerArg as its only argument makes the program pass on the standard error
+// of another.
+const passerArg = "--pass-on-standard-error"
+
+// passer, where that is what the program was started for, does it: it passes
+// its standard input on to its standard error.
+func passer() bool {
+	if len(os.Args) != 2 || os.Args[1] != passerArg {
+		return false
+	}
+	passOn(os.Stdin, os.Stderr)
+	return true
+}
+
+// passOn passes lines on until the program that prints them closes its end, or
+// is no more; then it says what that one was doing.
+func passOn(from io.Reader, to io.Writer) {
+	if !pass(from, to) {
+		fmt.Fprintln(to, "tessera: ended while the Vulkan drivers were being loaded. If one of them is at fault, VK_DRIVER_FILES=FILE chooses another: FILE is one of the .json files in /usr/share/vulkan/icd.d or /etc/vulkan/icd.d.")
+	}
+}
+
+// quietly runs f without Dawn's chatter. Standard error goes through another
+// process meanwhile, so that nothing is lost if a driver ends this one, in
+// whatever way: by a fault on any thread, abort or exit.
 func quietly(f func()) {
-	pipe, err := os.CreateTemp("", "tessera-stderr-*")
+	end, err := startPasser()
 	if err != nil {
-		f()
+		f() // with the chatter
 		return
 	}
-	defer pipe.Close()
-	os.Remove(pipe.Name())
-	saved, err := unix.Dup(2)
+	defer end()
+	f()
+}
+
+// passerEnds is how long the passer may take to end. It may not end at all,
+// where a driver left a process of its own behind that holds standard error.
+const passerEnds = time.Second
+
+// startPasser puts the passer between standard error and its file, until end is
+// called.
+func startPasser() (end func(), err error) {
+	if !isProgram {
+		return nil, os.ErrInvalid // this executable would do something else
+	}
+	read, write, err := os.Pipe()
 	if err != nil {
-		f()
-		return
+		return nil, err
 	}
-	defer unix.Close(saved)
-	if unix.Dup3(int(pipe.Fd()), 2, 0) != nil {
-		f()
-		return
+	defer write.Close()
+	defer read.Close()
+	saved, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
 	}
-	func() {
-		defer unix.Dup3(saved, 2, 0)
-		f()
-	}()
-	if _, err := pipe.Seek(0, 0); err != nil {
-		return
+	p, err := os.StartProcess("/proc/self/exe", []string{os.Args[0], passerArg}, &os.ProcAttr{
+		Files: []*os.File{read, nil, os.Stderr},
+		Sys:   &syscall.SysProcAttr{Setpgid: true}, // Ctrl-C is not for it
+	})
+	if err != nil {
+		unix.Close(saved)
+		return nil, err
 	}
-	for lines := bufio.NewScanner(pipe); lines.Scan(); {
-		if line := lines.Text(); !strings.Contains(line, "artificially reduced") {
-			os.Stderr.WriteString(line + "\n")
+	if err = unix.Dup3(int(write.Fd()), 2, 0); err != nil {
+		unix.Close(saved)
+		_ = p.Kill() // its end of the pipe may say the wrong thing
+		_, _ = p.Wait()
+		return nil, err
+	}
+	return func() {
+		_, _ = os.Stderr.WriteString(opened)
+		_ = unix.Dup3(saved, 2, 0)
+		unix.Close(saved)
+		ended := make(chan struct{})
+		go func() {
+			_, _ = p.Wait()
+			close(ended)
+		}()
+		select {
+		case <-ended:
+		case <-time.After(passerEnds):
 		}
-	}
+	}, nil
 }

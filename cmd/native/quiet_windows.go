@@ -1,22 +1,28 @@
 package main
 
 import (
-	"bufio"
 	"os"
 	"runtime"
-	"strings"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sys/windows"
 )
 
-// quietly runs f, in which Dawn is loaded, and drops the lines that Dawn prints
-// about limits it lowers, as quiet_linux.go does. Dawn's C library takes the
-// standard error it finds when it is loaded and keeps it, so it is given a pipe
-// that is read as long as the program runs; Go's own is not touched.
+// passer is Linux's; see quiet_linux.go.
+func passer() bool { return false }
+
+// quietly runs f, in which Dawn is loaded, without Dawn's chatter. Dawn's C
+// library takes the standard error it finds when it is loaded and keeps it, so
+// it is given a pipe that is read as long as the program runs; Go's own is not
+// touched. Go's report of a crash would go to the pipe, too, which nobody reads
+// any more then: it goes to standard error as well.
 func quietly(f func()) {
 	restore := chatter()
 	defer restore()
+	if debug.SetCrashOutput(os.Stderr, debug.CrashOptions{}) == nil {
+		defer debug.SetCrashOutput(nil, debug.CrashOptions{})
+	}
 	f()
 }
 
@@ -36,11 +42,7 @@ var chatter = sync.OnceValue(func() func() {
 	}
 	go func() {
 		defer runtime.KeepAlive(write)
-		for lines := bufio.NewScanner(read); lines.Scan(); {
-			if line := lines.Text(); !strings.Contains(line, "artificially reduced") {
-				os.Stderr.WriteString(line + "\n")
-			}
-		}
+		pass(read, os.Stderr)
 	}()
 	return func() { windows.SetStdHandle(windows.STD_ERROR_HANDLE, saved) }
 })
