@@ -3,10 +3,11 @@ package gpu_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
@@ -38,9 +39,7 @@ func counter(source string) *gpu.Program {
 func words(t *testing.T, dev *gpu.Device, b *gpu.Buffer) []uint32 {
 	t.Helper()
 	raw := make([]byte, b.Size)
-	if err := dev.Read(context.Background(), raw, b.All()); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Read(context.Background(), raw, b.All()))
 	v := make([]uint32, len(raw)/4)
 	for i := range v {
 		v[i] = binary.LittleEndian.Uint32(raw[4*i:])
@@ -54,23 +53,17 @@ func TestLongDispatchIsCut(t *testing.T) {
 	dev := gputest.Open(t)
 	width := uint32(70000)
 	y := &gpu.Buffer{Label: "y", Size: int64(4 * width * 3 * 2)}
-	if err := dev.Alloc(y); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(y))
 	b := &gpu.Batch{Label: "long"}
 	b.Dispatch("count", counter(count), [3]uint32{width, 3, 2}, countParams{Rounds: 500}, gpu.Cost{FLOPs: 40e9}, y.All())
-	if err := dev.Submit(context.Background(), b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Submit(context.Background(), b))
 	for i, v := range words(t, dev, y) {
-		if v != 1 {
+		if v != 1 { // require would take seconds
 			t.Fatalf("group %d ran %d times", i, v)
 		}
 	}
 	s := dev.Stats()
-	if s.Submissions < 3 {
-		t.Errorf("%d submissions for 40 s of work at the first guess", s.Submissions)
-	}
+	require.GreaterOrEqual(t, s.Submissions, 3, "for 40 s of work at the first guess")
 	t.Logf("%d submissions, longest %v", s.Submissions, s.Longest)
 }
 
@@ -78,9 +71,7 @@ func TestLongDispatchIsCut(t *testing.T) {
 func TestReplayMakesNothing(t *testing.T) {
 	dev := gputest.Open(t)
 	x, y := &gpu.Buffer{Label: "x", Size: 4096}, &gpu.Buffer{Label: "y", Size: 4096}
-	if err := dev.Alloc(x, y); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(x, y))
 	b := &gpu.Batch{Label: "replay"}
 	for range 3 { // three Program values of one content
 		b.Dispatch("x", counter(count), [3]uint32{8, 1, 1}, countParams{}, gpu.Cost{}, x.All())
@@ -88,95 +79,89 @@ func TestReplayMakesNothing(t *testing.T) {
 		b.Copy("copy", gpu.View{Buffer: y, Offset: 256, Size: 256}, gpu.View{Buffer: x, Size: 256})
 	}
 	run := func() gpu.Stats {
-		if err := dev.Submit(context.Background(), b); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, dev.Submit(context.Background(), b))
 		return dev.Stats()
 	}
 	first := run()
-	if first.Pipelines != 1 || first.BindGroups != 2 || first.Buffers != 2 {
-		t.Errorf("first run made %d pipelines, %d bind groups, %d buffers, want 1, 2, 2", first.Pipelines, first.BindGroups, first.Buffers)
-	}
+	require.Equal(t, [3]int{1, 2, 2}, made(first), "pipelines, bind groups and buffers that the first run made")
 	var last gpu.Stats
 	for range 5 {
 		last = run()
 	}
-	if last.Pipelines != first.Pipelines || last.BindGroups != first.BindGroups || last.Buffers != first.Buffers {
-		t.Errorf("replays made pipelines, bind groups or buffers: %+v after %+v", last, first)
-	}
-	if got := words(t, dev, x)[7]; got != 18 {
-		t.Errorf("counted %d, want 18", got)
-	}
+	require.Equal(t, made(first), made(last), "replays made pipelines, bind groups or buffers")
+	require.EqualValues(t, 18, words(t, dev, x)[7], "runs counted")
 	dev.Free(x)
-	if err := dev.Alloc(x); err != nil {
-		t.Fatal(err)
-	}
-	if again := run(); again.Buffers != first.Buffers || again.BindGroups != first.BindGroups {
-		t.Errorf("freed memory was not used again: %+v after %+v", again, first)
-	}
-	if got := words(t, dev, x)[0]; got != 3 {
-		t.Errorf("counted %d in new memory, want 3", got)
-	}
+	require.NoError(t, dev.Alloc(x))
+	require.Equal(t, made(first), made(run()), "freed memory was not used again")
+	require.EqualValues(t, 3, words(t, dev, x)[0], "runs counted in new memory")
 }
+
+// made is the numbers of pipelines, bind groups and buffers.
+func made(s gpu.Stats) [3]int { return [3]int{s.Pipelines, s.BindGroups, s.Buffers} }
 
 func TestCancelStopsSoon(t *testing.T) {
 	dev := gputest.Open(t)
 	y := &gpu.Buffer{Label: "y", Size: 4 * 6000}
-	if err := dev.Alloc(y); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(y))
 	b := &gpu.Batch{Label: "endless"}
 	for range 10000 {
 		b.Dispatch("count", counter(count), [3]uint32{1000, 3, 2}, countParams{Rounds: 20000}, gpu.Cost{FLOPs: 1e9}, y.All())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	err := dev.Submit(ctx, b)
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("got %v", err)
-	}
+	require.ErrorIs(t, dev.Submit(ctx, b), context.DeadlineExceeded)
 	// The device still works, and nothing is on its way any more.
 	before := words(t, dev, y)[0]
-	if after := words(t, dev, y)[0]; after != before || before >= 10000 {
-		t.Errorf("counted %d, then %d", before, after)
+	require.Equal(t, before, words(t, dev, y)[0], "runs counted, and again")
+	require.Less(t, before, uint32(10000))
+}
+
+// Submissions that end at their context leave nothing for the next: a uniform
+// buffer has room for 1024 dispatches.
+func TestCancelledLeavesNothing(t *testing.T) {
+	dev := gputest.Open(t)
+	y := &gpu.Buffer{Label: "y", Size: 64}
+	require.NoError(t, dev.Alloc(y))
+	b := &gpu.Batch{Label: "few"}
+	for range 100 {
+		b.Dispatch("count", counter(count), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, y.All())
 	}
+	require.NoError(t, dev.Submit(context.Background(), b)) // the first run of a pipeline is a piece of its own
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 12 {
+		require.ErrorIs(t, dev.Submit(ctx, b), context.Canceled)
+	}
+	require.NoError(t, dev.Submit(context.Background(), b))
+	require.EqualValues(t, 200, words(t, dev, y)[0])
 }
 
 func TestErrorsNameWhatAndHowMuch(t *testing.T) {
 	dev := gputest.Open(t)
 	huge := &gpu.Buffer{Label: "huge", Size: dev.Limits().MaxBuffer&^3 + 4}
 	err := dev.Alloc(huge)
-	if !errors.Is(err, gpu.ErrTooLarge) || !strings.Contains(err.Error(), `"huge"`) {
-		t.Errorf("alloc: %v", err)
-	}
+	require.ErrorIs(t, err, gpu.ErrTooLarge)
+	require.ErrorContains(t, err, `"huge"`)
 
 	wide := &gpu.Buffer{Label: "wide", Size: dev.Limits().MaxBinding&^255 + 256}
 	if wide.Size <= dev.Limits().MaxBuffer {
-		if err := dev.Alloc(wide); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, dev.Alloc(wide))
 		b := &gpu.Batch{Label: "wide"}
 		b.Dispatch("layer", counter(count), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, wide.All())
 		err = dev.Submit(context.Background(), b)
-		if !errors.Is(err, gpu.ErrTooLarge) || !strings.Contains(err.Error(), `layer: count: binding "wide"`) {
-			t.Errorf("submit: %v", err)
-		}
+		require.ErrorIs(t, err, gpu.ErrTooLarge)
+		require.ErrorContains(t, err, `layer: count: binding "wide"`)
 		dev.Free(wide)
 	}
 
 	b := &gpu.Batch{Label: "broken"}
 	y := &gpu.Buffer{Label: "y", Size: 64}
-	if err := dev.Alloc(y); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(y))
 	b.Dispatch("layer", counter(strings.Replace(count, "var v = 1u", "var v = nonsense", 1)), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, y.All())
 	err = dev.Submit(context.Background(), b)
-	if err == nil || !strings.Contains(err.Error(), "nonsense") || !strings.Contains(err.Error(), "9:") {
-		t.Errorf("shader error without message, line or source: %v", err)
-	}
-	if err := dev.Submit(context.Background(), &gpu.Batch{Label: "empty"}); err != nil {
-		t.Errorf("after an error: %v", err)
-	}
+	require.ErrorContains(t, err, "nonsense", "message or source")
+	require.ErrorContains(t, err, "9:", "line")
+	require.NoError(t, dev.Submit(context.Background(), &gpu.Batch{Label: "empty"}), "after an error")
 }
 
 // Memory beyond what the pool keeps goes back, and comes new and zeroed.
@@ -186,18 +171,10 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 	b := &gpu.Batch{Label: "large"}
 	b.Dispatch("count", counter(count), [3]uint32{8, 1, 1}, countParams{}, gpu.Cost{}, gpu.View{Buffer: y, Size: 4096})
 	for i := range 3 {
-		if err := dev.Alloc(y); err != nil {
-			t.Fatal(err)
-		}
-		if err := dev.Submit(context.Background(), b); err != nil {
-			t.Fatal(err)
-		}
-		if got := words(t, dev, y)[0]; got != 1 {
-			t.Errorf("counted %d in new memory, want 1", got)
-		}
-		if made := dev.Stats().Buffers; made != i+1 {
-			t.Errorf("%d buffers made after %d allocations", made, i+1)
-		}
+		require.NoError(t, dev.Alloc(y))
+		require.NoError(t, dev.Submit(context.Background(), b))
+		require.EqualValues(t, 1, words(t, dev, y)[0], "runs counted in new memory")
+		require.Equal(t, i+1, dev.Stats().Buffers, "buffers made")
 		dev.Free(y)
 	}
 }
@@ -206,48 +183,33 @@ func TestLargeBuffersAreNotKept(t *testing.T) {
 func TestKeptMemoryGivesWay(t *testing.T) {
 	dev := gputest.Open(t)
 	a, b := &gpu.Buffer{Label: "a", Size: 8 << 20}, &gpu.Buffer{Label: "b", Size: 4 << 20}
-	if err := dev.Alloc(a, b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(a, b))
 	dev.Free(a, b)
 	dev.ResetPeaks()
 	c, d := &gpu.Buffer{Label: "c", Size: 4 << 20}, &gpu.Buffer{Label: "d", Size: 6 << 20}
-	if err := dev.Alloc(c, d); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(c, d))
 	// While c is taken from it, the pool still holds a.
-	if s := dev.Stats(); s.PeakBytes > 12<<20 || s.Buffers != 3 {
-		t.Errorf("peak of %d bytes, %d buffers made", s.PeakBytes, s.Buffers)
-	}
+	require.LessOrEqual(t, dev.Stats().PeakBytes, int64(12<<20))
+	require.Equal(t, 3, dev.Stats().Buffers)
 }
 
 // A clear zeroes its range, in order with the copies around it, and no more.
 func TestClear(t *testing.T) {
 	dev := gputest.Open(t)
 	x, y := &gpu.Buffer{Label: "x", Size: 32}, &gpu.Buffer{Label: "y", Size: 32}
-	if err := dev.Alloc(x, y); err != nil {
-		t.Fatal(err)
-	}
-	if err := dev.Write(x.All(), []byte("0123456789abcdefghijklmnopqrstuv")); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Alloc(x, y))
+	require.NoError(t, dev.Write(x.All(), []byte("0123456789abcdefghijklmnopqrstuv")))
 	b := &gpu.Batch{Label: "clear"}
 	b.Copy("before", y.All(), x.All())
 	b.Clear("middle", gpu.View{Buffer: y, Offset: 8, Size: 12})
 	b.Copy("after", gpu.View{Buffer: x, Size: 12}, gpu.View{Buffer: y, Size: 12})
-	if err := dev.Submit(context.Background(), b); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, dev.Submit(context.Background(), b))
 	for buffer, want := range map[*gpu.Buffer]string{
 		x: "01234567\x00\x00\x00\x00cdefghijklmnopqrstuv",
 		y: "01234567\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00klmnopqrstuv",
 	} {
 		got := make([]byte, 32)
-		if err := dev.Read(context.Background(), got, buffer.All()); err != nil {
-			t.Fatal(err)
-		}
-		if string(got) != want {
-			t.Errorf("%s is %q, want %q", buffer.Label, got, want)
-		}
+		require.NoError(t, dev.Read(context.Background(), got, buffer.All()))
+		require.Equal(t, want, string(got), buffer.Label)
 	}
 }

@@ -1,8 +1,10 @@
 package gpu
 
 import (
-	"math"
+	"fmt"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // run sends a piece of one part at a time; true is what a unit takes. late is
@@ -27,21 +29,22 @@ func pieces(n int, speed *rate, actual func(i int) float64, late float64) float6
 
 func TestRatesFollowMeasurements(t *testing.T) {
 	for _, want := range []float64{1e-13, 1e-9, 1e-7} {
-		speed := rate(firstRate)
-		pieces(40, &speed, func(int) float64 { return want }, 0)
-		if math.Abs(float64(speed)/want-1) > 0.01 {
-			t.Errorf("rate %v, want %v", speed, want)
-		}
+		t.Run(fmt.Sprint(want), func(t *testing.T) {
+			speed := rate(firstRate)
+			pieces(40, &speed, func(int) float64 { return want }, 0)
+			require.InEpsilon(t, want, float64(speed), 0.01)
+		})
 	}
 }
 
 // A thread that is late to look must not make pieces long.
 func TestRatesWithLateMeasurements(t *testing.T) {
 	for _, late := range []float64{0.02, 0.5, 5} {
-		speed := rate(1e-9)
-		if most := pieces(200, &speed, func(int) float64 { return 1e-9 }, late); most > 1.5*pieceTarget.Seconds() {
-			t.Errorf("late by %v s: a piece took %v s", late, most)
-		}
+		t.Run(fmt.Sprint(late), func(t *testing.T) {
+			speed := rate(1e-9)
+			most := pieces(200, &speed, func(int) float64 { return 1e-9 }, late)
+			require.LessOrEqual(t, most, 1.5*pieceTarget.Seconds(), "seconds of the longest piece")
+		})
 	}
 }
 
@@ -50,14 +53,10 @@ func TestRatesWithUpperBounds(t *testing.T) {
 	d, speed := &Device{}, rate(1e-9)
 	p := piece{parts: []part{{rate: &speed, seconds: 0.06}}, expect: 0.06}
 	d.learn(p, 3, true)
-	if speed != 1e-9 {
-		t.Errorf("rate %v after a piece that was seen late, want 1e-9", speed)
-	}
+	require.Equal(t, rate(1e-9), speed, "after a piece that was seen late")
 	d = &Device{}
 	d.learn(p, 0.03, true)
-	if math.Abs(float64(speed)/0.5e-9-1) > 1e-6 {
-		t.Errorf("rate %v after a piece of half the time at most, want 0.5e-9", speed)
-	}
+	require.InEpsilon(t, 0.5e-9, float64(speed), 1e-6, "after a piece of half the time at most")
 }
 
 // One shape's speed says nothing of another's.
@@ -66,11 +65,9 @@ func TestRatesOfShapes(t *testing.T) {
 	quick := l.rate(shape{work: 1})
 	*quick = 1e-12
 	slow := l.rate(shape{work: 2})
-	if *slow != 1e-12 {
-		t.Errorf("a new shape starts with %v, want that of the pipeline's slowest", *slow)
-	}
+	require.Equal(t, rate(1e-12), *slow, "a new shape starts with the pipeline's slowest")
 	*slow = 1e-10
-	if got := l.rate(shape{work: 3}); *got != 1e-10 || l.rate(shape{work: 1}) != quick || *quick != 1e-12 {
-		t.Errorf("third shape starts with %v, first has %v", *got, *quick)
-	}
+	require.Equal(t, rate(1e-10), *l.rate(shape{work: 3}), "the third shape")
+	require.Same(t, quick, l.rate(shape{work: 1}))
+	require.Equal(t, rate(1e-12), *quick, "the first shape")
 }

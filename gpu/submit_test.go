@@ -3,6 +3,8 @@ package gpu
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Whatever room there is, boxes cover a grid exactly once, in order.
@@ -18,40 +20,36 @@ func TestBoxesCoverTheGrid(t *testing.T) {
 				for y := range size[1] {
 					for x := range size[0] {
 						p := [3]uint32{at[0] + x, at[1] + y, at[2] + z}
-						if seen[p] || p[0] >= groups[0] || p[1] >= groups[1] || p[2] >= groups[2] {
+						if seen[p] || p[0] >= groups[0] || p[1] >= groups[1] || p[2] >= groups[2] { // require would take seconds
 							t.Fatalf("grid %v limit %d: %v twice or outside, in box %v at %v", groups, limit, p, size, at)
 						}
 						seen[p] = true
 					}
 				}
 			}
-			if size[0] > limit || size[1] > limit || size[2] > limit {
-				t.Fatalf("box %v beyond the limit %d", size, limit)
-			}
+			require.LessOrEqual(t, max(size[0], size[1], size[2]), limit, "box %v", size)
 			at = after(groups, at, size)
 		}
-		if want := int(groups[0] * groups[1] * groups[2]); len(seen) != want {
-			t.Fatalf("grid %v: %d of %d groups", groups, len(seen), want)
-		}
+		require.EqualValues(t, groups[0]*groups[1]*groups[2], len(seen), "groups run of grid %v", groups)
 	}
 }
 
 func TestBoxFillsItsRoom(t *testing.T) {
+	groups := [3]uint32{10, 4, 3}
 	for _, c := range []struct {
-		groups, at [3]uint32
-		room       int64
-		want       [3]uint32
+		name string
+		at   [3]uint32
+		room int64
+		want [3]uint32
 	}{
-		{[3]uint32{10, 4, 3}, [3]uint32{}, 1000, [3]uint32{10, 4, 3}},       // all
-		{[3]uint32{10, 4, 3}, [3]uint32{}, 0, [3]uint32{1, 1, 1}},           // at least one
-		{[3]uint32{10, 4, 3}, [3]uint32{}, 25, [3]uint32{10, 2, 1}},         // whole rows
-		{[3]uint32{10, 4, 3}, [3]uint32{}, 85, [3]uint32{10, 4, 2}},         // whole planes
-		{[3]uint32{10, 4, 3}, [3]uint32{3, 1, 0}, 1000, [3]uint32{7, 1, 1}}, // the rest of a row
-		{[3]uint32{10, 4, 3}, [3]uint32{0, 1, 0}, 1000, [3]uint32{10, 3, 1}},
+		{"all", [3]uint32{}, 1000, [3]uint32{10, 4, 3}},
+		{"at least one", [3]uint32{}, 0, [3]uint32{1, 1, 1}},
+		{"whole rows", [3]uint32{}, 25, [3]uint32{10, 2, 1}},
+		{"whole planes", [3]uint32{}, 85, [3]uint32{10, 4, 2}},
+		{"the rest of a row", [3]uint32{3, 1, 0}, 1000, [3]uint32{7, 1, 1}},
+		{"the rest of a plane", [3]uint32{0, 1, 0}, 1000, [3]uint32{10, 3, 1}},
 	} {
-		if got := box(c.groups, c.at, c.room, 65535); got != c.want {
-			t.Errorf("box(%v, %v, %d) = %v, want %v", c.groups, c.at, c.room, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, box(groups, c.at, c.room, 65535)) })
 	}
 }
 
@@ -61,9 +59,9 @@ func TestParamsLayout(t *testing.T) {
 		N     uint32
 		Eps   float32
 	}{N: 7, Eps: 1})
-	if len(got) != 32 || got[16] != 7 || got[22] != 0x80 || got[23] != 0x3f {
-		t.Errorf("%v", got)
-	}
+	want := make([]byte, 32)
+	want[16], want[22], want[23] = 7, 0x80, 0x3f
+	require.Equal(t, want, got)
 }
 
 func TestBatchPrintsAndCounts(t *testing.T) {
@@ -73,10 +71,6 @@ func TestBatchPrintsAndCounts(t *testing.T) {
 	b.Dispatch("layer", p, [3]uint32{1, 2, 3}, First{}, Cost{FLOPs: 5, Bytes: 6}, x.All(), View{Buffer: y, Offset: 16, Size: 16})
 	b.Copy("layer memory", y.All(), x.All())
 	want := "test: 2 commands\n   0 twice_f32 layer [1 2 3] x[0+64] y[16+16]\n   1 copy layer memory: y[0+64] <- x[0+64]\n"
-	if got := b.String(); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	if got := b.Cost(); got != (Cost{FLOPs: 5, Bytes: 134}) {
-		t.Errorf("cost %+v", got)
-	}
+	require.Equal(t, want, b.String())
+	require.Equal(t, Cost{FLOPs: 5, Bytes: 134}, b.Cost())
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 )
 
@@ -11,16 +13,10 @@ import (
 // compiles, and reports GFLOP/s and GB/s by the batch's cost.
 func Benchmark(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer) {
 	ctx := context.Background()
-	if err := dev.Alloc(bufs...); err != nil {
-		b.Fatal(err)
-	}
+	require.NoError(b, dev.Alloc(bufs...))
 	once := func() {
-		if err := dev.Submit(ctx, batch); err != nil {
-			b.Fatal(err)
-		}
-		if err := dev.Wait(ctx); err != nil {
-			b.Fatal(err)
-		}
+		require.NoError(b, dev.Submit(ctx, batch))
+		require.NoError(b, dev.Wait(ctx))
 	}
 	once()
 	for b.Loop() {

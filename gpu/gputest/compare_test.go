@@ -1,9 +1,12 @@
 package gputest
 
 import (
+	"bytes"
+	"fmt"
 	"math"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func TestCompare(t *testing.T) {
@@ -31,52 +34,40 @@ func TestCompare(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			err := Compare(c.got, c.want, c.bound)
-			if c.fault == "" && err != nil {
-				t.Fatal(err)
-			}
-			if c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
-				t.Fatalf("got error %v, want one with %q", err, c.fault)
+			if c.fault == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.fault)
 			}
 		})
 	}
 }
 
 func TestNMSE(t *testing.T) {
-	if got := NMSE([]float64{3, 4}, []float64{3, 5}); math.Abs(got-1.0/34) > 1e-15 {
-		t.Errorf("NMSE = %v, want 1/34", got)
-	}
-	if got := NMSE([]float64{1}, []float64{0}); !math.IsInf(got, 1) {
-		t.Errorf("NMSE against zeros = %v, want +Inf", got)
-	}
+	require.InDelta(t, 1.0/34, NMSE([]float64{3, 4}, []float64{3, 5}), 1e-15)
+	require.Equal(t, math.Inf(1), NMSE([]float64{1}, []float64{0}), "against zeros")
 }
 
 func TestEncode(t *testing.T) {
 	for _, f := range []Format{Float32, Float16, Uint32} {
-		a := Array{Format: f, Data: []float32{1, 2, 65504, 5}, Guard: 2}
-		inner, before, after := a.guarded(a.encode())
-		got := decode(inner, f)
-		for i, w := range a.Data {
-			if got[i] != float64(w) {
-				t.Errorf("format %d: number %d is %v, want %v", f, i, got[i], w)
+		t.Run(fmt.Sprint("format ", f), func(t *testing.T) {
+			a := Array{Format: f, Data: []float32{1, 2, 65504, 5}, Guard: 2}
+			inner, before, after := a.guarded(a.encode())
+			require.Equal(t, []float64{1, 2, 65504, 5}, decode(inner, f))
+			guard := bytes.Repeat([]byte{0xed, 0x7f}, f.Bytes())
+			require.Equal(t, guard, before)
+			require.Equal(t, guard, after)
+			poisoned := Array{Format: f, Len: 3}
+			start := decode(poisoned.encode(), f)
+			require.Len(t, start, 3)
+			for i := range start {
+				require.True(t, f == Uint32 || math.IsNaN(start[i]), "output starts as %v", start)
 			}
-		}
-		if len(before) != 2*f.Bytes() || len(after) != 2*f.Bytes() || before[0] != 0xed || after[1] != 0x7f {
-			t.Errorf("format %d: guards % x, % x", f, before, after)
-		}
-		poisoned := Array{Format: f, Len: 3}
-		for _, v := range decode(poisoned.encode(), f) {
-			if f != Uint32 && !math.IsNaN(v) {
-				t.Errorf("format %d: output starts as %v, want NaN", f, v)
-			}
-		}
+		})
 	}
 }
 
 func TestRepeatLine(t *testing.T) {
-	if got := pattern("TestAttention/two_frames/f16"); got != "^TestAttention$/^two_frames$/^f16$" {
-		t.Errorf("pattern %q", got)
-	}
-	if got := packagePath(); got != "./gpu/gputest" {
-		t.Errorf("package path %q", got)
-	}
+	require.Equal(t, "^TestAttention$/^two_frames$/^f16$", pattern("TestAttention/two_frames/f16"))
+	require.Equal(t, "./gpu/gputest", packagePath())
 }

@@ -9,6 +9,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 )
 
@@ -25,18 +28,12 @@ func Open(t testing.TB) *gpu.Device {
 			t.Skipf("no device: %v", err)
 		}
 	}
-	if err != nil {
-		t.Fatalf("gputest: %v", err)
-	}
+	require.NoError(t, err, "gputest: open")
 	t.Cleanup(func() {
 		if file := os.Getenv("TESSERA_STATS"); file != "" {
-			if err := appendStats(file, dev.Stats()); err != nil {
-				t.Errorf("gputest: %v", err)
-			}
+			assert.NoError(t, appendStats(file, dev.Stats()), "gputest: TESSERA_STATS")
 		}
-		if err := dev.Close(); err != nil {
-			t.Errorf("gputest: close: %v", err)
-		}
+		assert.NoError(t, dev.Close(), "gputest: close")
 	})
 	return dev
 }

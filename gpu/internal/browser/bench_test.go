@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
 )
@@ -15,14 +17,11 @@ import (
 // wait for it is counted apart.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b)
-	p, _ := d.NewPipeline(drivertest.Scale(1))
-	uniform, _ := d.NewBuffer("uniform", 256, true)
-	x, _ := d.NewBuffer("x", 1024, false)
-	y, _ := d.NewBuffer("y", 1024, false)
-	g, err := d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: x, Size: 1024}, {Buffer: y, Size: 1024}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
+	x := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
+	y := drivertest.Must(d.NewBuffer("y", 1024, false))(b)
+	g := drivertest.Must(d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: x, Size: 1024}, {Buffer: y, Size: 1024}}))(b)
 	for _, n := range []int{1, 100, 1000} {
 		commands := make([]driver.Command, n)
 		for i := range commands {
@@ -32,15 +31,11 @@ func BenchmarkSubmit(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				f, err := d.Submit("bench", commands, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
 				if !wait {
 					b.StopTimer()
 				}
-				if err := d.Wait(context.Background(), f); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
+				require.NoError(b, d.Wait(context.Background(), f))
 				b.StartTimer()
 			}
 		}
@@ -52,30 +47,22 @@ func BenchmarkSubmit(b *testing.B) {
 // BenchmarkCreate is what making an object takes.
 func BenchmarkCreate(b *testing.B) {
 	d := open(b)
-	p, _ := d.NewPipeline(drivertest.Scale(1))
-	uniform, _ := d.NewBuffer("uniform", 256, true)
-	x, _ := d.NewBuffer("x", 1024, false)
+	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
+	x := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
 	b.Run("buffer", func(b *testing.B) {
 		for b.Loop() {
-			made, err := d.NewBuffer("b", 1<<20, false)
-			if err != nil {
-				b.Fatal(err)
-			}
-			made.Release()
+			drivertest.Must(d.NewBuffer("b", 1<<20, false))(b).Release()
 		}
 	})
 	b.Run("bind group", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: x, Size: 512}, {Buffer: x, Size: 512}}); err != nil {
-				b.Fatal(err)
-			}
+			drivertest.Must(d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: x, Size: 512}, {Buffer: x, Size: 512}}))(b)
 		}
 	})
 	b.Run("pipeline", func(b *testing.B) {
 		for i := 2.0; b.Loop(); i++ {
-			if _, err := d.NewPipeline(drivertest.Scale(i)); err != nil {
-				b.Fatal(err)
-			}
+			drivertest.Must(d.NewPipeline(drivertest.Scale(i)))(b)
 		}
 	})
 }
@@ -86,27 +73,18 @@ func BenchmarkTransfer(b *testing.B) {
 	d := open(b)
 	for _, size := range []int{64 << 10, 1 << 20, 64 << 20} {
 		data := make([]byte, size)
-		buf, err := d.NewBuffer("b", int64(size), false)
-		if err != nil {
-			b.Fatal(err)
-		}
+		buf := drivertest.Must(d.NewBuffer("b", int64(size), false))(b)
 		b.Run(fmt.Sprintf("write/%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if err := d.Write(buf, 0, data); err != nil {
-					b.Fatal(err)
-				}
-				if err := d.settle(context.Background()); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, d.Write(buf, 0, data))
+				require.NoError(b, d.settle(context.Background()))
 			}
 		})
 		b.Run(fmt.Sprintf("read/%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				if err := d.Read(context.Background(), data, buf, 0); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, d.Read(context.Background(), data, buf, 0))
 			}
 		})
 		buf.Release()

@@ -4,10 +4,12 @@ package browser
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"syscall/js"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
@@ -16,9 +18,8 @@ import (
 func TestAwait(t *testing.T) {
 	promise := js.Global().Get("Promise")
 	v, err := await(context.Background(), promise.Call("resolve", 7))
-	if err != nil || v.Int() != 7 {
-		t.Errorf("resolved: %v, %v", v, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 7, v.Int())
 	for _, c := range []struct {
 		reason any
 		want   string
@@ -29,32 +30,31 @@ func TestAwait(t *testing.T) {
 		{js.ValueOf(map[string]any{"code": 3}), "[object Object]"},
 		{nil, "<null>"},
 	} {
-		if _, err := await(context.Background(), promise.Call("reject", c.reason)); err == nil || err.Error() != c.want {
-			t.Errorf("rejected: %v, want %s", err, c.want)
-		}
+		t.Run(fmt.Sprint("rejected with ", c.want), func(t *testing.T) {
+			_, err := await(context.Background(), promise.Call("reject", c.reason))
+			require.EqualError(t, err, c.want)
+		})
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := await(ctx, promise.New(js.FuncOf(func(js.Value, []js.Value) any { return nil }))); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("never settled: %v", err)
-	}
+	_, err = await(ctx, promise.New(js.FuncOf(func(js.Value, []js.Value) any { return nil })))
+	require.ErrorIs(t, err, context.DeadlineExceeded, "never settled")
 }
 
 func TestAdapters(t *testing.T) {
 	d := open(t)
 	list, err := Adapters(driver.Options{Adapter: 99})
-	if err != nil || len(list) == 0 {
-		t.Fatalf("%v, %v", list, err)
-	}
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
 	for i, a := range list {
 		t.Logf("%+v", a)
-		if a.Index != i || a.Name == "" || a.Backend != "webgpu" || a.Limits.MaxBinding < 128<<20 || a.Limits.StorageAlignment < 4 {
-			t.Errorf("adapter %d: %+v", i, a)
-		}
+		require.Equal(t, i, a.Index)
+		require.NotEmpty(t, a.Name)
+		require.Equal(t, "webgpu", a.Backend)
+		require.GreaterOrEqual(t, a.Limits.MaxBinding, int64(128<<20))
+		require.GreaterOrEqual(t, a.Limits.StorageAlignment, int64(4))
 	}
-	if d.Info().Limits != list[0].Limits {
-		t.Errorf("the device has limits %+v, the adapter %+v", d.Info().Limits, list[0].Limits)
-	}
+	require.Equal(t, list[0].Limits, d.Info().Limits, "the adapter's, the device's")
 	_, err = Open(driver.Options{Adapter: len(list)})
 	drivertest.Wants(t, err, driver.ErrNoAdapter, "there are")
 	_, err = Open(driver.Options{Adapter: -1, Backend: "vulkan"})
@@ -66,9 +66,7 @@ func TestAdapters(t *testing.T) {
 func TestFeatures(t *testing.T) {
 	d := open(t)
 	for name, want := range map[string]bool{featureF16: d.info.F16, featureSubgroups: d.info.Subgroups, featureTimestamps: d.info.Timestamps} {
-		if got := d.handle.Get("features").Call("has", name).Bool(); got != want {
-			t.Errorf("%s: device %t, adapter %t", name, got, want)
-		}
+		require.Equal(t, want, d.handle.Get("features").Call("has", name).Bool(), "%s: adapter, device", name)
 	}
 }
 

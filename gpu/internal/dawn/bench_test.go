@@ -6,27 +6,20 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
 )
 
 // BenchmarkSubmit is the processor's cost of a dispatch and of a submission.
 func BenchmarkSubmit(b *testing.B) {
-	dev, err := Open(driver.Options{Adapter: -1})
-	if err != nil {
-		b.Skip(err)
-	}
-	defer dev.Close()
-	d := dev.(*device)
-	d2 := drivertest.Scale(1)
-	p, _ := d.NewPipeline(d2)
-	uniform, _ := d.NewBuffer("uniform", 256, true)
-	buf, _ := d.NewBuffer("x", 1024, false)
-	out, _ := d.NewBuffer("y", 1024, false)
-	g, err := d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: buf, Size: 1024}, {Buffer: out, Size: 1024}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := open(b, driver.Options{Adapter: -1})
+	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
+	buf := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
+	out := drivertest.Must(d.NewBuffer("y", 1024, false))(b)
+	g := drivertest.Must(d.NewBindGroup("g", p, uniform, []driver.Binding{{Buffer: buf, Size: 1024}, {Buffer: out, Size: 1024}}))(b)
 	for _, c := range []struct {
 		name string
 		n    int
@@ -39,13 +32,9 @@ func BenchmarkSubmit(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				f, err := d.Submit("bench", commands, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
 				b.StopTimer()
-				if err := d.Wait(context.Background(), f); err != nil {
-					b.Fatal(err)
-				}
+				require.NoError(b, err)
+				require.NoError(b, d.Wait(context.Background(), f))
 				b.StartTimer()
 			}
 		})

@@ -7,6 +7,9 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestStructLayout holds every C struct against the figures measured with a C
@@ -73,30 +76,22 @@ func at(offset, size float64) []any { return []any{offset, size} }
 func structs(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/webgpu_abi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var abi struct {
 		Structs map[string]map[string]any
 	}
-	if err := json.Unmarshal(raw, &abi); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal(raw, &abi))
 	return abi.Structs
 }
 
 // checkLayout compares all fields: none may lack on either side.
 func checkLayout(t *testing.T, want map[string]any, got reflect.Type) {
 	t.Helper()
-	if want == nil {
-		t.Fatal("not in webgpu_abi.json")
-	}
+	require.NotNil(t, want, "not in webgpu_abi.json")
 	seen := map[string]bool{}
 	if size, ok := want["size"].(float64); ok {
 		seen["size"] = true
-		if float64(got.Size()) != size {
-			t.Errorf("size %d, want %v", got.Size(), size)
-		}
+		assert.EqualValues(t, size, got.Size(), "size")
 	}
 	for i := range got.NumField() {
 		f := got.Field(i)
@@ -108,18 +103,11 @@ func checkLayout(t *testing.T, want map[string]any, got reflect.Type) {
 			name = "type"
 		}
 		seen[name] = true
-		place, ok := want[name].([]any)
-		if !ok {
-			t.Errorf("field %s: not in C", name)
-			continue
-		}
-		if float64(f.Offset) != place[0] || float64(f.Type.Size()) != place[1] {
-			t.Errorf("field %s: offset %d, size %d; want %v, %v", name, f.Offset, f.Type.Size(), place[0], place[1])
+		if assert.Contains(t, want, name, "not in C") {
+			assert.Equal(t, want[name], at(float64(f.Offset), float64(f.Type.Size())), "offset and size of %s", name)
 		}
 	}
 	for name := range want {
-		if !seen[name] {
-			t.Errorf("field %s: missing in Go", name)
-		}
+		assert.True(t, seen[name], "field %s: missing in Go", name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/stretchr/testify/assert"
+
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
 )
@@ -22,9 +24,7 @@ func TestFeatures(t *testing.T) {
 			for _, a := range list {
 				d := open(t, driver.Options{Adapter: a.Index, Library: l.path})
 				for extension, told := range map[string]bool{"f16": a.F16, "subgroups": a.Subgroups} {
-					if got := d.allows(extension); got != told {
-						t.Errorf("%s (%s): %s is told to be %t, in shaders it is %t", a.Name, a.Backend, extension, told, got)
-					}
+					assert.Equal(t, told, d.allows(extension), "%s (%s): what is told of %s, and what holds in shaders", a.Name, a.Backend, extension)
 				}
 			}
 		})

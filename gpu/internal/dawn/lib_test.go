@@ -8,9 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
@@ -40,16 +42,12 @@ func TestUnusableLibrary(t *testing.T) {
 	t.Setenv("TESSERA_DAWN", path)
 	_, err = Open(driver.Options{Adapter: -1})
 	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "named by TESSERA_DAWN", "wgpuHasInstanceFeature")
-	if strings.Contains(err.Error(), "cache") {
-		t.Errorf("looked elsewhere although a library was named: %v", err)
-	}
+	require.NotContains(t, err.Error(), "cache", "looked elsewhere although a library was named")
 }
 
 func TestNotALibrary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "libwebgpu_dawn.so")
-	if err := os.WriteFile(path, []byte("not a library"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, []byte("not a library"), 0o644))
 	_, err := Adapters(driver.Options{Library: path})
 	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "does not load")
 }
@@ -75,9 +73,7 @@ func TestMissingLibrary(t *testing.T) {
 		return
 	}
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = Open(driver.Options{Adapter: -1})
 	if err == nil {
 		t.Skip("the system has a Dawn")
@@ -90,9 +86,7 @@ func TestMissingLibrary(t *testing.T) {
 	absent := filepath.Join(dir, "absent.so")
 	_, err = Open(driver.Options{Adapter: -1, Library: absent})
 	drivertest.Wants(t, err, driver.ErrNoLibrary, absent, "named by the option", "not there")
-	if strings.Count(err.Error(), "\n  ") != 1 {
-		t.Errorf("more than the library named was tried: %v", err)
-	}
+	require.Equal(t, 1, strings.Count(err.Error(), "\n  "), "libraries tried, of one named: %v", err)
 }
 
 // TestSearchOrder: one beside the program comes before the cache.
@@ -108,9 +102,7 @@ func TestSearchOrder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		want = "beside the program"
 	}
-	if got := strings.Join(where, ", "); got != want {
-		t.Errorf("places: %s", got)
-	}
+	require.Equal(t, want, strings.Join(where, ", "))
 }
 
 func TestChooseAdapter(t *testing.T) {
@@ -131,13 +123,14 @@ func TestChooseAdapter(t *testing.T) {
 		}
 		list := drivertest.Must(Adapters(driver.Options{Library: d.path}))(t)
 		for i, a := range list {
-			if a.Index != i || a.Name == "" || a.Backend == "" || a.Limits.MaxBuffer == 0 {
-				t.Errorf("adapter %d: %+v", i, a)
-			}
-			e := open(t, driver.Options{Adapter: i, Library: d.path})
-			if e.Info().Name != a.Name || e.Info().Index != i || e.Info().Limits != a.Limits {
-				t.Errorf("opened %+v, listed %+v", e.Info(), a)
-			}
+			require.Equal(t, i, a.Index)
+			require.NotEmpty(t, a.Name)
+			require.NotEmpty(t, a.Backend)
+			require.NotZero(t, a.Limits.MaxBuffer)
+			e := open(t, driver.Options{Adapter: i, Library: d.path}).Info()
+			require.Equal(t, a.Name, e.Name, "opened, listed")
+			require.Equal(t, i, e.Index)
+			require.Equal(t, a.Limits, e.Limits)
 		}
 	})
 }
@@ -151,9 +144,7 @@ func TestChooseOrder(t *testing.T) {
 	for _, a := range drivertest.Must(choose(list, -1))(t) {
 		got = append(got, a.info.Index)
 	}
-	if want := []int{2, 4, 1, 3, 0}; !slices.Equal(got, want) {
-		t.Errorf("order %v, want %v", got, want)
-	}
+	require.Equal(t, []int{2, 4, 1, 3, 0}, got)
 }
 
 // inChild runs the calling test again in a process with env, because loaders
@@ -172,9 +163,8 @@ func child(t *testing.T, run string, env ...string) {
 	cmd := exec.Command(os.Args[0], "-test.run", run, "-test.v")
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Errorf("with %v: %v\n%s", env, err, out)
-	}
+	assert.NoError(t, err, "with %v:\n%s", env, out)
+	assert.Contains(t, string(out), "--- PASS", "with %v", env)
 }
 
 func TestNoAdapter(t *testing.T) {
@@ -220,8 +210,8 @@ func TestDriverNamed(t *testing.T) {
 		t.Skip("runs within TestDrivers")
 	}
 	onBoth(t, func(t *testing.T, d *device) {
-		if got := d.Info(); !strings.Contains(got.Name, want) || got.Type != "cpu" || got.Backend != "vulkan" {
-			t.Errorf("adapter %+v, want %s", got, want)
-		}
+		require.Contains(t, d.Info().Name, want)
+		require.Equal(t, "cpu", d.Info().Type)
+		require.Equal(t, "vulkan", d.Info().Backend)
 	})
 }
