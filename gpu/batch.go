@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Cost is what a command does, counted exactly when it is recorded.
+// Cost is what a command does, counted exactly when it is recorded. The device
+// cuts long dispatches by it; of a dispatch without one it counts workgroups.
 type Cost struct {
 	FLOPs int64 // floating-point operations, a multiply-add is two
 	Bytes int64 // read and written if every operand moved once
@@ -19,15 +20,17 @@ type Cost struct {
 type Command struct {
 	Label    string // the layer it belongs to: "decoder.mid_block.resnets.0.conv1"
 	Program  *Program
-	Groups   [3]uint32 // workgroups; any size, the device cuts what is too large
-	Params   []byte    // as Params made it
-	Bindings []View
+	Groups   [3]uint32 // workgroups along x, y, z; any number, the device cuts what is too large; 0 does nothing
+	Params   []byte    // as Params made it, at most 256 bytes
+	Bindings []View    // by Program.Storage
 	Cost     Cost
 
-	Src, Dst View // copy or clear Dst.Bytes() bytes
+	Src, Dst View // copy or clear Dst.Bytes() bytes, a multiple of 4
 }
 
-// Batch is a list of commands to run in order: pure data.
+// Batch is a list of commands to run in order: pure data, which needs no device
+// and may be submitted to any, any number of times. Each command sees what those
+// before it wrote.
 type Batch struct {
 	Label    string
 	Commands []Command
@@ -35,7 +38,7 @@ type Batch struct {
 
 // Dispatch records one run of p. params is a struct of uint32, int32, float32
 // and [4] of them, in the order of the shader's struct Params, whose first
-// field is First.
+// field is First. It panics unless there are as many bindings as p declares.
 func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any, cost Cost, bindings ...View) {
 	if len(bindings) != len(p.Storage) {
 		panic(fmt.Sprintf("gpu: %s: %s takes %d bindings, got %d", label, p.Label, len(p.Storage), len(bindings)))
@@ -45,7 +48,8 @@ func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any,
 	})
 }
 
-// Copy records a copy between two buffers of dst.Bytes() bytes.
+// Copy records a copy of dst.Bytes() bytes from src, which is at least as long.
+// It panics where both are of one buffer.
 func (b *Batch) Copy(label string, dst, src View) {
 	if dst.Buffer == src.Buffer {
 		panic(fmt.Sprintf("gpu: %s: copy within buffer %q", label, dst.Buffer.Label))
@@ -53,7 +57,7 @@ func (b *Batch) Copy(label string, dst, src View) {
 	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
 }
 
-// Clear records that dst becomes zeros.
+// Clear records that dst, of any multiple of 4 bytes, becomes zeros.
 func (b *Batch) Clear(label string, dst View) {
 	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Cost: Cost{Bytes: dst.Bytes()}})
 }
@@ -99,11 +103,14 @@ func (v View) String() string {
 	return fmt.Sprintf("%s[%d+%d]", v.Buffer.Label, v.Offset, v.Bytes())
 }
 
-// First is the leading field of every Params; the device fills it in.
+// First is the leading field of every Params; the device fills it in, as
+// Program says.
 type First [4]uint32
 
 // Params lays out a struct of uint32, int32, float32 and [4] of them as WGSL
-// does a uniform struct, padded to 16 bytes.
+// does a uniform struct, little-endian, padded to a multiple of 16 bytes. It
+// panics on other types. A [4] lies where WGSL has it only if it starts at a
+// multiple of 16 bytes.
 func Params(v any) []byte {
 	b := appendParams(nil, reflect.ValueOf(v))
 	for len(b)%16 != 0 {

@@ -42,11 +42,12 @@ type Device struct {
 	lost   error
 }
 
-// Stats count what a device has made and done since it was opened.
+// Stats count what a device has made and done since it was opened. Times are
+// known of what was waited for.
 type Stats struct {
 	Buffers, Pipelines, BindGroups int            // created
 	Submissions, Dispatches        int            // a cut dispatch counts each part
-	Bytes, PeakBytes               int64          // allocated in buffers now, and at most
+	Bytes, PeakBytes               int64          // in buffers now; and at most, with freed memory that was kept
 	Longest                        time.Duration  // the longest submission measured,
 	LongestFirst                   time.Duration  // of those in which no pipeline ran for the first time; of the others
 	Programs                       map[string]Use // by Program.Label
@@ -70,7 +71,10 @@ type pipeline struct {
 	ran    bool // has been part of a submission
 }
 
-// Open opens the adapter that opt chooses, with all its limits.
+// Open opens the adapter that opt chooses, with all its limits, and with f16,
+// subgroups and timestamps where it has them. Its errors are ErrNoLibrary,
+// ErrNoAdapter, or for an unknown Options.Backend none of both. Close the
+// device at the end.
 func Open(opt Options) (*Device, error) {
 	drv, err := openDriver(opt)
 	if err != nil {
@@ -99,10 +103,10 @@ func Open(opt Options) (*Device, error) {
 // Info describes the adapter.
 func (d *Device) Info() Info { return d.info }
 
-// Limits are the adapter's.
+// Limits are the adapter's, as in Info.
 func (d *Device) Limits() Limits { return d.limits }
 
-// Stats counts what was made and done.
+// Stats counts what was made and done. The map is the caller's.
 func (d *Device) Stats() Stats {
 	s := d.stats
 	s.Programs = maps.Clone(s.Programs)
@@ -116,7 +120,8 @@ func (d *Device) ResetPeaks() {
 
 // Alloc gives buffers zeroed memory; one that has it already is left as it is.
 // Where kept memory does not do for all of them, what is left of it goes back
-// first. When one fails, those made by this call are freed again.
+// first. When one fails, with ErrTooLarge, ErrOutOfMemory or ErrDeviceLost,
+// those made by this call are freed again.
 func (d *Device) Alloc(bufs ...*Buffer) error {
 	if d.lost != nil {
 		return d.lost
@@ -163,8 +168,9 @@ func (d *Device) give(b *Buffer, m *memory) {
 	d.stats.PeakBytes = max(d.stats.PeakBytes, d.stats.Bytes+d.pool.bytes)
 }
 
-// Free takes buffers' memory back, once the work that uses it is done. One
-// without memory is skipped.
+// Free takes buffers' memory back, once the work that uses it is done: it may be
+// called right after Submit. One without memory is skipped. Small buffers' memory
+// is kept for the next of the same size.
 func (d *Device) Free(bufs ...*Buffer) {
 	for _, b := range bufs {
 		m := d.buffers[b]
@@ -179,7 +185,8 @@ func (d *Device) Free(bufs ...*Buffer) {
 	}
 }
 
-// Write puts data into a view, ordered with submissions.
+// Write puts data, a multiple of 4 bytes and at most the view's, at the view's
+// start, ordered with submissions. data is the caller's again when it returns.
 func (d *Device) Write(v View, data []byte) error {
 	if d.lost != nil {
 		return d.lost
@@ -193,7 +200,9 @@ func (d *Device) Write(v View, data []byte) error {
 	return d.note(d.drv.Write(d.memory(v.Buffer).handle, v.Offset, data))
 }
 
-// Read waits for all submitted work and copies the view's first len(dst) bytes.
+// Read waits for all submitted work and copies the view's first len(dst) bytes,
+// a multiple of 4. What the work did wrong comes back here, ErrDeviceLost too.
+// When ctx ends, its error does, and dst holds anything.
 func (d *Device) Read(ctx context.Context, dst []byte, v View) error {
 	if err := d.Wait(ctx); err != nil {
 		return err
@@ -223,7 +232,9 @@ func (d *Device) note(err error) error {
 	return err
 }
 
-// Prepare compiles a batch's programs, so that Submit does not have to.
+// Prepare compiles a batch's programs, so that Submit does not have to. An error
+// of the compiler names the program, and has line:column and the source around
+// it; ErrTooLarge is of a program beyond the limits.
 func (d *Device) Prepare(b *Batch) error {
 	for i := range b.Commands {
 		if c := &b.Commands[i]; c.Program != nil {
@@ -314,7 +325,8 @@ func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 	return g, nil
 }
 
-// Close waits for the device, then releases everything it made.
+// Close waits for the device, then releases everything it made. Of the device
+// nothing may be called afterwards.
 func (d *Device) Close() error {
 	if d.lost == nil {
 		_ = d.Wait(context.Background())

@@ -7,6 +7,11 @@
 // bind groups of them once and reuses them whenever the batch is submitted
 // again.
 //
+// Sizes and offsets are bytes. What a caller's own code does wrong (a size that
+// is no multiple of 4, a buffer that was not allocated, a range outside of a
+// view) panics with the values; what the machine or a shader refuses is an
+// error.
+//
 // A Device is not safe for concurrent use: one goroutine drives it.
 package gpu
 
@@ -14,35 +19,42 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// Errors a caller may branch on; they come wrapped with the label and the
-// numbers.
+// Errors a caller may branch on by errors.Is; they come wrapped with the label
+// and the numbers.
 var (
-	// ErrNoLibrary: no Dawn library was found, or none that speaks a known API.
+	// ErrNoLibrary: no Dawn library was found, or none that speaks a known API;
+	// in a browser, there is no navigator.gpu. Of Open and Adapters.
 	ErrNoLibrary = driver.ErrNoLibrary
 	// ErrNoAdapter: there is no GPU, no driver for it, or not the one asked for.
+	// Of Open and Adapters.
 	ErrNoAdapter = driver.ErrNoAdapter
-	// ErrDeviceLost: the driver gave up on the device. Open a new one.
+	// ErrDeviceLost: the driver gave up on the device. Every call on it returns
+	// that from then on, and its memory is gone. Open a new one.
 	ErrDeviceLost = driver.ErrDeviceLost
-	// ErrTooLarge: a buffer, binding or workgroup is beyond the device's limits.
+	// ErrTooLarge: a buffer, a binding, the bindings' number or a workgroup is
+	// beyond the device's Limits. The device works on.
 	ErrTooLarge = driver.ErrTooLarge
-	// ErrOutOfMemory: the device has no room; less may still fit.
+	// ErrOutOfMemory: the device has no room; less may still fit. The device
+	// works on.
 	ErrOutOfMemory = driver.ErrOutOfMemory
 )
 
 type (
-	// Limits of a device.
+	// Limits of a device: the adapter's own, which are DefaultLimits or better.
 	Limits = driver.Limits
-	// Info describes an adapter.
+	// Info describes an adapter, with its limits.
 	Info = driver.Info
-	// Options choose an adapter.
+	// Options choose an adapter. The zero value takes the first one; with
+	// Adapter -1 it is the best.
 	Options = driver.Options
-	// Access is Read or ReadWrite.
+	// Access is Read or ReadWrite: how a program declares a storage binding. A
+	// dispatch may not read and write parts of one buffer by two bindings.
 	Access = driver.Access
 )
 
 const (
-	Read      = driver.Read
-	ReadWrite = driver.ReadWrite
+	Read      = driver.Read      // var<storage, read>
+	ReadWrite = driver.ReadWrite // var<storage, read_write>
 )
 
 // DefaultLimits are WebGPU's own, which every adapter meets.
@@ -61,12 +73,14 @@ var DefaultLimits = Limits{
 // Buffer declares a range of device memory. Identity is the pointer. Memory
 // comes with Device.Alloc, until when Size may still change.
 type Buffer struct {
-	Label string
-	Size  int64 // bytes, a multiple of 4
+	Label string // for errors and Batch.String
+	Size  int64  // bytes, a positive multiple of 4, at most Limits.MaxBuffer
 }
 
-// View is a part of a buffer. Offset is a multiple of Limits.StorageAlignment
-// when bound, of 4 when copied. Size 0 means up to the buffer's end.
+// View is a part of a buffer, in bytes: Offset is a multiple of
+// Limits.StorageAlignment when bound, of 4 when copied, cleared, read or
+// written. Size is a multiple of 4, at most Limits.MaxBinding when bound; 0
+// means up to the buffer's end.
 type View struct {
 	Buffer       *Buffer
 	Offset, Size int64
@@ -75,7 +89,7 @@ type View struct {
 // All views the whole buffer.
 func (b *Buffer) All() View { return View{Buffer: b} }
 
-// Bytes is the view's length.
+// Bytes is the view's length, with a Size of 0 resolved.
 func (v View) Bytes() int64 {
 	if v.Size == 0 {
 		return v.Buffer.Size - v.Offset
@@ -91,8 +105,8 @@ func (v View) Bytes() int64 {
 // added to workgroup_id, w is the number of workgroups along x of the whole
 // dispatch. That is what lets a device cut one dispatch into many.
 type Program struct {
-	Label     string
-	Source    string             // complete WGSL
-	Constants map[string]float64 // values for its overrides
-	Storage   []Access           // by binding number, from 1
+	Label     string             // for errors, Batch.String and Stats.Programs; two may share one
+	Source    string             // complete WGSL; its results may not depend on the order of workgroups
+	Constants map[string]float64 // values for its overrides; those not here keep their default
+	Storage   []Access           // by binding number, from 1; at most Limits.MaxStorageBuffers
 }

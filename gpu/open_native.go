@@ -10,5 +10,6 @@ import (
 func openDriver(opt Options) (driver.Device, error) { return dawn.Open(opt) }
 
 // Adapters describes the adapters of this machine that Open can choose from,
-// in the order of Info.Index; opt.Adapter is not looked at.
+// in the order of Info.Index, at least one; opt.Adapter is not looked at. Its
+// errors are Open's.
 func Adapters(opt Options) ([]Info, error) { return dawn.Adapters(opt) }

@@ -18,8 +18,11 @@ type sent struct {
 }
 
 // Submit runs a batch in order, in as many submissions as its measured speed
-// asks for, and returns when the last ones are on their way. When ctx ends it
-// stops submitting, drains what runs and returns the context's error.
+// asks for, and returns when the last ones are on their way: Wait or Read tell
+// of their end. Buffers must have memory. A batch that is refused, with the
+// errors of Prepare or with ErrTooLarge for a binding, may have run in part.
+// When ctx ends it stops submitting, drains what runs, which takes about a tenth
+// of a second, and returns the context's error.
 func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if d.lost != nil {
 		return d.lost
@@ -220,7 +223,9 @@ func (s *submission) flush() error {
 	return nil
 }
 
-// Wait blocks until all submitted work is done.
+// Wait blocks until all submitted work is done, and returns what went wrong with
+// it. When ctx ends, the submissions on their way are drained, which takes about
+// a tenth of a second, and the context's error comes back.
 func (d *Device) Wait(ctx context.Context) error {
 	if d.lost != nil {
 		return d.lost

@@ -52,9 +52,9 @@ type Info struct {
 	Type         string // "discrete", "integrated", "cpu", "unknown"
 	F16          bool   // shader-f16
 	Subgroups    bool
-	SubgroupMin  int // 0 when unknown
+	SubgroupMin  int // invocations, 0 when unknown
 	SubgroupMax  int
-	Timestamps   bool
+	Timestamps   bool  // timestamp-query, which Device.Time needs
 	Memory       int64 // bytes of the largest device-local heap, 0 when unknown
 	Library      string
 	Passed       string // libraries, backends and adapters that were not taken before this one, and why, one a line
@@ -143,7 +143,7 @@ type Device interface {
 
 // Options choose an adapter.
 type Options struct {
-	Backend string // "" or "auto", "vulkan", "d3d12", "metal"
-	Adapter int    // index as in Info, or -1 for the best
-	Library string // path of the Dawn library; "" searches
+	Backend string // "" or "auto", "vulkan", "d3d12", "metal"; in a browser "", "auto" or "webgpu"
+	Adapter int    // index as in Info, or -1 for the best: discrete before integrated before processors
+	Library string // path of the Dawn library; "" searches: TESSERA_DAWN, beside the program, the user's cache, the system
 }
