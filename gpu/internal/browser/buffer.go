@@ -108,37 +108,37 @@ func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offse
 }
 
 // port is what the device does for its staging.
-type port struct{ *device }
+type port struct{ d *device }
 
-func (d port) Put(to driver.Buffer, offset int64, data []byte) error {
-	from := d.scratch.copy(data)
-	return try(func() { d.bound.writeBuffer.Invoke(to.(*buffer).handle, offset, from, 0, len(data)) })
+func (p *port) Put(to driver.Buffer, offset int64, data []byte) error {
+	from := p.d.scratch.copy(data)
+	return try(func() { p.d.bound.writeBuffer.Invoke(to.(*buffer).handle, offset, from, 0, len(data)) })
 }
 
-func (d port) Drain() error {
-	if err := d.settle(context.Background()); err != nil {
+func (p *port) Drain() error {
+	if err := p.d.settle(context.Background()); err != nil {
 		return err
 	}
-	return d.failure()
+	return p.d.failure()
 }
 
-func (d port) NewReadback(size int64) (driver.Buffer, error) { return d.newReadback(size) }
+func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.newReadback(size) }
 
 // newReadback makes a buffer that can be copied to and mapped.
 func (d *device) newReadback(size int64) (*buffer, error) {
 	return d.newBuffer("staging", size, usageMapRead|usageCopyDst)
 }
 
-func (d port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buffer, offset int64) error {
+func (p *port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buffer, offset int64) error {
 	n := int64(len(dst))
-	submitted, err := d.submit("read "+from.(*buffer).label, []driver.Command{{
+	submitted, err := p.d.submit("read "+from.(*buffer).label, []driver.Command{{
 		Src: driver.Binding{Buffer: from, Offset: offset, Size: n},
 		Dst: driver.Binding{Buffer: readback, Size: n},
 	}}, nil)
 	if err != nil {
 		return err
 	}
-	return d.take(ctx, dst, readback.(*buffer), submitted)
+	return p.d.take(ctx, dst, readback.(*buffer), submitted)
 }
 
 // take waits for the copies to a readback buffer, which were submitted within

@@ -40,7 +40,7 @@ func openDevice(a *adapter) (*device, error) {
 	}
 	d := &device{handle: handle, info: a.info, bound: bind(handle), lostNow: make(chan struct{})}
 	d.info.Limits = limits(handle.Get("limits"))
-	d.staging = driver.NewStaging(port{d}, chunks, d.info.Limits.MaxBuffer)
+	d.staging = driver.NewStaging(&port{d}, chunks, d.info.Limits.MaxBuffer)
 	d.onCaptured = js.FuncOf(func(_ js.Value, args []js.Value) any {
 		d.captured = append(d.captured, gpuError(args[0].Get("error")))
 		return nil

@@ -34,7 +34,7 @@ func (d *device) submit(label string, commands []driver.Command, w *stopwatch) (
 		return nil, err
 	}
 	s, err := d.scoped(func() {
-		e := &encoder{device: d, offsets: d.offsets(commands)}
+		e := &encoder{bound: &d.bound, offsets: d.offsets(commands)}
 		e.handle = d.bound.createCommandEncoder.Invoke(map[string]any{"label": label})
 		if w != nil {
 			e.queries = w.set
@@ -54,7 +54,7 @@ func (d *device) submit(label string, commands []driver.Command, w *stopwatch) (
 
 // encoder is a GPUCommandEncoder with the pass that is open.
 type encoder struct {
-	*device
+	bound        *methods
 	handle, pass js.Value
 	pipeline     *pipeline // set in the pass
 	offsets      js.Value

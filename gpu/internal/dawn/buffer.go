@@ -101,35 +101,35 @@ func (d *device) Read(ctx context.Context, dst []byte, from driver.Buffer, offse
 }
 
 // port is what the device does for its staging.
-type port struct{ *device }
+type port struct{ d *device }
 
-func (d port) Put(to driver.Buffer, offset int64, data []byte) error {
-	call(d.QueueWriteBuffer, d.queue, to.(*buffer).handle, uintptr(offset), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)))
+func (p *port) Put(to driver.Buffer, offset int64, data []byte) error {
+	call(p.d.QueueWriteBuffer, p.d.queue, to.(*buffer).handle, uintptr(offset), uintptr(unsafe.Pointer(&data[0])), uintptr(len(data)))
 	return nil
 }
 
-func (d port) Drain() error {
-	call(d.QueueSubmit, d.queue, 0, 0)
-	return d.settle(context.Background())
+func (p *port) Drain() error {
+	call(p.d.QueueSubmit, p.d.queue, 0, 0)
+	return p.d.settle(context.Background())
 }
 
-func (d port) NewReadback(size int64) (driver.Buffer, error) { return d.newReadback(size) }
+func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.newReadback(size) }
 
 // newReadback makes a buffer that can be copied to and mapped.
 func (d *device) newReadback(size int64) (*buffer, error) {
 	return d.newBuffer("staging", size, usageMapRead|usageCopyDst)
 }
 
-func (d port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buffer, offset int64) error {
+func (p *port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buffer, offset int64) error {
 	n := int64(len(dst))
-	err := d.submit("read "+from.(*buffer).label, []driver.Command{{
+	err := p.d.submit("read "+from.(*buffer).label, []driver.Command{{
 		Src: driver.Binding{Buffer: from, Offset: offset, Size: n},
 		Dst: driver.Binding{Buffer: readback, Size: n},
 	}}, nil)
 	if err != nil {
 		return err
 	}
-	return d.take(ctx, dst, readback.(*buffer))
+	return p.d.take(ctx, dst, readback.(*buffer))
 }
 
 // take waits for the copies to a readback buffer and takes its first bytes.

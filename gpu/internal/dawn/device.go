@@ -82,7 +82,7 @@ func openDevice(a *adapter) (*device, error) {
 		d.destroy()
 		return nil, err
 	}
-	d.staging = driver.NewStaging(port{d}, chunks, d.info.Limits.MaxBuffer)
+	d.staging = driver.NewStaging(&port{d}, chunks, d.info.Limits.MaxBuffer)
 	return d, nil
 }
 
