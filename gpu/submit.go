@@ -260,7 +260,7 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	d.account(p.piece, took, late)
 	d.learn(p.piece, took.Seconds(), late)
 	if p.timed != nil {
-		return d.note(p.timed.take(ctx, d.drv))
+		return p.timed.timer.take(ctx, p.timed)
 	}
 	return nil
 }
