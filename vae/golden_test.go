@@ -14,6 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/engine"
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -69,12 +72,8 @@ func suites() []suite {
 func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	var all map[string]struct{ Data []float64 }
 	data, err := os.ReadFile(goldens + file)
-	if err == nil {
-		err = json.Unmarshal(data, &all)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(data, &all), "%s", file)
 	for i := range cases {
 		cases[i].want = all[prefix+cases[i].name].Data
 	}
@@ -84,16 +83,13 @@ func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 // fromTensors is a file of outputs named after cases.
 func fromTensors(t testing.TB, file string, cases []golden) []golden {
 	f, err := safetensors.Open(goldens + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	for i, c := range cases {
-		x, _ := f.Tensor(c.name + ".out")
+		x, ok := f.Tensor(c.name + ".out")
+		require.True(t, ok, "%s has no %s.out", file, c.name)
 		v := make([]float32, x.Elements())
-		if err := x.ReadF32(v, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadF32(v, 0), "%s", c.name)
 		for _, v := range v {
 			cases[i].want = append(cases[i].want, float64(v))
 		}
@@ -184,9 +180,7 @@ func made(t testing.TB, name string, make func(path string) error) string {
 		return p
 	}
 	p := filepath.Join(checkpoints.dir, name)
-	if err := make(p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, make(p), "making %s", name)
 	checkpoints.paths[name] = p
 	return p
 }
@@ -285,9 +279,7 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	x := g.input()
 	if g.half() == "encoder" {
 		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: g.moments})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return z.Data
 	}
 	return decodeAll(t, m, Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}, DecodeOptions{Options: o})
@@ -303,14 +295,10 @@ func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 func decodeWatched(t *testing.T, m *Model, z Latent, o DecodeOptions, w Watch) []float32 {
 	t.Helper()
 	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var frames [][]float32
 	for f, err := range p.Run(context.Background(), z, w) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err, "frame %d", len(frames))
 		frames = append(frames, append([]float32(nil), f.Pixels...))
 	}
 	c := m.Config.Channels
@@ -342,14 +330,20 @@ func nmse[A, B float32 | float64](got []A, want []B) float64 {
 	return d / s
 }
 
+// closeTo tells where the NMSE of got is above bound, or is not a number.
+func closeTo[A, B float32 | float64](t testing.TB, got []A, want []B, bound float64, what string) {
+	t.Helper()
+	if e := nmse(got, want); !(e <= bound) {
+		assert.Failf(t, what, "NMSE %.3g, bound %.0e", e, bound)
+	}
+}
+
 var bounds = map[Precision]float64{F32: 1e-9, F16: 1e-5}
 
 func open(t testing.TB, dev *gpu.Device, path string, p Precision) *Model {
 	t.Helper()
 	m, err := Open(dev, path, Settings{Precision: p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -380,7 +374,7 @@ func testGoldens(t *testing.T, m *Model, p Precision, cases []golden) {
 			got := nmse(g.output(t, m, Options{}), g.want)
 			t.Logf("NMSE %.2e", got)
 			if !(got <= bounds[p]) {
-				t.Errorf("NMSE %.3g, bound %.0e%s", got, bounds[p], firstLayer(t, m, p, g))
+				require.Failf(t, "differs from the golden", "NMSE %.3g, bound %.0e%s", got, bounds[p], firstLayer(t, m, p, g))
 			}
 		})
 	}
@@ -409,9 +403,7 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 		return " (there is no trace of this case)"
 	}
 	for k, err := range g.trace(t, m) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		w, ok := want[k.Name]
 		if !ok || k.Slice >= len(w) || w[k.Slice].Shape[2] != k.T { // one that the reference runs on the whole clip
 			continue
@@ -436,21 +428,13 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 	if g.half() == "encoder" {
 		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
 		p, err := m.PlanEncode(clip.t, clip.h, clip.w, EncodeOptions{})
-		if err == nil {
-			err = m.load(ctx, m.encoder, nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, m.load(ctx, m.encoder, nil))
 		return p.Trace(ctx, m.dev, newPixels(clip, m))
 	}
 	p, err := m.PlanDecode(g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
-	if err == nil {
-		err = m.load(ctx, m.decoder, nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, m.load(ctx, m.decoder, nil))
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
 	return p.Trace(ctx, m.dev, cells{z, &m.Config, true})
 }
@@ -459,19 +443,13 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 func TestFirstWrongLayerIsNamed(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, fullCheckpoint(t), F32)
-	if err := m.load(context.Background(), m.decoder, nil); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, m.load(context.Background(), m.decoder, nil))
 	g := fullGoldens(t)[1]
 	const wrong = "decoder.up_blocks.0.resnets.1.conv1.bias"
 	for _, b := range m.decoder.net.Weights.Buffers() {
 		if b.Label == wrong {
-			if err := dev.Write(b.All(), make([]byte, b.Size)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, dev.Write(b.All(), make([]byte, b.Size)))
 		}
 	}
-	if got := firstLayer(t, m, F32, g); !strings.Contains(got, "first layer outside: decoder.up_blocks.0 in slice 0") {
-		t.Errorf("%s was made wrong, named was %q", wrong, got)
-	}
+	require.Contains(t, firstLayer(t, m, F32, g), "first layer outside: decoder.up_blocks.0 in slice 0", "%s was made wrong", wrong)
 }

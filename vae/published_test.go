@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/engine"
 	"tessera/gpu/gputest"
 )
@@ -18,20 +21,17 @@ import (
 func TestPublishedSizeInLittleMemory(t *testing.T) {
 	path := fullCheckpoint(t)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Size() != 501324814 {
-		t.Fatalf("the checkpoint has %d bytes, the published one 501324814", info.Size())
-	}
+	require.NoError(t, err)
+	require.EqualValues(t, 501324814, info.Size(), "bytes of the checkpoint, as of the published one")
 	dev := gputest.Open(t)
 	if anonymous(t) == 0 {
 		t.Skip("no /proc/self/status to read memory from")
 	}
 	m := open(t, dev, path, F32)
-	if s := m.Summary(); s.Tensors != 250 || s.Parameters != 250648227 || s.DTypes["F16"] != 250 {
-		t.Errorf("summary %+v", s)
-	}
+	s := m.Summary()
+	require.Equal(t, 250, s.Tensors)
+	require.EqualValues(t, 250648227, s.Parameters)
+	require.Equal(t, map[string]int{"F16": 250}, s.DTypes)
 	before := anonymous(t)
 	var peak atomic.Int64
 	done := make(chan struct{})
@@ -48,9 +48,7 @@ func TestPublishedSizeInLittleMemory(t *testing.T) {
 	z := Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: make([]float32, 16*4)}
 	out := decodeAll(t, m, z, DecodeOptions{})
 	close(done)
-	if len(out) != 3*16*16 {
-		t.Errorf("%d numbers", len(out))
-	}
+	require.Len(t, out, 3*16*16)
 	// On a processor the device's buffers are host memory too.
 	device := dev.Stats().PeakBytes
 	host := peak.Load() - before
@@ -58,9 +56,7 @@ func TestPublishedSizeInLittleMemory(t *testing.T) {
 		host -= device
 	}
 	t.Logf("host %s, device %s", engine.Bytes(host), engine.Bytes(device))
-	if host > 300<<20 {
-		t.Errorf("host memory grew by %s", engine.Bytes(host))
-	}
+	require.LessOrEqual(t, host, int64(300<<20), "host memory grew by %s", engine.Bytes(host))
 }
 
 // anonymous is the process's memory that no file backs, in bytes.
@@ -77,9 +73,7 @@ func anonymous(t *testing.T) int64 {
 			continue
 		}
 		n, err := strconv.ParseInt(strings.Fields(v)[0], 10, 64)
-		if err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, err) // not the test's goroutine
 		sum += n << 10
 	}
 	return sum

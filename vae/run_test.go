@@ -2,12 +2,14 @@ package vae
 
 import (
 	"context"
-	"errors"
-	"math"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -48,13 +50,9 @@ func encodeWatched(t *testing.T, m *Model, c Clip, o EncodeOptions, w Watch) []f
 	t.Helper()
 	h, width := c.Size()
 	p, err := m.PlanEncode(c.Frames(), h, width, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	z, err := p.Collect(context.Background(), c, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return z.Data
 }
 
@@ -68,14 +66,13 @@ func TestChunksAreTheSameFunction(t *testing.T) {
 	wantVideo := decodeAll(t, m, z, DecodeOptions{Options: whole})
 	wantLatent := encodeAll(t, m, clip, EncodeOptions{Options: whole})
 	for _, chunk := range []int{0, 1, 2, 3, 4} {
-		got := nmse(decodeAll(t, m, z, DecodeOptions{Options: Options{Chunk: chunk}}), wantVideo)
-		if !(got <= 1e-11) {
-			t.Errorf("decode in chunks of %d: NMSE %.3g from the whole", chunk, got)
-		}
-		got = nmse(encodeAll(t, m, clip, EncodeOptions{Options: Options{Chunk: chunk}}), wantLatent)
-		if !(got <= 1e-11) {
-			t.Errorf("encode in chunks of %d: NMSE %.3g from the whole", chunk, got)
-		}
+		o := Options{Chunk: chunk}
+		t.Run(fmt.Sprintf("decode in chunks of %d", chunk), func(t *testing.T) {
+			closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), wantVideo, 1e-11, "differs from the whole")
+		})
+		t.Run(fmt.Sprintf("encode in chunks of %d", chunk), func(t *testing.T) {
+			closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: o}), wantLatent, 1e-11, "differs from the whole")
+		})
 	}
 }
 
@@ -85,9 +82,7 @@ func TestOneTileIsUntiled(t *testing.T) {
 	z := noiseLatent(3, 3, 4)
 	want := decodeAll(t, m, z, DecodeOptions{})
 	tiled := Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
-	if got := decodeAll(t, m, z, DecodeOptions{Options: tiled}); !slices.Equal(got, want) {
-		t.Error("one tile differs from untiled")
-	}
+	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: tiled}), want), "one tile differs from untiled")
 }
 
 // A canvas in a file gives the same bits as one on the device.
@@ -98,45 +93,33 @@ func TestSpooledBlend(t *testing.T) {
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8)}
 	tight := o
 	l, err := m.PlanDecode(3, 5, 6, DecodeOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if l.Spool != 0 || l.Canvas == 0 {
-		t.Fatalf("with room to spare the canvas is spooled: %d bytes, %d on the device", l.Spool, l.Canvas)
-	}
+	require.NoError(t, err)
+	require.Zero(t, l.Spool, "with room to spare the canvas is spooled")
+	require.NotZero(t, l.Canvas, "with room to spare there is none on the device")
 	tight.Budget = l.Bytes() - 1
-	if l, err = m.PlanDecode(3, 5, 6, DecodeOptions{Options: tight}); err != nil || l.Spool == 0 {
-		t.Fatalf("without room nothing is spooled: %+v, %v", l, err)
-	}
-	before := tempFiles(t)
-	if !slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: tight}), decodeAll(t, m, z, DecodeOptions{Options: o})) {
-		t.Error("decode: spooled and resident blends differ")
-	}
+	l, err = m.PlanDecode(3, 5, 6, DecodeOptions{Options: tight})
+	require.NoError(t, err)
+	require.NotZero(t, l.Spool, "without room nothing is spooled")
+	dir := ownTemp(t)
+	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: tight}), decodeAll(t, m, z, DecodeOptions{Options: o})),
+		"decode: spooled and resident blends differ")
 	e, err := m.PlanEncode(9, 40, 48, EncodeOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tight.Budget = e.Bytes() - 1
-	if !slices.Equal(encodeAll(t, m, clip, EncodeOptions{Options: tight}), encodeAll(t, m, clip, EncodeOptions{Options: o})) {
-		t.Error("encode: spooled and resident blends differ")
-	}
-	if after := tempFiles(t); len(after) > len(before) {
-		t.Errorf("left behind: %v", after)
-	}
+	require.True(t, slices.Equal(encodeAll(t, m, clip, EncodeOptions{Options: tight}), encodeAll(t, m, clip, EncodeOptions{Options: o})),
+		"encode: spooled and resident blends differ")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left, "spools left behind")
 }
 
-func tempFiles(t *testing.T) []string {
-	entries, err := os.ReadDir(os.TempDir())
-	if err != nil {
-		t.Fatal(err)
+// ownTemp gives the test a folder for temporary files of its own.
+func ownTemp(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"TMPDIR", "TMP"} { // of Unix, of Windows
+		t.Setenv(name, dir)
 	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "tessera-blend-") {
-			names = append(names, e.Name())
-		}
-	}
-	return names
+	return dir
 }
 
 // After the first steady slice of the first tile nothing is made any more.
@@ -147,22 +130,18 @@ func TestPlansAreReplayed(t *testing.T) {
 	watch := func(Progress) { stats = append(stats, dev.Stats()) }
 	decodeWatched(t, m, noiseLatent(6, 2, 3), DecodeOptions{}, Watch{Progress: watch})
 	check := func(what string, from, to gpu.Stats) {
-		if from.Pipelines != to.Pipelines || from.BindGroups != to.BindGroups || from.Buffers != to.Buffers {
-			t.Errorf("%s: made pipelines, bind groups or buffers: %+v, then %+v", what, from, to)
-		}
+		require.Equal(t, from.Pipelines, to.Pipelines, "%s made pipelines", what)
+		require.Equal(t, from.BindGroups, to.BindGroups, "%s made bind groups", what)
+		require.Equal(t, from.Buffers, to.Buffers, "%s made buffers", what)
 	}
-	if len(stats) != 5 {
-		t.Fatalf("%d slices, want 5", len(stats))
-	}
+	require.Len(t, stats, 5, "slices")
 	check("steady slices", stats[1], stats[4])
 
 	// 3 x 3 tiles of one shape. The last one normalises too.
 	stats = nil
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}}
 	decodeWatched(t, m, noiseLatent(1, 6, 6), DecodeOptions{Options: o}, Watch{Progress: watch})
-	if len(stats) != 9 {
-		t.Fatalf("%d tiles, want 9", len(stats))
-	}
+	require.Len(t, stats, 9, "tiles")
 	check("tiles", stats[0], stats[7])
 }
 
@@ -171,25 +150,16 @@ func TestPaddingIsUndone(t *testing.T) {
 	m := open(t, dev, smallCheckpoint(t), F32)
 	clip := noiseClip(7, 13, 21)
 	z, err := m.Encode(context.Background(), clip, EncodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if z.Frames != 3 || z.Height != 2 || z.Width != 3 {
-		t.Fatalf("latent of %d frames of %dx%d", z.Frames, z.Height, z.Width)
-	}
+	require.NoError(t, err)
+	require.Equal(t, [3]int{3, 2, 3}, [3]int{z.Frames, z.Height, z.Width}, "frames, height and width of the latent")
 	n := 0
 	for f, err := range m.Decode(context.Background(), z, DecodeOptions{Frames: 7, Height: 13, Width: 21}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f.Index != n || f.Height != 13 || f.Width != 21 || len(f.Pixels) != 3*13*21 {
-			t.Fatalf("frame %d is %dx%d at index %d", n, f.Height, f.Width, f.Index)
-		}
+		require.NoError(t, err, "frame %d", n)
+		require.Equal(t, [3]int{n, 13, 21}, [3]int{f.Index, f.Height, f.Width}, "index, height and width of frame %d", n)
+		require.Len(t, f.Pixels, 3*13*21, "frame %d", n)
 		n++
 	}
-	if n != 7 {
-		t.Errorf("%d frames, want 7", n)
-	}
+	require.Equal(t, 7, n, "frames")
 
 	// What was padded is what a caller would have padded: two frames mirrored,
 	// the last row and column repeated.
@@ -203,9 +173,7 @@ func TestPaddingIsUndone(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(encodeAll(t, m, padded, EncodeOptions{}), z.Data) {
-		t.Error("padded by the encoder and by hand differ")
-	}
+	require.True(t, slices.Equal(encodeAll(t, m, padded, EncodeOptions{}), z.Data), "padded by the encoder and by hand differ")
 }
 
 // The published pipeline's rule, written out for its two cases.
@@ -223,9 +191,7 @@ func TestMirroredFrames(t *testing.T) {
 		for i := range c.padded {
 			got = append(got, mirrored(i, c.n, c.padded))
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%d frames to %d: %v, want %v", c.n, c.padded, got, c.want)
-		}
+		assert.Equal(t, c.want, got, "%d frames to %d", c.n, c.padded)
 	}
 }
 
@@ -235,21 +201,16 @@ func TestSamples(t *testing.T) {
 	clip := noiseClip(5, 16, 16)
 	mean := encodeAll(t, m, clip, EncodeOptions{})
 	moments := encodeAll(t, m, clip, EncodeOptions{Moments: true})
-	for i := range mean {
-		if want := moments[i] * 0.9152; math.Abs(float64(mean[i]-want)) > 1e-6 {
-			t.Fatalf("latent %d is %v, want the scaled mean %v", i, mean[i], want)
-		}
+	require.Len(t, moments, 2*len(mean))
+	scaled := make([]float32, len(mean))
+	for i := range scaled {
+		scaled[i] = moments[i] * 0.9152
 	}
+	require.InDeltaSlice(t, scaled, mean, 1e-6, "the latent is the scaled mean")
 	a := encodeAll(t, m, clip, EncodeOptions{Sample: true, Seed: 7})
-	if !slices.Equal(a, encodeAll(t, m, clip, EncodeOptions{Sample: true, Seed: 7, Options: Options{Chunk: 4}})) {
-		t.Error("the same seed gave another sample")
-	}
-	if slices.Equal(a, encodeAll(t, m, clip, EncodeOptions{Sample: true, Seed: 8})) {
-		t.Error("another seed gave the same sample")
-	}
-	if slices.Equal(a, mean) {
-		t.Error("the sample is the mean")
-	}
+	require.Equal(t, a, encodeAll(t, m, clip, EncodeOptions{Sample: true, Seed: 7, Options: Options{Chunk: 4}}), "the same seed gave another sample")
+	require.NotEqual(t, a, encodeAll(t, m, clip, EncodeOptions{Sample: true, Seed: 8}), "another seed gave the same sample")
+	require.NotEqual(t, a, mean, "the sample is the mean")
 }
 
 func TestStoppingEarly(t *testing.T) {
@@ -257,21 +218,17 @@ func TestStoppingEarly(t *testing.T) {
 	m := open(t, dev, smallCheckpoint(t), F32)
 	z := noiseLatent(5, 2, 3)
 	for f, err := range m.Decode(context.Background(), z, DecodeOptions{}) {
-		if err != nil || f.Index > 1 {
-			t.Fatal(f.Index, err)
-		}
+		require.NoError(t, err)
+		require.LessOrEqual(t, f.Index, 1)
 		if f.Index == 1 {
 			break
 		}
 	}
-	if held, want := dev.Stats().Bytes, m.decoder.net.Weights.Bytes(); held != want {
-		t.Errorf("%d bytes held after leaving the loop, weights are %d", held, want)
-	}
+	require.Equal(t, m.decoder.net.Weights.Bytes(), dev.Stats().Bytes, "more than the weights is held after leaving the loop")
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var last error
 	for _, err := range p.Run(ctx, z, Watch{Progress: func(p Progress) {
 		if p.Slice == 2 {
@@ -280,66 +237,59 @@ func TestStoppingEarly(t *testing.T) {
 	}}) {
 		last = err
 	}
-	if !errors.Is(last, context.Canceled) {
-		t.Errorf("cancelled: %v", last)
-	}
-	if held, want := dev.Stats().Bytes, m.decoder.net.Weights.Bytes(); held != want {
-		t.Errorf("%d bytes held after a cancel, weights are %d", held, want)
-	}
+	require.ErrorIs(t, last, context.Canceled)
+	require.Equal(t, m.decoder.net.Weights.Bytes(), dev.Stats().Bytes, "more than the weights is held after a cancel")
 }
 
 func TestBudgets(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Type: "discrete", Memory: 8 << 30}
 	a.Limits.MaxBuffer = 4 << 30
 	m, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	tile := func(side int) Options {
 		return Options{Tile: tiling.Choice{Tile: tiling.Square(side)}, Overlap: tiling.Square(64)}
 	}
 	big, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tile(512)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	tight := tile(512)
 	tight.Budget = big.Weights + big.Activations/2
-	if _, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight}); !errors.Is(err, ErrMemory) {
-		t.Errorf("a tile beyond the budget: %v", err)
-	}
+	_, err = m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight})
+	require.ErrorIs(t, err, ErrMemory, "a tile beyond the budget")
 	tight.Shrink = true
 	l, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight})
-	if err != nil || !l.Shrunk || l.Bytes() > tight.Budget || l.Tile.H >= 512 || l.Tile.H < 64 {
-		t.Errorf("shrunk to %+v in %d of %d bytes: %v", l.Tile, l.Bytes(), tight.Budget, err)
-	}
+	require.NoError(t, err)
+	require.True(t, l.Shrunk)
+	require.LessOrEqual(t, l.Bytes(), tight.Budget, "shrunk to %v", l.Tile)
+	require.Less(t, l.Tile.H, 512)
+	require.GreaterOrEqual(t, l.Tile.H, 64)
 	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: tight.Budget}
-	if same, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto}); err != nil || same.Tile != l.Tile || same.Shrunk {
-		t.Errorf("auto chose %v, %v", same.Tile, err)
-	}
+	same, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto})
+	require.NoError(t, err)
+	require.Equal(t, l.Tile, same.Tile, "auto chose another tile")
+	require.False(t, same.Shrunk, "auto can't shrink")
 	// A clip narrower than the overlap is no obstacle.
 	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes()}
-	if small, err := m.PlanDecode(3, 5, 7, DecodeOptions{Options: narrow}); err != nil || !small.Tiles.Whole() {
-		t.Errorf("auto on a small clip: %v", err)
-	}
-	if strip, err := m.PlanDecode(3, 5, 700, DecodeOptions{Options: narrow}); err != nil || strip.Tiles.Whole() {
-		t.Errorf("auto on a strip: %v", err)
-	}
+	small, err := m.PlanDecode(3, 5, 7, DecodeOptions{Options: narrow})
+	require.NoError(t, err, "auto on a small clip")
+	require.True(t, small.Tiles.Whole(), "auto on a small clip")
+	strip, err := m.PlanDecode(3, 5, 700, DecodeOptions{Options: narrow})
+	require.NoError(t, err, "auto on a strip")
+	require.False(t, strip.Tiles.Whole(), "auto on a strip")
 	auto.Budget = 1 << 20
-	if _, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto}); !errors.Is(err, tiling.ErrBudget) {
-		t.Errorf("no tile fits: %v", err)
-	}
+	_, err = m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto})
+	require.ErrorIs(t, err, tiling.ErrBudget, "no tile fits")
 	// At WebGPU's default limits a frame of the first stage must stay below
 	// 128 MiB a binding; an untiled 4K frame does not.
-	if _, err := m.PlanDecode(1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}}); !errors.Is(err, gpu.ErrTooLarge) || !strings.Contains(err.Error(), "decoder.") {
-		t.Errorf("untiled 4K at default limits: %v", err)
-	}
+	_, err = m.PlanDecode(1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
+	require.ErrorIs(t, err, gpu.ErrTooLarge, "untiled 4K at default limits")
+	require.ErrorContains(t, err, "decoder.", "untiled 4K at default limits")
 	// Memory does not grow with the length of the clip.
-	short, _ := m.PlanDecode(3, 8, 8, DecodeOptions{})
+	short, err := m.PlanDecode(3, 8, 8, DecodeOptions{})
+	require.NoError(t, err)
 	long, err := m.PlanDecode(300, 8, 8, DecodeOptions{})
-	if err != nil || long.Bytes() != short.Bytes() {
-		t.Errorf("3 latent frames take %d bytes, 300 take %d: %v", short.Bytes(), long.Bytes(), err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, short.Bytes(), long.Bytes(), "bytes of 3 latent frames and of 300")
 }
 
 func TestUnfitCheckpoints(t *testing.T) {
@@ -347,9 +297,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 	write := func(edit func(name string, shape []int) (string, []int)) string {
 		t.Helper()
 		f, err := os.CreateTemp(t.TempDir(), "*.safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		var specs []safetensors.Spec
 		for _, s := range table {
@@ -358,34 +306,25 @@ func TestUnfitCheckpoints(t *testing.T) {
 			}
 		}
 		w, err := safetensors.NewWriter(f, specs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		for _, s := range specs {
 			n := 1
 			for _, d := range s.Shape {
 				n *= d
 			}
-			if err := w.Begin(s.Name); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := w.Write(make([]byte, 2*n)); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, w.Begin(s.Name))
+			_, err := w.Write(make([]byte, 2*n))
+			require.NoError(t, err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Close())
 		return f.Name()
 	}
 	keep := func(name string, shape []int) (string, []int) { return name, shape }
 	a := gpu.Info{Limits: gpu.DefaultLimits}
-	if m, err := Inspect(write(keep), a, Settings{Precision: F32}); err != nil {
-		t.Fatal(err)
-	} else {
-		m.Close()
-	}
-	_, err := Inspect(write(func(name string, shape []int) (string, []int) {
+	m, err := Inspect(write(keep), a, Settings{Precision: F32})
+	require.NoError(t, err)
+	require.NoError(t, m.Close())
+	_, err = Inspect(write(func(name string, shape []int) (string, []int) {
 		switch name {
 		case "decoder.conv_norm_out.weight":
 			return "", nil
@@ -396,25 +335,19 @@ func TestUnfitCheckpoints(t *testing.T) {
 		}
 		return name, shape
 	}), a, Settings{Precision: F32})
+	require.Error(t, err)
 	for _, want := range []string{
 		"2 missing: ", "decoder.conv_norm_out.weight", "encoder.mid_block.attentions.0.to_q.bias; ",
 		"1 of another shape: decoder.conv_out.bias is [7], expected [3]",
 		"1 unknown: encoder.mid_block.attentions.0.to_q.bias.extra",
 	} {
-		if err == nil || !strings.Contains(err.Error()+"; ", want) {
-			t.Errorf("message lacks %q: %v", want, err)
-		}
+		assert.Contains(t, err.Error()+"; ", want)
 	}
 	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other." + name, shape }), a, Settings{Precision: F32})
-	if !errors.Is(err, ErrUnknownModel) {
-		t.Errorf("another model: %v", err)
-	}
+	require.ErrorIs(t, err, ErrUnknownModel, "another model")
 	// The names of older files.
 	old := strings.NewReplacer("to_q", "query", "to_k", "key", "to_v", "value", "to_out.0", "proj_attn")
-	m, err := Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, Settings{Precision: F32})
-	if err != nil {
-		t.Errorf("old attention names: %v", err)
-	} else {
-		m.Close()
-	}
+	m, err = Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, Settings{Precision: F32})
+	require.NoError(t, err, "old attention names")
+	require.NoError(t, m.Close())
 }

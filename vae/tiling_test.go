@@ -1,10 +1,13 @@
 package vae
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/engine"
 	"tessera/format/safetensors"
@@ -58,29 +61,33 @@ func TestExactTiles(t *testing.T) {
 			o := tiles(Exact, cut.h, cut.w, 64)
 			o.Chunk = cut.chunk
 			name := fmt.Sprintf("%s, tiles of %dx%d, chunks of %d", model.name, cut.h, cut.w, cut.chunk)
-			last := -1.0
-			told := func(p Progress) {
-				if p.Done <= last || p.Done > 1 || p.Tile > p.Tiles {
-					t.Errorf("%s: progress %+v after %v", name, p, last)
-				}
-				last = p.Done
-			}
-			got := nmse(decodeWatched(t, m, z, DecodeOptions{Options: o}, Watch{Progress: told}), video)
-			t.Logf("%s: decode: NMSE %.3g from one tile", name, got)
-			if !(got <= 1e-11) {
-				t.Errorf("%s: decode differs from one tile", name)
-			}
-			if last != 1 {
-				t.Errorf("%s: progress ended at %v", name, last)
-			}
-			last = -1
-			got = nmse(encodeWatched(t, m, px, EncodeOptions{Options: o}, Watch{Progress: told}), latent)
-			t.Logf("%s: encode: NMSE %.3g from one tile", name, got)
-			if !(got <= 1e-11) {
-				t.Errorf("%s: encode differs from one tile", name)
-			}
+			t.Run(name+", decode", func(t *testing.T) {
+				told, done := advances(t)
+				got := decodeWatched(t, m, z, DecodeOptions{Options: o}, Watch{Progress: told})
+				t.Logf("NMSE %.3g from one tile", nmse(got, video))
+				closeTo(t, got, video, 1e-11, "differs from one tile")
+				require.Equal(t, 1.0, done(), "progress at the end")
+			})
+			t.Run(name+", encode", func(t *testing.T) {
+				told, done := advances(t)
+				got := encodeWatched(t, m, px, EncodeOptions{Options: o}, Watch{Progress: told})
+				t.Logf("NMSE %.3g from one tile", nmse(got, latent))
+				closeTo(t, got, latent, 1e-11, "differs from one tile")
+				require.Equal(t, 1.0, done(), "progress at the end")
+			})
 		}
 	}
+}
+
+// advances is told of progress, which must grow; done is the last that was told.
+func advances(t *testing.T) (told func(Progress), done func() float64) {
+	last := -1.0
+	return func(p Progress) {
+		require.Greater(t, p.Done, last, "%+v", p)
+		require.LessOrEqual(t, p.Done, 1.0, "%+v", p)
+		require.LessOrEqual(t, p.Tile, p.Tiles, "%+v", p)
+		last = p.Done
+	}, func() float64 { return last }
 }
 
 // tiny is a checkpoint of a few channels.
@@ -102,20 +109,15 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 		{wan22Checkpoint(t), 13 * 16, 0},
 	} {
 		m, err := Inspect(c.path, a, Settings{Precision: F32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer m.Close()
 		s := m.Config.Spatial
 		l, err := m.PlanDecode(3, 90, 90, DecodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
-		if err != nil || l.Halo != tiling.Square(c.decode) {
-			t.Errorf("%s: decode halo %v, want %d: %v", m.Config.Model, l.Halo, c.decode, err)
-		}
+		require.NoError(t, err, m.Config.Model)
+		assert.Equal(t, tiling.Square(c.decode), l.Halo, m.Config.Model)
 		// Up to four times the latent's own reach lies before a strided layer.
 		e, err := m.PlanEncode(5, 90*s, 90*s, EncodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err, m.Config.Model)
 		t.Logf("%s: encode halo %v", m.Config.Model, e.Halo)
 	}
 }
@@ -145,9 +147,7 @@ func TestHaloIsNeeded(t *testing.T) {
 	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
 	// Tile 4 has rows 16 to 19 of the latent, and reads cells 3 to 29.
 	in, _, _ := m.decoder.net.Parts.Halo(tiling.Rect{Y0: 128, Y1: 160, X1: 16}, tiling.Size{H: 240, W: 16})
-	if in.Y0 != 3 || in.Y1 != 30 {
-		t.Fatalf("tile 4 reads %+v", in)
-	}
+	require.Equal(t, [2]int{3, 30}, [2]int{in.Y0, in.Y1}, "rows that tile 4 reads")
 	row := func(v []float32) []float32 { // the tile's first
 		var r []float32
 		for c := range 3 {
@@ -156,13 +156,10 @@ func TestHaloIsNeeded(t *testing.T) {
 		return r
 	}
 	got := decodeAll(t, m, z, DecodeOptions{Options: o})
-	if !slices.Equal(got, want) {
-		t.Errorf("with the halo: NMSE %.3g", nmse(got, want))
-	}
+	require.True(t, slices.Equal(got, want), "with the halo: NMSE %.3g", nmse(got, want))
 	m.decoder.net.Parts = shy{m.decoder.net.Parts}
-	if got := decodeAll(t, m, z, DecodeOptions{Options: o}); slices.Equal(row(got), row(want)) {
-		t.Error("a cell less makes no difference: the halo is too wide")
-	}
+	got = decodeAll(t, m, z, DecodeOptions{Options: o})
+	require.False(t, slices.Equal(row(got), row(want)), "a cell less makes no difference: the halo is too wide")
 }
 
 // What exact tiles are for: they need a fraction of the memory, and are taken
@@ -171,41 +168,33 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
 	a.Limits.MaxBuffer, a.Limits.MaxBinding = 4<<30, 4<<30
 	m, err := Inspect(wan21Checkpoint(t), a, Settings{Precision: F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	o := tiles("", 256, 256, 64)
 	l, err := m.PlanDecode(5, 90, 160, DecodeOptions{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Logf("720p in exact tiles of 256: %s of %s in one tile", engine.Bytes(l.Bytes()), engine.Bytes(l.Untiled))
-	if l.Tiling != Exact || l.Overlap != (tiling.Size{}) || l.Untiled < 3*l.Bytes() {
-		t.Errorf("%+v", l)
-	}
+	require.Equal(t, Exact, l.Tiling)
+	require.Zero(t, l.Overlap)
+	require.GreaterOrEqual(t, l.Untiled, 3*l.Bytes(), "one tile takes little more")
 	// Where the whole latent frame is too much for the budget, feathered tiles
 	// are left.
 	o.Budget = 400 << 20
 	o.Shrink = true
-	if f, err := m.PlanDecode(5, 1000, 1000, DecodeOptions{Options: o}); err != nil {
-		t.Error(err)
-	} else if f.Tiling != Feather || f.Bytes() > o.Budget {
-		t.Errorf("without room for a frame of the middle: %+v, %v", f, err)
-	}
+	f, err := m.PlanDecode(5, 1000, 1000, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	require.Equal(t, Feather, f.Tiling, "without room for a frame of the middle")
+	require.LessOrEqual(t, f.Bytes(), o.Budget)
 	s, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer s.Close()
 	for _, how := range []Tiling{Exact, Diffusers} {
-		if _, err := s.PlanDecode(5, 90, 160, DecodeOptions{Options: tiles(how, 256, 256, 64)}); !errors.Is(err, ErrTiling) {
-			t.Errorf("SeedVR2 with tiling %s: %v", how, err)
-		}
+		_, err := s.PlanDecode(5, 90, 160, DecodeOptions{Options: tiles(how, 256, 256, 64)})
+		assert.ErrorIs(t, err, ErrTiling, "SeedVR2 with tiling %s", how)
 	}
-	if l, err := s.PlanDecode(5, 90, 160, DecodeOptions{Options: o}); err != nil || l.Tiling != Feather {
-		t.Errorf("SeedVR2: %v, %v", l.Tiling, err)
-	}
+	l, err = s.PlanDecode(5, 90, 160, DecodeOptions{Options: o})
+	require.NoError(t, err, "SeedVR2")
+	require.Equal(t, Feather, l.Tiling, "SeedVR2")
 }
 
 // diffusers' tiled decode, written out on whole decodes of pieces.
@@ -236,9 +225,7 @@ func TestDiffusersTiles(t *testing.T) {
 		}
 		want := naive(c.Channels*5, h*s, w*s, step[0]*s, step[1]*s, (tile[0]-step[0])*s, (tile[1]-step[1])*s, patch,
 			func(y, x int) ([]float32, int, int) { return piece(y/s, x/s) })
-		if e := nmse(got, want); !(e <= 1e-12) {
-			t.Errorf("%s: decode: NMSE %.3g", c.Model, e)
-		}
+		closeTo(t, got, want, 1e-12, c.Model+" decodes otherwise")
 
 		// The encoder's tiles are that many patches.
 		o.Tile.Tile, o.Overlap = tiling.Square(4*s), tiling.Square(s)
@@ -256,9 +243,7 @@ func TestDiffusersTiles(t *testing.T) {
 			return encodeAll(t, m, part, EncodeOptions{Options: Options{Unscaled: true}, Moments: true}), th, tw
 		}
 		want = naive(2*c.Latent*2, 9, 7, advance, advance, cells-advance, cells-advance, 1, cut)
-		if e := nmse(moments, want); !(e <= 1e-12) {
-			t.Errorf("%s: encode: NMSE %.3g", c.Model, e)
-		}
+		closeTo(t, moments, want, 1e-12, c.Model+" encodes otherwise")
 	}
 }
 
@@ -319,30 +304,22 @@ func TestExactSpool(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
 	z := Latent{Channels: 4, Frames: 2, Height: 6, Width: 6, Data: noise(4 * 2 * 36)}
-	before := tempFiles(t)
+	dir := ownTemp(t)
 	l, err := m.PlanDecode(2, 6, 6, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	want := decodeAll(t, m, z, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
-	if peak := dev.Stats().PeakBytes; peak > l.Bytes() {
-		t.Errorf("%d bytes on the device, planned were %d", peak, l.Bytes())
-	}
-	if after := tempFiles(t); len(after) > len(before) {
-		t.Errorf("left behind: %v", after)
-	}
+	require.LessOrEqual(t, dev.Stats().PeakBytes, l.Bytes(), "more on the device than was planned")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left, "spools left behind")
 	open := 0
 	o := tiles(Exact, 24, 24, 0)
 	o.Spool = func(size int64) (Spool, error) {
 		open++
 		return &counted{make([]byte, size), &open}, nil
 	}
-	if got := decodeAll(t, m, z, DecodeOptions{Options: o}); !slices.Equal(got, want) {
-		t.Error("another spool, another result")
-	}
-	if open != 0 {
-		t.Errorf("%d spools are still open", open)
-	}
+	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: o}), want), "another spool, another result")
+	require.Zero(t, open, "spools that are still open")
 }
 
 type counted struct {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +11,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
@@ -26,9 +28,7 @@ type wanTensor struct{ family, original, diffusers, shape string }
 
 func wanTensors(t *testing.T) []wanTensor {
 	text, err := os.ReadFile("testdata/wan_names.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var all []wanTensor
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		f := strings.Fields(lines.Text())
@@ -47,9 +47,7 @@ func TestWanNames(t *testing.T) {
 				continue
 			}
 			published[w.original] = w.shape
-			if got := n.diffusers(w.original); got != w.diffusers {
-				t.Errorf("%s: %s is %s, diffusers has %s", family, w.original, got, w.diffusers)
-			}
+			assert.Equal(t, w.diffusers, n.diffusers(w.original), "%s: diffusers' name of %s", family, w.original)
 		}
 		c := Config{Family: family, Latent: 16, Blocks: 2, Channels: 3, Patch: 1, Widths: []int{96, 192, 384, 384}, Decoder: []int{384, 384, 192, 96},
 			TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false}}
@@ -57,18 +55,13 @@ func TestWanNames(t *testing.T) {
 			c.Latent, c.Patch, c.Widths, c.Decoder = 48, 2, []int{160, 320, 640, 640}, []int{1024, 1024, 512, 256}
 		}
 		m, err := newModel(c.family(), c, 0, 0, gpu.Info{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(m.specs) != len(published) {
-			t.Errorf("%s: the layers need %d tensors, the file has %d", family, len(m.specs), len(published))
-		}
+		require.NoError(t, err)
+		assert.Len(t, m.specs, len(published), "%s: tensors that the layers need, as many as the file has", family)
+		needed := map[string]string{}
 		for _, s := range m.specs {
-			shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.shape), " ", "x"), "[]")
-			if published[s.name] != shape {
-				t.Errorf("%s: %s is %s, published is %q", family, s.name, shape, published[s.name])
-			}
+			needed[s.name] = strings.Trim(strings.ReplaceAll(fmt.Sprint(s.shape), " ", "x"), "[]")
 		}
+		assert.Equal(t, published, needed, "%s: shapes by name", family)
 	}
 }
 
@@ -93,9 +86,7 @@ func TestPublishedWanFiles(t *testing.T) {
 		}
 		slices.SortFunc(specs, func(a, b safetensors.Spec) int { return strings.Compare(a.Name, b.Name) })
 		header, data, err := safetensors.Size(specs, metadata)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		return 8 + header + data
 	}
 	pt := map[string]string{"format": "pt"}
@@ -107,9 +98,7 @@ func TestPublishedWanFiles(t *testing.T) {
 		{"Wan 2.1 of diffusers", count(wan21, safetensors.F32, true, pt), 507_591_892},
 		{"Wan 2.2 of diffusers", count(wan22, safetensors.F32, true, pt), 2_818_777_808},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s would have %d bytes, published %d", c.name, c.got, c.want)
-		}
+		assert.Equal(t, c.want, c.got, "bytes of %s, as published", c.name)
 	}
 }
 
@@ -122,20 +111,14 @@ func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
 	for layout, name := range map[string]func(string) string{"original": nil, "diffusers": (&wanNames{nested: c.Nested, blocks: 2}).diffusers} {
 		c.Name = name
 		paths[layout] = filepath.Join(dir, layout+".safetensors")
-		if err := synthetic.CreateWan(paths[layout], c); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, synthetic.CreateWan(paths[layout], c), layout)
 	}
 	for _, layout := range []string{"original", "diffusers"} {
 		f, err := safetensors.Open(paths[layout])
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		paths[layout+" pth"] = filepath.Join(dir, layout+".pth")
-		if err := pthtest.Convert(paths[layout+" pth"], f, pthtest.Options{Ordered: layout == "original"}); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, pthtest.Convert(paths[layout+" pth"], f, pthtest.Options{Ordered: layout == "original"}), layout)
 	}
 	return paths
 }
@@ -147,9 +130,8 @@ func TestLayoutsAreOneModel(t *testing.T) {
 		var video, latent []float32
 		for layout, path := range inLayouts(t, c) {
 			m := open(t, dev, path, F32)
-			if want, _, _ := strings.Cut(layout, " "); m.Config.Layout != want {
-				t.Errorf("%s is taken for %s", layout, m.Config.Layout)
-			}
+			want, _, _ := strings.Cut(layout, " ")
+			assert.Equal(t, want, m.Config.Layout, "nested %v, %s", c.Nested, layout)
 			s := m.Config.Spatial
 			z := Latent{Channels: 4, Frames: 2, Height: 2, Width: 2, Data: noise(4 * 2 * 4)}
 			clip := floats{5, 2 * s, s, noise(3 * 5 * 2 * s * s)}
@@ -157,9 +139,8 @@ func TestLayoutsAreOneModel(t *testing.T) {
 			if video == nil {
 				video, latent = v, l
 			}
-			if !slices.Equal(v, video) || !slices.Equal(l, latent) {
-				t.Errorf("nested %v, %s: another result", c.Nested, layout)
-			}
+			assert.True(t, slices.Equal(v, video), "nested %v, %s: another video", c.Nested, layout)
+			assert.True(t, slices.Equal(l, latent), "nested %v, %s: another latent", c.Nested, layout)
 		}
 	}
 }
@@ -186,33 +167,22 @@ func TestWanConfigs(t *testing.T) {
 			Family: wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
 	} {
 		path := filepath.Join(dir, c.file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		if c.beside != "" {
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "config.json"), []byte(c.beside), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "config.json"), []byte(c.beside), 0o666))
 		}
-		if err := synthetic.CreateWan(path, c.config); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, synthetic.CreateWan(path, c.config))
 		m, err := Inspect(path, a, Settings{Precision: F32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err, c.file)
 		defer m.Close()
 		got := m.Config
-		if len(got.Mean) != got.Latent || len(got.Scale) != got.Latent {
-			t.Errorf("%s: statistics of %d channels, expected %d", c.file, len(got.Mean), got.Latent)
-		}
+		assert.Len(t, got.Mean, got.Latent, c.file)
+		assert.Len(t, got.Scale, got.Latent, c.file)
 		got.Mean, got.Scale = nil, nil
 		c.want.Layout, c.want.Blocks, c.want.Temporal = "original", 2, 4
 		c.want.Tilings, c.want.ComfyUIUnscaled = []Tiling{Exact, Feather, Diffusers}, true
 		c.want.TimeDown, c.want.TimeUp = []bool{false, true, true}, []bool{true, true, false}
-		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", c.want) {
-			t.Errorf("%s:\n%+v, want\n%+v", c.file, got, c.want)
-		}
+		assert.Equal(t, c.want, got, c.file)
 	}
 }
 
@@ -230,9 +200,8 @@ func TestWanStatistics(t *testing.T) {
 		c := Config{Family: s.family, Latent: s.latent}
 		c.statistics()
 		scale, mean := c.scale(s.channel)
-		if mean != s.mean || math.Abs(scale*s.std-1) > 1e-12 {
-			t.Errorf("%s channel %d: mean %v, scale %v", s.family, s.channel, mean, scale)
-		}
+		assert.Equal(t, s.mean, mean, "%s channel %d", s.family, s.channel)
+		assert.InDelta(t, 1, scale*s.std, 1e-12, "%s channel %d", s.family, s.channel)
 	}
 	sums := [4]float64{}
 	for i, list := range [][]float64{wan21Mean, wan21Std, wan22Mean, wan22Std} {
@@ -242,9 +211,7 @@ func TestWanStatistics(t *testing.T) {
 	}
 	// Added up from the published tables.
 	for i, want := range []float64{-0.7332, 34.2747, -0.5589, 32.536} {
-		if math.Abs(sums[i]-want) > 1e-9 {
-			t.Errorf("table %d adds up to %.4f, want %.4f", i, sums[i], want)
-		}
+		assert.InDelta(t, want, sums[i], 1e-9, "sum of table %d", i)
 	}
 }
 
@@ -256,17 +223,16 @@ func TestWanScaling(t *testing.T) {
 	clip := floats{1, 16, 16, noise(3 * 256)}
 	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
 	scaled := encodeAll(t, m, clip, EncodeOptions{})
+	want := make([]float64, len(own))
 	for i, v := range own {
 		c := i / 4
-		if want := (float64(v) - wan21Mean[c]) / wan21Std[c]; math.Abs(float64(scaled[i])-want) > 1e-6 {
-			t.Fatalf("element %d is %v, want %v", i, scaled[i], want)
-		}
+		want[i] = (float64(v) - wan21Mean[c]) / wan21Std[c]
 	}
+	require.Len(t, scaled, len(want))
+	require.InDeltaSlice(t, want, scaled, 1e-6)
 	a := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: own}, DecodeOptions{Options: Options{Unscaled: true}})
 	b := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: scaled}, DecodeOptions{})
-	if e := nmse(b, a); !(e < 1e-9) {
-		t.Errorf("scaled: NMSE %.3g from the model's own", e)
-	}
+	closeTo(t, b, a, 1e-9, "scaled and the model's own decode otherwise")
 }
 
 // Pixels are clamped, but for the model's own.
@@ -276,18 +242,12 @@ func TestWanClamps(t *testing.T) {
 	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, Data: noise(24)}
 	own := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
 	clamped := decodeAll(t, m, z, DecodeOptions{})
-	outside := 0
+	want := make([]float32, len(own))
 	for i, v := range own {
-		if v < -1 || v > 1 {
-			outside++
-		}
-		if clamped[i] != min(max(v, -1), 1) {
-			t.Fatalf("element %d is %v, the model's own %v", i, clamped[i], v)
-		}
+		want[i] = min(max(v, -1), 1)
 	}
-	if outside == 0 {
-		t.Error("nothing to clamp")
-	}
+	require.False(t, slices.Equal(own, want), "nothing to clamp")
+	require.True(t, slices.Equal(clamped, want), "NMSE %.3g from the model's own, clamped", nmse(clamped, want))
 }
 
 // Sizes that no latent has are padded and trimmed, in both directions.
@@ -297,15 +257,10 @@ func TestWanPadding(t *testing.T) {
 		m := open(t, dev, tiny(t, c), F32)
 		s := m.Config.Spatial
 		z, err := m.Encode(context.Background(), floats{7, s + 5, 2*s - 3, noise(3 * 7 * (s + 5) * (2*s - 3))}, EncodeOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if z.Frames != 3 || z.Height != 2 || z.Width != 2 {
-			t.Fatalf("%s: latent of %d frames of %dx%d", m.Config.Model, z.Frames, z.Height, z.Width)
-		}
-		if v := decodeAll(t, m, z, DecodeOptions{Frames: 7, Height: s + 5, Width: 2*s - 3}); len(v) != 3*7*(s+5)*(2*s-3) {
-			t.Errorf("%s: %d numbers", m.Config.Model, len(v))
-		}
+		require.NoError(t, err, m.Config.Model)
+		require.Equal(t, [3]int{3, 2, 2}, [3]int{z.Frames, z.Height, z.Width}, "%s: frames, height and width of the latent", m.Config.Model)
+		v := decodeAll(t, m, z, DecodeOptions{Frames: 7, Height: s + 5, Width: 2*s - 3})
+		require.Len(t, v, 3*7*(s+5)*(2*s-3), m.Config.Model)
 	}
 }
 
@@ -319,17 +274,17 @@ func TestWanChunks(t *testing.T) {
 		var video, latent []float32
 		for _, chunk := range []int{1, 2, 3, 5, 9} {
 			o := Options{Chunk: chunk}
-			l, err := m.PlanDecode(6, 2, 1, DecodeOptions{Options: o})
-			if err != nil || l.Slices != 1+(5+chunk-1)/chunk {
-				t.Errorf("%s in chunks of %d: %d slices, %v", m.Config.Model, chunk, l.Slices, err)
-			}
 			v, e := decodeAll(t, m, z, DecodeOptions{Options: o}), encodeAll(t, m, clip, EncodeOptions{Options: o})
 			if video == nil {
 				video, latent = v, e
 			}
-			if a, b := nmse(v, video), nmse(e, latent); !(a <= 1e-11 && b <= 1e-11) {
-				t.Errorf("%s in chunks of %d: NMSE %.3g and %.3g from chunks of one", m.Config.Model, chunk, a, b)
-			}
+			t.Run(fmt.Sprintf("%s in chunks of %d", m.Config.Model, chunk), func(t *testing.T) {
+				l, err := m.PlanDecode(6, 2, 1, DecodeOptions{Options: o})
+				require.NoError(t, err)
+				require.Equal(t, 1+(5+chunk-1)/chunk, l.Slices)
+				closeTo(t, v, video, 1e-11, "the video is another than in chunks of one")
+				closeTo(t, e, latent, 1e-11, "the latent is another than in chunks of one")
+			})
 		}
 	}
 }
@@ -340,9 +295,8 @@ func TestIndependentFrames(t *testing.T) {
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4, Channels: 4}), F32)
 	clip := floats{3, 16, 16, noise(4 * 3 * 256)}
 	z, err := m.Encode(context.Background(), clip, EncodeOptions{Options: Options{Independent: true}})
-	if err != nil || z.Frames != 3 {
-		t.Fatalf("%d latent frames of 3 pictures: %v", z.Frames, err)
-	}
+	require.NoError(t, err)
+	require.Equal(t, 3, z.Frames, "latent frames of 3 pictures")
 	video := decodeAll(t, m, z, DecodeOptions{Options: Options{Independent: true}})
 	for f := range 3 {
 		one := floats{1, 16, 16, nil}
@@ -354,70 +308,56 @@ func TestIndependentFrames(t *testing.T) {
 		for c := range 4 {
 			b = append(b, z.Data[(c*3+f)*4:][:4]...)
 		}
-		if !slices.Equal(a, b) {
-			t.Errorf("picture %d has another latent in a row of three", f)
-		}
+		assert.True(t, slices.Equal(a, b), "picture %d has another latent in a row of three", f)
 		a = decodeAll(t, m, Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: b}, DecodeOptions{})
 		b = b[:0]
 		for c := range 4 {
 			b = append(b, video[(c*3+f)*256:][:256]...)
 		}
-		if !slices.Equal(a, b) {
-			t.Errorf("latent %d is another picture in a row of three", f)
-		}
+		assert.True(t, slices.Equal(a, b), "latent %d is another picture in a row of three", f)
 	}
 	n := 0
 	for f, err := range m.Decode(context.Background(), z, DecodeOptions{RGBA8: true, Options: Options{Independent: true}}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, b := range f.RGBA {
+		require.NoError(t, err, "picture %d", n)
+		want := make([]byte, 4*256)
+		for i := range want {
 			at := video[(i%4*3+n)*256+i/4]
-			if want := math.Floor((float64(min(max(at, -1), 1))+1)*127.5 + 0.5); math.Abs(float64(b)-want) > 0 {
-				t.Fatalf("picture %d byte %d is %d, want %v of %v", n, i, b, want, at)
-			}
+			want[i] = byte(math.Floor((float64(min(max(at, -1), 1))+1)*127.5 + 0.5))
 		}
+		require.Equal(t, want, f.RGBA, "picture %d", n)
 		n++
 	}
-	if _, err := m.Encode(context.Background(), floats{1, 16, 16, noise(3 * 256)}, EncodeOptions{}); err == nil || !strings.Contains(err.Error(), "clip has 3 channels") {
-		t.Errorf("a clip without alpha: %v", err)
-	}
+	require.Equal(t, 3, n, "pictures")
+	_, err = m.Encode(context.Background(), floats{1, 16, 16, noise(3 * 256)}, EncodeOptions{})
+	require.ErrorContains(t, err, "clip has 3 channels", "a clip without alpha")
 }
 
 // For one picture only the last temporal tap is computed: a third of the work.
 func TestOneFrameComputesOneTap(t *testing.T) {
 	m, err := Inspect(wan21Checkpoint(t), gpu.Info{Limits: gpu.DefaultLimits, Memory: 8 << 30}, Settings{Precision: F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer m.Close()
 	one, err := m.PlanDecode(1, 8, 8, DecodeOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	// Steady frames: the difference of two lengths, four pixel frames a latent frame.
-	long, _ := m.PlanDecode(9, 8, 8, DecodeOptions{})
-	longer, _ := m.PlanDecode(10, 8, 8, DecodeOptions{})
+	long, err := m.PlanDecode(9, 8, 8, DecodeOptions{})
+	require.NoError(t, err)
+	longer, err := m.PlanDecode(10, 8, 8, DecodeOptions{})
+	require.NoError(t, err)
 	steady := float64(longer.Cost.FLOPs-long.Cost.FLOPs) / 4
 	t.Logf("one frame %d FLOPs, a steady one %.0f", one.Cost.FLOPs, steady)
 	// The middle runs at a quarter of the frame rate, so one picture has more of it.
-	if ratio := float64(one.Cost.FLOPs) / steady; ratio > 0.62 {
-		t.Errorf("one frame takes %.2f of a steady one", ratio)
-	}
+	require.LessOrEqual(t, float64(one.Cost.FLOPs)/steady, 0.62, "one frame's part of a steady one")
 }
 
 func TestFlatFileIsRefused(t *testing.T) {
 	path := tiny(t, synthetic.WanConfig{Dim: 4})
 	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	flat := filepath.Join(t.TempDir(), "flat.safetensors")
 	out, err := os.Create(flat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer out.Close()
 	var specs []safetensors.Spec
 	for _, name := range f.Names() {
@@ -425,33 +365,25 @@ func TestFlatFileIsRefused(t *testing.T) {
 		specs = append(specs, safetensors.Spec{Name: name, DType: x.DType, Shape: x.Shape})
 	}
 	w, err := safetensors.NewWriter(out, specs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, s := range specs {
 		x, _ := f.Tensor(s.Name)
 		v := make([]float32, x.Elements())
 		if s.Name != "conv1.weight" && s.Name != "conv2.weight" {
-			if err := x.ReadF32(v, 0); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, x.ReadF32(v, 0), s.Name)
 		}
-		if err := errors.Join(w.Begin(s.Name), w.WriteF32(v)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Begin(s.Name))
+		require.NoError(t, w.WriteF32(v), s.Name)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	a := gpu.Info{Limits: gpu.DefaultLimits}
-	if _, err := Inspect(flat, a, Settings{}); !errors.Is(err, ErrFlat) || !errors.Is(err, ErrBadModel) || !strings.Contains(err.Error(), "conv2.weight") {
-		t.Errorf("a flat file: %v", err)
-	}
+	_, err = Inspect(flat, a, Settings{})
+	require.ErrorIs(t, err, ErrFlat)
+	require.ErrorIs(t, err, ErrBadModel)
+	require.ErrorContains(t, err, "conv2.weight")
 	m, err := Inspect(flat, a, Settings{Force: true})
-	if err != nil {
-		t.Fatalf("forced: %v", err)
-	}
-	m.Close()
+	require.NoError(t, err, "forced")
+	require.NoError(t, m.Close())
 }
 
 // What is wrong with a file is told under the file's own names.
@@ -465,13 +397,9 @@ func TestUnfitWan(t *testing.T) {
 		}
 		return n.diffusers(name)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, err = Inspect(path, a, Settings{})
 	for _, want := range []string{"1 missing: decoder.norm_out.gamma", "1 unknown: decoder.norm.gamma"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("message lacks %q: %v", want, err)
-		}
+		assert.ErrorContains(t, err, want)
 	}
 }
