@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// zeros is what a clip has where there is no frame.
+const zeros = -1
+
+// times are those of the layers that there are.
+var times = []struct {
+	name string
+	Causal
+}{
+	{"a picture", Causal{}},
+	{"one tap", Causal{Kernel: 1}},
+	{"SeedVR2", Causal{Kernel: 3}},
+	{"SeedVR2, time halved", Causal{Kernel: 3, Step: 2}},
+	{"Wan", Causal{Kernel: 3, Past: Zeros}},
+	{"Wan, time halved", Causal{Kernel: 3, Step: 2, Past: Zeros, Passes: true}},
+	{"Wan, time doubled", Causal{Kernel: 3, Past: Zeros, Passes: true, Hides: true}},
+}
+
+// naive are the frames of a clip that frame t of the convolution of all of it
+// reads, one a tap.
+func naive(c Causal, t int) []int {
+	var frames []int
+	for tap := range max(c.Kernel, 1) {
+		f := t*max(c.Step, 1) - max(c.Kernel, 1) + 1 + tap
+		switch {
+		case f > 0, f == 0 && !c.Hides:
+		case c.Past == Repeated:
+			f = 0
+		default:
+			f = zeros
+		}
+		frames = append(frames, f)
+	}
+	return frames
+}
+
+// clip runs slices of a clip past one layer, with the frames' numbers for
+// their contents.
+type clip struct {
+	t        *testing.T
+	time     Causal
+	bank     *memoryBank
+	contents map[*gpu.Buffer][]int
+	frames   int     // that came so far
+	read     [][]int // by each frame that the convolution made, as naive has them
+	passed   int     // frames that it did not make
+}
+
+func newClip(t *testing.T, c Causal) *clip {
+	return &clip{t: t, time: c, bank: newMemoryBank(), contents: map[*gpu.Buffer][]int{}}
+}
+
+// slice is the next n frames, of whose output one dispatch makes `most` at most.
+func (v *clip) slice(at Position, n, most int) {
+	x := wgsl.Tensor{Buffer: &gpu.Buffer{Label: "x"}, T: n, H: 1, W: 1, C: 4}
+	for f := range n {
+		v.contents[x.Buffer] = append(v.contents[x.Buffer], v.frames+f)
+	}
+	v.frames += n
+	e := &emitter{bank: v.bank, at: at, batch: &gpu.Batch{}}
+	l := e.time("layer", v.time, x)
+	head := v.time.head(at)
+	v.passed += head
+	made := len(v.read)
+	for t, n := range l.runs(v.time.frames(at, n)-head, most) {
+		require.Equal(v.t, len(v.read)-made, t)
+		require.LessOrEqual(v.t, n, most)
+		for k := range n {
+			taps := l.taps(t)
+			frames := slices.Repeat([]int{zeros}, max(v.time.Kernel, 1)-len(taps)) // left out, as the first
+			for _, tap := range taps {
+				frames = append(frames, v.frame(tap.X.Buffer, tap.T+k*v.time.step()))
+			}
+			v.read = append(v.read, frames)
+		}
+	}
+	l.keep(e, "layer")
+	v.do(e.batch, x.FrameBytes())
+}
+
+// frame is what a buffer holds as frame t.
+func (v *clip) frame(b *gpu.Buffer, t int) int {
+	require.Less(v.t, t, len(v.contents[b]), "frame of %s", b.Label)
+	return v.contents[b][t]
+}
+
+// do moves frames as the commands say, one after another.
+func (v *clip) do(b *gpu.Batch, bytes int64) {
+	for _, c := range b.Commands {
+		require.Nil(v.t, c.Program)
+		require.Zero(v.t, c.Dst.Offset)
+		require.Equal(v.t, bytes, c.Dst.Size)
+		kept := zeros
+		if c.Src.Buffer != nil {
+			require.Equal(v.t, bytes, c.Src.Size)
+			kept = v.frame(c.Src.Buffer, int(c.Src.Offset/bytes))
+		}
+		v.contents[c.Dst.Buffer] = []int{kept}
+	}
+}
+
+// check compares what was read with what the whole clip's frames read.
+func (v *clip) check() {
+	require.Equal(v.t, (v.frames-1)/v.time.step()+1, v.passed+len(v.read), "frames of the output")
+	for i, got := range v.read {
+		require.Equal(v.t, naive(v.time, v.passed+i), got, "frames that frame %d reads", v.passed+i)
+	}
+}
+
+// cuts are all ways to cut n frames into slices whose ends a layer of this time
+// can have: a first one of 1 and a multiple of step, others of multiples of it.
+func cuts(n, step int) [][]int {
+	all := [][]int{}
+	var cut func(left int, slices []int)
+	cut = func(left int, slices []int) {
+		if left == 0 {
+			all = append(all, append([]int(nil), slices...))
+			return
+		}
+		for k := step; k <= left; k += step {
+			cut(left-k, append(slices, k))
+		}
+	}
+	for first := 1; first <= n; first += step {
+		cut(n-first, []int{first})
+	}
+	return all
+}
+
+// However a clip is cut, also into slices shorter than what is kept, its frames
+// read what those of the whole clip read.
+func TestSlicesReadWhatTheWholeReads(t *testing.T) {
+	for _, c := range times {
+		t.Run(c.name, func(t *testing.T) {
+			tried := 0
+			for n := 1; n <= 9; n += c.step() {
+				for _, most := range []int{1, 2, 3, 100} {
+					whole := newClip(t, c.Causal)
+					whole.slice(Whole, n, most)
+					whole.check()
+					require.Empty(t, whole.bank.order, "the whole clip keeps nothing")
+					for _, cut := range cuts(n, c.step()) {
+						tried++
+						v := newClip(t, c.Causal)
+						for i, k := range cut {
+							at := Steady
+							if i == 0 {
+								at = First
+							}
+							v.slice(at, k, most)
+						}
+						v.check()
+						require.Equal(t, whole.read, v.read, "cut into %v", cut)
+						require.Len(t, v.bank.order, c.kept(), "frames kept")
+					}
+				}
+			}
+			require.GreaterOrEqual(t, tried, 4*31)
+		})
+	}
+}
+
+// What the layers of the two families keep for the next slice.
+func TestKeptFrames(t *testing.T) {
+	want := []int{0, 0, 2, 1, 2, 1, 2}
+	for i, c := range times {
+		require.Equal(t, want[i], c.kept(), c.name)
+	}
+}
+
+// stretch is n frames from frame t on.
+type stretch struct{ t, n int }
+
+// Only frames whose taps reach before the slice are made by themselves.
+func TestSteadyFramesAreOneRun(t *testing.T) {
+	for i, want := range [][]stretch{
+		{{0, 9}}, {{0, 9}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 1}, {1, 4}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 4}}, {{0, 1}, {1, 1}, {2, 6}},
+	} {
+		c := times[i]
+		l := &timeline{Causal: c.Causal, at: Whole, x: wgsl.Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}}
+		var got []stretch
+		for t, n := range l.runs(c.frames(Whole, 9)-c.head(Whole), 100) {
+			got = append(got, stretch{t, n})
+		}
+		require.Equal(t, want, got, c.name)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	of := func(n, most int, together func(t, n int) bool) []stretch {
+		var all []stretch
+		for t, n := range runs(n, most, together) {
+			all = append(all, stretch{t, n})
+		}
+		return all
+	}
+	require.Empty(t, of(0, 3, nil))
+	require.Equal(t, []stretch{{0, 3}, {3, 3}, {6, 1}}, of(7, 3, nil))
+	require.Equal(t, []stretch{{0, 7}}, of(7, 1<<30, nil))
+	// Frames 0 and 1 by themselves.
+	require.Equal(t, []stretch{{0, 1}, {1, 1}, {2, 4}, {6, 1}}, of(7, 4, func(t, _ int) bool { return t > 1 }))
+	for range runs(7, 1, nil) {
+		break // may be left
+	}
+}
+
+// Runs cover every frame once, are no longer than they may be, and no shorter.
+func TestRunsCoverFrames(t *testing.T) {
+	for n := range 9 {
+		for most := 1; most <= 4; most++ {
+			for cuts := range 1 << max(n-1, 0) { // bit i: frame i+1 is not in the run of frame i
+				together := func(t, k int) bool {
+					for f := t; f < t+k; f++ {
+						if cuts>>f&1 == 1 {
+							return false
+						}
+					}
+					return true
+				}
+				next, what := 0, fmt.Sprintf("%d frames, %d at most, cuts %b", n, most, cuts)
+				for t0, k := range runs(n, most, together) {
+					require.Equal(t, next, t0, what)
+					require.Positive(t, k, what)
+					require.LessOrEqual(t, k, most, what)
+					require.True(t, together(t0, k-1), what)
+					next += k
+					require.True(t, k == most || next == n || !together(t0, k), "%s: the run at %d ends early", what, t0)
+				}
+				require.Equal(t, n, next, what)
+			}
+		}
+	}
+}
