@@ -1,0 +1,257 @@
+package engine
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// plain are kernels for an adapter that has nothing special.
+func plain(t testing.TB) *wgsl.Set {
+	set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, nil)
+	require.NoError(t, err)
+	return set
+}
+
+// network is a module that is a function.
+type network func(g *Graph, x Value) Value
+
+func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
+
+// record records a network on one frame of h x w pixels of 4 channels.
+func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
+	s := newRecordings("net", net, feed{}, plain(t), gpu.DefaultLimits)
+	r, err := s.of(tileShape{h: h, w: w, c: 4}, Slice{0, 1, Whole})
+	return s, r, err
+}
+
+// hash is what an operation makes of its operands: a number that tells all of
+// the history of a value.
+func hash(label string, operands ...uint64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, label, operands)
+	return h.Sum64()
+}
+
+// fakes records operations whose results it knows.
+type fakes struct {
+	g       *Graph
+	results map[int]uint64 // by value
+}
+
+// op records one that reads values and makes another, or adds to onto. Each has
+// scratch, which is of another size.
+func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
+	operands := []uint64{}
+	for _, v := range append(append([]Value(nil), reads...), onto) {
+		operands = append(operands, f.results[v.id])
+	}
+	made := f.g.record(node{label: label, reads: reads, onto: onto, out: out, emit: func(e *emitter, y wgsl.Tensor) {
+		views := []gpu.View{}
+		p := &gpu.Program{Label: label}
+		for _, v := range reads {
+			views = append(views, e.tensors[v.id].Buffer.All())
+			p.Storage = append(p.Storage, gpu.Read)
+		}
+		scratch := e.temporary(label+" scratch", 4*int64(len(label)))
+		views, p.Storage = append(views, scratch, y.Buffer.All()), append(p.Storage, gpu.ReadWrite, gpu.ReadWrite)
+		e.batch.Dispatch(label, p, [3]uint32{1, 1, 1}, struct{ Onto uint32 }{uint32(min(onto.id, 1))}, gpu.Cost{}, views...)
+	}})
+	f.results[made.id] = hash(label, operands...)
+	return made
+}
+
+// contents runs the commands of a recording on hashes and gives what is in its
+// output at the end.
+func contents(t *testing.T, r *recording, input uint64) uint64 {
+	held := map[*gpu.Buffer]uint64{r.in.Buffer: input}
+	for _, c := range r.steps[1].(runBatch).batch.Commands {
+		last := len(c.Bindings) - 1
+		operands := []uint64{}
+		seen := map[*gpu.Buffer]bool{}
+		for _, v := range c.Bindings[:last-1] {
+			operands = append(operands, held[v.Buffer])
+			seen[v.Buffer] = true
+		}
+		scratch, y := c.Bindings[last-1].Buffer, c.Bindings[last].Buffer
+		require.False(t, seen[scratch] || seen[y] || scratch == y, "%s writes what it reads", c.Label)
+		before := uint64(0)
+		if c.Params[0] == 1 {
+			before = held[y]
+		}
+		held[scratch] = hash(c.Label + " scratch")
+		held[y] = hash(c.Label, append(operands, before)...)
+	}
+	return held[r.out.Buffer]
+}
+
+// A value keeps its buffer until its last reader is done: whatever the graph,
+// what its commands leave in the output is what the operations make.
+func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
+	reused := 0
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var want, input uint64
+		ops := 0
+		net := network(func(g *Graph, x Value) Value {
+			f := &fakes{g, map[int]uint64{x.id: hash("input")}}
+			input = f.results[x.id]
+			live, unread := []Value{x}, map[int]bool{x.id: true}
+			for ops = range 3 + random.IntN(20) {
+				var reads []Value
+				for range 1 + random.IntN(2) {
+					reads = append(reads, live[random.IntN(len(live))])
+				}
+				var onto Value
+				at := random.IntN(len(live))
+				if v := live[at]; random.IntN(2) == 0 && !slices.Contains(reads, v) {
+					onto = v
+					live = append(live[:at], live[at+1:]...)
+					delete(unread, v.id)
+				}
+				for _, v := range reads {
+					delete(unread, v.id)
+				}
+				v := f.op(fmt.Sprint("op", ops), onto, Value{T: 1 + random.IntN(3), H: 1 + random.IntN(4), W: 1 + random.IntN(4), C: 4}, reads...)
+				live, unread[v.id] = append(live, v), true
+			}
+			var rest []Value
+			for _, v := range live {
+				if unread[v.id] {
+					rest = append(rest, v)
+				}
+			}
+			out := f.op("out", Value{}, Value{T: 1, H: 1, W: 1, C: 4}, rest...)
+			want = f.results[out.id]
+			return out
+		})
+		s, r, err := record(t, net, 3, 3)
+		require.NoError(t, err)
+		require.Equal(t, want, contents(t, r, input), "graph %d:\n%s", seed, r.steps[1])
+		require.Len(t, s.arena.free, len(s.arena.buffers), "graph %d: buffers that are never given back", seed)
+		reused += ops - len(s.arena.buffers)
+	}
+	require.Greater(t, reused, 500, "buffers are not used again")
+}
+
+// In a chain two values are alive at most, however long it is.
+func TestAChainTakesTwoBuffers(t *testing.T) {
+	net := network(func(g *Graph, x Value) Value {
+		for i := range 20 {
+			x = Copy(g, fmt.Sprint("copy ", i), x)
+		}
+		return x
+	})
+	s, r, err := record(t, net, 4, 5)
+	require.NoError(t, err)
+	require.Len(t, s.arena.buffers, 2)
+	require.Equal(t, 2*r.in.Bytes(), sum(s.buffers()))
+}
+
+func TestWrongGraphsPanic(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		net  network
+	}{
+		{"engine: sum: adds to a value that is read later", func(g *Graph, x Value) Value {
+			a, b := Copy(g, "a", x), Copy(g, "b", x)
+			y := AddMeans(g, "sum", a, b)
+			return AddMeans(g, "late", b, y)
+		}},
+		{"engine: sum: adds to a value that is read later", func(g *Graph, x Value) Value {
+			a := Copy(g, "a", x)
+			return AddMeans(g, "sum", a, a)
+		}},
+		{"engine: lost: nobody reads what it makes", func(g *Graph, x Value) Value {
+			Copy(g, "lost", x)
+			return Copy(g, "kept", x)
+		}},
+	} {
+		require.PanicsWithValue(t, c.what, func() { record(t, c.net, 2, 2) })
+	}
+	_, _, err := record(t, network(func(g *Graph, x Value) Value { // read before, which is well
+		a, b := Copy(g, "a", x), Copy(g, "b", x)
+		c := Copy(g, "c", b)
+		return AddMeans(g, "more", c, AddMeans(g, "sum", a, b))
+	}), 2, 2)
+	require.NoError(t, err)
+}
+
+// What is too large for the device is told by the layer's name.
+func TestTooLargeIsToldByLayer(t *testing.T) {
+	enlarge := network(func(g *Graph, x Value) Value {
+		return (&Unpatchify{Name: "decoder.last", Side: 64, C: 4}).Forward(g, x)
+	})
+	_, _, err := record(t, enlarge, 64, 64) // 4096 x 4096 pixels, 256 MiB
+	require.ErrorIs(t, err, gpu.ErrTooLarge)
+	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 268435456 bytes, device allows 134217728 in a binding")
+	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), feed{}, plain(t), gpu.DefaultLimits)
+	_, err = s.of(tileShape{h: 1024, w: 1024, c: 4}, Slice{0, 17, Whole}) // 17 frames of 16 MiB
+	require.ErrorIs(t, err, gpu.ErrTooLarge)
+	require.ErrorContains(t, err, "engine: input: activation of 285212672 bytes, device allows 268435456 in a buffer")
+}
+
+// Recordings are made once for a shape, a kind of slice and windows.
+func TestRecordingsByShape(t *testing.T) {
+	set := plain(t)
+	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
+	s := newRecordings("net", conv, feed{}, set, gpu.DefaultLimits)
+	of := func(h int, w Windows, slice Slice) *recording {
+		r, err := s.of(tileShape{h: h, w: 8, c: 4, windows: w}, slice)
+		require.NoError(t, err)
+		return r
+	}
+	one := Slice{0, 1, Whole}
+	whole := of(8, nil, one)
+	require.Equal(t, [2]int{8, 8}, [2]int{whole.out.H, whole.out.W})
+	require.Same(t, whole, of(8, nil, one))
+	require.Same(t, whole, of(8, Windows{}, Slice{5, 1, Whole}), "another frame of the same shape")
+	part := of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one)
+	require.Equal(t, [2]int{3, 5}, [2]int{part.out.H, part.out.W})
+	require.Same(t, part, of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one))
+
+	all := map[*recording]string{}
+	for name, r := range map[string]*recording{
+		"whole": whole, "part": part, "higher": of(9, nil, one), "two frames": of(8, nil, Slice{0, 2, Whole}), "first": of(8, nil, Slice{0, 1, First}),
+		"steady": of(8, nil, Slice{0, 1, Steady}), "lower part": of(8, Windows{"conv": {Y: 3, X: 1, H: 3, W: 5}}, one),
+		"another layer's": of(8, Windows{"other": {Y: 2, X: 1, H: 3, W: 5}}, one),
+	} {
+		require.Empty(t, all[r], "%s is taken for it", name)
+		all[r] = name
+	}
+}
+
+// A mark is what a module made, before a later value takes its memory.
+func TestMarks(t *testing.T) {
+	net := network(func(g *Graph, x Value) Value {
+		for _, name := range []string{"a", "b", "c"} {
+			x = Copy(g, name, x)
+			g.Mark(name, x)
+		}
+		return x
+	})
+	_, r, err := record(t, net, 2, 2)
+	require.NoError(t, err)
+	require.Len(t, r.traced, 3)
+	commands := r.steps[1].(runBatch).batch.Commands
+	for i, m := range r.traced {
+		require.Equal(t, string(rune('a'+i)), m.name)
+		require.Equal(t, i+1, m.end)
+		require.Same(t, commands[i].Dst.Buffer, m.out.Buffer, m.name)
+	}
+}
+
+func TestSliced(t *testing.T) {
+	require.Equal(t, []Slice{{0, 5, Whole}}, sliced(5, 5, 4))
+	require.Equal(t, []Slice{{0, 3, Whole}}, sliced(3, 5, 4))
+	require.Equal(t, []Slice{{0, 5, First}, {5, 4, Steady}, {9, 2, Steady}}, sliced(11, 5, 4))
+	require.Equal(t, []Slice{{0, 1, First}, {1, 1, Steady}, {2, 1, Steady}}, sliced(3, 1, 1))
+	require.Equal(t, []Slice{{0, 1, Whole}, {1, 1, Whole}}, pictures(2))
+}
