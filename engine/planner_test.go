@@ -1,0 +1,356 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+// doubling is a decoder whose pixels are half a cell: a causal convolution in
+// the latent's size and a wide pointwise layer, then one that enlarges, and a
+// product.
+type doubling struct {
+	inner, outer Series
+	enlarge      *Conv
+	width        int
+}
+
+func (d doubling) Inner() Module { return d.inner }
+func (d doubling) Outer() Module { return d.outer }
+func (d doubling) Width() int    { return d.width }
+
+// Halo of a pixel is the cell it lies in and its neighbours.
+func (d doubling) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, Windows, tiling.Rect) {
+	in := tiling.Rect{
+		Y0: max((out.Y0-1)>>1, 0), Y1: min(out.Y1/2+1, frame.H/2), X0: max((out.X0-1)>>1, 0), X1: min(out.X1/2+1, frame.W/2),
+	}
+	w := Window{Y: out.Y0 - 2*in.Y0, X: out.X0 - 2*in.X0, H: out.Size().H, W: out.Size().W}
+	return in, Windows{d.enlarge.Name: w}, tiling.Rect{Y1: w.H, X1: w.W}
+}
+
+// newDoubling declares the network of so many channels.
+func newDoubling(set *wgsl.Set, c int) *Network {
+	w := NewWeights(set, wgsl.F32)
+	square := wgsl.Shape{O: c, I: c, KT: 1, KS: 1}
+	d := doubling{width: c, enlarge: &Conv{
+		Name: "outer.conv", Weights: w.Conv("outer.conv", wgsl.Shape{O: c, I: c, KT: 1, KS: 3}, 1), Out: c, Enlarge: true,
+	}}
+	d.inner = Series{
+		&Conv{Name: "inner.conv", Weights: w.Conv("inner.conv", wgsl.Shape{O: c, I: 4, KT: 3, KS: 3}, 1), Out: c, Time: Causal{Kernel: 3}},
+		&Pointwise{Name: "inner.product", Weights: w.Product("inner.product", []string{"inner.product"}, square, nil), Out: c},
+	}
+	d.outer = Series{
+		d.enlarge,
+		&Pointwise{Name: "outer.product", Weights: w.Product("outer.product", []string{"outer.product"}, wgsl.Shape{O: 3, I: c, KT: 1, KS: 1}, nil), Out: 3},
+	}
+	return &Network{
+		Name: "decoder", Whole: Series{d.inner, d.outer}, Parts: d, Tilings: []Tiling{Exact, Feather, Diffusers}, Weights: w,
+	}
+}
+
+// job decodes five frames of h x w cells.
+func job(t testing.TB, h, w int) *Job {
+	set := plain(t)
+	return &Job{
+		Direction: Direction{
+			Name: "decode", In: 1, Out: 2, InFrames: 1, OutFrames: 1, InPatch: 1, OutPatch: 1, InChannels: 4, OutChannels: 3, First: stepAndOne,
+		},
+		Network: newDoubling(set, 16), Kernels: Kernels{Activations: set, Plain: set}, Adapter: gpu.Info{Limits: gpu.DefaultLimits},
+		Frames: 5, Height: h, Width: w,
+	}
+}
+
+// cut are options of tiles of 64 pixels.
+func cut(how Tiling) Options {
+	return Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(64)}, Overlap: tiling.Square(16)}
+}
+
+func plan(t testing.TB, j *Job, o Options) *Plan {
+	t.Helper()
+	p, err := NewPlan(j, o)
+	require.NoError(t, err)
+	return p
+}
+
+// counted checks that a plan's bytes are those of its buffers, each there once.
+func counted(t *testing.T, p *Plan) {
+	t.Helper()
+	seen := map[*gpu.Buffer]bool{}
+	for _, b := range p.Buffers() {
+		require.False(t, seen[b], "%s is there twice", b.Label)
+		require.Positive(t, b.Size, b.Label)
+		require.Zero(t, b.Size%4, b.Label)
+		seen[b] = true
+	}
+	require.Equal(t, sum(p.Buffers()), p.Bytes())
+	require.Equal(t, p.Weights+p.Activations+p.Causal+p.Canvas+p.Transfer, p.Bytes())
+	require.LessOrEqual(t, p.Bytes(), p.Budget)
+	for _, w := range p.passes { // the device has one pass at a time
+		require.LessOrEqual(t, p.Weights+sum(w.recordings.buffers())+sum(p.shared()), p.Bytes())
+	}
+}
+
+// What was planned is all that the device is asked for, in every form of the
+// result.
+func TestBytesAreThoseOfTheBuffers(t *testing.T) {
+	for _, out := range []Output{{}, {Form: RGBA8}, {Form: RGBA8, Preview: true, Frames: 4, Height: 99, Width: 101}} {
+		t.Run(fmt.Sprintf("%+v", out), func(t *testing.T) {
+			one := job(t, 60, 70)
+			one.Output = out
+			whole := plan(t, one, Options{})
+			counted(t, whole)
+			require.True(t, whole.Tiles.Whole())
+			require.Zero(t, whole.Canvas)
+			require.Zero(t, whole.Spool)
+			require.Positive(t, whole.Causal)
+			require.Equal(t, 4, whole.Slices)
+
+			resident := plan(t, one, cut(Feather))
+			counted(t, resident)
+			require.Zero(t, resident.Spool)
+			require.Equal(t, tiling.Square(16), resident.Overlap)
+			require.Less(t, resident.Activations, whole.Activations, "tiles take less")
+
+			tight := cut(Feather)
+			tight.Budget = resident.Bytes()
+			require.Zero(t, plan(t, one, tight).Spool, "there is room to the byte")
+			tight.Budget--
+			spooled := plan(t, one, tight)
+			counted(t, spooled)
+			require.EqualValues(t, 5*120*140*16, spooled.Spool, "five frames of floats")
+			require.Equal(t, resident.Activations, spooled.Activations)
+			require.Less(t, spooled.Canvas, resident.Canvas)
+
+			exact := plan(t, one, cut(Exact))
+			counted(t, exact)
+			require.Len(t, exact.passes, 2)
+			require.Zero(t, exact.Overlap)
+			require.Equal(t, tiling.Square(2), exact.Halo, "a cell")
+			require.Equal(t, whole.Bytes(), exact.Untiled)
+			require.EqualValues(t, 5*60*70*16*4, exact.Spool, "between the passes")
+			tight = cut(Exact)
+			tight.Budget = exact.Bytes() - 1
+			spooled = plan(t, one, tight)
+			counted(t, spooled)
+			require.EqualValues(t, 5*60*70*16*4+5*120*140*16, spooled.Spool, "and the canvas")
+
+			diffusers := plan(t, one, cut(Diffusers))
+			counted(t, diffusers)
+			require.Greater(t, diffusers.Spool, int64(5*120*140*16), "the result, and what fades")
+		})
+	}
+}
+
+// A frame that the device can't bind is put together in a spool, in bands that
+// it can, whatever the budget.
+func TestBandsAreBound(t *testing.T) {
+	j := job(t, 60, 70)
+	j.Network = newDoubling(j.Kernels.Plain, 4)
+	const tile, row = 64 * 64 * 16, 140 * 16 // bytes
+	j.Adapter.Limits.MaxBinding = tile
+	p := plan(t, j, cut(Feather))
+	counted(t, p)
+	require.Positive(t, p.Spool)
+	v := p.joiner.(*canvas)
+	require.Equal(t, tile/row, v.bands().H)
+	require.EqualValues(t, tile, v.part.Buffer.Size, "a tile's part is larger than a band")
+	require.EqualValues(t, tile/row*row, v.y.Buffer.Size)
+}
+
+// Latents leave through buffers of their own.
+func TestMomentsAreCounted(t *testing.T) {
+	j := job(t, 120, 140)
+	w := NewWeights(j.Kernels.Plain, wgsl.F32)
+	halve := &Conv{
+		Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 8, I: 3, KT: 3, KS: 3}, 2), Out: 8, Stride: 2, Time: Causal{Kernel: 3},
+	}
+	j.Network = &Network{Name: "encoder", Whole: halve, Tilings: []Tiling{Feather}, Weights: w}
+	j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
+	var transfer []int64
+	for _, form := range []Form{Floats, Means, Draws} {
+		j.Output = Output{Form: form, Preview: form != Floats} // of latents there is none
+		for _, o := range []Options{{}, {Tile: tiling.Choice{Tile: tiling.Square(32)}}} {
+			p := plan(t, j, o)
+			counted(t, p)
+			transfer = append(transfer, p.Transfer)
+		}
+	}
+	const latent = 60 * 70 * 16 // bytes
+	require.Equal(t, []int64{0, 0, 2 * latent, latent, 4 * latent, 2 * latent}, transfer, "a first slice has two frames, a band one")
+}
+
+func TestBudgetIsKept(t *testing.T) {
+	j := job(t, 60, 70)
+	whole := plan(t, j, Options{})
+	_, err := NewPlan(j, Options{Budget: whole.Bytes() - 1})
+	require.ErrorIs(t, err, ErrMemory)
+	require.ErrorContains(t, err, "decoder in one tile needs "+Bytes(whole.Bytes()))
+	require.Equal(t, whole.Bytes(), plan(t, j, Options{Budget: whole.Bytes()}).Bytes())
+
+	o := cut(Feather)
+	o.Budget = 1000
+	_, err = NewPlan(j, o)
+	require.ErrorIs(t, err, ErrMemory)
+	require.ErrorContains(t, err, "in tiles of 64x64")
+	o.Shrink = true
+	_, err = NewPlan(j, o)
+	require.ErrorIs(t, err, tiling.ErrBudget, "no tile is small enough")
+}
+
+func TestShrink(t *testing.T) {
+	j := job(t, 200, 300)
+	least := func(side int) *Plan { // with the canvas in a spool
+		o := cut(Feather)
+		o.Tile.Tile = tiling.Square(side)
+		o.Budget = plan(t, j, o).Bytes() - 1
+		return plan(t, j, o)
+	}
+	large := cut(Feather)
+	large.Tile.Tile = tiling.Square(256)
+	whole := plan(t, j, large)
+	require.False(t, whole.Shrunk)
+	o := large
+	o.Budget = (least(64).Bytes() + least(256).Bytes()) / 2
+	_, err := NewPlan(j, o)
+	require.ErrorIs(t, err, ErrMemory)
+	o.Shrink = true
+	p := plan(t, j, o)
+	counted(t, p)
+	require.True(t, p.Shrunk)
+	require.Less(t, p.Tile.W, 256)
+	require.Greater(t, p.Tile.W, 64)
+	o.Tile = tiling.Choice{Auto: true}
+	auto := plan(t, j, o)
+	require.Equal(t, p.Tile, auto.Tile)
+	require.False(t, auto.Shrunk, "no size was asked for")
+	// The next larger tile would not have fitted.
+	o.Tile, o.Shrink = tiling.Choice{Tile: tiling.Size{H: p.Tile.H + 8, W: p.Tile.W + 8}}, false
+	_, err = NewPlan(j, o)
+	require.ErrorIs(t, err, ErrMemory)
+	// One that fits is taken as it is.
+	large.Shrink = true
+	require.Equal(t, whole.Tile, plan(t, j, large).Tile)
+}
+
+func TestTilingIsTheNetworks(t *testing.T) {
+	j := job(t, 60, 70)
+	require.Equal(t, Exact, plan(t, j, cut("")).Tiling, "the first of the network's")
+	j.Network.Tilings = []Tiling{Feather}
+	require.Equal(t, Feather, plan(t, j, cut("")).Tiling)
+	for _, how := range []Tiling{Exact, Diffusers, "mosaic"} {
+		_, err := NewPlan(j, cut(how))
+		require.ErrorIs(t, err, ErrTiling, how)
+		require.ErrorContains(t, err, string(how))
+	}
+	_, err := NewPlan(j, Options{Chunk: -1})
+	require.ErrorContains(t, err, "chunk of -1 latent frames")
+}
+
+// Where a pass over the whole frame has no room, or exact tiles save nothing,
+// the default is something else.
+func TestDefaultTilingFits(t *testing.T) {
+	j := job(t, 400, 500)
+	o := cut("")
+	exact, feather := plan(t, j, o), plan(t, j, cut(Feather))
+	tight := cut(Feather)
+	tight.Budget = feather.Bytes() - 1
+	feather = plan(t, j, tight) // spooled
+	require.Less(t, feather.Bytes(), exact.Bytes())
+	o.Budget = feather.Bytes()
+	require.Equal(t, Feather, plan(t, j, o).Tiling)
+	o.Tiling = Exact
+	_, err := NewPlan(j, o)
+	require.ErrorIs(t, err, ErrMemory, "asked for, it is not replaced")
+
+	long := job(t, 60, 70)
+	long.Frames = 101 // the canvas takes more than tiles save
+	o = cut("")
+	tiled := plan(t, long, o)
+	require.False(t, tiled.Tiles.Whole())
+	require.Less(t, tiled.Untiled, tiled.Bytes())
+	o.Shrink = true
+	require.True(t, plan(t, long, o).Tiles.Whole(), "a default that costs memory is not taken")
+	o.Tiling = Exact
+	require.False(t, plan(t, long, o).Tiles.Whole(), "one that was asked for is")
+}
+
+// The passes of exact tiles read and leave frames between them, each cell of
+// each frame once.
+func TestPassesMeet(t *testing.T) {
+	p := plan(t, job(t, 60, 70), cut(Exact))
+	outer := p.last()
+	covered := make([]int, p.Tiles.Out.H*p.Tiles.Out.W)
+	for i, tile := range outer.tiles {
+		rec, err := outer.recording(i, outer.slices[0])
+		require.NoError(t, err)
+		require.Equal(t, tile.Out.Size(), tiling.Size{H: rec.out.H, W: rec.out.W}, "tile %d", i)
+		require.Equal(t, tile.In.Size(), tiling.Size{H: rec.in.H, W: rec.in.W}, "tile %d", i)
+		for y := tile.Out.Y0; y < tile.Out.Y1; y++ {
+			for x := tile.Out.X0; x < tile.Out.X1; x++ {
+				covered[y*p.Tiles.Out.W+x]++
+			}
+		}
+	}
+	for _, n := range covered {
+		if n != 1 {
+			require.Fail(t, "a pixel is made by not one tile")
+		}
+	}
+
+	// The first pass puts frames, the second gets the rectangles it asks for.
+	b := p.between
+	b.spool = make(inMemory, b.bytes())
+	inner := p.passes[0]
+	frame := b.size.H * b.size.W * b.pixel
+	frames := numbered(b.frames * frame)
+	rec, err := inner.recording(0, inner.slices[0])
+	require.NoError(t, err)
+	for f := range b.frames {
+		step := b.keep(inner, output{x: rec.out, frame: f}).(takeOut)
+		require.NoError(t, step.to.put(nil, frames[f*frame:][:frame]))
+	}
+	require.Equal(t, inMemory(frames), b.spool)
+	const i = 4
+	s := outer.slices[1]
+	in := outer.tiles[i].In
+	got := make([]byte, s.n*in.Size().H*in.Size().W*b.pixel)
+	require.NoError(t, b.get(&run{plan: p, at: place{outer, i, s}}, got))
+	var want []byte
+	for f := s.t; f < s.t+s.n; f++ {
+		for y := in.Y0; y < in.Y1; y++ {
+			row := frames[f*frame+y*b.size.W*b.pixel:]
+			want = append(want, row[in.X0*b.pixel:in.X1*b.pixel]...)
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+// Progress grows to one, through both passes.
+func TestProgressGrows(t *testing.T) {
+	for _, how := range []Tiling{Feather, Exact} {
+		p := plan(t, job(t, 60, 70), cut(how))
+		last := 0.0
+		for n, w := range p.passes {
+			for i := range w.tiles {
+				for k := range w.slices {
+					v := p.progress(n, i, k)
+					require.Greater(t, v.Done, last, "%s: %+v", how, v)
+					require.LessOrEqual(t, v.Tile, v.Tiles)
+					last = v.Done
+				}
+			}
+		}
+		require.InDelta(t, 1, last, 1e-12, how)
+	}
+}
+
+func TestDefaultBudget(t *testing.T) {
+	require.EqualValues(t, 2<<30, Budget(gpu.Info{}))
+	require.EqualValues(t, 6<<30, Budget(gpu.Info{Type: "discrete", Memory: 8 << 30}))
+	require.EqualValues(t, 4<<30, Budget(gpu.Info{Type: "integrated", Memory: 8 << 30}))
+}
