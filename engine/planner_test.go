@@ -286,8 +286,7 @@ func TestPassesMeet(t *testing.T) {
 	outer := p.last()
 	covered := make([]int, p.Tiles.Out.H*p.Tiles.Out.W)
 	for i, tile := range outer.tiles {
-		rec, err := outer.recording(i, outer.slices[0])
-		require.NoError(t, err)
+		rec := outer.recorded[i][0]
 		require.Equal(t, tile.Out.Size(), tiling.Size{H: rec.out.H, W: rec.out.W}, "tile %d", i)
 		require.Equal(t, tile.In.Size(), tiling.Size{H: rec.in.H, W: rec.in.W}, "tile %d", i)
 		for y := tile.Out.Y0; y < tile.Out.Y1; y++ {
@@ -308,8 +307,7 @@ func TestPassesMeet(t *testing.T) {
 	inner := p.passes[0]
 	frame := b.size.H * b.size.W * b.pixel
 	frames := numbered(b.frames * frame)
-	rec, err := inner.recording(0, inner.slices[0])
-	require.NoError(t, err)
+	rec := inner.recorded[0][0]
 	for f := range b.frames {
 		step := b.keep(inner, output{x: rec.out, frame: f}).(takeOut)
 		require.NoError(t, step.to.put(nil, frames[f*frame:][:frame]))
