@@ -56,7 +56,7 @@ func TestSlicesAreTheClip(t *testing.T) {
 						next += s.n
 						switch {
 						case independent:
-							require.Equal(t, Slice{s.t, 1, Whole}, s)
+							require.Equal(t, Slice{t: s.t, n: 1, at: Whole}, s)
 							out++
 						case s.at == Steady:
 							require.Zero(t, s.n%d.InFrames, "frames of a slice")

@@ -28,7 +28,7 @@ func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 // record records a network on one frame of h x w pixels of 4 channels.
 func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
 	s := newRecordings("net", net, feed{}, plain(t), gpu.DefaultLimits)
-	r, err := s.of(tileShape{h: h, w: w, c: 4}, Slice{0, 1, Whole})
+	r, err := s.of(tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
 	return s, r, err
 }
 
@@ -193,7 +193,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 268435456 bytes, device allows 134217728 in a binding")
 	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), feed{}, plain(t), gpu.DefaultLimits)
-	_, err = s.of(tileShape{h: 1024, w: 1024, c: 4}, Slice{0, 17, Whole}) // 17 frames of 16 MiB
+	_, err = s.of(tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 285212672 bytes, device allows 268435456 in a buffer")
 }
@@ -208,19 +208,19 @@ func TestRecordingsByShape(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	one := Slice{0, 1, Whole}
+	one := Slice{t: 0, n: 1, at: Whole}
 	whole := of(8, nil, one)
 	require.Equal(t, [2]int{8, 8}, [2]int{whole.out.H, whole.out.W})
 	require.Same(t, whole, of(8, nil, one))
-	require.Same(t, whole, of(8, Windows{}, Slice{5, 1, Whole}), "another frame of the same shape")
+	require.Same(t, whole, of(8, Windows{}, Slice{t: 5, n: 1, at: Whole}), "another frame of the same shape")
 	part := of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one)
 	require.Equal(t, [2]int{3, 5}, [2]int{part.out.H, part.out.W})
 	require.Same(t, part, of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one))
 
 	all := map[*recording]string{}
 	for name, r := range map[string]*recording{
-		"whole": whole, "part": part, "higher": of(9, nil, one), "two frames": of(8, nil, Slice{0, 2, Whole}), "first": of(8, nil, Slice{0, 1, First}),
-		"steady": of(8, nil, Slice{0, 1, Steady}), "lower part": of(8, Windows{"conv": {Y: 3, X: 1, H: 3, W: 5}}, one),
+		"whole": whole, "part": part, "higher": of(9, nil, one), "two frames": of(8, nil, Slice{t: 0, n: 2, at: Whole}), "first": of(8, nil, Slice{t: 0, n: 1, at: First}),
+		"steady": of(8, nil, Slice{t: 0, n: 1, at: Steady}), "lower part": of(8, Windows{"conv": {Y: 3, X: 1, H: 3, W: 5}}, one),
 		"another layer's": of(8, Windows{"other": {Y: 2, X: 1, H: 3, W: 5}}, one),
 	} {
 		require.Empty(t, all[r], "%s is taken for it", name)
@@ -249,9 +249,9 @@ func TestMarks(t *testing.T) {
 }
 
 func TestSliced(t *testing.T) {
-	require.Equal(t, []Slice{{0, 5, Whole}}, sliced(5, 5, 4))
-	require.Equal(t, []Slice{{0, 3, Whole}}, sliced(3, 5, 4))
-	require.Equal(t, []Slice{{0, 5, First}, {5, 4, Steady}, {9, 2, Steady}}, sliced(11, 5, 4))
-	require.Equal(t, []Slice{{0, 1, First}, {1, 1, Steady}, {2, 1, Steady}}, sliced(3, 1, 1))
-	require.Equal(t, []Slice{{0, 1, Whole}, {1, 1, Whole}}, pictures(2))
+	require.Equal(t, []Slice{{0, 5, Whole, 0}}, sliced(5, 5, 4))
+	require.Equal(t, []Slice{{0, 3, Whole, 0}}, sliced(3, 5, 4))
+	require.Equal(t, []Slice{{0, 5, First, 0}, {5, 4, Steady, 1}, {9, 2, Steady, 2}}, sliced(11, 5, 4))
+	require.Equal(t, []Slice{{0, 1, First, 0}, {1, 1, Steady, 1}, {2, 1, Steady, 1}}, sliced(3, 1, 1))
+	require.Equal(t, []Slice{{0, 1, Whole, 0}, {1, 1, Whole, 0}}, pictures(2))
 }

@@ -96,7 +96,7 @@ type pass struct {
 	cell       int // samples of In along the side of a pixel of the module's input
 	c          int // channels of the module's input
 
-	recorded [][]*recording // of each slice of each tile
+	recorded [][]*recording // of each kind of slice of each tile
 	flops    int64
 }
 
@@ -157,18 +157,28 @@ func (p *planner) recordings(name string, net Module, from source) *recordings {
 	return newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits)
 }
 
-// record makes a pass's recordings and adds what they cost to l.
+// record makes a pass's recordings and adds what they cost to l. It takes the
+// time of the different ones, however many slices there are.
 func (p *planner) record(l *Plan, w *pass) error {
+	var kinds []Slice // the first of each
+	count := map[int]int64{}
+	for _, s := range w.slices {
+		if count[s.kind]++; count[s.kind] == 1 {
+			kinds = append(kinds, s)
+		}
+	}
 	w.recorded = make([][]*recording, len(w.tiles))
 	for i := range w.tiles {
-		for _, s := range w.slices {
-			r, err := w.recordings.of(w.shape(i), s)
+		shape := w.shape(i)
+		w.recorded[i] = make([]*recording, kinds[len(kinds)-1].kind+1)
+		for _, s := range kinds {
+			r, err := w.recordings.of(shape, s)
 			if err != nil {
 				return err
 			}
-			w.recorded[i] = append(w.recorded[i], r)
-			w.flops += r.cost.FLOPs
-			l.Cost.Bytes += r.cost.Bytes
+			w.recorded[i][s.kind] = r
+			w.flops += count[s.kind] * r.cost.FLOPs
+			l.Cost.Bytes += count[s.kind] * r.cost.Bytes
 		}
 	}
 	l.Cost.FLOPs += w.flops
@@ -227,11 +237,11 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// String lists the steps of the first two slices of each pass.
+// String lists the steps of each kind of slice of the first tile.
 func (p *Plan) String() string {
 	text := fmt.Sprintf("%d tiles of %d slices, %s\n", len(p.Tiles.Tiles), p.Slices, Bytes(p.Bytes()))
 	for _, w := range p.passes {
-		for _, r := range w.recorded[0][:min(len(w.slices), 2)] {
+		for _, r := range w.recorded[0] {
 			for _, step := range r.steps {
 				text += step.String()
 			}

@@ -11,6 +11,7 @@ import (
 type Slice struct {
 	t, n int
 	at   Position
+	kind int // slices of one kind have the same n and at
 }
 
 // sliced divides total frames into head frames, then step at a time; a clip that
@@ -18,11 +19,15 @@ type Slice struct {
 // and slicing_decode of attn_video_vae.py).
 func sliced(total, head, step int) []Slice {
 	if total <= head {
-		return []Slice{{0, total, Whole}}
+		return []Slice{{0, total, Whole, 0}}
 	}
-	all := []Slice{{0, head, First}}
+	all := []Slice{{0, head, First, 0}}
 	for t := head; t < total; t += step {
-		all = append(all, Slice{t, min(step, total-t), Steady})
+		s := Slice{t, min(step, total-t), Steady, 1}
+		if s.n < step && len(all) > 1 {
+			s.kind = 2
+		}
+		all = append(all, s)
 	}
 	return all
 }
@@ -31,7 +36,7 @@ func sliced(total, head, step int) []Slice {
 func pictures(total int) []Slice {
 	var all []Slice
 	for t := range total {
-		all = append(all, Slice{t, 1, Whole})
+		all = append(all, Slice{t, 1, Whole, 0})
 	}
 	return all
 }
@@ -62,7 +67,14 @@ type recordings struct {
 	limits  gpu.Limits
 	arena   *arena
 	memory  *memoryBank
-	byShape map[string]*recording
+	byShape map[recordingKey]*recording
+}
+
+// recordingKey tells recordings apart.
+type recordingKey struct {
+	h, w, c, n int
+	at         Position
+	windows    string
 }
 
 // tileShape is the input of a module: h x w cells of c channels, and the parts
@@ -73,12 +85,12 @@ type tileShape struct {
 }
 
 func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits) *recordings {
-	return &recordings{name, net, from, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[string]*recording{}}
+	return &recordings{name, net, from, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[recordingKey]*recording{}}
 }
 
 // of records the module on a slice's frames of a shape, once.
 func (s *recordings) of(shape tileShape, at Slice) (*recording, error) {
-	key := fmt.Sprint(shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key())
+	key := recordingKey{shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key()}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}

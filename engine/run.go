@@ -143,7 +143,7 @@ func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
 			frame := 0
 			for k, s := range w.slices {
 				r.at = place{w, i, s}
-				rec := w.recorded[i][k]
+				rec := w.recorded[i][s.kind]
 				if err := r.do(ctx, rec.steps...); err != nil {
 					yield(output{}, err)
 					return

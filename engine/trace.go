@@ -28,8 +28,9 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 		}
 		for i, s := range w.slices {
 			r.at = place{w, 0, s}
-			for _, step := range w.recorded[0][i].steps {
-				if !r.trace(ctx, i, w.recorded[0][i], step, yield) {
+			rec := w.recorded[0][s.kind]
+			for _, step := range rec.steps {
+				if !r.trace(ctx, i, rec, step, yield) {
 					return
 				}
 			}
