@@ -86,6 +86,7 @@ func (c *TimeConv) emit(e *emitter, x, y wgsl.Tensor, head, frames int) {
 		bytes := x.FrameBytes()
 		e.batch.Copy(c.Name, gpu.View{Buffer: y.Buffer, Size: bytes}, gpu.View{Buffer: x.Buffer, Size: bytes})
 	}
+	e.together(c.Name, y, c.Phases)
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)/c.Phases))
 	for t, n := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{

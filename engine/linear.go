@@ -93,7 +93,7 @@ func (v *linearCanvas) fade(px []float32, tile, t int) error {
 		before = make([]float32, size.H*columns*v.c)
 	}
 	down, right := v.bandsAt(t, col)
-	if err := errors.Join(move(above, down, v.above.ReadAt), move(before, right, v.before.ReadAt)); err != nil {
+	if err := errors.Join(load32(above, v.above, down), load32(before, v.before, right)); err != nil {
 		return err
 	}
 	v.l.Blend(px, size, v.c, above, rows, before, columns)
@@ -102,7 +102,7 @@ func (v *linearCanvas) fade(px []float32, tile, t int) error {
 	for y := range size.H {
 		last = append(last, px[(y*size.W+size.W-columns)*v.c:(y+1)*size.W*v.c]...)
 	}
-	if err := errors.Join(move(px[(size.H-rows)*size.W*v.c:], down, v.above.WriteAt), move(last, right, v.before.WriteAt)); err != nil {
+	if err := errors.Join(store32(px[(size.H-rows)*size.W*v.c:], v.above, down), store32(last, v.before, right)); err != nil {
 		return err
 	}
 	keep := at.Final.Size()
@@ -125,18 +125,39 @@ func (v *linearCanvas) bandsAt(t, col int) (down, right int64) {
 	return down, int64(t) * int64(v.widest.H) * int64(v.l.Extent.W) * pixel
 }
 
-// move moves floats between v and a spool.
-func move(v []float32, at int64, by func(b []byte, at int64) (int, error)) error {
+// load32 and store32 move floats between v and a spool.
+func load32(v []float32, from Spool, at int64) error {
+	if len(v) == 0 {
+		return nil
+	}
+	data := make([]byte, 4*len(v))
+	err := flat(from, at, len(data)).get(nil, data)
+	decode(v, data, wgsl.F32)
+	return err
+}
+
+func store32(v []float32, to Spool, at int64) error {
 	if len(v) == 0 {
 		return nil
 	}
 	data := make([]byte, 4*len(v))
 	encode(data, v, wgsl.F32)
-	one := tiling.Size{H: 1, W: 1}
-	err := rectangle{nil, len(data), one, 0, tiling.Rect{Y1: 1, X1: 1}}.rows(data, func(b []byte, _ int64) (int, error) { return by(b, at) })
-	decode(v, data, wgsl.F32)
-	return err
+	return flat(to, at, len(data)).put(nil, data)
 }
+
+// flat is n bytes of a spool as a rectangle of one pixel.
+func flat(s Spool, at int64, n int) rectangle {
+	return rectangle{offset{s, at}, n, tiling.Size{H: 1, W: 1}, 0, tiling.Rect{Y1: 1, X1: 1}}
+}
+
+// offset is a spool from a byte on.
+type offset struct {
+	Spool
+	at int64
+}
+
+func (s offset) ReadAt(b []byte, at int64) (int, error)  { return s.Spool.ReadAt(b, s.at+at) }
+func (s offset) WriteAt(b []byte, at int64) (int, error) { return s.Spool.WriteAt(b, s.at+at) }
 
 func (v *linearCanvas) band(frame, y0 int) ([]Step, wgsl.Tensor) {
 	y, out := v.y, v.l.Out

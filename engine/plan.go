@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -58,7 +59,7 @@ func (p *Plan) Buffers() []*gpu.Buffer {
 func (p *Plan) shared() []*gpu.Buffer {
 	var all []*gpu.Buffer
 	if p.joiner != nil {
-		all = p.joiner.buffers()
+		all = slices.Clone(p.joiner.buffers())
 	}
 	return append(all, p.transfer()...)
 }

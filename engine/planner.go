@@ -42,7 +42,7 @@ func NewPlan(j *Job, o Options) (*Plan, error) {
 	if err == nil && o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
 		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
 	}
-	if !unfit(err) {
+	if !unfit(err) || !slices.Contains(j.Network.Tilings, Feather) {
 		return l, err
 	}
 	p.o.Tiling = Feather

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -351,4 +352,52 @@ func TestDefaultBudget(t *testing.T) {
 	require.EqualValues(t, 2<<30, Budget(gpu.Info{}))
 	require.EqualValues(t, 6<<30, Budget(gpu.Info{Type: "discrete", Memory: 8 << 30}))
 	require.EqualValues(t, 4<<30, Budget(gpu.Info{Type: "integrated", Memory: 8 << 30}))
+}
+
+// What a plan accepts the device accepts: no binding is larger than allowed,
+// also where a run of frames begins between the offsets that can be bound.
+func TestBindingsFit(t *testing.T) {
+	accepted, unaligned := 0, 0
+	for h := 1; h <= 3; h++ {
+		for w := 1; w <= 64; w++ {
+			j := job(t, h, w)
+			j.Frames = 120
+			j.Adapter.Limits.MaxBinding = 64 << 10
+			p, err := NewPlan(j, Options{Chunk: 50})
+			if err != nil {
+				require.ErrorIs(t, err, gpu.ErrTooLarge)
+				continue
+			}
+			accepted++
+			for _, r := range p.last().recorded[0] {
+				for _, s := range r.steps {
+					run, ok := s.(runBatch)
+					if !ok {
+						continue
+					}
+					for _, c := range run.batch.Commands {
+						for _, v := range c.Bindings {
+							if v.Offset > 0 && v.Bytes() > 60<<10 {
+								unaligned++
+							}
+							require.LessOrEqual(t, v.Bytes(), j.Adapter.Limits.MaxBinding, "%dx%d cells: %s binds %v", h, w, c.Label, v)
+						}
+					}
+				}
+			}
+		}
+	}
+	require.Positive(t, accepted)
+	require.Positive(t, unaligned, "no case came near the limit")
+}
+
+// brief takes a byte less than it is given, and says nothing.
+type brief struct{ inMemory }
+
+func (s brief) WriteAt(p []byte, at int64) (int, error) { return len(p) - 1, nil }
+
+// A spool that does not take all bytes is a failure.
+func TestShortWriteIsTold(t *testing.T) {
+	r := rectangle{brief{make(inMemory, 64)}, 4, tiling.Square(4), 0, tiling.Rect{Y1: 2, X1: 2}}
+	require.ErrorIs(t, r.put(nil, make([]byte, 16)), io.ErrShortWrite)
 }

@@ -1,11 +1,6 @@
 package engine
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-	"tessera/wgsl"
-)
+import "tessera/wgsl"
 
 // Pointwise is a 1x1x1 convolution, or a linear layer over channels.
 type Pointwise struct {
@@ -53,9 +48,7 @@ func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
 }
 
 func (p *PixelShuffle) emit(e *emitter, x, y wgsl.Tensor, head int) {
-	if y.FrameBytes()*int64(p.Phases) > e.limits.MaxBinding {
-		e.fail(fmt.Errorf("engine: %s: %d frames of %d bytes, device allows %d in a binding: %w", p.Name, p.Phases, y.FrameBytes(), e.limits.MaxBinding, gpu.ErrTooLarge))
-	}
+	e.together(p.Name, y, p.Phases)
 	if head == 1 {
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{Weights: p.Weights, X: x, Y: y, N: 1, Phases: 1})
 	}

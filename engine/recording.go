@@ -195,10 +195,7 @@ func (e *emitter) node(n node, readers map[int]int) {
 // tensor takes memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
-	if x.FrameBytes() > e.limits.MaxBinding {
-		e.fail(fmt.Errorf("engine: %s: one frame of %dx%d pixels and %d channels is %d bytes, device allows %d in a binding: %w",
-			label, v.W, v.H, v.C, x.FrameBytes(), e.limits.MaxBinding, gpu.ErrTooLarge))
-	}
+	e.together(label, x, 1)
 	x.Buffer = e.take(label, x.Bytes())
 	return x
 }
@@ -234,11 +231,38 @@ func (e *emitter) time(layer string, c Causal, x wgsl.Tensor) *timeline {
 	return l
 }
 
+// together refuses frames of x that one dispatch would have to bind together,
+// and can't.
+func (e *emitter) together(label string, x wgsl.Tensor, n int) {
+	bytes := x.FrameBytes() * int64(n)
+	if bytes <= e.room(x) {
+		return
+	}
+	frames := fmt.Sprintf("one frame of %dx%d pixels and %d channels is", x.W, x.H, x.C)
+	if n > 1 {
+		frames = fmt.Sprintf("%d frames of %dx%d pixels and %d channels are", n, x.W, x.H, x.C)
+	}
+	e.fail(fmt.Errorf("engine: %s: %s %d bytes, device allows %d in a binding: %w", label, frames, bytes, e.room(x), gpu.ErrTooLarge))
+}
+
+// bindAlign is what a binding's offset is a multiple of: the largest that any
+// device asks for.
+const bindAlign = 256
+
+// room is how many bytes of frames of x a binding has. Frames that begin
+// anywhere are bound from the multiple of bindAlign before.
+func (e *emitter) room(x wgsl.Tensor) int64 {
+	if x.T > 1 && x.FrameBytes()%bindAlign != 0 {
+		return e.limits.MaxBinding - bindAlign
+	}
+	return e.limits.MaxBinding
+}
+
 // atOnce is how many frames of each one dispatch may bind.
 func (e *emitter) atOnce(x ...wgsl.Tensor) int {
 	n := 1 << 30
 	for _, x := range x {
-		n = min(n, int(e.limits.MaxBinding/x.FrameBytes()))
+		n = min(n, int(e.room(x)/x.FrameBytes()))
 	}
 	return max(n, 1)
 }

@@ -36,6 +36,7 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 		label: d.Name, reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
+			e.together(d.Name, in, min(d.Time, in.T))
 			for t, n := range runs(frames, max(1, min(e.atOnce(in)/d.Time, e.atOnce(y))), nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
 					FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, XT: from + t*d.Time, Y: y, YT: t, N: n,
@@ -73,6 +74,7 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	return g.record(node{label: d.Name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.tensors[x.id]
 		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, N: 1, Y: out, Phases: 1}
+		e.together(d.Name, out, min(d.Time, out.T))
 		if head == 1 {
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}

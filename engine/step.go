@@ -108,15 +108,31 @@ type rectangle struct {
 	part  tiling.Rect
 }
 
-func (r rectangle) get(_ *run, data []byte) error { return r.rows(data, r.spool.ReadAt) }
-func (r rectangle) put(_ *run, data []byte) error { return r.rows(data, r.spool.WriteAt) }
+func (r rectangle) get(_ *run, data []byte) error {
+	return r.rows(data, func(b []byte, at int64) error {
+		if n, err := r.spool.ReadAt(b, at); n < len(b) && err != nil && err != io.EOF { // nothing was written there yet
+			return err
+		}
+		return nil
+	})
+}
+
+func (r rectangle) put(_ *run, data []byte) error {
+	return r.rows(data, func(b []byte, at int64) error {
+		n, err := r.spool.WriteAt(b, at)
+		if err == nil && n < len(b) {
+			err = io.ErrShortWrite
+		}
+		return err
+	})
+}
 
 // rows moves the rectangle a row at a time.
-func (r rectangle) rows(data []byte, move func(b []byte, at int64) (int, error)) error {
+func (r rectangle) rows(data []byte, move func(b []byte, at int64) error) error {
 	row := (r.part.X1 - r.part.X0) * r.pixel
 	for y := r.part.Y0; y < r.part.Y1; y++ {
 		at := (int64(r.t)*int64(r.size.H)+int64(y))*int64(r.size.W) + int64(r.part.X0)
-		if n, err := move(data[(y-r.part.Y0)*row:][:row], at*int64(r.pixel)); n < row && err != nil && err != io.EOF {
+		if err := move(data[(y-r.part.Y0)*row:][:row], at*int64(r.pixel)); err != nil {
 			return fmt.Errorf("engine: spool: %w", err)
 		}
 	}
