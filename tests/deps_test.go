@@ -26,7 +26,7 @@ const root = ".."
 // forbidden says.
 var allowed = map[string][]string{
 	"assets":                         {},
-	"cmd/native":                     {"assets", "gpu", "format/safetensors", "app/serve", "latent", "media", "tiling", "vae", "web"},
+	"cmd/native":                     {"app/job", "app/serve", "assets", "engine", "format/safetensors", "gpu", "latent", "media", "tiling", "vae", "web"},
 	"cmd/wasm":                       {"gpu", "app/session", "vae"},
 	"gpu":                            {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver"},
 	"gpu/gputest":                    {"gpu"},
@@ -37,8 +37,9 @@ var allowed = map[string][]string{
 	"format/pth":                     {"format/safetensors"},
 	"format/pth/pthtest":             {"format/safetensors"},
 	"format/safetensors":             {"format/json"},
+	"app/job":                        {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	"app/serve":                      {"gpu", "app/session"},
-	"app/session":                    {"gpu", "format/json", "latent", "media", "tiling", "vae"},
+	"app/session":                    {"app/job", "engine", "format/json", "gpu", "latent", "media", "tiling", "vae"},
 	"tests/synthetic":                {"format/safetensors"},
 	"latent":                         {},
 	"media":                          {"format/safetensors", "latent"},

@@ -1,0 +1,72 @@
+package job
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// Encoding is an encode that can be planned and run.
+type Encoding struct {
+	Options vae.EncodeOptions // Spool is the caller's to choose
+	Clip    media.Format      // what goes in
+	Padded  media.Format      // as the model sees it
+	Again   media.Format      // as it is when it is decoded again
+	Frames  int               // of the latent
+	Scale   string            // of its numbers
+	Meta    map[string]string // to be kept with it
+	// Forgotten warns, where the file's format keeps no metadata, of what
+	// decoding will not undo; else it is empty.
+	Forgotten string
+}
+
+// Encode resolves the encoding of a clip to a latent in a file called output,
+// whose format its name tells.
+func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encoding, error) {
+	e := Encoding{Clip: clip, Padded: clip, Again: clip}
+	e.Again.FPS = cmp.Or(want.FPS, clip.FPS)
+	var err error
+	if e.Options.Options, err = want.Options(); err != nil {
+		return e, err
+	}
+	format := strings.ToLower(path.Ext(output))
+	o := &e.Options
+	o.Moments, o.Sample, o.Seed = want.Moments, want.Sample, want.Seed
+	o.Independent = want.independent(c.Independent)
+	e.Scale = want.scale("", format == ".latent", c)
+	kind := latent.KindLatent
+	if want.Moments {
+		e.Scale, kind = latent.ScaleNone, latent.KindMoments
+	}
+	o.Unscaled = e.Scale == latent.ScaleNone
+	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Scale: e.Scale, Images: o.Independent}
+	e.Meta = was.Meta(kind)
+
+	if !o.Independent {
+		e.Padded.Frames = 1 + up(clip.Frames-1, c.Temporal)
+	}
+	e.Frames = c.Encoding().Frames(e.Padded.Frames, o.Independent)
+	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Spatial), up(clip.Width, c.Spatial)
+	if format == ".npy" && e.Padded != clip {
+		p := e.Padded
+		e.Forgotten = fmt.Sprintf("%s: .npy keeps no metadata: it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
+			output, p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width)
+	}
+	return e, nil
+}
+
+// Back is the decoding of what the encoding made: the clip again.
+func (e Encoding) Back(z latent.Latent) Decoding {
+	return Decoding{
+		Latent: z, Clip: e.Again, Whole: e.Padded.Frames, Scale: e.Scale,
+		Options: vae.DecodeOptions{Options: e.Options.Options, Frames: e.Clip.Frames, Height: e.Clip.Height, Width: e.Clip.Width},
+	}
+}
+
+// up is n rounded up to a multiple of step.
+func up(n, step int) int { return (n + step - 1) / step * step }

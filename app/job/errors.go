@@ -1,0 +1,76 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/media"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// Exit codes of the program.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitInput       = 3
+	ExitDevice      = 4
+	ExitInterrupted = 130
+)
+
+// Kind is one way for a job to fail.
+type Kind struct {
+	Code string // for the page; web/protocol.js lists them, web/strings has the words
+	Exit int    // code of the program
+	of   []error
+}
+
+// kinds are all there are. An error is of the first that fits, else of the last.
+var kinds = []Kind{
+	{"cancelled", ExitInterrupted, []error{context.Canceled}},
+	{"no_webgpu", ExitDevice, []error{gpu.ErrNoLibrary}},
+	{"no_adapter", ExitDevice, []error{gpu.ErrNoAdapter, ErrNoDevice}},
+	{"device_lost", ExitFailed, []error{gpu.ErrDeviceLost}},
+	{"out_of_memory", ExitFailed, []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
+	{"too_large", ExitFailed, []error{gpu.ErrTooLarge}},
+	{"flat", ExitInput, []error{vae.ErrFlat}},
+	{"bad_input", ExitUsage, []error{tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
+	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel}},
+	{"failed", ExitFailed, nil},
+}
+
+// KindOf is the kind of an error that isn't nil.
+func KindOf(err error) Kind {
+	for _, k := range kinds {
+		for _, target := range k.of {
+			if errors.Is(err, target) {
+				return k
+			}
+		}
+	}
+	return kinds[len(kinds)-1]
+}
+
+var (
+	// ErrNoDevice: the adapter is there, but no device can be opened on it.
+	ErrNoDevice = errors.New("no usable device")
+	// ErrInput: what a job was asked to be can't be.
+	ErrInput = errors.New("bad input")
+)
+
+// marked makes an error one of kind and keeps its words.
+type marked struct {
+	error
+	kind error
+}
+
+func (e marked) Unwrap() []error { return []error{e.error, e.kind} }
+
+// Mark makes an error one of kind too, and keeps its words.
+func Mark(err, kind error) error { return marked{err, kind} }
+
+// BadInput is an ErrInput in its own words.
+func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }

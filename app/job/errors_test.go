@@ -1,0 +1,109 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/media"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// An error is of its kind, however deep.
+func TestKinds(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code string
+		exit int
+	}{
+		{context.Canceled, "cancelled", ExitInterrupted},
+		{gpu.ErrNoLibrary, "no_webgpu", ExitDevice},
+		{gpu.ErrNoAdapter, "no_adapter", ExitDevice},
+		{ErrNoDevice, "no_adapter", ExitDevice},
+		{Mark(gpu.ErrDeviceLost, ErrNoDevice), "no_adapter", ExitDevice},
+		{gpu.ErrDeviceLost, "device_lost", ExitFailed},
+		{gpu.ErrOutOfMemory, "out_of_memory", ExitFailed},
+		{vae.ErrMemory, "out_of_memory", ExitFailed},
+		{tiling.ErrBudget, "out_of_memory", ExitFailed},
+		{gpu.ErrTooLarge, "too_large", ExitFailed},
+		{vae.ErrFlat, "flat", ExitInput},
+		{tiling.ErrTile, "bad_input", ExitUsage},
+		{tiling.ErrOverlap, "bad_input", ExitUsage},
+		{vae.ErrTiling, "bad_input", ExitUsage},
+		{BadInput("x"), "bad_input", ExitInput},
+		{media.ErrInput, "bad_input", ExitInput},
+		{vae.ErrBadModel, "bad_input", ExitInput},
+		{fs.ErrNotExist, "failed", ExitFailed},
+		{errors.New("x"), "failed", ExitFailed},
+	} {
+		k := KindOf(fmt.Errorf("a: %w", fmt.Errorf("b: %w", c.err)))
+		assert.Equal(t, c.code, k.Code, "%v", c.err)
+		assert.Equal(t, c.exit, k.Exit, "%v", c.err)
+	}
+}
+
+// An error that is marked keeps its words and what it was.
+func TestMark(t *testing.T) {
+	err := Mark(fmt.Errorf("a: %w", fs.ErrExist), ErrInput)
+	require.EqualError(t, err, "a: file already exists")
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorIs(t, err, fs.ErrExist)
+}
+
+// The page knows the codes, and has words for each in every language.
+func TestCodesOfThePage(t *testing.T) {
+	codes := map[string]bool{"disconnected": true} // the page's own
+	for _, k := range kinds {
+		codes[k.Code] = true
+	}
+	typedef := regexp.MustCompile(`@typedef \{([^}]*)\} Code\b`).FindSubmatch(script(t, "protocol.js"))
+	require.NotNil(t, typedef, "protocol.js has no typedef Code")
+	assert.Equal(t, codes, words(typedef[1]), "Code of protocol.js")
+
+	delete(codes, "cancelled") // is no problem
+	known := regexp.MustCompile(`(?s)const known = \[(.*?)\]`).FindSubmatch(script(t, "problems.js"))
+	require.NotNil(t, known, "problems.js has no list known")
+	for code := range codes {
+		assert.Contains(t, words(known[1]), code, "known of problems.js")
+	}
+	languages, err := filepath.Glob("../../web/strings/*.js")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(languages), 2)
+	for _, language := range languages {
+		text := script(t, "strings/"+filepath.Base(language))
+		for code := range words(known[1]) {
+			for _, key := range []string{"problem." + code, "problem." + code + ".text"} {
+				assert.Regexp(t, `'`+regexp.QuoteMeta(key)+`': '.{5}`, string(text), "%s: %s", language, key)
+			}
+		}
+		for _, m := range regexp.MustCompile(`'problem\.(\w+)`).FindAllSubmatch(text, -1) {
+			assert.Contains(t, words(known[1]), string(m[1]), "%s has words for what problems.js doesn't know", language)
+		}
+	}
+}
+
+func script(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("../../web/" + name)
+	require.NoError(t, err)
+	return data
+}
+
+// words are those in quotes.
+func words(text []byte) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range regexp.MustCompile(`'(\w+)'`).FindAllSubmatch(text, -1) {
+		all[string(m[1])] = true
+	}
+	return all
+}

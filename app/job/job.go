@@ -1,0 +1,88 @@
+// Package job resolves what a job means: of the model, the file and what the
+// user chose, how to run it, what comes out, and what to tell about it. The
+// command line, the page and the server ask here, so that a default or a rule
+// stands once. It runs nothing and prints nothing: vae does the one, its callers
+// the other.
+//
+// Start at Choices, Decode and Encode; KindOf tells how an error ends a job.
+package job
+
+import (
+	"cmp"
+
+	"tessera/latent"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// Choices are what the user said of a job. What is zero was not said.
+type Choices struct {
+	Tile    *tiling.Choice // default 512 pixels, diffusers' 256
+	Overlap *tiling.Size   // default 64 pixels
+	Tiling  vae.Tiling     // default exact where the model can and it fits, else feather
+	// Shrink takes a smaller tile where Tile doesn't fit; by default where none
+	// was asked for, but for tiles that are to be as in diffusers.
+	Shrink *bool
+	Budget int64 // bytes on the device; default engine.Budget
+	Chunk  int   // latent frames in a slice of time; default 1
+
+	// Independent takes every frame as a picture by itself; default as the
+	// latent's file says, else as the model has it.
+	Independent *bool
+	// Scale is latent.ScalePipeline or ScaleNone; default as the latent's file
+	// says, else what its format has of the model.
+	Scale string
+
+	FPS latent.Rational // of what is decoded; default as before it was encoded
+
+	Moments, Sample bool // see vae.EncodeOptions
+	Seed            uint64
+}
+
+// Options are how the work is cut by these choices. Independent and Unscaled
+// are left to Decode and Encode, which know the file.
+func (c Choices) Options() (vae.Options, error) {
+	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk}
+	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
+	switch c.Tiling {
+	case "", vae.Feather, vae.Exact:
+	case vae.Diffusers:
+		tile, overlap = tiling.DiffusersTile, tiling.DiffusersOverlap
+	default:
+		return o, BadInput("job: tiling %.20q, expected %s, %s or %s", string(c.Tiling), vae.Feather, vae.Exact, vae.Diffusers)
+	}
+	switch c.Scale {
+	case "", latent.ScalePipeline, latent.ScaleNone:
+	default:
+		return o, BadInput("job: scale %.20q, expected %s or %s", c.Scale, latent.ScalePipeline, latent.ScaleNone)
+	}
+	o.Tile, o.Overlap = tiling.Choice{Tile: tiling.Square(tile)}, tiling.Square(overlap)
+	o.Shrink = c.Tile == nil && c.Tiling != vae.Diffusers
+	if c.Tile != nil {
+		o.Tile = *c.Tile
+	}
+	if c.Overlap != nil {
+		o.Overlap = *c.Overlap
+	}
+	if c.Shrink != nil {
+		o.Shrink = *c.Shrink
+	}
+	return o, nil
+}
+
+// independent is whether frames are pictures, where else they would be or not.
+func (c Choices) independent(otherwise bool) bool {
+	if c.Independent == nil {
+		return otherwise
+	}
+	return *c.Independent
+}
+
+// scale is the numbers of a latent; told is what its file tells.
+func (c Choices) scale(told string, comfyUI bool, m vae.Config) string {
+	standard := latent.ScalePipeline
+	if comfyUI && m.ComfyUIUnscaled {
+		standard = latent.ScaleNone
+	}
+	return cmp.Or(c.Scale, told, standard)
+}

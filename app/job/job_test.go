@@ -1,0 +1,228 @@
+package job
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// wan21 and qwen are a model of clips and one of pictures, seedvr2 one whose
+// ComfyUI files hold a pipeline's numbers.
+var (
+	wan21   = vae.Config{Family: "wan2.1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true}
+	qwen    = vae.Config{Family: "wan2.1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
+	seedvr2 = vae.Config{Family: "seedvr2", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
+)
+
+var yes, no = true, false
+
+// The defaults of how a frame is cut stand here, for everyone.
+func TestOptions(t *testing.T) {
+	square := func(n int) *tiling.Choice { return &tiling.Choice{Tile: tiling.Square(n)} }
+	small := tiling.Square(32)
+	for name, c := range map[string]struct {
+		want Choices
+		is   vae.Options
+	}{
+		"nothing":                 {Choices{}, vae.Options{Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
+		"exact":                   {Choices{Tiling: vae.Exact}, vae.Options{Tiling: vae.Exact, Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
+		"diffusers":               {Choices{Tiling: vae.Diffusers}, vae.Options{Tiling: vae.Diffusers, Tile: *square(256), Overlap: tiling.Square(64)}},
+		"diffusers and own tile":  {Choices{Tiling: vae.Diffusers, Tile: square(384), Overlap: &small}, vae.Options{Tiling: vae.Diffusers, Tile: *square(384), Overlap: small}},
+		"a tile":                  {Choices{Tile: square(384)}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64)}},
+		"one tile":                {Choices{Tile: &tiling.Choice{}}, vae.Options{Overlap: tiling.Square(64)}},
+		"a tile that may shrink":  {Choices{Tile: square(384), Shrink: &yes}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64), Shrink: true}},
+		"the default may not":     {Choices{Shrink: &no}, vae.Options{Tile: *square(512), Overlap: tiling.Square(64)}},
+		"a budget and long parts": {Choices{Tile: square(384), Budget: 5, Chunk: 2}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64), Budget: 5, Chunk: 2}},
+	} {
+		got, err := c.want.Options()
+		require.NoError(t, err, name)
+		assert.Equal(t, c.is, got, name)
+	}
+}
+
+func TestBadChoices(t *testing.T) {
+	for says, want := range map[string]Choices{
+		`tiling "mosaic", expected feather, exact or diffusers`: {Tiling: "mosaic"},
+		`scale "half", expected pipeline or none`:               {Scale: "half"},
+	} {
+		_, err := want.Options()
+		require.ErrorContains(t, err, says)
+		require.ErrorIs(t, err, ErrInput)
+		_, err = Decode(wan21, latent.Latent{}, "z", want)
+		require.ErrorContains(t, err, says)
+		_, err = Encode(wan21, media.Format{}, "z", want)
+		require.ErrorContains(t, err, says)
+	}
+}
+
+// Whether frames are pictures: as asked for, else as the file says, else, where
+// it is not by tessera, as the model has it.
+func TestIndependent(t *testing.T) {
+	ours := map[string]string{latent.MetaScale: latent.ScalePipeline}
+	pictures := map[string]string{latent.MetaScale: latent.ScalePipeline, latent.MetaImages: "true"}
+	for name, c := range map[string]struct {
+		model vae.Config
+		z     latent.Latent
+		want  *bool
+		is    bool
+	}{
+		"a clip's model":                      {wan21, latent.Latent{}, nil, false},
+		"as pictures":                         {wan21, latent.Latent{}, &yes, true},
+		"a file of pictures":                  {wan21, latent.Latent{Meta: pictures}, nil, true},
+		"as a clip all the same":              {wan21, latent.Latent{Meta: pictures}, &no, false},
+		"a batch":                             {wan21, latent.Latent{Images: true}, nil, true},
+		"a model of pictures":                 {qwen, latent.Latent{}, nil, true},
+		"its latents as a clip":               {qwen, latent.Latent{}, &no, false},
+		"an encoded clip":                     {qwen, latent.Latent{Meta: ours}, nil, false},
+		"an encoded clip as pictures":         {qwen, latent.Latent{Meta: ours}, &yes, true},
+		"a batch for the model of pictures":   {qwen, latent.Latent{Images: true}, nil, true},
+		"a file of pictures, and their model": {qwen, latent.Latent{Meta: pictures}, nil, true},
+	} {
+		c.z.Channels, c.z.Frames, c.z.Height, c.z.Width = 16, 3, 2, 3
+		d, err := Decode(c.model, c.z, name, Choices{Independent: c.want})
+		require.NoError(t, err, name)
+		frames := 9
+		if c.is {
+			frames = 3
+		}
+		assert.Equal(t, c.is, d.Options.Independent, name)
+		assert.Equal(t, media.Format{Frames: frames, Height: 16, Width: 24, Channels: 3}, d.Clip, name)
+		assert.Equal(t, frames, d.Whole, name)
+		assert.Empty(t, d.Warnings, name)
+	}
+}
+
+// What the file tells of the clip holds, but for frames of the other kind.
+func TestClip(t *testing.T) {
+	was := latent.Original{Frames: 7, Height: 15, Width: 20, FPS: latent.Rational{Num: 25, Den: 1}, Scale: latent.ScaleNone}
+	z := latent.Latent{Channels: 16, Frames: 3, Height: 2, Width: 3, Meta: was.Meta(latent.KindLatent)}
+	d, err := Decode(wan21, z, "z", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, media.Format{Frames: 7, Height: 15, Width: 20, Channels: 3, FPS: was.FPS}, d.Clip)
+	require.Equal(t, 9, d.Whole)
+	o := d.Options
+	require.Equal(t, []int{7, 15, 20}, []int{o.Frames, o.Height, o.Width})
+	require.True(t, o.Unscaled)
+
+	d, err = Decode(wan21, z, "z", Choices{Independent: &yes, FPS: latent.Rational{Num: 12, Den: 1}})
+	require.NoError(t, err)
+	require.Equal(t, media.Format{Frames: 3, Height: 15, Width: 20, Channels: 3, FPS: latent.Rational{Num: 12, Den: 1}}, d.Clip)
+
+	z.Meta[latent.MetaFrames] = "90"
+	d, err = Decode(wan21, z, "z.npy", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, 9, d.Clip.Frames)
+	require.Equal(t, []string{"z.npy: metadata says 90 frames, the latent has 9: the metadata is ignored"}, d.Warnings)
+
+	z.Meta[latent.MetaKind] = latent.KindMoments
+	_, err = Decode(wan21, z, "z.npy", Choices{})
+	require.ErrorIs(t, err, media.ErrInput)
+	require.EqualError(t, err, "media: z.npy: holds moments, expected a latent")
+}
+
+// The numbers of a latent: as asked for, else as its file says, else those of
+// the program that wrote it.
+func TestScale(t *testing.T) {
+	meta := func(scale string) map[string]string { return map[string]string{latent.MetaScale: scale} }
+	for name, c := range map[string]struct {
+		model    vae.Config
+		z        latent.Latent
+		want, is string
+		note     string
+		warning  string
+	}{
+		"nothing is known":      {wan21, latent.Latent{}, "", "pipeline", "", ""},
+		"asked for":             {wan21, latent.Latent{}, "none", "none", "", ""},
+		"told":                  {wan21, latent.Latent{Meta: meta("none")}, "", "none", "", ""},
+		"told and asked for":    {wan21, latent.Latent{Meta: meta("none")}, "none", "none", "", ""},
+		"overruled":             {wan21, latent.Latent{Meta: meta("none")}, "pipeline", "pipeline", "", "z: was written with --scale none, decoding with --scale pipeline as asked"},
+		"ComfyUI's Wan":         {wan21, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
+		"ComfyUI's, asked for":  {wan21, latent.Latent{ComfyUI: true}, "none", "none", "", ""},
+		"ComfyUI's, overruled":  {wan21, latent.Latent{ComfyUI: true}, "pipeline", "pipeline", "", ""},
+		"ComfyUI's SeedVR2":     {seedvr2, latent.Latent{ComfyUI: true}, "", "pipeline", "", ""},
+		"in ComfyUI's, by us":   {wan21, latent.Latent{ComfyUI: true, Meta: meta("pipeline")}, "", "pipeline", "", ""},
+		"Qwen-Image by ComfyUI": {qwen, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
+	} {
+		c.z.Channels, c.z.Frames, c.z.Height, c.z.Width = 16, 1, 1, 1
+		d, err := Decode(c.model, c.z, "z", Choices{Scale: c.want})
+		require.NoError(t, err, name)
+		assert.Equal(t, c.is, d.Scale, name)
+		assert.Equal(t, c.is == "none", d.Options.Unscaled, name)
+		assert.Equal(t, texts(c.note), d.Notes, name)
+		assert.Equal(t, texts(c.warning), d.Warnings, name)
+	}
+}
+
+// texts is a list of one, or none.
+func texts(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+func TestEncode(t *testing.T) {
+	clip := media.Format{Frames: 7, Height: 15, Width: 24, Channels: 3, FPS: latent.Rational{Num: 24, Den: 1}}
+	for name, c := range map[string]struct {
+		model  vae.Config
+		output string
+		want   Choices
+		scale  string
+		frames int
+		padded media.Format
+	}{
+		"a clip":                  {wan21, "z.safetensors", Choices{}, "pipeline", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"for ComfyUI":             {wan21, "z.LATENT", Choices{}, "none", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"for ComfyUI, as asked":   {wan21, "z.latent", Choices{Scale: "pipeline"}, "pipeline", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"SeedVR2's for ComfyUI":   {seedvr2, "z.latent", Choices{}, "pipeline", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"pictures":                {qwen, "z.safetensors", Choices{}, "pipeline", 7, media.Format{Frames: 7, Height: 16, Width: 24}},
+		"a clip of a picture's":   {qwen, "z.safetensors", Choices{Independent: &no}, "pipeline", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"moments":                 {wan21, "z.safetensors", Choices{Moments: true, Scale: "pipeline"}, "none", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+		"a sample, for no format": {wan21, "", Choices{Sample: true, Seed: 7}, "pipeline", 3, media.Format{Frames: 9, Height: 16, Width: 24}},
+	} {
+		e, err := Encode(c.model, clip, c.output, c.want)
+		require.NoError(t, err, name)
+		c.padded.Channels, c.padded.FPS = 3, clip.FPS
+		assert.Equal(t, clip, e.Clip, name)
+		assert.Equal(t, c.padded, e.Padded, name)
+		assert.Equal(t, c.frames, e.Frames, name)
+		assert.Equal(t, c.scale, e.Scale, name)
+		assert.Equal(t, c.scale == "none", e.Options.Unscaled, name)
+		assert.Equal(t, []any{c.want.Moments, c.want.Sample, c.want.Seed}, []any{e.Options.Moments, e.Options.Sample, e.Options.Seed}, name)
+		assert.Empty(t, e.Forgotten, name)
+		kind := latent.KindLatent
+		if c.want.Moments {
+			kind = latent.KindMoments
+		}
+		was := latent.Original{Frames: 7, Height: 15, Width: 24, FPS: clip.FPS, Scale: c.scale, Images: c.frames == 7}
+		assert.Equal(t, was.Meta(kind), e.Meta, name)
+
+		z := latent.Latent{Channels: 16, Frames: e.Frames, Height: 2, Width: 3, Meta: e.Meta}
+		back := e.Back(z)
+		if c.want.Moments {
+			continue
+		}
+		d, err := Decode(c.model, z, "z", Choices{})
+		require.NoError(t, err, name)
+		assert.Equal(t, d.Clip, back.Clip, name)
+		assert.Equal(t, d.Options, back.Options, name)
+		assert.Equal(t, d.Whole, back.Whole, name)
+	}
+}
+
+// What a .npy can't keep is told, where there is something.
+func TestForgotten(t *testing.T) {
+	e, err := Encode(wan21, media.Format{Frames: 1, Height: 15, Width: 30}, "a/z.npy", Choices{FPS: latent.Rational{Num: 5, Den: 1}})
+	require.NoError(t, err)
+	require.Equal(t, "a/z.npy: .npy keeps no metadata: it will decode to the padded 1 frames of 16x32, not 1 of 15x30", e.Forgotten)
+	require.Equal(t, latent.Rational{Num: 5, Den: 1}, e.Again.FPS)
+	e, err = Encode(wan21, media.Format{Frames: 5, Height: 16, Width: 32}, "z.npy", Choices{})
+	require.NoError(t, err)
+	require.Empty(t, e.Forgotten)
+}

@@ -1,0 +1,67 @@
+package job
+
+import (
+	"strconv"
+
+	"tessera/engine"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// Plan lays the decode out.
+func (d Decoding) Plan(m *vae.Model) (*vae.DecodePlan, error) {
+	return m.PlanDecode(d.Latent.Frames, d.Latent.Height, d.Latent.Width, d.Options)
+}
+
+// Plan lays the encode out.
+func (e Encoding) Plan(m *vae.Model) (*vae.EncodePlan, error) {
+	return m.PlanEncode(e.Clip.Frames, e.Clip.Height, e.Clip.Width, e.Options)
+}
+
+// Note says what was taken, where the options leave that to the plan or it isn't
+// what they ask for; else it is empty.
+func Note(c vae.Config, o vae.Options, p *vae.Plan) string {
+	budget := engine.Bytes(p.Budget)
+	switch {
+	case o.Tiling == "" && p.Tiling != c.Tilings[0] && !p.Tiles.Whole():
+		return string(c.Tilings[0]) + " tiles don't fit " + budget + " and the device's limits: taking " + Cut(p)
+	case p.Shrunk:
+		return "tiles of " + o.Tile.String() + " don't fit " + budget + " and the device's limits: taking " + Cut(p)
+	case o.Tile.Auto:
+		return Cut(p) + ", the largest within " + budget
+	}
+	return ""
+}
+
+// Cut describes the tiles of a plan.
+func Cut(p *vae.Plan) string {
+	n := strconv.Itoa(len(p.Tiles.Tiles))
+	switch {
+	case p.Tiles.Whole():
+		return "one tile"
+	case p.Tiling == vae.Exact:
+		return n + " exact tiles of " + p.Tile.String() + ", halo " + side(p.Halo)
+	case p.Tiling == vae.Diffusers:
+		return n + " tiles of " + p.Tile.String() + ", overlap " + p.Overlap.String() + ", blended as in diffusers"
+	}
+	return n + " tiles of " + p.Tile.String() + ", overlap " + p.Overlap.String()
+}
+
+// side prints a size as one number where its sides are equal.
+func side(s tiling.Size) string {
+	if s.H == s.W {
+		return strconv.Itoa(s.H)
+	}
+	return s.String()
+}
+
+// Needs tells what exact tiles need next to one tile, of other tiles nothing.
+func Needs(p *vae.Plan) string {
+	switch {
+	case p.Tiles.Whole() || p.Tiling != vae.Exact:
+		return ""
+	case p.Untiled == 0:
+		return engine.Bytes(p.Bytes()) + " planned, one tile is beyond the device's limits"
+	}
+	return engine.Bytes(p.Bytes()) + " planned, " + engine.Bytes(p.Untiled) + " in one tile"
+}

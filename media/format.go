@@ -1,0 +1,28 @@
+package media
+
+import (
+	"cmp"
+
+	"tessera/latent"
+)
+
+// Format describes a video: one to be written, or one that a job takes or makes.
+type Format struct {
+	Height, Width int // pixels, at least 1 each and 2^28 together
+	Frames        int // that will be written, at least 1
+	// Channels are 3 for RGB, 4 for RGBA; zero means 3.
+	Channels int
+	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
+	FPS latent.Rational
+}
+
+// rate is FPS with its default.
+func (f Format) rate() latent.Rational {
+	if f.FPS.Known() {
+		return f.FPS
+	}
+	return latent.Rational{Num: 24, Den: 1}
+}
+
+// channels is Channels with its default.
+func (f Format) channels() int { return cmp.Or(f.Channels, 3) }
