@@ -22,7 +22,7 @@ import { Workbench } from './workbench.js';
 /** @import {Job} from './engine.js' */
 /** @import {Frames} from './frames.js' */
 /** @import {Outcome} from './job.js' */
-/** @import {Device, Layout, Model} from './protocol.js' */
+/** @import {Device, Model, Plan} from './protocol.js' */
 /** @import {Originals, View} from './stage.js' */
 /** @import {Checkpoint, Size, Task} from './workbench.js' */
 
@@ -39,7 +39,7 @@ const shown = {
   /** @type {Device|undefined} */ device: undefined,
   /** @type {Model|undefined} */ model: undefined,
   /** @type {Size|undefined} */ size: undefined,
-  /** @type {Layout[]} */ layouts: [],
+  /** @type {Plan[]} */ plans: [],
   /** @type {Outcome|undefined} */ outcome: undefined,
 };
 /** @type {Job|undefined} */ let running;
@@ -77,9 +77,9 @@ async function refresh() {
     const size = await bench.size(task(), options());
     if (overtaken()) return;
     Object.assign(shown, { model, size });
-    const layouts = await bench.plan(task(), options());
+    const plans = await bench.plan(task(), options());
     if (overtaken()) return;
-    shown.layouts = layouts;
+    shown.plans = plans;
     render();
   } catch (error) {
     if (!overtaken()) trouble(error);
@@ -94,7 +94,7 @@ function suitTask() {
 
 /** What was planned doesn't hold any more. */
 function unplan() {
-  shown.layouts = [];
+  shown.plans = [];
   lock();
 }
 
@@ -233,10 +233,10 @@ async function run() {
     const originals = clip && ((/** @type {number} */ i) => clip.readFrame(i).then(alpha ? (rgba) => rgba : opaque));
     at('frame').dataset.alpha = String(alpha);
     if (clip && originals && task() !== 'decode') stage.still(clip.height, clip.width, await originals(0));
-    if (!shown.layouts.length) shown.layouts = await bench.plan(task(), options());
+    if (!shown.plans.length) shown.plans = await bench.plan(task(), options());
     running = await bench.start(task(), options());
     const outcome = await follow(running, { stage, player, line, quality }, {
-      layouts: shown.layouts, spatial: shown.model.spatial, alpha, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
+      plans: shown.plans, spatial: shown.model.spatial, alpha, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
       frames: (frames) => show(frames, originals),
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
@@ -280,7 +280,7 @@ function trouble(error) {
   switch (kind) {
     case 'out_of_memory':
     case 'too_large': {
-      const tile = smallerTile(shown.layouts.at(-1), shown.size?.clip);
+      const tile = smallerTile(shown.plans.at(-1), shown.size?.clip);
       const act = () => void useTile(tile ?? '').then(run);
       return showProblem(kind, { detail, action: tile ? { key: 'action.tile', values: { tile }, act } : undefined });
     }
@@ -306,14 +306,14 @@ async function useTile(tile) {
 /** Tells everything that depends on the language and on what is on the bench. */
 function render() {
   showModel(bench.checkpoint, shown.model);
-  showInput(bench.input, shown.size, task(), shown.layouts[0]?.independent ?? false);
+  showInput(bench.input, shown.size, task(), shown.plans[0]?.independent ?? false);
   at('tiling').hidden = (shown.model?.tilings.length ?? 0) < 2;
   at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: shown.model?.model ?? '' });
   for (const name of /** @type {Task[]} */ (['decode', 'encode', 'roundtrip'])) {
     radio('task', name).disabled = !bench.tasks().includes(name);
   }
   at('run').textContent = t(/** @type {Key} */ (`run.${task()}`));
-  showPlan(shown.layouts, (tile) => void useTile(tile));
+  showPlan(shown.plans, (tile) => void useTile(tile));
   showDevice(shown.device);
   if (shown.device) line.ready(shown.device);
   if (shown.outcome && !busy) line.end(shown.outcome.summary());
@@ -330,15 +330,15 @@ function state(what) {
 
 /** Enables what can be used now. */
 function lock() {
-  const { outcome, layouts } = shown;
+  const { outcome, plans } = shown;
   const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', busy || !can);
-  enable('run', layouts.length > 0 && layouts.every((l) => l.fits));
+  enable('run', plans.length > 0 && plans.every((p) => p.fits));
   const { count = 0, alpha = false } = outcome?.frames ?? {};
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
   enable('save-png', count > 0);
   enable('save-latent', !!outcome?.latent);
   for (const id of ['demo', 'model-pick', 'input-pick', 'folder', 'engines', 'settings-fields']) enable(id, true);
-  document.body.dataset.ready = String(!busy && layouts.length > 0); // for scripts
+  document.body.dataset.ready = String(!busy && plans.length > 0); // for scripts
 }
 
 /** @param {View} view */

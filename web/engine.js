@@ -16,7 +16,7 @@ import { version } from './protocol.js';
 import { openSource } from './source.js';
 
 /** @import {Channel} from './channel.js' */
-/** @import {Clip, Code, Device, Done, Header, JobEvent, Layout, Model, Options, PlanOptions, Precision} from './protocol.js' */
+/** @import {Clip, Code, Device, Done, Header, JobEvent, Model, Options, Plan, PlanOptions, Precision} from './protocol.js' */
 /** @import {Loading, Source} from './source.js' */
 
 /** The message is the engine's own text. */
@@ -103,9 +103,9 @@ export class Engine {
   }
 
   /**
-   * What a job will need, without running it. A job that doesn't fit is a layout with fits false, not an error.
+   * What a job will need, without running it. A job that doesn't fit is a plan with fits false, not an error.
    * @param {PlanOptions} options
-   * @returns {Promise<Layout>}
+   * @returns {Promise<Plan>}
    */
   plan(options) {
     return this.#request({ type: 'plan', options });

@@ -10,7 +10,7 @@ import { showProblem } from './problems.js';
 /** @import {Player} from './player.js' */
 /** @import {ProgressLine, QualityPanel} from './panels.js' */
 /** @import {Originals, Stage} from './stage.js' */
-/** @import {Done, Layout, LayoutEvent, Rect, Stage as Direction} from './protocol.js' */
+/** @import {Done, Plan, PlanEvent, Rect, Stage as Direction} from './protocol.js' */
 
 /**
  * Where a job is shown.
@@ -30,14 +30,14 @@ import { showProblem } from './problems.js';
  * Shows a job until its end, whose error is thrown.
  * @param {Job} job
  * @param {Screen} screen
- * @param {{layouts: Layout[], spatial: number, alpha: boolean, originals?: Originals, backdrop?: Uint8ClampedArray,
- *   frames: (f: Frames) => void, queued: (position: number) => void}} about layouts: of its stages, as planned; alpha: of
+ * @param {{plans: Plan[], spatial: number, alpha: boolean, originals?: Originals, backdrop?: Uint8ClampedArray,
+ *   frames: (f: Frames) => void, queued: (position: number) => void}} about plans: of its stages, as planned; alpha: of
  *   the model; backdrop: what is seen where no tile is yet; frames: told when there is a result to show
  * @returns {Promise<Outcome>}
  */
 export async function follow(job, screen, about) {
   const { stage, player, line, quality } = screen;
-  const parts = shares(about.layouts);
+  const parts = shares(about.plans);
   const measurer = new Measurer(about.originals, quality, () => quality.show(stage.at));
   /** @type {Frames|undefined} */ let frames;
   /** @type {File|undefined} */ let latent;
@@ -57,19 +57,19 @@ export async function follow(job, screen, about) {
         case 'loading':
           line.loading(e.loaded, e.total);
           break;
-        case 'layout': {
+        case 'plan': {
           const o = e.output;
           clipFrames = o.frames;
           if (e.stage === 'decode') {
             frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, {
-              alpha: about.alpha, independent: e.layout.independent, backdrop: about.backdrop,
+              alpha: about.alpha, independent: e.plan.independent, backdrop: about.backdrop,
             });
             about.frames(frames);
           }
-          const [height, width] = e.layout.overlap.split('x').map(Number);
+          const [height, width] = e.plan.overlap.split('x').map(Number);
           overlap = { height, width };
           stage.tiles(grid(e, about.spatial));
-          if (e.layout.tiles.length > 1) stage.progress(0, 0);
+          if (e.plan.tiles.length > 1) stage.progress(0, 0);
           break;
         }
         case 'tile':
@@ -115,30 +115,30 @@ export async function follow(job, screen, about) {
 
 /**
  * Each stage's part of a job, by its operations.
- * @param {Layout[]} layouts
+ * @param {Plan[]} plans
  * @returns {Partial<Record<Direction, {first: number, share: number}>>}
  */
-function shares(layouts) {
-  const all = layouts.reduce((sum, l) => sum + l.flops, 0) || 1;
+function shares(plans) {
+  const all = plans.reduce((sum, p) => sum + p.flops, 0) || 1;
   /** @type {Partial<Record<Direction, {first: number, share: number}>>} */
   const parts = {};
   let first = 0;
-  for (const l of layouts) {
-    parts[l.direction] = { first, share: l.flops / all };
-    first += l.flops / all;
+  for (const p of plans) {
+    parts[p.direction] = { first, share: p.flops / all };
+    first += p.flops / all;
   }
   return parts;
 }
 
 /**
- * A layout's tiles in pixels; none where there is only one.
- * @param {LayoutEvent} e
+ * A plan's tiles in pixels; none where there is only one.
+ * @param {PlanEvent} e
  * @param {number} spatial pixels of a cell
  * @returns {Rect[]}
  */
 function grid(e, spatial) {
   const scale = e.stage === 'encode' ? spatial : 1;
-  const { tiles } = e.layout;
+  const { tiles } = e.plan;
   return tiles.length < 2 ? [] : tiles.map((r) => ({ y: r.y * scale, x: r.x * scale, height: r.height * scale, width: r.width * scale }));
 }
 

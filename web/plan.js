@@ -2,56 +2,56 @@
 
 import { bytes, flops, number, t } from './i18n.js';
 
-/** @import {Layout} from './protocol.js' */
+/** @import {Plan} from './protocol.js' */
 
 const box = /** @type {HTMLElement} */ (document.getElementById('plans'));
 
 /**
- * Shows the layouts of the stages of a job.
- * @param {Layout[]} layouts
+ * Shows the plans of the stages of a job.
+ * @param {Plan[]} plans
  * @param {(tile: string) => void} use takes a tile that fits
  */
-export function showPlan(layouts, use) {
-  if (!layouts.length) {
+export function showPlan(plans, use) {
+  if (!plans.length) {
     box.replaceChildren(element('p', 'hint', t('plan.waiting')));
     return;
   }
-  box.replaceChildren(...layouts.map((l) => stage(l, layouts.length > 1, use)));
+  box.replaceChildren(...plans.map((p) => stage(p, plans.length > 1, use)));
 }
 
 /**
- * @param {Layout} l
+ * @param {Plan} p
  * @param {boolean} named
  * @param {(tile: string) => void} use
  */
-function stage(l, named, use) {
+function stage(p, named, use) {
   const div = element('div', 'stage-plan');
-  div.dataset.fits = String(l.fits);
-  if (named) div.append(element('h3', '', t(l.direction === 'encode' ? 'plan.encode' : 'plan.decode')));
-  if (!l.fits) {
-    div.append(element('p', 'strong', t('plan.large')), element('p', 'hint', l.problem));
-    if (l.suggestion) div.append(button(t('plan.use', { tile: l.suggestion }), () => use(l.suggestion)));
+  div.dataset.fits = String(p.fits);
+  if (named) div.append(element('h3', '', t(p.direction === 'encode' ? 'plan.encode' : 'plan.decode')));
+  if (!p.fits) {
+    div.append(element('p', 'strong', t('plan.large')), element('p', 'hint', p.problem));
+    if (p.suggestion) div.append(button(t('plan.use', { tile: p.suggestion }), () => use(p.suggestion)));
     return div;
   }
   const by = (/** @type {string} */ size) => size.replace('x', ' × ');
-  const tiles = t(l.tiling ? `plan.tiles.${l.tiling}` : 'plan.one', { n: l.tiles.length, tile: by(l.tile), halo: by(l.halo) });
+  const tiles = t(p.tiling ? `plan.tiles.${p.tiling}` : 'plan.one', { n: p.tiles.length, tile: by(p.tile), halo: by(p.halo) });
   div.append(
-    element('p', 'strong', t('plan.of', { need: bytes(l.bytes), budget: bytes(l.budget) })),
-    meter(l),
-    element('p', 'hint', [tiles, l.slices > 1 ? t('plan.slices', { n: number(l.slices) }) : '', flops(l.flops)].filter(Boolean).join(' · ')),
+    element('p', 'strong', t('plan.of', { need: bytes(p.bytes), budget: bytes(p.budget) })),
+    meter(p),
+    element('p', 'hint', [tiles, p.slices > 1 ? t('plan.slices', { n: number(p.slices) }) : '', flops(p.flops)].filter(Boolean).join(' · ')),
   );
-  if (l.untiled) div.append(element('p', 'hint', t('plan.untiled', { need: bytes(l.untiled) })));
-  if (l.shrunk) div.append(element('p', 'hint', t('plan.shrunk')));
+  if (p.untiled) div.append(element('p', 'hint', t('plan.untiled', { need: bytes(p.untiled) })));
+  if (p.shrunk) div.append(element('p', 'hint', t('plan.shrunk')));
   return div;
 }
 
 /**
  * The parts of the memory, of the budget.
- * @param {Layout} l
+ * @param {Plan} p
  */
-function meter(l) {
+function meter(p) {
   const parts = /** @type {const} */ ([
-    ['plan.weights', l.weights], ['plan.arena', l.arena + l.memory], ['plan.canvas', l.canvas],
+    ['plan.weights', p.weights], ['plan.activations', p.activations + p.causal + p.transfer], ['plan.canvas', p.canvas],
   ]);
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   svg.setAttribute('class', 'meter');
@@ -62,7 +62,7 @@ function meter(l) {
   let x = 0;
   parts.forEach(([key, n], i) => {
     const part = document.createElementNS(svg.namespaceURI, 'rect');
-    const width = (100 * n) / l.budget;
+    const width = (100 * n) / p.budget;
     for (const [name, v] of Object.entries({ x, y: 0, width, height: 1, class: `part-${i}` })) part.setAttribute(name, String(v));
     const title = document.createElementNS(svg.namespaceURI, 'title');
     title.textContent = `${t(key)}: ${bytes(n)}`;
@@ -75,12 +75,12 @@ function meter(l) {
 
 /**
  * The next smaller tile than one that was too much; undefined where there is none.
- * @param {Layout|undefined} l
+ * @param {Plan|undefined} p
  * @param {{height: number, width: number}|undefined} clip
  */
-export function smallerTile(l, clip) {
-  if (l?.suggestion) return l.suggestion;
-  const now = !l || l.tile === 'off' ? Math.max(clip?.height ?? 0, clip?.width ?? 0) : Math.max(...l.tile.split('x').map(Number));
+export function smallerTile(p, clip) {
+  if (p?.suggestion) return p.suggestion;
+  const now = !p || p.tile === 'off' ? Math.max(clip?.height ?? 0, clip?.width ?? 0) : Math.max(...p.tile.split('x').map(Number));
   const next = [1024, 768, 512, 384, 256, 192, 128, 96, 64].find((n) => n < now);
   return next ? String(next) : undefined;
 }

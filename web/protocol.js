@@ -18,7 +18,7 @@
 //   page to engine
 //   device  {id, version}                       result: Device
 //   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
-//   plan    {id, options}                       result: Layout
+//   plan    {id, options}                       result: Plan
 //   inspect {id, source, options?}              result: LatentInfo; of the options only `independent` counts
 //   decode  {id, source, options}               events: JobEvent; result: Done
 //   encode  {id, clip, options}                 the same
@@ -33,7 +33,7 @@
 //   error   {id, code, message}                 id 0: the engine as a whole is gone
 //   read    {id, read, source, offset, length}  wants bytes of a source
 //   pixels  {id, read, frame}                   wants frame `frame` of the job's clip, as RGBA8
-//   queued, loading, warning, layout, tile, frame, progress, latent, quality   see JobEvent
+//   queued, loading, warning, plan, tile, frame, progress, latent, quality   see JobEvent
 //
 // `source` is how a file crosses: {id, name, size} for one that the page holds,
 // whose bytes the engine asks for by range with `read`, or {path} for one in
@@ -55,7 +55,7 @@
 // again in the events of engine.js.
 
 /** Version of these messages; `device` with another one is refused. */
-export const version = 1;
+export const version = 2;
 
 /** Pictures on their way to the page at once. */
 export const inFlight = 4;
@@ -117,7 +117,7 @@ export const inFlight = 4;
  * @property {number} channels of a pixel: 3, or 4 with alpha
  * @property {number} latentChannels
  * @property {boolean} independent frames are pictures by themselves unless told otherwise
- * @property {Tiling[]} tilings that it can do
+ * @property {Tiling[]} tilings that it can do, the default first
  * @property {number} spatial pixels along a latent cell's side
  * @property {number} temporal frames in a latent frame after the first
  * @property {number} bytes of the file
@@ -156,7 +156,7 @@ export const inFlight = 4;
 
 /**
  * How a job is cut and what it needs.
- * @typedef {object} Layout
+ * @typedef {object} Plan
  * @property {'decode'|'encode'} direction
  * @property {number} frames of the result
  * @property {number} height of the result, pixels or latent cells
@@ -170,11 +170,12 @@ export const inFlight = 4;
  * @property {boolean} shrunk the tile is smaller than asked for
  * @property {number} slices in time, of each tile
  * @property {number} weights bytes on the device
- * @property {number} arena bytes of activations
- * @property {number} memory bytes of causal memory
+ * @property {number} activations bytes
+ * @property {number} causal bytes of causal memory
  * @property {number} canvas bytes that blend tiles
+ * @property {number} transfer bytes that bring pictures and noise in and out
  * @property {number} spool bytes that blend tiles, off the device
- * @property {number} bytes weights, arena, memory and canvas together: the peak on the device
+ * @property {number} bytes weights, activations, causal, canvas and transfer together: the peak on the device
  * @property {number} untiled of exact tiles: the peak in one tile; 0 where that is beyond the device's limits
  * @property {number} budget bytes allowed
  * @property {boolean} fits false: it can't run like this, see problem
@@ -231,9 +232,9 @@ export const inFlight = 4;
 /** Something to know that is no failure, in the engine's words. @typedef {{type: 'warning', message: string}} WarningEvent */
 
 /**
- * The first event of each stage. Frames, height and width of a decode's layout are
+ * The first event of each stage. Frames, height and width of a decode's plan are
  * of the whole clip; `frame` events may be cropped, see `output`.
- * @typedef {{type: 'layout', stage: Stage, layout: Layout, output: ClipInfo}} LayoutEvent
+ * @typedef {{type: 'plan', stage: Stage, plan: Plan, output: ClipInfo}} PlanEvent
  */
 
 /**
@@ -289,7 +290,7 @@ export const inFlight = 4;
 
 /** @typedef {{type: 'done'} & Done} DoneEvent always the last */
 
-/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|LayoutEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
+/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|PlanEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
 
 /**
  * A header; what else is in it depends on its type, as listed above.

@@ -5,7 +5,7 @@ import { connect } from './engine.js';
 
 /** @import {OpenClip} from './clips.js' */
 /** @import {Engine, From} from './engine.js' */
-/** @import {ClipInfo, Device, Layout, Model, Options, Precision} from './protocol.js' */
+/** @import {ClipInfo, Device, Model, Options, Plan, Precision} from './protocol.js' */
 /** @import {Loading} from './source.js' */
 
 /** Force: although the engine says `flat` of it. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean}} Checkpoint */
@@ -155,10 +155,10 @@ export class Workbench {
   }
 
   /**
-   * The layouts of a task's stages.
+   * The plans of a task's stages.
    * @param {Task} task
    * @param {Options} options
-   * @returns {Promise<Layout[]>}
+   * @returns {Promise<Plan[]>}
    */
   async plan(task, options) {
     await this.model();

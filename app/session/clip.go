@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
 )
@@ -17,7 +18,7 @@ const (
 // check refuses clips and latents of absurd size. what names it.
 func checkSize(what string, frames, height, width int) error {
 	if frames < 1 || height < 1 || width < 1 || frames > maxFrames || height > maxSide || width > maxSide {
-		return badInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
+		return job.BadInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
 			what, frames, height, width, maxFrames, maxSide, maxSide)
 	}
 	return nil
@@ -47,7 +48,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Height, c.r.Clip.Width, 4*c.r.Clip.Height*c.r.Clip.Width)
 		}
 		if err != nil {
-			return inputError{fmt.Errorf("session: frame %d of the clip: %w", t, err)}
+			return job.BadInput("session: frame %d of the clip: %w", t, err)
 		}
 		c.last, c.rgba = t, data
 	}
@@ -55,13 +56,18 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 	return nil
 }
 
-// original is the clip as its latent's metadata tells it.
-func (c clip) original(scale string, independent bool) latent.Original {
-	o := latent.Original{Frames: c.Frames, Height: c.Height, Width: c.Width, Scale: scale, Images: independent}
+// format is the clip as a job takes it.
+func (c clip) format() media.Format {
+	f := media.Format{Frames: c.Frames, Height: c.Height, Width: c.Width}
 	if c.FPS > 0 {
 		if fps, err := latent.ParseRational(fmt.Sprintf("%g", c.FPS)); err == nil {
-			o.FPS = fps
+			f.FPS = fps
 		}
 	}
-	return o
+	return f
+}
+
+// clipOf is a job's clip as the page has it.
+func clipOf(f media.Format) clip {
+	return clip{Frames: f.Frames, Height: f.Height, Width: f.Width, FPS: f.FPS.Float()}
 }

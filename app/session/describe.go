@@ -1,13 +1,14 @@
 package session
 
 import (
-	"cmp"
 	"errors"
 	"runtime"
-	"strconv"
 
+	"tessera/app/job"
+	"tessera/engine"
 	"tessera/gpu"
 	"tessera/latent"
+	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -42,7 +43,7 @@ type device struct {
 
 func (s *Session) device(r *request) (*device, error) {
 	if r.Version != Version {
-		return nil, badInput("session: the page speaks version %d of the protocol, this engine %d: reload the page", r.Version, Version)
+		return nil, job.BadInput("session: the page speaks version %d of the protocol, this engine %d: reload the page", r.Version, Version)
 	}
 	i, err := s.host.Info(r.ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (s *Session) device(r *request) (*device, error) {
 		Kind: s.o.Kind, Name: i.Name, Vendor: i.Vendor, Architecture: i.Architecture, Driver: i.Driver,
 		Backend: i.Backend, Type: i.Type, F16: i.F16,
 		Subgroups: i.Subgroups, SubgroupMin: i.SubgroupMin, SubgroupMax: i.SubgroupMax,
-		Timestamps: i.Timestamps, Memory: i.Memory, Budget: vae.Budget(i),
+		Timestamps: i.Timestamps, Memory: i.Memory, Budget: engine.Budget(i),
 		Limits: limits{i.Limits.MaxBuffer, i.Limits.MaxBinding, i.Limits.MaxWorkgroupMemory, i.Limits.MaxInvocations},
 		Bytes:  s.stats.Bytes, PeakBytes: s.stats.PeakBytes, HostBytes: s.hostBytes(),
 	}, nil
@@ -92,13 +93,9 @@ type model struct {
 
 func describe(m *vae.Model) *model {
 	s, c := m.Summary(), m.Config
-	tilings := []vae.Tiling{vae.Feather}
-	if c.Family != vae.SeedVR2 {
-		tilings = append(tilings, vae.Exact, vae.Diffusers)
-	}
 	return &model{
 		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths,
-		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: tilings,
+		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: c.Tilings,
 		Spatial: c.Spatial, Temporal: c.Temporal,
 		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata,
 		Precision: m.Elem.String(),
@@ -112,7 +109,7 @@ type rect struct {
 	Width  int `json:"width"`
 }
 
-type layout struct {
+type plan struct {
 	Direction   string     `json:"direction"`
 	Frames      int        `json:"frames"`
 	Height      int        `json:"height"`
@@ -126,9 +123,10 @@ type layout struct {
 	Shrunk      bool       `json:"shrunk"`
 	Slices      int        `json:"slices"`
 	Weights     int64      `json:"weights"`
-	Arena       int64      `json:"arena"`
-	Memory      int64      `json:"memory"`
+	Activations int64      `json:"activations"`
+	Causal      int64      `json:"causal"`
 	Canvas      int64      `json:"canvas"`
+	Transfer    int64      `json:"transfer"`
 	Spool       int64      `json:"spool"`
 	Bytes       int64      `json:"bytes"`
 	Untiled     int64      `json:"untiled"`
@@ -140,28 +138,28 @@ type layout struct {
 	FLOPs       int64      `json:"flops"`
 }
 
-// newLayout describes a plan with so many frames to come out; l is nil where
+// newPlan describes a plan with so many frames to come out; p is nil where
 // there is none.
-func newLayout(direction string, frames int, independent bool, l *vae.Layout) *layout {
-	v := &layout{Direction: direction, Frames: frames, Independent: independent, Tiles: []rect{}, Tile: "off", Fits: true}
-	if l == nil {
+func newPlan(direction string, frames int, independent bool, p *vae.Plan) *plan {
+	v := &plan{Direction: direction, Frames: frames, Independent: independent, Tiles: []rect{}, Tile: "off", Fits: true}
+	if p == nil {
 		return v
 	}
-	v.Height, v.Width = l.Tiles.Out.H, l.Tiles.Out.W
-	for _, t := range l.Tiles.Tiles {
+	v.Height, v.Width = p.Tiles.Out.H, p.Tiles.Out.W
+	for _, t := range p.Tiles.Tiles {
 		v.Tiles = append(v.Tiles, rect{t.Out.Y0, t.Out.X0, t.Out.Y1 - t.Out.Y0, t.Out.X1 - t.Out.X0})
 	}
-	if !l.Tiles.Whole() {
-		v.Tile, v.Tiling, v.Halo, v.Untiled = l.Tile.String(), l.Tiling, l.Halo.String(), l.Untiled
+	if !p.Tiles.Whole() {
+		v.Tile, v.Tiling, v.Halo, v.Untiled = p.Tile.String(), p.Tiling, p.Halo.String(), p.Untiled
 	}
-	v.Overlap, v.Shrunk, v.Slices = l.Overlap.String(), l.Shrunk, l.Slices
-	v.Weights, v.Arena, v.Memory, v.Canvas, v.Spool = l.Weights, l.Arena, l.Memory, l.Canvas, l.Spool
-	v.Bytes, v.Budget, v.FLOPs = l.Bytes(), l.Budget, l.Cost.FLOPs
+	v.Overlap, v.Shrunk, v.Slices = p.Overlap.String(), p.Shrunk, p.Slices
+	v.Weights, v.Activations, v.Causal, v.Canvas, v.Transfer, v.Spool = p.Weights, p.Activations, p.Causal, p.Canvas, p.Transfer, p.Spool
+	v.Bytes, v.Budget, v.FLOPs = p.Bytes(), p.Budget, p.Cost.FLOPs
 	return v
 }
 
 // errNoModel: a job or plan came before a checkpoint.
-var errNoModel = badInput("session: no checkpoint is open")
+var errNoModel = job.BadInput("session: no checkpoint is open")
 
 func (s *Session) plannerModel() (*vae.Model, error) {
 	s.mu.Lock()
@@ -173,85 +171,92 @@ func (s *Session) plannerModel() (*vae.Model, error) {
 }
 
 // plan lays a job out. That it doesn't fit is no error.
-func (s *Session) plan(r *request) (*layout, error) {
+func (s *Session) plan(r *request) (*plan, error) {
 	m, err := s.plannerModel()
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.Options.vae()
+	want, err := r.Options.choices()
 	if err != nil {
 		return nil, err
 	}
-	o.Independent = r.Options.independent(m.Config.Independent)
 	q := r.Options
 	if err := checkSize("plan", q.Frames, q.Height, q.Width); err != nil {
 		return nil, err
 	}
-	var try func(vae.Options) (*vae.Layout, error)
-	var frames int
-	switch q.Direction {
-	case "decode":
-		frames = pixelFrames(q.Frames, m.Config, o.Independent)
-		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanDecode(q.Frames, q.Height, q.Width, o) }
-	case "encode":
-		frames = latentFrames(q.Frames, m, o.Independent)
-		try = func(o vae.Options) (*vae.Layout, error) { return m.PlanEncode(q.Frames, q.Height, q.Width, o) }
-	default:
-		return nil, badInput("session: direction %q, expected decode or encode", q.Direction)
-	}
-	l, err := try(o)
-	if err != nil && !errors.Is(err, vae.ErrMemory) && !errors.Is(err, gpu.ErrTooLarge) && !errors.Is(err, tiling.ErrBudget) {
+	frames, independent, p, err := q.plan(m, want)
+	if err != nil && !unfit(err) {
 		return nil, err
 	}
-	v := newLayout(q.Direction, frames, o.Independent, l)
+	v := newPlan(q.Direction, frames, independent, p)
 	if err != nil {
-		v.Fits, v.Problem, v.Code = false, err.Error(), code(err)
-		o.Tile, o.Shrink = tiling.Choice{Auto: true}, false
-		if l, err := try(o); err == nil {
-			v.Suggestion = l.Tile.String()
+		v.Fits, v.Problem, v.Code = false, err.Error(), job.KindOf(err).Code
+		want.Tile, want.Shrink = &tiling.Choice{Auto: true}, new(bool)
+		if _, _, p, err := q.plan(m, want); err == nil {
+			v.Suggestion = p.Tile.String()
 		}
 	}
 	return v, nil
 }
 
-// independent is what was asked for, or the default.
-func (o options) independent(standard bool) bool {
-	if o.Independent == nil {
-		return standard
-	}
-	return *o.Independent
+// unfit is whether an error says that something is too large.
+func unfit(err error) bool {
+	return errors.Is(err, vae.ErrMemory) || errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, tiling.ErrBudget)
 }
 
-// vae are the options as the engine takes them, but for Independent; the
-// defaults are those of the command line. Tiles that are to be as in diffusers
-// are not made smaller.
-func (o options) vae() (v vae.Options, err error) {
-	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
-	switch v.Tiling = vae.Tiling(o.Tiling); v.Tiling {
-	case "", vae.Feather, vae.Exact:
-	case vae.Diffusers:
-		tile, overlap = tiling.DiffusersTile, tiling.DiffusersOverlap
-	default:
-		return v, badInput("session: tiling %.20q, expected %s, %s or %s", o.Tiling, vae.Feather, vae.Exact, vae.Diffusers)
+// plan plans the options' direction. Frames are those of the result.
+func (o options) plan(m *vae.Model, want job.Choices) (frames int, independent bool, p *vae.Plan, err error) {
+	switch o.Direction {
+	case "decode":
+		z := latent.Latent{Channels: m.Config.Latent, Frames: o.Frames, Height: o.Height, Width: o.Width}
+		d, err := job.Decode(m.Config, z, "plan", want)
+		if err != nil {
+			return 0, false, nil, err
+		}
+		d.Options.RGBA8, d.Options.Preview = true, o.preview()
+		decode, err := d.Plan(m)
+		if err == nil {
+			p = decode.Plan
+		}
+		return d.Whole, d.Options.Independent, p, err
+	case "encode":
+		e, err := job.Encode(m.Config, media.Format{Frames: o.Frames, Height: o.Height, Width: o.Width}, "", want)
+		if err != nil {
+			return 0, false, nil, err
+		}
+		encode, err := e.Plan(m)
+		if err == nil {
+			p = encode.Plan
+		}
+		return e.Frames, e.Options.Independent, p, err
 	}
-	if v.Tile, err = tiling.ParseTile(cmp.Or(o.Tile, strconv.Itoa(tile))); err != nil {
-		return v, err
+	return 0, false, nil, job.BadInput("session: direction %q, expected decode or encode", o.Direction)
+}
+
+// preview is whether tiles are to be sent before they are blended.
+func (o options) preview() bool { return o.Preview == nil || *o.Preview }
+
+// choices are the options as a job takes them, of what a page may ask for.
+func (o options) choices() (c job.Choices, err error) {
+	if o.Tile != "" {
+		tile, err := tiling.ParseTile(o.Tile)
+		if err != nil {
+			return c, err
+		}
+		c.Tile = &tile
 	}
-	if v.Overlap, err = tiling.ParseOverlap(cmp.Or(o.Overlap, strconv.Itoa(overlap))); err != nil {
-		return v, err
+	if o.Overlap != "" {
+		overlap, err := tiling.ParseOverlap(o.Overlap)
+		if err != nil {
+			return c, err
+		}
+		c.Overlap = &overlap
 	}
-	v.Shrink = o.Tile == "" && v.Tiling != vae.Diffusers
-	if o.Shrink != nil {
-		v.Shrink = *o.Shrink
+	if o.Budget < 0 || o.Chunk < 0 || o.Chunk > maxFrames {
+		return c, job.BadInput("session: memory of %d bytes, chunk of %d latent frames, expected 0 or more", o.Budget, o.Chunk)
 	}
-	if o.Memory < 0 || o.Chunk < 0 || o.Chunk > maxFrames {
-		return v, badInput("session: memory of %d bytes, chunk of %d latent frames, expected 0 or more", o.Memory, o.Chunk)
-	}
-	v.Memory, v.Chunk = o.Memory, o.Chunk
-	switch o.Scale {
-	case "", latent.ScalePipeline, latent.ScaleNone:
-	default:
-		return v, badInput("session: scale %q, expected %s or %s", o.Scale, latent.ScalePipeline, latent.ScaleNone)
-	}
-	return v, nil
+	c.Tiling, c.Shrink, c.Budget, c.Chunk = vae.Tiling(o.Tiling), o.Shrink, o.Budget, o.Chunk
+	c.Independent, c.Scale, c.Sample, c.Seed = o.Independent, o.Scale, o.Sample, o.Seed
+	_, err = c.Options()
+	return c, err
 }

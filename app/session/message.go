@@ -1,15 +1,6 @@
 package session
 
-import (
-	"context"
-	"errors"
-	"fmt"
-
-	"tessera/gpu"
-	"tessera/media"
-	"tessera/tiling"
-	"tessera/vae"
-)
+import "context"
 
 // request is a message of the page; Type says which of the fields it has.
 type request struct {
@@ -58,7 +49,7 @@ type options struct {
 	Tiling      string `json:"tiling"`
 	Shrink      *bool  `json:"shrink"`
 	Independent *bool  `json:"independent"`
-	Memory      int64  `json:"memory"`
+	Budget      int64  `json:"memory"`
 	Chunk       int    `json:"chunk"`
 	Preview     *bool  `json:"preview"`
 	Scale       string `json:"scale"`
@@ -96,12 +87,12 @@ type (
 		ID      int    `json:"id"`
 		Message string `json:"message"`
 	}
-	layoutEvent struct {
-		Type   string  `json:"type"`
-		ID     int     `json:"id"`
-		Stage  string  `json:"stage"`
-		Layout *layout `json:"layout"`
-		Output clip    `json:"output"`
+	planEvent struct {
+		Type   string `json:"type"`
+		ID     int    `json:"id"`
+		Stage  string `json:"stage"`
+		Plan   *plan  `json:"plan"`
+		Output clip   `json:"output"`
 	}
 	tileEvent struct {
 		Type   string `json:"type"`
@@ -164,37 +155,3 @@ type (
 		Frame int    `json:"frame"`
 	}
 )
-
-// errInput: the page asked for what can't be.
-var errInput = errors.New("bad input")
-
-// inputError is an errInput in its own words.
-type inputError struct{ error }
-
-func (e inputError) Unwrap() []error { return []error{e.error, errInput} }
-
-func badInput(format string, args ...any) error { return inputError{fmt.Errorf(format, args...)} }
-
-// code is the kind of an error, as web/protocol.js lists them.
-func code(err error) string {
-	for _, c := range []struct {
-		code string
-		of   []error
-	}{
-		{"cancelled", []error{context.Canceled}},
-		{"no_webgpu", []error{gpu.ErrNoLibrary}},
-		{"no_adapter", []error{gpu.ErrNoAdapter}},
-		{"device_lost", []error{gpu.ErrDeviceLost}},
-		{"out_of_memory", []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
-		{"too_large", []error{gpu.ErrTooLarge}},
-		{"flat", []error{vae.ErrFlat}},
-		{"bad_input", []error{errInput, media.ErrInput, vae.ErrBadModel, vae.ErrTiling, tiling.ErrTile, tiling.ErrOverlap}},
-	} {
-		for _, target := range c.of {
-			if errors.Is(err, target) {
-				return c.code
-			}
-		}
-	}
-	return "failed"
-}

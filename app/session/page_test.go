@@ -30,7 +30,7 @@ type message struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
 	Value   json.RawMessage `json:"value"`
-	Layout  *layout         `json:"layout"`
+	Plan    *plan           `json:"plan"`
 	payload []byte
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"sync"
 
+	"tessera/app/job"
 	"tessera/format/json"
 	"tessera/gpu"
 	"tessera/vae"
@@ -19,7 +20,7 @@ import (
 
 const (
 	// Version of the messages; web/protocol.js has the same.
-	Version = 1
+	Version = 2
 	// InFlight pictures are on their way to the page at once.
 	InFlight = 4
 
@@ -180,7 +181,7 @@ func (s *Session) serve(queue chan *request) {
 			if err == nil {
 				err = s.send(result{"result", r.ID, value}, nil)
 			} else {
-				err = s.send(failure{"error", r.ID, code(err), err.Error()}, nil)
+				err = s.send(failure{"error", r.ID, job.KindOf(err).Code, err.Error()}, nil)
 			}
 			s.mu.Lock()
 			delete(s.pending, r.ID)

@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
@@ -61,8 +59,8 @@ func TestDecode(t *testing.T) {
 	if err := json.Unmarshal(end.Value, &d); err != nil || d.Frames != 9 || d.PeakBytes == 0 || d.Operations[0].Name != "conv3d" {
 		t.Errorf("done %s, %v", end.Value, err)
 	}
-	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "layout" })
-	tiles := len(all[i].Layout.Tiles)
+	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "plan" })
+	tiles := len(all[i].Plan.Tiles)
 	if n != len(want) || tiles < 4 || count(all, "tile") != 9*tiles || count(all, "loading") == 0 || count(all, "queued") > 1 {
 		t.Errorf("%d frames, %d pictures of %d tiles", n, count(all, "tile"), tiles)
 	}
@@ -113,7 +111,7 @@ func TestRoundtrip(t *testing.T) {
 		"options": map[string]any{"format": ".latent"},
 	}, nil)
 	end, all := p.end(2)
-	if end.Type != "result" || count(all, "frame") != 3 || count(all, "quality") != 4 || count(all, "layout") != 2 {
+	if end.Type != "result" || count(all, "frame") != 3 || count(all, "quality") != 4 || count(all, "plan") != 2 {
 		t.Fatalf("%d frames, %d qualities: %s", count(all, "frame"), count(all, "quality"), end.Message)
 	}
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
@@ -260,18 +258,5 @@ func TestGone(t *testing.T) {
 	}
 	if len(h.ended) == 0 || !errors.Is(h.ended[0], context.Canceled) {
 		t.Errorf("the turn ended with %v", h.ended)
-	}
-}
-
-// The code of an error is that of its kind, however deep.
-func TestCodes(t *testing.T) {
-	for want, err := range map[string]error{
-		"no_webgpu": gpu.ErrNoLibrary, "no_adapter": gpu.ErrNoAdapter, "device_lost": gpu.ErrDeviceLost,
-		"out_of_memory": vae.ErrMemory, "too_large": gpu.ErrTooLarge, "bad_input": vae.ErrBadModel,
-		"cancelled": context.Canceled, "failed": errors.New("x"),
-	} {
-		if got := code(fmt.Errorf("a: %w", fmt.Errorf("b: %w", err))); got != want {
-			t.Errorf("%v is %s, expected %s", err, got, want)
-		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"tessera/app/job"
 )
 
 const (
@@ -70,12 +72,12 @@ func (s *Session) file(r *request) (file io.ReaderAt, size int64, name string, c
 	if src.Path != "" {
 		file, size, closed, err = s.host.Open(src.Path)
 		if err != nil {
-			err = inputError{err}
+			err = job.Mark(err, job.ErrInput)
 		}
 		return file, size, src.Path, closed, err
 	}
 	if src.ID <= 0 || src.Size < 0 || src.Size > maxFile {
-		return nil, 0, "", nil, badInput("session: source %d of %d bytes, expected a number from 1 and at most %d bytes", src.ID, src.Size, int64(maxFile))
+		return nil, 0, "", nil, job.BadInput("session: source %d of %d bytes, expected a number from 1 and at most %d bytes", src.ID, src.Size, int64(maxFile))
 	}
 	return &pageFile{s: s, id: r.ID, source: src}, src.Size, src.Name, func() error { return nil }, nil
 }
@@ -126,7 +128,7 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 		err = fmt.Errorf("got %d bytes, expected %d: has the file changed?", len(data), length)
 	}
 	if err != nil {
-		return nil, inputError{fmt.Errorf("session: %s: bytes %d to %d: %w", f.source.Name, offset, offset+int64(length), err)}
+		return nil, job.BadInput("session: %s: bytes %d to %d: %w", f.source.Name, offset, offset+int64(length), err)
 	}
 	if len(f.kept) == blocks {
 		f.kept = append(f.kept[:0], f.kept[1:]...)

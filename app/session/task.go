@@ -1,15 +1,15 @@
 package session
 
 import (
-	"cmp"
+	"bytes"
 	"sort"
 	"strings"
 	"time"
 
+	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
-	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -31,50 +31,45 @@ type done struct {
 	Longest     float64     `json:"longest"`
 }
 
-// job is a decode, encode or round trip during its turn.
-type job struct {
+// task is a decode, encode or round trip during its turn.
+type task struct {
 	s     *Session
 	r     *request
-	o     vae.Options
 	model *vae.Model
 	begun time.Time
 }
 
-// run reads what a job needs, waits for the device and does it.
+// run resolves what a request asks for, waits for the device and does it.
 func (s *Session) run(r *request) (*done, error) {
 	c := s.checkpoint
 	if c == nil {
 		return nil, errNoModel
 	}
-	o, err := r.Options.vae()
+	t := &task{s: s, r: r}
+	resolve := t.encode
+	switch r.Type {
+	case "decode":
+		resolve = t.decode
+	case "roundtrip":
+		resolve = t.roundtrip
+	}
+	m, err := s.plannerModel()
 	if err != nil {
 		return nil, err
 	}
-	j := &job{s: s, r: r, o: o}
-	work := j.encode
-	switch r.Type {
-	case "decode":
-		var l latent.Latent
-		if l, err = s.latent(r); err != nil {
-			return nil, err
-		}
-		work = func() (int, error) { return j.decode(l) }
-	case "roundtrip":
-		work = j.roundtrip
+	want, err := r.Options.choices()
+	if err != nil {
+		return nil, err
 	}
-	if r.Type != "decode" {
-		if err := checkSize("clip", r.Clip.Frames, r.Clip.Height, r.Clip.Width); err != nil {
-			return nil, err
-		}
-		if _, err := j.latentName(); err != nil {
-			return nil, err
-		}
+	work, err := resolve(m.Config, want)
+	if err != nil {
+		return nil, err
 	}
 	dev, err := s.turn(r)
 	if err != nil {
 		return nil, err
 	}
-	d, err := j.on(dev, c, work)
+	d, err := t.on(dev, c, work)
 	s.host.Done(err)
 	return d, err
 }
@@ -109,36 +104,29 @@ func (s *Session) turn(r *request) (*gpu.Device, error) {
 	return dev, err
 }
 
-// on does the job during its turn.
-func (j *job) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err error)) (*done, error) {
+// on does the work during its turn.
+func (t *task) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err error)) (*done, error) {
 	var err error
-	if j.model, err = c.on(dev); err != nil {
+	if t.model, err = c.on(dev); err != nil {
 		return nil, err
 	}
-	j.begun = time.Now()
+	t.begun = time.Now()
 	dev.ResetPeaks()
 	before := dev.Stats()
-	j.o.Spool = j.s.o.Spool
-	j.o.Loading = func(loaded, total int64) {
-		_ = j.s.send(loadingEvent{"loading", j.r.ID, loaded, total}, nil)
-		if loaded == total {
-			c.release()
-		}
-	}
 	frames, err := work()
-	if j.s.host.Crowded() {
+	if t.s.host.Crowded() {
 		c.unload()
 	}
 	after := dev.Stats()
-	j.s.mu.Lock()
-	j.s.stats = after
-	j.s.mu.Unlock()
+	t.s.mu.Lock()
+	t.s.stats = after
+	t.s.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	return &done{
-		Seconds: time.Since(j.begun).Seconds(), Frames: frames, Operations: operations(before.Programs, after.Programs),
-		Bytes: after.Bytes, PeakBytes: after.PeakBytes, HostBytes: j.s.hostBytes(),
+		Seconds: time.Since(t.begun).Seconds(), Frames: frames, Operations: operations(before.Programs, after.Programs),
+		Bytes: after.Bytes, PeakBytes: after.PeakBytes, HostBytes: t.s.hostBytes(),
 		Submissions: after.Submissions - before.Submissions, Longest: after.Longest.Seconds(),
 	}, nil
 }
@@ -181,33 +169,38 @@ func (l longest) Less(i, j int) bool {
 	return l[i].Name < l[j].Name
 }
 
-func (j *job) decode(l latent.Latent) (frames int, err error) {
-	c := j.model.Config
-	was, warnings, err := origin(l, cmp.Or(j.r.Source.Name, j.r.Source.Path), c, j.r.Options)
+// decode reads the latent; its work sends the frames.
+func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
+	z, name, err := t.s.latent(t.r, c)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for _, w := range warnings {
-		if err := j.s.send(warningEvent{"warning", j.r.ID, w}, nil); err != nil {
-			return 0, err
+	d, err := job.Decode(c, z, name, want)
+	if err != nil {
+		return nil, err
+	}
+	d.Options.RGBA8 = true
+	return func() (int, error) {
+		for _, w := range d.Warnings {
+			if err := t.s.send(warningEvent{"warning", t.r.ID, w}, nil); err != nil {
+				return 0, err
+			}
 		}
-	}
-	to := output(l, was, c)
-	o := vae.DecodeOptions{Options: j.o, RGBA8: true, Frames: to.Frames, Height: to.Height, Width: to.Width}
-	o.Unscaled, o.Independent = was.Scale == latent.ScaleNone, was.Images
-	return to.Frames, j.frames(l, o, to, func(f vae.Frame) error { return j.frame(f, f.RGBA) })
+		return d.Clip.Frames, t.frames(d, func(f vae.Frame) error { return t.frame(f, f.RGBA) })
+	}, nil
 }
 
 // frames runs the decoder and hands its frames to take.
-func (j *job) frames(z latent.Latent, o vae.DecodeOptions, to clip, take func(vae.Frame) error) error {
-	l, err := j.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	if err := j.settle("decode", pixelFrames(z.Frames, j.model.Config, o.Independent), l, err, &o.Options, to); err != nil {
+func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
+	d.Options.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
+	p, err := d.Plan(t.model)
+	if err != nil {
 		return err
 	}
-	if p := j.r.Options.Preview; p == nil || *p {
-		o.Preview = j.preview
+	if err := t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip); err != nil {
+		return err
 	}
-	for f, err := range j.model.Decode(j.r.ctx, z, o) {
+	for f, err := range p.Run(t.r.ctx, d.Latent, t.watch("decode")) {
 		if err != nil {
 			return err
 		}
@@ -218,86 +211,149 @@ func (j *job) frames(z latent.Latent, o vae.DecodeOptions, to clip, take func(va
 	return nil
 }
 
-func (j *job) encode() (frames int, err error) {
-	_, _, err = j.latentOf(j.clip())
-	return j.r.Clip.Frames, err
+// encoding resolves the encoding of the page's clip.
+func (t *task) encoding(c vae.Config, want job.Choices) (e job.Encoding, name string, err error) {
+	info := t.r.Clip
+	if err := checkSize("clip", info.Frames, info.Height, info.Width); err != nil {
+		return e, "", err
+	}
+	if name, err = t.r.Options.latentName(); err != nil {
+		return e, "", err
+	}
+	f := info.format()
+	f.Channels = c.Channels
+	e, err = job.Encode(c, f, name, want)
+	return e, name, err
+}
+
+// encode sends a latent of the page's clip.
+func (t *task) encode(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
+	e, name, err := t.encoding(c, want)
+	if err != nil {
+		return nil, err
+	}
+	return func() (int, error) {
+		_, err := t.latent(t.clip(e), e, name)
+		return e.Clip.Frames, err
+	}, nil
 }
 
 // clip is the page's.
-func (j *job) clip() *pageClip {
-	return &pageClip{s: j.s, r: j.r, channels: j.model.Config.Channels, last: -1}
+func (t *task) clip(e job.Encoding) *pageClip {
+	return &pageClip{s: t.s, r: t.r, channels: e.Clip.Channels, last: -1}
+}
+
+// latent runs the encoder and sends the latent.
+func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
+	e.Options.Spool = t.s.o.Spool
+	p, err := e.Plan(t.model)
+	if err != nil {
+		return latent.Latent{}, err
+	}
+	if err := t.planned("encode", e.Frames, e.Options.Independent, p.Plan, e.Clip); err != nil {
+		return latent.Latent{}, err
+	}
+	z, err := p.Collect(t.r.ctx, c, t.watch("encode"))
+	if err != nil {
+		return z, err
+	}
+	z.Meta = e.Meta
+	var text bytes.Buffer
+	text.Grow(4*len(z.Data) + 4096)
+	if err := media.EncodeLatent(&text, name, z); err != nil {
+		return z, err
+	}
+	return z, t.s.send(latentEvent{"latent", t.r.ID, name, z.Shape()}, text.Bytes())
 }
 
 // roundtrip decodes what it has encoded, and compares as the command line does:
 // before rounding to 8 bits.
-func (j *job) roundtrip() (frames int, err error) {
-	c, info := j.clip(), j.r.Clip
-	z, again, err := j.latentOf(c)
+func (t *task) roundtrip(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
+	e, name, err := t.encoding(c, want)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	q := media.NewQuality(info.Height, info.Width, c.channels)
-	pixels := info.Height * info.Width
-	original, rgba := make([]float32, pixels*c.channels), make([]byte, pixels*4)
-	o := vae.DecodeOptions{Options: again, Frames: info.Frames, Height: info.Height, Width: info.Width}
-	err = j.frames(z, o, info, func(f vae.Frame) error {
+	return func() (int, error) {
+		clip := t.clip(e)
+		z, err := t.latent(clip, e, name)
+		if err != nil {
+			return 0, err
+		}
+		return e.Clip.Frames, t.compare(clip, e.Back(z))
+	}, nil
+}
+
+// compare decodes, and sends how close each frame is to the clip's.
+func (t *task) compare(c *pageClip, d job.Decoding) error {
+	h, w := c.Size()
+	q := media.NewQuality(h, w, c.channels)
+	original, rgba := make([]float32, h*w*c.channels), make([]byte, h*w*4)
+	err := t.frames(d, func(f vae.Frame) error {
 		media.ToRGBA(rgba, f.Pixels, c.channels)
-		if err := j.frame(f, rgba); err != nil {
+		if err := t.frame(f, rgba); err != nil {
 			return err
 		}
 		if err := c.ReadFrame(f.Index, original); err != nil {
 			return err
 		}
-		return j.quality(&f.Index, q.Add(original, f.Pixels))
+		return t.quality(&f.Index, q.Add(original, f.Pixels))
 	})
-	if err != nil {
-		return 0, err
-	}
-	return info.Frames, j.quality(nil, q.Overall())
-}
-
-func (j *job) quality(index *int, f media.FrameQuality) error {
-	e := qualityEvent{Type: "quality", ID: j.r.ID, Index: index, SSIM: f.SSIM}
-	if f.MSE > 0 {
-		e.PSNR = &f.PSNR
-	}
-	return j.s.send(e, nil)
-}
-
-// settle tells the layout, of whose making err came, and fixes it in the
-// options.
-func (j *job) settle(stage string, frames int, l *vae.Layout, err error, o *vae.Options, to clip) error {
 	if err != nil {
 		return err
 	}
-	o.Tile, o.Shrink, o.Tiling = tiling.Choice{Tile: l.Tile}, false, l.Tiling
-	o.Progress = func(p vae.Progress) {
-		_ = j.s.send(progressEvent{
-			"progress", j.r.ID, stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(j.begun).Seconds(),
-		}, nil)
-	}
-	return j.s.send(layoutEvent{"layout", j.r.ID, stage, newLayout(stage, frames, o.Independent, l), to}, nil)
+	return t.quality(nil, q.Overall())
 }
 
-func (j *job) frame(f vae.Frame, rgba []byte) error {
-	return j.picture(rgba, func(seq int) any {
-		return frameEvent{"frame", j.r.ID, seq, f.Index, f.Height, f.Width}
+func (t *task) quality(index *int, f media.FrameQuality) error {
+	e := qualityEvent{Type: "quality", ID: t.r.ID, Index: index, SSIM: f.SSIM}
+	if f.MSE > 0 {
+		e.PSNR = &f.PSNR
+	}
+	return t.s.send(e, nil)
+}
+
+// planned tells the plan of a stage, which makes so many frames of a clip.
+func (t *task) planned(stage string, frames int, independent bool, p *vae.Plan, to media.Format) error {
+	return t.s.send(planEvent{"plan", t.r.ID, stage, newPlan(stage, frames, independent, p), clipOf(to)}, nil)
+}
+
+// watch tells the page how a stage goes.
+func (t *task) watch(stage string) vae.Watch {
+	return vae.Watch{
+		Preview: t.preview,
+		Progress: func(p vae.Progress) {
+			_ = t.s.send(progressEvent{
+				"progress", t.r.ID, stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
+			}, nil)
+		},
+		Loading: func(loaded, total int64) {
+			_ = t.s.send(loadingEvent{"loading", t.r.ID, loaded, total}, nil)
+			if loaded == total {
+				t.s.checkpoint.release()
+			}
+		},
+	}
+}
+
+func (t *task) frame(f vae.Frame, rgba []byte) error {
+	return t.picture(rgba, func(seq int) any {
+		return frameEvent{"frame", t.r.ID, seq, f.Index, f.Height, f.Width}
 	})
 }
 
-func (j *job) preview(p vae.Preview) error {
-	return j.picture(p.RGBA, func(seq int) any {
-		return tileEvent{"tile", j.r.ID, seq, p.Tile, p.Frame, p.Y, p.X, p.Height, p.Width}
+func (t *task) preview(p vae.Preview) error {
+	return t.picture(p.RGBA, func(seq int) any {
+		return tileEvent{"tile", t.r.ID, seq, p.Tile, p.Frame, p.Y, p.X, p.Height, p.Width}
 	})
 }
 
 // picture sends pixels once the page has taken those of InFlight before.
-func (j *job) picture(rgba []byte, event func(seq int) any) error {
+func (t *task) picture(rgba []byte, event func(seq int) any) error {
 	select {
-	case j.r.credit <- struct{}{}:
-	case <-j.r.ctx.Done():
-		return j.r.ctx.Err()
+	case t.r.credit <- struct{}{}:
+	case <-t.r.ctx.Done():
+		return t.r.ctx.Err()
 	}
-	j.r.seq++
-	return j.s.send(event(j.r.seq), rgba)
+	t.r.seq++
+	return t.s.send(event(t.r.seq), rgba)
 }

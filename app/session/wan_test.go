@@ -151,7 +151,7 @@ func TestPlanTilings(t *testing.T) {
 	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
 	p.use(5, 10, "wan.safetensors")
 	id := 5
-	plan := func(o map[string]any) (v layout, end message) {
+	plan := func(o map[string]any) (v plan, end message) {
 		t.Helper()
 		id++
 		for key, value := range map[string]any{"direction": "decode", "frames": 2, "height": 40, "width": 40} {

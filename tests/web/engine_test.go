@@ -40,10 +40,10 @@ type gathered struct {
 	Progress []struct {
 		Done float64 `json:"done"`
 	} `json:"progress"`
-	Layouts []map[string]any `json:"layouts"`
-	Loaded  int64            `json:"loaded"`
-	Latent  []byte           `json:"latent"`
-	Done    struct {
+	Plans  []map[string]any `json:"plans"`
+	Loaded int64            `json:"loaded"`
+	Latent []byte           `json:"latent"`
+	Done   struct {
 		Seconds    float64 `json:"seconds"`
 		PeakBytes  int64   `json:"peakBytes"`
 		HostBytes  int64   `json:"hostBytes"`
@@ -190,14 +190,16 @@ func TestEngineInChromium(t *testing.T) {
 func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, z latent.Latent, tiles map[string]any, o vae.Options) {
 	t.Helper()
 	var previews []vae.Preview
-	o.Preview = func(p vae.Preview) error {
+	plan, err := m.PlanDecode(z.Frames, z.Height, z.Width, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
+	require.NoError(t, err)
+	watch := vae.Watch{Preview: func(p vae.Preview) error {
 		p.RGBA = slices.Clone(p.RGBA)
 		previews = append(previews, p)
 		return nil
-	}
+	}}
 	all := eval[gathered](t, page, `test.decode($, $)`, file, tiles)
 	n := 0
-	for f, err := range m.Decode(context.Background(), z, vae.DecodeOptions{Options: o, RGBA8: true}) {
+	for f, err := range plan.Run(context.Background(), z, watch) {
 		require.NoError(t, err)
 		require.Less(t, n, len(all.Frames), "frames, expected more")
 		now := all.Frames[n]
@@ -213,7 +215,7 @@ func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, 
 		assert.Equal(t, [5]int{p.Tile, p.Frame, p.Y, p.X, p.Height}, [5]int{now.Tile, now.Frame, now.Y, now.X, now.Height}, "tile picture %d: tile, frame, place and height", i)
 		assert.True(t, bytes.Equal(p.RGBA, now.RGBA), "tile picture %d differs", i)
 	}
-	assert.Equal(t, "layout", all.Order[0], "events %v", all.Order)
+	assert.Equal(t, "plan", all.Order[0], "events %v", all.Order)
 	assert.Equal(t, "done", all.Order[len(all.Order)-1], "events %v", all.Order)
 	assert.Equal(t, 1.0, all.Progress[len(all.Progress)-1].Done)
 	require.GreaterOrEqual(t, len(all.Done.Operations), 4)
@@ -224,7 +226,7 @@ func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, 
 // checkFailures cancels, breaks, and sees that the engine goes on.
 func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[string]any) {
 	t.Helper()
-	for _, when := range []string{"layout", "tile", "progress"} {
+	for _, when := range []string{"plan", "tile", "progress"} {
 		f := eval[failure](t, page, `test.cancel($, $, $)`, file, when, tiles)
 		assert.Equal(t, "cancelled", f.Code, "at the first %s: %s", when, f.Message)
 	}
@@ -249,34 +251,36 @@ func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[st
 // checkPlan compares a plan, and one that doesn't fit.
 func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) {
 	t.Helper()
-	type layout struct {
+	type plan struct {
 		Tiles []struct {
 			Y int `json:"y"`
 			X int `json:"x"`
 		} `json:"tiles"`
-		Weights    int64  `json:"weights"`
-		Arena      int64  `json:"arena"`
-		Memory     int64  `json:"memory"`
-		Canvas     int64  `json:"canvas"`
-		FLOPs      int64  `json:"flops"`
-		Fits       bool   `json:"fits"`
-		Code       string `json:"code"`
-		Problem    string `json:"problem"`
-		Suggestion string `json:"suggestion"`
+		Weights     int64  `json:"weights"`
+		Activations int64  `json:"activations"`
+		Causal      int64  `json:"causal"`
+		Canvas      int64  `json:"canvas"`
+		Transfer    int64  `json:"transfer"`
+		FLOPs       int64  `json:"flops"`
+		Fits        bool   `json:"fits"`
+		Code        string `json:"code"`
+		Problem     string `json:"problem"`
+		Suggestion  string `json:"suggestion"`
 	}
-	want, err := m.PlanDecode(3, 30, 40, o)
+	want, err := m.PlanDecode(3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
 	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "32", "overlap": "16"}
-	got := eval[layout](t, page, `test.plan($)`, ask)
+	got := eval[plan](t, page, `test.plan($)`, ask)
 	assert.Len(t, got.Tiles, len(want.Tiles.Tiles))
 	assert.Equal(t, want.Weights, got.Weights)
-	assert.Equal(t, want.Arena, got.Arena)
-	assert.Equal(t, want.Memory, got.Memory)
+	assert.Equal(t, want.Activations, got.Activations)
+	assert.Equal(t, want.Causal, got.Causal)
 	assert.Equal(t, want.Canvas, got.Canvas)
+	assert.Equal(t, want.Transfer, got.Transfer)
 	assert.Equal(t, want.Cost.FLOPs, got.FLOPs)
 	assert.True(t, got.Fits)
 	ask["tile"], ask["memory"] = "off", int64(200<<20) // of 309 MiB
-	got = eval[layout](t, page, `test.plan($)`, ask)
+	got = eval[plan](t, page, `test.plan($)`, ask)
 	assert.False(t, got.Fits, "beyond the budget")
 	assert.Equal(t, "out_of_memory", got.Code)
 	assert.NotEmpty(t, got.Suggestion)

@@ -120,7 +120,7 @@ export default {
   'plan.untiled': 'In one tile it would be {need}, with the same result.',
   'plan.slices': '{n} slices in time',
   'plan.weights': 'weights',
-  'plan.arena': 'activations',
+  'plan.activations': 'activations',
   'plan.canvas': 'blending',
   'plan.shrunk': 'A smaller tile is taken, since the one asked for does not fit.',
   'plan.large': 'This does not fit the device.',

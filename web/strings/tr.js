@@ -121,7 +121,7 @@ export default {
   'plan.untiled': 'Tek karoda, aynı sonuçla, {need} gerekirdi.',
   'plan.slices': 'zamanda {n} dilim',
   'plan.weights': 'ağırlıklar',
-  'plan.arena': 'ara değerler',
+  'plan.activations': 'ara değerler',
   'plan.canvas': 'birleştirme',
   'plan.shrunk': 'İstenen karo sığmadığı için daha küçüğü alınıyor.',
   'plan.large': 'Bu, aygıta sığmıyor.',

@@ -35,7 +35,7 @@ async function plan(options) {
  * @param {AsyncIterable<any>} job
  */
 async function gather(job) {
-  const all = { frames: [], tiles: [], quality: [], progress: [], layouts: [], loaded: 0, latent: '', done: null, order: [] };
+  const all = { frames: [], tiles: [], quality: [], progress: [], plans: [], loaded: 0, latent: '', done: null, order: [] };
   for await (const e of job) {
     all.order.push(e.type);
     switch (e.type) {
@@ -43,7 +43,7 @@ async function gather(job) {
       case 'tile': all.tiles.push({ ...e, rgba: base64(e.rgba) }); break;
       case 'quality': all.quality.push({ ...e, psnr: Number.isFinite(e.psnr) ? e.psnr : null }); break;
       case 'progress': all.progress.push(e); break;
-      case 'layout': all.layouts.push(e.layout); break;
+      case 'plan': all.plans.push(e.plan); break;
       case 'loading': all.loaded = e.loaded; break;
       case 'latent': all.latent = base64(new Uint8Array(await e.file.arrayBuffer())); break;
       case 'done': all.done = e; break;
