@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
 )
 
 // brokenDriver is a Vulkan driver that does its worst as soon as it is asked
@@ -88,7 +90,7 @@ func TestDriverPrints(t *testing.T) {
 	for (int i = 0; i < 20000; i++) fprintf(stderr, "driver: line %d\n", i);
 	fputs("no end of line", stderr);`)
 	o := tesseraEnv(t, []string{"VK_DRIVER_FILES=" + manifest, "VK_ICD_FILENAMES=" + manifest}, "devices")
-	require.Equal(t, exitDevice, o.code, "%s", o.stderr)
+	require.Equal(t, job.ExitDevice, o.code, "%s", o.stderr)
 	require.Contains(t, o.stderr, "driver: line 0\ndriver: line 1\n")
 	require.Contains(t, o.stderr, "driver: line 19998\ndriver: line 19999\n")
 	require.Contains(t, o.stderr, "no end of line")
@@ -108,5 +110,5 @@ func TestDriverLeavesAProcess(t *testing.T) {
 	cmd.Env = append(os.Environ(), "VK_DRIVER_FILES="+manifest, "VK_ICD_FILENAMES="+manifest)
 	cmd.Stdout, cmd.Stderr = nil, nil
 	_ = cmd.Run()
-	require.Equal(t, exitDevice, cmd.ProcessState.ExitCode())
+	require.Equal(t, job.ExitDevice, cmd.ProcessState.ExitCode())
 }

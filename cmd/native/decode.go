@@ -1,8 +1,7 @@
 package main
 
 import (
-	"cmp"
-
+	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -36,16 +35,16 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	z, was, err := a.readLatent(c.Latent, config, c.framesFlag)
+	z, err := media.ReadLatent(c.Latent, config.Latent)
 	if err != nil {
 		return err
 	}
-	format := media.Format{
-		Frames: cmp.Or(was.Frames, framesOf(z.Frames, config, was.Images)),
-		Height: cmp.Or(was.Height, z.Height*config.Spatial), Width: cmp.Or(was.Width, z.Width*config.Spatial),
-		Channels: config.Channels, FPS: cmp.Or(latent.Rational(c.FPS), was.FPS),
+	d, err := job.Decode(config, z, c.Latent, c.choices())
+	if err != nil {
+		return err
 	}
-	sink, err := media.Create(a.ctx, c.Output, format)
+	a.tell(d)
+	sink, err := media.Create(a.ctx, c.Output, d.Clip)
 	if err != nil {
 		return err
 	}
@@ -55,15 +54,9 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
-	o := vae.DecodeOptions{
-		Options: c.tileFlags.options(), RGBA8: !sink.NeedsFloat(),
-		Frames: format.Frames, Height: format.Height, Width: format.Width,
-	}
-	o.Independent = was.Images
-	scale := a.scaleOf(c.Latent, c.scaleFlag, was, config)
-	o.Unscaled = scale == latent.ScaleNone
-	s, err := a.decode(e, z, o, func(f vae.Frame) error {
-		if o.RGBA8 {
+	d.Options.RGBA8 = !sink.NeedsFloat()
+	s, err := a.decode(e, d, func(f vae.Frame) error {
+		if d.Options.RGBA8 {
 			return sink.WriteRGBA8(f.RGBA)
 		}
 		return sink.WriteFrame(f.Pixels)
@@ -75,31 +68,39 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	r := a.result("decode", e, c.Model, c.Latent)
-	r.clip(format)
-	r.Decode, r.Scale, r.Pictures = s, scale, was.Images
+	r.clip(d.Clip)
+	r.Decode, r.Scale, r.Pictures = s, d.Scale, d.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = []string{c.Output}
 	return a.finish(r)
 }
 
-// framesOf are those that so many latent frames decode to.
-func framesOf(latent int, c vae.Config, independent bool) int {
-	if independent {
-		return latent
+func (c *decodeCmd) choices() job.Choices {
+	w := c.tileFlags.choices()
+	w.Scale, w.Independent, w.FPS = c.scaleFlag.choice(), c.Independent, latent.Rational(c.FPS)
+	return w
+}
+
+// tell prints what was found out about a latent.
+func (a *app) tell(d job.Decoding) {
+	for _, text := range d.Notes {
+		a.note("%s", text)
 	}
-	return 1 + (latent-1)*c.Temporal
+	for _, text := range d.Warnings {
+		a.warn("%s", text)
+	}
 }
 
 // decode runs the decoder, hands every frame to take, and measures.
-func (a *app) decode(e *engine, z latent.Latent, o vae.DecodeOptions, take func(vae.Frame) error) (*stage, error) {
-	l, err := e.model.PlanDecode(z.Frames, z.Height, z.Width, o.Options)
-	if err := a.settle("decode", e.model.Config, l, &o.Options, err); err != nil {
-		return nil, err
+func (a *app) decode(e *machine, d job.Decoding, take func(vae.Frame) error) (*stage, error) {
+	plan, err := d.Plan(e.model)
+	if err != nil {
+		return nil, unplanned(err)
 	}
-	p := a.progress("decode", framesOf(z.Frames, e.model.Config, o.Independent))
+	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
+	p := a.progress("decode", d.Whole)
 	defer p.done()
-	o.Progress = p.update
-	for f, err := range e.model.Decode(a.ctx, z, o) {
+	for f, err := range plan.Run(a.ctx, d.Latent, vae.Watch{Progress: p.update}) {
 		if err != nil {
 			return nil, err
 		}
@@ -107,5 +108,5 @@ func (a *app) decode(e *engine, z latent.Latent, o vae.DecodeOptions, take func(
 			return nil, err
 		}
 	}
-	return newStage(l, o.Frames, p.done()), nil
+	return newStage(plan.Plan, d.Clip.Frames, p.done()), nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tessera/app/job"
 	"tessera/assets"
 	"tessera/latent"
 	"tessera/media"
@@ -58,10 +59,13 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	defer remove()
-	h, w := clip.Size()
-	format := media.Format{Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(), FPS: latent.Rational{Num: 12, Den: 1}}
-	a.note("encoding and decoding %s of %dx%d with %s", frames(format.Frames), h, w, c.with(config))
-	sinks, outputs, err := c.create(a, format)
+	latentFile, sheet := filepath.Join(c.Output, "latent.safetensors"), filepath.Join(c.Output, "sheet.png")
+	o, err := job.Encode(config, formatOf(clip), latentFile, c.choices())
+	if err != nil {
+		return err
+	}
+	a.note("encoding and decoding %s of %dx%d with %s", frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
+	sinks, outputs, err := c.create(a, o.Again)
 	defer func() {
 		for _, s := range sinks {
 			s.Abort()
@@ -76,28 +80,32 @@ func (c *demoCmd) Run(a *app) error {
 	}
 	defer e.close()
 	a.note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
-	n := encodeNumbers{scale: latent.ScalePipeline, independent: c.framesFlag.or(config.Independent)}
-	t := &trip{app: a, engine: e, clip: clip, sinks: sinks, numbers: n}
+	t := &trip{app: a, machine: e, clip: clip, sinks: sinks}
 	r := a.result("demo", e, name, "demo clip (built in)")
-	r.clip(format)
-	r.Scale = n.scale
-	if err := t.run(c.tileFlags.options(), r); err != nil {
+	r.clip(o.Again)
+	r.Scale = o.Scale
+	if err := t.run(o, r); err != nil {
 		return err
 	}
-	latent, sheet := filepath.Join(c.Output, "latent.safetensors"), filepath.Join(c.Output, "sheet.png")
-	if err := t.write(latent, sheet); err != nil {
+	if err := t.write(latentFile, sheet); err != nil {
 		return err
 	}
-	r.Outputs = append(outputs, latent, sheet)
+	r.Outputs = append(outputs, latentFile, sheet)
 	return a.finish(r)
 }
 
+func (c *demoCmd) choices() job.Choices {
+	w := c.tileFlags.choices()
+	w.Independent, w.FPS = c.Independent, latent.Rational{Num: 12, Den: 1}
+	return w
+}
+
 // write completes the videos, and makes files of the latent and the sheet.
-func (t *trip) write(latent, sheet string) (err error) {
+func (t *trip) write(latentFile, sheet string) (err error) {
 	for _, s := range t.sinks {
 		err = errors.Join(err, s.Close())
 	}
-	return errors.Join(err, media.WriteLatent(latent, t.latent), t.sheet.WritePNG(sheet))
+	return errors.Join(err, media.WriteLatent(latentFile, t.latent), t.sheet.WritePNG(sheet))
 }
 
 // with names the model for people.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/app/job"
 	"tessera/tests/synthetic"
 )
 
@@ -104,7 +105,7 @@ func TestInfoWan(t *testing.T) {
 	// A .pth that is none is told as such, not as a video.
 	bad := filepath.Join(t.TempDir(), "bad.pth")
 	write(t, bad, []byte("PK\x03\x04 and nothing of a zip"))
-	if o := tessera(t, "info", bad); o.code != exitInput || !strings.Contains(o.stderr, "bad.pth") || strings.Contains(o.stderr, "ffmpeg") {
+	if o := tessera(t, "info", bad); o.code != job.ExitInput || !strings.Contains(o.stderr, "bad.pth") || strings.Contains(o.stderr, "ffmpeg") {
 		t.Errorf("of a broken .pth: %+v", o)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"tessera/app/job"
+	"tessera/engine"
 	"tessera/gpu"
-	"tessera/vae"
 )
 
 type devicesCmd struct {
@@ -43,7 +44,7 @@ func (c *devicesCmd) Run(a *app) error {
 	var err error
 	quietly(func() { all, err = gpu.Adapters(o) })
 	if err != nil {
-		return kindError{err, errNoDevice}
+		return job.Mark(err, job.ErrNoDevice)
 	}
 	taken, passed, openErr := best(o)
 	list := make([]device, len(all))
@@ -51,7 +52,7 @@ func (c *devicesCmd) Run(a *app) error {
 		list[i] = device{
 			adapter: newAdapter(d), Driver: d.Driver, Vendor: d.Vendor, Arch: d.Architecture, Taken: d.Index == taken, F16: d.F16,
 			Subgroups: d.Subgroups, SubgroupMin: d.SubgroupMin, SubgroupMax: d.SubgroupMax,
-			Timestamps: d.Timestamps, Memory: d.Memory, Budget: vae.Budget(d), Limits: d.Limits,
+			Timestamps: d.Timestamps, Memory: d.Memory, Budget: engine.Budget(d), Limits: d.Limits,
 		}
 	}
 	if a.json && openErr == nil {
@@ -79,7 +80,7 @@ func (c *devicesCmd) Run(a *app) error {
 func best(o gpu.Options) (index int, passed []string, err error) {
 	dev, err := openDevice(o)
 	if err != nil {
-		return -1, nil, kindError{err, errNoDevice}
+		return -1, nil, job.Mark(err, job.ErrNoDevice)
 	}
 	if text := dev.Info().Passed; text != "" {
 		passed = strings.Split(text, "\n")
@@ -105,13 +106,13 @@ func (a *app) describe(d device) {
 	}
 	memory := "not told"
 	if d.Memory > 0 {
-		memory = vae.Bytes(d.Memory)
+		memory = engine.Bytes(d.Memory)
 	}
 	l := d.Limits
 	a.say("%s %d  %s", mark, d.Index, d.Name)
 	a.say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
 	a.say("     f16 %s, subgroups %s, timestamps %s", has(d.F16), subgroups, has(d.Timestamps))
-	a.say("     memory %s, of which %s are used by default", memory, vae.Bytes(d.Budget))
-	a.say("     buffer %s, binding %s, %d storage bindings", vae.Bytes(l.MaxBuffer), vae.Bytes(l.MaxBinding), l.MaxStorageBuffers)
-	a.say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, vae.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
+	a.say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
+	a.say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
+	a.say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"path/filepath"
-	"strings"
-
+	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -38,29 +36,11 @@ func (encodeCmd) Help() string {
     tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors`
 }
 
-// encodeNumbers say what numbers a latent holds.
-type encodeNumbers struct {
-	scale       string
-	moments     bool
-	independent bool
-	sampleFlags
-}
-
-func (n encodeNumbers) options(o vae.Options) vae.EncodeOptions {
-	o.Unscaled, o.Independent = n.scale == latent.ScaleNone, n.independent
-	return vae.EncodeOptions{Options: o, Moments: n.moments, Sample: n.Sample, Seed: n.Seed}
-}
-
 func (c *encodeCmd) Run(a *app) error {
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {
 		return err
-	}
-	comfyUI := strings.EqualFold(filepath.Ext(c.Output), ".latent")
-	n := encodeNumbers{c.scaleFlag.or("", comfyUI, config), c.Moments, c.framesFlag.or(config.Independent), c.sampleFlags}
-	if c.Moments {
-		n.scale = latent.ScaleNone
 	}
 	clip, err := media.Open(a.ctx, c.Video, config.Channels)
 	if err != nil {
@@ -70,53 +50,59 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := media.CheckLatentOutput(c.Output); err != nil {
 		return err
 	}
+	o, err := job.Encode(config, formatOf(clip), c.Output, c.choices())
+	if err != nil {
+		return err
+	}
 	e, err := a.open(c.deviceFlags, c.Model, settings)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	z, s, err := a.encode(e, clip, n.options(c.tileFlags.options()))
+	z, s, err := a.encode(e, clip, o)
 	if err != nil {
 		return err
 	}
-	z.Meta = metadata(clip, n)
 	if err := media.WriteLatent(c.Output, z); err != nil {
 		return err
 	}
-	a.forgotten(e, clip, n.independent, c.Output)
-	h, w := clip.Size()
+	if o.Forgotten != "" {
+		a.warn("%s", o.Forgotten)
+	}
 	r := a.result("encode", e, c.Model, c.Video)
-	r.clip(media.Format{Frames: clip.Frames(), Height: h, Width: w, FPS: clip.FPS()})
-	r.Encode, r.Scale, r.Pictures = s, n.scale, n.independent
+	r.clip(o.Clip)
+	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = []string{c.Output}
 	return a.finish(r)
 }
 
-// forgotten warns that a .npy can't keep what the clip was padded from.
-func (a *app) forgotten(e *engine, clip media.Clip, independent bool, output string) {
-	h, w := clip.Size()
-	t2, h2, w2 := e.model.Padded(clip.Frames(), h, w, independent)
-	if strings.EqualFold(filepath.Ext(output), ".npy") && (t2 != clip.Frames() || h2 != h || w2 != w) {
-		a.warn("%s: .npy keeps no metadata: it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
-			output, t2, h2, w2, clip.Frames(), h, w)
-	}
+func (c *encodeCmd) choices() job.Choices {
+	w := c.tileFlags.choices()
+	w.Scale, w.Independent, w.Moments = c.scaleFlag.choice(), c.Independent, c.Moments
+	w.Sample, w.Seed = c.Sample, c.Seed
+	return w
+}
+
+// formatOf is what a clip's file tells.
+func formatOf(c media.Clip) media.Format {
+	h, w := c.Size()
+	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS()}
 }
 
 // encode runs the encoder and measures.
-func (a *app) encode(e *engine, clip media.Clip, o vae.EncodeOptions) (latent.Latent, *stage, error) {
-	h, w := clip.Size()
-	l, err := e.model.PlanEncode(clip.Frames(), h, w, o.Options)
-	if err := a.settle("encode", e.model.Config, l, &o.Options, err); err != nil {
-		return latent.Latent{}, nil, err
+func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent, *stage, error) {
+	plan, err := o.Plan(e.model)
+	if err != nil {
+		return latent.Latent{}, nil, unplanned(err)
 	}
-	padded, _, _ := e.model.Padded(clip.Frames(), h, w, o.Independent)
-	p := a.progress("encode", padded)
+	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
+	p := a.progress("encode", o.Padded.Frames)
 	defer p.done()
-	o.Progress = p.update
-	z, err := e.model.Encode(a.ctx, clip, o)
+	z, err := plan.Collect(a.ctx, clip, vae.Watch{Progress: p.update})
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
-	return z, newStage(l, clip.Frames(), p.done()), nil
+	z.Meta = o.Meta
+	return z, newStage(plan.Plan, clip.Frames(), p.done()), nil
 }

@@ -7,58 +7,24 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"tessera/gpu"
-	"tessera/media"
-	"tessera/tiling"
-	"tessera/vae"
+	"tessera/app/job"
 )
 
-// Exit codes; description tells them to users.
-const (
-	exitDone        = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInput       = 3
-	exitDevice      = 4
-	exitInterrupted = 130
-)
-
-// exitCode is the code that an error ends the program with.
+// exitCode is the code that an error ends the program with. A cancelled job that
+// nobody interrupted has failed.
 func exitCode(ctx context.Context, err error) int {
-	_, badUsage := errors.AsType[*usageError](err)
-	is := func(targets ...error) bool {
-		for _, t := range targets {
-			if errors.Is(err, t) {
-				return true
-			}
-		}
-		return false
+	if err == nil {
+		return job.ExitDone
 	}
-	switch {
-	case err == nil:
-		return exitDone
-	case ctx.Err() != nil && is(context.Canceled):
-		return exitInterrupted
-	case badUsage || is(tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling):
-		return exitUsage
-	case is(media.ErrInput, vae.ErrBadModel):
-		return exitInput
-	case is(gpu.ErrNoLibrary, gpu.ErrNoAdapter, errNoDevice):
-		return exitDevice
+	if _, bad := errors.AsType[*usageError](err); bad {
+		return job.ExitUsage
 	}
-	return exitFailed
+	code := job.KindOf(err).Exit
+	if code == job.ExitInterrupted && ctx.Err() == nil {
+		return job.ExitFailed
+	}
+	return code
 }
-
-// errNoDevice: the adapter is there, but no device can be opened on it.
-var errNoDevice = errors.New("no usable device")
-
-// kindError makes an error one of kind and keeps its words.
-type kindError struct {
-	error
-	kind error
-}
-
-func (e kindError) Unwrap() []error { return []error{e.error, e.kind} }
 
 // usageError is a command line that can't be run, and how it should look.
 type usageError struct {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/tiling"
@@ -62,47 +62,29 @@ func (f tileFlags) Validate() error {
 	if f.Chunk < 1 {
 		return fmt.Errorf("--chunk=%d: expected at least 1", f.Chunk)
 	}
-	o := f.options()
+	o, err := f.choices().Options()
+	if err != nil {
+		return err
+	}
 	if o.Tiling == vae.Exact || o.Tiling == "" && f.Overlap == nil {
 		return nil // what they are depends on the model
 	}
-	_, err := tiling.Decode(1, 1, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap})
+	_, err = tiling.Decode(1, 1, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap})
 	return err
 }
 
-// options are those of the flags, and of what they don't say. Tiles that are to
-// be as in diffusers are not made smaller.
-func (f tileFlags) options() vae.Options {
-	o := vae.Options{
-		Tile: tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}, Overlap: tiling.Square(tiling.DefaultOverlap),
-		Memory: int64(f.Memory), Chunk: f.Chunk, Shrink: f.Tile == nil,
-	}
+// choices are what the flags say.
+func (f tileFlags) choices() job.Choices {
+	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Chunk: f.Chunk}
 	if f.Tiling != "default" {
-		o.Tiling = vae.Tiling(f.Tiling)
+		c.Tiling = vae.Tiling(f.Tiling)
 	}
-	if o.Tiling == vae.Diffusers {
-		o.Tile.Tile, o.Overlap, o.Shrink = tiling.Square(tiling.DiffusersTile), tiling.Square(tiling.DiffusersOverlap), false
-	}
-	if f.Tile != nil {
-		o.Tile = tiling.Choice(*f.Tile)
-	}
-	if f.Overlap != nil {
-		o.Overlap = tiling.Size(*f.Overlap)
-	}
-	return o
+	return c
 }
 
 // framesFlag tells pictures from the frames of a clip.
 type framesFlag struct {
 	Independent *bool `name:"independent-frames" negatable:"" help:"Take every frame as a picture by itself, with a latent frame of its own; default for Qwen-Image, and for latents that were made so."`
-}
-
-// or is what was asked for, or the default.
-func (f framesFlag) or(standard bool) bool {
-	if f.Independent == nil {
-		return standard
-	}
-	return *f.Independent
 }
 
 // adapterFlag is an adapter's number, -1 for the best.
@@ -177,14 +159,10 @@ type scaleFlag struct {
 	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Numbers of the latent: pipeline (as diffusion pipelines exchange it) or none (the model's own); default pipeline, for ComfyUI's .latent of Wan and Qwen-Image none."`
 }
 
-// or is the scale asked for, or the default. In ComfyUI's files Wan's latents
-// are the model's own numbers.
-func (f scaleFlag) or(standard string, comfyUI bool, c vae.Config) string {
-	switch {
-	case f.Scale != "default":
-		return f.Scale
-	case standard == "" && comfyUI && c.Family != vae.SeedVR2:
-		return latent.ScaleNone
+// choice is the scale asked for; "" for the default.
+func (f scaleFlag) choice() string {
+	if f.Scale == "default" {
+		return ""
 	}
-	return cmp.Or(standard, latent.ScalePipeline)
+	return f.Scale
 }

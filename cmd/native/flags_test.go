@@ -5,6 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/latent"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -76,23 +80,22 @@ func TestProgressStatus(t *testing.T) {
 	}
 }
 
-func TestTileOptions(t *testing.T) {
-	square := func(n int) tiling.Choice { return tiling.Choice{Tile: tiling.Square(n)} }
-	tile, overlap := tileFlag(square(384)), overlapFlag(tiling.Square(32))
-	for _, c := range []struct {
-		name  string
+// What is not said stays unsaid, for app/job to resolve.
+func TestChoices(t *testing.T) {
+	tile, overlap := tiling.Choice{Tile: tiling.Square(384)}, tiling.Square(32)
+	for name, c := range map[string]struct {
 		flags tileFlags
-		want  vae.Options
+		want  job.Choices
 	}{
-		{"nothing", tileFlags{Tiling: "default"}, vae.Options{Tile: square(512), Overlap: tiling.Square(64), Shrink: true}},
-		{"exact", tileFlags{Tiling: "exact"}, vae.Options{Tiling: vae.Exact, Tile: square(512), Overlap: tiling.Square(64), Shrink: true}},
-		{"diffusers", tileFlags{Tiling: "diffusers"}, vae.Options{Tiling: vae.Diffusers, Tile: square(256), Overlap: tiling.Square(64)}},
-		{"diffusers' own", tileFlags{Tiling: "diffusers", Tile: &tile, Overlap: &overlap}, vae.Options{Tiling: vae.Diffusers, Tile: square(384), Overlap: tiling.Square(32)}},
-		{"a tile", tileFlags{Tiling: "default", Tile: &tile}, vae.Options{Tile: square(384), Overlap: tiling.Square(64)}},
+		"nothing":   {tileFlags{Tiling: "default", Chunk: 1}, job.Choices{Chunk: 1}},
+		"diffusers": {tileFlags{Tiling: "diffusers"}, job.Choices{Tiling: vae.Diffusers}},
+		"all": {
+			tileFlags{Tiling: "feather", Tile: (*tileFlag)(&tile), Overlap: (*overlapFlag)(&overlap), Memory: 6 << 30, Chunk: 3},
+			job.Choices{Tiling: vae.Feather, Tile: &tile, Overlap: &overlap, Budget: 6 << 30, Chunk: 3},
+		},
 	} {
-		got := c.flags.options()
-		if got.Tiling != c.want.Tiling || got.Tile != c.want.Tile || got.Overlap != c.want.Overlap || got.Shrink != c.want.Shrink {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
+		require.Equal(t, c.want, c.flags.choices(), name)
 	}
+	require.Empty(t, scaleFlag{"default"}.choice())
+	require.Equal(t, latent.ScaleNone, scaleFlag{"none"}.choice())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
@@ -81,7 +82,7 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 		return dev.Info(), nil
 	}
 	if c.Adapter >= 0 {
-		return gpu.Info{}, kindError{err, errNoDevice}
+		return gpu.Info{}, job.Mark(err, job.ErrNoDevice)
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
 	a.note("no device (%s): planning for WebGPU's default limits", reason)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -8,7 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"tessera/app/job"
+	"tessera/engine"
 	"tessera/gpu"
+	"tessera/latent"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -55,7 +59,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	i := modelInfo{
 		Kind: "model", File: s.File, Format: s.Format, Bytes: s.Bytes, Family: c.Family, Model: c.Model, Layout: c.Layout,
 		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
-		Precision: (&engine{model: m}).precision(), Budget: vae.Budget(adapter),
+		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}
 	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
 		i.Needs = append(i.Needs, needs(m, size))
@@ -63,7 +67,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	if a.json {
 		return a.print(i)
 	}
-	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, vae.Bytes(i.Bytes))
+	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
 	a.say("  file         %s, %s names", i.Format, i.Layout)
 	a.say("  encoder      %s, %d blocks a stage", list(c.Widths), c.Blocks)
 	a.say("  decoder      %s, %d blocks a stage", list(c.Decoder), c.Blocks+1)
@@ -84,11 +88,11 @@ func (a *app) table(i modelInfo) error {
 	if i.Config.Independent {
 		what = "pictures"
 	}
-	a.say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, vae.Bytes(i.Budget))
+	a.say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, engine.Bytes(i.Budget))
 	if a.quiet {
 		return nil
 	}
-	exact := i.Family != vae.SeedVR2
+	exact := slices.Contains(i.Config.Tilings, vae.Exact)
 	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default"}
 	if exact {
 		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
@@ -109,39 +113,42 @@ func (a *app) table(i modelInfo) error {
 func needs(m *vae.Model, size tiling.Size) need {
 	n := need{Size: size.String(), Fits: "does not fit"}
 	c := m.Config
-	plan := func(o vae.Options) (*vae.Layout, error) {
-		o.Independent, o.Overlap = c.Independent, tiling.Square(tiling.DefaultOverlap)
-		return m.PlanDecode(needFrames, (size.H+c.Spatial-1)/c.Spatial, (size.W+c.Spatial-1)/c.Spatial, o)
+	z := latent.Latent{
+		Channels: c.Latent, Frames: needFrames, Height: (size.H + c.Spatial - 1) / c.Spatial, Width: (size.W + c.Spatial - 1) / c.Spatial,
 	}
-	count := func(l *vae.Layout) int64 {
-		return l.Cost.FLOPs / int64(framesOf(needFrames, c, c.Independent)) / 1e9
+	plan := func(want job.Choices) (p *vae.Plan, gflops int64, err error) {
+		d, err := job.Decode(c, z, size.String(), want)
+		if err != nil {
+			return nil, 0, err
+		}
+		planned, err := d.Plan(m)
+		if err != nil {
+			return nil, 0, err
+		}
+		return planned.Plan, planned.Cost.FLOPs / int64(planned.Frames) / 1e9, nil
 	}
-	bytes := func(o vae.Options) int64 {
-		o.Memory = math.MaxInt64
-		l, err := plan(o)
+	bytes := func(tiling vae.Tiling, tile tiling.Choice) int64 {
+		p, gflops, err := plan(job.Choices{Tiling: tiling, Tile: &tile, Budget: math.MaxInt64})
 		if err != nil {
 			return 0
 		}
-		if l.Tiles.Whole() {
-			n.GFLOPs = count(l)
+		if p.Tiles.Whole() {
+			n.GFLOPs = gflops
 		}
-		return l.Bytes()
+		return p.Bytes()
 	}
 	usual := tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}
-	n.Whole = bytes(vae.Options{Tiling: vae.Feather})
-	n.Tiled = bytes(vae.Options{Tiling: vae.Feather, Tile: usual})
-	if c.Family != vae.SeedVR2 {
-		n.Exact = bytes(vae.Options{Tiling: vae.Exact, Tile: usual})
+	n.Whole = bytes(vae.Feather, tiling.Choice{})
+	n.Tiled = bytes(vae.Feather, usual)
+	if slices.Contains(c.Tilings, vae.Exact) {
+		n.Exact = bytes(vae.Exact, usual)
 	}
-	l, err := plan(vae.Options{Tile: usual, Shrink: true})
+	p, gflops, err := plan(job.Choices{})
 	if err != nil {
 		n.Error = err.Error()
 		return n
 	}
-	n.Fits = cutting(l)
-	if n.GFLOPs == 0 {
-		n.GFLOPs = count(l)
-	}
+	n.Fits, n.GFLOPs = job.Cut(p), cmp.Or(n.GFLOPs, gflops)
 	return n
 }
 
@@ -193,7 +200,7 @@ func bytesOrNot(n int64) string {
 	if n == 0 {
 		return "beyond limits"
 	}
-	return vae.Bytes(n)
+	return engine.Bytes(n)
 }
 
 // counts prints "250 F16".

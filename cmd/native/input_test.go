@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/app/job"
 	"tessera/format/safetensors"
 )
 
@@ -138,7 +139,7 @@ func TestBadModels(t *testing.T) {
 		{name: "unused tensor", args: unused, want: "1 unknown: decoder.conv_out.biass"},
 	}
 	for _, c := range cases {
-		c.code, c.args = exitInput, "decode -m "+c.args+" "+latent+" -o OUT.npy"
+		c.code, c.args = job.ExitInput, "decode -m "+c.args+" "+latent+" -o OUT.npy"
 		t.Run(c.name, c.test)
 	}
 }
@@ -153,9 +154,9 @@ func TestNaNWeights(t *testing.T) {
 	})
 	clip, latent := demoClip(t, 1, 16, 16), latentFile(t, 16, 1, 2, 2)
 	refuse(t, []refusal{
-		{name: "decode", args: "decode -m " + bad + " " + latent + " -o OUT.npy", code: exitInput,
+		{name: "decode", args: "decode -m " + bad + " " + latent + " -o OUT.npy", code: job.ExitInput,
 			want: "decoder.mid_block.resnets.0.conv1.weight: element 5 is NaN"},
-		{name: "encode", args: "encode -m " + bad + " " + clip + " -o OUT.npy", code: exitInput,
+		{name: "encode", args: "encode -m " + bad + " " + clip + " -o OUT.npy", code: job.ExitInput,
 			want: "encoder.mid_block.resnets.0.conv1.weight: element 5 is NaN"},
 	})
 }
@@ -196,7 +197,7 @@ func TestBadLatents(t *testing.T) {
 		{name: "the model", args: tiny, want: "250 tensors"},
 	}
 	for _, c := range cases {
-		c.code, c.args = exitInput, "decode -m "+tiny+" "+c.args+" -o OUT.npy"
+		c.code, c.args = job.ExitInput, "decode -m "+tiny+" "+c.args+" -o OUT.npy"
 		t.Run(c.name, c.test)
 	}
 }
@@ -231,7 +232,7 @@ func TestBadVideos(t *testing.T) {
 		cases = append(cases, refusal{name: "garbage", args: file("garbage.mp4", "hello, I am no video"), want: "garbage.mp4"})
 	}
 	for _, c := range cases {
-		c.code, c.args = exitInput, "encode -m "+tiny+" "+c.args+" -o OUT.npy"
+		c.code, c.args = job.ExitInput, "encode -m "+tiny+" "+c.args+" -o OUT.npy"
 		t.Run(c.name, c.test)
 	}
 }
@@ -262,7 +263,7 @@ func TestBadUsage(t *testing.T) {
 		cases = append(cases, refusal{name: "overlap " + string(o), args: "decode" + in + "--overlap=" + string(o), want: "black line"})
 	}
 	for _, c := range cases {
-		c.code = exitUsage
+		c.code = job.ExitUsage
 		t.Run(c.name, c.test)
 	}
 }
@@ -270,23 +271,23 @@ func TestBadUsage(t *testing.T) {
 func TestNoDevice(t *testing.T) {
 	in := "decode -m " + tiny + " " + latentFile(t, 16, 1, 2, 2) + " -o OUT.npy "
 	refuse(t, []refusal{
-		{name: "no Dawn", args: in, code: exitDevice, want: "/nonexistent", env: []string{"TESSERA_DAWN=/nonexistent"}},
-		{name: "no Dawn, the way to one", args: in, code: exitDevice, want: onWindows("unpack", "make deps"), env: []string{"TESSERA_DAWN=/nonexistent"}},
-		{name: "no Dawn by flag", args: in + "--dawn=/none.so", code: exitDevice, want: "/none.so"},
-		{name: "not Dawn", args: in + "--dawn=" + tiny, code: exitDevice, want: "does not load"},
-		{name: "devices", args: "devices --dawn=/none.so", code: exitDevice, want: "/none.so"},
+		{name: "no Dawn", args: in, code: job.ExitDevice, want: "/nonexistent", env: []string{"TESSERA_DAWN=/nonexistent"}},
+		{name: "no Dawn, the way to one", args: in, code: job.ExitDevice, want: onWindows("unpack", "make deps"), env: []string{"TESSERA_DAWN=/nonexistent"}},
+		{name: "no Dawn by flag", args: in + "--dawn=/none.so", code: job.ExitDevice, want: "/none.so"},
+		{name: "not Dawn", args: in + "--dawn=" + tiny, code: job.ExitDevice, want: "does not load"},
+		{name: "devices", args: "devices --dawn=/none.so", code: job.ExitDevice, want: "/none.so"},
 	})
 	needDevice(t)
 	refuse(t, []refusal{
-		{name: "no such adapter", args: in + "--adapter=99", code: exitDevice, want: "adapter 99"},
-		{name: "info of no such adapter", args: "info " + tiny + " --adapter=99", code: exitDevice, want: "adapter 99"},
-		{name: "no such backend here", args: in + "--backend=" + onWindows("metal", "d3d12"), code: exitDevice, want: onWindows("metal", "d3d12")},
+		{name: "no such adapter", args: in + "--adapter=99", code: job.ExitDevice, want: "adapter 99"},
+		{name: "info of no such adapter", args: "info " + tiny + " --adapter=99", code: job.ExitDevice, want: "adapter 99"},
+		{name: "no such backend here", args: in + "--backend=" + onWindows("metal", "d3d12"), code: job.ExitDevice, want: onWindows("metal", "d3d12")},
 	})
 	if runtime.GOOS == "windows" {
 		return // drivers can't be hidden
 	}
 	refuse(t, []refusal{
-		{name: "no adapter", args: in, code: exitDevice, want: "no usable adapter",
+		{name: "no adapter", args: in, code: job.ExitDevice, want: "no usable adapter",
 			env: []string{"VK_DRIVER_FILES=/nonexistent.json", "VK_ICD_FILENAMES=/nonexistent.json"}},
 	})
 }
@@ -305,10 +306,10 @@ func TestTooLarge(t *testing.T) {
 	small, large := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500)
 	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }
 	refuse(t, []refusal{
-		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: exitFailed, want: "too large for the device"},
-		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: exitFailed, want: "does not fit the memory budget"},
-		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: exitFailed, want: "--tile auto"},
-		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: exitFailed, want: "no tile fits the memory budget"},
+		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: job.ExitFailed, want: "too large for the device"},
+		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "does not fit the memory budget"},
+		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "--tile auto"},
+		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitFailed, want: "no tile fits the memory budget"},
 	})
 }
 
@@ -319,14 +320,14 @@ func TestBadOutputs(t *testing.T) {
 	decode := "decode -m " + tiny + " " + latent + " -o "
 	encode := "encode -m " + tiny + " " + clip + " -o "
 	refuse(t, []refusal{
-		{name: "no folder", args: decode + "OUT/none/a.npy", code: exitFailed, want: "doesn't exist"},
-		{name: "no folder for a latent", args: encode + "OUT/none/a.npy", code: exitFailed, want: "doesn't exist"},
-		{name: "under a file", args: decode + tiny + "/a.npy", code: exitFailed, want: onWindows("doesn't exist", "cannot write")},
-		{name: "format", args: decode + "OUT.gif", code: exitFailed, want: "cannot write .gif"},
-		{name: "format of a latent", args: encode + "OUT.png", code: exitFailed, want: ".safetensors, .latent or .npy"},
-		{name: "one picture for many frames", args: decode + "OUT.png", code: exitFailed, want: "5 frames don't fit into one PNG"},
-		{name: "a folder with other files", args: decode + full, code: exitFailed, want: "precious.txt"},
-		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: exitFailed, want: "latent"},
+		{name: "no folder", args: decode + "OUT/none/a.npy", code: job.ExitFailed, want: "doesn't exist"},
+		{name: "no folder for a latent", args: encode + "OUT/none/a.npy", code: job.ExitFailed, want: "doesn't exist"},
+		{name: "under a file", args: decode + tiny + "/a.npy", code: job.ExitFailed, want: onWindows("doesn't exist", "cannot write")},
+		{name: "format", args: decode + "OUT.gif", code: job.ExitFailed, want: "cannot write .gif"},
+		{name: "format of a latent", args: encode + "OUT.png", code: job.ExitFailed, want: ".safetensors, .latent or .npy"},
+		{name: "one picture for many frames", args: decode + "OUT.png", code: job.ExitFailed, want: "5 frames don't fit into one PNG"},
+		{name: "a folder with other files", args: decode + full, code: job.ExitFailed, want: "precious.txt"},
+		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: job.ExitFailed, want: "latent"},
 	})
 	if b, err := os.ReadFile(filepath.Join(full, "precious.txt")); err != nil || string(b) != "keep me" {
 		t.Errorf("%q, %v", b, err)
@@ -336,10 +337,10 @@ func TestBadOutputs(t *testing.T) {
 // With --json an error is JSON, alone, on standard output.
 func TestErrorsAsJSON(t *testing.T) {
 	for args, code := range map[string]int{
-		"decode -m nowhere z.npy -o o.npy --json": exitInput,
-		"decode --json":                                    exitUsage,
-		"devices --dawn=/none.so --json":                   exitDevice,
-		"encode -m nowhere z.npy -o o.npy --json --tile=1": exitUsage,
+		"decode -m nowhere z.npy -o o.npy --json": job.ExitInput,
+		"decode --json":                                    job.ExitUsage,
+		"devices --dawn=/none.so --json":                   job.ExitDevice,
+		"encode -m nowhere z.npy -o o.npy --json --tile=1": job.ExitUsage,
 	} {
 		o := tessera(t, strings.Fields(args)...)
 		var e struct {

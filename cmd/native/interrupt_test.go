@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tessera/app/job"
 )
 
 // Ctrl-C in the middle of the work ends it with 130 and leaves nothing.
@@ -44,7 +46,7 @@ func TestInterrupt(t *testing.T) {
 				c.args[i] = strings.Replace(c.args[i], "OUT", dir, 1)
 			}
 			code, took, stderr := interrupted(t, c.signal, []string{"TMPDIR=" + temp}, c.args...)
-			if code != exitInterrupted {
+			if code != job.ExitInterrupted {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 			if !strings.HasSuffix(stderr, "tessera: interrupted\n") {
@@ -112,7 +114,7 @@ func TestDiskFull(t *testing.T) {
 		{"encode", "-m", tiny, clip, "-o", filepath.Join(dir, "z.npy"), "--moments"},
 	} {
 		o := tessera(t, args...)
-		if o.code != exitFailed || !strings.Contains(o.stderr, "disk full") {
+		if o.code != job.ExitFailed || !strings.Contains(o.stderr, "disk full") {
 			t.Errorf("%v: exit code %d\n%s", args, o.code, o.stderr)
 		}
 		isEmpty(t, dir)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/job"
 	"tessera/media"
 	"tessera/vae"
 )
@@ -24,9 +25,9 @@ func (a *app) dropped(args []string) ([]string, error) {
 	}
 	file := args[0]
 	if info, err := os.Stat(file); err != nil {
-		return nil, kindError{err, media.ErrInput}
+		return nil, job.Mark(err, media.ErrInput)
 	} else if !info.Mode().IsRegular() {
-		return nil, kindError{fmt.Errorf("%s: not a file", file), media.ErrInput}
+		return nil, job.Mark(fmt.Errorf("%s: not a file", file), media.ErrInput)
 	}
 	if _, err := a.check(file, vae.Settings{Precision: vae.Auto, Force: true}); err == nil {
 		return []string{"info", file}, remember(file)

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"tessera/app/job"
 )
 
 func main() {
@@ -129,7 +131,7 @@ func (a *app) execute(args []string) error {
 
 // fail prints an error once.
 func (a *app) fail(err error, code int) {
-	if code == exitInterrupted {
+	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
 	if a.json {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"tessera/app/job"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
 )
@@ -133,7 +134,7 @@ func needDevice(t testing.TB) {
 	t.Helper()
 	o := tessera(t, "devices")
 	switch {
-	case o.code == exitDevice && os.Getenv("GPU") != "require":
+	case o.code == job.ExitDevice && os.Getenv("GPU") != "require":
 		t.Skipf("no device: %s", o.stderr)
 	case o.code != 0:
 		t.Fatalf("no device: exit code %d\n%s", o.code, o.stderr)

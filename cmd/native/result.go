@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"tessera/app/job"
+	"tessera/engine"
 	"tessera/gpu"
 	"tessera/media"
 	"tessera/vae"
@@ -59,14 +61,17 @@ type stage struct {
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
 
-	cutting string
+	cut string
 }
 
-func newStage(l *vae.Layout, frames int, took time.Duration) *stage {
+func newStage(l *vae.Plan, frames int, took time.Duration) *stage {
 	s := &stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
 		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
-		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cutting: cutting(l) + planned(l),
+		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l),
+	}
+	if needs := job.Needs(l); needs != "" {
+		s.cut += ", " + needs
 	}
 	switch {
 	case l.Tiles.Whole():
@@ -113,7 +118,7 @@ func (d decibels) MarshalJSON() ([]byte, error) {
 func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 
 // result begins the result of a command that ran on e.
-func (a *app) result(command string, e *engine, model, input string) *result {
+func (a *app) result(command string, e *machine, model, input string) *result {
 	r := &result{
 		Command: command, Model: model, Input: input,
 		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(), Warnings: a.warnings,
@@ -147,7 +152,7 @@ func (a *app) finish(r *result) error {
 	if q := r.Quality; q != nil {
 		a.say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)
 	}
-	a.say("device   %s (%s), %s, peak memory %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, vae.Bytes(r.PeakBytes))
+	a.say("device   %s (%s), %s, peak memory %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, engine.Bytes(r.PeakBytes))
 	for i, o := range r.Outputs {
 		head := "wrote   "
 		if i > 0 {
@@ -167,5 +172,5 @@ func frames(n int) string {
 }
 
 func (s *stage) String() string {
-	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, figures(s.FramesPerSec), s.cutting)
+	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, figures(s.FramesPerSec), s.cut)
 }

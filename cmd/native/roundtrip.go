@@ -1,12 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -43,12 +43,11 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	defer clip.Close()
-	h, w := clip.Size()
-	format := media.Format{
-		Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(),
-		FPS: cmp.Or(latent.Rational(c.FPS), clip.FPS()),
+	o, err := job.Encode(config, formatOf(clip), "", c.choices())
+	if err != nil {
+		return err
 	}
-	sink, err := media.Create(a.ctx, c.Output, format)
+	sink, err := media.Create(a.ctx, c.Output, o.Again)
 	if err != nil {
 		return err
 	}
@@ -59,9 +58,9 @@ func (c *roundtripCmd) Run(a *app) error {
 	}
 	defer e.close()
 	r := a.result("roundtrip", e, c.Model, c.Video)
-	r.clip(format)
-	t := &trip{app: a, engine: e, clip: clip, sinks: []*media.Sink{sink}, numbers: encodeNumbers{independent: c.framesFlag.or(config.Independent), sampleFlags: c.sampleFlags}}
-	if err := t.run(c.tileFlags.options(), r); err != nil {
+	r.clip(o.Again)
+	t := &trip{app: a, machine: e, clip: clip, sinks: []*media.Sink{sink}}
+	if err := t.run(o, r); err != nil {
 		return err
 	}
 	sheet := sheetName(c.Output)
@@ -74,6 +73,12 @@ func (c *roundtripCmd) Run(a *app) error {
 	r.Outputs = []string{c.Output, sheet}
 	a.perFrame(r.Quality)
 	return a.finish(r)
+}
+
+func (c *roundtripCmd) choices() job.Choices {
+	w := c.tileFlags.choices()
+	w.Independent, w.Sample, w.Seed, w.FPS = c.Independent, c.Sample, c.Seed, latent.Rational(c.FPS)
+	return w
 }
 
 // sheetName is the picture's name beside the output's.
@@ -96,33 +101,26 @@ func (a *app) perFrame(q *quality) {
 // trip encodes a clip, decodes it again and compares.
 type trip struct {
 	*app
-	*engine
-	clip    media.Clip
-	numbers encodeNumbers
-	sinks   []*media.Sink
+	*machine
+	clip  media.Clip
+	sinks []*media.Sink
 
 	latent latent.Latent // made by the way
 	sheet  *media.Sheet
 }
 
 // run does both directions and fills in what r lacks.
-func (t *trip) run(o vae.Options, r *result) error {
-	z, s, err := t.encode(t.engine, t.clip, t.numbers.options(o))
-	if err != nil {
+func (t *trip) run(o job.Encoding, r *result) (err error) {
+	if t.latent, r.Encode, err = t.encode(t.machine, t.clip, o); err != nil {
 		return err
 	}
-	r.Encode, r.Pictures = s, t.numbers.independent
-	z.Meta = metadata(t.clip, t.numbers)
-	t.latent = z
-	r.Latent = t.latent.Shape()
+	r.Pictures, r.Latent = o.Options.Independent, t.latent.Shape()
 
 	h, w := t.clip.Size()
 	channels := t.clip.Channels()
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
-	d := vae.DecodeOptions{Options: o, Frames: t.clip.Frames(), Height: h, Width: w}
-	d.Unscaled, d.Independent = t.numbers.scale == latent.ScaleNone, t.numbers.independent
-	r.Decode, err = t.decode(t.engine, z, d, func(f vae.Frame) error {
+	r.Decode, err = t.decode(t.machine, o.Back(t.latent), func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err
 		}

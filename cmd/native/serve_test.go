@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tessera/app/job"
 )
 
 // The page is given out at the printed address until Ctrl-C, which is no error.
@@ -71,9 +73,9 @@ func TestServeRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"serve", "--page", dir}, exitFailed, "no index.html"},
-		{[]string{"serve", "--addr", "nowhere"}, exitFailed, "nowhere"},
-		{[]string{"serve", "--adapter", "second"}, exitUsage, "--adapter"},
+		{[]string{"serve", "--page", dir}, job.ExitFailed, "no index.html"},
+		{[]string{"serve", "--addr", "nowhere"}, job.ExitFailed, "nowhere"},
+		{[]string{"serve", "--adapter", "second"}, job.ExitUsage, "--adapter"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if c.args[1] != "--page" {

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/alecthomas/kong"
+
+	"tessera/app/job"
 )
 
 // version is stamped by tools/dist.sh, with -ldflags -X.
@@ -23,7 +25,7 @@ func (versionFlag) BeforeReset(a *app, k *kong.Kong) error {
 	} else {
 		a.say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
 	}
-	k.Exit(exitDone)
+	k.Exit(job.ExitDone)
 	return nil
 }
 

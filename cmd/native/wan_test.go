@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tessera/app/job"
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
@@ -182,9 +183,9 @@ func TestTilings(t *testing.T) {
 	}
 	in := "decode -m " + tiny + " " + latent + " -o OUT.npy "
 	refuse(t, []refusal{
-		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: exitUsage, want: "SeedVR2: tiling exact: not for this model"},
-		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: exitUsage, want: "SeedVR2: tiling diffusers: not for this model"},
-		{name: "default overlap of the tile", args: in + "--tile=64", code: exitUsage, want: "must be smaller than the tile"},
+		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "SeedVR2: tiling exact: not for this model"},
+		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: tiling diffusers: not for this model"},
+		{name: "default overlap of the tile", args: in + "--tile=64", code: job.ExitUsage, want: "must be smaller than the tile"},
 	})
 	// The middle of exact tiles needs the whole latent frame: where that doesn't
 	// fit, feathered tiles do.
@@ -209,11 +210,11 @@ func TestFlat(t *testing.T) {
 	latent, clip := latentFile(t, 16, 1, 2, 2), demoClip(t, 1, 16, 16)
 	const want = "every picture would be flat brown: the file is broken, take another copy (--force takes it all the same)"
 	refuse(t, []refusal{
-		{name: "decode", args: "decode -m " + flat + " " + latent + " -o OUT.npy", code: exitInput, want: want},
-		{name: "encode", args: "encode -m " + flat + " " + clip + " -o OUT.npy", code: exitInput, want: want},
-		{name: "roundtrip", args: "roundtrip -m " + flat + " " + clip + " -o OUT.npy", code: exitInput, want: want},
-		{name: "demo", args: "demo -m " + flat + " -o OUT", code: exitInput, want: want},
-		{name: "info", args: "info " + flat, code: exitInput, want: want},
+		{name: "decode", args: "decode -m " + flat + " " + latent + " -o OUT.npy", code: job.ExitInput, want: want},
+		{name: "encode", args: "encode -m " + flat + " " + clip + " -o OUT.npy", code: job.ExitInput, want: want},
+		{name: "roundtrip", args: "roundtrip -m " + flat + " " + clip + " -o OUT.npy", code: job.ExitInput, want: want},
+		{name: "demo", args: "demo -m " + flat + " -o OUT", code: job.ExitInput, want: want},
+		{name: "info", args: "info " + flat, code: job.ExitInput, want: want},
 	})
 	dir := t.TempDir()
 	one, other := filepath.Join(dir, "one.npy"), filepath.Join(dir, "other.npy")

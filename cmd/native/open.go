@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+// machine is an open device with a model on it.
+type machine struct {
+	dev   *gpu.Device
+	model *vae.Model
+}
+
+// check reads the model without a device, so that a bad one is told first.
+func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
+	adapter := gpu.Info{Limits: gpu.DefaultLimits}
+	m, err := vae.Inspect(path, adapter, vae.Settings{Precision: s.Precision})
+	switch {
+	case errors.Is(err, vae.ErrFlat) && s.Force:
+		a.warn("%v", err)
+		m, err = vae.Inspect(path, adapter, s)
+	case errors.Is(err, vae.ErrFlat):
+		err = fmt.Errorf("%w (--force takes it all the same)", err)
+	}
+	if err != nil {
+		return vae.Config{}, err
+	}
+	return m.Config, m.Close()
+}
+
+// open opens the device that the flags choose, and a model on it.
+func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error) {
+	if err := a.ctx.Err(); err != nil {
+		return nil, err
+	}
+	dev, err := openDevice(f.options())
+	if err != nil {
+		return nil, job.Mark(err, job.ErrNoDevice)
+	}
+	for reason := range strings.Lines(dev.Info().Passed) {
+		a.note("not used: %s", strings.TrimSpace(reason))
+	}
+	m, err := vae.Open(dev, path, s)
+	if err != nil {
+		dev.Close()
+		return nil, err
+	}
+	return &machine{dev, m}, nil
+}
+
+// openDevice is gpu.Open without a library's own chatter.
+func openDevice(o gpu.Options) (dev *gpu.Device, err error) {
+	quietly(func() { dev, err = gpu.Open(o) })
+	return dev, err
+}
+
+func (e *machine) close() {
+	e.model.Close()
+	e.dev.Close()
+}
+
+// planned says how a stage is cut, where that is news.
+func (a *app) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
+	if text := job.Note(c, o, p); text != "" {
+		a.note("%s: %s", stage, text)
+	}
+}
+
+// unplanned tells what to do about a job that is too large.
+func unplanned(err error) error {
+	if errors.Is(err, vae.ErrMemory) || errors.Is(err, gpu.ErrTooLarge) {
+		return fmt.Errorf("%w (--tile auto takes the largest tile that fits)", err)
+	}
+	return err
+}
+
+// precision names the storage of activations.
+func (e *machine) precision() string {
+	if p := e.model.Elem.String(); p != "packed" {
+		return p
+	}
+	return "f16, packed in pairs"
+}
