@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestOnlyOwnPage(t *testing.T) {
@@ -34,18 +36,12 @@ func TestOnlyOwnPage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, response, err := dial(t.Context(), s, c.token, c.origin)
 			if c.status == 0 {
-				if err != nil {
-					t.Fatal(err)
-				}
+				require.NoError(t, err)
 				client.ws.CloseNow()
 				return
 			}
-			if err == nil {
-				t.Fatal("was let in")
-			}
-			if response.StatusCode != c.status {
-				t.Errorf("status %d, expected %d", response.StatusCode, c.status)
-			}
+			require.Error(t, err, "was let in")
+			assert.Equal(t, c.status, response.StatusCode)
 		})
 	}
 }
@@ -58,9 +54,7 @@ func TestHosts(t *testing.T) {
 		"127.0.0.1:" + port: true, "localhost:" + port: true, "[::1]:" + port: true,
 		"evil.example:" + port: false, "localhost.evil.example:" + port: false, "127.0.0.1:1": false, "127.0.0.1": false,
 	} {
-		if got := s.access.host(host); got != want {
-			t.Errorf("%s: %t", host, got)
-		}
+		assert.Equal(t, want, s.access.host(host), host)
 	}
 }
 
@@ -78,32 +72,22 @@ func TestPage(t *testing.T) {
 		"/.gitignore": "",
 	} {
 		r, err := http.Get("http://" + s.listen.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		r.Body.Close()
 		if want == "" {
-			if r.StatusCode != http.StatusNotFound {
-				t.Errorf("%s: status %d, expected 404", path, r.StatusCode)
-			}
+			assert.Equal(t, http.StatusNotFound, r.StatusCode, path)
 			continue
 		}
-		if r.StatusCode != http.StatusOK || r.Header.Get("Content-Type") != want {
-			t.Errorf("%s: status %d, type %q, expected 200, %q", path, r.StatusCode, r.Header.Get("Content-Type"), want)
-		}
+		assert.Equal(t, http.StatusOK, r.StatusCode, path)
+		assert.Equal(t, want, r.Header.Get("Content-Type"), path)
 		csp := r.Header.Get("Content-Security-Policy")
-		if r.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(csp, "script-src 'self' 'wasm-unsafe-eval';") {
-			t.Errorf("%s: headers %v", path, r.Header)
-		}
+		assert.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"), path)
+		assert.Contains(t, csp, "script-src 'self' 'wasm-unsafe-eval';", path)
 	}
 	r, err := http.Post("http://"+s.listen.Addr().String()+"/", "text/plain", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Body.Close()
-	if r.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("POST: status %d", r.StatusCode)
-	}
+	assert.Equal(t, http.StatusMethodNotAllowed, r.StatusCode, "POST")
 }
 
 // TestUnchanged: a page that the browser has already is not sent again.
@@ -111,19 +95,14 @@ func TestUnchanged(t *testing.T) {
 	s := start(t, Options{})
 	url := "http://" + s.listen.Addr().String() + "/app.js"
 	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	r.Body.Close()
 	q, _ := http.NewRequest(http.MethodGet, url, nil)
 	q.Header.Set("If-None-Match", r.Header.Get("ETag"))
-	if r, err = http.DefaultClient.Do(q); err != nil {
-		t.Fatal(err)
-	}
+	r, err = http.DefaultClient.Do(q)
+	require.NoError(t, err)
 	r.Body.Close()
-	if r.StatusCode != http.StatusNotModified {
-		t.Errorf("status %d", r.StatusCode)
-	}
+	assert.Equal(t, http.StatusNotModified, r.StatusCode)
 }
 
 func TestOversizeMessage(t *testing.T) {
@@ -146,9 +125,8 @@ func TestOversizeMessage(t *testing.T) {
 			_ = c1.ws.Write(ctx, websocket.MessageBinary, c.message) // may be cut short by the server
 			_, _, err := c1.ws.Read(ctx)
 			var closed websocket.CloseError
-			if !errors.As(err, &closed) || closed.Code != c.want {
-				t.Errorf("got %v, expected the connection to end with %v", err, c.want)
-			}
+			require.ErrorAs(t, err, &closed)
+			assert.Equal(t, c.want, closed.Code)
 		})
 	}
 }
@@ -157,12 +135,9 @@ func TestText(t *testing.T) {
 	s := start(t, Options{})
 	c := enter(t, s)
 	ctx := within(t, 10*time.Second)
-	if err := c.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"device","id":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := c.ws.Read(ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
-		t.Error(err)
-	}
+	require.NoError(t, c.ws.Write(ctx, websocket.MessageText, []byte(`{"type":"device","id":1}`)))
+	_, _, err := c.ws.Read(ctx)
+	assert.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err), "%v", err)
 }
 
 func TestTooManyPages(t *testing.T) {
@@ -170,20 +145,16 @@ func TestTooManyPages(t *testing.T) {
 	ctx := within(t, 10*time.Second)
 	second := enter(t, s)
 	for _, c := range []*client{enter(t, s), second} { // an answer shows that it is in
-		if _, err := c.request(ctx, map[string]any{"type": "plan"}, nil); !errors.As(err, new(failed)) {
-			t.Fatal(err)
-		}
+		_, err := c.request(ctx, map[string]any{"type": "plan"}, nil)
+		require.ErrorAs(t, err, new(failed))
 	}
 	third := enter(t, s)
-	if _, _, err := third.ws.Read(ctx); websocket.CloseStatus(err) != websocket.StatusTryAgainLater {
-		t.Fatal(err)
-	}
+	_, _, err := third.ws.Read(ctx)
+	require.Equal(t, websocket.StatusTryAgainLater, websocket.CloseStatus(err), "%v", err)
 	second.ws.CloseNow()
 	for { // until the server has noticed
 		c, _, err := dial(ctx, s, s.access.token, "http://"+s.listen.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		short := within(t, 200*time.Millisecond)
 		_, _, err = c.ws.Read(short)
 		c.ws.CloseNow()
@@ -199,14 +170,10 @@ func TestFolder(t *testing.T) {
 	above := t.TempDir()
 	folder := filepath.Join(above, "models")
 	data, err := os.ReadFile(checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"secret.safetensors", "models/a.safetensors", "models/b.pth", "models/sub/b.npy", "models/.hidden/c.npy", "models/readme.txt"} {
 		path := filepath.Join(above, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)))
 	}
 	for link, to := range map[string]string{"link.safetensors": "../secret.safetensors", "up": "..", "absolute.safetensors": filepath.Join(above, "secret.safetensors")} {
 		if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
@@ -231,26 +198,22 @@ func TestFolder(t *testing.T) {
 		"a.safetensors\x00": false,
 	} {
 		_, err := c.request(ctx, map[string]any{"type": "open", "source": map[string]any{"path": path}, "precision": "f32"}, nil)
-		if want && err != nil || !want && err == nil {
-			t.Errorf("%q: %v", path, err)
-		}
+		assert.Equal(t, want, err == nil, "%q: %v", path, err)
 		if err == nil {
 			continue
 		}
 		var f failed
-		if !errors.As(err, &f) || f.code != "bad_input" {
-			t.Errorf("%q: %v, expected bad_input", path, err)
-		}
-		if strings.Contains(f.message, above) && !filepath.IsAbs(path) {
-			t.Errorf("%q: the message tells where the folder is: %s", path, f.message)
-		}
+		require.ErrorAs(t, err, &f, path)
+		assert.Equal(t, "bad_input", f.code, path)
+		assert.False(t, strings.Contains(f.message, above) && !filepath.IsAbs(path), "%q: the message tells where the folder is: %s", path, f.message)
 	}
-	if got := listing(t, s, s.access.token); len(got) != 3 || got[0].Path != "a.safetensors" || got[1].Path != "b.pth" || got[2].Path != "sub/b.npy" || got[0].Size != int64(len(data)) {
-		t.Errorf("listed: %v", got)
-	}
-	if got := listing(t, s, newToken()); got != nil {
-		t.Errorf("listed for one without the token: %v", got)
-	}
+	got := listing(t, s, s.access.token)
+	require.Len(t, got, 3)
+	assert.Equal(t, "a.safetensors", got[0].Path)
+	assert.Equal(t, "b.pth", got[1].Path)
+	assert.Equal(t, "sub/b.npy", got[2].Path)
+	assert.Equal(t, int64(len(data)), got[0].Size)
+	assert.Nil(t, listing(t, s, newToken()), "listed for one without the token")
 }
 
 func listing(t *testing.T, s *Server, token string) []listed {
@@ -258,21 +221,15 @@ func listing(t *testing.T, s *Server, token string) []listed {
 	q, _ := http.NewRequest(http.MethodGet, "http://"+s.listen.Addr().String()+"/folder", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
 	r, err := http.DefaultClient.Do(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer r.Body.Close()
 	if r.StatusCode == http.StatusUnauthorized {
 		return nil
 	}
 	data, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	var list []listed
-	if err := json.Unmarshal(data, &list); err != nil {
-		t.Fatalf("%s: %v", data, err)
-	}
+	require.NoError(t, json.Unmarshal(data, &list), string(data))
 	return list
 }
 
@@ -281,7 +238,7 @@ func TestNoFolder(t *testing.T) {
 	c := enter(t, start(t, Options{}))
 	_, err := c.request(within(t, time.Minute), map[string]any{"type": "open", "source": map[string]any{"path": "go.mod"}}, nil)
 	var f failed
-	if !errors.As(err, &f) || f.code != "bad_input" || !strings.Contains(f.message, "--folder") {
-		t.Error(err)
-	}
+	require.ErrorAs(t, err, &f)
+	assert.Equal(t, "bad_input", f.code)
+	assert.Contains(t, f.message, "--folder")
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
@@ -36,15 +38,11 @@ func start(t *testing.T, o Options) *Server {
 	o.Device = gpu.Options{Adapter: -1}
 	o.Log = func(line string) { t.Log(line) }
 	s, err := New("127.0.0.1:0", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve() }()
 	t.Cleanup(func() {
-		if err := errors.Join(s.Close(), <-served); err != nil {
-			t.Error(err)
-		}
+		assert.NoError(t, errors.Join(s.Close(), <-served))
 	})
 	return s
 }
@@ -52,9 +50,7 @@ func start(t *testing.T, o Options) *Server {
 // needDevice skips a test where there is no device to run on.
 func needDevice(t *testing.T) {
 	t.Helper()
-	if err := gputest.Open(t).Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, gputest.Open(t).Close())
 }
 
 // client is a page without a browser: it answers reads from files and takes
@@ -104,9 +100,7 @@ func dial(ctx context.Context, s *Server, token, origin string) (*client, *http.
 func enter(t *testing.T, s *Server) *client {
 	t.Helper()
 	c, _, err := dial(t.Context(), s, s.access.token, "http://"+s.listen.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { c.ws.CloseNow() })
 	return c
 }
@@ -205,13 +199,9 @@ func latentFile(t *testing.T, frames, side int) []byte {
 		l.Data[i] = float32(i%37)/18 - 1
 	}
 	path := filepath.Join(t.TempDir(), "z.npy")
-	if err := media.WriteLatent(path, l); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, media.WriteLatent(path, l))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 

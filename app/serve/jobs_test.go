@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // TestTwentyPages: all get their frames, the same ones, each through a
@@ -45,19 +46,15 @@ func TestTwentyPages(t *testing.T) {
 	all.Wait()
 	queued := 0
 	for i := range pages {
-		if errs[i] != nil {
-			t.Fatalf("page %d: %v", i, errs[i])
-		}
-		if len(results[i]) != 1 || len(results[i][0]) != 4*8*8 || !bytes.Equal(results[i][0], results[0][0]) {
-			t.Errorf("page %d: %d frames, other than page 0's", i, len(results[i]))
-		}
+		require.NoError(t, errs[i], "page %d", i)
+		require.Len(t, results[i], 1)
+		assert.Len(t, results[i][0], 4*8*8)
+		assert.True(t, bytes.Equal(results[i][0], results[0][0]), "page %d: %d frames, other than page 0's", i, len(results[i]))
 		if waited[i] {
 			queued++
 		}
 	}
-	if queued == 0 {
-		t.Error("no page was told that it waits")
-	}
+	assert.NotZero(t, queued, "no page was told that it waits")
 }
 
 // TestDisconnect: a page that vanishes in the middle of a job leaves nothing
@@ -67,38 +64,26 @@ func TestDisconnect(t *testing.T) {
 	s := start(t, Options{})
 	ctx := within(t, 2*time.Minute)
 	first := enter(t, s)
-	if err := first.open(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, first.open(ctx))
 	long := latentFile(t, 40, 4) // minutes on a slow device
 	request := map[string]any{"type": "decode", "source": first.source("z.npy", long), "options": map[string]any{"tile": "off"}}
-	if _, err := first.ask(ctx, request); err != nil {
-		t.Fatal(err)
-	}
+	_, err := first.ask(ctx, request)
+	require.NoError(t, err)
 	for h := (header{}); h.Type != "frame"; {
 		var err error
-		if h, _, err = first.next(ctx); err != nil {
-			t.Fatal(err)
-		}
+		h, _, err = first.next(ctx)
+		require.NoError(t, err)
 	}
 	first.ws.CloseNow()
 	second := enter(t, s)
-	if err := second.open(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if frames, err := second.decode(ctx, latentFile(t, 1, 1)); err != nil || len(frames) != 1 {
-		t.Fatalf("%d frames, %v", len(frames), err)
-	}
-	if n := s.engine.pages.Load(); n != 1 {
-		t.Errorf("%d pages are open, expected the second alone", n)
-	}
-	if err := s.engine.turns.take(ctx, func(int) {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, second.open(ctx))
+	frames, err := second.decode(ctx, latentFile(t, 1, 1))
+	require.NoError(t, err)
+	require.Len(t, frames, 1)
+	assert.EqualValues(t, 1, s.engine.pages.Load(), "pages are open, expected the second alone")
+	require.NoError(t, s.engine.turns.take(ctx, func(int) {}))
 	defer s.engine.turns.done()
-	if got := s.engine.dev.Stats().Bytes; got > 64<<20 {
-		t.Errorf("%d bytes are still on the device", got)
-	}
+	assert.LessOrEqual(t, s.engine.dev.Stats().Bytes, int64(64<<20), "bytes are still on the device")
 }
 
 func TestCancel(t *testing.T) {
@@ -106,34 +91,24 @@ func TestCancel(t *testing.T) {
 	s := start(t, Options{})
 	ctx := within(t, 2*time.Minute)
 	c := enter(t, s)
-	if err := c.open(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, c.open(ctx))
 	want, err := c.decode(ctx, latentFile(t, 2, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	request := map[string]any{"type": "decode", "source": c.source("z.npy", latentFile(t, 40, 4)), "options": map[string]any{"tile": "off"}}
 	cancelled := false
 	_, err = c.request(ctx, request, func(h header, _ []byte) {
 		if h.Type == "frame" && !cancelled {
 			cancelled = true
-			if err := c.send(ctx, map[string]any{"type": "cancel", "id": h.ID}, nil); err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, c.send(ctx, map[string]any{"type": "cancel", "id": h.ID}, nil))
 		}
 	})
 	var f failed
-	if !errors.As(err, &f) || f.code != "cancelled" {
-		t.Fatalf("%v, expected cancelled", err)
-	}
+	require.ErrorAs(t, err, &f)
+	require.Equal(t, "cancelled", f.code)
 	got, err := c.decode(ctx, latentFile(t, 2, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 5 || !bytes.Equal(bytes.Join(got, nil), bytes.Join(want, nil)) {
-		t.Errorf("%d frames after a cancelled job, other than before it", len(got))
-	}
+	require.NoError(t, err)
+	require.Len(t, got, 5)
+	assert.True(t, bytes.Equal(bytes.Join(got, nil), bytes.Join(want, nil)), "%d frames after a cancelled job, other than before it", len(got))
 }
 
 // TestStall: a page that keeps the device waiting loses it once another wants
@@ -143,59 +118,43 @@ func TestStall(t *testing.T) {
 	s := start(t, Options{Stall: 500 * time.Millisecond})
 	ctx := within(t, time.Minute)
 	slow := enter(t, s)
-	if err := slow.open(ctx); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, slow.open(ctx))
 	slow.mute = true
 	request := map[string]any{"type": "decode", "source": map[string]any{"path": ""}, "options": map[string]any{"tile": "off"}}
 	z := latentFile(t, 12, 1)
 	request["source"] = slow.source("z.npy", z)
 	id, err := slow.ask(ctx, request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	pictures := 0
 	for pictures < 4 { // of its window, which it doesn't acknowledge
 		h, _, err := slow.next(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		switch {
 		case h.Type == "read": // the latent: answered, so that the job begins
 			err = slow.send(ctx, map[string]any{"type": "bytes", "id": id, "read": h.Read}, slow.files[h.Source-1][h.Offset:][:h.Length])
 		case h.Seq > 0:
 			pictures++
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 	}
 	time.Sleep(time.Second)
-	if n := s.engine.pages.Load(); n != 1 {
-		t.Fatalf("%d pages: a page was sent away though nobody waited", n)
-	}
+	require.EqualValues(t, 1, s.engine.pages.Load(), "a page was sent away though nobody waited")
 	other := enter(t, s)
-	if err := other.open(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if frames, err := other.decode(ctx, latentFile(t, 1, 1)); err != nil || len(frames) != 1 {
-		t.Fatalf("%d frames, %v", len(frames), err)
-	}
+	require.NoError(t, other.open(ctx))
+	frames, err := other.decode(ctx, latentFile(t, 1, 1))
+	require.NoError(t, err)
+	require.Len(t, frames, 1)
 	for err = nil; err == nil; {
 		_, _, err = slow.next(ctx)
 	}
-	if websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
-		t.Errorf("the slow page was told %v", err)
-	}
+	assert.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err), "the slow page was told %v", err)
 }
 
 // TestTurns: first come, first served; who gives up waiting holds nothing back.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q turns
-		if err := q.take(t.Context(), func(int) { t.Error("waits") }); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, q.take(t.Context(), func(int) { t.Error("waits") }))
 		var mu sync.Mutex
 		var order []int
 		positions := map[int][]int{}
@@ -209,9 +168,7 @@ func TestTurns(t *testing.T) {
 			go func() {
 				err := q.take(ctx, func(n int) { positions[i] = append(positions[i], n) })
 				if i == 1 {
-					if err != gone {
-						t.Errorf("got %v, expected the cause", err)
-					}
+					assert.Equal(t, gone, err, "the cause")
 					return
 				}
 				mu.Lock()
@@ -225,15 +182,9 @@ func TestTurns(t *testing.T) {
 		synctest.Wait()
 		q.done()
 		synctest.Wait()
-		if got := fmt.Sprint(order); got != "[0 2 3]" {
-			t.Errorf("served in order %s", got)
-		}
-		if got := fmt.Sprint(positions[3]); got != "[4 3 2 1]" {
-			t.Errorf("the last was told %s", got)
-		}
-		if q.taken {
-			t.Error("still taken")
-		}
+		assert.Equal(t, []int{0, 2, 3}, order, "the order that they were served in")
+		assert.Equal(t, []int{4, 3, 2, 1}, positions[3], "what the last was told")
+		assert.False(t, q.taken, "still taken")
 	})
 }
 
@@ -250,16 +201,13 @@ func TestTurnsRace(t *testing.T) {
 				return
 			}
 			inside++
-			if inside != 1 {
-				t.Error("two at once")
-			}
+			assert.Equal(t, 1, inside, "two at once")
 			time.Sleep(time.Millisecond)
 			inside--
 			q.done()
 		})
 	}
 	all.Wait()
-	if q.taken || q.wanted() {
-		t.Error("a turn was lost")
-	}
+	assert.False(t, q.taken, "a turn was lost")
+	assert.False(t, q.wanted(), "a turn was lost")
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/latent"
@@ -51,9 +54,7 @@ type page struct {
 // Send is the engine's side; answers come from elsewhere, as they do for real.
 func (p *page) Send(header, payload []byte) error {
 	m := message{payload: bytes.Clone(payload)}
-	if err := json.Unmarshal(header, &m); err != nil {
-		p.t.Errorf("%s: %v", header, err)
-	}
+	assert.NoError(p.t, json.Unmarshal(header, &m), string(header))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {
@@ -82,16 +83,12 @@ func (p *page) Send(header, payload []byte) error {
 }
 
 func (p *page) receive(header map[string]any, payload []byte) {
-	if err := p.try(header, payload); err != nil {
-		p.t.Errorf("%v: %v", header, err)
-	}
+	assert.NoError(p.t, p.try(header, payload), header)
 }
 
 func (p *page) try(header map[string]any, payload []byte) error {
 	text, err := json.Marshal(header)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	require.NoError(p.t, err)
 	return p.s.Receive(text, payload)
 }
 
@@ -115,7 +112,7 @@ func (p *page) wait(id int, ok func(message) bool) []message {
 		select {
 		case <-p.news:
 		case <-end:
-			p.t.Fatalf("request %d: not what was waited for in %d messages", id, len(of))
+			require.Fail(p.t, "not what was waited for", "request %d: %d messages", id, len(of))
 		}
 	}
 }
@@ -163,9 +160,7 @@ func (h *alone) Open(path string) (io.ReaderAt, int64, func() error, error) {
 func small(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := synthetic.WriteSeedVR2(&b, synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, synthetic.WriteSeedVR2(&b, synthetic.SeedVR2Config{Widths: []int{32, 64, 96, 96}, Latent: 4}))
 	return b.Bytes()
 }
 
@@ -179,9 +174,7 @@ func latentFile(t *testing.T, meta map[string]string) []byte {
 		l.Data = append(l.Data, float32(v))
 	}
 	var b bytes.Buffer
-	if err := media.EncodeLatent(&b, "z.safetensors", l); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, media.EncodeLatent(&b, "z.safetensors", l))
 	return b.Bytes()
 }
 
@@ -207,7 +200,6 @@ func (p *page) source(id int, name string) map[string]any {
 func (p *page) open() {
 	p.t.Helper()
 	p.receive(map[string]any{"type": "open", "id": 1, "source": p.source(1, "small.safetensors"), "precision": "f32"}, nil)
-	if m, _ := p.end(1); m.Type != "result" {
-		p.t.Fatalf("open: %s", m.Message)
-	}
+	m, _ := p.end(1)
+	require.Equal(p.t, "result", m.Type, "open: %s", m.Message)
 }

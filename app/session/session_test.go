@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
 	"tessera/media"
@@ -24,50 +25,45 @@ func TestDecode(t *testing.T) {
 	p, h := start(t)
 	p.open()
 	m, err := vae.OpenReader(h.dev, bytes.NewReader(p.files[1]), int64(len(p.files[1])), "small", vae.Settings{Precision: vae.F32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	l, err := media.DecodeLatent(bytes.NewReader(p.files[2]), int64(len(p.files[2])), "z.safetensors", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	o := vae.DecodeOptions{RGBA8: true, Options: vae.Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
 	var want [][]byte
 	for f, err := range m.Decode(context.Background(), latent.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Data: l.Data}, o) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		want = append(want, slices.Clone(f.RGBA))
 	}
 	m.Close()
 
 	p.receive(map[string]any{"type": "decode", "id": 2, "source": p.source(2, "z.safetensors"), "options": tiled}, nil)
 	end, all := p.end(2)
-	if end.Type != "result" {
-		t.Fatal(end.Message)
-	}
+	require.Equal(t, "result", end.Type, end.Message)
 	n := 0
 	for _, m := range all {
 		if m.Type == "frame" {
-			if n >= len(want) || !bytes.Equal(m.payload, want[n]) {
-				t.Errorf("frame %d differs", n)
-			}
+			require.Less(t, n, len(want))
+			assert.True(t, bytes.Equal(m.payload, want[n]), "frame %d differs", n)
 			n++
 		}
 	}
 	var d done
-	if err := json.Unmarshal(end.Value, &d); err != nil || d.Frames != 9 || d.PeakBytes == 0 || d.Operations[0].Name != "conv3d" {
-		t.Errorf("done %s, %v", end.Value, err)
-	}
+	require.NoError(t, json.Unmarshal(end.Value, &d))
+	assert.Equal(t, 9, d.Frames)
+	assert.NotZero(t, d.PeakBytes)
+	assert.Equal(t, "conv3d", d.Operations[0].Name)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "plan" })
 	tiles := len(all[i].Plan.Tiles)
-	if n != len(want) || tiles < 4 || count(all, "tile") != 9*tiles || count(all, "loading") == 0 || count(all, "queued") > 1 {
-		t.Errorf("%d frames, %d pictures of %d tiles", n, count(all, "tile"), tiles)
-	}
+	assert.Equal(t, len(want), n)
+	assert.GreaterOrEqual(t, tiles, 4)
+	assert.Equal(t, 9*tiles, count(all, "tile"))
+	assert.NotZero(t, count(all, "loading"))
+	assert.LessOrEqual(t, count(all, "queued"), 1)
 	p.receive(map[string]any{"type": "decode", "id": 3, "source": p.source(2, "z.safetensors"), "options": map[string]any{"tile": "off"}}, nil)
-	if _, all := p.end(3); count(all, "loading") != 0 || count(all, "frame") != 9 || count(all, "tile") != 0 {
-		t.Errorf("second decode: loaded %d times, %d frames, %d tiles", count(all, "loading"), count(all, "frame"), count(all, "tile"))
-	}
+	_, all = p.end(3)
+	assert.Zero(t, count(all, "loading"), "the second decode")
+	assert.Equal(t, 9, count(all, "frame"))
+	assert.Zero(t, count(all, "tile"))
 }
 
 // The engine waits with InFlight pictures on their way, and goes on with each
@@ -85,21 +81,17 @@ func TestBackPressure(t *testing.T) {
 	for sent := InFlight; sent < 9; sent++ {
 		p.wait(2, func(m message) bool { return m.Type == "frame" && m.Seq == sent })
 		time.Sleep(50 * time.Millisecond)
-		if n := pictures(); n != sent {
-			t.Fatalf("%d pictures with %d acknowledged, expected %d", n, sent-InFlight, sent)
-		}
+		require.Equal(t, sent, pictures(), "pictures with %d acknowledged", sent-InFlight)
 		p.receive(map[string]any{"type": "ack", "id": 2, "seq": sent - InFlight + 1}, nil)
 	}
-	if m, _ := p.end(2); m.Type != "result" {
-		t.Error(m.Message)
-	}
+	m, _ := p.end(2)
+	assert.Equal(t, "result", m.Type, m.Message)
 	// A job that waits for acknowledgements can be cancelled.
 	p.receive(map[string]any{"type": "decode", "id": 3, "source": p.source(2, "z.safetensors"), "options": map[string]any{"tile": "off"}}, nil)
 	p.wait(3, func(m message) bool { return m.Type == "frame" && m.Seq == InFlight })
 	p.receive(map[string]any{"type": "cancel", "id": 3}, nil)
-	if m, _ := p.end(3); m.Code != "cancelled" {
-		t.Errorf("cancelled: %+v", m)
-	}
+	m, _ = p.end(3)
+	assert.Equal(t, "cancelled", m.Code, m.Message)
 }
 
 func TestRoundtrip(t *testing.T) {
@@ -111,18 +103,18 @@ func TestRoundtrip(t *testing.T) {
 		"options": map[string]any{"format": ".latent"},
 	}, nil)
 	end, all := p.end(2)
-	if end.Type != "result" || count(all, "frame") != 3 || count(all, "quality") != 4 || count(all, "plan") != 2 {
-		t.Fatalf("%d frames, %d qualities: %s", count(all, "frame"), count(all, "quality"), end.Message)
-	}
+	require.Equal(t, "result", end.Type, end.Message)
+	require.Equal(t, 3, count(all, "frame"))
+	require.Equal(t, 4, count(all, "quality"))
+	require.Equal(t, 2, count(all, "plan"))
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
 	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "latent.latent", 4)
-	if err != nil || l.Frames != 2 || l.Meta[latent.MetaFPS] != "30000/1001" || l.Meta[latent.MetaFrames] != "3" {
-		t.Errorf("latent of %v, %v, %v", l.Shape(), l.Meta, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 2, l.Frames)
+	assert.Equal(t, "30000/1001", l.Meta[latent.MetaFPS])
+	assert.Equal(t, "3", l.Meta[latent.MetaFrames])
 	// With others about, nothing stays on the device.
-	if b := h.dev.Stats().Bytes; b != 0 {
-		t.Errorf("%d bytes left on the device", b)
-	}
+	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
 }
 
 // Everything that is the page's fault is told as such, and does no harm.
@@ -137,9 +129,9 @@ func TestBadInput(t *testing.T) {
 		id++
 		header["id"] = id
 		p.receive(header, nil)
-		if m, _ := p.end(id); m.Code != "bad_input" || !strings.Contains(m.Message, want) {
-			t.Errorf("%v: %s %q, expected %q", header["type"], m.Code, m.Message, want)
-		}
+		m, _ := p.end(id)
+		assert.Equal(t, "bad_input", m.Code, header["type"])
+		assert.Contains(t, m.Message, want, header["type"])
 	}
 	clip := func(frames, h, w int) map[string]any {
 		return map[string]any{"frames": frames, "height": h, "width": w}
@@ -168,14 +160,12 @@ func TestBadInput(t *testing.T) {
 
 	id++
 	p.receive(map[string]any{"type": "inspect", "id": id, "source": p.source(2, "z.safetensors")}, nil)
-	if m, _ := p.end(id); !strings.Contains(string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":9,"height":32,"width":48`) {
-		t.Errorf("inspect: %s", m.Value)
-	}
+	m, _ := p.end(id)
+	assert.Contains(t, string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":9,"height":32,"width":48`)
 	id++
 	p.receive(map[string]any{"type": "inspect", "id": id, "source": p.source(5, "z.safetensors")}, nil)
-	if m, _ := p.end(id); !strings.Contains(string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":3,"height":32,"width":48`) {
-		t.Errorf("inspect of images: %s", m.Value)
-	}
+	m, _ = p.end(id)
+	assert.Contains(t, string(m.Value), `"shape":[4,3,4,6],"clip":{"frames":3,"height":32,"width":48`)
 }
 
 // Separate images decode to a frame each.
@@ -184,9 +174,9 @@ func TestImages(t *testing.T) {
 	p.files[3] = latentFile(t, map[string]string{latent.MetaImages: "true"})
 	p.open()
 	p.receive(map[string]any{"type": "decode", "id": 2, "source": p.source(3, "z.safetensors")}, nil)
-	if end, all := p.end(2); end.Type != "result" || count(all, "frame") != 3 {
-		t.Errorf("%d frames: %s", count(all, "frame"), end.Message)
-	}
+	end, all := p.end(2)
+	assert.Equal(t, "result", end.Type, end.Message)
+	assert.Equal(t, 3, count(all, "frame"))
 }
 
 // The page's alpha counts for models of 4 channels only.
@@ -200,15 +190,8 @@ func TestClipChannels(t *testing.T) {
 	} {
 		c := &pageClip{s: p.s, r: r, channels: channels, last: -1}
 		got := make([]float32, len(want))
-		if err := c.ReadFrame(0, got); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range got {
-			if d := v - want[i]; d > 1e-6 || d < -1e-6 {
-				t.Errorf("%d channels: %v, want %v", channels, got, want)
-				break
-			}
-		}
+		require.NoError(t, c.ReadFrame(0, got))
+		assert.InDeltaSlice(t, want, got, 1e-6, "%d channels", channels)
 	}
 }
 
@@ -218,13 +201,9 @@ func TestProtocolErrors(t *testing.T) {
 	for _, header := range []map[string]any{
 		{"type": "unknown"}, {"type": "open"}, {"type": "plan", "id": -1}, {"type": 3}, {"id": "x"},
 	} {
-		if err := p.try(header, nil); err == nil {
-			t.Errorf("%v: no error", header)
-		}
+		assert.Error(t, p.try(header, nil), header)
 	}
-	if err := p.s.Receive([]byte("{"), nil); err == nil {
-		t.Error("no JSON: no error")
-	}
+	assert.Error(t, p.s.Receive([]byte("{"), nil), "no JSON")
 	for _, harmless := range []map[string]any{
 		{"type": "ack", "id": 99, "seq": 1}, {"type": "cancel", "id": 99}, {"type": "bytes", "id": 9, "read": 9},
 	} {
@@ -237,9 +216,7 @@ func TestProtocolErrors(t *testing.T) {
 	for id := 2; id < 100 && err == nil; id++ {
 		err = p.try(map[string]any{"type": "encode", "id": id, "clip": map[string]any{"frames": 1, "height": 16, "width": 24}}, nil)
 	}
-	if err == nil {
-		t.Error("a hundred requests: no error")
-	}
+	assert.Error(t, err, "a hundred requests")
 }
 
 // A page that goes away ends its job, and leaves nothing on the device.
@@ -253,10 +230,7 @@ func TestGone(t *testing.T) {
 	p.gone = true
 	p.mu.Unlock()
 	p.s.Close()
-	if b := h.dev.Stats().Bytes; b != 0 {
-		t.Errorf("%d bytes left on the device", b)
-	}
-	if len(h.ended) == 0 || !errors.Is(h.ended[0], context.Canceled) {
-		t.Errorf("the turn ended with %v", h.ended)
-	}
+	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
+	require.NotEmpty(t, h.ended)
+	assert.ErrorIs(t, h.ended[0], context.Canceled)
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
@@ -22,9 +24,7 @@ func wan(t *testing.T, c synthetic.WanConfig) []byte {
 	t.Helper()
 	c.Dim = 4
 	var b bytes.Buffer
-	if err := synthetic.WriteWan(&b, c); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, synthetic.WriteWan(&b, c))
 	return b.Bytes()
 }
 
@@ -32,17 +32,11 @@ func wan(t *testing.T, c synthetic.WanConfig) []byte {
 func asPTH(t *testing.T, checkpoint []byte) []byte {
 	t.Helper()
 	f, err := safetensors.Read(bytes.NewReader(checkpoint), int64(len(checkpoint)), "wan.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "wan.pth")
-	if err := pthtest.Convert(path, f, pthtest.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, pthtest.Convert(path, f, pthtest.Options{}))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return data
 }
 
@@ -50,15 +44,11 @@ func asPTH(t *testing.T, checkpoint []byte) []byte {
 func flat(t *testing.T, checkpoint []byte) []byte {
 	t.Helper()
 	f, err := safetensors.Read(bytes.NewReader(checkpoint), int64(len(checkpoint)), "wan.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, name := range []string{"conv1.weight", "conv2.weight"} {
 		x, _ := f.Tensor(name)
 		old := make([]byte, x.Bytes())
-		if err := x.ReadRaw(old, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadRaw(old, 0))
 		i := bytes.Index(checkpoint, old)
 		clear(checkpoint[i : i+len(old)])
 	}
@@ -78,9 +68,7 @@ func (p *page) use(id, file int, name string) model {
 	p.t.Helper()
 	end, _ := p.run(id, map[string]any{"type": "open", "source": p.source(file, name), "precision": "f32"})
 	var m model
-	if err := json.Unmarshal(end.Value, &m); err != nil {
-		p.t.Fatalf("open %s: %s, %v", name, end.Message, err)
-	}
+	require.NoError(p.t, json.Unmarshal(end.Value, &m), "open %s: %s", name, end.Message)
 	return m
 }
 
@@ -88,9 +76,7 @@ func (p *page) use(id, file int, name string) model {
 func (p *page) decode(id, file int, name string, o map[string]any) [][]byte {
 	p.t.Helper()
 	end, all := p.run(id, map[string]any{"type": "decode", "source": p.source(file, name), "options": o})
-	if end.Type != "result" {
-		p.t.Fatalf("decode %s: %s", name, end.Message)
-	}
+	require.Equal(p.t, "result", end.Type, "decode %s: %s", name, end.Message)
 	var frames [][]byte
 	for _, m := range all {
 		if m.Type == "frame" {
@@ -107,7 +93,7 @@ func TestOpenWan(t *testing.T) {
 	p.files[11] = asPTH(t, p.files[10])
 	p.files[12] = wan(t, synthetic.WanConfig{Latent: 4, Channels: 4})
 	p.files[13] = wan(t, synthetic.WanConfig{Nested: true, Decoder: 4, Latent: 4})
-	every := []vae.Tiling{vae.Feather, vae.Exact, vae.Diffusers}
+	every := []vae.Tiling{vae.Exact, vae.Feather, vae.Diffusers}
 	for i, c := range []struct {
 		file int
 		name string
@@ -118,13 +104,17 @@ func TestOpenWan(t *testing.T) {
 		{10, "qwen_image_vae.safetensors", model{Family: "wan2.1", Model: "Qwen-Image", Channels: 3, Independent: true, Spatial: 8, Tilings: every}},
 		{12, "layered.safetensors", model{Family: "wan2.1", Model: "Qwen-Image-Layered", Channels: 4, Independent: true, Spatial: 8, Tilings: every}},
 		{13, "wan2.2_vae.safetensors", model{Family: "wan2.2", Model: "Wan 2.2", Channels: 3, Spatial: 16, Tilings: every}},
-		{1, "small.safetensors", model{Family: "seedvr2", Model: "SeedVR2", Channels: 3, Spatial: 8, Tilings: every[:1]}},
+		{1, "small.safetensors", model{Family: "seedvr2", Model: "SeedVR2", Channels: 3, Spatial: 8, Tilings: every[1:2]}},
 	} {
 		m := p.use(20+i, c.file, c.name)
-		if m.Family != c.want.Family || m.Model != c.want.Model || m.Layout != "original" || m.Channels != c.want.Channels ||
-			m.Independent != c.want.Independent || m.Spatial != c.want.Spatial || !slices.Equal(m.Tilings, c.want.Tilings) || m.LatentChannels != 4 {
-			t.Errorf("%s: %+v", c.name, m)
-		}
+		assert.Equal(t, c.want.Family, m.Family, c.name)
+		assert.Equal(t, c.want.Model, m.Model, c.name)
+		assert.Equal(t, "original", m.Layout, c.name)
+		assert.Equal(t, c.want.Channels, m.Channels, c.name)
+		assert.Equal(t, c.want.Independent, m.Independent, c.name)
+		assert.Equal(t, c.want.Spatial, m.Spatial, c.name)
+		assert.Equal(t, c.want.Tilings, m.Tilings, c.name)
+		assert.Equal(t, 4, m.LatentChannels, c.name)
 	}
 }
 
@@ -133,16 +123,13 @@ func TestFlat(t *testing.T) {
 	p, _ := start(t)
 	p.files[10] = flat(t, wan(t, synthetic.WanConfig{Latent: 4}))
 	open := map[string]any{"type": "open", "source": p.source(10, "brown.safetensors")}
-	if end, _ := p.run(5, open); end.Code != "flat" || !strings.Contains(end.Message, "brown.safetensors") {
-		t.Fatalf("%s: %s", end.Code, end.Message)
-	}
+	end, _ := p.run(5, open)
+	require.Equal(t, "flat", end.Code)
+	require.Contains(t, end.Message, "brown.safetensors")
 	open["force"] = true
-	if end, _ := p.run(6, open); end.Type != "result" {
-		t.Fatal(end.Message)
-	}
-	if frames := p.decode(7, 2, "z.safetensors", nil); len(frames) != 9 {
-		t.Errorf("%d frames", len(frames))
-	}
+	end, _ = p.run(6, open)
+	require.Equal(t, "result", end.Type, end.Message)
+	assert.Len(t, p.decode(7, 2, "z.safetensors", nil), 9)
 }
 
 // Plans tell how tiles become one frame, and what one tile would need.
@@ -161,41 +148,44 @@ func TestPlanTilings(t *testing.T) {
 		}
 		end, _ = p.run(id, map[string]any{"type": "plan", "options": o})
 		if end.Type == "result" {
-			if err := json.Unmarshal(end.Value, &v); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, json.Unmarshal(end.Value, &v))
 		}
 		return v, end
 	}
 	one, _ := plan(map[string]any{"tile": "off"})
-	if one.Tiling != "" || one.Halo != "" || one.Untiled != 0 || len(one.Tiles) != 1 || one.Frames != 5 || one.Independent {
-		t.Errorf("one tile: %+v", one)
-	}
+	assert.Empty(t, one.Tiling)
+	assert.Empty(t, one.Halo)
+	assert.Zero(t, one.Untiled)
+	require.Len(t, one.Tiles, 1)
+	assert.Equal(t, 5, one.Frames)
+	assert.False(t, one.Independent)
 	for how, want := range map[string]struct {
 		tiling vae.Tiling
 		tiles  int
 	}{"": {vae.Exact, 9}, "exact": {vae.Exact, 9}, "feather": {vae.Feather, 9}, "diffusers": {vae.Diffusers, 16}} {
 		l, end := plan(map[string]any{"tiling": how, "tile": "128", "overlap": "32"})
-		if l.Tiling != want.tiling || len(l.Tiles) != want.tiles {
-			t.Errorf("%q: %s tiles, %d of them: %s", how, l.Tiling, len(l.Tiles), end.Message)
+		assert.Equal(t, want.tiling, l.Tiling, "%q: %s", how, end.Message)
+		assert.Len(t, l.Tiles, want.tiles, how)
+		untiled := int64(0)
+		if want.tiling == vae.Exact {
+			untiled = one.Bytes
 		}
-		if exact := want.tiling == vae.Exact; exact && (l.Untiled != one.Bytes || l.Halo == "0x0") || !exact && (l.Untiled != 0 || l.Halo != "0x0") {
-			t.Errorf("%q: %d bytes in one tile, halo %s", how, l.Untiled, l.Halo)
-		}
+		assert.Equal(t, untiled, l.Untiled, how)
+		assert.Equal(t, want.tiling != vae.Exact, l.Halo == "0x0", "%q: halo %s", how, l.Halo)
 	}
-	if l, _ := plan(map[string]any{"tiling": "diffusers"}); l.Tile != "256x256" || l.Overlap != "64x64" {
-		t.Errorf("diffusers' own: tile %s, overlap %s", l.Tile, l.Overlap)
-	}
-	if l, _ := plan(map[string]any{"direction": "encode", "frames": 3, "height": 40, "width": 40, "independent": true}); l.Frames != 3 || !l.Independent {
-		t.Errorf("three pictures: %+v", l)
-	}
-	if _, end := plan(map[string]any{"tiling": "mosaic"}); end.Code != "bad_input" || !strings.Contains(end.Message, `tiling "mosaic"`) {
-		t.Errorf("%s: %s", end.Code, end.Message)
-	}
+	l, _ := plan(map[string]any{"tiling": "diffusers"})
+	assert.Equal(t, "256x256", l.Tile)
+	assert.Equal(t, "64x64", l.Overlap)
+	l, _ = plan(map[string]any{"direction": "encode", "frames": 3, "height": 40, "width": 40, "independent": true})
+	assert.Equal(t, 3, l.Frames)
+	assert.True(t, l.Independent)
+	_, end := plan(map[string]any{"tiling": "mosaic"})
+	assert.Equal(t, "bad_input", end.Code)
+	assert.Contains(t, end.Message, `tiling "mosaic"`)
 	p.use(100, 1, "small.safetensors")
-	if _, end := plan(map[string]any{"tiling": "exact", "height": 4, "width": 4}); end.Code != "bad_input" || !strings.Contains(end.Message, "SeedVR2") {
-		t.Errorf("%s: %s", end.Code, end.Message)
-	}
+	_, end = plan(map[string]any{"tiling": "exact", "height": 4, "width": 4})
+	assert.Equal(t, "bad_input", end.Code)
+	assert.Contains(t, end.Message, "SeedVR2")
 }
 
 // Exact tiles give the frames of one tile, to a code.
@@ -205,14 +195,12 @@ func TestExactTiles(t *testing.T) {
 	p.use(5, 10, "wan.safetensors")
 	one := p.decode(6, 2, "z.safetensors", map[string]any{"tile": "off"})
 	tiled := p.decode(7, 2, "z.safetensors", map[string]any{"tile": "16", "tiling": "exact"})
-	if len(one) != 9 || len(tiled) != 9 {
-		t.Fatalf("%d and %d frames", len(one), len(tiled))
-	}
+	require.Len(t, one, 9)
+	require.Len(t, tiled, 9)
 	for i := range one {
 		for k := range one[i] {
-			if d := int(one[i][k]) - int(tiled[i][k]); d < -1 || d > 1 {
-				t.Fatalf("frame %d, value %d: %d, in one tile %d", i, k, tiled[i][k], one[i][k])
-			}
+			d := int(one[i][k]) - int(tiled[i][k])
+			require.True(t, d >= -1 && d <= 1, "frame %d, value %d: %d, in one tile %d", i, k, tiled[i][k], one[i][k])
 		}
 	}
 }
@@ -230,34 +218,25 @@ func TestIndependent(t *testing.T) {
 		id += 2
 		end, _ := p.run(id, map[string]any{"type": "inspect", "source": p.source(file, "z.safetensors"), "options": o})
 		var info latentInfo
-		if err := json.Unmarshal(end.Value, &info); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, json.Unmarshal(end.Value, &info))
 		n := len(p.decode(id+1, file, "z.safetensors", o))
-		if info.Clip.Frames != n || info.Independent != (n == 3) {
-			t.Errorf("inspected as %+v, decoded to %d frames", info, n)
-		}
+		assert.Equal(t, n, info.Clip.Frames)
+		assert.Equal(t, n == 3, info.Independent)
 		return n
 	}
 	p.use(5, 10, "wan.safetensors")
 	yes, no := map[string]any{"independent": true}, map[string]any{"independent": false}
-	if n, m, k := frames(2, nil), frames(2, yes), frames(4, nil); n != 9 || m != 3 || k != 3 {
-		t.Errorf("a clip's model: %d frames, as pictures %d, of pictures %d", n, m, k)
-	}
+	assert.Equal(t, []int{9, 3, 3}, []int{frames(2, nil), frames(2, yes), frames(4, nil)}, "a clip's model: a latent, as pictures, of pictures")
 	p.use(6, 10, "qwen_image_vae.safetensors")
-	if n, m, k := frames(2, nil), frames(2, no), frames(3, nil); n != 3 || m != 9 || k != 9 {
-		t.Errorf("a model of pictures: %d frames, as a clip %d, of an encoded clip %d", n, m, k)
-	}
+	assert.Equal(t, []int{3, 9, 9}, []int{frames(2, nil), frames(2, no), frames(3, nil)}, "a model of pictures: a latent, as a clip, of a clip")
 	encode := map[string]any{"type": "encode", "clip": map[string]any{"frames": 3, "height": 16, "width": 24}}
 	end, all := p.run(100, encode)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
-	if i < 0 {
-		t.Fatal(end.Message)
-	}
+	require.NotEqual(t, -1, i, end.Message)
 	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "z.safetensors", 4)
-	if err != nil || l.Frames != 3 || l.Meta[latent.MetaImages] != "true" {
-		t.Errorf("three pictures: %v, %v, %v", l.Shape(), l.Meta, err)
-	}
+	require.NoError(t, err)
+	assert.Equal(t, 3, l.Frames)
+	assert.Equal(t, "true", l.Meta[latent.MetaImages])
 }
 
 // In ComfyUI's files Wan's latents are the model's own numbers, elsewhere the
@@ -274,19 +253,14 @@ func TestLatentScale(t *testing.T) {
 		k := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
 		data := all[k].payload
 		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z"+format, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		latents[format], p.files[20+i] = l, data
 	}
 	scaled, own := latents[".safetensors"], latents[".latent"]
-	if scaled.Meta[latent.MetaScale] != latent.ScalePipeline || own.Meta[latent.MetaScale] != latent.ScaleNone {
-		t.Errorf("metadata %v and %v", scaled.Meta, own.Meta)
-	}
+	assert.Equal(t, latent.ScalePipeline, scaled.Meta[latent.MetaScale])
+	assert.Equal(t, latent.ScaleNone, own.Meta[latent.MetaScale])
 	// Channel 0 of Wan 2.1: mean -0.7571, deviation 2.8184.
-	if d := (own.Data[0]+0.7571)/2.8184 - scaled.Data[0]; d > 1e-5 || d < -1e-5 {
-		t.Errorf("%v scaled is %v", own.Data[0], scaled.Data[0])
-	}
+	assert.InDelta(t, (own.Data[0]+0.7571)/2.8184, scaled.Data[0], 1e-5)
 	want := p.decode(30, 20, "z.safetensors", nil)
 	same := func(what string, got [][]byte) bool {
 		n := 0
@@ -298,22 +272,14 @@ func TestLatentScale(t *testing.T) {
 		t.Logf("%s: %d values differ", what, n)
 		return n == 0
 	}
-	if !same("own numbers", p.decode(31, 21, "z.latent", nil)) {
-		t.Error(".latent decodes to something else")
-	}
+	assert.True(t, same("own numbers", p.decode(31, 21, "z.latent", nil)), ".latent decodes to something else")
 	// As ComfyUI writes it: no word on its scale.
 	own.Meta = nil
 	var b bytes.Buffer
-	if err := media.EncodeLatent(&b, "z.latent", own); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, media.EncodeLatent(&b, "z.latent", own))
 	p.files[22] = b.Bytes()
-	if !same("ComfyUI", p.decode(32, 22, "z.latent", nil)) {
-		t.Error("ComfyUI's .latent decodes to something else")
-	}
-	if same("ComfyUI's taken for a pipeline's", p.decode(33, 22, "z.latent", map[string]any{"scale": "pipeline"})) {
-		t.Error("the scale makes no difference")
-	}
+	assert.True(t, same("ComfyUI", p.decode(32, 22, "z.latent", nil)), "ComfyUI's .latent decodes to something else")
+	assert.False(t, same("ComfyUI's taken for a pipeline's", p.decode(33, 22, "z.latent", map[string]any{"scale": "pipeline"})), "the scale makes no difference")
 }
 
 // A model of 4 channels reads the page's alpha and gives frames with alpha.
@@ -335,21 +301,16 @@ func TestAlpha(t *testing.T) {
 			}
 		}
 		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z.safetensors", 4)
-		if err != nil || len(frames) != 1 {
-			t.Fatalf("%d frames, %v: %s", len(frames), err, end.Message)
-		}
+		require.NoError(t, err, end.Message)
+		require.Len(t, frames, 1, end.Message)
 		return l.Data, frames
 	}
 	opaque, frames := latent(6, 255)
 	clear, _ := latent(7, 0)
-	if slices.Equal(opaque, clear) {
-		t.Error("alpha makes no difference to the latent")
-	}
+	assert.NotEqual(t, clear, opaque, "alpha makes no difference to the latent")
 	values := map[byte]bool{}
 	for i := 3; i < len(frames[0]); i += 4 {
 		values[frames[0][i]] = true
 	}
-	if len(values) < 3 {
-		t.Errorf("alpha has the values %v only", values)
-	}
+	assert.GreaterOrEqual(t, len(values), 3, "values of alpha")
 }
