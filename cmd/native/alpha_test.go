@@ -7,8 +7,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
@@ -23,18 +25,12 @@ func layered(t testing.TB) string {
 func decodePNG(t *testing.T, path string) *image.NRGBA {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	n, ok := img.(*image.NRGBA)
-	if !ok {
-		t.Fatalf("%s is a %T, expected straight alpha", path, img)
-	}
+	require.True(t, ok, "%s is a %T, expected straight alpha", path, img)
 	return n
 }
 
@@ -50,48 +46,39 @@ func TestAlpha(t *testing.T) {
 		}
 	}
 	f, err := os.Create(in("in.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := png.Encode(f, img); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, png.Encode(f, img))
 	f.Close()
 
 	e := succeedJSON(t, "encode", "-m", model, in("in.png"), "-o", in("z.safetensors"), "--scale=none")
-	if e.Frames != 1 || e.Height != 15 || e.Width != 22 {
-		t.Errorf("encode says %+v", e)
-	}
+	assert.Equal(t, 1, e.Frames)
+	assert.Equal(t, 15, e.Height)
+	assert.Equal(t, 22, e.Width)
 	succeed(t, "decode", "-m", model, in("z.safetensors"), "-o", in("out.png"))
 	succeed(t, "decode", "-m", model, in("z.safetensors"), "-o", in("out.safetensors"))
 	got := decodePNG(t, in("out.png"))
 	x, _ := readTensor(t, in("out.safetensors"))
-	if b := got.Bounds(); b.Dx() != 22 || b.Dy() != 15 || len(x.data) != 4*15*22 || x.shape[0] != 4 {
-		t.Fatalf("picture of %v, floats of %v", b, x.shape)
-	}
+	b := got.Bounds()
+	require.Equal(t, 22, b.Dx())
+	require.Equal(t, 15, b.Dy())
+	require.Len(t, x.data, 4*15*22)
+	require.Equal(t, 4, x.shape[0])
 	alphas := map[byte]bool{}
 	for i := range 15 * 22 {
 		alphas[got.Pix[4*i+3]] = true
 		for c := range 4 {
 			want := math.Min(255, math.Max(0, float64(x.data[c*15*22+i])*127.5+127.5))
-			if d := math.Abs(float64(got.Pix[4*i+c]) - want); d > 0.5001 {
-				t.Fatalf("pixel %d, channel %d: %d, the floats have %.3f", i, c, got.Pix[4*i+c], want)
-			}
+			require.InDelta(t, want, got.Pix[4*i+c], 0.5001, "pixel %d, channel %d", i, c)
 		}
 	}
-	if len(alphas) < 5 {
-		t.Errorf("only %d different alphas", len(alphas))
-	}
+	assert.GreaterOrEqual(t, len(alphas), 5, "different alphas")
 
 	r := succeedJSON(t, "roundtrip", "-m", model, in("in.png"), "-o", in("again.png"))
 	decodePNG(t, in("again.png"))
-	if len(r.Outputs) != 2 {
-		t.Errorf("roundtrip wrote %v", r.Outputs)
-	}
+	assert.Len(t, r.Outputs, 2)
 	o := tessera(t, "decode", "-m", model, in("z.safetensors"), "-o", in("out.mp4"))
-	if o.code == 0 || !strings.Contains(o.stderr, ".mp4 doesn't keep transparency, expected a folder of PNG") {
-		t.Errorf("to .mp4: %+v", o)
-	}
+	assert.NotZero(t, o.code)
+	assert.Contains(t, o.stderr, ".mp4 doesn't keep transparency, expected a folder of PNG")
 }
 
 // TestImageBatch decodes a batch of latents, each an image.
@@ -109,18 +96,16 @@ func TestImageBatch(t *testing.T) {
 	}
 	frames := filepath.Join(dir, "frames")
 	batch := latent("batch", []int{3, 4, 1, 2, 3}, data)
-	if d := succeedJSON(t, "decode", "-m", model, batch, "-o", frames); d.Frames != 3 || d.Height != 16 || d.Width != 24 {
-		t.Errorf("decode says %+v", d)
-	}
+	d := succeedJSON(t, "decode", "-m", model, batch, "-o", frames)
+	assert.Equal(t, 3, d.Frames)
+	assert.Equal(t, 16, d.Height)
+	assert.Equal(t, 24, d.Width)
 	for i, name := range []string{"frame_0000.png", "frame_0001.png", "frame_0002.png"} {
 		one := filepath.Join(dir, "one.png")
 		succeed(t, "decode", "-m", model, latent("one", []int{1, 4, 1, 2, 3}, data[24*i:24*i+24]), "-o", one)
-		if string(decodePNG(t, filepath.Join(frames, name)).Pix) != string(decodePNG(t, one).Pix) {
-			t.Errorf("%s differs from its latent decoded by itself", name)
-		}
+		assert.Equal(t, decodePNG(t, one).Pix, decodePNG(t, filepath.Join(frames, name)).Pix, "%s differs from its latent decoded by itself", name)
 	}
 	o := tessera(t, "decode", "-m", model, batch, "-o", filepath.Join(dir, "all.png"))
-	if o.code == 0 || !strings.Contains(o.stderr, "3 frames don't fit into one PNG; the name "+filepath.Join(dir, "all")+" makes a folder") {
-		t.Errorf("to one .png: %+v", o)
-	}
+	assert.NotZero(t, o.code)
+	assert.Contains(t, o.stderr, "3 frames don't fit into one PNG; the name "+filepath.Join(dir, "all")+" makes a folder")
 }

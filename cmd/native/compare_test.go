@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 func haveFFmpeg() bool {
@@ -18,14 +20,10 @@ func haveFFmpeg() bool {
 func readPNG(t testing.TB, path string) image.Image {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	require.NoError(t, err, path)
 	return img
 }
 
@@ -49,9 +47,8 @@ func pngError(t testing.TB, path string, v tensor, i int) int {
 func psnr(t testing.TB, folder string, v tensor) float64 {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.png"))
-	if err != nil || len(files) != v.shape[1] {
-		t.Fatalf("%d originals (%v) of %d frames", len(files), err, v.shape[1])
-	}
+	require.NoError(t, err)
+	require.Len(t, files, v.shape[1], "originals")
 	var sum float64
 	for i, f := range files {
 		each(readPNG(t, f), func(c, y, x int, code uint8) {

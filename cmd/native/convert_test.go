@@ -5,9 +5,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // A clip of an odd size and count comes back at its size and count, whatever
@@ -17,57 +18,43 @@ func TestOddSizes(t *testing.T) {
 	dir, clip := t.TempDir(), demoClip(t, 7, 50, 38)
 	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.safetensors")
 	e := succeedJSON(t, "encode", "-m", tiny, clip, "-o", latent)
-	if e.Frames != 7 || e.Height != 50 || e.Width != 38 || !slices.Equal(e.Latent, []int{16, 3, 7, 5}) {
-		t.Errorf("encode says %+v", e)
-	}
+	assert.Equal(t, 7, e.Frames)
+	assert.Equal(t, 50, e.Height)
+	assert.Equal(t, 38, e.Width)
+	assert.Equal(t, []int{16, 3, 7, 5}, e.Latent)
 	z, meta := readTensor(t, latent)
-	if z.name != "latent" || !slices.Equal(z.shape, []int{16, 3, 7, 5}) {
-		t.Errorf("latent %q %v", z.name, z.shape)
-	}
+	assert.Equal(t, "latent", z.name)
+	assert.Equal(t, []int{16, 3, 7, 5}, z.shape)
 	want := map[string]string{
 		"tessera.frames": "7", "tessera.height": "50", "tessera.width": "38", "tessera.scale": "pipeline", "tessera.kind": "latent",
 	}
 	for key, v := range want {
-		if meta[key] != v {
-			t.Errorf("metadata %s is %q, want %q", key, meta[key], v)
-		}
+		assert.Equal(t, v, meta[key], key)
 	}
 	d := succeedJSON(t, "decode", "-m", tiny, latent, "-o", video)
-	if d.Frames != 7 || d.Height != 50 || d.Width != 38 {
-		t.Errorf("decode says %+v", d)
-	}
+	assert.Equal(t, 7, d.Frames)
+	assert.Equal(t, 50, d.Height)
+	assert.Equal(t, 38, d.Width)
 	x, _ := readTensor(t, video)
-	if !slices.Equal(x.shape, []int{3, 7, 50, 38}) {
-		t.Errorf("video is %v", x.shape)
-	}
+	assert.Equal(t, []int{3, 7, 50, 38}, x.shape)
 
 	// The 8-bit frames of the device are the floats, clamped and rounded.
 	folder := filepath.Join(dir, "frames")
 	succeed(t, "decode", "-m", tiny, latent, "-o", folder)
 	files, _ := filepath.Glob(filepath.Join(folder, "frame_*.png"))
-	if len(files) != 7 {
-		t.Fatalf("%d frames in the folder", len(files))
-	}
+	require.Len(t, files, 7)
 	for i, f := range files {
-		if worst := pngError(t, f, x, i); worst > 1 {
-			t.Errorf("frame %d: a code of the PNG is %d from the floats", i, worst)
-		}
+		assert.LessOrEqual(t, pngError(t, f, x, i), 1, "frame %d: a code of the PNG from the floats", i)
 	}
 	// And a roundtrip in one go gives the same.
 	again := filepath.Join(dir, "again.npy")
 	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", again)
-	if got := readNPY(t, again); !slices.Equal(got, x.data) {
-		t.Error("roundtrip differs from encode and decode")
-	}
-	if len(r.Quality.Frames) != 7 || r.Quality.PSNR < 22 || math.Abs(float64(r.Quality.PSNR)-psnr(t, clip, x)) > 1e-3 {
-		t.Errorf("quality %+v, PSNR over the files is %.4f", r.Quality, psnr(t, clip, x))
-	}
-	if r.Outputs[1] != filepath.Join(dir, "again-sheet.png") {
-		t.Errorf("outputs %v", r.Outputs)
-	}
-	if img := readPNG(t, r.Outputs[1]); img.Bounds().Dx() < 3*38 {
-		t.Errorf("the sheet is %v", img.Bounds())
-	}
+	assert.Equal(t, x.data, readNPY(t, again), "roundtrip differs from encode and decode")
+	require.Len(t, r.Quality.Frames, 7)
+	assert.GreaterOrEqual(t, r.Quality.PSNR, decibels(22))
+	assert.InDelta(t, psnr(t, clip, x), float64(r.Quality.PSNR), 1e-3, "over the files")
+	assert.Equal(t, filepath.Join(dir, "again-sheet.png"), r.Outputs[1])
+	assert.GreaterOrEqual(t, readPNG(t, r.Outputs[1]).Bounds().Dx(), 3*38, "the sheet")
 }
 
 // Frames keep their order and number through a video file.
@@ -78,9 +65,8 @@ func TestVideoFile(t *testing.T) {
 	}
 	dir, clip := t.TempDir(), demoClip(t, 6, 24, 32)
 	out := filepath.Join(dir, "out.mp4")
-	if r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--fps=30000/1001"); math.Abs(r.FPS-29.97) > 0.01 {
-		t.Errorf("frame rate %v", r.FPS)
-	}
+	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--fps=30000/1001")
+	assert.InDelta(t, 29.97, r.FPS, 0.01)
 	latent, again := filepath.Join(dir, "z.latent"), filepath.Join(dir, "again.mkv")
 	succeed(t, "encode", "-m", tiny, out, "-o", latent)
 	succeed(t, "decode", "-m", tiny, latent, "-o", again)
@@ -89,12 +75,12 @@ func TestVideoFile(t *testing.T) {
 		Frames, Height, Width int
 		FPS                   float64
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "info", again, "--json").stdout), &v); err != nil {
-		t.Fatal(err)
-	}
-	if v.Kind != "video" || v.Frames != 6 || v.Height != 24 || v.Width != 32 || math.Abs(v.FPS-29.97) > 0.01 {
-		t.Errorf("info says %+v", v)
-	}
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "info", again, "--json").stdout), &v))
+	assert.Equal(t, "video", v.Kind)
+	assert.Equal(t, 6, v.Frames)
+	assert.Equal(t, 24, v.Height)
+	assert.Equal(t, 32, v.Width)
+	assert.InDelta(t, 29.97, v.FPS, 0.01)
 }
 
 // --sample is reproducible and not the mean; --moments are unscaled; --scale
@@ -114,23 +100,17 @@ func TestNumbers(t *testing.T) {
 	second, _ := encode("second", "--sample", "--seed=7")
 	other, _ := encode("other", "--sample", "--seed=8")
 
-	if meta["tessera.scale"] != "none" || kind["tessera.kind"] != "moments" || kind["tessera.scale"] != "none" {
-		t.Errorf("metadata %v and %v", meta, kind)
-	}
-	if !slices.Equal(moments.shape, []int{32, 1, 2, 3}) || !slices.Equal(moments.data[:len(plain.data)], plain.data) {
-		t.Errorf("moments %v don't begin with the unscaled mean", moments.shape)
-	}
+	assert.Equal(t, "none", meta["tessera.scale"])
+	assert.Equal(t, "moments", kind["tessera.kind"])
+	assert.Equal(t, "none", kind["tessera.scale"])
+	assert.Equal(t, []int{32, 1, 2, 3}, moments.shape)
+	assert.Equal(t, plain.data, moments.data[:len(plain.data)])
 	for i, v := range plain.data {
-		if math.Abs(float64(mean.data[i])-0.9152*float64(v)) > 1e-6*math.Abs(float64(v)) {
-			t.Fatalf("value %d: %v scaled, %v unscaled", i, mean.data[i], v)
-		}
+		require.InDelta(t, 0.9152*float64(v), mean.data[i], 1e-6*math.Abs(float64(v)), "value %d", i)
 	}
-	if !slices.Equal(first.data, second.data) {
-		t.Error("a seed does not repeat its sample")
-	}
-	if slices.Equal(first.data, other.data) || slices.Equal(first.data, mean.data) {
-		t.Error("samples don't differ")
-	}
+	assert.Equal(t, second.data, first.data, "a seed does not repeat its sample")
+	assert.NotEqual(t, other.data, first.data, "samples don't differ")
+	assert.NotEqual(t, mean.data, first.data, "samples don't differ")
 	// (sample - mean) / deviation is standard normal.
 	var sum, squares float64
 	for i, v := range first.data {
@@ -139,9 +119,8 @@ func TestNumbers(t *testing.T) {
 		sum, squares = sum+e, squares+e*e
 	}
 	n := float64(len(first.data))
-	if math.Abs(sum/n) > 0.35 || squares/n < 0.6 || squares/n > 1.5 {
-		t.Errorf("noise has mean %.2f and variance %.2f", sum/n, squares/n)
-	}
+	assert.InDelta(t, 0, sum/n, 0.35, "mean of the noise")
+	assert.True(t, squares/n >= 0.6 && squares/n <= 1.5, "variance of the noise: %.2f", squares/n)
 
 	decode := func(name string, flags ...string) ([]float32, outcome) {
 		out := filepath.Join(dir, "out.npy")
@@ -150,16 +129,11 @@ func TestNumbers(t *testing.T) {
 	}
 	fromMean, _ := decode("mean")
 	fromPlain, o := decode("plain")
-	if o.stderr != "" && strings.Contains(o.stderr, "warning") {
-		t.Errorf("warned: %s", o.stderr)
-	}
-	if e := nmse32(fromPlain, fromMean); e > 1e-10 {
-		t.Errorf("the metadata's scale is not followed: NMSE %.2g", e)
-	}
+	assert.NotContains(t, o.stderr, "warning")
+	assert.LessOrEqual(t, nmse32(fromPlain, fromMean), 1e-10, "the metadata's scale is not followed: NMSE")
 	wrong, o := decode("plain", "--scale=pipeline")
-	if e := nmse32(wrong, fromMean); e < 1e-6 || !strings.Contains(o.stderr, "--scale none") {
-		t.Errorf("an explicit --scale is not followed with a warning: NMSE %.2g, %s", e, o.stderr)
-	}
+	assert.GreaterOrEqual(t, nmse32(wrong, fromMean), 1e-6, "an explicit --scale is not followed: NMSE")
+	assert.Contains(t, o.stderr, "--scale none")
 }
 
 // Without --tile a smaller tile is taken where 512 does not fit, and said so.
@@ -168,17 +142,15 @@ func TestShrink(t *testing.T) {
 	dir, latent := t.TempDir(), latentFile(t, 16, 1, 20, 36)
 	out := filepath.Join(dir, "out.npy")
 	o := succeed(t, "decode", "-m", tiny, latent, "-o", out, "--overlap=16", "--memory=14MiB")
-	if !strings.Contains(o.stderr, "tiles of 512x512 don't fit 14.0 MiB") {
-		t.Errorf("no word of the smaller tile in\n%s", o.stderr)
-	}
+	assert.Contains(t, o.stderr, "tiles of 512x512 don't fit 14.0 MiB")
 	r := succeedJSON(t, "decode", "-m", tiny, latent, "-o", out, "--overlap=16", "--memory=14MiB")
-	if !r.Decode.Shrunk || r.Decode.Tiles < 2 || r.PeakBytes > 14<<20 || r.Decode.PlannedBytes > 14<<20 {
-		t.Errorf("%+v at a peak of %d bytes", r.Decode, r.PeakBytes)
-	}
+	assert.True(t, r.Decode.Shrunk)
+	assert.GreaterOrEqual(t, r.Decode.Tiles, 2)
+	assert.LessOrEqual(t, r.PeakBytes, int64(14<<20))
+	assert.LessOrEqual(t, r.Decode.PlannedBytes, int64(14<<20))
 	auto := succeedJSON(t, "decode", "-m", tiny, latent, "-o", out, "--overlap=16", "--memory=14MiB", "--tile=auto")
-	if auto.Decode.Tile != r.Decode.Tile || auto.Decode.Shrunk {
-		t.Errorf("--tile auto takes %s, the default came to %s", auto.Decode.Tile, r.Decode.Tile)
-	}
+	assert.Equal(t, r.Decode.Tile, auto.Decode.Tile, "--tile auto, and what the default came to")
+	assert.False(t, auto.Decode.Shrunk)
 }
 
 // Metadata that can't be of the latent is ignored, with a warning.
@@ -189,9 +161,10 @@ func TestForeignMetadata(t *testing.T) {
 	writeTensors(t, in, map[string]string{"tessera.frames": "90", "tessera.height": "16", "tessera.width": "700"},
 		tensor{"latent", []int{16, 1, 2, 2}, make([]float32, 64)})
 	r := succeedJSON(t, "decode", "-m", tiny, in, "-o", filepath.Join(dir, "out.png"))
-	if r.Frames != 1 || r.Height != 16 || r.Width != 16 || len(r.Warnings) != 2 {
-		t.Errorf("%+v", r)
-	}
+	assert.Equal(t, 1, r.Frames)
+	assert.Equal(t, 16, r.Height)
+	assert.Equal(t, 16, r.Width)
+	assert.Len(t, r.Warnings, 2)
 }
 
 // --quiet prints nothing, and the summary says what the issue asks for.
@@ -201,16 +174,11 @@ func TestSummary(t *testing.T) {
 	out := filepath.Join(dir, "out.png")
 	o := succeed(t, "decode", "-m", tiny, latent, "-o", out)
 	for _, word := range []string{"1 frame of 16x16", "frames/s", "peak memory", "MiB", "f32", "one tile", out} {
-		if !strings.Contains(o.stdout, word) {
-			t.Errorf("no %q in\n%s", word, o.stdout)
-		}
+		assert.Contains(t, o.stdout, word)
 	}
-	if o := succeed(t, "decode", "-m", tiny, latent, "-o", out, "--quiet"); o.stdout != "" {
-		t.Errorf("--quiet prints %s", o.stdout)
-	}
-	if _, err := os.Stat(out); err != nil {
-		t.Error(err)
-	}
+	assert.Empty(t, succeed(t, "decode", "-m", tiny, latent, "-o", out, "--quiet").stdout)
+	_, err := os.Stat(out)
+	assert.NoError(t, err)
 }
 
 // A clip smaller than the overlap is one tile, also where the largest is sought.
@@ -218,7 +186,5 @@ func TestAutoOnSmallClip(t *testing.T) {
 	needDevice(t)
 	out := filepath.Join(t.TempDir(), "out.png")
 	r := succeedJSON(t, "decode", "-m", tiny, latentFile(t, 16, 1, 2, 3), "-o", out, "--tile=auto")
-	if r.Decode.Tiles != 1 {
-		t.Errorf("%+v", r.Decode)
-	}
+	assert.Equal(t, 1, r.Decode.Tiles, "%+v", r.Decode)
 }

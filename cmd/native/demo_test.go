@@ -2,11 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"math"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
 	"tessera/tests/synthetic"
@@ -21,33 +21,27 @@ func TestDemo(t *testing.T) {
 	needDevice(t)
 	dir := filepath.Join(t.TempDir(), "a", "demo")
 	r := succeedJSON(t, "demo", "-o", dir)
-	if math.Abs(float64(r.Quality.PSNR)-30.23) > 0.01 || math.Abs(r.Quality.SSIM-0.832) > 0.0005 {
-		t.Errorf("PSNR %.3f dB and SSIM %.4f, the model's README says 30.23 and 0.832", float64(r.Quality.PSNR), r.Quality.SSIM)
-	}
-	if first := float64(r.Quality.Frames[0].PSNR); math.Abs(first-32.3) > 0.05 {
-		t.Errorf("first frame %.2f dB, README 32.3", first)
-	}
-	if len(r.Quality.Frames) != 17 || r.Frames != 17 || r.Height != 256 || r.Width != 256 {
-		t.Errorf("%d frames of %dx%d", r.Frames, r.Height, r.Width)
-	}
+	assert.InDelta(t, 30.23, float64(r.Quality.PSNR), 0.01)
+	assert.InDelta(t, 0.832, r.Quality.SSIM, 0.0005)
+	assert.InDelta(t, 32.3, float64(r.Quality.Frames[0].PSNR), 0.05, "the first frame")
+	require.Len(t, r.Quality.Frames, 17)
+	assert.Equal(t, 17, r.Frames)
+	assert.Equal(t, 256, r.Height)
+	assert.Equal(t, 256, r.Width)
 	want := []string{"decoded", "latent.safetensors", "sheet.png"}
 	if haveFFmpeg() {
 		want = append(want, "decoded.mp4")
 	}
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
-	if len(files) != len(want) || len(r.Outputs) != len(want) {
-		t.Errorf("there are %v, listed %v", files, r.Outputs)
-	}
-	if frames, _ := filepath.Glob(filepath.Join(dir, "decoded", "frame_*.png")); len(frames) != 17 {
-		t.Errorf("%d decoded frames", len(frames))
-	}
-	if img := readPNG(t, filepath.Join(dir, "sheet.png")); img.Bounds().Dx() < 3*256 || img.Bounds().Dy() < 4*256 {
-		t.Errorf("the sheet is %v", img.Bounds())
-	}
+	require.Len(t, files, len(want))
+	assert.Len(t, r.Outputs, len(want))
+	frames, _ := filepath.Glob(filepath.Join(dir, "decoded", "frame_*.png"))
+	assert.Len(t, frames, 17)
+	img := readPNG(t, filepath.Join(dir, "sheet.png"))
+	assert.GreaterOrEqual(t, img.Bounds().Dx(), 3*256, "the sheet")
+	assert.GreaterOrEqual(t, img.Bounds().Dy(), 4*256, "the sheet")
 	z, _ := readTensor(t, filepath.Join(dir, "latent.safetensors"))
-	if len(z.data) != 16*5*32*32 {
-		t.Errorf("latent %v", z.shape)
-	}
+	assert.Len(t, z.data, 16*5*32*32, "latent %v", z.shape)
 }
 
 // The demo runs its clip through any checkpoint. That of pictures with alpha
@@ -61,21 +55,15 @@ func TestDemoModel(t *testing.T) {
 	model := wan(t, "narrow_layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 4, Channels: 4})
 	o := succeed(t, "demo", "-m", model, "-o", dir)
 	for _, word := range []string{"encoded  17 frames of 256x256", "decoded  17", "one tile", "sheet.png"} {
-		if !strings.Contains(o.stdout, word) {
-			t.Errorf("no %q in\n%s", word, o.stdout)
-		}
+		assert.Contains(t, o.stdout, word)
 	}
-	if !strings.Contains(o.stderr, "with Qwen-Image-Layered, narrow_layered.safetensors") {
-		t.Errorf("it says\n%s", o.stderr)
-	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 3 {
-		t.Errorf("there are %v", files)
-	}
+	assert.Contains(t, o.stderr, "with Qwen-Image-Layered, narrow_layered.safetensors")
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	assert.Len(t, files, 3)
 	decodePNG(t, filepath.Join(dir, "decoded", "frame_0016.png"))
 	z, meta := readTensor(t, filepath.Join(dir, "latent.safetensors"))
-	if !slices.Equal(z.shape, []int{4, 17, 32, 32}) || meta["tessera.images"] != "true" {
-		t.Errorf("latent %v, metadata %v", z.shape, meta)
-	}
+	assert.Equal(t, []int{4, 17, 32, 32}, z.shape)
+	assert.Equal(t, "true", meta["tessera.images"])
 }
 
 func TestInfoWan(t *testing.T) {
@@ -90,87 +78,77 @@ func TestInfoWan(t *testing.T) {
 	} {
 		o := succeed(t, "info", c.model)
 		for _, word := range append(c.words, c.name+" VAE ("+c.family+")", "safetensors, original names", "RMS norm", "in one tile", "exact tiles of 512") {
-			if !strings.Contains(o.stdout, word) {
-				t.Errorf("%s: no %q in\n%s", c.name, word, o.stdout)
-			}
+			assert.Contains(t, o.stdout, word, c.name)
 		}
 		var m modelInfo
-		if err := json.Unmarshal([]byte(succeed(t, "info", c.model, "--json").stdout), &m); err != nil {
-			t.Fatal(err)
-		}
-		if m.Model != c.name || m.Family != c.family || len(m.Needs) != 3 || m.Needs[0].Exact != m.Needs[0].Whole || m.Needs[2].Exact <= 0 || m.Needs[2].GFLOPs <= 0 {
-			t.Errorf("%+v", m)
-		}
+		require.NoError(t, json.Unmarshal([]byte(succeed(t, "info", c.model, "--json").stdout), &m))
+		assert.Equal(t, c.name, m.Model)
+		assert.Equal(t, c.family, m.Family)
+		require.Len(t, m.Needs, 3)
+		assert.Equal(t, m.Needs[0].Whole, m.Needs[0].Exact)
+		assert.Positive(t, m.Needs[2].Exact, c.name)
+		assert.Positive(t, m.Needs[2].GFLOPs, c.name)
 	}
 	// A .pth that is none is told as such, not as a video.
 	bad := filepath.Join(t.TempDir(), "bad.pth")
 	write(t, bad, []byte("PK\x03\x04 and nothing of a zip"))
-	if o := tessera(t, "info", bad); o.code != job.ExitInput || !strings.Contains(o.stderr, "bad.pth") || strings.Contains(o.stderr, "ffmpeg") {
-		t.Errorf("of a broken .pth: %+v", o)
-	}
+	o := tessera(t, "info", bad)
+	assert.Equal(t, job.ExitInput, o.code)
+	assert.Contains(t, o.stderr, "bad.pth")
+	assert.NotContains(t, o.stderr, "ffmpeg")
 }
 
 func TestInfo(t *testing.T) {
 	var m modelInfo
-	if err := json.Unmarshal([]byte(succeed(t, "info", tiny, "--json").stdout), &m); err != nil {
-		t.Fatal(err)
-	}
-	if m.Kind != "model" || m.Family != "seedvr2" || m.Tensors != 250 || m.Parameters != 2_550_187 || m.DTypes["F16"] != 250 ||
-		m.Config.Latent != 16 || m.Config.Groups != 8 || m.Bytes != 5_127_934 {
-		t.Errorf("%+v", m)
-	}
-	if len(m.Needs) != 3 || m.Needs[0].Tiled <= 0 || m.Needs[1].Tiled < m.Needs[0].Tiled {
-		t.Errorf("needs %+v", m.Needs)
-	}
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "info", tiny, "--json").stdout), &m))
+	assert.Equal(t, "model", m.Kind)
+	assert.Equal(t, "seedvr2", m.Family)
+	assert.Equal(t, 250, m.Tensors)
+	assert.EqualValues(t, 2_550_187, m.Parameters)
+	assert.Equal(t, 250, m.DTypes["F16"])
+	assert.Equal(t, 16, m.Config.Latent)
+	assert.Equal(t, 8, m.Config.Groups)
+	assert.EqualValues(t, 5_127_934, m.Bytes)
+	require.Len(t, m.Needs, 3)
+	assert.Positive(t, m.Needs[0].Tiled)
+	assert.GreaterOrEqual(t, m.Needs[1].Tiled, m.Needs[0].Tiled)
 	o := succeed(t, "info", tiny)
 	for _, word := range []string{"SeedVR2 VAE (seedvr2)", "scaling 0.9152, shift 0", "in tiles of 512", "24, 32, 48, 48", "2,550,187 in 250 tensors", "250 F16", "16 channels", "512x512", "720x1280", "1080x1920", "GiB"} {
-		if !strings.Contains(o.stdout, word) {
-			t.Errorf("no %q in\n%s", word, o.stdout)
-		}
+		assert.Contains(t, o.stdout, word)
 	}
 	// Without a device it still tells.
 	o = tesseraEnv(t, []string{"TESSERA_DAWN=/nonexistent"}, "info", tiny)
-	if o.code != 0 || !strings.Contains(o.stderr, "default limits") || !strings.Contains(o.stdout, "2,550,187") {
-		t.Errorf("without Dawn: %+v", o)
-	}
-	if o := succeed(t, "info", latentFile(t, 16, 2, 3, 4)); !strings.Contains(o.stdout, "latent of 16 channels, 2 frames, 3x4 cells") {
-		t.Errorf("of a latent it says %s", o.stdout)
-	}
-	if o := succeed(t, "info", demoClip(t, 2, 10, 12)); !strings.Contains(o.stdout, "video of 2 frames of 10x12") {
-		t.Errorf("of a video it says %s", o.stdout)
-	}
+	assert.Zero(t, o.code)
+	assert.Contains(t, o.stderr, "default limits")
+	assert.Contains(t, o.stdout, "2,550,187")
+	assert.Contains(t, succeed(t, "info", latentFile(t, 16, 2, 3, 4)).stdout, "latent of 16 channels, 2 frames, 3x4 cells")
+	assert.Contains(t, succeed(t, "info", demoClip(t, 2, 10, 12)).stdout, "video of 2 frames of 10x12")
 	layers := filepath.Join(t.TempDir(), "layers.npy")
 	write(t, layers, npy([]int{4, 3, 2, 5}, make([]float32, 120)))
-	if o := succeed(t, "info", layers); !strings.Contains(o.stdout, "video of 3 frames of 2x5") {
-		t.Errorf("of layers it says %s", o.stdout)
-	}
+	assert.Contains(t, succeed(t, "info", layers).stdout, "video of 3 frames of 2x5")
 }
 
 func TestDevices(t *testing.T) {
 	needDevice(t)
 	o := succeed(t, "devices")
 	for _, word := range []string{"* ", "f16", "subgroups", "binding", "workgroups", "Dawn: "} {
-		if !strings.Contains(o.stdout, word) {
-			t.Errorf("no %q in\n%s", word, o.stdout)
-		}
+		assert.Contains(t, o.stdout, word)
 	}
 	var list struct {
 		Library string
 		Devices []device
 	}
-	if err := json.Unmarshal([]byte(succeed(t, "devices", "--json").stdout), &list); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "devices", "--json").stdout), &list))
 	taken := 0
 	for i, d := range list.Devices {
-		if d.Index != i || d.Name == "" || d.Limits.MaxBuffer == 0 || d.Budget == 0 {
-			t.Errorf("device %d: %+v", i, d)
-		}
+		assert.Equal(t, i, d.Index)
+		require.NotEmpty(t, d.Name)
+		assert.NotZero(t, d.Limits.MaxBuffer)
+		assert.NotZero(t, d.Budget)
 		if d.Taken {
 			taken++
 		}
 	}
-	if taken != 1 || list.Library == "" {
-		t.Errorf("%d are taken, library %q", taken, list.Library)
-	}
+	assert.Equal(t, 1, taken)
+	assert.NotEmpty(t, list.Library)
 }

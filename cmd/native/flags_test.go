@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
@@ -18,15 +19,14 @@ func TestBytesFlag(t *testing.T) {
 		"6GiB": 6 << 30, "6G": 6 << 30, "6gb": 6e9, "1.5GiB": 3 << 29, "512MiB": 512 << 20, "512m": 512 << 20, "64 KiB": 64 << 10, "7000000000": 7e9, "8b": 8, "2TiB": 2 << 40,
 	} {
 		var f bytesFlag
-		if err := f.UnmarshalText([]byte(text)); err != nil || int64(f) != want {
-			t.Errorf("%s: %d, %v, want %d", text, f, err, want)
-		}
+		err := f.UnmarshalText([]byte(text))
+		require.NoError(t, err, text)
+		assert.Equal(t, want, int64(f), text)
 	}
 	for _, text := range []string{"", "GiB", "-1GiB", "0", "6Q", "6GiBs", "6 GiB more", "NaN", "Inf", "1e30", "0x10", "BGi6"} {
 		var f bytesFlag
-		if err := f.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is taken as %d", text, f)
-		}
+		err := f.UnmarshalText([]byte(text))
+		assert.Error(t, err, text)
 	}
 }
 
@@ -34,14 +34,10 @@ func TestClock(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0:00", 31600 * time.Millisecond: "0:32", 59600 * time.Millisecond: "1:00", 725 * time.Second: "12:05", 3723 * time.Second: "1:02:03",
 	} {
-		if got := clock(d); got != want {
-			t.Errorf("%v is %s, want %s", d, got, want)
-		}
+		assert.Equal(t, want, clock(d))
 	}
 	for v, want := range map[float64]string{0.2219: "0.222", 0.99999: "1.00", 1.4: "1.40", 12.34: "12.3", 240.2: "240"} {
-		if got := figures(v); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
-		}
+		assert.Equal(t, want, figures(v))
 	}
 }
 
@@ -59,9 +55,7 @@ func TestProgressFrames(t *testing.T) {
 		{vae.Progress{Tile: 2, Tiles: 2, Slice: 4, Slices: 4, Frame: 5, Frames: 5}, 17},
 		{vae.Progress{Tile: 1, Tiles: 1, Slice: 1, Slices: 1, Frame: 1, Frames: 1}, 17},
 	} {
-		if got := p.frame(c.v); got != c.want {
-			t.Errorf("%+v: frame %d, want %d", c.v, got, c.want)
-		}
+		assert.Equal(t, c.want, p.frame(c.v), "%+v", c.v)
 	}
 }
 
@@ -74,9 +68,8 @@ func TestProgressStatus(t *testing.T) {
 		" 50 %, frame 9/17, ":                {Tiles: 1, Slice: 3, Slices: 5, Frame: 3, Frames: 5, Done: 0.5},
 	} {
 		p.last, p.lastAt = v, time.Now()
-		if got := p.status(); !strings.HasPrefix(got, want) {
-			t.Errorf("%q, want %q", got, want)
-		}
+		got := p.status()
+		assert.True(t, strings.HasPrefix(got, want), "%q, want %q", got, want)
 	}
 }
 

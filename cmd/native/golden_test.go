@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
 )
@@ -89,9 +92,7 @@ func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 	if err == nil {
 		err = json.Unmarshal(data, &all)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for i := range cases {
 		cases[i].want = all[prefix+cases[i].name].Data
 	}
@@ -102,16 +103,12 @@ func fromJSON(t testing.TB, file, prefix string, cases []golden) []golden {
 func fromTensors(t testing.TB, file string, cases []golden) []golden {
 	t.Helper()
 	f, err := safetensors.Open("../../tests/goldens/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	for i, c := range cases {
 		x, _ := f.Tensor(c.name + ".out")
 		v := make([]float32, x.Elements())
-		if err := x.ReadF32(v, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadF32(v, 0))
 		for _, x := range v {
 			cases[i].want = append(cases[i].want, float64(x))
 		}
@@ -248,9 +245,7 @@ func (g golden) test(t *testing.T, model, precision, ext string) {
 	}
 	e := nmse(got, g.want)
 	t.Logf("NMSE %.2e", e)
-	if !(e <= bounds[precision]) {
-		t.Errorf("NMSE %.3g, bound %.0e; `go test ./vae -run TestGoldens` names the layer", e, bounds[precision])
-	}
+	assert.True(t, e <= bounds[precision], "NMSE %.3g, bound %.0e; `go test ./vae -run TestGoldens` names the layer", e, bounds[precision])
 }
 
 // nmse is the sum of squared differences over that of want, infinite where the
@@ -299,12 +294,10 @@ func jsonText(v any) string {
 func readNPY(t *testing.T, path string) []float32 {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(b) < 10 || !bytes.HasPrefix(b, []byte("\x93NUMPY\x01")) || !bytes.Contains(b[:128], []byte("'<f4'")) {
-		t.Fatalf("%s is no NumPy file of float32", path)
-	}
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(b), 128, path)
+	require.True(t, bytes.HasPrefix(b, []byte("\x93NUMPY\x01")), path)
+	require.True(t, bytes.Contains(b[:128], []byte("'<f4'")), "%s is no NumPy file of float32", path)
 	b = b[10+int(binary.LittleEndian.Uint16(b[8:])):]
 	v := make([]float32, 0, len(b)/4)
 	for c := range slices.Chunk(b, 4) {

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/app/job"
 	"tessera/format/safetensors"
 )
@@ -29,18 +32,11 @@ func (r refusal) test(t *testing.T) {
 	dir := t.TempDir()
 	args := strings.Fields(strings.ReplaceAll(r.args, "OUT", filepath.Join(dir, "out")))
 	o := tesseraEnv(t, r.env, args...)
-	if o.code != r.code {
-		t.Errorf("exit code %d, want %d", o.code, r.code)
-	}
-	if !strings.Contains(o.stderr, r.want) {
-		t.Errorf("no %q in\n%s", r.want, o.stderr)
-	}
-	if n := strings.Count(o.stderr, "tessera: "); n != 1 || o.stdout != "" {
-		t.Errorf("the error is told %d times, standard output has %q", n, o.stdout)
-	}
-	if strings.Contains(o.stderr, "goroutine") {
-		t.Errorf("panic:\n%s", o.stderr)
-	}
+	assert.Equal(t, r.code, o.code, "exit code")
+	assert.Contains(t, o.stderr, r.want)
+	assert.Equal(t, 1, strings.Count(o.stderr, "tessera: "), "times that the error is told")
+	assert.Empty(t, o.stdout)
+	assert.NotContains(t, o.stderr, "goroutine")
 	isEmpty(t, dir)
 }
 
@@ -69,17 +65,13 @@ func rebuilt(t *testing.T, change func(x tensor) *tensor) string {
 func changed(t *testing.T, path string, change func(x tensor) *tensor) string {
 	t.Helper()
 	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	var all []tensor
 	for _, name := range f.Names() {
 		x, _ := f.Tensor(name)
 		v := tensor{name, slices.Clone(x.Shape), make([]float32, x.Elements())}
-		if err := x.ReadF32(v.data, 0); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, x.ReadF32(v.data, 0))
 		if c := change(v); c != nil {
 			all = append(all, *c)
 		}
@@ -89,9 +81,7 @@ func changed(t *testing.T, path string, change func(x tensor) *tensor) string {
 
 func TestBadModels(t *testing.T) {
 	whole, err := os.ReadFile(tiny)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	file := func(b []byte) string {
 		path := filepath.Join(t.TempDir(), "model.safetensors")
 		write(t, path, b)
@@ -211,9 +201,7 @@ func TestBadVideos(t *testing.T) {
 	}
 	mixed := demoClip(t, 1, 16, 16)
 	img, err := os.ReadFile(filepath.Join(demoClip(t, 1, 16, 24), "frame_0000.png"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	write(t, filepath.Join(mixed, "frame_0001.png"), img)
 	cases := []refusal{
 		{name: "not there", args: "nowhere.mp4", want: "nowhere"},
@@ -329,9 +317,9 @@ func TestBadOutputs(t *testing.T) {
 		{name: "a folder with other files", args: decode + full, code: job.ExitFailed, want: "precious.txt"},
 		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: job.ExitFailed, want: "latent"},
 	})
-	if b, err := os.ReadFile(filepath.Join(full, "precious.txt")); err != nil || string(b) != "keep me" {
-		t.Errorf("%q, %v", b, err)
-	}
+	b, err := os.ReadFile(filepath.Join(full, "precious.txt"))
+	require.NoError(t, err)
+	assert.Equal(t, "keep me", string(b))
 }
 
 // With --json an error is JSON, alone, on standard output.
@@ -347,11 +335,10 @@ func TestErrorsAsJSON(t *testing.T) {
 			Error string
 			Code  int `json:"exit_code"`
 		}
-		if err := json.Unmarshal([]byte(o.stdout), &e); err != nil || e.Error == "" || e.Code != code || o.code != code {
-			t.Errorf("%s: exit code %d, %v in %s", args, o.code, err, o.stdout)
-		}
-		if strings.Contains(o.stderr, "tessera:") {
-			t.Errorf("%s: also on standard error: %s", args, o.stderr)
-		}
+		require.NoError(t, json.Unmarshal([]byte(o.stdout), &e), "%s: %s", args, o.stdout)
+		assert.NotEmpty(t, e.Error, args)
+		assert.Equal(t, code, e.Code, args)
+		assert.Equal(t, code, o.code, args)
+		assert.NotContains(t, o.stderr, "tessera:", "%s: also on standard error", args)
 	}
 }

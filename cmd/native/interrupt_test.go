@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/app/job"
 )
 
@@ -46,15 +49,9 @@ func TestInterrupt(t *testing.T) {
 				c.args[i] = strings.Replace(c.args[i], "OUT", dir, 1)
 			}
 			code, took, stderr := interrupted(t, c.signal, []string{"TMPDIR=" + temp}, c.args...)
-			if code != job.ExitInterrupted {
-				t.Errorf("exit code %d\n%s", code, stderr)
-			}
-			if !strings.HasSuffix(stderr, "tessera: interrupted\n") {
-				t.Errorf("it says\n%s", stderr)
-			}
-			if took > 20*time.Second {
-				t.Errorf("stopped after %v", took)
-			}
+			assert.Equal(t, job.ExitInterrupted, code, stderr)
+			assert.True(t, strings.HasSuffix(stderr, "tessera: interrupted\n"), "it says\n%s", stderr)
+			assert.LessOrEqual(t, took, 20*time.Second, "time to stop")
 			isEmpty(t, dir)
 			isEmpty(t, temp)
 		})
@@ -68,12 +65,8 @@ func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(os.Environ(), env...)
 	pipe, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	var all bytes.Buffer
 	lines := bufio.NewReader(io.TeeReader(pipe, &all))
 	for {
@@ -83,13 +76,11 @@ func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (
 		}
 		if err != nil {
 			cmd.Wait()
-			t.Fatalf("it ended before any progress:\n%s", all.String())
+			require.Fail(t, "it ended before any progress", all.String())
 		}
 	}
 	start := time.Now()
-	if err := cmd.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, cmd.Process.Signal(signal))
 	io.Copy(io.Discard, lines)
 	cmd.Wait()
 	return cmd.ProcessState.ExitCode(), time.Since(start), all.String()
@@ -103,9 +94,8 @@ func TestDiskFull(t *testing.T) {
 		t.Skipf("a small file system can't be mounted: %s", out)
 	}
 	defer func() {
-		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %s", out)
-		}
+		out, err := exec.Command("umount", dir).CombinedOutput()
+		assert.NoError(t, err, "umount: %s", out)
 	}()
 	latent, clip := latentFile(t, 16, 2, 16, 16), demoClip(t, 1, 256, 256)
 	for _, args := range [][]string{
@@ -114,9 +104,8 @@ func TestDiskFull(t *testing.T) {
 		{"encode", "-m", tiny, clip, "-o", filepath.Join(dir, "z.npy"), "--moments"},
 	} {
 		o := tessera(t, args...)
-		if o.code != job.ExitFailed || !strings.Contains(o.stderr, "disk full") {
-			t.Errorf("%v: exit code %d\n%s", args, o.code, o.stderr)
-		}
+		assert.Equal(t, job.ExitFailed, o.code, args)
+		assert.Contains(t, o.stderr, "disk full", args)
 		isEmpty(t, dir)
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/app/job"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
@@ -68,9 +71,7 @@ func made(t testing.TB, name string, create func(path string) error) string {
 		return p
 	}
 	p := filepath.Join(built.dir, name)
-	if err := create(p); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, create(p))
 	built.paths[name] = p
 	return p
 }
@@ -102,9 +103,8 @@ func tesseraEnv(t testing.TB, env []string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-		t.Fatal(err)
-	}
+	_, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, err == nil || ok, "%v", err)
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
@@ -112,9 +112,7 @@ func tesseraEnv(t testing.TB, env []string, args ...string) outcome {
 func succeed(t testing.TB, args ...string) outcome {
 	t.Helper()
 	o := tessera(t, args...)
-	if o.code != 0 {
-		t.Fatalf("tessera %s: exit code %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
-	}
+	require.Equal(t, 0, o.code, "tessera %s: exit code %d\n%s%s", strings.Join(args, " "), o.code, o.stdout, o.stderr)
 	return o
 }
 
@@ -122,9 +120,7 @@ func succeed(t testing.TB, args ...string) outcome {
 func succeedJSON(t testing.TB, args ...string) (r result) {
 	t.Helper()
 	o := succeed(t, append(args, "--json")...)
-	if err := json.Unmarshal([]byte(o.stdout), &r); err != nil {
-		t.Fatalf("%v in\n%s", err, o.stdout)
-	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stdout)
 	return r
 }
 
@@ -137,7 +133,7 @@ func needDevice(t testing.TB) {
 	case o.code == job.ExitDevice && os.Getenv("GPU") != "require":
 		t.Skipf("no device: %s", o.stderr)
 	case o.code != 0:
-		t.Fatalf("no device: exit code %d\n%s", o.code, o.stderr)
+		require.Fail(t, "no device", "exit code %d\n%s", o.code, o.stderr)
 	}
 }
 
@@ -148,19 +144,13 @@ func demoClip(t testing.TB, frames, height, width int) string {
 	for i := range frames {
 		name := fmt.Sprintf("frame_%04d.png", i)
 		src, err := os.ReadFile("../../assets/demo/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		img, err := png.Decode(bytes.NewReader(src))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		crop := image.NewRGBA(image.Rect(0, 0, width, height))
 		draw.Draw(crop, crop.Rect, img, image.Pt(60, 100), draw.Src)
 		var out bytes.Buffer
-		if err := png.Encode(&out, crop); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, png.Encode(&out, crop))
 		write(t, filepath.Join(dir, name), out.Bytes())
 	}
 	return dir
@@ -168,9 +158,7 @@ func demoClip(t testing.TB, frames, height, width int) string {
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(path, data, 0o666))
 }
 
 // tensor is one tensor of a .safetensors file, in float32.
@@ -184,18 +172,12 @@ type tensor struct {
 func readTensor(t testing.TB, path string) (tensor, map[string]string) {
 	t.Helper()
 	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
-	if n := len(f.Names()); n != 1 {
-		t.Fatalf("%s: %d tensors, want 1", path, n)
-	}
+	require.Len(t, f.Names(), 1, path)
 	x, _ := f.Tensor(f.Names()[0])
 	out := tensor{x.Name, slices.Clone(x.Shape), make([]float32, x.Elements())}
-	if err := x.ReadF32(out.data, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, x.ReadF32(out.data, 0))
 	return out, f.Metadata()
 }
 
@@ -207,25 +189,15 @@ func writeTensors(t testing.TB, path string, meta map[string]string, tensors ...
 		specs = append(specs, safetensors.Spec{Name: x.name, DType: safetensors.F32, Shape: x.shape})
 	}
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	w, err := safetensors.NewWriter(f, specs, meta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, x := range tensors {
-		if err := w.Begin(x.name); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.WriteF32(x.data); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, w.Begin(x.name))
+		require.NoError(t, w.WriteF32(x.data))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, w.Close())
 	return path
 }
 
@@ -248,10 +220,8 @@ func latentFile(t testing.TB, shape ...int) string {
 func isEmpty(t testing.TB, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range entries {
-		t.Errorf("left behind: %s", e.Name())
+		assert.Fail(t, "left behind", e.Name())
 	}
 }

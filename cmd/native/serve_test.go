@@ -12,45 +12,35 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"tessera/app/job"
 )
 
 // The page is given out at the printed address until Ctrl-C, which is no error.
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "index.html"), []byte("the page"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("the page"), 0o666))
 	cmd := exec.Command(built.program, "serve", "--json", "--addr", "127.0.0.1:0", "--page", dir, "--folder", dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	defer cmd.Process.Kill()
 	var told struct {
 		URL string `json:"url"`
 	}
-	if err := json.NewDecoder(out).Decode(&told); err != nil {
-		t.Fatalf("%v\n%s", err, &stderr)
-	}
+	require.NoError(t, json.NewDecoder(out).Decode(&told), stderr.String())
 	address, token, _ := strings.Cut(told.URL, "#token=")
-	if !strings.HasPrefix(address, "http://127.0.0.1:") || len(token) < 40 {
-		t.Errorf("the address is %q", told.URL)
-	}
+	assert.True(t, strings.HasPrefix(address, "http://127.0.0.1:"), "the address is %q", told.URL)
+	assert.GreaterOrEqual(t, len(token), 40, told.URL)
 	r, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, _ := io.ReadAll(r.Body)
 	r.Body.Close()
-	if string(text) != "the page" {
-		t.Errorf("got %q", text)
-	}
+	assert.Equal(t, "the page", string(text))
 	ended := make(chan error, 1)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Skip(err) // Windows has no such signal
@@ -58,11 +48,9 @@ func TestServe(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Errorf("%v\n%s", err, &stderr)
-		}
+		assert.NoError(t, err, stderr.String())
 	case <-time.After(10 * time.Second):
-		t.Error("it goes on after Ctrl-C")
+		assert.Fail(t, "it goes on after Ctrl-C")
 	}
 }
 
@@ -79,13 +67,11 @@ func TestServeRefuses(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		if c.args[1] != "--page" {
-			if err := os.WriteFile(filepath.Join(dir, "index.html"), nil, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), nil, 0o666))
 			c.args = append(c.args, "--page", dir)
 		}
-		if code := run(c.args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.says) {
-			t.Errorf("%q: exit code %d, expected %d:\n%s", c.args, code, c.code, &stderr)
-		}
+		code := run(c.args, &stdout, &stderr)
+		assert.Equal(t, c.code, code, c.args)
+		assert.Contains(t, stderr.String(), c.says, c.args)
 	}
 }

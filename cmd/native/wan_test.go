@@ -3,12 +3,13 @@ package main
 import (
 	"bufio"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
 	"tessera/format/pth/pthtest"
@@ -32,9 +33,7 @@ func qwen(t testing.TB) string {
 func diffusersNames(t testing.TB, model string) func(string) string {
 	t.Helper()
 	f, err := os.Open("../../vae/testdata/wan_names.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	defer f.Close()
 	names := map[string]string{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -43,9 +42,7 @@ func diffusersNames(t testing.TB, model string) func(string) string {
 		}
 	}
 	return func(name string) string {
-		if names[name] == "" {
-			t.Fatalf("%s has no tensor %s", model, name)
-		}
+		require.NotEmpty(t, names[name], "%s has no tensor %s", model, name)
 		return names[name]
 	}
 }
@@ -65,16 +62,10 @@ func pthFile(t testing.TB, name, from string) string {
 func same(t *testing.T, what, a, b string) {
 	t.Helper()
 	x, err := os.ReadFile(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	y, err := os.ReadFile(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(x) != string(y) {
-		t.Errorf("%s: %s and %s differ", what, filepath.Base(a), filepath.Base(b))
-	}
+	require.NoError(t, err)
+	assert.True(t, string(x) == string(y), "%s: %s and %s differ", what, filepath.Base(a), filepath.Base(b))
 }
 
 func TestLayoutsAreIdentical(t *testing.T) {
@@ -97,12 +88,10 @@ func TestLayoutsAreIdentical(t *testing.T) {
 		dir, latent, clip := t.TempDir(), latentFile(t, c.latent...), demoClip(t, 5, 32, 48)
 		for i, f := range files {
 			var m modelInfo
-			if err := json.Unmarshal([]byte(succeed(t, "info", f.path, "--json").stdout), &m); err != nil {
-				t.Fatal(err)
-			}
-			if m.Family != c.model || m.Format != f.format || m.Layout != f.layout {
-				t.Errorf("%s: info says %s, %s, %s", f.path, m.Family, m.Format, m.Layout)
-			}
+			require.NoError(t, json.Unmarshal([]byte(succeed(t, "info", f.path, "--json").stdout), &m))
+			assert.Equal(t, c.model, m.Family, f.path)
+			assert.Equal(t, f.format, m.Format, f.path)
+			assert.Equal(t, f.layout, m.Layout, f.path)
 			out := func(n int) (video, z string) {
 				base := filepath.Join(dir, string(rune('a'+n)))
 				return base + ".npy", base + ".safetensors"
@@ -137,28 +126,21 @@ func TestExactTiles(t *testing.T) {
 		latent, clip := latentFile(t, c.latent...), demoClip(t, 5, 56, 70)
 		one := succeedJSON(t, "decode", "-m", c.model, latent, "-o", whole, "--tile=off")
 		r := succeedJSON(t, "decode", "-m", c.model, latent, "-o", tiled, "--tile", c.tile)
-		if r.Decode.Tiling != "exact" || r.Decode.Tiles < 4 || r.Decode.Overlap != "" || r.Decode.Halo != c.halo {
-			t.Errorf("%+v", r.Decode)
-		}
-		if r.Decode.UntiledBytes != one.Decode.PlannedBytes || one.Decode.UntiledBytes != 0 || one.Decode.Tiling != "" {
-			t.Errorf("one tile takes %d bytes, next to exact ones it is told as %d", one.Decode.PlannedBytes, r.Decode.UntiledBytes)
-		}
-		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e <= 1e-11) {
-			t.Errorf("%s: decode: NMSE %.3g", c.model, e)
-		}
+		assert.Equal(t, "exact", r.Decode.Tiling)
+		assert.GreaterOrEqual(t, r.Decode.Tiles, 4)
+		assert.Empty(t, r.Decode.Overlap)
+		assert.Equal(t, c.halo, r.Decode.Halo)
+		assert.Equal(t, one.Decode.PlannedBytes, r.Decode.UntiledBytes)
+		assert.Zero(t, one.Decode.UntiledBytes)
+		assert.Empty(t, one.Decode.Tiling)
+		assert.LessOrEqual(t, nmse32(readNPY(t, tiled), readNPY(t, whole)), 1e-11, "%s: decode", c.model)
 		succeed(t, "decode", "-m", c.model, latent, "-o", tiled, "--tile", c.tile, "--tiling=feather", "--overlap=16")
-		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e > 1e-8) {
-			t.Errorf("%s: feathered tiles don't differ, NMSE %.3g: this would not see inexact ones", c.model, e)
-		}
+		assert.Greater(t, nmse32(readNPY(t, tiled), readNPY(t, whole)), 1e-8, "%s: feathered tiles don't differ: this would not see inexact ones", c.model)
 		succeed(t, "encode", "-m", c.model, clip, "-o", whole, "--tile=off")
 		o := succeed(t, "encode", "-m", c.model, clip, "-o", tiled, "--tile", c.tile, "--tiling=exact")
-		if e := nmse32(readNPY(t, tiled), readNPY(t, whole)); !(e <= 1e-11) {
-			t.Errorf("%s: encode: NMSE %.3g", c.model, e)
-		}
+		assert.LessOrEqual(t, nmse32(readNPY(t, tiled), readNPY(t, whole)), 1e-11, "%s: encode", c.model)
 		for _, word := range []string{"exact tiles of ", ", halo ", " planned, ", " in one tile"} {
-			if !strings.Contains(o.stdout, word) {
-				t.Errorf("no %q in\n%s", word, o.stdout)
-			}
+			assert.Contains(t, o.stdout, word)
 		}
 	}
 }
@@ -170,29 +152,33 @@ func TestTilings(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.npy")
 	latent := latentFile(t, 16, 1, 33, 2)
 	r := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", out, "--tiling=diffusers")
-	if s := r.Decode; s.Tiling != "diffusers" || s.Tile != "256x256" || s.Overlap != "64x64" || s.Tiles != 2 || s.Halo != "" {
-		t.Errorf("diffusers: %+v", s)
-	}
+	s := r.Decode
+	assert.Equal(t, "diffusers", s.Tiling)
+	assert.Equal(t, "256x256", s.Tile)
+	assert.Equal(t, "64x64", s.Overlap)
+	assert.Equal(t, 2, s.Tiles)
+	assert.Empty(t, s.Halo)
 	r = succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", out, "--tiling=feather", "--tile=128", "--overlap=16")
-	if s := r.Decode; s.Tiling != "feather" || s.Tile != "128x128" || s.Overlap != "16x16" || s.UntiledBytes != 0 {
-		t.Errorf("feather: %+v", s)
-	}
+	s = r.Decode
+	assert.Equal(t, "feather", s.Tiling)
+	assert.Equal(t, "128x128", s.Tile)
+	assert.Equal(t, "16x16", s.Overlap)
+	assert.Zero(t, s.UntiledBytes)
 	r = succeedJSON(t, "decode", "-m", tiny, latent, "-o", out, "--tile=128")
-	if s := r.Decode; s.Tiling != "feather" || s.Overlap != "64x64" {
-		t.Errorf("SeedVR2: %+v", s)
-	}
+	s = r.Decode
+	assert.Equal(t, "feather", s.Tiling)
+	assert.Equal(t, "64x64", s.Overlap)
 	in := "decode -m " + tiny + " " + latent + " -o OUT.npy "
 	refuse(t, []refusal{
-		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "SeedVR2: tiling exact: not for this model"},
-		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: tiling diffusers: not for this model"},
+		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "SeedVR2: engine: tiling exact: not for this model"},
+		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: engine: tiling diffusers: not for this model"},
 		{name: "default overlap of the tile", args: in + "--tile=64", code: job.ExitUsage, want: "must be smaller than the tile"},
 	})
 	// The middle of exact tiles needs the whole latent frame: where that doesn't
 	// fit, feathered tiles do.
 	o := succeed(t, "decode", "-m", wan21(t), latentFile(t, 16, 1, 90, 90), "-o", out, "--memory=30MiB")
-	if !strings.Contains(o.stderr, "exact tiles don't fit 30.0 MiB") || !strings.Contains(o.stdout, "overlap 64x64") {
-		t.Errorf("no word of feathered tiles in\n%s%s", o.stderr, o.stdout)
-	}
+	assert.Contains(t, o.stderr, "exact tiles don't fit 30.0 MiB")
+	assert.Contains(t, o.stdout, "overlap 64x64")
 	// Exact tiles have no overlap that a small tile could be smaller than.
 	succeed(t, "decode", "-m", wan21(t), latent, "-o", out, "--tile=64")
 }
@@ -220,9 +206,8 @@ func TestFlat(t *testing.T) {
 	one, other := filepath.Join(dir, "one.npy"), filepath.Join(dir, "other.npy")
 	zeros := writeTensors(t, filepath.Join(dir, "zeros.safetensors"), nil, tensor{"latent", []int{16, 1, 2, 2}, make([]float32, 64)})
 	o := succeed(t, "decode", "-m", flat, latent, "-o", one, "--force")
-	if !strings.Contains(o.stderr, "warning: ") || !strings.Contains(o.stderr, "flat brown") {
-		t.Errorf("no warning in\n%s", o.stderr)
-	}
+	assert.Contains(t, o.stderr, "warning: ")
+	assert.Contains(t, o.stderr, "flat brown")
 	succeed(t, "decode", "-m", flat, zeros, "-o", other, "--force")
 	same(t, "any latent", one, other)
 	succeed(t, "info", flat, "--force")
@@ -241,13 +226,15 @@ func TestOddSizesWan(t *testing.T) {
 		{wan22(t), []int{48, 3, 3, 4}},
 	} {
 		e := succeedJSON(t, "encode", "-m", c.model, clip, "-o", latent)
-		if e.Frames != 7 || e.Height != 37 || e.Width != 53 || !slices.Equal(e.Latent, c.latent) || e.Scale != "pipeline" {
-			t.Errorf("encode says %+v", e)
-		}
+		assert.Equal(t, 7, e.Frames)
+		assert.Equal(t, 37, e.Height)
+		assert.Equal(t, 53, e.Width)
+		assert.Equal(t, c.latent, e.Latent)
+		assert.Equal(t, "pipeline", e.Scale)
 		d := succeedJSON(t, "decode", "-m", c.model, latent, "-o", video)
-		if x, _ := readTensor(t, video); d.Frames != 7 || !slices.Equal(x.shape, []int{3, 7, 37, 53}) {
-			t.Errorf("video %v, decode says %+v", x.shape, d)
-		}
+		x, _ := readTensor(t, video)
+		assert.Equal(t, 7, d.Frames)
+		assert.Equal(t, []int{3, 7, 37, 53}, x.shape)
 		// And a roundtrip in one go gives the same.
 		again := filepath.Join(dir, "again.safetensors")
 		succeed(t, "roundtrip", "-m", c.model, clip, "-o", again)
@@ -264,17 +251,16 @@ func TestPictures(t *testing.T) {
 	for _, model := range []string{tiny, wan21(t), wan22(t), qwen(t), layered(t)} {
 		e := succeedJSON(t, "encode", "-m", model, picture, "-o", filepath.Join(dir, "z.safetensors"))
 		d := succeedJSON(t, "decode", "-m", model, filepath.Join(dir, "z.safetensors"), "-o", out)
-		if e.Latent[1] != 1 || d.Frames != 1 || d.Height != 19 || d.Width != 30 {
-			t.Errorf("%s: latent %v, decode says %+v", model, e.Latent, d)
-		}
-		if b := readPNG(t, out).Bounds(); b.Dx() != 30 || b.Dy() != 19 {
-			t.Errorf("%s: picture of %v", model, b)
-		}
+		assert.Equal(t, 1, e.Latent[1], model)
+		assert.Equal(t, 1, d.Frames, model)
+		assert.Equal(t, 19, d.Height, model)
+		assert.Equal(t, 30, d.Width, model)
+		b := readPNG(t, out).Bounds()
+		assert.Equal(t, 30, b.Dx(), model)
+		assert.Equal(t, 19, b.Dy(), model)
 	}
 	// .npy keeps no metadata: it warns of what is lost.
-	if o := succeed(t, "encode", "-m", wan22(t), picture, "-o", z); !strings.Contains(o.stderr, "padded 1 frames of 32x32, not 1 of 19x30") {
-		t.Errorf("no word of what .npy forgets in\n%s", o.stderr)
-	}
+	assert.Contains(t, succeed(t, "encode", "-m", wan22(t), picture, "-o", z).stderr, "padded 1 frames of 32x32, not 1 of 19x30")
 }
 
 // Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps
@@ -294,17 +280,18 @@ func TestIndependentFrames(t *testing.T) {
 	} {
 		e := succeedJSON(t, strings.Fields("encode -m "+c.model+" "+clip+" -o "+latent+" "+c.flag)...)
 		_, meta := readTensor(t, latent)
-		if images := c.frames == 3; e.Latent[1] != c.frames || e.Pictures != images || (meta["tessera.images"] == "true") != images {
-			t.Errorf("%s %s: %+v, metadata %v", c.model, c.flag, e, meta)
-		}
-		if d := succeedJSON(t, "decode", "-m", c.model, latent, "-o", video); d.Frames != 3 || d.Pictures != e.Pictures {
-			t.Errorf("%s %s: decode says %+v", c.model, c.flag, d)
-		}
+		images := c.frames == 3
+		assert.Equal(t, c.frames, e.Latent[1], "%s %s", c.model, c.flag)
+		assert.Equal(t, images, e.Pictures, c.model)
+		assert.Equal(t, images, meta["tessera.images"] == "true", "%s %s: metadata %v", c.model, c.flag, meta)
+		d := succeedJSON(t, "decode", "-m", c.model, latent, "-o", video)
+		assert.Equal(t, 3, d.Frames, c.model)
+		assert.Equal(t, e.Pictures, d.Pictures, c.model)
 	}
 	// What the latent says can be overruled: three latent frames as nine.
-	if d := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", video, "--no-independent-frames"); d.Frames != 9 || d.Pictures {
-		t.Errorf("overruled: %+v", d)
-	}
+	d := succeedJSON(t, "decode", "-m", wan21(t), latent, "-o", video, "--no-independent-frames")
+	assert.Equal(t, 9, d.Frames)
+	assert.False(t, d.Pictures)
 	// A batch of pictures is the pictures, one by one.
 	folder, z := filepath.Join(dir, "frames"), latentFile(t, 4, 3, 2, 3)
 	succeed(t, "decode", "-m", layered(t), z, "-o", folder, "--independent-frames")
@@ -317,9 +304,7 @@ func TestIndependentFrames(t *testing.T) {
 		one, out := filepath.Join(dir, "one.safetensors"), filepath.Join(dir, "one.png")
 		writeTensors(t, one, nil, tensor{"latent", []int{4, 1, 2, 3}, data})
 		succeed(t, "decode", "-m", layered(t), one, "-o", out)
-		if string(decodePNG(t, filepath.Join(folder, name)).Pix) != string(decodePNG(t, out).Pix) {
-			t.Errorf("%s is not the picture of its latent alone", name)
-		}
+		assert.Equal(t, decodePNG(t, out).Pix, decodePNG(t, filepath.Join(folder, name)).Pix, "%s is not the picture of its latent alone", name)
 	}
 }
 
@@ -340,13 +325,9 @@ func TestComfyUI(t *testing.T) {
 		got := decode(model, "default.npy")
 		decode(model, "none.npy", "--scale=none")
 		decode(model, "pipeline.npy", "--scale=pipeline")
-		if got != want {
-			t.Errorf("%s: scale %s, want %s", model, got, want)
-		}
+		assert.Equal(t, want, got, model)
 		same(t, model, file("default.npy"), file(want+".npy"))
-		if slices.Equal(readNPY(t, file("none.npy")), readNPY(t, file("pipeline.npy"))) {
-			t.Errorf("%s: --scale changes nothing", model)
-		}
+		assert.NotEqual(t, readNPY(t, file("pipeline.npy")), readNPY(t, file("none.npy")), "%s: --scale changes nothing", model)
 	}
 
 	clip := demoClip(t, 1, 16, 24)
@@ -357,34 +338,21 @@ func TestComfyUI(t *testing.T) {
 		}
 		// Next to its empty mark, the file's only tensor.
 		f, err := safetensors.Open(file(name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		defer f.Close()
 		z, _ := f.Tensor("latent_tensor")
 		v := make([]float32, z.Elements())
-		if err := z.ReadF32(v, 0); err != nil {
-			t.Fatal(err)
-		}
-		if f.Metadata()["tessera.scale"] != r.Scale {
-			t.Errorf("%s: metadata %v, scale %s", name, f.Metadata(), r.Scale)
-		}
+		require.NoError(t, z.ReadF32(v, 0))
+		assert.Equal(t, r.Scale, f.Metadata()["tessera.scale"], "%s: metadata %v, scale %s", name, f.Metadata(), r.Scale)
 		return v, r.Scale
 	}
 	plain, scale := encode(wan21(t), "own.latent")
-	if scale != "none" {
-		t.Errorf("Wan's .latent is written with scale %s", scale)
-	}
+	assert.Equal(t, "none", scale, "Wan's .latent is written with scale %s", scale)
 	shared, scale := encode(wan21(t), "shared.npy")
-	if scale != "pipeline" {
-		t.Errorf("Wan's .npy is written with scale %s", scale)
-	}
+	assert.Equal(t, "pipeline", scale, "Wan's .npy is written with scale %s", scale)
 	for i, v := range plain[:6] { // of channel 0, by the published mean and deviation
-		if want := (float64(v) + 0.7571) / 2.8184; math.Abs(float64(shared[i])-want) > 1e-6 {
-			t.Errorf("value %d: %v of %v, want %v", i, shared[i], v, want)
-		}
+		assert.InDelta(t, (float64(v)+0.7571)/2.8184, shared[i], 1e-6, "value %d", i)
 	}
-	if _, scale = encode(tiny, "seedvr2.latent"); scale != "pipeline" {
-		t.Errorf("SeedVR2's .latent is written with scale %s", scale)
-	}
+	_, scale = encode(tiny, "seedvr2.latent")
+	assert.Equal(t, "pipeline", scale, "SeedVR2's .latent")
 }
