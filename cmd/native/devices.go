@@ -24,18 +24,31 @@ func (devicesCmd) Help() string {
 // device is an adapter as JSON tells it.
 type device struct {
 	adapter
-	Driver      string     `json:"driver"`
-	Vendor      string     `json:"vendor"`
-	Arch        string     `json:"architecture"`
-	Taken       bool       `json:"taken"`
-	F16         bool       `json:"f16"`
-	Subgroups   bool       `json:"subgroups"`
-	SubgroupMin int        `json:"subgroup_min"`
-	SubgroupMax int        `json:"subgroup_max"`
-	Timestamps  bool       `json:"timestamps"`
-	Memory      int64      `json:"memory_bytes"`
-	Budget      int64      `json:"default_budget_bytes"`
-	Limits      gpu.Limits `json:"limits"`
+	Driver      string `json:"driver"`
+	Vendor      string `json:"vendor"`
+	Arch        string `json:"architecture"`
+	Taken       bool   `json:"taken"`
+	F16         bool   `json:"f16"`
+	Subgroups   bool   `json:"subgroups"`
+	SubgroupMin int    `json:"subgroup_min"`
+	SubgroupMax int    `json:"subgroup_max"`
+	Timestamps  bool   `json:"timestamps"`
+	Memory      int64  `json:"memory_bytes"`
+	Budget      int64  `json:"default_budget_bytes"`
+	Limits      limits `json:"limits"`
+}
+
+// limits are gpu.Limits as JSON tells them.
+type limits struct {
+	MaxBuffer          int64  `json:"max_buffer"`
+	MaxBinding         int64  `json:"max_binding"`
+	MaxStorageBuffers  int    `json:"max_storage_buffers"`
+	MaxWorkgroupMemory int    `json:"max_workgroup_memory"`
+	MaxInvocations     int    `json:"max_invocations"`
+	MaxWorkgroupSize   [3]int `json:"max_workgroup_size"`
+	MaxGroups          uint32 `json:"max_groups"`
+	StorageAlignment   int64  `json:"storage_alignment"`
+	UniformAlignment   int64  `json:"uniform_alignment"`
 }
 
 func (c *devicesCmd) Run(a *app) error {
@@ -52,7 +65,7 @@ func (c *devicesCmd) Run(a *app) error {
 		list[i] = device{
 			adapter: newAdapter(d), Driver: d.Driver, Vendor: d.Vendor, Arch: d.Architecture, Taken: d.Index == taken, F16: d.F16,
 			Subgroups: d.Subgroups, SubgroupMin: d.SubgroupMin, SubgroupMax: d.SubgroupMax,
-			Timestamps: d.Timestamps, Memory: d.Memory, Budget: engine.Budget(d), Limits: d.Limits,
+			Timestamps: d.Timestamps, Memory: d.Memory, Budget: engine.Budget(d), Limits: limits(d.Limits),
 		}
 	}
 	if a.json && openErr == nil {
