@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -233,4 +235,12 @@ func TestGone(t *testing.T) {
 	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
 	require.NotEmpty(t, h.ended)
 	assert.ErrorIs(t, h.ended[0], context.Canceled)
+}
+
+// The page has the same numbers.
+func TestProtocolOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../web/protocol.js")
+	require.NoError(t, err)
+	require.Contains(t, string(page), fmt.Sprintf("export const version = %d;", Version))
+	require.Contains(t, string(page), fmt.Sprintf("export const inFlight = %d;", InFlight))
 }
