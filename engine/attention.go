@@ -1,9 +1,14 @@
 package engine
 
-import "tessera/wgsl"
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
 
 // Attention has one head, over all pixels of a frame.
 type Attention struct {
+	_ gpu.Incomparable
+
 	Name string
 	Out  int // channels
 }
@@ -19,8 +24,8 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 			k.Scores = e.temporary(a.Name+" scores", scores)
 			k.State = e.temporary(a.Name+" softmax", state)
 			k.Acc = e.temporary(a.Name+" sums", sums)
-			for t, n := range runs(o.T, e.atOnce(k.QKV), nil) {
-				k.T, k.N = t, n
+			for _, r := range runs(o.T, e.atOnce(k.QKV), nil) {
+				k.T, k.N = r.t, r.n
 				e.set.Attention(e.batch, a.Name, k)
 			}
 		},

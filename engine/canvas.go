@@ -145,7 +145,7 @@ func (v *canvas) feather(tile int) (f wgsl.FeatherBlend, steps []Step) {
 	}
 	if v.tile != tile {
 		v.tile = tile
-		steps = []Step{bringIn{f.Wy, values(at.WY)}, bringIn{f.Wx, values(at.WX)}}
+		steps = []Step{&bringIn{f.Wy, &values{at.WY}}, &bringIn{f.Wx, &values{at.WX}}}
 	}
 	return f, steps
 }
@@ -159,7 +159,7 @@ func (v *canvas) add(out output) []Step {
 	if v.frames != nil {
 		f.Canvas = v.frames[out.frame]
 		set.FeatherBlend(batch, "blend", f)
-		return append(steps, runBatch{batch})
+		return append(steps, &runBatch{batch})
 	}
 	f.Y0, f.X0 = 0, 0
 	part := v.part
@@ -167,11 +167,11 @@ func (v *canvas) add(out output) []Step {
 	f.Canvas = part
 	set.FeatherBlend(batch, "blend", f)
 	spooled := v.rectangle(out.frame, at)
-	return append(steps, bringIn{allOf(part), spooled}, runBatch{batch}, takeOut{allOf(part), spooled})
+	return append(steps, &bringIn{allOf(part), spooled}, &runBatch{batch}, &takeOut{allOf(part), spooled})
 }
 
-func (v *canvas) rectangle(frame int, part tiling.Rect) rectangle {
-	return rectangle{v.spool, v.pixel(), v.tiles.Out, frame, part}
+func (v *canvas) rectangle(frame int, part tiling.Rect) *rectangle {
+	return &rectangle{v.spool, v.pixel(), v.tiles.Out, frame, part}
 }
 
 func (v *canvas) band(frame, y0 int) ([]Step, wgsl.Tensor) {
@@ -183,15 +183,15 @@ func (v *canvas) band(frame, y0 int) ([]Step, wgsl.Tensor) {
 		from = v.frames[frame]
 	} else {
 		from.H, from.W = y.H, out.W
-		steps = []Step{bringIn{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
+		steps = []Step{&bringIn{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
 	}
 	if v.counts == nil || v.frames == nil {
 		v.counts = v.sums(y0, y.H)
-		steps = append(steps, bringIn{gpu.View{Buffer: v.count, Size: 4 * int64(len(v.counts))}, values(v.counts)})
+		steps = append(steps, &bringIn{gpu.View{Buffer: v.count, Size: 4 * int64(len(v.counts))}, &values{v.counts}})
 	}
 	batch := &gpu.Batch{Label: "normalise"}
 	v.kernels.Plain.FeatherNormalise(batch, "normalise", wgsl.FeatherNormalise{Canvas: from, Count: v.count, Y: y, N: 1})
-	return append(steps, runBatch{batch}), y
+	return append(steps, &runBatch{batch}), y
 }
 
 // sums are those of the weights of n rows from y0 on.

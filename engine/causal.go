@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"iter"
-
 	"tessera/gpu"
 	"tessera/wgsl"
 )
@@ -112,9 +110,12 @@ func (l *timeline) taps(t int) []wgsl.Tap {
 	return taps
 }
 
+// span is a run of n frames from frame t on.
+type span struct{ t, n int }
+
 // runs cuts frames 0 to n-1 of the output into runs that one dispatch can make:
 // at most so many frames, whose taps all move on together.
-func (l *timeline) runs(n, most int) iter.Seq2[int, int] {
+func (l *timeline) runs(n, most int) []span {
 	return runs(n, most, func(t, n int) bool {
 		before, after := l.taps(t), l.taps(t+n)
 		if len(before) != len(after) {
@@ -129,21 +130,19 @@ func (l *timeline) runs(n, most int) iter.Seq2[int, int] {
 	})
 }
 
-// runs cuts frames 0 to n-1 into runs of at most `most`: from frame t on, so
-// many. together tells whether the frame n after t may be in t's; nil: always.
-func runs(n, most int, together func(t, n int) bool) iter.Seq2[int, int] {
-	return func(yield func(t, n int) bool) {
-		for t := 0; t < n; {
-			k := 1
-			for k < most && t+k < n && (together == nil || together(t, k)) {
-				k++
-			}
-			if !yield(t, k) {
-				return
-			}
-			t += k
+// runs cuts frames 0 to n-1 into runs of at most `most`. together tells whether
+// the frame n after t may be in t's; nil: always.
+func runs(n, most int, together func(t, n int) bool) []span {
+	var all []span
+	for t := 0; t < n; {
+		k := 1
+		for k < most && t+k < n && (together == nil || together(t, k)) {
+			k++
 		}
+		all = append(all, span{t, k})
+		t += k
 	}
+	return all
 }
 
 // keep records that the last frames of what came so far are kept.

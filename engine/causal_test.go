@@ -74,11 +74,11 @@ func (v *clip) slice(at Position, n, most int) {
 	head := v.time.head(at)
 	v.passed += head
 	made := len(v.read)
-	for t, n := range l.runs(v.time.frames(at, n)-head, most) {
-		require.Equal(v.t, len(v.read)-made, t)
-		require.LessOrEqual(v.t, n, most)
-		for k := range n {
-			taps := l.taps(t)
+	for _, r := range l.runs(v.time.frames(at, n)-head, most) {
+		require.Equal(v.t, len(v.read)-made, r.t)
+		require.LessOrEqual(v.t, r.n, most)
+		for k := range r.n {
+			taps := l.taps(r.t)
 			frames := slices.Repeat([]int{zeros}, max(v.time.Kernel, 1)-len(taps)) // left out, as the first
 			for _, tap := range taps {
 				frames = append(frames, v.frame(tap.X.Buffer, tap.T+k*v.time.step()))
@@ -180,40 +180,23 @@ func TestKeptFrames(t *testing.T) {
 	}
 }
 
-// stretch is n frames from frame t on.
-type stretch struct{ t, n int }
-
 // Only frames whose taps reach before the slice are made by themselves.
 func TestSteadyFramesAreOneRun(t *testing.T) {
-	for i, want := range [][]stretch{
+	for i, want := range [][]span{
 		{{0, 9}}, {{0, 9}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 1}, {1, 4}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 4}}, {{0, 1}, {1, 1}, {2, 6}},
 	} {
 		c := times[i]
 		l := &timeline{Causal: c.Causal, at: Whole, x: wgsl.Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}}
-		var got []stretch
-		for t, n := range l.runs(c.frames(Whole, 9)-c.head(Whole), 100) {
-			got = append(got, stretch{t, n})
-		}
-		require.Equal(t, want, got, c.name)
+		require.Equal(t, want, l.runs(c.frames(Whole, 9)-c.head(Whole), 100), c.name)
 	}
 }
 
 func TestRuns(t *testing.T) {
-	of := func(n, most int, together func(t, n int) bool) []stretch {
-		var all []stretch
-		for t, n := range runs(n, most, together) {
-			all = append(all, stretch{t, n})
-		}
-		return all
-	}
-	require.Empty(t, of(0, 3, nil))
-	require.Equal(t, []stretch{{0, 3}, {3, 3}, {6, 1}}, of(7, 3, nil))
-	require.Equal(t, []stretch{{0, 7}}, of(7, 1<<30, nil))
+	require.Empty(t, runs(0, 3, nil))
+	require.Equal(t, []span{{0, 3}, {3, 3}, {6, 1}}, runs(7, 3, nil))
+	require.Equal(t, []span{{0, 7}}, runs(7, 1<<30, nil))
 	// Frames 0 and 1 by themselves.
-	require.Equal(t, []stretch{{0, 1}, {1, 1}, {2, 4}, {6, 1}}, of(7, 4, func(t, _ int) bool { return t > 1 }))
-	for range runs(7, 1, nil) {
-		break // may be left
-	}
+	require.Equal(t, []span{{0, 1}, {1, 1}, {2, 4}, {6, 1}}, runs(7, 4, func(t, _ int) bool { return t > 1 }))
 }
 
 // Runs cover every frame once, are no longer than they may be, and no shorter.
@@ -230,7 +213,8 @@ func TestRunsCoverFrames(t *testing.T) {
 					return true
 				}
 				next, what := 0, fmt.Sprintf("%d frames, %d at most, cuts %b", n, most, cuts)
-				for t0, k := range runs(n, most, together) {
+				for _, r := range runs(n, most, together) {
+					t0, k := r.t, r.n
 					require.Equal(t, next, t0, what)
 					require.Positive(t, k, what)
 					require.LessOrEqual(t, k, most, what)

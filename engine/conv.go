@@ -44,10 +44,10 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 	l, step := e.time(c.Name, c.Time, x), c.Time.step()
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
-	for t, n := range l.runs(y.T, most) {
+	for _, r := range l.runs(y.T, most) {
 		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
-			Weights: c.Weights, KT: max(c.Time.Kernel, 1), Taps: l.taps(t), Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
-			Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add,
+			Weights: c.Weights, KT: max(c.Time.Kernel, 1), Taps: l.taps(r.t), Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
+			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add,
 		})
 	}
 	l.keep(e, c.Name)
@@ -88,9 +88,9 @@ func (c *TimeConv) emit(e *emitter, x, y wgsl.Tensor, head, frames int) {
 	}
 	e.together(c.Name, y, c.Phases)
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)/c.Phases))
-	for t, n := range l.runs(frames, most) {
+	for _, r := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
-			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(t), Step: step, Phases: c.Phases, Y: y, T: head + t*c.Phases, N: n,
+			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.t), Step: step, Phases: c.Phases, Y: y, T: head + r.t*c.Phases, N: r.n,
 		})
 	}
 	l.keep(e, c.Name)

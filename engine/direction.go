@@ -38,13 +38,13 @@ func (d Direction) Size(h, w int) (height, width int) {
 }
 
 // factor is how many pixels a latent cell has along its side.
-func (d Direction) factor() int { return max(d.In, d.Out) }
+func (d *Direction) factor() int { return max(d.In, d.Out) }
 
 // shrinks says that pixels become cells.
-func (d Direction) shrinks() bool { return d.In > d.Out }
+func (d *Direction) shrinks() bool { return d.In > d.Out }
 
 // slices divide so many frames into slices of step.
-func (d Direction) slices(frames, step int, independent bool) []Slice {
+func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
 		return pictures(frames)
 	}
@@ -52,7 +52,7 @@ func (d Direction) slices(frames, step int, independent bool) []Slice {
 }
 
 // tiles cut a frame of the input.
-func (d Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear, error) {
+func (d *Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear, error) {
 	o.Factor = d.factor()
 	var l tiling.Linear
 	var err error
@@ -70,7 +70,7 @@ func (d Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear,
 }
 
 // check panics on what can't be a direction: models are our own.
-func (d Direction) check() {
+func (d *Direction) check() {
 	if min(d.In, d.Out, d.InFrames, d.OutFrames, d.InPatch, d.OutPatch, d.InChannels, d.OutChannels) < 1 || d.First == nil {
 		panic(fmt.Sprintf("engine: direction %+v", d))
 	}

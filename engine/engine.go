@@ -29,6 +29,9 @@ var (
 	ErrTiling = errors.New("not for this model: its group norms see the whole tile, so only feathered tiles can be blended")
 )
 
+// Incomparable is gpu.Incomparable, for networks.
+type Incomparable = gpu.Incomparable
+
 // Kernels are what a job's commands are made of: for activations as they are
 // stored, and for f32, which blended frames are. They are kept by the caller, so
 // that one job names the programs of the one before.

@@ -27,7 +27,7 @@ func (p *planner) exact(l *Plan) {
 	inner := &pass{
 		tiles: []tiling.Tile{{In: cells, Out: cells}}, slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
-	var first, second source = feed{}, l.between
+	var first, second source = &feed{}, l.between
 	l.passes = []*pass{inner, outer}
 	if p.shrinks() {
 		outer.c, inner.c = p.InChannels, net.Width()
@@ -86,7 +86,7 @@ func (b *between) get(r *run, data []byte) error {
 	part := r.at.pass.tiles[r.at.tile].In
 	frame := part.Size().H * part.Size().W * b.pixel
 	for t := range r.at.slice.n {
-		at := rectangle{b.spool, b.pixel, b.size, r.at.slice.t + t, part}
+		at := &rectangle{b.spool, b.pixel, b.size, r.at.slice.t + t, part}
 		if err := at.get(r, data[t*frame:][:frame]); err != nil {
 			return err
 		}
@@ -97,12 +97,12 @@ func (b *between) get(r *run, data []byte) error {
 // keep takes a frame of the first pass out.
 func (b *between) keep(w *pass, out output) Step {
 	part := w.part(out.tile, tiling.Size{H: out.x.H, W: out.x.W})
-	return takeOut{frameOf(out.x, out.t), into(func(raw []byte) error {
+	return &takeOut{frameOf(out.x, out.t), into(func(raw []byte) error {
 		row, size := out.x.W*b.pixel, part.Size()
 		data := make([]byte, 0, size.H*size.W*b.pixel)
 		for y := part.Y0; y < part.Y1; y++ {
 			data = append(data, raw[y*row+part.X0*b.pixel:y*row+part.X1*b.pixel]...)
 		}
-		return rectangle{b.spool, b.pixel, b.size, out.frame, w.tiles[out.tile].Out}.put(nil, data)
+		return (&rectangle{b.spool, b.pixel, b.size, out.frame, w.tiles[out.tile].Out}).put(nil, data)
 	})}
 }

@@ -27,7 +27,7 @@ func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 
 // record records a network on one frame of h x w pixels of 4 channels.
 func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
-	s := newRecordings("net", net, feed{}, plain(t), gpu.DefaultLimits)
+	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits)
 	r, err := s.of(tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
 	return s, r, err
 }
@@ -72,7 +72,7 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 // output at the end.
 func contents(t *testing.T, r *recording, input uint64) uint64 {
 	held := map[*gpu.Buffer]uint64{r.in.Buffer: input}
-	for _, c := range r.steps[1].(runBatch).batch.Commands {
+	for _, c := range r.steps[1].(*runBatch).batch.Commands {
 		last := len(c.Bindings) - 1
 		operands := []uint64{}
 		seen := map[*gpu.Buffer]bool{}
@@ -192,7 +192,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	_, _, err := record(t, enlarge, 64, 64) // 4096 x 4096 pixels, 256 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 268435456 bytes, device allows 134217728 in a binding")
-	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), feed{}, plain(t), gpu.DefaultLimits)
+	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits)
 	_, err = s.of(tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 285212672 bytes, device allows 268435456 in a buffer")
@@ -202,7 +202,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 func TestRecordingsByShape(t *testing.T) {
 	set := plain(t)
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
-	s := newRecordings("net", conv, feed{}, set, gpu.DefaultLimits)
+	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits)
 	of := func(h int, w Windows, slice Slice) *recording {
 		r, err := s.of(tileShape{h: h, w: 8, c: 4, windows: w}, slice)
 		require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestMarks(t *testing.T) {
 	_, r, err := record(t, net, 2, 2)
 	require.NoError(t, err)
 	require.Len(t, r.traced, 3)
-	commands := r.steps[1].(runBatch).batch.Commands
+	commands := r.steps[1].(*runBatch).batch.Commands
 	for i, m := range r.traced {
 		require.Equal(t, string(rune('a'+i)), m.name)
 		require.Equal(t, i+1, m.end)

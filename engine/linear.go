@@ -71,7 +71,7 @@ func (v *linearCanvas) close() {
 }
 
 func (v *linearCanvas) add(out output) []Step {
-	return []Step{takeOut{frameOf(out.x, out.t), into(func(raw []byte) error {
+	return []Step{&takeOut{frameOf(out.x, out.t), into(func(raw []byte) error {
 		px := make([]float32, 4*out.x.Stride())
 		decode(px, raw, out.x.Elem)
 		return v.fade(px, out.tile, out.frame)
@@ -113,8 +113,8 @@ func (v *linearCanvas) fade(px []float32, tile, t int) error {
 	return v.rectangle(t, at.Final).put(nil, kept)
 }
 
-func (v *linearCanvas) rectangle(t int, part tiling.Rect) rectangle {
-	return rectangle{v.result, 4 * v.c, v.l.Out, t, part}
+func (v *linearCanvas) rectangle(t int, part tiling.Rect) *rectangle {
+	return &rectangle{v.result, 4 * v.c, v.l.Out, t, part}
 }
 
 // bandsAt are where the last rows of the tile in a column, and the last columns
@@ -146,21 +146,21 @@ func store32(v []float32, to Spool, at int64) error {
 }
 
 // flat is n bytes of a spool as a rectangle of one pixel.
-func flat(s Spool, at int64, n int) rectangle {
-	return rectangle{offset{s, at}, n, tiling.Size{H: 1, W: 1}, 0, tiling.Rect{Y1: 1, X1: 1}}
+func flat(s Spool, at int64, n int) *rectangle {
+	return &rectangle{&offset{s, at}, n, tiling.Size{H: 1, W: 1}, 0, tiling.Rect{Y1: 1, X1: 1}}
 }
 
 // offset is a spool from a byte on.
 type offset struct {
-	Spool
-	at int64
+	spool Spool
+	at    int64
 }
 
-func (s offset) ReadAt(b []byte, at int64) (int, error)  { return s.Spool.ReadAt(b, s.at+at) }
-func (s offset) WriteAt(b []byte, at int64) (int, error) { return s.Spool.WriteAt(b, s.at+at) }
+func (s *offset) ReadAt(b []byte, at int64) (int, error)  { return s.spool.ReadAt(b, s.at+at) }
+func (s *offset) WriteAt(b []byte, at int64) (int, error) { return s.spool.WriteAt(b, s.at+at) }
 
 func (v *linearCanvas) band(frame, y0 int) ([]Step, wgsl.Tensor) {
 	y, out := v.y, v.l.Out
 	y.H = min(y.H, out.H-y0)
-	return []Step{bringIn{allOf(y), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}, y
+	return []Step{&bringIn{allOf(y), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}, y
 }

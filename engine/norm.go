@@ -8,6 +8,8 @@ import (
 // GroupNorm is a group norm of each frame by itself, followed by SiLU where
 // SiLU is set.
 type GroupNorm struct {
+	_ gpu.Incomparable
+
 	Name        string
 	Gamma, Beta *gpu.Buffer
 	Groups      int
@@ -29,8 +31,8 @@ func (n *GroupNorm) emit(e *emitter, x, y wgsl.Tensor) {
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
 	k.Factors = e.temporary(n.Name+" factors", factors)
-	for t, frames := range runs(x.T, most, nil) {
-		k.XT, k.YT, k.N = t, t, frames
+	for _, r := range runs(x.T, most, nil) {
+		k.XT, k.YT, k.N = r.t, r.t, r.n
 		e.set.GroupNorm(e.batch, n.Name, k)
 	}
 }
@@ -38,6 +40,8 @@ func (n *GroupNorm) emit(e *emitter, x, y wgsl.Tensor) {
 // RMSNorm divides a pixel's channels by their root mean square, followed by
 // SiLU where SiLU is set.
 type RMSNorm struct {
+	_ gpu.Incomparable
+
 	Name  string
 	Gamma *gpu.Buffer
 	SiLU  bool
@@ -49,8 +53,8 @@ func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 		label: n.Name, reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
-			for t, frames := range runs(in.T, e.atOnce(in, y), nil) {
-				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: t, Y: y, YT: t, N: frames})
+			for _, r := range runs(in.T, e.atOnce(in, y), nil) {
+				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: r.t, Y: y, YT: r.t, N: r.n})
 			}
 		},
 	})

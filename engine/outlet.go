@@ -61,7 +61,7 @@ func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int) ([]Step, *Band) {
 	switch v.Form {
 	case RGBA8:
 		v.kernels.of(x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: x, T: t, N: 1, Crop: wgsl.Crop{H: rows, W: v.Width}, Y: v.rgba.All()})
-		return []Step{runBatch{batch}, takeOut{gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, into(func(data []byte) error {
+		return []Step{&runBatch{batch}, &takeOut{gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, into(func(data []byte) error {
 			v.pixels = append(v.pixels[:0], data...)
 			b.RGBA = v.pixels
 			return opaque(data)
@@ -74,10 +74,10 @@ func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int) ([]Step, *Band) {
 		var drawn *wgsl.Tensor
 		if v.Form == Draws {
 			drawn = &noise
-			steps = []Step{bringIn{frameOf(noise, t), values(v.noiseOf(noise, frame, y0))}}
+			steps = []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}}
 		}
 		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: drawn, Z: z, T: t, N: 1})
-		return append(steps, runBatch{batch}, v.read(z, t, b)), b
+		return append(steps, &runBatch{batch}, v.read(z, t, b)), b
 	}
 	return []Step{v.read(x, t, b)}, b
 }
@@ -87,7 +87,7 @@ func (v *outlet) read(x wgsl.Tensor, t int, b *Band) Step {
 	c := 4 * x.C4()
 	at := frameOf(x, t)
 	at.Size = int64(b.Rows*x.W*c) * int64(x.Elem.Bytes())
-	return takeOut{at, into(func(data []byte) error {
+	return &takeOut{at, into(func(data []byte) error {
 		if n := b.Rows * x.W * c; cap(v.floats) < n {
 			v.floats = make([]float32, n)
 		}
@@ -157,7 +157,7 @@ func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
 	at := v.tiles[out.tile].Out
 	batch := &gpu.Batch{Label: "preview"}
 	k.of(out.x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.x, T: out.t, N: 1, Crop: wgsl.Crop{H: h, W: w}, Y: v.bytes.All()})
-	return []Step{runBatch{batch}, takeOut{gpu.View{Buffer: v.bytes, Size: int64(4 * h * w)}, into(func(data []byte) error {
+	return []Step{&runBatch{batch}, &takeOut{gpu.View{Buffer: v.bytes, Size: int64(4 * h * w)}, into(func(data []byte) error {
 		if err := opaque(data); err != nil {
 			return err
 		}

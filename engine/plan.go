@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 
 	"tessera/gpu"
@@ -149,7 +148,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 // whole is a pass of the whole network.
 func (p *planner) whole(tiles []tiling.Tile) *pass {
 	return &pass{
-		recordings: p.recordings(p.Network.Name, p.Network.Whole, feed{}), tiles: tiles,
+		recordings: p.recordings(p.Network.Name, p.Network.Whole, &feed{}), tiles: tiles,
 		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
 }
@@ -236,19 +235,6 @@ func trimmed(n, all int) int {
 		return all
 	}
 	return n
-}
-
-// String lists the steps of each kind of slice of the first tile.
-func (p *Plan) String() string {
-	text := fmt.Sprintf("%d tiles of %d slices, %s\n", len(p.Tiles.Tiles), p.Slices, Bytes(p.Bytes()))
-	for _, w := range p.passes {
-		for _, r := range w.recorded[0] {
-			for _, step := range r.steps {
-				text += step.String()
-			}
-		}
-	}
-	return text
 }
 
 // Output is what comes out: the form, and what is left after trimming.

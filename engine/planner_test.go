@@ -310,7 +310,7 @@ func TestPassesMeet(t *testing.T) {
 	frames := numbered(b.frames * frame)
 	rec := inner.recorded[0][0]
 	for f := range b.frames {
-		step := b.keep(inner, output{x: rec.out, frame: f}).(takeOut)
+		step := b.keep(inner, output{x: rec.out, frame: f}).(*takeOut)
 		require.NoError(t, step.to.put(nil, frames[f*frame:][:frame]))
 	}
 	require.Equal(t, inMemory(frames), b.spool)
@@ -371,7 +371,7 @@ func TestBindingsFit(t *testing.T) {
 			accepted++
 			for _, r := range p.last().recorded[0] {
 				for _, s := range r.steps {
-					run, ok := s.(runBatch)
+					run, ok := s.(*runBatch)
 					if !ok {
 						continue
 					}
@@ -398,6 +398,6 @@ func (s brief) WriteAt(p []byte, at int64) (int, error) { return len(p) - 1, nil
 
 // A spool that does not take all bytes is a failure.
 func TestShortWriteIsTold(t *testing.T) {
-	r := rectangle{brief{make(inMemory, 64)}, 4, tiling.Square(4), 0, tiling.Rect{Y1: 2, X1: 2}}
+	r := &rectangle{brief{make(inMemory, 64)}, 4, tiling.Square(4), 0, tiling.Rect{Y1: 2, X1: 2}}
 	require.ErrorIs(t, r.put(nil, make([]byte, 16)), io.ErrShortWrite)
 }

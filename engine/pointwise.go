@@ -18,8 +18,8 @@ func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 		label: p.Name, reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.tensors[x.id]
-			for t, n := range runs(in.T, e.atOnce(in, out), nil) {
-				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: t, Y: out, YT: t, N: n, Add: y.id != 0})
+			for _, r := range runs(in.T, e.atOnce(in, out), nil) {
+				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: y.id != 0})
 			}
 		},
 	})
@@ -53,10 +53,10 @@ func (p *PixelShuffle) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{Weights: p.Weights, X: x, Y: y, N: 1, Phases: 1})
 	}
 	most := max(1, min(e.atOnce(x), e.atOnce(y)/p.Phases))
-	for t, n := range runs(x.T-head, most, nil) {
-		t += head
+	for _, r := range runs(x.T-head, most, nil) {
+		r.t += head
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{
-			Weights: p.Weights, X: x, XT: t, Y: y, YT: t*p.Phases - head, N: n, Phases: p.Phases,
+			Weights: p.Weights, X: x, XT: r.t, Y: y, YT: r.t*p.Phases - head, N: r.n, Phases: p.Phases,
 		})
 	}
 }

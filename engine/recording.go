@@ -138,7 +138,7 @@ func (s *recordings) emit(g *Graph, in, out Value, label string) (*recording, er
 		}
 	}
 	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
-	r.steps = []Step{bringIn{allOf(r.in), s.from}, runBatch{e.batch}}
+	r.steps = []Step{&bringIn{allOf(r.in), s.from}, &runBatch{e.batch}}
 	return r, nil
 }
 

@@ -20,6 +20,8 @@ func Copy(g *Graph, name string, x Value) Value {
 // the channels that then fall on a pixel. Before the first frame of a clip lie
 // zeros. Window is the part of its output that is made.
 type AvgDown struct {
+	_ gpu.Incomparable
+
 	Name   string
 	Out    int // channels
 	Time   int // 1 or 2
@@ -37,9 +39,9 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
 			e.together(d.Name, in, min(d.Time, in.T))
-			for t, n := range runs(frames, max(1, min(e.atOnce(in)/d.Time, e.atOnce(y))), nil) {
+			for _, r := range runs(frames, max(1, min(e.atOnce(in)/d.Time, e.atOnce(y))), nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
-					FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, XT: from + t*d.Time, Y: y, YT: t, N: n,
+					FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, XT: from + r.t*d.Time, Y: y, YT: r.t, N: r.n,
 				})
 			}
 		},
@@ -51,8 +53,8 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 func AddMeans(g *Graph, name string, x, y Value) Value {
 	return g.record(node{label: name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.tensors[x.id]
-		for t, n := range runs(out.T, e.atOnce(in, out), nil) {
-			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: t, Y: out, YT: t, N: n, Add: true})
+		for _, r := range runs(out.T, e.atOnce(in, out), nil) {
+			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: true})
 		}
 	}})
 }
@@ -60,6 +62,8 @@ func AddMeans(g *Graph, name string, x, y Value) Value {
 // DupUp makes Time frames of one and 2x2 pixels of one by repeating channels.
 // Of two frames that the first frame of a clip becomes, the first is dropped.
 type DupUp struct {
+	_ gpu.Incomparable
+
 	Name   string
 	Time   int // 1 or 2
 	Window Window
@@ -78,9 +82,9 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 		if head == 1 {
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
-		for t, n := range runs(in.T-head, max(1, min(e.atOnce(in), e.atOnce(out)/d.Time)), nil) {
-			t += head
-			k.XT, k.N, k.YT, k.Phases = t, n, t*d.Time-head, d.Time
+		for _, r := range runs(in.T-head, max(1, min(e.atOnce(in), e.atOnce(out)/d.Time)), nil) {
+			r.t += head
+			k.XT, k.N, k.YT, k.Phases = r.t, r.n, r.t*d.Time-head, d.Time
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
 	}})
@@ -89,6 +93,8 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 // Unpatchify is x with each pixel spread out into Side x Side pixels of C
 // channels.
 type Unpatchify struct {
+	_ gpu.Incomparable
+
 	Name    string
 	Side, C int
 }
@@ -99,8 +105,8 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 		label: u.Name, reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
-			for t, n := range runs(in.T, e.atOnce(in, y), nil) {
-				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: t, Y: y, YT: t, N: n, Patch: u.Side})
+			for _, r := range runs(in.T, e.atOnce(in, y), nil) {
+				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.t, Y: y, YT: r.t, N: r.n, Patch: u.Side})
 			}
 		},
 	})

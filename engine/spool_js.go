@@ -1,10 +1,10 @@
 package engine
 
 // memorySpool is what a browser without a file system has.
-type memorySpool []byte
+type memorySpool struct{ b []byte }
 
-func newSpool(size int64) (Spool, error) { return memorySpool(make([]byte, size)), nil }
+func newSpool(size int64) (Spool, error) { return &memorySpool{make([]byte, size)}, nil }
 
-func (s memorySpool) ReadAt(p []byte, at int64) (int, error)  { return copy(p, s[at:]), nil }
-func (s memorySpool) WriteAt(p []byte, at int64) (int, error) { return copy(s[at:], p), nil }
-func (s memorySpool) Close() error                            { return nil }
+func (s *memorySpool) ReadAt(p []byte, at int64) (int, error)  { return copy(p, s.b[at:]), nil }
+func (s *memorySpool) WriteAt(p []byte, at int64) (int, error) { return copy(s.b[at:], p), nil }
+func (s *memorySpool) Close() error                            { return nil }

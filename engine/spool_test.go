@@ -62,7 +62,7 @@ func TestRectangle(t *testing.T) {
 					}
 				}
 				require.Equal(t, bytes, next)
-				r := rectangle{spool, pixel, size, frame, part}
+				r := &rectangle{spool, pixel, size, frame, part}
 				require.NoError(t, r.put(nil, data))
 				require.Equal(t, want, spool, "%+v of frame %d, %d bytes a pixel", part, frame, pixel)
 				got := make([]byte, bytes)
@@ -82,7 +82,7 @@ func (broken) ReadAt([]byte, int64) (int, error)  { return 0, errFull }
 func (broken) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 func TestRectangleTellsErrors(t *testing.T) {
-	r := rectangle{broken{}, 4, tiling.Square(2), 0, tiling.Rect{Y1: 2, X1: 2}}
+	r := &rectangle{broken{}, 4, tiling.Square(2), 0, tiling.Rect{Y1: 2, X1: 2}}
 	require.ErrorIs(t, r.put(nil, make([]byte, 16)), errFull)
 	require.ErrorIs(t, r.get(nil, make([]byte, 16)), errFull)
 	_, err := Options{Spool: func(int64) (Spool, error) { return nil, errFull }}.spool(3 << 20)
@@ -94,10 +94,10 @@ func TestRectangleTellsErrors(t *testing.T) {
 func TestSpoolsAreZeros(t *testing.T) {
 	s, err := Options{}.spool(64)
 	require.NoError(t, err)
-	r := rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y0: 1, Y1: 3, X0: 1, X1: 3}}
+	r := &rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y0: 1, Y1: 3, X0: 1, X1: 3}}
 	require.NoError(t, r.put(nil, numbered(16)))
 	got := make([]byte, 64)
-	require.NoError(t, rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y1: 4, X1: 4}}.get(nil, got))
+	require.NoError(t, (&rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y1: 4, X1: 4}}).get(nil, got))
 	want := make([]byte, 64)
 	copy(want[20:28], numbered(16))
 	copy(want[36:44], numbered(16)[8:])

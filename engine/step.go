@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -19,14 +18,12 @@ import (
 // thing that is to live outside of the device is a step more in the list.
 type Step interface {
 	do(ctx context.Context, r *run) error
-	fmt.Stringer
 }
 
 // runBatch has the device work.
 type runBatch struct{ batch *gpu.Batch }
 
-func (s runBatch) do(ctx context.Context, r *run) error { return r.dev.Submit(ctx, s.batch) }
-func (s runBatch) String() string                       { return "run " + s.batch.String() }
+func (s *runBatch) do(ctx context.Context, r *run) error { return r.dev.Submit(ctx, s.batch) }
 
 // bringIn moves bytes to the device.
 type bringIn struct {
@@ -34,7 +31,7 @@ type bringIn struct {
 	from source
 }
 
-func (s bringIn) do(_ context.Context, r *run) error {
+func (s *bringIn) do(_ context.Context, r *run) error {
 	data := r.bytes(s.to.Bytes())
 	if err := s.from.get(r, data); err != nil {
 		return err
@@ -42,23 +39,19 @@ func (s bringIn) do(_ context.Context, r *run) error {
 	return r.dev.Write(s.to, data)
 }
 
-func (s bringIn) String() string { return fmt.Sprintf("bring in %v\n", s.to) }
-
 // takeOut moves bytes off the device.
 type takeOut struct {
 	from gpu.View
 	to   sink
 }
 
-func (s takeOut) do(ctx context.Context, r *run) error {
+func (s *takeOut) do(ctx context.Context, r *run) error {
 	data := r.bytes(s.from.Bytes())
 	if err := r.dev.Read(ctx, data, s.from); err != nil {
 		return err
 	}
 	return s.to.put(r, data)
 }
-
-func (s takeOut) String() string { return fmt.Sprintf("take out %v\n", s.from) }
 
 // source is where bytes come from; data is all zeros.
 type source interface {
@@ -73,7 +66,7 @@ type sink interface {
 // feed is the job's input, for the slice that is being worked on.
 type feed struct{}
 
-func (feed) get(r *run, data []byte) error {
+func (*feed) get(r *run, data []byte) error {
 	w, s := r.at.pass, r.at.slice
 	in := w.tiles[r.at.tile].In
 	elem := w.recordings.set.Elem
@@ -86,10 +79,10 @@ func (feed) get(r *run, data []byte) error {
 }
 
 // values are a source of floats.
-type values []float32
+type values struct{ v []float32 }
 
-func (v values) get(_ *run, data []byte) error {
-	encode(data, v, wgsl.F32)
+func (v *values) get(_ *run, data []byte) error {
+	encode(data, v.v, wgsl.F32)
 	return nil
 }
 
@@ -101,14 +94,17 @@ func (f into) put(_ *run, data []byte) error { return f(data) }
 // rectangle is a part of frame t of a spool of frames of a size, whose pixels
 // have so many bytes.
 type rectangle struct {
-	spool Spool
+	spool interface {
+		io.ReaderAt
+		io.WriterAt
+	}
 	pixel int
 	size  tiling.Size
 	t     int
 	part  tiling.Rect
 }
 
-func (r rectangle) get(_ *run, data []byte) error {
+func (r *rectangle) get(_ *run, data []byte) error {
 	return r.rows(data, func(b []byte, at int64) error {
 		if n, err := r.spool.ReadAt(b, at); n < len(b) && err != nil && err != io.EOF { // nothing was written there yet
 			return err
@@ -117,7 +113,7 @@ func (r rectangle) get(_ *run, data []byte) error {
 	})
 }
 
-func (r rectangle) put(_ *run, data []byte) error {
+func (r *rectangle) put(_ *run, data []byte) error {
 	return r.rows(data, func(b []byte, at int64) error {
 		n, err := r.spool.WriteAt(b, at)
 		if err == nil && n < len(b) {
@@ -128,7 +124,7 @@ func (r rectangle) put(_ *run, data []byte) error {
 }
 
 // rows moves the rectangle a row at a time.
-func (r rectangle) rows(data []byte, move func(b []byte, at int64) error) error {
+func (r *rectangle) rows(data []byte, move func(b []byte, at int64) error) error {
 	row := (r.part.X1 - r.part.X0) * r.pixel
 	for y := r.part.Y0; y < r.part.Y1; y++ {
 		at := (int64(r.t)*int64(r.size.H)+int64(y))*int64(r.size.W) + int64(r.part.X0)
@@ -147,16 +143,20 @@ func frameOf(x wgsl.Tensor, t int) gpu.View {
 // allOf views a tensor, which may be smaller than its buffer.
 func allOf(x wgsl.Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }
 
-// encode stores values as elem.
+// encode stores values as elem. Bytes are put one by one, which the compiler
+// makes one store of: in the page's engine calls in this package are not inlined,
+// and these are its only loops over pixels.
 func encode(dst []byte, v []float32, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i, x := range v {
-			binary.LittleEndian.PutUint32(dst[4*i:], math.Float32bits(x))
+			b, at := math.Float32bits(x), dst[4*i:][:4]
+			at[0], at[1], at[2], at[3] = byte(b), byte(b>>8), byte(b>>16), byte(b>>24)
 		}
 		return
 	}
 	for i, x := range v {
-		binary.LittleEndian.PutUint16(dst[2*i:], float16.Fromfloat32(x).Bits())
+		b, at := float16.Fromfloat32(x).Bits(), dst[2*i:][:2]
+		at[0], at[1] = byte(b), byte(b>>8)
 	}
 }
 
@@ -164,11 +164,13 @@ func encode(dst []byte, v []float32, elem wgsl.Elem) {
 func decode(dst []float32, b []byte, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+			at := b[4*i:][:4]
+			dst[i] = math.Float32frombits(uint32(at[0]) | uint32(at[1])<<8 | uint32(at[2])<<16 | uint32(at[3])<<24)
 		}
 		return
 	}
 	for i := range dst {
-		dst[i] = float16.Frombits(binary.LittleEndian.Uint16(b[2*i:])).Float32()
+		at := b[2*i:][:2]
+		dst[i] = float16.Frombits(uint16(at[0]) | uint16(at[1])<<8).Float32()
 	}
 }

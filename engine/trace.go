@@ -40,7 +40,7 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 
 // trace does one step, a batch in parts: up to the end of each module.
 func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, yield func(Traced, error) bool) bool {
-	batch, ok := step.(runBatch)
+	batch, ok := step.(*runBatch)
 	if !ok {
 		err := step.do(ctx, r)
 		return err == nil || yield(Traced{}, err)
@@ -50,7 +50,7 @@ func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, y
 		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: batch.batch.Commands[done:m.end]})
 		v := Traced{Slice: slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
 		if err == nil {
-			err = r.do(ctx, takeOut{allOf(m.out), into(func(data []byte) error {
+			err = r.do(ctx, &takeOut{allOf(m.out), into(func(data []byte) error {
 				v.Values = make([]float32, len(data)/m.out.Elem.Bytes())
 				decode(v.Values, data, m.out.Elem)
 				return nil

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -191,7 +190,7 @@ func (k *scratch) write(dev *gpu.Device, b *gpu.Buffer, f filling) error {
 	for part := range slices.Chunk(f.half, pieceBytes/2) {
 		err := put((2*len(part)+3)&^3, func(raw []byte) {
 			for i, x := range part {
-				binary.LittleEndian.PutUint16(raw[2*i:], x)
+				raw[2*i], raw[2*i+1] = byte(x), byte(x>>8)
 			}
 		})
 		if err != nil {

@@ -105,7 +105,15 @@ func (v View) String() string {
 
 // First is the leading field of every Params; the device fills it in, as
 // Program says.
-type First [4]uint32
+type First struct {
+	_  Incomparable
+	at [4]uint32
+}
+
+// Incomparable is a field of structs that are large and that nobody compares.
+// Each function of the page's engine takes half a kilobyte in Go's tables, and
+// the compiler makes one for every struct that could be compared.
+type Incomparable [0]func()
 
 // Params lays out a struct of uint32, int32, float32 and [4] of them as WGSL
 // does a uniform struct, little-endian, padded to a multiple of 16 bytes. It

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sort"
-	"strings"
 	"time"
 
 	"tessera/gpu/internal/driver"
@@ -279,17 +277,7 @@ func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
 
 // contentKey tells programs apart by everything a pipeline is made of.
 func contentKey(p *Program) string {
-	var s strings.Builder
-	names := make([]string, 0, len(p.Constants))
-	for name := range p.Constants {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		fmt.Fprintf(&s, "%s=%v\x00", name, p.Constants[name])
-	}
-	fmt.Fprintf(&s, "%v\x00%s", p.Storage, p.Source)
-	return s.String()
+	return fmt.Sprintf("%v\x00%v\x00%s", p.Constants, p.Storage, p.Source) // a map prints by its keys' order
 }
 
 // bindGroup finds or makes the bind group of a command.

@@ -30,9 +30,16 @@ cp assets/demo/*.png "$out/demo"/
 cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
 
 # fmt is large, and is not where time goes: without inlining it is 60 kB less.
-# wgsl records a plan once: another 9.
+# Recording, planning and headers are no more: another 55. Go 1.26's new collector is for
+# many cores, of which a tab has one, and 45 kB larger; 1.27 has no other.
 mkdir -p build/wasm
-GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' -gcflags=fmt=-l -gcflags=tessera/wgsl=-l -o build/wasm/tessera.wasm ./cmd/wasm
+case $(go env GOVERSION) in
+go1.26*) collector=nogreenteagc ;;
+*) collector= ;;
+esac
+GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -trimpath -ldflags '-s -w' \
+	-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
+	-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l -o build/wasm/tessera.wasm ./cmd/wasm
 small=build/wasm/$(cat build/wasm/tessera.wasm web/package-lock.json tools/web.sh | cksum | tr ' ' -).wasm
 if [ ! -f "$small" ]; then
 	rm -f build/wasm/[0-9]*.wasm

@@ -11,6 +11,8 @@ func causal(past engine.Past) engine.Causal { return engine.Causal{Kernel: 3, Pa
 // resnet is ResnetBlock3D and ResidualBlock: norm, SiLU, conv, twice, plus the
 // input or its shortcut.
 type resnet struct {
+	_ engine.Incomparable
+
 	norm1, norm2 layer
 	conv1, conv2 *engine.Conv
 	shortcut     *engine.Pointwise // nil where channels stay
@@ -32,6 +34,8 @@ func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 
 // attention is the mid block's: one head over all pixels of a frame.
 type attention struct {
+	_ engine.Incomparable
+
 	norm layer
 	qkv  *engine.Pointwise
 	core *engine.Attention

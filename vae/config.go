@@ -20,8 +20,8 @@ var ErrFlat = errors.New("the quantisation convolutions are all zero, so that ev
 // badModel makes an error an ErrBadModel and keeps its words.
 type badModel struct{ error }
 
-func (e badModel) Unwrap() error        { return e.error }
-func (e badModel) Is(target error) bool { return target == ErrBadModel }
+func (e *badModel) Unwrap() error        { return e.error }
+func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {

@@ -436,7 +436,7 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 	require.NoError(t, err)
 	require.NoError(t, m.load(ctx, m.decoder, nil))
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
-	return p.Trace(ctx, m.dev, cells{z, &m.Config, true})
+	return p.Trace(ctx, m.dev, &cells{z, &m.Config, true})
 }
 
 // A wrong layer is named: the comparison with the trace is no decoration.

@@ -17,7 +17,7 @@ type cells struct {
 }
 
 // Fill sets the cells `in` of frames t to t+n-1, [n, H, W, C padded].
-func (l cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
+func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
 	for c := range z.Channels {
 		scale, mean := 1.0, 0.0

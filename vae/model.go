@@ -104,7 +104,7 @@ func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, o Setting
 // inspect takes over f, of whose opening err came.
 func inspect(f checkpoint, err error, a gpu.Info, o Settings) (*Model, error) {
 	if err != nil {
-		return nil, badModel{fmt.Errorf("vae: %w", err)}
+		return nil, &badModel{fmt.Errorf("vae: %w", err)}
 	}
 	elem, err := o.Precision.Elem(a)
 	if err != nil {
@@ -114,7 +114,7 @@ func inspect(f checkpoint, err error, a gpu.Info, o Settings) (*Model, error) {
 	m, err := build(f, elem, a, o)
 	if err != nil {
 		f.Close()
-		return nil, badModel{err}
+		return nil, &badModel{err}
 	}
 	return m, nil
 }

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // seedVR2Key is a tensor only SeedVR2's layout has.
 const seedVR2Key = "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"
 
 // oldNames are attention names of older diffusers for those of today.
-var oldNames = strings.NewReplacer(
-	".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn.")
+var oldNames = []string{".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn."}
 
 // configureSeedVR2 reads SeedVR2's configuration from shapes.
 func configureSeedVR2(f checkpoint) (Config, tensors, error) {
@@ -20,7 +18,7 @@ func configureSeedVR2(f checkpoint) (Config, tensors, error) {
 		if _, ok := f.Tensor(name); ok {
 			return name
 		}
-		if old := oldNames.Replace(name); old != name {
+		if old := renamed(name, oldNames); old != name {
 			if _, ok := f.Tensor(old); ok {
 				return old
 			}

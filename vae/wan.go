@@ -44,9 +44,9 @@ type wanParts struct {
 	width int // channels between them
 }
 
-func (p wanParts) Inner() engine.Module { return p.inner }
-func (p wanParts) Outer() engine.Module { return p.wanOuter }
-func (p wanParts) Width() int           { return p.width }
+func (p *wanParts) Inner() engine.Module { return p.inner }
+func (p *wanParts) Outer() engine.Module { return p.wanOuter }
+func (p *wanParts) Width() int           { return p.width }
 
 // wanOuter is the part that changes size: stem and stages of the encoder,
 // stages and head of the decoder. A pixel of its output depends on the pixels
@@ -161,7 +161,7 @@ func newWanEncoder(l *loader, c Config) *engine.Network {
 	}
 	inner := &wanInner{mid: newWanMid(l, "encoder.middle", in), head: newWanHead(l, "encoder.head", in, 2*c.Latent)}
 	inner.after = l.pointwise("conv1", 2*c.Latent, 2*c.Latent, 3)
-	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: wanParts{o, inner, in}}
+	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: &wanParts{o, inner, in}}
 }
 
 func newWanDecoder(l *loader, c Config) *engine.Network {
@@ -187,7 +187,7 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 	if c.Patch > 1 {
 		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels}
 	}
-	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: wanParts{o, inner, c.Decoder[0]}}
+	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: &wanParts{o, inner, c.Decoder[0]}}
 }
 
 // newWanResnet is ResidualBlock.

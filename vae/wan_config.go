@@ -2,8 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 )
@@ -203,16 +201,4 @@ func checkQuant(t tensors) error {
 		}
 	}
 	return fmt.Errorf("vae: %s: tensors %s and %s: %w", t.file.Name(), t.name("conv1.weight"), t.name("conv2.weight"), ErrFlat)
-}
-
-// qwenConfig is whether the config.json beside a file, as diffusers writes it,
-// is that of Qwen-Image's VAE.
-func qwenConfig(path string) bool {
-	f, err := os.Open(filepath.Join(filepath.Dir(path), "config.json"))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	return err == nil && strings.Contains(string(text), "AutoencoderKLQwenImage")
 }

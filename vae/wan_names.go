@@ -44,9 +44,10 @@ var (
 		"middle.1.", "mid_block.attentions.0.",
 		"middle.2.", "mid_block.resnets.1.",
 	}
-	wanBlock = strings.NewReplacer(
+	wanBlock = []string{
 		".residual.0.", ".norm1.", ".residual.2.", ".conv1.", ".residual.3.", ".norm2.", ".residual.6.", ".conv2.",
-		".shortcut.", ".conv_shortcut.")
+		".shortcut.", ".conv_shortcut.",
+	}
 )
 
 // diffusers is the name that diffusers gives to a tensor of the original name.
@@ -55,10 +56,10 @@ func (n *wanNames) diffusers(name string) string {
 	if half != "encoder" && half != "decoder" {
 		return prefixed(name, wanTop)
 	}
-	if renamed := prefixed(rest, wanHalf); renamed != rest {
-		return wanBlock.Replace(half + "." + renamed)
+	if inner := prefixed(rest, wanHalf); inner != rest {
+		return renamed(half+"."+inner, wanBlock)
 	}
-	return wanBlock.Replace(half + "." + n.block(rest))
+	return renamed(half+"."+n.block(rest), wanBlock)
 }
 
 // block renames "downsamples.3." and the like, at the start of rest.
@@ -96,6 +97,18 @@ func prefixed(name string, pairs []string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if rest, ok := strings.CutPrefix(name, pairs[i]); ok {
 			return pairs[i+1] + rest
+		}
+	}
+	return name
+}
+
+// renamed replaces each old name in name by the new one after it in pairs, of
+// which one applies at most. (A strings.Replacer takes 30 kB of the page's
+// engine.)
+func renamed(name string, pairs []string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Contains(name, pairs[i]) {
+			return strings.Replace(name, pairs[i], pairs[i+1], 1)
 		}
 	}
 	return name

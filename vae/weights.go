@@ -1,10 +1,10 @@
 package vae
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/x448/float16"
@@ -148,7 +148,7 @@ func checkTensors(specs []spec, have tensors) error {
 			unused = append(unused, name)
 		}
 	}
-	slices.Sort(unused)
+	sort.Stable(sort.StringSlice(unused))
 	var lines []string
 	for _, p := range []struct {
 		what  string
@@ -216,7 +216,7 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 			return dst, err
 		}
 		for i := 0; i < len(raw); i += 2 {
-			v := binary.LittleEndian.Uint16(raw[i:])
+			v := uint16(raw[i]) | uint16(raw[i+1])<<8
 			if v&0x7c00 == 0x7c00 {
 				return dst, r.notFinite(t.Name, at+i/2, float16.Frombits(v).Float32())
 			}
@@ -227,5 +227,5 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 }
 
 func (r *reader) notFinite(name string, i int, v float32) error {
-	return badModel{fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", r.file.Name(), name, i, v, errNotFinite)}
+	return &badModel{fmt.Errorf("vae: %s: tensor %s: element %d is %v: %w", r.file.Name(), name, i, v, errNotFinite)}
 }

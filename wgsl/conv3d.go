@@ -9,6 +9,8 @@ import (
 // Tensor is an activation in memory: frames of [H, W, C] channels-last, C
 // padded to a multiple of 4, frame t at Frame(t).
 type Tensor struct {
+	_ gpu.Incomparable
+
 	Buffer *gpu.Buffer
 	Elem   Elem
 	T      int // frames
@@ -43,6 +45,8 @@ func (x Tensor) Frames(t, n int) (gpu.View, uint32) {
 // Weights are a convolution's: weight as Elem, packed by Pack; bias f32, a
 // number per output channel, padded with zeros to a multiple of 8.
 type Weights struct {
+	_ gpu.Incomparable
+
 	Weight, Bias *gpu.Buffer
 	Elem         Elem
 	Packing      *Packing // as Set.ConvPacking or Set.PointwisePacking says

@@ -48,7 +48,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			s.Pointwise(b, "pointwise", Pointwise{
-				Weights: Weights{in[1], in[2], weights, packing}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add,
+				Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add,
 			})
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
@@ -106,7 +106,7 @@ func TestPixelShuffle(t *testing.T) {
 				Op: "pixel shuffle", Out: ys,
 				In: []gputest.Array{xs, weightArray(weight, packing, shape, F32, order), biasArray(shuffled)},
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-					p := PixelShuffle{Weights: Weights{in[1], in[2], F32, packing}, X: xt.in(in[0]), XT: 1, N: 1, Y: y.in(out), YT: 1, Phases: 1}
+					p := PixelShuffle{Weights: Weights{Weight: in[1], Bias: in[2], Elem: F32, Packing: packing}, X: xt.in(in[0]), XT: 1, N: 1, Y: y.in(out), YT: 1, Phases: 1}
 					if c.head {
 						s.PixelShuffle(b, "head", p)
 					}
@@ -188,7 +188,7 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	test := gputest.Case{
 		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			conv := TimeConv{Weights: Weights{in[2], in[3], weights, packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
+			conv := TimeConv{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
 			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
 				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
 				s.TimeConv(b, "time conv", conv)

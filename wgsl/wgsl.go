@@ -12,8 +12,6 @@ package wgsl
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"tessera/gpu"
@@ -71,10 +69,7 @@ func (s *Set) program(h *shader, c constants, storage ...gpu.Access) *gpu.Progra
 
 // weighted is program for a shader that imports `weight`, stored as weight.
 func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %v", h.file, h.wg, h.pixels, h.block, weight)
-	for _, k := range slices.Sorted(maps.Keys(c)) {
-		key += fmt.Sprintf(" %s=%v", k, c[k])
-	}
+	key := fmt.Sprintf("%s %d %d %d %v %v", h.file, h.wg, h.pixels, h.block, weight, c) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}

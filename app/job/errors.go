@@ -67,10 +67,10 @@ type marked struct {
 	kind error
 }
 
-func (e marked) Unwrap() []error { return []error{e.error, e.kind} }
+func (e *marked) Unwrap() []error { return []error{e.error, e.kind} }
 
 // Mark makes an error one of kind too, and keeps its words.
-func Mark(err, kind error) error { return marked{err, kind} }
+func Mark(err, kind error) error { return &marked{err, kind} }
 
 // BadInput is an ErrInput in its own words.
 func BadInput(format string, args ...any) error { return Mark(fmt.Errorf(format, args...), ErrInput) }

@@ -43,7 +43,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 		if err := c.r.ctx.Err(); err != nil {
 			return err
 		}
-		data, err := c.s.ask(func(read int) any { return pixelsRequest{"pixels", c.r.ID, read, t} })
+		data, err := c.s.ask(func(read int) any { return pixelsRequest{about("pixels", c.r.ID), read, t} })
 		if err == nil && len(data) != 4*c.r.Clip.Height*c.r.Clip.Width {
 			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Height, c.r.Clip.Width, 4*c.r.Clip.Height*c.r.Clip.Width)
 		}

@@ -21,6 +21,8 @@ type limits struct {
 }
 
 type device struct {
+	_ gpu.Incomparable
+
 	Kind         string `json:"kind"`
 	Name         string `json:"name"`
 	Vendor       string `json:"vendor"`

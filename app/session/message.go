@@ -1,6 +1,10 @@
 package session
 
-import "context"
+import (
+	"context"
+
+	"tessera/gpu"
+)
 
 // request is a message of the page; Type says which of the fields it has.
 type request struct {
@@ -23,6 +27,8 @@ type request struct {
 
 // source is a file: the page's own by number, or one of the host's by path.
 type source struct {
+	_ gpu.Incomparable
+
 	ID   int    `json:"id"`
 	Name string `json:"name"`
 	Size int64  `json:"size"`
@@ -31,6 +37,8 @@ type source struct {
 
 // clip is a video on the page's side.
 type clip struct {
+	_ gpu.Incomparable
+
 	Frames int     `json:"frames"`
 	Height int     `json:"height"`
 	Width  int     `json:"width"`
@@ -39,6 +47,8 @@ type clip struct {
 
 // options of a job or plan.
 type options struct {
+	_ gpu.Incomparable
+
 	Direction string `json:"direction"`
 	Frames    int    `json:"frames"`
 	Height    int    `json:"height"`
@@ -58,64 +68,64 @@ type options struct {
 	Format      string `json:"format"`
 }
 
+// event is what all messages to the page begin with.
+type event struct {
+	_    gpu.Incomparable
+	Type string `json:"type"`
+	ID   int    `json:"id"` // of the request
+}
+
+func about(kind string, id int) event { return event{Type: kind, ID: id} }
+
 // Messages to the page.
 type (
 	result struct {
-		Type  string `json:"type"`
-		ID    int    `json:"id"`
-		Value any    `json:"value"`
+		event
+		Value any `json:"value"`
 	}
 	failure struct {
-		Type    string `json:"type"`
-		ID      int    `json:"id"`
+		event
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
 	queuedEvent struct {
-		Type     string `json:"type"`
-		ID       int    `json:"id"`
-		Position int    `json:"position"`
+		event
+		Position int `json:"position"`
 	}
 	loadingEvent struct {
-		Type   string `json:"type"`
-		ID     int    `json:"id"`
-		Loaded int64  `json:"loaded"`
-		Total  int64  `json:"total"`
+		event
+		Loaded int64 `json:"loaded"`
+		Total  int64 `json:"total"`
 	}
 	warningEvent struct {
-		Type    string `json:"type"`
-		ID      int    `json:"id"`
+		event
 		Message string `json:"message"`
 	}
 	planEvent struct {
-		Type   string `json:"type"`
-		ID     int    `json:"id"`
+		event
 		Stage  string `json:"stage"`
 		Plan   *plan  `json:"plan"`
 		Output clip   `json:"output"`
 	}
 	tileEvent struct {
-		Type   string `json:"type"`
-		ID     int    `json:"id"`
-		Seq    int    `json:"seq"`
-		Tile   int    `json:"tile"`
-		Frame  int    `json:"frame"`
-		Y      int    `json:"y"`
-		X      int    `json:"x"`
-		Height int    `json:"height"`
-		Width  int    `json:"width"`
+		event
+		Seq    int `json:"seq"`
+		Tile   int `json:"tile"`
+		Frame  int `json:"frame"`
+		Y      int `json:"y"`
+		X      int `json:"x"`
+		Height int `json:"height"`
+		Width  int `json:"width"`
 	}
 	frameEvent struct {
-		Type   string `json:"type"`
-		ID     int    `json:"id"`
-		Seq    int    `json:"seq"`
-		Index  int    `json:"index"`
-		Height int    `json:"height"`
-		Width  int    `json:"width"`
+		event
+		Seq    int `json:"seq"`
+		Index  int `json:"index"`
+		Height int `json:"height"`
+		Width  int `json:"width"`
 	}
 	progressEvent struct {
-		Type    string  `json:"type"`
-		ID      int     `json:"id"`
+		event
 		Stage   string  `json:"stage"`
 		Tile    int     `json:"tile"`
 		Tiles   int     `json:"tiles"`
@@ -128,30 +138,26 @@ type (
 		Seconds float64 `json:"seconds"`
 	}
 	latentEvent struct {
-		Type  string `json:"type"`
-		ID    int    `json:"id"`
+		event
 		Name  string `json:"name"`
 		Shape []int  `json:"shape"`
 	}
 	qualityEvent struct {
-		Type  string   `json:"type"`
-		ID    int      `json:"id"`
+		event
 		Index *int     `json:"index"` // null for the whole clip
 		PSNR  *float64 `json:"psnr"`  // dB, null for infinity
 		SSIM  float64  `json:"ssim"`
 	}
 	readRequest struct {
-		Type   string `json:"type"`
-		ID     int    `json:"id"`
-		Read   int    `json:"read"`
-		Source int    `json:"source"`
-		Offset int64  `json:"offset"`
-		Length int    `json:"length"`
+		event
+		Read   int   `json:"read"`
+		Source int   `json:"source"`
+		Offset int64 `json:"offset"`
+		Length int   `json:"length"`
 	}
 	pixelsRequest struct {
-		Type  string `json:"type"`
-		ID    int    `json:"id"`
-		Read  int    `json:"read"`
-		Frame int    `json:"frame"`
+		event
+		Read  int `json:"read"`
+		Frame int `json:"frame"`
 	}
 )

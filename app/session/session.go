@@ -179,9 +179,9 @@ func (s *Session) serve(queue chan *request) {
 		case r := <-queue:
 			value, err := s.answer(r)
 			if err == nil {
-				err = s.send(result{"result", r.ID, value}, nil)
+				err = s.send(result{about("result", r.ID), value}, nil)
 			} else {
-				err = s.send(failure{"error", r.ID, job.KindOf(err).Code, err.Error()}, nil)
+				err = s.send(failure{about("error", r.ID), job.KindOf(err).Code, err.Error()}, nil)
 			}
 			s.mu.Lock()
 			delete(s.pending, r.ID)

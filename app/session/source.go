@@ -122,7 +122,7 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 	}
 	length := int(min(blockBytes, f.source.Size-offset))
 	data, err := f.s.ask(func(read int) any {
-		return readRequest{"read", f.id, read, f.source.ID, offset, length}
+		return readRequest{about("read", f.id), read, f.source.ID, offset, length}
 	})
 	if err == nil && len(data) != length {
 		err = fmt.Errorf("got %d bytes, expected %d: has the file changed?", len(data), length)

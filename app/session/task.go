@@ -83,7 +83,7 @@ func (s *Session) turn(r *request) (*gpu.Device, error) {
 		for {
 			select {
 			case n := <-positions:
-				_ = s.send(queuedEvent{"queued", r.ID, n}, nil) // a page that is gone is found out otherwise
+				_ = s.send(queuedEvent{about("queued", r.ID), n}, nil) // a page that is gone is found out otherwise
 			case <-end:
 				return
 			}
@@ -152,7 +152,7 @@ func operations(before, after map[string]gpu.Use) []operation {
 	for _, k := range kinds {
 		list = append(list, k)
 	}
-	sort.Stable(longest(list))
+	sort.Stable((*longest)(&list))
 	return list
 }
 
@@ -160,13 +160,13 @@ func operations(before, after map[string]gpu.Use) []operation {
 // page's engine.
 type longest []operation
 
-func (l longest) Len() int      { return len(l) }
-func (l longest) Swap(i, j int) { l[i], l[j] = l[j], l[i] }
-func (l longest) Less(i, j int) bool {
-	if l[i].Seconds != l[j].Seconds {
-		return l[i].Seconds > l[j].Seconds
+func (l *longest) Len() int      { return len(*l) }
+func (l *longest) Swap(i, j int) { (*l)[i], (*l)[j] = (*l)[j], (*l)[i] }
+func (l *longest) Less(i, j int) bool {
+	if (*l)[i].Seconds != (*l)[j].Seconds {
+		return (*l)[i].Seconds > (*l)[j].Seconds
 	}
-	return l[i].Name < l[j].Name
+	return (*l)[i].Name < (*l)[j].Name
 }
 
 // decode reads the latent; its work sends the frames.
@@ -182,7 +182,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 	d.Options.RGBA8 = true
 	return func() (int, error) {
 		for _, w := range d.Warnings {
-			if err := t.s.send(warningEvent{"warning", t.r.ID, w}, nil); err != nil {
+			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {
 				return 0, err
 			}
 		}
@@ -263,7 +263,7 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 	if err := media.EncodeLatent(&text, name, z); err != nil {
 		return z, err
 	}
-	return z, t.s.send(latentEvent{"latent", t.r.ID, name, z.Shape()}, text.Bytes())
+	return z, t.s.send(latentEvent{about("latent", t.r.ID), name, z.Shape()}, text.Bytes())
 }
 
 // roundtrip decodes what it has encoded, and compares as the command line does:
@@ -305,7 +305,7 @@ func (t *task) compare(c *pageClip, d job.Decoding) error {
 }
 
 func (t *task) quality(index *int, f media.FrameQuality) error {
-	e := qualityEvent{Type: "quality", ID: t.r.ID, Index: index, SSIM: f.SSIM}
+	e := qualityEvent{event: about("quality", t.r.ID), Index: index, SSIM: f.SSIM}
 	if f.MSE > 0 {
 		e.PSNR = &f.PSNR
 	}
@@ -314,7 +314,7 @@ func (t *task) quality(index *int, f media.FrameQuality) error {
 
 // planned tells the plan of a stage, which makes so many frames of a clip.
 func (t *task) planned(stage string, frames int, independent bool, p *vae.Plan, to media.Format) error {
-	return t.s.send(planEvent{"plan", t.r.ID, stage, newPlan(stage, frames, independent, p), clipOf(to)}, nil)
+	return t.s.send(planEvent{about("plan", t.r.ID), stage, newPlan(stage, frames, independent, p), clipOf(to)}, nil)
 }
 
 // watch tells the page how a stage goes.
@@ -323,11 +323,11 @@ func (t *task) watch(stage string) vae.Watch {
 		Preview: t.preview,
 		Progress: func(p vae.Progress) {
 			_ = t.s.send(progressEvent{
-				"progress", t.r.ID, stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
+				about("progress", t.r.ID), stage, p.Tile, p.Tiles, p.Middle, p.Slice, p.Slices, p.Frame, p.Frames, p.Done, time.Since(t.begun).Seconds(),
 			}, nil)
 		},
 		Loading: func(loaded, total int64) {
-			_ = t.s.send(loadingEvent{"loading", t.r.ID, loaded, total}, nil)
+			_ = t.s.send(loadingEvent{about("loading", t.r.ID), loaded, total}, nil)
 			if loaded == total {
 				t.s.checkpoint.release()
 			}
@@ -337,13 +337,13 @@ func (t *task) watch(stage string) vae.Watch {
 
 func (t *task) frame(f vae.Frame, rgba []byte) error {
 	return t.picture(rgba, func(seq int) any {
-		return frameEvent{"frame", t.r.ID, seq, f.Index, f.Height, f.Width}
+		return frameEvent{about("frame", t.r.ID), seq, f.Index, f.Height, f.Width}
 	})
 }
 
 func (t *task) preview(p vae.Preview) error {
 	return t.picture(p.RGBA, func(seq int) any {
-		return tileEvent{"tile", t.r.ID, seq, p.Tile, p.Frame, p.Y, p.X, p.Height, p.Width}
+		return tileEvent{about("tile", t.r.ID), seq, p.Tile, p.Frame, p.Y, p.X, p.Height, p.Width}
 	})
 }
 

@@ -15,14 +15,14 @@ func known(global string) any {
 	switch module {
 	case "collections":
 		if name == "OrderedDict" {
-			return orderedDict{}
+			return &orderedDict{}
 		}
 	case "torch._utils":
 		switch name {
 		case "_rebuild_tensor_v2":
-			return rebuildTensor{}
+			return &rebuildTensor{}
 		case "_rebuild_parameter":
-			return rebuildParameter{}
+			return &rebuildParameter{}
 		}
 	case "torch":
 		if d, ok := storageType(name); ok {
@@ -61,16 +61,16 @@ func storageType(class string) (safetensors.DType, bool) {
 
 // What can be called.
 var (
-	_ types.Callable = orderedDict{}
-	_ types.Callable = rebuildTensor{}
-	_ types.Callable = rebuildParameter{}
+	_ types.Callable = &orderedDict{}
+	_ types.Callable = &rebuildTensor{}
+	_ types.Callable = &rebuildParameter{}
 )
 
 // orderedDict is the class collections.OrderedDict.
 type orderedDict struct{}
 
 // Call makes an empty one.
-func (orderedDict) Call(args ...any) (any, error) {
+func (*orderedDict) Call(args ...any) (any, error) {
 	if len(args) != 0 {
 		return nil, fmt.Errorf("OrderedDict is called with %d arguments, expected 0", len(args))
 	}
@@ -122,7 +122,7 @@ type rebuildTensor struct{}
 
 // Call takes storage, offset, size, stride, requires_grad and hooks, and
 // perhaps metadata.
-func (rebuildTensor) Call(args ...any) (any, error) {
+func (*rebuildTensor) Call(args ...any) (any, error) {
 	if len(args) != 6 && len(args) != 7 {
 		return nil, fmt.Errorf("_rebuild_tensor_v2 is called with %d arguments, expected 6 or 7", len(args))
 	}
@@ -155,7 +155,7 @@ func integers(v any) ([]int, bool) {
 type rebuildParameter struct{}
 
 // Call takes a tensor, requires_grad and hooks.
-func (rebuildParameter) Call(args ...any) (any, error) {
+func (*rebuildParameter) Call(args ...any) (any, error) {
 	if len(args) == 3 {
 		if t, ok := args[0].(*tensor); ok {
 			return t, nil

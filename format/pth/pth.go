@@ -131,7 +131,7 @@ func (f *File) Tensor(name string) (safetensors.Tensor, bool) {
 
 // Close releases the file that Open made. It is idempotent.
 func (f *File) Close() error {
-	f.source = closed{}
+	f.source = &closed{}
 	if f.release == nil {
 		return nil
 	}
@@ -144,16 +144,16 @@ func (f *File) Close() error {
 }
 
 // current reads from what the file has at the time, which Close takes away.
-type current struct{ *File }
+type current File
 
-func (c current) ReadAt(dst []byte, offset int64) (int, error) {
+func (c *current) ReadAt(dst []byte, offset int64) (int, error) {
 	return c.source.ReadAt(dst, offset)
 }
 
 // closed is what is left to read from after Close.
 type closed struct{}
 
-func (closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
+func (*closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
 
 // quote is %q with an end: names in hostile files may be megabytes long.
 func quote(s string) string {

@@ -95,7 +95,7 @@ func tensors(where string, items []types.DictEntry) ([]named, error) {
 func (f *File) place(a *archive, name string, t *tensor) (safetensors.Tensor, error) {
 	where := "pth: " + f.name
 	// At offset 0 for now: its shape is checked before it is used.
-	view, err := safetensors.NewTensor(where, name, t.storage.dtype, t.shape, current{f}, 0)
+	view, err := safetensors.NewTensor(where, name, t.storage.dtype, t.shape, (*current)(f), 0)
 	if err != nil {
 		return view, err
 	}
@@ -110,7 +110,7 @@ func (f *File) place(a *archive, name string, t *tensor) (safetensors.Tensor, er
 		return view, fmt.Errorf("shape %v has strides %v, expected %v: %s after .contiguous()", t.shape, t.stride, want, resave)
 	}
 	begin += int64(t.offset) * int64(t.storage.dtype.Bits()/8)
-	return safetensors.NewTensor(where, name, t.storage.dtype, t.shape, current{f}, begin)
+	return safetensors.NewTensor(where, name, t.storage.dtype, t.shape, (*current)(f), begin)
 }
 
 // locate finds where a storage's bytes begin.

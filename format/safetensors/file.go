@@ -130,20 +130,20 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 	e := f.header.entries[i]
 	return Tensor{
 		Name: e.name, DType: e.dtype, Shape: e.shape, where: "safetensors: " + f.name,
-		source: current{f}, offset: f.data + e.begin, elements: e.elements, bytes: e.end - e.begin,
+		source: (*current)(f), offset: f.data + e.begin, elements: e.elements, bytes: e.end - e.begin,
 	}, true
 }
 
 // current reads from what the file has at the time, which Close takes away.
-type current struct{ *File }
+type current File
 
-func (c current) ReadAt(dst []byte, offset int64) (int, error) {
+func (c *current) ReadAt(dst []byte, offset int64) (int, error) {
 	return c.source.ReadAt(dst, offset)
 }
 
 // Close releases the map and the file that Open made. It is idempotent.
 func (f *File) Close() error {
-	f.source = closed{}
+	f.source = &closed{}
 	if f.release == nil {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (f *File) Close() error {
 // closed is what is left to read from after Close.
 type closed struct{}
 
-func (closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
+func (*closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
 
 // readFull reads len(dst) bytes; io.EOF along with them is no error.
 func readFull(r io.ReaderAt, dst []byte, offset int64) error {

@@ -64,7 +64,7 @@ func parseHeader(text []byte, dataSize int64) (header, error) {
 	if err != nil {
 		return header{}, err
 	}
-	sort.Stable(byOffset(h.entries))
+	sort.Stable((*byOffset)(&h.entries))
 	return h, checkOffsets(h.entries, dataSize)
 }
 
@@ -72,13 +72,13 @@ func parseHeader(text []byte, dataSize int64) (header, error) {
 // engine.
 type byOffset []entry
 
-func (e byOffset) Len() int      { return len(e) }
-func (e byOffset) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e byOffset) Less(i, j int) bool {
-	if e[i].begin != e[j].begin {
-		return e[i].begin < e[j].begin
+func (e *byOffset) Len() int      { return len(*e) }
+func (e *byOffset) Swap(i, j int) { (*e)[i], (*e)[j] = (*e)[j], (*e)[i] }
+func (e *byOffset) Less(i, j int) bool {
+	if (*e)[i].begin != (*e)[j].begin {
+		return (*e)[i].begin < (*e)[j].begin
 	}
-	return e[i].end < e[j].end
+	return (*e)[i].end < (*e)[j].end
 }
 
 // checkOffsets holds the entries, sorted by offset, to a gapless cover of the

@@ -90,20 +90,24 @@ func (t Tensor) errorf(format string, args ...any) error {
 	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote(t.Name)}, args...)...)
 }
 
-// decode converts len(dst) elements of src.
+// decode converts len(dst) elements of src. Bytes are put together here, not by
+// encoding/binary, as in the page's engine calls in this package are not inlined.
 func decode(dst []float32, src []byte, d DType) {
 	switch d {
 	case F16:
 		for i := range dst {
-			dst[i] = float16.Frombits(binary.LittleEndian.Uint16(src[2*i:])).Float32()
+			at := src[2*i:][:2]
+			dst[i] = float16.Frombits(uint16(at[0]) | uint16(at[1])<<8).Float32()
 		}
 	case BF16:
 		for i := range dst {
-			dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+			at := src[2*i:][:2]
+			dst[i] = math.Float32frombits(uint32(at[0])<<16 | uint32(at[1])<<24)
 		}
 	case F32:
 		for i := range dst {
-			dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
+			at := src[4*i:][:4]
+			dst[i] = math.Float32frombits(uint32(at[0]) | uint32(at[1])<<8 | uint32(at[2])<<16 | uint32(at[3])<<24)
 		}
 	case F64:
 		for i := range dst {

@@ -20,39 +20,55 @@ type methods struct {
 	setBindGroup, setPipeline js.Value
 }
 
+// method is where one of a name goes.
+type method struct {
+	to   *js.Value
+	name string
+}
+
 func bind(device js.Value) methods {
-	of := func(v js.Value) func(name string) js.Value {
-		return func(name string) js.Value { return v.Get(name).Call("bind", v) }
+	m := &methods{}
+	own := func(v js.Value, list ...method) {
+		for _, f := range list {
+			*f.to = v.Get(f.name).Call("bind", v)
+		}
 	}
 	call := js.Global().Get("Function").Get("prototype").Get("call")
-	any := func(class string) func(name string) js.Value {
+	any := func(class string, list ...method) {
 		prototype := js.Global().Get(class).Get("prototype")
-		return func(name string) js.Value { return call.Call("bind", prototype.Get(name)) }
+		for _, f := range list {
+			*f.to = call.Call("bind", prototype.Get(f.name))
+		}
 	}
-	d, queue := of(device), of(device.Get("queue"))
-	encoder, pass := any("GPUCommandEncoder"), any("GPUComputePassEncoder")
-	return methods{
-		createBuffer:               d("createBuffer"),
-		createBindGroup:            d("createBindGroup"),
-		createBindGroupLayout:      d("createBindGroupLayout"),
-		createCommandEncoder:       d("createCommandEncoder"),
-		createComputePipelineAsync: d("createComputePipelineAsync"),
-		createPipelineLayout:       d("createPipelineLayout"),
-		createQuerySet:             d("createQuerySet"),
-		createShaderModule:         d("createShaderModule"),
-		pushErrorScope:             d("pushErrorScope"),
-		popErrorScope:              d("popErrorScope"),
-		onSubmittedWorkDone:        queue("onSubmittedWorkDone"),
-		submit:                     queue("submit"),
-		writeBuffer:                queue("writeBuffer"),
-		beginComputePass:           encoder("beginComputePass"),
-		clearBuffer:                encoder("clearBuffer"),
-		copyBufferToBuffer:         encoder("copyBufferToBuffer"),
-		finish:                     encoder("finish"),
-		resolveQuerySet:            encoder("resolveQuerySet"),
-		dispatchWorkgroups:         pass("dispatchWorkgroups"),
-		end:                        pass("end"),
-		setBindGroup:               pass("setBindGroup"),
-		setPipeline:                pass("setPipeline"),
-	}
+	own(device,
+		method{&m.createBuffer, "createBuffer"},
+		method{&m.createBindGroup, "createBindGroup"},
+		method{&m.createBindGroupLayout, "createBindGroupLayout"},
+		method{&m.createCommandEncoder, "createCommandEncoder"},
+		method{&m.createComputePipelineAsync, "createComputePipelineAsync"},
+		method{&m.createPipelineLayout, "createPipelineLayout"},
+		method{&m.createQuerySet, "createQuerySet"},
+		method{&m.createShaderModule, "createShaderModule"},
+		method{&m.pushErrorScope, "pushErrorScope"},
+		method{&m.popErrorScope, "popErrorScope"},
+	)
+	own(device.Get("queue"),
+		method{&m.onSubmittedWorkDone, "onSubmittedWorkDone"},
+		method{&m.submit, "submit"},
+		method{&m.writeBuffer, "writeBuffer"},
+	)
+	any("GPUCommandEncoder",
+		method{&m.beginComputePass, "beginComputePass"},
+		method{&m.clearBuffer, "clearBuffer"},
+		method{&m.copyBufferToBuffer, "copyBufferToBuffer"},
+		method{&m.finish, "finish"},
+		method{&m.resolveQuerySet, "resolveQuerySet"},
+	)
+	any("GPUComputePassEncoder",
+		method{&m.dispatchWorkgroups, "dispatchWorkgroups"},
+		method{&m.end, "end"},
+		method{&m.setBindGroup, "setBindGroup"},
+		method{&m.setPipeline, "setPipeline"},
+	)
+	return *m
 }

@@ -91,6 +91,8 @@ type PipelineDescriptor struct {
 // Command is one dispatch (Pipeline set), one copy between two buffers, or one
 // clear (no Src).
 type Command struct {
+	_ [0]func() // see gpu.Incomparable
+
 	Pipeline      Pipeline
 	Group         BindGroup
 	UniformOffset uint32
