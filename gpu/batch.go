@@ -106,8 +106,8 @@ func (v View) String() string {
 // First is the leading field of every Params; the device fills it in, as
 // Program says.
 type First struct {
-	_  Incomparable
-	at [4]uint32
+	_ Incomparable
+	_ [4]uint32
 }
 
 // Incomparable is a field of structs that are large and that nobody compares.

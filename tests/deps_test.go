@@ -3,6 +3,7 @@
 package tests
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,48 +24,57 @@ import (
 // root is the repository's.
 const root = ".."
 
-// allowed are a package's imports of ours. Tests may import more, but for what
-// forbidden says.
+// allowed are a package's imports of ours, floor by floor: none imports one
+// above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
-	"assets":                         {},
-	"cmd/native":                     {"app/job", "app/serve", "assets", "engine", "format/safetensors", "gpu", "latent", "media", "tiling", "vae", "web"},
-	"cmd/wasm":                       {"gpu", "app/session", "vae"},
-	"gpu":                            {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver"},
+	// What is run.
+	"cmd/native": {"app/job", "app/serve", "assets", "engine", "format/safetensors", "gpu", "latent", "media", "tiling", "vae", "web"},
+	"cmd/wasm":   {"app/session", "gpu", "vae"},
+	"web":        {},
+	"assets":     {},
+	// The application.
+	"app/serve":   {"app/session", "gpu"},
+	"app/session": {"app/job", "engine", "format/json", "gpu", "latent", "media", "tiling", "vae"},
+	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
+	// Models.
+	"vae": {"engine", "format/pth", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
+	// The engine, and arithmetic and kernels under it.
+	"engine":   {"gpu", "tiling", "wgsl"},
+	"tiling":   {},
+	"wgsl":     {"gpu"},
+	"wgsl/ref": {},
+	// Devices.
+	"gpu":                  {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver"},
+	"gpu/internal/browser": {"gpu/internal/driver"},
+	"gpu/internal/dawn":    {"gpu/internal/driver"},
+	"gpu/internal/driver":  {},
+	// Files.
+	"media":              {"format/safetensors", "latent"},
+	"latent":             {},
+	"format/pth":         {"format/safetensors"},
+	"format/safetensors": {"format/json"},
+	"format/json":        {},
+	// For tests and for building.
 	"gpu/gputest":                    {"gpu"},
-	"gpu/internal/browser":           {"gpu/internal/driver"},
-	"gpu/internal/dawn":              {"gpu/internal/driver"},
-	"gpu/internal/driver":            {},
-	"format/json":                    {},
-	"format/pth":                     {"format/safetensors"},
+	"gpu/internal/driver/drivertest": {"gpu/internal/driver"},
 	"format/pth/pthtest":             {"format/safetensors"},
-	"format/safetensors":             {"format/json"},
-	"app/job":                        {"engine", "gpu", "latent", "media", "tiling", "vae"},
-	"app/serve":                      {"gpu", "app/session"},
-	"app/session":                    {"app/job", "engine", "format/json", "gpu", "latent", "media", "tiling", "vae"},
-	"tests/synthetic":                {"format/safetensors"},
-	"latent":                         {},
-	"media":                          {"format/safetensors", "latent"},
 	"tests/bench":                    {"gpu", "wgsl"},
-	"tiling":                         {},
+	"tests/synthetic":                {"format/safetensors"},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
 	"tools/wasmtest":                 {},
-	"vae":                            {"engine", "format/pth", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
-	"web":                            {},
-	"wgsl":                           {"gpu"},
-	"wgsl/ref":                       {},
-	"gpu/internal/driver/drivertest": {"gpu/internal/driver"},
-	"engine":                         {"gpu", "tiling", "wgsl"},
 }
 
 // forbidden are imports that not even tests of these packages and of those
 // below them may have.
 var forbidden = map[string][]string{
-	"gpu":    {"media", "tiling", "vae", "wgsl"},
-	"media":  {"gpu", "tiling", "vae", "wgsl"},
-	"tiling": {"gpu", "media", "vae", "wgsl"},
-	"wgsl":   {"media", "tiling", "vae"},
-	"vae":    {"cmd", "media"},
+	"gpu":    {"app", "engine", "media", "tiling", "vae", "wgsl"},
+	"media":  {"app", "engine", "gpu", "tiling", "vae", "wgsl"},
+	"tiling": {"app", "engine", "gpu", "media", "vae", "wgsl"},
+	"wgsl":   {"app", "engine", "media", "tiling", "vae"},
+	"engine": {"app", "format", "media", "vae"},
+	"vae":    {"app", "cmd", "media"},
+	"format": {"app", "engine", "gpu", "media", "vae", "wgsl"},
 }
 
 // exclusive are packages of the standard library that only some of ours, and
@@ -94,6 +105,41 @@ func TestLayers(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(allowed)), slices.Collect(maps.Keys(seen)), "lines of allowed, and packages")
+}
+
+// buffers are what models know nothing of: they are the engine's.
+var buffers = []string{"gpu.Batch", "gpu.Buffer", "gpu.View", "wgsl.Tensor", "wgsl.Weights"}
+
+// Models know no buffers, and no code but a family's own asks for its name.
+func TestModelsAndFamilies(t *testing.T) {
+	own := regexp.MustCompile(`^vae/(seedvr2|wan)\w*\.go$`)
+	named := 0
+	for file := range files(t, ".go") {
+		if strings.HasSuffix(file, "_test.go") || below(path.Dir(file), "tests") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && path.Dir(file) == "vae" {
+					assert.NotContains(t, buffers, x.Name+"."+n.Sel.Name, file)
+				}
+			case *ast.BasicLit:
+				if v, err := strconv.Unquote(n.Value); err == nil && slices.Contains([]string{"seedvr2", "wan2.1", "wan2.2"}, v) {
+					named++
+					assert.Regexp(t, own, file, "names a family: %s", n.Value)
+				}
+			case *ast.BinaryExpr:
+				if x, ok := n.X.(*ast.SelectorExpr); ok && x.Sel.Name == "Family" && !own.MatchString(file) {
+					assert.Equal(t, "vae/family.go", file, "asks for the family")
+				}
+			}
+			return true
+		})
+	}
+	require.Equal(t, 3, named, "families by name")
 }
 
 // refuse says why a file of pkg may not import name, if so.

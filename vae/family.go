@@ -34,6 +34,10 @@ type mark struct{ tensor, of string }
 // families are those that Open knows.
 var families = []*family{&seedVR2Family, &wan21Family, &wan22Family}
 
+// Usual is the configuration to take a latent with that no model is known for:
+// cells of 8x8 pixels, 4 frames to a latent frame after the first.
+func Usual() Config { return Config{Family: families[0].name, Spatial: 8, Temporal: 4} }
+
 // family of a configuration.
 func (c *Config) family() *family {
 	for _, f := range families {

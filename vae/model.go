@@ -33,15 +33,15 @@ const (
 
 // Elem is the storage that a precision means on an adapter.
 func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
-	half := wgsl.Packed
+	halves := wgsl.Packed
 	if a.F16 {
-		half = wgsl.F16
+		halves = wgsl.F16
 	}
 	switch p {
 	case F32:
 		return wgsl.F32, nil
 	case F16:
-		return half, nil
+		return halves, nil
 	case Auto, "":
 		if a.F16 && a.Type != "cpu" {
 			return wgsl.F16, nil

@@ -36,7 +36,7 @@ var (
 		"conv1.", "quant_conv.",
 		"conv2.", "post_quant_conv.",
 	}
-	wanHalf = []string{
+	wanNetwork = []string{
 		"conv1.", "conv_in.",
 		"head.0.", "norm_out.",
 		"head.2.", "conv_out.",
@@ -52,14 +52,14 @@ var (
 
 // diffusers is the name that diffusers gives to a tensor of the original name.
 func (n *wanNames) diffusers(name string) string {
-	half, rest, _ := strings.Cut(name, ".")
-	if half != "encoder" && half != "decoder" {
+	network, rest, _ := strings.Cut(name, ".")
+	if network != "encoder" && network != "decoder" {
 		return prefixed(name, wanTop)
 	}
-	if inner := prefixed(rest, wanHalf); inner != rest {
-		return renamed(half+"."+inner, wanBlock)
+	if inner := prefixed(rest, wanNetwork); inner != rest {
+		return renamed(network+"."+inner, wanBlock)
 	}
-	return renamed(half+"."+n.block(rest), wanBlock)
+	return renamed(network+"."+n.block(rest), wanBlock)
 }
 
 // block renames "downsamples.3." and the like, at the start of rest.

@@ -24,7 +24,7 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 		return nil, err
 	}
 	defer closed()
-	c := vae.Config{Family: "seedvr2", Spatial: 8, Temporal: 4} // before there is a checkpoint
+	c := vae.Usual() // before there is a checkpoint
 	if m, err := s.plannerModel(); err == nil {
 		c = m.Config
 	}
