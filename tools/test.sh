@@ -63,7 +63,7 @@ cross() {
 
 # race runs what needs no device under the race detector.
 race() {
-	CGO_ENABLED=1 go test -race -count=1 ./format/json ./format/pth ./format/safetensors ./tests/synthetic ./app/serve ./media ./tiling ./wgsl/ref ./tests
+	CGO_ENABLED=1 go test -race -count=1 ./format/json ./format/pth ./format/safetensors ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./tiling ./wgsl/ref ./tests
 }
 
 # test runs everything; a package at a time, since each uses all cores.
@@ -90,8 +90,8 @@ web() {
 	tools/web.sh check
 	tools/web.sh
 	go build -o build/wasmtest ./tools/wasmtest
-	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
-	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 ./gpu ./gpu/gputest ./gpu/internal/browser ./wgsl ./tiling
+	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
+	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./wgsl ./tiling
 	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$' ./vae
 	go test -count=1 -short -timeout 20m ./tests/web
 }
