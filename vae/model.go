@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"tessera/engine"
 	"tessera/format/pth"
@@ -202,7 +203,7 @@ func (m *Model) load(ctx context.Context, w *way, told func(done, total int64)) 
 	}
 	if err := w.net.Weights.Upload(ctx, m.dev, &reader{tensors: m.tensors}, told); err != nil {
 		m.release(w)
-		return err
+		return m.explain(err)
 	}
 	w.loaded = true
 	return nil
@@ -263,15 +264,27 @@ func (m *Model) job(w *way, frames, height, width int, independent bool, out eng
 	}
 }
 
-// explain adds to an error what to do about it.
+// explain says what to do about an error, and that it is this package's: callers
+// need not know that there is an engine.
 func (m *Model) explain(err error) error {
+	text, own := strings.CutPrefix(err.Error(), "engine: ")
 	switch {
 	case errors.Is(err, ErrOverflow) && m.Elem != wgsl.F32:
-		return fmt.Errorf("vae: %w: activations left the range of f16; precision f32 has room", ErrOverflow)
+		text = ErrOverflow.Error() + ": activations left the range of f16; precision f32 has room"
 	case errors.Is(err, ErrOverflow):
-		return fmt.Errorf("vae: %w", ErrOverflow)
 	case errors.Is(err, ErrTiling):
-		return fmt.Errorf("vae: %s: %w", m.Config.Model, err)
+		text = m.Config.Model + ": " + text
+	case !own:
+		return err
 	}
-	return err
+	return &explained{err, "vae: " + text}
 }
+
+// explained is an error in other words.
+type explained struct {
+	error
+	text string
+}
+
+func (e *explained) Error() string { return e.text }
+func (e *explained) Unwrap() error { return e.error }

@@ -170,8 +170,8 @@ func TestTilings(t *testing.T) {
 	assert.Equal(t, "64x64", s.Overlap)
 	in := "decode -m " + tiny + " " + latent + " -o OUT.npy "
 	refuse(t, []refusal{
-		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "SeedVR2: engine: tiling exact: not for this model"},
-		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "SeedVR2: engine: tiling diffusers: not for this model"},
+		{name: "exact for SeedVR2", args: in + "--tiling=exact", code: job.ExitUsage, want: "vae: SeedVR2: tiling exact: not for this model"},
+		{name: "diffusers for SeedVR2", args: in + "--tiling=diffusers", code: job.ExitUsage, want: "vae: SeedVR2: tiling diffusers: not for this model"},
 		{name: "default overlap of the tile", args: in + "--tile=64", code: job.ExitUsage, want: "must be smaller than the tile"},
 	})
 	// The middle of exact tiles needs the whole latent frame: where that doesn't
