@@ -71,7 +71,11 @@ func (t tensors) has(name string) bool {
 	return ok
 }
 
-// dim is a tensor's size along an axis of rank axes.
+// maxDim bounds what a shape may say of a model: a file of a kilobyte can claim a
+// tensor of no elements and 2^60 channels.
+const maxDim = 1 << 16
+
+// dim is a tensor's size along an axis of rank axes, of 1 to maxDim.
 func (t tensors) dim(name string, axis, rank int) (int, error) {
 	x, ok := t.find(name)
 	if !ok {
@@ -79,6 +83,9 @@ func (t tensors) dim(name string, axis, rank int) (int, error) {
 	}
 	if len(x.Shape) != rank {
 		return 0, fmt.Errorf("vae: %s: tensor %s has shape %v, expected %d dimensions", t.file.Name(), x.Name, x.Shape, rank)
+	}
+	if n := x.Shape[axis]; n < 1 || n > maxDim {
+		return 0, fmt.Errorf("vae: %s: tensor %s has shape %v, expected 1 to %d along axis %d", t.file.Name(), x.Name, x.Shape, maxDim, axis)
 	}
 	return x.Shape[axis], nil
 }

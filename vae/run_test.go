@@ -345,6 +345,17 @@ func TestUnfitCheckpoints(t *testing.T) {
 	}
 	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other." + name, shape }), a, Settings{Precision: F32})
 	require.ErrorIs(t, err, ErrUnknownModel, "another model")
+	// A tensor of no elements can claim any number of channels.
+	for _, shape := range [][]int{{0, 1 << 60, 3, 3, 3}, {0, 1 << 31, 3, 3, 3}, {0, 0, 3, 3, 3}, {96, 0, 3, 3, 3}} {
+		_, err = Inspect(write(func(name string, was []int) (string, []int) {
+			if name == "decoder.conv_in.weight" {
+				return name, shape
+			}
+			return name, was
+		}), a, Settings{Precision: F32})
+		require.ErrorIs(t, err, ErrBadModel, "%v", shape)
+		require.ErrorContains(t, err, "tensor decoder.conv_in.weight has shape ["+strings.Trim(fmt.Sprint(shape), "[]")+"], expected 1 to 65536 along axis 1")
+	}
 	// The names of older files.
 	old := strings.NewReplacer("to_q", "query", "to_k", "key", "to_v", "value", "to_out.0", "proj_attn")
 	m, err = Inspect(write(func(name string, shape []int) (string, []int) { return old.Replace(name), shape }), a, Settings{Precision: F32})
