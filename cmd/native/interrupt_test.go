@@ -33,6 +33,7 @@ func TestInterrupt(t *testing.T) {
 		{"encode", []string{"encode", "-m", tiny, clip, "-o", "OUT/z.safetensors"}, os.Interrupt},
 		{"decode to a folder", []string{"decode", "-m", tiny, latent, "-o", "OUT/frames"}, os.Interrupt},
 		{"decode in tiles", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32"}, syscall.SIGTERM},
+		{"decode, its terminal closed", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB"}, syscall.SIGHUP},
 		{"demo", []string{"demo", "-o", "OUT/demo"}, os.Interrupt},
 	}
 	if haveFFmpeg() {
@@ -58,12 +59,40 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// Nothing that a job keeps beside the device outlives it, even where it has no
+// time to clean up.
+func TestKilledLeavesNoSpool(t *testing.T) {
+	needDevice(t)
+	temp := t.TempDir()
+	_, _, stderr := interrupted(t, os.Kill, []string{"TMPDIR=" + temp}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32),
+		"-o", filepath.Join(t.TempDir(), "out.npy"), "--tile=128", "--overlap=32", "--memory=72MiB")
+	entries, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	assert.Empty(t, entries, stderr)
+}
+
+// Started by nohup, a job outlives its terminal.
+func TestNohup(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	script := `trap "" HUP; exec "$0" "$@"`
+	args := []string{"-c", script, built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 8, 8), "-o", filepath.Join(dir, "out.npy"), "--tile=32", "--overlap=8"}
+	code, _, stderr := interruptedCommand(t, syscall.SIGHUP, exec.Command("sh", args...))
+	assert.Equal(t, job.ExitDone, code, stderr)
+	assert.FileExists(t, filepath.Join(dir, "out.npy"))
+}
+
 // interrupted runs the program, signals it at its first line of progress, and
 // tells how it ended and how long that took.
 func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (code int, took time.Duration, stderr string) {
 	t.Helper()
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(os.Environ(), env...)
+	return interruptedCommand(t, signal, cmd)
+}
+
+func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd) (code int, took time.Duration, stderr string) {
+	t.Helper()
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -80,7 +80,7 @@ type app struct {
 
 // run is the whole program; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	a := &app{ctx: ctx, stdout: stdout, stderr: stderr, json: slices.Contains(args, "--json")}
@@ -94,6 +94,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	}
 	return code
+}
+
+// endings are the signals that end a job: Ctrl-C, a request to end, and a
+// terminal that is closed, unless the program was started to outlive that.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) { // by nohup
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 func (a *app) execute(args []string) error {
