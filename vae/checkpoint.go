@@ -24,6 +24,9 @@ const zipMagic = "PK\x03\x04"
 
 // openCheckpoint opens a file of either format, told by how it begins.
 func openCheckpoint(path string) (checkpoint, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for someone to write
+		return nil, fmt.Errorf("%s: %s, expected a file", path, kindOf(info.Mode()))
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -33,6 +36,19 @@ func openCheckpoint(path string) (checkpoint, error) {
 		return orNil(pth.Open(path))
 	}
 	return orNil(safetensors.Open(path))
+}
+
+// kindOf tells what is no file.
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&os.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&os.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
 }
 
 // readCheckpoint is openCheckpoint of the size bytes behind r.

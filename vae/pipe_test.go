@@ -1,0 +1,28 @@
+//go:build unix
+
+package vae
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// What is no file is refused at once, where reading it would wait or never end.
+func TestOnlyFilesAreCheckpoints(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.safetensors")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for path, want := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", dir: "a folder"} {
+		_, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel, path)
+		require.ErrorContains(t, err, path+": "+want+", expected a file")
+	}
+	_, err := Inspect(filepath.Join(dir, "none"), gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
