@@ -25,7 +25,7 @@ const zipMagic = "PK\x03\x04"
 // openCheckpoint opens a file of either format, told by how it begins.
 func openCheckpoint(path string) (checkpoint, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for someone to write
-		return nil, fmt.Errorf("%s: %s, expected a file", path, kindOf(info.Mode()))
+		return nil, fmt.Errorf("%s is not a regular file, but %s", path, kindOf(info.Mode()))
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestOnlyFilesAreCheckpoints(t *testing.T) {
 	for path, want := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", dir: "a folder"} {
 		_, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.ErrorIs(t, err, ErrBadModel, path)
-		require.ErrorContains(t, err, path+": "+want+", expected a file")
+		require.ErrorContains(t, err, path+" is not a regular file, but "+want)
 	}
 	_, err := Inspect(filepath.Join(dir, "none"), gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 	require.ErrorIs(t, err, os.ErrNotExist)
