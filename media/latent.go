@@ -196,8 +196,8 @@ func CheckLatentOutput(path string) error {
 
 // WriteLatent writes a latent as float32: to .safetensors as "latent"
 // [C,L,h,w] with its metadata, to .latent as ComfyUI's [1,C,L,h,w] with its
-// metadata, to .npy as [C,L,h,w], which loses the metadata. A file of that name
-// is replaced, at the end and at once. Data of another length than the shape
+// metadata, to .npy as [C,L,h,w], which loses the metadata. A file of that name,
+// or the one that a link leads to, is replaced, at the end and at once. Data of another length than the shape
 // says, and NaN or infinity in it, are errors; a full disk is syscall.ENOSPC.
 func WriteLatent(path string, l latent.Latent) error {
 	if err := checkLatent(l); err != nil {

@@ -11,8 +11,8 @@
 // the colours are not multiplied by it, and are kept where it is transparent.
 // Frames are streamed one at a time, so a clip may be larger than memory. Every
 // output is written under a temporary name beside its final one and renamed
-// when it is complete: a failure leaves nothing behind. A picture is a clip of
-// one frame.
+// when it is complete: a failure leaves nothing behind. Links are followed first.
+// A picture is a clip of one frame.
 //
 // Errors about what was read wrap ErrInput; where the operating system is the
 // cause they wrap its error too, such as fs.ErrNotExist, syscall.ENOSPC or the

@@ -14,27 +14,33 @@ import (
 // pending is an output file under construction, beside its final name so that
 // the rename at the end is atomic.
 type pending struct {
-	path string // final name, as the user gave it
-	temp string
-	file *os.File
-	need int64 // bytes of the whole file, 0 when not known beforehand
-	err  error // of the first write that failed, for when a library wraps it
+	path   string // final name, as the user gave it
+	target string // absolute, links followed
+	temp   string // beside target
+	file   *os.File
+	need   int64 // bytes of the whole file, 0 when not known beforehand
+	err    error // of the first write that failed, for when a library wraps it
 }
 
 // createPending opens a temporary file for path. It fails early when path
 // cannot become a file: its folder is missing or read-only, or something that
 // is not a file has the name.
 func createPending(path string, need int64) (*pending, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		kind := "not a regular file"
-		if info.IsDir() {
-			kind = "a folder"
-		}
-		return nil, fmt.Errorf("media: %s: exists and is %s, expected a file or nothing", path, kind)
+	target, err := Target(path)
+	if err != nil {
+		return nil, err
 	}
-	p := &pending{path: path, need: need}
-	p.temp, err = makeTemp(path, func(name string) (err error) {
+	p := &pending{path: path, target: target, need: need}
+	if info, err := os.Stat(target); err == nil {
+		if !info.Mode().IsRegular() {
+			kind := "not a regular file"
+			if info.IsDir() {
+				kind = "a folder"
+			}
+			return nil, fmt.Errorf("media: %s: exists and is %s, expected a file or nothing", path, kind)
+		}
+	}
+	p.temp, err = makeTemp(path, target, func(name string) (err error) {
 		// Not os.CreateTemp: its mode 0600 would stay on the result.
 		p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 		return err
@@ -45,10 +51,10 @@ func createPending(path string, need int64) (*pending, error) {
 	return p, nil
 }
 
-// makeTemp calls create with fresh names beside path, .NAME.tmp-*, until one
-// is not taken.
-func makeTemp(path string, create func(name string) error) (string, error) {
-	dir, base := filepath.Split(path)
+// makeTemp calls create with fresh names beside target, .NAME.tmp-*, until one
+// is not taken. Errors name path.
+func makeTemp(path, target string, create func(name string) error) (string, error) {
+	dir, base := filepath.Split(target)
 	for {
 		name := fmt.Sprintf("%s.%s.tmp-%08x", dir, base, rand.Uint32())
 		err := create(name)
@@ -100,7 +106,7 @@ func (p *pending) commit() error {
 		err = cerr
 	}
 	if err == nil {
-		err = os.Rename(p.temp, p.path)
+		err = os.Rename(p.temp, p.target)
 	}
 	if err != nil {
 		os.Remove(p.temp)

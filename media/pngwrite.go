@@ -81,17 +81,14 @@ type folderSink struct {
 }
 
 func createFolder(path string, f Format) (backend, error) {
-	target, err := filepath.Abs(path)
+	target, err := Target(path)
 	if err != nil {
-		return nil, fmt.Errorf("media: %s: %w", path, err)
-	}
-	if resolved, err := filepath.EvalSymlinks(target); err == nil {
-		target = resolved
+		return nil, err
 	}
 	if err := checkFolder(path, target); err != nil {
 		return nil, err
 	}
-	temp, err := makeTemp(target, func(name string) error { return os.Mkdir(name, 0o777) })
+	temp, err := makeTemp(path, target, func(name string) error { return os.Mkdir(name, 0o777) })
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,8 @@ var errClosed = errors.New("media: output is closed")
 // PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
-// it holds nothing but frame_*.png. ctx stops writing: every call of the Sink
+// it holds nothing but frame_*.png. Of a link it is what the link leads to, see
+// Target; one that leads nowhere is an error. ctx stops writing: every call of the Sink
 // returns its error, wrapped, from then on.
 //
 // Create's errors are never ErrInput. A full disk is syscall.ENOSPC, here and in

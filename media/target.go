@@ -1,0 +1,54 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Target is the name under which an output called path comes into being:
+// absolute, with links followed as the system follows them, the last one too.
+// What is to be compared with an output is compared with that. It fails for an
+// empty path, one whose folder doesn't exist, and a link that leads nowhere.
+func Target(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("media: output has no name")
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return absolute(path, resolved)
+	}
+	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return "", fmt.Errorf("media: %s: is a link that leads nowhere, expected one to a file or folder: %w", path, err)
+	}
+	// The file is new, its folder isn't. What is before a .. may be a link, so
+	// nothing is cleaned before links are followed.
+	dir, base := filepath.Split(trimSlashes(path))
+	if dir == "" {
+		dir = "."
+	}
+	switch parent, err := filepath.EvalSymlinks(dir); {
+	case err == nil:
+		return absolute(path, filepath.Join(parent, base))
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("media: %s: folder %s doesn't exist", path, trimSlashes(dir))
+	}
+	return absolute(path, path) // a file system that doesn't tell
+}
+
+// trimSlashes is path without separators at its end.
+func trimSlashes(path string) string {
+	return strings.TrimRightFunc(path, func(r rune) bool { return r < utf8.RuneSelf && os.IsPathSeparator(uint8(r)) })
+}
+
+func absolute(path, resolved string) (string, error) {
+	target, err := filepath.Abs(resolved)
+	if err != nil {
+		return "", fmt.Errorf("media: %s: %w", path, err)
+	}
+	return target, nil
+}
