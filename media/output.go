@@ -18,8 +18,9 @@ type pending struct {
 	target string // absolute, links followed
 	temp   string // beside target
 	file   *os.File
-	need   int64 // bytes of the whole file, 0 when not known beforehand
-	err    error // of the first write that failed, for when a library wraps it
+	old    fs.FileInfo // what is replaced, nil where there is nothing
+	need   int64       // bytes of the whole file, 0 when not known beforehand
+	err    error       // of the first write that failed, for when a library wraps it
 }
 
 // createPending opens a temporary file for path. It fails early when path
@@ -31,6 +32,7 @@ func createPending(path string, need int64) (*pending, error) {
 		return nil, err
 	}
 	p := &pending{path: path, target: target, need: need}
+	mode := fs.FileMode(0o666) // not os.CreateTemp's 0600, which would stay on the result
 	if info, err := os.Stat(target); err == nil {
 		if !info.Mode().IsRegular() {
 			kind := "not a regular file"
@@ -39,10 +41,10 @@ func createPending(path string, need int64) (*pending, error) {
 			}
 			return nil, fmt.Errorf("media: %s: exists and is %s, expected a file or nothing", path, kind)
 		}
+		p.old, mode = info, info.Mode().Perm()|0o600 // nobody else reads meanwhile who may not later
 	}
 	p.temp, err = makeTemp(path, target, func(name string) (err error) {
-		// Not os.CreateTemp: its mode 0600 would stay on the result.
-		p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		return err
 	})
 	if err != nil {
@@ -98,9 +100,12 @@ func (p *pending) discard(err error) error {
 	return err
 }
 
-// commit gives the file its final name, replacing what has it. The data is
-// flushed first: a disk may report only then that it is full.
+// commit gives the file its final name, replacing what has it and keeping its
+// mode. The data is flushed first: a disk may report only then that it is full.
 func (p *pending) commit() error {
+	if p.old != nil {
+		p.file.Chmod(p.old.Mode().Perm()) // where that can't be, it is narrower: no reason to lose the file
+	}
 	err := p.file.Sync()
 	if cerr := p.file.Close(); err == nil {
 		err = cerr

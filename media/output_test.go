@@ -122,6 +122,70 @@ func TestOutputReplaces(t *testing.T) {
 	}
 }
 
+// TestOutputKeepsMode of what it replaces, one that is stricter and one that is
+// laxer than that of a new file.
+func TestOutputKeepsMode(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such mode here")
+	}
+	for _, name := range outputNames {
+		skipWithoutFFmpeg(t, name)
+		for _, mode := range []os.FileMode{0o600, 0o444, 0o777} {
+			path := filepath.Join(t.TempDir(), name)
+			f := Format{Height: 16, Width: 16, Frames: framesFor(name)}
+			writeClip(t, path, f)
+			if extension(name) == "" {
+				mode |= 0o300 // of no use otherwise
+			}
+			require.NoError(t, os.Chmod(path, mode))
+			writeClip(t, path, f)
+			info, err := os.Stat(path)
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm(), name)
+		}
+	}
+}
+
+// TestOutputIsPrivateMeanwhile: nobody reads the beginning of a file who may not
+// read what it replaces.
+func TestOutputIsPrivateMeanwhile(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no such mode here")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.npy")
+	require.NoError(t, os.WriteFile(path, nil, 0o400))
+	s, err := Create(context.Background(), path, Format{Height: 2, Width: 2, Frames: 1})
+	require.NoError(t, err)
+	defer s.Abort()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode().Perm()&0o077, "%s has mode %v", e.Name(), info.Mode())
+	}
+}
+
+// TestFolderKeepsStrangers: a file that came into the folder while its frames
+// were being made is not lost with the frames of before.
+func TestFolderKeepsStrangers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "frames")
+	f := Format{Height: 4, Width: 4, Frames: 2}
+	writeClip(t, path, Format{Height: 8, Width: 8, Frames: 3})
+	s, err := Create(context.Background(), path, f)
+	require.NoError(t, err)
+	for i := range f.Frames {
+		require.NoError(t, s.WriteFrame(testFrame(i, f.Height, f.Width)))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(path, "notes.txt"), []byte("mine"), 0o666))
+	require.ErrorContains(t, s.Close(), "folder holds notes.txt")
+	only(t, dir, "frames")
+	only(t, path, "frame_0000.png", "frame_0001.png", "frame_0002.png", "notes.txt")
+}
+
 // TestSinkForms: floats and 8-bit pixels give the same file, alpha is ignored,
 // and formats of floats say that they need them.
 func TestSinkForms(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,6 +78,7 @@ type folderSink struct {
 	path   string // as the user gave it
 	target string // absolute, links resolved
 	temp   string
+	old    fs.FileInfo // what is replaced, nil where there is nothing
 	format Format
 }
 
@@ -88,11 +90,16 @@ func createFolder(path string, f Format) (backend, error) {
 	if err := checkFolder(path, target); err != nil {
 		return nil, err
 	}
-	temp, err := makeTemp(path, target, func(name string) error { return os.Mkdir(name, 0o777) })
+	s := &folderSink{path: path, target: target, format: f}
+	mode := fs.FileMode(0o777)
+	if info, err := os.Stat(target); err == nil {
+		s.old, mode = info, info.Mode().Perm()|0o700 // as of a file
+	}
+	s.temp, err = makeTemp(path, target, func(name string) error { return os.Mkdir(name, mode) })
 	if err != nil {
 		return nil, err
 	}
-	return &folderSink{path: path, target: target, temp: temp, format: f}, nil
+	return s, nil
 }
 
 // checkFolder refuses to replace anything but nothing, an empty folder or
@@ -154,6 +161,9 @@ func (s *folderSink) commit() error {
 		}
 		s.abort()
 		return outputError(s.path, 0, err)
+	}
+	if s.old != nil {
+		os.Chmod(s.target, s.old.Mode().Perm())
 	}
 	if replaced {
 		return outputError(s.path, 0, os.RemoveAll(old))

@@ -51,7 +51,7 @@ var errClosed = errors.New("media: output is closed")
 // PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
-// it holds nothing but frame_*.png. Of a link it is what the link leads to, see
+// it holds nothing but frame_*.png. Both keep their mode. Of a link it is what the link leads to, see
 // Target; one that leads nowhere is an error. ctx stops writing: every call of the Sink
 // returns its error, wrapped, from then on.
 //
