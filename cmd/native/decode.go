@@ -30,6 +30,10 @@ func (decodeCmd) Help() string {
 }
 
 func (c *decodeCmd) Run(a *app) error {
+	out := outputs{{"--output=" + c.Output, c.Output}}
+	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {

@@ -31,6 +31,13 @@ func (demoCmd) Help() string {
 }
 
 func (c *demoCmd) Run(a *app) error {
+	if err := checkName(c.Output); err != nil {
+		return err
+	}
+	out := c.outputs()
+	if err := out.check(inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
 	scratch, err := os.MkdirTemp("", "tessera-demo-*")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
@@ -98,6 +105,15 @@ func (c *demoCmd) choices() job.Choices {
 	w := c.tileFlags.choices()
 	w.Independent, w.FPS = c.Independent, latent.Rational{Num: 12, Den: 1}
 	return w
+}
+
+// outputs are what the demo may write into its folder.
+func (c *demoCmd) outputs() (out outputs) {
+	for _, name := range []string{"decoded", "decoded.mp4", "latent.safetensors", "sheet.png"} {
+		path := filepath.Join(c.Output, name)
+		out = append(out, named{"--output=" + c.Output + ": " + path, path})
+	}
+	return out
 }
 
 // write completes the videos, and makes files of the latent and the sheet.

@@ -37,6 +37,10 @@ func (encodeCmd) Help() string {
 }
 
 func (c *encodeCmd) Run(a *app) error {
+	out := outputs{{"--output=" + c.Output, c.Output}}
+	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {

@@ -47,7 +47,8 @@ Exit codes:
 
     0    done
     1    failed: disk full, output not writable, too large for the device, ...
-    2    usage: unknown command or flag, or a value that a flag doesn't take
+    2    usage: unknown command or flag, a value that a flag doesn't take, or an
+         output that would replace an input
     3    bad input: a model, latent or video that can't be used
     4    no usable device: no Dawn library, no adapter, or not the one asked for
     130  interrupted; nothing half-written is left`

@@ -33,6 +33,11 @@ func (roundtripCmd) Help() string {
 }
 
 func (c *roundtripCmd) Run(a *app) error {
+	sheet := sheetName(c.Output)
+	out := outputs{{"--output=" + c.Output, c.Output}, {"--output=" + c.Output + ": its sheet " + sheet, sheet}}
+	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {
@@ -63,7 +68,6 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err := t.run(o, r); err != nil {
 		return err
 	}
-	sheet := sheetName(c.Output)
 	if err := sink.Close(); err != nil {
 		return err
 	}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tessera/media"
+)
+
+// named is a file or folder of the command line, and what it is called there.
+type named struct{ what, path string }
+
+// outputs are what a command will make.
+type outputs []named
+
+// inputs are what it reads, as flags name it; those that are empty are left out.
+type inputs []named
+
+// check refuses, before anything is opened, outputs that can't be and those that
+// would replace an input or come to lie among its frames.
+func (out outputs) check(in inputs) error {
+	for _, o := range out {
+		if err := checkName(o.path); err != nil {
+			return err
+		}
+		if here, err := os.Getwd(); err == nil && sameFile(o.path, here) {
+			return refused("%s is the current folder, expected the name of a file or of a folder for frames", o.what)
+		}
+		for _, i := range in.all() {
+			if err := o.checkAgainst(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkName refuses what names nothing.
+func checkName(output string) error {
+	switch output {
+	case "":
+		return refused(`--output="": expected a name`)
+	case "-":
+		return refused("--output=-: no format can be written to standard output yet, expected a name; ./- is one")
+	}
+	return nil
+}
+
+// refused is an output that can't be what it is asked to be, in one line.
+func refused(format string, args ...any) error {
+	return &usageError{error: fmt.Errorf(format, args...)}
+}
+
+// checkAgainst compares an output, which need not be there, with an input.
+func (o named) checkAgainst(in named) error {
+	target, err := media.Target(o.path)
+	if err != nil {
+		return nil // it can't come into being, and creating it tells why
+	}
+	source := in.path
+	if t, err := media.Target(source); err == nil {
+		source = t
+	}
+	switch {
+	case target == source || sameFile(target, source):
+		return refused("%s is the %s %s, which it would replace", o.what, in.what, in.path)
+	case within(source, target) || within(in.path, target): // which may be a link there
+		return refused("%s holds the %s %s, which it would replace", o.what, in.what, in.path)
+	case framesLike(target) && within(target, source):
+		return refused("%s lies in the %s %s, expected frames of another folder", o.what, in.what, in.path)
+	}
+	return nil
+}
+
+// all are the inputs and the frames that links in a folder of them lead to.
+func (in inputs) all() inputs {
+	var all inputs
+	for _, i := range in {
+		if i.path == "" {
+			continue
+		}
+		all = append(all, i)
+		entries, _ := os.ReadDir(i.path) // none of a file
+		for _, e := range entries {
+			if e.Type()&fs.ModeSymlink != 0 && strings.EqualFold(filepath.Ext(e.Name()), ".png") {
+				all = append(all, named{i.what + "'s frame", filepath.Join(i.path, e.Name())})
+			}
+		}
+	}
+	return all
+}
+
+// sameFile reports whether two names are of one file or folder, by whatever path or
+// link.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, berr := os.Stat(b)
+	return err == nil && berr == nil && os.SameFile(x, y)
+}
+
+// within reports whether path, which need not be there, is below a folder.
+func within(path, folder string) bool {
+	top, err := os.Stat(folder)
+	if err != nil || !top.IsDir() {
+		return false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return false
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && os.SameFile(info, top) {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
+}
+
+// framesLike is what would be taken for frames among others: pictures, and
+// folders of them.
+func framesLike(path string) bool {
+	info, err := os.Stat(path)
+	ext := strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
+	return err == nil && info.IsDir() || ext == "" || ext == ".png"
+}
