@@ -12,6 +12,7 @@ type decodeCmd struct {
 	forceFlag
 	Latent string `arg:"" help:"Latent: .safetensors, .latent or .npy."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
+	clobberFlag
 	scaleFlag
 	framesFlag
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
@@ -31,7 +32,7 @@ func (decodeCmd) Help() string {
 
 func (c *decodeCmd) Run(a *app) error {
 	out := outputs{{"--output=" + c.Output, c.Output}}
-	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -66,6 +67,9 @@ func (c *decodeCmd) Run(a *app) error {
 		return sink.WriteFrame(f.Pixels)
 	})
 	if err != nil {
+		return err
+	}
+	if err := c.vacant(out); err != nil {
 		return err
 	}
 	if err := sink.Close(); err != nil {

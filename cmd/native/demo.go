@@ -17,6 +17,7 @@ type demoCmd struct {
 	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors or .pth, of any family; default a small trained SeedVR2 that is part of the program."`
 	forceFlag
 	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Folder for the results; default out/demo."`
+	clobberFlag
 	framesFlag
 	deviceFlags
 	tileFlags
@@ -35,7 +36,7 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	out := c.outputs()
-	if err := out.check(inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
 	scratch, err := os.MkdirTemp("", "tessera-demo-*")
@@ -92,6 +93,9 @@ func (c *demoCmd) Run(a *app) error {
 	r.clip(o.Again)
 	r.Scale = o.Scale
 	if err := t.run(o, r); err != nil {
+		return err
+	}
+	if err := c.vacant(out); err != nil {
 		return err
 	}
 	if err := t.write(latentFile, sheet); err != nil {

@@ -12,6 +12,7 @@ type encodeCmd struct {
 	forceFlag
 	Video  string `arg:"" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
+	clobberFlag
 	scaleFlag
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
@@ -38,7 +39,7 @@ func (encodeCmd) Help() string {
 
 func (c *encodeCmd) Run(a *app) error {
 	out := outputs{{"--output=" + c.Output, c.Output}}
-	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -65,6 +66,9 @@ func (c *encodeCmd) Run(a *app) error {
 	defer e.close()
 	z, s, err := a.encode(e, clip, o)
 	if err != nil {
+		return err
+	}
+	if err := c.vacant(out); err != nil {
 		return err
 	}
 	if err := media.WriteLatent(c.Output, z); err != nil {

@@ -46,7 +46,8 @@ Sizes are height x width, in pixels.
 Exit codes:
 
     0    done
-    1    failed: disk full, output not writable, too large for the device, ...
+    1    failed: disk full, output not writable or, with --no-clobber, already
+         there, too large for the device, ...
     2    usage: unknown command or flag, a value that a flag doesn't take, or an
          output that would replace an input
     3    bad input: a model, latent or video that can't be used

@@ -127,3 +127,30 @@ func framesLike(path string) bool {
 	ext := strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
 	return err == nil && info.IsDir() || ext == "" || ext == ".png"
 }
+
+// clobberFlag chooses what becomes of what is there.
+type clobberFlag struct {
+	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
+}
+
+// begin is what every command does before it opens anything.
+func (f clobberFlag) begin(out outputs, in inputs) error {
+	if err := out.check(in); err != nil {
+		return err
+	}
+	return f.vacant(out)
+}
+
+// vacant refuses, with the flag, outputs whose names are taken. It is asked
+// before the work and once more when it is done.
+func (f clobberFlag) vacant(out outputs) error {
+	if !f.NoClobber {
+		return nil
+	}
+	for _, o := range out {
+		if _, err := os.Lstat(o.path); err == nil {
+			return fmt.Errorf("%s: exists, expected nothing there with --no-clobber", o.path)
+		}
+	}
+	return nil
+}

@@ -154,6 +154,28 @@ func TestRefuseNamelessOutputs(t *testing.T) {
 	unwritable(t, dir, job.ExitUsage, lines...)
 }
 
+// With --no-clobber nothing is replaced, not even what the output only brings
+// with it.
+func TestRefuseToClobber(t *testing.T) {
+	dir := workplace(t)
+	for _, name := range []string{"x.npy", "y-sheet.png"} {
+		write(t, filepath.Join(dir, name), []byte("mine"))
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "out", "decoded"), 0o777))
+	unwritable(t, dir, job.ExitFailed,
+		"decode -m m.safetensors z.safetensors -o x.npy --no-clobber # tessera: x.npy: exists, expected nothing there with --no-clobber",
+		"decode -m m.safetensors z.safetensors -o one --no-clobber # tessera: one: exists",
+		"encode -m m.safetensors frames -o x.npy --no-clobber # tessera: x.npy: exists",
+		"roundtrip -m m.safetensors frames -o x.npy --no-clobber # tessera: x.npy: exists",
+		"roundtrip -m m.safetensors frames -o y.npy --no-clobber # tessera: y-sheet.png: exists",
+		"demo -o out --no-clobber # tessera: out/decoded: exists",
+	)
+	if err := os.Symlink("nowhere.npy", filepath.Join(dir, "lost.npy")); err == nil {
+		unwritable(t, dir, job.ExitFailed, "decode -m m.safetensors z.safetensors -o lost.npy --no-clobber # tessera: lost.npy: exists")
+		unwritable(t, dir, job.ExitFailed, "decode -m m.safetensors z.safetensors -o lost.npy # leads nowhere")
+	}
+}
+
 // What is no input is written as ever, beside the inputs and over older results.
 func TestOutputsBesideInputs(t *testing.T) {
 	needDevice(t)
@@ -161,8 +183,8 @@ func TestOutputsBesideInputs(t *testing.T) {
 	before := tree(t, dir)
 	for _, line := range []string{
 		"encode -m m.safetensors frames -o frames/z.safetensors",
-		"encode -m m.safetensors frames -o new.npy",
-		"decode -m m.safetensors z.safetensors -o new",
+		"encode -m m.safetensors frames -o new.npy --no-clobber",
+		"decode -m m.safetensors z.safetensors -o new --no-clobber",
 		"decode -m m.safetensors z.safetensors -o new",
 		"decode -m m.safetensors z.safetensors -o new.png",
 	} {

@@ -17,6 +17,7 @@ type roundtripCmd struct {
 	forceFlag
 	Video  string `arg:"" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
+	clobberFlag
 	sampleFlags
 	framesFlag
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
@@ -35,7 +36,7 @@ func (roundtripCmd) Help() string {
 func (c *roundtripCmd) Run(a *app) error {
 	sheet := sheetName(c.Output)
 	out := outputs{{"--output=" + c.Output, c.Output}, {"--output=" + c.Output + ": its sheet " + sheet, sheet}}
-	if err := out.check(inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -66,6 +67,9 @@ func (c *roundtripCmd) Run(a *app) error {
 	r.clip(o.Again)
 	t := &trip{app: a, machine: e, clip: clip, sinks: []*media.Sink{sink}}
 	if err := t.run(o, r); err != nil {
+		return err
+	}
+	if err := c.vacant(out); err != nil {
 		return err
 	}
 	if err := sink.Close(); err != nil {
