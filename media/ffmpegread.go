@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 
 	"tessera/latent"
@@ -40,7 +42,8 @@ type ffprobeStream struct {
 		AlphaMode string `json:"alpha_mode"`
 	}
 
-	still bool // a picture, whose rate says nothing
+	still   bool // a picture, whose rate says nothing
+	literal bool // the reader would take %03d for a number
 }
 
 func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
@@ -60,17 +63,14 @@ func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
 	return c, nil
 }
 
-// probe finds the first video stream. Only local files are opened, whatever a
-// playlist may name.
+// probe finds the first video stream.
 func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
-	cmd, log, err := ffmpegCommand(ctx, "ffprobe", "-v", "error", "-protocol_whitelist", "file",
-		"-select_streams", "v:0", "-show_streams", "-show_format", "-of", "json", "file:"+path)
+	out, log, err := ffprobeRun(ctx, path, "-select_streams", "v:0", "-show_streams", "-show_format", "-of", "json")
 	if err != nil {
-		return s, fmt.Errorf("media: %s: %w", path, err)
-	}
-	out, err := cmd.Output()
-	if err := log.failure(ctx, err, "file:"+path); err != nil {
-		return s, readFailure(ctx, path, err)
+		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
+			return s, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
+		}
+		return s, err
 	}
 	var found struct {
 		Streams []ffprobeStream
@@ -86,7 +86,35 @@ func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
 	}
 	s = found.Streams[0]
 	s.still = found.Format.Name == "image2" || strings.HasSuffix(found.Format.Name, "_pipe")
+	s.literal = found.Format.Name == "image2"
 	return s, nil
+}
+
+// notOneFile is how ffmpeg says that a format is not in oneFile.
+var notOneFile = regexp.MustCompile(`\[(\S+) @ [^]]*\] Format not on whitelist`)
+
+// ffprobeRun returns what ffprobe answers, and the end of what it says besides. A
+// name with %03d in it is a name. ffprobe before 5.0 refuses the option for that
+// where the format doesn't have it, and can then do without.
+func ffprobeRun(ctx context.Context, path string, args ...string) (out, said []byte, err error) {
+	for _, literal := range []bool{strings.Contains(path, "%"), false} {
+		var cmd *exec.Cmd
+		var log *ffmpegLog
+		all := append([]string{"-v", "error"}, args...)
+		if cmd, log, err = ffmpegCommand(ctx, "ffprobe", append(all, inputArgs(path, literal)...)...); err != nil {
+			return nil, nil, fmt.Errorf("media: %s: %w", path, err)
+		}
+		out, err = cmd.Output()
+		said = log.tail
+		if err = log.failure(ctx, err, "file:"+path); err == nil {
+			return out, said, nil
+		}
+		err = readFailure(ctx, path, err)
+		if !literal || !strings.Contains(log.last(), "pattern_type") {
+			break
+		}
+	}
+	return nil, said, err
 }
 
 // readFailure blames the file, unless the run was stopped.
@@ -123,13 +151,14 @@ func (s ffprobeStream) decodeArgs(path string, channels int) []string {
 	if s.ColorSpace == "" || s.ColorSpace == "unknown" {
 		scale += ":in_color_matrix=bt709"
 	}
-	args := []string{"-v", "error", "-nostdin", "-protocol_whitelist", "file,pipe"}
+	args := []string{"-v", "error", "-nostdin"}
 	pixels, codec := "rgb24", "ppm"
 	if channels == 4 {
 		pixels, codec = "rgba", "pam"
 		args = append(args, s.alphaDecoder()...)
 	}
-	return append(args, "-i", "file:"+path,
+	args = append(args, inputArgs(path, s.literal)...)
+	return append(args,
 		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N,"+scale, "-r", "25",
 		"-pix_fmt", pixels, "-c:v", codec, "-f", "image2pipe", "pipe:1")
 }
