@@ -10,9 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"tessera/latent"
@@ -38,15 +41,20 @@ type ffprobeStream struct {
 	ColorSpace   string `json:"color_space"`
 	AvgFrameRate string `json:"avg_frame_rate"`
 	RFrameRate   string `json:"r_frame_rate"`
+	CodecType    string `json:"codec_type"`
+	Count        string `json:"nb_frames"` // what the container says, if anything
 	Tags         struct {
 		AlphaMode string `json:"alpha_mode"`
 	}
 
 	still   bool // a picture, whose rate says nothing
 	literal bool // the reader would take %03d for a number
+	format  string
+	seconds float64  // of the file, 0 where unknown
+	others  []string // codecs of the other streams
 }
 
-func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
+func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	stream, err := probe(ctx, path)
 	if err != nil {
 		return nil, err
@@ -56,7 +64,7 @@ func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
 		return nil, fmt.Errorf("media: %s: room for decoded frames: %w", path, err)
 	}
 	c := &spoolClip{path: path, spool: spool, channels: channels, fps: stream.rate()}
-	if err := c.decode(ctx, stream); err != nil {
+	if err := c.decode(ctx, stream, o); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -65,7 +73,7 @@ func openFFmpeg(ctx context.Context, path string, channels int) (Clip, error) {
 
 // probe finds the first video stream.
 func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
-	out, log, err := ffprobeRun(ctx, path, "-select_streams", "v:0", "-show_streams", "-show_format", "-of", "json")
+	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
 	if err != nil {
 		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
 			return s, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
@@ -75,18 +83,27 @@ func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
 	var found struct {
 		Streams []ffprobeStream
 		Format  struct {
-			Name string `json:"format_name"`
+			Name     string `json:"format_name"`
+			Duration string
 		}
 	}
 	if err := json.Unmarshal(out, &found); err != nil {
 		return s, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
 	}
-	if len(found.Streams) == 0 {
+	at := slices.IndexFunc(found.Streams, func(s ffprobeStream) bool { return s.CodecType == "video" })
+	if at < 0 {
 		return s, badInputf(path, "holds no video")
 	}
-	s = found.Streams[0]
-	s.still = found.Format.Name == "image2" || strings.HasSuffix(found.Format.Name, "_pipe")
-	s.literal = found.Format.Name == "image2"
+	s = found.Streams[at]
+	s.format = found.Format.Name
+	s.literal = s.format == "image2"
+	s.still = s.literal || strings.HasSuffix(s.format, "_pipe")
+	s.seconds, _ = strconv.ParseFloat(found.Format.Duration, 64)
+	for _, other := range found.Streams {
+		if other.CodecName != "" && other.CodecName != s.CodecName {
+			s.others = append(s.others, other.CodecName)
+		}
+	}
 	return s, nil
 }
 
@@ -151,7 +168,7 @@ func (s ffprobeStream) decodeArgs(path string, channels int) []string {
 	if s.ColorSpace == "" || s.ColorSpace == "unknown" {
 		scale += ":in_color_matrix=bt709"
 	}
-	args := []string{"-v", "error", "-nostdin"}
+	args := []string{"-v", "repeat+level+error", "-nostdin"}
 	pixels, codec := "rgb24", "ppm"
 	if channels == 4 {
 		pixels, codec = "rgba", "pam"
@@ -173,25 +190,39 @@ func (s ffprobeStream) alphaDecoder() []string {
 	return []string{"-c:v", decoder}
 }
 
+// expected is how many frames there should be, in words.
+func (s ffprobeStream) expected() string {
+	if n, err := strconv.Atoi(s.Count); err == nil {
+		return fmt.Sprintf(" of %d", n)
+	}
+	if n := math.Round(s.seconds * s.rate().Float()); n >= 1 && !s.still {
+		return fmt.Sprintf(" of about %.0f", n)
+	}
+	return ""
+}
+
 // decode fills the spool and counts the frames.
-func (c *spoolClip) decode(ctx context.Context, s ffprobeStream) error {
-	cmd, log, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels)...)
+func (c *spoolClip) decode(ctx context.Context, s ffprobeStream, o OpenOptions) error {
+	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels)...)
 	if err != nil {
 		return fmt.Errorf("media: %s: %w", c.path, err)
 	}
-	spool := &spoolWriter{file: c.spool}
-	cmd.Stdout = spool
+	spool, log := &spoolWriter{file: c.spool}, &said{format: s.format, others: s.others}
+	cmd.Stdout, cmd.Stderr = spool, log
 	err = cmd.Run()
 	if spool.err != nil {
 		return fmt.Errorf("media: %s: decoded frames, %d bytes so far, into %s: %w",
 			c.path, spool.size, os.TempDir(), spool.err)
 	}
-	if err := log.failure(ctx, err, "file:"+c.path); err != nil {
-		return readFailure(ctx, c.path, err)
+	if ctx.Err() != nil {
+		return fmt.Errorf("media: %s: %w", c.path, ctx.Err())
+	}
+	if err != nil && log.errors == 0 {
+		log.errors, log.first = 1, err.Error()
 	}
 	if spool.size == 0 {
-		if words := log.last(); words != "" {
-			return badInputf(c.path, "no video frames; ffmpeg: %s", words)
+		if log.errors > 0 {
+			return badInputf(c.path, "no video frames; ffmpeg: %s", log.reason("file:"+c.path))
 		}
 		return badInputf(c.path, "no video frames")
 	}
@@ -199,11 +230,26 @@ func (c *spoolClip) decode(ctx context.Context, s ffprobeStream) error {
 		return fmt.Errorf("media: %s: ffmpeg's frames: %w", c.path, err)
 	}
 	size := int64(c.picture.size())
-	if spool.size%size != 0 {
+	if spool.size%size != 0 && log.errors == 0 {
 		return badInputf(c.path, "%d bytes of decoded frames are not a multiple of %d", spool.size, size)
 	}
 	c.frames = int(spool.size / size)
 	c.buffer = make([]byte, c.picture.size())
+	if log.errors == 0 {
+		return nil
+	}
+	return c.damaged(s, log.reason("file:"+c.path), o)
+}
+
+// damaged refuses what was read, or warns of it where that was asked for.
+func (c *spoolClip) damaged(s ffprobeStream, reason string, o OpenOptions) error {
+	text := fmt.Sprintf("damaged: ffmpeg says %s; %d frames read%s", reason, c.frames, s.expected())
+	if !o.AcceptDamaged || c.frames == 0 {
+		return badInput(c.path, &damagedError{text})
+	}
+	if o.Warn != nil {
+		o.Warn(c.path + ": " + text)
+	}
 	return nil
 }
 

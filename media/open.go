@@ -4,6 +4,7 @@ package media
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -23,7 +24,35 @@ import (
 // Open returns ErrInput where path is missing, damaged or no video, but not
 // where ctx ends, ffmpeg is needed and not installed, or the disk is full. The
 // caller closes the Clip.
+//
+// A file that ffmpeg finds damaged or cut short is ErrInput and ErrDamaged:
+// OpenWith can accept it.
 func Open(ctx context.Context, path string, channels int) (Clip, error) {
+	return OpenWith(ctx, path, channels, OpenOptions{})
+}
+
+// ErrDamaged marks an ErrInput about a video of which a part could be read, and
+// would be with AcceptDamaged.
+var ErrDamaged = errors.New("media: damaged video")
+
+// damagedError is an ErrDamaged in its own words.
+type damagedError struct{ text string }
+
+func (e *damagedError) Error() string { return e.text }
+func (e *damagedError) Unwrap() error { return ErrDamaged }
+
+// OpenOptions are what OpenWith can be told.
+type OpenOptions struct {
+	// AcceptDamaged keeps what ffmpeg can read of a video that is damaged or cut
+	// short, if that is a frame at least; by default it is an error.
+	AcceptDamaged bool
+	// Warn is told what was accepted, in one line that names the file; by default
+	// nobody is.
+	Warn func(text string)
+}
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -50,5 +79,5 @@ func Open(ctx context.Context, path string, channels int) (Clip, error) {
 	case ".latent":
 		return nil, badInputf(path, "is a latent, expected a video")
 	}
-	return openFFmpeg(ctx, path, channels)
+	return openFFmpeg(ctx, path, channels, o)
 }

@@ -17,6 +17,7 @@ type encodeCmd struct {
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
 	framesFlag
+	damagedFlag
 	deviceFlags
 	tileFlags
 }
@@ -34,7 +35,8 @@ func (encodeCmd) Help() string {
     tessera encode -m ema_vae_fp16.safetensors in.mp4 -o latent.safetensors
     tessera encode -m ema_vae_fp16.safetensors frames -o latent.npy --scale none --moments
     tessera encode -m wan2.2_vae.safetensors in.mp4 -o in.latent
-    tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors`
+    tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors
+    tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged`
 }
 
 func (c *encodeCmd) Run(a *app) error {
@@ -47,7 +49,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, c.Video, config.Channels)
+	clip, err := c.video(a, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}

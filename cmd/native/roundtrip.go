@@ -20,6 +20,7 @@ type roundtripCmd struct {
 	clobberFlag
 	sampleFlags
 	framesFlag
+	damagedFlag
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
 	deviceFlags
 	tileFlags
@@ -44,7 +45,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	clip, err := media.Open(a.ctx, c.Video, config.Channels)
+	clip, err := c.video(a, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,90 @@
+//go:build !js
+
+package media
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestDamaged cuts files and flips bytes in one: ffmpeg ends with success for
+// each, and what it could read is no more than part of the video.
+func TestDamaged(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	source := []string{"-f", "lavfi", "-i", "testsrc2=s=160x96:r=25:d=2"}
+	file := func(name string, args ...string) []byte {
+		path := filepath.Join(dir, "whole."+name)
+		ffmpeg(t, append(append(source, args...), path)...)
+		openClip(t, path, Format{Height: 96, Width: 160, Frames: 50}) // no complaint
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return data
+	}
+	cut := func(data []byte) []byte { return data[:len(data)*6/10] }
+	flipped := func(data []byte) []byte {
+		for i := len(data) / 3; i < len(data)*2/3; i += 97 {
+			data[i] ^= 0x55
+		}
+		return data
+	}
+	for _, c := range []struct {
+		name string
+		data []byte
+		says string // ffmpeg
+		of   string // frames expected
+	}{
+		{"cut.mp4", cut(file("mp4", "-c:v", "libx264", "-movflags", "+faststart")), "partial file\"", " of 50"},
+		{"cut.mkv", cut(file("mkv", "-c:v", "libx264")), "\"File ended prematurely\"", " of about 50"},
+		{"cut.webm", cut(file("webm", "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8")), "\"File ended prematurely\"", " of about 50"},
+		{"flipped.mp4", flipped(file("2.mp4", "-c:v", "libx264", "-g", "10", "-movflags", "+faststart")), " more; ", " of 50"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spools := t.TempDir()
+			t.Setenv("TMPDIR", spools)
+			path := filepath.Join(dir, c.name)
+			require.NoError(t, os.WriteFile(path, c.data, 0o666))
+			_, err := Open(context.Background(), path, 3)
+			require.ErrorIs(t, err, ErrInput)
+			require.ErrorIs(t, err, ErrDamaged)
+			require.ErrorContains(t, err, c.name+": damaged: ffmpeg says \"")
+			require.ErrorContains(t, err, c.says)
+			require.NotContains(t, err.Error(), "\n")
+			only(t, spools)
+
+			var warnings []string
+			clip, err := OpenWith(context.Background(), path, 3, OpenOptions{
+				AcceptDamaged: true, Warn: func(text string) { warnings = append(warnings, text) },
+			})
+			require.NoError(t, err)
+			defer clip.Close()
+			require.Len(t, warnings, 1)
+			assert.Contains(t, warnings[0], path+": damaged: ffmpeg says \"")
+			assert.Contains(t, warnings[0], fmt.Sprintf("; %d frames read%s", clip.Frames(), c.of))
+			assert.Greater(t, clip.Frames(), 20)
+			readFrame(t, clip, clip.Frames()-1)
+		})
+	}
+}
+
+// TestSaid: which of ffmpeg's lines are about the video.
+func TestSaid(t *testing.T) {
+	s := &said{format: "mov,mp4,m4a,3gp,3g2,mj2", others: []string{"mp3"}}
+	fmt.Fprint(s, "[h264 @ 0x1] [warning] DTS discontinuity\n"+
+		"[mp3float @ 0x1] [error] Header missing\n"+
+		"[mjpeg @ 0x1] [error] unable to decode APP fields: Invalid data\n"+
+		"[image2pipe @ 0x1] [error] Application provided invalid, non monotonically increasing dts to muxer in stream 0: 24 >= 0\n"+
+		"continued\n")
+	require.Zero(t, s.errors)
+	fmt.Fprint(s, "[vist#0:0/h264 @ 0x1] [dec:h264 @ 0x2] [err")
+	fmt.Fprint(s, "or] Decoding error: file:/a/b.mp4\n")
+	require.Equal(t, `"Decoding error: the file"`, s.reason("file:/a/b.mp4"))
+	fmt.Fprint(s, "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x1] [error] partial \x1b file\n[fatal] the end\n")
+	require.Equal(t, `"partial \x1b file" and 2 more`, s.reason("file:/a/b.mp4"))
+}
