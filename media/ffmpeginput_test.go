@@ -5,7 +5,10 @@ package media
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,4 +59,61 @@ func TestNamesLikePatterns(t *testing.T) {
 		frame := readFrame(t, openClip(t, path, f), 0)
 		require.InDeltaSlice(t, quantised(testFrame(0, f.Height, f.Width)), frame, 1e-6)
 	}
+}
+
+// TestChangingVideo: where the pixel format changes in mid-stream no frame is
+// lost, and where the size does the video is refused, or scaled where that is
+// accepted.
+func TestChangingVideo(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	part := func(size, pixels string) []byte {
+		path := filepath.Join(dir, "part.ts")
+		ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s="+size+":r=25:d=0.4", "-pix_fmt", pixels, "-c:v", "libx264", path)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		return data
+	}
+	join := func(name string, parts ...[]byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, slices.Concat(parts...), 0o666))
+		return path
+	}
+	f := Format{Height: 96, Width: 160, Frames: 20}
+	first := part("160x96", "yuv420p")
+	openClip(t, join("same.ts", first, first), f)
+	openClip(t, join("pixels.ts", first, part("160x96", "yuv444p")), f)
+
+	size := join("size.ts", first, part("64x48", "yuv420p"))
+	_, err := Open(context.Background(), size, 3)
+	require.ErrorContains(t, err, "size.ts: changes from 160x96 to 64x48 pixels in mid-stream; expected frames of one size")
+	require.ErrorIs(t, err, ErrInput)
+	var warnings []string
+	clip, err := OpenWith(context.Background(), size, 3, OpenOptions{
+		AcceptDamaged: true, Warn: func(text string) { warnings = append(warnings, text) },
+	})
+	require.NoError(t, err)
+	defer clip.Close()
+	h, w := clip.Size()
+	require.Equal(t, [3]int{20, 96, 160}, [3]int{clip.Frames(), h, w})
+	require.Len(t, warnings, 1)
+}
+
+// TestOldFFmpeg reads with an ffmpeg that doesn't know -fps_mode.
+func TestOldFFmpeg(t *testing.T) {
+	needFFmpeg(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell script as ffmpeg")
+	}
+	real, err := exec.LookPath("ffmpeg")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	f := Format{Height: 32, Width: 48, Frames: 3}
+	path := filepath.Join(dir, "clip.mp4")
+	writeClip(t, path, f)
+	script := "#!/bin/sh\ncase \" $* \" in *' -fps_mode '*)\n" +
+		"echo \"[fatal] Unrecognized option 'fps_mode'.\" >&2\nexit 1\nesac\nexec " + real + ` "$@"`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o777))
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	openClip(t, path, f)
 }

@@ -156,19 +156,20 @@ func (s ffprobeStream) rate() latent.Rational {
 }
 
 // decodeArgs makes every frame of the first video stream a PPM or PAM on stdout,
-// once and in order. Frames are renumbered at the output's own rate, so none is
-// dropped or doubled whatever their times are. A stream that does not name its
+// once and in order. Frames are numbered and passed through, so that none is
+// dropped or doubled whatever their times are; the numbers begin again where the
+// pixels change in mid-stream, as ffmpeg then makes a new filter. A stream that does not name its
 // matrix is taken as BT.709, where ffmpeg alone would take BT.601.
 //
 // Deeper video is rounded to 8 bits: the 16-bit RGB that ffmpeg 5.1's scaler
 // makes of 10-bit YUV is 0.7 levels of 255 too dark on average and up to 1.3
 // off, worse than the 0.5 of rounding.
-func (s ffprobeStream) decodeArgs(path string, channels int) []string {
+func (s ffprobeStream) decodeArgs(path string, channels int, passthrough string) []string {
 	scale := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
 	if s.ColorSpace == "" || s.ColorSpace == "unknown" {
 		scale += ":in_color_matrix=bt709"
 	}
-	args := []string{"-v", "repeat+level+error", "-nostdin"}
+	args := []string{"-v", "repeat+level+verbose", "-nostdin"}
 	pixels, codec := "rgb24", "ppm"
 	if channels == 4 {
 		pixels, codec = "rgba", "pam"
@@ -176,7 +177,7 @@ func (s ffprobeStream) decodeArgs(path string, channels int) []string {
 	}
 	args = append(args, inputArgs(path, s.literal)...)
 	return append(args,
-		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N,"+scale, "-r", "25",
+		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N,"+scale, passthrough, "passthrough",
 		"-pix_fmt", pixels, "-c:v", codec, "-f", "image2pipe", "pipe:1")
 }
 
@@ -201,24 +202,37 @@ func (s ffprobeStream) expected() string {
 	return ""
 }
 
+// run fills the spool. It returns the error that ffmpeg ended with in what it
+// said, unless that was no fault of the file.
+func (c *spoolClip) run(ctx context.Context, s ffprobeStream) (*spoolWriter, *said, error) {
+	for passthrough := "-fps_mode"; ; passthrough = "-vsync" { // before ffmpeg 5.1
+		cmd, _, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels, passthrough)...)
+		if err != nil {
+			return nil, nil, fmt.Errorf("media: %s: %w", c.path, err)
+		}
+		spool, log := &spoolWriter{file: c.spool}, &said{format: s.format, others: s.others}
+		cmd.Stdout, cmd.Stderr = spool, log
+		err = cmd.Run()
+		switch {
+		case spool.err != nil:
+			return nil, nil, fmt.Errorf("media: %s: decoded frames, %d bytes so far, into %s: %w",
+				c.path, spool.size, os.TempDir(), spool.err)
+		case ctx.Err() != nil:
+			return nil, nil, fmt.Errorf("media: %s: %w", c.path, ctx.Err())
+		case err != nil && passthrough == "-fps_mode" && strings.Contains(log.first, "'fps_mode'"):
+			continue
+		case err != nil && log.errors == 0:
+			log.errors, log.first = 1, err.Error()
+		}
+		return spool, log, nil
+	}
+}
+
 // decode fills the spool and counts the frames.
 func (c *spoolClip) decode(ctx context.Context, s ffprobeStream, o OpenOptions) error {
-	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels)...)
+	spool, log, err := c.run(ctx, s)
 	if err != nil {
-		return fmt.Errorf("media: %s: %w", c.path, err)
-	}
-	spool, log := &spoolWriter{file: c.spool}, &said{format: s.format, others: s.others}
-	cmd.Stdout, cmd.Stderr = spool, log
-	err = cmd.Run()
-	if spool.err != nil {
-		return fmt.Errorf("media: %s: decoded frames, %d bytes so far, into %s: %w",
-			c.path, spool.size, os.TempDir(), spool.err)
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("media: %s: %w", c.path, ctx.Err())
-	}
-	if err != nil && log.errors == 0 {
-		log.errors, log.first = 1, err.Error()
+		return err
 	}
 	if spool.size == 0 {
 		if log.errors > 0 {
@@ -235,15 +249,21 @@ func (c *spoolClip) decode(ctx context.Context, s ffprobeStream, o OpenOptions) 
 	}
 	c.frames = int(spool.size / size)
 	c.buffer = make([]byte, c.picture.size())
+	if log.size != log.changed {
+		text := fmt.Sprintf("changes from %s to %s pixels in mid-stream; expected frames of one size", log.size, log.changed)
+		if err := c.damaged(text, o); err != nil {
+			return err
+		}
+	}
 	if log.errors == 0 {
 		return nil
 	}
-	return c.damaged(s, log.reason("file:"+c.path), o)
+	return c.damaged(fmt.Sprintf("damaged: ffmpeg says %s; %d frames read%s",
+		log.reason("file:"+c.path), c.frames, s.expected()), o)
 }
 
 // damaged refuses what was read, or warns of it where that was asked for.
-func (c *spoolClip) damaged(s ffprobeStream, reason string, o OpenOptions) error {
-	text := fmt.Sprintf("damaged: ffmpeg says %s; %d frames read%s", reason, c.frames, s.expected())
+func (c *spoolClip) damaged(text string, o OpenOptions) error {
 	if !o.AcceptDamaged || c.frames == 0 {
 		return badInput(c.path, &damagedError{text})
 	}

@@ -12,7 +12,7 @@ import (
 
 // said is what ffmpeg says while it reads: its exit status is 0 for a file that
 // ends early or whose pictures are broken, and only messages tell. It reads the
-// lines of -v repeat+level.
+// lines of -v repeat+level+verbose.
 type said struct {
 	format string   // what reads the container
 	others []string // codecs of the streams that are not asked for
@@ -21,6 +21,8 @@ type said struct {
 	errors    int    // lines
 	first     string // of them
 	container string // the first about the container, which tells more than those of the codec
+
+	size, changed string // of the first pictures that went into the filter, and of the last that differed
 }
 
 // saidLine is "[h264 @ 0x55] [error] text"; newer ffmpeg has several contexts.
@@ -54,6 +56,9 @@ func (s *said) told(line string) {
 		return
 	}
 	context, level, text := m[1], m[2], strings.TrimSpace(m[3])
+	if in := filterInput.FindStringSubmatch(text); in != nil && strings.Contains(context, " input from stream ") {
+		s.input(in[1] + "x" + in[2])
+	}
 	if level != "error" && level != "fatal" && level != "panic" || s.ignored(context, text) {
 		return
 	}
@@ -61,6 +66,20 @@ func (s *said) told(line string) {
 	s.first = cmp.Or(s.first, text)
 	if strings.Contains(context, s.format+" @ ") {
 		s.container = cmp.Or(s.container, text)
+	}
+}
+
+// filterInput is what ffmpeg says when it makes a filter: at first, and again
+// where the size or the pixel format of the pictures changes. It scales them all
+// to the first ones' size.
+var filterInput = regexp.MustCompile(`^w:(\d+) h:(\d+) `)
+
+func (s *said) input(size string) {
+	if s.size == "" {
+		s.size, s.changed = size, size
+	}
+	if size != s.size {
+		s.changed = size
 	}
 }
 
