@@ -43,9 +43,15 @@ type ffprobeStream struct {
 	RFrameRate   string `json:"r_frame_rate"`
 	CodecType    string `json:"codec_type"`
 	Count        string `json:"nb_frames"` // what the container says, if anything
+	FieldOrder   string `json:"field_order"`
+	Height       int
+	Width        int
 	Tags         struct {
 		AlphaMode string `json:"alpha_mode"`
 	}
+	SideData []struct {
+		Rotation float64
+	} `json:"side_data_list"`
 
 	still   bool // a picture, whose rate says nothing
 	literal bool // the reader would take %03d for a number

@@ -53,6 +53,15 @@ type OpenOptions struct {
 
 // OpenWith is Open with options.
 func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
+	clip, err := openOwn(path, channels)
+	if clip != nil || err != nil {
+		return clip, err
+	}
+	return openFFmpeg(ctx, path, channels, o)
+}
+
+// openOwn opens what needs no ffmpeg; for what does it returns nil.
+func openOwn(path string, channels int) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -79,5 +88,5 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 	case ".latent":
 		return nil, badInputf(path, "is a latent, expected a video")
 	}
-	return openFFmpeg(ctx, path, channels, o)
+	return nil, nil
 }

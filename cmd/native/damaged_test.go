@@ -48,3 +48,24 @@ func TestDamagedVideo(t *testing.T) {
 	assert.Contains(t, r.Warnings[0], " frames read of about 25")
 	assert.Less(t, r.Frames, 25)
 }
+
+// info of a video decodes nothing: there is no room for frames.
+func TestInfoOfVideo(t *testing.T) {
+	none := []string{"TMPDIR=" + filepath.Join(t.TempDir(), "none")}
+	path := ffmpegClip(t, "x.mkv", "testsrc2=s=32x48:r=25:d=1", "-c:v", "ffv1")
+	o := tesseraEnv(t, none, "info", path)
+	require.Equal(t, 0, o.code, o.stderr)
+	assert.Equal(t, path+": video of 25 frames of 48x32 pixels, 25 frames/s\n", o.stdout)
+	assert.Empty(t, o.stderr)
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	cut := filepath.Join(filepath.Dir(path), "cut.mkv")
+	write(t, cut, data[:len(data)*7/10])
+	o = tesseraEnv(t, none, "info", cut)
+	require.Equal(t, 0, o.code, o.stderr)
+	assert.Contains(t, o.stdout, ": video of about ")
+	assert.Contains(t, o.stderr, `tessera: warning: `+cut+`: damaged: ffmpeg says "File ended prematurely"`)
+	o = tesseraEnv(t, none, "info", cut, "--json")
+	assert.Contains(t, o.stdout, `"frames_estimated": true`)
+}

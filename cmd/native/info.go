@@ -23,7 +23,7 @@ type infoCmd struct {
 
 // Help is shown below the flags.
 func (infoCmd) Help() string {
-	return `What a model needs is planned for the adapter that would be taken, without running anything; where there is none, for one with WebGPU's default limits.
+	return `What a model needs is planned for the adapter that would be taken, without running anything; where there is none, for one with WebGPU's default limits. Of a video no picture is decoded: its packets are counted, and "about" says that frames may be more or fewer.
 
     tessera info ema_vae_fp16.safetensors
     tessera info Wan2.1_VAE.pth`
@@ -53,9 +53,8 @@ func (a *app) other(path string, err error) error {
 	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin"}, ext) {
 		return err
 	}
-	clip, clipErr := media.Open(a.ctx, path, 4)
+	clip, clipErr := media.Inspect(a.ctx, path)
 	if clipErr == nil {
-		defer clip.Close()
 		return a.video(path, clip)
 	}
 	tensors := ext == ".safetensors"
@@ -100,15 +99,27 @@ func (a *app) latent(path string, l latent.Latent) error {
 	return nil
 }
 
-func (a *app) video(path string, c media.Clip) error {
-	h, w := c.Size()
+func (a *app) video(path string, v media.Summary) error {
+	if v.Damage != "" {
+		a.warn("%s: damaged: %s", path, v.Damage)
+	}
 	if a.json {
-		return a.print(map[string]any{"kind": "video", "file": path, "frames": c.Frames(), "height": h, "width": w, "fps": c.FPS().Float()})
+		told := map[string]any{"kind": "video", "file": path, "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
+		if v.About {
+			told["frames_estimated"] = true
+		}
+		if v.Damage != "" {
+			told["damage"] = v.Damage
+		}
+		return a.print(told)
 	}
-	rate := ""
-	if c.FPS().Known() {
-		rate = fmt.Sprintf(", %s frames/s", c.FPS())
+	rate, about := "", ""
+	if v.FPS.Known() {
+		rate = fmt.Sprintf(", %s frames/s", v.FPS)
 	}
-	a.say("%s: video of %s of %dx%d pixels%s", path, frames(c.Frames()), h, w, rate)
+	if v.About {
+		about = "about "
+	}
+	a.say("%s: video of %s%s of %dx%d pixels%s", path, about, frames(v.Frames), v.Height, v.Width, rate)
 	return nil
 }
