@@ -88,3 +88,34 @@ func TestSaid(t *testing.T) {
 	fmt.Fprint(s, "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x1] [error] partial \x1b file\n[fatal] the end\n")
 	require.Equal(t, `"partial \x1b file" and 2 more`, s.reason("file:/a/b.mp4"))
 }
+
+// TestHealthy: what ffmpeg says of whole files, with sound, fields, fragments and
+// edit lists, ends no reading.
+func TestHealthy(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	source := []string{"-f", "lavfi", "-i", "testsrc2=s=160x96:r=25:d=1", "-f", "lavfi", "-i", "sine=d=1"}
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"aac.mp4", []string{"-c:v", "libx264", "-c:a", "aac"}},
+		{"opengop.mp4", []string{"-c:v", "libx264", "-g", "10", "-x264opts", "open_gop=1", "-an"}},
+		{"fragments.mp4", []string{"-c:v", "libx264", "-movflags", "frag_keyframe+empty_moov+default_base_moof"}},
+		{"fields.ts", []string{"-c:v", "libx264", "-flags", "+ilme+ildct", "-x264opts", "tff=1"}},
+		{"bframes.avi", []string{"-c:v", "mpeg4", "-bf", "2", "-c:a", "mp3"}},
+		{"x.mpg", []string{"-c:v", "mpeg1video", "-c:a", "mp2"}},
+		{"x.mxf", []string{"-c:v", "mpeg2video", "-c:a", "pcm_s16le", "-ar", "48000"}},
+		{"x.flv", []string{"-c:v", "flv1", "-c:a", "mp3", "-ar", "44100"}},
+		{"x.h264", []string{"-c:v", "libx264", "-an"}},
+	} {
+		path := filepath.Join(dir, c.name)
+		ffmpeg(t, append(append(source[:len(source):len(source)], c.args...), path)...)
+		openClip(t, path, Format{Height: 96, Width: 160, Frames: 25})
+	}
+	trimmed := filepath.Join(dir, "trimmed.mp4")
+	ffmpeg(t, "-ss", "0.3", "-i", filepath.Join(dir, "opengop.mp4"), "-c", "copy", trimmed)
+	clip, err := Open(context.Background(), trimmed, 3)
+	require.NoError(t, err)
+	require.NoError(t, clip.Close())
+}

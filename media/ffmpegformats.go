@@ -12,13 +12,13 @@ import "strings"
 // for its covers, and to be told that it holds no video.
 var oneFile = strings.Join(strings.Fields(`
 	4xm amv anm apng asf asf_o av1 avi avs2 avs3 bethsoftvid bfi bink bmv c93
-	cavsvideo cdg cdxl cine dhav dirac dnxhd dv dxa ea ea_cdata evc film_cpk
+	cavsvideo cdg cdxl cine dfa dhav dirac dnxhd dv dxa ea ea_cdata evc film_cpk
 	filmstrip fits flic flv frm gdv gif gxf h261 h263 h264 hevc hnm ico idcin iff
 	ifv image2 ingenient ipmovie ipu iv8 ivf ivr jpegxl_anim jv kux live_flv lmlm4
 	luodat lvf lxf m4v matroska webm mgsts mjpeg mjpeg_2000 mm moflex mods
 	mov mp4 mpeg mpegts mpegvideo mpjpeg msnwctcp mtv mv mvi mxf mxg nc nsv nut nuv
-	obu ogg pmp psxstr pva r3d rl2 rm roq rpl sdr2 ser sga siff simbiosis_imx
-	smjpeg smk smush svs swf thp tmv txd ty vc1 vc1test vividas vivo vmd vvc
+	obu ogg paf pmp psxstr pva r3d rl2 rm roq rpl sdr2 ser sga siff simbiosis_imx
+	smjpeg smk smush svs swf thp tiertexseq tmv txd ty vc1 vc1test vividas vivo vmd vvc
 	wc3movie wsvqa wtv xmv yop yuv4mpegpipe
 	alias_pix brender_pix bmp_pipe cri_pipe dds_pipe dpx_pipe exr_pipe gem_pipe
 	gif_pipe hdr_pipe j2k_pipe jpeg_pipe jpegls_pipe jpegxl_pipe pam_pipe pbm_pipe
