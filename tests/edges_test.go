@@ -1,0 +1,41 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestEdgesAreTested: every test that docs/edges.md names is there, and every
+// line of its tables names one or is as the line above.
+func TestEdgesAreTested(t *testing.T) {
+	known := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for file := range files(t, "_test.go") {
+		data, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		for _, found := range declared.FindAllSubmatch(data, -1) {
+			known[string(found[1])] = true
+		}
+	}
+	row := regexp.MustCompile(`^\| .* \| (.*) \|$`)
+	named := regexp.MustCompile("`(Test\\w+)`")
+	rows := 0
+	for i, line := range lines(t, "docs/edges.md") {
+		found := row.FindStringSubmatch(line)
+		if found == nil || found[1] == "test" {
+			continue
+		}
+		rows++
+		names := named.FindAllStringSubmatch(found[1], -1)
+		assert.True(t, len(names) > 0 || found[1] == "the same", "line %d names no test: %s", i+1, line)
+		for _, name := range names {
+			assert.True(t, known[name[1]], "line %d names %s, which is no test", i+1, name[1])
+		}
+	}
+	require.NotZero(t, rows, "no rows in docs/edges.md")
+}
