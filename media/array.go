@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"tessera/format/file"
 	"tessera/format/safetensors"
 	"tessera/latent"
 )
@@ -77,16 +78,16 @@ func tensorArray(file *safetensors.File, keys []string) (*array, error) {
 }
 
 func openNPYArray(path string) (*array, error) {
-	file, size, err := openFile(path)
+	f, size, err := file.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	npy, err := openNPY(file, size)
+	npy, err := openNPY(f, size)
 	if err != nil {
-		file.Close()
+		f.Close()
 		return nil, err
 	}
-	return &array{shape: npy.shape, readF32: npy.ReadF32, close: file.Close}, nil
+	return &array{shape: npy.shape, readF32: npy.ReadF32, close: f.Close}, nil
 }
 
 // pickTensor finds the first of keys, or the only tensor. Empty tensors, such

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 	"strconv"
 	"strings"
 
@@ -210,21 +209,4 @@ func floatBytes(buffer []byte, values []float32) []byte {
 		binary.LittleEndian.PutUint32(buffer[4*i:], math.Float32bits(v))
 	}
 	return buffer
-}
-
-// openFile opens a regular file and tells its size.
-func openFile(path string) (*os.File, int64, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("is not a regular file")
-	}
-	if err != nil {
-		file.Close()
-		return nil, 0, err
-	}
-	return file, info.Size(), nil
 }

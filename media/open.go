@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"tessera/format/file"
 )
 
 // Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
@@ -65,15 +67,12 @@ func openOwn(path string, channels int) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, badInput(path, err)
-	}
-	if info.IsDir() {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return openFolder(path, channels)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, badInputf(path, "is neither a file nor a folder")
+	info, err := file.Look(path)
+	if err != nil {
+		return nil, badInput(path, err)
 	}
 	if info.Size() == 0 {
 		return nil, badInputf(path, "file is empty")

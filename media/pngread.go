@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/format/file"
 	"tessera/latent"
 )
 
@@ -66,7 +67,7 @@ func openPNGs(paths []string, channels int) (Clip, error) {
 }
 
 func pngSize(path string) (height, width int, err error) {
-	f, err := os.Open(path)
+	f, _, err := file.Open(path)
 	if err != nil {
 		return 0, 0, badInput(path, err)
 	}
@@ -89,7 +90,7 @@ func (c *pngClip) Close() error              { return nil }
 
 func (c *pngClip) ReadFrame(t int, dst []float32) error {
 	checkRead(c, t, dst)
-	f, err := os.Open(c.paths[t])
+	f, _, err := file.Open(c.paths[t])
 	if err != nil {
 		return badInput(c.paths[t], err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tessera/format/file"
 	"tessera/latent"
 )
 
@@ -62,13 +63,13 @@ func (f y4mFormat) frameBytes() int {
 }
 
 func openY4M(path string, channels int) (Clip, error) {
-	file, err := os.Open(path)
+	f, size, err := file.Open(path)
 	if err != nil {
 		return nil, badInput(path, err)
 	}
-	c := &y4mClip{path: path, file: file, channels: channels}
-	if err := c.index(); err != nil {
-		file.Close()
+	c := &y4mClip{path: path, file: f, channels: channels}
+	if err := c.index(size); err != nil {
+		f.Close()
 		return nil, badInput(path, err)
 	}
 	c.buffer = make([]byte, c.format.frameBytes())
@@ -76,12 +77,8 @@ func openY4M(path string, channels int) (Clip, error) {
 	return c, nil
 }
 
-// index reads the header and finds every frame.
-func (c *y4mClip) index() error {
-	info, err := c.file.Stat()
-	if err != nil {
-		return err
-	}
+// index reads the header and finds every frame of a file of so many bytes.
+func (c *y4mClip) index(all int64) error {
 	line, next, err := y4mLine(c.file, 0)
 	if err != nil {
 		return err
@@ -90,7 +87,7 @@ func (c *y4mClip) index() error {
 		return err
 	}
 	size := int64(c.format.frameBytes())
-	for at := next; at < info.Size(); {
+	for at := next; at < all; {
 		line, start, err := y4mLine(c.file, at)
 		if err != nil {
 			return fmt.Errorf("frame %d: %w", len(c.frames), err)
@@ -98,7 +95,7 @@ func (c *y4mClip) index() error {
 		if line != "FRAME" && !strings.HasPrefix(line, "FRAME ") {
 			return fmt.Errorf("frame %d: line %.20q at byte %d, expected FRAME", len(c.frames), line, at)
 		}
-		if left := info.Size() - start; left < size {
+		if left := all - start; left < size {
 			return fmt.Errorf("frame %d: truncated, %d bytes of %d", len(c.frames), left, size)
 		}
 		c.frames = append(c.frames, start)

@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"app/session": {"app/job", "engine", "format/json", "gpu", "latent", "media", "tiling", "vae"},
 	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Models.
-	"vae": {"engine", "format/pth", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
+	"vae": {"engine", "format/file", "format/pth", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.
 	"engine":   {"gpu", "tiling", "wgsl"},
 	"tiling":   {},
@@ -49,10 +49,11 @@ var allowed = map[string][]string{
 	"gpu/internal/dawn":    {"gpu/internal/driver"},
 	"gpu/internal/driver":  {},
 	// Files.
-	"media":              {"format/safetensors", "latent"},
+	"media":              {"format/file", "format/safetensors", "latent"},
 	"latent":             {},
-	"format/pth":         {"format/safetensors"},
-	"format/safetensors": {"format/json"},
+	"format/pth":         {"format/file", "format/safetensors"},
+	"format/safetensors": {"format/file", "format/json"},
+	"format/file":        {},
 	"format/json":        {},
 	// For tests and for building.
 	"gpu/gputest":                    {"gpu"},

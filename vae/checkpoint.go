@@ -3,8 +3,8 @@ package vae
 import (
 	"fmt"
 	"io"
-	"os"
 
+	"tessera/format/file"
 	"tessera/format/pth"
 	"tessera/format/safetensors"
 )
@@ -24,31 +24,14 @@ const zipMagic = "PK\x03\x04"
 
 // openCheckpoint opens a file of either format, told by how it begins.
 func openCheckpoint(path string) (checkpoint, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // opening a pipe would wait for someone to write
-		return nil, fmt.Errorf("%s is not a regular file, but %s", path, kindOf(info.Mode()))
-	}
-	f, err := os.Open(path)
+	f, size, err := file.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	if begins(f) == zipMagic {
-		return orNil(pth.Open(path))
+		return orNil(pth.Take(f, size))
 	}
-	return orNil(safetensors.Open(path))
-}
-
-// kindOf tells what is no file.
-func kindOf(m os.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "a folder"
-	case m&os.ModeNamedPipe != 0:
-		return "a named pipe"
-	case m&os.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
+	return orNil(safetensors.Take(f, size))
 }
 
 // readCheckpoint is openCheckpoint of the size bytes behind r.

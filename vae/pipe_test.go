@@ -21,8 +21,15 @@ func TestOnlyFilesAreCheckpoints(t *testing.T) {
 	for path, want := range map[string]string{pipe: "a named pipe", "/dev/zero": "a device", dir: "a folder"} {
 		_, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.ErrorIs(t, err, ErrBadModel, path)
-		require.ErrorContains(t, err, path+" is not a regular file, but "+want)
+		require.ErrorContains(t, err, path+": "+want+", not a regular file")
 	}
 	_, err := Inspect(filepath.Join(dir, "none"), gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A pipe where diffusers has its config.json is not read.
+func TestConfigThatIsAPipe(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "config.json"), 0o600))
+	require.False(t, qwenConfig(filepath.Join(dir, "model.safetensors")))
 }

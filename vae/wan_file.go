@@ -4,15 +4,16 @@ package vae
 
 import (
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"tessera/format/file"
 )
 
 // qwenConfig is whether the config.json beside a file, as diffusers writes it,
 // is that of Qwen-Image's VAE.
 func qwenConfig(path string) bool {
-	f, err := os.Open(filepath.Join(filepath.Dir(path), "config.json"))
+	f, _, err := file.Open(filepath.Join(filepath.Dir(path), "config.json"))
 	if err != nil {
 		return false
 	}

@@ -15,6 +15,7 @@ import (
 	"os"
 	"slices"
 
+	"tessera/format/file"
 	"tessera/format/safetensors"
 )
 
@@ -41,24 +42,22 @@ type File struct {
 
 // Open opens the file at path.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
+	from, size, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("pth: %w", err)
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
+	return Take(from, size)
+}
+
+// Take is Open of a file that is open already, of size bytes. It takes the file
+// over, and closes it where it fails.
+func Take(from *os.File, size int64) (*File, error) {
+	f, err := Read(from, size, from.Name())
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("pth: %w", err)
-	}
-	f, err := Read(file, info.Size(), path)
-	if err != nil {
-		file.Close()
+		from.Close()
 		return nil, err
 	}
-	f.release = file.Close
+	f.release = from.Close
 	return f, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"io"
 	"maps"
 	"os"
+
+	"tessera/format/file"
 )
 
 // FormatError says that a file breaks the format, rather than that it could
@@ -39,20 +41,18 @@ type File struct {
 
 // Open opens the file at path, memory-mapped where the system can.
 func Open(path string) (*File, error) {
-	file, err := os.Open(path)
+	from, size, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("safetensors: %w", err)
-	}
-	source, release := mapFile(file, info.Size())
-	f, err := Read(source, info.Size(), path)
+	return Take(from, size)
+}
+
+// Take is Open of a file that is open already, of size bytes. It takes the file
+// over, and closes it where it fails.
+func Take(from *os.File, size int64) (*File, error) {
+	source, release := mapFile(from, size)
+	f, err := Read(source, size, from.Name())
 	if err != nil {
 		release()
 		return nil, err

@@ -101,7 +101,7 @@ func TestReadParts(t *testing.T) {
 }
 
 func TestReadF32WantsFloats(t *testing.T) {
-	f, err := open(file(one(`"I32"`, `[1]`, `[0,4]`), 4))
+	f, err := open(fileOf(one(`"I32"`, `[1]`, `[0,4]`), 4))
 	require.NoError(t, err)
 	a, _ := f.Tensor("a")
 	want := `safetensors: m.safetensors: tensor "a": dtype is I32, expected F16, BF16, F32 or F64`

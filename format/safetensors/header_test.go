@@ -12,7 +12,7 @@ import (
 )
 
 // file is a safetensors file of the header text and n zero bytes of data.
-func file(header string, n int) []byte {
+func fileOf(header string, n int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	b = append(b, header...)
 	return append(b, make([]byte, n)...)
@@ -48,56 +48,56 @@ func badFiles() []badCase {
 		{"huge header length", length(100_000_001, "{}"), "header length 100000001, expected at most 100000000"},
 		{"negative header length", length(1<<64-1, "{}"), "header length 18446744073709551615, expected at most"},
 		{"header longer than the file", length(100_000_000, "0123456789ab"), "header length 100000000, but only 12 bytes follow: truncated"},
-		{"starts with a space", file(` {}`, 0), "header starts with \" \", expected '{'"},
-		{"an array", file(`[]`, 0), "header starts with \"[\", expected '{'"},
+		{"starts with a space", fileOf(` {}`, 0), "header starts with \" \", expected '{'"},
+		{"an array", fileOf(`[]`, 0), "header starts with \"[\", expected '{'"},
 		{"a zip file", []byte("PK\x03\x04\x00\x00\x00\x00\x08\x08\x00\x00\x00\x00"), "not a safetensors file"},
-		{"not UTF-8", file("{\"\xff\":{}}", 0), "header is not UTF-8 at byte 2"},
-		{"surrogate as UTF-8", file("{\"ab\xed\xa0\x80\":{}}", 0), "header is not UTF-8 at byte 4"},
-		{"cut JSON", file(`{"a":{"dtype":"F32"`, 0), "header is not JSON near byte 19: unexpected EOF"},
-		{"trailing comma", file(`{"__metadata__":{},}`, 0), "header is not JSON"},
-		{"two objects", file(`{}{}`, 0), "header goes on behind its object"},
-		{"zero padding", file("{}\x00\x00", 0), "header goes on behind its object"},
-		{"tensor is no object", file(`{"a":[1]}`, 0), `tensor "a" is an array, expected an object`},
-		{"tensor is null", file(`{"a":null}`, 0), `tensor "a" is null, expected an object`},
-		{"tensor twice", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
-		{"tensor twice by escape", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
-		{"field twice", file(`{"a":{"dtype":"F32","dtype":"F16","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "dtype" twice`},
-		{"unknown field's key twice", file(`{"a":{"x":[{"y":1,"y":2}],"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "y" twice`},
-		{"unknown field too deep", file(`{"a":{"x":`+deep+`,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" nests deeper than 128`},
-		{"metadata twice", file(`{"__metadata__":{},"__metadata__":{}}`, 0), `header has the key "__metadata__" twice`},
-		{"metadata key twice", file(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `__metadata__ has the key "k" twice`},
-		{"metadata number", file(`{"__metadata__":{"k":32}}`, 0), `__metadata__: value of "k" is 32, expected a string`},
-		{"metadata nested", file(`{"__metadata__":{"k":{}}}`, 0), `__metadata__: value of "k" is an object, expected a string`},
-		{"metadata array", file(`{"__metadata__":[]}`, 0), `__metadata__ is an array, expected an object`},
-		{"no dtype", file(`{"a":{"shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has no dtype`},
-		{"no shape", file(`{"a":{"dtype":"U8","data_offsets":[0,0]}}`, 0), `tensor "a" has no shape`},
-		{"no offsets", file(`{"a":{"dtype":"U8","shape":[0]}}`, 0), `tensor "a" has no data_offsets`},
-		{"unknown dtype", file(one(`"float32"`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: "float32" is unknown`},
-		{"dtype number", file(one(`32`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: is 32, expected a string`},
-		{"negative dimension", file(one(`"F32"`, `[-1]`, `[0,4]`), 4), `tensor "a": shape: holds -1, expected integers from 0`},
-		{"minus zero", file(one(`"F32"`, `[-0]`, `[0,0]`), 0), `tensor "a": shape: holds -0, expected integers`},
-		{"fractional dimension", file(one(`"F32"`, `[1.0]`, `[0,4]`), 4), `tensor "a": shape: holds 1.0, expected integers`},
-		{"exponent", file(one(`"F32"`, `[1e2]`, `[0,400]`), 400), `tensor "a": shape: holds 1e2, expected integers`},
-		{"dimension past 64 bits", file(one(`"F32"`, `[18446744073709551617]`, `[0,4]`), 4), `tensor "a": shape: holds 18446744073709551617`},
-		{"shape is a string", file(one(`"F32"`, `"4"`, `[0,4]`), 4), `tensor "a": shape: is the string "4", expected an array`},
-		{"shape holds a string", file(one(`"F32"`, `["4"]`, `[0,4]`), 4), `tensor "a": shape: holds the string "4", expected integers`},
-		{"rank 65", file(one(`"F32"`, `[1`+strings.Repeat(",1", 64)+`]`, `[0,4]`), 4), `tensor "a": shape: has more than 64 numbers`},
-		{"elements overflow", file(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`), 0), `tensor "a": shape [4294967296 4294967296] has more than 2^64 elements`},
-		{"bytes overflow", file(one(`"F64"`, `[4294967296,1073741824]`, `[0,0]`), 0), `tensor "a": shape [4294967296 1073741824] of F64 is beyond 2^63 bits`},
-		{"overflow ahead of zero", file(one(`"F32"`, `[4294967296,4294967296,0]`, `[0,0]`), 0), `has more than 2^64 elements`},
-		{"one offset", file(one(`"F32"`, `[1]`, `[4]`), 4), `tensor "a": data_offsets: has 1 numbers, expected 2`},
-		{"three offsets", file(one(`"F32"`, `[1]`, `[0,4,8]`), 4), `tensor "a": data_offsets: has more than 2 numbers`},
-		{"negative offset", file(one(`"F32"`, `[1]`, `[-4,0]`), 4), `tensor "a": data_offsets: holds -4`},
-		{"offsets backwards", file(one(`"F32"`, `[1]`, `[4,0]`), 4), `tensor "a": data_offsets [4,0] end before they begin`},
-		{"hole at the start", file(one(`"F32"`, `[1]`, `[4,8]`), 8), `tensor "a": data begins at 4, expected 0: a hole of 4 bytes behind the start of the data`},
-		{"hole", file(two(`[0,8]`, `[12,20]`), 20), `tensor "b": data begins at 12, expected 8: a hole of 4 bytes behind tensor "a"`},
-		{"overlap", file(two(`[0,8]`, `[4,12]`), 12), `tensor "b": data begins at 4, expected 8: it overlaps tensor "a"`},
-		{"same place", file(two(`[0,8]`, `[0,8]`), 8), `tensor "b": data begins at 0, expected 8: it overlaps tensor "a"`},
-		{"size mismatch", file(one(`"F16"`, `[3]`, `[0,4]`), 4), `tensor "a": data_offsets [0,4] hold 4 bytes, shape [3] of F16 needs 6`},
-		{"half a byte", file(one(`"F4"`, `[3]`, `[0,2]`), 2), `tensor "a": shape [3] of F4 is 12 bits, expected whole bytes`},
-		{"truncated data", file(one(`"F32"`, `[4]`, `[0,16]`), 15), `truncated: tensors end at byte 16 of the data, the file holds 15`},
-		{"bytes behind", file(one(`"F32"`, `[4]`, `[0,16]`), 17), `tensors end at byte 16 of the data, but 1 more bytes follow`},
-		{"bytes without tensors", file(`{}`, 1), `tensors end at byte 0 of the data, but 1 more bytes follow`},
+		{"not UTF-8", fileOf("{\"\xff\":{}}", 0), "header is not UTF-8 at byte 2"},
+		{"surrogate as UTF-8", fileOf("{\"ab\xed\xa0\x80\":{}}", 0), "header is not UTF-8 at byte 4"},
+		{"cut JSON", fileOf(`{"a":{"dtype":"F32"`, 0), "header is not JSON near byte 19: unexpected EOF"},
+		{"trailing comma", fileOf(`{"__metadata__":{},}`, 0), "header is not JSON"},
+		{"two objects", fileOf(`{}{}`, 0), "header goes on behind its object"},
+		{"zero padding", fileOf("{}\x00\x00", 0), "header goes on behind its object"},
+		{"tensor is no object", fileOf(`{"a":[1]}`, 0), `tensor "a" is an array, expected an object`},
+		{"tensor is null", fileOf(`{"a":null}`, 0), `tensor "a" is null, expected an object`},
+		{"tensor twice", fileOf(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
+		{"tensor twice by escape", fileOf(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"\u0061":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `header has the key "a" twice`},
+		{"field twice", fileOf(`{"a":{"dtype":"F32","dtype":"F16","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "dtype" twice`},
+		{"unknown field's key twice", fileOf(`{"a":{"x":[{"y":1,"y":2}],"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has the key "y" twice`},
+		{"unknown field too deep", fileOf(`{"a":{"x":`+deep+`,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" nests deeper than 128`},
+		{"metadata twice", fileOf(`{"__metadata__":{},"__metadata__":{}}`, 0), `header has the key "__metadata__" twice`},
+		{"metadata key twice", fileOf(`{"__metadata__":{"k":"1","k":"2"}}`, 0), `__metadata__ has the key "k" twice`},
+		{"metadata number", fileOf(`{"__metadata__":{"k":32}}`, 0), `__metadata__: value of "k" is 32, expected a string`},
+		{"metadata nested", fileOf(`{"__metadata__":{"k":{}}}`, 0), `__metadata__: value of "k" is an object, expected a string`},
+		{"metadata array", fileOf(`{"__metadata__":[]}`, 0), `__metadata__ is an array, expected an object`},
+		{"no dtype", fileOf(`{"a":{"shape":[0],"data_offsets":[0,0]}}`, 0), `tensor "a" has no dtype`},
+		{"no shape", fileOf(`{"a":{"dtype":"U8","data_offsets":[0,0]}}`, 0), `tensor "a" has no shape`},
+		{"no offsets", fileOf(`{"a":{"dtype":"U8","shape":[0]}}`, 0), `tensor "a" has no data_offsets`},
+		{"unknown dtype", fileOf(one(`"float32"`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: "float32" is unknown`},
+		{"dtype number", fileOf(one(`32`, `[1]`, `[0,4]`), 4), `tensor "a": dtype: is 32, expected a string`},
+		{"negative dimension", fileOf(one(`"F32"`, `[-1]`, `[0,4]`), 4), `tensor "a": shape: holds -1, expected integers from 0`},
+		{"minus zero", fileOf(one(`"F32"`, `[-0]`, `[0,0]`), 0), `tensor "a": shape: holds -0, expected integers`},
+		{"fractional dimension", fileOf(one(`"F32"`, `[1.0]`, `[0,4]`), 4), `tensor "a": shape: holds 1.0, expected integers`},
+		{"exponent", fileOf(one(`"F32"`, `[1e2]`, `[0,400]`), 400), `tensor "a": shape: holds 1e2, expected integers`},
+		{"dimension past 64 bits", fileOf(one(`"F32"`, `[18446744073709551617]`, `[0,4]`), 4), `tensor "a": shape: holds 18446744073709551617`},
+		{"shape is a string", fileOf(one(`"F32"`, `"4"`, `[0,4]`), 4), `tensor "a": shape: is the string "4", expected an array`},
+		{"shape holds a string", fileOf(one(`"F32"`, `["4"]`, `[0,4]`), 4), `tensor "a": shape: holds the string "4", expected integers`},
+		{"rank 65", fileOf(one(`"F32"`, `[1`+strings.Repeat(",1", 64)+`]`, `[0,4]`), 4), `tensor "a": shape: has more than 64 numbers`},
+		{"elements overflow", fileOf(one(`"F32"`, `[4294967296,4294967296]`, `[0,0]`), 0), `tensor "a": shape [4294967296 4294967296] has more than 2^64 elements`},
+		{"bytes overflow", fileOf(one(`"F64"`, `[4294967296,1073741824]`, `[0,0]`), 0), `tensor "a": shape [4294967296 1073741824] of F64 is beyond 2^63 bits`},
+		{"overflow ahead of zero", fileOf(one(`"F32"`, `[4294967296,4294967296,0]`, `[0,0]`), 0), `has more than 2^64 elements`},
+		{"one offset", fileOf(one(`"F32"`, `[1]`, `[4]`), 4), `tensor "a": data_offsets: has 1 numbers, expected 2`},
+		{"three offsets", fileOf(one(`"F32"`, `[1]`, `[0,4,8]`), 4), `tensor "a": data_offsets: has more than 2 numbers`},
+		{"negative offset", fileOf(one(`"F32"`, `[1]`, `[-4,0]`), 4), `tensor "a": data_offsets: holds -4`},
+		{"offsets backwards", fileOf(one(`"F32"`, `[1]`, `[4,0]`), 4), `tensor "a": data_offsets [4,0] end before they begin`},
+		{"hole at the start", fileOf(one(`"F32"`, `[1]`, `[4,8]`), 8), `tensor "a": data begins at 4, expected 0: a hole of 4 bytes behind the start of the data`},
+		{"hole", fileOf(two(`[0,8]`, `[12,20]`), 20), `tensor "b": data begins at 12, expected 8: a hole of 4 bytes behind tensor "a"`},
+		{"overlap", fileOf(two(`[0,8]`, `[4,12]`), 12), `tensor "b": data begins at 4, expected 8: it overlaps tensor "a"`},
+		{"same place", fileOf(two(`[0,8]`, `[0,8]`), 8), `tensor "b": data begins at 0, expected 8: it overlaps tensor "a"`},
+		{"size mismatch", fileOf(one(`"F16"`, `[3]`, `[0,4]`), 4), `tensor "a": data_offsets [0,4] hold 4 bytes, shape [3] of F16 needs 6`},
+		{"half a byte", fileOf(one(`"F4"`, `[3]`, `[0,2]`), 2), `tensor "a": shape [3] of F4 is 12 bits, expected whole bytes`},
+		{"truncated data", fileOf(one(`"F32"`, `[4]`, `[0,16]`), 15), `truncated: tensors end at byte 16 of the data, the file holds 15`},
+		{"bytes behind", fileOf(one(`"F32"`, `[4]`, `[0,16]`), 17), `tensors end at byte 16 of the data, but 1 more bytes follow`},
+		{"bytes without tensors", fileOf(`{}`, 1), `tensors end at byte 0 of the data, but 1 more bytes follow`},
 	}
 }
 
@@ -132,7 +132,7 @@ func TestAccepted(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := open(file(c.header, c.data))
+			f, err := open(fileOf(c.header, c.data))
 			require.NoError(t, err)
 			require.Equal(t, c.names, strings.Join(f.Names(), " "))
 		})
@@ -146,7 +146,7 @@ func TestEveryDType(t *testing.T) {
 	}
 	for d, size := range sizes {
 		t.Run(string(d), func(t *testing.T) {
-			f, err := open(file(one(`"`+string(d)+`"`, `[3]`, fmt.Sprintf("[0,%d]", 3*size)), 3*size))
+			f, err := open(fileOf(one(`"`+string(d)+`"`, `[3]`, fmt.Sprintf("[0,%d]", 3*size)), 3*size))
 			require.NoError(t, err)
 			a, _ := f.Tensor("a")
 			require.Equal(t, d, a.DType)
@@ -177,7 +177,7 @@ func allocated(f func()) uint64 {
 
 func TestErrorsStayShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
-	_, err := open(file(`{"`+long+`":7}`, 0))
+	_, err := open(fileOf(`{"`+long+`":7}`, 0))
 	require.Error(t, err)
 	require.LessOrEqual(t, len(err.Error()), 400, "bytes of error for a name of a megabyte")
 }
@@ -188,8 +188,8 @@ func FuzzHeader(f *testing.F) {
 	for _, c := range badFiles() {
 		f.Add(c.file)
 	}
-	f.Add(file(`{"a":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]}}  `, 6))
-	f.Add(file(`{"__metadata__":{"norm_num_groups":"8"},"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}`, 0))
+	f.Add(fileOf(`{"a":{"dtype":"F16","shape":[2,1],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]}}  `, 6))
+	f.Add(fileOf(`{"__metadata__":{"norm_num_groups":"8"},"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}`, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		st, err := open(b)
 		if err != nil {

@@ -1,0 +1,60 @@
+// Package file opens the files that are read, and nothing else: a pipe would
+// wait for somebody to write, a device may never end, and neither can be read by
+// range.
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Open opens the file at path and tells its size. What is no regular file is an
+// fs.PathError that says what it is, before it is opened.
+func Open(path string) (*os.File, int64, error) {
+	if _, err := Look(path); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = regular(path, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// Look tells of the file at path, with Open's errors, without opening it.
+func Look(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return info, regular(path, info)
+}
+
+func regular(path string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: errors.New(kind(info.Mode()) + ", not a regular file")}
+}
+
+// kind tells what is no file.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
