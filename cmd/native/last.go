@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,31 +17,80 @@ import (
 	"tessera/vae"
 )
 
-// A file alone on the command line is one that was dragged onto the program: a
-// checkpoint is remembered, a latent is decoded beside itself with the
-// checkpoint that was used last.
+// Files alone on the command line are ones that were dragged onto the program: a
+// checkpoint is told of, a latent is decoded beside itself. A checkpoint dragged
+// together with a latent is remembered for latents that come alone; nothing else
+// keeps a path.
 
 // dropped makes a command of such arguments and returns others as they are.
 func (a *app) dropped(args []string) ([]string, error) {
-	if len(args) != 1 || strings.HasPrefix(args[0], "-") || !slices.Contains([]string{".safetensors", ".latent", ".npy", ".pth", ".pt"}, strings.ToLower(filepath.Ext(args[0]))) {
+	if len(args) != 1 && len(args) != 2 || slices.ContainsFunc(args, func(s string) bool { return !droppable(s) }) {
 		return args, nil
 	}
-	file := args[0]
-	if info, err := os.Stat(file); err != nil {
-		return nil, job.Mark(err, media.ErrInput)
-	} else if !info.Mode().IsRegular() {
-		return nil, job.Mark(fmt.Errorf("%s: not a file", file), media.ErrInput)
+	var models, latents []string
+	for _, file := range args {
+		if info, err := os.Stat(file); err != nil {
+			return nil, job.Mark(err, media.ErrInput)
+		} else if !info.Mode().IsRegular() {
+			return nil, job.Mark(fmt.Errorf("%s: not a file", file), media.ErrInput)
+		}
+		if _, err := a.check(file, vae.Settings{Precision: vae.Auto, Force: true}); err == nil {
+			models = append(models, file)
+		} else {
+			latents = append(latents, file)
+		}
 	}
-	if _, err := a.check(file, vae.Settings{Precision: vae.Auto, Force: true}); err == nil {
-		return []string{"info", file}, remember(file)
+	switch {
+	case len(latents) == 2 || len(models) == 2:
+		return nil, usage(errors.New("two latents or two checkpoints, expected a latent, a checkpoint or one of each"))
+	case len(latents) == 0:
+		return []string{"info", models[0]}, nil
+	case len(models) == 1:
+		a.keep = models[0]
 	}
-	model, err := remembered()
+	model, err := a.lastModel(models)
 	if err != nil {
 		return nil, err
 	}
-	out := beside(file)
-	a.note("decoding %s with %s", file, model)
-	return []string{"decode", "-m", model, file, "-o", out}, nil
+	a.note("decoding %s with %s", latents[0], model)
+	return []string{"decode", "-m", model, latents[0], "-o", beside(latents[0])}, nil
+}
+
+// droppable is what has the name of a checkpoint or latent.
+func droppable(arg string) bool {
+	return !strings.HasPrefix(arg, "-") && slices.Contains([]string{".safetensors", ".latent", ".npy", ".pth", ".pt"}, strings.ToLower(filepath.Ext(arg)))
+}
+
+// lastModel is the checkpoint that came with a latent, else the one that is
+// remembered, else the environment's, else what the user says, who then is at a
+// window of the program's own.
+func (a *app) lastModel(given []string) (string, error) {
+	if len(given) > 0 {
+		return given[0], nil
+	}
+	kept, err := remembered()
+	if err != nil {
+		return "", err
+	}
+	if model := cmp.Or(kept, os.Getenv("TESSERA_MODEL")); model != "" {
+		return model, nil
+	}
+	if fromDesktop() {
+		a.keep, err = a.ask(os.Stdin)
+		return a.keep, err
+	}
+	return "", usage(errors.New("no checkpoint is known: drag one together with the latent, or name it: tessera decode -m MODEL LATENT -o OUT"))
+}
+
+// ask asks for a checkpoint. A file dragged into a window becomes its path, in
+// quotes where it has spaces.
+func (a *app) ask(in io.Reader) (string, error) {
+	fmt.Fprint(a.stderr, "Drag the checkpoint into this window and press Enter: ")
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if line = strings.Trim(strings.TrimSpace(line), `"`); line != "" {
+		return line, nil
+	}
+	return "", usage(errors.Join(errors.New("no checkpoint named"), err))
 }
 
 // beside is a fresh name for the video of a latent, in the latent's folder. A
@@ -61,9 +113,6 @@ func beside(latent string) string {
 		}
 	}
 }
-
-// model is the checkpoint that the command line names.
-func (c *cli) model() string { return c.Decode.Model + c.Encode.Model + c.Roundtrip.Model }
 
 // memory is the file that holds the path of the last checkpoint.
 func memory() (string, error) {
@@ -98,7 +147,7 @@ func remember(model string) error {
 	return err
 }
 
-// remembered is the path that was kept.
+// remembered is the path that was kept, "" where none was.
 func remembered() (string, error) {
 	file, err := memory()
 	if err != nil {
@@ -106,7 +155,7 @@ func remembered() (string, error) {
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", usage(errors.New("no checkpoint was used yet: drag one onto the program first, or name it: tessera decode -m MODEL LATENT -o OUT"))
+		return "", nil
 	}
 	return strings.TrimRight(string(text), "\r\n"), err
 }

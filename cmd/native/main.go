@@ -43,6 +43,8 @@ const description = `Encode video and pictures to latents and decode latents to 
 
 Sizes are height x width, in pixels.
 
+A latent that is dragged onto the program is decoded beside itself, with the checkpoint that is dragged with it. Only then is a checkpoint's path kept, in tessera/last-model.txt of the user's configuration folder, for latents that are dragged alone; removing the file forgets it.
+
 Exit codes:
 
     0    done
@@ -78,6 +80,7 @@ type app struct {
 	json     bool
 	quiet    bool
 	warnings []string
+	keep     string // the checkpoint to remember for dragged latents
 }
 
 // run is the whole program; it returns the exit code.
@@ -118,6 +121,11 @@ func (a *app) execute(args []string) error {
 	if err != nil {
 		return err
 	}
+	for _, name := range []string{"TESSERA_MODEL", "TESSERA_BACKEND"} {
+		if os.Getenv(name) == "" {
+			os.Unsetenv(name) // kong would take nothing for a value
+		}
+	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a))
@@ -132,8 +140,8 @@ func (a *app) execute(args []string) error {
 	if err := k.Run(a); err != nil {
 		return err
 	}
-	if m := c.model(); m != "" {
-		if err := remember(m); err != nil {
+	if a.keep != "" {
+		if err := remember(a.keep); err != nil {
 			a.note("the checkpoint's path was not kept for dragged latents: %v", err)
 		}
 	}

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"XDG_CONFIG_HOME", "AppData"} { // where the last checkpoint is kept
 		os.Setenv(name, filepath.Join(dir, "config"))
 	}
+	os.Unsetenv("TESSERA_MODEL")
 	built.dir, built.program, built.paths = dir, filepath.Join(dir, "tessera"), map[string]string{}
 	code := 1
 	if given := os.Getenv("TESSERA_PROGRAM"); given != "" { // where there is no Go, as under Wine

@@ -102,7 +102,7 @@ func TestLongPath(t *testing.T) {
 	p.run(t, nil, "decode", "-m", model, p.windows(strings.ReplaceAll(out, `\`, "/")), "-o", long+"frames", "--backend", "vulkan").want(t, 0)
 }
 
-// A file alone is one that was dragged onto the program.
+// Files alone are ones that were dragged onto the program.
 func TestDropped(t *testing.T) {
 	w := setUp(t)
 	p := w.unpack(t, "windows-amd64", w.drive)
@@ -110,7 +110,8 @@ func TestDropped(t *testing.T) {
 	vars := []string{"TESSERA_BACKEND=vulkan"}
 	p.run(t, vars, "encode", "-m", model, "clip", "-o", "z.safetensors").want(t, 0)
 	z := p.windows("z.safetensors")
-	p.run(t, vars, z).want(t, 0, "decoding "+z+" with "+p.windows(model), `z-decoded`)
+	p.run(t, vars, z).want(t, 2, "no checkpoint is known")
+	p.run(t, vars, z, p.windows(model)).want(t, 0, "decoding "+z+" with "+p.windows(model), `z-decoded`)
 	p.run(t, vars, z).want(t, 0, `z-decoded-2`)
 	frames, _ := filepath.Glob(filepath.Join(p.dir, "z-decoded", "*.png"))
 	require.Len(t, frames, 1, "frames beside the latent")

@@ -34,7 +34,7 @@ together and run the program in a terminal.
 	case "windows":
 		text += `docs\windows.md has the rest: the choice of backend, limits, what to do when
 something fails. docs\windows.tr.md is the same in Turkish. A latent that is dragged
-onto tessera.exe is decoded with the model that was used last.
+onto tessera.exe together with its model is decoded beside itself.
 
 `
 	case "linux":
