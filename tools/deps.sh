@@ -4,7 +4,8 @@
 # Mesa's lavapipe. Says nothing when there is nothing to do.
 #
 #   tools/deps.sh          what a user needs
-#   tools/deps.sh --test   also what the tests need: the older Dawn and SwiftShader
+#   tools/deps.sh --test   also what the tests need: the older Dawn,
+#                          SwiftShader and nginx
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
 #                              licences, for tools/dist.sh
 #
@@ -231,6 +232,16 @@ swiftshader_icd() {
 	apt_install chromium
 }
 
+# static_host is what the page is served with where a test wants somebody's host.
+static_host() {
+	has nginx || [ -x /usr/sbin/nginx ] && return
+	if ! has apt-get; then
+		say "nginx is not available: the test of the page on a static host will be skipped"
+		return
+	fi
+	apt_install nginx-light
+}
+
 # dawn_linux_other: no pinned build, so the distribution's.
 dawn_linux_other() {
 	say "no pinned Dawn for Linux on $arch: taking the distribution's libwebgpu-dawn0"
@@ -286,6 +297,7 @@ if [ $os = linux ]; then
 	if [ -n "$test" ]; then
 		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
 		swiftshader_icd
+		static_host
 	fi
 	finish
 	adapters || die "still no usable Vulkan adapter:

@@ -5,8 +5,9 @@
 #   tools/web.sh DIR       into DIR
 #   tools/web.sh check     type-checks the page's scripts instead
 #
-# It fails where the engine is larger than a page should load. wasm-opt takes a
-# minute and what it makes is kept in build/, by its input.
+# The engine is packed, since not every host compresses it. It fails where the
+# engine is larger than a page should load. wasm-opt takes a minute and what it
+# makes is kept in build/, by its input.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,10 +21,10 @@ if [ "$out" = check ]; then
 fi
 
 mkdir -p "$out"
-rm -rf "${out:?}"/*
+rm -rf "${out:?}"/* "$out"/.gitignore
 cp -r web/*.html web/*.css web/*.js web/*.svg web/strings web/demo "$out"/
 mkdir -p "$out/vendor" "$out/demo"
-cp web/node_modules/mediabunny/dist/bundles/mediabunny.min.mjs "$out/vendor/mediabunny.mjs"
+cp web/node_modules/mediabunny/dist/bundles/mediabunny.min.mjs "$out/vendor/mediabunny.js"
 cp web/node_modules/mediabunny/LICENSE "$out/vendor/mediabunny.LICENSE"
 cp assets/tiny-seedvr2.safetensors "$out"/
 cp assets/demo/*.png "$out/demo"/
@@ -47,7 +48,7 @@ if [ ! -f "$small" ]; then
 		--enable-bulk-memory --enable-mutable-globals --enable-nontrapping-float-to-int --enable-sign-ext
 	mv build/wasm/part "$small"
 fi
-cp "$small" "$out/tessera.wasm"
+gzip -9nc "$small" >"$out/tessera.wasm.gz"
 
 node -e '
 const fs = require("fs"), zlib = require("zlib");
@@ -56,5 +57,5 @@ const wasm = fs.readFileSync(file);
 const br = zlib.brotliCompressSync(wasm).length, gz = zlib.gzipSync(wasm, { level: 9 }).length;
 console.log(`tessera.wasm: ${wasm.length} bytes of at most ${raw}; brotli ${br} of at most ${packed}, gzip ${gz}`);
 process.exit(wasm.length > raw || br > packed ? 1 : 0);
-' "$out/tessera.wasm" $raw $packed
+' "$small" $raw $packed
 echo "the page is in $out"

@@ -1,10 +1,10 @@
 // Videos and pictures as clips: frames of RGBA with straight alpha, read again
 // for each tile.
 
-import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.mjs';
+import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.js';
 
 /** @import {ClipInfo} from './protocol.js' */
-/** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.mjs' */
+/** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.js' */
 
 /** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip */
 

@@ -1,7 +1,7 @@
 // Saving: videos through WebCodecs, pictures, latents. Nothing leaves the
 // computer; the browser's own download puts the file away.
 
-import { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } from './vendor/mediabunny.mjs';
+import { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } from './vendor/mediabunny.js';
 
 /** @import {Frames} from './frames.js' */
 

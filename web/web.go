@@ -8,7 +8,10 @@ import (
 	"io/fs"
 )
 
-//go:embed all:dist
+// The pattern also has dist.txt, which is always there: without a page the
+// program builds, too.
+//
+//go:embed dist*
 var files embed.FS
 
 // ErrNotBuilt: the program was built without the page.

@@ -1,4 +1,4 @@
-// The worker that runs the engine: loads tessera.wasm and carries messages
+// The worker that runs the engine: loads tessera.wasm.gz and carries messages
 // between it and engine.js. See protocol.js for what they are.
 
 import './wasm_exec.js';
@@ -56,11 +56,35 @@ self.onmessage = ({ data }) => {
   else bridge.receive?.(text, payload);
 };
 
+/**
+ * The engine as any host serves it. It is unpacked here, since many hosts compress nothing, or only some types of
+ * files; a host that has a way of its own with .gz gives it unpacked.
+ */
+async function fetchEngine() {
+  const url = new URL('tessera.wasm.gz', import.meta.url);
+  const response = await fetch(url);
+  if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);
+  const reader = response.body.getReader();
+  let { value, done } = await reader.read();
+  const packed = value?.[0] === 0x1f;
+  /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */
+  const bytes = new ReadableStream({
+    async pull(to) {
+      if (done) return to.close();
+      to.enqueue(/** @type {Uint8Array<ArrayBuffer>} */ (value));
+      ({ value, done } = await reader.read());
+    },
+  });
+  return new Response(packed ? bytes.pipeThrough(new DecompressionStream('gzip')) : bytes, { headers: { 'Content-Type': 'application/wasm' } });
+}
+
 /** Runs the engine until it ends, which it only does when something is wrong. */
 async function run() {
   const go = new Go();
-  const url = new URL('tessera.wasm', import.meta.url);
-  const { instance } = await WebAssembly.instantiateStreaming(fetch(url), go.importObject);
+  const wasm = await fetchEngine();
+  const { instance } = 'instantiateStreaming' in WebAssembly
+    ? await WebAssembly.instantiateStreaming(wasm, go.importObject)
+    : await WebAssembly.instantiate(await wasm.arrayBuffer(), go.importObject);
   memory = /** @type {WebAssembly.Memory} */ (instance.exports.mem);
   const print = fs.writeSync;
   fs.writeSync = (fd, bytes) => {

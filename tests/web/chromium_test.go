@@ -93,7 +93,8 @@ func eval[T any](t testing.TB, page context.Context, expression string, args ...
 	return v
 }
 
-// buildWASM builds the engine as tools/web.sh does.
+// buildWASM builds the engine as tools/web.sh does, but not packed: as a host
+// serves it that unpacks what it knows.
 func buildWASM(t testing.TB) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "tessera.wasm")

@@ -134,7 +134,7 @@ func nmse[E byte | float32](got, want []E) float64 {
 func TestEngineInChromium(t *testing.T) {
 	chromium(t)
 	m := native(t)
-	s := serve(t, map[string]string{"tessera.wasm": buildWASM(t), "model.safetensors": model}, "testdata", root+"/web")
+	s := serve(t, map[string]string{"tessera.wasm.gz": buildWASM(t), "model.safetensors": model}, "testdata", root+"/web")
 	page := tab(t, s.URL+"/engine.html")
 
 	opened := eval[struct {
@@ -296,7 +296,7 @@ func TestLargeCheckpoint(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "full.safetensors")
 	require.NoError(t, synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{}))
-	s := serve(t, map[string]string{"tessera.wasm": buildWASM(t), "full.safetensors": path}, "testdata", root+"/web")
+	s := serve(t, map[string]string{"tessera.wasm.gz": buildWASM(t), "full.safetensors": path}, "testdata", root+"/web")
 	page := tab(t, s.URL+"/engine.html")
 	began := time.Now()
 	eval[map[string]any](t, page, `test.open('full.safetensors')`)

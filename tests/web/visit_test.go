@@ -49,8 +49,15 @@ func newVisit(t *testing.T, folder string) *visit {
 		assert.NoError(t, s.Close())
 		assert.NoError(t, <-served)
 	})
-	v := &visit{t: t, tab: tab(t, "about:blank"), url: s.URL(), downloads: t.TempDir()}
-	_, err = chromedp.CallBrowser(v.tab, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+	return newVisitAt(t, s.URL())
+}
+
+// newVisitAt opens a tab on nothing, for a page that is served elsewhere; its
+// address ends in a # of its own.
+func newVisitAt(t *testing.T, url string) *visit {
+	t.Helper()
+	v := &visit{t: t, tab: tab(t, "about:blank"), url: url, downloads: t.TempDir()}
+	_, err := chromedp.CallBrowser(v.tab, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: v.downloads,
 	})
 	require.NoError(t, err)

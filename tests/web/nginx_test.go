@@ -1,0 +1,111 @@
+package web
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/tiling"
+	"tessera/vae"
+	page "tessera/web"
+)
+
+// nginx is Debian's, with Debian's table of media types.
+func nginx(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"nginx", "/usr/sbin/nginx"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	require.NotEqual(t, "require", os.Getenv("GPU"), "no nginx: tools/deps.sh --test installs it")
+	t.Skip("no nginx: tools/deps.sh --test installs it")
+	return ""
+}
+
+// built is the folder that tools/web.sh makes, as it is.
+func built(t *testing.T) string {
+	t.Helper()
+	if _, err := page.Page(); err != nil && os.Getenv("GPU") != "require" {
+		t.Skip(err)
+	}
+	dir, err := filepath.Abs(root + "/web/dist")
+	require.NoError(t, err)
+	return dir
+}
+
+// newSite serves web/dist with nginx as Debian sets it up, below a path of a
+// site, and opens a tab on nothing.
+func newSite(t *testing.T) *visit {
+	t.Helper()
+	url := hosted(t, built(t))
+	return newVisitAt(t, url+"#")
+}
+
+// hosted serves a folder with nginx and returns its address.
+func hosted(t *testing.T, folder string) string {
+	t.Helper()
+	program, dir := nginx(t), t.TempDir()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := free.Addr().String()
+	require.NoError(t, free.Close())
+	config := fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log stderr;
+events {}
+http {
+	include /etc/nginx/mime.types; default_type application/octet-stream;
+	sendfile on; tcp_nopush on; gzip on; access_log off;
+	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi;
+	uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+	server { listen %[2]s; location /try/tessera/ { alias %[3]s/; } }
+}
+`, dir, addr, folder)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o666))
+	cmd := exec.Command(program, "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "nginx.conf"))
+	said := &strings.Builder{}
+	cmd.Stderr = said
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		assert.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait() // killed
+	})
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = c.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond, "nginx does not answer: %s", said)
+	return "http://" + addr + "/try/tessera/"
+}
+
+// TestAnyHost runs the demo from the built folder behind a plain nginx, which
+// knows no .mjs, compresses nothing but HTML and has the page below a path.
+func TestAnyHost(t *testing.T) {
+	v := newSite(t)
+	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.ready()
+	v.click("#demo")
+	v.ended("done", 4*time.Minute)
+	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+}
+
+// TestNoHiddenFiles: a folder that is copied to a host has nothing in it that a
+// host should not show, or gives a media type that browsers refuse.
+func TestNoHiddenFiles(t *testing.T) {
+	err := fs.WalkDir(os.DirFS(built(t)), ".", func(name string, e fs.DirEntry, err error) error {
+		assert.False(t, name != "." && strings.HasPrefix(e.Name(), "."), "%s is hidden", name)
+		assert.NotEqual(t, ".mjs", filepath.Ext(name), "%s: nginx serves it as octet-stream", name)
+		return err
+	})
+	require.NoError(t, err)
+}
