@@ -70,7 +70,8 @@ type Input interface {
 
 // Watch is who is told how a plan runs; each may be nil.
 type Watch struct {
-	// Progress is called after each slice.
+	// Progress is called as the device has done a part, a submission of a tenth of
+	// a second at most, and after each slice.
 	Progress func(Progress)
 	// Preview is called with every frame of every tile of a job in several,
 	// before it is blended, where Output.Preview is set. An error ends the job.
@@ -85,7 +86,7 @@ type Progress struct {
 	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode
 	Frames      int
 	Middle      bool    // exact tiles: this is the middle of the network, on the whole frame
-	Done        float64 // share of the work, 0 to 1
+	Done        float64 // share of the work, 0 to 1, by its FLOPs
 }
 
 // Preview is one frame of one tile by itself, at row Y and column X of the

@@ -318,7 +318,7 @@ func TestPassesMeet(t *testing.T) {
 	s := outer.slices[1]
 	in := outer.tiles[i].In
 	got := make([]byte, s.n*in.Size().H*in.Size().W*b.pixel)
-	require.NoError(t, b.get(&run{plan: p, at: place{outer, i, s}}, got))
+	require.NoError(t, b.get(&run{plan: p, at: place{pass: outer, tile: i, slice: s}}, got))
 	var want []byte
 	for f := s.t; f < s.t+s.n; f++ {
 		for y := in.Y0; y < in.Y1; y++ {
@@ -333,11 +333,15 @@ func TestPassesMeet(t *testing.T) {
 func TestProgressGrows(t *testing.T) {
 	for _, how := range []Tiling{Feather, Exact} {
 		p := plan(t, job(t, 60, 70), cut(how))
-		last := 0.0
+		last, flops := 0.0, 0.0
 		for n, w := range p.passes {
 			for i := range w.tiles {
 				for k := range w.slices {
-					v := p.progress(n, i, k)
+					s := w.slices[k]
+					before := p.progress(place{w, n, i, s, k}, 0, flops+0.5)
+					require.Greater(t, before.Done, last, "%s: within a slice: %+v", how, before)
+					flops += float64(w.recorded[i][s.kind].cost.FLOPs)
+					v := p.progress(place{w, n, i, s, k}, 1, flops)
 					require.Greater(t, v.Done, last, "%s: %+v", how, v)
 					require.LessOrEqual(t, v.Tile, v.Tiles)
 					last = v.Done

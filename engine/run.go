@@ -16,13 +16,19 @@ type run struct {
 	watch   Watch
 	at      place
 	scratch []byte
+
+	// FLOPs of the whole job: that are known to be done, or will be with the
+	// slice that is worked on; and those taken for done before the device was.
+	done, end, ahead float64
 }
 
 // place is what is being worked on.
 type place struct {
 	pass  *pass
+	n     int // of the pass
 	tile  int
 	slice Slice
+	k     int // of the slice
 }
 
 // Run does what was planned, on a device that has the weights. It yields the
@@ -33,6 +39,10 @@ func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter
 	return func(yield func(Band, error) bool) {
 		r := &run{plan: p, dev: dev, input: in, watch: w}
 		defer dev.Free(p.shared()...)
+		if w.Progress != nil {
+			dev.Watch(r.did)
+			defer dev.Watch(nil)
+		}
 		err := dev.Alloc(p.shared()...)
 		if err == nil && len(p.passes) > 1 {
 			defer r.close()
@@ -142,8 +152,9 @@ func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
 		for i := range w.tiles {
 			frame := 0
 			for k, s := range w.slices {
-				r.at = place{w, i, s}
+				r.at = place{w, n, i, s, k}
 				rec := w.recorded[i][s.kind]
+				r.end += float64(rec.cost.FLOPs)
 				if err := r.do(ctx, rec.steps...); err != nil {
 					yield(output{}, err)
 					return
@@ -154,9 +165,7 @@ func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
 					}
 					frame++
 				}
-				if r.watch.Progress != nil {
-					r.watch.Progress(r.plan.progress(n, i, k))
-				}
+				r.finished()
 			}
 		}
 	}
@@ -185,17 +194,36 @@ func (r *run) bytes(n int64) []byte {
 	return r.scratch
 }
 
-// progress after slice k of tile i of pass n. A pass that has the frame whole
-// while the other has tiles counts as part of the tile next to it.
-func (p *Plan) progress(n, i, k int) Progress {
-	w := p.passes[n]
-	s, end := w.slices[k], w.slices[len(w.slices)-1]
-	frames := end.t + end.n
-	v := Progress{
-		Tile: i, Tiles: len(p.Tiles.Tiles), Slice: k + 1, Slices: len(w.slices), Frame: s.t + s.n, Frames: frames,
-		Done: (float64(i) + float64(s.t+s.n)/float64(frames)) / float64(len(w.tiles)),
+// did tells of a submission that has ended within a slice. Those of the slice
+// before were told with its end.
+func (r *run) did(flops float64) {
+	early := min(flops, r.ahead)
+	r.ahead -= early
+	if r.done += flops - early; early < flops && r.done < r.end {
+		r.watch.Progress(r.plan.progress(r.at, 0, r.done))
 	}
-	if k == len(w.slices)-1 {
+}
+
+// finished tells of the end of a slice, whose last submissions are on their way.
+func (r *run) finished() {
+	if r.watch.Progress == nil {
+		return
+	}
+	r.ahead += max(0, r.end-r.done)
+	r.done = r.end
+	r.watch.Progress(r.plan.progress(r.at, 1, r.done))
+}
+
+// progress with so many FLOPs done, at a slice or, with over 1, after it. A pass
+// that has the frame whole while the other has tiles counts as part of the tile
+// next to it.
+func (p *Plan) progress(at place, over int, flops float64) Progress {
+	n, w, s, end := at.n, at.pass, at.slice, at.pass.slices[len(at.pass.slices)-1]
+	v := Progress{
+		Tile: at.tile, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.slices), Frame: s.t + over*s.n, Frames: end.t + end.n,
+		Done: min(1, flops/float64(p.Cost.FLOPs)),
+	}
+	if v.Slice == v.Slices {
 		v.Tile++
 	}
 	if len(p.passes) == 1 {
@@ -207,10 +235,5 @@ func (p *Plan) progress(n, i, k int) Progress {
 			v.Tile = v.Tiles
 		}
 	}
-	before := int64(0)
-	if n == 1 {
-		before = p.passes[0].flops
-	}
-	v.Done = (float64(before) + v.Done*float64(w.flops)) / float64(p.Cost.FLOPs)
 	return v
 }

@@ -27,7 +27,7 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 			return
 		}
 		for i, s := range w.slices {
-			r.at = place{w, 0, s}
+			r.at = place{pass: w, slice: s, k: i}
 			rec := w.recorded[0][s.kind]
 			for _, step := range rec.steps {
 				if !r.trace(ctx, i, rec, step, yield) {

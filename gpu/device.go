@@ -38,6 +38,7 @@ type Device struct {
 	flight []sent // submitted, not yet known to be done
 	stats  Stats
 	lost   error
+	done   func(flops float64)
 }
 
 // Stats count what a device has made and done since it was opened. Times are
@@ -110,6 +111,10 @@ func (d *Device) Stats() Stats {
 	s.Programs = maps.Clone(s.Programs)
 	return s
 }
+
+// Watch has done called with the FLOPs of each submission that is known to have
+// ended, by whoever waits for it; nil ends that.
+func (d *Device) Watch(done func(flops float64)) { d.done = done }
 
 // ResetPeaks makes PeakBytes and the longest submissions begin again from now.
 func (d *Device) ResetPeaks() {

@@ -48,7 +48,8 @@ func (l *pipeline) rate(s shape) *rate {
 type piece struct {
 	parts  []part
 	expect float64 // seconds
-	first  bool    // a pipeline runs for the first time; some drivers compile it then
+	flops  float64
+	first  bool // a pipeline runs for the first time; some drivers compile it then
 }
 
 // part is one dispatch's share of a piece.

@@ -130,6 +130,7 @@ func (s *submission) dispatch(c *Command) error {
 		seconds := one * float64(size[0]) * float64(size[1]) * float64(size[2])
 		s.parts = append(s.parts, part{l, speed, seconds})
 		s.expect += seconds
+		s.flops += float64(c.Cost.FLOPs) * float64(int64(size[0])*int64(size[1])*int64(size[2])) / float64(total)
 		s.first, l.ran = s.first || !l.ran, true
 		at = after(c.Groups, at, size)
 	}
@@ -259,6 +260,9 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	late := now.Sub(looked) < atOnce
 	d.account(p.piece, took, late)
 	d.learn(p.piece, took.Seconds(), late)
+	if d.done != nil {
+		d.done(p.flops)
+	}
 	if p.timed != nil {
 		return p.timed.timer.take(ctx, p.timed)
 	}

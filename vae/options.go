@@ -82,7 +82,8 @@ type Watch struct {
 	// Loading is called while weights go to the device, which they do before
 	// the first job in a direction: bytes done, of all.
 	Loading func(done, total int64)
-	// Progress is called after each slice.
+	// Progress is called after each submission, a tenth of a second or less, and
+	// after each slice.
 	Progress func(Progress)
 	// Preview is called with every frame of every tile of a decode in several
 	// tiles, before it is blended, where DecodeOptions.Preview is set. An error

@@ -127,7 +127,13 @@ func TestPlansAreReplayed(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
 	var stats []gpu.Stats
-	watch := func(Progress) { stats = append(stats, dev.Stats()) }
+	slices := 0 // done
+	watch := func(p Progress) {
+		if done := p.Tile*p.Slices + p.Slice%p.Slices; done > slices { // not within one
+			slices = done
+			stats = append(stats, dev.Stats())
+		}
+	}
 	decodeWatched(t, m, noiseLatent(6, 2, 3), DecodeOptions{}, Watch{Progress: watch})
 	check := func(what string, from, to gpu.Stats) {
 		require.Equal(t, from.Pipelines, to.Pipelines, "%s made pipelines", what)
@@ -138,11 +144,53 @@ func TestPlansAreReplayed(t *testing.T) {
 	check("steady slices", stats[1], stats[4])
 
 	// 3 x 3 tiles of one shape. The last one normalises too.
-	stats = nil
+	stats, slices = nil, 0
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}}
 	decodeWatched(t, m, noiseLatent(1, 6, 6), DecodeOptions{Options: o}, Watch{Progress: watch})
 	require.Len(t, stats, 9, "tiles")
 	check("tiles", stats[0], stats[7])
+}
+
+// Progress moves within a slice, by what the device has done of it.
+func TestProgressWithinSlices(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	last, within := -1.0, 0
+	decodeWatched(t, m, noiseLatent(2, 8, 8), DecodeOptions{}, Watch{Progress: func(p Progress) {
+		require.Greater(t, p.Done, last, "%+v", p)
+		require.LessOrEqual(t, p.Done, 1.0, "%+v", p)
+		last = p.Done
+		if p.Slice == 0 {
+			require.Zero(t, p.Frame, "%+v", p)
+			within++
+		}
+	}})
+	require.Equal(t, 1.0, last, "at the end")
+	require.GreaterOrEqual(t, within, 5, "times that it was told within the first slice")
+}
+
+// A measured speed is that of the device: twice is about the same.
+func TestSpeed(t *testing.T) {
+	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
+	before := m.dev.Stats().Bytes
+	var least, most float64
+	for i := range 3 {
+		v, err := m.Speed(t.Context())
+		require.NoError(t, err)
+		t.Logf("%.3g FLOP/s", v)
+		if most = max(most, v); i == 0 {
+			least = v
+		}
+		least = min(least, v)
+	}
+	require.Greater(t, least, 1e8)
+	require.Less(t, most, 1e15)
+	require.Less(t, most/least, 5.0, "between the slowest and the fastest of three")
+	require.Equal(t, before, m.dev.Stats().Bytes, "bytes held")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := m.Speed(ctx)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestPaddingIsUndone(t *testing.T) {

@@ -102,7 +102,7 @@ func (p *progress) status() string {
 // in frames of the network's input, of which the first stands for one.
 func (p *progress) frame(v vae.Progress) int {
 	switch {
-	case v.Slice == v.Slices && v.Tile < v.Tiles:
+	case v.Slice == v.Slices && v.Tile < v.Tiles, v.Frame == 0:
 		return 0 // the next tile begins
 	case v.Frames < 2:
 		return p.frames
