@@ -288,3 +288,8 @@ type explained struct {
 
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.error }
+
+// Speed measures how many FLOPs the model's device does in a second.
+func (m *Model) Speed(ctx context.Context) (float64, error) {
+	return engine.Speed(ctx, m.dev, m.kernels)
+}

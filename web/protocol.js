@@ -12,12 +12,13 @@
 //
 // Every request has an `id`, a positive number chosen by the page. The engine
 // answers with any number of events of that id and ends with one `result` or
-// one `error`. `open` and jobs (decode, encode, roundtrip) are run one at a time,
-// in order; `device`, `plan` and `inspect` are answered meanwhile.
+// one `error`. `open`, `measure` and jobs (decode, encode, roundtrip) are run one at a
+// time, in order; `device`, `plan` and `inspect` are answered meanwhile.
 //
 //   page to engine
 //   device  {id, version}                       result: Device
 //   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
+//   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
 //   inspect {id, source, options?}              result: LatentInfo; of the options only `independent` counts
 //   decode  {id, source, options}               events: JobEvent; result: Done
@@ -55,7 +56,7 @@
 // again in the events of engine.js.
 
 /** Version of these messages; `device` with another one is refused. */
-export const version = 2;
+export const version = 3;
 
 /** Pictures on their way to the page at once. */
 export const inFlight = 4;
@@ -69,11 +70,12 @@ export const inFlight = 4;
  * too_large      a buffer is beyond what the device allows: a smaller tile may do
  * device_lost    the driver gave up; the next job opens the device again
  * flat           the checkpoint's quantisation convolutions are all zero, and every picture it made would be flat
- * bad_input      the checkpoint, latent, clip or an option can't be used
+ * bad_input      the checkpoint, latent or clip can't be used
+ * bad_option     the tile, overlap or tiling asked for can't be, or not together
  * cancelled      as asked
  * disconnected   the worker or the connection is gone
  * failed         anything else
- * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'bad_input'|'cancelled'|'disconnected'|'failed'} Code
+ * @typedef {'no_webgpu'|'no_adapter'|'out_of_memory'|'too_large'|'device_lost'|'flat'|'bad_input'|'bad_option'|'cancelled'|'disconnected'|'failed'} Code
  */
 
 /**
@@ -127,6 +129,8 @@ export const inFlight = 4;
  * @property {Record<string, string>} metadata of the file
  * @property {string} precision how activations are stored: "f32", "f16", "packed" (f16 in pairs)
  */
+
+/** What a device does of the convolutions that networks are made of. @typedef {{flops: number}} Speed flops: a second */
 
 /** @typedef {'auto'|'f32'|'f16'} Precision */
 
@@ -251,8 +255,8 @@ export const inFlight = 4;
  */
 
 /**
- * After each slice. `middle`: exact tiles have a middle of the network on the whole frame before or after them. `frame` counts frames of the stage's input in this tile,
- * `done` is the share of the stage's work.
+ * After each submission, which is a tenth of a second or less, and after each slice. `middle`: exact tiles have a middle of the network on the whole frame before or after them. `frame` counts frames of the stage's input in this tile,
+ * `done` is the share of the stage's work, by its operations.
  * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, middle: boolean,
  *   slice: number, slices: number, frame: number, frames: number, done: number, seconds: number}} ProgressEvent
  */

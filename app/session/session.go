@@ -20,7 +20,7 @@ import (
 
 const (
 	// Version of the messages; web/protocol.js has the same.
-	Version = 2
+	Version = 3
 	// InFlight pictures are on their way to the page at once.
 	InFlight = 4
 
@@ -67,7 +67,7 @@ type Session struct {
 
 	ctx   context.Context
 	stop  context.CancelFunc
-	jobs  chan *request // open, decode, encode, roundtrip
+	jobs  chan *request // open, measure, decode, encode, roundtrip
 	quick chan *request // device, plan, inspect
 	idle  sync.WaitGroup
 
@@ -125,7 +125,7 @@ func (s *Session) Receive(header, payload []byte) error {
 	case "close":
 		s.stop()
 		return nil
-	case "open", "decode", "encode", "roundtrip":
+	case "open", "measure", "decode", "encode", "roundtrip":
 		return s.enqueue(s.jobs, r)
 	case "device", "plan", "inspect":
 		return s.enqueue(s.quick, r)
@@ -208,6 +208,8 @@ func (s *Session) answer(r *request) (any, error) {
 		return s.inspect(r)
 	case "open":
 		return s.open(r)
+	case "measure":
+		return s.measure(r)
 	}
 	return s.run(r)
 }

@@ -68,6 +68,22 @@ func TestDecode(t *testing.T) {
 	assert.Zero(t, count(all, "tile"))
 }
 
+// The device's speed is measured between jobs, for an open checkpoint.
+func TestMeasure(t *testing.T) {
+	p, h := start(t)
+	p.receive(map[string]any{"type": "measure", "id": 7}, nil)
+	m, _ := p.end(7)
+	assert.Equal(t, "bad_input", m.Code, m.Message)
+	p.open()
+	p.receive(map[string]any{"type": "measure", "id": 8}, nil)
+	m, _ = p.end(8)
+	require.Equal(t, "result", m.Type, m.Message)
+	var v speed
+	require.NoError(t, json.Unmarshal(m.Value, &v))
+	assert.Greater(t, v.FLOPs, 1e8)
+	assert.Zero(t, h.dev.Stats().Bytes, "bytes left on the device")
+}
+
 // The engine waits with InFlight pictures on their way, and goes on with each
 // acknowledged.
 func TestBackPressure(t *testing.T) {
@@ -126,13 +142,14 @@ func TestBadInput(t *testing.T) {
 	p.files[4] = []byte("no latent at all")
 	p.files[5] = latentFile(t, map[string]string{latent.MetaImages: "true"})
 	id := 10
+	code := "bad_input"
 	ask := func(want string, header map[string]any) {
 		t.Helper()
 		id++
 		header["id"] = id
 		p.receive(header, nil)
 		m, _ := p.end(id)
-		assert.Equal(t, "bad_input", m.Code, header["type"])
+		assert.Equal(t, code, m.Code, header["type"])
 		assert.Contains(t, m.Message, want, header["type"])
 	}
 	clip := func(frames, h, w int) map[string]any {
@@ -150,7 +167,6 @@ func TestBadInput(t *testing.T) {
 	ask("clip of 1 frames of 8x1000000", map[string]any{"type": "encode", "clip": clip(1, 8, 1000000)})
 	ask("frame 0 of the clip: got 1536 bytes, 16x25 needs 1600", map[string]any{"type": "encode", "clip": clip(1, 16, 25)})
 	ask("format \".zip\"", map[string]any{"type": "encode", "clip": clip(1, 16, 24), "options": map[string]any{"format": ".zip"}})
-	ask("tile \"big\"", plan(map[string]any{"tile": "big"}))
 	ask("scale \"x\"", plan(map[string]any{"scale": "x"}))
 	ask("direction \"up\"", plan(map[string]any{"direction": "up", "frames": 1, "height": 1, "width": 1}))
 	ask("at most 16384x16384", plan(map[string]any{"direction": "decode", "frames": 1, "height": 1, "width": 1 << 30}))
@@ -159,6 +175,10 @@ func TestBadInput(t *testing.T) {
 	short := p.source(2, "z.safetensors")
 	short["size"] = len(p.files[2]) + 5
 	ask("has the file changed?", map[string]any{"type": "inspect", "source": short})
+	code = "bad_option"
+	ask("tile \"big\"", plan(map[string]any{"tile": "big"}))
+	size := map[string]any{"direction": "decode", "frames": 3, "height": 90, "width": 90, "tile": "64", "overlap": "128"}
+	ask("overlap 128x128 with tile 64x64", plan(size))
 
 	id++
 	p.receive(map[string]any{"type": "inspect", "id": id, "source": p.source(2, "z.safetensors")}, nil)

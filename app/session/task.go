@@ -31,6 +31,10 @@ type done struct {
 	Longest     float64     `json:"longest"`
 }
 
+type speed struct {
+	FLOPs float64 `json:"flops"` // a second
+}
+
 // task is a decode, encode or round trip during its turn.
 type task struct {
 	s     *Session
@@ -72,6 +76,25 @@ func (s *Session) run(r *request) (*done, error) {
 	d, err := t.on(dev, c, work)
 	s.host.Done(err)
 	return d, err
+}
+
+// measure tells the speed of the device, for the open checkpoint's precision.
+func (s *Session) measure(r *request) (*speed, error) {
+	c := s.checkpoint
+	if c == nil {
+		return nil, errNoModel
+	}
+	dev, err := s.host.Turn(r.ctx, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.on(dev)
+	v := &speed{}
+	if err == nil {
+		v.FLOPs, err = m.Speed(r.ctx)
+	}
+	s.host.Done(err)
+	return v, err
 }
 
 // turn waits for the device, and tells the page how many go first.

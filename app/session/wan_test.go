@@ -184,7 +184,7 @@ func TestPlanTilings(t *testing.T) {
 	assert.Contains(t, end.Message, `tiling "mosaic"`)
 	p.use(100, 1, "small.safetensors")
 	_, end = plan(map[string]any{"tiling": "exact", "height": 4, "width": 4})
-	assert.Equal(t, "bad_input", end.Code)
+	assert.Equal(t, "bad_option", end.Code)
 	assert.Contains(t, end.Message, "SeedVR2")
 }
 
