@@ -9,7 +9,7 @@ import (
 
 // exact makes the two passes of exact tiles: the outer part of the network in
 // tiles that read a halo around them, the inner part on the whole frame.
-func (p *planner) exact(l *Plan) {
+func (p *planner) exact(l *Plan) error {
 	net := p.Network.Parts
 	h, w := p.Height/p.In, p.Width/p.In
 	cells := tiling.Rect{Y1: h, X1: w} // the whole latent
@@ -42,6 +42,9 @@ func (p *planner) exact(l *Plan) {
 	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell
 	frame := tiling.Size{H: side * h, W: side * w}
 	for i := range outer.tiles {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
 		t := &outer.tiles[i]
 		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), frame)
 		t.In = multiplied(in, p.InPatch)
@@ -51,6 +54,7 @@ func (p *planner) exact(l *Plan) {
 	if !p.shrinks() {
 		outer.parts = nil // its last window is the part
 	}
+	return nil
 }
 
 func multiplied(r tiling.Rect, by int) tiling.Rect {

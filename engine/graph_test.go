@@ -28,7 +28,7 @@ func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 // record records a network on one frame of h x w pixels of 4 channels.
 func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
 	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits)
-	r, err := s.of(tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
+	r, err := s.of(t.Context(), tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
 	return s, r, err
 }
 
@@ -193,7 +193,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 268435456 bytes, device allows 134217728 in a binding")
 	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits)
-	_, err = s.of(tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
+	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 285212672 bytes, device allows 268435456 in a buffer")
 }
@@ -204,7 +204,7 @@ func TestRecordingsByShape(t *testing.T) {
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
 	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits)
 	of := func(h int, w Windows, slice Slice) *recording {
-		r, err := s.of(tileShape{h: h, w: 8, c: 4, windows: w}, slice)
+		r, err := s.of(t.Context(), tileShape{h: h, w: 8, c: 4, windows: w}, slice)
 		require.NoError(t, err)
 		return r
 	}

@@ -5,6 +5,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/tiling"
+	"tessera/wgsl"
 )
 
 // Plan is a job as it will be done, known before anything runs: how it is cut,
@@ -130,9 +131,12 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	}
 	l.Tiles = linear.Plan
 	if l.Tiling == Exact && !l.Tiles.Whole() {
-		p.exact(l)
+		err = p.exact(l)
 	} else {
 		l.passes = []*pass{p.whole(l.Tiles.Tiles)}
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, w := range l.passes {
 		if err := p.record(l, w); err != nil {
@@ -169,10 +173,13 @@ func (p *planner) record(l *Plan, w *pass) error {
 	}
 	w.recorded = make([][]*recording, len(w.tiles))
 	for i := range w.tiles {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
 		shape := w.shape(i)
 		w.recorded[i] = make([]*recording, kinds[len(kinds)-1].kind+1)
 		for _, s := range kinds {
-			r, err := w.recordings.of(shape, s)
+			r, err := w.recordings.of(p.ctx, shape, s)
 			if err != nil {
 				return err
 			}
@@ -210,6 +217,10 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 
 // canvas is one on the device where the budget allows, else in a spool.
 func (p *planner) canvas(l *Plan) *canvas {
+	frame := int64(l.Tiles.Out.H) * int64(l.Tiles.Out.W) * int64(wgsl.Pad4(p.OutChannels)) * 4
+	if int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
+		return newCanvas(p.Job, l.Tiles, l.Frames, true)
+	}
 	v := newCanvas(p.Job, l.Tiles, l.Frames, false)
 	transfer := sum(newOutlet(p.Job, p.output(l), l.Tiles.Out, v.bands()).buffers())
 	if l.preview != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -13,12 +14,14 @@ import (
 // planner makes plans of one job.
 type planner struct {
 	*Job
+	ctx    context.Context
 	o      Options
 	budget int64
 }
 
-// NewPlan plans a job without touching the device.
-func NewPlan(j *Job, o Options) (*Plan, error) {
+// NewPlan plans a job without touching the device. It ends early where ctx
+// does, with its error.
+func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	j.Direction.check()
 	if o.Chunk < 0 {
 		return nil, fmt.Errorf("engine: chunk of %d latent frames, expected at least 1", o.Chunk)
@@ -27,22 +30,31 @@ func NewPlan(j *Job, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("engine: tiling %s: %w", o.Tiling, ErrTiling)
 	}
 	o.Chunk = max(o.Chunk, 1)
-	p := &planner{j, o, o.Budget}
+	p := &planner{j, ctx, o, o.Budget}
 	if p.budget == 0 {
 		p.budget = Budget(j.Adapter)
 	}
-	if o.Tiling != "" {
+	l, err := p.best()
+	if ended := ctx.Err(); ended != nil {
+		return nil, ended // a plan may lack what was still to be compared
+	}
+	return l, err
+}
+
+// best plans with the tiling asked for or, where that is left open, one that fits.
+func (p *planner) best() (*Plan, error) {
+	if p.o.Tiling != "" {
 		return p.plan()
 	}
-	p.o.Tiling = j.Network.Tilings[0]
+	p.o.Tiling = p.Network.Tilings[0]
 	if p.o.Tiling != Exact {
 		return p.plan()
 	}
 	l, err := p.plan()
-	if err == nil && o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
+	if err == nil && p.o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
 		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
 	}
-	if !unfit(err) || !slices.Contains(j.Network.Tilings, Feather) {
+	if !unfit(err) || !slices.Contains(p.Network.Tilings, Feather) {
 		return l, err
 	}
 	p.o.Tiling = Feather
@@ -100,7 +112,7 @@ func (p *planner) fit() (tiling.Size, error) {
 	cell := p.factor()
 	frame := tiling.Size{H: p.Height / p.In * cell, W: p.Width / p.In * cell}
 	overlap := p.overlap()
-	return tiling.Fit(frame, tiling.SmallestAuto(overlap), p.budget, func(tile tiling.Size) (int64, error) {
+	return tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), p.budget, func(tile tiling.Size) (int64, error) {
 		// A side that holds the whole frame is one tile whatever its length; the
 		// overlap must stay below it.
 		tile.H, tile.W = max(tile.H, overlap.H+cell), max(tile.W, overlap.W+cell)

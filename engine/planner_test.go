@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"testing"
@@ -73,7 +74,7 @@ func cut(how Tiling) Options {
 
 func plan(t testing.TB, j *Job, o Options) *Plan {
 	t.Helper()
-	p, err := NewPlan(j, o)
+	p, err := NewPlan(t.Context(), j, o)
 	require.NoError(t, err)
 	return p
 }
@@ -188,18 +189,18 @@ func TestMomentsAreCounted(t *testing.T) {
 func TestBudgetIsKept(t *testing.T) {
 	j := job(t, 60, 70)
 	whole := plan(t, j, Options{})
-	_, err := NewPlan(j, Options{Budget: whole.Bytes() - 1})
+	_, err := NewPlan(t.Context(), j, Options{Budget: whole.Bytes() - 1})
 	require.ErrorIs(t, err, ErrMemory)
 	require.ErrorContains(t, err, "decoder in one tile needs "+Bytes(whole.Bytes()))
 	require.Equal(t, whole.Bytes(), plan(t, j, Options{Budget: whole.Bytes()}).Bytes())
 
 	o := cut(Feather)
 	o.Budget = 1000
-	_, err = NewPlan(j, o)
+	_, err = NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory)
 	require.ErrorContains(t, err, "in tiles of 64x64")
 	o.Shrink = true
-	_, err = NewPlan(j, o)
+	_, err = NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, tiling.ErrBudget, "no tile is small enough")
 }
 
@@ -217,7 +218,7 @@ func TestShrink(t *testing.T) {
 	require.False(t, whole.Shrunk)
 	o := large
 	o.Budget = (least(64).Bytes() + least(256).Bytes()) / 2
-	_, err := NewPlan(j, o)
+	_, err := NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory)
 	o.Shrink = true
 	p := plan(t, j, o)
@@ -231,7 +232,7 @@ func TestShrink(t *testing.T) {
 	require.False(t, auto.Shrunk, "no size was asked for")
 	// The next larger tile would not have fitted.
 	o.Tile, o.Shrink = tiling.Choice{Tile: tiling.Size{H: p.Tile.H + 8, W: p.Tile.W + 8}}, false
-	_, err = NewPlan(j, o)
+	_, err = NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory)
 	// One that fits is taken as it is.
 	large.Shrink = true
@@ -244,11 +245,11 @@ func TestTilingIsTheNetworks(t *testing.T) {
 	j.Network.Tilings = []Tiling{Feather}
 	require.Equal(t, Feather, plan(t, j, cut("")).Tiling)
 	for _, how := range []Tiling{Exact, Diffusers, "mosaic"} {
-		_, err := NewPlan(j, cut(how))
+		_, err := NewPlan(t.Context(), j, cut(how))
 		require.ErrorIs(t, err, ErrTiling, how)
 		require.ErrorContains(t, err, string(how))
 	}
-	_, err := NewPlan(j, Options{Chunk: -1})
+	_, err := NewPlan(t.Context(), j, Options{Chunk: -1})
 	require.ErrorContains(t, err, "chunk of -1 latent frames")
 }
 
@@ -265,7 +266,7 @@ func TestDefaultTilingFits(t *testing.T) {
 	o.Budget = feather.Bytes()
 	require.Equal(t, Feather, plan(t, j, o).Tiling)
 	o.Tiling = Exact
-	_, err := NewPlan(j, o)
+	_, err := NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory, "asked for, it is not replaced")
 
 	long := job(t, 60, 70)
@@ -358,6 +359,37 @@ func TestDefaultBudget(t *testing.T) {
 	require.EqualValues(t, 4<<30, Budget(gpu.Info{Type: "integrated", Memory: 8 << 30}))
 }
 
+// ending ends when it has been asked so many times whether it has.
+type ending struct {
+	context.Context
+	left *int
+}
+
+func (c ending) Err() error {
+	if *c.left--; *c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Planning ends wherever its context does, and never with a plan.
+func TestPlanningCanBeCancelled(t *testing.T) {
+	for _, o := range []Options{{}, cut(Exact), cut(Feather), cut(Diffusers), {Tiling: Exact, Tile: tiling.Choice{Auto: true}, Budget: 8 << 20}} {
+		many := 1 << 20
+		left := many
+		_, err := NewPlan(ending{t.Context(), &left}, job(t, 90, 160), o)
+		require.NoError(t, err)
+		asked := many - left
+		require.Greater(t, asked, 10, "%+v", o)
+		for n := range asked {
+			left = n
+			p, err := NewPlan(ending{t.Context(), &left}, job(t, 90, 160), o)
+			require.ErrorIs(t, err, context.Canceled, "%+v after %d of %d", o, n, asked)
+			require.Nil(t, p)
+		}
+	}
+}
+
 // What a plan accepts the device accepts: no binding is larger than allowed,
 // also where a run of frames begins between the offsets that can be bound.
 func TestBindingsFit(t *testing.T) {
@@ -367,7 +399,7 @@ func TestBindingsFit(t *testing.T) {
 			j := job(t, h, w)
 			j.Frames = 120
 			j.Adapter.Limits.MaxBinding = 64 << 10
-			p, err := NewPlan(j, Options{Chunk: 50})
+			p, err := NewPlan(t.Context(), j, Options{Chunk: 50})
 			if err != nil {
 				require.ErrorIs(t, err, gpu.ErrTooLarge)
 				continue

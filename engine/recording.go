@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 
 	"tessera/gpu"
@@ -89,7 +90,7 @@ func newRecordings(name string, net Module, from source, set *wgsl.Set, limits g
 }
 
 // of records the module on a slice's frames of a shape, once.
-func (s *recordings) of(shape tileShape, at Slice) (*recording, error) {
+func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*recording, error) {
 	key := recordingKey{shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key()}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
@@ -97,7 +98,7 @@ func (s *recordings) of(shape tileShape, at Slice) (*recording, error) {
 	g := &Graph{at: at.at, windows: shape.windows}
 	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
-	r, err := s.emit(g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
+	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func (s *recordings) of(shape tileShape, at Slice) (*recording, error) {
 // emit gives a graph's values memory and makes commands of its operations. It
 // takes memory for what an operation makes before it gives back what the
 // operation was the last to read.
-func (s *recordings) emit(g *Graph, in, out Value, label string) (*recording, error) {
+func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
 		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, at: g.at,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
@@ -123,6 +124,9 @@ func (s *recordings) emit(g *Graph, in, out Value, label string) (*recording, er
 	marks := g.marks
 	for i, n := range g.nodes {
 		e.node(n, readers)
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		for len(marks) > 0 && marks[0].node == i+1 {
 			r.traced = append(r.traced, traced{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
 			marks = marks[1:]

@@ -63,10 +63,10 @@ func ExampleOptions() {
 // The largest tile for 200 MB, where a pixel of it takes 1000 bytes.
 func ExampleFit() {
 	peak := func(tile tiling.Size) (int64, error) { return 1000 * int64(tile.H) * int64(tile.W), nil }
-	overlap := tiling.Square(tiling.DefaultOverlap)
-	tile, err := tiling.Fit(tiling.Size{H: 720, W: 1280}, tiling.SmallestAuto(overlap), 200e6, peak)
+	frame, overlap := tiling.Size{H: 720, W: 1280}, tiling.Square(tiling.DefaultOverlap)
+	tile, err := tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), 200e6, peak)
 	fmt.Println(tile, err)
-	_, err = tiling.Fit(tiling.Size{H: 720, W: 1280}, tiling.SmallestAuto(overlap), 10e6, peak)
+	_, err = tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), 10e6, peak)
 	fmt.Println(errors.Is(err, tiling.ErrBudget))
 	// Output:
 	// 440x440 <nil>

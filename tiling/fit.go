@@ -2,11 +2,16 @@ package tiling
 
 import "fmt"
 
-// SmallestAuto is the least side, in pixels, that Fit should be given for an
-// overlap: twice the overlap, so that fades of neighbours never meet, rounded up
-// to a multiple of Factor, and no less than 64.
-func SmallestAuto(overlap Size) int {
-	return max(64, roundUp(2*max(overlap.H, overlap.W)))
+// SmallestAuto is the least side, in pixels, that Fit should be given for a frame
+// and an overlap: twice the overlap, so that fades of neighbours never meet,
+// rounded up to a multiple of Factor, no less than 64, and so long that there
+// are no more tiles than may be.
+func SmallestAuto(frame, overlap Size) int {
+	side := max(64, roundUp(2*max(overlap.H, overlap.W)))
+	for ceil(frame.H, side-overlap.H)*ceil(frame.W, side-overlap.W) > maxTiles {
+		side += Factor
+	}
+	return side
 }
 
 // Fit finds the largest square tile, in steps of Factor pixels from the side

@@ -96,7 +96,13 @@ func TestFitAnswersWithinBudget(t *testing.T) {
 
 func TestSmallestAuto(t *testing.T) {
 	for overlap, want := range map[Size]int{{}: 64, {16, 8}: 64, {64, 64}: 128, {20, 50}: 104} {
-		require.Equal(t, want, SmallestAuto(overlap), "overlap %v", overlap)
+		require.Equal(t, want, SmallestAuto(Size{720, 1280}, overlap), "overlap %v", overlap)
+	}
+	for frame, want := range map[Size]int{Square(1 << 14): 64, Square(1 << 17): 512, {1 << 9, 1 << 20}: 96} {
+		side := SmallestAuto(frame, Size{})
+		require.Equal(t, want, side, "frame %v", frame)
+		_, err := Encode(frame.H, frame.W, Options{Tile: Square(side)})
+		require.NoError(t, err, "frame %v", frame)
 	}
 }
 

@@ -35,12 +35,12 @@ const (
 	MinCount = 1e-6
 
 	maxSide  = 1 << 24 // pixels
-	maxTiles = 1 << 20
+	maxTiles = 1 << 16
 )
 
 var (
 	// ErrTile: the tile is too small or too large to be one, or so small that
-	// there would be more than 2^20 of them. Decode, Encode, LinearDecode,
+	// there would be more than 2^16 of them. Decode, Encode, LinearDecode,
 	// LinearEncode and ParseTile return it.
 	ErrTile = errors.New("unusable tile")
 	// ErrOverlap: the overlap would leave gaps, or leaves no room to advance.

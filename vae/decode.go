@@ -36,10 +36,10 @@ type DecodePlan struct {
 }
 
 // PlanDecode plans the decoding of a latent of so many frames of height x width
-// cells, without running it. It returns ErrMemory or tiling.ErrBudget for what
+// cells, without running it; ctx ends it early. It returns ErrMemory or tiling.ErrBudget for what
 // is beyond the budget, gpu.ErrTooLarge for what is beyond the adapter's limits,
 // ErrTiling, tiling.ErrTile and tiling.ErrOverlap for options that can't be.
-func (m *Model) PlanDecode(frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
+func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
 	}
@@ -47,7 +47,7 @@ func (m *Model) PlanDecode(frames, height, width int, o DecodeOptions) (*DecodeP
 	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only
 		out.Form = engine.RGBA8
 	}
-	p, err := engine.NewPlan(m.job(m.decoder, frames, height, width, o.Independent, out), o.engine())
+	p, err := engine.NewPlan(ctx, m.job(m.decoder, frames, height, width, o.Independent, out), o.engine())
 	if err != nil {
 		return nil, m.explain(err)
 	}
@@ -56,7 +56,7 @@ func (m *Model) PlanDecode(frames, height, width int, o DecodeOptions) (*DecodeP
 
 // Decode plans and runs at once.
 func (m *Model) Decode(ctx context.Context, z Latent, o DecodeOptions) iter.Seq2[Frame, error] {
-	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, o)
+	p, err := m.PlanDecode(ctx, z.Frames, z.Height, z.Width, o)
 	if err != nil {
 		return func(yield func(Frame, error) bool) { yield(Frame{}, err) }
 	}

@@ -57,7 +57,7 @@ func (m *Model) Padded(frames, height, width int, independent bool) (int, int, i
 // PlanEncode plans the encoding of a clip of so many frames of height x width
 // pixels, padded as Padded says, without running it. Its errors are
 // PlanDecode's.
-func (m *Model) PlanEncode(frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
+func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
 	}
@@ -69,7 +69,7 @@ func (m *Model) PlanEncode(frames, height, width int, o EncodeOptions) (*EncodeP
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
-	p, err := engine.NewPlan(m.job(m.encoder, t, h, w, o.Independent, out), o.engine())
+	p, err := engine.NewPlan(ctx, m.job(m.encoder, t, h, w, o.Independent, out), o.engine())
 	if err != nil {
 		return nil, m.explain(err)
 	}
@@ -79,7 +79,7 @@ func (m *Model) PlanEncode(frames, height, width int, o EncodeOptions) (*EncodeP
 // Encode plans, runs and gathers the frames.
 func (m *Model) Encode(ctx context.Context, clip Clip, o EncodeOptions) (Latent, error) {
 	height, width := clip.Size()
-	p, err := m.PlanEncode(clip.Frames(), height, width, o)
+	p, err := m.PlanEncode(ctx, clip.Frames(), height, width, o)
 	if err != nil {
 		return Latent{}, err
 	}

@@ -47,7 +47,7 @@ func ExampleInspect() {
 
 	// 21 latent frames of 90 x 160 cells are 81 frames of 720p. Tiles may become
 	// smaller than asked for, so that they fit the adapter and the budget.
-	plan, err := model.PlanDecode(21, 90, 160, vae.DecodeOptions{RGBA8: true, Options: vae.Options{
+	plan, err := model.PlanDecode(context.Background(), 21, 90, 160, vae.DecodeOptions{RGBA8: true, Options: vae.Options{
 		Tile: tiling.Choice{Tile: tiling.Square(512)}, Overlap: tiling.Square(64), Shrink: true, Budget: 1 << 30,
 	}})
 	if err != nil {

@@ -294,7 +294,7 @@ func decodeAll(t *testing.T, m *Model, z Latent, o DecodeOptions) []float32 {
 // decodeWatched is decodeAll with someone who is told.
 func decodeWatched(t *testing.T, m *Model, z Latent, o DecodeOptions, w Watch) []float32 {
 	t.Helper()
-	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, o)
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
 	require.NoError(t, err)
 	var frames [][]float32
 	for f, err := range p.Run(context.Background(), z, w) {
@@ -427,12 +427,12 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 	x := g.input()
 	if g.half() == "encoder" {
 		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
-		p, err := m.PlanEncode(clip.t, clip.h, clip.w, EncodeOptions{})
+		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{})
 		require.NoError(t, err)
 		require.NoError(t, m.load(ctx, m.encoder, nil))
 		return p.Trace(ctx, m.dev, newPixels(clip, m))
 	}
-	p, err := m.PlanDecode(g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
+	p, err := m.PlanDecode(t.Context(), g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
 	require.NoError(t, err)
 	require.NoError(t, m.load(ctx, m.decoder, nil))
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}

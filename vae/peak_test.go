@@ -29,7 +29,7 @@ func TestPeakIsPlanned(t *testing.T) {
 		decode := func(d DecodeOptions) func(Options) (*Plan, func(Watch) error, error) {
 			return func(o Options) (*Plan, func(Watch) error, error) {
 				d.Options = o
-				p, err := m.PlanDecode(z.Frames, z.Height, z.Width, d)
+				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, d)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -46,7 +46,7 @@ func TestPeakIsPlanned(t *testing.T) {
 		encode := func(e EncodeOptions) func(Options) (*Plan, func(Watch) error, error) {
 			return func(o Options) (*Plan, func(Watch) error, error) {
 				e.Options = o
-				p, err := m.PlanEncode(clip.t, clip.h, clip.w, e)
+				p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, e)
 				if err != nil {
 					return nil, nil, err
 				}

@@ -49,7 +49,7 @@ func encodeAll(t *testing.T, m *Model, c Clip, o EncodeOptions) []float32 {
 func encodeWatched(t *testing.T, m *Model, c Clip, o EncodeOptions, w Watch) []float32 {
 	t.Helper()
 	h, width := c.Size()
-	p, err := m.PlanEncode(c.Frames(), h, width, o)
+	p, err := m.PlanEncode(t.Context(), c.Frames(), h, width, o)
 	require.NoError(t, err)
 	z, err := p.Collect(context.Background(), c, w)
 	require.NoError(t, err)
@@ -92,18 +92,18 @@ func TestSpooledBlend(t *testing.T) {
 	z, clip := noiseLatent(3, 5, 6), noiseClip(9, 40, 48)
 	o := Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8)}
 	tight := o
-	l, err := m.PlanDecode(3, 5, 6, DecodeOptions{Options: o})
+	l, err := m.PlanDecode(t.Context(), 3, 5, 6, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	require.Zero(t, l.Spool, "with room to spare the canvas is spooled")
 	require.NotZero(t, l.Canvas, "with room to spare there is none on the device")
 	tight.Budget = l.Bytes() - 1
-	l, err = m.PlanDecode(3, 5, 6, DecodeOptions{Options: tight})
+	l, err = m.PlanDecode(t.Context(), 3, 5, 6, DecodeOptions{Options: tight})
 	require.NoError(t, err)
 	require.NotZero(t, l.Spool, "without room nothing is spooled")
 	dir := ownTemp(t)
 	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: tight}), decodeAll(t, m, z, DecodeOptions{Options: o})),
 		"decode: spooled and resident blends differ")
-	e, err := m.PlanEncode(9, 40, 48, EncodeOptions{Options: o})
+	e, err := m.PlanEncode(t.Context(), 9, 40, 48, EncodeOptions{Options: o})
 	require.NoError(t, err)
 	tight.Budget = e.Bytes() - 1
 	require.True(t, slices.Equal(encodeAll(t, m, clip, EncodeOptions{Options: tight}), encodeAll(t, m, clip, EncodeOptions{Options: o})),
@@ -275,7 +275,7 @@ func TestStoppingEarly(t *testing.T) {
 	require.Equal(t, m.decoder.net.Weights.Bytes(), dev.Stats().Bytes, "more than the weights is held after leaving the loop")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	p, err := m.PlanDecode(z.Frames, z.Height, z.Width, DecodeOptions{})
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{})
 	require.NoError(t, err)
 	var last error
 	for _, err := range p.Run(ctx, z, Watch{Progress: func(p Progress) {
@@ -298,44 +298,44 @@ func TestBudgets(t *testing.T) {
 	tile := func(side int) Options {
 		return Options{Tile: tiling.Choice{Tile: tiling.Square(side)}, Overlap: tiling.Square(64)}
 	}
-	big, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tile(512)})
+	big, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: tile(512)})
 	require.NoError(t, err)
 	tight := tile(512)
 	tight.Budget = big.Weights + big.Activations/2
-	_, err = m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight})
+	_, err = m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: tight})
 	require.ErrorIs(t, err, ErrMemory, "a tile beyond the budget")
 	tight.Shrink = true
-	l, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: tight})
+	l, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: tight})
 	require.NoError(t, err)
 	require.True(t, l.Shrunk)
 	require.LessOrEqual(t, l.Bytes(), tight.Budget, "shrunk to %v", l.Tile)
 	require.Less(t, l.Tile.H, 512)
 	require.GreaterOrEqual(t, l.Tile.H, 64)
 	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: tight.Budget}
-	same, err := m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto})
+	same, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: auto})
 	require.NoError(t, err)
 	require.Equal(t, l.Tile, same.Tile, "auto chose another tile")
 	require.False(t, same.Shrunk, "auto can't shrink")
 	// A clip narrower than the overlap is no obstacle.
 	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes()}
-	small, err := m.PlanDecode(3, 5, 7, DecodeOptions{Options: narrow})
+	small, err := m.PlanDecode(t.Context(), 3, 5, 7, DecodeOptions{Options: narrow})
 	require.NoError(t, err, "auto on a small clip")
 	require.True(t, small.Tiles.Whole(), "auto on a small clip")
-	strip, err := m.PlanDecode(3, 5, 700, DecodeOptions{Options: narrow})
+	strip, err := m.PlanDecode(t.Context(), 3, 5, 700, DecodeOptions{Options: narrow})
 	require.NoError(t, err, "auto on a strip")
 	require.False(t, strip.Tiles.Whole(), "auto on a strip")
 	auto.Budget = 1 << 20
-	_, err = m.PlanDecode(3, 90, 160, DecodeOptions{Options: auto})
+	_, err = m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: auto})
 	require.ErrorIs(t, err, tiling.ErrBudget, "no tile fits")
 	// At WebGPU's default limits a frame of the first stage must stay below
 	// 128 MiB a binding; an untiled 4K frame does not.
-	_, err = m.PlanDecode(1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
+	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
 	require.ErrorIs(t, err, gpu.ErrTooLarge, "untiled 4K at default limits")
 	require.ErrorContains(t, err, "decoder.", "untiled 4K at default limits")
 	// Memory does not grow with the length of the clip.
-	short, err := m.PlanDecode(3, 8, 8, DecodeOptions{})
+	short, err := m.PlanDecode(t.Context(), 3, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
-	long, err := m.PlanDecode(300, 8, 8, DecodeOptions{})
+	long, err := m.PlanDecode(t.Context(), 300, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
 	require.Equal(t, short.Bytes(), long.Bytes(), "bytes of 3 latent frames and of 300")
 }

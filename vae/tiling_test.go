@@ -112,11 +112,11 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 		require.NoError(t, err)
 		defer m.Close()
 		s := m.Config.Spatial
-		l, err := m.PlanDecode(3, 90, 90, DecodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
+		l, err := m.PlanDecode(t.Context(), 3, 90, 90, DecodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
 		require.NoError(t, err, m.Config.Model)
 		assert.Equal(t, tiling.Square(c.decode), l.Halo, m.Config.Model)
 		// Up to four times the latent's own reach lies before a strided layer.
-		e, err := m.PlanEncode(5, 90*s, 90*s, EncodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
+		e, err := m.PlanEncode(t.Context(), 5, 90*s, 90*s, EncodeOptions{Options: tiles(Exact, 20*s, 20*s, 0)})
 		require.NoError(t, err, m.Config.Model)
 		t.Logf("%s: encode halo %v", m.Config.Model, e.Halo)
 	}
@@ -171,7 +171,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	o := tiles("", 256, 256, 64)
-	l, err := m.PlanDecode(5, 90, 160, DecodeOptions{Options: o})
+	l, err := m.PlanDecode(t.Context(), 5, 90, 160, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	t.Logf("720p in exact tiles of 256: %s of %s in one tile", engine.Bytes(l.Bytes()), engine.Bytes(l.Untiled))
 	require.Equal(t, Exact, l.Tiling)
@@ -181,7 +181,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	// are left.
 	o.Budget = 400 << 20
 	o.Shrink = true
-	f, err := m.PlanDecode(5, 1000, 1000, DecodeOptions{Options: o})
+	f, err := m.PlanDecode(t.Context(), 5, 1000, 1000, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	require.Equal(t, Feather, f.Tiling, "without room for a frame of the middle")
 	require.LessOrEqual(t, f.Bytes(), o.Budget)
@@ -189,10 +189,10 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	require.NoError(t, err)
 	defer s.Close()
 	for _, how := range []Tiling{Exact, Diffusers} {
-		_, err := s.PlanDecode(5, 90, 160, DecodeOptions{Options: tiles(how, 256, 256, 64)})
+		_, err := s.PlanDecode(t.Context(), 5, 90, 160, DecodeOptions{Options: tiles(how, 256, 256, 64)})
 		assert.ErrorIs(t, err, ErrTiling, "SeedVR2 with tiling %s", how)
 	}
-	l, err = s.PlanDecode(5, 90, 160, DecodeOptions{Options: o})
+	l, err = s.PlanDecode(t.Context(), 5, 90, 160, DecodeOptions{Options: o})
 	require.NoError(t, err, "SeedVR2")
 	require.Equal(t, Feather, l.Tiling, "SeedVR2")
 }
@@ -305,7 +305,7 @@ func TestExactSpool(t *testing.T) {
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
 	z := Latent{Channels: 4, Frames: 2, Height: 6, Width: 6, Data: noise(4 * 2 * 36)}
 	dir := ownTemp(t)
-	l, err := m.PlanDecode(2, 6, 6, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
+	l, err := m.PlanDecode(t.Context(), 2, 6, 6, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
 	require.NoError(t, err)
 	want := decodeAll(t, m, z, DecodeOptions{Options: tiles(Exact, 24, 24, 0)})
 	require.LessOrEqual(t, dev.Stats().PeakBytes, l.Bytes(), "more on the device than was planned")

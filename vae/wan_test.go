@@ -279,7 +279,7 @@ func TestWanChunks(t *testing.T) {
 				video, latent = v, e
 			}
 			t.Run(fmt.Sprintf("%s in chunks of %d", m.Config.Model, chunk), func(t *testing.T) {
-				l, err := m.PlanDecode(6, 2, 1, DecodeOptions{Options: o})
+				l, err := m.PlanDecode(t.Context(), 6, 2, 1, DecodeOptions{Options: o})
 				require.NoError(t, err)
 				require.Equal(t, 1+(5+chunk-1)/chunk, l.Slices)
 				closeTo(t, v, video, 1e-11, "the video is another than in chunks of one")
@@ -337,12 +337,12 @@ func TestOneFrameComputesOneTap(t *testing.T) {
 	m, err := Inspect(wan21Checkpoint(t), gpu.Info{Limits: gpu.DefaultLimits, Memory: 8 << 30}, Settings{Precision: F32})
 	require.NoError(t, err)
 	defer m.Close()
-	one, err := m.PlanDecode(1, 8, 8, DecodeOptions{})
+	one, err := m.PlanDecode(t.Context(), 1, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
 	// Steady frames: the difference of two lengths, four pixel frames a latent frame.
-	long, err := m.PlanDecode(9, 8, 8, DecodeOptions{})
+	long, err := m.PlanDecode(t.Context(), 9, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
-	longer, err := m.PlanDecode(10, 8, 8, DecodeOptions{})
+	longer, err := m.PlanDecode(t.Context(), 10, 8, 8, DecodeOptions{})
 	require.NoError(t, err)
 	steady := float64(longer.Cost.FLOPs-long.Cost.FLOPs) / 4
 	t.Logf("one frame %d FLOPs, a steady one %.0f", one.Cost.FLOPs, steady)

@@ -198,7 +198,7 @@ export const inFlight = 4;
  *   Model.independent
  * @property {boolean} [shrink] take a smaller tile where the one asked for doesn't fit; default true where tile is absent, else false
  * @property {number} [memory] budget in bytes; default 0, which is Device.budget
- * @property {number} [chunk] latent frames in a slice of time; default 1
+ * @property {number} [chunk] latent frames in a slice of time, at most 1024; default 1
  * @property {boolean} [preview] send `tile` events; default true
  * @property {'pipeline'|'none'} [scale] what numbers the latent holds; default as its file says, else pipeline, for ComfyUI's .latent
  *   of Wan and Qwen-Image none, which is also what is written there

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"strconv"
 
 	"tessera/engine"
@@ -9,13 +10,13 @@ import (
 )
 
 // Plan lays the decode out.
-func (d Decoding) Plan(m *vae.Model) (*vae.DecodePlan, error) {
-	return m.PlanDecode(d.Latent.Frames, d.Latent.Height, d.Latent.Width, d.Options)
+func (d Decoding) Plan(ctx context.Context, m *vae.Model) (*vae.DecodePlan, error) {
+	return m.PlanDecode(ctx, d.Latent.Frames, d.Latent.Height, d.Latent.Width, d.Options)
 }
 
 // Plan lays the encode out.
-func (e Encoding) Plan(m *vae.Model) (*vae.EncodePlan, error) {
-	return m.PlanEncode(e.Clip.Frames, e.Clip.Height, e.Clip.Width, e.Options)
+func (e Encoding) Plan(ctx context.Context, m *vae.Model) (*vae.EncodePlan, error) {
+	return m.PlanEncode(ctx, e.Clip.Frames, e.Clip.Height, e.Clip.Width, e.Options)
 }
 
 // Note says what was taken, where the options leave that to the plan or it isn't

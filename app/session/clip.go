@@ -13,6 +13,7 @@ import (
 const (
 	maxFrames = 1 << 17
 	maxSide   = 1 << 14
+	maxChunk  = 1 << 10
 )
 
 // check refuses clips and latents of absurd size. what names it.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"runtime"
 
@@ -186,7 +187,7 @@ func (s *Session) plan(r *request) (*plan, error) {
 	if err := checkSize("plan", q.Frames, q.Height, q.Width); err != nil {
 		return nil, err
 	}
-	frames, independent, p, err := q.plan(m, want)
+	frames, independent, p, err := q.plan(r.ctx, m, want)
 	if err != nil && !unfit(err) {
 		return nil, err
 	}
@@ -194,11 +195,11 @@ func (s *Session) plan(r *request) (*plan, error) {
 	if err != nil {
 		v.Fits, v.Problem, v.Code = false, err.Error(), job.KindOf(err).Code
 		want.Tile, want.Shrink = &tiling.Choice{Auto: true}, new(bool)
-		if _, _, p, err := q.plan(m, want); err == nil {
+		if _, _, p, err := q.plan(r.ctx, m, want); err == nil {
 			v.Suggestion = p.Tile.String()
 		}
 	}
-	return v, nil
+	return v, r.ctx.Err()
 }
 
 // unfit is whether an error says that something is too large.
@@ -207,7 +208,7 @@ func unfit(err error) bool {
 }
 
 // plan plans the options' direction. Frames are those of the result.
-func (o options) plan(m *vae.Model, want job.Choices) (frames int, independent bool, p *vae.Plan, err error) {
+func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (frames int, independent bool, p *vae.Plan, err error) {
 	switch o.Direction {
 	case "decode":
 		z := latent.Latent{Channels: m.Config.Latent, Frames: o.Frames, Height: o.Height, Width: o.Width}
@@ -216,7 +217,7 @@ func (o options) plan(m *vae.Model, want job.Choices) (frames int, independent b
 			return 0, false, nil, err
 		}
 		d.Options.RGBA8, d.Options.Preview = true, o.preview()
-		decode, err := d.Plan(m)
+		decode, err := d.Plan(ctx, m)
 		if err == nil {
 			p = decode.Plan
 		}
@@ -226,7 +227,7 @@ func (o options) plan(m *vae.Model, want job.Choices) (frames int, independent b
 		if err != nil {
 			return 0, false, nil, err
 		}
-		encode, err := e.Plan(m)
+		encode, err := e.Plan(ctx, m)
 		if err == nil {
 			p = encode.Plan
 		}
@@ -254,8 +255,8 @@ func (o options) choices() (c job.Choices, err error) {
 		}
 		c.Overlap = &overlap
 	}
-	if o.Budget < 0 || o.Chunk < 0 || o.Chunk > maxFrames {
-		return c, job.BadInput("session: memory of %d bytes, chunk of %d latent frames, expected 0 or more", o.Budget, o.Chunk)
+	if o.Budget < 0 || o.Chunk < 0 || o.Chunk > maxChunk {
+		return c, job.BadInput("session: memory of %d bytes, chunk of %d latent frames, expected 0 or more, and at most %d frames", o.Budget, o.Chunk, maxChunk)
 	}
 	c.Tiling, c.Shrink, c.Budget, c.Chunk = vae.Tiling(o.Tiling), o.Shrink, o.Budget, o.Chunk
 	c.Independent, c.Scale, c.Sample, c.Seed = o.Independent, o.Scale, o.Sample, o.Seed

@@ -216,7 +216,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 // frames runs the decoder and hands its frames to take.
 func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
 	d.Options.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
-	p, err := d.Plan(t.model)
+	p, err := d.Plan(t.r.ctx, t.model)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (t *task) clip(e job.Encoding) *pageClip {
 // latent runs the encoder and sends the latent.
 func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
 	e.Options.Spool = t.s.o.Spool
-	p, err := e.Plan(t.model)
+	p, err := e.Plan(t.r.ctx, t.model)
 	if err != nil {
 		return latent.Latent{}, err
 	}

@@ -101,7 +101,7 @@ func (a *app) tell(d job.Decoding) {
 
 // decode runs the decoder, hands every frame to take, and measures.
 func (a *app) decode(e *machine, d job.Decoding, take func(vae.Frame) error) (*stage, error) {
-	plan, err := d.Plan(e.model)
+	plan, err := d.Plan(a.ctx, e.model)
 	if err != nil {
 		return nil, unplanned(err)
 	}

@@ -102,7 +102,7 @@ func formatOf(c media.Clip) media.Format {
 
 // encode runs the encoder and measures.
 func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent, *stage, error) {
-	plan, err := o.Plan(e.model)
+	plan, err := o.Plan(a.ctx, e.model)
 	if err != nil {
 		return latent.Latent{}, nil, unplanned(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -62,7 +63,10 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}
 	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
-		i.Needs = append(i.Needs, needs(m, size))
+		i.Needs = append(i.Needs, needs(a.ctx, m, size))
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err
 	}
 	if a.json {
 		return a.print(i)
@@ -110,7 +114,7 @@ func (a *app) table(i modelInfo) error {
 }
 
 // needs plans the decoding of a clip.
-func needs(m *vae.Model, size tiling.Size) need {
+func needs(ctx context.Context, m *vae.Model, size tiling.Size) need {
 	n := need{Size: size.String(), Fits: "does not fit"}
 	c := m.Config
 	z := latent.Latent{
@@ -121,7 +125,7 @@ func needs(m *vae.Model, size tiling.Size) need {
 		if err != nil {
 			return nil, 0, err
 		}
-		planned, err := d.Plan(m)
+		planned, err := d.Plan(ctx, m)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -92,11 +92,11 @@ func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames
 	}
 	if direction == "decode" {
 		cell := m.Config.Spatial
-		p, err := m.PlanDecode((frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, vae.DecodeOptions{Options: o, RGBA8: true})
+		p, err := m.PlanDecode(t.Context(), (frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, vae.DecodeOptions{Options: o, RGBA8: true})
 		require.NoError(t, err)
 		return p.Plan
 	}
-	p, err := m.PlanEncode(frames, size.H, size.W, vae.EncodeOptions{Options: o})
+	p, err := m.PlanEncode(t.Context(), frames, size.H, size.W, vae.EncodeOptions{Options: o})
 	require.NoError(t, err)
 	return p.Plan
 }

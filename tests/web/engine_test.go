@@ -190,7 +190,7 @@ func TestEngineInChromium(t *testing.T) {
 func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, z latent.Latent, tiles map[string]any, o vae.Options) {
 	t.Helper()
 	var previews []vae.Preview
-	plan, err := m.PlanDecode(z.Frames, z.Height, z.Width, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
+	plan, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
 	watch := vae.Watch{Preview: func(p vae.Preview) error {
 		p.RGBA = slices.Clone(p.RGBA)
@@ -267,7 +267,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 		Problem     string `json:"problem"`
 		Suggestion  string `json:"suggestion"`
 	}
-	want, err := m.PlanDecode(3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
+	want, err := m.PlanDecode(t.Context(), 3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
 	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "32", "overlap": "16"}
 	got := eval[plan](t, page, `test.plan($)`, ask)

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/tests/synthetic"
+	"tessera/vae"
+)
+
+// planned is a model that plans, without a device.
+func planned(t *testing.T, checkpoint []byte) *vae.Model {
+	t.Helper()
+	m, err := vae.InspectReader(bytes.NewReader(checkpoint), int64(len(checkpoint)), "m.safetensors", gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: vae.F32})
+	require.NoError(t, err)
+	return m
+}
+
+// A plan that is cancelled ends, whatever it would have been.
+func TestPlanCancelled(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	gone, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := p.s.plan(&request{ctx: gone, Options: options{Direction: "decode", Frames: maxFrames, Height: maxSide, Width: maxSide}})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// The largest plans that a page can ask for are quick, and have no more tiles
+// than can be told.
+func TestLargestPlansAreQuick(t *testing.T) {
+	shrink := true
+	for name, m := range map[string]*vae.Model{"seedvr2": planned(t, small(t)), "wan": planned(t, wan(t, synthetic.WanConfig{}))} {
+		for _, o := range []options{
+			{Tile: "16"}, {Tile: "64"}, {Tile: "auto"}, {Tile: "auto", Shrink: &shrink}, {Tile: "64", Chunk: maxChunk, Shrink: &shrink},
+			{Tile: "512", Shrink: &shrink}, {Tile: "24x4096", Shrink: &shrink},
+			{Tile: "128", Tiling: "exact"}, {Tile: "16", Tiling: "exact", Shrink: &shrink},
+			{Tile: "72", Tiling: "diffusers"}, {Tile: "24", Overlap: "8", Tiling: "diffusers"},
+		} {
+			for _, side := range []int{maxSide, maxSide / 8, 8, 1} {
+				for _, o.Direction = range []string{"decode", "encode"} {
+					o.Frames, o.Height, o.Width, o.Budget = maxFrames, side, side, 1<<40
+					if o.Overlap == "" {
+						o.Overlap = "0"
+					}
+					want, err := o.choices()
+					require.NoError(t, err)
+					begun := time.Now()
+					_, _, p, err := o.plan(context.Background(), m, want)
+					took := time.Since(begun)
+					assert.Less(t, took, 5*time.Second, "%s: %+v", name, o)
+					if err == nil {
+						assert.LessOrEqual(t, len(p.Tiles.Tiles), 1<<16, "%s: %+v", name, o)
+					}
+				}
+			}
+		}
+	}
+}
