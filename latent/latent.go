@@ -16,6 +16,12 @@ const (
 	MetaKind   = "tessera.kind"   // KindLatent or KindMoments
 	MetaFPS    = "tessera.fps"    // as Rational.String
 	MetaImages = "tessera.images" // "true" where each frame is an image by itself
+
+	// The model that made it, see Checkpoint.
+	MetaFamily = "tessera.family"
+	MetaModel  = "tessera.model"
+	MetaFile   = "tessera.checkpoint"
+	MetaPrint  = "tessera.fingerprint"
 )
 
 // Values of MetaScale and MetaKind.

@@ -18,6 +18,34 @@ type Original struct {
 	// its samples are is the model's affair: for most they are the VAE's own
 	// numbers, ScaleNone.
 	ComfyUI bool
+	// Checkpoint is of the model that made it.
+	Checkpoint Checkpoint
+}
+
+// Checkpoint is what a latent keeps of the model that made it; zero where it is
+// not known.
+type Checkpoint struct {
+	Family string // of models, such as "wan2.1"
+	Model  string // by its own name: "Qwen-Image"
+	File   string // its name, without folders
+	Print  string // a fingerprint of the file
+}
+
+// String is `"Wan 2.1" ("Wan2.1_VAE.pth")`: the words may be a stranger's.
+func (c Checkpoint) String() string {
+	name := c.Model
+	if name == "" {
+		name = c.Family
+	}
+	if name = fmt.Sprintf("%.40q", name); c.File != "" {
+		name += fmt.Sprintf(" (%.80q)", c.File)
+	}
+	return name
+}
+
+// fields are the keys that a checkpoint is kept under.
+func (c *Checkpoint) fields() map[string]*string {
+	return map[string]*string{MetaFamily: &c.Family, MetaModel: &c.Model, MetaFile: &c.File, MetaPrint: &c.Print}
 }
 
 // Meta is an original as metadata, without what is zero.
@@ -37,6 +65,11 @@ func (o Original) Meta(kind string) map[string]string {
 	if o.FPS.Known() {
 		m[MetaFPS] = o.FPS.String()
 	}
+	for key, text := range o.Checkpoint.fields() {
+		if *text != "" {
+			m[key] = *text
+		}
+	}
 	return m
 }
 
@@ -48,6 +81,9 @@ func (o Original) Meta(kind string) map[string]string {
 func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, err error) {
 	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent {
 		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
+	}
+	for key, text := range o.Checkpoint.fields() {
+		*text = l.Meta[key]
 	}
 	o.Scale = l.Meta[MetaScale]
 	o.ComfyUI = l.ComfyUI && o.Scale == ""

@@ -118,6 +118,8 @@ func (a *array) asLatent(channels int) (l latent.Latent, outer int, err error) {
 	l, outer, err = latentLayout(a.shape, channels)
 	if err != nil && channels > 0 && a.meta[latent.MetaKind] == latent.KindMoments {
 		err = fmt.Errorf("%w: it holds moments, not a latent", err)
+	} else if model := a.meta[latent.MetaModel]; err != nil && model != "" {
+		err = fmt.Errorf("%w: it is of the model %.40q", err, model)
 	}
 	l.Meta, l.ComfyUI = a.meta, a.comfy
 	return l, outer, err

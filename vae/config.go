@@ -52,6 +52,10 @@ type Config struct {
 	// ComfyUIUnscaled: ComfyUI's files of its latents hold the model's own
 	// numbers, not the pipeline's.
 	ComfyUIUnscaled bool `json:"comfyui_unscaled"`
+
+	// File and Print are the checkpoint's name and fingerprint, see Identify.
+	File  string `json:"-"`
+	Print string `json:"-"`
 }
 
 // check refuses what the layers of any family can't be built for.

@@ -35,7 +35,8 @@ type mark struct{ tensor, of string }
 var families = []*family{&seedVR2Family, &wan21Family, &wan22Family}
 
 // Usual is the configuration to take a latent with that no model is known for:
-// cells of 8x8 pixels, 4 frames to a latent frame after the first.
+// cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
+// latent channels.
 func Usual() Config { return Config{Family: families[0].name, Spatial: 8, Temporal: 4} }
 
 // family of a configuration.
@@ -47,6 +48,9 @@ func (c *Config) family() *family {
 	}
 	panic(fmt.Sprintf("vae: configuration of family %q", c.Family))
 }
+
+// is tells whether a family is the configuration's.
+func (c *Config) is(family string) bool { return c.Family == family }
 
 // recognise tells the family by tensor names, reads the configuration from
 // shapes, and finds the tensors under the layers' names.

@@ -20,7 +20,7 @@
 //   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
 //   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
-//   inspect {id, source, options?}              result: LatentInfo; of the options only `independent` counts
+//   inspect {id, source, options?}              result: LatentInfo; of the options `independent` and `scale` count
 //   decode  {id, source, options}               events: JobEvent; result: Done
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same

@@ -32,19 +32,20 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 		return d, err
 	}
 	d.Warnings = warnings
-	images := was.Images
-	if was.Scale == "" { // not by tessera, which would have said so
-		images = images || c.Independent
-	}
-	if images = want.independent(images); images != was.Images {
+	origin := c.Origin(was)
+	images := want.independent(origin.Images)
+	if images != was.Images {
 		was.Frames = 0 // is of the other kind
 	}
-	d.Scale = want.scale(was.Scale, was.ComfyUI, c)
-	if was.ComfyUI && want.Scale == "" && d.Scale == latent.ScaleNone {
+	d.Scale = cmp.Or(want.Scale, origin.Scale)
+	if origin.ByComfyUI && want.Scale == "" {
 		d.Notes = append(d.Notes, name+": by ComfyUI, so the numbers are the model's own (--scale none)")
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))
+	}
+	if err := d.relate(c, origin.Kin, was.Checkpoint, name, want.Scale != ""); err != nil {
+		return d, err
 	}
 	d.Whole = c.Decoding().Frames(z.Frames, images)
 	d.Clip = media.Format{
@@ -56,4 +57,22 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	o.Frames, o.Height, o.Width = d.Clip.Frames, d.Clip.Height, d.Clip.Width
 	o.Independent, o.Unscaled = images, d.Scale == latent.ScaleNone
 	return d, nil
+}
+
+// relate says where a latent is not of the checkpoint that is to decode it. A
+// scale that another family's statistics made can't be undone: that is an error
+// unless the scale is asked for.
+func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, name string, asked bool) error {
+	text := fmt.Sprintf("%s: a latent of %v, decoding with %v", name, made, c.Checkpoint())
+	switch {
+	case kin == vae.OtherFile:
+		d.Notes = append(d.Notes, text+", another file of that model")
+	case kin == vae.OtherModel:
+		d.Warnings = append(d.Warnings, text+", whose weights are others")
+	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:
+		return BadInput("job: %s, which has not the statistics that scaled it; --scale takes it all the same", text)
+	case kin == vae.OtherFamily:
+		d.Warnings = append(d.Warnings, text+", to which its numbers mean something else")
+	}
+	return nil
 }

@@ -38,13 +38,13 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	o := &e.Options
 	o.Moments, o.Sample, o.Seed = want.Moments, want.Sample, want.Seed
 	o.Independent = want.independent(c.Independent)
-	e.Scale = want.scale("", format == ".latent", c)
+	e.Scale = cmp.Or(want.Scale, c.Origin(latent.Original{ComfyUI: format == ".latent"}).Scale)
 	kind := latent.KindLatent
 	if want.Moments {
 		e.Scale, kind = latent.ScaleNone, latent.KindMoments
 	}
 	o.Unscaled = e.Scale == latent.ScaleNone
-	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Scale: e.Scale, Images: o.Independent}
+	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Scale: e.Scale, Images: o.Independent, Checkpoint: c.Checkpoint()}
 	e.Meta = was.Meta(kind)
 
 	if !o.Independent {

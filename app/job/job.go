@@ -8,8 +8,6 @@
 package job
 
 import (
-	"cmp"
-
 	"tessera/latent"
 	"tessera/tiling"
 	"tessera/vae"
@@ -76,13 +74,4 @@ func (c Choices) independent(otherwise bool) bool {
 		return otherwise
 	}
 	return *c.Independent
-}
-
-// scale is the numbers of a latent; told is what its file tells.
-func (c Choices) scale(told string, comfyUI bool, m vae.Config) string {
-	standard := latent.ScalePipeline
-	if comfyUI && m.ComfyUIUnscaled {
-		standard = latent.ScaleNone
-	}
-	return cmp.Or(c.Scale, told, standard)
 }

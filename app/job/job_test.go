@@ -15,9 +15,9 @@ import (
 // wan21 and qwen are a model of clips and one of pictures, seedvr2 one whose
 // ComfyUI files hold a pipeline's numbers.
 var (
-	wan21   = vae.Config{Family: "wan2.1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true}
-	qwen    = vae.Config{Family: "wan2.1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
-	seedvr2 = vae.Config{Family: "seedvr2", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
+	wan21   = vae.Config{Family: "wan2.1", Model: "Wan 2.1", File: "wan.pth", Print: "1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true}
+	qwen    = vae.Config{Family: "wan2.1", Model: "Qwen-Image", File: "qwen.safetensors", Print: "2", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
+	seedvr2 = vae.Config{Family: "seedvr2", Model: "SeedVR2", File: "ema.pth", Print: "3", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
 )
 
 var yes, no = true, false
@@ -159,6 +159,43 @@ func TestScale(t *testing.T) {
 	}
 }
 
+// A latent knows the model that made it: another file of that is noted, another
+// model warned of, and another family refused where its statistics scaled it.
+func TestMadeBy(t *testing.T) {
+	renamed, old := wan21, wan21
+	renamed.File, renamed.Model, renamed.Independent = "qwen?.pth", "Qwen-Image", true
+	old.Print, old.File = "4", "wan.safetensors"
+	wider := vae.Config{Family: "wan2.2", Model: "Wan 2.2", Latent: 16, Spatial: 16, Temporal: 4, Channels: 3, Patch: 2}
+	const pipeline, none = latent.ScalePipeline, latent.ScaleNone
+	for name, c := range map[string]struct {
+		made, with           vae.Config
+		scale, asked         string
+		note, warning, error string
+	}{
+		"the same":                 {made: wan21, with: wan21, scale: pipeline},
+		"the same by another name": {made: wan21, with: renamed, scale: pipeline},
+		"another file":             {made: wan21, with: old, scale: pipeline, note: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.safetensors"), another file of that model`},
+		"another model":            {made: qwen, with: wan21, scale: pipeline, warning: `z: a latent of "Qwen-Image" ("qwen.safetensors"), decoding with "Wan 2.1" ("wan.pth"), whose weights are others`},
+		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), to which its numbers mean something else`},
+		"another family":           {made: seedvr2, with: wan21, scale: pipeline, error: `job: z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), which has not the statistics that scaled it; --scale takes it all the same`},
+		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), to which its numbers mean something else`},
+		"no model is known":        {made: wan21, with: vae.Usual(), scale: pipeline},
+		"nothing is kept":          {with: wan21, scale: pipeline},
+	} {
+		was := latent.Original{Scale: c.scale, Checkpoint: c.made.Checkpoint()}
+		z := latent.Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Meta: was.Meta(latent.KindLatent)}
+		d, err := Decode(c.with, z, "z", Choices{Scale: c.asked})
+		if c.error != "" {
+			assert.EqualError(t, err, c.error, name)
+			assert.ErrorIs(t, err, ErrInput, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, texts(c.note), d.Notes, name)
+		assert.Equal(t, texts(c.warning), d.Warnings, name)
+	}
+}
+
 // texts is a list of one, or none.
 func texts(text string) []string {
 	if text == "" {
@@ -200,7 +237,7 @@ func TestEncode(t *testing.T) {
 		if c.want.Moments {
 			kind = latent.KindMoments
 		}
-		was := latent.Original{Frames: 7, Height: 15, Width: 24, FPS: clip.FPS, Scale: c.scale, Images: c.frames == 7}
+		was := latent.Original{Frames: 7, Height: 15, Width: 24, FPS: clip.FPS, Scale: c.scale, Images: c.frames == 7, Checkpoint: c.model.Checkpoint()}
 		assert.Equal(t, was.Meta(kind), e.Meta, name)
 
 		z := latent.Latent{Channels: 16, Frames: e.Frames, Height: 2, Width: 3, Meta: e.Meta}

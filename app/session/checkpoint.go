@@ -32,6 +32,9 @@ func (s *Session) open(r *request) (*model, error) {
 		return nil, err
 	}
 	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.settings)
+	if err == nil {
+		err = m.Config.Identify(c.name, exact{c.file}, c.size)
+	}
 	if err != nil {
 		c.closed()
 		return nil, err

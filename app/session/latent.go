@@ -32,7 +32,7 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := job.Decode(c, l, name, job.Choices{Independent: r.Options.Independent})
+	d, err := job.Decode(c, l, name, job.Choices{Independent: r.Options.Independent, Scale: r.Options.Scale})
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,19 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 			return b.data, nil
 		}
 	}
-	length := int(min(blockBytes, f.source.Size-offset))
+	data, err := f.ask(offset, int(min(blockBytes, f.source.Size-offset)))
+	if err != nil {
+		return nil, err
+	}
+	if len(f.kept) == blocks {
+		f.kept = append(f.kept[:0], f.kept[1:]...)
+	}
+	f.kept = append(f.kept, block{offset, data})
+	return data, nil
+}
+
+// ask asks the page for bytes of the file.
+func (f *pageFile) ask(offset int64, length int) ([]byte, error) {
 	data, err := f.s.ask(func(read int) any {
 		return readRequest{about("read", f.id), read, f.source.ID, offset, length}
 	})
@@ -130,11 +142,20 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 	if err != nil {
 		return nil, job.BadInput("session: %s: bytes %d to %d: %w", f.source.Name, offset, offset+int64(length), err)
 	}
-	if len(f.kept) == blocks {
-		f.kept = append(f.kept[:0], f.kept[1:]...)
-	}
-	f.kept = append(f.kept, block{offset, data})
 	return data, nil
+}
+
+// exact reads a file of the page without its blocks, which are for reading on.
+type exact struct{ io.ReaderAt }
+
+// ReadAt asks for no more than p.
+func (e exact) ReadAt(p []byte, offset int64) (int, error) {
+	f, ok := e.ReaderAt.(*pageFile)
+	if !ok || len(p) == 0 || len(p) > blockBytes {
+		return e.ReaderAt.ReadAt(p, offset)
+	}
+	data, err := f.ask(offset, len(p))
+	return copy(p, data), err
 }
 
 // forget drops the blocks.

@@ -205,6 +205,48 @@ func TestExactTiles(t *testing.T) {
 	}
 }
 
+// A latent of another family is refused where its statistics scaled it, when it
+// is looked at and when it is decoded, and warned of where the scale is asked
+// for.
+func TestLatentOfAnotherModel(t *testing.T) {
+	p, _ := start(t)
+	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4})
+	p.use(5, 10, "wan.safetensors")
+	end, all := p.run(6, map[string]any{"type": "encode", "clip": map[string]any{"frames": 1, "height": 16, "width": 24}})
+	require.Equal(t, "result", end.Type, end.Message)
+	for _, m := range all {
+		if m.Type == "latent" {
+			p.files[3] = m.payload
+		}
+	}
+	l, err := media.DecodeLatent(bytes.NewReader(p.files[3]), int64(len(p.files[3])), "z.safetensors", 4)
+	require.NoError(t, err)
+	var c vae.Config
+	require.NoError(t, c.Identify("", bytes.NewReader(p.files[10]), int64(len(p.files[10]))))
+	for key, want := range map[string]string{
+		latent.MetaFamily: "wan2.1", latent.MetaModel: "Wan 2.1", latent.MetaFile: "wan.safetensors", latent.MetaPrint: c.Print,
+	} {
+		assert.Equal(t, want, l.Meta[key], key)
+	}
+	_, all = p.run(7, map[string]any{"type": "decode", "source": p.source(3, "z.safetensors")})
+	assert.Zero(t, count(all, "warning"))
+
+	p.use(8, 1, "small.safetensors")
+	const words = `z.safetensors: a latent of "Wan 2.1" ("wan.safetensors"), decoding with "SeedVR2" ("small.safetensors")`
+	for id, kind := range []string{"inspect", "decode"} {
+		end, _ = p.run(20+id, map[string]any{"type": kind, "source": p.source(3, "z.safetensors")})
+		assert.Equal(t, "bad_input", end.Code, kind)
+		assert.Contains(t, end.Message, words, kind)
+	}
+	end, _ = p.run(29, map[string]any{"type": "inspect", "source": p.source(3, "z.safetensors"), "options": map[string]any{"scale": "pipeline"}})
+	assert.Equal(t, "result", end.Type, end.Message)
+	end, all = p.run(30, map[string]any{"type": "decode", "source": p.source(3, "z.safetensors"), "options": map[string]any{"scale": "pipeline"}})
+	assert.Equal(t, "result", end.Type, end.Message)
+	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Contains(t, all[i].Message, words)
+}
+
 // Whether frames are pictures by themselves is told by the request, else by
 // who wrote the latent, else by the model.
 func TestIndependent(t *testing.T) {

@@ -31,7 +31,8 @@ func (infoCmd) Help() string {
 
 func (c *infoCmd) Run(a *app) error {
 	settings := c.settings(c.forceFlag)
-	if _, err := a.check(c.File, settings); err != nil {
+	config, err := a.check(c.File, settings)
+	if err != nil {
 		return a.other(c.File, err)
 	}
 	adapter, err := c.adapter(a)
@@ -43,6 +44,7 @@ func (c *infoCmd) Run(a *app) error {
 		return err
 	}
 	defer m.Close()
+	m.Config.Print = config.Print
 	return a.model(m, adapter)
 }
 

@@ -24,6 +24,7 @@ type modelInfo struct {
 	File       string            `json:"file"`
 	Format     string            `json:"format"` // "safetensors" or "pth"
 	Bytes      int64             `json:"bytes"`
+	Print      string            `json:"fingerprint"` // as latents keep it
 	Family     string            `json:"family"`
 	Model      string            `json:"model"`
 	Layout     string            `json:"layout"` // of the tensors' names: "original" or "diffusers"
@@ -58,7 +59,7 @@ const needFrames = 5
 func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	s, c := m.Summary(), m.Config
 	i := modelInfo{
-		Kind: "model", File: s.File, Format: s.Format, Bytes: s.Bytes, Family: c.Family, Model: c.Model, Layout: c.Layout,
+		Kind: "model", File: s.File, Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
 		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
 		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}
@@ -73,6 +74,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	}
 	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
 	a.say("  file         %s, %s names", i.Format, i.Layout)
+	a.say("  fingerprint  %s", i.Print)
 	a.say("  encoder      %s, %d blocks a stage", list(c.Widths), c.Blocks)
 	a.say("  decoder      %s, %d blocks a stage", list(c.Decoder), c.Blocks+1)
 	a.say("  norms        %s", norms(c))

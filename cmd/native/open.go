@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/vae"
 )
@@ -30,7 +31,14 @@ func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
 	if err != nil {
 		return vae.Config{}, err
 	}
-	return m.Config, m.Close()
+	defer m.Close()
+	f, size, err := file.Open(path)
+	if err != nil {
+		return vae.Config{}, job.Mark(err, job.ErrInput)
+	}
+	defer f.Close()
+	err = m.Config.Identify(path, f, size)
+	return m.Config, err
 }
 
 // open opens the device that the flags choose, and a model on it.

@@ -1,0 +1,105 @@
+package vae
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"tessera/latent"
+)
+
+// Origin is what a latent's file tells of its numbers, for a model.
+type Origin struct {
+	Scale  string // latent.ScalePipeline or ScaleNone
+	Images bool   // its frames are pictures by themselves
+	// ByComfyUI: the scale is ComfyUI's, which the file does not say.
+	ByComfyUI bool
+	Kin       Kin
+}
+
+// Origin says what a latent's origin means: as its metadata tells, else as
+// ComfyUI writes it, else as the model has it by default.
+func (c Config) Origin(o latent.Original) Origin {
+	r := Origin{Scale: o.Scale, Images: o.Images, Kin: c.kin(o.Checkpoint)}
+	if r.Scale == "" { // not by tessera, which would have said so
+		r.Scale, r.Images = latent.ScalePipeline, o.Images || c.Independent
+		if r.ByComfyUI = o.ComfyUI && c.ComfyUIUnscaled; r.ByComfyUI {
+			r.Scale = latent.ScaleNone
+		}
+	}
+	return r
+}
+
+// Kin is how near a model is to the one that made a latent.
+type Kin int
+
+// From near to far.
+const (
+	Same        Kin = iota // the same file, or nothing is known
+	OtherFile              // the same model by its name
+	OtherModel             // of the same family, with the same statistics and weights of its own
+	OtherFamily            // other weights and statistics
+)
+
+func (c Config) kin(made latent.Checkpoint) Kin {
+	switch {
+	case made == latent.Checkpoint{} || c.Latent == 0 || made.Print != "" && made.Print == c.Print:
+		return Same
+	case !c.is(made.Family):
+		return OtherFamily
+	case made.Model != c.Model:
+		return OtherModel
+	case made.Print != "" && c.Print != "":
+		return OtherFile
+	}
+	return Same
+}
+
+// Checkpoint is what latents keep of the model that makes them.
+func (c Config) Checkpoint() latent.Checkpoint {
+	return latent.Checkpoint{Family: c.Family, Model: c.Model, File: c.File, Print: c.Print}
+}
+
+// Identify notes which file the configuration was read from: File and Print of
+// the size bytes behind r. Its error is an ErrBadModel.
+func (c *Config) Identify(name string, r io.ReaderAt, size int64) (err error) {
+	c.File = strings.ToValidUTF8(filepath.Base(name), "\uFFFD") // as metadata can keep it
+	if c.Print, err = fingerprint(r, size); err != nil {
+		return &badModel{fmt.Errorf("vae: %s: %w", name, err)}
+	}
+	return nil
+}
+
+// A fingerprint takes so many samples of so many bytes.
+const (
+	samples     = 17
+	sampleBytes = 64 << 10
+)
+
+// fingerprint tells files apart, cheaply: FNV-1a of 128 bits of the size, 8
+// bytes little-endian, and of samples that are spread evenly from the file's
+// first byte to its last; of a smaller file all of it. To hash all of a
+// checkpoint takes seconds, and a page would have to read all of it. A
+// cryptographic hash would be a thirtieth of the page's engine, and sampled
+// would prove no more.
+func fingerprint(r io.ReaderAt, size int64) (string, error) {
+	h := fnv.New128a()
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(size)))
+	buffer := make([]byte, sampleBytes)
+	whole := size <= samples*sampleBytes
+	for i := range int64(samples) {
+		at := (size - sampleBytes) * i / (samples - 1)
+		if whole {
+			at = i * sampleBytes
+		}
+		part := buffer[:min(sampleBytes, max(0, size-at))]
+		if n, err := r.ReadAt(part, at); n < len(part) {
+			return "", fmt.Errorf("%d bytes at %d: %w", len(part), at, err)
+		}
+		h.Write(part)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}

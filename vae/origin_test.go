@@ -1,0 +1,93 @@
+package vae
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+)
+
+// tallied counts what is read.
+type tallied struct {
+	io.ReaderAt
+	bytes int
+}
+
+func (c *tallied) ReadAt(p []byte, offset int64) (int, error) {
+	c.bytes += len(p)
+	return c.ReaderAt.ReadAt(p, offset)
+}
+
+// A fingerprint sees the size, the first and the last byte and what lies between
+// them here and there, and reads no more of a checkpoint than a megabyte. Small
+// files it sees whole.
+func TestFingerprint(t *testing.T) {
+	of := func(file []byte) string {
+		r := &tallied{ReaderAt: bytes.NewReader(file)}
+		var c Config
+		require.NoError(t, c.Identify("a/file.pth", r, int64(len(file))))
+		require.Equal(t, "file.pth", c.File)
+		require.Len(t, c.Print, 32)
+		require.LessOrEqual(t, r.bytes, min(len(file), samples*sampleBytes))
+		return c.Print
+	}
+	seen := map[string]string{}
+	tell := func(name string, file []byte) {
+		p := of(file)
+		assert.Empty(t, seen[p], "%s and %s", name, seen[p])
+		seen[p] = name
+	}
+	for _, size := range []int{0, 1, 100, sampleBytes, sampleBytes + 1, samples * sampleBytes, samples*sampleBytes + 1, 40 << 20} {
+		file := make([]byte, size)
+		tell(fmt.Sprint(size), file)
+		for _, at := range []int{0, size / 2, size - 1} {
+			if size > 1 {
+				file[at] ^= 1
+				tell(fmt.Sprintf("byte %d of %d", at, size), file)
+				file[at] ^= 1
+			}
+		}
+	}
+	// From the definition in ten lines of Python: of 17 MiB of zeros but for a
+	// last byte of 7. Other versions of this program have it in their files.
+	file := make([]byte, 17<<20)
+	file[len(file)-1] = 7
+	require.Equal(t, "ff0fa33016603f35cb86dbaa81a2544b", of(file))
+	var c Config
+	err := c.Identify("cut.pth", bytes.NewReader(file[:10]), 20)
+	require.ErrorIs(t, err, ErrBadModel)
+	require.ErrorContains(t, err, "vae: cut.pth: 20 bytes at 0")
+	require.True(t, errors.Is(err, io.EOF), "%v", err)
+	require.NoError(t, c.Identify("\xff.pth", bytes.NewReader(nil), 0))
+	require.Equal(t, "\uFFFD.pth", c.File)
+}
+
+// What a file tells counts, then what ComfyUI means, then the model's default.
+func TestOrigin(t *testing.T) {
+	clips := Config{Family: wan21, Latent: 16, ComfyUIUnscaled: true}
+	pictures, seedvr2 := clips, Config{Family: "seedvr2", Latent: 16}
+	pictures.Independent = true
+	const pipeline, none = latent.ScalePipeline, latent.ScaleNone
+	for name, c := range map[string]struct {
+		model Config
+		file  latent.Original
+		want  Origin
+	}{
+		"nothing is told":            {clips, latent.Original{}, Origin{Scale: pipeline}},
+		"told":                       {clips, latent.Original{Scale: none}, Origin{Scale: none}},
+		"told to be pictures":        {clips, latent.Original{Scale: none, Images: true}, Origin{Scale: none, Images: true}},
+		"a batch":                    {clips, latent.Original{Images: true}, Origin{Scale: pipeline, Images: true}},
+		"a model of pictures":        {pictures, latent.Original{}, Origin{Scale: pipeline, Images: true}},
+		"told to be a clip":          {pictures, latent.Original{Scale: pipeline}, Origin{Scale: pipeline}},
+		"ComfyUI":                    {clips, latent.Original{ComfyUI: true}, Origin{Scale: none, ByComfyUI: true}},
+		"ComfyUI and a model of its": {seedvr2, latent.Original{ComfyUI: true}, Origin{Scale: pipeline}},
+	} {
+		assert.Equal(t, c.want, c.model.Origin(c.file), name)
+	}
+}
