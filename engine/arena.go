@@ -25,7 +25,7 @@ func newArena(limit int64) *arena {
 // take finds a buffer of at least size bytes.
 func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
 	if size > a.limit {
-		return nil, fmt.Errorf("engine: %s: activation of %d bytes, device allows %d in a buffer: %w", label, size, a.limit, gpu.ErrTooLarge)
+		return nil, fmt.Errorf("engine: %s: activation of %s, device allows %s in a buffer: %w", label, Bytes(size), Bytes(a.limit), gpu.ErrTooLarge)
 	}
 	var fits, largest *gpu.Buffer
 	for _, b := range a.buffers {

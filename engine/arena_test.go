@@ -58,7 +58,7 @@ func TestArenaRefuses(t *testing.T) {
 	taken(t, a, 100)
 	_, err := a.take("decoder.conv_in", 101)
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
-	require.ErrorContains(t, err, "decoder.conv_in: activation of 101 bytes, device allows 100")
+	require.ErrorContains(t, err, "decoder.conv_in: activation of 101 bytes, device allows 100 bytes")
 	require.Len(t, a.buffers, 1)
 	a.give(a.buffers[0])
 	require.PanicsWithValue(t, "engine: arena 0 freed twice", func() { a.give(a.buffers[0]) })

@@ -191,11 +191,11 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	})
 	_, _, err := record(t, enlarge, 64, 64) // 4096 x 4096 pixels, 256 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
-	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 268435456 bytes, device allows 134217728 in a binding")
+	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 256.0 MiB, device allows 128.0 MiB in a binding")
 	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits)
 	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
-	require.ErrorContains(t, err, "engine: input: activation of 285212672 bytes, device allows 268435456 in a buffer")
+	require.ErrorContains(t, err, "engine: input: activation of 272.0 MiB, device allows 256.0 MiB in a buffer")
 }
 
 // Recordings are made once for a shape, a kind of slice and windows.

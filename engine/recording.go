@@ -138,7 +138,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	e.arena.give(e.tensors[out.id].Buffer)
 	for _, b := range s.memory.order {
 		if b.Size > s.limits.MaxBuffer {
-			return nil, fmt.Errorf("engine: %s: %d bytes, device allows %d in a buffer: %w", b.Label, b.Size, s.limits.MaxBuffer, gpu.ErrTooLarge)
+			return nil, fmt.Errorf("engine: %s: %s, device allows %s in a buffer: %w", b.Label, Bytes(b.Size), Bytes(s.limits.MaxBuffer), gpu.ErrTooLarge)
 		}
 	}
 	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
@@ -246,7 +246,7 @@ func (e *emitter) together(label string, x wgsl.Tensor, n int) {
 	if n > 1 {
 		frames = fmt.Sprintf("%d frames of %dx%d pixels and %d channels are", n, x.W, x.H, x.C)
 	}
-	e.fail(fmt.Errorf("engine: %s: %s %d bytes, device allows %d in a binding: %w", label, frames, bytes, e.room(x), gpu.ErrTooLarge))
+	e.fail(fmt.Errorf("engine: %s: %s %s, device allows %s in a binding: %w", label, frames, Bytes(bytes), Bytes(e.room(x)), gpu.ErrTooLarge))
 }
 
 // bindAlign is what a binding's offset is a multiple of: the largest that any

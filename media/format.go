@@ -2,6 +2,7 @@ package media
 
 import (
 	"cmp"
+	"errors"
 
 	"tessera/latent"
 )
@@ -26,3 +27,13 @@ func (f Format) rate() latent.Rational {
 
 // channels is Channels with its default.
 func (f Format) channels() int { return cmp.Or(f.Channels, 3) }
+
+// ErrFormat marks an error about an output whose name tells no format that can
+// be written.
+var ErrFormat = errors.New("media: unknown format")
+
+// formatError is an ErrFormat in its own words.
+type formatError struct{ text string }
+
+func (e *formatError) Error() string { return e.text }
+func (e *formatError) Unwrap() error { return ErrFormat }

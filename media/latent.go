@@ -182,11 +182,18 @@ func channelsFirst(data []float32, channels, outer int) []float32 {
 	return out
 }
 
+// CheckLatentName returns ErrFormat where WriteLatent knows no format by such a
+// name, so that this shows before anything is read.
+func CheckLatentName(path string) error {
+	_, _, err := latentSpecs(path, latent.Latent{})
+	return err
+}
+
 // CheckLatentOutput returns an error where WriteLatent couldn't write to path,
 // so that a bad name or folder shows before the work, not after it. It leaves
 // nothing behind.
 func CheckLatentOutput(path string) error {
-	if _, _, err := latentSpecs(path, latent.Latent{}); err != nil {
+	if err := CheckLatentName(path); err != nil {
 		return err
 	}
 	p, err := createPending(path, 0)
@@ -266,7 +273,7 @@ func latentSpecs(path string, l latent.Latent) (specs []safetensors.Spec, size i
 			{Name: comfyVersion, DType: safetensors.F32, Shape: []int{0}},
 		}
 	default:
-		return nil, 0, fmt.Errorf("media: %s: extension %q, expected .safetensors, .latent or .npy for a latent", path, ext)
+		return nil, 0, &formatError{fmt.Sprintf("media: %s: extension %q, expected .safetensors, .latent or .npy for a latent", path, ext)}
 	}
 	header, data, err := safetensors.Size(specs, l.Meta)
 	if err != nil {

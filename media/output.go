@@ -143,7 +143,7 @@ func outputError(path string, need int64, err error) error {
 	}
 	switch {
 	case full && need > 0:
-		return fmt.Errorf("media: %s: disk full, the file needs %d bytes: %w", path, need, err)
+		return fmt.Errorf("media: %s: disk full, the file needs %.1f MiB: %w", path, float64(need)/(1<<20), err)
 	case full:
 		return fmt.Errorf("media: %s: disk full: %w", path, err)
 	}

@@ -306,7 +306,7 @@ func TestDiskFull(t *testing.T) {
 			require.NotContains(t, err.Error(), "tmp-")
 			require.Contains(t, strings.ToLower(err.Error()), "no space left on device")
 			if strings.HasPrefix(name, "x.npy") {
-				require.ErrorContains(t, err, "needs 9437312 bytes")
+				require.ErrorContains(t, err, "needs 9.0 MiB")
 			}
 			require.Error(t, s.Close(), "Close after the error")
 			only(t, dir)
@@ -314,7 +314,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	err := WriteLatent(filepath.Join(dir, "z.safetensors"), latent.Latent{Channels: 16, Frames: 1, Height: 100, Width: 100, Data: make([]float32, 160000)})
 	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.True(t, strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 640")), "%v", err)
+	require.True(t, strings.HasPrefix(err.Error(), "media: "+filepath.Join(dir, "z.safetensors: disk full, the file needs 0.6 MiB")), "%v", err)
 	sheet := NewSheet(512, 512, 3, 2, SheetOptions{})
 	sheet.Add(0, noise(1, 512, 512), noise(2, 512, 512), "")
 	require.ErrorIs(t, sheet.WritePNG(filepath.Join(dir, "sheet.png")), syscall.ENOSPC)

@@ -94,9 +94,22 @@ func createBackend(ctx context.Context, path string, f Format) (backend, error) 
 		return createFFmpeg(ctx, path, f)
 	case ".npy", ".safetensors":
 		return createFloats(path, f)
+	}
+	return nil, CheckVideoName(path)
+}
+
+// CheckVideoName returns ErrFormat where path names nothing that Create could
+// make, so that this shows before anything is read.
+func CheckVideoName(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	switch ext := extension(path); ext {
+	case "", ".png", ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".npy", ".safetensors":
+		return nil
 	default:
-		return nil, fmt.Errorf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
-			".mp4, .mov, .mkv or .webm", path, ext)
+		return &formatError{fmt.Sprintf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
+			".mp4, .mov, .mkv or .webm", path, ext)}
 	}
 }
 

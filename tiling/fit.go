@@ -49,8 +49,8 @@ func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, er
 		return Size{}, err
 	}
 	if least > budget {
-		return Size{}, fmt.Errorf("tiling: %w: the smallest tile, %v, needs %d bytes of %d",
-			ErrBudget, Square(smallest), least, budget)
+		return Size{}, fmt.Errorf("tiling: %w: the smallest tile, %v, needs %.1f MiB of %.1f",
+			ErrBudget, Square(smallest), mib(least), mib(budget))
 	}
 	fits, fails := smallest, whole // sides; the first fits, the second does not
 	for fails-fits > Factor {
@@ -73,3 +73,5 @@ func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, er
 
 // roundUp is the next multiple of Factor.
 func roundUp(n int) int { return ceil(n, Factor) * Factor }
+
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }

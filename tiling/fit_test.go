@@ -41,7 +41,7 @@ func TestFit(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	_, err := Fit(Size{1080, 1920}, 128, 1e6, area)
 	require.ErrorIs(t, err, ErrBudget)
-	require.ErrorContains(t, err, "the smallest tile, 128x128, needs 1639400 bytes of 1000000")
+	require.ErrorContains(t, err, "the smallest tile, 128x128, needs 1.6 MiB of 1.0")
 	broken := errors.New("no plan")
 	for _, fails := range []int{1920, 128, 512} {
 		_, err := Fit(Size{1920, 1920}, 128, 100*600*600, func(tile Size) (int64, error) {

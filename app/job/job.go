@@ -16,7 +16,7 @@ import (
 // Choices are what the user said of a job. What is zero was not said.
 type Choices struct {
 	Tile    *tiling.Choice // default 512 pixels, diffusers' 256
-	Overlap *tiling.Size   // default 64 pixels
+	Overlap *tiling.Size   // default 64 pixels, at most half of a tile that was asked for
 	Tiling  vae.Tiling     // default exact where the model can and it fits, else feather
 	// Shrink takes a smaller tile where Tile doesn't fit; by default where none
 	// was asked for, but for tiles that are to be as in diffusers.
@@ -61,11 +61,27 @@ func (c Choices) Options() (vae.Options, error) {
 	}
 	if c.Overlap != nil {
 		o.Overlap = *c.Overlap
+	} else if c.Tile != nil && !c.Tile.Auto && c.Tile.Tile != (tiling.Size{}) {
+		o.Overlap = tiling.Size{H: overlapOf(c.Tile.Tile.H, overlap), W: overlapOf(c.Tile.Tile.W, overlap)}
 	}
 	if c.Shrink != nil {
 		o.Shrink = *c.Shrink
 	}
 	return o, nil
+}
+
+// overlapOf is the default overlap where a tile has such a side: half of a small
+// one, in whole cells of 16 pixels, or of 8, so that fades of neighbours don't meet.
+func overlapOf(side, standard int) int {
+	switch {
+	case side >= 2*standard:
+		return standard
+	case side >= 32:
+		return side / 2 / 16 * 16
+	case side >= 16:
+		return 8
+	}
+	return 0
 }
 
 // independent is whether frames are pictures, where else they would be or not.

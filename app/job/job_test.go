@@ -46,6 +46,31 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// The overlap of a small tile is at most half of it, so that fades don't meet,
+// and one that can be; the overlap asked for stays.
+func TestOverlapOfSmallTiles(t *testing.T) {
+	for side, want := range map[int]int{8: 0, 15: 0, 16: 8, 31: 8, 32: 16, 48: 16, 64: 32, 96: 48, 127: 48, 128: 64, 512: 64} {
+		o, err := Choices{Tile: &tiling.Choice{Tile: tiling.Size{H: side, W: 4 * side}}}.Options()
+		require.NoError(t, err)
+		require.Equal(t, tiling.Size{H: want, W: overlapOf(4*side, 64)}, o.Overlap, "tile %d", side)
+	}
+	for side := 16; side < 300; side++ {
+		o, err := Choices{Tile: &tiling.Choice{Tile: tiling.Square(side)}}.Options()
+		require.NoError(t, err)
+		require.LessOrEqual(t, 2*o.Overlap.H, side)
+		for _, factor := range []int{8, 16} {
+			if side >= 2*factor {
+				_, err = tiling.Decode(90, 90, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap, Factor: factor})
+				require.NoError(t, err, "tile %d, cells of %d", side, factor)
+			}
+		}
+	}
+	given := tiling.Square(24)
+	o, err := Choices{Tile: &tiling.Choice{Tile: tiling.Square(32)}, Overlap: &given}.Options()
+	require.NoError(t, err)
+	require.Equal(t, given, o.Overlap)
+}
+
 func TestBadChoices(t *testing.T) {
 	for says, want := range map[string]Choices{
 		`tiling "mosaic", expected feather, exact or diffusers`: {Tiling: "mosaic"},

@@ -35,6 +35,9 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
+	if err := media.CheckVideoName(c.Output); err != nil {
+		return err
+	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {

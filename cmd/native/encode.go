@@ -1,6 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+
 	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
@@ -24,8 +28,24 @@ type encodeCmd struct {
 
 // sampleFlags choose how a latent is made of its distribution.
 type sampleFlags struct {
-	Sample bool   `xor:"numbers" help:"Draw the latent from its distribution; default is the mean."`
-	Seed   uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
+	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default is the mean."`
+	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
+}
+
+// Validate refuses the seed of a sample that isn't drawn.
+func (f sampleFlags) Validate() error {
+	if f.Seed != nil && !f.Sample {
+		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
+	}
+	return nil
+}
+
+// choose fills in what the flags say.
+func (f sampleFlags) choose(w *job.Choices) {
+	w.Sample = f.Sample
+	if f.Seed != nil {
+		w.Seed = *f.Seed
+	}
 }
 
 // Help is shown below the flags.
@@ -39,9 +59,20 @@ func (encodeCmd) Help() string {
     tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged`
 }
 
+// Validate refuses a scale for moments, which have none, and what its flags do.
+func (c *encodeCmd) Validate() error {
+	if c.Moments && c.scaleFlag.choice() == latent.ScalePipeline {
+		return errors.New("--moments with --scale=pipeline: moments are the model's own numbers, expected --scale=none or no --scale")
+	}
+	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+}
+
 func (c *encodeCmd) Run(a *app) error {
 	out := outputs{{"--output=" + c.Output, c.Output}}
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
+	if err := media.CheckLatentName(c.Output); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -90,7 +121,7 @@ func (c *encodeCmd) Run(a *app) error {
 func (c *encodeCmd) choices() job.Choices {
 	w := c.tileFlags.choices()
 	w.Scale, w.Independent, w.Moments = c.scaleFlag.choice(), c.Independent, c.Moments
-	w.Sample, w.Seed = c.Sample, c.Seed
+	c.sampleFlags.choose(&w)
 	return w
 }
 

@@ -71,15 +71,20 @@ func (f deviceFlags) settings(force forceFlag) vae.Settings {
 type tileFlags struct {
 	Tiling  string       `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles become one picture: exact (as one tile: Wan and Qwen-Image), feather (blended) or diffusers (blended as diffusers does for Wan); default exact where the model can and it fits, else feather."`
 	Tile    *tileFlag    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
-	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64. Exact tiles have a halo instead."`
+	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
 	Memory  bytesFlag    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
 	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
 }
 
 // Validate refuses what no clip can be cut into.
 func (f tileFlags) Validate() error {
-	if f.Chunk < 1 {
+	switch {
+	case f.Chunk < 1:
 		return fmt.Errorf("--chunk=%d: expected at least 1", f.Chunk)
+	case f.Overlap != nil && f.Tiling == string(vae.Exact):
+		return errors.New("--overlap with --tiling=exact: exact tiles have a halo and no overlap, expected one of the two")
+	case f.Overlap != nil && f.Tile != nil && tiling.Choice(*f.Tile) == (tiling.Choice{}):
+		return errors.New("--overlap with --tile=off: one tile overlaps nothing, expected one of the two")
 	}
 	o, err := f.choices().Options()
 	if err != nil {

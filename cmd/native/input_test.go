@@ -242,9 +242,19 @@ func TestBadUsage(t *testing.T) {
 		{name: "rate", args: "decode" + in + "--fps=0", want: "30000/1001"},
 		{name: "tile", args: "decode" + in + "--tile=big", want: "expected off, auto, N or HxW"},
 		{name: "tiling", args: "decode" + in + "--tiling=linear", want: "--tiling"},
-		{name: "diffusers' overlap of the tile", args: "decode" + in + "--tiling=diffusers --tile=64", want: "must be smaller than the tile"},
+		{name: "diffusers' overlap of the tile", args: "decode" + in + "--tiling=diffusers --tile=64 --overlap=64", want: "must be smaller than the tile"},
 		{name: "small tile", args: "decode" + in + "--tile=4", want: "at least 8 pixels"},
 		{name: "overlap of the tile", args: "decode" + in + "--tile=64 --overlap=64", want: "must be smaller than the tile"},
+		{name: "overlap of one tile", args: "decode" + in + "--tile=off --overlap=32", want: "one tile overlaps nothing"},
+		{name: "overlap of exact tiles", args: "decode" + in + "--tiling=exact --overlap=32", want: "halo"},
+		{name: "overlap of one tile, encoding", args: "encode -m a b -o OUT.npy --tile=off --overlap=32", want: "one tile overlaps nothing"},
+		{name: "overlap of one tile, there and back", args: "roundtrip -m a b -o OUT.npy --tile=off --overlap=32", want: "one tile overlaps nothing"},
+		{name: "seed of nothing", args: "encode -m a b -o OUT.npy --seed=0", want: "--seed=0 without --sample"},
+		{name: "seed of nothing, there and back", args: "roundtrip -m a b -o OUT.npy --seed=7", want: "--seed=7 without --sample"},
+		{name: "scale of moments", args: "encode -m a b -o OUT.npy --moments --scale=pipeline", want: "--moments with --scale=pipeline"},
+		{name: "format of a video", args: "decode -m nowhere.safetensors nowhere.npy -o OUT.avi", want: "cannot write .avi, expected a folder"},
+		{name: "format of a video, there and back", args: "roundtrip -m nowhere.safetensors nowhere -o OUT.latent", want: "cannot write .latent"},
+		{name: "format of a latent", args: "encode -m nowhere.safetensors nowhere -o OUT.pth", want: "extension \".pth\", expected .safetensors"},
 		{name: "moments and sample", args: "encode -m a b -o OUT.npy --moments --sample", want: "together"},
 	}
 	for _, o := range "1234567" {
@@ -297,7 +307,7 @@ func TestTooLarge(t *testing.T) {
 		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: job.ExitFailed, want: "too large for the device"},
 		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "does not fit the memory budget"},
 		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "--tile auto"},
-		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitFailed, want: "no tile fits the memory budget"},
+		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitFailed, want: "MiB of 2.0 (--memory sets the budget)"},
 	})
 }
 
@@ -311,11 +321,11 @@ func TestBadOutputs(t *testing.T) {
 		{name: "no folder", args: decode + "OUT/none/a.npy", code: job.ExitFailed, want: "doesn't exist"},
 		{name: "no folder for a latent", args: encode + "OUT/none/a.npy", code: job.ExitFailed, want: "doesn't exist"},
 		{name: "under a file", args: decode + tiny + "/a.npy", code: job.ExitFailed, want: onWindows("doesn't exist", "cannot write")},
-		{name: "format", args: decode + "OUT.gif", code: job.ExitFailed, want: "cannot write .gif"},
-		{name: "format of a latent", args: encode + "OUT.png", code: job.ExitFailed, want: ".safetensors, .latent or .npy"},
+		{name: "format", args: decode + "OUT.gif", code: job.ExitUsage, want: "cannot write .gif"},
+		{name: "format of a latent", args: encode + "OUT.png", code: job.ExitUsage, want: ".safetensors, .latent or .npy"},
 		{name: "one picture for many frames", args: decode + "OUT.png", code: job.ExitFailed, want: "5 frames don't fit into one PNG"},
 		{name: "a folder with other files", args: decode + full, code: job.ExitFailed, want: "precious.txt"},
-		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: job.ExitFailed, want: "latent"},
+		{name: "a folder as a latent", args: encode + filepath.Dir(full) + "/001.npy/../../", code: job.ExitUsage, want: "latent"},
 	})
 	b, err := os.ReadFile(filepath.Join(full, "precious.txt"))
 	require.NoError(t, err)

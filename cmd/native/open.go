@@ -8,6 +8,7 @@ import (
 	"tessera/app/job"
 	"tessera/format/file"
 	"tessera/gpu"
+	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -81,8 +82,14 @@ func (a *app) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
 
 // unplanned tells what to do about a job that is too large.
 func unplanned(err error) error {
-	if errors.Is(err, vae.ErrMemory) || errors.Is(err, gpu.ErrTooLarge) {
-		return fmt.Errorf("%w (--tile auto takes the largest tile that fits)", err)
+	const tile, memory = "--tile auto takes the largest tile that fits", "--memory sets the budget"
+	switch {
+	case errors.Is(err, tiling.ErrBudget):
+		return fmt.Errorf("%w (%s)", err, memory)
+	case errors.Is(err, vae.ErrMemory):
+		return fmt.Errorf("%w (%s, %s)", err, tile, memory)
+	case errors.Is(err, gpu.ErrTooLarge):
+		return fmt.Errorf("%w (%s)", err, tile)
 	}
 	return err
 }

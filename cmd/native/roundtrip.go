@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,10 +35,18 @@ func (roundtripCmd) Help() string {
     tessera roundtrip -m Wan2.1_VAE.pth in.mp4 -o out.mp4`
 }
 
+// Validate refuses what its flags do; kong asks one method only.
+func (c *roundtripCmd) Validate() error {
+	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+}
+
 func (c *roundtripCmd) Run(a *app) error {
 	sheet := sheetName(c.Output)
 	out := outputs{{"--output=" + c.Output, c.Output}, {"--output=" + c.Output + ": its sheet " + sheet, sheet}}
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
+	if err := media.CheckVideoName(c.Output); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -86,7 +95,8 @@ func (c *roundtripCmd) Run(a *app) error {
 
 func (c *roundtripCmd) choices() job.Choices {
 	w := c.tileFlags.choices()
-	w.Independent, w.Sample, w.Seed, w.FPS = c.Independent, c.Sample, c.Seed, latent.Rational(c.FPS)
+	w.Independent, w.FPS = c.Independent, latent.Rational(c.FPS)
+	c.sampleFlags.choose(&w)
 	return w
 }
 
