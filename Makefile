@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench clean web dist test-windows
+.PHONY: deps build demo test lint bench clean web dist test-windows test-wgpu
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -28,6 +28,9 @@ dist: ## archives for people to download: build/dist
 
 test-windows: ## the archive for Windows under Wine; needs root
 	@tools/windows.sh
+
+test-wgpu: ## the operations on wgpu, which Firefox runs WGSL with
+	@tools/wgpu.sh
 
 clean:
 	rm -rf tessera build out

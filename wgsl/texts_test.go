@@ -1,8 +1,10 @@
 package wgsl
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,5 +31,33 @@ func TestTexts(t *testing.T) {
 	}
 	for _, entry := range texts {
 		assert.Contains(t, files, filepath.FromSlash(entry.file), "of the table, not in the folder")
+	}
+}
+
+// Every text that a program can have, once. With TESSERA_CASES=FOLDER they are
+// written there, so that another compiler sees those too that no case runs.
+func TestSources(t *testing.T) {
+	sources := map[string]string{} // by text, a name
+	all := 0
+	for _, table := range tables {
+		for _, k := range table.kernels {
+			for i := range k.shaders {
+				for _, elem := range []Elem{F32, F16, Packed} {
+					for _, weight := range []Elem{F32, Packed} {
+						all++
+						source := k.shaders[i].source(elem, weight)
+						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, k.shaders[i].file, elem, weight)
+						assert.NotContains(t, source, "#import")
+						assert.Equal(t, elem == F16 && strings.Contains(source, "f16>"), strings.HasPrefix(source, "enable f16;"), sources[source])
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d texts, %d of them different", all, len(sources))
+	if folder := os.Getenv("TESSERA_CASES"); folder != "" {
+		for source, name := range sources {
+			require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(source), 0o666))
+		}
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
 )
@@ -35,23 +38,24 @@ type run struct {
 
 // Run records the case twice in one batch, each with its own NaN-filled output
 // and scratch, and checks that the runs agree bit for bit, that inputs and
-// guards are untouched, and that the output is as wanted.
+// guards are untouched, and that the output is as wanted. With
+// TESSERA_CASES=FOLDER the case is written there, too, for tools/wgpu/replay.py.
 func (c *Case) Run(t *testing.T, dev *gpu.Device) {
 	t.Helper()
+	if folder := casesFolder(); folder != "" {
+		require.NoError(t, c.export(t, folder), "gputest: TESSERA_CASES")
+	}
 	if err := c.run(dev); err != nil {
 		t.Fatalf("%s: %s on %s: %v\n\trepeat: go test %s -run '%s'", c.Op, t.Name(), dev.Info().Name, err, packagePath(), pattern(t.Name()))
 	}
 }
 
-func (c *Case) run(dev *gpu.Device) error {
-	in := make([]*gpu.Buffer, len(c.In))
-	all := []*gpu.Buffer{}
+// record makes the buffers and records the case twice.
+func (c *Case) record() (in []*gpu.Buffer, batch *gpu.Batch, runs [2]run) {
 	for i := range c.In {
-		in[i] = &gpu.Buffer{Label: c.In[i].Label, Size: int64(c.In[i].bytes())}
-		all = append(all, in[i])
+		in = append(in, &gpu.Buffer{Label: c.In[i].Label, Size: int64(c.In[i].bytes())})
 	}
-	var runs [2]run
-	batch := &gpu.Batch{Label: c.Op}
+	batch = &gpu.Batch{Label: c.Op}
 	for i := range runs {
 		r := run{out: &gpu.Buffer{Label: c.Out.Label, Size: int64(c.Out.bytes())}}
 		for _, size := range c.Scratch {
@@ -59,6 +63,14 @@ func (c *Case) run(dev *gpu.Device) error {
 		}
 		c.Record(batch, in, r.scratch, r.out)
 		runs[i] = r
+	}
+	return in, batch, runs
+}
+
+func (c *Case) run(dev *gpu.Device) error {
+	in, batch, runs := c.record()
+	all := slices.Clone(in)
+	for _, r := range runs {
 		all = append(append(all, r.scratch...), r.out)
 	}
 	defer dev.Free(all...)

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Replays every case of the operation tables on wgpu, what Firefox compiles and
+# runs WGSL with, and compares within the same bounds. Go writes the cases;
+# Python runs wgpu and lives in the user's cache.
+#
+#   tools/wgpu.sh                  noted in tools/wgpu/passed
+#   tools/wgpu.sh unless-passed    unless it passed for these very sources
+#
+#   TESSERA_CASES=DIR   where the cases are written, 450 MB; default build/wgpu,
+#                       removed at the end
+set -eu
+cd "$(dirname "$0")/.."
+peer="wgpu==0.32.0 numpy==2.4.6"
+
+# covered is a sum of all that this runs.
+covered() {
+	git ls-files go.mod gpu/gputest gpu/*.go tools/pins.sh tools/wgpu tools/wgpu.sh wgsl |
+		grep -v '^tools/wgpu/passed$' | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-64
+}
+
+if [ "${1:-}" = unless-passed ] && [ "$(covered)" = "$(cut -d' ' -f1 tools/wgpu/passed 2>/dev/null)" ]; then
+	echo "wgpu: skipped: nothing that it covers has changed since it passed (tools/wgpu/passed)"
+	exit
+fi
+tools/deps.sh
+. tools/adapter.sh
+venv=${XDG_CACHE_HOME:-$HOME/.cache}/tessera/wgpu
+if [ "$(cat "$venv/installed" 2>/dev/null)" != "$peer" ]; then
+	echo "wgpu: installing $peer into $venv" >&2
+	rm -rf "$venv"
+	if ! python3 -c 'import ensurepip' 2>/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		apt-get update -qq >/dev/null
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv >/dev/null
+	fi
+	python3 -m venv "$venv" || { echo "wgpu: needs Python 3.11 or later with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	"$venv/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $peer
+	echo "$peer" >"$venv/installed"
+fi
+if [ -z "${TESSERA_CASES:-}" ]; then
+	TESSERA_CASES=$PWD/build/wgpu
+	trap 'rm -rf "$TESSERA_CASES"' EXIT
+fi
+export TESSERA_CASES
+rm -rf "$TESSERA_CASES"
+mkdir -p "$TESSERA_CASES"
+CGO_ENABLED=0 GPU=require go test -count=1 ./wgsl
+"$venv/bin/python" tools/wgpu/replay.py "$TESSERA_CASES"
+echo "$(covered) $(date -u +%Y-%m-%d)" >tools/wgpu/passed
