@@ -47,6 +47,11 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	if err := d.relate(c, origin.Kin, was.Checkpoint, name, want.Scale != ""); err != nil {
 		return d, err
 	}
+	if was.Scale == "" && was.Checkpoint == (latent.Checkpoint{}) {
+		if text := doubt(c, z, d.Scale, want.Scale != ""); text != "" {
+			d.Warnings = append(d.Warnings, name+": "+text)
+		}
+	}
 	d.Whole = c.Decoding().Frames(z.Frames, images)
 	d.Clip = media.Format{
 		Frames: cmp.Or(was.Frames, d.Whole),

@@ -247,6 +247,21 @@ func TestLatentOfAnotherModel(t *testing.T) {
 	assert.Contains(t, all[i].Message, words)
 }
 
+// A latent without metadata whose numbers are not the model's is warned of.
+func TestOddNumbers(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	z := latent.Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: slices.Repeat([]float32{40, -40}, 8)}
+	var b bytes.Buffer
+	require.NoError(t, media.EncodeLatent(&b, "z.npy", z))
+	p.files[3] = b.Bytes()
+	end, all := p.run(5, map[string]any{"type": "decode", "source": p.source(3, "z.npy")})
+	require.Equal(t, "result", end.Type, end.Message)
+	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, "z.npy: its numbers are 40 times as large as SeedVR2's usually are: is it a latent of that model?", all[i].Message)
+}
+
 // Whether frames are pictures by themselves is told by the request, else by
 // who wrote the latent, else by the model.
 func TestIndependent(t *testing.T) {

@@ -158,7 +158,7 @@ func TestForeignMetadata(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in.safetensors")
-	writeTensors(t, in, map[string]string{"tessera.frames": "90", "tessera.height": "16", "tessera.width": "700"},
+	writeTensors(t, in, map[string]string{"tessera.frames": "90", "tessera.height": "16", "tessera.width": "700", "tessera.scale": "pipeline"},
 		tensor{"latent", []int{16, 1, 2, 2}, make([]float32, 64)})
 	r := succeedJSON(t, "decode", "-m", tiny, in, "-o", filepath.Join(dir, "out.png"))
 	assert.Equal(t, 1, r.Frames)

@@ -44,5 +44,23 @@ func TestLatentKnowsItsModel(t *testing.T) {
 	assert.Contains(t, o.stderr, `decoding with "Wan 2.1" ("tiny_wan21_other.safetensors"), another file of that model`)
 }
 
+// A file that tells nothing has its numbers looked at, and one that tells not.
+func TestLatentNumbers(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	z, out := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.png")
+	data := make([]float32, 16*8*8)
+	for i := range data {
+		data[i] = float32(3 - 6*(i%2)) // a deviation of 3
+	}
+	writeTensors(t, z, nil, tensor{"latent", []int{16, 1, 8, 8}, data})
+	r := succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out)
+	require.Len(t, r.Warnings, 1)
+	assert.Contains(t, r.Warnings[0], "z.safetensors: its numbers look like the VAE's own, --scale none: their deviation is 3.00, and usually 2.23 there")
+	assert.Empty(t, succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out, "--scale=none").Warnings)
+	writeTensors(t, z, map[string]string{"tessera.scale": "pipeline"}, tensor{"latent", []int{16, 1, 8, 8}, data})
+	assert.Empty(t, succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out).Warnings)
+}
+
 // otherWan is a Wan 2.1 with weights of its own.
 func otherWan() synthetic.WanConfig { return synthetic.WanConfig{Dim: 8} }
