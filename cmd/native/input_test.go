@@ -255,6 +255,8 @@ func TestBadUsage(t *testing.T) {
 		{name: "format of a video", args: "decode -m nowhere.safetensors nowhere.npy -o OUT.avi", want: "cannot write .avi, expected a folder"},
 		{name: "format of a video, there and back", args: "roundtrip -m nowhere.safetensors nowhere -o OUT.latent", want: "cannot write .latent"},
 		{name: "format of a latent", args: "encode -m nowhere.safetensors nowhere -o OUT.pth", want: "extension \".pth\", expected .safetensors"},
+		{name: "quiet and not", args: "decode" + in + "--quiet --progress=bar", want: "--quiet with --progress=bar"},
+		{name: "progress", args: "decode" + in + "--progress=loud", want: "--progress"},
 		{name: "moments and sample", args: "encode -m a b -o OUT.npy --moments --sample", want: "together"},
 	}
 	for _, o := range "1234567" {

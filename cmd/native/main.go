@@ -58,8 +58,9 @@ Exit codes:
 
 // cli is the command line.
 type cli struct {
-	JSON  bool `help:"Print the result, or the error, as JSON on standard output."`
-	Quiet bool `short:"q" help:"Print nothing but warnings and errors."`
+	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
+	Quiet    bool   `short:"q" help:"Print nothing but warnings and errors."`
+	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line now and then), json (a line of JSON for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
 
 	Version versionFlag `help:"Print the program's version."`
 
@@ -79,6 +80,7 @@ type app struct {
 	stderr   io.Writer
 	json     bool
 	quiet    bool
+	how      string // of progress: bar, plain, json or none
 	warnings []string
 	keep     string // the checkpoint to remember for dragged latents
 }
@@ -88,8 +90,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	a := &app{ctx: ctx, stdout: stdout, stderr: stderr, json: slices.Contains(args, "--json")}
+	out := &outlet{Writer: stdout}
+	a := &app{ctx: ctx, stdout: out, stderr: stderr, json: slices.Contains(args, "--json")}
+	if slices.Contains(args, "--progress=json") { // errors of the command line too
+		a.how = "json"
+	}
 	err := a.execute(args)
+	if out.err != nil { // whatever else came of it
+		err = out.err
+	}
 	code := exitCode(ctx, err)
 	if err != nil {
 		a.fail(err, code)
@@ -128,7 +137,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit))
 	if err != nil {
 		panic(err)
 	}
@@ -136,7 +145,7 @@ func (a *app) execute(args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	a.json, a.quiet = c.JSON, c.Quiet
+	a.json, a.quiet, a.how = c.JSON, c.Quiet, c.Progress
 	if err := k.Run(a); err != nil {
 		return err
 	}
@@ -148,17 +157,36 @@ func (a *app) execute(args []string) error {
 	return nil
 }
 
+// Validate refuses to be quiet and not.
+func (c *cli) Validate() error {
+	if c.Quiet && (c.Progress == "bar" || c.Progress == "plain" || c.Progress == "json") {
+		return fmt.Errorf("--quiet with --progress=%s: expected one of the two", c.Progress)
+	}
+	return nil
+}
+
+// exit ends the program after --help and --version.
+func (a *app) exit(code int) {
+	if o, ok := a.stdout.(*outlet); ok && o.err != nil {
+		code = job.ExitFailed
+		a.fail(o.err, code)
+	}
+	os.Exit(code)
+}
+
 // fail prints an error once.
 func (a *app) fail(err error, code int) {
 	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
-	if a.json {
-		a.print(struct {
-			Error    string   `json:"error"`
-			Code     int      `json:"exit_code"`
-			Warnings []string `json:"warnings,omitempty"`
-		}{err.Error(), code, a.warnings})
+	if a.how == "json" {
+		a.event(event{Event: "error", Error: err.Error(), Code: code})
+	}
+	if a.json && a.print(struct {
+		Error    string   `json:"error"`
+		Code     int      `json:"exit_code"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{err.Error(), code, a.warnings}) == nil || a.how == "json" {
 		return
 	}
 	fmt.Fprintf(a.stderr, "tessera: %v\n", err)
@@ -174,6 +202,20 @@ func (a *app) print(v any) error {
 	return e.Encode(v)
 }
 
+// outlet is standard output, and what became of it.
+type outlet struct {
+	io.Writer
+	err error
+}
+
+func (o *outlet) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if o.err == nil && err != nil {
+		o.err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, err
+}
+
 // say prints a line of the result for people.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet && !a.json {
@@ -183,7 +225,11 @@ func (a *app) say(format string, args ...any) {
 
 // note prints a line on what is being done.
 func (a *app) note(format string, args ...any) {
-	if !a.quiet {
+	switch {
+	case a.quiet:
+	case a.how == "json":
+		a.event(event{Event: "note", Text: fmt.Sprintf(format, args...)})
+	default:
 		fmt.Fprintf(a.stderr, format+"\n", args...)
 	}
 }
@@ -192,5 +238,9 @@ func (a *app) note(format string, args ...any) {
 func (a *app) warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	a.warnings = append(a.warnings, text)
+	if a.how == "json" {
+		a.event(event{Event: "warning", Text: text})
+		return
+	}
 	fmt.Fprintf(a.stderr, "tessera: warning: %s\n", text)
 }

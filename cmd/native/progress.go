@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -13,12 +15,13 @@ import (
 	"tessera/vae"
 )
 
-// progress shows how far one stage is: a bar on a terminal, else a line now
-// and then.
+// progress shows how far one stage is: a bar on a terminal, else a line now and
+// then, or events.
 type progress struct {
 	a      *app
 	name   string
-	frames int // of the clip, padding included
+	how    string // bar, plain, json or none
+	frames int    // of the clip, padding included
 	start  time.Time
 
 	mu     sync.Mutex // the bar draws from a goroutine of its own
@@ -37,17 +40,81 @@ const barUnits = 1000
 func (a *app) progress(name string, frames int) *progress {
 	now := time.Now()
 	p := &progress{a: a, name: name, frames: frames, start: now, toldAt: now}
-	if a.quiet {
-		return p
+	p.how = a.how
+	if p.how == "auto" || p.how == "" {
+		p.how = "plain"
+		if isTerminal(a.stderr) && os.Getenv("TERM") != "dumb" {
+			p.how = "bar"
+		}
 	}
-	if f, ok := a.stderr.(*os.File); ok && cwriter.IsTerminal(int(f.Fd())) {
-		p.pool = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(150*time.Millisecond))
-		p.bar = p.pool.New(barUnits, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
-			mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(name+" ")),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
+	switch {
+	case a.quiet:
+		p.how = "none"
+	case p.how == "bar":
+		p.draw()
+	case p.how == "json":
+		p.event()
 	}
 	return p
+}
+
+// isTerminal is whether somebody sees what is written to w.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && cwriter.IsTerminal(int(f.Fd()))
+}
+
+// draw begins a bar. Where the terminal doesn't say how wide it is, as a serial
+// line doesn't, it is as wide as it needs; mpb would draw nothing.
+func (p *progress) draw() {
+	output := mpb.WithOutput(p.a.stderr)
+	if f, ok := p.a.stderr.(*os.File); ok {
+		if width, _, err := cwriter.GetSize(int(f.Fd())); err != nil || width == 0 {
+			output = mpb.WithOutput(struct{ io.Writer }{f})
+		}
+	}
+	p.pool = mpb.New(output, mpb.WithAutoRefresh(), mpb.WithWidth(110), mpb.WithRefreshRate(150*time.Millisecond))
+	p.bar = p.pool.New(barUnits, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
+		mpb.BarRemoveOnComplete(), mpb.BarWidth(40),
+		mpb.PrependDecorators(decor.Name(p.name+" ")),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
+}
+
+// event is a line of --progress=json; docs/events.md explains the keys.
+type event struct {
+	Event   string   `json:"event"`
+	Stage   string   `json:"stage,omitempty"`
+	Done    *float64 `json:"done,omitempty"`
+	Middle  bool     `json:"middle_layers,omitempty"`
+	Tile    int      `json:"tile,omitempty"`
+	Tiles   int      `json:"tiles,omitempty"`
+	Frame   *int     `json:"frame,omitempty"`
+	Frames  int      `json:"frames,omitempty"`
+	Seconds *float64 `json:"seconds,omitempty"`
+	Left    *float64 `json:"seconds_left,omitempty"`
+	Rate    float64  `json:"frames_per_second,omitempty"`
+	Text    string   `json:"text,omitempty"`
+	Result  any      `json:"result,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	Code    int      `json:"exit_code,omitempty"`
+}
+
+// event prints one.
+func (a *app) event(e event) {
+	_ = json.NewEncoder(a.stderr).Encode(e) // as of all that is told there
+}
+
+// event tells how far the stage is.
+func (p *progress) event() {
+	v, took := p.last, time.Since(p.start).Seconds()
+	e := event{Event: "progress", Stage: p.name, Done: &v.Done, Frames: p.frames, Frame: new(int), Seconds: &took}
+	if v.Done > 0 {
+		left := took * (1 - v.Done) / v.Done
+		*e.Frame = p.frame(v)
+		e.Left, e.Rate, e.Middle = &left, v.Done*float64(p.frames)/took, v.Middle
+		e.Tile, e.Tiles = min(v.Tile+1, v.Tiles), v.Tiles
+	}
+	p.a.event(e)
 }
 
 // update is called after each slice.
@@ -55,12 +122,15 @@ func (p *progress) update(v vae.Progress) {
 	p.mu.Lock()
 	p.last, p.lastAt = v, time.Now()
 	p.mu.Unlock()
+	const often = 100 * time.Millisecond
 	switch {
-	case p.a.quiet:
 	case p.bar != nil:
 		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // the end is done's
-	default:
+	case p.how == "plain":
 		p.line(v)
+	case p.how == "json" && (v.Done == 1 || time.Since(p.toldAt) >= often):
+		p.toldAt = time.Now()
+		p.event()
 	}
 }
 

@@ -140,6 +140,9 @@ func (r *result) clip(f media.Format) {
 
 // finish prints a result: as JSON, or for people.
 func (a *app) finish(r *result) error {
+	if a.how == "json" {
+		a.event(event{Event: "result", Result: r})
+	}
 	if a.json {
 		return a.print(r)
 	}
