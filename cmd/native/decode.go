@@ -43,7 +43,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	z, err := media.ReadLatent(c.Latent, config.Latent)
+	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(c.Latent, config.Latent) })
 	if err != nil {
 		return err
 	}

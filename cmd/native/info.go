@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,13 +34,14 @@ func (c *infoCmd) Run(a *app) error {
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.File, settings)
 	if err != nil {
-		return a.other(c.File, err)
+		err = a.other(c.File, err)
+		return cmp.Or(a.ctx.Err(), err)
 	}
 	adapter, err := c.adapter(a)
 	if err != nil {
 		return err
 	}
-	m, err := vae.Inspect(c.File, adapter, settings)
+	m, err := a.inspect(c.File, adapter, settings)
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func (a *app) other(path string, err error) error {
 	if tensors && !errors.Is(err, vae.ErrUnknownModel) {
 		return err
 	}
-	if l, latentErr := media.ReadLatent(path, 0); latentErr == nil {
+	if l, latentErr := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(path, 0) }); latentErr == nil {
 		return a.latent(path, l)
 	} else if ext == ".latent" || ext == ".npy" {
 		return latentErr

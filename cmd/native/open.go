@@ -21,11 +21,11 @@ type machine struct {
 // check reads the model without a device, so that a bad one is told first.
 func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}
-	m, err := vae.Inspect(path, adapter, vae.Settings{Precision: s.Precision})
+	m, err := a.inspect(path, adapter, vae.Settings{Precision: s.Precision})
 	switch {
 	case errors.Is(err, vae.ErrFlat) && s.Force:
 		a.warn("%v", err)
-		m, err = vae.Inspect(path, adapter, s)
+		m, err = a.inspect(path, adapter, s)
 	case errors.Is(err, vae.ErrFlat):
 		err = fmt.Errorf("%w (--force takes it all the same)", err)
 	}
@@ -42,6 +42,11 @@ func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
 	return m.Config, err
 }
 
+// inspect is vae.Inspect that Ctrl-C ends.
+func (a *app) inspect(path string, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
+	return soon(a.ctx, func() (*vae.Model, error) { return vae.Inspect(path, adapter, s) })
+}
+
 // open opens the device that the flags choose, and a model on it.
 func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error) {
 	if err := a.ctx.Err(); err != nil {
@@ -54,7 +59,7 @@ func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error)
 	for reason := range strings.Lines(dev.Info().Passed) {
 		a.note("not used: %s", strings.TrimSpace(reason))
 	}
-	m, err := vae.Open(dev, path, s)
+	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {
 		dev.Close()
 		return nil, err
