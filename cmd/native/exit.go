@@ -13,6 +13,9 @@ import (
 // exitCode is the code that an error ends the program with. A cancelled job that
 // nobody interrupted has failed.
 func exitCode(ctx context.Context, err error) int {
+	if context.Cause(ctx) == errUnread {
+		return job.ExitInterrupted
+	}
 	if err == nil {
 		return job.ExitDone
 	}

@@ -82,6 +82,30 @@ func TestNohup(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "out.npy"))
 }
 
+// A job whose output nobody reads any more ends as at Ctrl-C, without a word.
+func TestUnreadOutput(t *testing.T) {
+	needDevice(t)
+	dir, temp := t.TempDir(), t.TempDir()
+	cmd := exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", dir+"/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	cmd.Stdout, cmd.Stderr = write, write
+	require.NoError(t, cmd.Start())
+	write.Close()
+	lines := bufio.NewReader(read)
+	for line := ""; !strings.Contains(line, "frames/s"); {
+		line, err = lines.ReadString('\n')
+		require.NoError(t, err, "it ended before any progress")
+	}
+	require.NoError(t, read.Close()) // as head does
+	cmd.Wait()
+	assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode(), "%v", cmd.ProcessState)
+	isEmpty(t, dir)
+	isEmpty(t, temp)
+}
+
 // interrupted runs the program, signals it at its first line of progress, and
 // tells how it ended and how long that took.
 func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (code int, took time.Duration, stderr string) {

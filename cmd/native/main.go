@@ -87,7 +87,10 @@ type app struct {
 
 // run is the whole program; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	ctx, left := context.WithCancelCause(context.Background())
+	defer left(nil)
+	pipes(left, &stdout, &stderr)
+	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	out := &outlet{Writer: stdout}
@@ -100,7 +103,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = out.err
 	}
 	code := exitCode(ctx, err)
-	if err != nil {
+	if err != nil && context.Cause(ctx) != errUnread {
 		a.fail(err, code)
 	}
 	if fromDesktop() {
