@@ -48,6 +48,10 @@ func (p *Plan) Bytes() int64 {
 	return p.Weights + p.Activations + p.Causal + p.Canvas + p.Transfer
 }
 
+// Reads is how often each part of the clip is read, at most: once where its frames
+// are fed to one tile, from the first to the last.
+func (p *Plan) Reads() int { return len(p.passes[0].tiles) }
+
 // Buffers are all that the plan has on the device at once: those of the larger
 // pass, where there are two.
 func (p *Plan) Buffers() []*gpu.Buffer {
