@@ -15,6 +15,7 @@ const (
 	MetaScale  = "tessera.scale"  // ScalePipeline or ScaleNone
 	MetaKind   = "tessera.kind"   // KindLatent or KindMoments
 	MetaFPS    = "tessera.fps"    // as Rational.String
+	MetaAspect = "tessera.aspect" // of a pixel, likewise
 	MetaImages = "tessera.images" // "true" where each frame is an image by itself
 
 	// The model that made it, see Checkpoint.

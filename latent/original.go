@@ -10,7 +10,8 @@ import (
 type Original struct {
 	Frames, Height, Width int // before padding
 	FPS                   Rational
-	Scale                 string // ScalePipeline or ScaleNone
+	Aspect                Rational // of a pixel, width over height; zero where it is square
+	Scale                 string   // ScalePipeline or ScaleNone
 	// Images: the frames are images, of a batch or encoded one by one, and each
 	// is to be decoded by itself.
 	Images bool
@@ -65,6 +66,9 @@ func (o Original) Meta(kind string) map[string]string {
 	if o.FPS.Known() {
 		m[MetaFPS] = o.FPS.String()
 	}
+	if o.Aspect.Known() {
+		m[MetaAspect] = o.Aspect.String()
+	}
 	for key, text := range o.Checkpoint.fields() {
 		if *text != "" {
 			m[key] = *text
@@ -108,9 +112,11 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 			return o, nil, fmt.Errorf("metadata %s is %q, expected a positive number", key, text)
 		}
 	}
-	if text := l.Meta[MetaFPS]; text != "" {
-		if o.FPS, err = ParseRational(text); err != nil {
-			return o, nil, fmt.Errorf("metadata %s: %w", MetaFPS, err)
+	for key, r := range map[string]*Rational{MetaFPS: &o.FPS, MetaAspect: &o.Aspect} {
+		if text := l.Meta[key]; text != "" {
+			if *r, err = ParseRational(text); err != nil {
+				return o, nil, fmt.Errorf("metadata %s: %w", key, err)
+			}
 		}
 	}
 	return o, l.reconcile(spatial, temporal, &o), nil

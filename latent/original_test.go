@@ -11,7 +11,7 @@ import (
 func TestOriginal(t *testing.T) {
 	for name, want := range map[string]Original{
 		"nothing": {},
-		"a clip":  {Frames: 7, Height: 15, Width: 24, FPS: Rational{30000, 1001}, Scale: ScaleNone},
+		"a clip":  {Frames: 7, Height: 15, Width: 24, FPS: Rational{30000, 1001}, Aspect: Rational{64, 45}, Scale: ScaleNone},
 		"images":  {Frames: 3, Height: 16, Width: 17, Scale: ScalePipeline, Images: true},
 	} {
 		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: want.Meta(KindLatent)}

@@ -56,7 +56,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	d.Clip = media.Format{
 		Frames: cmp.Or(was.Frames, d.Whole),
 		Height: cmp.Or(was.Height, z.Height*c.Spatial), Width: cmp.Or(was.Width, z.Width*c.Spatial),
-		Channels: c.Channels, FPS: cmp.Or(want.FPS, was.FPS),
+		Channels: c.Channels, FPS: cmp.Or(want.FPS, was.FPS), Aspect: was.Aspect,
 	}
 	o := &d.Options
 	o.Frames, o.Height, o.Width = d.Clip.Frames, d.Clip.Height, d.Clip.Width

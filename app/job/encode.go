@@ -44,7 +44,7 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 		e.Scale, kind = latent.ScaleNone, latent.KindMoments
 	}
 	o.Unscaled = e.Scale == latent.ScaleNone
-	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Scale: e.Scale, Images: o.Independent, Checkpoint: c.Checkpoint()}
+	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Aspect: clip.Aspect, Scale: e.Scale, Images: o.Independent, Checkpoint: c.Checkpoint()}
 	e.Meta = was.Meta(kind)
 
 	if !o.Independent {
@@ -52,10 +52,13 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	}
 	e.Frames = c.Encoding().Frames(e.Padded.Frames, o.Independent)
 	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Spatial), up(clip.Width, c.Spatial)
-	if format == ".npy" && e.Padded != clip {
+	switch {
+	case format == ".npy" && e.Padded != clip:
 		p := e.Padded
 		e.Forgotten = fmt.Sprintf("%s: .npy keeps no metadata: it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
 			output, p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width)
+	case format == ".npy" && clip.Aspect.Known():
+		e.Forgotten = output + ": .npy keeps no metadata: it will decode to square pixels, not " + clip.Aspect.String()
 	}
 	return e, nil
 }
