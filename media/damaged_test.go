@@ -60,7 +60,7 @@ func TestDamaged(t *testing.T) {
 
 			var warnings []string
 			clip, err := OpenWith(context.Background(), path, 3, OpenOptions{
-				AcceptDamaged: true, Warn: func(text string) { warnings = append(warnings, text) },
+				AcceptDamaged: true, Matrix: "bt601", Warn: func(text string) { warnings = append(warnings, text) },
 			})
 			require.NoError(t, err)
 			defer clip.Close()

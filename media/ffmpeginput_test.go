@@ -90,7 +90,7 @@ func TestChangingVideo(t *testing.T) {
 	require.ErrorIs(t, err, ErrInput)
 	var warnings []string
 	clip, err := OpenWith(context.Background(), size, 3, OpenOptions{
-		AcceptDamaged: true, Warn: func(text string) { warnings = append(warnings, text) },
+		AcceptDamaged: true, Matrix: "bt601", Warn: func(text string) { warnings = append(warnings, text) },
 	})
 	require.NoError(t, err)
 	defer clip.Close()

@@ -4,260 +4,120 @@ package media
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
 	"os/exec"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"tessera/latent"
 )
 
-// spoolClip is a clip that ffmpeg decoded into a temporary file, since tiled
-// encoding reads every frame several times. The file is a row of PPM pictures
-// of one size, or of PAM ones where there is alpha: these carry the size
-// themselves, after any rotation the file asks for.
-type spoolClip struct {
-	path     string
-	spool    *os.File
-	channels int
-	picture  pnmHeader
-	frames   int
-	fps      latent.Rational
-	buffer   []byte
+// recentFrames is how many frames before the next one a videoClip has at hand:
+// as many as an encoder goes back at the end of a clip, to mirror it.
+const recentFrames = 4
+
+// videoClip is a clip that ffmpeg decodes while it is read. Reading on is what it
+// is made for; going back further than recentFrames begins anew, or looks into
+// the spool, where frames are kept. ffmpeg makes a row of PPM pictures of one
+// size, or of PAM ones where there is alpha: these carry the size themselves,
+// after any rotation the file asks for.
+type videoClip struct {
+	ctx         context.Context
+	path        string
+	stream      ffprobeStream
+	options     OpenOptions
+	passthrough string // ffmpeg's option for every frame once
+	channels    int
+	picture     pnmHeader
+	frames      int
+	fps         latent.Rational
+
+	run    *pictureRun // nil where none is under way
+	next   int         // the frame that run gives next
+	recent [recentFrames][]byte
+	spool  *spool // nil where frames aren't kept
 }
 
-// ffprobeStream is what ffprobe says of a video stream.
-type ffprobeStream struct {
-	CodecName    string `json:"codec_name"`
-	ColorSpace   string `json:"color_space"`
-	AvgFrameRate string `json:"avg_frame_rate"`
-	RFrameRate   string `json:"r_frame_rate"`
-	CodecType    string `json:"codec_type"`
-	Count        string `json:"nb_frames"` // what the container says, if anything
-	FieldOrder   string `json:"field_order"`
-	Height       int
-	Width        int
-	Tags         struct {
-		AlphaMode string `json:"alpha_mode"`
-	}
-	SideData []struct {
-		Rotation float64
-	} `json:"side_data_list"`
-
-	still   bool // a picture, whose rate says nothing
-	literal bool // the reader would take %03d for a number
-	format  string
-	seconds float64  // of the file, 0 where unknown
-	others  []string // codecs of the other streams
-}
-
+// openFFmpeg decodes the whole video once without keeping it: what is broken is
+// told before anything is made of it, and the frames are counted.
 func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	stream, err := probe(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	spool, err := os.CreateTemp("", "tessera-frames-*")
-	if err != nil {
-		return nil, fmt.Errorf("media: %s: room for decoded frames: %w", path, err)
+	if o.ToneMap && stream.hdr() != "" {
+		if err := canToneMap(ctx); err != nil {
+			return nil, fmt.Errorf("media: %s: %w", path, err)
+		}
 	}
-	c := &spoolClip{path: path, spool: spool, channels: channels, fps: stream.rate()}
-	if err := c.decode(ctx, stream, o); err != nil {
+	c := &videoClip{ctx: ctx, path: path, stream: stream, options: o, channels: channels, fps: stream.rate()}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if err := c.first(); err != nil {
 		c.Close()
 		return nil, err
 	}
+	told := stream.remarks(channels, o)
+	stream.timing(ctx, path, &told)
+	told.tell(path, o)
 	return c, nil
 }
 
-// probe finds the first video stream.
-func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
-	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
-	if err != nil {
-		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
-			return s, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
-		}
-		return s, err
+// args have ffmpeg decode every frame of the first video stream, once and in
+// order. Frames are numbered and passed through, so that none is dropped or
+// doubled whatever their times are; the numbers begin again where the pixels
+// change in mid-stream, as ffmpeg then makes a new filter.
+func (c *videoClip) args(filter string, output ...string) []string {
+	args := []string{"-v", "repeat+level+verbose", "-nostdin", "-nostats"}
+	if c.channels == 4 {
+		args = append(args, c.stream.alphaDecoder()...)
 	}
-	var found struct {
-		Streams []ffprobeStream
-		Format  struct {
-			Name     string `json:"format_name"`
-			Duration string
-		}
-	}
-	if err := json.Unmarshal(out, &found); err != nil {
-		return s, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
-	}
-	at := slices.IndexFunc(found.Streams, func(s ffprobeStream) bool { return s.CodecType == "video" })
-	if at < 0 {
-		return s, badInputf(path, "holds no video")
-	}
-	s = found.Streams[at]
-	s.format = found.Format.Name
-	s.literal = s.format == "image2"
-	s.still = s.literal || strings.HasSuffix(s.format, "_pipe")
-	s.seconds, _ = strconv.ParseFloat(found.Format.Duration, 64)
-	for _, other := range found.Streams {
-		if other.CodecName != "" && other.CodecName != s.CodecName {
-			s.others = append(s.others, other.CodecName)
-		}
-	}
-	return s, nil
+	args = append(args, inputArgs(c.path, c.stream.literal)...)
+	args = append(args, "-map", "0:v:0", "-vf", "settb=1/25,setpts=N"+filter, c.passthrough, "passthrough")
+	return append(args, output...)
 }
 
-// notOneFile is how ffmpeg says that a format is not in oneFile.
-var notOneFile = regexp.MustCompile(`\[(\S+) @ [^]]*\] Format not on whitelist`)
-
-// ffprobeRun returns what ffprobe answers, and the end of what it says besides. A
-// name with %03d in it is a name. ffprobe before 5.0 refuses the option for that
-// where the format doesn't have it, and can then do without.
-func ffprobeRun(ctx context.Context, path string, args ...string) (out, said []byte, err error) {
-	for _, literal := range []bool{strings.Contains(path, "%"), false} {
-		var cmd *exec.Cmd
-		var log *ffmpegLog
-		all := append([]string{"-v", "error"}, args...)
-		if cmd, log, err = ffmpegCommand(ctx, "ffprobe", append(all, inputArgs(path, literal)...)...); err != nil {
-			return nil, nil, fmt.Errorf("media: %s: %w", path, err)
-		}
-		out, err = cmd.Output()
-		said = log.tail
-		if err = log.failure(ctx, err, "file:"+path); err == nil {
-			return out, said, nil
-		}
-		err = readFailure(ctx, path, err)
-		if !literal || !strings.Contains(log.last(), "pattern_type") {
-			break
-		}
-	}
-	return nil, said, err
-}
-
-// readFailure blames the file, unless the run was stopped.
-func readFailure(ctx context.Context, path string, err error) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("media: %s: %w", path, err)
-	}
-	return badInput(path, err)
-}
-
-// rate prefers the average: with a varying rate it gives the right duration.
-func (s ffprobeStream) rate() latent.Rational {
-	if s.still {
-		return latent.Rational{}
-	}
-	for _, text := range []string{s.AvgFrameRate, s.RFrameRate} {
-		if r, err := latent.ParseRational(text); err == nil {
-			return r
-		}
-	}
-	return latent.Rational{}
-}
-
-// decodeArgs makes every frame of the first video stream a PPM or PAM on stdout,
-// once and in order. Frames are numbered and passed through, so that none is
-// dropped or doubled whatever their times are; the numbers begin again where the
-// pixels change in mid-stream, as ffmpeg then makes a new filter. A stream that does not name its
-// matrix is taken as BT.709, where ffmpeg alone would take BT.601.
-//
-// Deeper video is rounded to 8 bits: the 16-bit RGB that ffmpeg 5.1's scaler
-// makes of 10-bit YUV is 0.7 levels of 255 too dark on average and up to 1.3
-// off, worse than the 0.5 of rounding.
-func (s ffprobeStream) decodeArgs(path string, channels int, passthrough string) []string {
-	scale := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
-	if s.ColorSpace == "" || s.ColorSpace == "unknown" {
-		scale += ":in_color_matrix=bt709"
-	}
-	args := []string{"-v", "repeat+level+verbose", "-nostdin"}
-	pixels, codec := "rgb24", "ppm"
-	if channels == 4 {
-		pixels, codec = "rgba", "pam"
-		args = append(args, s.alphaDecoder()...)
-	}
-	args = append(args, inputArgs(path, s.literal)...)
-	return append(args,
-		"-map", "0:v:0", "-vf", "settb=1/25,setpts=N,"+scale, passthrough, "passthrough",
-		"-pix_fmt", pixels, "-c:v", codec, "-f", "image2pipe", "pipe:1")
-}
-
-// alphaDecoder asks for the decoder that knows WebM's alpha: ffmpeg's own ones
-// leave it out.
-func (s ffprobeStream) alphaDecoder() []string {
-	decoder := map[string]string{"vp8": "libvpx", "vp9": "libvpx-vp9"}[s.CodecName]
-	if decoder == "" || s.Tags.AlphaMode != "1" {
-		return nil
-	}
-	return []string{"-c:v", decoder}
-}
-
-// expected is how many frames there should be, in words.
-func (s ffprobeStream) expected() string {
-	if n, err := strconv.Atoi(s.Count); err == nil {
-		return fmt.Sprintf(" of %d", n)
-	}
-	if n := math.Round(s.seconds * s.rate().Float()); n >= 1 && !s.still {
-		return fmt.Sprintf(" of about %.0f", n)
-	}
-	return ""
-}
-
-// run fills the spool. It returns the error that ffmpeg ended with in what it
-// said, unless that was no fault of the file.
-func (c *spoolClip) run(ctx context.Context, s ffprobeStream) (*spoolWriter, *said, error) {
-	for passthrough := "-fps_mode"; ; passthrough = "-vsync" { // before ffmpeg 5.1
-		cmd, _, err := ffmpegCommand(ctx, "ffmpeg", s.decodeArgs(c.path, c.channels, passthrough)...)
+// check decodes the video for nothing, and counts the frames. It returns the
+// error that ffmpeg ended with in what it said, unless that was no fault of the
+// file.
+func (c *videoClip) check() error {
+	for _, c.passthrough = range []string{"-fps_mode", "-vsync"} { // the latter before ffmpeg 5.1
+		cmd, _, err := ffmpegCommand(c.ctx, "ffmpeg",
+			c.args("", "-c:v", "wrapped_avframe", "-progress", "pipe:1", "-f", "null", "-")...)
 		if err != nil {
-			return nil, nil, fmt.Errorf("media: %s: %w", c.path, err)
+			return fmt.Errorf("media: %s: %w", c.path, err)
 		}
-		spool, log := &spoolWriter{file: c.spool}, &said{format: s.format, others: s.others}
-		cmd.Stdout, cmd.Stderr = spool, log
+		count, log := &frameCounter{}, &said{format: c.stream.format, others: c.stream.others}
+		cmd.Stdout, cmd.Stderr = count, log
 		err = cmd.Run()
 		switch {
-		case spool.err != nil:
-			return nil, nil, fmt.Errorf("media: %s: decoded frames, %d bytes so far, into %s: %w",
-				c.path, spool.size, os.TempDir(), spool.err)
-		case ctx.Err() != nil:
-			return nil, nil, fmt.Errorf("media: %s: %w", c.path, ctx.Err())
-		case err != nil && passthrough == "-fps_mode" && strings.Contains(log.first, "'fps_mode'"):
+		case c.ctx.Err() != nil:
+			return fmt.Errorf("media: %s: %w", c.path, c.ctx.Err())
+		case err != nil && c.passthrough == "-fps_mode" && strings.Contains(log.first, "'fps_mode'"):
 			continue
 		case err != nil && log.errors == 0:
 			log.errors, log.first = 1, err.Error()
 		}
-		return spool, log, nil
+		c.frames = count.frames
+		return c.judge(log)
 	}
+	panic("media: unreachable")
 }
 
-// decode fills the spool and counts the frames.
-func (c *spoolClip) decode(ctx context.Context, s ffprobeStream, o OpenOptions) error {
-	spool, log, err := c.run(ctx, s)
-	if err != nil {
-		return err
-	}
-	if spool.size == 0 {
+// judge refuses what is broken, unless that is accepted.
+func (c *videoClip) judge(log *said) error {
+	if c.frames == 0 {
 		if log.errors > 0 {
 			return badInputf(c.path, "no video frames; ffmpeg: %s", log.reason("file:"+c.path))
 		}
 		return badInputf(c.path, "no video frames")
 	}
-	if c.picture, err = readPNMHeader(io.NewSectionReader(c.spool, 0, spool.size), c.channels); err != nil {
-		return fmt.Errorf("media: %s: ffmpeg's frames: %w", c.path, err)
-	}
-	size := int64(c.picture.size())
-	if spool.size%size != 0 && log.errors == 0 {
-		return badInputf(c.path, "%d bytes of decoded frames are not a multiple of %d", spool.size, size)
-	}
-	c.frames = int(spool.size / size)
-	c.buffer = make([]byte, c.picture.size())
 	if log.size != log.changed {
 		text := fmt.Sprintf("changes from %s to %s pixels in mid-stream; expected frames of one size", log.size, log.changed)
-		if err := c.damaged(text, o); err != nil {
+		if err := c.damaged(text); err != nil {
 			return err
 		}
 	}
@@ -265,89 +125,179 @@ func (c *spoolClip) decode(ctx context.Context, s ffprobeStream, o OpenOptions) 
 		return nil
 	}
 	return c.damaged(fmt.Sprintf("damaged: ffmpeg says %s; %d frames read%s",
-		log.reason("file:"+c.path), c.frames, s.expected()), o)
+		log.reason("file:"+c.path), c.frames, c.stream.expected()))
 }
 
 // damaged refuses what was read, or warns of it where that was asked for.
-func (c *spoolClip) damaged(text string, o OpenOptions) error {
-	if !o.AcceptDamaged || c.frames == 0 {
+func (c *videoClip) damaged(text string) error {
+	if !c.options.AcceptDamaged {
 		return badInput(c.path, &damagedError{text})
 	}
-	if o.Warn != nil {
-		o.Warn(c.path + ": " + text)
-	}
+	c.options.warn(c.path + ": " + text)
 	return nil
 }
 
-// spoolWriter keeps the error that ffmpeg would only report as a broken pipe.
-type spoolWriter struct {
-	file *os.File
-	size int64
-	err  error
+// frameCounter finds the last number in what ffmpeg says of its progress.
+type frameCounter struct {
+	frames int
+	line   []byte
 }
 
-func (w *spoolWriter) Write(p []byte) (int, error) {
-	n, err := w.file.Write(p)
-	w.size += int64(n)
-	if err != nil {
-		w.err = err
-	}
-	return n, err
-}
-
-func (c *spoolClip) Frames() int               { return c.frames }
-func (c *spoolClip) Size() (height, width int) { return c.picture.height, c.picture.width }
-func (c *spoolClip) Channels() int             { return c.channels }
-func (c *spoolClip) FPS() latent.Rational      { return c.fps }
-
-func (c *spoolClip) Close() error {
-	return errors.Join(c.spool.Close(), os.Remove(c.spool.Name()))
-}
-
-func (c *spoolClip) ReadFrame(t int, dst []float32) error {
-	checkRead(c, t, dst)
-	if _, err := c.spool.ReadAt(c.buffer, int64(t)*int64(len(c.buffer))); err != nil {
-		return fmt.Errorf("media: %s: frame %d: %w", c.path, t, err)
-	}
-	h, err := readPNMHeader(bytes.NewReader(c.buffer), c.channels)
-	if err != nil || h != c.picture {
-		return badInputf(c.path, "frame %d: %d x %d, expected %d x %d as the first",
-			t, h.width, h.height, c.picture.width, c.picture.height)
-	}
-	bytesRow(dst, c.channels, c.buffer[h.length:], c.channels, [4]int{0, 1, 2, 3})
-	return nil
-}
-
-// pnmHeader is what stands before the pixels of a PPM or PAM picture.
-type pnmHeader struct {
-	height, width int
-	channels      int
-	length        int // of the header, in bytes
-}
-
-// size of the whole picture.
-func (h pnmHeader) size() int { return h.length + h.height*h.width*h.channels }
-
-// readPNMHeader reads the forms that ffmpeg writes, without comments: PPM for 3
-// channels, PAM for 4.
-func readPNMHeader(r io.Reader, channels int) (h pnmHeader, err error) {
-	form, rows := "P6\n%d %d\n255\n", 3
-	if channels == 4 {
-		form, rows = "P7\nWIDTH %d\nHEIGHT %d\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n", 7
-	}
-	h.channels = channels
-	var text strings.Builder
-	lines := bufio.NewReaderSize(r, 128)
-	for range rows {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return h, fmt.Errorf("picture header: %w", err)
+func (f *frameCounter) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != '\n' {
+			f.line = append(f.line, b)
+			continue
 		}
-		text.WriteString(line)
+		if text, ok := strings.CutPrefix(string(f.line), "frame="); ok {
+			f.frames, _ = strconv.Atoi(strings.TrimSpace(text))
+		}
+		f.line = f.line[:0]
 	}
-	h.length = text.Len()
-	if _, err = fmt.Sscanf(text.String(), form, &h.width, &h.height); err != nil {
-		return h, fmt.Errorf("picture header %.100q: %w", text.String(), err)
+	return len(p), nil
+}
+
+// first reads the first frame, which tells the size.
+func (c *videoClip) first() error {
+	if err := c.begin(); err != nil {
+		return err
 	}
-	return h, checkSize(h.height, h.width)
+	header, err := readPNMHeader(c.run.frames, c.channels)
+	if err != nil {
+		return c.short(err)
+	}
+	c.picture = header
+	for i := range c.recent {
+		c.recent[i] = make([]byte, header.height*header.width*c.channels)
+	}
+	return c.pixels()
+}
+
+// pictureRun is an ffmpeg that decodes.
+type pictureRun struct {
+	stop   context.CancelFunc
+	cmd    *exec.Cmd
+	log    *said
+	frames *bufio.Reader
+}
+
+// begin starts ffmpeg at the first frame.
+func (c *videoClip) begin() error {
+	c.end()
+	pixels, codec := "rgb24", "ppm"
+	if c.channels == 4 {
+		pixels, codec = "rgba", "pam"
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	cmd, _, err := ffmpegCommand(ctx, "ffmpeg",
+		c.args(","+c.stream.filter(c.options), "-pix_fmt", pixels, "-c:v", codec, "-f", "image2pipe", "pipe:1")...)
+	if err != nil {
+		stop()
+		return fmt.Errorf("media: %s: %w", c.path, err)
+	}
+	log := &said{format: c.stream.format, others: c.stream.others}
+	cmd.Stderr = log
+	pipe, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		stop()
+		return fmt.Errorf("media: %s: ffmpeg: %w", c.path, err)
+	}
+	c.run, c.next = &pictureRun{stop, cmd, log, bufio.NewReaderSize(pipe, 1<<16)}, 0
+	return nil
+}
+
+// end stops ffmpeg, which may be waiting for its frames to be read.
+func (c *videoClip) end() {
+	if c.run != nil {
+		c.run.stop()
+		c.run.cmd.Wait() // killed: its error says nothing
+		c.run = nil
+	}
+}
+
+// pixels reads those of frame next, whose header is read.
+func (c *videoClip) pixels() error {
+	pix := c.recent[c.next%recentFrames]
+	if _, err := io.ReadFull(c.run.frames, pix); err != nil {
+		return c.short(err)
+	}
+	c.next++
+	if c.spool == nil {
+		return nil
+	}
+	if err := c.spool.add(pix); err != nil {
+		return fmt.Errorf("media: %s: %w", c.path, err)
+	}
+	return nil
+}
+
+// short tells why a frame that was there is not there any more.
+func (c *videoClip) short(err error) error {
+	if cerr := c.ctx.Err(); cerr != nil {
+		return fmt.Errorf("media: %s: %w", c.path, cerr)
+	}
+	c.run.cmd.Wait() // to the end of what it says
+	reason := err.Error()
+	if c.run.log.errors > 0 {
+		reason = "ffmpeg says " + c.run.log.reason("file:"+c.path)
+	}
+	c.end()
+	return badInputf(c.path, "frame %d of %d can't be read: %s", c.next, c.frames, reason)
+}
+
+// forward reads frames up to t.
+func (c *videoClip) forward(t int) error {
+	if c.run == nil || t < c.next-recentFrames {
+		if c.spool != nil && c.spool.frames > 0 {
+			return badInputf(c.path, "frame %d of %d can't be read any more", t, c.frames)
+		}
+		if err := c.begin(); err != nil {
+			return err
+		}
+	}
+	for c.next <= t {
+		h, err := readPNMHeader(c.run.frames, c.channels)
+		if err != nil {
+			return c.short(err)
+		}
+		if h != c.picture {
+			return badInputf(c.path, "frame %d: %d x %d, expected %d x %d as the first",
+				c.next, h.width, h.height, c.picture.width, c.picture.height)
+		}
+		if err := c.pixels(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *videoClip) Frames() int               { return c.frames }
+func (c *videoClip) Size() (height, width int) { return c.picture.height, c.picture.width }
+func (c *videoClip) Channels() int             { return c.channels }
+func (c *videoClip) FPS() latent.Rational      { return c.fps }
+func (c *videoClip) Aspect() latent.Rational   { return c.stream.aspect() }
+
+func (c *videoClip) Close() error {
+	c.end()
+	if c.spool == nil {
+		return nil
+	}
+	return c.spool.close()
+}
+
+func (c *videoClip) ReadFrame(t int, dst []float32) error {
+	checkRead(c, t, dst)
+	pix := c.recent[t%recentFrames]
+	if c.spool != nil && t < c.spool.frames {
+		if err := c.spool.read(t, pix); err != nil {
+			return fmt.Errorf("media: %s: frame %d: %w", c.path, t, err)
+		}
+	} else if err := c.forward(t); err != nil {
+		return err
+	}
+	bytesRow(dst, c.channels, pix, c.channels, [4]int{0, 1, 2, 3})
+	return nil
 }

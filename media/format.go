@@ -15,6 +15,9 @@ type Format struct {
 	Channels int
 	// FPS is the frame rate; zero means 24. PNG and .npy cannot keep it.
 	FPS latent.Rational
+	// Aspect is the shape of a pixel as it is shown, width over height; zero means
+	// square. What ffmpeg writes and Y4M keep it.
+	Aspect latent.Rational
 }
 
 // rate is FPS with its default.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,13 +20,20 @@ type Summary struct {
 	// Damage is what ffmpeg finds wrong with the file, in one line; "" for
 	// nothing, which is no promise that its pictures are whole.
 	Damage string
+	// Warnings are what Open would lose or guess, Notes what it would take to be
+	// so, each in one line.
+	Warnings, Notes []string
 }
 
 // Inspect tells of a video what can be told without decoding a picture of it:
 // what ffmpeg reads has its headers read, and its packets counted. It returns the
 // errors that Open does, where they show that early.
 func Inspect(ctx context.Context, path string) (Summary, error) {
-	clip, err := openOwn(path, 4)
+	var told remarks
+	clip, err := openOwn(path, 4, OpenOptions{
+		Warn: func(text string) { told.warn("%s", strings.TrimPrefix(text, path+": ")) },
+		Note: func(text string) { told.note("%s", strings.TrimPrefix(text, path+": ")) },
+	})
 	if err != nil {
 		return Summary{}, err
 	}
@@ -34,7 +42,8 @@ func Inspect(ctx context.Context, path string) (Summary, error) {
 	}
 	defer clip.Close()
 	h, w := clip.Size()
-	return Summary{Format: Format{Height: h, Width: w, Frames: clip.Frames(), FPS: clip.FPS()}}, nil
+	f := Format{Height: h, Width: w, Frames: clip.Frames(), FPS: clip.FPS(), Aspect: AspectOf(clip)}
+	return Summary{Format: f, Warnings: told.warnings, Notes: told.notes}, nil
 }
 
 func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
@@ -46,38 +55,78 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 	if err := checkSize(h, w); err != nil {
 		return Summary{}, badInput(path, err)
 	}
-	packets, log := &packetCounter{}, &said{format: s.format, others: s.others}
-	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
-		"-select_streams", "v:0", "-show_entries", "packet=flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
+	packets, log, err := s.packets(ctx, path)
 	if err != nil {
-		return Summary{}, fmt.Errorf("media: %s: %w", path, err)
+		return Summary{}, err
 	}
-	cmd.Stdout, cmd.Stderr = packets, log
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Summary{}, fmt.Errorf("media: %s: %w", path, ctx.Err())
-		}
-		if log.errors == 0 {
-			log.errors, log.first = 1, err.Error()
-		}
-	}
-	sum := Summary{Format: Format{Height: h, Width: w, Frames: packets.shown, FPS: s.rate()}, About: s.packetsDiffer()}
+	sum := Summary{Format: Format{Height: h, Width: w, Frames: packets.shown, FPS: s.rate(), Aspect: s.aspect()}, About: s.packetsDiffer()}
 	if log.errors > 0 {
 		sum.About, sum.Damage = true, "ffmpeg says "+log.reason("file:"+path)
 	}
 	if sum.Frames == 0 {
 		return Summary{}, badInputf(path, "no video frames%s", strings.TrimSuffix("; "+sum.Damage, "; "))
 	}
+	told := s.remarks(4, OpenOptions{})
+	if s.alpha() {
+		told.note("has transparency")
+	}
+	s.varying(packets, &told)
+	sum.Warnings, sum.Notes = told.warnings, told.notes
 	return sum, nil
+}
+
+// packets reads those of the stream, without decoding them.
+func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *said, error) {
+	packets, log := &packetCounter{}, &said{format: s.format, others: s.others}
+	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
+		"-select_streams", "v:0", "-show_entries", "packet=pts_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("media: %s: %w", path, err)
+	}
+	cmd.Stdout, cmd.Stderr = packets, log
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return nil, nil, fmt.Errorf("media: %s: %w", path, ctx.Err())
+		}
+		if log.errors == 0 {
+			log.errors, log.first = 1, err.Error()
+		}
+	}
+	return packets, log, nil
+}
+
+// timing remarks on a rate that varies.
+func (s ffprobeStream) timing(ctx context.Context, path string, r *remarks) {
+	if s.still {
+		return
+	}
+	if packets, _, err := s.packets(ctx, path); err == nil {
+		s.varying(packets, r)
+	}
+}
+
+// varying remarks on frames that are not evenly apart. Times may be rounded to
+// milliseconds, and are not known of every frame in every format.
+func (s ffprobeStream) varying(p *packetCounter, r *remarks) {
+	if len(p.times) != p.shown || p.shown < 3 || s.packetsDiffer() || !s.rate().Known() {
+		return
+	}
+	slices.Sort(p.times)
+	least, most := math.Inf(1), 0.0
+	for i, t := range p.times[1:] {
+		least, most = min(least, t-p.times[i]), max(most, t-p.times[i])
+	}
+	if least > 0 && most > 1.1*least+0.002 { // times that begin again say nothing
+		r.warn("frames are %.0f to %.0f ms apart: each is taken once, as if all were %.4g ms apart (%s frames/s)",
+			1000*least, 1000*most, 1000/s.rate().Float(), s.rate())
+	}
 }
 
 // size is that of the pictures as they are shown: turned, where the file asks
 // for that.
 func (s ffprobeStream) size() (height, width int) {
-	for _, d := range s.SideData {
-		if math.Mod(math.Abs(d.Rotation), 180) == 90 {
-			return s.Width, s.Height
-		}
+	if s.turned() {
+		return s.Width, s.Height
 	}
 	return s.Height, s.Width
 }
@@ -89,10 +138,11 @@ func (s ffprobeStream) packetsDiffer() bool {
 		!slices.Contains([]string{"", "unknown", "progressive"}, s.FieldOrder)
 }
 
-// packetCounter counts lines, without those of packets that are decoded only for
-// the sake of others: a D among their flags.
+// packetCounter counts lines, a time and flags, without those of packets that are
+// decoded only for the sake of others: a D among their flags.
 type packetCounter struct {
 	shown int
+	times []float64 // seconds, of those that have one
 	line  []byte
 }
 
@@ -102,10 +152,18 @@ func (c *packetCounter) Write(p []byte) (int, error) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
 		}
-		if flags := strings.TrimSpace(string(c.line)); flags != "" && !strings.Contains(flags, "D") {
-			c.shown++
-		}
+		c.packet(strings.Split(strings.TrimSpace(string(c.line)), ","))
 		c.line = c.line[:0]
 	}
 	return len(p), nil
+}
+
+func (c *packetCounter) packet(fields []string) {
+	if len(fields) < 2 || strings.Contains(fields[1], "D") {
+		return
+	}
+	c.shown++
+	if t, err := strconv.ParseFloat(fields[0], 64); err == nil {
+		c.times = append(c.times, t)
+	}
 }

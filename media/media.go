@@ -64,6 +64,15 @@ type Clip interface {
 	Close() error
 }
 
+// AspectOf is the shape of a clip's pixels, width over height; zero where they
+// are square or the file doesn't say.
+func AspectOf(c Clip) latent.Rational {
+	if shaped, ok := c.(interface{ Aspect() latent.Rational }); ok {
+		return shaped.Aspect()
+	}
+	return latent.Rational{}
+}
+
 // extension is the lower-case extension of path with its dot. A leading dot
 // alone begins a name, not an extension.
 func extension(path string) string {

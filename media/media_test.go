@@ -213,6 +213,7 @@ func TestOpenErrors(t *testing.T) {
 		{file("huge.y4m", "YUV4MPEG2 W99999999 H99999999\nFRAME\n"), "expected at most"},
 		{file("nan.y4m", "YUV4MPEG2 Wx H4\nFRAME\n"), `header field "Wx"`},
 		{file("deep.y4m", "YUV4MPEG2 W4 H4 C420p10\nFRAME\n"), `chroma format "420p10" isn't supported`},
+		{file("odd.y4m", "YUV4MPEG2 W4 H4 XCOLORMATRIX=BT2100\nFRAME\n"), "colour matrix \"bt2100\", expected bt601, bt709, bt2020"},
 		{file("lace.y4m", "YUV4MPEG2 W4 H4 It\nFRAME\n"), "interlaced"},
 		{file("short.y4m", "YUV4MPEG2 W4 H4 Cmono\nFRAME\n0123456789abcdefFRAME\n0123"), "frame 1: truncated, 4 bytes of 16"},
 		{file("junk.y4m", "YUV4MPEG2 W4 H4 Cmono\nFRAME\n0123456789abcdefFRAMING\n"), "frame 1: line \"FRAMING\""},

@@ -12,9 +12,9 @@ import (
 )
 
 // Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
-// .safetensors, or anything ffmpeg reads, such as .mp4, .jpg or .webp. ctx bounds
-// the opening, which for ffmpeg means decoding the whole clip into a temporary
-// file.
+// .safetensors, or anything ffmpeg reads, such as .mp4, .jpg or .webp. For ffmpeg
+// opening means to decode the whole video once, to see that it is sound, and
+// reading to decode it again; ctx bounds both.
 //
 // channels is 3 for RGB or 4 for RGBA. With 3 a picture's alpha is dropped, and
 // its colours are the stored ones, not blended with anything; with 4 what has
@@ -48,14 +48,34 @@ type OpenOptions struct {
 	// AcceptDamaged keeps what ffmpeg can read of a video that is damaged or cut
 	// short, if that is a frame at least; by default it is an error.
 	AcceptDamaged bool
-	// Warn is told what was accepted, in one line that names the file; by default
-	// nobody is.
-	Warn func(text string)
+	// Matrix is the colour matrix that YUV is in, one of Matrices, whatever the
+	// file says; by default what it says, and BT.601 where it says nothing.
+	Matrix string
+	// ToneMap makes SDR of HDR; by default its numbers are taken as they are.
+	ToneMap bool
+	// Warn is told what was accepted, is lost or was guessed, Note what was taken
+	// to be so, each in one line that names the file; by default nobody is.
+	Warn, Note func(text string)
+}
+
+func (o OpenOptions) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+func (o OpenOptions) note(text string) {
+	if o.Note != nil {
+		o.Note(text)
+	}
 }
 
 // OpenWith is Open with options.
 func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
-	clip, err := openOwn(path, channels)
+	if err := checkMatrix(o.Matrix); err != nil {
+		return nil, fmt.Errorf("media: %s: %w", path, err)
+	}
+	clip, err := openOwn(path, channels, o)
 	if clip != nil || err != nil {
 		return clip, err
 	}
@@ -63,7 +83,7 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 }
 
 // openOwn opens what needs no ffmpeg; for what does it returns nil.
-func openOwn(path string, channels int) (Clip, error) {
+func openOwn(path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -81,7 +101,7 @@ func openOwn(path string, channels int) (Clip, error) {
 	case ".png":
 		return openPNGs([]string{path}, channels)
 	case ".y4m":
-		return openY4M(path, channels)
+		return openY4M(path, channels, o)
 	case ".npy", ".safetensors":
 		return openFloats(path, channels)
 	case ".latent":

@@ -321,14 +321,18 @@ func TestDiskFull(t *testing.T) {
 	only(t, dir)
 }
 
-// TestSpoolDiskFull: there is no room for decoded frames.
+// TestSpoolDiskFull: there is no room for decoded frames, where they are to be kept.
 func TestSpoolDiskFull(t *testing.T) {
 	needFFmpeg(t)
 	dir := tinyDisk(t)
 	path := filepath.Join(t.TempDir(), "x.mkv")
 	writeClip(t, path, Format{Height: 240, Width: 320, Frames: 4})
 	t.Setenv("TMPDIR", dir)
-	_, err := Open(context.Background(), path, 3)
+	clip := openClip(t, path, Format{Height: 240, Width: 320, Frames: 4})
+	err := clip.(Streamed).Keep()
+	for i := 0; i < clip.Frames() && err == nil; i++ {
+		err = clip.ReadFrame(i, make([]float32, 240*320*3))
+	}
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.NotErrorIs(t, err, ErrInput)
 	require.ErrorContains(t, err, dir)

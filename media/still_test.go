@@ -53,7 +53,8 @@ func TestFFmpegAlpha(t *testing.T) {
 	frames := [][]float32{smooth(0), smooth(1), smooth(2)}
 	writeAlpha(t, folder, frames...)
 	pattern := filepath.Join(folder, "frame_%04d.png")
-	matrix := []string{"-vf", "scale=out_color_matrix=bt709:flags=accurate_rnd+full_chroma_int"}
+	matrix := []string{"-vf", "scale=out_color_matrix=bt709:flags=accurate_rnd+full_chroma_int", "-colorspace", "bt709"}
+	exact := []string{"-vf", "scale=flags=accurate_rnd+full_chroma_int"} // BT.601, untagged
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -62,7 +63,7 @@ func TestFFmpegAlpha(t *testing.T) {
 	}{
 		{"x.mov", []string{"-c:v", "png"}, 3, 1e-4},
 		{"ffv1.mkv", []string{"-c:v", "ffv1", "-pix_fmt", "bgra"}, 3, 1e-4},
-		{"prores.mov", append(matrix, "-c:v", "prores_ks", "-profile:v", "4444", "-pix_fmt", "yuva444p10le", "-qscale:v", "1"), 3, 4},
+		{"prores.mov", append(exact, "-c:v", "prores_ks", "-profile:v", "4444", "-pix_fmt", "yuva444p10le", "-qscale:v", "1"), 3, 4},
 		{"vp9.webm", append(matrix, "-c:v", "libvpx-vp9", "-pix_fmt", "yuva420p", "-lossless", "1"), 3, 4},
 		{"vp8.webm", append(matrix, "-c:v", "libvpx", "-pix_fmt", "yuva420p", "-crf", "4", "-b:v", "10M", "-auto-alt-ref", "0"), 3, 4},
 		{"x.tiff", []string{"-pix_fmt", "rgba", "-frames:v", "1"}, 1, 1e-4},

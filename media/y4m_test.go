@@ -25,26 +25,29 @@ func TestY4MAgainstFFmpeg(t *testing.T) {
 		colour, siting string
 		full           bool
 		height, width  int
+		matrix         string // of the header
+		zscale         string // its name for that
 	}{
-		{"420jpeg", "center", false, 30, 42},
-		{"420mpeg2", "left", false, 30, 42},
-		{"422", "left", false, 30, 42},
-		{"444", "left", false, 30, 42},
-		{"444", "left", true, 30, 42},
-		{"mono", "left", false, 30, 42},
-		{"420jpeg", "center", true, 30, 42},
+		{"420jpeg", "center", false, 30, 42, "BT709", "709"},
+		{"420mpeg2", "left", false, 30, 42, "bt709", "709"},
+		{"422", "left", false, 30, 42, "BT2020", "2020_ncl"},
+		{"444", "left", false, 30, 42, "BT709", "709"},
+		{"444", "left", true, 30, 42, "BT709", "709"},
+		{"mono", "left", false, 30, 42, "", "709"},
+		{"420jpeg", "center", true, 30, 42, "", "170m"},
+		{"420jpeg", "center", false, 30, 42, "BT601", "170m"},
 	}
 	for _, c := range cases {
-		name := fmt.Sprintf("%s full=%v %dx%d", c.colour, c.full, c.width, c.height)
+		name := fmt.Sprintf("%s full=%v %dx%d", c.colour+c.matrix, c.full, c.width, c.height)
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path, raw := filepath.Join(dir, "x.y4m"), filepath.Join(dir, "x.rgb")
-			writeNoiseY4M(t, path, c.colour, c.full, c.height, c.width)
+			writeNoiseY4M(t, path, c.colour, c.matrix, c.full, c.height, c.width)
 			pixels := map[string]string{"420jpeg": "yuv420p", "420mpeg2": "yuv420p", "422": "yuv422p",
 				"444": "yuv444p", "mono": "gray"}[c.colour]
 			span := map[bool]string{false: "limited", true: "full"}[c.full]
-			filter := fmt.Sprintf("format=%s,zscale=filter=bilinear:dither=none:matrixin=709:matrix=gbr:chromalin=%s:rangein=%s:range=full,format=gbrp",
-				pixels, c.siting, span)
+			filter := fmt.Sprintf("format=%s,zscale=filter=bilinear:dither=none:matrixin=%s:matrix=gbr:chromalin=%s:rangein=%s:range=full,format=gbrp",
+				pixels, c.zscale, c.siting, span)
 			ffmpeg(t, "-i", path, "-vf", filter, "-pix_fmt", "rgb24", "-f", "rawvideo", raw)
 			want, err := os.ReadFile(raw)
 			require.NoError(t, err)
@@ -65,11 +68,14 @@ func TestY4MAgainstFFmpeg(t *testing.T) {
 }
 
 // writeNoiseY4M writes two frames whose chroma stays within the gamut's reach.
-func writeNoiseY4M(t *testing.T, path, colour string, full bool, height, width int) {
+func writeNoiseY4M(t *testing.T, path, colour, matrix string, full bool, height, width int) {
 	t.Helper()
 	line := fmt.Sprintf("YUV4MPEG2 W%d H%d F25:1 Ip C%s", width, height, colour)
 	if full {
 		line += " XCOLORRANGE=FULL"
+	}
+	if matrix != "" {
+		line += " XCOLORMATRIX=" + matrix
 	}
 	f, err := parseY4M(line)
 	require.NoError(t, err)
@@ -93,7 +99,7 @@ func writeNoiseY4M(t *testing.T, path, colour string, full bool, height, width i
 // every pixel is one known colour.
 func TestY4MOddSizes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.y4m")
-	data := []byte("YUV4MPEG2 W5 H3 F0:0\nFRAME\n")
+	data := []byte("YUV4MPEG2 W5 H3 F0:0 XCOLORMATRIX=BT709\nFRAME\n")
 	for range 15 {
 		data = append(data, 63) // luma of pure BT.709 red in limited range
 	}

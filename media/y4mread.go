@@ -4,6 +4,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -19,8 +20,9 @@ import (
 const maxY4MLine = 1024
 
 // y4mClip reads YUV4MPEG2 files, 8 bits, progressive, 4:2:0, 4:2:2, 4:4:4 or
-// mono. Y4M has no field for the matrix: BT.709 is assumed, in limited range
-// unless the header says XCOLORRANGE=FULL.
+// mono. Y4M has no field for the matrix but our own, XCOLORMATRIX; without it
+// BT.601 is assumed, as ffmpeg and the other tools that make Y4M of RGB do, in
+// limited range unless the header says XCOLORRANGE=FULL.
 type y4mClip struct {
 	path     string
 	file     *os.File
@@ -35,9 +37,14 @@ type y4mClip struct {
 type y4mFormat struct {
 	height, width int
 	fps           latent.Rational
+	aspect        latent.Rational
 	full          bool
+	matrix        string // "" where it isn't told
 	layout        y4mLayout
 }
+
+// lumaShares are those of red and of blue in the luma of each of Matrices.
+var lumaShares = map[string][2]float32{"bt601": {0.299, 0.114}, "bt709": {0.2126, 0.0722}, "bt2020": {0.2627, 0.0593}}
 
 // y4mLayout is a chroma layout: how many luma samples a chroma sample spans in
 // x and y, and where among them its centre lies.
@@ -62,7 +69,7 @@ func (f y4mFormat) frameBytes() int {
 	return f.height*f.width + 2*h*w
 }
 
-func openY4M(path string, channels int) (Clip, error) {
+func openY4M(path string, channels int, o OpenOptions) (Clip, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
 		return nil, badInput(path, err)
@@ -72,9 +79,25 @@ func openY4M(path string, channels int) (Clip, error) {
 		f.Close()
 		return nil, badInput(path, err)
 	}
+	c.colour(o)
 	c.buffer = make([]byte, c.format.frameBytes())
 	c.chroma = [2][]float32{make([]float32, c.format.width), make([]float32, c.format.width)}
 	return c, nil
+}
+
+// colour decides on the matrix.
+func (c *y4mClip) colour(o OpenOptions) {
+	f := &c.format
+	switch {
+	case f.layout.mono && o.Matrix != "":
+		o.warn(fmt.Sprintf("%s: is gray: --matrix %s changes nothing", c.path, o.Matrix))
+	case o.Matrix == "" && f.matrix == "" && !f.layout.mono:
+		o.warn(c.path + ": names no colour matrix: read as BT.601, which ffmpeg writes; --matrix bt709 reads it as HD video")
+	}
+	f.matrix = cmp.Or(o.Matrix, f.matrix, "bt601")
+	if o.ToneMap {
+		o.warn(c.path + ": is no HDR: there is nothing to tone-map")
+	}
 }
 
 // index reads the header and finds every frame of a file of so many bytes.
@@ -143,8 +166,16 @@ func parseY4M(line string) (f y4mFormat, err error) {
 			}
 		case 'C':
 			colour = value
+		case 'A':
+			if f.aspect, _ = latent.ParseRational(value); f.aspect.Num == f.aspect.Den { // 0:0 means unknown
+				f.aspect = latent.Rational{}
+			}
 		case 'X':
 			f.full = f.full || strings.EqualFold(value, "COLORRANGE=FULL")
+			if m, ok := strings.CutPrefix(value, "COLORMATRIX="); ok {
+				f.matrix = strings.ToLower(m)
+				err = checkMatrix(f.matrix)
+			}
 		}
 		if err != nil {
 			return f, fmt.Errorf("header field %.40q: %w", field, err)
@@ -181,6 +212,7 @@ func (c *y4mClip) Frames() int               { return len(c.frames) }
 func (c *y4mClip) Size() (height, width int) { return c.format.height, c.format.width }
 func (c *y4mClip) Channels() int             { return c.channels }
 func (c *y4mClip) FPS() latent.Rational      { return c.format.fps }
+func (c *y4mClip) Aspect() latent.Rational   { return c.format.aspect }
 func (c *y4mClip) Close() error              { return c.file.Close() }
 
 func (c *y4mClip) ReadFrame(t int, dst []float32) error {
@@ -232,18 +264,20 @@ func between(x, step int, at float32, n int) (i0, i1 int, weight float32) {
 	return i0, i0 + 1, pos - float32(i0)
 }
 
-// rowToRGB applies BT.709's inverse matrix. cb and cr have 128 subtracted.
-func (f y4mFormat) rowToRGB(dst []float32, channels int, luma []byte, cb, cr []float32) {
+// rowToRGB applies the inverse matrix. cb and cr have 128 subtracted.
+func (f y4mFormat) rowToRGB(dst []float32, channels int, y []byte, cb, cr []float32) {
 	black, lumaScale, chromaScale := float32(16), float32(1)/219, float32(1)/224
 	if f.full {
 		black, lumaScale, chromaScale = 0, float32(1)/255, float32(1)/255
 	}
+	kr, kb := lumaShares[f.matrix][0], lumaShares[f.matrix][1]
+	red, blue := 2*(1-kr), 2*(1-kb)
 	for x := range f.width {
-		l := (float32(luma[x]) - black) * lumaScale
+		l := (float32(y[x]) - black) * lumaScale
 		b, r := cb[x]*chromaScale, cr[x]*chromaScale
 		p := dst[channels*x : channels*x+3]
-		p[0] = clamp1(2*(l+1.5748*r) - 1)
-		p[1] = clamp1(2*(l-(0.0722*1.8556*b+0.2126*1.5748*r)/0.7152) - 1)
-		p[2] = clamp1(2*(l+1.8556*b) - 1)
+		p[0] = clamp1(2*(l+red*r) - 1)
+		p[1] = clamp1(2*(l-(kb*blue*b+kr*red*r)/(1-kr-kb)) - 1)
+		p[2] = clamp1(2*(l+blue*b) - 1)
 	}
 }

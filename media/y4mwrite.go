@@ -2,11 +2,15 @@
 
 package media
 
-import "fmt"
+import (
+	"fmt"
+
+	"tessera/latent"
+)
 
 // y4mSink writes 4:4:4, so that no colour is lost and odd sizes are fine,
-// BT.709 in limited range. The format cannot name its matrix: tell a program
-// that assumes BT.601 for small pictures.
+// BT.709 in limited range. The format has no field for that: our own tells our
+// reader, while other programs take it for BT.601.
 type y4mSink struct {
 	pending *pending
 	buffer  []byte // FRAME line and three planes
@@ -17,8 +21,12 @@ const y4mFrameLine = "FRAME\n"
 
 func createY4M(path string, f Format) (backend, error) {
 	fps := f.rate()
-	header := fmt.Sprintf("YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C444 XCOLORRANGE=LIMITED\n",
-		f.Width, f.Height, fps.Num, fps.Den)
+	aspect := latent.Rational{Num: 1, Den: 1}
+	if f.Aspect.Known() {
+		aspect = f.Aspect
+	}
+	header := fmt.Sprintf("YUV4MPEG2 W%d H%d F%d:%d Ip A%d:%d C444 XCOLORRANGE=LIMITED XCOLORMATRIX=BT709\n",
+		f.Width, f.Height, fps.Num, fps.Den, aspect.Num, aspect.Den)
 	pixels := f.Height * f.Width
 	frame := int64(len(y4mFrameLine) + 3*pixels)
 	p, err := createPending(path, int64(len(header))+int64(f.Frames)*frame)

@@ -109,6 +109,9 @@ func (a *app) decode(e *machine, d job.Decoding, take func(vae.Frame) error) (*s
 		return nil, unplanned(err)
 	}
 	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
+	if err := a.room("decode", 0, plan.Spool); err != nil {
+		return nil, err
+	}
 	p := a.progress("decode", d.Whole)
 	defer p.done()
 	for f, err := range plan.Run(a.ctx, d.Latent, vae.Watch{Progress: p.update}) {

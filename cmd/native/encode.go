@@ -21,7 +21,7 @@ type encodeCmd struct {
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
 	framesFlag
-	damagedFlag
+	videoFlags
 	deviceFlags
 	tileFlags
 }
@@ -128,7 +128,7 @@ func (c *encodeCmd) choices() job.Choices {
 // formatOf is what a clip's file tells.
 func formatOf(c media.Clip) media.Format {
 	h, w := c.Size()
-	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS()}
+	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS(), Aspect: media.AspectOf(c)}
 }
 
 // encode runs the encoder and measures.
@@ -138,6 +138,9 @@ func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent
 		return latent.Latent{}, nil, unplanned(err)
 	}
 	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
+	if err := a.hold("encode", clip, plan.Reads(), plan.Spool); err != nil {
+		return latent.Latent{}, nil, err
+	}
 	p := a.progress("encode", o.Padded.Frames)
 	defer p.done()
 	z, err := plan.Collect(a.ctx, clip, vae.Watch{Progress: p.update})

@@ -12,7 +12,6 @@ import (
 	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
-	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -31,23 +30,6 @@ type modelFlag struct {
 // forceFlag opens what is refused.
 type forceFlag struct {
 	Force bool `help:"Take a checkpoint that is refused because all its pictures would be flat."`
-}
-
-// damagedFlag reads what can be read of a damaged video.
-type damagedFlag struct {
-	AcceptDamaged bool `help:"Keep what can be read of a video that is damaged or cut short, with a warning; default is to refuse it."`
-}
-
-// video opens a clip.
-func (f damagedFlag) video(a *app, path string, channels int) (media.Clip, error) {
-	clip, err := media.OpenWith(a.ctx, path, channels, media.OpenOptions{
-		AcceptDamaged: f.AcceptDamaged,
-		Warn:          func(text string) { a.warn("%s", text) },
-	})
-	if errors.Is(err, media.ErrDamaged) && !f.AcceptDamaged {
-		err = fmt.Errorf("%w; --accept-damaged keeps what can be read", err)
-	}
-	return clip, err
 }
 
 // deviceFlags choose what to run on.

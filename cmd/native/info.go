@@ -107,6 +107,9 @@ func (a *app) video(path string, v media.Summary) error {
 	if v.Damage != "" {
 		a.warn("%s: damaged: %s", path, v.Damage)
 	}
+	for _, text := range v.Warnings {
+		a.warn("%s: %s", path, text)
+	}
 	if a.json {
 		told := map[string]any{"kind": "video", "file": path, "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
 		if v.About {
@@ -114,6 +117,15 @@ func (a *app) video(path string, v media.Summary) error {
 		}
 		if v.Damage != "" {
 			told["damage"] = v.Damage
+		}
+		if v.Aspect.Known() {
+			told["sample_aspect"] = v.Aspect.String()
+		}
+		if len(v.Notes) > 0 {
+			told["notes"] = v.Notes
+		}
+		if len(a.warnings) > 0 {
+			told["warnings"] = a.warnings
 		}
 		return a.print(told)
 	}
@@ -124,6 +136,12 @@ func (a *app) video(path string, v media.Summary) error {
 	if v.About {
 		about = "about "
 	}
+	if v.Aspect.Known() {
+		rate += fmt.Sprintf(", each %s as wide as high", v.Aspect)
+	}
 	a.say("%s: video of %s%s of %dx%d pixels%s", path, about, frames(v.Frames), v.Height, v.Width, rate)
+	for _, text := range v.Notes {
+		a.say("  %s", text)
+	}
 	return nil
 }

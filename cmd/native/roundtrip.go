@@ -21,7 +21,7 @@ type roundtripCmd struct {
 	clobberFlag
 	sampleFlags
 	framesFlag
-	damagedFlag
+	videoFlags
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
 	deviceFlags
 	tileFlags

@@ -1,0 +1,14 @@
+//go:build linux || darwin || freebsd
+
+package main
+
+import "syscall"
+
+// freeSpace is what a user may still write in a folder.
+func freeSpace(dir string) (bytes int64, known bool) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return 0, false
+	}
+	return int64(s.Bavail) * int64(s.Bsize), true
+}

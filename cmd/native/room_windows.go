@@ -1,0 +1,16 @@
+package main
+
+import "golang.org/x/sys/windows"
+
+// freeSpace is what a user may still write in a folder.
+func freeSpace(dir string) (bytes int64, known bool) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, false
+	}
+	var free uint64
+	if windows.GetDiskFreeSpaceEx(name, &free, nil, nil) != nil {
+		return 0, false
+	}
+	return int64(free), true
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"tessera/engine"
+	"tessera/media"
+)
+
+// videoFlags choose how a video is read.
+type videoFlags struct {
+	AcceptDamaged bool   `help:"Keep what can be read of a video that is damaged or cut short, with a warning; default is to refuse it."`
+	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default what the file says, and bt601 where it says nothing, as ffmpeg writes."`
+	ToneMap       bool   `help:"Make SDR of HDR video (PQ, HLG), by ffmpeg's zscale and tonemap; default is to take its numbers as they are."`
+}
+
+// video opens a clip.
+func (f videoFlags) video(a *app, path string, channels int) (media.Clip, error) {
+	o := media.OpenOptions{
+		AcceptDamaged: f.AcceptDamaged,
+		ToneMap:       f.ToneMap,
+		Warn:          func(text string) { a.warn("%s", text) },
+		Note:          func(text string) { a.note("%s", text) },
+	}
+	if f.Matrix != "default" {
+		o.Matrix = f.Matrix
+	}
+	clip, err := media.OpenWith(a.ctx, path, channels, o)
+	if errors.Is(err, media.ErrDamaged) && !f.AcceptDamaged {
+		err = fmt.Errorf("%w; --accept-damaged keeps what can be read", err)
+	}
+	return clip, err
+}
+
+// hold has a clip that is decoded while it is read kept on disk where a plan reads
+// its frames several times, and sees to the disk for that and for what the plan
+// itself needs.
+func (a *app) hold(stage string, clip media.Clip, reads int, spool int64) error {
+	s, streamed := clip.(media.Streamed)
+	if !streamed || reads < 2 {
+		return a.room(stage, 0, spool)
+	}
+	if err := a.room(stage, s.KeepBytes(), spool); err != nil {
+		return err
+	}
+	return s.Keep()
+}
+
+// room says how much disk a stage takes for so many bytes of decoded frames and
+// of what the device has no room for, and refuses what the disk has not.
+func (a *app) room(stage string, frames, spool int64) error {
+	var what []string
+	if frames > 0 {
+		what = append(what, engine.Bytes(frames)+" for decoded frames, which every tile reads")
+	}
+	if spool > 0 {
+		what = append(what, engine.Bytes(spool)+" for what the memory of the device has no room for")
+	}
+	if len(what) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s: temporary files in %s take %s", stage, os.TempDir(), strings.Join(what, " and "))
+	if free, known := freeSpace(os.TempDir()); known && free < frames+spool {
+		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder, and --tile off and --memory make them smaller", text, engine.Bytes(free))
+	}
+	a.note("%s", text)
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// What is guessed of a video is a line, and in the JSON; what is said is not
+// guessed.
+func TestVideoColour(t *testing.T) {
+	clip := ffmpegClip(t, "x.mkv", "color=0xC83C28:s=32x32:r=25:d=0.2", "-c:v", "ffv1", "-pix_fmt", "yuv444p")
+	const says = "x.mkv: names no colour matrix: read as BT.601, which ffmpeg, diffusers and imageio write; --matrix bt709 reads it as HD video"
+	o := succeed(t, "info", clip)
+	assert.Contains(t, o.stderr, "tessera: warning: ")
+	assert.Contains(t, o.stderr, says+"\n")
+	assert.Contains(t, succeed(t, "info", clip, "--json").stdout, says)
+	for _, command := range []string{"encode", "roundtrip"} {
+		refusal{name: command, args: command + " -m " + tiny + " " + clip + " -o OUT.npy --matrix rgb", code: job.ExitUsage,
+			want: `--matrix must be one of "bt601","bt709","bt2020","default"`}.test(t)
+	}
+	needDevice(t)
+	latent := filepath.Join(t.TempDir(), "z.safetensors")
+	r := succeedJSON(t, "encode", "-m", tiny, clip, "-o", latent)
+	require.Len(t, r.Warnings, 1)
+	assert.Contains(t, r.Warnings[0], says)
+	assert.Empty(t, succeedJSON(t, "encode", "-m", tiny, clip, "-o", latent, "--matrix", "bt709").Warnings)
+}
+
+// The shape of pixels goes through a latent.
+func TestVideoAspect(t *testing.T) {
+	clip := ffmpegClip(t, "x.mkv", "color=0xC83C28:s=32x32:r=25:d=0.2", "-vf", "setsar=64/45", "-c:v", "ffv1", "-pix_fmt", "bgr0")
+	assert.Contains(t, succeed(t, "info", clip).stdout, "x.mkv: video of 5 frames of 32x32 pixels, 25 frames/s, each 64/45 as wide as high\n")
+	needDevice(t)
+	dir := t.TempDir()
+	latent, out := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.y4m")
+	succeed(t, "encode", "-m", tiny, clip, "-o", latent)
+	succeed(t, "decode", "-m", tiny, latent, "-o", out)
+	head, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Contains(t, string(head[:80]), " A64:45 ")
+	o := succeed(t, "encode", "-m", tiny, clip, "-o", filepath.Join(dir, "z.npy"))
+	assert.Contains(t, o.stderr, "z.npy: .npy keeps no metadata: it will decode to square pixels, not 64/45")
+}
+
+// One tile reads a video while ffmpeg decodes it: there is no room for frames. In
+// several the room is said before, and refused where it isn't there.
+func TestRoomForVideo(t *testing.T) {
+	clip := ffmpegClip(t, "x.mkv", "testsrc2=s=64x48:r=25:d=0.4", "-c:v", "ffv1", "-pix_fmt", "bgr0")
+	needDevice(t)
+	dir := t.TempDir()
+	latent := filepath.Join(dir, "z.npy")
+	none := []string{"TMPDIR=" + filepath.Join(dir, "none"), "TMP=" + filepath.Join(dir, "none")}
+	o := tesseraEnv(t, none, "encode", "-m", tiny, clip, "-o", latent, "--moments")
+	require.Equal(t, 0, o.code, o.stderr)
+	assert.NotContains(t, o.stderr, "temporary files")
+	o = tesseraEnv(t, none, "roundtrip", "-m", tiny, clip, "-o", filepath.Join(dir, "out.y4m"))
+	require.Equal(t, 0, o.code, o.stderr)
+	whole, err := os.ReadFile(latent)
+	require.NoError(t, err)
+
+	tiled := []string{"encode", "-m", tiny, clip, "-o", latent, "--moments", "--tile", "32", "--overlap", "16"}
+	o = succeed(t, tiled...)
+	assert.Contains(t, o.stderr, "encode: temporary files in "+os.TempDir()+" take 90.0 KiB for decoded frames, which every tile reads\n")
+	folder := ffmpegFrames(t, clip)
+	again := filepath.Join(dir, "again.npy")
+	succeed(t, append([]string{"encode", "-m", tiny, folder, "-o", again}, tiled[6:]...)...)
+	sameBytes(t, again, latent)
+	succeed(t, "encode", "-m", tiny, folder, "-o", again, "--moments")
+	got, err := os.ReadFile(again)
+	require.NoError(t, err)
+	assert.Equal(t, got, whole, "one tile of a video, of a folder")
+
+	small := t.TempDir()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small).CombinedOutput(); err != nil {
+		t.Skipf("a small file system can't be mounted: %s", out)
+	}
+	defer func() {
+		out, err := exec.Command("umount", small).CombinedOutput()
+		assert.NoError(t, err, "umount: %s", out)
+	}()
+	o = tesseraEnv(t, []string{"TMPDIR=" + small}, tiled...)
+	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Contains(t, o.stderr, "tessera: encode: temporary files in "+small+" take 90.0 KiB for decoded frames, which every tile reads; 64.0 KiB is free there; TMPDIR names another folder")
+	isEmpty(t, small)
+	// Of a decode it is what tiles are blended in.
+	o = tesseraEnv(t, []string{"TMPDIR=" + small}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", filepath.Join(dir, "x.npy"), "--tile", "64", "--memory", "24MiB")
+	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Contains(t, o.stderr, "tessera: decode: temporary files in "+small+" take ")
+	assert.Contains(t, o.stderr, " for what the memory of the device has no room for; 64.0 KiB is free there")
+	isEmpty(t, small)
+}
+
+// ffmpegFrames is a folder with the frames of a lossless video.
+func ffmpegFrames(t *testing.T, clip string) string {
+	t.Helper()
+	dir := t.TempDir()
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", clip, filepath.Join(dir, "frame_%04d.png")).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
+}
+
+func sameBytes(t *testing.T, want, got string) {
+	t.Helper()
+	a, err := os.ReadFile(want)
+	require.NoError(t, err)
+	b, err := os.ReadFile(got)
+	require.NoError(t, err)
+	assert.Equal(t, a, b)
+}

@@ -1,0 +1,151 @@
+//go:build !js
+
+package media
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/latent"
+)
+
+// ffprobeStream is what ffprobe says of a video stream.
+type ffprobeStream struct {
+	CodecName    string `json:"codec_name"`
+	ColorSpace   string `json:"color_space"`
+	Primaries    string `json:"color_primaries"`
+	Transfer     string `json:"color_transfer"`
+	PixelFormat  string `json:"pix_fmt"`
+	Aspect       string `json:"sample_aspect_ratio"`
+	AvgFrameRate string `json:"avg_frame_rate"`
+	RFrameRate   string `json:"r_frame_rate"`
+	CodecType    string `json:"codec_type"`
+	Count        string `json:"nb_frames"` // what the container says, if anything
+	FieldOrder   string `json:"field_order"`
+	Height       int
+	Width        int
+	Tags         struct {
+		AlphaMode string `json:"alpha_mode"`
+	}
+	SideData []struct {
+		Rotation float64
+	} `json:"side_data_list"`
+
+	still   bool // a picture, whose rate says nothing
+	literal bool // the reader would take %03d for a number
+	format  string
+	seconds float64  // of the file, 0 where unknown
+	others  []string // codecs of the other streams
+}
+
+// probe finds the first video stream.
+func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
+	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
+	if err != nil {
+		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
+			return s, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
+		}
+		return s, err
+	}
+	var found struct {
+		Streams []ffprobeStream
+		Format  struct {
+			Name     string `json:"format_name"`
+			Duration string
+		}
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return s, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
+	}
+	at := slices.IndexFunc(found.Streams, func(s ffprobeStream) bool { return s.CodecType == "video" })
+	if at < 0 {
+		return s, badInputf(path, "holds no video")
+	}
+	s = found.Streams[at]
+	s.format = found.Format.Name
+	s.literal = s.format == "image2"
+	s.still = s.literal || strings.HasSuffix(s.format, "_pipe")
+	s.seconds, _ = strconv.ParseFloat(found.Format.Duration, 64)
+	for _, other := range found.Streams {
+		if other.CodecName != "" && other.CodecName != s.CodecName {
+			s.others = append(s.others, other.CodecName)
+		}
+	}
+	return s, nil
+}
+
+// notOneFile is how ffmpeg says that a format is not in oneFile.
+var notOneFile = regexp.MustCompile(`\[(\S+) @ [^]]*\] Format not on whitelist`)
+
+// ffprobeRun returns what ffprobe answers, and the end of what it says besides. A
+// name with %03d in it is a name. ffprobe before 5.0 refuses the option for that
+// where the format doesn't have it, and can then do without.
+func ffprobeRun(ctx context.Context, path string, args ...string) (out, said []byte, err error) {
+	for _, literal := range []bool{strings.Contains(path, "%"), false} {
+		var cmd *exec.Cmd
+		var log *ffmpegLog
+		all := append([]string{"-v", "error"}, args...)
+		if cmd, log, err = ffmpegCommand(ctx, "ffprobe", append(all, inputArgs(path, literal)...)...); err != nil {
+			return nil, nil, fmt.Errorf("media: %s: %w", path, err)
+		}
+		out, err = cmd.Output()
+		said = log.tail
+		if err = log.failure(ctx, err, "file:"+path); err == nil {
+			return out, said, nil
+		}
+		err = readFailure(ctx, path, err)
+		if !literal || !strings.Contains(log.last(), "pattern_type") {
+			break
+		}
+	}
+	return nil, said, err
+}
+
+// readFailure blames the file, unless the run was stopped.
+func readFailure(ctx context.Context, path string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("media: %s: %w", path, err)
+	}
+	return badInput(path, err)
+}
+
+// rate prefers the average: with a varying rate it gives the right duration.
+func (s ffprobeStream) rate() latent.Rational {
+	if s.still {
+		return latent.Rational{}
+	}
+	for _, text := range []string{s.AvgFrameRate, s.RFrameRate} {
+		if r, err := latent.ParseRational(text); err == nil {
+			return r
+		}
+	}
+	return latent.Rational{}
+}
+
+// alphaDecoder asks for the decoder that knows WebM's alpha: ffmpeg's own ones
+// leave it out.
+func (s ffprobeStream) alphaDecoder() []string {
+	decoder := map[string]string{"vp8": "libvpx", "vp9": "libvpx-vp9"}[s.CodecName]
+	if decoder == "" || s.Tags.AlphaMode != "1" {
+		return nil
+	}
+	return []string{"-c:v", decoder}
+}
+
+// expected is how many frames there should be, in words.
+func (s ffprobeStream) expected() string {
+	if n, err := strconv.Atoi(s.Count); err == nil {
+		return fmt.Sprintf(" of %d", n)
+	}
+	if n := math.Round(s.seconds * s.rate().Float()); n >= 1 && !s.still {
+		return fmt.Sprintf(" of about %.0f", n)
+	}
+	return ""
+}

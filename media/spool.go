@@ -1,0 +1,83 @@
+//go:build !js
+
+package media
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Streamed is a Clip that is decoded while it is read, from its first frame on:
+// whoever goes back waits until all before is decoded again.
+type Streamed interface {
+	Clip
+	// KeepBytes is the disk that Keep takes, at most.
+	KeepBytes() int64
+	// Keep has each frame decoded once only, and then kept in a temporary file in
+	// os.TempDir until Close. The file has no name where the system allows that.
+	Keep() error
+}
+
+// spool is a temporary file of frames, in order.
+type spool struct {
+	file   *os.File
+	named  bool
+	frames int
+	size   int64
+}
+
+func newSpool() (*spool, error) {
+	f, err := os.CreateTemp("", "tessera-frames-*")
+	if err != nil {
+		return nil, err
+	}
+	return &spool{file: f, named: os.Remove(f.Name()) != nil}, nil
+}
+
+func (s *spool) add(pix []byte) error {
+	if _, err := s.file.WriteAt(pix, s.size); err != nil {
+		return fmt.Errorf("decoded frames, %d bytes so far, into %s: %w", s.size, os.TempDir(), err)
+	}
+	s.size += int64(len(pix))
+	s.frames++
+	return nil
+}
+
+func (s *spool) read(t int, pix []byte) error {
+	_, err := s.file.ReadAt(pix, int64(t)*int64(len(pix)))
+	return err
+}
+
+func (s *spool) close() error {
+	err := s.file.Close()
+	if s.named {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
+
+// KeepBytes is the size of all frames.
+func (c *videoClip) KeepBytes() int64 {
+	return int64(c.frames) * int64(c.picture.height) * int64(c.picture.width) * int64(c.channels)
+}
+
+// Keep opens the spool and puts in it what is at hand already.
+func (c *videoClip) Keep() (err error) {
+	if c.spool != nil {
+		return nil
+	}
+	if c.next > recentFrames {
+		c.end()
+		c.next = 0
+	}
+	if c.spool, err = newSpool(); err != nil {
+		return fmt.Errorf("media: %s: room for decoded frames: %w", c.path, err)
+	}
+	for t := range c.next {
+		if err := c.spool.add(c.recent[t]); err != nil {
+			return fmt.Errorf("media: %s: %w", c.path, err)
+		}
+	}
+	return nil
+}
