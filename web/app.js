@@ -1,30 +1,31 @@
 // The page: what is clicked, dropped and chosen, and what follows from it.
 
-import { openClip } from './clips.js';
 import * as demo from './demo.js';
 import { at, input as field, onChange, radio, select } from './dom.js';
 import { listenDrop } from './drop.js';
 import { EngineError } from './engine.js';
+import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
-import { kindOf } from './inputs.js';
 import { follow } from './job.js';
-import { keep, showFolder, showKept } from './library.js';
+import { showFolder, showKept } from './library.js';
+import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
-import { showPlan, smallerTile } from './plan.js';
+import { ofClip, ofLatent } from './pictures.js';
+import { showEstimate, showPlan, smallerTile } from './plan.js';
 import { Player } from './player.js';
 import { hideProblem, retell, showProblem, words } from './problems.js';
 import { listenSave } from './saving.js';
 import * as settings from './settings.js';
-import { Stage } from './stage.js';
+import { Shelf } from './shelf.js';
+import * as speed from './speed.js';
+import { Stage, mosaic } from './stage.js';
+import { Taker } from './taking.js';
 import { Workbench } from './workbench.js';
 
 /** @import {Key} from './i18n.js' */
-/** @import {Job} from './engine.js' */
-/** @import {Frames} from './frames.js' */
-/** @import {Outcome} from './job.js' */
 /** @import {Device, Model, Plan} from './protocol.js' */
-/** @import {Originals, View} from './stage.js' */
-/** @import {Checkpoint, Size, Task} from './workbench.js' */
+/** @import {View} from './stage.js' */
+/** @import {Checkpoint, Input, Size, Task} from './workbench.js' */
 
 /** @type {Checkpoint} */
 const builtin = { name: demo.checkpoint, from: demo.checkpoint, builtin: true };
@@ -33,6 +34,9 @@ const stage = new Stage();
 const quality = new QualityPanel();
 const line = new ProgressLine();
 const player = new Player(stage, (i) => quality.show(i));
+const gallery = new Gallery(stage, player, quality);
+const shelf = new Shelf((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
+const taker = new Taker({ bench, put, listKept, again: (act) => void attempt(act) });
 
 /** What the page tells about, kept to be told again in another language. */
 const shown = {
@@ -40,29 +44,30 @@ const shown = {
   /** @type {Model|undefined} */ model: undefined,
   /** @type {Size|undefined} */ size: undefined,
   /** @type {Plan[]} */ plans: [],
-  /** @type {Outcome|undefined} */ outcome: undefined,
 };
-/** @type {Job|undefined} */ let running;
-let busy = false; // a job is being prepared or runs
+/** @type {AbortController|undefined} */ let running; // a job is being prepared or runs
+/** @type {File[]} */ let later = []; // dropped meanwhile
 let refreshes = 0;
+/** @type {(() => string)|undefined} */ let told; // what came of the last job
 /** @type {Uint8ClampedArray|undefined} */ let backdrop; // of the demo's result
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
 
 /** Tiles that suit the input, unless others are chosen. */
-function options() {
-  return settings.options(bench.input?.demo ? { tile: '128', overlap: '32' } : { tile: '512', overlap: '64' }, shown.model?.tilings ?? []);
+function recommended() {
+  return bench.input && !bench.input.demo ? { tile: '512', overlap: '64' } : { tile: '128', overlap: '32' };
 }
 
+const options = () => settings.options(recommended(), shown.model?.tilings ?? []);
 const task = () => /** @type {Task} */ (settings.chosen('task'));
 
 // ---- what is on the bench
 
 /** Opens what isn't open yet, and tells what it is and needs. A call that is overtaken by another ends early. */
 async function refresh() {
-  if (busy) return;
+  if (running) return;
   const turn = ++refreshes;
-  const overtaken = () => turn !== refreshes || busy;
+  const overtaken = () => turn !== refreshes || !!running;
   bench.precision = settings.choices().precision;
   unplan();
   try {
@@ -77,13 +82,27 @@ async function refresh() {
     const size = await bench.size(task(), options());
     if (overtaken()) return;
     Object.assign(shown, { model, size });
+    await lookAtLatent();
     const plans = await bench.plan(task(), options());
     if (overtaken()) return;
     shown.plans = plans;
     render();
+    if (estimate() === undefined) void measure();
   } catch (error) {
     if (!overtaken()) trouble(error);
   }
+}
+
+/** Measures the adapter, once. */
+async function measure() {
+  const { device, model } = shown;
+  if (device && model) await speed.measure(await bench.engine(), device, model).then(render, () => {}); // without, nothing is told
+}
+
+/** How many seconds the job will take, as far as one knows. */
+function estimate() {
+  const { device, model, plans } = shown;
+  return device && model && speed.seconds(device, model, plans);
 }
 
 /** Chooses a task that the input and the model allow. */
@@ -98,12 +117,55 @@ function unplan() {
   lock();
 }
 
-/** Puts a part of the demo on the bench, and its first frame on the stage in blocks. @param {demo.Part} p */
+/** Puts an input on the bench and shows it. @param {Input} input */
+function put(input) {
+  if (bench.input) shelf.add(bench.input);
+  bench.put(input);
+  shelf.add(input);
+  settings.matchOverlap(recommended().tile);
+  const { clip, latent, name, demo: isDemo } = input;
+  gallery.offer(clip ? { name: isDemo ? t('demo.name') : name, pictures: ofClip(clip) } : input.look);
+  if (latent) settings.check('task', 'decode');
+  else if (task() === 'decode') settings.check('task', 'roundtrip');
+  if (input.look || clip && !(isDemo && !gallery.outcome)) show('input');
+  else if (!isDemo && !gallery.outcome) { // the demo's picture is not this one's
+    stage.clear();
+    state('input');
+  }
+}
+
+/** A latent is looked at as soon as its shape is known. */
+async function lookAtLatent() {
+  const { input } = bench;
+  if (!(input?.latent instanceof File) || input.clip || input.look) return;
+  const { frames, height, width } = await bench.size('decode', options());
+  const shape = [shown.model?.latentChannels ?? 0, frames, height, width];
+  const pictures = await ofLatent(input.latent, shape);
+  if (input !== bench.input) return;
+  input.look = pictures && { name: input.name, pictures, shape };
+  gallery.offer(input.look);
+  show('input');
+}
+
+/** @param {View} view */
+function show(view) {
+  if (at('stage').dataset.state === 'idle' && view === 'input') state('input');
+  gallery.view(view);
+  lock();
+}
+
+/** Puts a part of the demo on the bench; before there is a result, its first frame is on the stage in blocks. @param {demo.Part} p */
 async function takeDemo(p) {
   part = p;
-  bench.put({ name: 'demo', latent: await demo.latent(p), clip: demo.clip(p), demo: true });
-  stage.resize(8 * p.height, 8 * p.width);
-  backdrop = stage.mosaic(await demo.frame(0, p), p.width);
+  const latent = await demo.latent(p);
+  put({ name: 'demo', latent, clip: demo.clip(p), demo: true });
+  const blocks = mosaic(await demo.frame(0, p), p.width);
+  backdrop = blocks.data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
+  if (!gallery.outcome) {
+    state('idle');
+    gallery.view('result');
+    stage.placehold(blocks);
+  }
 }
 
 /** The demo on a processor. */
@@ -113,69 +175,20 @@ async function takeSmallDemo() {
   await takeDemo(demo.small);
 }
 
-/** @param {Checkpoint} checkpoint */
-async function takeCheckpoint(checkpoint) {
-  const before = bench.checkpoint;
-  bench.use(checkpoint);
-  try {
-    await bench.model();
-  } catch (error) {
-    bench.use(before); // a broken one doesn't take the place of what is there
-    if (!(error instanceof EngineError && error.code === 'flat')) throw error;
-    const act = () => void attempt(() => takeCheckpoint({ ...checkpoint, force: true }));
-    return showProblem('flat', { values: { name: checkpoint.name }, detail: words(error), action: { key: 'action.force', act } });
-  }
-  if (checkpoint.from instanceof File) void keep(checkpoint.from).then(listKept);
-  await listKept();
-}
-
 function listKept() {
-  return showKept(bench.checkpoint.name, builtin, (c) => void attempt(() => takeCheckpoint(c)));
+  return showKept(bench.checkpoint.name, builtin, (c) => void attempt(() => taker.checkpoint(c)));
 }
 
-/** @param {string} name @param {import('./engine.js').From} latent */
-async function takeLatent(name, latent) {
-  await bench.model();
-  await (await bench.engine()).inspect(latent);
-  bench.put({ name, latent });
-  settings.check('task', 'decode');
-}
-
-/** @param {File[]} files */
-async function takeClip(files) {
-  try {
-    const clip = await openClip(files);
-    bench.put({ name: clip.name, clip });
-    if (task() === 'decode') settings.check('task', 'roundtrip');
-  } catch (error) {
-    showProblem('video', { values: { name: files[0].name }, detail: words(error) });
-  }
-}
-
-/** Takes files that were dropped or picked. @param {File[]} files */
+/** Takes files that were picked or dropped, after the job if one runs. @param {File[]} files */
 async function take(files) {
-  /** @type {File[]} */ const clip = [];
-  for (const file of files) {
-    const kind = await kindOf(file);
-    if (kind === 'checkpoint') await takeCheckpoint({ name: file.name, from: file });
-    else if (kind === 'latent') await takeLatent(file.name, file);
-    else if (kind === 'clip') clip.push(file);
-    else showProblem('unknown_file', { values: { name: file.name } });
-  }
-  if (clip.length) await takeClip(clip);
-}
-
-/** Takes a file of the native engine's folder. @param {string} path */
-async function takePath(path) {
-  const engine = await bench.engine();
-  const latent = /\.(latent|npy)$/i.test(path) || /\.safetensors$/i.test(path) && await engine.inspect({ path }).then(() => true, () => false);
-  if (latent) await takeLatent(path, { path });
-  else await takeCheckpoint({ name: path, from: { path } });
+  if (!running) return attempt(() => taker.files(files));
+  later.push(...files);
+  at('later').textContent = t('taken.later', { names: later.map((f) => f.name).slice(0, 3).join(', ') + (later.length > 3 ? ' …' : '') });
 }
 
 /** Does something to the bench, tells what goes wrong, and what it needs then. @param {() => Promise<void>} act */
 async function attempt(act) {
-  if (busy) return;
+  if (running) return;
   hideProblem();
   unplan();
   try {
@@ -189,10 +202,13 @@ async function attempt(act) {
 /** @param {'browser'|'native'} kind */
 async function switchEngine(kind) {
   if (kind === 'native' && !bench.token) {
-    settings.check('engine', 'browser');
-    return showProblem('no_token');
+    settings.check('engine', kind = 'browser');
+    showProblem('no_token');
+    if (shown.device && bench.kind === kind) return;
+  } else {
+    hideProblem();
   }
-  hideProblem();
+  sessionStorage.setItem('engine', kind);
   unplan();
   bench.stop();
   bench.kind = kind;
@@ -204,73 +220,89 @@ async function switchEngine(kind) {
 
 // ---- running
 
-/** Runs the demo clip through the checkpoint that is there, or decodes its latent with the one it was made with. */
-async function runDemo() {
-  if (busy) return;
-  if (!bench.input?.demo) {
-    bench.use(builtin);
-    await takeDemo(part);
-    settings.check('task', 'decode');
-  }
-  await run();
-}
-
+/** Runs what is on the bench. */
 async function run() {
-  if (busy) return;
-  busy = true;
+  if (running) return;
+  const { signal } = running = new AbortController();
+  const asked = document.activeElement;
+  const before = gallery.outcome;
+  const outcome = newOutcome(stem());
+  /** @type {unknown} */ let failed;
   refreshes++;
   hideProblem();
-  quality.clear();
-  showTiming(shown.outcome = undefined);
-  line.begin();
+  showTiming(undefined);
+  line.begin(estimate());
   state('running');
+  if (asked === at('run') || asked === at('demo')) at('cancel').focus();
   try {
-    shown.device ??= await bench.device();
-    shown.model = await bench.model();
+    shown.device ??= await until(signal, bench.device());
+    shown.model = await until(signal, bench.model());
     suitTask();
     const clip = bench.input?.clip;
-    const alpha = shown.model.channels === 4;
-    const originals = clip && ((/** @type {number} */ i) => clip.readFrame(i).then(alpha ? (rgba) => rgba : opaque));
-    at('frame').dataset.alpha = String(alpha);
-    if (clip && originals && task() !== 'decode') stage.still(clip.height, clip.width, await originals(0));
-    if (!shown.plans.length) shown.plans = await bench.plan(task(), options());
-    running = await bench.start(task(), options());
-    const outcome = await follow(running, { stage, player, line, quality }, {
-      plans: shown.plans, spatial: shown.model.spatial, alpha, originals: task() === 'decode' ? originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
-      frames: (frames) => show(frames, originals),
+    outcome.alpha = shown.model.channels === 4;
+    outcome.originals = clip && ((i) => ofClip(clip).get(i).then(outcome.alpha ? (rgba) => rgba : opaque));
+    if (task() !== 'decode') gallery.look();
+    if (!shown.plans.length) shown.plans = await until(signal, bench.plan(task(), options()));
+    const job = await until(signal, bench.start(task(), { ...options(), signal }));
+    await follow(job, outcome, { stage, player, line, quality }, {
+      plans: shown.plans, spatial: shown.model.spatial, alpha: outcome.alpha,
+      originals: task() === 'decode' ? outcome.originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
+      frames: () => { outcome.pictures = outcome.frames; gallery.present(outcome); },
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
-    shown.outcome = outcome;
-    ended('done', outcome.summary());
+    if (outcome.done) speed.learn(shown.device, shown.model, shown.plans, outcome.done.seconds);
+    await settle(outcome);
+    if (gallery.outcome !== outcome) gallery.present(outcome);
+    ended('done', () => summary(outcome));
     if (outcome.frames && !outcome.frames.independent) player.play();
   } catch (error) {
+    const some = await settle(outcome);
+    stage.tiles([]);
+    if (before) gallery.present(before, some ? outcome : undefined);
+    else if (some) gallery.present(outcome);
     const cancelled = error instanceof EngineError && error.code === 'cancelled';
-    ended('stopped', cancelled ? t('progress.cancelled') : '');
-    if (!cancelled) return trouble(error);
+    ended('stopped', () => (cancelled || some ? summary(outcome) : ''));
+    if (!cancelled) failed = error;
   }
-  await refresh();
+  if (later.length) {
+    await take(later.splice(0));
+    if (gallery.outcome) show('result');
+  }
+  render();
+  if (failed) trouble(failed);
 }
 
-/** @param {'done'|'stopped'} what @param {string} summary */
-function ended(what, summary) {
+/**
+ * The promise's value, unless it is cancelled before.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+function until(signal, promise) {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new EngineError('cancelled', 'cancelled'));
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** @param {'done'|'stopped'} what @param {() => string} text */
+function ended(what, text) {
+  const held = document.activeElement === at('cancel');
   running = undefined;
-  busy = false;
-  line.end(summary);
+  told = text;
+  at('later').textContent = '';
+  line.end(text());
   state(what);
+  if (held) at('run').focus();
 }
 
 /** What a model of 3 channels sees. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
 function opaque(rgba) {
   for (let i = 3; i < rgba.length; i += 4) rgba[i] = 255;
   return rgba;
-}
-
-/** @param {Frames} frames @param {Originals|undefined} originals */
-function show(frames, originals) {
-  stage.show(frames, originals);
-  player.load(frames);
-  for (const view of ['compare', 'difference']) radio('view', view).disabled = !originals;
-  if (!originals) setView('result');
 }
 
 /** Tells an error, and offers what can be done. @param {unknown} error */
@@ -297,32 +329,50 @@ function trouble(error) {
 /** @param {string} tile */
 async function useTile(tile) {
   settings.choose('tile', tile);
-  settings.writeLink();
+  changed();
   await refresh();
+}
+
+/** What follows from a setting. */
+function changed() {
+  settings.matchOverlap(recommended().tile);
+  settings.writeLink();
 }
 
 // ---- showing
 
 /** Tells everything that depends on the language and on what is on the bench. */
 function render() {
-  showModel(bench.checkpoint, shown.model);
-  showInput(bench.input, shown.size, task(), shown.plans[0]?.independent ?? false);
-  at('tiling').hidden = (shown.model?.tilings.length ?? 0) < 2;
-  at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: shown.model?.model ?? '' });
+  const { model, device, plans } = shown;
+  showModel(bench.checkpoint, model);
+  showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
+  at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
+  at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: model?.model ?? '' });
   for (const name of /** @type {Task[]} */ (['decode', 'encode', 'roundtrip'])) {
     radio('task', name).disabled = !bench.tasks().includes(name);
   }
   at('run').textContent = t(/** @type {Key} */ (`run.${task()}`));
-  showPlan(shown.plans, (tile) => void useTile(tile));
-  showDevice(shown.device);
-  if (shown.device) line.ready(shown.device);
-  if (shown.outcome && !busy) line.end(shown.outcome.summary());
-  showTiming(shown.outcome?.done);
+  showPlan(plans, (tile) => void useTile(tile));
+  showEstimate(plans.every((p) => p.fits) ? estimate() : undefined);
+  showDevice(device);
+  if (device) line.ready(device);
+  const { outcome } = gallery;
+  if (told && !running) line.say(told());
+  showTiming(outcome?.done);
   quality.show(stage.at);
+  gallery.retell();
   lock();
 }
 
-/** @param {'running'|'done'|'stopped'} what */
+/** Shows the result beside. */
+function swap() {
+  gallery.swap();
+  const { outcome } = gallery;
+  told = outcome && (() => summary(outcome));
+  render();
+}
+
+/** @param {'idle'|'input'|'running'|'done'|'stopped'} what */
 function state(what) {
   at('stage').dataset.state = what;
   lock();
@@ -330,23 +380,19 @@ function state(what) {
 
 /** Enables what can be used now. */
 function lock() {
-  const { outcome, plans } = shown;
-  const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', busy || !can);
-  enable('run', plans.length > 0 && plans.every((p) => p.fits));
-  const { count = 0, alpha = false } = outcome?.frames ?? {};
+  const { plans } = shown;
+  const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', !!running || !can);
+  const can = plans.length > 0 && plans.every((p) => p.fits);
+  enable('run', can);
+  enable('demo', can);
+  const saved = gallery.savable;
+  const { count = 0, alpha = false } = saved?.frames ?? {};
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
-  enable('save-png', count > 0);
-  enable('save-latent', !!outcome?.latent);
-  for (const id of ['demo', 'model-pick', 'input-pick', 'folder', 'engines', 'settings-fields']) enable(id, true);
-  document.body.dataset.ready = String(!busy && plans.length > 0); // for scripts
-}
-
-/** @param {View} view */
-function setView(view) {
-  radio('view', view).checked = true;
-  stage.view = view;
-  at('split').hidden = view !== 'compare';
-  stage.draw();
+  enable('save-png', !!saved?.pictures);
+  enable('save-latent', !!saved?.latent);
+  for (const id of ['model-pick', 'input-pick', 'folder', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  shelf.show(bench.input, !!running);
+  document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
 
 /** @param {string} language */
@@ -358,12 +404,12 @@ function setLanguage(language) {
   void listKept();
 }
 
-/** Keys on the stage. @param {KeyboardEvent} e */
+/** Keys on the stage, and one that works everywhere. @param {KeyboardEvent} e */
 function onKey(e) {
+  if (e.key === 'Escape' && running) return running.abort();
   if (e.target !== at('stage')) return;
   const act = /** @type {Record<string, (() => void)|undefined>} */ ({
     ' ': () => player.toggle(), ArrowLeft: () => player.step(-1), ArrowRight: () => player.step(1),
-    Escape: () => running?.cancel(),
   })[e.key];
   if (!act) return;
   e.preventDefault();
@@ -371,26 +417,35 @@ function onKey(e) {
 }
 
 function listen() {
-  at('demo').onclick = () => void runDemo().catch(trouble);
+  at('demo').onclick = () => void run();
   at('run').onclick = () => void run();
-  at('cancel').onclick = () => running?.cancel();
-  at('stage').onkeydown = onKey;
+  at('cancel').onclick = () => running?.abort();
+  at('other').onclick = swap;
+  document.addEventListener('keydown', onKey);
   at('play').addEventListener('toggled', () => at('play').setAttribute('aria-label', t(player.playing ? 'pause' : 'play')));
   at('grid').onchange = () => { stage.grid = field('grid').checked; stage.drawGrid(); };
   at('split-at').oninput = () => { stage.setSplit(field('split-at').valueAsNumber / 1000); };
   select('language').onchange = () => { localStorage.setItem('language', select('language').value); setLanguage(select('language').value); };
   at('model-pick').onclick = () => at('model-file').click();
   at('input-pick').onclick = () => at('input-file').click();
-  select('folder').onchange = () => { const path = select('folder').value; if (path) void attempt(() => takePath(path)); };
+  select('folder').onchange = () => { const path = select('folder').value; if (path) void attempt(() => taker.path(path)); };
   for (const id of ['model-file', 'input-file']) {
-    field(id).onchange = () => { const files = [...field(id).files ?? []]; void attempt(() => take(files)).finally(() => { field(id).value = ''; }); };
+    field(id).onchange = () => { const files = [...field(id).files ?? []]; void take(files).finally(() => { field(id).value = ''; }); };
   }
-  onChange('#settings select, input[name=task]', () => { settings.writeLink(); hideProblem(); void refresh(); });
+  onChange('#settings select, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));
-  onChange('input[name=view]', () => setView(/** @type {View} */ (settings.chosen('view'))));
-  addEventListener('hashchange', () => { settings.readLink(); void refresh(); });
-  listenSave(stage, () => ({ outcome: shown.outcome, stem: stem() }));
-  listenDrop((files) => void attempt(() => take(files)));
+  onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
+  addEventListener('hashchange', () => { readLink(); void refresh(); });
+  listenSave(stage, () => gallery.savable);
+  listenDrop((files) => void take(files));
+}
+
+/** Takes the address's choices; returns the engine. */
+function readLink() {
+  const { token, misfit, engine } = settings.readLink(recommended().tile);
+  bench.token = token;
+  if (misfit) showProblem('overlap', { values: misfit });
+  return engine;
 }
 
 /** The input's name without its ending. */
@@ -399,16 +454,21 @@ function stem() {
 }
 
 async function begin() {
-  bench.token = settings.readLink().token;
   bench.loading = ({ loaded, total }) => line.loading(loaded, total);
   listen();
   setLanguage(preferred());
+  const engine = readLink();
+  const wanted = task();
   line.say(t('engine.starting'));
   await takeDemo(part);
-  const kind = /** @type {'browser'|'native'} */ (settings.chosen('engine'));
-  if (kind === 'native') await switchEngine(kind);
-  else await refresh();
-  if (new URLSearchParams(location.search).has('autoplay')) await runDemo();
+  settings.check('task', wanted);
+  if (engine === 'native') {
+    settings.check('engine', engine);
+    await switchEngine(engine);
+  } else {
+    await refresh();
+  }
+  if (new URLSearchParams(location.search).has('autoplay')) await run();
 }
 
 begin().catch(trouble);

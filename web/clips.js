@@ -1,24 +1,25 @@
 // Videos and pictures as clips: frames of RGBA with straight alpha, read again
 // for each tile.
 
+import { kindOf } from './inputs.js';
 import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.js';
 
 /** @import {ClipInfo} from './protocol.js' */
 /** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.js' */
 
-/** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip */
+/** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>,
+ *   look?(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip look: for the eye, beside who reads in order */
 
 /** Frames kept, for an encoder that goes back a few at the end of a clip. */
 const recent = 6;
 
 /**
- * Opens files as one clip: a video, a picture, or pictures in the order of their names.
+ * Opens files as one clip: a video, or pictures in the order of their names.
  * @param {File[]} files
  * @returns {Promise<OpenClip>}
  */
-export function openClip(files) {
-  if (files.every((f) => f.type.startsWith('image/'))) return openPictures(files);
-  return openVideo(files[0]);
+export async function openClip(files) {
+  return await kindOf(files[0]) === 'picture' ? openPictures(files) : openVideo(files[0]);
 }
 
 /**
@@ -106,12 +107,15 @@ async function openVideo(file) {
   }
   const stats = await track.computePacketStats();
   const reader = new SampleReader(track);
+  const looker = new SampleReader(track);
   return {
     name: file.name, frames: stats.packetCount, width: track.displayWidth, height: track.displayHeight,
     fps: Math.round(1000 * stats.averagePacketRate) / 1000,
     readFrame: (t) => reader.read(t),
+    look: (t) => looker.read(t),
     close() {
       reader.close();
+      looker.close();
       input.dispose();
     },
   };

@@ -1,4 +1,4 @@
-// Files dropped anywhere on the page.
+// Files and folders dropped anywhere on the page.
 
 /** @param {(files: File[]) => void} take */
 export function listenDrop(take) {
@@ -23,6 +23,42 @@ export function listenDrop(take) {
     e.preventDefault();
     depth = 0;
     mark();
-    take([...e.dataTransfer?.files ?? []]);
+    void filesOf(e.dataTransfer).then(take);
   });
+}
+
+/** Files of a folder, and of those in it; more is hardly meant. */
+const most = 10_000;
+
+/**
+ * The files of a drop, those in folders too, in the order of their names.
+ * @param {DataTransfer|null} drop
+ * @returns {Promise<File[]>}
+ */
+async function filesOf(drop) {
+  const plain = [...drop?.files ?? []]; // a drop's lists are empty after the event
+  const entries = [...drop?.items ?? []].map((item) => item.webkitGetAsEntry?.() ?? null);
+  if (!entries.some((e) => e?.isDirectory)) return plain;
+  /** @type {File[]} */ const files = [];
+  for (const entry of entries) if (entry) await collect(entry, files);
+  return files;
+}
+
+/**
+ * @param {FileSystemEntry} entry
+ * @param {File[]} into
+ */
+async function collect(entry, into) {
+  if (entry.name.startsWith('.') || into.length >= most) return;
+  if (entry instanceof FileSystemFileEntry) {
+    into.push(await new Promise((resolve, reject) => { entry.file(resolve, reject); }));
+  } else if (entry instanceof FileSystemDirectoryEntry) {
+    const reader = entry.createReader();
+    for (;;) {
+      /** @type {FileSystemEntry[]} */
+      const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); }); // a hundred at a time
+      if (!some.length) break;
+      for (const e of some.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }))) await collect(e, into);
+    }
+  }
 }

@@ -321,7 +321,6 @@ export class Job {
 
   /** Cancels: the loop throws an EngineError of code cancelled, at once. The engine ends the job meanwhile. */
   cancel() {
-    if (!this.#ended) this.#events.length = 0;
     this.#stop.abort();
   }
 
@@ -362,6 +361,7 @@ export class Job {
   end(error) {
     this.#ended = true;
     this.#error = error;
+    if (error instanceof EngineError && error.code === 'cancelled') this.#events.length = 0;
     this.#wake?.();
   }
 }

@@ -7,6 +7,7 @@ const held = 768 << 20;
 export class Frames {
   /** @type {(Uint8ClampedArray<ArrayBuffer>|Blob|undefined)[]} */ #frames = [];
   /** @type {Set<number>} */ #final = new Set();
+  /** @type {Set<number>} */ #begun = new Set();
   #bytes = 0; // in memory
   #backdrop;
 
@@ -28,6 +29,11 @@ export class Frames {
     this.#backdrop = backdrop?.length === 4 * height * width ? backdrop : undefined;
   }
 
+  /** Frames of which there is anything. */
+  get begun() {
+    return this.#begun.size;
+  }
+
   /** Frames that are finished. */
   get done() {
     return this.#final.size;
@@ -47,6 +53,7 @@ export class Frames {
     if (!this.#frames[i]) this.#bytes += rgba.length;
     this.#frames[i] = this.#bytes > held ? new Blob([rgba]) : rgba;
     this.#final.add(i);
+    this.#begun.add(i);
   }
 
   /**
@@ -90,6 +97,7 @@ export class Frames {
    * @param {{height: number, width: number}} overlap pixels
    */
   paint(tile, overlap) {
+    this.#begun.add(tile.frame);
     const to = this.draft(tile.frame);
     const rows = Math.min(tile.height, this.height - tile.y);
     const columns = Math.min(tile.width, this.width - tile.x);

@@ -75,6 +75,13 @@ export function duration(s) {
   return t('time.hours', { h: Math.floor(m / 60), m: m % 60 });
 }
 
+/** A duration that is an estimate: no more than its first figures. @param {number} s */
+export function roughly(s) {
+  if (s < 60) return t('time.seconds', { s: number(Math.max(1, s < 10 ? Math.round(s) : 5 * Math.round(s / 5))) });
+  if (s < 3600) return t('time.about', { m: number(Math.round(s / 60)) });
+  return t('time.hours', { h: number(Math.floor(s / 3600)), m: number(10 * Math.round((s % 3600) / 600)) });
+}
+
 /** @param {number} n floating-point operations */
 export function flops(n) {
   for (const [unit, size] of /** @type {[string, number][]} */ ([['PFLOP', 1e15], ['TFLOP', 1e12], ['GFLOP', 1e9]])) {

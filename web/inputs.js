@@ -1,6 +1,6 @@
-// What a file is that was dropped or picked: a checkpoint, a latent, or a clip.
+// What a file is that was dropped or picked: a checkpoint, a latent, a picture or a video.
 
-/** @typedef {'checkpoint'|'latent'|'clip'|'unknown'} Kind */
+/** @typedef {'checkpoint'|'latent'|'picture'|'video'|'unknown'} Kind */
 
 const pictures = /\.(png|jpe?g|webp|avif|gif|bmp)$/i;
 const videos = /\.(mp4|m4v|mov|webm|mkv|ts|ogv)$/i;
@@ -16,7 +16,8 @@ export async function kindOf(file) {
   if (/\.(latent|npy)$/i.test(file.name)) return 'latent';
   if (/\.pth?$/i.test(file.name)) return 'checkpoint';
   if (/\.safetensors$/i.test(file.name)) return (await tensors(file)) <= few ? 'latent' : 'checkpoint';
-  if (/^(video|image)\//.test(file.type) || pictures.test(file.name) || videos.test(file.name)) return 'clip';
+  if (file.type.startsWith('image/') || pictures.test(file.name)) return 'picture';
+  if (file.type.startsWith('video/') || videos.test(file.name)) return 'video';
   return 'unknown';
 }
 

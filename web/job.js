@@ -1,16 +1,15 @@
-// Runs one job and shows what comes of it.
+// Runs one job and shows what comes of it, as it comes.
 
 import { Frames } from './frames.js';
-import { duration, number, t } from './i18n.js';
 import { showTiming } from './panels.js';
 import { showProblem } from './problems.js';
 
 /** @import {Job} from './engine.js' */
-/** @import {OpenClip} from './clips.js' */
 /** @import {Player} from './player.js' */
-/** @import {ProgressLine, QualityPanel} from './panels.js' */
+/** @import {Outcome} from './outcome.js' */
+/** @import {ProgressLine, Qualities, QualityPanel} from './panels.js' */
 /** @import {Originals, Stage} from './stage.js' */
-/** @import {Done, Plan, PlanEvent, Rect, Stage as Direction} from './protocol.js' */
+/** @import {Plan, PlanEvent, Rect, Stage as Direction} from './protocol.js' */
 
 /**
  * Where a job is shown.
@@ -18,30 +17,20 @@ import { showProblem } from './problems.js';
  */
 
 /**
- * What a job has made.
- * @typedef {object} Outcome
- * @property {Frames} [frames]
- * @property {File} [latent]
- * @property {Done} done
- * @property {() => string} summary in the page's language
- */
-
-/**
  * Shows a job until its end, whose error is thrown.
  * @param {Job} job
+ * @param {Outcome} outcome what it makes is put there as it comes
  * @param {Screen} screen
  * @param {{plans: Plan[], spatial: number, alpha: boolean, originals?: Originals, backdrop?: Uint8ClampedArray,
- *   frames: (f: Frames) => void, queued: (position: number) => void}} about plans: of its stages, as planned; alpha: of
- *   the model; backdrop: what is seen where no tile is yet; frames: told when there is a result to show
- * @returns {Promise<Outcome>}
+ *   frames: () => void, queued: (position: number) => void}} about plans: of its stages, as planned; alpha: of
+ *   the model; originals: to measure against; backdrop: what is seen where no tile is yet; frames: told when there is a
+ *   result to show
  */
-export async function follow(job, screen, about) {
+export async function follow(job, outcome, screen, about) {
   const { stage, player, line, quality } = screen;
   const parts = shares(about.plans);
-  const measurer = new Measurer(about.originals, quality, () => quality.show(stage.at));
+  const measurer = new Measurer(about.originals, outcome.quality, () => quality.show(stage.at));
   /** @type {Frames|undefined} */ let frames;
-  /** @type {File|undefined} */ let latent;
-  let shape = '';
   let overlap = { height: 0, width: 0 };
   let clipFrames = 0;
   let measured = false; // by the engine
@@ -61,14 +50,14 @@ export async function follow(job, screen, about) {
           const o = e.output;
           clipFrames = o.frames;
           if (e.stage === 'decode') {
-            frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, {
+            frames = outcome.frames = new Frames(o.frames, o.height, o.width, o.fps ?? 0, {
               alpha: about.alpha, independent: e.plan.independent, backdrop: about.backdrop,
             });
-            about.frames(frames);
+            about.frames();
           }
           const [height, width] = e.plan.overlap.split('x').map(Number);
           overlap = { height, width };
-          stage.tiles(grid(e, about.spatial));
+          stage.tiles(grid(e, about.spatial), e.stage === 'encode' ? 'input' : 'result');
           if (e.plan.tiles.length > 1) stage.progress(0, 0);
           break;
         }
@@ -85,7 +74,7 @@ export async function follow(job, screen, about) {
         case 'quality':
           measured = true;
           measurer.stop();
-          quality.add(e.index, e);
+          add(outcome.quality, e.index, e);
           if (e.index === null || e.index === stage.at) quality.show(stage.at);
           break;
         case 'progress':
@@ -93,17 +82,14 @@ export async function follow(job, screen, about) {
           stage.progress(e.middle || e.tile >= e.tiles ? -1 : e.tile, e.tile);
           break;
         case 'latent':
-          latent = e.file;
-          shape = e.shape.join(' × ');
+          outcome.latent = e.file;
+          outcome.shape = e.shape;
           break;
-        case 'done': {
+        case 'done':
           showTiming(e);
           stage.progress(-1, Infinity);
-          const summary = () => (frames
-            ? t(frames.count > 1 ? 'progress.done' : 'progress.done.one', { n: number(frames.count), time: duration(e.seconds) })
-            : t('progress.encoded', { shape, time: duration(e.seconds) }));
-          return { frames, latent, done: e, summary };
-        }
+          outcome.done = e;
+          return;
       }
     }
   } catch (error) {
@@ -111,6 +97,16 @@ export async function follow(job, screen, about) {
     throw error;
   }
   throw new Error('the job ended without a result');
+}
+
+/**
+ * @param {Qualities} to
+ * @param {number|null} index null for the clip
+ * @param {{psnr: number, ssim: number}} q
+ */
+function add(to, index, q) {
+  if (index === null) to.clip = q;
+  else to.frames[index] = q;
 }
 
 /**
@@ -153,7 +149,7 @@ class Measurer {
 
   /**
    * @param {Originals|undefined} originals
-   * @param {QualityPanel} quality
+   * @param {Qualities} quality
    * @param {() => void} shown
    */
   constructor(originals, quality, shown) {
@@ -181,10 +177,10 @@ class Measurer {
     worker.onmessage = ({ data: { id, mse, ssim } }) => {
       this.#mse.set(id, mse);
       this.#ssim += ssim;
-      this.#quality.add(id, { psnr: decibel(mse), ssim });
+      add(this.#quality, id, { psnr: decibel(mse), ssim });
       if (this.#mse.size === count) {
         const mean = [...this.#mse.values()].reduce((s, v) => s + v) / count;
-        this.#quality.add(null, { psnr: decibel(mean), ssim: this.#ssim / count });
+        add(this.#quality, null, { psnr: decibel(mean), ssim: this.#ssim / count });
         worker.terminate();
       }
       this.#shown();

@@ -1,7 +1,7 @@
 // Progress, quality, the device, and what a job took.
 
 import { at } from './dom.js';
-import { bytes, duration, number, t } from './i18n.js';
+import { bytes, duration, number, roughly, t } from './i18n.js';
 import { element } from './plan.js';
 
 /** @import {Device, Done, Model, ProgressEvent} from './protocol.js' */
@@ -13,14 +13,28 @@ export class ProgressLine {
   #text = at('progress-text');
   #told = 0; // when the text last changed
   #began = 0;
+  #clock = 0;
 
-  begin() {
+  /** @param {number} [seconds] that it will take, as far as one knows */
+  begin(seconds) {
     this.#began = performance.now();
-    this.#told = 0;
     at('status').dataset.running = 'true';
     at('cancel').hidden = false;
-    this.say(t('progress.preparing'));
+    this.say([t('progress.preparing'), seconds && seconds > 2 ? t('progress.about', { time: roughly(seconds) }) : ''].filter(Boolean).join(' · '));
+    this.announce(t('progress.began'));
     this.#bar.removeAttribute('value');
+    this.#clock = setInterval(() => this.#tick(), 500);
+  }
+
+  /** Tells how long it has been going on where there is nothing else to tell. */
+  #tick() {
+    const now = performance.now();
+    if (now - this.#told > 700) this.#text.dataset.time = ` · ${duration(Math.floor((now - this.#began) / 1000))}`;
+  }
+
+  /** Says what everybody should know, also who can't see it. @param {string} text */
+  announce(text) {
+    at('announce').textContent = text;
   }
 
   /**
@@ -28,6 +42,8 @@ export class ProgressLine {
    * @param {number} [share] of the work
    */
   say(text, share) {
+    this.#told = performance.now();
+    delete this.#text.dataset.time;
     this.#text.textContent = text;
     if (share !== undefined) this.#bar.value = share;
   }
@@ -52,21 +68,22 @@ export class ProgressLine {
     this.#bar.value = done;
     const now = performance.now();
     if (now - this.#told < 250 && e.done < 1) return; // no faster than one reads
-    this.#told = now;
     const seconds = (now - this.#began) / 1000;
     const parts = [];
     if (e.middle) parts.push(t('progress.middle'));
     else if (e.tiles > 1) parts.push(t('progress.tile', { n: Math.min(e.tile + 1, e.tiles), of: e.tiles }));
-    const here = e.frames > 1 ? 1 + Math.floor(((e.frame - 1) * (part.frames - 1)) / (e.frames - 1)) : part.frames;
+    const here = e.frames > 1 ? 1 + Math.floor((Math.max(0, e.frame - 1) * (part.frames - 1)) / (e.frames - 1)) : part.frames;
     if (part.frames > 1) parts.push(t('progress.frame', { n: here, of: part.frames }));
     if (e.seconds > 0 && e.done > 0) parts.push(rate((e.done * part.frames) / e.seconds));
-    if (done > 0.02) parts.push(t('progress.left', { time: duration((seconds * (1 - done)) / done) }));
-    this.#text.textContent = `${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`;
+    if (done > 0.02) parts.push(t('progress.left', { time: roughly((seconds * (1 - done)) / done) }));
+    this.say(`${t(e.stage === 'encode' ? 'plan.encode' : 'plan.decode')}: ${parts.join(' · ')}`);
   }
 
   /** @param {string} text what came of it */
   end(text) {
-    this.#text.textContent = text;
+    clearInterval(this.#clock);
+    this.say(text);
+    this.announce(text);
     at('cancel').hidden = true;
     at('status').dataset.running = 'false';
   }
@@ -169,40 +186,37 @@ function rows(id, list) {
 
 /** @typedef {{psnr: number, ssim: number}} Quality */
 
+/** Of a result: by frame, and of the clip. @typedef {{frames: Quality[], clip?: Quality}} Qualities */
+
 /** PSNR and SSIM: of each frame, and of the clip. */
 export class QualityPanel {
-  /** @type {Quality[]} */ #frames = [];
-  /** @type {Quality|undefined} */ #clip;
-
-  clear() {
-    this.#frames = [];
-    this.#clip = undefined;
-    this.show(0);
-  }
+  /** Of the result that is shown. @type {Qualities} */ #of = { frames: [] };
 
   /**
-   * @param {number|null} index null for the clip
-   * @param {Quality} q
+   * Shows those of another result.
+   * @param {Qualities} of
+   * @param {number} i frame
    */
-  add(index, q) {
-    if (index === null) this.#clip = q;
-    else this.#frames[index] = q;
+  take(of, i) {
+    this.#of = of;
+    this.show(i);
   }
 
   /** @param {number} i frame */
   show(i) {
-    const q = this.#frames[i];
+    const q = this.#of.frames[i];
+    const { clip } = this.#of;
     at('psnr').textContent = q ? decibel(q.psnr) : '–';
     at('ssim').textContent = q ? number(q.ssim, 3) : '–';
-    at('quality-note').textContent = !q ? t('quality.none') : this.#clip
-      ? t('quality.frame', { n: i + 1, psnr: decibel(this.#clip.psnr, false), ssim: number(this.#clip.ssim, 3) }) : '';
+    at('quality-note').textContent = !q ? t('quality.none') : clip
+      ? t('quality.frame', { n: i + 1, psnr: decibel(clip.psnr, false), ssim: number(clip.ssim, 3) }) : '';
     this.#chart(i);
   }
 
   /** @param {number} frame */
   #chart(frame) {
     const svg = /** @type {SVGElement} */ (document.querySelector('#quality-chart'));
-    const values = Array.from(this.#frames, (q) => (q ? Math.min(q.psnr, 60) : NaN));
+    const values = Array.from(this.#of.frames, (q) => (q ? Math.min(q.psnr, 60) : NaN));
     const whole = values.length > 1 && !values.some(Number.isNaN);
     svg.toggleAttribute('hidden', !whole);
     if (!whole) return;

@@ -1,6 +1,6 @@
 // What a job will need, told before it runs.
 
-import { bytes, flops, number, t } from './i18n.js';
+import { bytes, flops, number, roughly, t } from './i18n.js';
 
 /** @import {Plan} from './protocol.js' */
 
@@ -17,6 +17,19 @@ export function showPlan(plans, use) {
     return;
   }
   box.replaceChildren(...plans.map((p) => stage(p, plans.length > 1, use)));
+}
+
+/** From so many seconds on it is said that it will take long. */
+const long = 120;
+
+/**
+ * Tells how long a job will take.
+ * @param {number|undefined} seconds
+ */
+export function showEstimate(seconds) {
+  const told = /** @type {HTMLElement} */ (document.getElementById('estimate'));
+  told.dataset.long = String((seconds ?? 0) >= long);
+  told.textContent = seconds === undefined ? '' : t(seconds >= long ? 'plan.long' : 'plan.time', { time: roughly(seconds) });
 }
 
 /**

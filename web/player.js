@@ -2,7 +2,7 @@
 
 import { at, input } from './dom.js';
 
-/** @import {Frames} from './frames.js' */
+/** @import {Pictures} from './pictures.js' */
 /** @import {Stage} from './stage.js' */
 
 export class Player {
@@ -15,6 +15,7 @@ export class Player {
   #began = 0; // when frame 0 would have been shown
   #held = false; // the visitor has chosen a frame: arriving ones don't take over
   /** @type {(i: number) => void} */ #shown;
+  /** @type {Pictures|undefined} */ #loaded;
 
   /**
    * @param {Stage} stage
@@ -31,20 +32,28 @@ export class Player {
     this.#play.addEventListener('click', () => this.toggle());
   }
 
+  /** What is played. */
+  get loaded() {
+    return this.#loaded;
+  }
+
   get playing() {
     return this.#timer !== 0;
   }
 
-  /** @param {Frames} frames */
+  /** @param {Pictures|undefined} frames */
   load(frames) {
+    this.#loaded = frames;
     this.pause();
     this.#held = false;
-    this.#count = frames.count;
-    this.#fps = frames.fps;
-    this.#scrub.max = String(frames.count - 1);
-    this.#scrub.disabled = this.#play.disabled = frames.count < 2;
-    at('transport').dataset.still = String(frames.count < 2);
-    this.#show(0);
+    const { count, fps } = frames ?? { count: 0, fps: 1 };
+    this.#count = count;
+    this.#fps = fps;
+    this.#scrub.max = String(Math.max(0, count - 1));
+    this.#scrub.disabled = this.#play.disabled = count < 2;
+    at('transport').dataset.still = String(count === 1);
+    if (frames) this.#show(0);
+    else at('at').textContent = '–';
   }
 
   /** Shows a frame that arrives, unless the visitor looks at another. @param {number} i */

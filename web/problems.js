@@ -7,8 +7,20 @@ import { t } from './i18n.js';
 
 const known = [
   'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'flat', 'bad_input', 'bad_option', 'disconnected', 'failed',
-  'warning', 'no_token', 'unknown_file', 'video', 'save', 'kept',
+  'warning', 'no_token', 'unknown_file', 'misfit', 'several', 'checkpoints', 'overlap', 'video', 'save', 'kept',
 ];
+
+/** Those that the engine's own sentence says best: it comes first, and what the page can add after it. */
+const spoken = ['bad_input', 'bad_option', 'misfit', 'failed', 'out_of_memory', 'too_large', 'warning'];
+
+/**
+ * The engine's sentence, without the name of the package that said it.
+ * @param {string} detail
+ */
+function sentence(detail) {
+  const [, plain] = /^(?:(?:vae|gpu|job|session|engine|media|tiling|latent|safetensors|pth|json|wgsl|serve): )*(.*)$/s.exec(detail) ?? ['', detail];
+  return plain.charAt(0).toUpperCase() === plain.charAt(0) || /^\S+\.\w+\b/.test(plain) ? plain : plain.charAt(0).toUpperCase() + plain.slice(1);
+}
 
 /** What to say again when the language changes. @type {(() => void)|undefined} */
 let again;
@@ -22,15 +34,17 @@ let again;
 export function showProblem(kind, { detail = '', native = false, values = {}, action } = {}) {
   let key = known.includes(kind) ? `problem.${kind}` : 'problem.failed';
   if (kind === 'no_webgpu' && native) key += '.native';
+  const name = String(values.name ?? '');
+  const first = spoken.includes(kind) && detail ? sentence(detail.includes(name) ? detail : `${name}: ${detail}`) : '';
   again = () => {
-    at('notice-title').textContent = t(/** @type {Key} */ (key), values);
+    at('notice-title').textContent = first || t(/** @type {Key} */ (key), values);
+    at('notice-title').lang = first ? 'en' : document.documentElement.lang; // the engine's language
     at('notice-text').textContent = t(/** @type {Key} */ (`${key}.text`), values);
     at('notice-action').textContent = action ? t(action.key, action.values) : '';
   };
   again();
   at('notice-detail').textContent = detail;
-  at('notice-more').hidden = !detail;
-  at('notice-more').toggleAttribute('open', kind === 'warning');
+  at('notice-more').hidden = !detail || !!first;
   const button = at('notice-action');
   button.hidden = !action;
   button.onclick = () => {

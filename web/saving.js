@@ -6,17 +6,15 @@ import { showProblem, words } from './problems.js';
 import { png } from './png.js';
 import * as save from './save.js';
 
-/** @import {Outcome} from './job.js' */
+/** @import {Outcome} from './outcome.js' */
 /** @import {Stage} from './stage.js' */
 
-/**
- * What there is to save, under a name without an ending.
- * @typedef {{outcome: Outcome|undefined, stem: string}} Saveable
- */
+/** The name, without its ending, of what was decoded. @param {Outcome} outcome */
+const stem = (outcome) => `${outcome.stem}${outcome.done ? '' : '-partial'}`;
 
 /**
  * @param {Stage} stage
- * @param {() => Saveable} what
+ * @param {() => Outcome|undefined} what there is to save
  */
 export function listenSave(stage, what) {
   const say = (/** @type {string} */ text) => { at('save-state').textContent = text; };
@@ -30,21 +28,23 @@ export function listenSave(stage, what) {
   });
   for (const kind of /** @type {const} */ (['mp4', 'webm'])) {
     at(`save-${kind}`).onclick = () => void attempt(async () => {
-      const { outcome, stem } = what();
+      const outcome = what();
       if (!outcome?.frames) return;
       const of = outcome.frames.count;
-      done(await save.video(outcome.frames, kind, (n) => say(t('save.working', { n, of }))), `${stem}.${kind}`);
+      done(await save.video(outcome.frames, kind, (n) => say(t('save.working', { n, of }))), `${stem(outcome)}.${kind}`);
     });
   }
   at('save-png').onclick = () => void attempt(async () => {
-    const { outcome, stem } = what();
-    const i = stage.at;
-    const frames = outcome?.frames;
-    const picture = frames?.alpha && stage.view === 'result' ? await png(await frames.get(i), frames.height, frames.width) : await stage.png();
-    done(picture, `${stem}${frames?.count === 1 ? '' : `-${String(i + 1).padStart(4, '0')}`}.png`);
+    const outcome = what();
+    const { at: i, view } = stage;
+    const pixels = await stage.pixels(i);
+    if (!outcome?.pictures || !pixels) return;
+    const kind = outcome.frames ? { result: '', compare: '-compare', difference: '-difference', input: '' }[view] : '-latent';
+    const number = outcome.pictures.count === 1 ? '' : `-${String(i + 1).padStart(4, '0')}`;
+    done(await png(pixels.rgba, pixels.height, pixels.width), `${stem(outcome)}${kind}${number}.png`);
   });
   at('save-latent').onclick = () => {
-    const { outcome, stem } = what();
-    if (outcome?.latent) done(outcome.latent, `${stem}.${outcome.latent.name.split('.').pop()}`);
+    const outcome = what();
+    if (outcome?.latent) done(outcome.latent, `${outcome.stem}.${outcome.latent.name.split('.').pop()}`);
   };
 }

@@ -10,8 +10,9 @@
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById('settings'));
 
-/** Names of the groups of radio buttons that belong to the link, with their defaults. */
-const groups = { task: 'decode', engine: 'browser' };
+/** Names of the groups of radio buttons that belong to the link, with their defaults. The engine doesn't: who opens a
+ * shared link has another one. */
+const groups = { task: 'decode' };
 
 /** @type {Choices} */
 const defaults = {
@@ -38,12 +39,29 @@ export function options(recommended, can) {
   const tiling = can.find((name) => name === c.tiling);
   const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
   const tile = c.tile === 'recommended' ? best.tile : c.tile;
-  const overlap = c.overlap === 'recommended' ? best.overlap : c.overlap;
+  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), Math.max(16, pixels(tile) / 4) || Infinity)) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',
     independent: c.frames === 'auto' ? undefined : c.frames === 'pictures',
   };
+}
+
+/** Pixels of a side of what was chosen, the smaller one. @param {string} value */
+const pixels = (value) => Math.min(...value.split('x').map(Number));
+
+/**
+ * Offers only overlaps that the tile has room for. One that is chosen and has none becomes the recommended one, and is
+ * returned with the tile.
+ * @param {string} recommended tile
+ */
+export function matchOverlap(recommended) {
+  const { tile, overlap } = choices();
+  const limit = pixels(tile === defaults.tile ? recommended : tile) || Infinity; // of a name: any
+  for (const o of field('overlap').options) o.disabled = pixels(o.value) >= limit;
+  if (!(pixels(overlap) >= limit)) return undefined;
+  field('overlap').value = defaults.overlap;
+  return { tile, overlap };
 }
 
 /**
@@ -76,23 +94,21 @@ export function check(name, value) {
 
 /**
  * Takes the link's choices, and its token if it has one, which is taken out of the link.
- * @returns {{token: string|null}}
+ * @param {string} recommended tile
+ * @returns {{token: string|null, misfit: {tile: string, overlap: string}|undefined, engine: string|null}} misfit: an overlap that was left out
  */
-export function readLink() {
+export function readLink(recommended) {
   const link = new URLSearchParams(location.hash.slice(1));
   for (const name of /** @type {(keyof Choices)[]} */ (Object.keys(defaults))) {
     const value = link.get(name);
     choose(name, value && acceptable[name].test(value) ? value : defaults[name]);
   }
-  for (const name of /** @type {('task'|'engine')[]} */ (Object.keys(groups))) {
-    check(name, link.get(name) ?? groups[name]);
-  }
+  check('task', link.get('task') ?? groups.task);
+  const misfit = matchOverlap(recommended);
   const token = link.get('token');
-  if (token) {
-    sessionStorage.setItem('token', token);
-    writeLink();
-  }
-  return { token: sessionStorage.getItem('token') };
+  if (token) sessionStorage.setItem('token', token);
+  writeLink();
+  return { token: sessionStorage.getItem('token'), misfit, engine: link.get('engine') ?? sessionStorage.getItem('engine') };
 }
 
 /** What a link may set; the engine checks the rest. */
@@ -108,9 +124,7 @@ export function writeLink() {
   for (const name of /** @type {(keyof Choices)[]} */ (Object.keys(defaults))) {
     if (c[name] !== defaults[name]) link.set(name, c[name]);
   }
-  for (const name of /** @type {('task'|'engine')[]} */ (Object.keys(groups))) {
-    if (chosen(name) !== groups[name]) link.set(name, chosen(name));
-  }
+  if (chosen('task') !== groups.task) link.set('task', chosen('task'));
   const hash = link.size ? `#${link}` : '';
   if (hash !== location.hash) history.replaceState(null, '', `${location.pathname}${location.search}${hash}`);
 }

@@ -1,10 +1,10 @@
-// The canvas: one frame of the result, beside or minus the original, with the
-// tiles drawn over it.
+// The canvas: one frame of the input or of the result, the latter beside or
+// minus the original too, with the tiles drawn over it.
 
-/** @import {Frames} from './frames.js' */
+/** @import {Pictures} from './pictures.js' */
 /** @import {Rect} from './protocol.js' */
 
-/** @typedef {'result'|'compare'|'difference'} View */
+/** @typedef {'input'|'result'|'compare'|'difference'} View */
 /** @typedef {(i: number) => Promise<Uint8ClampedArray|undefined>} Originals frame i, as large as the result's */
 
 /** Differences are shown so many times larger, around mid-gray. */
@@ -15,9 +15,11 @@ export class Stage {
   #overlay = /** @type {HTMLCanvasElement} */ (document.getElementById('overlay'));
   #frame = /** @type {HTMLElement} */ (document.getElementById('frame'));
   #context = /** @type {CanvasRenderingContext2D} */ (this.#picture.getContext('2d', { willReadFrequently: true }));
-  /** @type {Frames|undefined} */ #frames;
+  /** @type {Pictures|undefined} */ #input;
+  /** @type {Pictures|undefined} */ #result;
   /** @type {Originals|undefined} */ #originals;
   /** @type {Rect[]} */ #tiles = [];
+  /** @type {'input'|'result'} */ #of = 'result'; // what the tiles are of
   #current = -1; // tile at work
   #finished = 0; // tiles done
   #asked = 0; // draws asked for
@@ -37,16 +39,44 @@ export class Stage {
     return this.#at;
   }
 
+  /** What is shown, in the view that is chosen. */
+  get shown() {
+    return this.view === 'input' ? this.#input : this.#result;
+  }
+
   /**
-   * @param {Frames} frames
+   * Takes a result.
+   * @param {Pictures|undefined} result
    * @param {Originals} [originals]
    */
-  show(frames, originals) {
-    this.#frames = frames;
+  show(result, originals) {
+    this.#result = result;
     this.#originals = originals;
-    this.resize(frames.height, frames.width);
     this.tiles([]);
-    this.draw(0);
+  }
+
+  /**
+   * Takes an input.
+   * @param {Pictures|undefined} input
+   */
+  look(input) {
+    this.#input = input;
+  }
+
+  /** Nothing is shown. */
+  clear() {
+    this.#context.clearRect(0, 0, this.#picture.width, this.#picture.height);
+  }
+
+  /**
+   * Shows another view, at a frame that it has.
+   * @param {View} view
+   */
+  change(view) {
+    this.view = view;
+    if (this.shown) this.resize(this.shown.height, this.shown.width);
+    this.drawGrid();
+    this.draw(Math.min(this.#at, (this.shown?.count ?? 1) - 1));
   }
 
   /**
@@ -54,17 +84,20 @@ export class Stage {
    * @param {number} width
    */
   resize(height, width) {
+    if (height === this.#picture.height && width === this.#picture.width) return; // it would be cleared
     Object.assign(this.#picture, { height, width });
     this.#frame.style.setProperty('--ratio', String(width / height));
     this.#frame.style.setProperty('--width', `${width}px`);
   }
 
   /**
-   * The tiles of the running stage, in pixels of the picture.
+   * The tiles of the running stage, in pixels of what they are of.
    * @param {Rect[]} tiles
+   * @param {'input'|'result'} [of]
    */
-  tiles(tiles) {
+  tiles(tiles, of = 'result') {
     this.#tiles = tiles;
+    this.#of = of;
     this.#finished = -1;
     this.progress(-1, 0);
   }
@@ -80,18 +113,6 @@ export class Stage {
     this.drawGrid();
   }
 
-  /**
-   * A frame of what is going to be encoded.
-   * @param {number} height
-   * @param {number} width
-   * @param {Uint8ClampedArray} [rgba]
-   */
-  still(height, width, rgba) {
-    this.#frames = undefined;
-    this.resize(height, width);
-    if (rgba) this.#context.putImageData(new ImageData(new Uint8ClampedArray(rgba), width, height), 0, 0);
-  }
-
   /** @param {number} share of the width that shows the original, in compare */
   setSplit(share) {
     this.#split = share;
@@ -100,21 +121,12 @@ export class Stage {
   }
 
   /**
-   * A picture without a clip, in blocks: what there is before the first result.
-   * @param {ImageBitmap} image
-   * @param {number} cells across
-   * @returns what was drawn, darker: a backdrop for the result
+   * Shows a picture as long as there is neither input nor result to show.
+   * @param {ImageData} picture
    */
-  mosaic(image, cells) {
-    const { height, width } = this.#picture;
-    const small = new OffscreenCanvas(cells, Math.round((cells * height) / width));
-    const context = /** @type {OffscreenCanvasRenderingContext2D} */ (small.getContext('2d'));
-    context.imageSmoothingQuality = 'high';
-    context.drawImage(image, 0, 0, small.width, small.height);
-    this.#context.imageSmoothingEnabled = false;
-    this.#context.drawImage(small, 0, 0, width, height);
-    const { data } = this.#context.getImageData(0, 0, width, height);
-    return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
+  placehold(picture) {
+    this.resize(picture.height, picture.width);
+    this.#context.putImageData(picture, 0, 0);
   }
 
   /**
@@ -141,18 +153,23 @@ export class Stage {
 
   /** @param {number} i */
   async #drawFrame(i) {
-    const frames = this.#frames;
-    if (!frames) return;
-    const result = frames.now(i) ?? await frames.get(i);
-    let shown = result;
-    if (this.view !== 'result' && this.#originals) {
-      const original = await this.#originals(i);
-      if (original) {
-        shown = this.view === 'difference' ? difference(original, result) : this.#beside(original, result, frames.width);
-      }
-    }
-    if (frames !== this.#frames) return;
-    this.#context.putImageData(new ImageData(shown, frames.width, frames.height), 0, 0);
+    const pictures = this.shown;
+    const pixels = await this.pixels(i);
+    if (pixels && pictures === this.shown) this.#context.putImageData(new ImageData(pixels.rgba, pixels.width, pixels.height), 0, 0);
+  }
+
+  /**
+   * Frame i as the view shows it.
+   * @param {number} i
+   */
+  async pixels(i) {
+    const { shown, view } = this;
+    if (!shown) return undefined;
+    const { height, width } = shown;
+    const rgba = shown.now(i) ?? await shown.get(i);
+    const original = view === 'compare' || view === 'difference' ? await this.#originals?.(i) : undefined;
+    if (!original) return { rgba, height, width };
+    return { rgba: view === 'difference' ? difference(original, rgba) : this.#beside(original, rgba, width), height, width };
   }
 
   /**
@@ -172,7 +189,7 @@ export class Stage {
     const { clientWidth: w, clientHeight: h } = this.#frame;
     const scale = devicePixelRatio;
     Object.assign(this.#overlay, { width: Math.round(w * scale), height: Math.round(h * scale) });
-    if (!this.grid || !this.#tiles.length) return;
+    if (!this.grid || !this.#tiles.length || (this.view === 'input') !== (this.#of === 'input')) return;
     const c = /** @type {CanvasRenderingContext2D} */ (this.#overlay.getContext('2d'));
     c.scale((w * scale) / this.#picture.width, (h * scale) / this.#picture.height);
     const line = this.#picture.width / w; // a pixel of the screen
@@ -187,16 +204,6 @@ export class Stage {
       c.strokeRect(tile.x + inset, tile.y + inset, tile.width - 2 * inset, tile.height - 2 * inset);
     });
   }
-
-  /**
-   * The canvas as a PNG.
-   * @returns {Promise<Blob>}
-   */
-  png() {
-    return new Promise((resolve, reject) => {
-      this.#picture.toBlob((b) => (b ? resolve(b) : reject(new Error('the canvas could not be written'))), 'image/png');
-    });
-  }
 }
 
 /**
@@ -207,4 +214,21 @@ function difference(a, b) {
   const d = new Uint8ClampedArray(b.length);
   for (let i = 0; i < d.length; i++) d[i] = i % 4 === 3 ? 255 : 128 + gain * (b[i] - a[i]);
   return d;
+}
+
+/**
+ * A picture in blocks: what there is of the demo before its result.
+ * @param {ImageBitmap} image
+ * @param {number} cells across
+ */
+export function mosaic(image, cells) {
+  const { height, width } = image;
+  const small = new OffscreenCanvas(cells, Math.round((cells * height) / width));
+  const large = new OffscreenCanvas(width, height);
+  const [fine, coarse] = [small, large].map((c) => /** @type {OffscreenCanvasRenderingContext2D} */ (c.getContext('2d')));
+  fine.imageSmoothingQuality = 'high';
+  fine.drawImage(image, 0, 0, small.width, small.height);
+  coarse.imageSmoothingEnabled = false;
+  coarse.drawImage(small, 0, 0, width, height);
+  return coarse.getImageData(0, 0, width, height);
 }

@@ -17,6 +17,7 @@ import { connect } from './engine.js';
  * @property {From} [latent]
  * @property {OpenClip} [clip]
  * @property {boolean} [demo]
+ * @property {import('./gallery.js').Look} [look] of a latent: its channels
  */
 
 /**
@@ -63,7 +64,6 @@ export class Workbench {
 
   /** @param {Input} input */
   put(input) {
-    this.#input?.clip?.close();
     this.#input = input;
     this.#sizes.clear();
   }
@@ -174,7 +174,7 @@ export class Workbench {
   /**
    * Begins a job.
    * @param {Task} task
-   * @param {Options} options
+   * @param {Options & {signal?: AbortSignal}} options
    */
   async start(task, options) {
     await this.model();

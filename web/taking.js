@@ -1,0 +1,129 @@
+// Files that are dropped or picked become what is on the bench: a checkpoint, an
+// input, and more of them on the shelf, whatever the order.
+
+import { openClip } from './clips.js';
+import { EngineError } from './engine.js';
+import { kindOf } from './inputs.js';
+import { keep } from './library.js';
+import { showProblem, words } from './problems.js';
+
+/** @import {From} from './engine.js' */
+/** @import {Checkpoint, Input, Workbench} from './workbench.js' */
+
+/** Files by what they are; pictures belong to one clip, each video is one. */
+class Sorted {
+  /** @type {File[]} */ checkpoints = [];
+  /** @type {File[]} */ latents = [];
+  /** @type {File[][]} */ clips = [];
+  /** @type {File[]} */ unknown = [];
+}
+
+/** @param {File[]} files */
+async function sort(files) {
+  const sorted = new Sorted();
+  /** @type {File[]} */ const pictures = [];
+  for (const file of files) {
+    switch (await kindOf(file)) {
+      case 'checkpoint': sorted.checkpoints.push(file); break;
+      case 'latent': sorted.latents.push(file); break;
+      case 'picture': pictures.push(file); break;
+      case 'video': sorted.clips.push([file]); break;
+      default: sorted.unknown.push(file);
+    }
+  }
+  if (pictures.length) sorted.clips.unshift(pictures);
+  return sorted;
+}
+
+/** @typedef {{bench: Workbench, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
+
+export class Taker {
+  #place;
+
+  /** @param {Place} place put: takes an input to the bench and the shelf; again: does something to the bench */
+  constructor(place) {
+    this.#place = place;
+  }
+
+  /**
+   * Takes files: the checkpoint first, since it tells what a latent is; of several inputs the first is taken and the
+   * others are beside it.
+   * @param {File[]} files
+   */
+  async files(files) {
+    const { checkpoints, latents, clips, unknown } = await sort(files);
+    if (checkpoints.length) await this.checkpoint({ name: checkpoints[0].name, from: checkpoints[0] });
+    const inputs = [...await this.#latents(latents), ...await this.#clips(clips)];
+    for (const input of inputs.reverse()) this.#place.put(input); // the first last, so that it stays
+    if (unknown.length) showProblem('unknown_file', { values: { name: unknown.map((f) => f.name).slice(0, 3).join(', ') + (unknown.length > 3 ? ' …' : '') } });
+    else if (checkpoints.length > 1) showProblem('checkpoints', { values: { name: checkpoints[0].name, n: checkpoints.length } });
+    else if (inputs.length > 1) showProblem('several', { values: { name: inputs[inputs.length - 1].name, n: inputs.length } });
+  }
+
+  /** @param {File[]} files */
+  async #latents(files) {
+    /** @type {Input[]} */ const inputs = [];
+    for (const file of files) {
+      if (await this.#check(file.name, file)) inputs.push({ name: file.name, latent: file });
+    }
+    return inputs;
+  }
+
+  /**
+   * Whether a latent can be taken. One that doesn't suit the checkpoint can: another may come.
+   * @param {string} name
+   * @param {From} latent
+   */
+  async #check(name, latent) {
+    const { bench } = this.#place;
+    try {
+      await bench.model();
+      await (await bench.engine()).inspect(latent);
+      return true;
+    } catch (error) {
+      if (!(error instanceof EngineError) || error.code !== 'bad_input') throw error;
+      const misfit = /channels/.test(error.message);
+      showProblem(misfit ? 'misfit' : 'bad_input', { detail: words(error), values: { name } });
+      return misfit;
+    }
+  }
+
+  /** @param {File[][]} clips */
+  async #clips(clips) {
+    /** @type {Input[]} */ const inputs = [];
+    for (const files of clips) {
+      try {
+        const clip = await openClip(files);
+        inputs.push({ name: clip.name, clip });
+      } catch (error) {
+        showProblem('video', { values: { name: files[0].name }, detail: words(error) });
+      }
+    }
+    return inputs;
+  }
+
+  /** @param {Checkpoint} checkpoint */
+  async checkpoint(checkpoint) {
+    const { bench, listKept, again } = this.#place;
+    const before = bench.checkpoint;
+    bench.use(checkpoint);
+    try {
+      await bench.model();
+    } catch (error) {
+      bench.use(before); // a broken one doesn't take the place of what is there
+      if (!(error instanceof EngineError && error.code === 'flat')) throw error;
+      const act = () => again(() => this.checkpoint({ ...checkpoint, force: true }));
+      return showProblem('flat', { values: { name: checkpoint.name }, detail: words(error), action: { key: 'action.force', act } });
+    }
+    if (checkpoint.from instanceof File) void keep(checkpoint.from).then(listKept);
+    await listKept();
+  }
+
+  /** Takes a file of the native engine's folder. @param {string} path */
+  async path(path) {
+    const engine = await this.#place.bench.engine();
+    const latent = /\.(latent|npy)$/i.test(path) || /\.safetensors$/i.test(path) && await engine.inspect({ path }).then(() => true, () => false);
+    if (!latent) return this.checkpoint({ name: path, from: { path } });
+    if (await this.#check(path, { path })) this.#place.put({ name: path, latent: { path } });
+  }
+}
