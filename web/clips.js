@@ -2,10 +2,9 @@
 // for each tile.
 
 import { kindOf } from './inputs.js';
-import { ALL_FORMATS, BlobSource, Input, VideoSampleSink } from './vendor/mediabunny.js';
 
 /** @import {ClipInfo} from './protocol.js' */
-/** @import {InputVideoTrack, VideoSample} from './vendor/mediabunny.js' */
+/** @import {InputVideoTrack, VideoSample, VideoSampleSink} from './vendor/mediabunny.js' */
 
 /** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>,
  *   look?(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip look: for the eye, beside who reads in order */
@@ -99,6 +98,7 @@ function rgbaReader(width, height, alpha) {
  * @returns {Promise<OpenClip>}
  */
 async function openVideo(file) {
+  const { ALL_FORMATS, BlobSource, Input, VideoSampleSink } = await import('./vendor/mediabunny.js');
   const input = new Input({ source: new BlobSource(file), formats: ALL_FORMATS });
   const track = await input.getPrimaryVideoTrack();
   if (!track || !(await track.canDecode())) {
@@ -106,8 +106,8 @@ async function openVideo(file) {
     throw new Error(`${file.name}: ${track ? `codec ${track.codec ?? 'unknown'} can't be decoded` : 'no video track'}`);
   }
   const stats = await track.computePacketStats();
-  const reader = new SampleReader(track);
-  const looker = new SampleReader(track);
+  const reader = new SampleReader(new VideoSampleSink(track), track);
+  const looker = new SampleReader(new VideoSampleSink(track), track);
   return {
     name: file.name, frames: stats.packetCount, width: track.displayWidth, height: track.displayHeight,
     fps: Math.round(1000 * stats.averagePacketRate) / 1000,
@@ -128,9 +128,12 @@ class SampleReader {
   /** @type {Promise<unknown>} */ #last = Promise.resolve();
   #next = 0;
 
-  /** @param {InputVideoTrack} track */
-  constructor(track) {
-    this.#sink = new VideoSampleSink(track);
+  /**
+   * @param {VideoSampleSink} sink
+   * @param {InputVideoTrack} track
+   */
+  constructor(sink, track) {
+    this.#sink = sink;
     this.#rgba = rgbaReader(track.displayWidth, track.displayHeight, false);
   }
 

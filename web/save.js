@@ -1,7 +1,7 @@
 // Saving: videos through WebCodecs, pictures, latents. Nothing leaves the
 // computer; the browser's own download puts the file away.
 
-import { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } from './vendor/mediabunny.js';
+import { limited } from './limited.js';
 
 /** @import {Frames} from './frames.js' */
 
@@ -16,6 +16,8 @@ const codecs = /** @type {const} */ ({ mp4: ['avc', 'hevc', 'av1', 'vp9'], webm:
  * @returns {Promise<Blob>}
  */
 export async function video(frames, kind, progress) {
+  const { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } =
+    await import('./vendor/mediabunny.js');
   // Chroma of half the size wants even numbers.
   const width = frames.width & ~1;
   const height = frames.height & ~1;
@@ -35,8 +37,10 @@ export async function video(frames, kind, progress) {
   output.addVideoTrack(source, { frameRate: frames.fps });
   await output.start();
   for (let i = 0; i < frames.count; i++) {
-    const sample = new VideoSample(crop(await frames.get(i), frames, width, height), {
-      format: 'RGBX', codedWidth: width, codedHeight: height, timestamp: i / frames.fps, duration: 1 / frames.fps,
+    // Browsers differ in what they make of RGB, so they don't get any.
+    const sample = new VideoSample(limited(await frames.get(i), frames.width, width, height), {
+      format: 'I420', codedWidth: width, codedHeight: height, timestamp: i / frames.fps, duration: 1 / frames.fps,
+      colorSpace: { primaries: 'bt709', transfer: 'bt709', matrix: 'bt709', fullRange: false },
     });
     await source.add(sample);
     sample.close();
@@ -44,21 +48,6 @@ export async function video(frames, kind, progress) {
   }
   await output.finalize();
   return new Blob([/** @type {ArrayBuffer} */ (target.buffer)], { type: `video/${kind}` });
-}
-
-/**
- * @param {Uint8ClampedArray<ArrayBuffer>} rgba
- * @param {Frames} frames
- * @param {number} width
- * @param {number} height
- */
-function crop(rgba, frames, width, height) {
-  if (width === frames.width && height === frames.height) return rgba;
-  const out = new Uint8ClampedArray(4 * width * height);
-  for (let r = 0; r < height; r++) {
-    out.set(rgba.subarray(4 * r * frames.width, 4 * (r * frames.width + width)), 4 * r * width);
-  }
-  return out;
 }
 
 /**

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"encoding/base64"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/media"
+)
+
+// TestVideoTags saves frames of one colour: the video says how its colours are
+// meant, as the program's do, and means what it says.
+func TestVideoTags(t *testing.T) {
+	if !media.HaveFFmpeg() {
+		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
+		t.Skip("no ffmpeg")
+	}
+	v := newSite(t)
+	v.open("", "")
+	for _, kind := range []string{"mp4", "webm"} {
+		text := eval[string](t, v.tab, `(async () => {
+			const save = await import('./save.js');
+			const get = async () => new Uint8ClampedArray(4 * 65 * 49).map((_, i) => [200, 60, 40, 255][i % 4]);
+			const blob = await save.video({ count: 4, width: 65, height: 49, fps: 12, get }, $, () => {});
+			return new Uint8Array(await blob.arrayBuffer()).toBase64?.() ?? btoa(String.fromCharCode(...new Uint8Array(await blob.arrayBuffer())));
+		})()`, kind)
+		data, err := base64.StdEncoding.DecodeString(text)
+		require.NoError(t, err)
+		path := filepath.Join(t.TempDir(), "red."+kind)
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		told, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=color_range,color_space,color_primaries,color_transfer",
+			"-of", "default=nk=0:nw=1", path).CombinedOutput()
+		require.NoError(t, err, "%s", told)
+		assert.Equal(t, []string{"color_range=tv", "color_space=bt709", "color_transfer=bt709", "color_primaries=bt709"},
+			strings.Fields(string(told)), kind)
+		rgb, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-vf", "crop=2:2:20:20,format=rgb24", "-frames:v", "1", "-f", "rawvideo", "-").Output()
+		require.NoError(t, err)
+		for i, want := range []byte{200, 60, 40} {
+			assert.InDelta(t, want, rgb[i], 4, "%s: channel %d", kind, i)
+		}
+	}
+}
+
+// TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
+func TestVideoCodeIsLazy(t *testing.T) {
+	v := newSite(t)
+	v.open("", "")
+	fetched := func() bool {
+		return eval[bool](t, v.tab, `performance.getEntriesByType('resource').some((e) => e.name.includes('mediabunny'))`)
+	}
+	v.wait("the page", time.Minute, `document.readyState === 'complete'`)
+	require.False(t, fetched())
+	eval[bool](t, v.tab, `import('./clips.js').then((c) => c.openClip([new File(['?'], 'x.mp4')])).then(() => true, () => true)`)
+	require.True(t, fetched())
+}
