@@ -2,64 +2,14 @@ package vae
 
 import (
 	"fmt"
-	"io"
 
-	"tessera/format/file"
-	"tessera/format/pth"
+	"tessera/format"
 	"tessera/format/safetensors"
 )
 
-// checkpoint is an open file of named tensors.
-type checkpoint interface {
-	Name() string
-	Size() int64
-	Names() []string
-	Tensor(name string) (safetensors.Tensor, bool)
-	Metadata() map[string]string
-	Close() error
-}
-
-// zipMagic begins a torch zip.
-const zipMagic = "PK\x03\x04"
-
-// openCheckpoint opens a file of either format, told by how it begins.
-func openCheckpoint(path string) (checkpoint, error) {
-	f, size, err := file.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if begins(f) == zipMagic {
-		return orNil(pth.Take(f, size))
-	}
-	return orNil(safetensors.Take(f, size))
-}
-
-// readCheckpoint is openCheckpoint of the size bytes behind r.
-func readCheckpoint(r io.ReaderAt, size int64, name string) (checkpoint, error) {
-	if begins(r) == zipMagic {
-		return orNil(pth.Read(r, size, name))
-	}
-	return orNil(safetensors.Read(r, size, name))
-}
-
-// begins are the first bytes, as many as there are.
-func begins(r io.ReaderAt) string {
-	head := make([]byte, len(zipMagic))
-	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
-	return string(head[:n])
-}
-
-// orNil keeps a failed open from being an interface that is not nil.
-func orNil[F checkpoint](f F, err error) (checkpoint, error) {
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
 // tensors are a checkpoint's under the names that the layers use.
 type tensors struct {
-	file checkpoint
+	file format.File
 	name func(string) string // the file's for a layer's
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tessera/engine"
+	"tessera/format"
 )
 
 // family is everything that is particular to one kind of VAE. A new one is a
@@ -13,8 +14,8 @@ import (
 type family struct {
 	name    string // Config.Family
 	marks   []mark // tensors that its files are told by
-	told    func(f checkpoint) bool
-	config  func(f checkpoint) (Config, tensors, error)
+	told    func(f format.File) bool
+	config  func(f format.File) (Config, tensors, error)
 	named   func(c *Config, path string) // what a file's name and folder tell; nil: nothing
 	usable  func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
 	encoder func(l *loader, c Config) *engine.Network
@@ -54,7 +55,7 @@ func (c *Config) is(family string) bool { return c.Family == family }
 
 // recognise tells the family by tensor names, reads the configuration from
 // shapes, and finds the tensors under the layers' names.
-func recognise(f checkpoint) (*family, Config, tensors, error) {
+func recognise(f format.File) (*family, Config, tensors, error) {
 	var marks []string
 	for _, fam := range families {
 		if !fam.told(f) {

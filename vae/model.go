@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"tessera/engine"
+	"tessera/format"
 	"tessera/format/pth"
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -67,7 +68,7 @@ type Model struct {
 	family  *family
 	dev     *gpu.Device
 	info    gpu.Info
-	file    checkpoint
+	file    format.File
 	tensors tensors // of the file
 	specs   []spec  // that the networks need
 	kernels engine.Kernels
@@ -87,10 +88,23 @@ type way struct {
 // which Limits, F16, Type and Memory count; it cannot run. An error is an
 // ErrBadModel but for a Precision that is none.
 func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
-	f, err := openCheckpoint(path)
-	m, err := inspect(f, err, a, o)
+	f, err := format.Open(path)
+	if err != nil {
+		return nil, &badModel{fmt.Errorf("vae: %w", err)}
+	}
+	m, err := InspectFile(f, a, o)
+	if err != nil {
+		f.Close()
+	}
+	return m, err
+}
+
+// InspectFile is Inspect of an open file, whose name is its path. The model's
+// Close closes it; where there is none, it stays open and the caller's.
+func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
+	m, err := inspect(f, a, o)
 	if err == nil && m.family.named != nil {
-		m.family.named(&m.Config, path)
+		m.family.named(&m.Config, f.Name())
 	}
 	return m, err
 }
@@ -98,23 +112,20 @@ func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 // InspectReader is Inspect of the size bytes behind r; name stands for them in
 // errors. r stays in use until Close, which does not close it.
 func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, o Settings) (*Model, error) {
-	f, err := readCheckpoint(r, size, name)
-	return inspect(f, err, a, o)
-}
-
-// inspect takes over f, of whose opening err came.
-func inspect(f checkpoint, err error, a gpu.Info, o Settings) (*Model, error) {
+	f, err := format.Read(r, size, name)
 	if err != nil {
 		return nil, &badModel{fmt.Errorf("vae: %w", err)}
 	}
+	return inspect(f, a, o)
+}
+
+func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	elem, err := o.Precision.Elem(a)
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
 	m, err := build(f, elem, a, o)
 	if err != nil {
-		f.Close()
 		return nil, &badModel{err}
 	}
 	return m, nil
@@ -141,7 +152,7 @@ func (m *Model) on(dev *gpu.Device) *Model {
 }
 
 // build makes the networks for a file and checks its tensors.
-func build(f checkpoint, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
+func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	fam, c, have, err := recognise(f)
 	if err != nil {
 		return nil, err
@@ -183,7 +194,7 @@ func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, kernel
 
 // weightElem stores weights as halves where the checkpoint does, which is
 // exact, and where the activations are halves.
-func weightElem(f checkpoint, elem wgsl.Elem) wgsl.Elem {
+func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 	if elem != wgsl.F32 {
 		return wgsl.Packed
 	}

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/format"
 )
 
 // seedVR2Family is the VAE of SeedVR2: attn_video_vae.py.
 var seedVR2Family = family{
 	name:    "seedvr2",
 	marks:   []mark{{seedVR2Key, "SeedVR2"}},
-	told:    func(f checkpoint) bool { _, ok := f.Tensor(seedVR2Key); return ok },
+	told:    func(f format.File) bool { _, ok := f.Tensor(seedVR2Key); return ok },
 	config:  configureSeedVR2,
 	encoder: newSeedVR2Encoder,
 	decoder: newSeedVR2Decoder,

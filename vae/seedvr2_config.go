@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"tessera/format"
 )
 
 // seedVR2Key is a tensor only SeedVR2's layout has.
@@ -13,7 +15,7 @@ const seedVR2Key = "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"
 var oldNames = []string{".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn."}
 
 // configureSeedVR2 reads SeedVR2's configuration from shapes.
-func configureSeedVR2(f checkpoint) (Config, tensors, error) {
+func configureSeedVR2(f format.File) (Config, tensors, error) {
 	t := tensors{f, func(name string) string {
 		if _, ok := f.Tensor(name); ok {
 			return name

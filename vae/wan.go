@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/format"
 	"tessera/tiling"
 )
 
@@ -17,7 +18,7 @@ var (
 func wanFamily(name string, nested bool, marks ...mark) family {
 	return family{
 		name: name, marks: marks,
-		told: func(f checkpoint) bool {
+		told: func(f format.File) bool {
 			wan, n := isWan(f)
 			return wan && n == nested
 		},

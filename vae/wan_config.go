@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"tessera/format"
 )
 
 // Tensors that only Wan's layouts have, and the families' names.
@@ -44,7 +46,7 @@ var (
 
 // isWan tells a file of Wan's layouts, and whether its blocks are nested in
 // stages, as Wan 2.2's are.
-func isWan(f checkpoint) (wan, nested bool) {
+func isWan(f format.File) (wan, nested bool) {
 	has := func(name string) bool {
 		_, ok := f.Tensor(name)
 		return ok
@@ -55,7 +57,7 @@ func isWan(f checkpoint) (wan, nested bool) {
 
 // configureWan reads the configuration of Wan 2.1, Wan 2.2 or Qwen-Image from
 // names and shapes. The layers use the original names.
-func configureWan(f checkpoint) (Config, tensors, error) {
+func configureWan(f format.File) (Config, tensors, error) {
 	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1}
 	n := &wanNames{blocks: 1 << 20} // not known yet
 	t := tensors{f, func(name string) string { return name }}

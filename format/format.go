@@ -1,0 +1,67 @@
+// Package format opens files of named tensors, in whichever of its packages'
+// formats they are.
+package format
+
+import (
+	"io"
+
+	"tessera/format/file"
+	"tessera/format/pth"
+	"tessera/format/safetensors"
+)
+
+// File is an open file of named tensors. Its header is read and checked once,
+// when it is opened.
+type File interface {
+	// Name is the path or name the file was opened with.
+	Name() string
+	// Size is the length of the whole file in bytes.
+	Size() int64
+	// Names lists the tensors in the file's order.
+	Names() []string
+	// Tensor finds a tensor by name.
+	Tensor(name string) (safetensors.Tensor, bool)
+	// Metadata is a copy of what the file says besides, never nil.
+	Metadata() map[string]string
+	// Close is idempotent; no tensor can be read after it.
+	Close() error
+}
+
+// zipMagic begins a torch zip.
+const zipMagic = "PK\x03\x04"
+
+// Open opens a file of either format, told by how it begins.
+func Open(path string) (File, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if begins(f) == zipMagic {
+		return orNil(pth.Take(f, size))
+	}
+	return orNil(safetensors.Take(f, size))
+}
+
+// Read is Open of the size bytes behind r; name stands for them in errors. r
+// stays in use until Close, and is not closed by it.
+func Read(r io.ReaderAt, size int64, name string) (File, error) {
+	if begins(r) == zipMagic {
+		return orNil(pth.Read(r, size, name))
+	}
+	return orNil(safetensors.Read(r, size, name))
+}
+
+// begins are the first bytes, as many as there are.
+func begins(r io.ReaderAt) string {
+	head := make([]byte, len(zipMagic))
+	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
+	return string(head[:n])
+}
+
+// orNil keeps a failed open from being an interface that is not nil.
+func orNil[F File](f F, err error) (File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}

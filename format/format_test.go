@@ -1,0 +1,35 @@
+package format
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/pth"
+	"tessera/format/safetensors"
+)
+
+// A file is read in the format that it begins in, whatever it is called.
+func TestFormats(t *testing.T) {
+	for path, want := range map[string]File{
+		"pth/testdata/plain.pth":             &pth.File{},
+		"../assets/tiny-seedvr2.safetensors": &safetensors.File{},
+	} {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		f, err := Open(path)
+		require.NoError(t, err)
+		require.IsType(t, want, f)
+		require.Equal(t, path, f.Name())
+		require.NoError(t, f.Close())
+		f, err = Read(bytes.NewReader(b), int64(len(b)), "name")
+		require.NoError(t, err)
+		require.IsType(t, want, f)
+		require.EqualValues(t, len(b), f.Size())
+	}
+	f, err := Open("format.go")
+	require.ErrorContains(t, err, "not a safetensors file")
+	require.Nil(t, f)
+}
