@@ -38,6 +38,11 @@ const (
 type Latent struct {
 	Channels, Frames, Height, Width int
 	Data                            []float32
+	// Batch is how many clips of that size lie in Data, one behind the other; 0
+	// is one.
+	Batch int
+	// Moments: the channels are means and, behind them, as many log-variances.
+	Moments bool
 	// Meta holds the strings kept with the latent; nil where there are none.
 	Meta map[string]string
 	// Images: it was read from a batch of images, each a frame by itself.
@@ -46,5 +51,35 @@ type Latent struct {
 	ComfyUI bool
 }
 
-// Shape is [C,L,h,w].
-func (l Latent) Shape() []int { return []int{l.Channels, l.Frames, l.Height, l.Width} }
+// Shape is [C,L,h,w], of a batch [B,C,L,h,w].
+func (l Latent) Shape() []int {
+	shape := []int{l.Channels, l.Frames, l.Height, l.Width}
+	if n := l.Clips(); n > 1 {
+		return append([]int{n}, shape...)
+	}
+	return shape
+}
+
+// Clips is how many clips there are.
+func (l Latent) Clips() int { return max(1, l.Batch) }
+
+// Clip is clip i alone, which shares the data.
+func (l Latent) Clip(i int) Latent {
+	n := len(l.Data) / l.Clips()
+	l.Data, l.Batch = l.Data[i*n:][:n], 0
+	return l
+}
+
+// Mean is the latent of the means, which shares the data where it can. It is for
+// Moments.
+func (l Latent) Mean() Latent {
+	means := l.Data[:len(l.Data)/2]
+	if n := len(l.Data) / l.Clips(); l.Clips() > 1 {
+		means = make([]float32, 0, len(l.Data)/2)
+		for i := range l.Clips() {
+			means = append(means, l.Data[i*n:][:n/2]...)
+		}
+	}
+	l.Channels, l.Data, l.Moments = l.Channels/2, means, false
+	return l
+}

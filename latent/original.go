@@ -83,7 +83,7 @@ func (o Original) Meta(kind string) map[string]string {
 // warning, since a tool may have cut or resized the latent and kept the
 // metadata. Warnings and errors don't name the file: its reader does.
 func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, err error) {
-	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent {
+	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent && !l.Moments {
 		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
 	}
 	for key, text := range o.Checkpoint.fields() {

@@ -20,6 +20,7 @@ type array struct {
 	shape []int
 	meta  map[string]string // nil for .npy
 	comfy bool              // bears ComfyUI's version mark
+	batch bool              // its first dimension is a batch, as ComfyUI's always is
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
 	close   func() error
@@ -73,7 +74,8 @@ func tensorArray(file *safetensors.File, keys []string) (*array, error) {
 	}
 	_, comfy := file.Tensor(comfyVersion)
 	return &array{
-		name: t.Name, shape: t.Shape, meta: file.Metadata(), comfy: comfy, readF32: t.ReadF32, close: file.Close,
+		name: t.Name, shape: t.Shape, meta: file.Metadata(), comfy: comfy, batch: comfy || t.Name == comfyKey,
+		readF32: t.ReadF32, close: file.Close,
 	}, nil
 }
 

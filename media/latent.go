@@ -24,15 +24,19 @@ const (
 // .latent or .npy. The tensor is named latent, samples or latent_tensor, or is
 // the only one. Its shape is one of
 //
-//	[C,L,h,w]  [1,C,L,h,w]        channels first
-//	[L,h,w,C]  [1,L,h,w,C]        channels last
+//	[C,L,h,w]  [B,C,L,h,w]        channels first
+//	[L,h,w,C]  [B,L,h,w,C]        channels last
 //	[C,h,w]    [1,C,h,w]  [h,w,C] a single frame
 //	[B,C,h,w]  [B,C,1,h,w]        a batch of images, as B frames
 //
 // told apart by the channels. Where two fit, such as [16,h,w,16], it is the
 // one with channels first, and a batch of 4 dimensions only where nothing else
 // fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
+// In ComfyUI's files the batch comes first always: [16,16,h,w] is 16 images.
 // 0 channels accepts any number, channels first and [B,C,h,w] as a clip.
+//
+// Twice the channels are the moments of a latent: where the metadata says so, or
+// where nothing else fits and it says nothing.
 //
 // It returns ErrInput for a file that is missing or damaged, of another shape,
 // or with a NaN or infinity in the data.
@@ -63,11 +67,11 @@ func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
-	l, _, err := a.asLatent(channels)
+	y, err := a.layout(channels)
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
-	return l, nil
+	return a.latent(y), nil
 }
 
 func checkLatentName(name string) error {
@@ -96,90 +100,20 @@ func takeLatent(a *array, err error, name string, channels int) (latent.Latent, 
 
 // readLatent reads a's data, whose size the file itself has vouched for.
 func readLatent(a *array, channels int) (latent.Latent, error) {
-	l, outer, err := a.asLatent(channels)
+	y, err := a.layout(channels)
 	if err != nil {
 		return latent.Latent{}, err
 	}
-	l.Data = make([]float32, l.Channels*l.Frames*l.Height*l.Width)
+	l := a.latent(y)
+	l.Data = make([]float32, y.batch*y.channels*y.frames*y.height*y.width)
 	if err := a.readF32(l.Data, 0); err != nil {
 		return latent.Latent{}, err
 	}
 	if i := firstNonFinite(l.Data); i >= 0 {
 		return latent.Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
 	}
-	if outer > 1 {
-		l.Data = channelsFirst(l.Data, l.Channels, outer)
-	}
+	l.Data = y.ordered(l.Data)
 	return l, nil
-}
-
-// asLatent is all of a's latent but the data, see latentLayout.
-func (a *array) asLatent(channels int) (l latent.Latent, outer int, err error) {
-	l, outer, err = latentLayout(a.shape, channels)
-	if err != nil && channels > 0 && a.meta[latent.MetaKind] == latent.KindMoments {
-		err = fmt.Errorf("%w: it holds moments, not a latent", err)
-	} else if model := a.meta[latent.MetaModel]; err != nil && model != "" {
-		err = fmt.Errorf("%w: it is of the model %.40q", err, model)
-	}
-	l.Meta, l.ComfyUI = a.meta, a.comfy
-	return l, outer, err
-}
-
-// latentLayout names the dimensions of shape. outer is how many values stand
-// outside the channels in the file, the others inside: 1 where they come first,
-// the frames of a batch, all where they come last.
-func latentLayout(shape []int, channels int) (l latent.Latent, outer int, err error) {
-	s := shape
-	if slices.Contains(s, 0) {
-		return l, 0, fmt.Errorf("latent is empty: shape %v", shape)
-	}
-	if len(s) == 5 && s[0] > 1 {
-		return batchLayout(shape, channels)
-	}
-	if len(s) == 5 {
-		s = s[1:]
-	}
-	fits := func(n int) bool { return n == channels || channels == 0 }
-	switch {
-	case len(s) == 4 && fits(s[0]):
-		return latent.Latent{Channels: s[0], Frames: s[1], Height: s[2], Width: s[3]}, 1, nil
-	case len(s) == 4 && len(shape) == 4 && s[0] == 1 && fits(s[1]):
-		return latent.Latent{Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}, 1, nil
-	case len(s) == 4 && fits(s[3]):
-		return latent.Latent{Channels: s[3], Frames: s[0], Height: s[1], Width: s[2]}, s[0] * s[1] * s[2], nil
-	case len(s) == 4 && len(shape) == 4 && fits(s[1]):
-		return latent.Latent{Channels: s[1], Frames: s[0], Height: s[2], Width: s[3], Images: true}, s[0], nil
-	case len(s) == 3 && fits(s[0]):
-		return latent.Latent{Channels: s[0], Frames: 1, Height: s[1], Width: s[2]}, 1, nil
-	case len(s) == 3 && fits(s[2]):
-		return latent.Latent{Channels: s[2], Frames: 1, Height: s[0], Width: s[1]}, s[0] * s[1], nil
-	case len(s) == 4 || len(s) == 3:
-		return l, 0, fmt.Errorf("latent has shape %v, expected %d channels first or last", shape, channels)
-	}
-	return l, 0, fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a leading 1", shape, len(shape))
-}
-
-// batchLayout is latentLayout of [B,C,1,h,w], a batch of single frames.
-func batchLayout(s []int, channels int) (l latent.Latent, outer int, err error) {
-	if s[2] != 1 {
-		return l, 0, fmt.Errorf("latent has shape %v, a batch of %d, expected 1, or a single frame in each", s, s[0])
-	}
-	if s[1] != channels && channels != 0 {
-		return l, 0, fmt.Errorf("latent has shape %v, expected [B,%d,1,h,w] of a batch of images", s, channels)
-	}
-	return latent.Latent{Channels: s[1], Frames: s[0], Height: s[3], Width: s[4], Images: true}, s[0], nil
-}
-
-// channelsFirst turns [outer,C,inner] into [C,outer,inner].
-func channelsFirst(data []float32, channels, outer int) []float32 {
-	inner := len(data) / channels / outer
-	out := make([]float32, len(data))
-	for i := range outer {
-		for c := range channels {
-			copy(out[(c*outer+i)*inner:][:inner], data[(i*channels+c)*inner:])
-		}
-	}
-	return out
 }
 
 // CheckLatentName returns ErrFormat where WriteLatent knows no format by such a
@@ -249,7 +183,7 @@ func encodeLatent(w io.Writer, specs []safetensors.Spec, l latent.Latent) error 
 
 // checkLatent holds a latent to its own sizes.
 func checkLatent(l latent.Latent) error {
-	n := l.Channels * l.Frames * l.Height * l.Width
+	n := l.Clips() * l.Channels * l.Frames * l.Height * l.Width
 	if min(l.Channels, l.Frames, l.Height, l.Width) < 1 || n != len(l.Data) {
 		return fmt.Errorf("latent of %d values, shape %v needs %d", len(l.Data), l.Shape(), n)
 	}

@@ -177,7 +177,7 @@ func TestLatentLayouts(t *testing.T) {
 		{[]int{1, 5, 4, 16}, last(single), single},
 	}
 	for _, c := range cases {
-		for _, key := range []string{"latent", "samples", "latent_tensor", "whatever"} {
+		for _, key := range []string{"latent", "samples", "whatever"} {
 			t.Run(fmt.Sprint(c.shape, key), func(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "z.safetensors")
 				file := latentFile(t, nil, latentTensor{key, safetensors.F32, c.shape, c.data})
@@ -191,10 +191,10 @@ func TestLatentLayouts(t *testing.T) {
 	}
 	// Both ends fit: channels first.
 	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
-		l, outer, err := latentLayout(shape, 16)
+		l, err := layoutOf(shape, 16, false)
 		require.NoError(t, err, "%v", shape)
-		assert.Equal(t, 1, outer, "%v: outside the channels", shape)
-		assert.Equal(t, []int{16, 16}, []int{l.Channels, l.Width}, "%v: channels and width", shape)
+		assert.False(t, l.last, "%v: channels last", shape)
+		assert.Equal(t, []int{16, 16}, []int{l.channels, l.width}, "%v: channels and width", shape)
 	}
 }
 
@@ -222,20 +222,135 @@ func TestLatentBatches(t *testing.T) {
 	for _, c := range []struct {
 		shape    []int
 		channels int
+		comfy    bool
 		want     []int
 		images   bool
 	}{
-		{[]int{2, 16, 1, 5, 4}, 0, []int{16, 2, 5, 4}, true},   // rank 5 is a batch whatever the channels
-		{[]int{16, 16, 5, 4}, 16, []int{16, 16, 5, 4}, false},  // a clip of 16 latent frames
-		{[]int{3, 16, 4, 16}, 16, []int{16, 3, 16, 4}, false},  // channels last
-		{[]int{1, 16, 5, 4}, 16, []int{16, 1, 5, 4}, false},    // an image is a clip of one
-		{[]int{1, 16, 1, 5, 4}, 16, []int{16, 1, 5, 4}, false}, // likewise
+		{[]int{2, 16, 1, 5, 4}, 0, false, []int{16, 2, 5, 4}, true},   // rank 5 is a batch whatever the channels
+		{[]int{16, 16, 5, 4}, 16, false, []int{16, 16, 5, 4}, false},  // a clip of 16 latent frames
+		{[]int{3, 16, 4, 16}, 16, false, []int{16, 3, 16, 4}, false},  // channels last
+		{[]int{1, 16, 5, 4}, 16, false, []int{16, 1, 5, 4}, false},    // an image is a clip of one
+		{[]int{1, 16, 1, 5, 4}, 16, false, []int{16, 1, 5, 4}, false}, // likewise
+		{[]int{3, 16, 2, 5, 4}, 16, false, []int{3, 16, 2, 5, 4}, false},
+		{[]int{3, 2, 5, 4, 16}, 16, false, []int{3, 16, 2, 5, 4}, false},
+		{[]int{3, 1, 5, 4, 16}, 16, false, []int{16, 3, 5, 4}, true},
+		{[]int{16, 16, 8, 8}, 16, true, []int{16, 16, 8, 8}, true}, // ComfyUI: 16 images
+		{[]int{16, 16, 8, 8}, 0, true, []int{16, 16, 8, 8}, true},
+		{[]int{3, 16, 4, 16}, 16, true, []int{16, 3, 4, 16}, true},
+		{[]int{1, 16, 5, 4}, 16, true, []int{16, 1, 5, 4}, false},
+		{[]int{2, 16, 3, 5, 4}, 16, true, []int{2, 16, 3, 5, 4}, false},
 	} {
-		l, _, err := latentLayout(c.shape, c.channels)
+		y, err := layoutOf(c.shape, c.channels, c.comfy)
 		require.NoError(t, err, "%v of %d channels", c.shape, c.channels)
+		l := (&array{}).latent(y)
 		assert.Equal(t, c.want, l.Shape(), "%v of %d channels", c.shape, c.channels)
 		assert.Equal(t, c.images, l.Images, "%v of %d channels", c.shape, c.channels)
 	}
+}
+
+// TestComfyBatch: ComfyUI's files have the batch first, whatever else would fit.
+func TestComfyBatch(t *testing.T) {
+	want := testLatent(16, 16, 8, 8)
+	var batch []float32 // [B,C,h,w]
+	for b := range 16 {
+		for c := range 16 {
+			batch = append(batch, want.Data[(c*16+b)*64:][:64]...)
+		}
+	}
+	tensor := latentTensor{comfyKey, safetensors.F32, []int{16, 16, 8, 8}, batch}
+	mark := latentTensor{comfyVersion, safetensors.F32, []int{0}, nil}
+	for name, file := range map[string][]byte{
+		"marked": latentFile(t, nil, tensor, mark), "of before the mark": latentFile(t, nil, tensor),
+	} {
+		for _, channels := range []int{0, 16} {
+			l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", channels)
+			require.NoError(t, err, name)
+			assert.True(t, l.Images, name)
+			assert.Equal(t, want.Data, l.Data, name)
+		}
+		_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", 8)
+		require.NoError(t, err, "16 are the moments of 8")
+	}
+	file := latentFile(t, nil, latentTensor{comfyKey, safetensors.F32, []int{16, 2, 8, 8}, batch[:16*2*64]})
+	_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", 16)
+	require.ErrorContains(t, err, "latent of ComfyUI has shape [16 2 8 8], expected 16 channels behind the batch")
+}
+
+// TestBatchOfClips: clips lie one behind the other, channels first.
+func TestBatchOfClips(t *testing.T) {
+	want := testLatent(3*16, 2, 5, 4)
+	var last []float32 // [B,L,h,w,C]
+	for b := range 3 {
+		for i := range 2 * 5 * 4 {
+			for c := range 16 {
+				last = append(last, want.Data[(b*16+c)*40+i])
+			}
+		}
+	}
+	for _, c := range []struct {
+		shape []int
+		data  []float32
+	}{{[]int{3, 16, 2, 5, 4}, want.Data}, {[]int{3, 2, 5, 4, 16}, last}} {
+		file := latentFile(t, nil, latentTensor{"samples", safetensors.F32, c.shape, c.data})
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", 16)
+		require.NoError(t, err, "%v", c.shape)
+		require.Equal(t, 3, l.Clips(), "%v", c.shape)
+		require.Equal(t, []int{3, 16, 2, 5, 4}, l.Shape(), "%v", c.shape)
+		require.False(t, l.Images, "%v", c.shape)
+		for i := range 3 {
+			one := l.Clip(i)
+			require.Equal(t, []int{16, 2, 5, 4}, one.Shape(), "%v", c.shape)
+			require.Equal(t, want.Data[i*16*40:][:16*40], one.Data, "%v: clip %d", c.shape, i)
+		}
+	}
+}
+
+// TestMoments: twice the channels are moments where the file says so, or says
+// nothing and nothing else fits.
+func TestMoments(t *testing.T) {
+	z := testLatent(32, 2, 5, 4)
+	meta := latent.Original{Scale: latent.ScaleNone}.Meta(latent.KindMoments)
+	for _, c := range []struct {
+		name     string
+		shape    []int
+		meta     map[string]string
+		channels int
+		moments  bool
+		error    string
+	}{
+		{"told", []int{32, 2, 5, 4}, meta, 16, true, ""},
+		{"told, of any model", []int{32, 2, 5, 4}, meta, 0, true, ""},
+		{"told, also of the latent's channels", []int{32, 16, 5, 2}, meta, 16, true, ""},
+		{"not told", []int{1, 32, 2, 5, 4}, nil, 16, true, ""},
+		{"a batch", []int{2, 32, 1, 5, 4}, nil, 16, true, ""},
+		{"32 images", []int{32, 16, 5, 2}, nil, 16, false, ""},
+		{"told to be a latent", []int{32, 2, 5, 4}, latent.Original{}.Meta(latent.KindLatent), 16, false, "expected 16 channels first or last"},
+		{"of another model", []int{32, 2, 5, 4}, meta, 48, false, "expected 96 channels first or last"},
+		{"an odd number", []int{5, 2, 5, 4}, meta, 0, false, "shape [5 2 5 4] of moments, expected means and as many log-variances"},
+	} {
+		n := 1
+		for _, d := range c.shape {
+			n *= d
+		}
+		file := latentFile(t, c.meta, latentTensor{"latent", safetensors.F32, c.shape, testLatent(n, 1, 1, 1).Data})
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", c.channels)
+		if c.error != "" {
+			assert.ErrorContains(t, err, c.error, c.name)
+			continue
+		}
+		require.NoError(t, err, c.name)
+		assert.Equal(t, c.moments, l.Moments, c.name)
+		if c.moments {
+			assert.Equal(t, 16, l.Mean().Channels, c.name)
+			_, _, err := Original("z", l, 8, 4)
+			assert.NoError(t, err, c.name)
+		}
+	}
+	z.Batch, z.Channels = 2, 16 // two clips of moments of 8 channels
+	mean := z.Mean()
+	require.Equal(t, []int{2, 8, 2, 5, 4}, mean.Shape())
+	require.Equal(t, z.Data[:320], mean.Clip(0).Data)
+	require.Equal(t, z.Data[640:960], mean.Clip(1).Data)
 }
 
 // TestLatentKeys: the named tensor counts, beside others and in any float type.
@@ -274,9 +389,7 @@ func TestLatentErrors(t *testing.T) {
 		{"z", good, `extension ""`},
 		{"z.safetensors", file(f32("latent", 4, 1, 2, 2)), "shape [4 1 2 2], expected 16 channels first or last"},
 		{"z.safetensors", file(f32("latent", 4, 2, 2)), "shape [4 2 2], expected 16 channels"},
-		{"z.safetensors", string(latentFile(t, map[string]string{latent.MetaKind: latent.KindMoments}, f32("latent", 32, 1, 2, 2))), "it holds moments, not a latent"},
-		{"z.safetensors", file(f32("latent", 2, 16, 3, 2, 2)), "shape [2 16 3 2 2], a batch of 2, expected 1, or a single frame in each"},
-		{"z.safetensors", file(f32("latent", 2, 4, 1, 2, 2)), "shape [2 4 1 2 2], expected [B,16,1,h,w]"},
+		{"z.safetensors", file(f32("latent", 2, 4, 1, 2, 2)), "shape [2 4 1 2 2], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels"},
 		{"z.safetensors", file(f32("latent", 16, 4)), "of rank 2"},
 		{"z.safetensors", file(f32("latent", 1, 1, 16, 1, 2, 2)), "of rank 6"},
 		{"z.safetensors", file(f32("latent")), "of rank 0"},
@@ -380,7 +493,9 @@ func FuzzLatent(f *testing.F) {
 				}
 				assert.NoError(t, checkLatent(l), "accepted")
 				assert.LessOrEqual(t, len(l.Data), len(file), "values of shape %v in a file of so many bytes", l.Shape())
-				if channels > 0 {
+				if channels > 0 && l.Moments {
+					assert.Equal(t, channels, l.Mean().Channels, "channels of shape %v", l.Shape())
+				} else if channels > 0 {
 					assert.Equal(t, channels, l.Channels, "channels of shape %v", l.Shape())
 				}
 			}

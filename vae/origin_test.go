@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
+	"tessera/wgsl"
 )
 
 // tallied counts what is read.
@@ -89,5 +91,31 @@ func TestOrigin(t *testing.T) {
 		"ComfyUI and a model of its": {seedvr2, latent.Original{ComfyUI: true}, Origin{Scale: pipeline}},
 	} {
 		assert.Equal(t, c.want, c.model.Origin(c.file), name)
+	}
+}
+
+// A sample of moments is mean + exp(logvar/2) times the noise that encoding has,
+// whose index counts channels first, then cells, then frames over all clips.
+func TestDraw(t *testing.T) {
+	m := Latent{Batch: 2, Channels: 4, Frames: 2, Height: 2, Width: 3, Moments: true, Data: make([]float32, 2*4*2*6)}
+	for i := range m.Data {
+		m.Data[i] = float32(i%13) - 6
+	}
+	z := Draw(m, 7)
+	require.Equal(t, []int{2, 2, 2, 2, 3}, z.Shape())
+	noise := make([]float32, len(z.Data))
+	wgsl.Noise(noise, 7, 0)
+	i := 0
+	for clip := range 2 {
+		for frame := range 2 {
+			for cell := range 6 {
+				for c := range 2 {
+					at := ((clip*4+c)*2+frame)*6 + cell
+					want := float64(m.Data[at]) + math.Exp(float64(m.Data[at+2*2*6])/2)*float64(noise[i])
+					require.InDelta(t, want, z.Data[((clip*2+c)*2+frame)*6+cell], 1e-5*math.Abs(want), "sample %d", i)
+					i++
+				}
+			}
+		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"tessera/vae"
 )
 
-// Decoding is a decode that can be planned and run.
+// Decoding is a decode that can be planned and run. Of a batch each clip is
+// decoded by itself: all else here is of one.
 type Decoding struct {
 	Latent  latent.Latent
 	Options vae.DecodeOptions // RGBA8 and Spool are the caller's to choose
@@ -32,26 +33,18 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 		return d, err
 	}
 	d.Warnings = warnings
+	if err := d.draw(name, want); err != nil {
+		return d, err
+	}
 	origin := c.Origin(was)
 	images := want.independent(origin.Images)
 	if images != was.Images {
 		was.Frames = 0 // is of the other kind
 	}
-	d.Scale = cmp.Or(want.Scale, origin.Scale)
-	if origin.ByComfyUI && want.Scale == "" {
-		d.Notes = append(d.Notes, name+": by ComfyUI, so the numbers are the model's own (--scale none)")
-	}
-	if was.Scale != "" && was.Scale != d.Scale {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))
-	}
-	if err := d.relate(c, origin.Kin, was.Checkpoint, name, want.Scale != ""); err != nil {
+	if err := d.number(c, was, origin, name, want); err != nil {
 		return d, err
 	}
-	if was.Scale == "" && was.Checkpoint == (latent.Checkpoint{}) {
-		if text := doubt(c, z, d.Scale, want.Scale != ""); text != "" {
-			d.Warnings = append(d.Warnings, name+": "+text)
-		}
-	}
+	z = d.Latent
 	d.Whole = c.Decoding().Frames(z.Frames, images)
 	d.Clip = media.Format{
 		Frames: cmp.Or(was.Frames, d.Whole),
@@ -62,6 +55,48 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	o.Frames, o.Height, o.Width = d.Clip.Frames, d.Clip.Height, d.Clip.Width
 	o.Independent, o.Unscaled = images, d.Scale == latent.ScaleNone
 	return d, nil
+}
+
+// draw makes a latent of moments: their mean, unless a sample is asked for.
+func (d *Decoding) draw(name string, want Choices) error {
+	z := d.Latent
+	switch {
+	case !z.Moments && want.Sample:
+		return BadInput("job: %s: holds a latent, expected moments to draw a sample from", name)
+	case !z.Moments:
+		return nil
+	case want.Scale == latent.ScalePipeline:
+		return BadInput("job: %s: holds moments, which are the model's own numbers, expected --scale none", name)
+	}
+	d.Scale = latent.ScaleNone
+	text := "decoding their mean"
+	if d.Latent = z.Mean(); want.Sample {
+		text, d.Latent = "decoding a sample of them", vae.Draw(z, want.Seed)
+	}
+	if z.Meta[latent.MetaKind] == "" {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %d channels are taken for moments, means and log-variances: %s", name, z.Channels, text))
+	} else {
+		d.Notes = append(d.Notes, name+": holds moments: "+text)
+	}
+	return nil
+}
+
+// number finds the scale of the latent's numbers, and says what is odd of them.
+func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name string, want Choices) error {
+	asked, byComfyUI := want.Scale != "", o.ByComfyUI && d.Scale == ""
+	d.Scale = cmp.Or(d.Scale, want.Scale, o.Scale)
+	if byComfyUI && !asked {
+		d.Notes = append(d.Notes, name+": by ComfyUI, so the numbers are the model's own (--scale none)")
+	}
+	if was.Scale != "" && was.Scale != d.Scale {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))
+	}
+	if was.Scale == "" && was.Checkpoint == (latent.Checkpoint{}) {
+		if text := doubt(c, d.Latent, d.Scale, asked); text != "" {
+			d.Warnings = append(d.Warnings, name+": "+text)
+		}
+	}
+	return d.relate(c, o.Kin, was.Checkpoint, name, asked)
 }
 
 // relate says where a latent is not of the checkpoint that is to decode it. A

@@ -33,8 +33,10 @@ type Choices struct {
 
 	FPS latent.Rational // of what is decoded; default as before it was encoded
 
-	Moments, Sample bool // see vae.EncodeOptions
-	Seed            uint64
+	// Moments and Sample are vae.EncodeOptions'. To decode, Sample draws from
+	// moments; default is their mean.
+	Moments, Sample bool
+	Seed            uint64 // of Sample
 }
 
 // Options are how the work is cut by these choices. Independent and Unscaled

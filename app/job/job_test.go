@@ -221,6 +221,40 @@ func TestMadeBy(t *testing.T) {
 	}
 }
 
+// Of moments the mean is decoded, or a sample as encoding draws it; what they
+// are is told where the file does not say it, and noted where it does.
+func TestMoments(t *testing.T) {
+	meta := latent.Original{Frames: 5, Scale: latent.ScaleNone, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindMoments)
+	z := latent.Latent{Channels: 32, Frames: 2, Height: 1, Width: 1, Moments: true, Meta: meta, Data: make([]float32, 64)}
+	for i := range 32 {
+		z.Data[i], z.Data[32+i] = float32(i), -100
+	}
+	d, err := Decode(wan21, z, "z", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, []int{16, 2, 1, 1}, d.Latent.Shape())
+	require.Equal(t, z.Data[:32], d.Latent.Data)
+	require.True(t, d.Options.Unscaled)
+	require.Equal(t, 5, d.Clip.Frames)
+	require.Equal(t, []string{"z: holds moments: decoding their mean"}, d.Notes)
+	require.Empty(t, d.Warnings)
+	d, err = Decode(wan21, z, "z", Choices{Sample: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"z: holds moments: decoding a sample of them"}, d.Notes)
+	for i, v := range d.Latent.Data {
+		require.InDelta(t, i, v, 1e-5, "a deviation of e^-15: value %d", i)
+	}
+	_, err = Decode(wan21, z, "z", Choices{Scale: latent.ScalePipeline})
+	require.EqualError(t, err, "job: z: holds moments, which are the model's own numbers, expected --scale none")
+	z.Meta = nil
+	d, err = Decode(wan21, z, "z", Choices{Scale: latent.ScaleNone})
+	require.NoError(t, err)
+	require.Equal(t, []string{"z: 32 channels are taken for moments, means and log-variances: decoding their mean"}, d.Warnings)
+	z.Channels, z.Moments = 16, false
+	_, err = Decode(wan21, z, "z", Choices{Sample: true})
+	require.ErrorIs(t, err, ErrInput)
+	require.EqualError(t, err, "job: z: holds a latent, expected moments to draw a sample from")
+}
+
 // texts is a list of one, or none.
 func texts(text string) []string {
 	if text == "" {

@@ -29,6 +29,9 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 		c = m.Config
 	}
 	l, err := media.InspectLatent(file, size, name, c.Latent)
+	if err == nil {
+		err = checkBatch(name, l)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +49,21 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, name string
 		return l, name, err
 	}
 	defer closed()
-	if l, err = media.DecodeLatent(file, size, name, c.Latent); err != nil {
+	if l, err = media.DecodeLatent(file, size, name, c.Latent); err == nil {
+		err = checkBatch(name, l)
+	}
+	if err != nil {
 		return l, name, err
 	}
 	return l, name, checkSize("latent", l.Frames, l.Height, l.Width)
+}
+
+// checkBatch refuses several clips.
+func checkBatch(name string, l latent.Latent) error {
+	if n := l.Clips(); n > 1 {
+		return job.BadInput("session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n)
+	}
+	return nil
 }
 
 // latentName is the name of what encode makes.

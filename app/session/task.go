@@ -198,6 +198,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 	if err != nil {
 		return nil, err
 	}
+	want.Sample = false // of moments the page decodes the mean
 	d, err := job.Decode(c, z, name, want)
 	if err != nil {
 		return nil, err

@@ -247,6 +247,31 @@ func TestLatentOfAnotherModel(t *testing.T) {
 	assert.Contains(t, all[i].Message, words)
 }
 
+// A batch of clips is for the program; of moments the page decodes the mean.
+func TestBatchAndMoments(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	encode := func(z latent.Latent) []byte {
+		z.Data = slices.Repeat([]float32{1, -1}, z.Clips()*z.Channels*z.Frames*z.Height*z.Width/2)
+		var b bytes.Buffer
+		require.NoError(t, media.EncodeLatent(&b, "z.npy", z))
+		return b.Bytes()
+	}
+	p.files[3] = encode(latent.Latent{Batch: 3, Channels: 4, Frames: 2, Height: 2, Width: 2})
+	p.files[4] = encode(latent.Latent{Channels: 8, Frames: 2, Height: 2, Width: 2})
+	for id, kind := range []string{"inspect", "decode"} {
+		end, _ := p.run(20+id, map[string]any{"type": kind, "source": p.source(3, "z.npy")})
+		assert.Equal(t, "bad_input", end.Code, kind)
+		assert.Contains(t, end.Message, "z.npy: a batch of 3 clips, expected one: `tessera decode` decodes them all", kind)
+	}
+	end, all := p.run(30, map[string]any{"type": "decode", "source": p.source(4, "z.npy"), "options": map[string]any{"sample": true}})
+	require.Equal(t, "result", end.Type, end.Message)
+	assert.Equal(t, 5, count(all, "frame"))
+	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Contains(t, all[i].Message, "8 channels are taken for moments")
+}
+
 // A latent without metadata whose numbers are not the model's is warned of.
 func TestOddNumbers(t *testing.T) {
 	p, _ := start(t)

@@ -1,6 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
 	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
@@ -15,14 +22,20 @@ type decodeCmd struct {
 	clobberFlag
 	scaleFlag
 	framesFlag
+	sampleFlags
 	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
 	deviceFlags
 	tileFlags
 }
 
+// Validate refuses flags that contradict each other.
+func (c *decodeCmd) Validate() error {
+	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+}
+
 // Help is shown below the flags.
 func (decodeCmd) Help() string {
-	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them. --scale none leaves Wan's pixels unclamped in files of floats.
+	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them. --scale none leaves Wan's pixels unclamped in files of floats. A batch of clips becomes out_000.mp4, out_001.mp4 and so on, a batch of pictures frames. Of moments (encode --moments) the mean is decoded, or with --sample what encode --sample draws.
 
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB
@@ -31,8 +44,8 @@ func (decodeCmd) Help() string {
 }
 
 func (c *decodeCmd) Run(a *app) error {
-	out := outputs{{"--output=" + c.Output, c.Output}}
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}); err != nil {
+	in := inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}
+	if err := c.begin(c.clips(1), in); err != nil {
 		return err
 	}
 	if err := media.CheckVideoName(c.Output); err != nil {
@@ -52,44 +65,110 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	a.tell(d)
-	sink, err := media.Create(a.ctx, c.Output, d.Clip)
-	if err != nil {
+	clips := c.clips(d.Latent.Clips())
+	if len(clips) > 1 {
+		a.note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
+		if err := c.begin(clips, in); err != nil {
+			return err
+		}
+	}
+	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips, format: d.Clip}
+	defer w.abort()
+	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
 	}
-	defer sink.Abort()
 	e, err := a.open(c.deviceFlags, c.Model, settings)
 	if err != nil {
 		return err
 	}
 	defer e.close()
-	d.Options.RGBA8 = !sink.NeedsFloat()
-	s, err := a.decode(e, d, func(f vae.Frame) error {
-		if d.Options.RGBA8 {
-			return sink.WriteRGBA8(f.RGBA)
-		}
-		return sink.WriteFrame(f.Pixels)
-	})
+	d.Options.RGBA8 = !w.sink.NeedsFloat()
+	s, err := a.decode(e, d, w)
 	if err != nil {
-		return err
-	}
-	if err := c.vacant(out); err != nil {
-		return err
-	}
-	if err := sink.Close(); err != nil {
 		return err
 	}
 	r := a.result("decode", e, c.Model, c.Latent)
 	r.clip(d.Clip)
 	r.Decode, r.Scale, r.Pictures = s, d.Scale, d.Options.Independent
+	r.Frames *= len(clips)
 	r.Latent = z.Shape()
-	r.Outputs = []string{c.Output}
+	for _, o := range clips {
+		r.Outputs = append(r.Outputs, o.path)
+	}
 	return a.finish(r)
 }
 
 func (c *decodeCmd) choices() job.Choices {
 	w := c.tileFlags.choices()
 	w.Scale, w.Independent, w.FPS = c.scaleFlag.choice(), c.Independent, latent.Rational(c.FPS)
+	c.sampleFlags.choose(&w)
 	return w
+}
+
+// clips are the outputs of a batch: out_000.mp4, out_001.mp4 and so on, or
+// folders; of one clip it is the name itself.
+func (c *decodeCmd) clips(n int) outputs {
+	if n == 1 {
+		return outputs{{"--output=" + c.Output, c.Output}}
+	}
+	output := filepath.Clean(c.Output)
+	folder, name := filepath.Split(output)
+	ext := filepath.Ext(strings.TrimLeft(name, "."))
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		ext = ""
+	}
+	digits := max(3, len(fmt.Sprint(n-1)))
+	var all outputs
+	for i := range n {
+		path := fmt.Sprintf("%s%s_%0*d%s", folder, strings.TrimSuffix(name, ext), digits, i, ext)
+		all = append(all, named{"--output=" + c.Output + ": clip " + path, path})
+	}
+	return all
+}
+
+// clipWriter writes each clip to an output of its own.
+type clipWriter struct {
+	*app
+	clobberFlag
+	outputs outputs
+	format  media.Format
+
+	at   int // of outputs, that sink writes to
+	sink *media.Sink
+}
+
+// next begins the output that is at.
+func (w *clipWriter) next() (err error) {
+	w.sink, err = media.Create(w.ctx, w.outputs[w.at].path, w.format)
+	return err
+}
+
+func (w *clipWriter) take(f vae.Frame) error {
+	if f.Pixels == nil {
+		return w.sink.WriteRGBA8(f.RGBA)
+	}
+	return w.sink.WriteFrame(f.Pixels)
+}
+
+// end completes an output and begins the next.
+func (w *clipWriter) end() error {
+	if err := w.vacant(w.outputs[w.at : w.at+1]); err != nil {
+		return err
+	}
+	if err := w.sink.Close(); err != nil {
+		return err
+	}
+	if w.at++; w.at == len(w.outputs) {
+		return nil
+	}
+	return w.next()
+}
+
+// abort leaves nothing of the output that is not complete.
+func (w *clipWriter) abort() {
+	if w.sink != nil {
+		w.sink.Abort()
+	}
 }
 
 // tell prints what was found out about a latent.
@@ -102,8 +181,21 @@ func (a *app) tell(d job.Decoding) {
 	}
 }
 
-// decode runs the decoder, hands every frame to take, and measures.
-func (a *app) decode(e *machine, d job.Decoding, take func(vae.Frame) error) (*stage, error) {
+// taker takes what is decoded: the frames of a clip, then its end.
+type taker interface {
+	take(vae.Frame) error
+	end() error
+}
+
+// takerFunc takes the frames of one clip.
+type takerFunc func(vae.Frame) error
+
+func (f takerFunc) take(v vae.Frame) error { return f(v) }
+func (f takerFunc) end() error             { return nil }
+
+// decode runs the decoder on one clip after another, hands them to t, and
+// measures.
+func (a *app) decode(e *machine, d job.Decoding, t taker) (*stage, error) {
 	plan, err := d.Plan(a.ctx, e.model)
 	if err != nil {
 		return nil, unplanned(err)
@@ -112,15 +204,27 @@ func (a *app) decode(e *machine, d job.Decoding, take func(vae.Frame) error) (*s
 	if err := a.room("decode", 0, plan.Spool); err != nil {
 		return nil, err
 	}
-	p := a.progress("decode", d.Whole)
-	defer p.done()
-	for f, err := range plan.Run(a.ctx, d.Latent, vae.Watch{Progress: p.update}) {
-		if err != nil {
-			return nil, err
+	var took time.Duration
+	clips := d.Latent.Clips()
+	for i := range clips {
+		name := "decode"
+		if clips > 1 {
+			name = fmt.Sprintf("decode %d/%d", i+1, clips)
 		}
-		if err := take(f); err != nil {
+		p := a.progress(name, d.Whole)
+		defer p.done()
+		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Progress: p.update}) {
+			if err != nil {
+				return nil, err
+			}
+			if err := t.take(f); err != nil {
+				return nil, err
+			}
+		}
+		took += p.done()
+		if err := t.end(); err != nil {
 			return nil, err
 		}
 	}
-	return newStage(plan.Plan, d.Clip.Frames, p.done()), nil
+	return newStage(plan.Plan, clips*d.Clip.Frames, took), nil
 }

@@ -96,7 +96,14 @@ func (a *app) latent(path string, l latent.Latent) error {
 	if a.json {
 		return a.print(map[string]any{"kind": "latent", "file": path, "shape": l.Shape(), "metadata": l.Meta})
 	}
-	a.say("%s: latent of %d channels, %s, %dx%d cells", path, l.Channels, frames(l.Frames), l.Height, l.Width)
+	what := "latent"
+	switch {
+	case l.Clips() > 1:
+		what = fmt.Sprintf("batch of %d latents", l.Clips())
+	case l.Images:
+		what = "batch of pictures"
+	}
+	a.say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
 	for _, key := range slices.Sorted(maps.Keys(l.Meta)) {
 		a.say("  %s: %s", key, l.Meta[key])
 	}

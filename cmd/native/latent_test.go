@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -60,6 +62,94 @@ func TestLatentNumbers(t *testing.T) {
 	assert.Empty(t, succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out, "--scale=none").Warnings)
 	writeTensors(t, z, map[string]string{"tessera.scale": "pipeline"}, tensor{"latent", []int{16, 1, 8, 8}, data})
 	assert.Empty(t, succeedJSON(t, "decode", "-m", wan21(t), z, "-o", out).Warnings)
+}
+
+// numbers are so many of a latent's.
+func numbers(n int) []float32 {
+	wide, data := make([]float64, n), make([]float32, n)
+	synthetic.Fill("batch", wide)
+	for i, v := range wide {
+		data[i] = float32(v)
+	}
+	return data
+}
+
+// A batch of clips becomes numbered outputs, each what its clip alone becomes.
+func TestDecodeBatch(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	const n = 16 * 2 * 2 * 3
+	data := numbers(2 * n)
+	batch := writeTensors(t, path("batch.safetensors"), nil, tensor{"samples", []int{2, 16, 2, 2, 3}, data})
+	o := succeed(t, "decode", "-m", tiny, batch, "-o", path("out.npy"))
+	assert.Contains(t, o.stderr, "batch.safetensors: a batch of 2 clips: writing "+path("out_000.npy")+" to "+path("out_001.npy"))
+	for i := range 2 {
+		one := writeTensors(t, path("one.safetensors"), nil, tensor{"samples", []int{16, 2, 2, 3}, data[i*n:][:n]})
+		succeed(t, "decode", "-m", tiny, one, "-o", path("one.npy"))
+		same(t, "clip", path("one.npy"), path(fmt.Sprintf("out_%03d.npy", i)))
+	}
+	_, err := os.Stat(path("out.npy"))
+	assert.ErrorIs(t, err, os.ErrNotExist)
+	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"))
+	assert.Equal(t, []string{path("frames_000"), path("frames_001")}, r.Outputs)
+	assert.Equal(t, 10, r.Frames)
+	assert.Equal(t, []int{2, 16, 2, 2, 3}, r.Latent)
+	for _, folder := range r.Outputs {
+		files, _ := filepath.Glob(filepath.Join(folder, "frame_*.png"))
+		assert.Len(t, files, 5, folder)
+	}
+	assert.Contains(t, succeed(t, "info", batch).stdout, "batch of 2 latents of 16 channels")
+
+	o = tessera(t, "decode", "-m", tiny, batch, "-o", path("out.npy"), "--no-clobber")
+	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Contains(t, o.stderr, "out_000.npy: exists, expected nothing there with --no-clobber")
+	itself := writeTensors(t, path("b_001.safetensors"), nil, tensor{"samples", []int{2, 16, 2, 2, 3}, data})
+	o = tessera(t, "decode", "-m", tiny, itself, "-o", path("b.safetensors"))
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "b_001.safetensors is the input")
+}
+
+// In ComfyUI's files the batch comes first, also where the channels would fit.
+func TestDecodeComfyBatch(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	z, out := filepath.Join(dir, "z.latent"), filepath.Join(dir, "out")
+	writeTensors(t, z, nil, tensor{"latent_tensor", []int{16, 16, 8, 8}, numbers(16 * 16 * 64)}, tensor{"latent_format_version_0", []int{0}, nil})
+	r := succeedJSON(t, "decode", "-m", tiny, z, "-o", out)
+	assert.Equal(t, 16, r.Frames)
+	assert.True(t, r.Pictures)
+	files, _ := filepath.Glob(filepath.Join(out, "frame_*.png"))
+	assert.Len(t, files, 16)
+	assert.Contains(t, succeed(t, "info", z).stdout, "batch of pictures of 16 channels, 16 frames")
+}
+
+// Moments decode as their mean does, or as the sample that encoding draws.
+func TestDecodeMoments(t *testing.T) {
+	needDevice(t)
+	dir, clip := t.TempDir(), demoClip(t, 3, 16, 24)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	succeed(t, "encode", "-m", tiny, clip, "-o", path("moments.safetensors"), "--moments")
+	succeed(t, "encode", "-m", tiny, clip, "-o", path("mean.safetensors"), "--scale=none")
+	succeed(t, "encode", "-m", tiny, clip, "-o", path("drawn.safetensors"), "--scale=none", "--sample", "--seed=7")
+	decode := func(name string, flags ...string) []float32 {
+		succeed(t, append([]string{"decode", "-m", tiny, path(name), "-o", path("out.npy")}, flags...)...)
+		return readNPY(t, path("out.npy"))
+	}
+	assert.Equal(t, decode("mean.safetensors"), decode("moments.safetensors"))
+	assert.LessOrEqual(t, nmse32(decode("drawn.safetensors"), decode("moments.safetensors", "--sample", "--seed=7")), 1e-10)
+	assert.Greater(t, nmse32(decode("drawn.safetensors"), decode("moments.safetensors", "--sample")), 1e-8)
+
+	moments, _ := readTensor(t, path("moments.safetensors")) // as diffusers would leave them
+	bare := writeTensors(t, path("bare.safetensors"), nil, tensor{"parameters", append([]int{1}, moments.shape...), moments.data})
+	r := succeedJSON(t, "decode", "-m", tiny, bare, "-o", path("out.npy"))
+	require.NotEmpty(t, r.Warnings)
+	assert.Contains(t, r.Warnings[0], "32 channels are taken for moments, means and log-variances: decoding their mean")
+	refuse(t, []refusal{
+		{name: "sample of a latent", args: "decode -m " + tiny + " " + path("mean.safetensors") + " -o OUT.npy --sample", code: job.ExitInput, want: "holds a latent, expected moments to draw a sample from"},
+		{name: "seed alone", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --seed=7", code: job.ExitUsage, want: "--seed=7 without --sample"},
+		{name: "scale", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --scale=pipeline", code: job.ExitInput, want: "holds moments, which are the model's own numbers, expected --scale none"},
+	})
 }
 
 // otherWan is a Wan 2.1 with weights of its own.

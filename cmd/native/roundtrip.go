@@ -139,7 +139,7 @@ func (t *trip) run(o job.Encoding, r *result) (err error) {
 	channels := t.clip.Channels()
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
-	r.Decode, err = t.decode(t.machine, o.Back(t.latent), func(f vae.Frame) error {
+	r.Decode, err = t.decode(t.machine, o.Back(t.latent), takerFunc(func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (t *trip) run(o job.Encoding, r *result) (err error) {
 			}
 		}
 		return nil
-	})
+	}))
 	if err != nil {
 		return err
 	}
