@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"tessera/temporary"
 )
 
 // pending is an output file under construction, beside its final name so that
@@ -43,32 +44,20 @@ func createPending(path string, need int64) (*pending, error) {
 		}
 		p.old, mode = info, info.Mode().Perm()|0o600 // nobody else reads meanwhile who may not later
 	}
-	p.temp, err = makeTemp(path, target, func(name string) (err error) {
-		p.file, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	dir, base := filepath.Split(target)
+	if p.file, err = temporary.Create(dir, "."+base, mode); err != nil {
+		return nil, tempError(path, err)
 	}
+	p.temp = p.file.Name()
 	return p, nil
 }
 
-// makeTemp calls create with fresh names beside target, .NAME.tmp-*, until one
-// is not taken. Errors name path.
-func makeTemp(path, target string, create func(name string) error) (string, error) {
-	dir, base := filepath.Split(target)
-	for {
-		name := fmt.Sprintf("%s.%s.tmp-%08x", dir, base, rand.Uint32())
-		err := create(name)
-		switch {
-		case err == nil:
-			return name, nil
-		case errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
-		case !errors.Is(err, fs.ErrExist):
-			return "", outputError(path, 0, err)
-		}
+// tempError is why nothing can be made beside the output at path.
+func tempError(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
 	}
+	return outputError(path, 0, err)
 }
 
 // Write appends to the file.
@@ -107,11 +96,10 @@ func (p *pending) commit() error {
 		p.file.Chmod(p.old.Mode().Perm()) // where that can't be, it is narrower: no reason to lose the file
 	}
 	err := p.file.Sync()
-	if cerr := p.file.Close(); err == nil {
-		err = cerr
-	}
 	if err == nil {
-		err = os.Rename(p.temp, p.target)
+		err = temporary.Publish(p.file, p.target)
+	} else {
+		p.file.Close()
 	}
 	if err != nil {
 		os.Remove(p.temp)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"tessera/temporary"
 )
 
 // layer is a picture that is written with its alpha even where that is opaque
@@ -78,6 +80,7 @@ type folderSink struct {
 	path   string // as the user gave it
 	target string // absolute, links resolved
 	temp   string
+	folder *os.File    // temp, in use until it is closed
 	old    fs.FileInfo // what is replaced, nil where there is nothing
 	format Format
 }
@@ -95,10 +98,11 @@ func createFolder(path string, f Format) (backend, error) {
 	if info, err := os.Stat(target); err == nil {
 		s.old, mode = info, info.Mode().Perm()|0o700 // as of a file
 	}
-	s.temp, err = makeTemp(path, target, func(name string) error { return os.Mkdir(name, mode) })
-	if err != nil {
-		return nil, err
+	dir, base := filepath.Split(target)
+	if s.folder, err = temporary.Mkdir(dir, "."+base, mode); err != nil {
+		return nil, tempError(path, err)
 	}
+	s.temp = s.folder.Name()
 	return s, nil
 }
 
@@ -148,14 +152,14 @@ func (s *folderSink) commit() error {
 		s.abort()
 		return err
 	}
-	old := s.temp + ".old"
+	old := temporary.Aside(s.temp)
 	err := os.Rename(s.target, old)
 	replaced := err == nil
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		s.abort()
 		return outputError(s.path, 0, err)
 	}
-	if err := os.Rename(s.temp, s.target); err != nil {
+	if err := temporary.Publish(s.folder, s.target); err != nil {
 		if replaced {
 			err = errors.Join(err, os.Rename(old, s.target))
 		}
@@ -172,5 +176,6 @@ func (s *folderSink) commit() error {
 }
 
 func (s *folderSink) abort() error {
+	s.folder.Close() // a second time after Publish
 	return outputError(s.path, 0, os.RemoveAll(s.temp))
 }

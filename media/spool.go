@@ -3,9 +3,10 @@
 package media
 
 import (
-	"errors"
 	"fmt"
 	"os"
+
+	"tessera/temporary"
 )
 
 // Streamed is a Clip that is decoded while it is read, from its first frame on:
@@ -21,18 +22,17 @@ type Streamed interface {
 
 // spool is a temporary file of frames, in order.
 type spool struct {
-	file   *os.File
-	named  bool
+	file   *temporary.File
 	frames int
 	size   int64
 }
 
 func newSpool() (*spool, error) {
-	f, err := os.CreateTemp("", "tessera-frames-*")
+	f, err := temporary.Open("frames")
 	if err != nil {
 		return nil, err
 	}
-	return &spool{file: f, named: os.Remove(f.Name()) != nil}, nil
+	return &spool{file: f}, nil
 }
 
 func (s *spool) add(pix []byte) error {
@@ -49,13 +49,7 @@ func (s *spool) read(t int, pix []byte) error {
 	return err
 }
 
-func (s *spool) close() error {
-	err := s.file.Close()
-	if s.named {
-		err = errors.Join(err, os.Remove(s.file.Name()))
-	}
-	return err
-}
+func (s *spool) close() error { return s.file.Close() }
 
 // KeepBytes is the size of all frames.
 func (c *videoClip) KeepBytes() int64 {

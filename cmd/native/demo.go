@@ -10,6 +10,7 @@ import (
 	"tessera/assets"
 	"tessera/latent"
 	"tessera/media"
+	"tessera/temporary"
 	"tessera/vae"
 )
 
@@ -39,12 +40,13 @@ func (c *demoCmd) Run(a *app) error {
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp("", "tessera-demo-*")
+	files, err := temporary.Mkdir(os.TempDir(), "tessera-demo", 0o700)
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	defer os.RemoveAll(scratch)
-	model, video, err := assets.Extract(scratch)
+	defer os.RemoveAll(files.Name())
+	defer files.Close()
+	model, video, err := assets.Extract(files.Name())
 	if err != nil {
 		return err
 	}

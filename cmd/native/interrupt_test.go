@@ -115,7 +115,8 @@ func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (
 	return interruptedCommand(t, signal, cmd)
 }
 
-func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd) (code int, took time.Duration, stderr string) {
+// interruptedCommand also calls meanwhile, at that moment. nil is no signal.
+func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, took time.Duration, stderr string) {
 	t.Helper()
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -133,7 +134,12 @@ func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd) (code int
 		}
 	}
 	start := time.Now()
-	require.NoError(t, cmd.Process.Signal(signal))
+	for _, do := range meanwhile {
+		do()
+	}
+	if signal != nil {
+		require.NoError(t, cmd.Process.Signal(signal))
+	}
 	io.Copy(io.Discard, lines)
 	cmd.Wait()
 	return cmd.ProcessState.ExitCode(), time.Since(start), all.String()

@@ -14,6 +14,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/media"
+	"tessera/temporary"
 	"tessera/vae"
 )
 
@@ -133,15 +134,15 @@ func remember(model string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".last-model-*")
+	temp, err := temporary.Create(filepath.Dir(file), "."+filepath.Base(file), 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = temp.WriteString(model + "\n")
-	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), file)
+	if _, err = temp.WriteString(model + "\n"); err == nil {
+		err = temporary.Publish(temp, file)
 	}
 	if err != nil {
+		temp.Close()
 		os.Remove(temp.Name())
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tessera/media"
+	"tessera/temporary"
 )
 
 // named is a file or folder of the command line, and what it is called there.
@@ -133,12 +134,22 @@ type clobberFlag struct {
 	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
 }
 
-// begin is what every command does before it opens anything.
+// begin is what every command does before it opens anything. What programs that
+// were killed have left where this one will write is removed.
 func (f clobberFlag) begin(out outputs, in inputs) error {
 	if err := out.check(in); err != nil {
 		return err
 	}
-	return f.vacant(out)
+	if err := f.vacant(out); err != nil {
+		return err
+	}
+	temporary.Sweep(os.TempDir())
+	for i, o := range out {
+		if target, err := media.Target(o.path); err == nil && (i == 0 || filepath.Dir(o.path) != filepath.Dir(out[i-1].path)) {
+			temporary.Sweep(filepath.Dir(target))
+		}
+	}
+	return nil
 }
 
 // vacant refuses, with the flag, outputs whose names are taken. It is asked

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"tessera/app/serve"
+	"tessera/temporary"
 	"tessera/web"
 )
 
@@ -29,6 +30,7 @@ func (serveCmd) Help() string {
 }
 
 func (c *serveCmd) Run(a *app) error {
+	temporary.Sweep(os.TempDir())
 	page, err := c.page()
 	if err != nil {
 		return err

@@ -1,0 +1,87 @@
+//go:build unix
+
+package main
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// kills is how many of each kind of job are killed: KILLS, or a few.
+func kills(t *testing.T) int {
+	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 1
+	}
+	return 4
+}
+
+// Killed at any moment, a job leaves nothing that the next start doesn't remove,
+// and of frames that it was to replace either those or its own, all of them.
+func TestKilledIsSweptUp(t *testing.T) {
+	needDevice(t)
+	latent, clip := latentFile(t, 16, 2, 8, 8), demoClip(t, 5, 40, 40)
+	jobs := map[string]string{
+		"floats with a spool": "decode -m " + tiny + " " + latent + " -o OUT/out.npy --tile=32 --memory=14MiB",
+		"frames":              "decode -m " + tiny + " " + latent + " -o OUT/frames",
+		"latent":              "encode -m " + tiny + " " + clip + " -o OUT/z.safetensors",
+	}
+	if haveFFmpeg() {
+		jobs["mp4"] = "roundtrip -m " + tiny + " " + clip + " -o OUT/out.mp4"
+	}
+	for name, line := range jobs {
+		t.Run(name, func(t *testing.T) {
+			dir, temp := t.TempDir(), t.TempDir()
+			line = strings.ReplaceAll(line, "OUT", dir)
+			start := time.Now()
+			succeed(t, strings.Fields(line)...)
+			took, left := time.Since(start), 0
+			whole := tree(t, dir)
+			for range kills(t) {
+				cmd := exec.Command(built.program, strings.Fields(line)...)
+				cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+				require.NoError(t, cmd.Start())
+				time.Sleep(rand.N(took))
+				require.NoError(t, cmd.Process.Kill())
+				cmd.Wait()
+				left += len(tree(t, dir)) - len(whole) + len(tree(t, temp)) - 1
+				o := tesseraEnv(t, []string{"TMPDIR=" + temp}, "decode", "-m", "nowhere", latent, "-o", filepath.Join(dir, "next.npy"))
+				require.Equal(t, job.ExitInput, o.code)
+				after := tree(t, dir)
+				require.Equal(t, slices.Sorted(maps.Keys(whole)), slices.Sorted(maps.Keys(after)))
+				require.True(t, maps.Equal(whole, after), "other contents")
+				isEmpty(t, temp)
+			}
+			t.Logf("%d killed within %v, %d files left behind before the next start", kills(t), took, left)
+		})
+	}
+}
+
+// What a job at work writes is not what a killed one left.
+func TestSweepLeavesJobsAtWork(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.npy")
+	next := make(chan outcome, 1)
+	code, _, stderr := interruptedCommand(t, nil, exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 8, 8), "-o", out, "--tile=32", "--overlap=8"), func() {
+		next <- tessera(t, "decode", "-m", "nowhere", "z.npy", "-o", filepath.Join(dir, "next.npy"))
+	})
+	assert.Equal(t, job.ExitInput, (<-next).code)
+	assert.Equal(t, job.ExitDone, code, stderr)
+	assert.FileExists(t, out)
+}

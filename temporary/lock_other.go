@@ -1,0 +1,39 @@
+//go:build !unix && !js
+
+package temporary
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// errLocked is of systems with locks.
+var errLocked = errors.New("locked")
+
+// lock has nothing to do: what is open can be neither removed nor renamed.
+func lock(*os.File) error { return nil }
+
+// settled is how long a file must have been as it is. Those that are closed to
+// be renamed were written a moment ago.
+const settled = 10 * time.Second
+
+// abandoned calls remove where nobody has path open.
+func abandoned(path string, remove func()) {
+	info, err := os.Lstat(path)
+	if err != nil || time.Since(info.ModTime()) < settled {
+		return
+	}
+	// Nothing is renamed that is open, though a folder would lose its files.
+	if os.Rename(path, path+"0") == nil && os.Rename(path+"0", path) == nil {
+		remove()
+	}
+}
+
+// Publish closes a file made by Create and gives it its name.
+func Publish(f *os.File, target string) error {
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), target)
+}

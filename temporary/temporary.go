@@ -1,0 +1,185 @@
+//go:build !js
+
+// Package temporary makes temporary files and folders that are told from those of
+// a program that is no more: Sweep removes what was left where a program was
+// killed, and nothing else.
+//
+// Their names end in .tmp-HOST-RANDOM. While they are in use they are locked by
+// the process, or on Windows open, which ends with it in whatever way it ends,
+// so that neither a number of a process that came again nor a clock counts. HOST
+// stands for the machine and the user: a disk may be shared.
+//
+// Start at Create, Mkdir and Open, and at Sweep.
+package temporary
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+)
+
+// maxStem bounds what stands before .tmp- in a name, which may have 255 bytes.
+const maxStem = 200
+
+// ours are the names that Create and Mkdir make, of any machine and user. The
+// stem is the name of an output after a dot, or says what a file in the folder
+// for temporary ones is for.
+var ours = regexp.MustCompile(`(?s)^(\..+|tessera-[a-z]+)\.tmp-([0-9a-f]{8})-[0-9a-f]{8}$`)
+
+// host stands for this machine and user.
+var host = sync.OnceValue(func() string {
+	h := fnv.New32a()
+	name, _ := os.Hostname()
+	id, _ := os.ReadFile("/etc/machine-id")
+	fmt.Fprintf(h, "%s\n%s\n%d\n%s", name, id, os.Getuid(), os.Getenv("USERNAME"))
+	return fmt.Sprintf("%08x", h.Sum32())
+})
+
+// fresh makes something under a name in dir that nothing has, and locks it. Where
+// files can't be locked the name is one that Sweep leaves alone.
+func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.File, error) {
+	who := host()
+	for {
+		name := filepath.Join(dir, stem[:min(len(stem), maxStem)]) + ".tmp-" + who + "-" + fmt.Sprintf("%08x", rand.Uint32())
+		f, err := create(name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch err := lock(f); {
+		case who != host():
+			return f, nil
+		case err == nil && still(f):
+			return f, nil
+		case err == nil, errors.Is(err, errLocked): // a sweep was quicker
+		default:
+			who = "unlocked"
+		}
+		f.Close()
+		os.Remove(name)
+	}
+}
+
+// still is whether f has its name.
+func still(f *os.File) bool {
+	is, err := f.Stat()
+	has, nerr := os.Lstat(f.Name())
+	return err == nil && nerr == nil && os.SameFile(is, has)
+}
+
+// Create makes a file in folder dir, whose name begins with stem. It is the
+// caller's to close and to remove, or to Publish.
+func Create(dir, stem string, mode fs.FileMode) (*os.File, error) {
+	return fresh(dir, stem, func(name string) (*os.File, error) {
+		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	})
+}
+
+// Mkdir makes a folder in folder dir, whose name begins with stem. It is in use
+// until what is returned is closed; Name tells its path.
+func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
+	return fresh(dir, stem, func(name string) (*os.File, error) {
+		if err := os.Mkdir(name, mode); err != nil {
+			return nil, err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			os.Remove(name)
+		}
+		return f, err
+	})
+}
+
+// File is a temporary file that nobody else needs the name of. It has none any
+// more where the system lets an open file lose it: then it is gone with the
+// program, however that ends.
+type File struct {
+	*os.File
+	named bool
+}
+
+// Open makes one in the folder for temporary files, for the purpose that a word
+// tells.
+func Open(purpose string) (*File, error) {
+	f, err := Create(os.TempDir(), "tessera-"+purpose, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &File{f, os.Remove(f.Name()) != nil}, nil
+}
+
+// Close gives the disk back.
+func (f *File) Close() error {
+	err := f.File.Close()
+	if f.named {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// Sweep removes from folder dir what programs of this user on this machine left
+// there that are no more. A folder that such a one had moved aside, in order to
+// replace it, and had not replaced, gets its name back. What can't be removed
+// stays.
+func Sweep(dir string) {
+	entries, _ := os.ReadDir(dir) // what can be read
+	there := map[string]bool{}
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
+	for _, e := range entries {
+		name := e.Name()
+		m := ours.FindStringSubmatch(name)
+		if aside, found := cutOld(name); found && !there[aside] {
+			os.RemoveAll(filepath.Join(dir, name)) // it was replaced
+			continue
+		}
+		if m == nil || m[2] != host() || !e.IsDir() && !e.Type().IsRegular() {
+			continue
+		}
+		abandoned(filepath.Join(dir, name), func() {
+			if there[name+old] {
+				back(dir, name+old, m[1])
+			}
+			os.RemoveAll(filepath.Join(dir, name))
+		})
+	}
+}
+
+// old ends the name of what a folder made by Mkdir replaces, while it does.
+const old = ".old"
+
+// Aside is where what folder is to replace is moved meanwhile.
+func Aside(folder string) string { return folder + old }
+
+// cutOld is the name of the folder that was to replace what is called name.
+func cutOld(name string) (string, bool) {
+	n := len(name) - len(old)
+	if n < 0 || name[n:] != old {
+		return "", false
+	}
+	m := ours.FindStringSubmatch(name[:n])
+	return name[:n], m != nil && m[2] == host()
+}
+
+// back gives a folder that was moved aside its name again, if that is free and
+// known; if it is taken the folder was replaced.
+func back(dir, aside, stem string) {
+	if len(stem) >= maxStem || stem[0] != '.' {
+		return
+	}
+	target := filepath.Join(dir, stem[1:])
+	if _, err := os.Lstat(target); err == nil {
+		os.RemoveAll(filepath.Join(dir, aside))
+	} else if errors.Is(err, fs.ErrNotExist) {
+		os.Rename(filepath.Join(dir, aside), target)
+	}
+}
