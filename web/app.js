@@ -19,7 +19,7 @@ import * as settings from './settings.js';
 import { Shelf } from './shelf.js';
 import * as speed from './speed.js';
 import { Stage, mosaic } from './stage.js';
-import { Taker } from './taking.js';
+import { Taker, misfit } from './taking.js';
 import { Workbench } from './workbench.js';
 
 /** @import {Key} from './i18n.js' */
@@ -321,6 +321,9 @@ function trouble(error) {
     case 'disconnected':
       bench.stop();
       return showProblem(kind, { detail, action: { key: 'action.restart', act: () => void refresh() } });
+    case 'bad_input':
+      if (bench.input?.latent && misfit(error)) return showProblem('misfit', { detail, values: { name: bench.input.name } });
+      return showProblem(kind, { detail });
     default:
       showProblem(kind, { detail, native: bench.kind === 'native' });
   }
@@ -437,7 +440,7 @@ function listen() {
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
   addEventListener('hashchange', () => { readLink(); void refresh(); });
   listenSave(stage, () => gallery.savable);
-  listenDrop((files) => void take(files));
+  listenDrop((files) => void take(files), trouble);
 }
 
 /** Takes the address's choices; returns the engine. */

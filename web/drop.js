@@ -1,7 +1,10 @@
 // Files and folders dropped anywhere on the page.
 
-/** @param {(files: File[]) => void} take */
-export function listenDrop(take) {
+/**
+ * @param {(files: File[]) => void} take
+ * @param {(error: unknown) => void} failed
+ */
+export function listenDrop(take, failed) {
   let depth = 0; // of elements that the pointer is in
   const mark = () => { document.body.dataset.drop = String(depth > 0); };
   const files = (/** @type {DragEvent} */ e) => e.dataTransfer?.types.includes('Files');
@@ -23,7 +26,7 @@ export function listenDrop(take) {
     e.preventDefault();
     depth = 0;
     mark();
-    void filesOf(e.dataTransfer).then(take);
+    filesOf(e.dataTransfer).then(take, failed);
   });
 }
 
@@ -50,10 +53,10 @@ async function filesOf(drop) {
  */
 async function collect(entry, into) {
   if (entry.name.startsWith('.') || into.length >= most) return;
-  if (entry instanceof FileSystemFileEntry) {
-    into.push(await new Promise((resolve, reject) => { entry.file(resolve, reject); }));
-  } else if (entry instanceof FileSystemDirectoryEntry) {
-    const reader = entry.createReader();
+  if (entry.isFile) { // the classes have no names in browsers
+    into.push(await new Promise((resolve, reject) => { /** @type {FileSystemFileEntry} */ (entry).file(resolve, reject); }));
+  } else {
+    const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
     for (;;) {
       /** @type {FileSystemEntry[]} */
       const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); }); // a hundred at a time

@@ -37,6 +37,11 @@ async function sort(files) {
 
 /** @typedef {{bench: Workbench, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
 
+/** Whether a latent is of another model than the checkpoint. @param {unknown} error */
+export function misfit(error) {
+  return /channels/.test(words(error));
+}
+
 export class Taker {
   #place;
 
@@ -82,9 +87,8 @@ export class Taker {
       return true;
     } catch (error) {
       if (!(error instanceof EngineError) || error.code !== 'bad_input') throw error;
-      const misfit = /channels/.test(error.message);
-      showProblem(misfit ? 'misfit' : 'bad_input', { detail: words(error), values: { name } });
-      return misfit;
+      if (!misfit(error)) showProblem('bad_input', { detail: words(error), values: { name } });
+      return misfit(error); // and its plan tells why
     }
   }
 

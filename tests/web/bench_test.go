@@ -1,0 +1,378 @@
+package web
+
+import (
+	"context"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tests/synthetic"
+)
+
+// small is a visit to a demo of 5 frames of 48x48 pixels in four tiles.
+func small(t *testing.T) *visit {
+	t.Helper()
+	v := newVisit(t, "")
+	v.screen(1280, 900, 1, false, "light")
+	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.ready()
+	return v
+}
+
+// named waits for what is on the bench.
+func (v *visit) named(id, name string) {
+	v.t.Helper()
+	v.wait(name+" as "+id, time.Minute, `document.getElementById($).textContent === $`, id, name)
+}
+
+// visible is whether an element can be seen.
+func (v *visit) visible(id string) bool {
+	v.t.Helper()
+	return eval[bool](v.t, v.tab, `document.getElementById($).checkVisibility()`, id)
+}
+
+// pixels are those of the canvas as it is.
+func (v *visit) pixels() (rgba []byte, height, width int) {
+	v.t.Helper()
+	p := eval[struct {
+		H, W int
+		RGBA []int
+	}](v.t, v.tab, `(() => {
+		const c = document.getElementById('picture');
+		return { H: c.height, W: c.width, RGBA: [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data] };
+	})()`)
+	for _, x := range p.RGBA {
+		rgba = append(rgba, byte(x))
+	}
+	return rgba, p.H, p.W
+}
+
+// pictures are files of so many frames of 40x24 pixels.
+func pictures(t *testing.T, n int) (dir string, files []string, rgba [][]byte) {
+	t.Helper()
+	dir = t.TempDir()
+	for i := range n {
+		picture := image.NewNRGBA(image.Rect(0, 0, 40, 24))
+		for y := range 24 {
+			for x := range 40 {
+				picture.SetNRGBA(x, y, color.NRGBA{uint8(6 * x), uint8(10 * y), uint8(90 + 30*i), 255})
+			}
+		}
+		path := filepath.Join(dir, "picture"+strconv.Itoa(i)+".png")
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		require.NoError(t, png.Encode(f, picture))
+		require.NoError(t, f.Close())
+		files, rgba = append(files, path), append(rgba, picture.Pix)
+	}
+	return dir, files, rgba
+}
+
+// copyOf is the built-in checkpoint under another name.
+func copyOf(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(model)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	return path
+}
+
+// The demo is a choice beside others: neither the checkpoint nor the input that
+// was there is lost with it.
+func TestDemoThrowsNothingAway(t *testing.T) {
+	v := small(t)
+	assert.True(t, v.visible("demo"), "the button on the picture")
+	v.pick("model-file", copyOf(t, "mine.safetensors"))
+	v.named("model-name", "mine")
+	_, file := ramp(t, "ramp.npy")
+	v.pick("input-file", file)
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	assert.False(t, v.visible("demo"), "a button for the demo, with another input on the bench")
+	v.click("#demo-pick")
+	v.named("input-name", "Demo clip")
+	v.ready()
+	assert.Equal(t, "mine", v.text("model-name"))
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Contains(t, v.text("progress-text"), "5 frames")
+	v.click("#inputs button")
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	assert.Contains(t, v.text("inputs"), "Demo clip")
+	assert.NotContains(t, v.text("inputs"), "ramp.npy")
+}
+
+// A clip is on the stage as soon as it was opened, a latent as its channels; and
+// encoding shows the latent that it made, not the clip again.
+func TestInputsAndLatentsAreShown(t *testing.T) {
+	v := small(t)
+	_, files, rgba := pictures(t, 2)
+	eval[bool](t, v.tab, `(() => {
+		window.early = null;
+		new MutationObserver(() => { early ??= document.getElementById('caption').textContent === 'Input: picture0.png … picture1.png' ? document.body.dataset.ready : null; })
+			.observe(document.getElementById('caption'), { childList: true });
+		return true;
+	})()`)
+	v.pick("input-file", files...)
+	v.wait("the clip", time.Minute, `early !== null`)
+	assert.Equal(t, "false", eval[string](t, v.tab, `early`), "ready when the clip was shown")
+	v.ready()
+	got, h, w := v.pixels()
+	require.Equal(t, [2]int{24, 40}, [2]int{h, w})
+	assert.Equal(t, rgba[0], got, "the first frame")
+	assert.Equal(t, rgba[1], v.frame(1), "the second frame")
+	for _, id := range []string{"save-mp4", "save-png", "save-latent"} {
+		assert.True(t, eval[bool](t, v.tab, `document.getElementById($).disabled`, id), "%s: nothing was made", id)
+	}
+	v.click("input[name=task][value=encode]")
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Equal(t, "Latent: 16 channels of 5 × 3 cells, 2 in time", v.text("caption"))
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('save-mp4').disabled`), "a video of a latent")
+	v.click("#save-latent")
+	path := v.download("picture0.safetensors")
+	z, err := media.ReadLatent(path, 16)
+	require.NoError(t, err)
+	checkChannels(v, z)
+	v.click("#save-png")
+	assert.Equal(t, "picture0-latent-0001.png", filepath.Base(v.download("picture0-latent-0001.png")))
+	v.click("input[name=view][value=input]")
+	v.wait("the clip again", time.Minute, `document.getElementById('picture').width === 40`)
+
+	v.pick("input-file", path)
+	v.named("input-name", "picture0.safetensors")
+	v.ready()
+	assert.Equal(t, "Latent: 16 channels of 5 × 3 cells, 2 in time", v.text("caption"))
+	checkChannels(v, z)
+}
+
+// checkChannels compares the grays of the first frame's cells.
+func checkChannels(v *visit, z latent.Latent) {
+	v.t.Helper()
+	v.frame(0)
+	rgba, _, width := v.pixels()
+	const columns, scale, gap = 3, 34, 2 // of 16 channels of 3x5 cells
+	for c := range z.Channels {
+		values := z.Data[c*z.Frames*15:][:z.Frames*15]
+		var sum, squares float64
+		for _, x := range values {
+			sum += float64(x)
+			squares += float64(x) * float64(x)
+		}
+		n := float64(len(values))
+		deviation := math.Sqrt(squares/n - sum/n*sum/n)
+		for i := range 15 {
+			y, x := c/columns*(3*scale+gap)+i/5*scale+1, c%columns*(5*scale+gap)+i%5*scale+1
+			want := 128 + 127*(float64(values[i])-sum/n)/(3*deviation)
+			assert.InDelta(v.t, want, float64(rgba[4*(y*width+x)]), 1, "channel %d, cell %d", c, i)
+		}
+	}
+}
+
+// A cancelled job gives the last result back and keeps what it made; both are
+// saved under the names of what they are, whatever is on the bench.
+func TestCancelKeeps(t *testing.T) {
+	v := small(t)
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	result := v.frame(1)
+	_, file := ramp(t, "ramp.npy")
+	v.pick("input-file", file)
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	v.click("input[name=view][value=result]")
+	assert.Equal(t, result, v.frame(1), "the last result, with another input on the bench")
+	v.click("#save-png")
+	v.download("demo-0002.png")
+
+	v.click("#run")
+	v.wait("some frames", 2*time.Minute, `/frame ([6-9]|1\d) of 21/.test(document.getElementById('progress-text').textContent)`)
+	took := eval[float64](t, v.tab, `(async () => {
+		const start = performance.now();
+		document.getElementById('cancel').click();
+		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
+		return performance.now() - start;
+	})()`)
+	assert.Less(t, took, 250.0, "milliseconds until the page answered")
+	assert.Equal(t, result, v.frame(1), "the last result, after a cancel")
+	assert.Regexp(t, `^Stopped: \d+ of 21 frames are finished and can be saved$`, v.text("progress-text"))
+	assert.Contains(t, v.text("quality-note"), "clip", "the last result's quality")
+	require.Equal(t, "Show what was done", v.text("other"))
+	v.click("#other")
+	assert.Equal(t, "Not finished: what there is of it", v.text("caption"))
+	frames := eval[int](t, v.tab, `1 + Number(document.getElementById('scrub').max)`)
+	assert.GreaterOrEqual(t, frames, 5)
+	assert.Less(t, frames, 21)
+	v.click("#save-png")
+	v.download("ramp-partial-0001.png")
+	v.click("#save-webm")
+	path := v.download("ramp-partial.webm")
+	if media.HaveFFmpeg() {
+		v.wait("the video", time.Minute, `document.getElementById('save-state').textContent.includes('webm')`)
+		clip, err := media.Open(t.Context(), path, 3)
+		require.NoError(t, err)
+		defer clip.Close()
+		assert.Equal(t, frames, clip.Frames())
+	}
+	require.Equal(t, "Back to the last result", v.text("other"))
+	v.click("#other")
+	assert.Equal(t, result, v.frame(1), "the last result, once more")
+
+	// Also while nothing has begun yet.
+	took = eval[float64](t, v.tab, `(async () => {
+		document.getElementById('run').click();
+		const start = performance.now();
+		document.getElementById('cancel').click();
+		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
+		return performance.now() - start;
+	})()`)
+	assert.Less(t, took, 250.0, "milliseconds until the page answered")
+	assert.Equal(t, "Cancelled", v.text("progress-text"))
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Contains(t, v.text("progress-text"), "21 frames")
+}
+
+// drop drops files and folders of this machine on the page.
+func (v *visit) drop(paths ...string) {
+	v.t.Helper()
+	_, err := chromedp.Run(v.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		for _, kind := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
+			_, err := chromedp.Call(ctx, input.DispatchDragEvent, input.DispatchDragEventParams{
+				Type: kind, X: 400, Y: 300, Data: &input.DragData{Items: []*input.DragDataItem{}, Files: paths, DragOperationsMask: 1},
+			})
+			if err != nil {
+				return chromedp.Void{}, err
+			}
+		}
+		return chromedp.Void{}, nil
+	})
+	require.NoError(v.t, err)
+}
+
+// Files come in any order, several at once, in folders, and while a job runs.
+func TestAnyOrder(t *testing.T) {
+	v := small(t)
+	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
+	narrow := filepath.Join(t.TempDir(), "narrow.npy")
+	require.NoError(t, media.WriteLatent(narrow, latent.Latent{Channels: 4, Frames: 2, Height: 3, Width: 5, Data: make([]float32, 4*2*3*5)}))
+
+	// A latent before its checkpoint.
+	v.pick("input-file", narrow)
+	v.named("input-name", "narrow.npy")
+	assert.Contains(t, v.text("notice-title"), "narrow.npy")
+	assert.Contains(t, v.text("notice-text"), "choose the checkpoint")
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('run').disabled`))
+	v.pick("model-file", checkpoint)
+	v.named("model-name", "layered")
+	v.ready()
+	assert.Equal(t, "narrow.npy", v.text("input-name"))
+	assert.False(t, v.visible("notice"))
+
+	// Both at once, the latent first, and two other latents.
+	_, one := ramp(t, "one.npy")
+	_, two := ramp(t, "two.npy")
+	v.drop(one, two, copyOf(t, "mine.safetensors"))
+	v.named("model-name", "mine")
+	v.named("input-name", "one.npy")
+	v.ready()
+	assert.Equal(t, "2 inputs: one.npy is taken", v.text("notice-title"))
+	for _, name := range []string{"two.npy", "narrow.npy", "Demo clip"} {
+		assert.Contains(t, v.text("inputs"), name)
+	}
+
+	// A folder of frames, with something else in it.
+	dir, _, rgba := pictures(t, 3)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".DS_Store"), []byte("x"), 0o666))
+	v.drop(dir)
+	v.wait("the frames", time.Minute, `document.getElementById('input-facts').textContent.startsWith('3 frames of 40 × 24')`)
+	v.ready()
+	assert.Equal(t, rgba[2], v.frame(2))
+
+	// While a job runs.
+	v.click("#run")
+	v.drop(two)
+	v.wait("a word", time.Minute, `document.getElementById('later').textContent === 'After this job: two.npy'`)
+	assert.NotEqual(t, "two.npy", v.text("input-name"))
+	v.ended("done", 4*time.Minute)
+	v.named("input-name", "two.npy")
+	v.ready()
+	assert.Empty(t, v.text("later"))
+	assert.Equal(t, "result", eval[string](t, v.tab, `document.querySelector('input[name=view]:checked').value`), "the result stays")
+}
+
+// What doesn't go together is not offered, is told in the engine's words, and
+// never as damage.
+func TestWords(t *testing.T) {
+	v := newVisit(t, "")
+	v.open("?demo=2x6x6", "&tile=64&overlap=128&precision=f32")
+	v.ready()
+	assert.Equal(t, "The link asks for an overlap of 128 pixels", v.text("notice-title"))
+	enabled := func(tile string) []string {
+		return eval[[]string](t, v.tab, `(() => {
+			const [tile, overlap] = ['tile', 'overlap'].map((n) => document.querySelector('select[name=' + n + ']'));
+			tile.value = $;
+			tile.dispatchEvent(new Event('change', { bubbles: true }));
+			return [...overlap.options].filter((o) => !o.disabled).map((o) => o.value);
+		})()`, tile)
+	}
+	for tile, want := range map[string]string{
+		"64": "recommended 0 16 32", "96": "recommended 0 16 32 64", "512": "recommended 0 16 32 64 96 128", "recommended": "recommended 0 16 32 64 96",
+	} {
+		assert.Equal(t, want, strings.Join(enabled(tile), " "), "overlaps with a tile of %s", tile)
+	}
+	v.ready()
+	eval[bool](t, v.tab, `(() => { // as a menu of another time might
+		const field = document.querySelector('select[name=tile]');
+		field.add(new Option('10')); field.value = '10'; field.dispatchEvent(new Event('change', { bubbles: true })); return true;
+	})()`)
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	assert.Contains(t, v.text("notice-title"), "ile 10", "the engine's words")
+	assert.NotContains(t, v.text("notice"), "damaged")
+	assert.Contains(t, v.text("notice-text"), "in the settings")
+}
+
+// The native engine needs the token of the program that serves the page: a link
+// without one takes the browser's and says so, and no link asks for it.
+func TestEngineIsNotShared(t *testing.T) {
+	v := newVisit(t, "")
+	token := v.url
+	v.url = v.url[:strings.Index(v.url, "#")] + "#engine=native"
+	v.open("?demo=2x6x6", "&precision=f32")
+	v.ready()
+	assert.Equal(t, "The native engine is not running here", v.text("notice-title"))
+	engine := func() string {
+		return eval[string](t, v.tab, `document.querySelector('input[name=engine]:checked').value`)
+	}
+	assert.Equal(t, "browser", engine())
+	v.url = token
+	v.do(chromedp.Navigate("about:blank"))
+	v.open("?demo=2x6x6", "&precision=f32")
+	v.ready()
+	v.click("input[name=engine][value=native]")
+	v.ready()
+	assert.Regexp(t, "vulkan|d3d12|metal", v.text("device-rows"))
+	assert.Equal(t, "#precision=f32", eval[string](t, v.tab, `location.hash`))
+	v.do(chromedp.Reload())
+	v.ready()
+	assert.Equal(t, "native", engine(), "after a reload")
+	assert.Regexp(t, "vulkan|d3d12|metal", v.text("device-rows"))
+}
