@@ -39,7 +39,7 @@ export function options(recommended, can) {
   const tiling = can.find((name) => name === c.tiling);
   const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
   const tile = c.tile === 'recommended' ? best.tile : c.tile;
-  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), Math.max(16, pixels(tile) / 4) || Infinity)) : c.overlap;
+  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), pixels(tile) / 2 || Infinity)) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',

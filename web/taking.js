@@ -39,7 +39,7 @@ async function sort(files) {
 
 /** Whether a latent is of another model than the checkpoint. @param {unknown} error */
 export function misfit(error) {
-  return /channels/.test(words(error));
+  return /\d channels\b|has not the statistics/.test(words(error));
 }
 
 export class Taker {
