@@ -29,6 +29,7 @@ type ffprobeStream struct {
 	CodecType    string `json:"codec_type"`
 	Count        string `json:"nb_frames"` // what the container says, if anything
 	FieldOrder   string `json:"field_order"`
+	Start        string `json:"start_time"`
 	Height       int
 	Width        int
 	Tags         struct {
@@ -45,26 +46,23 @@ type ffprobeStream struct {
 	others  []string // codecs of the other streams
 }
 
+// probed is what ffprobe says of a file.
+type probed struct {
+	Streams []ffprobeStream
+	Format  struct {
+		Name     string `json:"format_name"`
+		Start    string `json:"start_time"`
+		Duration string
+	}
+}
+
 // probe finds the first video stream.
 func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
-	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
+	found, err := probeAll(ctx, path)
 	if err != nil {
-		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
-			return s, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
-		}
 		return s, err
 	}
-	var found struct {
-		Streams []ffprobeStream
-		Format  struct {
-			Name     string `json:"format_name"`
-			Duration string
-		}
-	}
-	if err := json.Unmarshal(out, &found); err != nil {
-		return s, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
-	}
-	at := slices.IndexFunc(found.Streams, func(s ffprobeStream) bool { return s.CodecType == "video" })
+	at := found.first("video")
 	if at < 0 {
 		return s, badInputf(path, "holds no video")
 	}
@@ -79,6 +77,26 @@ func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
 		}
 	}
 	return s, nil
+}
+
+// first is the first stream of a kind, -1 where there is none.
+func (p *probed) first(kind string) int {
+	return slices.IndexFunc(p.Streams, func(s ffprobeStream) bool { return s.CodecType == kind })
+}
+
+// probeAll lists the streams.
+func probeAll(ctx context.Context, path string) (found probed, err error) {
+	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
+	if err != nil {
+		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
+			return found, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
+		}
+		return found, err
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return found, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
+	}
+	return found, nil
 }
 
 // notOneFile is how ffmpeg says that a format is not in oneFile.

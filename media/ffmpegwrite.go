@@ -3,11 +3,14 @@
 package media
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
+	"strings"
 )
 
 // ffmpegSink pipes frames into an ffmpeg that writes the temporary file.
@@ -16,66 +19,152 @@ type ffmpegSink struct {
 	stop    context.CancelFunc
 	pending *pending
 	cmd     *exec.Cmd
-	log     *ffmpegLog
+	log     *said
 	pipe    io.WriteCloser
+	sound   *sound // nil for none
 	waited  bool
 }
 
-func createFFmpeg(ctx context.Context, path string, f Format) (backend, error) {
+func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
 	p, err := createPending(path, 0)
 	if err != nil {
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
 	s := &ffmpegSink{ctx: ctx, stop: stop, pending: p}
-	if err := s.start(run, encodeArgs(extension(path), p.temp, f)); err != nil {
+	if err := s.begin(run, f, o); err != nil {
 		stop()
+		s.silence()
 		p.abort()
-		return nil, fmt.Errorf("media: %s: %w", path, err)
+		return nil, err
 	}
 	return s, nil
 }
 
-func (s *ffmpegSink) start(ctx context.Context, args []string) (err error) {
-	if s.cmd, s.log, err = ffmpegCommand(ctx, "ffmpeg", args...); err != nil {
+// begin tries what was asked for, takes the sound and starts ffmpeg.
+func (s *ffmpegSink) begin(ctx context.Context, f Format, o CreateOptions) (err error) {
+	path, ext := s.pending.path, extension(s.pending.path)
+	if o.asked() != "" {
+		if err := s.try(ctx, f, o); err != nil {
+			return err
+		}
+	}
+	if o.Sound != "" && (o.SoundAsked || !soundless(o.Sound)) {
+		seconds := float64(f.Frames) / f.rate().Float()
+		if s.sound, err = takeSound(ctx, path, ext, seconds, o); err != nil {
+			return err
+		}
+	}
+	if odd(f) && o.PixelFormat == "" {
+		o.warn(fmt.Sprintf("%s: %dx%d pixels are odd: written as yuv444p, which some players don't show", path, f.Height, f.Width))
+	}
+	if err := s.start(ctx, ext, f, o); err != nil {
+		return fmt.Errorf("media: %s: %w", path, err)
+	}
+	return nil
+}
+
+func (s *ffmpegSink) start(ctx context.Context, ext string, f Format, o CreateOptions) (err error) {
+	if s.cmd, _, err = ffmpegCommand(ctx, "ffmpeg"); err != nil {
 		return err
 	}
+	s.log = &said{}
+	s.cmd.Stderr = s.log
+	args := []string{"-v", "repeat+level+error", "-nostdin", "-y"}
+	mapped := []string{"-map", "0:v:0"}
+	if s.sound != nil {
+		args = append(args, "-copyts", "-i", s.sound.input(s.cmd)) // else its first sample comes to lie at 0
+		mapped = []string{"-map", "1:v:0", "-map", "0:a:0", "-c:a", "copy"}
+	}
+	args = append(append(args, rawInput(f)...), mapped...)
+	s.cmd.Args = append(s.cmd.Args, append(args, encodeArgs(ext, s.pending.temp, f, o)...)...)
 	if s.pipe, err = s.cmd.StdinPipe(); err != nil {
 		return err
 	}
 	return s.cmd.Start()
 }
 
-// encodeArgs converts to BT.709 in limited range and says so in the file.
-// 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
-func encodeArgs(ext, output string, f Format) []string {
-	pixels := "yuv420p"
-	if f.Height%2 != 0 || f.Width%2 != 0 {
+// ignored is how ffmpeg says that a codec doesn't have a pixel format, and that it
+// takes another, or that it has no quality.
+var ignored = regexp.MustCompile(`Incompatible pixel format '\S+' for codec '\S+'|Codec AVOption \w+ .*has not been used for any stream`)
+
+// try writes one black frame, so that what ffmpeg doesn't know is told before
+// the work.
+func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
+	args := append([]string{"-v", "repeat+level+warning", "-nostdin", "-y"}, rawInput(f)...)
+	args = append(args, encodeArgs(extension(s.pending.path), s.pending.temp, f, o)...)
+	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", args...)
+	if err != nil {
+		return fmt.Errorf("media: %s: %w", s.pending.path, err)
+	}
+	var all bytes.Buffer
+	log := &said{}
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(make([]byte, 4*f.Height*f.Width)), io.MultiWriter(log, &all)
+	err = cmd.Run()
+	reason := log.reason("file:" + s.pending.temp)
+	if m := ignored.Find(all.Bytes()); m != nil {
+		reason = fmt.Sprintf("%q", strings.ReplaceAll(string(m), "file:"+s.pending.temp, "the file"))
+	} else if ctx.Err() != nil {
+		return fmt.Errorf("media: %s: %w", s.pending.path, ctx.Err())
+	} else if err == nil && log.errors == 0 {
+		return nil
+	} else if log.errors == 0 {
+		reason = err.Error()
+	}
+	return &optionError{fmt.Sprintf("media: %s: can't be written with %s: ffmpeg says %s", s.pending.path, o.asked(), reason)}
+}
+
+// rawInput are the frames that come in.
+func rawInput(f Format) []string {
+	return []string{"-f", "rawvideo", "-pix_fmt", "rgb0", "-s", fmt.Sprintf("%dx%d", f.Width, f.Height),
+		"-r", f.rate().String(), "-i", "pipe:0"}
+}
+
+// odd sizes can't be 4:2:0.
+func odd(f Format) bool { return f.Height%2 != 0 || f.Width%2 != 0 }
+
+// isRGBName are pixel formats that need no conversion to YUV.
+var isRGBName = regexp.MustCompile(`^(x2|0)?(rgb|bgr|gbr|argb|abgr)`)
+
+// containers are ffmpeg's names for those that are written.
+var containers = map[string]string{".mp4": "mp4", ".mov": "mov", ".mkv": "matroska", ".webm": "webm"}
+
+// encodeArgs converts to BT.709 in limited range and says so in the file. 4:2:0
+// has no odd sizes: such frames keep their size and full chroma instead.
+func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
+	pixels, codec := "yuv420p", "libx264"
+	if odd(f) {
 		pixels = "yuv444p"
 	}
-	args := []string{"-v", "error", "-nostdin", "-y",
-		"-f", "rawvideo", "-pix_fmt", "rgb0", "-s", fmt.Sprintf("%dx%d", f.Width, f.Height),
-		"-r", f.rate().String(), "-i", "pipe:0",
-		"-vf", "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=tv",
-		"-pix_fmt", pixels,
-		"-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv"}
 	if ext == ".webm" {
-		args = append(args, "-c:v", "libvpx-vp9", "-crf", "18", "-b:v", "0",
-			"-deadline", "good", "-cpu-used", "4", "-row-mt", "1")
-	} else {
-		args = append(args, "-c:v", "libx264", "-crf", "16")
+		codec = "libvpx-vp9"
 	}
-	switch ext {
-	case ".mp4":
-		args = append(args, "-movflags", "+faststart", "-f", "mp4")
-	case ".mov":
-		args = append(args, "-movflags", "+faststart", "-f", "mov")
-	case ".mkv":
-		args = append(args, "-f", "matroska")
-	case ".webm":
-		args = append(args, "-f", "webm")
+	pixels, codec = cmp.Or(o.PixelFormat, pixels), cmp.Or(o.Codec, codec)
+	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=tv"
+	matrix, span := "bt709", "tv"
+	if isRGBName.MatchString(pixels) {
+		filter, matrix, span = "null", "rgb", "pc"
 	}
-	return append(args, "file:"+output)
+	if f.Aspect.Known() {
+		filter += fmt.Sprintf(",setsar=%d/%d", f.Aspect.Num, f.Aspect.Den)
+	}
+	args := []string{"-vf", filter, "-pix_fmt", pixels,
+		"-colorspace", matrix, "-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", span, "-c:v", codec}
+	crf := o.CRF
+	switch codec {
+	case "libvpx-vp9":
+		crf = cmp.Or(crf, "18")
+		args = append(args, "-b:v", "0", "-deadline", "good", "-cpu-used", "4", "-row-mt", "1")
+	case "libx264", "libx264rgb":
+		crf = cmp.Or(crf, "16")
+	}
+	if crf != "" {
+		args = append(args, "-crf", crf)
+	}
+	if ext == ".mp4" || ext == ".mov" {
+		args = append(args, "-movflags", "+faststart")
+	}
+	return append(args, "-f", containers[ext], "file:"+output)
 }
 
 func (s *ffmpegSink) needsFloat() bool { return false }
@@ -98,15 +187,27 @@ func (s *ffmpegSink) wait() error {
 	s.waited = true
 	s.pipe.Close()
 	err := s.cmd.Wait()
-	if err == nil && s.log.last() != "" {
-		err = errors.New("failed") // its words follow
-	}
-	err = s.log.failure(s.ctx, err, "file:"+s.pending.temp)
 	s.stop()
-	if err == nil {
+	s.silence()
+	switch {
+	case s.ctx.Err() != nil:
+		err = s.ctx.Err()
+	case s.log.errors > 0:
+		err = fmt.Errorf("ffmpeg: %s", s.log.reason("file:"+s.pending.temp))
+	case err != nil:
+		err = fmt.Errorf("ffmpeg: %w", err)
+	default:
 		return nil
 	}
 	return fmt.Errorf("media: %s: cannot write: %w", s.pending.path, err)
+}
+
+// silence lets go of the sound.
+func (s *ffmpegSink) silence() {
+	if s.sound != nil {
+		s.sound.close()
+		s.sound = nil
+	}
 }
 
 func (s *ffmpegSink) commit() error {
@@ -123,6 +224,7 @@ func (s *ffmpegSink) abort() error {
 		s.stop()
 		s.pipe.Close()
 		s.cmd.Wait() // killed: its error says nothing
+		s.silence()
 	}
 	return s.pending.abort()
 }

@@ -40,3 +40,12 @@ type formatError struct{ text string }
 
 func (e *formatError) Error() string { return e.text }
 func (e *formatError) Unwrap() error { return ErrFormat }
+
+// ErrOption marks an error about what CreateOptions ask for, which can't be.
+var ErrOption = errors.New("media: bad option")
+
+// optionError is an ErrOption in its own words.
+type optionError struct{ text string }
+
+func (e *optionError) Error() string { return e.text }
+func (e *optionError) Unwrap() error { return ErrOption }

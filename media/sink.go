@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
+	"strconv"
+	"strings"
 )
 
 // Sink writes a video, frame by frame in order. It needs Close for the output
@@ -58,6 +61,74 @@ var errClosed = errors.New("media: output is closed")
 // Create's errors are never ErrInput. A full disk is syscall.ENOSPC, here and in
 // the Sink's calls.
 func Create(ctx context.Context, path string, f Format) (*Sink, error) {
+	return CreateWith(ctx, path, f, CreateOptions{})
+}
+
+// CreateOptions are what CreateWith can be told. What is about codecs and sound
+// is for what ffmpeg writes, and an ErrOption for anything else.
+type CreateOptions struct {
+	// CRF is the quality, less is better; default 16 of H.264, 18 of VP9, else
+	// that of the codec.
+	CRF string
+	// Codec and PixelFormat are ffmpeg's names; default libx264, in .webm
+	// libvpx-vp9, and yuv420p, for odd sizes yuv444p.
+	Codec, PixelFormat string
+	// Sound names a file whose first sound track goes along, cut to the length of
+	// the video; "" for none. Where it has none that is an error if SoundAsked.
+	Sound      string
+	SoundAsked bool
+	// Warn is told what is lost or changed, in one line that names a file; by
+	// default nobody is.
+	Warn func(text string)
+}
+
+func (o CreateOptions) warn(text string) {
+	if o.Warn != nil {
+		o.Warn(text)
+	}
+}
+
+// asked are the choices that are ffmpeg's affair, in words.
+func (o CreateOptions) asked() string {
+	var all []string
+	for _, c := range [][2]string{{"codec", o.Codec}, {"crf", o.CRF}, {"pixel format", o.PixelFormat}} {
+		if c[1] != "" {
+			all = append(all, c[0]+" "+c[1])
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// choices are what CRF, Codec and PixelFormat may be: no value is an option.
+var choices = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// check refuses what path can't have, whatever ffmpeg is installed.
+func (o CreateOptions) check(path string) error {
+	for _, value := range []string{o.Codec, o.CRF, o.PixelFormat} {
+		if value != "" && !choices.MatchString(value) {
+			return &optionError{fmt.Sprintf("media: %s: %.40q names no codec, quality or pixel format", path, value)}
+		}
+	}
+	if v, err := strconv.ParseFloat(o.CRF, 64); o.CRF != "" && (err != nil || v < 0 || v > 63) {
+		return &optionError{fmt.Sprintf("media: %s: quality (crf) %.40q, expected a number from 0 to 63", path, o.CRF)}
+	}
+	if isVideoFile(path) {
+		return nil
+	}
+	if asked := o.asked(); asked != "" {
+		return &optionError{fmt.Sprintf("media: %s: has no %s, expected .mp4, .mov, .mkv or .webm", path, asked)}
+	}
+	if o.Sound != "" && o.SoundAsked {
+		return &optionError{fmt.Sprintf("media: %s: keeps no sound, expected .mp4, .mov, .mkv or .webm for that of %s", path, o.Sound)}
+	}
+	return nil
+}
+
+// CreateWith is Create with options.
+func CreateWith(ctx context.Context, path string, f Format, o CreateOptions) (*Sink, error) {
+	if err := o.check(path); err != nil {
+		return nil, err
+	}
 	if err := checkSize(f.Height, f.Width); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -67,14 +138,28 @@ func Create(ctx context.Context, path string, f Format) (*Sink, error) {
 	if err := checkChannels(f.channels()); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
-	b, err := createBackend(ctx, path, f)
+	b, err := createBackend(ctx, path, f, o)
 	if err != nil {
 		return nil, err
 	}
+	o.losses(ctx, path, f)
 	return &Sink{ctx: ctx, path: path, format: f, backend: b}, nil
 }
 
-func createBackend(ctx context.Context, path string, f Format) (backend, error) {
+// losses warns of what a format can't keep.
+func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
+	if isVideoFile(path) {
+		return
+	}
+	if f.Aspect.Known() && extension(path) != ".y4m" {
+		o.warn(fmt.Sprintf("%s: doesn't keep that pixels are %s as wide as high", path, f.Aspect))
+	}
+	if o.Sound != "" && HasSound(ctx, o.Sound) {
+		o.warn(fmt.Sprintf("%s: keeps no sound: that of %s is left out", path, o.Sound))
+	}
+}
+
+func createBackend(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return createFolder(path, f)
 	}
@@ -91,7 +176,7 @@ func createBackend(ctx context.Context, path string, f Format) (backend, error) 
 		if ext == ".y4m" {
 			return createY4M(path, f)
 		}
-		return createFFmpeg(ctx, path, f)
+		return createFFmpeg(ctx, path, f, o)
 	case ".npy", ".safetensors":
 		return createFloats(path, f)
 	}

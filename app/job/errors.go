@@ -37,7 +37,7 @@ var kinds = []Kind{
 	{"out_of_memory", ExitFailed, []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
 	{"too_large", ExitFailed, []error{gpu.ErrTooLarge}},
 	{"flat", ExitInput, []error{vae.ErrFlat}},
-	{"bad_option", ExitUsage, []error{media.ErrFormat, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
+	{"bad_option", ExitUsage, []error{media.ErrFormat, media.ErrOption, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel}},
 	{"failed", ExitFailed, nil},
 }

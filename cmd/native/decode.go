@@ -23,7 +23,9 @@ type decodeCmd struct {
 	scaleFlag
 	framesFlag
 	sampleFlags
-	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
+	outFlags
+	Audio string   `placeholder:"FROM" help:"File whose sound goes along, cut to the length of the video; default none."`
+	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
 	deviceFlags
 	tileFlags
 }
@@ -40,11 +42,12 @@ func (decodeCmd) Help() string {
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
+    tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png`
 }
 
 func (c *decodeCmd) Run(a *app) error {
-	in := inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"library", c.Dawn}}
+	in := inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"sound", c.Audio}, {"library", c.Dawn}}
 	if err := c.begin(c.clips(1), in); err != nil {
 		return err
 	}
@@ -72,7 +75,8 @@ func (c *decodeCmd) Run(a *app) error {
 			return err
 		}
 	}
-	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips, format: d.Clip}
+	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips}
+	w.create = func(path string) (*media.Sink, error) { return c.create(a, path, d.Clip, c.Audio, true) }
 	defer w.abort()
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
@@ -131,7 +135,7 @@ type clipWriter struct {
 	*app
 	clobberFlag
 	outputs outputs
-	format  media.Format
+	create  func(path string) (*media.Sink, error)
 
 	at   int // of outputs, that sink writes to
 	sink *media.Sink
@@ -139,7 +143,7 @@ type clipWriter struct {
 
 // next begins the output that is at.
 func (w *clipWriter) next() (err error) {
-	w.sink, err = media.Create(w.ctx, w.outputs[w.at].path, w.format)
+	w.sink, err = w.create(w.outputs[w.at].path)
 	return err
 }
 

@@ -22,7 +22,9 @@ type roundtripCmd struct {
 	sampleFlags
 	framesFlag
 	videoFlags
-	FPS rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
+	outFlags
+	Audio string   `default:"input" placeholder:"FROM" help:"File whose sound goes along, or none; default that of the video."`
+	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
 	deviceFlags
 	tileFlags
 }
@@ -43,7 +45,7 @@ func (c *roundtripCmd) Validate() error {
 func (c *roundtripCmd) Run(a *app) error {
 	sheet := sheetName(c.Output)
 	out := outputs{{"--output=" + c.Output, c.Output}, {"--output=" + c.Output + ": its sheet " + sheet, sheet}}
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"sound", c.soundFile()}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
 	if err := media.CheckVideoName(c.Output); err != nil {
@@ -63,7 +65,8 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	sink, err := media.Create(a.ctx, c.Output, o.Again)
+	sound, asked := c.sound(a, o)
+	sink, err := c.create(a, c.Output, o.Again, sound, asked)
 	if err != nil {
 		return err
 	}
@@ -98,6 +101,31 @@ func (c *roundtripCmd) choices() job.Choices {
 	w.Independent, w.FPS = c.Independent, latent.Rational(c.FPS)
 	c.sampleFlags.choose(&w)
 	return w
+}
+
+// soundFile is the file that --audio names; "" for the words that it knows.
+func (c *roundtripCmd) soundFile() string {
+	if c.Audio == "input" || c.Audio == "none" {
+		return ""
+	}
+	return c.Audio
+}
+
+// sound is the file whose sound goes along, and whether it was asked for. That of
+// the video doesn't fit where it is played at another speed.
+func (c *roundtripCmd) sound(a *app, o job.Encoding) (file string, asked bool) {
+	switch {
+	case c.Audio == "none":
+		return "", false
+	case c.Audio != "input":
+		return c.Audio, true
+	case o.Clip.FPS.Known() && o.Again.FPS != o.Clip.FPS:
+		if media.HasSound(a.ctx, c.Video) {
+			a.warn("%s: its sound is left out, since --fps %s plays the video at another speed than %s", c.Video, o.Again.FPS, o.Clip.FPS)
+		}
+		return "", false
+	}
+	return c.Video, false
 }
 
 // sheetName is the picture's name beside the output's.

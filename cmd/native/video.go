@@ -35,6 +35,22 @@ func (f videoFlags) video(a *app, path string, channels int) (media.Clip, error)
 	return clip, err
 }
 
+// outFlags choose what ffmpeg writes.
+type outFlags struct {
+	CRF    string `name:"crf" placeholder:"N" help:"Quality of what ffmpeg writes, less is better; default 16 of H.264, 18 of VP9."`
+	Codec  string `placeholder:"NAME" help:"ffmpeg's encoder; default libx264, in .webm libvpx-vp9."`
+	PixFmt string `placeholder:"NAME" help:"ffmpeg's pixel format; default yuv420p, for odd sizes yuv444p."`
+}
+
+// create begins the output, with the sound of a file: asked for, or only if there
+// is some.
+func (f outFlags) create(a *app, path string, format media.Format, sound string, asked bool) (*media.Sink, error) {
+	return media.CreateWith(a.ctx, path, format, media.CreateOptions{
+		CRF: f.CRF, Codec: f.Codec, PixelFormat: f.PixFmt, Sound: sound, SoundAsked: asked,
+		Warn: func(text string) { a.warn("%s", text) },
+	})
+}
+
 // hold has a clip that is decoded while it is read kept on disk where a plan reads
 // its frames several times, and sees to the disk for that and for what the plan
 // itself needs.

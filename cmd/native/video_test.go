@@ -114,3 +114,47 @@ func sameBytes(t *testing.T, want, got string) {
 	require.NoError(t, err)
 	assert.Equal(t, a, b)
 }
+
+// A roundtrip keeps the sound, a decode takes it from where it is told to, and
+// what can't be is refused before the work.
+func TestVideoSound(t *testing.T) {
+	clip := ffmpegClip(t, "x.mp4", "testsrc2=s=32x32:r=25:d=0.2", "-f", "lavfi", "-i", "sine=d=0.2", "-c:v", "libx264rgb", "-c:a", "aac")
+	for _, r := range []refusal{
+		{name: "codec", args: "roundtrip -m " + tiny + " " + clip + " -o OUT.mp4 --codec nonsense", code: job.ExitUsage,
+			want: "out.mp4: can't be written with codec nonsense: ffmpeg says \"Unknown encoder 'nonsense'\""},
+		{name: "pictures", args: "roundtrip -m " + tiny + " " + clip + " -o OUT --crf 20", code: job.ExitUsage,
+			want: "out: has no crf 20, expected .mp4, .mov, .mkv or .webm"},
+		{name: "sound of pictures", args: "roundtrip -m " + tiny + " " + clip + " -o OUT.y4m --audio " + clip, code: job.ExitUsage,
+			want: "out.y4m: keeps no sound, expected .mp4, .mov, .mkv or .webm for that of " + clip},
+		{name: "sound that is the output", args: "roundtrip -m " + tiny + " " + clip + " -o " + clip + " --audio " + clip, code: job.ExitUsage, want: "which it would replace"},
+	} {
+		t.Run(r.name, r.test)
+	}
+	needDevice(t)
+	dir := t.TempDir()
+	codecs := func(path string) string {
+		out, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=codec_name", "-of", "csv=p=0:nk=1", path).Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	out := filepath.Join(dir, "out.mkv")
+	assert.Empty(t, succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out).Warnings)
+	assert.Equal(t, "h264\naac\n", codecs(out))
+	assert.Empty(t, succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--audio", "none", "--codec", "ffv1").Warnings)
+	assert.Equal(t, "ffv1\n", codecs(out))
+	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--fps", "5")
+	assert.Equal(t, []string{clip + ": its sound is left out, since --fps 5 plays the video at another speed than 25"}, r.Warnings)
+	assert.Equal(t, "h264\n", codecs(out))
+	frames := filepath.Join(dir, "frames")
+	r = succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", frames)
+	assert.Equal(t, []string{frames + ": keeps no sound: that of " + clip + " is left out"}, r.Warnings)
+
+	latent := latentFile(t, 16, 2, 4, 4)
+	succeed(t, "decode", "-m", tiny, latent, "-o", out, "--audio", clip)
+	assert.Equal(t, "h264\naac\n", codecs(out))
+	succeed(t, "decode", "-m", tiny, latent, "-o", out)
+	assert.Equal(t, "h264\n", codecs(out))
+	o := tessera(t, "decode", "-m", tiny, latent, "-o", out, "--audio", out)
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "is the sound "+out+", which it would replace")
+}

@@ -1,0 +1,243 @@
+//go:build !js
+
+package media
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+)
+
+// createWith writes a clip, and returns what was told.
+func createWith(t *testing.T, path string, f Format, o CreateOptions) ([]string, error) {
+	t.Helper()
+	var told []string
+	o.Warn = func(text string) { told = append(told, text) }
+	sink, err := CreateWith(context.Background(), path, f, o)
+	if err != nil {
+		return told, err
+	}
+	for i := range f.Frames {
+		require.NoError(t, sink.WriteFrame(testFrame(i, f.Height, f.Width)))
+	}
+	require.NoError(t, sink.Close())
+	return told, nil
+}
+
+// TestEncoderChoices: codec, quality and pixel format reach ffmpeg, and what it
+// doesn't know is one error before any frame.
+func TestEncoderChoices(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	f := Format{Height: 48, Width: 64, Frames: 4}
+	for _, c := range []struct {
+		name          string
+		o             CreateOptions
+		codec, pixels string
+	}{
+		{"crf.mp4", CreateOptions{CRF: "40"}, "h264", "yuv420p"},
+		{"deep.mkv", CreateOptions{PixelFormat: "yuv444p10le"}, "h264", "yuv444p10le"},
+		{"x265.mp4", CreateOptions{Codec: "libx265", CRF: "20"}, "hevc", "yuv420p"}, // says much about itself
+		{"ffv1.mkv", CreateOptions{Codec: "ffv1", PixelFormat: "bgr0"}, "ffv1", "bgr0"},
+		{"prores.mov", CreateOptions{Codec: "prores_ks", PixelFormat: "yuv422p10le"}, "prores", "yuv422p10le"},
+		{"vp8.webm", CreateOptions{Codec: "libvpx", CRF: "10"}, "vp8", "yuv420p"},
+	} {
+		path := filepath.Join(dir, c.name)
+		told, err := createWith(t, path, f, c.o)
+		require.NoError(t, err, c.name)
+		assert.Empty(t, told, c.name)
+		got := ffprobe(t, path)
+		assert.Equal(t, []any{c.codec, c.pixels, "4"}, []any{got["codec_name"], got["pix_fmt"], got["nb_read_frames"]}, c.name)
+		if c.name == "ffv1.mkv" {
+			clip := openClip(t, path, f)
+			assert.InDeltaSlice(t, quantised(testFrame(2, 48, 64)), readFrame(t, clip, 2), 1e-6)
+		}
+		require.NoError(t, os.Remove(path))
+	}
+	size := func(crf string) int64 {
+		path := filepath.Join(dir, "size.mp4")
+		_, err := createWith(t, path, f, CreateOptions{CRF: crf})
+		require.NoError(t, err)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(path))
+		return info.Size()
+	}
+	assert.Less(t, size("45"), size("5"))
+
+	for _, c := range []struct {
+		name, want string
+		o          CreateOptions
+	}{
+		{"a.mp4", "a.mp4: can't be written with codec nonsense: ffmpeg says \"Unknown encoder 'nonsense'\"", CreateOptions{Codec: "nonsense"}},
+		{"b.mp4", "b.mp4: can't be written with codec mpeg4, crf 20: ffmpeg says \"Codec AVOption crf", CreateOptions{Codec: "mpeg4", CRF: "20"}},
+		{"c.webm", "c.webm: can't be written with codec libx264: ffmpeg says \"Only VP8 or VP9", CreateOptions{Codec: "libx264"}},
+		{"d.mp4", "d.mp4: can't be written with pixel format nonsense: ffmpeg says \"", CreateOptions{PixelFormat: "nonsense"}},
+		{"e.mp4", "e.mp4: can't be written with pixel format rgb24: ffmpeg says \"Incompatible pixel format 'rgb24' for codec 'libx264'\"", CreateOptions{PixelFormat: "rgb24"}},
+		{"f.mp4", `"-y" names no codec, quality or pixel format`, CreateOptions{Codec: "-y"}},
+		{"g.mp4", `"a b" names no codec, quality or pixel format`, CreateOptions{PixelFormat: "a b"}},
+		{"h.mp4", "quality (crf) \"99\", expected a number from 0 to 63", CreateOptions{CRF: "99"}},
+		{"i.png", "i.png: has no codec libx264, expected .mp4, .mov, .mkv or .webm", CreateOptions{Codec: "libx264"}},
+		{"frames", "frames: has no crf 20, pixel format yuv420p, expected", CreateOptions{CRF: "20", PixelFormat: "yuv420p"}},
+		{"j.y4m", "j.y4m: keeps no sound, expected .mp4, .mov, .mkv or .webm for that of x.wav", CreateOptions{Sound: "x.wav", SoundAsked: true}},
+	} {
+		_, err := createWith(t, filepath.Join(dir, c.name), f, c.o)
+		assert.ErrorContains(t, err, c.want)
+		assert.ErrorIs(t, err, ErrOption, c.name)
+		assert.NotContains(t, err.Error(), "\n")
+		assert.NotContains(t, err.Error(), "tmp-", c.name)
+	}
+	only(t, dir)
+}
+
+// TestSaidOfOutputs: odd sizes and pixels that are not square.
+func TestSaidOfOutputs(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	wide := latent.Rational{Num: 64, Den: 45}
+	for _, c := range []struct {
+		name string
+		f    Format
+		want []string
+	}{
+		{"odd.mp4", Format{Height: 31, Width: 64, Frames: 2}, []string{"odd.mp4: 31x64 pixels are odd: written as yuv444p, which some players don't show"}},
+		{"even.mp4", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
+		{"wide.mkv", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
+		{"wide.webm", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
+		{"wide.y4m", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
+		{"wide", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, []string{"wide: doesn't keep that pixels are 64/45 as wide as high"}},
+	} {
+		path := filepath.Join(dir, c.name)
+		told, err := createWith(t, path, c.f, CreateOptions{})
+		require.NoError(t, err)
+		if assert.Len(t, told, len(c.want), c.name) && len(told) > 0 {
+			assert.Equal(t, filepath.Join(dir, c.want[0]), told[0])
+		}
+		if c.f.Aspect.Known() && len(c.want) == 0 {
+			assert.InDelta(t, wide.Float(), AspectOf(openClip(t, path, c.f)).Float(), 0.005, c.name) // WebM has whole pixels
+		}
+	}
+}
+
+// TestSound carries sound along with frames that are one second long. What it
+// carries is silent but for a click at 0.3 s of the video.
+func TestSound(t *testing.T) {
+	needFFmpeg(t)
+	dir, spools := t.TempDir(), t.TempDir()
+	const video = "testsrc2=s=64x48:r=25:d=2"
+	const click = "aevalsrc='if(between(t,0.3,0.31),0.9,0)':d=2:s=48000"
+	file := func(name string, args ...string) string {
+		path := filepath.Join(dir, name)
+		ffmpeg(t, append(append([]string{"-f", "lavfi", "-i", video, "-f", "lavfi", "-i", click}, args...), path)...)
+		return path
+	}
+	aac := file("aac.mp4", "-c:v", "libx264", "-c:a", "aac")
+	opus := file("opus.mkv", "-c:v", "libx264", "-c:a", "libopus")
+	pcm := file("pcm.mov", "-c:v", "libx264", "-c:a", "pcm_s16le")
+	wav := file("x.wav", "-map", "1:a")
+	short := file("short.m4a", "-map", "1:a", "-t", "0.5", "-c:a", "aac")
+	silent := file("silent.mp4", "-map", "0:v", "-c:v", "libx264")
+	two := file("two.mkv", "-map", "0:v", "-map", "1:a", "-map", "1:a", "-c:v", "libx264", "-c:a", "libopus")
+	late := filepath.Join(dir, "late.mkv") // the video begins half a second after the sound
+	ffmpeg(t, "-f", "lavfi", "-i", "aevalsrc='if(between(t,0.8,0.81),0.9,0)':d=2:s=48000", "-itsoffset", "0.5", "-f", "lavfi", "-i", video,
+		"-map", "1:v", "-map", "0:a", "-c:v", "libx264", "-c:a", "pcm_s16le", late)
+	t.Setenv("TMPDIR", spools)
+	f := Format{Height: 48, Width: 64, Frames: 25, FPS: latent.Rational{Num: 25, Den: 1}}
+	for _, c := range []struct {
+		from, out, codec string
+		says             string
+	}{
+		{aac, "a.mp4", "aac", ""},
+		{aac, "b.mkv", "aac", ""},
+		{aac, "c.webm", "opus", "aac.mp4: its sound, aac, is encoded anew as opus, since .webm doesn't take it"},
+		{opus, "d.webm", "opus", ""},
+		{opus, "e.mp4", "opus", ""},
+		{opus, "f.mov", "aac", "opus.mkv: its sound, opus, is encoded anew as aac, since .mov doesn't take it"},
+		{pcm, "g.mov", "pcm_s16le", ""},
+		{wav, "h.mp4", "aac", "x.wav: its sound, pcm_s16le, is encoded anew as aac, since .mp4 doesn't take it"},
+		{wav, "i.mkv", "pcm_s16le", ""},
+		{late, "j.mkv", "pcm_s16le", ""},
+		{short, "k.mp4", "aac", ""},
+		{two, "l.mkv", "opus", "two.mkv: has 2 sound tracks, of which " + filepath.Join(dir, "l.mkv") + " gets the first"},
+		{silent, "m.mp4", "", ""},
+	} {
+		out := filepath.Join(dir, c.out)
+		told, err := createWith(t, out, f, CreateOptions{Sound: c.from})
+		require.NoError(t, err)
+		if c.says == "" {
+			assert.Empty(t, told, c.out)
+		} else if assert.Len(t, told, 1, c.out) {
+			assert.Equal(t, filepath.Join(dir, c.says), told[0])
+		}
+		found, err := probeAll(context.Background(), out)
+		require.NoError(t, err)
+		at := found.first("audio")
+		if c.codec == "" {
+			assert.Equal(t, -1, at, c.out)
+			continue
+		}
+		require.GreaterOrEqual(t, at, 0, c.out)
+		assert.Equal(t, c.codec, found.Streams[at].CodecName, c.out)
+		assert.Equal(t, "25", ffprobe(t, out)["nb_read_frames"], c.out)
+		heard, seconds := clickAt(t, out)
+		assert.InDelta(t, 0.3, heard, 0.025, "%s: when the click is heard", c.out)
+		want := map[bool]float64{true: 0.5, false: 1}[c.from == short]
+		assert.InDelta(t, want, seconds, 0.06, "%s: length of the sound", c.out)
+	}
+	only(t, spools)
+
+	for _, asked := range []bool{false, true} {
+		told, err := createWith(t, filepath.Join(dir, "frames"), f, CreateOptions{Sound: aac, SoundAsked: asked})
+		if asked {
+			require.ErrorIs(t, err, ErrOption)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, []string{filepath.Join(dir, "frames") + ": keeps no sound: that of " + aac + " is left out"}, told)
+	}
+	_, err := createWith(t, filepath.Join(dir, "none.mp4"), f, CreateOptions{Sound: silent, SoundAsked: true})
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "silent.mp4: holds no sound")
+
+	// What can't be read is no reason to lose the video.
+	broken := file("broken.mkv", "-c:v", "libx264", "-c:a", "flac")
+	data, err := os.ReadFile(broken)
+	require.NoError(t, err)
+	found, err := probeAll(context.Background(), broken)
+	require.NoError(t, err)
+	for i := 4096; i < len(data); i++ {
+		data[i] = 0
+	}
+	require.NoError(t, os.WriteFile(broken, data, 0o666))
+	out := filepath.Join(dir, "rest.mp4")
+	told, err := createWith(t, out, f, CreateOptions{Sound: broken})
+	require.NoError(t, err, "%v", found)
+	assert.NotEmpty(t, told)
+	openClip(t, out, f)
+}
+
+// clickAt is when the loudest sample is heard, and how long the sound is, in
+// seconds.
+func clickAt(t *testing.T, path string) (at, seconds float64) {
+	t.Helper()
+	const rate = 48000
+	out, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-map", "0:a", "-af", "aresample=async=1:first_pts=0",
+		"-ac", "1", "-ar", "48000", "-f", "s16le", "-").Output()
+	require.NoError(t, err)
+	loudest := 0.0
+	for i := 0; i+1 < len(out); i += 2 {
+		if v := math.Abs(float64(int16(binary.LittleEndian.Uint16(out[i:])))); v > loudest {
+			loudest, at = v, float64(i/2)/rate
+		}
+	}
+	return at, float64(len(out)/2) / rate
+}

@@ -1,0 +1,165 @@
+//go:build !js
+
+package media
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sound is that of a file, ready to go along with a video: taken out beforehand,
+// so that what is wrong with it doesn't end the writing of frames.
+type sound struct {
+	file  *os.File
+	named bool
+}
+
+// soundCodecs are what a container takes as it is; Matroska takes anything.
+var soundCodecs = map[string][]string{
+	".mp4":  {"aac", "mp3", "ac3", "eac3", "alac", "opus"},
+	".mov":  {"aac", "mp3", "ac3", "eac3", "alac", "pcm_s16le", "pcm_s24le", "pcm_s16be", "pcm_s24be"},
+	".webm": {"opus", "vorbis"},
+}
+
+// takeSound takes the first sound track of a file out, the part that lies beside
+// so many seconds of its video, for a container. It returns nil, and warns, where
+// that can't be; from nothing, or from what needs no ffmpeg, it is silent unless
+// the sound was asked for.
+func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateOptions) (*sound, error) {
+	from, err := probeAll(ctx, o.Sound)
+	if err != nil {
+		return nil, err
+	}
+	at := from.first("audio")
+	if at < 0 {
+		if o.SoundAsked {
+			return nil, badInputf(o.Sound, "holds no sound")
+		}
+		return nil, nil
+	}
+	codec := from.Streams[at].CodecName
+	tracks := 0
+	for _, s := range from.Streams {
+		if s.CodecType == "audio" {
+			tracks++
+		}
+	}
+	if tracks > 1 {
+		o.warn(fmt.Sprintf("%s: has %d sound tracks, of which %s gets the first", o.Sound, tracks, path))
+	}
+	how := []string{"-c:a", "copy", "-copypriorss", "0"}
+	if takes := soundCodecs[ext]; takes != nil && !slices.Contains(takes, codec) {
+		encoder := "aac"
+		how = []string{"-c:a", encoder, "-b:a", "192k", "-af", "apad"}
+		if ext == ".webm" {
+			encoder = "opus"
+			how = []string{"-c:a", "libopus", "-b:a", "160k", "-af", "apad"}
+		}
+		o.warn(fmt.Sprintf("%s: its sound, %s, is encoded anew as %s, since %s doesn't take it", o.Sound, codec, encoder, ext))
+	}
+	s, err := newSound(ctx, from, o.Sound, ext, seconds, how)
+	if err == nil || ctx.Err() != nil {
+		return s, err
+	}
+	o.warn(fmt.Sprintf("%s: its sound is not carried to %s: %v", o.Sound, path, err))
+	return nil, nil
+}
+
+// newSound runs ffmpeg.
+func newSound(ctx context.Context, from probed, path, ext string, seconds float64, how []string) (*sound, error) {
+	f, err := os.CreateTemp("", "tessera-sound-*")
+	if err != nil {
+		return nil, err
+	}
+	s := &sound{file: f, named: true}
+	args := []string{"-v", "repeat+level+error", "-nostdin", "-y"}
+	if late := from.videoDelay(); late > 0 {
+		args = append(args, "-ss", strconv.FormatFloat(late, 'f', 6, 64))
+	}
+	args = append(args, inputArgs(path, false)...)
+	args = append(args, "-map", "0:a:0", "-map_metadata", "-1", "-t", strconv.FormatFloat(seconds, 'f', 6, 64))
+	args = append(append(args, how...), "-f", containers[ext])
+	if ext == ".mp4" || ext == ".mov" {
+		args = append(args, "-movflags", "+faststart") // it is read from a pipe
+	}
+	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", append(args, "file:"+f.Name())...)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	log := &said{}
+	cmd.Stderr = log
+	err = cmd.Run()
+	info, serr := f.Stat()
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case err != nil && log.errors > 0:
+		err = fmt.Errorf("ffmpeg says %s", log.reason("file:"+path))
+	case err == nil && (serr != nil || info.Size() == 0):
+		err = errors.New("ffmpeg made nothing of it")
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	s.named = os.Remove(f.Name()) != nil // where an open file can lose its name
+	return s, nil
+}
+
+// videoDelay is how many seconds after the file's beginning its video begins.
+func (p *probed) videoDelay() float64 {
+	at := p.first("video")
+	if at < 0 {
+		return 0
+	}
+	start, err := strconv.ParseFloat(p.Format.Start, 64)
+	video, verr := strconv.ParseFloat(p.Streams[at].Start, 64)
+	if err != nil || verr != nil || video-start < 1e-3 {
+		return 0
+	}
+	return video - start
+}
+
+// input is ffmpeg's name for the sound, in a command that is about to start.
+func (s *sound) input(cmd *exec.Cmd) string {
+	if s.named {
+		return "file:" + s.file.Name()
+	}
+	cmd.ExtraFiles = []*os.File{s.file}
+	return "pipe:3"
+}
+
+func (s *sound) close() error {
+	err := s.file.Close()
+	if s.named {
+		err = errors.Join(err, os.Remove(s.file.Name()))
+	}
+	return err
+}
+
+// HasSound reports whether a file has a sound track, as far as ffmpeg knows.
+func HasSound(ctx context.Context, path string) bool {
+	if soundless(path) {
+		return false
+	}
+	from, err := probeAll(ctx, path)
+	return err == nil && from.first("audio") >= 0
+}
+
+// isVideoFile tells of outputs that may have sound.
+func isVideoFile(path string) bool {
+	info, err := os.Stat(path)
+	return containers[extension(path)] != "" && (err != nil || !info.IsDir())
+}
+
+// soundless are inputs that have no sound, as their names tell.
+func soundless(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || slices.Contains(strings.Fields(".png .jpg .jpeg .webp .y4m .npy .safetensors"), extension(path))
+}
