@@ -6,7 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"tessera/format"
 	"tessera/format/file"
+	"tessera/format/pth"
 	"tessera/format/safetensors"
 	"tessera/latent"
 )
@@ -26,36 +28,45 @@ type array struct {
 	close   func() error
 }
 
-// openArray opens the file and picks its tensor: .npy has one, of safetensors
-// it is the first of keys that is there, or else the only tensor. Errors don't
-// name the path.
+// openArray opens the file and picks its tensor: .npy has one, of the others it
+// is the first of keys that is there, or else the only tensor. Errors don't name
+// the path.
 func openArray(path string, keys ...string) (*array, error) {
-	if extension(path) == ".npy" {
+	switch extension(path) {
+	case ".npy":
 		return openNPYArray(path)
+	case ".npz":
+		return openNPZArray(path, keys)
 	}
-	file, err := safetensors.Open(path)
-	return pickArray(file, err, keys)
+	f, err := format.Open(path)
+	return pickArray(f, err, keys)
 }
 
 // readArray is openArray of the size bytes behind r; name tells the format.
 func readArray(r io.ReaderAt, size int64, name string, keys ...string) (*array, error) {
-	if extension(name) == ".npy" {
+	switch extension(name) {
+	case ".npy":
 		npy, err := openNPY(r, size)
 		if err != nil {
 			return nil, err
 		}
 		return &array{shape: npy.shape, readF32: npy.ReadF32, close: func() error { return nil }}, nil
+	case ".npz":
+		return readNPZ(r, size, keys)
 	}
-	file, err := safetensors.Read(r, size, name)
-	return pickArray(file, err, keys)
+	f, err := format.Read(r, size, name)
+	return pickArray(f, err, keys)
 }
 
 // pickArray takes over file, of whose opening err came.
-func pickArray(file *safetensors.File, err error, keys []string) (*array, error) {
+func pickArray(file format.File, err error, keys []string) (*array, error) {
+	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
+		return nil, ferr.Err
+	}
+	if ferr, ok := errors.AsType[*pth.FormatError](err); ok {
+		return nil, ferr.Err
+	}
 	if err != nil {
-		if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
-			err = ferr.Err
-		}
 		return nil, err
 	}
 	a, err := tensorArray(file, keys)
@@ -67,7 +78,7 @@ func pickArray(file *safetensors.File, err error, keys []string) (*array, error)
 }
 
 // tensorArray takes file over, but for an error.
-func tensorArray(file *safetensors.File, keys []string) (*array, error) {
+func tensorArray(file format.File, keys []string) (*array, error) {
 	t, err := pickTensor(file, keys)
 	if err != nil {
 		return nil, err
@@ -94,7 +105,7 @@ func openNPYArray(path string) (*array, error) {
 
 // pickTensor finds the first of keys, or the only tensor. Empty tensors, such
 // as ComfyUI's version mark, don't count.
-func pickTensor(file *safetensors.File, keys []string) (safetensors.Tensor, error) {
+func pickTensor(file format.File, keys []string) (safetensors.Tensor, error) {
 	var t safetensors.Tensor
 	found := false
 	for _, key := range keys {

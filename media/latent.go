@@ -21,8 +21,8 @@ const (
 )
 
 // ReadLatent reads a latent of so many channels from .safetensors, ComfyUI's
-// .latent or .npy. The tensor is named latent, samples or latent_tensor, or is
-// the only one. Its shape is one of
+// .latent, .npy, .npz, or .pt and .pth of torch.save. The tensor is named latent,
+// samples, latent_tensor or latents, or is the only one. Its shape is one of
 //
 //	[C,L,h,w]  [B,C,L,h,w]        channels first
 //	[L,h,w,C]  [B,L,h,w,C]        channels last
@@ -76,14 +76,14 @@ func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent
 
 func checkLatentName(name string) error {
 	switch ext := extension(name); ext {
-	case ".safetensors", ".latent", ".npy":
+	case ".safetensors", ".latent", ".npy", ".npz", ".pt", ".pth":
 		return nil
 	default:
-		return badInputf(name, "extension %q, expected a latent in .safetensors, .latent or .npy", ext)
+		return badInputf(name, "extension %q, expected a latent in .safetensors, .latent, .npy, .npz, .pt or .pth", ext)
 	}
 }
 
-func latentKeys() []string { return []string{latentKey, "samples", comfyKey} }
+func latentKeys() []string { return []string{latentKey, "samples", comfyKey, "latents"} }
 
 // takeLatent reads and closes a, of whose opening err came.
 func takeLatent(a *array, err error, name string, channels int) (latent.Latent, error) {

@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"gpu/internal/dawn":    {"gpu/internal/driver"},
 	"gpu/internal/driver":  {},
 	// Files.
-	"media":              {"format", "format/file", "format/safetensors", "latent", "temporary"},
+	"media":              {"format", "format/file", "format/pth", "format/safetensors", "latent", "temporary"},
 	"latent":             {},
 	"format":             {"format/file", "format/pth", "format/safetensors"},
 	"format/pth":         {"format/file", "format/safetensors"},

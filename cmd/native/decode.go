@@ -17,7 +17,7 @@ import (
 type decodeCmd struct {
 	modelFlag
 	forceFlag
-	Latent string `arg:"" help:"Latent: .safetensors, .latent or .npy."`
+	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, or .pt and .pth of torch.save."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
 	clobberFlag
 	scaleFlag

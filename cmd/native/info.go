@@ -55,6 +55,9 @@ func (c *infoCmd) Run(a *app) error {
 func (a *app) other(path string, err error) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin"}, ext) {
+		if l, latentErr := media.ReadLatent(path, 0); latentErr == nil && errors.Is(err, vae.ErrUnknownModel) {
+			return a.latent(path, l)
+		}
 		return err
 	}
 	clip, clipErr := media.Inspect(a.ctx, path)
@@ -67,7 +70,7 @@ func (a *app) other(path string, err error) error {
 	}
 	if l, latentErr := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(path, 0) }); latentErr == nil {
 		return a.latent(path, l)
-	} else if ext == ".latent" || ext == ".npy" {
+	} else if slices.Contains([]string{".latent", ".npy", ".npz"}, ext) {
 		return latentErr
 	}
 	if tensors {

@@ -183,7 +183,9 @@ func TestBadLatents(t *testing.T) {
 		{name: "empty file", args: file("empty.npy", ""), want: "empty.npy"},
 		{name: "truncated npy", args: file("cut.npy", string(npyHead[:len(npyHead)-4])), want: "cut.npy"},
 		{name: "text", args: file("text.npy", "hello"), want: "text.npy"},
-		{name: "extension", args: file("latent.pt", "hello"), want: `extension ".pt"`},
+		{name: "extension", args: file("latent.bin", "hello"), want: `extension ".bin"`},
+		{name: "text of torch", args: file("latent.pt", "hello"), want: "latent.pt"},
+		{name: "text of numpy", args: file("latent.npz", "hello"), want: "latent.npz: not a .npz file"},
 		{name: "the model", args: tiny, want: "250 tensors"},
 	}
 	for _, c := range cases {

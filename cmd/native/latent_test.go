@@ -152,5 +152,23 @@ func TestDecodeMoments(t *testing.T) {
 	})
 }
 
+// What torch.save and numpy.savez wrote is decoded, and told of.
+func TestDecodeForeign(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	var first []float32
+	for _, name := range []string{"named.npz", "packed.npz", "alone.pt", "samples.pt", "cached.pth"} {
+		z, out := filepath.Join("..", "..", "media", "testdata", "latents", name), filepath.Join(dir, "out.npy")
+		r := succeedJSON(t, "decode", "-m", tiny, z, "-o", out)
+		assert.Equal(t, 5, r.Frames, name)
+		if got := readNPY(t, out); first == nil {
+			first = got
+		} else {
+			assert.Equal(t, first, got, name)
+		}
+		assert.Contains(t, succeed(t, "info", z).stdout, name+": latent of 16 channels, 2 frames, 2x3 cells")
+	}
+}
+
 // otherWan is a Wan 2.1 with weights of its own.
 func otherWan() synthetic.WanConfig { return synthetic.WanConfig{Dim: 8} }

@@ -71,6 +71,8 @@ func TestTorch(t *testing.T) {
 		"shared": {
 			{"a", safetensors.F32, []int{2, 3}, 0, 0}, {"b", safetensors.F32, []int{6}, 0, 6}, {"tied", safetensors.F32, []int{2, 3}, 0, 0},
 		},
+		"tensor":  {{"tensor", safetensors.F32, []int{3}, 0, 0}},
+		"cached":  {{"latents", safetensors.BF16, []int{16, 2, 2, 3}, 5, 0}},
 		"ordered": network(), "nested": network(), "parameter": network()[:4], "many": many(),
 	} {
 		t.Run(file, func(t *testing.T) {
@@ -114,7 +116,6 @@ func TestTorchRefused(t *testing.T) {
 		"transposed": `tensor "weight": shape [2 3] has strides [1 2], expected [3 1]: save it again`,
 		"legacy":     `torch's format of before version 1.6, expected a zip: load it and save it again`,
 		"module":     `it asks for "torch.nn.modules.container.Sequential", allowed are only tensors and containers`,
-		"tensor":     `it holds a tensor, expected a dict of tensors`,
 		"protocol4":  `pickle protocol 4, expected 2`,
 	} {
 		both(t, func(t *testing.T, u unpickler) {

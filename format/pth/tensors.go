@@ -17,9 +17,15 @@ type named struct {
 	tensor *tensor
 }
 
-// stateDict finds the tensors in what a pickle holds: a dict of them, or a dict
-// in which one of wrappers is such a dict.
+// alone is the name of a tensor that was saved by itself.
+const alone = "tensor"
+
+// stateDict finds the tensors in what a pickle holds: a dict of them, a dict in
+// which one of wrappers is such a dict, or one tensor by itself.
 func stateDict(root any) ([]named, error) {
+	if t, ok := root.(*tensor); ok {
+		return []named{{alone, t}}, nil
+	}
 	items, ok := dict(root)
 	if !ok {
 		return nil, fmt.Errorf("it holds %s, expected a dict of tensors: %s of the model's state_dict", kind(root), resave)
@@ -68,11 +74,16 @@ func dict(v any) ([]types.DictEntry, bool) {
 	return nil, false
 }
 
-// tensors wants nothing but tensors, each name once.
+// tensors are those of a dict, each name once. What else lies among them, such as
+// a latent's prompt, is left out; a dict of nothing but that is no state_dict.
 func tensors(where string, items []types.DictEntry) ([]named, error) {
 	list := make([]named, 0, len(items))
 	seen := make(map[string]bool, len(items))
+	some := slices.ContainsFunc(items, isTensor)
 	for _, e := range items {
+		if some && !isTensor(e) {
+			continue
+		}
 		name, ok := e.Key.(string)
 		if !ok {
 			return nil, fmt.Errorf("%s has the key %s, expected names of tensors", where, kind(e.Key))

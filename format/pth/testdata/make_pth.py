@@ -55,9 +55,11 @@ save("shared", OrderedDict(a=base[:6].view(2, 3), b=base[6:], tied=base[:6].view
 save("nested", {"epoch": 3, "lr": 1e-4, "note": "x" * 300, "big": 1 << 40,
                 "state_dict": network().state_dict(), "list": [1, (2, None, True)]})
 save("many", {f"block.{i}.weight": fill(i, (2,)) for i in range(60)})  # LONG_BINPUT, SETITEMS
+save("tensor", fill(0, (3,)))
+save("cached", {"latents": fill(5, (16, 2, 2, 3), torch.bfloat16), "prompt": "a cat", "fps": 16, "size": (16, 24),
+                "emb": {"context": fill(6, (1, 2)), "mask": None}})  # as trainers keep latents
 
 save("transposed", {"ok": fill(0, (2,)), "weight": fill(1, (3, 2)).t()})
 save("legacy", plain, _use_new_zipfile_serialization=False)
 save("module", network())
-save("tensor", fill(0, (3,)))
 save("protocol4", plain, pickle_protocol=4)

@@ -1,0 +1,145 @@
+//go:build !js
+
+package media
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tessera/format/file"
+)
+
+const (
+	// maxNPZDirectory bounds what is read to find a .npz file's arrays: its zip's
+	// directory, of some 80 bytes an array.
+	maxNPZDirectory = 1 << 20
+	// inflation is by how much deflate can shrink at most.
+	inflation = 1032
+)
+
+func openNPZArray(path string, keys []string) (*array, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a, err := readNPZ(f, size, keys)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	a.close = f.Close
+	return a, nil
+}
+
+// readNPZ picks an array of a .npz file of size bytes, a zip of .npy files: the
+// first of keys that is there, or else the only one.
+func readNPZ(r io.ReaderAt, size int64, keys []string) (*array, error) {
+	bounded := &readUpTo{r, maxNPZDirectory}
+	z, err := zip.NewReader(bounded, size)
+	if err != nil {
+		return nil, fmt.Errorf("not a .npz file: %w", err)
+	}
+	bounded.left = -1
+	entry, err := pickEntry(z, keys)
+	if err != nil {
+		return nil, err
+	}
+	a := &npzArray{entry: entry}
+	if err := a.open(size); err != nil {
+		return nil, fmt.Errorf("array %.80q: %w", entry.Name, err)
+	}
+	return &array{name: arrayName(entry), shape: a.npy.shape, readF32: a.ReadF32, close: func() error { return nil }}, nil
+}
+
+func arrayName(f *zip.File) string { return strings.TrimSuffix(f.Name, ".npy") }
+
+func pickEntry(z *zip.Reader, keys []string) (*zip.File, error) {
+	var names []string
+	for _, key := range keys {
+		if i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == key+".npy" }); i >= 0 {
+			return z.File[i], nil
+		}
+	}
+	for _, f := range z.File {
+		names = append(names, fmt.Sprintf("%.80q", arrayName(f)))
+	}
+	if len(names) != 1 {
+		return nil, fmt.Errorf("%d arrays%s, expected one named %s, or only one", len(names), listed(names), strings.Join(keys, ", "))
+	}
+	return z.File[0], nil
+}
+
+// npzArray is one array of a .npz file, read from its start.
+type npzArray struct {
+	entry *zip.File
+	npy   *npyFile
+}
+
+// open reads the array's header and holds its size to that of the file.
+func (a *npzArray) open(size int64) error {
+	packed, all := a.entry.CompressedSize64, a.entry.UncompressedSize64
+	if packed > uint64(size) || all/inflation > packed+1 {
+		return fmt.Errorf("%d bytes in %d of a file of %d: damaged", all, packed, size)
+	}
+	if a.entry.Flags&1 != 0 {
+		return errors.New("is encrypted")
+	}
+	stream, err := a.entry.Open()
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	head, err := io.ReadAll(io.LimitReader(stream, 12+maxNPYHeader))
+	if err != nil {
+		return err
+	}
+	a.npy, err = openNPY(bytes.NewReader(head), int64(all))
+	return err
+}
+
+// ReadF32 fills dst with the elements from start on. Reading the last of them
+// checks all of the array against its checksum.
+func (a *npzArray) ReadF32(dst []float32, start int) error {
+	stream, err := a.entry.Open()
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	size := a.npy.dtype.size
+	if _, err := io.CopyN(io.Discard, stream, a.npy.data+int64(start)*int64(size)); err != nil {
+		return err
+	}
+	part := make([]byte, min(1<<16, len(dst)*size))
+	for len(dst) > 0 {
+		n := min(len(part)/size, len(dst))
+		if _, err := io.ReadFull(stream, part[:n*size]); err != nil {
+			return err
+		}
+		a.npy.dtype.decode(dst[:n], part)
+		dst = dst[n:]
+	}
+	if n, err := stream.Read(part[:1]); n == 0 && err != io.EOF {
+		return err
+	}
+	return nil
+}
+
+// readUpTo reads at most left bytes, any number where that is negative.
+type readUpTo struct {
+	io.ReaderAt
+	left int64
+}
+
+func (r *readUpTo) ReadAt(p []byte, offset int64) (int, error) {
+	if r.left >= 0 {
+		if r.left -= int64(len(p)); r.left < 0 {
+			return 0, fmt.Errorf("its directory has more than %d bytes", maxNPZDirectory)
+		}
+	}
+	return r.ReaderAt.ReadAt(p, offset)
+}
