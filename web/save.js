@@ -33,7 +33,13 @@ export async function video(frames, kind, progress) {
   const target = new BufferTarget();
   const format = kind === 'mp4' ? new Mp4OutputFormat({ fastStart: 'in-memory' }) : new WebMOutputFormat();
   const output = new Output({ format, target });
-  const source = new VideoSampleSource({ codec, bitrate: QUALITY_VERY_HIGH, keyFrameInterval: 2 });
+  const source = new VideoSampleSource({
+    codec, bitrate: QUALITY_VERY_HIGH, keyFrameInterval: 2,
+    onEncodedPacket: (_, meta) => {
+      const c = meta?.decoderConfig;
+      if (codec === 'avc' && c?.description) c.description = mendAVC(c.description);
+    },
+  });
   output.addVideoTrack(source, { frameRate: frames.fps });
   await output.start();
   for (let i = 0; i < frames.count; i++) {
@@ -48,6 +54,29 @@ export async function video(frames, kind, progress) {
   }
   await output.finalize();
   return new Blob([/** @type {ArrayBuffer} */ (target.buffer)], { type: `video/${kind}` });
+}
+
+/**
+ * Firefox 153 on Linux writes the first byte of each parameter set twice into
+ * H.264's configuration, after which no decoder knows them.
+ * @param {AllowSharedBufferSource} description
+ */
+export function mendAVC(description) {
+  const old = ArrayBuffer.isView(description)
+    ? new Uint8Array(description.buffer, description.byteOffset, description.byteLength) : new Uint8Array(description);
+  const kind = 0x67; // of a sequence parameter set; no profile has this number
+  if (old[8] !== kind || old[9] !== kind) return description;
+  const out = [...old.subarray(0, 4), old[4] | 0xfc];
+  for (let at = 5, sets = 0; sets < 2; sets++) {
+    const count = old[at++];
+    out.push(sets === 0 ? count | 0xe0 : count);
+    for (let n = count & 0x1f; n > 0; n--) {
+      const bytes = (old[at] << 8) + old[at + 1] - 1;
+      out.push(bytes >> 8, bytes & 0xff, ...old.subarray(at + 3, at + 3 + bytes));
+      at += bytes + 3;
+    }
+  }
+  return new Uint8Array(out);
 }
 
 /**

@@ -88,6 +88,9 @@ func eval[T any](t testing.TB, page context.Context, expression string, args ...
 		before, after, _ := strings.Cut(full, "$")
 		full = before + string(text) + after
 	}
+	if f, ok := page.Value(inFirefox{}).(*firefox); ok {
+		return evalIn[T](t, f, full)
+	}
 	v, err := chromedp.Run(page, chromedp.Evaluate[T](full, chromedp.EvalAwaitPromise))
 	require.NoError(t, err, expression)
 	return v

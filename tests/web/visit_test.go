@@ -28,11 +28,19 @@ type visit struct {
 	tab       context.Context
 	url       string // of the page, with the token
 	downloads string
+	firefox   *firefox // nil in Chromium
 }
 
 // newVisit serves the built page and opens a tab on nothing. folder is the
 // native engine's.
 func newVisit(t *testing.T, folder string) *visit {
+	t.Helper()
+	return newVisitAt(t, servePage(t, folder))
+}
+
+// servePage serves the built page as `tessera serve` does, and returns its
+// address.
+func servePage(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := page.Page()
 	if errors.Is(err, page.ErrNotBuilt) && os.Getenv("GPU") != "require" {
@@ -49,7 +57,7 @@ func newVisit(t *testing.T, folder string) *visit {
 		assert.NoError(t, s.Close())
 		assert.NoError(t, <-served)
 	})
-	return newVisitAt(t, s.URL())
+	return s.URL()
 }
 
 // newVisitAt opens a tab on nothing, for a page that is served elsewhere; its
@@ -74,7 +82,12 @@ func (v *visit) do(actions ...chromedp.Action[chromedp.Void]) {
 // follows #, such as "&tile=64".
 func (v *visit) open(query, more string) {
 	v.t.Helper()
-	v.do(chromedp.Navigate(strings.Replace(v.url, "/#", "/"+query+"#", 1) + more))
+	url := strings.Replace(v.url, "/#", "/"+query+"#", 1) + more
+	if v.firefox != nil {
+		v.firefox.open(v.t, url)
+		return
+	}
+	v.do(chromedp.Navigate(url))
 }
 
 // text is an element's.
@@ -119,6 +132,10 @@ func (v *visit) ended(as string, limit time.Duration) {
 // pick puts files into one of the page's file inputs.
 func (v *visit) pick(id string, files ...string) {
 	v.t.Helper()
+	if v.firefox != nil {
+		v.firefox.pick(v.t, id, files)
+		return
+	}
 	v.do(chromedp.SetUploadFiles("#"+id, files))
 }
 
