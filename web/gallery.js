@@ -102,8 +102,8 @@ export class Gallery {
     const channels = (/** @type {number[]} */ [c, n, h, w]) => t('caption.latent', { channels: c, frames: number(n), height: h, width: w });
     if (view === 'input') return this.#look?.shape ? channels(this.#look.shape) : t('caption.input', { name: this.#look?.name ?? '' });
     if (view !== 'result' || !this.outcome) return '';
-    const { frames, shape, done } = this.outcome;
+    const { frames, shape, of } = this.outcome;
     if (!frames) return shape ? channels(shape) : '';
-    return done ? '' : t('caption.partial');
+    return of ? t('caption.partial') : '';
   }
 }

@@ -17,7 +17,7 @@ import { ofLatent } from './pictures.js';
  * @property {Originals} [originals]
  * @property {Qualities} quality
  * @property {Frames} [frames] of a decode
- * @property {number} [of] frames that there were to be
+ * @property {number} [of] where there are not all frames: how many there were to be
  * @property {File} [latent] of an encode
  * @property {number[]} [shape] of the latent
  * @property {Pictures} [pictures] what there is to see: the frames, else the latent's channels

@@ -23,13 +23,13 @@ export class ProgressLine {
     this.say([t('progress.preparing'), seconds && seconds > 2 ? t('progress.about', { time: roughly(seconds) }) : ''].filter(Boolean).join(' · '));
     this.announce(t('progress.began'));
     this.#bar.removeAttribute('value');
-    this.#clock = setInterval(() => this.#tick(), 500);
+    this.#clock = setInterval(() => this.#tick(), 250);
   }
 
   /** Tells how long it has been going on where there is nothing else to tell. */
   #tick() {
     const now = performance.now();
-    if (now - this.#told > 700) this.#text.dataset.time = ` · ${duration(Math.floor((now - this.#began) / 1000))}`;
+    if (now - this.#told > 500) this.#text.dataset.time = ` · ${duration(Math.floor((now - this.#began) / 1000))}`;
   }
 
   /** Says what everybody should know, also who can't see it. @param {string} text */

@@ -40,8 +40,8 @@ export async function ofLatent(file, shape) {
   const numbers = file.size <= most ? await read(file, shape).catch(() => undefined) : undefined;
   if (!numbers) return undefined;
   const [channels, count, h, w] = shape;
-  const columns = Math.min(channels, Math.max(1, Math.round(Math.sqrt((channels * h) / w))));
-  const rows = Math.ceil(channels / columns);
+  const columns = divisor(channels, Math.sqrt((channels * h) / w));
+  const rows = channels / columns;
   const scale = Math.max(1, Math.floor(across / (columns * w)));
   const width = columns * (w * scale + gap) - gap;
   const height = rows * (h * scale + gap) - gap;
@@ -56,6 +56,17 @@ export async function ofLatent(file, shape) {
     return rgba;
   };
   return { count, height, width, fps, get: async (i) => draw(i), now: draw };
+}
+
+/**
+ * The divisor of n that is nearest to one wanted, by ratio.
+ * @param {number} n
+ * @param {number} wanted
+ */
+function divisor(n, wanted) {
+  const all = Array.from({ length: n }, (_, i) => i + 1).filter((d) => n % d === 0);
+  const far = (/** @type {number} */ d) => Math.abs(Math.log(d / wanted));
+  return all.reduce((a, b) => (far(b) < far(a) ? b : a));
 }
 
 /**

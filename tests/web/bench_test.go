@@ -168,7 +168,7 @@ func checkChannels(v *visit, z latent.Latent) {
 	v.t.Helper()
 	v.frame(0)
 	rgba, _, width := v.pixels()
-	const columns, scale, gap = 3, 34, 2 // of 16 channels of 3x5 cells
+	const columns, scale, gap = 4, 25, 2 // of 16 channels of 3x5 cells
 	for c := range z.Channels {
 		values := z.Data[c*z.Frames*15:][:z.Frames*15]
 		var sum, squares float64

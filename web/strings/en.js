@@ -190,7 +190,7 @@ export default {
   'problem.disconnected': 'The engine is gone',
   'problem.disconnected.text': 'The worker stopped or the connection to the native engine ended.',
   'problem.failed': 'That did not work',
-  'problem.failed.text': 'The engine’s own words are below.',
+  'problem.failed.text': 'What was there before is still there.',
   'problem.warning': 'Worth knowing',
   'problem.warning.text': 'The job goes on all the same.',
   'problem.no_token': 'The native engine is not running here',

@@ -1,0 +1,92 @@
+package web
+
+import (
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// focused is the id of what has the focus.
+func (v *visit) focused() string {
+	v.t.Helper()
+	return eval[string](v.t, v.tab, `document.activeElement.id`)
+}
+
+// The focus goes from the button that starts a job to the one that ends it and
+// back, and Escape cancels wherever it is.
+func TestFocusIsKept(t *testing.T) {
+	v := small(t)
+	eval[bool](t, v.tab, `(document.getElementById('run').focus(), true)`)
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.wait("the job", time.Minute, `document.getElementById('stage').dataset.state === 'running'`)
+	assert.Equal(t, "cancel", v.focused(), "while the job runs")
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.ended("stopped", time.Minute)
+	time.Sleep(200 * time.Millisecond)
+	assert.Equal(t, "run", v.focused(), "after a cancel")
+	v.do(chromedp.KeyEvent(kb.Enter))
+	v.wait("the job", time.Minute, `document.getElementById('stage').dataset.state === 'running'`)
+	eval[bool](t, v.tab, `(document.querySelector('#language').focus(), true)`)
+	v.do(chromedp.KeyEvent(kb.Escape))
+	v.ended("stopped", time.Minute)
+	assert.Equal(t, "language", v.focused(), "what had it keeps it")
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+}
+
+// Playback is not announced, nor every step of a job; its start and its end are.
+func TestAnnouncements(t *testing.T) {
+	v := small(t)
+	eval[bool](t, v.tab, `(() => {
+		window.said = [];
+		const live = [...document.querySelectorAll('[role=status], [role=alert], [aria-live], output')];
+		for (const e of live) {
+			new MutationObserver(() => said.push(e.id + ': ' + e.textContent)).observe(e, { childList: true, characterData: true, subtree: true });
+		}
+		return true;
+	})()`)
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	said := eval[[]string](t, v.tab, `said.filter((s) => s.startsWith('announce'))`)
+	require.Len(t, said, 2, "%v", said)
+	assert.Equal(t, "announce: The job runs. Escape cancels it.", said[0])
+	assert.Regexp(t, `^announce: 5 frames in `, said[1])
+	assert.Empty(t, eval[[]string](t, v.tab, `said.filter((s) => s.startsWith('progress'))`))
+	v.wait("playback", time.Minute, `document.getElementById('play').dataset.playing === 'true'`)
+	v.wait("the quality", time.Minute, `document.getElementById('quality-note').textContent.includes('clip')`)
+	time.Sleep(500 * time.Millisecond)
+	eval[bool](t, v.tab, `(said.length = 0, true)`)
+	time.Sleep(1500 * time.Millisecond)
+	assert.Empty(t, eval[[]string](t, v.tab, `said`), "announced while it plays")
+}
+
+// On a phone the progress and the button that cancels are in sight while a job
+// runs, wherever the page is scrolled to, and its start is no longer to find.
+func TestProgressOnAPhone(t *testing.T) {
+	v := small(t)
+	v.screen(390, 844, 2, true, "light")
+	eval[bool](t, v.tab, `(document.getElementById('run').scrollIntoView(), document.getElementById('run').focus(), true)`)
+	v.click("#run")
+	for _, to := range []string{"0", "document.body.scrollHeight / 2", "document.body.scrollHeight"} {
+		v.wait("the progress in sight", 10*time.Second, `(scrollTo(0, `+to+`), ['progress', 'cancel'].every((id) => {
+			const r = document.getElementById(id).getBoundingClientRect();
+			const e = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+			return r.height > 0 && r.top >= 0 && r.bottom <= innerHeight && e?.closest('#status');
+		}))`)
+	}
+	require.Equal(t, "running", eval[string](t, v.tab, `document.getElementById('stage').dataset.state`))
+	v.ended("done", 4*time.Minute)
+}
+
+// Both buttons for files say what files.
+func TestNamesOfFileButtons(t *testing.T) {
+	v := small(t)
+	for language, want := range map[string][2]string{"en": {"Choose a model…", "Choose files…"}, "tr": {"Model seç…", "Dosya seç…"}} {
+		eval[bool](t, v.tab, `(() => { const f = document.getElementById('language'); f.value = $; f.dispatchEvent(new Event('change')); return true; })()`, language)
+		assert.Equal(t, want, [2]string{v.text("model-pick"), v.text("input-pick")})
+	}
+}

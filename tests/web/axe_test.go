@@ -1,0 +1,91 @@
+package web
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// axe is the script that finds what is not accessible; npm brings it for tests.
+func axe(t *testing.T) string {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join(root, "web/node_modules/axe-core/axe.min.js"))
+	if os.IsNotExist(err) && os.Getenv("GPU") != "require" {
+		t.Skip("no axe-core: run `make web`")
+	}
+	require.NoError(t, err)
+	return string(script)
+}
+
+// accessible has axe look at the page in both languages, light and dark.
+func (v *visit) accessible(state, script string) {
+	v.t.Helper()
+	if !eval[bool](v.t, v.tab, `'axe' in window`) {
+		_, err := chromedp.Run(v.tab, chromedp.Evaluate[any](script))
+		require.NoError(v.t, err)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		v.screen(1280, 900, 1, false, scheme)
+		for _, language := range []string{"tr", "en"} {
+			found := eval[[]string](v.t, v.tab, `(async () => {
+				const f = document.getElementById('language');
+				f.value = $;
+				f.dispatchEvent(new Event('change'));
+				await Promise.all(document.getAnimations().map((a) => a.finished.catch(() => {})));
+				await new Promise((r) => setTimeout(r, 100));
+				const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+				return violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html + ' ' + n.failureSummary));
+			})()`, language)
+			assert.Empty(v.t, found, "%s, %s, %s", state, scheme, language)
+		}
+	}
+}
+
+// axe finds nothing in any state of the page.
+func TestAxe(t *testing.T) {
+	script := axe(t)
+	v := newVisit(t, "")
+	v.open("?demo=2x32x32", "&tile=64&precision=f32")
+	v.ready()
+	v.accessible("start", script)
+	v.click("#run")
+	v.wait("the first tile", 4*time.Minute, `document.getElementById('progress-text').textContent.includes('tile 1')`)
+	v.accessible("running", script)
+	v.click("#cancel")
+	v.ended("stopped", time.Minute)
+	_, files, _ := pictures(t, 2)
+	v.pick("input-file", files...)
+	v.wait("the pictures", time.Minute, `document.getElementById('input-facts').textContent.startsWith('2 ')`)
+	v.ready()
+	v.accessible("files on the bench", script)
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.wait("the quality", time.Minute, `document.getElementById('quality-note').textContent.includes('clip')`)
+	v.click("input[name=view][value=compare]")
+	v.accessible("done", script)
+	v.pick("input-file", copyOf(t, "cut.npy"))
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.ready()
+	v.accessible("error", script)
+}
+
+// Nor without a GPU.
+func TestAxeWithoutGPU(t *testing.T) {
+	script := axe(t)
+	v := newVisit(t, "")
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)),
+		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-gpu", true))
+	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(stop)
+	v.tab, stop = chromedp.NewContext(allocator)
+	t.Cleanup(stop)
+	v.open("", "")
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.accessible("no GPU", script)
+}
