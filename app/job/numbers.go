@@ -12,6 +12,9 @@ const (
 	// clearly is by how many nats a number of a latent must be likelier in the
 	// other scale for that to be said.
 	clearly = 0.15
+	// apart is by how much the logarithms of the scales' deviations must differ for
+	// them to be told apart: SeedVR2's do by less.
+	apart = 0.2
 	// A latent's numbers are usually 0.5 to 1.5 times as large as the model's are
 	// on the average.
 	tooSmall, tooLarge = 0.25, 3
@@ -34,7 +37,9 @@ func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 	if scale == latent.ScaleNone {
 		is, other, text = none, pipeline, "a pipeline's, --scale pipeline"
 	}
-	if !asked && other.fits() && is.surprise()-other.surprise() > clearly {
+	flat := pipeline.variance < pipeline.squares/2 // a picture of one colour may have any numbers
+	alike := math.Abs(none.deviating) < apart*none.channels
+	if !asked && !flat && !alike && other.fits() && is.surprise()-other.surprise() > clearly {
 		return fmt.Sprintf("its numbers look like %s: their deviation is %.2f, and usually %.2f there, %.2f in --scale %s",
 			text, is.deviation(), other.usually(), is.usually(), scale)
 	}

@@ -70,6 +70,22 @@ func TestDoubt(t *testing.T) {
 			}
 		}
 	}
+	colour := drawn(published, 0.3, pipeline)
+	for i := range colour.Data {
+		colour.Data[i] += 2 - 4*float32(i/128%2)
+	}
+	for name, c := range map[string]struct {
+		model vae.Config
+		z     latent.Latent
+	}{
+		"a flat colour":                     {published, colour},
+		"twice the contrast, scales alike":  {seed, drawn(seed, 2, pipeline)},
+		"a third of the contrast, as alike": {seed, drawn(seed, 0.35, pipeline)},
+	} {
+		d, err := Decode(c.model, c.z, "z", Choices{})
+		require.NoError(t, err)
+		assert.Empty(t, d.Warnings, name)
+	}
 	own, comfy := drawn(published, 1, none), drawn(published, 1, pipeline)
 	comfy.ComfyUI = true
 	huge, flat := drawn(seed, 20, pipeline), drawn(seed, 0, pipeline)
