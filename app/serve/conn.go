@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -16,8 +15,8 @@ import (
 )
 
 const (
-	// maxHeader bounds a message's JSON.
-	maxHeader = 1 << 20
+	// maxHeader bounds a message's JSON: options, and a file's name.
+	maxHeader = 16 << 10
 
 	writeWait = 30 * time.Second // for a message to be taken by a page
 	pingEvery = 15 * time.Second
@@ -30,31 +29,17 @@ type conn struct {
 	ws   *websocket.Conn
 	ctx  context.Context
 	stop context.CancelCauseFunc
+	page *session.Session
 
 	mu    sync.Mutex
-	held  bool      // the session has the device
-	owing bool      // the page has something to answer
-	heard time.Time // when it last sent something, or got something to answer
+	begun bool      // it has sent a message
+	heard time.Time // when it sent the last, or began
 }
 
 var _ session.Conn = (*conn)(nil)
 
-func newConn(ctx context.Context, ws *websocket.Conn, maxMessage int64) *conn {
-	c := &conn{ws: ws, heard: time.Now()}
-	c.ctx, c.stop = context.WithCancelCause(ctx)
-	ws.SetReadLimit(maxMessage)
-	return c
-}
-
 // Send writes a message; it waits while the page is slow to take it.
 func (c *conn) Send(header, payload []byte) error {
-	if asks(header) {
-		c.mu.Lock()
-		if !c.owing {
-			c.owing, c.heard = true, time.Now()
-		}
-		c.mu.Unlock()
-	}
 	ctx, cancel := context.WithTimeout(c.ctx, writeWait)
 	defer cancel()
 	err := c.write(ctx, header, payload)
@@ -79,19 +64,8 @@ func (c *conn) write(ctx context.Context, header, payload []byte) error {
 	return w.Close()
 }
 
-// asks says whether a message wants an answer of the page: bytes, or the
-// acknowledgement of a picture.
-func asks(header []byte) bool {
-	for _, kind := range []string{"read", "pixels", "tile", "frame"} {
-		if bytes.HasPrefix(header, []byte(`{"type":"`+kind+`"`)) {
-			return true
-		}
-	}
-	return false
-}
-
-// receive hands the page's messages to the session until one side ends it.
-func (c *conn) receive(s *session.Session) error {
+// receive hands the page's messages to its session until one side ends it.
+func (c *conn) receive() error {
 	for {
 		kind, r, err := c.ws.Reader(c.ctx)
 		if err != nil {
@@ -100,21 +74,22 @@ func (c *conn) receive(s *session.Session) error {
 		if kind != websocket.MessageBinary {
 			return errors.New("serve: a text message, expected binary ones")
 		}
-		header, payload, err := unframe(r)
+		header, payload, err := c.unframe(r)
 		if err != nil {
 			return err
 		}
 		c.mu.Lock()
-		c.owing, c.heard = false, time.Now()
+		c.begun, c.heard = true, time.Now()
 		c.mu.Unlock()
-		if err := s.Receive(header, payload); err != nil {
+		if err := c.page.Receive(header, payload); err != nil {
 			return err
 		}
 	}
 }
 
-// unframe takes a message apart.
-func unframe(r io.Reader) (header, payload []byte, err error) {
+// unframe takes a message apart. Of a payload that was not asked for no more is
+// kept than shows that.
+func (c *conn) unframe(r io.Reader) (header, payload []byte, err error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
 		return nil, nil, fmt.Errorf("serve: message: %w", err)
@@ -127,25 +102,25 @@ func unframe(r io.Reader) (header, payload []byte, err error) {
 	if _, err := io.ReadFull(r, header); err != nil {
 		return nil, nil, fmt.Errorf("serve: message: %w", err)
 	}
-	if payload, err = io.ReadAll(r); err != nil {
+	payload = make([]byte, c.page.Room(header)+1)
+	got, err := io.ReadFull(r, payload)
+	if err == io.EOF || err == io.ErrUnexpectedEOF { // of the message
+		return header, payload[:got], nil
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("serve: message: %w", err)
 	}
 	return header, payload, nil
 }
 
-// holds notes whether the session has the device.
-func (c *conn) holds(held bool) {
+// quiet is for how long the page has said nothing, and whether it ever did.
+func (c *conn) quiet() (since time.Duration, begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held, c.heard = held, time.Now()
-}
-
-// stalled says whether the page keeps the device waiting for an answer for
-// longer than limit.
-func (c *conn) stalled(limit time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.held && c.owing && time.Since(c.heard) > limit
+	return time.Since(c.heard), c.begun
 }
 
 // end tells the page why the connection ends, if it can be told soon, and ends
@@ -169,10 +144,10 @@ func reason(err error) string {
 	return text[:min(len(text), 120)]
 }
 
-// watch ends the connection when the page is gone without a word, or holds up
-// others that wait.
-func (c *conn) watch(e *engine, stall time.Duration) {
-	ping, look := time.NewTicker(pingEvery), time.NewTicker(min(stall/4, time.Second))
+// watch ends the connection when the page is gone without a word, never says
+// one, or holds up others that wait.
+func (c *conn) watch(e *engine, o Options) {
+	ping, look := time.NewTicker(pingEvery), time.NewTicker(min(o.Stall/4, o.Idle/4, time.Second))
 	defer ping.Stop()
 	defer look.Stop()
 	for {
@@ -180,8 +155,11 @@ func (c *conn) watch(e *engine, stall time.Duration) {
 		case <-c.ctx.Done():
 			return
 		case <-look.C:
-			if e.turns.wanted() && c.stalled(stall) {
-				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page gave no answer for %v while others wait", stall))
+			if since, begun := c.quiet(); !begun && since > o.Idle {
+				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page said nothing for %v", o.Idle))
+			}
+			if (e.turns.wanted() || e.headers.wanted()) && c.page.Waiting() > o.Stall {
+				c.end(websocket.StatusPolicyViolation, fmt.Errorf("serve: the page gave no answer for %v while others wait", o.Stall))
 			}
 		case <-ping.C:
 			ctx, cancel := context.WithTimeout(c.ctx, pingWait)

@@ -16,9 +16,10 @@ import (
 
 // engine is the device that all pages share, and the folder they may read.
 type engine struct {
-	turns turns
-	pages atomic.Int32
-	root  *os.Root // nil: no folder was given
+	turns   turns // to have the device
+	headers turns // to read headers of files
+	pages   atomic.Int32
+	root    *os.Root // nil: no folder was given
 
 	opening sync.Mutex
 	options gpu.Options
@@ -57,11 +58,8 @@ func (e *engine) close() error {
 	return err
 }
 
-// desk is the engine as one session sees it.
-type desk struct {
-	*engine
-	conn *conn
-}
+// desk is the engine as sessions see it.
+type desk struct{ *engine }
 
 var _ session.Host = desk{}
 
@@ -86,21 +84,33 @@ func (d desk) Turn(ctx context.Context, queued func(position int)) (*gpu.Device,
 		d.turns.done()
 		return nil, err
 	}
-	d.conn.holds(true)
 	return dev, nil
 }
 
 func (d desk) Done(err error) {
-	d.conn.holds(false)
-	if errors.Is(err, gpu.ErrDeviceLost) {
-		d.opening.Lock()
-		if d.dev != nil {
-			d.dev.Close()
-			d.dev = nil
-		}
-		d.opening.Unlock()
+	defer d.turns.done()
+	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, session.ErrPanic) {
+		d.drop()
 	}
-	d.turns.done()
+}
+
+// drop closes a device that can't be used any more; the next turn opens another.
+func (e *engine) drop() {
+	e.opening.Lock()
+	defer e.opening.Unlock()
+	if dev := e.dev; dev != nil {
+		e.dev = nil
+		dev.Close()
+	}
+}
+
+// Reading hands out the turn to read headers, of which one may have many
+// megabytes.
+func (d desk) Reading(ctx context.Context) (done func(), err error) {
+	if err := d.headers.take(ctx, func(int) {}); err != nil {
+		return nil, err
+	}
+	return d.headers.done, nil
 }
 
 func (d desk) Crowded() bool { return d.pages.Load() > 1 }

@@ -34,6 +34,11 @@ type Options struct {
 	// MaxMessage bounds what a page sends at once, in bytes; 0 means a frame of
 	// 7680x4320 pixels and its header.
 	MaxMessage int64
+	// Idle is how long a connection may say nothing before it is closed: one kept
+	// for more requests, or a page's before its first message. Where MaxPages are
+	// open, a page that has nothing to do for ten times as long makes room. 0 means
+	// a minute.
+	Idle time.Duration
 	// Stall is how long a page may keep the device waiting for an answer while
 	// others wait for the device; 0 means 30 seconds.
 	Stall time.Duration
@@ -64,6 +69,9 @@ func New(addr string, o Options) (*Server, error) {
 	if o.MaxMessage == 0 {
 		o.MaxMessage = 4*7680*4320 + maxHeader
 	}
+	if o.Idle == 0 {
+		o.Idle = time.Minute
+	}
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
 	}
@@ -91,7 +99,10 @@ func New(addr string, o Options) (*Server, error) {
 	mux.Handle("/", page)
 	mux.HandleFunc("GET /engine", s.connect)
 	mux.HandleFunc("GET /folder", s.folder)
-	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
+	s.http = &http.Server{
+		Handler: mux, MaxHeaderBytes: 32 << 10,
+		ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // not of websockets
+	}
 	return s, nil
 }
 
@@ -99,6 +110,12 @@ func New(addr string, o Options) (*Server, error) {
 // sees: what follows # is not sent.
 func (s *Server) URL() string {
 	return fmt.Sprintf("http://%s/#token=%s", s.listen.Addr(), s.access.token)
+}
+
+// Beyond is whether other machines can reach the server.
+func (s *Server) Beyond() bool {
+	a, ok := s.listen.Addr().(*net.TCPAddr)
+	return !ok || !a.IP.IsLoopback()
 }
 
 // Serve answers until Close.
@@ -135,22 +152,30 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer ws.CloseNow()
-	c := newConn(context.Background(), ws, s.o.MaxMessage)
+	c := s.newConn(ws)
+	defer c.page.Close()
 	defer c.stop(nil)
 	if !s.enter(c) {
 		ws.Close(websocket.StatusTryAgainLater, fmt.Sprintf("%d pages are open already", s.o.MaxPages))
 		return
 	}
 	defer s.leave(c)
-	go c.watch(s.engine, s.o.Stall)
-	page := session.New(c, desk{s.engine, c}, session.Options{Kind: "native"})
-	err = c.receive(page)
+	go c.watch(s.engine, s.o)
+	err = c.receive()
 	if cause := context.Cause(c.ctx); cause != nil {
 		err = cause
 	}
 	c.stop(err)
-	page.Close()
+	c.page.Close()
 	s.hangUp(ws, err)
+}
+
+func (s *Server) newConn(ws *websocket.Conn) *conn {
+	ws.SetReadLimit(s.o.MaxMessage)
+	c := &conn{ws: ws, heard: time.Now()}
+	c.ctx, c.stop = context.WithCancelCause(context.Background())
+	c.page = session.New(c, desk{s.engine}, session.Options{Kind: "native", MaxAnswer: int(s.o.MaxMessage) - maxHeader})
+	return c
 }
 
 // hangUp tells the page why, where that isn't known to it.
@@ -169,12 +194,30 @@ func (s *Server) hangUp(ws *websocket.Conn, err error) {
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.pages) >= s.o.MaxPages {
+	if s.closed || len(s.pages) >= s.o.MaxPages && !s.makeRoom() {
 		return false
 	}
 	s.pages[c] = struct{}{}
 	s.engine.pages.Add(1)
 	s.idle.Add(1)
+	return true
+}
+
+// makeRoom sends the page away that has had nothing to do for the longest, if
+// that is long. Callers hold mu.
+func (s *Server) makeRoom() bool {
+	var idlest *conn
+	longest := 10 * s.o.Idle
+	for c := range s.pages {
+		if since, _ := c.quiet(); since > longest && c.page.Idle() {
+			idlest, longest = c, since
+		}
+	}
+	if idlest == nil {
+		return false
+	}
+	delete(s.pages, idlest)
+	go idlest.end(websocket.StatusTryAgainLater, errors.New("serve: idle, and another page wanted its place: reload the page"))
 	return true
 }
 

@@ -31,10 +31,7 @@ func (s *Session) open(r *request) (*model, error) {
 	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
 		return nil, err
 	}
-	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.settings)
-	if err == nil {
-		err = m.Config.Identify(c.name, exact{c.file}, c.size)
-	}
+	m, err := s.recognise(r, c, i)
 	if err != nil {
 		c.closed()
 		return nil, err
@@ -47,6 +44,28 @@ func (s *Session) open(r *request) (*model, error) {
 	s.planner = m
 	s.mu.Unlock()
 	return describe(m), nil
+}
+
+// recognise reads a checkpoint's header.
+func (s *Session) recognise(r *request, c *checkpoint, i gpu.Info) (*vae.Model, error) {
+	done, err := s.reading(r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	defer c.release()
+	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.settings)
+	if err == nil {
+		err = m.Config.Identify(c.name, exact{c.file}, c.size)
+	}
+	return m, err
+}
+
+// readFor makes r the request that the file is read for.
+func (c *checkpoint) readFor(r *request) {
+	if f, ok := c.file.(*pageFile); ok {
+		f.r = r
+	}
 }
 
 // on is the model on a device, during a turn.

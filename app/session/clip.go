@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	"tessera/app/job"
+	"tessera/engine"
 	"tessera/latent"
 	"tessera/media"
+	"tessera/vae"
 )
 
 // Bounds of what a page may ask for, so that a few bytes can't ask for all
@@ -14,6 +16,8 @@ const (
 	maxFrames = 1 << 17
 	maxSide   = 1 << 14
 	maxChunk  = 1 << 10
+
+	maxLatent = 2 << 30 // bytes of a latent
 )
 
 // check refuses clips and latents of absurd size. what names it.
@@ -21,6 +25,29 @@ func checkSize(what string, frames, height, width int) error {
 	if frames < 1 || height < 1 || width < 1 || frames > maxFrames || height > maxSide || width > maxSide {
 		return job.BadInput("session: %s of %d frames of %dx%d, expected 1 to %d frames of at most %dx%d",
 			what, frames, height, width, maxFrames, maxSide, maxSide)
+	}
+	return nil
+}
+
+// checkLatent refuses several clips, latents that are larger than can be decoded
+// for a page, and those whose frames would be.
+func checkLatent(name string, l latent.Latent, c vae.Config) error {
+	if n := l.Clips(); n > 1 {
+		return job.BadInput("session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n)
+	}
+	if err := checkSize("latent", l.Frames, l.Height, l.Width); err != nil {
+		return err
+	}
+	if h, w := l.Height*c.Spatial, l.Width*c.Spatial; h*w > maxSide*maxSide {
+		return job.BadInput("session: latent of frames of %dx%d pixels, expected at most %d pixels in one", h, w, maxSide*maxSide)
+	}
+	return checkBytes(l)
+}
+
+// checkBytes refuses a latent for the memory it takes.
+func checkBytes(l latent.Latent) error {
+	if n := l.Channels * l.Frames * l.Height * l.Width; n > maxLatent/4 {
+		return job.BadInput("session: latent of shape %v, %s of floats, expected at most %s", l.Shape(), engine.Bytes(4*int64(n)), engine.Bytes(maxLatent))
 	}
 	return nil
 }
@@ -44,7 +71,7 @@ func (c *pageClip) ReadFrame(t int, dst []float32) error {
 		if err := c.r.ctx.Err(); err != nil {
 			return err
 		}
-		data, err := c.s.ask(func(read int) any { return pixelsRequest{about("pixels", c.r.ID), read, t} })
+		data, err := c.s.ask(c.r, 4*c.r.Clip.Height*c.r.Clip.Width, func(read int) any { return pixelsRequest{about("pixels", c.r.ID), read, t} })
 		if err == nil && len(data) != 4*c.r.Clip.Height*c.r.Clip.Width {
 			err = fmt.Errorf("got %d bytes, %dx%d needs %d", len(data), c.r.Clip.Height, c.r.Clip.Width, 4*c.r.Clip.Height*c.r.Clip.Width)
 		}

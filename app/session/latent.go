@@ -1,7 +1,9 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
+	"io"
 
 	"tessera/app/job"
 	"tessera/latent"
@@ -19,19 +21,11 @@ type latentInfo struct {
 // inspect tells what a latent file holds, for the open checkpoint where there
 // is one.
 func (s *Session) inspect(r *request) (*latentInfo, error) {
-	file, size, name, closed, err := s.file(r)
-	if err != nil {
-		return nil, err
-	}
-	defer closed()
 	c := vae.Usual() // before there is a checkpoint
 	if m, err := s.plannerModel(); err == nil {
 		c = m.Config
 	}
-	l, err := media.InspectLatent(file, size, name, c.Latent)
-	if err == nil {
-		err = checkBatch(name, l)
-	}
+	l, name, err := s.header(r, c)
 	if err != nil {
 		return nil, err
 	}
@@ -42,28 +36,67 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 	return &latentInfo{l.Shape(), clipOf(d.Clip), d.Options.Independent, l.Meta}, nil
 }
 
-// latent reads a decode's input, for a model.
-func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, name string, err error) {
+// header reads what is before a latent's data, in a turn of its own.
+func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string, err error) {
 	file, size, name, closed, err := s.file(r)
 	if err != nil {
 		return l, name, err
 	}
 	defer closed()
-	if l, err = media.DecodeLatent(file, size, name, c.Latent); err == nil {
-		err = checkBatch(name, l)
-	}
+	done, err := s.reading(r)
 	if err != nil {
 		return l, name, err
 	}
-	return l, name, checkSize("latent", l.Frames, l.Height, l.Width)
+	defer done()
+	if l, err = media.InspectLatent(file, size, name, c.Latent); err != nil {
+		return l, name, err
+	}
+	return l, name, checkLatent(name, l, c)
 }
 
-// checkBatch refuses several clips.
-func checkBatch(name string, l latent.Latent) error {
-	if n := l.Clips(); n > 1 {
-		return job.BadInput("session: %s: a batch of %d clips, expected one: `tessera decode` decodes them all", name, n)
+// latent reads all of a latent, in the device's turn: so no two pages have one in
+// memory. A page may tell another header than before, so it is read again.
+func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) {
+	file, size, name, closed, err := s.file(r)
+	if err != nil {
+		return l, err
 	}
-	return nil
+	defer closed()
+	same := &pinned{ReaderAt: file, seen: map[span][]byte{}}
+	if l, err = media.InspectLatent(same, size, name, c.Latent); err != nil {
+		return l, err
+	}
+	if err := checkLatent(name, l, c); err != nil {
+		return l, err
+	}
+	same.full = true
+	return media.DecodeLatent(same, size, name, c.Latent)
+}
+
+// pinned gives what was read of a file before it was full to who reads it again:
+// the header that was checked is the one that is believed.
+type pinned struct {
+	io.ReaderAt
+	seen map[span][]byte
+	full bool
+}
+
+// span is n bytes from an offset on.
+type span struct {
+	offset int64
+	n      int
+}
+
+func (p *pinned) ReadAt(b []byte, offset int64) (int, error) {
+	at := span{offset, len(b)}
+	if seen, ok := p.seen[at]; ok {
+		return copy(b, seen), nil
+	}
+	n, err := p.ReaderAt.ReadAt(b, offset)
+	if !p.full && err == nil {
+		p.seen[at] = bytes.Clone(b)
+	}
+	return n, err
 }
 
 // latentName is the name of what encode makes.

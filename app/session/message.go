@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"time"
 
 	"tessera/gpu"
 )
@@ -23,6 +24,10 @@ type request struct {
 	stop   context.CancelFunc
 	credit chan struct{} // pictures that were not acknowledged yet
 	seq    int           // of the last picture
+
+	// Guarded by the session's mu.
+	holding bool      // what other pages may wait for
+	asked   time.Time // since when the page is waited for; zero where it isn't
 }
 
 // source is a file: the page's own by number, or one of the host's by path.

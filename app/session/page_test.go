@@ -67,7 +67,7 @@ func (p *page) Send(header, payload []byte) error {
 		go p.receive(map[string]any{"type": "bytes", "id": m.ID, "read": m.Read}, data)
 		return nil
 	case "pixels":
-		go p.receive(map[string]any{"type": "bytes", "id": m.ID, "read": m.Read}, p.clip(m.Frame))
+		go func() { p.receive(map[string]any{"type": "bytes", "id": m.ID, "read": m.Read}, p.clip(m.Frame)) }()
 		return nil
 	case "tile", "frame":
 		if p.ack {
@@ -140,6 +140,7 @@ func count(all []message, kind string) int {
 type alone struct {
 	dev     *gpu.Device
 	crowded bool
+	broken  bool // panics in the middle of a turn
 	turn    sync.Mutex
 	ended   []error
 }
@@ -151,7 +152,13 @@ func (h *alone) Turn(_ context.Context, queued func(int)) (*gpu.Device, error) {
 	return h.dev, nil
 }
 func (h *alone) Done(err error) { h.ended = append(h.ended, err); h.turn.Unlock() }
-func (h *alone) Crowded() bool  { return h.crowded }
+func (h *alone) Crowded() bool {
+	if h.broken {
+		panic("it is broken")
+	}
+	return h.crowded
+}
+func (h *alone) Reading(context.Context) (func(), error) { return func() {}, nil }
 func (h *alone) Open(path string) (io.ReaderAt, int64, func() error, error) {
 	return nil, 0, nil, errors.New("no file " + path)
 }
@@ -187,7 +194,12 @@ func start(t *testing.T) (*page, *alone) {
 		files: map[int][]byte{1: small(t), 2: latentFile(t, nil)},
 		clip:  func(i int) []byte { return bytes.Repeat([]byte{byte(40 * i), 80, 120, 255}, 16*24) },
 	}
-	p.s = New(p, h, Options{Kind: "native"})
+	p.s = New(p, h, Options{Kind: "native", HostBytes: func() int64 {
+		if h.broken {
+			panic("it is broken")
+		}
+		return 0
+	}})
 	t.Cleanup(p.s.Close)
 	return p, h
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 
 	"tessera/app/job"
@@ -27,6 +28,9 @@ const (
 	maxWaiting = 64 // requests of a page
 )
 
+// ErrPanic: a mistake of the engine's own, which ended one job.
+var ErrPanic = errors.New("an internal error, which the engine's own output tells more of")
+
 // Conn is the way to the page. Send is called by several goroutines; it may
 // block while the page is slow. header and payload are the caller's again when
 // it returns.
@@ -43,8 +47,11 @@ type Host interface {
 	// device was lost Turn gives a new one.
 	Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error)
 	// Done ends a turn. err is how its job ended: gpu.ErrDeviceLost is in it
-	// where the device was lost.
+	// where the device was lost, ErrPanic where its state is unknown.
 	Done(err error)
+	// Reading waits until it is this session's turn to read headers, which may
+	// take memory. done ends that.
+	Reading(ctx context.Context) (done func(), err error)
 	// Crowded says that others need the device's memory too: weights don't stay
 	// there between jobs.
 	Crowded() bool
@@ -57,6 +64,7 @@ type Options struct {
 	Kind      string                              // "browser" or "native"
 	Spool     func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
 	HostBytes func() int64                        // memory the engine itself has; nil asks Go's runtime
+	MaxAnswer int                                 // bytes that the page can send at once; 0 is any number
 }
 
 // Session serves one page.
@@ -73,7 +81,7 @@ type Session struct {
 
 	mu       sync.Mutex
 	pending  map[int]*request // waiting or running, by id
-	reads    map[int]chan reply
+	reads    map[int]question
 	lastRead int
 	planner  *vae.Model // the open checkpoint, without a device
 	stats    gpu.Stats  // as the session last saw them
@@ -86,7 +94,7 @@ func New(conn Conn, host Host, o Options) *Session {
 	s := &Session{
 		conn: conn, host: host, o: o,
 		jobs: make(chan *request, maxWaiting), quick: make(chan *request, maxWaiting),
-		pending: map[int]*request{}, reads: map[int]chan reply{},
+		pending: map[int]*request{}, reads: map[int]question{},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.idle.Go(func() { s.serve(s.jobs) })
@@ -103,6 +111,13 @@ func (s *Session) Close() {
 		s.checkpoint.close(s)
 		s.checkpoint = nil
 	}
+}
+
+// Idle is whether the page has asked for nothing that is still to be done.
+func (s *Session) Idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending) == 0
 }
 
 // Receive takes a message of the page. It doesn't block, and owns payload from
@@ -195,7 +210,8 @@ func (s *Session) serve(queue chan *request) {
 }
 
 // answer does what a request asks for.
-func (s *Session) answer(r *request) (any, error) {
+func (s *Session) answer(r *request) (value any, err error) {
+	defer caught(&err)
 	if err := r.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -214,7 +230,18 @@ func (s *Session) answer(r *request) (any, error) {
 	return s.run(r)
 }
 
+// caught makes an error of a panic, so that it ends one job and not the jobs of
+// all. What ends a program in Go without a panic, such as memory that runs out,
+// or in the driver, it can't.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		debug.PrintStack()
+		*err = fmt.Errorf("session: %v: %w", p, ErrPanic)
+	}
+}
+
 // send hands a message to the page.
-func (s *Session) send(header any, payload []byte) error {
+func (s *Session) send(header any, payload []byte) (err error) {
+	defer caught(&err)
 	return s.conn.Send(json.Marshal(header), payload)
 }

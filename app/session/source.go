@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"tessera/app/job"
+	"tessera/format/json"
 )
 
 const (
@@ -18,35 +20,103 @@ const (
 // errGone: the page is gone.
 var errGone = errors.New("session: the page is gone")
 
-// reply is the page's answer to a read.
+// question is one that the page has to answer with so many bytes.
+type question struct {
+	length int
+	answer chan reply
+}
+
+// reply is the page's answer.
 type reply struct {
 	data []byte
 	err  error
 }
 
-// ask sends a question and waits for the bytes that answer it. question gets
-// the number that the answer will bear.
-func (s *Session) ask(question func(read int) any) ([]byte, error) {
+// ask sends a question of a request and waits for the bytes that answer it, as
+// long as the request is wanted. message gets the number that the answer will
+// bear.
+func (s *Session) ask(r *request, length int, message func(read int) any) ([]byte, error) {
 	answer := make(chan reply, 1)
 	s.mu.Lock()
 	s.lastRead++
 	read := s.lastRead
-	s.reads[read] = answer
+	s.reads[read] = question{length, answer}
 	s.mu.Unlock()
+	defer s.await(r)()
 	defer func() {
 		s.mu.Lock()
 		delete(s.reads, read)
 		s.mu.Unlock()
 	}()
-	if err := s.send(question(read), nil); err != nil {
+	if err := s.send(message(read), nil); err != nil {
 		return nil, err
 	}
 	select {
-	case r := <-answer:
-		return r.data, r.err
-	case <-s.ctx.Done():
-		return nil, errGone
+	case a := <-answer:
+		return a.data, a.err
+	case <-r.ctx.Done():
+		if s.ctx.Err() != nil {
+			return nil, errGone
+		}
+		return nil, r.ctx.Err()
 	}
+}
+
+// await notes that a request waits for the page, until what it returns is called.
+func (s *Session) await(r *request) (done func()) {
+	note := func(at time.Time) {
+		s.mu.Lock()
+		r.asked = at
+		s.mu.Unlock()
+	}
+	note(time.Now())
+	return func() { note(time.Time{}) }
+}
+
+// hold notes whether a request has what other pages may wait for.
+func (s *Session) hold(r *request, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.holding = held
+}
+
+// reading waits for the turn to read a header.
+func (s *Session) reading(r *request) (done func(), err error) {
+	end, err := s.host.Reading(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.hold(r, true)
+	return func() {
+		s.hold(r, false)
+		end()
+	}, nil
+}
+
+// Waiting is for how long the page has left something unanswered while it has
+// what other pages may wait for.
+func (s *Session) Waiting() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var longest time.Duration
+	for _, r := range s.pending {
+		if r.holding && !r.asked.IsZero() {
+			longest = max(longest, time.Since(r.asked))
+		}
+	}
+	return longest
+}
+
+// Room is how many bytes may follow a message's header: as many as were asked
+// for. Others are of no use.
+func (s *Session) Room(header []byte) int {
+	var r request
+	if json.Unmarshal(header, &r) != nil || r.Type != "bytes" {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads[r.Read].length
 }
 
 // answered hands bytes to who asked for them; an answer that nobody waits for
@@ -54,16 +124,19 @@ func (s *Session) ask(question func(read int) any) ([]byte, error) {
 func (s *Session) answered(r *request, payload []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := s.reads[r.Read]
-	if answer == nil {
+	q, ok := s.reads[r.Read]
+	if !ok {
 		return
 	}
 	delete(s.reads, r.Read)
-	if r.Error != "" {
-		answer <- reply{err: errors.New(r.Error)}
-		return
+	switch {
+	case r.Error != "":
+		q.answer <- reply{err: errors.New(r.Error)}
+	case len(payload) > q.length:
+		q.answer <- reply{err: fmt.Errorf("got more than the %d bytes asked for", q.length)}
+	default:
+		q.answer <- reply{data: payload}
 	}
-	answer <- reply{data: payload}
 }
 
 // file opens a source.
@@ -79,13 +152,13 @@ func (s *Session) file(r *request) (file io.ReaderAt, size int64, name string, c
 	if src.ID <= 0 || src.Size < 0 || src.Size > maxFile {
 		return nil, 0, "", nil, job.BadInput("session: source %d of %d bytes, expected a number from 1 and at most %d bytes", src.ID, src.Size, int64(maxFile))
 	}
-	return &pageFile{s: s, id: r.ID, source: src}, src.Size, src.Name, func() error { return nil }, nil
+	return &pageFile{s: s, r: r, source: src}, src.Size, src.Name, func() error { return nil }, nil
 }
 
 // pageFile reads a file of the page by range, through a few blocks.
 type pageFile struct {
 	s      *Session
-	id     int // request that brought it
+	r      *request // that reads it
 	source source
 	kept   []block // the last used is the last
 }
@@ -133,8 +206,8 @@ func (f *pageFile) block(offset int64) ([]byte, error) {
 
 // ask asks the page for bytes of the file.
 func (f *pageFile) ask(offset int64, length int) ([]byte, error) {
-	data, err := f.s.ask(func(read int) any {
-		return readRequest{about("read", f.id), read, f.source.ID, offset, length}
+	data, err := f.s.ask(f.r, length, func(read int) any {
+		return readRequest{about("read", f.r.ID), read, f.source.ID, offset, length}
 	})
 	if err == nil && len(data) != length {
 		err = fmt.Errorf("got %d bytes, expected %d: has the file changed?", len(data), length)

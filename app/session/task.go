@@ -73,9 +73,24 @@ func (s *Session) run(r *request) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := t.on(dev, c, work)
-	s.host.Done(err)
+	var d *done
+	err = s.during(r, func() error {
+		c.readFor(r)
+		d, err = t.on(dev, c, work)
+		return err
+	})
 	return d, err
+}
+
+// during does work in a turn that has begun, and ends the turn.
+func (s *Session) during(r *request, work func() error) (err error) {
+	s.hold(r, true)
+	defer func() {
+		s.hold(r, false)
+		s.host.Done(err)
+	}()
+	defer caught(&err)
+	return work()
 }
 
 // measure tells the speed of the device, for the open checkpoint's precision.
@@ -88,12 +103,15 @@ func (s *Session) measure(r *request) (*speed, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.on(dev)
 	v := &speed{}
-	if err == nil {
-		v.FLOPs, err = m.Speed(r.ctx)
-	}
-	s.host.Done(err)
+	err = s.during(r, func() error {
+		c.readFor(r)
+		m, err := c.on(dev)
+		if err == nil {
+			v.FLOPs, err = m.Speed(r.ctx)
+		}
+		return err
+	})
 	return v, err
 }
 
@@ -192,19 +210,26 @@ func (l *longest) Less(i, j int) bool {
 	return (*l)[i].Name < (*l)[j].Name
 }
 
-// decode reads the latent; its work sends the frames.
+// decode looks at the latent; its work reads it and sends the frames.
 func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
-	z, name, err := t.s.latent(t.r, c)
+	z, name, err := t.s.header(t.r, c)
 	if err != nil {
 		return nil, err
 	}
 	want.Sample = false // of moments the page decodes the mean
-	d, err := job.Decode(c, z, name, want)
-	if err != nil {
+	if _, err := job.Decode(c, z, name, want); err != nil {
 		return nil, err
 	}
-	d.Options.RGBA8 = true
 	return func() (int, error) {
+		z, err := t.s.latent(t.r, c)
+		if err != nil {
+			return 0, err
+		}
+		d, err := job.Decode(c, z, name, want)
+		if err != nil {
+			return 0, err
+		}
+		d.Options.RGBA8 = true
 		for _, w := range d.Warnings {
 			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {
 				return 0, err
@@ -246,8 +271,15 @@ func (t *task) encoding(c vae.Config, want job.Choices) (e job.Encoding, name st
 	}
 	f := info.format()
 	f.Channels = c.Channels
-	e, err = job.Encode(c, f, name, want)
-	return e, name, err
+	if n := t.s.o.MaxAnswer; n > 0 && 4*f.Height*f.Width > n {
+		return e, "", job.BadInput("session: frames of %dx%d pixels are %d bytes, at most %d can be sent to this engine", f.Height, f.Width, 4*f.Height*f.Width, n)
+	}
+	if e, err = job.Encode(c, f, name, want); err != nil {
+		return e, "", err
+	}
+	return e, name, checkBytes(latent.Latent{
+		Channels: c.Latent, Frames: e.Frames, Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial,
+	})
 }
 
 // encode sends a latent of the page's clip.
@@ -373,6 +405,7 @@ func (t *task) preview(p vae.Preview) error {
 
 // picture sends pixels once the page has taken those of InFlight before.
 func (t *task) picture(rgba []byte, event func(seq int) any) error {
+	defer t.s.await(t.r)()
 	select {
 	case t.r.credit <- struct{}{}:
 	case <-t.r.ctx.Done():

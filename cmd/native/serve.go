@@ -43,6 +43,9 @@ func (c *serveCmd) Run(a *app) error {
 	detach := context.AfterFunc(a.ctx, func() { s.Close() })
 	defer s.Close()
 	defer detach()
+	if s.Beyond() {
+		a.warn("--addr %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Addr)
+	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -10,12 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/serve"
 )
 
 // The page is given out at the printed address until Ctrl-C, which is no error.
@@ -52,6 +55,27 @@ func TestServe(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		assert.Fail(t, "it goes on after Ctrl-C")
 	}
+}
+
+// An address that other machines can reach is warned of.
+func TestServeBeyondLoopback(t *testing.T) {
+	for addr, beyond := range map[string]bool{"127.0.0.1:0": false, "0.0.0.0:0": true, ":0": true} {
+		s, err := serve.New(addr, serve.Options{Page: fstest.MapFS{"index.html": {}}})
+		require.NoError(t, err)
+		assert.Equal(t, beyond, s.Beyond(), addr)
+		require.NoError(t, s.Close())
+	}
+	dir := t.TempDir()
+	cmd := exec.Command(built.program, "serve", "--addr", "0.0.0.0:0", "--page", dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "index.html"), nil, 0o666))
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, "warning: --addr 0.0.0.0:0: other machines can reach this engine")
 }
 
 func TestServeRefuses(t *testing.T) {

@@ -54,9 +54,9 @@ func (h *host) Turn(context.Context, func(int)) (*gpu.Device, error) {
 	return dev, err
 }
 
-// Done drops a device that was lost.
+// Done drops a device that was lost, or whose state is unknown.
 func (h *host) Done(err error) {
-	if errors.Is(err, gpu.ErrDeviceLost) {
+	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, session.ErrPanic) {
 		h.open.Lock()
 		h.dev.Close()
 		h.dev = nil
@@ -64,6 +64,9 @@ func (h *host) Done(err error) {
 	}
 	h.turn.Unlock()
 }
+
+// Reading waits for nobody: the tab is alone.
+func (h *host) Reading(context.Context) (done func(), err error) { return func() {}, nil }
 
 // Crowded is false: the tab is alone.
 func (h *host) Crowded() bool { return false }

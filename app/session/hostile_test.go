@@ -1,0 +1,134 @@
+package session
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+	"tessera/vae"
+)
+
+// A mistake of the engine's own ends the job that met it, and no other.
+func TestPanicEndsOneJob(t *testing.T) {
+	p, h := start(t)
+	p.open()
+	decode := map[string]any{"type": "decode", "id": 2, "source": p.source(2, "z.safetensors"), "options": map[string]any{"tile": "off"}}
+	h.broken = true
+	p.receive(decode, nil)
+	m, _ := p.end(2)
+	assert.Equal(t, "failed", m.Code, m.Message)
+	assert.Contains(t, m.Message, "it is broken")
+	require.Len(t, h.ended, 1, "the turn has ended")
+	assert.ErrorIs(t, h.ended[0], ErrPanic)
+	p.receive(map[string]any{"type": "device", "id": 3, "version": Version}, nil)
+	m, _ = p.end(3)
+	assert.Equal(t, "failed", m.Code, m.Message)
+	h.broken = false
+	decode["id"] = 4
+	p.receive(decode, nil)
+	m, _ = p.end(4)
+	assert.Equal(t, "result", m.Type, m.Message)
+}
+
+// What waits for the page ends with the job that needs it; only the answer that
+// is awaited ends the waiting.
+func TestWaitingForThePage(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	asked, never := make(chan bool, 1), make(chan struct{})
+	p.clip = func(int) []byte {
+		asked <- true
+		<-never
+		return nil
+	}
+	defer close(never)
+	assert.Zero(t, p.s.Waiting())
+	p.receive(map[string]any{"type": "encode", "id": 2, "clip": map[string]any{"frames": 1, "height": 16, "width": 24}}, nil)
+	<-asked
+	time.Sleep(50 * time.Millisecond)
+	p.receive(map[string]any{"type": "ack", "id": 2, "seq": 1}, nil)
+	p.receive(map[string]any{"type": "bytes", "id": 2, "read": 999}, []byte{1})
+	p.receive(map[string]any{"type": "plan", "id": 3}, nil)
+	p.end(3)
+	assert.GreaterOrEqual(t, p.s.Waiting(), 50*time.Millisecond, "something else was taken for the answer")
+	begun := time.Now()
+	p.receive(map[string]any{"type": "cancel", "id": 2}, nil)
+	m, _ := p.end(2)
+	assert.Equal(t, "cancelled", m.Code, m.Message)
+	assert.Less(t, time.Since(begun), time.Second)
+	assert.Zero(t, p.s.Waiting())
+}
+
+// Bytes are wanted where they were asked for, and no more than that.
+func TestRoom(t *testing.T) {
+	p, _ := start(t)
+	answer := make(chan reply, 1)
+	p.s.reads[7] = question{100, answer}
+	for header, want := range map[string]int{
+		`{"type":"bytes","read":7}`: 100, `{"type":"bytes","read":8}`: 0, `{"type":"plan","read":7}`: 0, `{"type":`: 0,
+	} {
+		assert.Equal(t, want, p.s.Room([]byte(header)), header)
+	}
+	p.receive(map[string]any{"type": "bytes", "id": 1, "read": 7}, make([]byte, 101))
+	a := <-answer
+	assert.ErrorContains(t, a.err, "more than the 100 bytes asked for")
+}
+
+// Sizes that a page claims are refused before anything is made for them.
+func TestRefuseClaimedSizes(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	p.s.o.MaxAnswer = 8 << 20
+	clip := func(frames, side int) map[string]any {
+		return map[string]any{"type": "encode", "clip": map[string]any{"frames": frames, "height": side, "width": side}}
+	}
+	for i, c := range []struct {
+		ask  map[string]any
+		want string
+	}{
+		{clip(1, 1<<14), "frames of 16384x16384 pixels are 1073741824 bytes, at most 8388608 can be sent"},
+		{clip(1<<17, 1024), "expected at most 2.00 GiB"},
+		{clip(1<<17, 1<<20), "at most 16384x16384"},
+		{map[string]any{"type": "open", "source": map[string]any{"id": 9, "name": "m.safetensors", "size": int64(1) << 50}}, "at most 1099511627776 bytes"},
+	} {
+		c.ask["id"] = 10 + i
+		p.receive(c.ask, nil)
+		m, _ := p.end(10 + i)
+		assert.Equal(t, "bad_input", m.Code, m.Message)
+		assert.Contains(t, m.Message, c.want)
+	}
+	config := vae.Config{Latent: 16, Spatial: 8}
+	for _, l := range []latent.Latent{
+		{Channels: 16, Frames: 1 << 17, Height: 1 << 14, Width: 1 << 14},
+		{Channels: 16, Frames: 2049, Height: 128, Width: 128},
+		{Channels: 16, Frames: 1, Height: 1 << 12, Width: 1 << 12},
+	} {
+		assert.Error(t, checkLatent("z", l, config), l.Shape())
+	}
+	assert.NoError(t, checkLatent("z", latent.Latent{Channels: 16, Frames: 2048, Height: 128, Width: 128}, config))
+}
+
+// The header that was checked is the one that is read again, whatever the file
+// has become.
+func TestHeaderIsPinned(t *testing.T) {
+	file := strings.NewReader("header, data")
+	p := &pinned{ReaderAt: file, seen: map[span][]byte{}}
+	read := func(offset int64, n int) string {
+		b := make([]byte, n)
+		_, err := p.ReadAt(b, offset)
+		require.NoError(t, err)
+		return string(b)
+	}
+	require.Equal(t, "header", read(0, 6))
+	p.full = true
+	p.ReaderAt = bytes.NewReader([]byte("HEADER, DATA"))
+	require.Equal(t, "header", read(0, 6))
+	require.Equal(t, "DATA", read(8, 4))
+	require.Equal(t, "HEAD", read(0, 4), "other bytes than were checked are read anew")
+	require.Len(t, p.seen, 1)
+}
