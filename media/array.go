@@ -153,25 +153,33 @@ type floatsClip struct {
 	stored                int // of the file
 	frames, height, width int
 	fps                   latent.Rational
-	plane                 []float32 // [H,W]
+	plane                 []float32 // [H,W], once a frame is read
 }
 
+func framesKeys() []string { return []string{framesKey, "video", "samples"} }
+
 func openFloats(path string, channels int) (Clip, error) {
-	a, err := openArray(path, framesKey, "video", "samples")
+	a, err := openArray(path, framesKeys()...)
 	if err != nil {
 		return nil, badInput(path, err)
 	}
-	if kind := a.meta[latent.MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
+	c, err := floatsOf(a, path, channels)
+	if err != nil {
 		a.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func floatsOf(a *array, path string, channels int) (*floatsClip, error) {
+	if kind := a.meta[latent.MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
 		return nil, badInputf(path, "is a latent of shape %v, expected a video", a.shape)
 	}
 	c := &floatsClip{path: path, array: a, channels: channels}
 	if err := c.layout(); err != nil {
-		a.close()
 		return nil, badInput(path, err)
 	}
 	c.fps, _ = latent.ParseRational(a.meta[latent.MetaFPS])
-	c.plane = make([]float32, c.height*c.width)
 	return c, nil
 }
 
@@ -197,7 +205,14 @@ func (c *floatsClip) layout() error {
 	if c.frames == 0 {
 		return fmt.Errorf("no frames: shape %v", c.array.shape)
 	}
-	return checkSize(c.height, c.width)
+	if c.frames > maxFrames {
+		return fmt.Errorf("frames have shape %v, expected at most %d frames", c.array.shape, maxFrames)
+	}
+	if err := checkSize(c.height, c.width); err != nil {
+		return err
+	}
+	pixels := int64(c.height) * int64(c.width)
+	return checkMemory(fmt.Sprintf("a frame of shape %v", c.array.shape), 4*pixels*int64(1+c.channels))
 }
 
 func (c *floatsClip) Frames() int               { return c.frames }
@@ -208,6 +223,9 @@ func (c *floatsClip) Close() error              { return c.array.close() }
 
 func (c *floatsClip) ReadFrame(t int, dst []float32) error {
 	checkRead(c, t, dst)
+	if c.plane == nil {
+		c.plane = make([]float32, c.height*c.width)
+	}
 	if c.stored < c.channels {
 		setOpaque(dst, c.channels)
 	}

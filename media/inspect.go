@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tessera/format"
 )
 
 // Summary is what Inspect tells of a video.
@@ -41,9 +43,25 @@ func Inspect(ctx context.Context, path string) (Summary, error) {
 		return inspectFFmpeg(ctx, path)
 	}
 	defer clip.Close()
+	return Summary{Format: formatOf(clip), Warnings: told.warnings, Notes: told.notes}, nil
+}
+
+// InspectFile is Inspect of an open file of tensors, which stays open.
+func InspectFile(f format.File) (Summary, error) {
+	a, err := tensorArray(f, framesKeys())
+	if err != nil {
+		return Summary{}, badInput(f.Name(), err)
+	}
+	clip, err := floatsOf(a, f.Name(), 4)
+	if err != nil {
+		return Summary{}, err
+	}
+	return Summary{Format: formatOf(clip)}, nil
+}
+
+func formatOf(clip Clip) Format {
 	h, w := clip.Size()
-	f := Format{Height: h, Width: w, Frames: clip.Frames(), FPS: clip.FPS(), Aspect: AspectOf(clip)}
-	return Summary{Format: f, Warnings: told.warnings, Notes: told.notes}, nil
+	return Format{Height: h, Width: w, Frames: clip.Frames(), FPS: clip.FPS(), Aspect: AspectOf(clip)}
 }
 
 func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {

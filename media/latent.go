@@ -1,11 +1,14 @@
 package media
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
+	"tessera/format"
 	"tessera/format/safetensors"
 	"tessera/latent"
 )
@@ -39,23 +42,25 @@ const (
 // where nothing else fits and it says nothing.
 //
 // It returns ErrInput for a file that is missing or damaged, of another shape,
-// or with a NaN or infinity in the data.
+// or with a NaN or infinity in the data, and, before it is read, for one that
+// memory can't hold.
 func ReadLatent(path string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
 		return latent.Latent{}, err
 	}
 	a, err := openArray(path, latentKeys()...)
-	return takeLatent(a, err, path, channels)
+	return takeLatent(a, err, path, channels, math.MaxInt64)
 }
 
 // DecodeLatent is ReadLatent of the size bytes behind r, with the same errors;
-// name tells the format by its extension, and stands for them in errors.
+// name tells the format by its extension, and stands for them in errors. More
+// than 2 GiB are not read: it is for what others send.
 func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
 	}
 	a, err := readArray(r, size, name, latentKeys()...)
-	return takeLatent(a, err, name, channels)
+	return takeLatent(a, err, name, channels, maxSent)
 }
 
 // InspectLatent is DecodeLatent without Data: it reads the header only.
@@ -64,12 +69,34 @@ func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent
 		return latent.Latent{}, err
 	}
 	a, err := readArray(r, size, name, latentKeys()...)
+	return a.inspect(err, name, channels)
+}
+
+// InspectLatentFile is InspectLatent of an open file of tensors, which stays open.
+func InspectLatentFile(f format.File, channels int) (latent.Latent, error) {
+	a, err := tensorArray(f, latentKeys())
+	return a.inspect(err, f.Name(), channels)
+}
+
+// inspect tells of a, of whose opening err came, without its data.
+func (a *array) inspect(err error, name string, channels int) (l latent.Latent, _ error) {
+	if err == nil {
+		l, err = a.told(channels)
+	}
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
+	return l, nil
+}
+
+// told is a's latent without the data, of a shape that a job could use.
+func (a *array) told(channels int) (latent.Latent, error) {
+	if err := checkLatentShape(a.shape); err != nil {
+		return latent.Latent{}, err
+	}
 	y, err := a.layout(channels)
 	if err != nil {
-		return latent.Latent{}, badInput(name, err)
+		return latent.Latent{}, err
 	}
 	return a.latent(y), nil
 }
@@ -85,12 +112,16 @@ func checkLatentName(name string) error {
 
 func latentKeys() []string { return []string{latentKey, "samples", comfyKey, "latents"} }
 
-// takeLatent reads and closes a, of whose opening err came.
-func takeLatent(a *array, err error, name string, channels int) (latent.Latent, error) {
+// takeLatent reads and closes a, of whose opening err came, of at most most bytes
+// as float32.
+func takeLatent(a *array, err error, name string, channels int, most int64) (latent.Latent, error) {
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
 	defer a.close()
+	if err := cmp.Or(checkLatentShape(a.shape), checkLatentBytes(a.shape, most)); err != nil {
+		return latent.Latent{}, badInput(name, err)
+	}
 	l, err := readLatent(a, channels)
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)

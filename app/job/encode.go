@@ -52,6 +52,13 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	}
 	e.Frames = c.Encoding().Frames(e.Padded.Frames, o.Independent)
 	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Spatial), up(clip.Width, c.Spatial)
+	made := latent.Latent{Channels: c.Latent, Frames: e.Frames, Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial}
+	if want.Moments {
+		made.Channels *= 2
+	}
+	if err := media.CheckLatentMemory(made); err != nil {
+		return e, Mark(fmt.Errorf("encode: %w", err), ErrInput)
+	}
 	switch {
 	case format == ".npy" && e.Padded != clip:
 		p := e.Padded

@@ -322,3 +322,14 @@ func TestForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, e.Forgotten)
 }
+
+// A clip whose latent memory can't hold is refused before it is encoded.
+func TestEncodeBeyondMemory(t *testing.T) {
+	c := vae.Config{Family: vae.Usual().Family, Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
+	clip := media.Format{Frames: 1<<17 - 3, Height: 1 << 14, Width: 1 << 14}
+	_, err := Encode(c, clip, "z.safetensors", Choices{})
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "a latent of shape [16 32768 2048 2048] takes 8388608 MiB of memory")
+	_, err = Encode(c, media.Format{Frames: 81, Height: 720, Width: 1280}, "z.safetensors", Choices{})
+	require.NoError(t, err)
+}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/format"
+	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
@@ -31,52 +33,76 @@ func (infoCmd) Help() string {
 }
 
 func (c *infoCmd) Run(a *app) error {
-	settings := c.settings(c.forceFlag)
-	config, err := a.check(c.File, settings)
+	f, err := soon(a.ctx, func() (format.File, error) { return format.Open(c.File) })
 	if err != nil {
-		err = a.other(c.File, err)
-		return cmp.Or(a.ctx.Err(), err)
+		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
+	}
+	defer a.close(f)
+	settings := c.settings(c.forceFlag)
+	config, err := a.checkFile(f, settings)
+	if err != nil {
+		return cmp.Or(a.ctx.Err(), a.noModel(f, err))
 	}
 	adapter, err := c.adapter(a)
 	if err != nil {
 		return err
 	}
-	m, err := a.inspect(c.File, adapter, settings)
+	m, err := vae.InspectFile(f, adapter, settings)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
 	m.Config.Print = config.Print
 	return a.model(m, adapter)
 }
 
-// other tells of a file that is no model, for the reason err: it may be a video
-// or a latent.
-func (a *app) other(path string, err error) error {
+// noTensors tells of a file that can't be opened as one of tensors, for the
+// reason err: it may be a video, or a latent in .npy or .npz.
+func (a *app) noTensors(path string, err error) error {
 	ext := strings.ToLower(filepath.Ext(path))
-	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin"}, ext) {
-		if l, latentErr := media.ReadLatent(path, 0); latentErr == nil && errors.Is(err, vae.ErrUnknownModel) {
-			return a.latent(path, l)
-		}
-		return err
+	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".latent"}, ext) {
+		return job.Mark(err, job.ErrInput)
 	}
 	clip, clipErr := media.Inspect(a.ctx, path)
 	if clipErr == nil {
 		return a.video(path, clip)
 	}
-	tensors := ext == ".safetensors"
-	if tensors && !errors.Is(err, vae.ErrUnknownModel) {
+	if ext != ".npy" && ext != ".npz" {
+		return clipErr
+	}
+	l, err := soon(a.ctx, func() (latent.Latent, error) { return inspectArray(path) })
+	if err != nil {
 		return err
 	}
-	if l, latentErr := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(path, 0) }); latentErr == nil {
-		return a.latent(path, l)
-	} else if slices.Contains([]string{".latent", ".npy", ".npz"}, ext) {
+	return a.latent(path, l)
+}
+
+// inspectArray reads the header of a latent in .npy or .npz.
+func inspectArray(path string) (latent.Latent, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return latent.Latent{}, job.Mark(err, job.ErrInput)
+	}
+	defer f.Close()
+	return media.InspectLatent(f, size, path, 0)
+}
+
+// noModel tells of tensors that are no model, for the reason err: they may be a
+// video or a latent.
+func (a *app) noModel(f format.File, err error) error {
+	if clip, err := media.InspectFile(f); err == nil {
+		return a.video(f.Name(), clip)
+	}
+	if !errors.Is(err, vae.ErrUnknownModel) {
+		return err
+	}
+	l, latentErr := media.InspectLatentFile(f, 0)
+	switch {
+	case latentErr == nil:
+		return a.latent(f.Name(), l)
+	case strings.EqualFold(filepath.Ext(f.Name()), ".latent"):
 		return latentErr
 	}
-	if tensors {
-		return err
-	}
-	return clipErr
+	return err
 }
 
 // adapter is the one that would be taken. Where there is none, and none was

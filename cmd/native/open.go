@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/format"
 	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/tiling"
@@ -20,31 +21,47 @@ type machine struct {
 
 // check reads the model without a device, so that a bad one is told first.
 func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
+	f, err := soon(a.ctx, func() (format.File, error) { return format.Open(path) })
+	if err != nil {
+		return vae.Config{}, job.Mark(err, job.ErrInput)
+	}
+	defer a.close(f)
+	return a.checkFile(f, s)
+}
+
+// checkFile is check of an open file, which stays open.
+func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}
-	m, err := a.inspect(path, adapter, vae.Settings{Precision: s.Precision})
+	m, err := a.inspect(f, adapter, vae.Settings{Precision: s.Precision})
 	switch {
 	case errors.Is(err, vae.ErrFlat) && s.Force:
 		a.warn("%v", err)
-		m, err = a.inspect(path, adapter, s)
+		m, err = a.inspect(f, adapter, s)
 	case errors.Is(err, vae.ErrFlat):
 		err = fmt.Errorf("%w (--force takes it all the same)", err)
 	}
 	if err != nil {
 		return vae.Config{}, err
 	}
-	defer m.Close()
-	f, size, err := file.Open(path)
+	whole, size, err := file.Open(f.Name())
 	if err != nil {
 		return vae.Config{}, job.Mark(err, job.ErrInput)
 	}
-	defer f.Close()
-	err = m.Config.Identify(path, f, size)
+	defer whole.Close()
+	err = m.Config.Identify(f.Name(), whole, size)
 	return m.Config, err
 }
 
-// inspect is vae.Inspect that Ctrl-C ends.
-func (a *app) inspect(path string, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
-	return soon(a.ctx, func() (*vae.Model, error) { return vae.Inspect(path, adapter, s) })
+// inspect is vae.InspectFile that Ctrl-C ends.
+func (a *app) inspect(f format.File, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
+	return soon(a.ctx, func() (*vae.Model, error) { return vae.InspectFile(f, adapter, s) })
+}
+
+// close closes f, unless Ctrl-C left somebody reading it; then the program ends.
+func (a *app) close(f format.File) {
+	if a.ctx.Err() == nil {
+		f.Close()
+	}
 }
 
 // open opens the device that the flags choose, and a model on it.

@@ -1,0 +1,73 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+
+	"tessera/latent"
+)
+
+// Bounds of what a file may ask for by its shape alone: a sparse one of a
+// terabyte takes no room on a disk.
+const (
+	// maxFrames of floats or latents.
+	maxFrames = 1 << 17
+	// maxCells of a latent along an edge, 131072 pixels at least.
+	maxCells = 1 << 14
+	// maxSent is the size of latents in DecodeLatent's hands, as float32.
+	maxSent = 2 << 30
+)
+
+// errLong says what to do about what is too large for memory.
+var errLong = errors.New("cut it into shorter ones")
+
+// checkLatentShape refuses a latent that no job could use.
+func checkLatentShape(shape []int) error {
+	long := 0
+	for _, d := range shape {
+		if d > maxFrames {
+			return fmt.Errorf("latent has shape %v, expected at most %d along an axis", shape, maxFrames)
+		}
+		if d > maxCells {
+			long++
+		}
+	}
+	if long > 1 {
+		return fmt.Errorf("latent has shape %v, expected at most %d frames of %dx%d cells", shape, maxFrames, maxCells, maxCells)
+	}
+	return nil
+}
+
+// checkLatentBytes refuses, before anything is allocated, a latent that memory
+// can't hold, or that has more than most bytes as float32.
+func checkLatentBytes(shape []int, most int64) error {
+	bytes := floatsBytes(shape)
+	if bytes > most {
+		return fmt.Errorf("latent of shape %v has %s, expected at most %s here: %w", shape, mebibytes(bytes), mebibytes(most), errLong)
+	}
+	return checkMemory(fmt.Sprintf("latent of shape %v", shape), 2*bytes) // once more where its axes change places
+}
+
+// floatsBytes are those of a shape as float32, or 2^61 for more.
+func floatsBytes(shape []int) int64 {
+	bytes := 4.0
+	for _, n := range shape {
+		bytes *= float64(n)
+	}
+	return int64(min(bytes, 1<<61))
+}
+
+// CheckLatentMemory refuses a latent that memory can't hold, before it is made.
+func CheckLatentMemory(l latent.Latent) error {
+	return checkMemory(fmt.Sprintf("a latent of shape %v", l.Shape()), floatsBytes(l.Shape()))
+}
+
+// checkMemory refuses what memory can't hold.
+func checkMemory(what string, bytes int64) error {
+	if free := freeMemory(); bytes > free {
+		return fmt.Errorf("%s takes %s of memory, of which %s are free: %w", what, mebibytes(bytes), mebibytes(free), errLong)
+	}
+	return nil
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<20-1)>>20) }

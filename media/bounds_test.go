@@ -1,0 +1,148 @@
+package media
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+)
+
+// sparse makes a file of a shape whose data are a hole, a .npy or safetensors
+// file by its name.
+func sparse(t *testing.T, name, tensor string, shape ...int) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("files have no holes unless they are asked for")
+	}
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	size := int64(4)
+	for _, d := range shape {
+		size *= int64(d)
+	}
+	if extension(name) == ".npy" {
+		_, err = f.Write(npyPrefix(shape))
+	} else {
+		_, err = safetensors.NewWriter(f, []safetensors.Spec{{Name: tensor, DType: safetensors.F32, Shape: shape}}, nil)
+	}
+	require.NoError(t, err)
+	at, err := f.Seek(0, io.SeekCurrent)
+	require.NoError(t, err)
+	if err := f.Truncate(at + size); err != nil {
+		t.Skipf("no file of %d bytes here: %v", at+size, err)
+	}
+	return path
+}
+
+// atOnce holds do to little memory and time.
+func atOnce(t *testing.T, do func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	begun := time.Now()
+	do()
+	took := time.Since(begun)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), "bytes allocated")
+	require.Less(t, took, 5*time.Second)
+}
+
+// A latent of a terabyte, in a file that takes no room, is refused before
+// anything is allocated for it.
+func TestSparseLatents(t *testing.T) {
+	for name, tensor := range map[string]string{"z.npy": "", "z.safetensors": "latent", "z.latent": comfyKey} {
+		for _, c := range []struct {
+			shape []int
+			want  string
+		}{
+			{[]int{16, 1, 1 << 17, 1 << 17}, "expected at most 131072 frames of 16384x16384 cells"},
+			{[]int{16, 1 << 24, 32, 32}, "expected at most 131072 along an axis"},
+			{[]int{16, 1 << 16, 512, 512}, "MiB"},
+			{[]int{1, 16, 1 << 16, 512, 512}, "MiB"},
+		} {
+			path := sparse(t, name, tensor, c.shape...)
+			text := ""
+			atOnce(t, func() {
+				_, err := ReadLatent(path, 16)
+				require.ErrorIs(t, err, ErrInput)
+				text = err.Error()
+			})
+			require.Contains(t, text, path)
+			require.Contains(t, text, c.want)
+			require.Contains(t, text, strings.Trim(fmt.Sprint(c.shape), "[]"))
+
+			f, err := os.Open(path)
+			require.NoError(t, err)
+			info, err := f.Stat()
+			require.NoError(t, err)
+			atOnce(t, func() {
+				_, err := DecodeLatent(f, info.Size(), name, 16)
+				require.ErrorIs(t, err, ErrInput)
+				if _, err = InspectLatent(f, info.Size(), name, 16); err != nil {
+					require.ErrorIs(t, err, ErrInput)
+				}
+			})
+			require.NoError(t, f.Close())
+		}
+	}
+	path := sparse(t, "z.npy", "", 16, 1<<16, 512, 512)
+	_, err := ReadLatent(path, 16)
+	require.ErrorContains(t, err, "takes 2097152 MiB of memory")
+	require.ErrorContains(t, err, "cut it into shorter ones")
+}
+
+// What others send is bounded below what this machine could hold.
+func TestSentLatents(t *testing.T) {
+	shape := []int{16, 2100, 128, 128}
+	path := sparse(t, "z.npy", "", shape...)
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	info, err := f.Stat()
+	require.NoError(t, err)
+	atOnce(t, func() {
+		_, err = DecodeLatent(f, info.Size(), "z.npy", 16)
+		require.ErrorContains(t, err, "media: z.npy: latent of shape [16 2100 128 128] has 2100 MiB, expected at most 2048 MiB here")
+	})
+}
+
+// A video of a terabyte is refused, or opened without reading it.
+func TestSparseVideos(t *testing.T) {
+	for _, name := range []string{"v.npy", "v.safetensors"} {
+		for _, shape := range [][]int{{3, 1 << 18, 512, 683}, {3, 2, 1 << 18, 1 << 18}, {3, 100_000, 1024, 894}, {3, 340, 1 << 14, 1 << 14}} {
+			path := sparse(t, name, framesKey, shape...)
+			atOnce(t, func() {
+				clip, err := Open(context.Background(), path, 3)
+				if err != nil {
+					require.ErrorIs(t, err, ErrInput)
+					require.ErrorContains(t, err, path)
+					return
+				}
+				require.LessOrEqual(t, clip.Frames(), maxFrames)
+				require.NoError(t, clip.Close())
+			})
+		}
+	}
+}
+
+// No product of dimensions goes round.
+func TestBoundsOfAnyShape(t *testing.T) {
+	for _, shape := range [][]int{
+		{1 << 17, 1 << 14, 1 << 14, 1 << 14, 1 << 14}, {math.MaxInt, math.MaxInt}, {16, 1 << 17, 1 << 14, 1 << 14},
+	} {
+		require.Error(t, checkLatentBytes(shape, math.MaxInt64), "%v", shape)
+	}
+	require.NoError(t, checkLatentBytes([]int{16, 21, 90, 160}, math.MaxInt64))
+}
