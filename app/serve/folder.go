@@ -26,6 +26,7 @@ func (s *Server) folder(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, status)
 		return
 	}
+	s.o.Arrived()
 	files := []listed{}
 	if s.engine.root != nil {
 		files = list(s.engine.root.FS())

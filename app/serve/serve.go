@@ -42,6 +42,8 @@ type Options struct {
 	// Stall is how long a page may keep the device waiting for an answer while
 	// others wait for the device; 0 means 30 seconds.
 	Stall time.Duration
+	// Arrived is called when a page has shown the token, if not nil.
+	Arrived func()
 	// Log is told what happens, if not nil: one line without an end.
 	Log func(line string)
 }
@@ -74,6 +76,9 @@ func New(addr string, o Options) (*Server, error) {
 	}
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
+	}
+	if o.Arrived == nil {
+		o.Arrived = func() {}
 	}
 	if o.Log == nil {
 		o.Log = func(string) {}
@@ -146,6 +151,7 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, why, status)
 		return
 	}
+	s.o.Arrived()
 	// The origin has been checked, more strictly than Accept would.
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 // fromDesktop: elsewhere programs are started in terminals that stay.
 func fromDesktop() bool { return false }
 
-// browse opens an address in the user's browser.
-func browse(url string) error {
+// browse opens a file in the user's browser.
+func browse(path string) error {
 	name := "xdg-open"
 	if runtime.GOOS == "darwin" {
 		name = "open"
 	}
-	cmd := exec.Command(name, url)
+	cmd := exec.Command(name, path)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

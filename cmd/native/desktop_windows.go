@@ -27,17 +27,17 @@ func fromDesktop() bool {
 	return false
 }
 
-// browse opens an address in the user's browser.
-func browse(url string) error {
+// browse opens a file in the user's browser.
+func browse(path string) error {
 	verb, err := windows.UTF16PtrFromString("open")
 	if err != nil {
 		return err
 	}
-	address, err := windows.UTF16PtrFromString(url)
+	file, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return err
 	}
-	if err := windows.ShellExecute(0, verb, address, nil, nil, windows.SW_SHOWNORMAL); err != nil {
+	if err := windows.ShellExecute(0, verb, file, nil, nil, windows.SW_SHOWNORMAL); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil

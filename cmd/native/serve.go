@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"os"
+	"sync"
 
 	"tessera/app/serve"
 	"tessera/temporary"
@@ -36,7 +37,11 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	o := deviceFlags{Backend: c.Backend, Adapter: c.Adapter, Dawn: c.Dawn}.options()
-	s, err := serve.New(c.Addr, serve.Options{Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) }})
+	arrived := make(chan struct{})
+	s, err := serve.New(c.Addr, serve.Options{
+		Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) },
+		Arrived: sync.OnceFunc(func() { close(arrived) }),
+	})
 	if err != nil {
 		return err
 	}
@@ -48,6 +53,17 @@ func (c *serveCmd) Run(a *app) error {
 	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err
+	}
+	if c.Open {
+		remove, err := openPage(s.URL())
+		if err != nil {
+			a.warn("no browser could be opened: %v", err)
+		}
+		defer remove()
+		go func() {
+			<-arrived
+			remove()
+		}()
 	}
 	return s.Serve()
 }
@@ -71,11 +87,5 @@ func (c *serveCmd) announce(a *app, url string) error {
 	}
 	a.say("%s", url)
 	a.note("Ctrl-C ends it.")
-	if !c.Open {
-		return nil
-	}
-	if err := browse(url); err != nil {
-		a.warn("no browser could be opened: %v", err)
-	}
 	return nil
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tessera/temporary"
+)
+
+// doorwayLife is how long a browser may take to start.
+const doorwayLife = time.Minute
+
+// doorway makes a file that only this user can read and that leads to url. A
+// browser is given its name, since what is in a program's arguments all users
+// see, and url has the token. It stands until it is removed, which may be asked
+// for again, and no longer than a browser may take.
+func doorway(url string) (path string, remove func(), err error) {
+	dir, err := temporary.Mkdir(os.TempDir(), "tessera-open", 0o700)
+	if err != nil {
+		return "", nil, fmt.Errorf("serve: %w", err)
+	}
+	remove = sync.OnceFunc(func() {
+		os.RemoveAll(dir.Name())
+		dir.Close()
+	})
+	path = filepath.Join(dir.Name(), "tessera.html")
+	link := html.EscapeString(url)
+	text := `<!doctype html><meta charset="utf-8"><title>Tessera</title><meta http-equiv="refresh" content="0;url=` + link + `"><a href="` + link + `">Tessera</a>`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("serve: %w", err)
+	}
+	time.AfterFunc(doorwayLife, remove)
+	return path, remove, nil
+}
+
+// openPage opens the page in the browser.
+func openPage(url string) (remove func(), err error) {
+	path, remove, err := doorway(url)
+	if err != nil {
+		return func() {}, err
+	}
+	if err := browse(path); err != nil {
+		remove()
+		return remove, err
+	}
+	return remove, nil
+}
