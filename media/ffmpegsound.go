@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tessera/temporary"
 )
 
 // sound is that of a file, ready to go along with a video: taken out beforehand,
@@ -73,7 +75,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 
 // newSound runs ffmpeg.
 func newSound(ctx context.Context, from probed, path, ext string, seconds float64, how []string) (*sound, error) {
-	f, err := os.CreateTemp("", "tessera-sound-*")
+	f, err := temporary.Create(os.TempDir(), "tessera-sound", 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,9 @@ import (
 	"tessera/format/file"
 )
 
-// Open opens the video at path: a folder of PNG files, .png, .y4m, .npy,
-// .safetensors, or anything ffmpeg reads, such as .mp4, .jpg or .webp. For ffmpeg
+// Open opens the video at path: .png, .jpg or .webp, a folder of such or a name
+// like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, or anything
+// ffmpeg reads, such as .mp4. For ffmpeg
 // opening means to decode the whole video once, to see that it is sound, and
 // reading to decode it again; ctx bounds both.
 //
@@ -88,7 +89,10 @@ func openOwn(path string, channels int, o OpenOptions) (Clip, error) {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return openFolder(path, channels)
+		return openFolder(path, channels, o)
+	}
+	if clip, err := openPattern(path, channels, o); clip != nil || err != nil {
+		return clip, err
 	}
 	info, err := file.Look(path)
 	if err != nil {
@@ -98,8 +102,8 @@ func openOwn(path string, channels int, o OpenOptions) (Clip, error) {
 		return nil, badInputf(path, "file is empty")
 	}
 	switch extension(path) {
-	case ".png":
-		return openPNGs([]string{path}, channels)
+	case ".png", ".jpg", ".jpeg", ".webp":
+		return openPictures(path, []string{path}, channels, o)
 	case ".y4m":
 		return openY4M(path, channels, o)
 	case ".npy", ".safetensors":

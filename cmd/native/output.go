@@ -76,7 +76,8 @@ func (o named) checkAgainst(in named) error {
 	return nil
 }
 
-// all are the inputs and the frames that links in a folder of them lead to.
+// all are the inputs, the frames that a pattern stands for and those that links in
+// a folder lead to.
 func (in inputs) all() inputs {
 	var all inputs
 	for _, i := range in {
@@ -84,10 +85,11 @@ func (in inputs) all() inputs {
 			continue
 		}
 		all = append(all, i)
-		entries, _ := os.ReadDir(i.path) // none of a file
-		for _, e := range entries {
-			if e.Type()&fs.ModeSymlink != 0 && strings.EqualFold(filepath.Ext(e.Name()), ".png") {
-				all = append(all, named{i.what + "'s frame", filepath.Join(i.path, e.Name())})
+		folder, _ := os.Stat(i.path)
+		for _, path := range media.PictureFiles(i.path) {
+			info, err := os.Lstat(path)
+			if err == nil && (folder == nil || info.Mode()&fs.ModeSymlink != 0) { // others lie in the folder that is refused
+				all = append(all, named{i.what + "'s frame", path})
 			}
 		}
 	}

@@ -208,3 +208,18 @@ func TestOutputsBesideInputs(t *testing.T) {
 	}
 	require.Equal(t, before, after)
 }
+
+// A frame that a pattern stands for is an input, and so is the folder it lies in.
+func TestRefusePatternsInput(t *testing.T) {
+	frames := demoClip(t, 2, 32, 32)
+	pattern := filepath.Join(frames, "frame_%04d.png")
+	for out, want := range map[string]string{
+		filepath.Join(frames, "frame_0001.png"): "is the input's frame " + filepath.Join(frames, "frame_0001.png") + ", which it would replace",
+		frames:                                  "holds the input " + pattern + ", which it would replace",
+	} {
+		o := tessera(t, "roundtrip", "-m", tiny, pattern, "-o", out)
+		assert.Equal(t, job.ExitUsage, o.code)
+		assert.Contains(t, o.stderr, want)
+	}
+	assert.Contains(t, succeed(t, "info", pattern).stdout, pattern+": video of 2 frames of 32x32 pixels\n")
+}

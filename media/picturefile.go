@@ -1,0 +1,283 @@
+//go:build !js
+
+package media
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"os"
+
+	"golang.org/x/image/webp"
+
+	"tessera/format/file"
+)
+
+// pictureHeader is what is known of a picture before it is decoded, as it is
+// shown.
+type pictureHeader struct {
+	height, width int
+	turn          turn
+	alpha         bool // it may have transparency
+}
+
+// pictureFormat decodes pictures of one format, which the file's first bytes
+// tell, whatever it is called.
+type pictureFormat struct {
+	name   string
+	begins func(head []byte) bool
+	config func(io.Reader) (image.Config, error)
+	decode func(io.Reader) (image.Image, error)
+	turn   func(io.ReadSeeker) turn
+}
+
+var pictureFormats = []pictureFormat{
+	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, nil},
+	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegTurn},
+	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpTurn},
+}
+
+// openPicture opens a file and finds its format.
+func openPicture(path string) (*os.File, pictureFormat, error) {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return nil, pictureFormat{}, badInput(path, err)
+	}
+	head := make([]byte, 12)
+	n, _ := io.ReadFull(f, head)
+	for _, format := range pictureFormats {
+		if format.begins(head[:n]) {
+			_, err = f.Seek(0, io.SeekStart)
+			return f, format, err
+		}
+	}
+	f.Close()
+	return nil, pictureFormat{}, badInputf(path, "unreadable: begins with %q, expected a PNG, JPEG or WebP picture", head[:n])
+}
+
+func readPictureHeader(path string) (h pictureHeader, err error) {
+	f, format, err := openPicture(path)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close()
+	cfg, err := format.config(bufio.NewReader(f))
+	if err != nil {
+		return h, badInputf(path, "unreadable %s: %w", format.name, err)
+	}
+	if err := checkSize(cfg.Height, cfg.Width); err != nil {
+		return h, badInput(path, err)
+	}
+	if cfg.ColorModel == color.CMYKModel {
+		return h, badInputf(path, "is a CMYK picture, expected RGB, YCbCr or gray")
+	}
+	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.turned(f), alpha: mayBeTransparent(cfg.ColorModel)}
+	if h.turn >= 5 {
+		h.height, h.width = h.width, h.height
+	}
+	return h, nil
+}
+
+// readPicture decodes a file, as it is stored, and tells how it is to be turned.
+func readPicture(path string) (image.Image, turn, error) {
+	f, format, err := openPicture(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	img, err := format.decode(bufio.NewReaderSize(f, 1<<16))
+	if err != nil {
+		return nil, 0, badInputf(path, "unreadable %s: %w", format.name, err)
+	}
+	return img, format.turned(f), nil
+}
+
+func (p pictureFormat) turned(f io.ReadSeeker) turn {
+	if p.turn == nil {
+		return 1
+	}
+	return p.turn(f)
+}
+
+// mayBeTransparent tells by the kind of colours.
+func mayBeTransparent(m color.Model) bool {
+	if p, ok := m.(color.Palette); ok {
+		for _, c := range p {
+			if _, _, _, a := c.RGBA(); a != 0xffff {
+				return true
+			}
+		}
+		return false
+	}
+	return m == color.NRGBAModel || m == color.NRGBA64Model || m == color.NYCbCrAModel
+}
+
+// webpYCbCr is a lossy WebP picture, which VP8 has in BT.601 and limited range:
+// not what package image takes YCbCr for.
+type webpYCbCr struct{ image.NYCbCrA }
+
+func decodeWebP(r io.Reader) (image.Image, error) {
+	img, err := webp.Decode(r)
+	switch img := img.(type) {
+	case *image.YCbCr:
+		return &webpYCbCr{image.NYCbCrA{YCbCr: *img}}, err
+	case *image.NYCbCrA:
+		return &webpYCbCr{*img}, err
+	}
+	return img, err
+}
+
+// planesFloats converts BT.601 in full or limited range. Chroma that has fewer
+// samples lies in the middle of the pixels it stands for, and is interpolated
+// linearly between them, as libjpeg and libwebp do. alpha may be nil.
+func planesFloats(dst []float32, channels int, img *image.YCbCr, alpha []byte, alphaStride int, full bool) {
+	steps := map[image.YCbCrSubsampleRatio][2]int{
+		image.YCbCrSubsampleRatio444: {1, 1}, image.YCbCrSubsampleRatio422: {2, 1}, image.YCbCrSubsampleRatio420: {2, 2},
+		image.YCbCrSubsampleRatio440: {1, 2}, image.YCbCrSubsampleRatio411: {4, 1}, image.YCbCrSubsampleRatio410: {4, 2},
+	}[img.SubsampleRatio]
+	layout := y4mLayout{stepX: steps[0], stepY: steps[1], atX: float32(steps[0]-1) / 2, atY: float32(steps[1]-1) / 2}
+	h, w := img.Rect.Dy(), img.Rect.Dx()
+	f := y4mFormat{height: h, width: w, full: full, matrix: "bt601", layout: layout}
+	ch, cw := f.chromaSize()
+	var planes [2][]byte
+	for i, from := range [][]byte{img.Cb, img.Cr} {
+		for y := range ch {
+			planes[i] = append(planes[i], from[y*img.CStride:][:cw]...)
+		}
+	}
+	setOpaque(dst, channels)
+	rows := [2][]float32{make([]float32, w), make([]float32, w)}
+	for y := range h {
+		for i := range planes {
+			layout.upsampleRow(rows[i], planes[i], y, ch, cw)
+		}
+		row := dst[y*w*channels:][:w*channels]
+		f.rowToRGB(row, channels, img.Y[y*img.YStride:], rows[0], rows[1])
+		for x := 0; alpha != nil && channels == 4 && x < w; x++ {
+			row[4*x+3] = byteFloat(alpha[y*alphaStride+x])
+		}
+	}
+}
+
+// turn is the orientation of EXIF: 1 is upright, 2 to 4 are mirrored or upside
+// down, from 5 on height and width change places.
+type turn int
+
+// apply sets dst, [h,w,channels], to the frame src that is stored otherwise.
+func (o turn) apply(dst, src []float32, h, w, channels int) {
+	sh, sw := h, w
+	if o >= 5 {
+		sh, sw = w, h
+	}
+	for y := range h {
+		for x := range w {
+			r, c := y, x
+			if o >= 5 {
+				r, c = x, y
+			}
+			if o == 3 || o == 4 || o == 6 || o == 7 {
+				r = sh - 1 - r
+			}
+			if o == 2 || o == 3 || o == 7 || o == 8 {
+				c = sw - 1 - c
+			}
+			copy(dst[(y*w+x)*channels:][:channels], src[(r*sw+c)*channels:])
+		}
+	}
+}
+
+// maxEXIF bounds what is read of it; a JPEG segment has 64 KiB at most. maxParts
+// bounds the segments and chunks that are looked at.
+const (
+	maxEXIF  = 1 << 16
+	maxParts = 1000
+)
+
+// jpegTurn looks into the segments before the picture.
+func jpegTurn(r io.ReadSeeker) turn {
+	at := int64(2)
+	for range maxParts {
+		var head [4]byte
+		if _, err := r.Seek(at, io.SeekStart); err != nil {
+			return 1
+		}
+		if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0xff || head[1] == 0xda {
+			return 1
+		}
+		if head[1] == 0xff { // a byte that fills
+			at++
+			continue
+		}
+		length := int64(binary.BigEndian.Uint16(head[2:]))
+		if head[1] == 0xe1 && length > 2 {
+			data := make([]byte, length-2)
+			if _, err := io.ReadFull(r, data); err != nil {
+				return 1
+			}
+			if exif, ok := bytes.CutPrefix(data, []byte("Exif\x00\x00")); ok {
+				return exifTurn(exif)
+			}
+		}
+		if length < 2 {
+			return 1
+		}
+		at += 2 + length
+	}
+	return 1
+}
+
+// webpTurn looks into the chunks.
+func webpTurn(r io.ReadSeeker) turn {
+	at := int64(12)
+	for range maxParts {
+		var head [8]byte
+		if _, err := r.Seek(at, io.SeekStart); err != nil {
+			return 1
+		}
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return 1
+		}
+		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		if string(head[:4]) == "EXIF" {
+			data, _ := io.ReadAll(io.LimitReader(r, min(length, maxEXIF)))
+			return exifTurn(bytes.TrimPrefix(data, []byte("Exif\x00\x00")))
+		}
+		at += 8 + length + length%2
+	}
+	return 1
+}
+
+// exifTurn finds the orientation, 1 where there is none that makes sense.
+func exifTurn(b []byte) turn {
+	if len(b) < 8 {
+		return 1
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	switch string(b[:2]) {
+	case "II":
+	case "MM":
+		order = binary.BigEndian
+	default:
+		return 1
+	}
+	at := int64(order.Uint32(b[4:]))
+	if at+2 > int64(len(b)) {
+		return 1
+	}
+	entries := b[at+2:]
+	for n := order.Uint16(b[at:]); n > 0 && len(entries) >= 12; n-- {
+		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 {
+			if o := turn(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
+				return o
+			}
+			return 1
+		}
+		entries = entries[12:]
+	}
+	return 1
+}

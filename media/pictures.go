@@ -1,0 +1,297 @@
+//go:build !js
+
+package media
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/latent"
+)
+
+// pictureKinds are the extensions of pictures that are read without ffmpeg.
+var pictureKinds = map[string]string{".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp"}
+
+// pictureClip is one file per frame: PNG, JPEG or WebP. Files are decoded when
+// asked for.
+type pictureClip struct {
+	paths         []string
+	height, width int
+	channels      int
+}
+
+// openFolder opens the pictures of a folder in natural order: frame_9 before
+// frame_10.
+func openFolder(path string, channels int, o OpenOptions) (Clip, error) {
+	names, others, err := folderNames(path)
+	if err != nil {
+		return nil, badInput(path, err)
+	}
+	if len(names) == 0 {
+		return nil, badInputf(path, "folder holds no .png, .jpg or .webp files (%d others)", others)
+	}
+	count := map[string]int{}
+	for _, name := range names {
+		count[pictureKinds[extension(name)]]++
+	}
+	if len(count) > 1 {
+		return nil, badInputf(path, "folder holds %d .png, %d .jpg and %d .webp files, expected one kind", count[".png"], count[".jpg"], count[".webp"])
+	}
+	if err := o.numbers(path, names); err != nil {
+		return nil, err
+	}
+	return openPictures(path, inFolder(path, names), channels, o)
+}
+
+// folderNames are the pictures in a folder, in order, and how many files else are
+// there.
+func folderNames(path string) (names []string, others int, err error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() && pictureKinds[extension(e.Name())] != "" && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, naturalCompare)
+	return names, len(entries) - len(names), nil
+}
+
+func inFolder(folder string, names []string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = filepath.Join(folder, name)
+	}
+	return paths
+}
+
+// numbering is the place of a number in a pattern, and no other percent sign.
+var numbering = regexp.MustCompile(`^([^%]*)%(0[1-9])?d([^%]*)$`)
+
+// patternNames are the files that a name such as frame_%04d.png stands for, in the
+// order of their numbers; ok is false where the name is no pattern. Where a file
+// has that very name it is a name.
+func patternNames(path string) (names []string, ok bool, err error) {
+	folder, base := filepath.Split(path)
+	m := numbering.FindStringSubmatch(base)
+	if m == nil || pictureKinds[extension(base)] == "" {
+		return nil, false, nil
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	entries, err := os.ReadDir(filepath.Clean(folder))
+	if err != nil {
+		return nil, true, err
+	}
+	for _, e := range entries {
+		digits, before := strings.CutPrefix(e.Name(), m[1])
+		digits, after := strings.CutSuffix(digits, m[3])
+		n, err := strconv.Atoi(digits)
+		if before && after && err == nil && n >= 0 && fmt.Sprintf(base, n) == e.Name() && !e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	slices.SortFunc(names, naturalCompare)
+	return names, true, nil
+}
+
+// openPattern opens what a pattern stands for; it returns nil where path is none.
+func openPattern(path string, channels int, o OpenOptions) (Clip, error) {
+	names, ok, err := patternNames(path)
+	switch {
+	case !ok:
+		return nil, nil
+	case err != nil:
+		return nil, badInput(path, err)
+	case len(names) == 0:
+		return nil, badInputf(path, "there is no file of that name, and none whose name has a number in that place")
+	}
+	if err := o.numbers(path, names); err != nil {
+		return nil, err
+	}
+	return openPictures(path, inFolder(filepath.Dir(path), names), channels, o)
+}
+
+// PictureFiles are the files that an input is read from where that is a folder of
+// pictures or a pattern, nil for anything else.
+func PictureFiles(path string) []string {
+	if names, ok, _ := patternNames(path); ok {
+		return inFolder(filepath.Dir(path), names)
+	}
+	names, _, _ := folderNames(path)
+	return inFolder(path, names)
+}
+
+// lastNumber splits a name at its last run of digits.
+var lastNumber = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
+
+// numbers refuses names in order of which two have the same number, and warns of
+// numbers that are missing. Names that differ in more than a number tell nothing.
+func (o OpenOptions) numbers(path string, names []string) error {
+	missing, first, last := 0, "", 0
+	for i, name := range names {
+		m, was := lastNumber.FindStringSubmatch(name), lastNumber.FindStringSubmatch(names[max(0, i-1)])
+		if m == nil || was == nil || m[1] != was[1] || m[3] != was[3] {
+			return nil
+		}
+		n, err := strconv.Atoi(m[2])
+		if err != nil {
+			return nil
+		}
+		switch {
+		case i > 0 && n == last:
+			return badInputf(path, "%s and %s have the same number", names[i-1], name)
+		case i > 0 && n > last+1:
+			if missing == 0 {
+				first = names[i-1]
+			}
+			missing += n - last - 1
+		}
+		last = n
+	}
+	if missing > 0 {
+		o.warn(fmt.Sprintf("%s: %d numbers are missing, the first after %s: the %d frames that are there follow one another", path, missing, first, len(names)))
+	}
+	return nil
+}
+
+// openPictures opens one file per frame and holds them all to one size. path is
+// what they were asked for by.
+func openPictures(path string, paths []string, channels int, o OpenOptions) (Clip, error) {
+	c := &pictureClip{paths: paths, channels: channels}
+	turned, name, transparent := 0, "", ""
+	for i, path := range paths {
+		p, err := readPictureHeader(path)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			c.height, c.width = p.height, p.width
+		}
+		if p.height != c.height || p.width != c.width {
+			return nil, badInputf(path, "is %d x %d, expected %d x %d as %s has",
+				p.width, p.height, c.width, c.height, filepath.Base(paths[0]))
+		}
+		if p.turn > 1 {
+			if turned == 0 {
+				name = filepath.Base(path)
+			}
+			turned++
+		}
+		if p.alpha && transparent == "" {
+			transparent = path
+		}
+	}
+	dropped, err := false, error(nil)
+	if transparent != "" && channels == 3 {
+		if dropped, err = isTransparent(transparent); err != nil {
+			return nil, err
+		}
+	}
+	if turned == 1 {
+		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, name))
+	} else if turned > 1 {
+		o.note(fmt.Sprintf("%s: %d pictures are turned as their EXIF data asks, %s the first", path, turned, name))
+	}
+	if dropped {
+		o.warn(path + ": transparency is dropped: colours are the stored ones, blended with nothing")
+	}
+	if o.Matrix != "" {
+		o.warn(fmt.Sprintf("%s: pictures say what their colours are: --matrix %s changes nothing", path, o.Matrix))
+	}
+	if o.ToneMap {
+		o.warn(path + ": is no HDR: there is nothing to tone-map")
+	}
+	return c, nil
+}
+
+// isTransparent decodes a picture that may be, to see.
+func isTransparent(path string) (bool, error) {
+	img, _, err := readPicture(path)
+	if err != nil {
+		return false, err
+	}
+	o, ok := img.(interface{ Opaque() bool })
+	return ok && !o.Opaque(), nil
+}
+
+func (c *pictureClip) Frames() int               { return len(c.paths) }
+func (c *pictureClip) Size() (height, width int) { return c.height, c.width }
+func (c *pictureClip) Channels() int             { return c.channels }
+func (c *pictureClip) FPS() latent.Rational      { return latent.Rational{} }
+func (c *pictureClip) Close() error              { return nil }
+
+func (c *pictureClip) ReadFrame(t int, dst []float32) error {
+	checkRead(c, t, dst)
+	path := c.paths[t]
+	img, turn, err := readPicture(path)
+	if err != nil {
+		return err
+	}
+	h, w := img.Bounds().Dy(), img.Bounds().Dx()
+	if turn >= 5 {
+		h, w = w, h
+	}
+	if h != c.height || w != c.width {
+		return badInputf(path, "is %d x %d now, was %d x %d when opened", w, h, c.width, c.height)
+	}
+	frame := dst
+	if turn > 1 {
+		frame = make([]float32, len(dst))
+	}
+	if err := imageFloats(frame, c.channels, img); err != nil {
+		return badInput(path, err)
+	}
+	if turn > 1 {
+		turn.apply(dst, frame, h, w, c.channels)
+	}
+	return nil
+}
+
+// naturalCompare orders names as people do: runs of digits by their value.
+func naturalCompare(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		if !isDigit(x[0]) || !isDigit(y[0]) {
+			if x[0] != y[0] {
+				return int(x[0]) - int(y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		var p, q string
+		p, x = cutDigits(x)
+		q, y = cutDigits(y)
+		if len(p) != len(q) {
+			return len(p) - len(q)
+		}
+		if p != q {
+			return strings.Compare(p, q)
+		}
+	}
+	if len(x) != len(y) {
+		return len(x) - len(y)
+	}
+	return strings.Compare(a, b) // equal but for leading zeros
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// cutDigits splits s behind its leading digits and drops their leading zeros.
+func cutDigits(s string) (digits, rest string) {
+	n := 0
+	for n < len(s) && isDigit(s[n]) {
+		n++
+	}
+	return strings.TrimLeft(s[:n], "0"), s[n:]
+}
