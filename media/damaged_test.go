@@ -13,6 +13,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// What ffmpeg reads without a word though its end is missing is told all the same.
+func TestCutShort(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	for _, name := range []string{"cut.gif", "cut.ts"} {
+		path := filepath.Join(dir, name)
+		ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=8", "-frames:v", "9", path)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		clip := openClip(t, path, Format{Height: 48, Width: 64, Frames: 9})
+		require.Equal(t, 9, clip.Frames())
+		require.NoError(t, os.WriteFile(path, data[:len(data)-11], 0o666))
+		_, err = Open(context.Background(), path, 3)
+		require.ErrorIs(t, err, ErrDamaged, name)
+		require.ErrorIs(t, err, ErrInput, name)
+		require.ErrorContains(t, err, "damaged: ", name)
+	}
+}
+
 // TestDamaged cuts files and flips bytes in one: ffmpeg ends with success for
 // each, and what it could read is no more than part of the video.
 func TestDamaged(t *testing.T) {

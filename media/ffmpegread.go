@@ -122,7 +122,11 @@ func (c *videoClip) judge(log *said) error {
 		}
 	}
 	if log.errors == 0 {
-		return nil
+		missing, err := cutShort(c.path, c.stream.format)
+		if err != nil || missing == "" {
+			return err
+		}
+		return c.damaged(fmt.Sprintf("damaged: it %s; %d frames read%s", missing, c.frames, c.stream.expected()))
 	}
 	return c.damaged(fmt.Sprintf("damaged: ffmpeg says %s; %d frames read%s",
 		log.reason("file:"+c.path), c.frames, c.stream.expected()))
