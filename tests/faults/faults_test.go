@@ -1,0 +1,187 @@
+//go:build linux
+
+// Package faults does to the built program what the world does to programs, at
+// random moments and places: hang-ups and kills, full disks, broken video. Its
+// numbers are in docs/edges.md.
+//
+//	FAULTS=200 go test -v ./tests/faults   # so many of each kind; a few without
+//	SEED=7                                 # other moments and places
+//
+// It looks for processes that are left in /proc, so it is for Linux.
+package faults
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/gputest"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tests/synthetic"
+)
+
+// mark is in the environment of all that a test starts.
+const mark = "TESSERA_FAULTS"
+
+// built is the program and what its jobs take.
+var built struct{ program, model, latent string }
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "faults-*")
+		if err == nil {
+			defer os.RemoveAll(dir)
+			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+			os.Unsetenv("TESSERA_MODEL")
+			err = build(dir)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// build makes the program, a checkpoint and a latent.
+func build(dir string) error {
+	built.program = filepath.Join(dir, "tessera")
+	cmd := exec.Command("go", "build", "-o", built.program, "../../cmd/native")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	built.model = filepath.Join(dir, "model.safetensors")
+	if err := synthetic.CreateSeedVR2(built.model, synthetic.SeedVR2Config{Widths: []int{4, 4, 8, 8}, Latent: 4, Groups: 2}); err != nil {
+		return err
+	}
+	z := latent.Latent{Channels: 4, Frames: 4, Height: 8, Width: 8, Data: make([]float32, 4*4*8*8)}
+	for i := range z.Data {
+		z.Data[i] = float32(i%41)/20 - 1
+	}
+	built.latent = filepath.Join(dir, "z.safetensors")
+	return media.WriteLatent(built.latent, z)
+}
+
+// count is how many faults of each kind are tried.
+func count() int {
+	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
+		return n
+	}
+	if testing.Short() {
+		return 3
+	}
+	return 10
+}
+
+// random is the same for a test each time, but for SEED.
+func random(t *testing.T) *rand.Rand {
+	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
+	name := [32]byte{}
+	copy(name[:], t.Name())
+	name[31] = byte(seed)
+	return rand.New(rand.NewChaCha8(name))
+}
+
+func needs(t *testing.T, ffmpeg bool) {
+	t.Helper()
+	require.NoError(t, gputest.Open(t).Close())
+	if ffmpeg && !media.HaveFFmpeg() {
+		t.Skip("no ffmpeg")
+	}
+}
+
+// clip is a video of so many frames that ffmpeg draws.
+func clip(t *testing.T, name string, frames int, more ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	args := append([]string{"-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=8", "-frames:v", strconv.Itoa(frames)}, more...)
+	out, err := exec.Command("ffmpeg", append(args, path)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+// command runs the program with temp for its temporary files.
+func command(temp string, args ...string) *exec.Cmd {
+	cmd := exec.Command(built.program, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, mark+"="+temp)
+	return cmd
+}
+
+// outcome is how a run of the program ended; code is -1 where a signal ended it.
+type outcome struct {
+	code   int
+	text   string // what it says
+	stdout string
+}
+
+// run runs a command; meanwhile is called when it has begun.
+func run(t *testing.T, cmd *exec.Cmd, meanwhile ...func()) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	require.NoError(t, cmd.Start())
+	for _, do := range meanwhile {
+		do()
+	}
+	err := cmd.Wait()
+	_, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, err == nil || ok, "%v", err)
+	return outcome{cmd.ProcessState.ExitCode(), stderr.String(), stdout.String()}
+}
+
+// processes are those that run for temp: the program's and its children's.
+func processes(temp string) []string {
+	var found []string
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range all {
+		env, err := os.ReadFile(path)
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), mark+"="+temp) {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// alone waits until none of them is left: a child that was killed takes a moment.
+func alone(t *testing.T, temp, what string) {
+	t.Helper()
+	left := processes(temp)
+	for end := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		left = processes(temp)
+	}
+	require.Empty(t, left, "processes left: %s", what)
+}
+
+// tree is a folder's files by name, with their contents.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		files[name] = "folder"
+		if e.IsDir() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		files[name] = string(data)
+		return err
+	}))
+	return files
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package faults
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// jobs are what is stopped: with ffmpeg before it, behind it and on both sides,
+// and with a spool for tiles. OUT is a folder, CLIP a video.
+var jobs = []string{
+	"encode CLIP -o OUT/z.safetensors",
+	"decode LATENT -o OUT/out.mp4",
+	"roundtrip CLIP -o OUT/out.mkv",
+	"decode LATENT -o OUT/frames",
+	"decode LATENT -o OUT/out.npy --tile=32 --overlap=8 --memory=1MiB",
+}
+
+func fields(line, clip, out string) []string {
+	line = strings.NewReplacer("CLIP", clip, "LATENT", built.latent, "OUT", out).Replace(line)
+	return append(strings.Fields(line), "-m", built.model)
+}
+
+// A terminal that is closed at any moment leaves a whole output or none, and no
+// temporary file, spool or process.
+func TestHangUp(t *testing.T) {
+	stopped(t, syscall.SIGHUP, func(t *testing.T, dir, temp string, o outcome) string {
+		switch o.code {
+		case job.ExitDone:
+			return "done"
+		case job.ExitInterrupted:
+			require.Empty(t, tree(t, dir), o.text)
+			return "interrupted"
+		}
+		require.Equal(t, outcome{code: -1}, o, "before the program waits for signals")
+		require.Empty(t, tree(t, dir))
+		return "not begun"
+	})
+}
+
+// After a kill at any moment the next start removes what is left, and ffmpeg
+// ends by itself.
+func TestKill(t *testing.T) {
+	stopped(t, syscall.SIGKILL, func(t *testing.T, dir, temp string, o outcome) string {
+		left := len(tree(t, dir)) + len(tree(t, temp))
+		next := run(t, command(temp, "decode", "-m", "nowhere", built.latent, "-o", filepath.Join(dir, "next.npy")))
+		require.Equal(t, job.ExitInput, next.code, next.text)
+		switch {
+		case o.code == job.ExitDone:
+			return "done"
+		case left > 0:
+			return "swept"
+		}
+		return "nothing there"
+	})
+}
+
+// stopped sends a signal at random moments of every job and checks what is left;
+// after says what became of one.
+func stopped(t *testing.T, signal os.Signal, after func(t *testing.T, dir, temp string, o outcome) string) {
+	needs(t, true)
+	clip := clip(t, "clip.mp4", 13)
+	r := random(t)
+	counts := map[string]int{}
+	for at, line := range jobs {
+		whole := t.TempDir()
+		start := time.Now()
+		o := run(t, command(t.TempDir(), fields(line, clip, whole)...))
+		took := time.Since(start)
+		require.Equal(t, job.ExitDone, o.code, "%s: %s", line, o.text)
+		names := slices.Sorted(maps.Keys(tree(t, whole)))
+		for i := at; i < count(); i += len(jobs) {
+			dir, temp := t.TempDir(), t.TempDir()
+			cmd := command(temp, fields(line, clip, dir)...)
+			moment := time.Duration(r.Float64() * 1.1 * float64(took))
+			o := run(t, cmd, func() {
+				time.AfterFunc(moment, func() { _ = cmd.Process.Signal(signal) })
+			})
+			what := after(t, dir, temp, o)
+			counts[what]++
+			alone(t, temp, line)
+			require.Empty(t, tree(t, temp), "%s, after %v, %s: temporary files", line, moment, what)
+			if left := tree(t, dir); len(left) > 0 || what == "done" {
+				require.Equal(t, names, slices.Sorted(maps.Keys(left)), "%s, after %v, %s: %s", line, moment, what, o.text)
+			}
+			require.NoError(t, os.RemoveAll(dir))
+		}
+	}
+	t.Logf("%d of %v at random moments: %v", count(), signal, counts)
+}
