@@ -18,7 +18,7 @@ test: ## everything, as CI does
 	@tools/test.sh
 
 lint: ## the checks that run nothing
-	@tools/test.sh format tidy vet staticcheck cross
+	@tools/test.sh format tidy vet staticcheck govulncheck gosec cross
 
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/bench.sh

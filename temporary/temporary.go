@@ -46,7 +46,7 @@ var host = sync.OnceValue(func() string {
 func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.File, error) {
 	who := host()
 	for {
-		name := filepath.Join(dir, stem[:min(len(stem), maxStem)]) + ".tmp-" + who + "-" + fmt.Sprintf("%08x", rand.Uint32())
+		name := filepath.Join(dir, stem[:min(len(stem), maxStem)]) + ".tmp-" + who + "-" + fmt.Sprintf("%08x", rand.Uint32()) // #nosec G404 -- taken names are tried again
 		f, err := create(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue

@@ -106,7 +106,7 @@ func New(addr string, o Options) (*Server, error) {
 	mux.HandleFunc("GET /folder", s.folder)
 	s.http = &http.Server{
 		Handler: mux, MaxHeaderBytes: 32 << 10,
-		ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // not of websockets
+		ReadHeaderTimeout: min(10*time.Second, o.Idle), ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // not of websockets
 	}
 	return s, nil
 }

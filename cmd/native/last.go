@@ -131,7 +131,7 @@ func remember(model string) error {
 	if model, err = filepath.Abs(model); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
 	temp, err := temporary.Create(filepath.Dir(file), "."+filepath.Base(file), 0o600)

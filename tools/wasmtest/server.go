@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed page
@@ -78,7 +79,7 @@ func serve(binary string, args []string, stdout, stderr io.Writer) (*server, err
 	mux.HandleFunc("GET /file", s.file)
 	mux.HandleFunc("POST /output", s.output)
 	mux.HandleFunc("POST /exit", s.exit)
-	s.http = &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(secret, "/"), mux)}
+	s.http = &http.Server{Handler: http.StripPrefix(strings.TrimSuffix(secret, "/"), mux), ReadHeaderTimeout: 10 * time.Second}
 	s.url = fmt.Sprintf("http://%s%s", listener.Addr(), secret)
 	go s.http.Serve(listener) // ends with close
 	return s, nil
