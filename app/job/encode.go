@@ -59,15 +59,32 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	if err := media.CheckLatentMemory(made); err != nil {
 		return e, Mark(fmt.Errorf("encode: %w", err), ErrInput)
 	}
-	switch {
-	case format == ".npy" && e.Padded != clip:
-		p := e.Padded
-		e.Forgotten = fmt.Sprintf("%s: .npy keeps no metadata: it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
-			output, p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width)
-	case format == ".npy" && clip.Aspect.Known():
-		e.Forgotten = output + ": .npy keeps no metadata: it will decode to square pixels, not " + clip.Aspect.String()
+	if lost := e.lost(c, want); format == ".npy" && lost != nil {
+		e.Forgotten = output + ": .npy keeps no metadata: " + strings.Join(lost, ", ")
 	}
 	return e, nil
+}
+
+// lost is what decoding needs the metadata for.
+func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
+	clip, p := e.Clip, e.Padded
+	switch {
+	case p != clip:
+		lost = append(lost, fmt.Sprintf("it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
+			p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width))
+	case clip.Aspect.Known():
+		lost = append(lost, "it will decode to square pixels, not "+clip.Aspect.String())
+	}
+	if e.Options.Unscaled && !want.Moments {
+		lost = append(lost, "decoding it takes --scale none")
+	}
+	switch images := e.Options.Independent; {
+	case images && !c.Independent:
+		lost = append(lost, "decoding it takes --independent-frames")
+	case !images && c.Independent && e.Frames > 1:
+		lost = append(lost, "decoding it takes --no-independent-frames")
+	}
+	return lost
 }
 
 // Back is the decoding of what the encoding made: the clip again.

@@ -321,6 +321,23 @@ func TestForgotten(t *testing.T) {
 	e, err = Encode(wan21, media.Format{Frames: 5, Height: 16, Width: 32}, "z.npy", Choices{})
 	require.NoError(t, err)
 	require.Empty(t, e.Forgotten)
+	whole := media.Format{Frames: 5, Height: 16, Width: 32}
+	for says, c := range map[string]struct {
+		model vae.Config
+		want  Choices
+	}{
+		"z.npy: .npy keeps no metadata: decoding it takes --scale none":                                            {wan21, Choices{Scale: latent.ScaleNone}},
+		"z.npy: .npy keeps no metadata: decoding it takes --independent-frames":                                    {wan21, Choices{Independent: &yes}},
+		"z.npy: .npy keeps no metadata: decoding it takes --scale none, decoding it takes --no-independent-frames": {qwen, Choices{Independent: &no, Scale: latent.ScaleNone}},
+		"": {wan21, Choices{Moments: true}},
+	} {
+		e, err := Encode(c.model, whole, "z.npy", c.want)
+		require.NoError(t, err)
+		assert.Equal(t, says, e.Forgotten)
+		e, err = Encode(c.model, whole, "z.safetensors", c.want)
+		require.NoError(t, err)
+		assert.Empty(t, e.Forgotten)
+	}
 }
 
 // A clip whose latent memory can't hold is refused before it is encoded.

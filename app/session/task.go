@@ -306,6 +306,11 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 	if err != nil {
 		return latent.Latent{}, err
 	}
+	if e.Forgotten != "" {
+		if err := t.s.send(warningEvent{about("warning", t.r.ID), e.Forgotten}, nil); err != nil {
+			return latent.Latent{}, err
+		}
+	}
 	if err := t.planned("encode", e.Frames, e.Options.Independent, p.Plan, e.Clip); err != nil {
 		return latent.Latent{}, err
 	}

@@ -272,6 +272,19 @@ func TestBatchAndMoments(t *testing.T) {
 	assert.Contains(t, all[i].Message, "8 channels are taken for moments")
 }
 
+// What a .npy forgets is told in the page too.
+func TestForgotten(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	end, all := p.run(5, map[string]any{
+		"type": "encode", "clip": map[string]any{"frames": 2, "height": 16, "width": 24}, "options": map[string]any{"format": ".npy"},
+	})
+	require.Equal(t, "result", end.Type, end.Message)
+	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, "latent.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 16x24, not 2 of 16x24", all[i].Message)
+}
+
 // A latent without metadata whose numbers are not the model's is warned of.
 func TestOddNumbers(t *testing.T) {
 	p, _ := start(t)
