@@ -94,11 +94,11 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 	switch o.Scale {
 	case "", ScalePipeline, ScaleNone:
 	default:
-		return o, nil, fmt.Errorf("metadata %s is %q, expected %s or %s", MetaScale, o.Scale, ScalePipeline, ScaleNone)
+		return o, nil, fmt.Errorf("metadata %s is %.80q, expected %s or %s", MetaScale, o.Scale, ScalePipeline, ScaleNone)
 	}
 	images := l.Meta[MetaImages]
 	if images != "" && images != "true" {
-		return o, nil, fmt.Errorf("metadata %s is %q, expected true", MetaImages, images)
+		return o, nil, fmt.Errorf("metadata %s is %.80q, expected true", MetaImages, images)
 	}
 	if o.Images = l.Images || images == "true"; o.Images {
 		temporal = 1
@@ -109,7 +109,7 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 			continue
 		}
 		if *n, err = strconv.Atoi(text); err != nil || *n < 1 {
-			return o, nil, fmt.Errorf("metadata %s is %q, expected a positive number", key, text)
+			return o, nil, fmt.Errorf("metadata %s is %.80q, expected a positive number", key, text)
 		}
 	}
 	for key, r := range map[string]*Rational{MetaFPS: &o.FPS, MetaAspect: &o.Aspect} {

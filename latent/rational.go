@@ -37,7 +37,7 @@ func (r Rational) String() string {
 // terms. A decimal within 0.001 of N·1000/1001 is taken as that. What is no
 // positive number is an error.
 func ParseRational(s string) (Rational, error) {
-	bad := fmt.Errorf("frame rate %q, expected a number or a fraction such as 30000/1001", s)
+	bad := fmt.Errorf("frame rate %.80q, expected a number or a fraction such as 30000/1001", s)
 	num, den, fraction := strings.Cut(strings.Replace(s, ":", "/", 1), "/")
 	if fraction {
 		n, err1 := strconv.Atoi(num)

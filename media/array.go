@@ -9,6 +9,7 @@ import (
 	"tessera/format"
 	"tessera/format/file"
 	"tessera/format/pth"
+	"tessera/format/quote"
 	"tessera/format/safetensors"
 	"tessera/latent"
 )
@@ -132,16 +133,12 @@ func pickTensor(file format.File, keys []string) (safetensors.Tensor, error) {
 	return t, nil
 }
 
-// listed is " (a, b, c, ...)" with a few names, nothing for none.
+// listed is " (a, b, c ...)", nothing for none.
 func listed(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	more := ""
-	if len(names) > 4 {
-		names, more = names[:4], ", ..."
-	}
-	return fmt.Sprintf(" (%.120s%s)", strings.Join(names, ", "), more)
+	return " (" + quote.List(names, ", ") + ")"
 }
 
 // floatsClip is a clip of floats, [C,T,H,W] or [1,C,T,H,W], or a single frame

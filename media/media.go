@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/format/quote"
 	"tessera/latent"
 )
 
@@ -85,7 +86,7 @@ type inputError struct {
 	err  error
 }
 
-func (e *inputError) Error() string   { return "media: " + e.path + ": " + e.err.Error() }
+func (e *inputError) Error() string   { return "media: " + quote.Text(e.path) + ": " + e.err.Error() }
 func (e *inputError) Unwrap() []error { return []error{ErrInput, e.err} }
 
 // badInput says what is wrong with the file at path. Errors of the os package

@@ -66,7 +66,7 @@ func pickEntry(z *zip.Reader, keys []string) (*zip.File, error) {
 		}
 	}
 	for _, f := range z.File {
-		names = append(names, fmt.Sprintf("%.80q", arrayName(f)))
+		names = append(names, arrayName(f))
 	}
 	if len(names) != 1 {
 		return nil, fmt.Errorf("%d arrays%s, expected one named %s, or only one", len(names), listed(names), strings.Join(keys, ", "))

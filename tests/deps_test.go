@@ -28,16 +28,16 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/job", "app/serve", "assets", "engine", "format", "format/file", "format/safetensors", "gpu", "latent", "media", "temporary", "tiling", "vae", "web"},
+	"cmd/native": {"app/job", "app/serve", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "temporary", "tiling", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
 	// The application.
 	"app/serve":   {"app/session", "gpu"},
-	"app/session": {"app/job", "engine", "format/json", "gpu", "latent", "media", "tiling", "vae"},
+	"app/session": {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
 	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Models.
-	"vae": {"engine", "format", "format/file", "format/pth", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
+	"vae": {"engine", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.
 	"engine":   {"gpu", "temporary", "tiling", "wgsl"},
 	"tiling":   {},
@@ -49,12 +49,13 @@ var allowed = map[string][]string{
 	"gpu/internal/dawn":    {"gpu/internal/driver"},
 	"gpu/internal/driver":  {},
 	// Files.
-	"media":              {"format", "format/file", "format/pth", "format/safetensors", "latent", "temporary"},
+	"media":              {"format", "format/file", "format/pth", "format/quote", "format/safetensors", "latent", "temporary"},
 	"latent":             {},
 	"format":             {"format/file", "format/pth", "format/safetensors"},
-	"format/pth":         {"format/file", "format/safetensors"},
-	"format/safetensors": {"format/file", "format/json"},
+	"format/pth":         {"format/file", "format/quote", "format/safetensors"},
+	"format/safetensors": {"format/file", "format/json", "format/quote"},
 	"format/file":        {},
+	"format/quote":       {},
 	"format/json":        {},
 	"temporary":          {},
 	// For tests and for building.

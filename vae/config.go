@@ -3,7 +3,6 @@ package vae
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
@@ -90,15 +89,4 @@ func (c *Config) scale(channel int) (scale, mean float64) {
 		return 1, 0
 	}
 	return c.Scale[channel], c.Mean[channel]
-}
-
-// some lists the first few names.
-func some(names []string) string {
-	if len(names) > 3 {
-		return strings.Join(names[:3], ", ") + fmt.Sprintf(" and %d more", len(names)-3)
-	}
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }

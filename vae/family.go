@@ -1,12 +1,14 @@
 package vae
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"tessera/engine"
 	"tessera/format"
+	"tessera/format/quote"
 )
 
 // family is everything that is particular to one kind of VAE. A new one is a
@@ -70,7 +72,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	}
 	last := len(marks) - 1
 	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
-		f.Name(), ErrUnknownModel, strings.Join(marks[:last], ", "), marks[last], some(f.Names()))
+		f.Name(), ErrUnknownModel, strings.Join(marks[:last], ", "), marks[last], cmp.Or(quote.List(f.Names(), ", "), "none"))
 }
 
 // Encoding is the way from pixels to a latent.

@@ -70,7 +70,7 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{0.9152}, c.Latent)
 	if g, ok := f.Metadata()["norm_num_groups"]; ok {
 		if c.Groups, err = strconv.Atoi(g); err != nil {
-			return c, t, fmt.Errorf("vae: %s: metadata norm_num_groups is %q, expected a number", f.Name(), g)
+			return c, t, fmt.Errorf("vae: %s: metadata norm_num_groups is %.80q, expected a number", f.Name(), g)
 		}
 	}
 	for _, w := range c.Widths {

@@ -10,6 +10,7 @@ import (
 	"github.com/x448/float16"
 
 	"tessera/engine"
+	"tessera/format/quote"
 	"tessera/format/safetensors"
 	"tessera/wgsl"
 )
@@ -155,7 +156,7 @@ func checkTensors(specs []spec, have tensors) error {
 		names []string
 	}{{"missing", missing}, {"of another shape", shapes}, {"of another type", types}, {"unknown", unused}} {
 		if len(p.names) > 0 {
-			lines = append(lines, fmt.Sprintf("%d %s: %s", len(p.names), p.what, strings.Join(p.names, "; ")))
+			lines = append(lines, fmt.Sprintf("%d %s: %s", len(p.names), p.what, quote.List(p.names, "; ")))
 		}
 	}
 	if lines == nil {

@@ -7,6 +7,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/engine"
+	"tessera/format/quote"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
@@ -96,11 +97,12 @@ type model struct {
 
 func describe(m *vae.Model) *model {
 	s, c := m.Summary(), m.Config
+	metadata, _ := quote.Map(s.Metadata)
 	return &model{
 		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths,
 		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: c.Tilings,
 		Spatial: c.Spatial, Temporal: c.Temporal,
-		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata,
+		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: metadata,
 		Precision: m.Elem.String(),
 	}
 }

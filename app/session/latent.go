@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"tessera/app/job"
+	"tessera/format/quote"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -33,7 +34,8 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &latentInfo{l.Shape(), clipOf(d.Clip), d.Options.Independent, l.Meta}, nil
+	metadata, _ := quote.Map(l.Meta)
+	return &latentInfo{l.Shape(), clipOf(d.Clip), d.Options.Independent, metadata}, nil
 }
 
 // header reads what is before a latent's data, in a turn of its own.

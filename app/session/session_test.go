@@ -172,6 +172,7 @@ func TestBadInput(t *testing.T) {
 	ask("at most 16384x16384", plan(map[string]any{"direction": "decode", "frames": 1, "height": 1, "width": 1 << 30}))
 	ask("metadata tessera.scale is \"bent\"", map[string]any{"type": "decode", "source": p.source(3, "z.safetensors")})
 	ask("z.png: extension", map[string]any{"type": "decode", "source": p.source(2, "z.png")})
+	ask(`a\x1b[2J\u202e`, map[string]any{"type": "decode", "source": p.source(2, "a\x1b[2J\u202e.png")})
 	short := p.source(2, "z.safetensors")
 	short["size"] = len(p.files[2]) + 5
 	ask("has the file changed?", map[string]any{"type": "inspect", "source": short})

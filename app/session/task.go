@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tessera/app/job"
+	"tessera/format/quote"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
@@ -231,7 +232,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 		}
 		d.Options.RGBA8 = true
 		for _, w := range d.Warnings {
-			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {
+			if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
 				return 0, err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"tessera/app/job"
 	"tessera/format"
 	"tessera/format/file"
+	"tessera/format/quote"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
@@ -133,10 +134,19 @@ func (a *app) latent(path string, l latent.Latent) error {
 		what = "batch of pictures"
 	}
 	a.say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
-	for _, key := range slices.Sorted(maps.Keys(l.Meta)) {
-		a.say("  %s: %s", key, l.Meta[key])
-	}
+	a.metadata("  ", l.Meta)
 	return nil
+}
+
+// metadata prints what a file says of itself.
+func (a *app) metadata(head string, meta map[string]string) {
+	told, more := quote.Map(meta)
+	for _, key := range slices.Sorted(maps.Keys(told)) {
+		a.say("%s%s: %s", head, key, told[key])
+	}
+	if more > 0 {
+		a.say("%sand %d more", head, more)
+	}
 }
 
 func (a *app) video(path string, v media.Summary) error {

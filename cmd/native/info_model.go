@@ -82,9 +82,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
 	a.say("  statistics   %s", scaling(c))
 	a.say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
-	for _, key := range slices.Sorted(maps.Keys(i.Metadata)) {
-		a.say("  metadata     %s: %s", key, i.Metadata[key])
-	}
+	a.metadata("  metadata     ", i.Metadata)
 	return a.table(i)
 }
 

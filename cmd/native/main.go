@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,11 +14,15 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
 	"tessera/app/job"
+	"tessera/format/quote"
 )
 
 func main() {
@@ -182,27 +187,53 @@ func (a *app) fail(err error, code int) {
 	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
+	text := quote.Message(err.Error())
 	if a.how == "json" {
-		a.event(event{Event: "error", Error: err.Error(), Code: code})
+		a.event(event{Event: "error", Error: text, Code: code})
 	}
 	if a.json && a.print(struct {
 		Error    string   `json:"error"`
 		Code     int      `json:"exit_code"`
 		Warnings []string `json:"warnings,omitempty"`
-	}{err.Error(), code, a.warnings}) == nil || a.how == "json" {
+	}{text, code, a.warnings}) == nil || a.how == "json" {
 		return
 	}
-	fmt.Fprintf(a.stderr, "tessera: %v\n", err)
+	fmt.Fprintf(a.stderr, "tessera: %s\n", text)
 	if u, ok := errors.AsType[*usageError](err); ok {
 		fmt.Fprint(a.stderr, u.hint)
 	}
 }
 
-// print writes v as JSON.
+// print writes v as JSON. What a terminal would obey is escaped there too.
 func (a *app) print(v any) error {
-	e := json.NewEncoder(a.stdout)
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := a.stdout.Write(printable(text.Bytes()))
+	return err
+}
+
+// printable escapes the runes of JSON that can't be printed; they are in its
+// strings.
+func printable(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || strconv.IsPrint(r):
+			out = append(out, text[:size]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return out
 }
 
 // outlet is standard output, and what became of it.
@@ -222,24 +253,25 @@ func (o *outlet) Write(b []byte) (int, error) {
 // say prints a line of the result for people.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet && !a.json {
-		fmt.Fprintf(a.stdout, format+"\n", args...)
+		fmt.Fprintln(a.stdout, quote.Message(fmt.Sprintf(format, args...)))
 	}
 }
 
 // note prints a line on what is being done.
 func (a *app) note(format string, args ...any) {
+	text := quote.Message(fmt.Sprintf(format, args...))
 	switch {
 	case a.quiet:
 	case a.how == "json":
-		a.event(event{Event: "note", Text: fmt.Sprintf(format, args...)})
+		a.event(event{Event: "note", Text: text})
 	default:
-		fmt.Fprintf(a.stderr, format+"\n", args...)
+		fmt.Fprintln(a.stderr, text)
 	}
 }
 
 // warn prints a line that the user should see.
 func (a *app) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
+	text := quote.Message(fmt.Sprintf(format, args...))
 	a.warnings = append(a.warnings, text)
 	if a.how == "json" {
 		a.event(event{Event: "warning", Text: text})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nlpodyssey/gopickle/types"
 
+	"tessera/format/quote"
 	"tessera/format/safetensors"
 )
 
@@ -176,7 +177,7 @@ func kind(v any) string {
 	case float64:
 		return "a float"
 	case string:
-		return "the string " + quote(v)
+		return "the string " + quote.Name(v)
 	case *types.Dict, *ordered:
 		return "a dict"
 	case *types.List:

@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"tessera/format/file"
+	"tessera/format/quote"
 	"tessera/format/safetensors"
 )
 
@@ -26,7 +27,7 @@ type FormatError struct {
 	Err  error
 }
 
-func (e *FormatError) Error() string { return "pth: " + e.File + ": " + e.Err.Error() }
+func (e *FormatError) Error() string { return "pth: " + quote.Text(e.File) + ": " + e.Err.Error() }
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // File is an open file. Reading tensors is safe from several goroutines;
@@ -102,7 +103,7 @@ func (f *File) load(a *archive, unpickle unpickler) error {
 	for _, item := range state {
 		t, err := f.place(a, item.name, item.tensor)
 		if err != nil {
-			return fmt.Errorf("tensor %s: %w", quote(item.name), err)
+			return fmt.Errorf("tensor %s: %w", quote.Name(item.name), err)
 		}
 		f.names = append(f.names, item.name)
 		f.tensors[item.name] = t
@@ -153,12 +154,3 @@ func (c *current) ReadAt(dst []byte, offset int64) (int, error) {
 type closed struct{}
 
 func (*closed) ReadAt([]byte, int64) (int, error) { return 0, os.ErrClosed }
-
-// quote is %q with an end: names in hostile files may be megabytes long.
-func quote(s string) string {
-	const most = 120
-	if len(s) > most {
-		return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
-	}
-	return fmt.Sprintf("%q", s)
-}

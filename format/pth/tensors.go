@@ -8,6 +8,7 @@ import (
 
 	"github.com/nlpodyssey/gopickle/types"
 
+	"tessera/format/quote"
 	"tessera/format/safetensors"
 )
 
@@ -91,10 +92,10 @@ func tensors(where string, items []types.DictEntry) ([]named, error) {
 		t, ok := e.Value.(*tensor)
 		if !ok {
 			return nil, fmt.Errorf("%s has %s for %s, expected tensors only: %s of the model's state_dict",
-				where, kind(e.Value), quote(name), resave)
+				where, kind(e.Value), quote.Name(name), resave)
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("%s has the tensor %s twice", where, quote(name))
+			return nil, fmt.Errorf("%s has the tensor %s twice", where, quote.Name(name))
 		}
 		seen[name] = true
 		list = append(list, named{name, t})
@@ -163,7 +164,7 @@ func contiguous(shape, stride []int) (want []int, ok bool) {
 
 // clip ends a long key.
 func clip(key string) string {
-	q := quote(key)
+	q := quote.Name(key)
 	if len(q) == len(key)+2 {
 		return key
 	}

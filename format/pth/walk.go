@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"tessera/format/quote"
 )
 
 // Limits of a pickle. torch.save takes some 45 instructions for a tensor and
@@ -169,7 +171,7 @@ func (w *walker) check(i instruction) error {
 	case opGlobal:
 		if known(i.arg) == nil {
 			return fmt.Errorf("it asks for %s, allowed are only tensors and containers: "+
-				"it holds more than a state_dict, and might run code", quote(strings.Replace(i.arg, "\n", ".", 1)))
+				"it holds more than a state_dict, and might run code", quote.Name(strings.Replace(i.arg, "\n", ".", 1)))
 		}
 	}
 	return nil
@@ -202,7 +204,7 @@ func (w *walker) text() (string, error) {
 	}
 	s, err := w.take(int(unsigned(n)))
 	if err == nil && !utf8.ValidString(s) {
-		err = fmt.Errorf("string %s is not UTF-8", quote(s))
+		err = fmt.Errorf("string %s is not UTF-8", quote.Name(s))
 	}
 	return s, err
 }
@@ -214,7 +216,7 @@ func (w *walker) global() (string, error) {
 	module := strings.IndexByte(rest, '\n')
 	name := strings.IndexByte(rest[module+1:], '\n')
 	if module < 0 || name < 0 {
-		return "", fmt.Errorf("global %s has no end within %d bytes", quote(rest), len(rest))
+		return "", fmt.Errorf("global %s has no end within %d bytes", quote.Name(rest), len(rest))
 	}
 	s, err := w.take(module + 1 + name + 1)
 	return strings.TrimSuffix(s, "\n"), err

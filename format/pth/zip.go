@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"tessera/format/quote"
 )
 
 const (
@@ -152,14 +154,14 @@ func (a *archive) directory() error {
 // torch writes them in order. It returns where the next may begin.
 func (a *archive) add(z zipEntry, at int64) (int64, error) {
 	if _, ok := a.entries[z.name]; ok {
-		return 0, fmt.Errorf("%s is there twice", quote(z.name))
+		return 0, fmt.Errorf("%s is there twice", quote.Name(z.name))
 	}
 	if z.header < at {
-		return 0, fmt.Errorf("%s begins at byte %d, expected %d or later, behind the entry before it", quote(z.name), z.header, at)
+		return 0, fmt.Errorf("%s begins at byte %d, expected %d or later, behind the entry before it", quote.Name(z.name), z.header, at)
 	}
 	head := z.header + localLen + int64(len(z.name))
 	if head < 0 || head > a.size || z.packed > a.size-head {
-		return 0, fmt.Errorf("%s has %d bytes at %d, but the file has %d: truncated", quote(z.name), z.packed, z.header, a.size)
+		return 0, fmt.Errorf("%s has %d bytes at %d, but the file has %d: truncated", quote.Name(z.name), z.packed, z.header, a.size)
 	}
 	a.entries[z.name] = z
 	return head + z.packed, nil
@@ -200,7 +202,7 @@ func (z *zipEntry) widen(extra string) error {
 		extra = extra[n:]
 	}
 	if z.size < 0 || z.packed < 0 || z.header < 0 {
-		return fmt.Errorf("%s: %d bytes at %d, expected both below 2^63", quote(z.name), z.size, z.header)
+		return fmt.Errorf("%s: %d bytes at %d, expected both below 2^63", quote.Name(z.name), z.size, z.header)
 	}
 	return nil
 }
@@ -262,7 +264,7 @@ func (a *archive) offset(z zipEntry) (int64, error) {
 		return 0, err
 	}
 	if b[:4] != "PK\x03\x04" || word(b, 26) != name || b[localLen:] != z.name {
-		return 0, fmt.Errorf("byte %d begins with %q, expected the local header of %s", z.header, b[:4], quote(z.name))
+		return 0, fmt.Errorf("byte %d begins with %q, expected the local header of %s", z.header, b[:4], quote.Name(z.name))
 	}
 	begin := z.header + localLen + name + word(b, 28)
 	if begin > a.size || z.size > a.size-begin {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"tessera/format/quote"
 )
 
 // DType is the element type as the header spells it.
@@ -65,7 +67,7 @@ func (d DType) Float() bool {
 func extent(d DType, shape []int) (elements, bytes int64, err error) {
 	size := d.Bits()
 	if size == 0 {
-		return 0, 0, fmt.Errorf("dtype %s is unknown, expected one such as F16, BF16, F32 or F64", quote(string(d)))
+		return 0, 0, fmt.Errorf("dtype %s is unknown, expected one such as F16, BF16, F32 or F64", quote.Name(string(d)))
 	}
 	n := uint64(1)
 	for _, dim := range shape {
@@ -86,13 +88,4 @@ func extent(d DType, shape []int) (elements, bytes int64, err error) {
 		return 0, 0, fmt.Errorf("shape %v of %s is %d bits, expected whole bytes", shape, d, total)
 	}
 	return int64(n), int64(total / 8), nil
-}
-
-// quote is %q with an end: names in hostile files may be megabytes long.
-func quote(s string) string {
-	const most = 120
-	if len(s) > most {
-		return fmt.Sprintf("%q… (%d bytes)", s[:most], len(s))
-	}
-	return fmt.Sprintf("%q", s)
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 
 	"tessera/format/file"
+	"tessera/format/quote"
 )
 
 // FormatError says that a file breaks the format, rather than that it could
@@ -24,7 +25,9 @@ type FormatError struct {
 	Err  error
 }
 
-func (e *FormatError) Error() string { return "safetensors: " + e.File + ": " + e.Err.Error() }
+func (e *FormatError) Error() string {
+	return "safetensors: " + quote.Text(e.File) + ": " + e.Err.Error()
+}
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // File is an open file. Reading tensors is safe from several goroutines;

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tessera/format/json"
+	"tessera/format/quote"
 )
 
 const (
@@ -88,7 +89,7 @@ func checkOffsets(entries []entry, dataSize int64) error {
 	before := "the start of the data"
 	for i := range entries {
 		e := &entries[i]
-		where := "tensor " + quote(e.name)
+		where := "tensor " + quote.Name(e.name)
 		if e.end < e.begin {
 			return fmt.Errorf("%s: data_offsets [%d,%d] end before they begin", where, e.begin, e.end)
 		}
@@ -146,7 +147,7 @@ func (p parser) object(what string, member func(key string) error) error {
 			return nil // the decoder allows only '}' here
 		}
 		if seen[key] {
-			return fmt.Errorf("%s has the key %s twice", what, quote(key))
+			return fmt.Errorf("%s has the key %s twice", what, quote.Name(key))
 		}
 		seen[key] = true
 		if err := member(key); err != nil {
@@ -164,7 +165,7 @@ func (p parser) metadata() (map[string]string, error) {
 		}
 		value, ok := tok.(string)
 		if !ok {
-			return fmt.Errorf("%s: value of %s is %s, expected a string", metadataKey, quote(key), describe(tok))
+			return fmt.Errorf("%s: value of %s is %s, expected a string", metadataKey, quote.Name(key), describe(tok))
 		}
 		m[key] = value
 		return nil
@@ -176,7 +177,7 @@ func (p parser) tensor(name string) (entry, error) {
 	e := entry{name: name}
 	var offsets []int64
 	found := map[string]bool{}
-	what := "tensor " + quote(name)
+	what := "tensor " + quote.Name(name)
 	err := p.object(what, func(key string) (err error) {
 		found[key] = true
 		switch key {
@@ -222,7 +223,7 @@ func (p parser) dtype() (DType, error) {
 		return "", fmt.Errorf("is %s, expected a string", describe(tok))
 	}
 	if DType(s).Bits() == 0 {
-		return "", fmt.Errorf("%s is unknown, expected one such as F16, BF16, F32 or F64", quote(s))
+		return "", fmt.Errorf("%s is unknown, expected one such as F16, BF16, F32 or F64", quote.Name(s))
 	}
 	return DType(s), nil
 }
@@ -285,7 +286,7 @@ func (p parser) skip(what string, depth int) error {
 			}
 			key, _ := tok.(string)
 			if seen[key] {
-				return fmt.Errorf("%s has the key %s twice", what, quote(key))
+				return fmt.Errorf("%s has the key %s twice", what, quote.Name(key))
 			}
 			seen[key] = true
 			if err := p.skip(what, depth+1); err != nil {
@@ -325,7 +326,7 @@ func describe(tok json.Token) string {
 	case bool:
 		return "a boolean"
 	case string:
-		return "the string " + quote(v)
+		return "the string " + quote.Name(v)
 	case json.Number:
 		if len(v) > 40 {
 			return "a very long number"

@@ -7,6 +7,8 @@ import (
 	"math"
 
 	"github.com/x448/float16"
+
+	"tessera/format/quote"
 )
 
 // chunk is how many elements are decoded at a time.
@@ -87,7 +89,7 @@ func (t Tensor) ReadF32(dst []float32, start int) error {
 }
 
 func (t Tensor) errorf(format string, args ...any) error {
-	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote(t.Name)}, args...)...)
+	return fmt.Errorf("%s: tensor %s: "+format, append([]any{t.where, quote.Name(t.Name)}, args...)...)
 }
 
 // decode converts len(dst) elements of src. Bytes are put together here, not by

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tessera/format/json"
+	"tessera/format/quote"
 )
 
 // Spec declares a tensor to be written.
@@ -66,11 +67,11 @@ func (w *Writer) Begin(name string) error {
 		return err
 	}
 	if w.next == len(w.specs) {
-		return fmt.Errorf("safetensors: tensor %s written behind the last of %d", quote(name), len(w.specs))
+		return fmt.Errorf("safetensors: tensor %s written behind the last of %d", quote.Name(name), len(w.specs))
 	}
 	spec := w.specs[w.next]
 	if spec.Name != name {
-		return fmt.Errorf("safetensors: tensor %s written, expected %s", quote(name), quote(spec.Name))
+		return fmt.Errorf("safetensors: tensor %s written, expected %s", quote.Name(name), quote.Name(spec.Name))
 	}
 	_, size, err := extent(spec.DType, spec.Shape)
 	w.next, w.left = w.next+1, size
@@ -121,7 +122,7 @@ func (w *Writer) Close() error {
 	}
 	if w.next < len(w.specs) {
 		return fmt.Errorf("safetensors: %d of %d tensors written, %s is missing",
-			w.next, len(w.specs), quote(w.specs[w.next].Name))
+			w.next, len(w.specs), quote.Name(w.specs[w.next].Name))
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func (w *Writer) current() string {
 	if w.next == 0 {
 		return "before the first tensor"
 	}
-	return "tensor " + quote(w.specs[w.next-1].Name)
+	return "tensor " + quote.Name(w.specs[w.next-1].Name)
 }
 
 // encodeHeader is the header's text, padded with spaces to 8 bytes, and the
@@ -148,7 +149,7 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 	if len(metadata) > 0 {
 		for key, value := range metadata {
 			if !utf8.ValidString(key) || !utf8.ValidString(value) {
-				return nil, 0, fmt.Errorf("safetensors: metadata %s is not UTF-8", quote(key))
+				return nil, 0, fmt.Errorf("safetensors: metadata %s is not UTF-8", quote.Name(key))
 			}
 		}
 		text.WriteString(`"` + metadataKey + `":`)
@@ -160,15 +161,15 @@ func encodeHeader(specs []Spec, metadata map[string]string) ([]byte, int64, erro
 		_, size, err := extent(s.DType, s.Shape)
 		switch {
 		case err != nil:
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: %w", quote(s.Name), err)
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: %w", quote.Name(s.Name), err)
 		case size > math.MaxInt64-end:
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: data passes 2^63 bytes", quote(s.Name))
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: data passes 2^63 bytes", quote.Name(s.Name))
 		case len(s.Shape) > maxRank:
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: rank %d, expected at most %d", quote(s.Name), len(s.Shape), maxRank)
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: rank %d, expected at most %d", quote.Name(s.Name), len(s.Shape), maxRank)
 		case !utf8.ValidString(s.Name):
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is not UTF-8", quote(s.Name))
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is not UTF-8", quote.Name(s.Name))
 		case seen[s.Name]:
-			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is reserved or given twice", quote(s.Name))
+			return nil, 0, fmt.Errorf("safetensors: tensor %s: name is reserved or given twice", quote.Name(s.Name))
 		}
 		seen[s.Name] = true
 		if text.Len() > 1 {

@@ -1,0 +1,106 @@
+// Package quote prints what strangers' files say: names, metadata, and messages
+// that hold them. A terminal obeys some characters, others turn the line around
+// or begin another one, and a file may say megabytes of them.
+package quote
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxName    = 120  // bytes of a name
+	maxText    = 500  // of a value or path
+	maxMessage = 8000 // of a message
+	maxListed  = 8    // names in a list
+	maxKeys    = 50   // of metadata
+)
+
+// Name is s in quotes as Go writes it, with an end.
+func Name(s string) string {
+	if len(s) > maxName {
+		return fmt.Sprintf("%q… (%d bytes)", s[:maxName], len(s))
+	}
+	return strconv.Quote(s)
+}
+
+// Text is s on one line, without quotes: what can't be printed is escaped, and
+// what is long has an end.
+func Text(s string) string { return escape(s, maxText, false) }
+
+// Message is a whole message, which may have several lines; none but the first
+// begins where a line of the program's own would.
+func Message(s string) string { return escape(s, maxMessage, true) }
+
+// List joins names with the separator and says how many it leaves out. Each is as
+// it is, or quoted where that can't be printed or has no end.
+func List(names []string, separator string) string {
+	var b strings.Builder
+	for i, name := range names {
+		if i == maxListed {
+			fmt.Fprintf(&b, " and %d more", len(names)-maxListed)
+			break
+		}
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		if len(name) > maxName || Text(name) != name {
+			name = Name(name)
+		}
+		b.WriteString(name)
+	}
+	return b.String()
+}
+
+// Map is a file's metadata: Text of the first keys and values, and how many are
+// left out.
+func Map(m map[string]string) (told map[string]string, more int) {
+	var keys []string
+	for key := range m {
+		keys = append(keys, key)
+	}
+	sort.Stable(sort.StringSlice(keys))
+	told = map[string]string{}
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		told[Text(key)] = Text(m[key])
+	}
+	return told, len(m) - len(told)
+}
+
+// escape writes the first bytes of s.
+func escape(s string, most int, lines bool) string {
+	cut := len(s) > most
+	rest := s
+	if cut {
+		rest = s[:most]
+		for !utf8.RuneStart(s[len(rest)]) && len(rest) > most-utf8.UTFMax {
+			rest = rest[:len(rest)-1]
+		}
+	}
+	var b strings.Builder
+	for len(rest) > 0 {
+		r, size := utf8.DecodeRuneInString(rest)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, rest[0])
+		case r == '\n' && lines:
+			b.WriteByte('\n')
+			if next := rest[size:]; next != "" && next[0] != ' ' && next[0] != '\n' {
+				b.WriteString("  ")
+			}
+		case strconv.IsPrint(r):
+			b.WriteString(rest[:size])
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		rest = rest[size:]
+	}
+	if cut {
+		fmt.Fprintf(&b, "… (%d bytes)", len(s))
+	}
+	return b.String()
+}
