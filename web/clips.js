@@ -27,7 +27,7 @@ export async function openClip(files) {
  */
 async function openPictures(files) {
   const sorted = [...files].sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
-  const first = await createImageBitmap(sorted[0]);
+  const first = await createImageBitmap(sorted[0]).catch(named(sorted[0]));
   const { width, height } = first;
   first.close();
   const reader = rgbaReader(width, height, true);
@@ -35,7 +35,7 @@ async function openPictures(files) {
     name: sorted.length > 1 ? `${sorted[0].name} … ${sorted[sorted.length - 1].name}` : sorted[0].name,
     frames: sorted.length, width, height, fps: 0,
     async readFrame(t) {
-      const image = await createImageBitmap(sorted[t], { colorSpaceConversion: 'none', premultiplyAlpha: 'none' });
+      const image = await createImageBitmap(sorted[t], { colorSpaceConversion: 'none', premultiplyAlpha: 'none' }).catch(named(sorted[t]));
       if (image.width !== width || image.height !== height) {
         throw new Error(`${sorted[t].name}: ${image.width} × ${image.height} pixels, the first picture has ${width} × ${height}`);
       }
@@ -111,8 +111,8 @@ async function openVideo(file) {
   return {
     name: file.name, frames: stats.packetCount, width: track.displayWidth, height: track.displayHeight,
     fps: Math.round(1000 * stats.averagePacketRate) / 1000,
-    readFrame: (t) => reader.read(t),
-    look: (t) => looker.read(t),
+    readFrame: (t) => reader.read(t).catch(named(file)),
+    look: (t) => looker.read(t).catch(named(file)),
     close() {
       reader.close();
       looker.close();
@@ -175,4 +175,15 @@ class SampleReader {
   close() {
     void this.#samples?.return();
   }
+}
+
+/**
+ * Has an error begin with the file's name.
+ * @param {File} file
+ * @returns {(error: unknown) => never}
+ */
+function named(file) {
+  return (error) => {
+    throw new Error(`${file.name}: ${error instanceof Error ? error.message : error}`);
+  };
 }

@@ -39,7 +39,7 @@ export function options(recommended, can) {
   const tiling = can.find((name) => name === c.tiling);
   const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
   const tile = c.tile === 'recommended' ? best.tile : c.tile;
-  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), pixels(tile) / 2 || Infinity)) : c.overlap;
+  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',
@@ -49,6 +49,12 @@ export function options(recommended, can) {
 
 /** Pixels of a side of what was chosen, the smaller one. @param {string} value */
 const pixels = (value) => Math.min(...value.split('x').map(Number));
+
+/** Half of a tile, in whole cells of any model. @param {string} tile */
+function half(tile) {
+  const side = pixels(tile);
+  return Number.isNaN(side) ? Infinity : 16 * Math.floor(side / 32);
+}
 
 /**
  * Offers only overlaps that the tile has room for. One that is chosen and has none becomes the recommended one, and is

@@ -29,7 +29,11 @@ export async function openSource(from, options = {}) {
  * @returns {Source}
  */
 function blobSource(blob, name) {
-  return { name, size: blob.size, read: (offset, length) => blob.slice(offset, offset + length).arrayBuffer() };
+  return { name, size: blob.size, async read(offset, length) {
+    return blob.slice(offset, offset + length).arrayBuffer().catch((error) => {
+      throw new Error(`${name}: ${error.message}`);
+    });
+  } };
 }
 
 /**

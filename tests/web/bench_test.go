@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -348,6 +349,40 @@ func TestWords(t *testing.T) {
 	assert.Contains(t, v.text("notice-title"), "ile 10", "the engine's words")
 	assert.NotContains(t, v.text("notice"), "damaged")
 	assert.Contains(t, v.text("notice-text"), "in the settings")
+}
+
+// A picture of a clip that can't be read is named where it is met.
+func TestBrokenFrameIsNamed(t *testing.T) {
+	v := small(t)
+	_, files, _ := pictures(t, 3)
+	require.NoError(t, os.WriteFile(files[1], []byte("no picture"), 0o666))
+	v.pick("input-file", files...)
+	v.wait("the clip", time.Minute, `document.getElementById('input-facts').textContent.startsWith('3 ')`)
+	v.ready()
+	v.click("#run")
+	v.ended("stopped", 4*time.Minute)
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	assert.Contains(t, v.text("notice-title"), "picture1.png: ")
+	assert.False(t, v.visible("other"), "something to show of a job that made nothing")
+}
+
+// Of a job in tiles that is cancelled there are parts of all frames.
+func TestCancelledTiles(t *testing.T) {
+	v := small(t)
+	v.click("#run")
+	v.wait("the second tile", 2*time.Minute, `document.getElementById('progress-text').textContent.includes('tile 2')`)
+	v.do(chromedp.KeyEvent(kb.Escape))
+	v.ended("stopped", time.Minute)
+	assert.Equal(t, "Stopped: no frame is finished, but what there is can be saved", v.text("progress-text"))
+	assert.Equal(t, "Not finished: what there is of it", v.text("caption"))
+	assert.False(t, v.visible("demo"), "a button over the picture")
+	want := v.frame(2)
+	v.click("#save-png")
+	assert.Equal(t, want, readPNG(t, v.download("demo-partial-0003.png")).Pix)
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Empty(t, v.text("caption"))
+	assert.False(t, v.visible("other"))
 }
 
 // The native engine needs the token of the program that serves the page: a link
