@@ -342,11 +342,11 @@ func TestWords(t *testing.T) {
 	}
 	v.ready()
 	eval[bool](t, v.tab, `(() => { // as a menu of another time might
-		const field = document.querySelector('select[name=tile]');
-		field.add(new Option('10')); field.value = '10'; field.dispatchEvent(new Event('change', { bubbles: true })); return true;
+		const field = document.querySelector('select[name=overlap]');
+		field.add(new Option('5')); field.value = '5'; field.dispatchEvent(new Event('change', { bubbles: true })); return true;
 	})()`)
 	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	assert.Contains(t, v.text("notice-title"), "ile 10", "the engine's words")
+	assert.Contains(t, v.text("notice-title"), "Overlap 5x5: unusable overlap", "the engine's words")
 	assert.NotContains(t, v.text("notice"), "damaged")
 	assert.Contains(t, v.text("notice-text"), "in the settings")
 }
