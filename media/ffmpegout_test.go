@@ -221,7 +221,8 @@ func TestSound(t *testing.T) {
 	out := filepath.Join(dir, "rest.mp4")
 	told, err := createWith(t, out, f, CreateOptions{Sound: broken})
 	require.NoError(t, err, "%v", found)
-	assert.NotEmpty(t, told)
+	require.NotEmpty(t, told)
+	assert.Contains(t, told[len(told)-1], "ffmpeg says")
 	openClip(t, out, f)
 }
 

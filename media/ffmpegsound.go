@@ -65,7 +65,10 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 		}
 		o.warn(fmt.Sprintf("%s: its sound, %s, is encoded anew as %s, since %s doesn't take it", o.Sound, codec, encoder, ext))
 	}
-	s, err := newSound(ctx, from, o.Sound, ext, seconds, how)
+	s, damage, err := newSound(ctx, from, o.Sound, ext, seconds, how)
+	if damage != "" {
+		o.warn(fmt.Sprintf("%s: its sound is damaged: ffmpeg says %s; %s gets what could be read", o.Sound, damage, path))
+	}
 	if err == nil || ctx.Err() != nil {
 		return s, err
 	}
@@ -73,13 +76,14 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	return nil, nil
 }
 
-// newSound runs ffmpeg.
-func newSound(ctx context.Context, from probed, path, ext string, seconds float64, how []string) (*sound, error) {
+// newSound runs ffmpeg. damage is what that says of a sound of which some could be
+// read.
+func newSound(ctx context.Context, from probed, path, ext string, seconds float64, how []string) (s *sound, damage string, err error) {
 	f, err := temporary.Create(os.TempDir(), "tessera-sound", 0o600)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	s := &sound{file: f, named: true}
+	s = &sound{file: f, named: true}
 	args := []string{"-v", "repeat+level+error", "-nostdin", "-y"}
 	if late := from.videoDelay(); late > 0 {
 		args = append(args, "-ss", strconv.FormatFloat(late, 'f', 6, 64))
@@ -92,7 +96,7 @@ func newSound(ctx context.Context, from probed, path, ext string, seconds float6
 	}
 	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", append(args, "file:"+f.Name())...)
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, "", errors.Join(err, s.close())
 	}
 	log := &said{}
 	cmd.Stderr = log
@@ -108,10 +112,13 @@ func newSound(ctx context.Context, from probed, path, ext string, seconds float6
 	}
 	if err != nil {
 		s.close()
-		return nil, err
+		return nil, "", err
+	}
+	if log.errors > 0 {
+		damage = log.reason("file:" + path)
 	}
 	s.named = os.Remove(f.Name()) != nil // where an open file can lose its name
-	return s, nil
+	return s, damage, nil
 }
 
 // videoDelay is how many seconds after the file's beginning its video begins.
