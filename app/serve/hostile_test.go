@@ -19,6 +19,7 @@ import (
 
 	"tessera/app/session"
 	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // Only the answer that is awaited shows that a page is there: one that goes on
@@ -234,6 +235,35 @@ func TestRefuseSparseTerabytes(t *testing.T) {
 	frames, err := c.decode(ctx, latentFile(t, 1, 1))
 	require.NoError(t, err)
 	require.Len(t, frames, 1)
+}
+
+// So are sparse checkpoints whose sizes belong together.
+func TestSparseCheckpoints(t *testing.T) {
+	needDevice(t)
+	folder := t.TempDir()
+	s := start(t, Options{Folder: folder})
+	c := enter(t, s)
+	ctx := within(t, time.Minute)
+	for name, all := range map[string][]synthetic.Spec{
+		"wan.safetensors":     synthetic.Wan(synthetic.WanConfig{Dim: 4, Latent: 30000}),
+		"wide.safetensors":    synthetic.Wan(synthetic.WanConfig{Dim: 16000}),
+		"seedvr2.safetensors": synthetic.SeedVR2([]int{32, 64, 96, 96}, 60000),
+	} {
+		var specs []safetensors.Spec
+		for _, t := range all {
+			specs = append(specs, safetensors.Spec{Name: t.Name, DType: safetensors.F32, Shape: t.Shape})
+		}
+		header, size := tensors(t, specs...)
+		sparse(t, filepath.Join(folder, name), header, size)
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		before := m.TotalAlloc
+		_, err := c.request(ctx, map[string]any{"type": "open", "source": map[string]any{"path": name}, "precision": "f32"}, nil)
+		assert.Equal(t, strings.HasPrefix(name, "w"), err != nil, "%s: %v", name, err) // a Wan of zeros is flat
+		runtime.ReadMemStats(&m)
+		assert.Less(t, m.TotalAlloc-before, uint64(512<<20), name)
+	}
+	require.NoError(t, c.open(ctx))
 }
 
 // A device whose job met a mistake of the engine's own is not used again.
