@@ -10,16 +10,16 @@ import (
 // floatSink writes float32 [C,T,H,W]. Frames come one by one, so each of their
 // planes goes to its place in the file.
 type floatSink struct {
-	pending *pending
+	pending destination
 	format  Format
 	data    int64 // offset of the first value
 	plane   []float32
 	bytes   []byte
 }
 
-func createFloats(path string, f Format) (backend, error) {
+func createFloats(open opener, path string, f Format) (backend, error) {
 	shape := []int{f.channels(), f.Frames, f.Height, f.Width}
-	header := func(p *pending) error {
+	header := func(p destination) error {
 		_, err := p.Write(npyPrefix(shape))
 		return err
 	}
@@ -35,13 +35,13 @@ func createFloats(path string, f Format) (backend, error) {
 			return nil, err
 		}
 		data = 8 + text
-		header = func(p *pending) error {
+		header = func(p destination) error {
 			_, err := safetensors.NewWriter(p, specs, meta)
 			return err
 		}
 	}
 	pixels := f.Height * f.Width
-	p, err := createPending(path, data+int64(f.channels())*int64(f.Frames)*int64(pixels)*4)
+	p, err := open(path, data+int64(f.channels())*int64(f.Frames)*int64(pixels)*4)
 	if err != nil {
 		return nil, err
 	}

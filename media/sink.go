@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"regexp"
@@ -77,6 +78,11 @@ type CreateOptions struct {
 	// the video; "" for none. Where it has none that is an error if SoundAsked.
 	Sound      string
 	SoundAsked bool
+	// To is where the output goes, rather than to a file; path then says the
+	// format, and stands for it in errors. .y4m goes there frame by frame; .npy and
+	// .safetensors, whose frames are interleaved, at Close, until when they are a
+	// temporary file; nothing else can. What is in it is not taken back by Abort.
+	To io.Writer
 	// Warn is told what is lost or changed, in one line that names a file; by
 	// default nobody is.
 	Warn func(text string)
@@ -160,7 +166,8 @@ func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 }
 
 func createBackend(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	open := o.opener()
+	if info, err := os.Stat(path); err == nil && info.IsDir() && o.To == nil {
 		return createFolder(path, f)
 	}
 	switch ext := extension(path); ext {
@@ -174,11 +181,11 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 				".safetensors for frames of 4 channels", path, ext)
 		}
 		if ext == ".y4m" {
-			return createY4M(path, f)
+			return createY4M(open, path, f)
 		}
 		return createFFmpeg(ctx, path, f, o)
 	case ".npy", ".safetensors":
-		return createFloats(path, f)
+		return createFloats(open, path, f)
 	}
 	return nil, CheckVideoName(path)
 }

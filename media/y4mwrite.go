@@ -12,14 +12,14 @@ import (
 // BT.709 in limited range. The format has no field for that: our own tells our
 // reader, while other programs take it for BT.601.
 type y4mSink struct {
-	pending *pending
+	pending destination
 	buffer  []byte // FRAME line and three planes
 	pixels  int
 }
 
 const y4mFrameLine = "FRAME\n"
 
-func createY4M(path string, f Format) (backend, error) {
+func createY4M(open opener, path string, f Format) (backend, error) {
 	fps := f.rate()
 	aspect := latent.Rational{Num: 1, Den: 1}
 	if f.Aspect.Known() {
@@ -29,7 +29,7 @@ func createY4M(path string, f Format) (backend, error) {
 		f.Width, f.Height, fps.Num, fps.Den, aspect.Num, aspect.Den)
 	pixels := f.Height * f.Width
 	frame := int64(len(y4mFrameLine) + 3*pixels)
-	p, err := createPending(path, int64(len(header))+int64(f.Frames)*frame)
+	p, err := open(path, int64(len(header))+int64(f.Frames)*frame)
 	if err != nil {
 		return nil, err
 	}

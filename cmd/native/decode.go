@@ -19,6 +19,7 @@ type decodeCmd struct {
 	forceFlag
 	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, or .pt and .pth of torch.save."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
+	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	clobberFlag
 	scaleFlag
 	framesFlag
@@ -43,20 +44,27 @@ func (decodeCmd) Help() string {
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
-    tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png`
+    tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
+    tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
 }
 
 func (c *decodeCmd) Run(a *app) error {
-	in := inputs{{"checkpoint", c.Model}, {"input", c.Latent}, {"sound", c.Audio}, {"library", c.Dawn}}
+	if err := a.stream(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
+		return err
+	}
+	in := inputs{{"checkpoint", c.Model}, {"input", given(c.Latent)}, {"sound", c.Audio}, {"library", c.Dawn}}
 	if err := c.begin(c.clips(1), in); err != nil {
 		return err
 	}
-	if err := media.CheckVideoName(c.Output); err != nil {
+	if err := media.CheckVideoName(a.outputName(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {
+		return err
+	}
+	if c.Latent, err = a.input(c.Latent); err != nil {
 		return err
 	}
 	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(c.Latent, config.Latent) })
@@ -69,6 +77,9 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	a.tell(d)
 	clips := c.clips(d.Latent.Clips())
+	if len(clips) > 1 && c.Output == streamed {
+		return refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.spoken(c.Latent), len(clips))
+	}
 	if len(clips) > 1 {
 		a.note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
 		if err := c.begin(clips, in); err != nil {

@@ -33,6 +33,9 @@ func (demoCmd) Help() string {
 }
 
 func (c *demoCmd) Run(a *app) error {
+	if c.Output == streamed {
+		return refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
+	}
 	if err := checkName(c.Output); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type encodeCmd struct {
 	forceFlag
 	Video  string `arg:"" help:"Video: .png, .jpg, .webp, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
+	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: safetensors, latent or npy; default safetensors."`
 	clobberFlag
 	scaleFlag
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
@@ -56,7 +57,8 @@ func (encodeCmd) Help() string {
     tessera encode -m ema_vae_fp16.safetensors frames -o latent.npy --scale none --moments
     tessera encode -m wan2.2_vae.safetensors in.mp4 -o in.latent
     tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors
-    tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged`
+    tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged
+    ffmpeg -i in.mov -f yuv4mpegpipe - | tessera encode -m Wan2.1_VAE.pth - -o latent.safetensors`
 }
 
 // Validate refuses a scale for moments, which have none, and what its flags do.
@@ -68,11 +70,14 @@ func (c *encodeCmd) Validate() error {
 }
 
 func (c *encodeCmd) Run(a *app) error {
-	out := outputs{{"--output=" + c.Output, c.Output}}
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"library", c.Dawn}}); err != nil {
+	if err := a.stream(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
 		return err
 	}
-	if err := media.CheckLatentName(c.Output); err != nil {
+	out := outputs{{"--output=" + c.Output, c.Output}}
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
+	if err := media.CheckLatentName(a.outputName(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -80,15 +85,20 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Video, err = a.input(c.Video); err != nil {
+		return err
+	}
 	clip, err := c.video(a, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}
 	defer clip.Close()
-	if err := media.CheckLatentOutput(c.Output); err != nil {
-		return err
+	if c.Output != streamed {
+		if err := media.CheckLatentOutput(c.Output); err != nil {
+			return err
+		}
 	}
-	o, err := job.Encode(config, formatOf(clip), c.Output, c.choices())
+	o, err := job.Encode(config, formatOf(clip), a.outputName(c.Output), c.choices())
 	if err != nil {
 		return err
 	}
@@ -104,7 +114,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := c.vacant(out); err != nil {
 		return err
 	}
-	if err := media.WriteLatent(c.Output, z); err != nil {
+	if err := a.writeLatent(c.Output, z); err != nil {
 		return err
 	}
 	if o.Forgotten != "" {
@@ -123,6 +133,14 @@ func (c *encodeCmd) choices() job.Choices {
 	w.Scale, w.Independent, w.Moments = c.scaleFlag.choice(), c.Independent, c.Moments
 	c.sampleFlags.choose(&w)
 	return w
+}
+
+// writeLatent writes a latent to a file or standard output.
+func (a *app) writeLatent(path string, z latent.Latent) error {
+	if path == streamed {
+		return media.EncodeLatent(a.out, a.outputName(path), z)
+	}
+	return media.WriteLatent(path, z)
 }
 
 // formatOf is what a clip's file tells.

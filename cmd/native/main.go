@@ -88,6 +88,11 @@ type app struct {
 	how      string // of progress: bar, plain, json or none
 	warnings []string
 	keep     string // the checkpoint to remember for dragged latents
+
+	out     io.Writer // standard output, where it is the command's output
+	format  string    // of that
+	spool   *os.File  // folder with what came by standard input
+	spooled string    // the file in it
 }
 
 // run is the whole program; it returns the exit code.
@@ -104,6 +109,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		a.how = "json"
 	}
 	err := a.execute(args)
+	a.discard()
 	if out.err != nil { // whatever else came of it
 		err = out.err
 	}
@@ -187,7 +193,7 @@ func (a *app) fail(err error, code int) {
 	if code == job.ExitInterrupted {
 		err = errors.New("interrupted")
 	}
-	text := quote.Message(err.Error())
+	text := quote.Message(a.spoken(err.Error()))
 	if a.how == "json" {
 		a.event(event{Event: "error", Error: text, Code: code})
 	}
@@ -259,7 +265,7 @@ func (a *app) say(format string, args ...any) {
 
 // note prints a line on what is being done.
 func (a *app) note(format string, args ...any) {
-	text := quote.Message(fmt.Sprintf(format, args...))
+	text := quote.Message(a.spoken(fmt.Sprintf(format, args...)))
 	switch {
 	case a.quiet:
 	case a.how == "json":
@@ -271,7 +277,7 @@ func (a *app) note(format string, args ...any) {
 
 // warn prints a line that the user should see.
 func (a *app) warn(format string, args ...any) {
-	text := quote.Message(fmt.Sprintf(format, args...))
+	text := quote.Message(a.spoken(fmt.Sprintf(format, args...)))
 	a.warnings = append(a.warnings, text)
 	if a.how == "json" {
 		a.event(event{Event: "warning", Text: text})

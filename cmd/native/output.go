@@ -27,6 +27,12 @@ func (out outputs) check(in inputs) error {
 		if err := checkName(o.path); err != nil {
 			return err
 		}
+		if o.path == streamed {
+			if err := checkStream(in); err != nil {
+				return err
+			}
+			continue
+		}
 		if here, err := os.Getwd(); err == nil && sameFile(o.path, here) {
 			return refused("%s is the current folder, expected the name of a file or of a folder for frames", o.what)
 		}
@@ -44,8 +50,17 @@ func checkName(output string) error {
 	switch output {
 	case "":
 		return refused(`--output="": expected a name`)
-	case "-":
-		return refused("--output=-: no format can be written to standard output yet, expected a name; ./- is one")
+	}
+	return nil
+}
+
+// checkStream refuses standard output that is a file which is read.
+func checkStream(in inputs) error {
+	out, err := os.Stdout.Stat()
+	for _, i := range in {
+		if info, ierr := os.Stat(i.path); err == nil && ierr == nil && os.SameFile(out, info) && info.Mode().IsRegular() {
+			return refused("--output=-: standard output is the %s %s", i.what, i.path)
+		}
 	}
 	return nil
 }
@@ -147,6 +162,9 @@ func (f clobberFlag) begin(out outputs, in inputs) error {
 	}
 	temporary.Sweep(os.TempDir())
 	for i, o := range out {
+		if o.path == streamed {
+			continue
+		}
 		if target, err := media.Target(o.path); err == nil && (i == 0 || filepath.Dir(o.path) != filepath.Dir(out[i-1].path)) {
 			temporary.Sweep(filepath.Dir(target))
 		}
@@ -161,7 +179,7 @@ func (f clobberFlag) vacant(out outputs) error {
 		return nil
 	}
 	for _, o := range out {
-		if _, err := os.Lstat(o.path); err == nil {
+		if _, err := os.Lstat(o.path); err == nil && o.path != streamed {
 			return fmt.Errorf("%s: exists, expected nothing there with --no-clobber", o.path)
 		}
 	}

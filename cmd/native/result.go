@@ -120,7 +120,7 @@ func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 // result begins the result of a command that ran on e.
 func (a *app) result(command string, e *machine, model, input string) *result {
 	r := &result{
-		Command: command, Model: model, Input: input,
+		Command: command, Model: model, Input: a.spoken(input),
 		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(), Warnings: a.warnings,
 	}
 	r.device(e.dev.Stats())

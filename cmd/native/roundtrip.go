@@ -18,6 +18,7 @@ type roundtripCmd struct {
 	forceFlag
 	Video  string `arg:"" help:"Video: .png, .jpg, .webp, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
+	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output, without a sheet: y4m, npy or safetensors; default y4m."`
 	clobberFlag
 	sampleFlags
 	framesFlag
@@ -43,17 +44,26 @@ func (c *roundtripCmd) Validate() error {
 }
 
 func (c *roundtripCmd) Run(a *app) error {
-	sheet := sheetName(c.Output)
-	out := outputs{{"--output=" + c.Output, c.Output}, {"--output=" + c.Output + ": its sheet " + sheet, sheet}}
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", c.Video}, {"sound", c.soundFile()}, {"library", c.Dawn}}); err != nil {
+	if err := a.stream(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
 		return err
 	}
-	if err := media.CheckVideoName(c.Output); err != nil {
+	out, sheet := outputs{{"--output=" + c.Output, c.Output}}, ""
+	if c.Output != streamed {
+		sheet = sheetName(c.Output)
+		out = append(out, named{"--output=" + c.Output + ": its sheet " + sheet, sheet})
+	}
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"sound", c.soundFile()}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
+	if err := media.CheckVideoName(a.outputName(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
 	config, err := a.check(c.Model, settings)
 	if err != nil {
+		return err
+	}
+	if c.Video, err = a.input(c.Video); err != nil {
 		return err
 	}
 	clip, err := c.video(a, c.Video, config.Channels)
@@ -88,10 +98,13 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err := sink.Close(); err != nil {
 		return err
 	}
-	if err := t.sheet.WritePNG(sheet); err != nil {
-		return err
+	r.Outputs = []string{c.Output}
+	if sheet != "" {
+		if err := t.sheet.WritePNG(sheet); err != nil {
+			return err
+		}
+		r.Outputs = append(r.Outputs, sheet)
 	}
-	r.Outputs = []string{c.Output, sheet}
 	a.perFrame(r.Quality)
 	return a.finish(r)
 }

@@ -20,8 +20,8 @@ import (
 	"tessera/app/job"
 )
 
-// inTerminal runs the program with a terminal of that size as its standard
-// error, and tells what appeared there. Its standard output is stdout, or the
+// inTerminal runs the program with a terminal of that size as its standard input
+// and error, and tells what appeared there. Its standard output is stdout, or the
 // terminal too where that is nil.
 func inTerminal(t *testing.T, size unix.Winsize, env []string, stdout io.Writer, args ...string) (code int, shown string) {
 	t.Helper()
@@ -36,7 +36,7 @@ func inTerminal(t *testing.T, size unix.Winsize, env []string, stdout io.Writer,
 	require.NoError(t, err)
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(append(os.Environ(), "TERM=xterm"), env...)
-	cmd.Stderr, cmd.Stdout = theirs, stdout
+	cmd.Stdin, cmd.Stderr, cmd.Stdout = theirs, theirs, stdout
 	if stdout == nil {
 		cmd.Stdout = theirs
 	}
@@ -153,4 +153,15 @@ func TestFullStandardOutput(t *testing.T) {
 	assert.Error(t, cmd.Run())
 	assert.Equal(t, job.ExitInput, cmd.ProcessState.ExitCode(), "an error stays what it is")
 	assert.Contains(t, stderr.String(), "nowhere", "and is told where that can be")
+}
+
+// A terminal gets no binary, and is not waited for.
+func TestNoStreamsOfTerminals(t *testing.T) {
+	z := latentFile(t, 16, 1, 2, 2)
+	code, shown := inTerminal(t, unix.Winsize{}, nil, nil, "decode", "-m", tiny, z, "-o", "-")
+	assert.Equal(t, job.ExitUsage, code)
+	assert.Contains(t, shown, "standard output is a terminal, expected a pipe or file")
+	code, shown = inTerminal(t, unix.Winsize{}, nil, io.Discard, "decode", "-m", tiny, "-", "-o", filepath.Join(t.TempDir(), "out.npy"))
+	assert.Equal(t, job.ExitUsage, code)
+	assert.Contains(t, shown, "standard input is a terminal, expected a pipe or file")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -45,8 +46,12 @@ type outFlags struct {
 // create begins the output, with the sound of a file: asked for, or only if there
 // is some.
 func (f outFlags) create(a *app, path string, format media.Format, sound string, asked bool) (*media.Sink, error) {
-	return media.CreateWith(a.ctx, path, format, media.CreateOptions{
-		CRF: f.CRF, Codec: f.Codec, PixelFormat: f.PixFmt, Sound: sound, SoundAsked: asked,
+	var to io.Writer
+	if path == streamed {
+		to = a.out
+	}
+	return media.CreateWith(a.ctx, a.outputName(path), format, media.CreateOptions{
+		To: to, CRF: f.CRF, Codec: f.Codec, PixelFormat: f.PixFmt, Sound: sound, SoundAsked: asked,
 		Warn: func(text string) { a.warn("%s", text) },
 	})
 }

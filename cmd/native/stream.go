@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/engine"
+	"tessera/temporary"
+)
+
+// "-" is standard input or output. What goes to standard output has no name to
+// tell its format; what comes from standard input is known by how it begins.
+
+// streamed is that name.
+const streamed = "-"
+
+// stdin and stdout are what they are called.
+const stdin, stdout = "standard input", "standard output"
+
+// stream makes standard output the command's output, if output says so, in the
+// format that is asked for or else the first of those that there are. All that is
+// said goes to standard error then.
+func (a *app) stream(output, format string, formats ...string) error {
+	known := strings.Join(formats[:len(formats)-1], ", ") + " or " + formats[len(formats)-1]
+	switch {
+	case output != streamed && format != "":
+		return refused("--format=%s with --output=%s: the format is the ending of its name, expected --output=-", format, output)
+	case output != streamed:
+		return nil
+	case format != "" && !slices.Contains(formats, format):
+		return refused("--format=%s: can't be streamed or isn't known, expected %s", format, known)
+	case a.json:
+		return refused("--json with --output=-: both go to standard output, expected one of them; --progress=json tells the result on standard error")
+	}
+	o := a.stdout.(*outlet)
+	if isTerminal(o.Writer) {
+		return refused("--output=-: standard output is a terminal, expected a pipe or file")
+	}
+	a.out, a.stdout, a.format = o, a.stderr, cmp.Or(format, formats[0])
+	return nil
+}
+
+// outputName is what tells the format of an output.
+func (a *app) outputName(path string) string {
+	if path == streamed {
+		return stdout + "." + a.format
+	}
+	return path
+}
+
+// given is an input by a name that can be compared with others.
+func given(path string) string {
+	if path != streamed {
+		return path
+	}
+	if info, err := os.Stdin.Stat(); err == nil && info.Mode().IsRegular() && runtime.GOOS != "windows" {
+		return "/dev/stdin"
+	}
+	return ""
+}
+
+// input is the path of a file with what an input holds. Standard input is kept in
+// one until the command ends, unless it is a file itself.
+func (a *app) input(path string) (string, error) {
+	if path != streamed {
+		return path, nil
+	}
+	if isTerminal(os.Stdin) {
+		return "", refused("standard input is a terminal, expected a pipe or file")
+	}
+	folder, err := temporary.Mkdir(os.TempDir(), "tessera-input", 0o700)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", stdin, err)
+	}
+	a.spool = folder
+	own, err := soon(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
+	if err == nil {
+		a.spooled = own
+	}
+	return own, err
+}
+
+// discard removes what was kept of standard input.
+func (a *app) discard() {
+	if a.spool != nil {
+		os.RemoveAll(a.spool.Name())
+		a.spool.Close()
+	}
+}
+
+// spoken is text without the name of the file that standard input is kept in.
+func (a *app) spoken(text string) string {
+	if a.spooled == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, a.spooled, stdin)
+}
+
+// keep makes a file in folder of what f holds. A file that is at its beginning is
+// linked to where that can be.
+func keep(folder string, f *os.File) (string, error) {
+	whole := bufio.NewReaderSize(f, 1<<20)
+	at, err := f.Seek(0, io.SeekCurrent)
+	seekable := err == nil
+	head, err := whole.Peek(64)
+	if len(head) == 0 {
+		if err == io.EOF {
+			err = errors.New("is empty")
+		}
+		return "", job.BadInput("%s: %w", stdin, err)
+	}
+	path := filepath.Join(folder, "input"+ending(head))
+	if seekable && at == 0 {
+		process := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
+		if sameFile(process, "/dev/stdin") && os.Symlink(process, path) == nil {
+			return path, nil
+		}
+	}
+	return path, spoolTo(path, whole)
+}
+
+// spoolTo copies what r holds to a file, as long as the disk has room to spare.
+func spoolTo(path string, r io.Reader) error {
+	const part, spare = 16 << 20, 256 << 20
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("%s: %w", stdin, err)
+	}
+	defer f.Close()
+	for size := int64(0); ; size += part {
+		if free, known := freeSpace(os.TempDir()); known && free < spare {
+			return fmt.Errorf("%s: %s read, and only %s are free in %s, expected %s to spare; TMPDIR names another folder",
+				stdin, engine.Bytes(size), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
+		}
+		switch _, err := io.CopyN(f, r, part); {
+		case err == io.EOF:
+			return f.Close()
+		case err != nil:
+			return fmt.Errorf("%s: %w", stdin, err)
+		}
+	}
+}
+
+// ending is that of a file that begins so; none for what is left to ffmpeg.
+func ending(head []byte) string {
+	zip := bytes.HasPrefix(head, []byte("PK\x03\x04"))
+	switch {
+	case bytes.HasPrefix(head, []byte("YUV4MPEG2")):
+		return ".y4m"
+	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
+		return ".npy"
+	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
+		return ".png"
+	case zip && bytes.Contains(head, []byte(".npy")):
+		return ".npz"
+	case zip:
+		return ".pt"
+	case len(head) > 8 && head[8] == '{' && bytes.Equal(head[5:8], []byte{0, 0, 0}):
+		return ".safetensors"
+	}
+	return ""
+}

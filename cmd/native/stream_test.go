@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// piped runs the program with bytes on its standard input.
+func piped(t *testing.T, in io.Reader, args ...string) outcome {
+	t.Helper()
+	temp := t.TempDir()
+	cmd := exec.Command(built.program, args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "TMP="+temp)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &stdout, &stderr
+	err := cmd.Run()
+	_, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, err == nil || ok, "%v", err)
+	isEmpty(t, temp)
+	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(b)
+}
+
+// What goes through standard input and output is what files would hold.
+func TestStreams(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	clip := demoClip(t, 5, 40, 24)
+	for _, format := range []string{"y4m", "npy", "safetensors"} {
+		succeed(t, "roundtrip", "-m", tiny, clip, "-o", in("clip."+format), "--fps=12")
+	}
+	for _, format := range []string{"safetensors", "latent", "npy"} {
+		z := in("z." + format)
+		succeed(t, "encode", "-m", tiny, clip, "-o", z)
+		flags := []string{"encode", "-m", tiny, clip, "-o", "-", "--format", format}
+		if format == "safetensors" {
+			flags = flags[:6]
+		}
+		o := piped(t, nil, flags...)
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Equal(t, read(t, z), o.stdout, format)
+		assert.Contains(t, o.stderr, "encoded ", "what is said goes to standard error")
+
+		succeed(t, "decode", "-m", tiny, z, "-o", in("d.y4m"))
+		o = piped(t, strings.NewReader(read(t, z)), "decode", "-m", tiny, "-", "-o", "-")
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Equal(t, read(t, in("d.y4m")), o.stdout, "decoded from %s", format)
+	}
+	for _, format := range []string{"npy", "safetensors"} {
+		out := in("d." + format)
+		succeed(t, "decode", "-m", tiny, in("z.safetensors"), "-o", out)
+		o := piped(t, nil, "decode", "-m", tiny, in("z.safetensors"), "-o", "-", "--format="+format)
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Equal(t, read(t, out), o.stdout, format)
+	}
+	for _, format := range []string{"y4m", "npy", "safetensors"} {
+		out := in("e.npy")
+		succeed(t, "encode", "-m", tiny, in("clip."+format), "-o", out)
+		o := piped(t, strings.NewReader(read(t, in("clip."+format))), "encode", "-m", tiny, "-", "-o", "-", "--format=npy")
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Equal(t, read(t, out), o.stdout, "encoded from %s", format)
+	}
+	f, err := os.Open(in("clip.y4m")) // not a pipe
+	require.NoError(t, err)
+	defer f.Close()
+	o := piped(t, f, "roundtrip", "-m", tiny, "-", "-o", "-", "--progress=json")
+	require.Equal(t, 0, o.code, o.stderr)
+	assert.True(t, strings.HasPrefix(o.stdout, "YUV4MPEG2 W24 H40 F12:1 "), "%.60q", o.stdout)
+	assert.Contains(t, o.stderr, `"input":"standard input","outputs":["-"]`)
+}
+
+// ffmpeg's video in, ffmpeg's video out, and a film that isn't y4m.
+func TestStreamsOfFFmpeg(t *testing.T) {
+	needDevice(t)
+	if !haveFFmpeg() {
+		t.Skip("ffmpeg isn't installed")
+	}
+	ffmpeg := func(in io.Reader, args ...string) []byte {
+		t.Helper()
+		cmd := exec.Command("ffmpeg", append([]string{"-v", "error"}, args...)...)
+		var out, said bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &said
+		require.NoError(t, cmd.Run(), said.String())
+		return out.Bytes()
+	}
+	test := []string{"-f", "lavfi", "-i", "testsrc=size=48x32:rate=25", "-frames:v", "5"}
+	for name, video := range map[string][]byte{
+		"y4m": ffmpeg(nil, append(test, "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-")...),
+		"mkv": ffmpeg(nil, append(test, "-f", "matroska", "-")...),
+	} {
+		z := piped(t, bytes.NewReader(video), "encode", "-m", tiny, "-", "-o", "-")
+		require.Equal(t, 0, z.code, "%s: %s", name, z.stderr)
+		assert.NotContains(t, z.stderr, "tessera-input", name)
+		d := piped(t, strings.NewReader(z.stdout), "decode", "-m", tiny, "-", "-o", "-")
+		require.Equal(t, 0, d.code, "%s: %s", name, d.stderr)
+		raw := ffmpeg(strings.NewReader(d.stdout), "-i", "-", "-f", "rawvideo", "-pix_fmt", "rgb24", "-")
+		assert.Len(t, raw, 5*48*32*3, name)
+	}
+}
+
+// What can't be streamed is refused before anything is read.
+func TestRefusedStreams(t *testing.T) {
+	z := latentFile(t, 16, 1, 2, 2)
+	refuse(t, []refusal{
+		{name: "a format that can't", args: "decode -m nowhere z.npy -o - --format=mp4", code: job.ExitUsage, want: "--format=mp4: can't be streamed or isn't known, expected y4m, npy or safetensors"},
+		{name: "of a latent", args: "encode -m nowhere v -o - --format=y4m", code: job.ExitUsage, want: "expected safetensors, latent or npy"},
+		{name: "format of a name", args: "decode -m nowhere z.npy -o OUT.npy --format=y4m", code: job.ExitUsage, want: "the format is the ending of its name"},
+		{name: "a folder", args: "demo -o -", code: job.ExitUsage, want: "a folder can't go to standard output"},
+		{name: "a batch", args: "decode -m " + tiny + " " + latentFile(t, 2, 16, 2, 2, 2) + " -o -", code: job.ExitUsage, want: "is a batch of 2 clips"},
+	})
+	o := tessera(t, "decode", "-m", tiny, z, "-o", "-", "--json")
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stdout, "--json with --output=-")
+	for want, in := range map[string]string{
+		"standard input: is empty": "",
+		"standard input: ":         "no latent at all",
+		"shape [16,1,2]":           strings.Replace(read(t, z), "[16,1,2,2]", "[16,1,2]  ", 1),
+	} {
+		o := piped(t, strings.NewReader(in), "decode", "-m", tiny, "-", "-o", "-")
+		assert.Equal(t, job.ExitInput, o.code, want)
+		assert.Contains(t, o.stderr, strings.SplitN(want, " [", 2)[0], "of %.20q", in)
+		assert.NotContains(t, o.stderr, "tessera-input")
+		assert.Empty(t, o.stdout)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	both, err := os.OpenFile(z, os.O_RDWR|os.O_APPEND, 0)
+	require.NoError(t, err)
+	defer both.Close()
+	for _, input := range []string{z, "-"} {
+		cmd := exec.Command(built.program, "decode", "-m", tiny, input, "-o", "-")
+		var said bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = both, both, &said
+		assert.Error(t, cmd.Run())
+		assert.Equal(t, job.ExitUsage, cmd.ProcessState.ExitCode(), said.String())
+		assert.Contains(t, said.String(), "standard output is the input")
+	}
+}
