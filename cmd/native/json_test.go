@@ -39,6 +39,9 @@ func TestKeysOfJSON(t *testing.T) {
 		"devices":   {{}, {"--dawn=/none.so"}},
 		"demo":      {{"-m", narrow, "-o", filepath.Join(dir, "demo")}},
 		"serve":     nil, // runs until it is ended
+
+		"completion": {{"bash"}},
+		"man":        {{}},
 	}
 	for _, command := range commands() {
 		assert.Contains(t, cases, command, "a command without a case here")

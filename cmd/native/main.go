@@ -76,6 +76,9 @@ type cli struct {
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and this machine's engine to it."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`
+
+	Completion completionCmd `cmd:"" help:"Print a script that completes command lines in a shell."`
+	Man        manCmd        `cmd:"" help:"Print the manual page."`
 }
 
 // app is what every command has.
