@@ -22,13 +22,28 @@ fi
 
 mkdir -p "$out"
 rm -rf "${out:?}"/* "$out"/.gitignore
-cp -r web/*.html web/*.css web/*.js web/*.svg web/strings web/demo "$out"/
+cp -r web/*.html web/*.css web/*.js web/*.svg web/strings web/demo web/recorded "$out"/
 mkdir -p "$out/vendor" "$out/demo"
 cp web/node_modules/mediabunny/dist/bundles/mediabunny.min.mjs "$out/vendor/mediabunny.js"
 cp web/node_modules/mediabunny/LICENSE "$out/vendor/mediabunny.LICENSE"
 cp assets/tiny-seedvr2.safetensors "$out"/
 cp assets/demo/*.png "$out/demo"/
 cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
+
+# Modules tell late which others they import: the page names all that it begins with.
+node -e '
+const fs = require("fs"), dir = process.argv[1], seen = new Set();
+const follow = (name) => {
+	if (seen.has(name)) return;
+	seen.add(name);
+	for (const [, path] of fs.readFileSync(`${dir}/${name}`, "utf8").matchAll(/^import .*?"?\x27\.\/(.*?)\x27;$/gm)) follow(path);
+};
+follow("app.js");
+const links = [...seen].sort().map((name) => `<link rel="modulepreload" href="${name}">`).join("\n  ");
+const page = fs.readFileSync(`${dir}/index.html`, "utf8").replace(/<!-- tools\/web.sh puts.*-->/, links);
+if (!page.includes("modulepreload")) throw new Error("index.html has no place for its modules");
+fs.writeFileSync(`${dir}/index.html`, page);
+' "$out"
 
 # fmt is large, and is not where time goes: without inlining it is 60 kB less.
 # Recording, planning and headers are no more: another 55. Go 1.26's new collector is for

@@ -63,10 +63,16 @@ func (c Config) Checkpoint() latent.Checkpoint {
 	return latent.Checkpoint{Family: c.Family, Model: c.Model, File: c.File, Print: c.Print}
 }
 
+// Name notes the name of the file alone, for who reads no more of it than the
+// header.
+func (c *Config) Name(name string) {
+	c.File = strings.ToValidUTF8(filepath.Base(name), "\uFFFD") // as metadata can keep it
+}
+
 // Identify notes which file the configuration was read from: File and Print of
 // the size bytes behind r. Its error is an ErrBadModel.
 func (c *Config) Identify(name string, r io.ReaderAt, size int64) (err error) {
-	c.File = strings.ToValidUTF8(filepath.Base(name), "\uFFFD") // as metadata can keep it
+	c.Name(name)
 	if c.Print, err = fingerprint(r, size); err != nil {
 		return &badModel{fmt.Errorf("vae: %s: %w", name, err)}
 	}

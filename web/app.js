@@ -12,8 +12,10 @@ import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
 import { ofClip, ofLatent } from './pictures.js';
 import { showEstimate, showPlan, smallerTile } from './plan.js';
+import { lack, showLack } from './nogpu.js';
 import { Player } from './player.js';
 import { hideProblem, retell, showProblem, words } from './problems.js';
+import { recorded } from './recorded.js';
 import { listenSave } from './saving.js';
 import * as settings from './settings.js';
 import { Shelf } from './shelf.js';
@@ -49,7 +51,6 @@ const shown = {
 /** @type {File[]} */ let later = []; // dropped meanwhile
 let refreshes = 0;
 /** @type {(() => string)|undefined} */ let told; // what came of the last job
-/** @type {Uint8ClampedArray|undefined} */ let backdrop; // of the demo's result
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
 
@@ -71,12 +72,13 @@ async function refresh() {
   bench.precision = settings.choices().precision;
   unplan();
   try {
+    await needGPU();
     const device = await bench.device();
     if (overtaken()) return;
     shown.device = device;
     showDevice(device);
     if (bench.precision === 'f16' && !device.f16) showProblem('no_f16');
-    if (bench.input?.demo && device.type === 'cpu' && part === demo.whole && !asked) await takeSmallDemo();
+    suitPart(device);
     const model = await bench.model();
     suitTask();
     const size = await bench.size(task(), options());
@@ -91,6 +93,14 @@ async function refresh() {
   } catch (error) {
     if (!overtaken()) trouble(error);
   }
+}
+
+/** Without a GPU nothing is fetched for it. */
+async function needGPU() {
+  const lacking = bench.kind === 'browser' ? await lack() : undefined;
+  showLack(!!lacking);
+  at('engines').hidden = !!lacking && !bench.token;
+  if (lacking) throw new EngineError(lacking, '');
 }
 
 /** Measures the adapter, once. */
@@ -124,10 +134,12 @@ function put(input) {
   shelf.add(input);
   settings.matchOverlap(recommended().tile);
   const { clip, latent, name, demo: isDemo } = input;
+  if (!isDemo) gallery.forget();
+  const fresh = !gallery.outcome || gallery.outcome.recorded;
   gallery.offer(clip ? { name: isDemo ? t('demo.name') : name, pictures: ofClip(clip) } : input.look);
   if (latent) settings.check('task', 'decode');
   else if (task() === 'decode') settings.check('task', 'roundtrip');
-  if (input.look || clip && !(isDemo && !gallery.outcome)) show('input');
+  if (input.look || clip && !(isDemo && fresh)) show('input');
   else if (!isDemo && !gallery.outcome) { // the demo's picture is not this one's
     stage.clear();
     state('input');
@@ -149,30 +161,38 @@ async function lookAtLatent() {
 
 /** @param {View} view */
 function show(view) {
-  if (at('stage').dataset.state === 'idle' && view === 'input') state('input');
+  if (/idle|recorded/.test(at('stage').dataset.state ?? '') && view === 'input') state('input');
   gallery.view(view);
   lock();
 }
 
-/** Puts a part of the demo on the bench; before there is a result, its first frame is on the stage in blocks. @param {demo.Part} p */
+/** Puts a part of the demo on the bench; before there is a result, its recording is on the stage. @param {demo.Part} p */
 async function takeDemo(p) {
   part = p;
-  const latent = await demo.latent(p);
-  put({ name: 'demo', latent, clip: demo.clip(p), demo: true });
-  const blocks = mosaic(await demo.frame(0, p), p.width);
-  backdrop = blocks.data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
-  if (!gallery.outcome) {
-    state('idle');
-    gallery.view('result');
-    stage.placehold(blocks);
-  }
+  put({ name: 'demo', latent: demo.latent(p), clip: demo.clip(p), demo: true });
+  if (gallery.outcome) return;
+  state('idle');
+  const outcome = await recorded().catch(() => undefined); // it was only to look at
+  if (!outcome || gallery.outcome || running || !bench.input?.demo) return;
+  gallery.present(outcome);
+  gallery.view('compare');
+  state('recorded');
+  if (!matchMedia('(prefers-reduced-motion: reduce)').matches) player.play();
 }
 
-/** The demo on a processor. */
-async function takeSmallDemo() {
+/** On a processor a small part of the demo will do. @param {Device} device */
+function suitPart(device) {
+  if (!bench.input?.demo || device.type !== 'cpu' || part !== demo.whole || asked) return;
   at('demo-hint').dataset.t = 'demo.small';
   at('demo-hint').textContent = t('demo.small');
-  await takeDemo(demo.small);
+  part = demo.small;
+  put({ name: 'demo', latent: demo.latent(part), clip: demo.clip(part), demo: true });
+}
+
+/** The demo's first frame in dark blocks: what its result is painted over. */
+async function blocks() {
+  const { data } = mosaic(await demo.frame(0, part), part.width);
+  return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
 }
 
 function listKept() {
@@ -235,7 +255,9 @@ async function run() {
   state('running');
   if (asked === at('run') || asked === at('demo')) at('cancel').focus();
   try {
+    await until(signal, needGPU());
     shown.device ??= await until(signal, bench.device());
+    suitPart(shown.device);
     shown.model = await until(signal, bench.model());
     suitTask();
     const clip = bench.input?.clip;
@@ -243,10 +265,11 @@ async function run() {
     outcome.originals = clip && ((i) => ofClip(clip).get(i).then(outcome.alpha ? (rgba) => rgba : opaque));
     if (task() !== 'decode') gallery.look();
     if (!shown.plans.length) shown.plans = await until(signal, bench.plan(task(), options()));
+    const backdrop = bench.input?.demo ? await until(signal, blocks()) : undefined;
     const job = await until(signal, bench.start(task(), { ...options(), signal }));
     await follow(job, outcome, { stage, player, line, quality }, {
       plans: shown.plans, spatial: shown.model.spatial, alpha: outcome.alpha,
-      originals: task() === 'decode' ? outcome.originals : undefined, backdrop: bench.input?.demo ? backdrop : undefined,
+      originals: task() === 'decode' ? outcome.originals : undefined, backdrop,
       frames: () => { outcome.pictures = outcome.frames; gallery.present(outcome); },
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
@@ -375,7 +398,7 @@ function swap() {
   render();
 }
 
-/** @param {'idle'|'input'|'running'|'done'|'stopped'} what */
+/** @param {'idle'|'recorded'|'input'|'running'|'done'|'stopped'} what */
 function state(what) {
   at('stage').dataset.state = what;
   lock();
@@ -387,7 +410,7 @@ function lock() {
   const enable = (/** @type {string} */ id, /** @type {boolean} */ can) => at(id).toggleAttribute('disabled', !!running || !can);
   const can = plans.length > 0 && plans.every((p) => p.fits);
   enable('run', can);
-  enable('demo', can);
+  enable('demo', can || !plans.length && !!bench.input?.demo); // the engine may still be on its way
   const saved = gallery.savable;
   const { count = 0, alpha = false } = saved?.frames ?? {};
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
@@ -465,6 +488,8 @@ async function begin() {
   line.say(t('engine.starting'));
   await takeDemo(part);
   settings.check('task', wanted);
+  if (saving() && !new URLSearchParams(location.search).has('autoplay')) return line.say(t('engine.waits'));
+  await idle();
   if (engine === 'native') {
     settings.check('engine', engine);
     await switchEngine(engine);
@@ -472,6 +497,19 @@ async function begin() {
     await refresh();
   }
   if (new URLSearchParams(location.search).has('autoplay')) await run();
+}
+
+/** Whether the visitor wants nothing fetched that isn't asked for. */
+function saving() {
+  return /** @type {{connection?: {saveData?: boolean}}} */ (/** @type {unknown} */ (navigator)).connection?.saveData ?? false;
+}
+
+/** Waits until the page has nothing else to do. */
+function idle() {
+  return new Promise((resolve) => {
+    if ('requestIdleCallback' in window) requestIdleCallback(resolve, { timeout: 1000 });
+    else setTimeout(resolve, 100);
+  });
 }
 
 begin().catch(trouble);

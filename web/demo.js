@@ -1,6 +1,7 @@
 // The clip that comes with the page: its latent, and the original frames.
 
 /** @import {OpenClip} from './clips.js' */
+/** @import {Source} from './source.js' */
 
 /** The small model that comes with the page. */
 export const checkpoint = 'tiny-seedvr2.safetensors';
@@ -37,11 +38,32 @@ function corner(p) {
 }
 
 /**
- * The latent of a part, as a file.
+ * The latent of a part, as a file that is made when its numbers are wanted.
  * @param {Part} part
- * @returns {Promise<File>}
+ * @returns {Source}
  */
-export async function latent(part) {
+export function latent(part) {
+  const shape = [16, part.frames, part.height, part.width];
+  const size = 4 * shape.reduce((n, d) => n * d);
+  const header = safetensors(shape, size, {
+    'tessera.kind': 'latent', 'tessera.scale': 'pipeline', 'tessera.fps': String(fps),
+    'tessera.frames': String(4 * part.frames - 3),
+    'tessera.height': String(cell * part.height), 'tessera.width': String(cell * part.width),
+  });
+  /** @type {Promise<Blob>|undefined} */ let whole;
+  return {
+    name: 'demo.safetensors', size: header.byteLength + size,
+    async read(offset, length) {
+      if (offset + length <= header.byteLength) return header.slice(offset, offset + length).buffer;
+      whole ??= numbers(part).then((data) => new Blob([header, data]));
+      whole.catch(() => { whole = undefined; });
+      return (await whole).slice(offset, offset + length).arrayBuffer();
+    },
+  };
+}
+
+/** @param {Part} part */
+async function numbers(part) {
   const data = await (await get('demo/latent.safetensors')).arrayBuffer();
   const n = Number(new DataView(data).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 8, n)));
@@ -58,25 +80,22 @@ export async function latent(part) {
       }
     }
   }
-  return safetensors('demo.safetensors', [channels, part.frames, part.height, part.width], out, {
-    'tessera.kind': 'latent', 'tessera.scale': 'pipeline', 'tessera.fps': String(fps),
-    'tessera.frames': String(4 * part.frames - 3),
-    'tessera.height': String(cell * part.height), 'tessera.width': String(cell * part.width),
-  });
+  return out;
 }
 
 /**
- * @param {string} name
+ * What a file of one latent begins with.
  * @param {number[]} shape
- * @param {Float32Array<ArrayBuffer>} data
+ * @param {number} size bytes of its numbers
  * @param {Record<string, string>} metadata
  */
-function safetensors(name, shape, data, metadata) {
-  let text = JSON.stringify({ __metadata__: metadata, latent: { dtype: 'F32', shape, data_offsets: [0, data.byteLength] } });
+function safetensors(shape, size, metadata) {
+  let text = JSON.stringify({ __metadata__: metadata, latent: { dtype: 'F32', shape, data_offsets: [0, size] } });
   text = text.padEnd(Math.ceil(text.length / 8) * 8);
-  const size = new Uint8Array(8);
-  new DataView(size.buffer).setBigUint64(0, BigInt(text.length), true);
-  return new File([size, text, data], name);
+  const bytes = new Uint8Array(8 + text.length);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(text.length), true);
+  bytes.set(new TextEncoder().encode(text), 8);
+  return bytes;
 }
 
 /** @param {string} path */

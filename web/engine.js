@@ -54,7 +54,7 @@ export async function connect(kind, options = {}) {
   }
 }
 
-/** @typedef {Blob|File|string|{path: string}} From a string is a URL; a path is in the native engine's own folder */
+/** @typedef {Blob|File|string|{path: string}|Source} From a string is a URL; a path is in the native engine's own folder; a source reads by itself */
 
 export class Engine {
   /** @type {Channel} */ #channel;

@@ -67,6 +67,15 @@ export class Gallery {
     this.view('result');
   }
 
+  /** The recording is not of what is on the bench now. */
+  forget() {
+    if (!this.outcome?.recorded) return;
+    this.outcome = undefined;
+    this.#stage.show(undefined);
+    this.#quality.take({ frames: [] }, 0);
+    this.view('result');
+  }
+
   /** Shows the one beside. */
   swap() {
     if (this.other) this.present(this.other, this.outcome);
@@ -102,7 +111,8 @@ export class Gallery {
     const channels = (/** @type {number[]} */ [c, n, h, w]) => t('caption.latent', { channels: c, frames: number(n), height: h, width: w });
     if (view === 'input') return this.#look?.shape ? channels(this.#look.shape) : t('caption.input', { name: this.#look?.name ?? '' });
     if (view !== 'result' || !this.outcome) return '';
-    const { frames, shape, of } = this.outcome;
+    const { frames, shape, of, recorded } = this.outcome;
+    if (recorded) return t('caption.recorded');
     if (!frames) return shape ? channels(shape) : '';
     return of ? t('caption.partial') : '';
   }

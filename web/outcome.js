@@ -14,6 +14,7 @@ import { ofLatent } from './pictures.js';
  * @typedef {object} Outcome
  * @property {string} stem of the names of what is saved
  * @property {boolean} alpha it counts
+ * @property {boolean} [recorded] it was not made here
  * @property {Originals} [originals]
  * @property {Qualities} quality
  * @property {Frames} [frames] of a decode

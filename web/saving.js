@@ -10,7 +10,7 @@ import * as save from './save.js';
 /** @import {Stage} from './stage.js' */
 
 /** The name, without its ending, of what was decoded. @param {Outcome} outcome */
-const stem = (outcome) => `${outcome.stem}${outcome.done ? '' : '-partial'}`;
+const stem = (outcome) => `${outcome.stem}${outcome.done || outcome.recorded ? '' : '-partial'}`;
 
 /**
  * @param {Stage} stage

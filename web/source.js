@@ -10,17 +10,20 @@
 
 /** @typedef {{loaded: number, total: number}} Loading bytes; total 0 when unknown */
 
-/** Files from this size on are read from their server by range, where it can. */
-const ranged = 32 << 20;
+/** Files from this size on are never read whole. */
+const large = 32 << 20;
+
+/** What is asked for of a file at first: the header of most. */
+const head = 64 << 10;
 
 /**
- * @param {Blob|File|string} from a string is a URL
+ * @param {Blob|File|string|Source} from a string is a URL
  * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} [options] progress of a download
  * @returns {Promise<Source>}
  */
 export async function openSource(from, options = {}) {
   if (typeof from === 'string') return openURL(new URL(from, document.baseURI), options);
-  return blobSource(from, 'name' in from ? from.name : 'blob');
+  return 'read' in from ? from : blobSource(from, 'name' in from ? from.name : 'blob');
 }
 
 /**
@@ -37,22 +40,65 @@ function blobSource(blob, name) {
 }
 
 /**
- * A large file is read by range where the server offers that, anything else is
- * downloaded first.
+ * A large file is read by range, a small one whole as soon as more than its beginning is wanted.
  * @param {URL} url
  * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} options
  * @returns {Promise<Source>}
  */
 async function openURL(url, { progress, signal }) {
   const name = decodeURIComponent(url.pathname.split('/').pop() || url.host);
-  const response = await fetch(url, { signal });
-  if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);
-  const size = response.headers.has('Content-Encoding') ? 0 : Number(response.headers.get('Content-Length') ?? 0);
-  if (size >= ranged && response.headers.get('Accept-Ranges') === 'bytes') {
-    await response.body.cancel();
-    return { name, size, read: (offset, length) => readRange(url, offset, length) };
+  const response = await get(url, { headers: range(0, head), signal });
+  const size = await sizeOf(url, response);
+  if (response.status !== 206) {
+    if (!(size < large)) throw new Error(`${url}: ${url.host} sends large files only whole, expected ranges: download it and choose the file`);
+    return blobSource(await download(response, size, progress), name);
   }
-  return blobSource(await download(response, size, progress), name);
+  const first = await response.arrayBuffer();
+  /** @type {Promise<Blob>|undefined} */ let whole;
+  return {
+    name, size,
+    async read(offset, length) {
+      if (offset + length <= first.byteLength) return first.slice(offset, offset + length);
+      if (size >= large) return readRange(url, offset, length);
+      whole ??= get(url).then((r) => download(r, size, progress));
+      whole.catch(() => { whole = undefined; });
+      return (await whole).slice(offset, offset + length).arrayBuffer();
+    },
+  };
+}
+
+/**
+ * @param {number} offset
+ * @param {number} length
+ */
+const range = (offset, length) => ({ Range: `bytes=${offset}-${offset + length - 1}` });
+
+/**
+ * @param {URL} url
+ * @param {RequestInit} [options]
+ */
+async function get(url, options) {
+  const response = await fetch(url, options).catch((error) => {
+    if (options?.signal?.aborted || url.origin === location.origin) throw error;
+    throw new Error(`${url}: ${url.host} is not there, or does not allow other pages to read (CORS): download it and choose the file`);
+  });
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
+  return response;
+}
+
+/**
+ * A file's size, of which another site need not tell with a range.
+ * @param {URL} url
+ * @param {Response} response
+ */
+async function sizeOf(url, response) {
+  const told = /\/(\d+)$/.exec(response.headers.get('Content-Range') ?? '')?.[1];
+  if (told) return Number(told);
+  if (response.headers.has('Content-Encoding')) return 0;
+  const from = response.status === 206 ? await get(url, { method: 'HEAD' }) : response;
+  const size = Number(from.headers.get('Content-Length') ?? 0);
+  if (!size && response.status === 206) throw new Error(`${url}: ${url.host} does not tell how large it is: download it and choose the file`);
+  return size;
 }
 
 /**
@@ -61,7 +107,7 @@ async function openURL(url, { progress, signal }) {
  * @param {number} length
  */
 async function readRange(url, offset, length) {
-  const response = await fetch(url, { headers: { Range: `bytes=${offset}-${offset + length - 1}` } });
+  const response = await get(url, { headers: range(offset, length) });
   if (response.status !== 206) throw new Error(`${url}: ${response.status} ${response.statusText}, expected 206 for a range`);
   return response.arrayBuffer();
 }

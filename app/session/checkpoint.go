@@ -16,6 +16,7 @@ type checkpoint struct {
 	closed   func() error
 	settings vae.Settings
 
+	print  string     // of the file, once it was wanted
 	model  *vae.Model // on dev; nil before the first job
 	dev    *gpu.Device
 	loaded bool // model may have weights on dev
@@ -36,6 +37,7 @@ func (s *Session) open(r *request) (*model, error) {
 		c.closed()
 		return nil, err
 	}
+	m.Config.Name(c.name)
 	if s.checkpoint != nil {
 		s.checkpoint.close(s)
 	}
@@ -54,11 +56,7 @@ func (s *Session) recognise(r *request, c *checkpoint, i gpu.Info) (*vae.Model, 
 	}
 	defer done()
 	defer c.release()
-	m, err := vae.InspectReader(c.file, c.size, c.name, i, c.settings)
-	if err == nil {
-		err = m.Config.Identify(c.name, exact{c.file}, c.size)
-	}
-	return m, err
+	return vae.InspectReader(headerOf(c.file, c.name), c.size, c.name, i, c.settings)
 }
 
 // readFor makes r the request that the file is read for.
@@ -68,13 +66,34 @@ func (c *checkpoint) readFor(r *request) {
 	}
 }
 
+// identify notes the file's fingerprint. That is left to the first job: it
+// takes a megabyte of a file that may be far away.
+func (s *Session) identify(r *request, c *checkpoint, config *vae.Config) error {
+	if c.print == "" {
+		done, err := s.reading(r)
+		if err != nil {
+			return err
+		}
+		defer done()
+		c.readFor(r)
+		if err := config.Identify(c.name, exact{c.file}, c.size); err != nil {
+			return err
+		}
+		c.print = config.Print
+	}
+	config.Print = c.print
+	return nil
+}
+
 // on is the model on a device, during a turn.
 func (c *checkpoint) on(dev *gpu.Device) (*vae.Model, error) {
 	if c.model == nil || c.dev != dev {
-		m, err := vae.OpenReader(dev, c.file, c.size, c.name, c.settings)
+		file := &opening{headerOf(c.file, c.name), c.file}
+		m, err := vae.OpenReader(dev, file, c.size, c.name, c.settings)
 		if err != nil {
 			return nil, err
 		}
+		file.opened()
 		c.model, c.dev = m, dev
 	}
 	c.loaded = true

@@ -50,7 +50,7 @@ func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string
 		return l, name, err
 	}
 	defer done()
-	if l, err = media.InspectLatent(file, size, name, c.Latent); err != nil {
+	if l, err = media.InspectLatent(headerOf(file, name), size, name, c.Latent); err != nil {
 		return l, name, err
 	}
 	return l, name, checkLatent(name, l, c)

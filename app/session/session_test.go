@@ -175,7 +175,11 @@ func TestBadInput(t *testing.T) {
 	ask(`a\x1b[2J\u202e`, map[string]any{"type": "decode", "source": p.source(2, "a\x1b[2J\u202e.png")})
 	short := p.source(2, "z.safetensors")
 	short["size"] = len(p.files[2]) + 5
-	ask("has the file changed?", map[string]any{"type": "inspect", "source": short})
+	ask("5 more bytes follow", map[string]any{"type": "inspect", "source": short}) // it reads the header only
+	p.files[9] = p.files[2][:len(p.files[2])-5]
+	cut := p.source(9, "z.safetensors")
+	cut["size"] = len(p.files[2])
+	ask("has the file changed?", map[string]any{"type": "decode", "source": cut})
 	code = "bad_option"
 	ask("tile \"big\"", plan(map[string]any{"tile": "big"}))
 	size := map[string]any{"direction": "decode", "frames": 3, "height": 90, "width": 90, "tile": "64", "overlap": "128"}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"tessera/app/job"
@@ -230,6 +231,23 @@ func (e exact) ReadAt(p []byte, offset int64) (int, error) {
 	data, err := f.ask(offset, len(p))
 	return copy(p, data), err
 }
+
+// headerOf reads a file of which only the header is wanted: that of a safetensors
+// file are two reads at its beginning, and what follows may be far away.
+func headerOf(file io.ReaderAt, name string) io.ReaderAt {
+	if strings.HasSuffix(strings.ToLower(name), ".safetensors") {
+		return exact{file}
+	}
+	return file
+}
+
+// opening reads a file as headerOf does until it is open.
+type opening struct {
+	io.ReaderAt
+	whole io.ReaderAt
+}
+
+func (o *opening) opened() { o.ReaderAt = o.whole }
 
 // forget drops the blocks.
 func (f *pageFile) forget() { f.kept = nil }

@@ -66,7 +66,11 @@ func (s *Session) run(r *request) (*done, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := resolve(m.Config, want)
+	config := m.Config
+	if err := s.identify(r, c, &config); err != nil {
+		return nil, err
+	}
+	work, err := resolve(config, want)
 	if err != nil {
 		return nil, err
 	}

@@ -47,12 +47,14 @@ func built(t *testing.T) string {
 // site, and opens a tab on nothing.
 func newSite(t *testing.T) *visit {
 	t.Helper()
-	url := hosted(t, built(t))
+	url, _ := hosted(t, built(t), "")
 	return newVisitAt(t, url+"#")
 }
 
-// hosted serves a folder with nginx and returns its address.
-func hosted(t *testing.T, folder string) string {
+// hosted serves a folder with nginx and returns its address and its log: a path
+// and the bytes that were sent, for each request. more is what else the server
+// is told.
+func hosted(t *testing.T, folder, more string) (url, log string) {
 	t.Helper()
 	program, dir := nginx(t), t.TempDir()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,12 +65,13 @@ func hosted(t *testing.T, folder string) string {
 events {}
 http {
 	include /etc/nginx/mime.types; default_type application/octet-stream;
-	sendfile on; tcp_nopush on; gzip on; access_log off;
+	sendfile on; tcp_nopush on; gzip on;
+	log_format short "$request_uri $bytes_sent"; access_log %[1]s/log short;
 	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi;
 	uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
-	server { listen %[2]s; location /try/tessera/ { alias %[3]s/; } }
+	server { listen %[2]s; location /try/tessera/ { alias %[3]s/; %[4]s } }
 }
-`, dir, addr, folder)
+`, dir, addr, folder, more)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o666))
 	cmd := exec.Command(program, "-p", dir, "-e", "stderr", "-c", filepath.Join(dir, "nginx.conf"))
 	said := &strings.Builder{}
@@ -85,7 +88,7 @@ http {
 		}
 		return err == nil
 	}, 10*time.Second, 20*time.Millisecond, "nginx does not answer: %s", said)
-	return "http://" + addr + "/try/tessera/"
+	return "http://" + addr + "/try/tessera/", filepath.Join(dir, "log")
 }
 
 // TestAnyHost runs the demo from the built folder behind a plain nginx, which

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"flag"
 	"path/filepath"
 	"testing"
@@ -89,4 +90,23 @@ func TestShotsModels(t *testing.T) {
 	v.screen(390, 844, 2, true, "light")
 	v.click("input[name=view][value=result]")
 	take("alpha-phone")
+}
+
+// TestShotsFirst takes pictures of the first look, with and without a GPU.
+func TestShotsFirst(t *testing.T) {
+	if *shots == "" {
+		t.Skip("no -shots")
+	}
+	url, _ := hosted(t, built(t), "")
+	for kind, tab := range map[string]context.Context{"first": tab(t, "about:blank"), "no-gpu": bareTab(t)} {
+		v := visitIn(t, tab, url+"#")
+		take := taker(v)
+		v.screen(1440, 940, 1, false, "light")
+		v.open("", "")
+		v.recording()
+		v.wait("the GPU, or what to do", time.Minute, `document.body.dataset.ready === 'true' || !document.getElementById('nogpu').hidden`)
+		take("desktop-" + kind)
+		v.screen(390, 844, 2, true, "dark")
+		take("phone-" + kind)
+	}
 }

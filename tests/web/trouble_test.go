@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -57,13 +55,7 @@ func TestTooLarge(t *testing.T) {
 // TestNoAdapter visits with a browser that has no GPU to offer.
 func TestNoAdapter(t *testing.T) {
 	v := newVisit(t, "")
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)),
-		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-gpu", true))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, stop := chromedp.NewContext(allocator)
-	t.Cleanup(stop)
-	v.tab = ctx
+	v.tab = bareTab(t)
 	v.open("", "")
 	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
 	assert.Contains(t, []string{"No GPU was found", "This browser has no WebGPU"}, v.text("notice-title"))

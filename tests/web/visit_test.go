@@ -64,7 +64,13 @@ func servePage(t *testing.T, folder string) string {
 // address ends in a # of its own.
 func newVisitAt(t *testing.T, url string) *visit {
 	t.Helper()
-	v := &visit{t: t, tab: tab(t, "about:blank"), url: url, downloads: t.TempDir()}
+	return visitIn(t, tab(t, "about:blank"), url)
+}
+
+// visitIn is a visit in a tab that there is.
+func visitIn(t *testing.T, tab context.Context, url string) *visit {
+	t.Helper()
+	v := &visit{t: t, tab: tab, url: url, downloads: t.TempDir()}
 	_, err := chromedp.CallBrowser(v.tab, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorAllow, DownloadPath: v.downloads,
 	})

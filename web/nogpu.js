@@ -1,0 +1,39 @@
+// Whether this browser has a GPU to offer, asked before anything is fetched for
+// it, and what a visitor can do where it has none. The only place that looks at
+// what a browser calls itself: to put its own line first.
+
+import { at } from './dom.js';
+import { t } from './i18n.js';
+
+/** @returns {Promise<'no_webgpu'|'no_adapter'|undefined>} */
+export async function lack() {
+  const { gpu } = /** @type {{gpu?: {requestAdapter(o: object): Promise<object|null>}}} */ (navigator);
+  if (!gpu) return 'no_webgpu';
+  const adapter = await gpu.requestAdapter({ powerPreference: 'high-performance' }).catch(() => null);
+  return adapter ? undefined : 'no_adapter';
+}
+
+/**
+ * Takes away what would need a GPU, and says how to get at one.
+ * @param {boolean} lacking
+ */
+export function showLack(lacking) {
+  document.body.dataset.gpu = lacking ? 'none' : '';
+  if (lacking) {
+    at('progress-text').textContent = '';
+    at('demo-hint').dataset.t = 'caption.recorded';
+    at('demo-hint').textContent = t('caption.recorded');
+  }
+  at('nogpu').hidden = !lacking;
+  at('nogpu-insecure').hidden = isSecureContext;
+  const own = at('nogpu-list').querySelector(`[data-for=${browser()}]`);
+  own?.setAttribute('aria-current', 'true');
+  if (own) at('nogpu-list').prepend(own);
+}
+
+function browser() {
+  const name = navigator.userAgent;
+  if (/Firefox\//.test(name)) return 'firefox';
+  if (/Chrom(e|ium)\//.test(name)) return /Linux(?!.*Android)/.test(name) ? 'linux' : 'chrome';
+  return /Safari\//.test(name) ? 'safari' : 'chrome';
+}
