@@ -7,7 +7,7 @@ import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
 import { follow } from './job.js';
-import { showFolder, showKept } from './library.js';
+import { lastKept, rememberKept, showFolder, showKept } from './library.js';
 import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
 import { ofClip, ofLatent } from './pictures.js';
@@ -50,6 +50,7 @@ const shown = {
 /** @type {AbortController|undefined} */ let running; // a job is being prepared or runs
 /** @type {File[]} */ let later = []; // dropped meanwhile
 let refreshes = 0;
+let begun = false; // the checkpoint of the last visit was looked for
 /** @type {(() => string)|undefined} */ let told; // what came of the last job
 const asked = demo.parsePart(new URLSearchParams(location.search).get('demo'));
 let part = asked ?? demo.whole;
@@ -195,7 +196,14 @@ async function blocks() {
   return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
 }
 
+/** The checkpoint that was used last, where this browser keeps it. */
+async function takeKept() {
+  const from = await lastKept();
+  if (from) bench.use({ name: from.name, from });
+}
+
 function listKept() {
+  rememberKept(bench.checkpoint.name);
   return showKept(bench.checkpoint.name, builtin, (c) => void attempt(() => taker.checkpoint(c)));
 }
 
@@ -427,7 +435,7 @@ function setLanguage(language) {
   select('language').value = language;
   retell();
   render();
-  void listKept();
+  if (begun) void listKept();
 }
 
 /** Keys on the stage, and one that works everywhere. @param {KeyboardEvent} e */
@@ -486,8 +494,11 @@ async function begin() {
   const engine = readLink();
   const wanted = task();
   line.say(t('engine.starting'));
+  await takeKept();
+  begun = true;
   await takeDemo(part);
   settings.check('task', wanted);
+  void listKept();
   if (saving() && !new URLSearchParams(location.search).has('autoplay')) return line.say(t('engine.waits'));
   await idle();
   if (engine === 'native') {

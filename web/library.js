@@ -37,6 +37,20 @@ export async function showKept(used, builtin, choose) {
   }));
 }
 
+const last = 'checkpoint';
+
+/** Notes which checkpoint is in use. @param {string} name */
+export function rememberKept(name) {
+  localStorage.setItem(last, name);
+}
+
+/** The checkpoint that was in use in the last visit, where it is kept. @returns {Promise<File|undefined>} */
+export async function lastKept() {
+  const name = localStorage.getItem(last);
+  const all = name ? await kept.list().catch(() => []) : [];
+  return name && all.some((k) => k.name === name) ? kept.get(name).catch(() => undefined) : undefined;
+}
+
 /**
  * Keeps a copy of a checkpoint, unless it is kept already.
  * @param {File} file
