@@ -14,7 +14,7 @@ import (
 // line of its tables names one or is as the line above.
 func TestEdgesAreTested(t *testing.T) {
 	known := map[string]bool{}
-	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	for file := range files(t, "_test.go") {
 		data, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
@@ -23,7 +23,7 @@ func TestEdgesAreTested(t *testing.T) {
 		}
 	}
 	row := regexp.MustCompile(`^\| .* \| (.*) \|$`)
-	named := regexp.MustCompile("`(Test\\w+)`")
+	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
 	rows := 0
 	for i, line := range lines(t, "docs/edges.md") {
 		found := row.FindStringSubmatch(line)
