@@ -91,7 +91,7 @@ cross() {
 
 # race runs what needs no device under the race detector.
 race() {
-	CGO_ENABLED=1 go test -race -count=1 ./format ./format/file ./format/json ./format/pth ./format/quote ./format/safetensors ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./tiling ./wgsl/ref ./tests
+	CGO_ENABLED=1 go test -race -count=1 ./format ./format/file ./format/json ./format/pth ./format/quote ./format/safetensors ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests
 }
 
 # test runs everything; a package at a time, since each uses all cores.
