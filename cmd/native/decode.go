@@ -108,7 +108,7 @@ func (c *decodeCmd) Run(a *app) error {
 	r.Frames *= len(clips)
 	r.Latent = z.Shape()
 	for _, o := range clips {
-		r.Outputs = append(r.Outputs, o.path)
+		r.Outputs = append(r.Outputs, fileName(o.path))
 	}
 	return a.finish(r)
 }

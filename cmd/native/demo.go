@@ -106,7 +106,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err := t.write(latentFile, sheet); err != nil {
 		return err
 	}
-	r.Outputs = append(outputs, latentFile, sheet)
+	r.Outputs = fileNames(append(outputs, latentFile, sheet)...)
 	return a.finish(r)
 }
 

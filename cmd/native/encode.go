@@ -124,7 +124,7 @@ func (c *encodeCmd) Run(a *app) error {
 	r.clip(o.Clip)
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
-	r.Outputs = []string{c.Output}
+	r.Outputs = fileNames(c.Output)
 	return a.finish(r)
 }
 

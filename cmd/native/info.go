@@ -124,7 +124,7 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 
 func (a *app) latent(path string, l latent.Latent) error {
 	if a.json {
-		return a.print(map[string]any{"kind": "latent", "file": path, "shape": l.Shape(), "metadata": l.Meta})
+		return a.print(map[string]any{"kind": "latent", "file": fileName(path), "shape": l.Shape(), "metadata": l.Meta})
 	}
 	what := "latent"
 	switch {
@@ -157,7 +157,7 @@ func (a *app) video(path string, v media.Summary) error {
 		a.warn("%s: %s", path, text)
 	}
 	if a.json {
-		told := map[string]any{"kind": "video", "file": path, "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
+		told := map[string]any{"kind": "video", "file": fileName(path), "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
 		if v.About {
 			told["frames_estimated"] = true
 		}

@@ -92,11 +92,11 @@ func TestDecodeBatch(t *testing.T) {
 	_, err := os.Stat(path("out.npy"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"))
-	assert.Equal(t, []string{path("frames_000"), path("frames_001")}, r.Outputs)
+	assert.Equal(t, fileNames(path("frames_000"), path("frames_001")), r.Outputs)
 	assert.Equal(t, 10, r.Frames)
 	assert.Equal(t, []int{2, 16, 2, 2, 3}, r.Latent)
 	for _, folder := range r.Outputs {
-		files, _ := filepath.Glob(filepath.Join(folder, "frame_*.png"))
+		files, _ := filepath.Glob(filepath.Join(string(folder), "frame_*.png"))
 		assert.Len(t, files, 5, folder)
 	}
 	assert.Contains(t, succeed(t, "info", batch).stdout, "batch of 2 latents of 16 channels")

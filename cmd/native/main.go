@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strconv"
 	"syscall"
@@ -154,7 +155,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}
@@ -189,6 +190,16 @@ func (a *app) exit(code int) {
 		a.fail(o.err, code)
 	}
 	os.Exit(code)
+}
+
+// verbatim takes an argument as it is: kong passes text through JSON, which
+// loses bytes of file names that are no UTF-8.
+func verbatim(k *kong.DecodeContext, target reflect.Value) error {
+	token, err := k.Scan.PopValue("text")
+	if err == nil {
+		target.SetString(token.String())
+	}
+	return err
 }
 
 // fail prints an error once.

@@ -15,26 +15,26 @@ import (
 
 // result is what a command did; its JSON is the interface for machines.
 type result struct {
-	Command   string   `json:"command"`
-	Model     string   `json:"model,omitempty"`
-	Input     string   `json:"input,omitempty"`
-	Outputs   []string `json:"outputs"`
-	Frames    int      `json:"frames"`
-	Height    int      `json:"height"`
-	Width     int      `json:"width"`
-	FPS       float64  `json:"fps,omitempty"`
-	Latent    []int    `json:"latent"` // [C, L, h, w]
-	Encode    *stage   `json:"encode,omitempty"`
-	Decode    *stage   `json:"decode,omitempty"`
-	Quality   *quality `json:"quality,omitempty"`
-	PeakBytes int64    `json:"peak_device_bytes"`
-	Longest   float64  `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
-	First     float64  `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
-	Adapter   adapter  `json:"adapter"`
-	Precision string   `json:"precision"`
-	Scale     string   `json:"scale,omitempty"`              // the latent's numbers
-	Pictures  bool     `json:"independent_frames,omitempty"` // each frame is a picture by itself
-	Warnings  []string `json:"warnings,omitempty"`
+	Command   string     `json:"command"`
+	Model     fileName   `json:"model,omitempty"`
+	Input     fileName   `json:"input,omitempty"`
+	Outputs   []fileName `json:"outputs"`
+	Frames    int        `json:"frames"`
+	Height    int        `json:"height"`
+	Width     int        `json:"width"`
+	FPS       float64    `json:"fps,omitempty"`
+	Latent    []int      `json:"latent"` // [C, L, h, w]
+	Encode    *stage     `json:"encode,omitempty"`
+	Decode    *stage     `json:"decode,omitempty"`
+	Quality   *quality   `json:"quality,omitempty"`
+	PeakBytes int64      `json:"peak_device_bytes"`
+	Longest   float64    `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
+	First     float64    `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
+	Adapter   adapter    `json:"adapter"`
+	Precision string     `json:"precision"`
+	Scale     string     `json:"scale,omitempty"`              // the latent's numbers
+	Pictures  bool       `json:"independent_frames,omitempty"` // each frame is a picture by itself
+	Warnings  []string   `json:"warnings,omitempty"`
 }
 
 // adapter is the part of gpu.Info that tells which one it was.
@@ -120,7 +120,7 @@ func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 // result begins the result of a command that ran on e.
 func (a *app) result(command string, e *machine, model, input string) *result {
 	r := &result{
-		Command: command, Model: model, Input: a.spoken(input),
+		Command: command, Model: fileName(model), Input: fileName(a.spoken(input)),
 		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(), Warnings: a.warnings,
 	}
 	r.device(e.dev.Stats())

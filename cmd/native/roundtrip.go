@@ -98,12 +98,12 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err := sink.Close(); err != nil {
 		return err
 	}
-	r.Outputs = []string{c.Output}
+	r.Outputs = fileNames(c.Output)
 	if sheet != "" {
 		if err := t.sheet.WritePNG(sheet); err != nil {
 			return err
 		}
-		r.Outputs = append(r.Outputs, sheet)
+		r.Outputs = append(r.Outputs, fileName(sheet))
 	}
 	a.perFrame(r.Quality)
 	return a.finish(r)

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// fileName is a path as JSON has it. A byte 0xNN that is no UTF-8 becomes the
+// surrogate U+DCNN, from which Python's json.loads and os.fsencode make the byte
+// again (PEP 383); encoding/json would lose it.
+type fileName string
+
+// MarshalJSON writes the path.
+func (f fileName) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('"')
+	for rest := string(f); rest != ""; {
+		r, size := utf8.DecodeRuneInString(rest)
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\udc%02x`, rest[0])
+		} else {
+			text, err := json.Marshal(rest[:size])
+			if err != nil {
+				return nil, err
+			}
+			b.Write(text[1 : len(text)-1])
+		}
+		rest = rest[size:]
+	}
+	b.WriteByte('"')
+	return b.Bytes(), nil
+}
+
+func fileNames(paths ...string) (names []fileName) {
+	for _, path := range paths {
+		names = append(names, fileName(path))
+	}
+	return names
+}
