@@ -148,7 +148,8 @@ func remember(model string) error {
 	return err
 }
 
-// remembered is the path that was kept, "" where none was.
+// remembered is the path that was kept, "" where none was or nothing is there any
+// more.
 func remembered() (string, error) {
 	file, err := memory()
 	if err != nil {
@@ -158,5 +159,9 @@ func remembered() (string, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	return strings.TrimRight(string(text), "\r\n"), err
+	model := strings.TrimRight(string(text), "\r\n")
+	if _, gone := os.Stat(model); errors.Is(gone, fs.ErrNotExist) {
+		return "", err
+	}
+	return model, err
 }

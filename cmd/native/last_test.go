@@ -50,6 +50,8 @@ func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, model+"\n", string(kept))
 	run(env, z)
+	require.NoError(t, os.Rename(model, model+"-gone"))
+	assert.Contains(t, tesseraEnv(t, env, z).stderr, "no checkpoint is known")
 
 	o = tesseraEnv(t, env, z, z)
 	assert.Equal(t, job.ExitUsage, o.code)
