@@ -3,6 +3,7 @@
 package media
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -30,6 +31,31 @@ func TestCutShort(t *testing.T) {
 		require.ErrorIs(t, err, ErrInput, name)
 		require.ErrorContains(t, err, "damaged: ", name)
 	}
+}
+
+// A chunk of an .avi under another stream's name is a frame that ffmpeg passes over.
+func TestLostChunk(t *testing.T) {
+	needFFmpeg(t)
+	path := filepath.Join(t.TempDir(), "lost.avi")
+	ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=8", "-frames:v", "9", "-c:v", "mjpeg", path)
+	open := func() (frames int, warnings []string) {
+		clip, err := OpenWith(context.Background(), path, 3, OpenOptions{Warn: func(text string) { warnings = append(warnings, text) }})
+		require.NoError(t, err)
+		defer clip.Close()
+		return clip.Frames(), warnings
+	}
+	frames, warnings := open()
+	require.Equal(t, 9, frames)
+	require.Empty(t, warnings)
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	movi := bytes.Index(data, []byte("movi"))
+	data[movi+bytes.Index(data[movi:], []byte("00dc"))] = 'e'
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	frames, warnings = open()
+	require.Equal(t, 8, frames)
+	require.Equal(t, []string{path + ": its header counts 9 frames, of which 8 were found: the others were dropped or are damaged"}, warnings)
 }
 
 // TestDamaged cuts files and flips bytes in one: ffmpeg ends with success for

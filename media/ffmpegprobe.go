@@ -167,3 +167,12 @@ func (s ffprobeStream) expected() string {
 	}
 	return ""
 }
+
+// lost tells of frames of an .avi that its header counts and nobody found: ffmpeg
+// passes over chunks that it doesn't know without a word. Frames that a camera
+// has dropped are counted, too, so it is no error.
+func (s ffprobeStream) lost(frames int, r *remarks) {
+	if n, err := strconv.Atoi(s.Count); err == nil && s.format == "avi" && n > frames {
+		r.warn("its header counts %d frames, of which %d were found: the others were dropped or are damaged", n, frames)
+	}
+}

@@ -61,6 +61,7 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 		return nil, err
 	}
 	told := stream.remarks(channels, o)
+	stream.lost(c.frames, &told)
 	stream.timing(ctx, path, &told)
 	told.tell(path, o)
 	return c, nil

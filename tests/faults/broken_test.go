@@ -17,7 +17,7 @@ import (
 
 // A video with bytes that are others at random places, or that is cut at one, is
 // refused as bad input, or read with as many frames as were written. (.avi is not
-// among them: a frame whose chunk has another name is passed over by ffmpeg.)
+// among them: it is warned of there.)
 func TestBrokenVideo(t *testing.T) {
 	needs(t, true)
 	const frames = 9
