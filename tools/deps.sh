@@ -5,7 +5,7 @@
 #
 #   tools/deps.sh          what a user needs
 #   tools/deps.sh --test   also what the tests need: the older Dawn,
-#                          SwiftShader and nginx
+#                          SwiftShader, nginx and Firefox
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
 #                              licences, for tools/dist.sh
 #
@@ -242,6 +242,16 @@ static_host() {
 	apt_install nginx-light
 }
 
+# other_browser is one with another engine for WebGPU.
+other_browser() {
+	has firefox || has firefox-esr && return
+	if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ] || ! has apt-get; then
+		say "Firefox is not available: the page's test in it will be skipped"
+		return
+	fi
+	apt_install firefox-esr
+}
+
 # dawn_linux_other: no pinned build, so the distribution's.
 dawn_linux_other() {
 	say "no pinned Dawn for Linux on $arch: taking the distribution's libwebgpu-dawn0"
@@ -298,6 +308,7 @@ if [ $os = linux ]; then
 		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
 		swiftshader_icd
 		static_host
+		other_browser
 	fi
 	finish
 	adapters || die "still no usable Vulkan adapter:
