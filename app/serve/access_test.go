@@ -83,6 +83,7 @@ func TestPage(t *testing.T) {
 		csp := r.Header.Get("Content-Security-Policy")
 		assert.Equal(t, "nosniff", r.Header.Get("X-Content-Type-Options"), path)
 		assert.Contains(t, csp, "script-src 'self' 'wasm-unsafe-eval';", path)
+		assert.Contains(t, csp, "connect-src 'self' blob: https: ws://"+s.listen.Addr().String()+";", path)
 	}
 	r, err := http.Post("http://"+s.listen.Addr().String()+"/", "text/plain", nil)
 	require.NoError(t, err)

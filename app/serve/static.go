@@ -31,10 +31,10 @@ var types = map[string]string{
 }
 
 // policy is what the page may do: run its own scripts and wasm, talk to its own
-// server, show pictures and videos it made. Nothing inline, nothing from
-// elsewhere.
+// server, read checkpoints and latents by https from where the visitor says, show
+// pictures and videos it made. Nothing inline, no script from elsewhere.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
-	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: ws://%[1]s; manifest-src 'self'; " +
+	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: https: ws://%[1]s; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // static serves the files of the page.
