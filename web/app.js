@@ -1,5 +1,6 @@
 // The page: what is clicked, dropped and chosen, and what follows from it.
 
+import * as addresses from './addresses.js';
 import * as demo from './demo.js';
 import { at, input as field, onChange, radio, select } from './dom.js';
 import { listenDrop } from './drop.js';
@@ -224,7 +225,49 @@ async function attempt(act) {
   } catch (error) {
     trouble(error);
   }
+  settings.share(addresses.ofBench(bench.checkpoint, bench.input).addresses);
   await refresh();
+}
+
+/** Takes what stands at an address. @param {'checkpointAt'|'latentAt'} how @param {string} text */
+function takeFrom(how, text) {
+  return attempt(() => taker[how](text).catch((error) => {
+    if (error instanceof EngineError) throw error;
+    showProblem('address', { detail: words(error) });
+  }));
+}
+
+/** Takes what a link names, of other sites only when that is wanted. @param {addresses.Addresses} named */
+function takeNamed(named) {
+  const { model, latent } = named;
+  if (!model && !latent) return;
+  const take = async () => {
+    if (model) await takeFrom('checkpointAt', model);
+    if (latent && at('notice').hidden) await takeFrom('latentAt', latent);
+  };
+  try {
+    const sites = addresses.sites(named);
+    addresses.showAddresses(named);
+    if (sites) showProblem('link', { values: { sites }, action: { key: 'action.fetch', act: () => void take() } });
+    else void take();
+  } catch (error) {
+    settings.share({ model: '', latent: '' });
+    showProblem('address', { detail: words(error) });
+  }
+}
+
+/** Copies the page's address, with what is on the bench. */
+async function copyLink() {
+  const named = addresses.ofBench(bench.checkpoint, bench.input);
+  settings.share(named.addresses);
+  const link = `${location.origin}${location.pathname}${location.hash}`;
+  try {
+    await navigator.clipboard.writeText(link);
+    at('copied').textContent = t('copy.done');
+    if (named.withheld) showProblem('withheld');
+  } catch {
+    showProblem('copy', { values: { link } });
+  }
 }
 
 /** @param {'browser'|'native'} kind */
@@ -379,6 +422,7 @@ function changed() {
 function render() {
   const { model, device, plans } = shown;
   showModel(bench.checkpoint, model);
+  addresses.showPlaces();
   showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
   at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
   at('demo-text').textContent = bench.checkpoint.builtin ? t('demo.run') : t('demo.through', { model: model?.model ?? '' });
@@ -424,7 +468,7 @@ function lock() {
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
   enable('save-png', !!saved?.pictures);
   enable('save-latent', !!saved?.latent);
-  for (const id of ['model-pick', 'input-pick', 'folder', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  for (const id of ['model-pick', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
   shelf.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
@@ -455,6 +499,8 @@ function listen() {
   at('run').onclick = () => void run();
   at('cancel').onclick = () => running?.abort();
   at('other').onclick = swap;
+  at('copy-link').onclick = () => void copyLink();
+  addresses.listenAddresses((text) => takeFrom('checkpointAt', text), (text) => takeFrom('latentAt', text));
   document.addEventListener('keydown', onKey);
   at('play').addEventListener('toggled', () => at('play').setAttribute('aria-label', t(player.playing ? 'pause' : 'play')));
   at('grid').onchange = () => { stage.grid = field('grid').checked; stage.drawGrid(); };
@@ -469,17 +515,17 @@ function listen() {
   onChange('#settings select, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
-  addEventListener('hashchange', () => { readLink(); void refresh(); });
+  addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => takeNamed(named)); });
   listenSave(stage, () => gallery.savable);
   listenDrop((files) => void take(files), trouble);
 }
 
-/** Takes the address's choices; returns the engine. */
+/** Takes the address's choices; returns the engine and the files that it names. */
 function readLink() {
-  const { token, misfit, engine } = settings.readLink(recommended().tile);
+  const { token, misfit, engine, addresses: named } = settings.readLink(recommended().tile);
   bench.token = token;
   if (misfit) showProblem('overlap', { values: misfit });
-  return engine;
+  return { engine, named };
 }
 
 /** The input's name without its ending. */
@@ -491,7 +537,7 @@ async function begin() {
   bench.loading = ({ loaded, total }) => line.loading(loaded, total);
   listen();
   setLanguage(preferred());
-  const engine = readLink();
+  const { engine, named } = readLink();
   const wanted = task();
   line.say(t('engine.starting'));
   await takeKept();
@@ -507,6 +553,7 @@ async function begin() {
   } else {
     await refresh();
   }
+  takeNamed(named);
   if (new URLSearchParams(location.search).has('autoplay')) await run();
 }
 

@@ -14,6 +14,15 @@ const form = /** @type {HTMLFormElement} */ (document.getElementById('settings')
  * shared link has another one. */
 const groups = { task: 'decode' };
 
+/** Addresses that belong to the link. @type {import('./addresses.js').Addresses} */
+let shared = { model: '', latent: '' };
+
+/** Has the link carry these addresses. @param {import('./addresses.js').Addresses} addresses */
+export function share(addresses) {
+  shared = addresses;
+  writeLink();
+}
+
 /** @type {Choices} */
 const defaults = {
   tile: 'recommended', overlap: 'recommended', tiling: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
@@ -101,7 +110,7 @@ export function check(name, value) {
 /**
  * Takes the link's choices, and its token if it has one, which is taken out of the link.
  * @param {string} recommended tile
- * @returns {{token: string|null, misfit: {tile: string, overlap: string}|undefined, engine: string|null}} misfit: an overlap that was left out
+ * @returns {{token: string|null, misfit: {tile: string, overlap: string}|undefined, engine: string|null, addresses: import('./addresses.js').Addresses}} misfit: an overlap that was left out
  */
 export function readLink(recommended) {
   const link = new URLSearchParams(location.hash.slice(1));
@@ -113,8 +122,10 @@ export function readLink(recommended) {
   const misfit = matchOverlap(recommended);
   const token = link.get('token');
   if (token) sessionStorage.setItem('token', token);
+  const addresses = { model: link.get('model') ?? '', latent: link.get('latent') ?? '' };
+  shared = addresses;
   writeLink();
-  return { token: sessionStorage.getItem('token'), misfit, engine: link.get('engine') ?? sessionStorage.getItem('engine') };
+  return { addresses, token: sessionStorage.getItem('token'), misfit, engine: link.get('engine') ?? sessionStorage.getItem('engine') };
 }
 
 /** What a link may set; the engine checks the rest. */
@@ -131,6 +142,7 @@ export function writeLink() {
     if (c[name] !== defaults[name]) link.set(name, c[name]);
   }
   if (chosen('task') !== groups.task) link.set('task', chosen('task'));
+  for (const [name, address] of Object.entries(shared)) if (address) link.set(name, address);
   const hash = link.size ? `#${link}` : '';
   if (hash !== location.hash) history.replaceState(null, '', `${location.pathname}${location.search}${hash}`);
 }

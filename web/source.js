@@ -16,6 +16,10 @@ const large = 32 << 20;
 /** What is asked for of a file at first: the header of most. */
 const head = 64 << 10;
 
+/** What the page's own policy has refused to read. @type {Set<string>} */
+const refused = new Set();
+document.addEventListener('securitypolicyviolation', (e) => refused.add(e.blockedURI));
+
 /**
  * @param {Blob|File|string|Source} from a string is a URL
  * @param {{progress?: (p: Loading) => void, signal?: AbortSignal}} [options] progress of a download
@@ -46,7 +50,7 @@ function blobSource(blob, name) {
  * @returns {Promise<Source>}
  */
 async function openURL(url, { progress, signal }) {
-  const name = decodeURIComponent(url.pathname.split('/').pop() || url.host);
+  const name = nameOf(url);
   const response = await get(url, { headers: range(0, head), signal });
   const size = await sizeOf(url, response);
   if (response.status !== 206) {
@@ -59,12 +63,22 @@ async function openURL(url, { progress, signal }) {
     name, size,
     async read(offset, length) {
       if (offset + length <= first.byteLength) return first.slice(offset, offset + length);
-      if (size >= large) return readRange(url, offset, length);
+      if (size >= large) return readRange(url, offset, length, size);
       whole ??= get(url).then((r) => download(r, size, progress));
       whole.catch(() => { whole = undefined; });
       return (await whole).slice(offset, offset + length).arrayBuffer();
     },
   };
+}
+
+/** The file's name. @param {URL} url */
+function nameOf(url) {
+  const last = url.pathname.split('/').pop() || url.host;
+  try {
+    return decodeURIComponent(last);
+  } catch { // a lone %
+    return last;
+  }
 }
 
 /**
@@ -78,8 +92,10 @@ const range = (offset, length) => ({ Range: `bytes=${offset}-${offset + length -
  * @param {RequestInit} [options]
  */
 async function get(url, options) {
-  const response = await fetch(url, options).catch((error) => {
+  const response = await fetch(url, options).catch(async (error) => {
     if (options?.signal?.aborted || url.origin === location.origin) throw error;
+    await new Promise((resolve) => { setTimeout(resolve, 100); }); // refusals are told after the error
+    if (refused.has(url.href)) throw new Error(`${url}: this page may not read http:, expected https: download it and choose the file`);
     throw new Error(`${url}: ${url.host} is not there, or does not allow other pages to read (CORS): download it and choose the file`);
   });
   if (!response.ok) throw new Error(`${url}: ${response.status} ${response.statusText}`);
@@ -105,11 +121,14 @@ async function sizeOf(url, response) {
  * @param {URL} url
  * @param {number} offset
  * @param {number} length
+ * @param {number} size of the file
  */
-async function readRange(url, offset, length) {
+async function readRange(url, offset, length, size) {
   const response = await get(url, { headers: range(offset, length) });
   if (response.status !== 206) throw new Error(`${url}: ${response.status} ${response.statusText}, expected 206 for a range`);
-  return response.arrayBuffer();
+  const [bytes, want] = [await response.arrayBuffer(), Math.min(length, size - offset)];
+  if (bytes.byteLength !== want) throw new Error(`${url}: ${bytes.byteLength} bytes from ${offset} on, expected ${want}: the file has changed or the line broke`);
+  return bytes;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Files that are dropped or picked become what is on the bench: a checkpoint, an
 // input, and more of them on the shelf, whatever the order.
 
+import { openCheckpoint, openLatent } from './addresses.js';
 import { openClip } from './clips.js';
 import { EngineError } from './engine.js';
 import { kindOf } from './inputs.js';
@@ -121,6 +122,17 @@ export class Taker {
     }
     if (checkpoint.from instanceof File) void keep(checkpoint.from).then(listKept);
     await listKept();
+  }
+
+  /** Takes a checkpoint by its address. @param {string} text */
+  async checkpointAt(text) {
+    await this.checkpoint(await openCheckpoint(text, this.#place.bench.loading));
+  }
+
+  /** Takes a latent by its address. @param {string} text */
+  async latentAt(text) {
+    const input = await openLatent(text, this.#place.bench.loading);
+    if (await this.#check(input.name, input.latent)) this.#place.put(input);
   }
 
   /** Takes a file of the native engine's folder. @param {string} path */

@@ -8,7 +8,7 @@ import { connect } from './engine.js';
 /** @import {ClipInfo, Device, Model, Options, Plan, Precision} from './protocol.js' */
 /** @import {Loading} from './source.js' */
 
-/** Force: although the engine says `flat` of it. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean}} Checkpoint */
+/** Force: although the engine says `flat` of it; address: where it was read from. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean, address?: string}} Checkpoint */
 
 /**
  * A latent to decode or a clip to encode, or both: a latent and the clip that it was made of.
@@ -17,6 +17,7 @@ import { connect } from './engine.js';
  * @property {From} [latent]
  * @property {OpenClip} [clip]
  * @property {boolean} [demo]
+ * @property {string} [address] of a latent that was read from one
  * @property {import('./gallery.js').Look} [look] of a latent: its channels
  */
 

@@ -54,6 +54,8 @@ func TestAxe(t *testing.T) {
 	v.open("?demo=2x32x32", "&tile=64&precision=f32")
 	v.ready()
 	v.accessible("start", script)
+	eval[bool](t, v.tab, `(document.querySelectorAll('details:not(#notice-more)').forEach((d) => { d.open = true; }), true)`)
+	v.accessible("addresses", script)
 	v.click("#run")
 	v.wait("the first tile", 4*time.Minute, `document.getElementById('progress-text').textContent.includes('tile 1')`)
 	v.accessible("running", script)

@@ -1,0 +1,297 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	page "tessera/web"
+)
+
+// another is a site of other people's, with what it may lack.
+type another struct {
+	*httptest.Server
+	host   string
+	cors   bool
+	ranges bool
+
+	mu    sync.Mutex
+	asked []string // ranges, "" of a whole file
+}
+
+// newAnother serves files by their names.
+func newAnother(t *testing.T, cors, ranges bool, files ...string) *another {
+	t.Helper()
+	a := &another{cors: cors, ranges: ranges}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.cors {
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			w.Header().Set("Access-Control-Allow-Headers", "Range")
+		}
+		if r.Method == http.MethodOptions {
+			return
+		}
+		a.mu.Lock()
+		a.asked = append(a.asked, r.Header.Get("Range"))
+		a.mu.Unlock()
+		if !a.ranges {
+			r.Header.Del("Range")
+		}
+		for _, file := range files {
+			if r.URL.Path == "/"+filepath.Base(file) {
+				http.ServeFile(w, r, file)
+				return
+			}
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(a.Close)
+	a.host = strings.TrimPrefix(a.URL, "http://")
+	return a
+}
+
+// requests are what was asked for so far.
+func (a *another) requests() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]string{}, a.asked...)
+}
+
+// plain is a visit to the page on a host that sets no policy.
+func plain(t *testing.T) *visit {
+	t.Helper()
+	built(t)
+	files, err := page.Page()
+	require.NoError(t, err)
+	s := httptest.NewServer(http.FileServerFS(files))
+	t.Cleanup(s.Close)
+	v := newVisitAt(t, s.URL+"/#")
+	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.ready()
+	return v
+}
+
+// address opens one in a field, which is "model" or "latent".
+func (v *visit) address(field, text string) {
+	v.t.Helper()
+	v.wait("the field", time.Minute, `!document.getElementById($ + '-address').matches(':disabled')`, field)
+	eval[bool](v.t, v.tab, `(() => {
+		document.getElementById($ + '-address').value = $;
+		document.getElementById($ + '-address-form').requestSubmit();
+		return true;
+	})()`, field, text, field)
+}
+
+// problem waits for a message and returns its title.
+func (v *visit) problem() string {
+	v.t.Helper()
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	return v.text("notice-title")
+}
+
+// sparse is a file of so many bytes, the last of which is 7.
+func sparse(t *testing.T, name string, size int64) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	defer f.Close()
+	_, err = f.WriteAt([]byte{7}, size-1)
+	require.NoError(t, err)
+	return path
+}
+
+// A site that has ranges is asked for what is wanted of a large file, and one
+// that lacks ranges, or lets no other page read, is named with what can be done.
+func TestSitesByWhatTheyLack(t *testing.T) {
+	const size = 40 << 20
+	large, few := sparse(t, "large.safetensors", size), sparse(t, "few.npy", 100_000)
+	v := plain(t)
+	read := func(url string, offset, length int) string {
+		return eval[string](t, v.tab, `(async () => {
+			const { openSource } = await import('./source.js');
+			const source = await openSource($);
+			return source.name + ' ' + source.size + ': ' + new Uint8Array(await source.read($, $));
+		})().catch((e) => e.message)`, url, offset, length)
+	}
+
+	both := newAnother(t, true, true, large, few)
+	assert.Equal(t, "large.safetensors 41943040: 0,7", read(both.URL+"/large.safetensors", size-2, 2))
+	assert.Equal(t, []string{"bytes=0-65535", "", "bytes=41943038-41943039"}, both.requests(), "the size is asked for, since it is not told other pages")
+	assert.Equal(t, "few.npy 100000: 0,7", read(both.URL+"/few.npy", 99_998, 2))
+	assert.Equal(t, both.URL+"/none.npy: 404 Not Found", read(both.URL+"/none.npy", 0, 1))
+	eval[bool](t, v.tab, `import('./source.js').then(async (m) => (window.opened = await m.openSource($), true))`, both.URL+"/large.safetensors")
+	require.NoError(t, os.Truncate(large, size-1))
+	assert.Equal(t, both.URL+"/large.safetensors: 1 bytes from 41943038 on, expected 2: the file has changed or the line broke",
+		eval[string](t, v.tab, `opened.read(opened.size - 2, 2).catch((e) => e.message)`))
+
+	whole := newAnother(t, true, false, large, few)
+	assert.Equal(t, "few.npy 100000: 0,7", read(whole.URL+"/few.npy", 99_998, 2))
+	assert.Equal(t, whole.URL+"/large.safetensors: "+whole.host+" sends large files only whole, expected ranges: download it and choose the file",
+		read(whole.URL+"/large.safetensors", 0, 1))
+
+	shut := newAnother(t, false, true, few)
+	assert.Equal(t, shut.URL+"/few.npy: "+shut.host+" is not there, or does not allow other pages to read (CORS): download it and choose the file",
+		read(shut.URL+"/few.npy", 0, 1))
+}
+
+// A checkpoint and a latent by their addresses are used as files are; what is
+// no address, or of a site that can't be read, leaves the bench as it is.
+func TestAddresses(t *testing.T) {
+	checkpoint := copyOf(t, "mine.safetensors")
+	_, latent := ramp(t, "ramp.npy")
+	v := plain(t)
+	for text, want := range map[string]string{
+		"":                         `"": expected an address that begins with https:// or http://`,
+		"mine.safetensors":         "mine.safetensors: expected an address that begins with https:// or http://",
+		"file:///etc/hostname":     "file:///etc/hostname: expected an address that begins with https:// or http://",
+		"javascript:alert(1)":      "javascript:alert(1): expected an address that begins with https:// or http://",
+		"https://a:b@example.com/": "Example.com: the address holds a user name or a password, and browsers read no such address",
+	} {
+		v.address("model", text)
+		assert.Equal(t, strings.ToLower(want), strings.ToLower(v.problem()), text)
+		v.click("#notice-close")
+		v.ready()
+	}
+	shut := newAnother(t, false, true, checkpoint)
+	v.address("model", shut.URL+"/mine.safetensors")
+	assert.Contains(t, v.problem(), shut.host+" is not there, or does not allow other pages to read")
+	v.ready()
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+
+	site := newAnother(t, true, true, checkpoint, latent)
+	v.address("model", site.URL+"/mine.safetensors")
+	v.named("model-name", "mine")
+	v.ready()
+	v.address("latent", site.URL+"/mine.pth")
+	assert.Contains(t, v.problem(), "404")
+	v.address("latent", site.URL+"/ramp.npy#part")
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Contains(t, v.text("progress-text"), "21 frames")
+	v.click("#save-png")
+	v.download("ramp-0001.png")
+}
+
+// The page of `tessera serve` reads other sites by https only, and says so.
+func TestPolicyIsNamed(t *testing.T) {
+	_, latent := ramp(t, "ramp.npy")
+	site := newAnother(t, true, true, latent)
+	v := small(t)
+	v.address("latent", site.URL+"/ramp.npy")
+	assert.Equal(t, site.URL+"/ramp.npy: this page may not read http:, expected https: download it and choose the file", v.problem())
+	assert.Empty(t, site.requests())
+}
+
+// A copied link has the settings and the addresses, never a token, the engine or
+// what may be a key. Who opens it is asked before another site is.
+func TestCopiedLink(t *testing.T) {
+	checkpoint := copyOf(t, "mine.safetensors")
+	_, latent := ramp(t, "ramp.npy")
+	site := newAnother(t, true, true, checkpoint, latent)
+	v := plain(t)
+	for _, name := range []string{"clipboard-write", "clipboard-read"} {
+		_, err := chromedp.CallBrowser(v.tab, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: name}, Setting: browser.PermissionSettingGranted,
+		})
+		require.NoError(t, err)
+	}
+	_, err := chromedp.Run(v.tab, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return chromedp.Void{}, err
+	})
+	require.NoError(t, err)
+	copied := func() string {
+		v.ready()
+		v.do(chromedp.Click("#copy-link"))
+		v.wait("the copy", time.Minute, `document.getElementById('copied').textContent === 'Copied'`)
+		return eval[string](t, v.tab, `navigator.clipboard.readText()`)
+	}
+	host, _, _ := strings.Cut(v.url, "#")
+	eval[bool](t, v.tab, `(sessionStorage.setItem('token', 'secret'), sessionStorage.setItem('engine', 'native'), true)`)
+	assert.Equal(t, host+"#tile=32&overlap=16&precision=f32", copied())
+	v.address("model", site.URL+"/mine.safetensors?key=mine")
+	v.named("model-name", "mine")
+	v.ready()
+	assert.Equal(t, host+"#tile=32&overlap=16&precision=f32", copied())
+	assert.Equal(t, "The link leaves an address out", v.problem())
+	v.address("model", site.URL+"/mine.safetensors")
+	v.wait("the address", time.Minute, `location.hash.includes('mine.safetensors')`)
+	v.ready()
+	v.address("latent", site.URL+"/ramp.npy")
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	link := copied()
+	assert.Contains(t, link, "mine.safetensors")
+	assert.Contains(t, link, "ramp.npy")
+	assert.NotContains(t, link, "secret")
+	assert.NotContains(t, link, "native")
+
+	eval[bool](t, v.tab, `(sessionStorage.clear(), localStorage.clear(), true)`)
+	asked := len(site.requests())
+	v.do(chromedp.Navigate("about:blank"))
+	v.do(chromedp.Navigate(link))
+	assert.Equal(t, "This link names files at "+site.host, v.problem())
+	v.ready()
+	assert.Equal(t, "This link names files at "+site.host, v.problem(), "still asked")
+	assert.Equal(t, "Demo clip", v.text("input-name"))
+	assert.Len(t, site.requests(), asked, "fetched without being asked for")
+	assert.Equal(t, link, eval[string](t, v.tab, `location.href`), "a reload asks again")
+	v.click("#notice-action")
+	v.named("model-name", "mine")
+	v.named("input-name", "ramp.npy")
+	v.ready()
+	assert.Equal(t, "32", eval[string](t, v.tab, `document.querySelector('select[name=tile]').value`))
+	assert.Equal(t, link, eval[string](t, v.tab, `location.href`))
+	v.click("#demo-pick")
+	v.named("input-name", "Demo clip")
+	v.wait("the address without the latent", time.Minute, `!location.hash.includes('ramp')`)
+
+	v.do(chromedp.Navigate("about:blank"))
+	v.do(chromedp.Navigate(host + "#model=" + "javascript:alert(1)"))
+	assert.Equal(t, "javascript:alert(1): expected an address that begins with https:// or http://", strings.ToLower(v.problem()[:1])+v.problem()[1:])
+	assert.Empty(t, eval[string](t, v.tab, `location.hash`))
+}
+
+// The page's list of where checkpoints come from is that of docs/models.md.
+func TestPlacesAreTheDocs(t *testing.T) {
+	doc, err := os.ReadFile(root + "/docs/models.md")
+	require.NoError(t, err)
+	script, err := os.ReadFile(root + "/web/places.js")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`file: '(.*?)', from: '(.*?)', size: ([\de]+)`).FindAllStringSubmatch(string(script), -1)
+	require.NotEmpty(t, found)
+	for _, m := range found {
+		var size float64
+		_, err := fmt.Sscan(m[3], &size)
+		require.NoError(t, err)
+		told := "about 254 million"
+		if size != 254e6 {
+			told = fmt.Sprintf("%.0f", size)
+			for i := len(told) - 3; i > 0; i -= 3 {
+				told = told[:i] + "," + told[i:]
+			}
+		}
+		place := regexp.QuoteMeta(m[2])
+		if strings.HasPrefix(m[2], "Wan-AI/Wan2.1") {
+			place = `Wan-AI/Wan2\.1-\*`
+		}
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+regexp.QuoteMeta(m[1])+"`.*\\| .*"+place+".*\\| "+told+" \\|"), string(doc), m[1])
+	}
+}
