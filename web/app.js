@@ -270,6 +270,15 @@ async function copyLink() {
   }
 }
 
+/** Puts what was encoded on the bench, to be decoded. */
+async function takeEncoded() {
+  const { stem: name, latent, pictures, shape } = gallery.outcome ?? {};
+  if (!name || !latent) return;
+  const file = new File([latent], `${name}.${latent.name.split('.').pop()}`);
+  await attempt(async () => put({ name: file.name, latent: file, look: pictures && { name: file.name, pictures, shape } }));
+  if (document.activeElement === document.body) at('run').focus();
+}
+
 /** @param {'browser'|'native'} kind */
 async function switchEngine(kind) {
   if (kind === 'native' && !bench.token) {
@@ -468,7 +477,8 @@ function lock() {
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
   enable('save-png', !!saved?.pictures);
   enable('save-latent', !!saved?.latent);
-  for (const id of ['model-pick', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
+  for (const id of ['model-pick', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
   shelf.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
@@ -499,6 +509,7 @@ function listen() {
   at('run').onclick = () => void run();
   at('cancel').onclick = () => running?.abort();
   at('other').onclick = swap;
+  at('decode-encoded').onclick = () => void takeEncoded();
   at('copy-link').onclick = () => void copyLink();
   addresses.listenAddresses((text) => takeFrom('checkpointAt', text), (text) => takeFrom('latentAt', text));
   document.addEventListener('keydown', onKey);

@@ -269,6 +269,34 @@ func TestCopiedLink(t *testing.T) {
 	assert.Empty(t, eval[string](t, v.tab, `location.hash`))
 }
 
+// What was encoded is decoded with two clicks, and saved by the clip's name.
+func TestDecodeWhatWasEncoded(t *testing.T) {
+	v := small(t)
+	_, files, _ := pictures(t, 5)
+	v.pick("input-file", files...)
+	v.wait("the clip", time.Minute, `document.getElementById('input-facts').textContent.startsWith('5 ')`)
+	v.ready()
+	assert.False(t, v.visible("decode-encoded"))
+	v.click("input[name=task][value=encode]")
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.True(t, v.visible("decode-encoded"))
+	v.click("#decode-encoded")
+	v.named("input-name", "picture0.safetensors")
+	v.ready()
+	assert.Equal(t, "Decode", v.text("run"))
+	assert.Contains(t, v.text("caption"), "16 channels", "the latent is what there is to see")
+	assert.False(t, v.visible("decode-encoded"))
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	assert.Contains(t, v.text("progress-text"), "5 frames")
+	assert.False(t, v.visible("decode-encoded"), "of a decode")
+	v.click("#save-png")
+	v.download("picture0-0001.png")
+	assert.Contains(t, v.text("inputs"), "picture0.png … picture4.png")
+}
+
 // The page's list of where checkpoints come from is that of docs/models.md.
 func TestPlacesAreTheDocs(t *testing.T) {
 	doc, err := os.ReadFile(root + "/docs/models.md")

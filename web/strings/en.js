@@ -101,6 +101,7 @@ export default {
   'places.licence': 'licence on its page',
   'copy.link': 'Copy link',
   'copy.done': 'Copied',
+  'decode.encoded': 'Decode this latent',
 
   'input.title': 'Input',
   'inputs.label': 'Other inputs',

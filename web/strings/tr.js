@@ -102,6 +102,7 @@ export default {
   'places.licence': 'lisansı kendi sayfasında',
   'copy.link': 'Bağlantıyı kopyala',
   'copy.done': 'Kopyalandı',
+  'decode.encoded': 'Bu latenti çöz',
 
   'input.title': 'Girdi',
   'inputs.label': 'Öteki girdiler',
