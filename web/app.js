@@ -24,6 +24,7 @@ import * as speed from './speed.js';
 import { Stage, mosaic } from './stage.js';
 import { Taker, misfit } from './taking.js';
 import { Workbench } from './workbench.js';
+import { listenZoom } from './zoom.js';
 
 /** @import {Key} from './i18n.js' */
 /** @import {Device, Model, Plan} from './protocol.js' */
@@ -528,6 +529,7 @@ function listen() {
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
   addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => takeNamed(named)); });
   listenSave(stage, () => gallery.savable);
+  listenZoom();
   listenDrop((files) => void take(files), trouble);
 }
 

@@ -50,6 +50,14 @@ export default {
   'view.grid': 'Tiles',
   'view.slider': 'Boundary of original and result',
 
+  'zoom.label': 'Size of the picture',
+  'zoom.full': 'Full screen',
+  'zoom.in': 'Larger',
+  'zoom.out': 'Smaller',
+  'zoom.one': '1:1, a pixel of the screen for each of the picture',
+  'zoom.fit': 'All of the picture',
+  'zoom.keys': 'Plus and minus change the size, 1 is one to one, 0 shows all, Shift and the arrows move the picture, F fills the screen.',
+
   'caption.input': 'Input: {name}',
   'caption.latent': 'Latent: {channels} channels of {width} × {height} cells, {frames} in time',
   'caption.partial': 'Not finished: what there is of it',

@@ -51,6 +51,14 @@ export default {
   'view.grid': 'Karolar',
   'view.slider': 'Özgün ile sonuç arasındaki sınır',
 
+  'zoom.label': 'Görüntünün boyutu',
+  'zoom.full': 'Tam ekran',
+  'zoom.in': 'Büyüt',
+  'zoom.out': 'Küçült',
+  'zoom.one': '1:1, görüntünün her pikseli için ekranda bir piksel',
+  'zoom.fit': 'Görüntünün tamamı',
+  'zoom.keys': 'Artı ve eksi boyutu değiştirir, 1 bire birdir, 0 tamamını gösterir, Shift ile oklar görüntüyü kaydırır, F ekranı kaplatır.',
+
   'caption.input': 'Girdi: {name}',
   'caption.latent': 'Latent: {width} × {height} hücrelik {channels} kanal, zamanda {frames}',
   'caption.partial': 'Bitmedi: şimdiye kadar yapılanlar',
