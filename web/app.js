@@ -241,10 +241,10 @@ function takeFrom(how, text) {
 /** Takes what a link names, of other sites only when that is wanted. @param {addresses.Addresses} named */
 function takeNamed(named) {
   const { model, latent } = named;
-  if (!model && !latent) return;
+  if (!model && !latent || !at('nogpu').hidden) return;
   const take = async () => {
     if (model) await takeFrom('checkpointAt', model);
-    if (latent && at('notice').hidden) await takeFrom('latentAt', latent);
+    if (latent && (!model || bench.checkpoint.address === addresses.parse(model).href)) await takeFrom('latentAt', latent);
   };
   try {
     const sites = addresses.sites(named);
@@ -558,7 +558,10 @@ async function begin() {
   await takeDemo(part);
   settings.check('task', wanted);
   void listKept();
-  if (saving() && !new URLSearchParams(location.search).has('autoplay')) return line.say(t('engine.waits'));
+  if (saving() && !new URLSearchParams(location.search).has('autoplay')) {
+    takeNamed(named);
+    return line.say(t('engine.waits'));
+  }
   await idle();
   if (engine === 'native') {
     settings.check('engine', engine);
@@ -566,8 +569,8 @@ async function begin() {
   } else {
     await refresh();
   }
-  takeNamed(named);
-  if (new URLSearchParams(location.search).has('autoplay')) await run();
+  if (named.model || named.latent) takeNamed(named); // it may ask, and a job would hide that
+  else if (new URLSearchParams(location.search).has('autoplay')) await run();
 }
 
 /** Whether the visitor wants nothing fetched that isn't asked for. */
