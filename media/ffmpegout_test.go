@@ -226,6 +226,51 @@ func TestSound(t *testing.T) {
 	openClip(t, out, f)
 }
 
+// TestLeftBehind: what of a video is neither frames nor the sound that goes along.
+func TestLeftBehind(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+		return path
+	}
+	words := put("words.srt", "1\n00:00:00,000 --> 00:00:01,000\nHello\n")
+	chapters := put("chapters.txt", ";FFMETADATA1\ntitle=A title\n[CHAPTER]\nTIMEBASE=1/1000\nSTART=0\nEND=500\ntitle=one\n")
+	full, plain := filepath.Join(dir, "full.mkv"), filepath.Join(dir, "plain.mp4")
+	ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1", "-i", words, "-i", chapters, "-map", "0:v", "-map", "1",
+		"-map_metadata", "2", "-c:v", "libx264", full)
+	ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1", "-c:v", "libx264", plain)
+	f := Format{Height: 48, Width: 64, Frames: 25, FPS: latent.Rational{Num: 25, Den: 1}}
+	out := filepath.Join(dir, "out.mp4")
+	told, err := createWith(t, out, f, CreateOptions{From: full})
+	require.NoError(t, err)
+	assert.Equal(t, []string{full + ": its subtitles (1), chapters (1), metadata (title) are not carried to " + out}, told)
+	for _, from := range []string{plain, ""} {
+		told, err = createWith(t, out, f, CreateOptions{From: from})
+		require.NoError(t, err)
+		assert.Empty(t, told)
+	}
+}
+
+// TestRateIsSaid: a rate that was asked for and the format has no place for.
+func TestRateIsSaid(t *testing.T) {
+	f := Format{Height: 48, Width: 64, Frames: 1, FPS: latent.Rational{Num: 25, Den: 1}}
+	for name, says := range map[string]bool{"frames": true, "a.png": true, "a.npy": true, "a.safetensors": false, "a.y4m": false} {
+		path := filepath.Join(t.TempDir(), name)
+		told, err := createWith(t, path, f, CreateOptions{RateAsked: true})
+		require.NoError(t, err)
+		var want []string
+		if says {
+			want = []string{path + ": keeps no frame rate: that of 25 frames/s is left out"}
+		}
+		assert.Equal(t, want, told, name)
+		told, err = createWith(t, path, f, CreateOptions{})
+		require.NoError(t, err)
+		assert.Empty(t, told, name)
+	}
+}
+
 // clickAt is when the loudest sample is heard, and how long the sound is, in
 // seconds.
 func clickAt(t *testing.T, path string) (at, seconds float64) {

@@ -48,11 +48,13 @@ type ffprobeStream struct {
 
 // probed is what ffprobe says of a file.
 type probed struct {
-	Streams []ffprobeStream
-	Format  struct {
+	Streams  []ffprobeStream
+	Chapters []struct{}
+	Format   struct {
 		Name     string `json:"format_name"`
 		Start    string `json:"start_time"`
 		Duration string
+		Tags     map[string]string
 	}
 }
 
@@ -86,7 +88,7 @@ func (p *probed) first(kind string) int {
 
 // probeAll lists the streams.
 func probeAll(ctx context.Context, path string) (found probed, err error) {
-	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-of", "json")
+	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-show_chapters", "-of", "json")
 	if err != nil {
 		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
 			return found, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])

@@ -78,6 +78,11 @@ type CreateOptions struct {
 	// the video; "" for none. Where it has none that is an error if SoundAsked.
 	Sound      string
 	SoundAsked bool
+	// From names the video that the frames are of, "" for none: what else is in it
+	// and does not go along is told.
+	From string
+	// RateAsked: somebody chose the frame rate, and is told where it isn't kept.
+	RateAsked bool
 	// To is where the output goes, rather than to a file; path then says the
 	// format, and stands for it in errors. .y4m goes there frame by frame; .npy and
 	// .safetensors, whose frames are interleaved, at Close, until when they are a
@@ -155,7 +160,11 @@ func CreateWith(ctx context.Context, path string, f Format, o CreateOptions) (*S
 // losses warns of what a format can't keep.
 func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 	if isVideoFile(path) {
+		o.leftBehind(ctx, path)
 		return
+	}
+	if ext := extension(path); o.RateAsked && ext != ".y4m" && ext != ".safetensors" {
+		o.warn(fmt.Sprintf("%s: keeps no frame rate: that of %s frames/s is left out", path, f.rate()))
 	}
 	if f.Aspect.Known() && extension(path) != ".y4m" {
 		o.warn(fmt.Sprintf("%s: doesn't keep that pixels are %s as wide as high", path, f.Aspect))

@@ -87,7 +87,10 @@ func (c *decodeCmd) Run(a *app) error {
 		}
 	}
 	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips}
-	w.create = func(path string) (*media.Sink, error) { return c.create(a, path, d.Clip, c.Audio, true) }
+	w.create = func(path string) (*media.Sink, error) {
+		rate := latent.Rational(c.FPS).Known() && path == clips[0].path // said once of a batch
+		return c.create(a, path, d.Clip, media.CreateOptions{Sound: c.Audio, SoundAsked: true, RateAsked: rate})
+	}
 	defer w.abort()
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err

@@ -76,7 +76,9 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	sound, asked := c.sound(a, o)
-	sink, err := c.create(a, c.Output, o.Again, sound, asked)
+	sink, err := c.create(a, c.Output, o.Again, media.CreateOptions{
+		Sound: sound, SoundAsked: asked, From: c.Video, RateAsked: latent.Rational(c.FPS).Known(),
+	})
 	if err != nil {
 		return err
 	}

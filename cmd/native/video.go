@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -43,17 +42,14 @@ type outFlags struct {
 	PixFmt string `placeholder:"NAME" help:"ffmpeg's pixel format; default yuv420p, for odd sizes yuv444p."`
 }
 
-// create begins the output, with the sound of a file: asked for, or only if there
-// is some.
-func (f outFlags) create(a *app, path string, format media.Format, sound string, asked bool) (*media.Sink, error) {
-	var to io.Writer
+// create begins the output, as flags and o say.
+func (f outFlags) create(a *app, path string, format media.Format, o media.CreateOptions) (*media.Sink, error) {
 	if path == streamed {
-		to = a.out
+		o.To = a.out
 	}
-	return media.CreateWith(a.ctx, a.outputName(path), format, media.CreateOptions{
-		To: to, CRF: f.CRF, Codec: f.Codec, PixelFormat: f.PixFmt, Sound: sound, SoundAsked: asked,
-		Warn: func(text string) { a.warn("%s", text) },
-	})
+	o.CRF, o.Codec, o.PixelFormat = f.CRF, f.Codec, f.PixFmt
+	o.Warn = func(text string) { a.warn("%s", text) }
+	return media.CreateWith(a.ctx, a.outputName(path), format, o)
 }
 
 // hold has a clip that is decoded while it is read kept on disk where a plan reads

@@ -1,0 +1,59 @@
+//go:build !js
+
+package media
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tessera/format/quote"
+)
+
+// leftBehind warns of what is in the video that the frames are of, and neither
+// frames nor sound.
+func (o CreateOptions) leftBehind(ctx context.Context, path string) {
+	if o.From == "" || soundless(o.From) {
+		return
+	}
+	from, err := probeAll(ctx, o.From)
+	if err != nil {
+		return // it was read: another program's affair since
+	}
+	if left := from.besides(); len(left) > 0 {
+		o.warn(fmt.Sprintf("%s: its %s are not carried to %s", o.From, strings.Join(left, ", "), path))
+	}
+}
+
+// besides is what there is besides the first video track and sound, in words.
+func (p *probed) besides() (all []string) {
+	count := map[string]int{"video": -1}
+	for _, s := range p.Streams {
+		count[s.CodecType]++
+	}
+	if len(p.Chapters) > 0 {
+		count["data"] = 0 // their titles are such a track in MP4
+	}
+	for _, kind := range []string{"subtitle", "video", "data", "attachment"} {
+		if n := count[kind]; n > 0 {
+			text := map[string]string{"subtitle": "subtitles", "video": "other video", "data": "data", "attachment": "attachments"}[kind]
+			all = append(all, fmt.Sprintf("%s (%d)", text, n))
+		}
+	}
+	if n := len(p.Chapters); n > 0 {
+		all = append(all, fmt.Sprintf("chapters (%d)", n))
+	}
+	if keys := p.tags(); len(keys) > 0 {
+		all = append(all, "metadata ("+quote.List(keys, ", ")+")")
+	}
+	return all
+}
+
+// tags are the names of the metadata that is not the container's own.
+func (p *probed) tags() []string {
+	own := strings.Fields("major_brand minor_version compatible_brands encoder duration")
+	keys := slices.Sorted(maps.Keys(p.Format.Tags))
+	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(own, strings.ToLower(key)) })
+}
