@@ -3,6 +3,7 @@
 package format
 
 import (
+	"bytes"
 	"io"
 
 	"tessera/format/file"
@@ -36,7 +37,7 @@ func Open(path string) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if begins(f) == zipMagic {
+	if isTorch(f) {
 		return orNil(pth.Take(f, size))
 	}
 	return orNil(safetensors.Take(f, size))
@@ -45,17 +46,18 @@ func Open(path string) (File, error) {
 // Read is Open of the size bytes behind r; name stands for them in errors. r
 // stays in use until Close, and is not closed by it.
 func Read(r io.ReaderAt, size int64, name string) (File, error) {
-	if begins(r) == zipMagic {
+	if isTorch(r) {
 		return orNil(pth.Read(r, size, name))
 	}
 	return orNil(safetensors.Read(r, size, name))
 }
 
-// begins are the first bytes, as many as there are.
-func begins(r io.ReaderAt) string {
-	head := make([]byte, len(zipMagic))
+// isTorch tells a torch zip, and what torch saved before it made zips: package pth
+// says what to do about that.
+func isTorch(r io.ReaderAt) bool {
+	head := make([]byte, max(len(zipMagic), len(pth.LegacyMagic)))
 	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
-	return string(head[:n])
+	return bytes.HasPrefix(head[:n], []byte(zipMagic)) || bytes.HasPrefix(head[:n], []byte(pth.LegacyMagic))
 }
 
 // orNil keeps a failed open from being an interface that is not nil.

@@ -18,9 +18,9 @@ const (
 	localLen, entryLen, endLen, locatorLen, end64Len = 30, 46, 22, 20, 56
 )
 
-// legacyMagic begins a file of torch before 1.6: a pickle of the long
-// 0x1950a86a20f9469cfc6c.
-const legacyMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+// LegacyMagic begins a file of torch before 1.6, which is refused: a pickle of
+// the long 0x1950a86a20f9469cfc6c.
+const LegacyMagic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
 
 const resave = "save it again with torch.save"
 
@@ -63,7 +63,7 @@ func (a *archive) recognise() error {
 		return err
 	}
 	switch {
-	case strings.HasPrefix(head, legacyMagic), len(head) > 262 && head[257:262] == "ustar":
+	case strings.HasPrefix(head, LegacyMagic), len(head) > 262 && head[257:262] == "ustar":
 		return fmt.Errorf("it is in torch's format of before version 1.6, expected a zip: load it and %s", resave)
 	case !strings.HasPrefix(head, "PK\x03\x04"):
 		return fmt.Errorf("it begins with %q, expected a zip as torch.save writes it", head[:min(len(head), 4)])
