@@ -272,7 +272,8 @@ func (o *outlet) Write(b []byte) (int, error) {
 
 // say prints a line of the result for people.
 func (a *app) say(format string, args ...any) {
-	if !a.quiet && !a.json {
+	events := a.how == "json" && a.out != nil // which alone go to standard error then
+	if !a.quiet && !a.json && !events {
 		fmt.Fprintln(a.stdout, quote.Message(fmt.Sprintf(format, args...)))
 	}
 }

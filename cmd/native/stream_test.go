@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -86,6 +87,9 @@ func TestStreams(t *testing.T) {
 	require.Equal(t, 0, o.code, o.stderr)
 	assert.True(t, strings.HasPrefix(o.stdout, "YUV4MPEG2 W24 H40 F12:1 "), "%.60q", o.stdout)
 	assert.Contains(t, o.stderr, `"input":"standard input","outputs":["-"]`)
+	for line := range strings.Lines(o.stderr) {
+		assert.True(t, json.Valid([]byte(line)), "not an event: %q", line)
+	}
 }
 
 // ffmpeg's video in, ffmpeg's video out, and a film that isn't y4m.
