@@ -32,10 +32,6 @@ type done struct {
 	Longest     float64     `json:"longest"`
 }
 
-type speed struct {
-	FLOPs float64 `json:"flops"` // a second
-}
-
 // task is a decode, encode or round trip during its turn.
 type task struct {
 	s     *Session
@@ -96,28 +92,6 @@ func (s *Session) during(r *request, work func() error) (err error) {
 	}()
 	defer caught(&err)
 	return work()
-}
-
-// measure tells the speed of the device, for the open checkpoint's precision.
-func (s *Session) measure(r *request) (*speed, error) {
-	c := s.checkpoint
-	if c == nil {
-		return nil, errNoModel
-	}
-	dev, err := s.host.Turn(r.ctx, func(int) {})
-	if err != nil {
-		return nil, err
-	}
-	v := &speed{}
-	err = s.during(r, func() error {
-		c.readFor(r)
-		m, err := c.on(dev)
-		if err == nil {
-			v.FLOPs, err = m.Speed(r.ctx)
-		}
-		return err
-	})
-	return v, err
 }
 
 // turn waits for the device, and tells the page how many go first.
