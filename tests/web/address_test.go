@@ -1,13 +1,16 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -187,6 +190,32 @@ func TestAddresses(t *testing.T) {
 	assert.Contains(t, v.text("progress-text"), "21 frames")
 	v.click("#save-png")
 	v.download("ramp-0001.png")
+}
+
+// A large checkpoint is read by range and never asked for whole: here one whose
+// header ends in 32 MiB of spaces.
+func TestLargeCheckpointIsReadByRange(t *testing.T) {
+	data, err := os.ReadFile(model)
+	require.NoError(t, err)
+	end := 8 + binary.LittleEndian.Uint64(data)
+	spaces := bytes.Repeat([]byte(" "), 32<<20)
+	binary.LittleEndian.PutUint64(data, end-8+uint64(len(spaces)))
+	path := filepath.Join(t.TempDir(), "large.safetensors")
+	require.NoError(t, os.WriteFile(path, slices.Concat(data[:end], spaces, data[end:]), 0o666))
+
+	site := newAnother(t, true, true, path)
+	v := plain(t)
+	v.address("model", site.URL+"/large.safetensors")
+	v.wait("the checkpoint", time.Minute, `location.hash.includes('large')`)
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	requests := site.requests()
+	require.Greater(t, len(requests), 3)
+	assert.Empty(t, requests[1], "the size")
+	for _, r := range slices.Delete(requests, 1, 2) {
+		assert.Regexp(t, `^bytes=\d+-\d+$`, r)
+	}
 }
 
 // The page of `tessera serve` reads other sites by https only, and says so.
