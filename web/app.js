@@ -8,6 +8,7 @@ import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
 import { follow } from './job.js';
+import { offer } from './keeping.js';
 import { lastKept, rememberKept, showFolder, showKept } from './library.js';
 import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
@@ -201,12 +202,13 @@ async function blocks() {
 /** The checkpoint that was used last, where this browser keeps it. */
 async function takeKept() {
   const from = await lastKept();
-  if (from) bench.use({ name: from.name, from });
+  if (from) bench.use({ name: from.name, from, kept: true });
 }
 
-function listKept() {
+async function listKept() {
   rememberKept(bench.checkpoint.name);
-  return showKept(bench.checkpoint.name, builtin, (c) => void attempt(() => taker.checkpoint(c)));
+  await showKept(bench.checkpoint, builtin, (c) => void attempt(() => taker.checkpoint(c)), listKept);
+  await offer(bench.checkpoint, listKept);
 }
 
 /** Takes files that were picked or dropped, after the job if one runs. @param {File[]} files */
@@ -479,7 +481,7 @@ function lock() {
   enable('save-png', !!saved?.pictures);
   enable('save-latent', !!saved?.latent);
   at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
-  for (const id of ['model-pick', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  for (const id of ['model-pick', 'kept-box', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
   shelf.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }

@@ -3,38 +3,61 @@
 
 import { at, select } from './dom.js';
 import { bytes, t } from './i18n.js';
+import { decline } from './keeping.js';
 import * as kept from './kept.js';
 import { button, element } from './plan.js';
-import { showProblem, words } from './problems.js';
 
 /** @import {Checkpoint} from './workbench.js' */
 
 /**
- * Lists the checkpoints other than the one in use.
- * @param {string} used its name
+ * Lists the checkpoints beside the one in use, and what can be removed.
+ * @param {Checkpoint} used
  * @param {Checkpoint} builtin
  * @param {(c: Checkpoint) => void} choose
+ * @param {() => Promise<void>} changed lists again
  */
-export async function showKept(used, builtin, choose) {
-  const own = { name: builtin.name, size: 0 };
-  const list = [own, ...await kept.list().catch(() => [])].filter((k) => k.name !== used);
-  at('kept').replaceChildren(...list.map(({ name, size }) => {
-    const li = element('li');
-    const use = button(name, async () => choose(size ? { name, from: await kept.get(name) } : builtin));
-    use.className = 'link';
-    use.setAttribute('aria-label', t('kept.use', { name }));
-    li.append(use, element('span', 'hint', size ? bytes(size) : t('model.builtin')));
-    if (size) {
-      const remove = button('×', async () => {
-        await kept.remove(name);
-        await showKept(used, builtin, choose);
-      });
-      remove.className = 'quiet';
-      remove.setAttribute('aria-label', t('kept.remove', { name }));
-      li.append(remove);
+export async function showKept(used, builtin, choose, changed) {
+  const all = await kept.list().catch(() => []);
+  const lasting = !all.length || await navigator.storage.persisted?.();
+  /** @param {{name: string, size: number}[]} gone */
+  const remove = async (gone) => {
+    for (const k of gone) {
+      decline(k);
+      await kept.remove(k.name);
     }
-    return li;
-  }));
+    if (used.kept && gone.some((k) => k.name === used.name)) choose(builtin);
+    await changed();
+    at('model-pick').focus();
+  };
+  const rows = all.map((k) => row(k.name, k.size, k.name === used.name ? undefined : async () => choose({ name: k.name, from: await kept.get(k.name), kept: true }), () => void remove([k])));
+  if (used.name !== builtin.name) rows.unshift(row(builtin.name, 0, () => choose(builtin)));
+  at('kept').replaceChildren(...rows);
+  at('kept-hint').textContent = lasting ? '' : t('kept.fleeting');
+  const every = at('kept-clear');
+  every.hidden = !all.length;
+  every.textContent = t('kept.all', { size: bytes(all.reduce((sum, k) => sum + k.size, 0)) });
+  every.onclick = () => void remove(all);
+}
+
+/**
+ * @param {string} name
+ * @param {number} size 0 of the one that comes with the page
+ * @param {(() => void)|undefined} choose undefined where it is in use
+ * @param {() => void} [remove]
+ */
+function row(name, size, choose, remove) {
+  const li = element('li');
+  const use = choose ? button(name, choose) : element('span', '', name);
+  use.classList.add('link');
+  if (choose) use.setAttribute('aria-label', t('kept.use', { name }));
+  li.append(use, element('span', 'hint', size ? bytes(size) : t('model.builtin')));
+  if (remove) {
+    const b = button('×', remove);
+    b.className = 'quiet';
+    b.setAttribute('aria-label', t('kept.remove', { name }));
+    li.append(b);
+  }
+  return li;
 }
 
 const last = 'checkpoint';
@@ -46,22 +69,10 @@ export function rememberKept(name) {
 
 /** The checkpoint that was in use in the last visit, where it is kept. @returns {Promise<File|undefined>} */
 export async function lastKept() {
+  await kept.sweep().catch(() => {});
   const name = localStorage.getItem(last);
   const all = name ? await kept.list().catch(() => []) : [];
   return name && all.some((k) => k.name === name) ? kept.get(name).catch(() => undefined) : undefined;
-}
-
-/**
- * Keeps a copy of a checkpoint, unless it is kept already.
- * @param {File} file
- */
-export async function keep(file) {
-  try {
-    if ((await kept.list()).some((k) => k.name === file.name && k.size === file.size)) return;
-    await kept.keep(file);
-  } catch (error) {
-    showProblem('kept', { detail: words(error) });
-  }
 }
 
 /**

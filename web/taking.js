@@ -5,7 +5,6 @@ import { openCheckpoint, openLatent } from './addresses.js';
 import { openClip } from './clips.js';
 import { EngineError } from './engine.js';
 import { kindOf } from './inputs.js';
-import { keep } from './library.js';
 import { showProblem, words } from './problems.js';
 
 /** @import {From} from './engine.js' */
@@ -120,7 +119,6 @@ export class Taker {
       const act = () => again(() => this.checkpoint({ ...checkpoint, force: true }));
       return showProblem('flat', { values: { name: checkpoint.name }, detail: words(error), action: { key: 'action.force', act } });
     }
-    if (checkpoint.from instanceof File) void keep(checkpoint.from).then(listKept);
     await listKept();
   }
 

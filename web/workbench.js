@@ -8,7 +8,7 @@ import { connect } from './engine.js';
 /** @import {ClipInfo, Device, Model, Options, Plan, Precision} from './protocol.js' */
 /** @import {Loading} from './source.js' */
 
-/** Force: although the engine says `flat` of it; address: where it was read from. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean, address?: string}} Checkpoint */
+/** Force: although the engine says `flat` of it; address: where it was read from; kept: the copy in this browser. @typedef {{name: string, from: From, builtin?: boolean, force?: boolean, address?: string, kept?: boolean}} Checkpoint */
 
 /**
  * A latent to decode or a clip to encode, or both: a latent and the clip that it was made of.

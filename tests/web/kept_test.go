@@ -1,38 +1,236 @@
 package web
 
 import (
+	"context"
 	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/storage"
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
+// stored are the files that the browser has in the checkpoints' folder, with
+// their sizes, whatever they are.
+func (v *visit) stored() map[string]int {
+	v.t.Helper()
+	return eval[map[string]int](v.t, v.tab, `(async () => {
+		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints', {create: true});
+		const all = {};
+		for await (const [name, file] of dir.entries()) all[name] = (await file.getFile()).size;
+		return all;
+	})()`)
+}
+
+// reload loads the page again.
+func (v *visit) reload() {
+	v.t.Helper()
+	eval[bool](v.t, v.tab, `(setTimeout(() => location.reload(), 100), true)`)
+	time.Sleep(time.Second)
+	v.ready()
+}
+
+// own picks a checkpoint of the visitor's.
+func (v *visit) own(file, name string) {
+	v.t.Helper()
+	v.pick("model-file", copyOf(v.t, file))
+	v.named("model-name", name)
+}
+
+// asked waits for the question.
+func (v *visit) asked() {
+	v.t.Helper()
+	v.wait("a question", time.Minute, `!!document.getElementById('keep-yes') && !!document.getElementById('keep-no')`)
+}
+
+// kept answers the question with yes and waits for the copy.
+func (v *visit) kept(name string) {
+	v.t.Helper()
+	v.asked()
+	v.click("#keep-yes")
+	v.wait("the copy", time.Minute, `document.getElementById('kept').textContent.includes($)`, name)
+}
+
+// slow has files' streams stop after their first piece, until hurry() is
+// called.
+const slow = `(() => {
+	const stream = Blob.prototype.stream;
+	const hurried = new Promise((done) => { window.hurry = done; });
+	let pieces = 0;
+	Blob.prototype.stream = function () {
+		return stream.call(this).pipeThrough(new TransformStream({
+			async transform(piece, to) { if (pieces++) await hurried; to.enqueue(piece); },
+		}));
+	};
+	return true;
+})()`
+
+// begun waits until the copy is under way, and stuck.
+func (v *visit) begun() {
+	v.t.Helper()
+	v.wait("progress", time.Minute, `document.querySelector('#keeping progress')?.value > 0`)
+}
+
+// TestKeptIsAsked: a checkpoint is kept when the visitor says so; a no is
+// remembered and can be taken back; a job goes on beside the question.
+func TestKeptIsAsked(t *testing.T) {
+	v := small(t)
+	v.own("mine.safetensors", "mine")
+	v.asked()
+	assert.Equal(t, "Keep mine.safetensors (4.89 MiB) in this browser, so that it is here next time?", v.text("keep-text"))
+	assert.Empty(t, v.stored(), "kept before anybody said so")
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.asked()
+	v.click("#keep-no")
+	v.wait("no question", time.Minute, `document.getElementById('keep-text').textContent === ''`)
+	assert.Empty(t, v.stored())
+	v.reload()
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+	v.own("mine.safetensors", "mine")
+	v.wait("an offer", time.Minute, `!!document.getElementById('keep-yes')`)
+	assert.Empty(t, v.text("keep-text"), "asked again")
+	assert.False(t, eval[bool](t, v.tab, `!!document.getElementById('keep-no')`), "asked again")
+	v.click("#keep-yes")
+	v.wait("the copy", time.Minute, `document.getElementById('kept').textContent.includes('mine.safetensors4.89 MiB')`)
+	info, err := os.Stat(model)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]int{"mine.safetensors": int(info.Size())}, v.stored())
+}
+
 // TestKeptIsTakenUp: the checkpoint that a visitor chose last is there again
 // after a reload, until another was chosen or it was removed.
 func TestKeptIsTakenUp(t *testing.T) {
-	v := newSite(t)
-	v.open("?demo=2x6x6", "")
-	v.ready()
-	data, err := os.ReadFile(model)
-	require.NoError(t, err)
-	own := filepath.Join(t.TempDir(), "mine.safetensors")
-	require.NoError(t, os.WriteFile(own, data, 0o666))
-	v.pick("model-file", own)
-	v.wait("the copy", time.Minute, `(async () => {
-		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints', {create: true});
-		return Array.fromAsync(dir.keys()).then((names) => names.join() === 'mine.safetensors');
-	})()`)
-	again := func(want string) {
-		eval[bool](t, v.tab, `(setTimeout(() => location.reload(), 100), true)`)
-		time.Sleep(time.Second)
-		v.ready()
-		assert.Equal(t, want, v.text("model-name"))
-	}
-	again("mine")
+	v := small(t)
+	v.own("mine.safetensors", "mine")
+	v.kept("mine.safetensors")
+	v.reload()
+	assert.Equal(t, "mine", v.text("model-name"))
 	v.click("#kept button.link")
-	v.wait("the built-in checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'tiny-seedvr2'`)
-	again("tiny-seedvr2")
+	v.named("model-name", "tiny-seedvr2")
+	v.reload()
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+}
+
+// TestUnfinishedIsNotKept: a copy shows how far it is; one that ended in its
+// middle, by a reload or because it was stopped, is neither listed nor left. Another
+// tab leaves it alone while it is written.
+func TestUnfinishedIsNotKept(t *testing.T) {
+	v := small(t)
+	begin := func() {
+		eval[bool](t, v.tab, slow)
+		v.own("mine.safetensors", "mine")
+		v.wait("an offer", time.Minute, `!!document.getElementById('keep-yes')`)
+		v.click("#keep-yes")
+		v.begun()
+		require.Contains(t, v.stored(), "mine.safetensors", "what this test is about")
+	}
+	begin()
+	assert.Regexp(t, `^Keeping mine.safetensors: [\d.]+ .iB of 4.89 MiB`, v.text("keeping"))
+	assert.Less(t, eval[float64](t, v.tab, `document.querySelector('#keeping progress').position`), 1.0)
+	assert.NotContains(t, v.text("kept"), "mine")
+	v.reload()
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+	assert.NotContains(t, v.text("kept"), "mine")
+	assert.Empty(t, v.stored(), "left by a reload")
+
+	begin()
+	v.click("#keeping button")
+	v.wait("no progress", time.Minute, `document.getElementById('keeping').textContent === ''`)
+	assert.Empty(t, v.stored(), "left of one that was stopped")
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "stopping is no trouble")
+
+	// What a browser that was killed leaves.
+	eval[bool](t, v.tab, `(async () => {
+		const dir = await (await navigator.storage.getDirectory()).getDirectoryHandle('checkpoints');
+		for (const end of ['', '.part', '.crswap']) await dir.getFileHandle('gone.safetensors' + end, {create: true});
+		return true;
+	})()`)
+	v.reload()
+	assert.Empty(t, v.stored(), "left by a browser that was killed")
+	begin()
+	beside, closeTab := chromedp.NewContext(v.tab)
+	t.Cleanup(closeTab)
+	other := *v
+	other.tab = beside
+	other.open("?demo=2x6x6", "")
+	other.ready()
+	assert.NotContains(t, other.text("kept"), "mine", "another tab lists what is being written")
+	assert.Contains(t, other.stored(), "mine.safetensors", "another tab removed what is being written")
+	eval[bool](t, v.tab, `(window.hurry(), true)`)
+	v.wait("the copy", time.Minute, `document.getElementById('kept').textContent.includes('mine.safetensors4.89 MiB')`)
+	other.reload()
+	assert.Equal(t, "mine", other.text("model-name"))
+}
+
+// TestKeptIsRemoved: each one can be removed, and all at once; who used one
+// gets the built-in checkpoint.
+func TestKeptIsRemoved(t *testing.T) {
+	v := small(t)
+	for _, name := range []string{"a", "b", "c"} {
+		v.own(name+".safetensors", name)
+		v.kept(name + ".safetensors")
+	}
+	require.Len(t, v.stored(), 3)
+	assert.Equal(t, "Remove all from this browser (14.7 MiB)", v.text("kept-clear"))
+	v.click(`#kept button[aria-label="Remove b.safetensors from this browser"]`)
+	v.wait("the removal", time.Minute, `!document.getElementById('kept').textContent.includes('b.safetensors')`)
+	assert.Len(t, v.stored(), 2)
+	v.reload()
+	require.Equal(t, "c", v.text("model-name"))
+	v.click("#kept-clear")
+	v.named("model-name", "tiny-seedvr2")
+	v.wait("no button", time.Minute, `document.getElementById('kept-clear').hidden`)
+	assert.Empty(t, v.stored())
+	assert.Empty(t, v.text("kept"))
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+}
+
+// TestNoRoomToKeep: where there is too little room it is said instead of a
+// question; Chromium usually says that there are 10 GiB, so that the copy comes
+// to an end which leaves nothing.
+func TestNoRoomToKeep(t *testing.T) {
+	for _, told := range []bool{true, false} {
+		v := newVisit(t, "")
+		if told {
+			allocator, stop := chromedp.NewExecAllocator(t.Context(), append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+				chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox,
+				chromedp.Flag("disable-quic", true), chromedp.Flag("enable-unsafe-webgpu", true),
+				chromedp.Flag("disable-features", "StaticStorageQuota"))...)
+			t.Cleanup(stop)
+			v.tab, stop = chromedp.NewContext(allocator)
+			t.Cleanup(stop)
+		}
+		v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+		v.ready()
+		v.quota(2 << 20)
+		v.own("mine.safetensors", "mine")
+		if told {
+			v.wait("the word", time.Minute, `document.getElementById('keep-text').textContent !== ''`)
+			assert.Regexp(t, `^mine.safetensors \(4.89 MiB\) can’t be kept in this browser, which has room for [12][\d.]* MiB\.$`, v.text("keep-text"))
+			assert.False(t, eval[bool](t, v.tab, `!!document.getElementById('keep-yes')`))
+		} else {
+			v.asked()
+			v.click("#keep-yes")
+			v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+			assert.Equal(t, "Could not be kept", v.text("notice-title"))
+		}
+		assert.Empty(t, v.stored())
+	}
+}
+
+// quota limits what the page may store.
+func (v *visit) quota(bytes float64) {
+	v.t.Helper()
+	origin := eval[string](v.t, v.tab, `location.origin`)
+	_, err := chromedp.Run(v.tab, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Call(ctx, storage.OverrideQuotaForOrigin, storage.OverrideQuotaForOriginParams{Origin: origin, QuotaSize: &bytes})
+		return chromedp.Void{}, err
+	})
+	require.NoError(v.t, err)
 }

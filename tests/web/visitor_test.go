@@ -319,6 +319,8 @@ func visitOwnFiles(v *visit, latent string) {
 	v.pick("model-file", own)
 	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'mine'`)
 	v.ready()
+	v.asked()
+	v.click("#keep-yes")
 	v.pick("input-file", latent)
 	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === 'ramp.npy'`)
 	v.ready()
