@@ -90,11 +90,13 @@ func (a *app) input(path string) (string, error) {
 	return own, err
 }
 
-// discard removes what was kept of standard input.
+// discard removes what was kept of standard input: what is in the folder while
+// that is in use, and then the folder, which Windows keeps while it is open.
 func (a *app) discard() {
 	if a.spool != nil {
 		os.RemoveAll(a.spool.Name())
 		a.spool.Close()
+		os.RemoveAll(a.spool.Name())
 	}
 }
 

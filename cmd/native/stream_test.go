@@ -46,10 +46,16 @@ func TestStreams(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	clip := demoClip(t, 5, 40, 24)
-	for _, format := range []string{"y4m", "npy", "safetensors"} {
+	some := func(formats ...string) []string {
+		if testing.Short() {
+			return formats[:1]
+		}
+		return formats
+	}
+	for _, format := range some("y4m", "npy", "safetensors") {
 		succeed(t, "roundtrip", "-m", tiny, clip, "-o", in("clip."+format), "--fps=12")
 	}
-	for _, format := range []string{"safetensors", "latent", "npy"} {
+	for _, format := range some("safetensors", "latent", "npy") {
 		z := in("z." + format)
 		succeed(t, "encode", "-m", tiny, clip, "-o", z)
 		flags := []string{"encode", "-m", tiny, clip, "-o", "-", "--format", format}
@@ -66,14 +72,14 @@ func TestStreams(t *testing.T) {
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Equal(t, read(t, in("d.y4m")), o.stdout, "decoded from %s", format)
 	}
-	for _, format := range []string{"npy", "safetensors"} {
+	for _, format := range some("npy", "safetensors") {
 		out := in("d." + format)
 		succeed(t, "decode", "-m", tiny, in("z.safetensors"), "-o", out)
 		o := piped(t, nil, "decode", "-m", tiny, in("z.safetensors"), "-o", "-", "--format="+format)
 		require.Equal(t, 0, o.code, o.stderr)
 		assert.Equal(t, read(t, out), o.stdout, format)
 	}
-	for _, format := range []string{"y4m", "npy", "safetensors"} {
+	for _, format := range some("y4m", "npy", "safetensors") {
 		out := in("e.npy")
 		succeed(t, "encode", "-m", tiny, in("clip."+format), "-o", out)
 		o := piped(t, strings.NewReader(read(t, in("clip."+format))), "encode", "-m", tiny, "-", "-o", "-", "--format=npy")
