@@ -5,6 +5,7 @@ package media
 import (
 	"errors"
 	"fmt"
+	"image"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tessera/latent"
 )
@@ -25,6 +27,7 @@ type pictureClip struct {
 	paths         []string
 	height, width int
 	channels      int
+	dropped       func() // says once that transparency is dropped
 }
 
 // openFolder opens the pictures of a folder in natural order: frame_9 before
@@ -192,19 +195,20 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 			transparent = path
 		}
 	}
-	dropped, err := false, error(nil)
-	if transparent != "" && channels == 3 {
-		if dropped, err = isTransparent(transparent); err != nil {
+	c.dropped = sync.OnceFunc(func() {
+		o.warn(path + ": transparency is dropped: colours are the stored ones, blended with nothing")
+	})
+	if transparent != "" && channels == 3 { // before the work, where that is known
+		img, _, err := readPicture(transparent)
+		if err != nil {
 			return nil, err
 		}
+		c.look(img)
 	}
 	if turned == 1 {
 		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, name))
 	} else if turned > 1 {
 		o.note(fmt.Sprintf("%s: %d pictures are turned as their EXIF data asks, %s the first", path, turned, name))
-	}
-	if dropped {
-		o.warn(path + ": transparency is dropped: colours are the stored ones, blended with nothing")
 	}
 	if o.Matrix != "" {
 		o.warn(fmt.Sprintf("%s: pictures say what their colours are: --matrix %s changes nothing", path, o.Matrix))
@@ -215,14 +219,11 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 	return c, nil
 }
 
-// isTransparent decodes a picture that may be, to see.
-func isTransparent(path string) (bool, error) {
-	img, _, err := readPicture(path)
-	if err != nil {
-		return false, err
+// look says where transparency of a picture is dropped.
+func (c *pictureClip) look(img image.Image) {
+	if o, ok := img.(interface{ Opaque() bool }); ok && c.channels == 3 && !o.Opaque() {
+		c.dropped()
 	}
-	o, ok := img.(interface{ Opaque() bool })
-	return ok && !o.Opaque(), nil
 }
 
 func (c *pictureClip) Frames() int               { return len(c.paths) }
@@ -245,6 +246,7 @@ func (c *pictureClip) ReadFrame(t int, dst []float32) error {
 	if h != c.height || w != c.width {
 		return badInputf(path, "is %d x %d now, was %d x %d when opened", w, h, c.width, c.height)
 	}
+	c.look(img)
 	frame := dst
 	if turn > 1 {
 		frame = make([]float32, len(dst))

@@ -282,4 +282,19 @@ func TestPicturesTransparent(t *testing.T) {
 		}
 		assert.InDelta(t, 2*c.alpha-1, readAlpha(t, path, 4, 0)[3], 0.02, c.name)
 	}
+	folder := filepath.Join(dir, "frames")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for i, name := range []string{"b.png", "a.png", "a.png"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.png", i)), data, 0o600))
+	}
+	var warnings []string
+	clip, err := OpenWith(t.Context(), folder, 3, OpenOptions{Warn: func(text string) { warnings = append(warnings, text) }})
+	require.NoError(t, err)
+	require.Empty(t, warnings, "the first is opaque")
+	for i := range 3 {
+		centre(t, clip, i)
+	}
+	assert.Equal(t, []string{folder + ": transparency is dropped: colours are the stored ones, blended with nothing"}, warnings)
 }

@@ -121,7 +121,7 @@ func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 func (a *app) result(command string, e *machine, model, input string) *result {
 	r := &result{
 		Command: command, Model: fileName(model), Input: fileName(a.spoken(input)),
-		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(), Warnings: a.warnings,
+		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(),
 	}
 	r.device(e.dev.Stats())
 	return r
@@ -140,6 +140,7 @@ func (r *result) clip(f media.Format) {
 
 // finish prints a result: as JSON, or for people.
 func (a *app) finish(r *result) error {
+	r.Warnings = a.warnings
 	if a.how == "json" {
 		a.event(event{Event: "result", Result: r})
 	}

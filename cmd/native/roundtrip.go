@@ -200,6 +200,5 @@ func (t *trip) run(o job.Encoding, r *result) (err error) {
 	}
 	r.Quality = newQuality(quality)
 	r.device(t.dev.Stats())
-	r.Warnings = t.warnings
 	return nil
 }
