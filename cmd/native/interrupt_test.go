@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -108,19 +109,29 @@ func TestUnreadOutput(t *testing.T) {
 
 // interrupted runs the program, signals it at its first line of progress, and
 // tells how it ended and how long that took.
-func interrupted(t *testing.T, signal os.Signal, env []string, args ...string) (code int, took time.Duration, stderr string) {
+func interrupted(t *testing.T, sig os.Signal, env []string, args ...string) (code int, took time.Duration, stderr string) {
 	t.Helper()
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(os.Environ(), env...)
-	return interruptedCommand(t, signal, cmd)
+	return interruptedCommand(t, sig, cmd)
+}
+
+// start starts a command that SIGHUP ends, also where the test is run by nohup:
+// what a process takes itself is not ignored in those that it starts.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	taken := make(chan os.Signal, 1)
+	signal.Notify(taken, syscall.SIGHUP)
+	defer signal.Stop(taken)
+	require.NoError(t, cmd.Start())
 }
 
 // interruptedCommand also calls meanwhile, at that moment. nil is no signal.
-func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, took time.Duration, stderr string) {
+func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, took time.Duration, stderr string) {
 	t.Helper()
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	start(t, cmd)
 	var all bytes.Buffer
 	lines := bufio.NewReader(io.TeeReader(pipe, &all))
 	for {
@@ -133,16 +144,16 @@ func interruptedCommand(t *testing.T, signal os.Signal, cmd *exec.Cmd, meanwhile
 			require.Fail(t, "it ended before any progress", all.String())
 		}
 	}
-	start := time.Now()
+	begun := time.Now()
 	for _, do := range meanwhile {
 		do()
 	}
-	if signal != nil {
-		require.NoError(t, cmd.Process.Signal(signal))
+	if sig != nil {
+		require.NoError(t, cmd.Process.Signal(sig))
 	}
 	io.Copy(io.Discard, lines)
 	cmd.Wait()
-	return cmd.ProcessState.ExitCode(), time.Since(start), all.String()
+	return cmd.ProcessState.ExitCode(), time.Since(begun), all.String()
 }
 
 // A full disk is told as such and leaves nothing.

@@ -5,6 +5,7 @@ package faults
 import (
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,9 @@ func fields(line, clip, out string) []string {
 // A terminal that is closed at any moment leaves a whole output or none, and no
 // temporary file, spool or process.
 func TestHangUp(t *testing.T) {
+	taken := make(chan os.Signal, 1) // what is taken here isn't ignored in programs started, as nohup would have it
+	signal.Notify(taken, syscall.SIGHUP)
+	defer signal.Stop(taken)
 	stopped(t, syscall.SIGHUP, func(t *testing.T, dir, temp string, o outcome) string {
 		switch o.code {
 		case job.ExitDone:
