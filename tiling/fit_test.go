@@ -98,11 +98,15 @@ func TestSmallestAuto(t *testing.T) {
 	for overlap, want := range map[Size]int{{}: 64, {16, 8}: 64, {64, 64}: 128, {20, 50}: 104} {
 		require.Equal(t, want, SmallestAuto(Size{720, 1280}, overlap), "overlap %v", overlap)
 	}
-	for frame, want := range map[Size]int{Square(1 << 14): 64, Square(1 << 17): 512, {1 << 9, 1 << 20}: 96} {
+	for frame, want := range map[Size]int{Square(1 << 14): 64, Square(1 << 17): 512, {1 << 9, 1 << 20}: 104} {
 		side := SmallestAuto(frame, Size{})
 		require.Equal(t, want, side, "frame %v", frame)
 		_, err := Encode(frame.H, frame.W, Options{Tile: Square(side)})
 		require.NoError(t, err, "frame %v", frame)
+		if side > 64 {
+			_, err = Encode(frame.H, frame.W, Options{Tile: Square(side - Factor)})
+			require.ErrorIs(t, err, ErrTile, "frame %v: a smaller tile does as well", frame)
+		}
 	}
 }
 
