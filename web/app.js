@@ -3,6 +3,7 @@
 import * as addresses from './addresses.js';
 import * as demo from './demo.js';
 import { at, input as field, onChange, radio, select } from './dom.js';
+import { listenCard } from './card.js';
 import { listenDrop } from './drop.js';
 import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
@@ -27,7 +28,9 @@ import { Taker, misfit } from './taking.js';
 import { Workbench } from './workbench.js';
 import { listenZoom } from './zoom.js';
 
+/** @import {Pace} from './card.js' */
 /** @import {Key} from './i18n.js' */
+/** @import {Outcome} from './outcome.js' */
 /** @import {Device, Model, Plan} from './protocol.js' */
 /** @import {View} from './stage.js' */
 /** @import {Checkpoint, Input, Size, Task} from './workbench.js' */
@@ -338,6 +341,7 @@ async function run() {
     });
     if (outcome.done) speed.learn(shown.device, shown.model, shown.plans, outcome.done.seconds);
     await settle(outcome);
+    outcome.pace = pace(outcome);
     if (gallery.outcome !== outcome) gallery.present(outcome);
     ended('done', () => summary(outcome));
     if (outcome.frames && !outcome.frames.independent) player.play();
@@ -356,6 +360,15 @@ async function run() {
   }
   render();
   if (failed) trouble(failed);
+}
+
+/** How fast a job was. @param {Outcome} outcome @returns {Pace|undefined} */
+function pace({ done, frames, pictures }) {
+  const { device, model } = shown;
+  const clip = bench.input?.clip;
+  if (!done || !device || !model || !pictures || !(frames ?? clip)) return undefined;
+  const { height, width } = frames ?? /** @type {import('./clips.js').OpenClip} */ (clip);
+  return { task: task(), device, model, frames: frames?.count ?? clip?.frames ?? 0, height, width, seconds: done.seconds };
 }
 
 /**
@@ -480,6 +493,8 @@ function lock() {
   for (const id of ['save-mp4', 'save-webm']) enable(id, count > 1 && !alpha); // videos have none
   enable('save-png', !!saved?.pictures);
   enable('save-latent', !!saved?.latent);
+  enable('save-card', !!saved?.pace);
+  at('save-card').hidden = !saved?.pace;
   at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
   for (const id of ['model-pick', 'kept-box', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
   shelf.show(bench.input, !!running);
@@ -531,6 +546,7 @@ function listen() {
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
   addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => takeNamed(named)); });
   listenSave(stage, () => gallery.savable);
+  listenCard(() => gallery.savable);
   listenZoom();
   listenDrop((files) => void take(files), trouble);
 }

@@ -22,6 +22,7 @@ import { ofLatent } from './pictures.js';
  * @property {File} [latent] of an encode
  * @property {number[]} [shape] of the latent
  * @property {Pictures} [pictures] what there is to see: the frames, else the latent's channels
+ * @property {import('./card.js').Pace} [pace] how fast it was
  * @property {Done} [done] of a job that was not cancelled and did not fail
  */
 

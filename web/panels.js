@@ -119,7 +119,7 @@ export function showInput(input, size, task, independent) {
 }
 
 /** @param {Device} d */
-function deviceName(d) {
+export function deviceName(d) {
   return d.name || [d.vendor, d.architecture].filter(Boolean).join(' ') || d.backend;
 }
 
