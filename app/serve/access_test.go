@@ -65,6 +65,8 @@ func TestPage(t *testing.T) {
 		"/app.js":     "text/javascript; charset=utf-8",
 		"/sub/a.mjs":  "text/javascript; charset=utf-8",
 		"/x.wasm":     "application/wasm",
+		"/x.webp":     "image/webp",
+		"/x.jpg":      "image/jpeg",
 		"/../app.js":  "text/javascript; charset=utf-8",
 		"/none":       "",
 		"/sub":        "",

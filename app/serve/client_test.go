@@ -33,6 +33,8 @@ func start(t *testing.T, o Options) *Server {
 		"index.html": {Data: []byte("<!doctype html><title>page</title>")},
 		"app.js":     {Data: []byte("export {};")},
 		"x.wasm":     {Data: []byte("\x00asm")},
+		"x.webp":     {Data: []byte("RIFF")},
+		"x.jpg":      {Data: []byte("\xff\xd8")},
 		"sub/a.mjs":  {Data: []byte("export {};")},
 	}
 	o.Device = gpu.Options{Adapter: -1}

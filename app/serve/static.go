@@ -17,6 +17,7 @@ var types = map[string]string{
 	".css":         "text/css; charset=utf-8",
 	".html":        "text/html; charset=utf-8",
 	".ico":         "image/x-icon",
+	".jpg":         "image/jpeg",
 	".js":          "text/javascript; charset=utf-8",
 	".json":        "application/json",
 	".map":         "application/json",
@@ -28,6 +29,7 @@ var types = map[string]string{
 	".txt":         "text/plain; charset=utf-8",
 	".wasm":        "application/wasm",
 	".webmanifest": "application/manifest+json",
+	".webp":        "image/webp",
 }
 
 // policy is what the page may do: run its own scripts and wasm, talk to its own
