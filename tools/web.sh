@@ -5,6 +5,9 @@
 #   tools/web.sh DIR       into DIR
 #   tools/web.sh check     type-checks the page's scripts instead
 #
+# PAGE_URL=https://... is where the page will be: what shows links wants the whole
+# address of their picture. Without it index.html has a relative one.
+#
 # The engine is packed, since not every host compresses it. It fails where the
 # engine is larger than a page should load. wasm-opt takes a minute and what it
 # makes is kept in build/, by its input.
@@ -22,7 +25,7 @@ fi
 
 mkdir -p "$out"
 rm -rf "${out:?}"/* "$out"/.gitignore
-cp -r web/*.html web/*.css web/*.js web/*.svg web/strings web/demo web/recorded "$out"/
+cp -r web/*.html web/*.css web/*.js web/*.svg web/*.jpg web/strings web/demo web/recorded "$out"/
 mkdir -p "$out/vendor" "$out/demo"
 cp web/node_modules/mediabunny/dist/bundles/mediabunny.min.mjs "$out/vendor/mediabunny.js"
 cp web/node_modules/mediabunny/LICENSE "$out/vendor/mediabunny.LICENSE"
@@ -30,20 +33,7 @@ cp assets/tiny-seedvr2.safetensors "$out"/
 cp assets/demo/*.png "$out/demo"/
 cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
 
-# Modules tell late which others they import: the page names all that it begins with.
-node -e '
-const fs = require("fs"), dir = process.argv[1], seen = new Set();
-const follow = (name) => {
-	if (seen.has(name)) return;
-	seen.add(name);
-	for (const [, path] of fs.readFileSync(`${dir}/${name}`, "utf8").matchAll(/^import .*?"?\x27\.\/(.*?)\x27;$/gm)) follow(path);
-};
-follow("app.js");
-const links = [...seen].sort().map((name) => `<link rel="modulepreload" href="${name}">`).join("\n  ");
-const page = fs.readFileSync(`${dir}/index.html`, "utf8").replace(/<!-- tools\/web.sh puts.*-->/, links);
-if (!page.includes("modulepreload")) throw new Error("index.html has no place for its modules");
-fs.writeFileSync(`${dir}/index.html`, page);
-' "$out"
+node tools/page.js "$out"
 
 # fmt is large, and is not where time goes: without inlining it is 60 kB less.
 # Recording, planning and headers are no more: another 55. Go 1.26's new collector is for

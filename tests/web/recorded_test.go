@@ -19,7 +19,7 @@ import (
 	"tessera/vae"
 )
 
-var update = flag.Bool("update", false, "decode the demo clip and write web/recorded anew (minutes)")
+var update = flag.Bool("update", false, "write web/recorded (decoding the demo clip takes minutes) and web/share.jpg anew")
 
 const recorded = root + "/web/recorded/"
 

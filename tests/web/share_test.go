@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+//go:embed testdata/share.html
+var sharePage string
+
+// writeShare draws web/share.jpg: the demo clip's first frame, half of it as it
+// was and half as it is decoded.
+func writeShare(t *testing.T) {
+	t.Helper()
+	frame := func(path, kind string) string {
+		data, err := os.ReadFile(root + path)
+		require.NoError(t, err)
+		return "data:image/" + kind + ";base64," + base64.StdEncoding.EncodeToString(data)
+	}
+	v := newVisitAt(t, "")
+	v.screen(1200, 630, 1, false, "dark")
+	eval[bool](t, v.tab, `(document.documentElement.innerHTML = $, true)`,
+		fmt.Sprintf(sharePage, frame("/assets/demo/frame_0000.png", "png"), frame("/web/recorded/poster.webp", "webp")))
+	eval[bool](t, v.tab, `Promise.all([...document.images].map((i) => i.decode())).then(() => true)`)
+	shot, err := chromedp.Run(v.tab, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	picture, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, picture, &jpeg.Options{Quality: 90}))
+	require.NoError(t, os.WriteFile(root+"/web/share.jpg", b.Bytes(), 0o666))
+}
+
+// metas are the meta tags of a page's file.
+func metas(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	all := map[string]string{}
+	for _, m := range regexp.MustCompile(`<meta (?:name|property)="(.*?)" content="(.*?)">`).FindAllStringSubmatch(string(text), -1) {
+		all[m[1]] = m[2]
+	}
+	return all
+}
+
+// TestSharedLink: a link to the page that somebody posts has a title, a sentence
+// and a picture.
+func TestSharedLink(t *testing.T) {
+	if *update {
+		writeShare(t)
+	}
+	dir := built(t)
+	got := metas(t, filepath.Join(dir, "index.html"))
+	for name, want := range map[string]string{
+		"og:title": "Tessera", "og:type": "website", "og:description": got["description"],
+		"og:image:type": "image/jpeg", "og:image:width": "1200", "og:image:height": "630", "twitter:card": "summary_large_image",
+	} {
+		assert.Equal(t, want, got[name], name)
+	}
+	assert.NotEmpty(t, got["description"])
+	assert.NotEmpty(t, got["og:image:alt"])
+	assert.Regexp(t, `^(https?://.*/)?share\.jpg$`, got["og:image"])
+	data, err := os.ReadFile(filepath.Join(dir, "share.jpg"))
+	require.NoError(t, err)
+	assert.Less(t, len(data), 300_000, "bytes of the picture")
+	picture, kind, err := image.DecodeConfig(bytes.NewReader(data))
+	require.NoError(t, err)
+	assert.Equal(t, "jpeg 1200 630", fmt.Sprint(kind, " ", picture.Width, " ", picture.Height))
+}
+
+// TestSharedAddress: built with PAGE_URL, the page names its picture by its
+// whole address; anything else than an http address is refused.
+func TestSharedAddress(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil && os.Getenv("GPU") != "require" {
+		t.Skip("no node")
+	}
+	require.NoError(t, err)
+	for url, want := range map[string]string{
+		"":                               "share.jpg",
+		"https://example.com":            "https://example.com/share.jpg",
+		"https://example.com/a/tessera/": "https://example.com/a/tessera/share.jpg",
+		"http://example.com/a&b":         "http://example.com/a&amp;b/share.jpg",
+		"example.com/tessera":            "",
+		"file:///tmp":                    "",
+		"https://example.com/?a":         "",
+	} {
+		dir := t.TempDir()
+		for _, file := range []string{"index.html", "app.js"} {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source(t, file)), 0o666))
+		}
+		cmd := exec.Command(node, root+"/tools/page.js", dir)
+		cmd.Env = append(os.Environ(), "PAGE_URL="+url)
+		said, err := cmd.CombinedOutput()
+		if want == "" {
+			assert.Error(t, err, url)
+			assert.Equal(t, fmt.Sprintf("PAGE_URL is %q, not the http or https address of a folder\n", url), string(said))
+			continue
+		}
+		if assert.NoError(t, err, "%s: %s", url, said) {
+			assert.Equal(t, want, metas(t, filepath.Join(dir, "index.html"))["og:image"], url)
+		}
+	}
+}
+
+// source is a file of the page, or of its scripts one that imports nothing.
+func source(t *testing.T, file string) string {
+	t.Helper()
+	if file != "index.html" {
+		return "export {};\n"
+	}
+	text, err := os.ReadFile(root + "/web/" + file)
+	require.NoError(t, err)
+	return string(text)
+}
