@@ -116,18 +116,19 @@ func TestIdleConnections(t *testing.T) {
 // A page that has nothing to do makes room for another, one that has doesn't.
 func TestIdlePageMakesRoom(t *testing.T) {
 	needDevice(t)
-	s := start(t, Options{MaxPages: 1, Idle: 20 * time.Millisecond})
+	const idle = 250 * time.Millisecond // a slow machine's page says its first word within that
+	s := start(t, Options{MaxPages: 1, Idle: idle})
 	ctx := within(t, time.Minute)
 	busy := enter(t, s)
 	require.NoError(t, busy.open(ctx))
 	busy.mute = true
 	_, err := busy.ask(ctx, map[string]any{"type": "inspect", "source": busy.source("z.npy", latentFile(t, 1, 1))})
 	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(12 * idle)
 	_, _, err = enter(t, s).ws.Read(ctx)
 	require.Equal(t, websocket.StatusTryAgainLater, websocket.CloseStatus(err), "%v", err)
 	require.NoError(t, busy.send(ctx, map[string]any{"type": "cancel", "id": busy.id}, nil))
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(12 * idle)
 	_, err = enter(t, s).request(ctx, map[string]any{"type": "plan"}, nil)
 	require.ErrorAs(t, err, new(failed))
 	for err = nil; err == nil; {
@@ -140,7 +141,7 @@ func TestIdlePageMakesRoom(t *testing.T) {
 func TestUnaskedBytes(t *testing.T) {
 	s := start(t, Options{})
 	ctx := within(t, time.Minute)
-	const pages, bytes = 12, 48 << 20
+	const pages, bytes = 8, 16 << 20
 	message := append([]byte{27, 0, 0, 0}, `{"type":"bytes","read":123}`...)
 	message = append(message, make([]byte, bytes)...)
 	var m runtime.MemStats
