@@ -22,6 +22,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"unicode/utf8"
 )
 
 // maxStem bounds what stands before .tmp- in a name, which may have 255 bytes.
@@ -45,8 +46,15 @@ var host = sync.OnceValue(func() string {
 // files can't be locked the name is one that Sweep leaves alone.
 func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.File, error) {
 	who := host()
+	if len(stem) > maxStem {
+		cut := maxStem
+		for cut > maxStem-utf8.UTFMax && !utf8.RuneStart(stem[cut]) {
+			cut-- // some file systems have names of whole characters only
+		}
+		stem = stem[:cut]
+	}
 	for {
-		name := filepath.Join(dir, stem[:min(len(stem), maxStem)]) + ".tmp-" + who + "-" + fmt.Sprintf("%08x", rand.Uint32()) // #nosec G404 -- taken names are tried again
+		name := filepath.Join(dir, stem) + ".tmp-" + who + "-" + fmt.Sprintf("%08x", rand.Uint32()) // #nosec G404 -- taken names are tried again
 		f, err := create(name)
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -173,7 +181,7 @@ func cutOld(name string) (string, bool) {
 // back gives a folder that was moved aside its name again, if that is free and
 // known; if it is taken the folder was replaced.
 func back(dir, aside, stem string) {
-	if len(stem) >= maxStem || stem[0] != '.' {
+	if len(stem) > maxStem-utf8.UTFMax || stem[0] != '.' { // it may have been cut
 		return
 	}
 	target := filepath.Join(dir, stem[1:])

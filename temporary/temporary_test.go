@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -184,4 +185,16 @@ func TestNames(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	require.Len(t, names(t, dir), 1)
+}
+
+// A long name is cut between characters: some file systems take no half of one.
+func TestLongNames(t *testing.T) {
+	for _, stem := range []string{strings.Repeat("é", 120), "." + strings.Repeat("é", 120), "." + strings.Repeat("流", 80)} {
+		f, err := Create(t.TempDir(), stem, 0o600)
+		require.NoError(t, err)
+		name := filepath.Base(f.Name())
+		require.NoError(t, f.Close())
+		assert.True(t, utf8.ValidString(name), "%q", name)
+		assert.Regexp(t, ours, "."+name)
+	}
 }
