@@ -214,7 +214,7 @@ func TestFullScreen(t *testing.T) {
 		return Math.abs(p.height - s.height) < 1.5;
 	})()`)
 	assert.True(t, fits, "as high as the screen has room")
-	assert.Equal(t, "true", eval[string](t, v.tab, `document.getElementById('zoom-full').getAttribute('aria-pressed')`))
+	v.wait("the pressed button", 10*time.Second, `document.getElementById('zoom-full').getAttribute('aria-pressed') === 'true'`)
 	v.click("#zoom-full")
 	v.wait("the page", 10*time.Second, `!document.fullscreenElement`)
 }
