@@ -121,6 +121,9 @@ func mayBeTransparent(m color.Model) bool {
 // not what package image takes YCbCr for.
 type webpYCbCr struct{ image.NYCbCrA }
 
+// Opaque is also of those without a plane of transparency.
+func (w *webpYCbCr) Opaque() bool { return w.A == nil || w.NYCbCrA.Opaque() }
+
 func decodeWebP(r io.Reader) (image.Image, error) {
 	img, err := webp.Decode(r)
 	switch img := img.(type) {

@@ -221,9 +221,6 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 
 // look says where transparency of a picture is dropped.
 func (c *pictureClip) look(img image.Image) {
-	if w, ok := img.(*webpYCbCr); ok && w.A == nil {
-		return // Opaque would look at what isn't there
-	}
 	if o, ok := img.(interface{ Opaque() bool }); ok && c.channels == 3 && !o.Opaque() {
 		c.dropped()
 	}
