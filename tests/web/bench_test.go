@@ -205,13 +205,7 @@ func TestCancelKeeps(t *testing.T) {
 
 	v.click("#run")
 	v.wait("some frames", 2*time.Minute, `/frame ([6-9]|1\d) of 21/.test(document.getElementById('progress-text').textContent)`)
-	took := eval[float64](t, v.tab, `(async () => {
-		const start = performance.now();
-		document.getElementById('cancel').click();
-		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
-		return performance.now() - start;
-	})()`)
-	assert.Less(t, took, 250.0, "milliseconds until the page answered")
+	v.cancelledAtOnce(``)
 	assert.Equal(t, result, v.frame(1), "the last result, after a cancel")
 	assert.Regexp(t, `^Stopped: \d+ of 21 frames are finished and can be saved$`, v.text("progress-text"))
 	assert.Contains(t, v.text("quality-note"), "clip", "the last result's quality")
@@ -237,14 +231,7 @@ func TestCancelKeeps(t *testing.T) {
 	assert.Equal(t, result, v.frame(1), "the last result, once more")
 
 	// Also while nothing has begun yet.
-	took = eval[float64](t, v.tab, `(async () => {
-		document.getElementById('run').click();
-		const start = performance.now();
-		document.getElementById('cancel').click();
-		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
-		return performance.now() - start;
-	})()`)
-	assert.Less(t, took, 250.0, "milliseconds until the page answered")
+	v.cancelledAtOnce(`document.getElementById('run').click();`)
 	assert.Equal(t, "Cancelled", v.text("progress-text"))
 	v.ready()
 	v.click("#run")
@@ -410,4 +397,17 @@ func TestEngineIsNotShared(t *testing.T) {
 	v.ready()
 	assert.Equal(t, "native", engine(), "after a reload")
 	assert.Regexp(t, "vulkan|d3d12|metal", v.text("device-rows"))
+}
+
+// cancelledAtOnce presses Cancel, after a script, and holds the page to its word.
+func (v *visit) cancelledAtOnce(before string) {
+	v.t.Helper()
+	took := eval[float64](v.t, v.tab, `(async () => {
+		`+before+`
+		const start = performance.now();
+		document.getElementById('cancel').click();
+		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
+		return performance.now() - start;
+	})()`)
+	assert.Less(v.t, took, 250.0, "milliseconds until the page answered")
 }
