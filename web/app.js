@@ -348,7 +348,7 @@ async function run() {
   } catch (error) {
     const some = await settle(outcome);
     stage.tiles([]);
-    if (before) gallery.present(before, some ? outcome : undefined);
+    if (before && !(some && before.recorded)) gallery.present(before, some ? outcome : undefined);
     else if (some) gallery.present(outcome);
     const cancelled = error instanceof EngineError && error.code === 'cancelled';
     ended('stopped', () => (cancelled || some ? summary(outcome) : ''));

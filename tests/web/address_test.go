@@ -188,6 +188,7 @@ func TestAddresses(t *testing.T) {
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
 	assert.Contains(t, v.text("progress-text"), "21 frames")
+	v.frame(0)
 	v.click("#save-png")
 	v.download("ramp-0001.png")
 }
@@ -321,6 +322,7 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	v.ended("done", 4*time.Minute)
 	assert.Contains(t, v.text("progress-text"), "5 frames")
 	assert.False(t, v.visible("decode-encoded"), "of a decode")
+	v.frame(0)
 	v.click("#save-png")
 	v.download("picture0-0001.png")
 	assert.Contains(t, v.text("inputs"), "picture0.png … picture4.png")
