@@ -1,13 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"image"
+	"image/jpeg"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -82,8 +88,63 @@ func TestBrokenAtRandomBytes(t *testing.T) {
 		require.NoError(t, sink.Close())
 		paths[path] = readVideo
 	}
+	for _, path := range pictures(t, dir) {
+		paths[path] = readPictures(t, path)
+	}
 	for path, read := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) { breakAtRandom(t, path, read) })
+	}
+}
+
+// pictures are a JPEG that is to be turned and, where ffmpeg is there, WebPs of
+// both kinds and with transparency.
+func pictures(t *testing.T, dir string) []string {
+	t.Helper()
+	img := image.NewNRGBA(image.Rect(0, 0, 18, 12))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i * i)
+	}
+	var b bytes.Buffer
+	require.NoError(t, jpeg.Encode(&b, img, nil))
+	exif := "II*\x00\x08\x00\x00\x00\x01\x00\x12\x01\x03\x00\x01\x00\x00\x00\x06\x00\x00\x00"
+	segment := func(kind, data string) string {
+		return "\xff" + kind + string(binary.BigEndian.AppendUint16(nil, uint16(2+len(data)))) + data
+	}
+	paths := []string{filepath.Join(dir, "v.jpg")}
+	write(t, paths[0], []byte("\xff\xd8"+segment("\xe1", "Exif\x00\x00"+exif)+b.String()[2:]))
+	if !haveFFmpeg() {
+		return paths
+	}
+	for name, how := range map[string]string{
+		"lossy.webp": "-c:v libwebp -pix_fmt yuv420p", "lossless.webp": "-c:v libwebp -pix_fmt bgra -lossless 1",
+		"alpha.webp": "-c:v libwebp -pix_fmt yuva420p",
+	} {
+		path := filepath.Join(dir, name)
+		args := append(strings.Fields("-v error -f lavfi -i testsrc2=size=18x12,format=yuva420p,colorchannelmixer=aa=0.5 -frames:v 1 "+how), path)
+		out, err := exec.Command("ffmpeg", args...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// readPictures reads a picture alone, and as the second of a folder whose first is
+// the one at whole.
+func readPictures(t *testing.T, whole string) func(string) error {
+	first, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	return func(path string) error {
+		if err := readVideo(path); err != nil {
+			return err
+		}
+		folder := path + ".frames"
+		require.NoError(t, os.Mkdir(folder, 0o777))
+		defer os.RemoveAll(folder)
+		write(t, filepath.Join(folder, "a"+filepath.Ext(path)), first)
+		second, err := os.ReadFile(path)
+		require.NoError(t, err)
+		write(t, filepath.Join(folder, filepath.Base(path)), second)
+		return readVideo(folder)
 	}
 }
 
@@ -114,6 +175,9 @@ func breakAtRandom(t *testing.T, path string, read func(string) error) {
 		err := read(broken)
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20+8*len(b)), "bytes allocated, seed %d", seed)
+		if picture := []string{".jpg", ".webp", ".png"}; seed%4 == 0 && slices.Contains(picture, filepath.Ext(path)) {
+			assert.Error(t, err, "seed %d: cut at %d of %d", seed, len(b), len(whole))
+		}
 		if err != nil {
 			refused++
 			assert.ErrorContains(t, err, filepath.Base(path), "seed %d", seed)
