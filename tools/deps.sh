@@ -222,10 +222,13 @@ $(cat "$tmp/adapters.log")"
 	apt_install -t "$codename-backports" mesa-vulkan-drivers libvulkan1
 }
 
+# debian succeeds where apt-get installs browsers: Ubuntu's are snaps.
+debian() { has apt-get && [ "$(. /etc/os-release && echo "${ID:-}")" != ubuntu ]; }
+
 # swiftshader_icd makes the second Vulkan driver of the tests available.
 swiftshader_icd() {
 	[ -f $swiftshader ] && return
-	if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ] || ! has apt-get; then
+	if ! debian; then
 		say "SwiftShader is not available: only Debian's chromium package has it; its tests will be skipped"
 		return
 	fi
@@ -245,7 +248,7 @@ static_host() {
 # other_browser is one with another engine for WebGPU.
 other_browser() {
 	has firefox || has firefox-esr && return
-	if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ] || ! has apt-get; then
+	if ! debian; then
 		say "Firefox is not available: the page's test in it will be skipped"
 		return
 	fi
