@@ -39,13 +39,14 @@ func checkLatentShape(shape []int) error {
 }
 
 // checkLatentBytes refuses, before anything is allocated, a latent that memory
-// can't hold, or that has more than most bytes as float32.
-func checkLatentBytes(shape []int, most int64) error {
+// can't hold, with so many values more while its axes change places, or that has
+// more than most bytes as float32.
+func checkLatentBytes(shape []int, more, most int64) error {
 	bytes := floatsBytes(shape)
 	if bytes > most {
 		return fmt.Errorf("latent of shape %v has %s, expected at most %s here: %w", shape, mebibytes(bytes), mebibytes(most), errLong)
 	}
-	return checkMemory(fmt.Sprintf("latent of shape %v", shape), 2*bytes) // once more where its axes change places
+	return checkMemory(fmt.Sprintf("latent of shape %v", shape), bytes+4*more)
 }
 
 // floatsBytes are those of a shape as float32, or 2^61 for more.

@@ -69,7 +69,7 @@ func TestSparseLatents(t *testing.T) {
 		}{
 			{[]int{16, 1, 1 << 17, 1 << 17}, "expected at most 131072 frames of 16384x16384 cells"},
 			{[]int{16, 1 << 24, 32, 32}, "expected at most 131072 along an axis"},
-			{[]int{16, 1 << 16, 512, 512}, "MiB"},
+			{[]int{16, 1 << 16, 512, 512}, map[bool]string{true: "behind the batch", false: "MiB"}[name == "z.latent"]},
 			{[]int{1, 16, 1 << 16, 512, 512}, "MiB"},
 		} {
 			path := sparse(t, name, tensor, c.shape...)
@@ -99,8 +99,26 @@ func TestSparseLatents(t *testing.T) {
 	}
 	path := sparse(t, "z.npy", "", 16, 1<<16, 512, 512)
 	_, err := ReadLatent(path, 16)
-	require.ErrorContains(t, err, "takes 2097152 MiB of memory")
+	require.ErrorContains(t, err, "takes 1048576 MiB of memory")
 	require.ErrorContains(t, err, "cut it into shorter ones")
+}
+
+// What memory has to hold besides is told by the order of the axes.
+func TestMemoryOfOrders(t *testing.T) {
+	for _, c := range []struct {
+		shape  []int
+		takes  string
+		reason string
+	}{
+		{[]int{16, 1 << 16, 512, 512}, "1048576", "in order already"},
+		{[]int{2, 16, 1 << 15, 512, 512}, "1048576", "a batch of clips, too"},
+		{[]int{1 << 16, 512, 512, 16}, "2097152", "channels last: all of it once more"},
+		{[]int{4, 1 << 14, 512, 512, 16}, "1310720", "a clip once more"},
+		{[]int{1 << 16, 16, 512, 512}, "2097152", "pictures: all of it once more"},
+	} {
+		_, err := ReadLatent(sparse(t, "z.npy", "", c.shape...), 16)
+		require.ErrorContains(t, err, "takes "+c.takes+" MiB of memory", c.reason)
+	}
 }
 
 // What others send is bounded below what this machine could hold.
@@ -142,7 +160,7 @@ func TestBoundsOfAnyShape(t *testing.T) {
 	for _, shape := range [][]int{
 		{1 << 17, 1 << 14, 1 << 14, 1 << 14, 1 << 14}, {math.MaxInt, math.MaxInt}, {16, 1 << 17, 1 << 14, 1 << 14},
 	} {
-		require.Error(t, checkLatentBytes(shape, math.MaxInt64), "%v", shape)
+		require.Error(t, checkLatentBytes(shape, 0, math.MaxInt64), "%v", shape)
 	}
-	require.NoError(t, checkLatentBytes([]int{16, 21, 90, 160}, math.MaxInt64))
+	require.NoError(t, checkLatentBytes([]int{16, 21, 90, 160}, 0, math.MaxInt64))
 }

@@ -1,7 +1,6 @@
 package media
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -119,10 +118,7 @@ func takeLatent(a *array, err error, name string, channels int, most int64) (lat
 		return latent.Latent{}, badInput(name, err)
 	}
 	defer a.close()
-	if err := cmp.Or(checkLatentShape(a.shape), checkLatentBytes(a.shape, most)); err != nil {
-		return latent.Latent{}, badInput(name, err)
-	}
-	l, err := readLatent(a, channels)
+	l, err := readLatent(a, channels, most)
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
@@ -130,9 +126,15 @@ func takeLatent(a *array, err error, name string, channels int, most int64) (lat
 }
 
 // readLatent reads a's data, whose size the file itself has vouched for.
-func readLatent(a *array, channels int) (latent.Latent, error) {
+func readLatent(a *array, channels int, most int64) (latent.Latent, error) {
+	if err := checkLatentShape(a.shape); err != nil {
+		return latent.Latent{}, err
+	}
 	y, err := a.layout(channels)
 	if err != nil {
+		return latent.Latent{}, err
+	}
+	if err := checkLatentBytes(a.shape, y.moved(), most); err != nil {
 		return latent.Latent{}, err
 	}
 	l := a.latent(y)

@@ -487,7 +487,7 @@ func FuzzLatent(f *testing.F) {
 				continue
 			}
 			for _, channels := range []int{0, 1, 16} {
-				l, err := readLatent(a, channels)
+				l, err := readLatent(a, channels, math.MaxInt64)
 				if err != nil {
 					continue
 				}

@@ -111,6 +111,18 @@ func (y layout) ordered(data []float32) []float32 {
 	return data
 }
 
+// moved is how many values ordered holds besides the data.
+func (y layout) moved() int64 {
+	values := int64(y.batch) * int64(y.channels) * int64(y.frames) * int64(y.height) * int64(y.width)
+	switch {
+	case y.images:
+		return values
+	case y.last:
+		return values / int64(y.batch)
+	}
+	return 0
+}
+
 // channelsFirst turns [outer,C,inner] into [C,outer,inner].
 func channelsFirst(data []float32, channels, outer int) []float32 {
 	inner := len(data) / channels / outer
