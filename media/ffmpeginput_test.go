@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -102,18 +103,25 @@ func TestChangingVideo(t *testing.T) {
 // TestOldFFmpeg reads with an ffmpeg that doesn't know -fps_mode.
 func TestOldFFmpeg(t *testing.T) {
 	needFFmpeg(t)
+	f := Format{Height: 32, Width: 48, Frames: 3}
+	path := filepath.Join(t.TempDir(), "clip.mp4")
+	writeClip(t, path, f)
+	otherFFmpeg(t, "case \" $* \" in *' -fps_mode '*)\n"+
+		"echo \"[fatal] Unrecognized option 'fps_mode'.\" >&2\nexit 1\nesac\nexec FFMPEG \"$@\"")
+	openClip(t, path, f)
+}
+
+// otherFFmpeg puts a shell script in ffmpeg's place, in which FFMPEG is the real
+// one.
+func otherFFmpeg(t *testing.T, script string) {
+	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell script as ffmpeg")
 	}
 	real, err := exec.LookPath("ffmpeg")
 	require.NoError(t, err)
 	dir := t.TempDir()
-	f := Format{Height: 32, Width: 48, Frames: 3}
-	path := filepath.Join(dir, "clip.mp4")
-	writeClip(t, path, f)
-	script := "#!/bin/sh\ncase \" $* \" in *' -fps_mode '*)\n" +
-		"echo \"[fatal] Unrecognized option 'fps_mode'.\" >&2\nexit 1\nesac\nexec " + real + ` "$@"`
+	script = "#!/bin/sh\n" + strings.ReplaceAll(script, "FFMPEG", "'"+real+"'")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ffmpeg"), []byte(script), 0o777))
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	openClip(t, path, f)
 }
