@@ -32,7 +32,7 @@ type Summary struct {
 // errors that Open does, where they show that early.
 func Inspect(ctx context.Context, path string) (Summary, error) {
 	var told remarks
-	clip, err := openOwn(path, 4, OpenOptions{
+	clip, err := openOwn(ctx, path, 4, OpenOptions{
 		Warn: func(text string) { told.warn("%s", strings.TrimPrefix(text, path+": ")) },
 		Note: func(text string) { told.note("%s", strings.TrimPrefix(text, path+": ")) },
 	})

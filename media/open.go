@@ -76,7 +76,7 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 	if err := checkMatrix(o.Matrix); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
-	clip, err := openOwn(path, channels, o)
+	clip, err := openOwn(ctx, path, channels, o)
 	if clip != nil || err != nil {
 		return clip, err
 	}
@@ -84,14 +84,14 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 }
 
 // openOwn opens what needs no ffmpeg; for what does it returns nil.
-func openOwn(path string, channels int, o OpenOptions) (Clip, error) {
+func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return openFolder(path, channels, o)
+		return openFolder(ctx, path, channels, o)
 	}
-	if clip, err := openPattern(path, channels, o); clip != nil || err != nil {
+	if clip, err := openPattern(ctx, path, channels, o); clip != nil || err != nil {
 		return clip, err
 	}
 	info, err := file.Look(path)
@@ -103,13 +103,13 @@ func openOwn(path string, channels int, o OpenOptions) (Clip, error) {
 	}
 	switch extension(path) {
 	case ".png", ".jpg", ".jpeg", ".webp":
-		return openPictures(path, []string{path}, channels, o)
+		return openPictures(ctx, path, []string{path}, channels, o)
 	case ".y4m":
 		return openY4M(path, channels, o)
 	case ".npy", ".safetensors":
 		return openFloats(path, channels)
-	case ".latent":
-		return nil, badInputf(path, "is a latent, expected a video")
+	case ".latent", ".npz", ".pt", ".pth":
+		return nil, badInputf(path, "holds a latent, expected a video; frames of floats are read from .npy and .safetensors")
 	}
 	return nil, nil
 }

@@ -5,7 +5,6 @@ package media
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -23,7 +22,8 @@ import (
 type pictureHeader struct {
 	height, width int
 	turn          turn
-	alpha         bool // it may have transparency
+	alpha         bool   // it may have transparency
+	profile       string // of its colours, by name; "" for none, or sRGB's
 }
 
 // pictureFormat decodes pictures of one format, which the file's first bytes
@@ -33,13 +33,13 @@ type pictureFormat struct {
 	begins func(head []byte) bool
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	turn   func(io.ReadSeeker) turn
+	parts  pictureParts
 }
 
 var pictureFormats = []pictureFormat{
-	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, nil},
-	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegTurn},
-	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpTurn},
+	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, pngParts},
+	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegParts},
+	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpParts},
 }
 
 // openPicture opens a file and finds its format.
@@ -76,7 +76,8 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 	if cfg.ColorModel == color.CMYKModel {
 		return h, badInputf(path, "is a CMYK picture, expected RGB, YCbCr or gray")
 	}
-	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.turned(f), alpha: mayBeTransparent(cfg.ColorModel)}
+	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.parts.turn(f),
+		alpha: mayBeTransparent(cfg.ColorModel), profile: format.parts.profile(f)}
 	if h.turn >= 5 {
 		h.height, h.width = h.width, h.height
 	}
@@ -94,14 +95,7 @@ func readPicture(path string) (image.Image, turn, error) {
 	if err != nil {
 		return nil, 0, badInputf(path, "unreadable %s: %w", format.name, err)
 	}
-	return img, format.turned(f), nil
-}
-
-func (p pictureFormat) turned(f io.ReadSeeker) turn {
-	if p.turn == nil {
-		return 1
-	}
-	return p.turn(f)
+	return img, format.parts.turn(f), nil
 }
 
 // mayBeTransparent tells by the kind of colours.
@@ -192,95 +186,4 @@ func (o turn) apply(dst, src []float32, h, w, channels int) {
 			copy(dst[(y*w+x)*channels:][:channels], src[(r*sw+c)*channels:])
 		}
 	}
-}
-
-// maxEXIF bounds what is read of it; a JPEG segment has 64 KiB at most. maxParts
-// bounds the segments and chunks that are looked at.
-const (
-	maxEXIF  = 1 << 16
-	maxParts = 1000
-)
-
-// jpegTurn looks into the segments before the picture.
-func jpegTurn(r io.ReadSeeker) turn {
-	at := int64(2)
-	for range maxParts {
-		var head [4]byte
-		if _, err := r.Seek(at, io.SeekStart); err != nil {
-			return 1
-		}
-		if _, err := io.ReadFull(r, head[:]); err != nil || head[0] != 0xff || head[1] == 0xda {
-			return 1
-		}
-		if head[1] == 0xff { // a byte that fills
-			at++
-			continue
-		}
-		length := int64(binary.BigEndian.Uint16(head[2:]))
-		if head[1] == 0xe1 && length > 2 {
-			data := make([]byte, length-2)
-			if _, err := io.ReadFull(r, data); err != nil {
-				return 1
-			}
-			if exif, ok := bytes.CutPrefix(data, []byte("Exif\x00\x00")); ok {
-				return exifTurn(exif)
-			}
-		}
-		if length < 2 {
-			return 1
-		}
-		at += 2 + length
-	}
-	return 1
-}
-
-// webpTurn looks into the chunks.
-func webpTurn(r io.ReadSeeker) turn {
-	at := int64(12)
-	for range maxParts {
-		var head [8]byte
-		if _, err := r.Seek(at, io.SeekStart); err != nil {
-			return 1
-		}
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return 1
-		}
-		length := int64(binary.LittleEndian.Uint32(head[4:]))
-		if string(head[:4]) == "EXIF" {
-			data, _ := io.ReadAll(io.LimitReader(r, min(length, maxEXIF)))
-			return exifTurn(bytes.TrimPrefix(data, []byte("Exif\x00\x00")))
-		}
-		at += 8 + length + length%2
-	}
-	return 1
-}
-
-// exifTurn finds the orientation, 1 where there is none that makes sense.
-func exifTurn(b []byte) turn {
-	if len(b) < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	switch string(b[:2]) {
-	case "II":
-	case "MM":
-		order = binary.BigEndian
-	default:
-		return 1
-	}
-	at := int64(order.Uint32(b[4:]))
-	if at+2 > int64(len(b)) {
-		return 1
-	}
-	entries := b[at+2:]
-	for n := order.Uint16(b[at:]); n > 0 && len(entries) >= 12; n-- {
-		if order.Uint16(entries) == 0x0112 && order.Uint16(entries[2:]) == 3 {
-			if o := turn(order.Uint16(entries[8:])); o >= 1 && o <= 8 {
-				return o
-			}
-			return 1
-		}
-		entries = entries[12:]
-	}
-	return 1
 }

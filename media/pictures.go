@@ -3,6 +3,7 @@
 package media
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"image"
@@ -32,7 +33,7 @@ type pictureClip struct {
 
 // openFolder opens the pictures of a folder in natural order: frame_9 before
 // frame_10.
-func openFolder(path string, channels int, o OpenOptions) (Clip, error) {
+func openFolder(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	names, others, err := folderNames(path)
 	if err != nil {
 		return nil, badInput(path, err)
@@ -50,7 +51,7 @@ func openFolder(path string, channels int, o OpenOptions) (Clip, error) {
 	if err := o.numbers(path, names); err != nil {
 		return nil, err
 	}
-	return openPictures(path, inFolder(path, names), channels, o)
+	return openPictures(ctx, path, inFolder(path, names), channels, o)
 }
 
 // folderNames are the pictures in a folder, in order, and how many files else are
@@ -109,7 +110,7 @@ func patternNames(path string) (names []string, ok bool, err error) {
 }
 
 // openPattern opens what a pattern stands for; it returns nil where path is none.
-func openPattern(path string, channels int, o OpenOptions) (Clip, error) {
+func openPattern(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	names, ok, err := patternNames(path)
 	switch {
 	case !ok:
@@ -122,7 +123,7 @@ func openPattern(path string, channels int, o OpenOptions) (Clip, error) {
 	if err := o.numbers(path, names); err != nil {
 		return nil, err
 	}
-	return openPictures(path, inFolder(filepath.Dir(path), names), channels, o)
+	return openPictures(ctx, path, inFolder(filepath.Dir(path), names), channels, o)
 }
 
 // PictureFiles are the files that an input is read from where that is a folder of
@@ -170,10 +171,14 @@ func (o OpenOptions) numbers(path string, names []string) error {
 
 // openPictures opens one file per frame and holds them all to one size. path is
 // what they were asked for by.
-func openPictures(path string, paths []string, channels int, o OpenOptions) (Clip, error) {
+func openPictures(ctx context.Context, path string, paths []string, channels int, o OpenOptions) (Clip, error) {
 	c := &pictureClip{paths: paths, channels: channels}
-	turned, name, transparent := 0, "", ""
+	var turned, profiled marked
+	transparent := ""
 	for i, path := range paths {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("media: %s: %w", path, err)
+		}
 		p, err := readPictureHeader(path)
 		if err != nil {
 			return nil, err
@@ -186,10 +191,10 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 				p.width, p.height, c.width, c.height, filepath.Base(paths[0]))
 		}
 		if p.turn > 1 {
-			if turned == 0 {
-				name = filepath.Base(path)
-			}
-			turned++
+			turned.add(path, "")
+		}
+		if p.profile != "" {
+			profiled.add(path, p.profile)
 		}
 		if p.alpha && transparent == "" {
 			transparent = path
@@ -205,10 +210,15 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 		}
 		c.look(img)
 	}
-	if turned == 1 {
-		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, name))
-	} else if turned > 1 {
-		o.note(fmt.Sprintf("%s: %d pictures are turned as their EXIF data asks, %s the first", path, turned, name))
+	if n := turned.count; n == 1 {
+		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, turned.first))
+	} else if n > 1 {
+		o.note(fmt.Sprintf("%s: %d pictures are turned as their EXIF data asks, %s the first", path, n, turned.first))
+	}
+	if n := profiled.count; n == 1 {
+		o.warn(fmt.Sprintf("%s: %s has a colour profile, %s, which isn't applied: its colours are read as sRGB's", path, profiled.first, profiled.what))
+	} else if n > 1 {
+		o.warn(fmt.Sprintf("%s: %d pictures have colour profiles, the first is %s's, %s; they aren't applied: colours are read as sRGB's", path, n, profiled.first, profiled.what))
 	}
 	if o.Matrix != "" {
 		o.warn(fmt.Sprintf("%s: pictures say what their colours are: --matrix %s changes nothing", path, o.Matrix))
@@ -217,6 +227,19 @@ func openPictures(path string, paths []string, channels int, o OpenOptions) (Cli
 		o.warn(path + ": is no HDR: there is nothing to tone-map")
 	}
 	return c, nil
+}
+
+// marked counts pictures with something to be said, of which the first is named.
+type marked struct {
+	count       int
+	first, what string
+}
+
+func (m *marked) add(path, what string) {
+	if m.count == 0 {
+		m.first, m.what = filepath.Base(path), what
+	}
+	m.count++
 }
 
 // look says where transparency of a picture is dropped.
