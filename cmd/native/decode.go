@@ -64,7 +64,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Latent, err = a.input(c.Latent); err != nil {
+	if c.Latent, err = a.latentInput(c.Latent); err != nil {
 		return err
 	}
 	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(c.Latent, config.Latent) })

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -125,10 +126,64 @@ func keep(folder string, f *os.File) (string, error) {
 	if seekable && at == 0 {
 		process := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
 		if sameFile(process, "/dev/stdin") && os.Symlink(process, path) == nil {
-			return path, nil
+			return asFilm(path, head)
 		}
 	}
-	return path, spoolTo(path, whole)
+	if err := spoolTo(path, whole); err != nil {
+		return "", err
+	}
+	return asFilm(path, head)
+}
+
+// asFilm takes the ending from a file of several pictures, one behind the other,
+// as ffmpeg's image2pipe writes them: that is for ffmpeg, too.
+func asFilm(path string, head []byte) (string, error) {
+	several, err := false, error(nil)
+	switch filepath.Ext(path) {
+	case ".png":
+		several, err = holds(path, "IEND\xaeB`\x82\x89PNG")
+	case ".jpg":
+		several, err = holds(path, "\xff\xd9\xff\xd8\xff")
+	case ".webp":
+		var info os.FileInfo
+		if info, err = os.Stat(path); err == nil {
+			several = info.Size() > 9+int64(binary.LittleEndian.Uint32(head[4:]))
+		}
+	}
+	if err != nil || !several {
+		return path, err
+	}
+	film := strings.TrimSuffix(path, filepath.Ext(path))
+	return film, os.Rename(path, film)
+}
+
+// holds looks for text in a file.
+func holds(path, text string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", stdin, err)
+	}
+	defer f.Close()
+	part := make([]byte, 1<<20)
+	for kept := 0; ; {
+		n, err := io.ReadFull(f, part[kept:])
+		if bytes.Contains(part[:kept+n], []byte(text)) {
+			return true, nil
+		}
+		if err != nil {
+			return false, nil // the end
+		}
+		kept = copy(part, part[len(part)-len(text):])
+	}
+}
+
+// latentInput is input of a latent, which has to begin as one.
+func (a *app) latentInput(path string) (string, error) {
+	own, err := a.input(path)
+	if err != nil || path != streamed || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
+		return own, err
+	}
+	return "", job.BadInput("%s: begins as no latent does, expected one in .safetensors, .latent, .npy, .npz, .pt or .pth", stdin)
 }
 
 // spoolTo copies what r holds to a file, as long as the disk has room to spare.
@@ -163,6 +218,10 @@ func ending(head []byte) string {
 		return ".npy"
 	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
 		return ".png"
+	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
+		return ".jpg"
+	case bytes.HasPrefix(head, []byte("RIFF")) && len(head) > 12 && string(head[8:12]) == "WEBP":
+		return ".webp"
 	case zip && bytes.Contains(head, []byte(".npy")):
 		return ".npz"
 	case zip:

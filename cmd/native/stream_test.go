@@ -114,8 +114,10 @@ func TestStreamsOfFFmpeg(t *testing.T) {
 	}
 	test := []string{"-f", "lavfi", "-i", "testsrc=size=48x32:rate=25", "-frames:v", "5"}
 	for name, video := range map[string][]byte{
-		"y4m": ffmpeg(nil, append(test, "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-")...),
-		"mkv": ffmpeg(nil, append(test, "-f", "matroska", "-")...),
+		"y4m":   ffmpeg(nil, append(test, "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-")...),
+		"mkv":   ffmpeg(nil, append(test, "-f", "matroska", "-")...),
+		"PNGs":  ffmpeg(nil, append(test, "-f", "image2pipe", "-c:v", "png", "-")...),
+		"JPEGs": ffmpeg(nil, append(test, "-f", "image2pipe", "-c:v", "mjpeg", "-")...),
 	} {
 		z := piped(t, bytes.NewReader(video), "encode", "-m", tiny, "-", "-o", "-")
 		require.Equal(t, 0, z.code, "%s: %s", name, z.stderr)
@@ -125,6 +127,35 @@ func TestStreamsOfFFmpeg(t *testing.T) {
 		raw := ffmpeg(strings.NewReader(d.stdout), "-i", "-", "-f", "rawvideo", "-pix_fmt", "rgb24", "-")
 		assert.Len(t, raw, 5*48*32*3, name)
 	}
+}
+
+// A JPEG and a WebP by standard input are read as files of those names.
+func TestStreamedPictures(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	for _, path := range pictures(t, dir) {
+		if filepath.Base(path) == "alpha.webp" {
+			continue // the dropping of which names the file
+		}
+		out := filepath.Join(dir, "z.npy")
+		file := tessera(t, "encode", "-m", tiny, path, "-o", out)
+		require.Equal(t, 0, file.code, file.stderr)
+		o := piped(t, strings.NewReader(read(t, path)), "encode", "-m", tiny, "-", "-o", "-", "--format=npy")
+		require.Equal(t, 0, o.code, o.stderr)
+		assert.Equal(t, read(t, out), o.stdout, path)
+		assert.Equal(t, strings.Contains(file.stderr, "is turned as"), strings.Contains(o.stderr, "is turned as"), "%s: %s", path, o.stderr)
+	}
+}
+
+// What is no video or no latent is told as what it is.
+func TestStreamsOfAnotherKind(t *testing.T) {
+	npz := read(t, "../../media/testdata/latents/named.npz")
+	o := piped(t, strings.NewReader(npz), "encode", "-m", tiny, "-", "-o", "-")
+	assert.Equal(t, job.ExitInput, o.code)
+	assert.Contains(t, o.stderr, "standard input: holds a latent, expected a video")
+	o = piped(t, strings.NewReader("\xff\xd8\xff\xe0 and so on"), "decode", "-m", tiny, "-", "-o", "-")
+	assert.Equal(t, job.ExitInput, o.code)
+	assert.Contains(t, o.stderr, "standard input: begins as no latent does, expected one in .safetensors")
 }
 
 // What can't be streamed is refused before anything is read.
