@@ -39,6 +39,8 @@ type Device struct {
 	stats  Stats
 	lost   error
 	done   func(flops float64)
+
+	profiler *timer // of the profile that is taken; else nil
 }
 
 // Stats count what a device has made and done since it was opened. Times are

@@ -30,7 +30,7 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
 		return err
 	}
-	return d.submit(ctx, b, nil)
+	return d.submit(ctx, b, d.profiler)
 }
 
 // submit is Submit of a batch that was prepared. t, or nil, takes its times.
@@ -40,7 +40,7 @@ func (d *Device) submit(ctx context.Context, b *Batch, t *timer) (err error) {
 			d.params = d.params[:0]
 		}
 	}()
-	s := submission{d: d, ctx: ctx, label: b.Label, timer: t}
+	s := submission{d: d, ctx: ctx, batch: b, timer: t}
 	for i := range b.Commands {
 		c := &b.Commands[i]
 		s.index = i
@@ -60,21 +60,33 @@ func (d *Device) submit(ctx context.Context, b *Batch, t *timer) (err error) {
 type submission struct {
 	d        *Device
 	ctx      context.Context
-	label    string
+	batch    *Batch
 	commands []driver.Command
 	piece
 
-	timer *timer
-	index int   // of the command that is added
-	of    []int // indices of those gathered; only where there is a timer
+	timer  *timer
+	index  int       // of the command that is added
+	of     []int     // indices of those gathered; only where there is a timer
+	shares []float64 // of those commands
 }
 
 // add gathers one command.
 func (s *submission) add(c driver.Command) {
 	s.commands = append(s.commands, c)
 	if s.timer != nil {
-		s.of = append(s.of, s.index)
+		s.of, s.shares = append(s.of, s.index), append(s.shares, share(c.Groups, s.batch.Commands[s.index].Groups))
 	}
+}
+
+// share is the part of a grid that a box of it is; all of what has none.
+func share(box, grid [3]uint32) float64 {
+	all := 1.0
+	for i, n := range grid {
+		if n > 0 {
+			all *= float64(box[i]) / float64(n)
+		}
+	}
+	return all
 }
 
 // move adds a copy or a clear.
@@ -198,7 +210,7 @@ func (s *submission) flush() error {
 	}
 	if err := s.ctx.Err(); err != nil {
 		_ = d.Wait(context.Background())
-		return fmt.Errorf("gpu: %s: %w", s.label, err)
+		return fmt.Errorf("gpu: %s: %w", s.batch.Label, err)
 	}
 	if len(d.params) > 0 {
 		if err := d.drv.Write(d.uniform, 0, d.params); err != nil {
@@ -210,12 +222,13 @@ func (s *submission) flush() error {
 	var times *timed
 	if s.timer != nil {
 		watch = s.timer.next()
-		times, s.of = &timed{s.timer, watch, s.of}, nil
+		times = &timed{timer: s.timer, watch: watch, batch: s.batch, of: s.of, shares: s.shares}
+		s.of, s.shares = nil, nil
 	}
 	now := time.Now()
-	fence, err := d.drv.Submit(s.label, s.commands, watch)
+	fence, err := d.drv.Submit(s.batch.Label, s.commands, watch)
 	if err != nil {
-		return d.note(fmt.Errorf("gpu: %s: %w", s.label, err))
+		return d.note(fmt.Errorf("gpu: %s: %w", s.batch.Label, err))
 	}
 	d.stats.Submissions++
 	d.stats.Dispatches += len(s.parts)
@@ -264,6 +277,7 @@ func (d *Device) waitOldest(ctx context.Context) error {
 		d.done(p.flops)
 	}
 	if p.timed != nil {
+		p.timed.at, p.timed.done = p.at, now
 		return p.timed.timer.take(ctx, p.timed)
 	}
 	return nil

@@ -43,11 +43,21 @@ func (d *Device) Time(ctx context.Context, b *Batch) (Timing, error) {
 	if err := d.Prepare(b); err != nil {
 		return Timing{}, err
 	}
-	t, err := d.newTimer(len(b.Commands))
+	t, err := d.newTimer()
 	if err != nil {
 		return Timing{}, err
 	}
 	defer t.release()
+	if t != nil {
+		t.commands = make([]time.Duration, len(b.Commands))
+		t.take = func(ctx context.Context, p *timed) error {
+			spans, err := p.spans(ctx, d)
+			if err == nil {
+				t.add(spans, p.of)
+			}
+			return err
+		}
+	}
 	start := time.Now()
 	if err = d.submit(ctx, b, t); err == nil {
 		err = d.Wait(ctx)
@@ -60,31 +70,21 @@ func (d *Device) Time(ctx context.Context, b *Batch) (Timing, error) {
 	return t.timing(total), nil
 }
 
-// timer takes the times of one batch's submissions. Nil takes none.
+// timer takes the times of submissions. Nil takes none.
 type timer struct {
-	watches  [inFlight]driver.Stopwatch // in turn
+	watches  [inFlight]driver.Stopwatch // in turn; nil where the device has no timestamps
 	turn     int
-	take     func(context.Context, *timed) error // adds the times of a submission that is done
-	commands []time.Duration
-	first    uint64 // when the batch began,
-	last     uint64 // and when the last command known of ended; device's clock
-	nonsense bool
+	take     func(context.Context, *timed) error // of a submission that is done; a variable, so that the linker drops what nobody calls
+	commands []time.Duration                     // of the batch that is timed
+	clock
 }
 
 // newTimer is nil where the device has no timestamps.
-func (d *Device) newTimer(commands int) (*timer, error) {
+func (d *Device) newTimer() (*timer, error) {
 	if !d.info.Timestamps {
 		return nil, nil
 	}
-	t := &timer{commands: make([]time.Duration, commands)}
-	t.take = func(ctx context.Context, p *timed) error { // so that the linker drops it where nobody calls Time
-		spans, err := d.drv.Times(ctx, p.watch)
-		if err != nil {
-			return d.note(err)
-		}
-		t.add(spans, p.of)
-		return nil
-	}
+	t := &timer{}
 	for i := range t.watches {
 		w, err := d.drv.NewStopwatch()
 		if errors.Is(err, ErrDeviceLost) {
@@ -120,24 +120,50 @@ func (t *timer) next() driver.Stopwatch {
 
 // timed is a submission that is timed.
 type timed struct {
-	timer *timer
-	watch driver.Stopwatch
-	of    []int // indices of the batch's commands, by the submission's
+	timer  *timer
+	watch  driver.Stopwatch // nil where the device has no timestamps
+	batch  *Batch
+	of     []int     // indices of the batch's commands, by the submission's
+	shares []float64 // of each command, that are in the submission
+	at     time.Time // when it was sent,
+	done   time.Time // and known to be done; this machine's clock
 }
 
-// add adds the times of a submission's commands. Submissions come in order.
+// spans are when the commands of a submission that is done ran.
+func (p *timed) spans(ctx context.Context, d *Device) ([]driver.Span, error) {
+	spans, err := d.drv.Times(ctx, p.watch)
+	return spans, d.note(err)
+}
+
+// clock is a device's, as far as it was read.
+type clock struct {
+	first    uint64        // when the first command began,
+	last     uint64        // and when the last known of ended
+	sum      time.Duration // of what was between
+	nonsense bool
+}
+
+// read is the part of a span after what was read before: what two commands
+// overlap counts for the first. Submissions come in order.
+func (c *clock) read(s driver.Span) (driver.Span, bool) {
+	if c.nonsense = c.nonsense || s.Begin == 0 || s.End < s.Begin; c.nonsense {
+		return s, false
+	}
+	if c.first == 0 {
+		c.first, c.last = s.Begin, s.Begin
+	}
+	s.Begin = max(s.Begin, c.last)
+	s.End = max(s.End, s.Begin)
+	c.sum += time.Duration(s.End - s.Begin)
+	c.last = s.End
+	return s, true
+}
+
+// add adds the times of a submission's commands.
 func (t *timer) add(spans []driver.Span, of []int) {
 	for i, s := range spans {
-		if s.Begin == 0 || s.End < s.Begin {
-			t.nonsense = true
-			return
-		}
-		if t.first == 0 {
-			t.first, t.last = s.Begin, s.Begin
-		}
-		if begin := max(s.Begin, t.last); s.End > begin {
-			t.commands[of[i]] += time.Duration(s.End - begin)
-			t.last = s.End
+		if s, ok := t.read(s); ok {
+			t.commands[of[i]] += time.Duration(s.End - s.Begin)
 		}
 	}
 }
@@ -146,17 +172,16 @@ func (t *timer) add(spans []driver.Span, of []int) {
 // of browsers do, and that ran ahead of this machine's by no more than this.
 const clockError = 2 * time.Millisecond
 
-// timing is what was taken, without the commands' where a clock that stood
-// still, ran backwards or ran away says nothing of them.
+// believed says whether the clock tells of work that took so long: one that
+// stood still, ran backwards or ran away says nothing of it.
+func (c *clock) believed(total time.Duration) bool {
+	return !c.nonsense && c.sum <= total+total/16+clockError && (c.sum > 0 || c.first == 0 || total <= 10*clockError)
+}
+
+// timing is what was taken, without the commands' where the clock is not
+// believed.
 func (t *timer) timing(total time.Duration) Timing {
-	if t == nil {
-		return Timing{Total: total}
-	}
-	var sum time.Duration
-	for _, c := range t.commands {
-		sum += c
-	}
-	if t.nonsense || sum > total+total/16+clockError || sum == 0 && t.first != 0 && total > 10*clockError {
+	if t == nil || !t.believed(total) {
 		return Timing{Total: total}
 	}
 	return Timing{Total: total, Queried: true, Commands: t.commands}
