@@ -52,6 +52,19 @@ func createPending(path string, need int64) (*pending, error) {
 	return p, nil
 }
 
+// WriteFile writes a file of any kind as outputs are written: it has its name,
+// and replaces what had it, when it is complete.
+func WriteFile(path string, data []byte) error {
+	p, err := createPending(path, int64(len(data)))
+	if err != nil {
+		return err
+	}
+	if _, err := p.Write(data); err != nil {
+		return p.discard(err)
+	}
+	return p.commit()
+}
+
 // tempError is why nothing can be made beside the output at path.
 func tempError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

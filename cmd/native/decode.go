@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type decodeCmd struct {
 	Audio string   `placeholder:"FROM" help:"File whose sound goes along, cut to the length of the video; default none."`
 	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
 	deviceFlags
+	profileFlag
 	tileFlags
 }
 
@@ -53,7 +55,8 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	in := inputs{{"checkpoint", c.Model}, {"input", given(c.Latent)}, {"sound", c.Audio}, {"library", c.Dawn}}
-	if err := c.begin(c.clips(1), in); err != nil {
+	a.profiling = c.Profile.on
+	if err := c.begin(append(c.clips(1), c.profileFlag.outputs()...), in); err != nil {
 		return err
 	}
 	if err := media.CheckVideoName(a.outputName(c.Output)); err != nil {
@@ -82,7 +85,7 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	if len(clips) > 1 {
 		a.note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
-		if err := c.begin(clips, in); err != nil {
+		if err := c.begin(append(slices.Clone(clips), c.profileFlag.outputs()...), in); err != nil {
 			return err
 		}
 	}
@@ -112,6 +115,9 @@ func (c *decodeCmd) Run(a *app) error {
 	r.Latent = z.Shape()
 	for _, o := range clips {
 		r.Outputs = append(r.Outputs, fileName(o.path))
+	}
+	if err := c.report(a, r, e.dev.Info()); err != nil {
+		return err
 	}
 	return a.finish(r)
 }
@@ -222,6 +228,10 @@ func (a *app) decode(e *machine, d job.Decoding, t taker) (*stage, error) {
 	if err := a.room("decode", 0, plan.Spool); err != nil {
 		return nil, err
 	}
+	profiled, err := a.profile(e, "decode")
+	if err != nil {
+		return nil, err
+	}
 	var took time.Duration
 	clips := d.Latent.Clips()
 	for i := range clips {
@@ -244,5 +254,5 @@ func (a *app) decode(e *machine, d job.Decoding, t taker) (*stage, error) {
 			return nil, err
 		}
 	}
-	return newStage(plan.Plan, clips*d.Clip.Frames, took), nil
+	return newStage(plan.Plan, clips*d.Clip.Frames, took), profiled()
 }

@@ -21,6 +21,7 @@ type demoCmd struct {
 	clobberFlag
 	framesFlag
 	deviceFlags
+	profileFlag
 	tileFlags
 }
 
@@ -39,7 +40,8 @@ func (c *demoCmd) Run(a *app) error {
 	if err := checkName(c.Output); err != nil {
 		return err
 	}
-	out := c.outputs()
+	a.profiling = c.Profile.on
+	out := append(c.outputs(), c.profileFlag.outputs()...)
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
@@ -107,6 +109,9 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	r.Outputs = fileNames(append(outputs, latentFile, sheet)...)
+	if err := c.report(a, r, e.dev.Info()); err != nil {
+		return err
+	}
 	return a.finish(r)
 }
 

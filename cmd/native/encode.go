@@ -24,6 +24,7 @@ type encodeCmd struct {
 	framesFlag
 	videoFlags
 	deviceFlags
+	profileFlag
 	tileFlags
 }
 
@@ -73,7 +74,8 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := a.stream(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
 		return err
 	}
-	out := outputs{{"--output=" + c.Output, c.Output}}
+	a.profiling = c.Profile.on
+	out := append(outputs{{"--output=" + c.Output, c.Output}}, c.profileFlag.outputs()...)
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
@@ -125,6 +127,9 @@ func (c *encodeCmd) Run(a *app) error {
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = fileNames(c.Output)
+	if err := c.report(a, r, e.dev.Info()); err != nil {
+		return err
+	}
 	return a.finish(r)
 }
 
@@ -159,6 +164,10 @@ func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent
 	if err := a.hold("encode", clip, plan.Reads(), plan.Spool); err != nil {
 		return latent.Latent{}, nil, err
 	}
+	profiled, err := a.profile(e, "encode")
+	if err != nil {
+		return latent.Latent{}, nil, err
+	}
 	p := a.progress("encode", o.Padded.Frames)
 	defer p.done()
 	z, err := plan.Collect(a.ctx, clip, vae.Watch{Progress: p.update})
@@ -166,5 +175,5 @@ func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent
 		return latent.Latent{}, nil, err
 	}
 	z.Meta = o.Meta
-	return z, newStage(plan.Plan, clip.Frames(), p.done()), nil
+	return z, newStage(plan.Plan, clip.Frames(), p.done()), profiled()
 }

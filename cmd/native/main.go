@@ -93,6 +93,9 @@ type app struct {
 	warnings []string
 	keep     string // the checkpoint to remember for dragged latents
 
+	profiling bool            // stages are profiled
+	profiles  []*stageProfile // of those that are done
+
 	out     io.Writer // standard output, where it is the command's output
 	format  string    // of that
 	spool   *os.File  // folder with what came by standard input

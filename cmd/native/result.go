@@ -35,6 +35,8 @@ type result struct {
 	Scale     string     `json:"scale,omitempty"`              // the latent's numbers
 	Pictures  bool       `json:"independent_frames,omitempty"` // each frame is a picture by itself
 	Warnings  []string   `json:"warnings,omitempty"`
+
+	Profile []*stageProfile `json:"profile,omitempty"`
 }
 
 // adapter is the part of gpu.Info that tells which one it was.

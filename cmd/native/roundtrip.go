@@ -27,6 +27,7 @@ type roundtripCmd struct {
 	Audio string   `default:"input" placeholder:"FROM" help:"File whose sound goes along, or none; default that of the video."`
 	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
 	deviceFlags
+	profileFlag
 	tileFlags
 }
 
@@ -52,6 +53,8 @@ func (c *roundtripCmd) Run(a *app) error {
 		sheet = sheetName(c.Output)
 		out = append(out, named{"--output=" + c.Output + ": its sheet " + sheet, sheet})
 	}
+	a.profiling = c.Profile.on
+	out = append(out, c.profileFlag.outputs()...)
 	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"sound", c.soundFile()}, {"library", c.Dawn}}); err != nil {
 		return err
 	}
@@ -108,6 +111,9 @@ func (c *roundtripCmd) Run(a *app) error {
 		r.Outputs = append(r.Outputs, fileName(sheet))
 	}
 	a.perFrame(r.Quality)
+	if err := c.report(a, r, e.dev.Info()); err != nil {
+		return err
+	}
 	return a.finish(r)
 }
 

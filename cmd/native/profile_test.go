@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// A profile's layers and kinds do what the plan says and take no longer than
+// the job, and the trace has the same: events of the GPU, one after the other,
+// within the submissions that hold them.
+func TestProfile(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	trace := filepath.Join(dir, "trace.json")
+	latent := latentFile(t, 16, 2, 4, 4)
+	o := succeed(t, "--json", "decode", "-m", tiny, latent, "--scale=none", "-o", filepath.Join(dir, "out.npy"), "--profile", trace)
+	var r struct {
+		Outputs []string
+		Decode  struct {
+			Seconds float64
+			FLOPs   int64 `json:"flops"`
+		}
+		Profile []stageProfile
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
+	require.Equal(t, []string{filepath.Join(dir, "out.npy"), trace}, r.Outputs)
+	require.Len(t, r.Profile, 1)
+	s := r.Profile[0]
+	require.Equal(t, "decode", s.Stage)
+	require.GreaterOrEqual(t, s.Seconds, r.Decode.Seconds)
+	require.LessOrEqual(t, s.Busy, s.Seconds)
+	require.InDelta(t, s.Busy/s.Seconds, s.Share, 1e-9)
+	for _, all := range [][]ranking{s.Layers, s.Kinds} {
+		var flops int64
+		seconds := 0.0
+		for _, l := range all {
+			flops += l.FLOPs
+			seconds += l.Seconds
+		}
+		require.InDelta(t, r.Decode.FLOPs, flops, float64(r.Decode.FLOPs)/1e5, "work that is not the plan's")
+		require.InDelta(t, s.Busy, seconds, 1e-6)
+	}
+	names := map[string]bool{}
+	for _, l := range s.Layers {
+		names[l.Name] = true
+	}
+	require.Equal(t, "decoder.conv_in", s.Layers[0].Name, "the network's order")
+	for _, name := range []string{"decoder.mid_block.resnets.0.norm1", "decoder.up_blocks.3.resnets.2.conv2", "decoder.conv_out"} {
+		require.Contains(t, names, name)
+	}
+	require.Equal(t, s.Queried, s.Busy > 0)
+	require.Contains(t, o.stderr, "profile of decode")
+	require.Contains(t, o.stderr, s.Kinds[0].Name)
+
+	data, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	var events struct {
+		TraceEvents []traceEvent
+		OtherData   map[string]string
+	}
+	require.NoError(t, json.Unmarshal(data, &events))
+	require.NotEmpty(t, events.OtherData["adapter"])
+	checkTrace(t, events.TraceEvents, s, names)
+}
+
+// checkTrace holds a trace's events to what its stage says.
+func checkTrace(t *testing.T, events []traceEvent, s stageProfile, layers map[string]bool) {
+	t.Helper()
+	const slack = 1e-3 // of a microsecond, for rounding
+	var sent []traceEvent
+	last, busy := 0.0, 0.0
+	for _, e := range events {
+		switch {
+		case e.Phase == "M":
+			continue
+		case e.Thread == traceSubmissions:
+			sent = append(sent, e)
+			continue
+		}
+		assert.Equal(t, traceGPU, e.Thread)
+		assert.Equal(t, "X", e.Phase)
+		assert.True(t, layers[e.Name], "%s is no layer", e.Name)
+		assert.GreaterOrEqual(t, e.At, last-slack, "%s overlaps", e.Name)
+		assert.GreaterOrEqual(t, e.At, sent[int(e.Args["submission"].(float64))].At-slack, "%s ran before it was sent", e.Name)
+		last, busy = e.At+e.Length, busy+e.Length
+	}
+	require.Len(t, sent, s.Submissions)
+	require.InDelta(t, s.Busy, busy/1e6, 1e-6)
+	require.LessOrEqual(t, last/1e6, s.Seconds)
+}
+
+// A trace is an output as others are: of a name that says so, in no input's
+// place, and with --no-clobber in nobody's.
+func TestProfileNames(t *testing.T) {
+	latent := latentFile(t, 16, 1, 2, 2)
+	there := filepath.Join(t.TempDir(), "there.json")
+	write(t, there, nil)
+	link := filepath.Join(t.TempDir(), "link.json")
+	require.NoError(t, os.Link(latent, link))
+	for _, c := range []struct {
+		flags []string
+		code  int
+		says  string
+	}{
+		{[]string{"--profile=trace.txt"}, 2, "expected FILE.json"},
+		{[]string{"--profile="}, 2, "expected FILE.json"},
+		{[]string{"--profile", link}, 2, "which it would replace"},
+		{[]string{"--no-clobber", "--profile", there}, 1, "exists"},
+	} {
+		o := tessera(t, append([]string{"decode", "-m", tiny, latent, "-o", filepath.Join(t.TempDir(), "out.npy")}, c.flags...)...)
+		assert.Equal(t, c.code, o.code, "%v: %s", c.flags, o.stderr)
+		assert.Contains(t, o.stderr, c.says)
+	}
+}
+
+// Without timestamps submissions are timed, and said to be; a trace has them.
+func TestProfileWithoutTimestamps(t *testing.T) {
+	c := &gpu.Command{Label: "decoder.conv_in", Program: &gpu.Program{Label: "conv3d_f32"}}
+	s := newStageProfile("decode", &gpu.Profile{Wall: 2 * time.Second, Pieces: []gpu.Piece{
+		{Label: "decoder 1x2x2", Begin: time.Second, End: 1500 * time.Millisecond, Commands: []gpu.Ran{{Command: c, Cost: gpu.Cost{FLOPs: 3e9, Bytes: 5e6}}}},
+	}})
+	var told bytes.Buffer
+	s.tell(&app{stderr: &told})
+	require.Contains(t, told.String(), "an adapter without timestamps, so that only submissions are timed, in 1 submissions of at most 500 ms")
+	require.Contains(t, told.String(), "3.00   5.00   conv3d_f32")
+	require.NotContains(t, told.String(), "GFLOP/s")
+	events := s.trace(1)
+	require.Len(t, events, 3)
+	require.Equal(t, "X", events[2].Phase)
+	require.InDelta(t, 5e5, events[2].Length, 1e-9)
+}
