@@ -116,18 +116,22 @@ type span struct{ t, n int }
 // runs cuts frames 0 to n-1 of the output into runs that one dispatch can make:
 // at most so many frames, whose taps all move on together.
 func (l *timeline) runs(n, most int) []span {
-	return runs(n, most, func(t, n int) bool {
-		before, after := l.taps(t), l.taps(t+n)
-		if len(before) != len(after) {
+	return runs(n, most, l.joined)
+}
+
+// joined tells whether frame t+n may be made with frame t: what n frames later each
+// of its taps reads lies as many frames further on.
+func (l *timeline) joined(t, n int) bool {
+	before, after := l.taps(t), l.taps(t+n)
+	if len(before) != len(after) {
+		return false
+	}
+	for k := range before {
+		if before[k].X.Buffer != after[k].X.Buffer || after[k].T != before[k].T+n*l.step() {
 			return false
 		}
-		for k := range before {
-			if before[k].X.Buffer != after[k].X.Buffer || after[k].T != before[k].T+n*l.step() {
-				return false
-			}
-		}
-		return true
-	})
+	}
+	return true
 }
 
 // runs cuts frames 0 to n-1 into runs of at most `most`. together tells whether

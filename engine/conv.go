@@ -14,6 +14,7 @@ type Conv struct {
 	Time    Causal
 	Stride  int  // in space; 0 is 1
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
+	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
 }
 
 // Reach is how far to each side a pixel of the output reads, beyond its own.
@@ -45,6 +46,10 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 	l, step := e.time(c.Name, c.Time, x), c.Time.step()
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
 	for _, r := range l.runs(y.T, most) {
+		if c.Folded {
+			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
+			continue
+		}
 		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
 			Weights: c.Weights, KT: max(c.Time.Kernel, 1), Taps: l.taps(r.t), Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
 			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add,

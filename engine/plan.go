@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"tessera/gpu"
@@ -36,6 +37,7 @@ type Plan struct {
 
 	job     *Job
 	options Options
+	weights []*gpu.Buffer // that its commands read
 	passes  []*pass
 	between *between // of two passes
 	joiner  joiner   // nil for one tile
@@ -55,7 +57,7 @@ func (p *Plan) Reads() int { return len(p.passes[0].tiles) }
 // Buffers are all that the plan has on the device at once: those of the larger
 // pass, where there are two.
 func (p *Plan) Buffers() []*gpu.Buffer {
-	all := append(p.job.Network.Weights.Buffers(), p.largest().recordings.buffers()...)
+	all := append(slices.Clone(p.weights), p.largest().recordings.buffers()...)
 	return append(all, p.shared()...)
 }
 
@@ -126,7 +128,7 @@ func (w *pass) part(i int, size tiling.Size) tiling.Rect {
 // tiled plans a job at one tile size.
 func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	l := &Plan{
-		Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget, Weights: p.Network.Weights.Bytes(),
+		Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -147,10 +149,38 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 			return nil, err
 		}
 	}
+	l.weights = l.read(p.Network.Weights)
+	l.Weights = sum(l.weights)
 	most := l.largest().recordings
 	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.order)
 	p.join(l, linear)
 	return l, nil
+}
+
+// read are the weights that commands of the plan read: some are for the first
+// frames of a clip, or for later ones.
+func (p *Plan) read(w *Weights) []*gpu.Buffer {
+	bound := map[*gpu.Buffer]bool{}
+	for _, s := range p.passes {
+		for _, r := range s.recordings.byShape {
+			for _, step := range r.steps {
+				if run, ok := step.(*runBatch); ok {
+					run.bound(bound)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(w.Buffers(), func(b *gpu.Buffer) bool { return !bound[b] })
+}
+
+// Load has the weights that the plan reads on the device, and no others of the
+// network. told is called as bytes of those that were missing are done, if not nil.
+func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {
+	needed := map[*gpu.Buffer]bool{}
+	for _, b := range p.weights {
+		needed[b] = true
+	}
+	return p.job.Network.Weights.upload(ctx, dev, from, needed, told)
 }
 
 // whole is a pass of the whole network.

@@ -25,6 +25,15 @@ type runBatch struct{ batch *gpu.Batch }
 
 func (s *runBatch) do(ctx context.Context, r *run) error { return r.dev.Submit(ctx, s.batch) }
 
+// bound adds the buffers that commands bind.
+func (s *runBatch) bound(to map[*gpu.Buffer]bool) {
+	for i := range s.batch.Commands {
+		for _, v := range s.batch.Commands[i].Bindings {
+			to[v.Buffer] = true
+		}
+	}
+}
+
 // bringIn moves bytes to the device.
 type bringIn struct {
 	to   gpu.View

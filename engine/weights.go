@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tessera/gpu"
@@ -22,12 +23,23 @@ type Weights struct {
 	set   *wgsl.Set
 	elem  wgsl.Elem // of convolution weights
 	loads []load
+	on    map[*gpu.Buffer]bool // the device, filled
 }
 
-// load fills one buffer from some tensors.
+// load makes buffers of some tensors, those that are missing: gives them memory and
+// fills them.
 type load struct {
-	buffer *gpu.Buffer
-	fill   func(s *scratch, from Tensors) (filling, error)
+	buffers []*gpu.Buffer
+	put     func(u *upload) error
+}
+
+// upload is what loads need.
+type upload struct {
+	ctx     context.Context
+	dev     *gpu.Device
+	from    Tensors
+	scratch *scratch
+	missing map[*gpu.Buffer]bool
 }
 
 // filling is what a buffer is filled with: halves or floats. It is scratch,
@@ -41,17 +53,32 @@ type filling struct {
 // was ever used is never given back.
 type scratch struct {
 	wide, wideOut []float32 // read, and packed
+	sums          []float32 // of what was read
 	half, halfOut []uint16
 	raw           []byte // a piece on its way
 }
 
 // NewWeights declares none yet. They are for kernels of set; those of
 // convolutions are stored as elem.
-func NewWeights(set *wgsl.Set, elem wgsl.Elem) *Weights { return &Weights{set: set, elem: elem} }
+func NewWeights(set *wgsl.Set, elem wgsl.Elem) *Weights {
+	return &Weights{set: set, elem: elem, on: map[*gpu.Buffer]bool{}}
+}
 
 func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (filling, error)) *gpu.Buffer {
 	b := &gpu.Buffer{Label: label, Size: int64(size)}
-	w.loads = append(w.loads, load{b, fill})
+	w.loads = append(w.loads, load{[]*gpu.Buffer{b}, func(u *upload) error {
+		data, err := fill(u.scratch, u.from)
+		if err != nil {
+			return err
+		}
+		if err := u.alloc(b); err != nil {
+			return err
+		}
+		if data.half != nil {
+			return u.halves(b, data.half)
+		}
+		return u.write(b.All(), wgsl.F32, data.wide)
+	}})
 	return b
 }
 
@@ -137,9 +164,9 @@ func zeroed[E any](v []E, n int) []E {
 
 // Buffers are where the weights lie on the device.
 func (w *Weights) Buffers() []*gpu.Buffer {
-	all := make([]*gpu.Buffer, len(w.loads))
-	for i, l := range w.loads {
-		all[i] = l.buffer
+	var all []*gpu.Buffer
+	for _, l := range w.loads {
+		all = append(all, l.buffers...)
 	}
 	return all
 }
@@ -147,60 +174,111 @@ func (w *Weights) Buffers() []*gpu.Buffer {
 // Bytes is what they take.
 func (w *Weights) Bytes() int64 { return sum(w.Buffers()) }
 
-// Upload gives the weights memory and fills it. told is called as bytes of all
-// are done, if not nil.
-func (w *Weights) Upload(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {
-	done, total := int64(0), w.Bytes()
-	k := &scratch{}
+// upload has those of the weights on the device that are needed, and no others. told
+// is called as bytes of those that were missing are done, if not nil. After an error
+// none are there.
+func (w *Weights) upload(ctx context.Context, dev *gpu.Device, from Tensors, needed map[*gpu.Buffer]bool, told func(done, total int64)) (err error) {
+	defer func() {
+		if err != nil {
+			w.free(dev)
+		}
+	}()
+	missing := map[*gpu.Buffer]bool{}
+	for _, b := range w.Buffers() {
+		switch {
+		case needed[b] && !w.on[b]:
+			missing[b] = true
+		case w.on[b] && !needed[b]:
+			dev.Free(b)
+			delete(w.on, b)
+		}
+	}
+	u := &upload{ctx, dev, from, &scratch{}, missing}
+	done, total := int64(0), u.bytes(w.Buffers())
 	for _, l := range w.loads {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("engine: weights: %w", err)
 		}
-		data, err := l.fill(k, from)
-		if err != nil {
+		n := u.bytes(l.buffers)
+		if n == 0 {
+			continue
+		}
+		if err := l.put(u); err != nil {
 			return err
 		}
-		if err := dev.Alloc(l.buffer); err != nil {
-			return fmt.Errorf("engine: weights: %w", err)
-		}
-		if err := k.write(dev, l.buffer, data); err != nil {
-			return fmt.Errorf("engine: weights: %w", err)
-		}
-		done += l.buffer.Size
+		done += n
 		if told != nil {
 			told(done, total)
 		}
 	}
+	maps.Copy(w.on, missing)
 	return nil
+}
+
+// Unload takes the weights off the device, which is left alone where there are none.
+func (w *Weights) Unload(dev *gpu.Device) {
+	if len(w.on) > 0 {
+		w.free(dev)
+	}
+}
+
+func (w *Weights) free(dev *gpu.Device) {
+	dev.Free(w.Buffers()...)
+	clear(w.on)
+}
+
+// bytes are those of the buffers that are missing.
+func (u *upload) bytes(buffers []*gpu.Buffer) int64 {
+	var n int64
+	for _, b := range buffers {
+		if u.missing[b] {
+			n += b.Size
+		}
+	}
+	return n
+}
+
+// alloc gives buffers memory.
+func (u *upload) alloc(buffers ...*gpu.Buffer) error { return failed(u.dev.Alloc(buffers...)) }
+
+// write fills a view with values stored as elem.
+func (u *upload) write(to gpu.View, elem wgsl.Elem, v []float32) error {
+	for part := range slices.Chunk(v, pieceBytes/4) {
+		k := u.scratch
+		k.raw = zeroed(k.raw, len(part)*elem.Bytes())
+		encode(k.raw, part, elem)
+		if err := u.dev.Write(gpu.View{Buffer: to.Buffer, Offset: to.Offset}, k.raw); err != nil {
+			return failed(err)
+		}
+		to.Offset += int64(len(k.raw))
+	}
+	return nil
+}
+
+// failed is an error of the device.
+func failed(err error) error {
+	if err != nil {
+		err = fmt.Errorf("engine: weights: %w", err)
+	}
+	return err
 }
 
 // pieceBytes of a weight are converted at once.
 const pieceBytes = 1 << 20
 
-// write fills a buffer, a piece at a time.
-func (k *scratch) write(dev *gpu.Device, b *gpu.Buffer, f filling) error {
+// halves fills a buffer with halves that are their bits.
+func (u *upload) halves(to *gpu.Buffer, v []uint16) error {
 	offset := int64(0)
-	put := func(n int, fill func(raw []byte)) error {
-		k.raw = zeroed(k.raw, n)
-		fill(k.raw)
-		at := gpu.View{Buffer: b, Offset: offset}
-		offset += int64(n)
-		return dev.Write(at, k.raw)
-	}
-	for part := range slices.Chunk(f.half, pieceBytes/2) {
-		err := put((2*len(part)+3)&^3, func(raw []byte) {
-			for i, x := range part {
-				raw[2*i], raw[2*i+1] = byte(x), byte(x>>8)
-			}
-		})
-		if err != nil {
-			return err
+	for part := range slices.Chunk(v, pieceBytes/2) {
+		k := u.scratch
+		k.raw = zeroed(k.raw, (2*len(part)+3)&^3)
+		for i, x := range part {
+			k.raw[2*i], k.raw[2*i+1] = byte(x), byte(x>>8)
 		}
-	}
-	for part := range slices.Chunk(f.wide, pieceBytes/4) {
-		if err := put(4*len(part), func(raw []byte) { encode(raw, part, wgsl.F32) }); err != nil {
-			return err
+		if err := u.dev.Write(gpu.View{Buffer: to, Offset: offset}, k.raw); err != nil {
+			return failed(err)
 		}
+		offset += int64(len(k.raw))
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 		m := p.model
 		err := p.check(z)
 		if err == nil {
-			err = m.load(ctx, m.decoder, w.Loading)
+			err = m.load(ctx, p.Plan, w.Loading)
 		}
 		if err != nil {
 			yield(Frame{}, err)

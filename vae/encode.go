@@ -119,7 +119,7 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		m := p.model
 		err := p.check(clip)
 		if err == nil {
-			err = m.load(ctx, m.encoder, w.Loading)
+			err = m.load(ctx, p.Plan, w.Loading)
 		}
 		if err != nil {
 			yield(LatentFrame{}, err)

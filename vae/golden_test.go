@@ -429,12 +429,12 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
 		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{})
 		require.NoError(t, err)
-		require.NoError(t, m.load(ctx, m.encoder, nil))
+		require.NoError(t, m.load(ctx, p.Plan, nil))
 		return p.Trace(ctx, m.dev, newPixels(clip, m))
 	}
 	p, err := m.PlanDecode(t.Context(), g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
 	require.NoError(t, err)
-	require.NoError(t, m.load(ctx, m.decoder, nil))
+	require.NoError(t, m.load(ctx, p.Plan, nil))
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
 	return p.Trace(ctx, m.dev, &cells{z, &m.Config, true})
 }
@@ -443,8 +443,10 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 func TestFirstWrongLayerIsNamed(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, fullCheckpoint(t), F32)
-	require.NoError(t, m.load(context.Background(), m.decoder, nil))
 	g := fullGoldens(t)[1]
+	p, err := m.PlanDecode(t.Context(), g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
+	require.NoError(t, err)
+	require.NoError(t, m.load(context.Background(), p.Plan, nil))
 	const wrong = "decoder.up_blocks.0.resnets.1.conv1.bias"
 	for _, b := range m.decoder.net.Weights.Buffers() {
 		if b.Label == wrong {

@@ -57,6 +57,7 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 type Settings struct {
 	Precision Precision
 	Force     bool         // take a file that ErrFlat is said of
+	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 }
 
@@ -79,8 +80,7 @@ type Model struct {
 // way is one direction of a model, with its network.
 type way struct {
 	Direction
-	net    *engine.Network
-	loaded bool // its weights are on the device
+	net *engine.Network
 }
 
 // Inspect reads a checkpoint's header, recognises the model and checks every
@@ -157,7 +157,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(fam, c, elem, weightElem(f, elem), a, o.Kernels)
+	m, err := newModel(fam, c, elem, weightElem(f, elem), a, o)
 	if err != nil {
 		return nil, err
 	}
@@ -172,17 +172,17 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 }
 
 // newModel makes the networks of a configuration.
-func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, kernels wgsl.Choices) (*Model, error) {
+func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	m := &Model{Config: c, Elem: elem, family: fam, info: a}
 	var err error
-	if m.kernels.Activations, err = wgsl.NewSet(elem, a, kernels); err != nil {
+	if m.kernels.Activations, err = wgsl.NewSet(elem, a, o.Kernels); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
-	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, kernels); err != nil {
+	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, o.Kernels); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
 	network := func(d Direction, build func(*loader, Config) *engine.Network) *way {
-		l := &loader{weights: engine.NewWeights(m.kernels.Activations, weights), specs: &m.specs, groups: c.Groups}
+		l := &loader{weights: engine.NewWeights(m.kernels.Activations, weights), specs: &m.specs, groups: c.Groups, fold: !o.NoFold}
 		net := build(l, c)
 		net.Weights, net.Tilings = l.weights, fam.tilings
 		return &way{Direction: d, net: net}
@@ -207,31 +207,19 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 	return wgsl.Packed
 }
 
-// load puts the weights of a direction on the device, where they are not yet.
-func (m *Model) load(ctx context.Context, w *way, told func(done, total int64)) error {
-	if w.loaded {
-		return nil
-	}
-	if err := w.net.Weights.Upload(ctx, m.dev, &reader{tensors: m.tensors}, told); err != nil {
-		m.release(w)
+// load has the weights on the device that a plan reads.
+func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
+	if err := p.Load(ctx, m.dev, &reader{tensors: m.tensors}, told); err != nil {
 		return m.explain(err)
 	}
-	w.loaded = true
 	return nil
-}
-
-func (m *Model) release(w *way) {
-	m.dev.Free(w.net.Weights.Buffers()...)
-	w.loaded = false
 }
 
 // Unload takes the weights off the device. The next job loads them again. With
 // none there the device is left alone.
 func (m *Model) Unload() {
 	for _, w := range []*way{m.encoder, m.decoder} {
-		if w.loaded {
-			m.release(w)
-		}
+		w.net.Weights.Unload(m.dev)
 	}
 }
 

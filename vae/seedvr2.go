@@ -132,10 +132,7 @@ func newSeedVR2Stage(l *loader, name string, blocks, cin, cout int) *seedVR2Stag
 // newSeedVR2Upsampler is Upsample3D: a 1x1x1 convolution, the pixel shuffle,
 // then a causal convolution.
 func newSeedVR2Upsampler(l *loader, name string, c, phases int) engine.Module {
-	return engine.Series{
-		l.pixelShuffle(name, name+".upscale_conv", c, phases),
-		l.conv(name+".conv", c, c, causal(engine.Repeated), 1),
-	}
+	return l.upsample(name, name+".upscale_conv", name+".conv", c, phases)
 }
 
 // newSeedVR2Resnet is ResnetBlock3D.

@@ -97,8 +97,7 @@ type resample struct {
 func newResample(l *loader, name string, cin, cout int, how sampling) *resample {
 	s := &resample{name: name, up: how.up}
 	if how.up {
-		s.conv = l.conv2d(name+".resample.1", cin, cout, 1)
-		s.conv.Enlarge = true
+		s.conv = l.enlarging(name+".resample.1", cin, cout)
 	} else {
 		s.conv = l.conv2d(name+".resample.1", cin, cout, 2)
 	}

@@ -54,7 +54,7 @@ func TestWanNames(t *testing.T) {
 		if family == wan22 {
 			c.Latent, c.Patch, c.Widths, c.Decoder = 48, 2, []int{160, 320, 640, 640}, []int{1024, 1024, 512, 256}
 		}
-		m, err := newModel(c.family(), c, 0, 0, gpu.Info{}, nil)
+		m, err := newModel(c.family(), c, 0, 0, gpu.Info{}, Settings{})
 		require.NoError(t, err)
 		assert.Len(t, m.specs, len(published), "%s: tensors that the layers need, as many as the file has", family)
 		needed := map[string]string{}

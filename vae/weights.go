@@ -21,6 +21,7 @@ type loader struct {
 	weights *engine.Weights
 	specs   *[]spec // of all networks of a model
 	groups  int     // of every group norm
+	fold    bool    // what enlarges into the convolution behind it
 }
 
 // spec is a tensor a model needs.
@@ -51,6 +52,28 @@ func (l *loader) conv2d(name string, cin, cout, stride int) *engine.Conv {
 	l.product(name, cout, cin, 3, 3)
 	w := l.weights.Conv(name, wgsl.Shape{O: cout, I: cin, KT: 1, KS: 3}, stride)
 	return &engine.Conv{Name: name, Weights: w, Out: cout, Stride: stride}
+}
+
+// enlarging is a 3x3 convolution of each frame by itself, enlarged by nearest
+// neighbour: a weight [cout, cin, 3, 3].
+func (l *loader) enlarging(name string, cin, cout int) *engine.Conv {
+	if !l.fold {
+		c := l.conv2d(name, cin, cout, 1)
+		c.Enlarge = true
+		return c
+	}
+	l.product(name, cout, cin, 3, 3)
+	return &engine.Conv{Name: name, Weights: l.weights.Enlarging(name, cout, cin), Out: cout, Enlarge: true, Folded: true}
+}
+
+// upsample is a pixelShuffle and the causal convolution behind it as one.
+func (l *loader) upsample(name, upscale, conv string, c, phases int) engine.Module {
+	if !l.fold {
+		return engine.Series{l.pixelShuffle(name, upscale, c, phases), l.conv(conv, c, c, causal(engine.Repeated), 1)}
+	}
+	l.product(upscale, 4*phases*c, c, 1, 1, 1)
+	l.product(conv, c, c, 3, 3, 3)
+	return &engine.Upsample{Name: name, Weights: l.weights.Fold(upscale, conv, c, phases), Out: c, Phases: phases}
 }
 
 // pointwise is a linear layer over channels: a weight [cout, cin, 1, ...] with so

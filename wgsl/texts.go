@@ -17,12 +17,16 @@ var (
 	conv3dText string
 	//go:embed conv3d_strided.wgsl
 	conv3dStridedText string
+	//go:embed conv_up.wgsl
+	convUpText string
 	//go:embed dup_up_3d.wgsl
 	dupUp3dText string
 	//go:embed feather_blend.wgsl
 	featherBlendText string
 	//go:embed feather_normalise.wgsl
 	featherNormaliseText string
+	//go:embed fold.wgsl
+	foldText string
 	//go:embed group_norm_apply.wgsl
 	groupNormApplyText string
 	//go:embed group_norm_merge.wgsl
@@ -71,9 +75,11 @@ var texts = []struct {
 	{"avg_down_3d.wgsl", &avgDown3dText},
 	{"conv3d.wgsl", &conv3dText},
 	{"conv3d_strided.wgsl", &conv3dStridedText},
+	{"conv_up.wgsl", &convUpText},
 	{"dup_up_3d.wgsl", &dupUp3dText},
 	{"feather_blend.wgsl", &featherBlendText},
 	{"feather_normalise.wgsl", &featherNormaliseText},
+	{"fold.wgsl", &foldText},
 	{"group_norm_apply.wgsl", &groupNormApplyText},
 	{"group_norm_merge.wgsl", &groupNormMergeText},
 	{"group_norm_partial.wgsl", &groupNormPartialText},

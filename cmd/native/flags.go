@@ -38,6 +38,7 @@ type deviceFlags struct {
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Dawn      string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
+	NoFold    bool        `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one: slower, for comparing."`
 }
 
 func (f deviceFlags) options() gpu.Options {
@@ -46,7 +47,7 @@ func (f deviceFlags) options() gpu.Options {
 
 // settings are how these flags open a checkpoint.
 func (f deviceFlags) settings(force forceFlag) vae.Settings {
-	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force}
+	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force, NoFold: f.NoFold}
 }
 
 // tileFlags choose how the work is cut.

@@ -1,0 +1,387 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Folded is what a 1x1x1 convolution with pixel shuffle and the causal 3x3x3
+// convolution behind it come to: convolutions of the small frames, for each parity
+// of a pixel's row and column, and each phase of time. The past is frame 0 again.
+type Folded struct {
+	First  wgsl.Weights // of frame 0, which is all of its past: one tap, one phase
+	Second wgsl.Weights // of frame 1 where there are two phases: frame 0 has only the first of them
+	Steady wgsl.Weights // of later frames; with one phase of frame 1 too
+}
+
+// Upsample is a PixelShuffle and a Conv of three temporal taps and a repeated past
+// behind it as convolutions of the small frames: what lies between them is never
+// made, and what is kept of the past are small frames. The first slice of a clip in
+// several has two frames or more.
+type Upsample struct {
+	Name    string
+	Weights Folded
+	Out     int // channels
+	Phases  int // frames made of one: 1 or 2
+}
+
+// Forward is x enlarged and convolved.
+func (s *Upsample) Forward(g *Graph, x Value) Value {
+	head := 0
+	if s.Phases == 2 && g.Head() {
+		head = 1
+	}
+	if head == 1 && g.at == First && x.T < 2 {
+		panic(fmt.Sprintf("engine: %s: a first slice of one frame", s.Name))
+	}
+	return g.record(node{
+		label: s.Name, reads: []Value{x}, out: Value{T: s.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: s.Out},
+		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.tensors[x.id], y, head) },
+	})
+}
+
+func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
+	e.together(s.Name, y, s.Phases)
+	l := e.time(s.Name, Causal{Kernel: 4 - s.Phases}, x)
+	make := func(w wgsl.Weights, taps []wgsl.Tap, phases, t, n int) {
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y: y, T: t, N: n})
+	}
+	from := 0
+	if e.at != Steady {
+		make(s.Weights.First, []wgsl.Tap{{X: x}}, 1, 0, 1)
+		from = 1
+	}
+	if head == 1 && x.T > 1 {
+		make(s.Weights.Second, l.taps(1), 2, 1, 1)
+		from = 2
+	}
+	most := max(1, min(e.atOnce(x), e.atOnce(y)/s.Phases))
+	for _, r := range runs(x.T-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
+		t := from + r.t
+		make(s.Weights.Steady, l.taps(t), s.Phases, t*s.Phases-head, r.n)
+	}
+	l.keep(e, s.Name)
+}
+
+// term is a part of a temporal tap: taps of the 3x3x3 convolution, on what one
+// phase of the shuffle makes.
+type term struct {
+	taps  []int
+	phase int
+}
+
+// foldings are the terms of each temporal tap of each phase: what frame 2f-1 or 2f
+// of the output has of frames f-1 and f (with one phase: frame f of f-2, f-1 and
+// f). Frame 2f-1 is the first phase of frame f of the input.
+var (
+	foldedFirst    = [][][]term{{{{[]int{0, 1, 2}, 0}}}}
+	foldedSecond   = [][][]term{{{{[]int{0, 1}, 0}}, {{[]int{2}, 0}}}, {{{[]int{0}, 0}}, {{[]int{1}, 0}, {[]int{2}, 1}}}}
+	foldedSteady   = [][][]term{{{{[]int{0}, 0}, {[]int{1}, 1}}, {{[]int{2}, 0}}}, {{{[]int{0}, 1}}, {{[]int{1}, 0}, {[]int{2}, 1}}}}
+	foldedTimeless = [][][]term{{{{[]int{0}, 0}}, {{[]int{1}, 0}}, {{[]int{2}, 0}}}}
+)
+
+// fold makes folded weights.
+type fold struct {
+	upscale, conv string // layers
+	c, phases     int    // of the shuffle
+	variants      []variant
+}
+
+// variant is one of the weights that are made together.
+type variant struct {
+	weights wgsl.Weights
+	shape   wgsl.Shape
+	terms   [][][]term
+}
+
+// Fold declares the weights of an upsampler of c channels to so many phases.
+func (w *Weights) Fold(upscale, conv string, c, phases int) Folded {
+	v := &fold{upscale: upscale, conv: conv, c: c, phases: phases}
+	f := Folded{First: v.declare(w, " of frame 0", foldedFirst)}
+	if phases == 2 {
+		f.Second, f.Steady = v.declare(w, " of frame 1", foldedSecond), v.declare(w, "", foldedSteady)
+	} else {
+		f.Steady = v.declare(w, "", foldedTimeless)
+	}
+	l := load{put: v.put}
+	for _, x := range v.variants {
+		l.buffers = append(l.buffers, x.weights.Weight, x.weights.Bias)
+	}
+	w.loads = append(w.loads, l)
+	return f
+}
+
+// foldedElem is how weights are stored that are sums of the file's: not as halves
+// where everything else is exact.
+func (w *Weights) foldedElem() wgsl.Elem {
+	if w.set.Elem == wgsl.F32 {
+		return wgsl.F32
+	}
+	return w.elem
+}
+
+// enlarging are the weights of a ConvUp, without memory.
+func (w *Weights) enlarging(name string, s wgsl.Shape) wgsl.Weights {
+	elem, p := w.foldedElem(), w.set.ConvUpPacking(s)
+	return wgsl.Weights{
+		Weight: &gpu.Buffer{Label: name + ".weight", Size: int64(p.Size(s) * elem.Bytes())},
+		Bias:   &gpu.Buffer{Label: name + ".bias", Size: int64(4 * wgsl.ConvUpBias(s))}, Elem: elem, Packing: p,
+	}
+}
+
+func (v *fold) declare(w *Weights, which string, terms [][][]term) wgsl.Weights {
+	shape := wgsl.ConvUpShape(v.c, v.c, len(terms[0]), len(terms))
+	weights := w.enlarging(v.conv+" folded"+which, shape)
+	v.variants = append(v.variants, variant{weights, shape, terms})
+	return weights
+}
+
+// The kernel of a 3x3 convolution of shuffled pixels is, along rows and along
+// columns, a product of polynomials: of the convolution's three taps, and of the
+// shuffle's two pixels, backwards. Its four coefficients follow from its values at
+// 0, 1, -1 and infinity, so 16 products of matrices do for 36, on the device.
+const points = 4
+
+var (
+	tapsAt   = [points][3]float32{{1, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 1}}
+	pixelsAt = [points][2]float32{{0, 1}, {1, 1}, {-1, 1}, {1, 0}}
+)
+
+// foldedAtOnce is how many outputs are made at once: 36 MB for them where there are
+// 512 channels.
+const foldedAtOnce = 64
+
+// folding is a fold under way.
+type folding struct {
+	*fold
+	u       *upload
+	set     *wgsl.Set   // of f32
+	kernel  []float32   // of the 3x3x3 convolution, [o, c, 3, 3, 3]
+	shuffle wgsl.Tensor // at each point of each phase, a pixel an input, the last for the bias
+	taps    [points * points][]float32
+	factors [points * points]*gpu.Buffer // taps, packed
+	none    *gpu.Buffer                  // bias
+	product *gpu.Buffer
+}
+
+// put makes the weights that are missing, from tensors that are read once.
+func (v *fold) put(u *upload) error {
+	set, err := wgsl.NewSet(wgsl.F32, u.dev.Info(), nil)
+	if err != nil {
+		return err
+	}
+	g := &folding{fold: v, u: u, set: set}
+	buffers := g.declare()
+	defer u.dev.Free(buffers...)
+	if err := u.alloc(buffers...); err != nil {
+		return err
+	}
+	if err := g.shuffled(); err != nil {
+		return err
+	}
+	bias, err := u.from.Float32s(nil, v.conv+".bias")
+	if err != nil {
+		return err
+	}
+	k := u.scratch
+	if k.wide, err = u.from.Float32s(k.wide[:0], v.conv+".weight"); err != nil {
+		return err
+	}
+	g.kernel = k.wide
+	for i := range v.variants {
+		if x := &v.variants[i]; u.missing[x.weights.Weight] {
+			if err := g.make(x, bias); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// declare are the buffers that are needed on the way.
+func (g *folding) declare() []*gpu.Buffer {
+	outputs := min(foldedAtOnce, (g.c+7)&^7)
+	shape := wgsl.Shape{O: outputs, I: g.c, KT: 2, KS: 1}
+	size := int64(4 * g.set.PointwisePacking(shape).Size(shape))
+	g.shuffle = wgsl.Tensor{Elem: wgsl.F32, T: g.phases * points * points, H: 1, W: g.c + 1, C: g.c}
+	g.shuffle.Buffer = &gpu.Buffer{Label: g.conv + " shuffle", Size: g.shuffle.Bytes()}
+	g.none = &gpu.Buffer{Label: g.conv + " no bias", Size: int64(4 * outputs)}
+	g.product = &gpu.Buffer{Label: g.conv + " products", Size: int64(4 * points * points * (g.c + 1) * outputs)}
+	buffers := []*gpu.Buffer{g.shuffle.Buffer, g.none, g.product}
+	for e := range g.factors {
+		g.factors[e] = &gpu.Buffer{Label: fmt.Sprintf("%s factor %d", g.conv, e), Size: size}
+		buffers = append(buffers, g.factors[e])
+	}
+	return buffers
+}
+
+// shuffled puts the 1x1x1 convolution on the device, at each point.
+func (g *folding) shuffled() error {
+	k, c := g.u.scratch, g.c
+	bias, err := g.u.from.Float32s(nil, g.upscale+".bias")
+	if err != nil {
+		return err
+	}
+	if k.wide, err = g.u.from.Float32s(k.wide[:0], g.upscale+".weight"); err != nil {
+		return err
+	}
+	pad := wgsl.Pad4(c)
+	for t := range g.shuffle.T {
+		k.wideOut = zeroed(k.wideOut, (c+1)*pad)
+		phase, rows, columns := t/(points*points), pixelsAt[t/points%points], pixelsAt[t%points]
+		for pixel := range 4 {
+			f := rows[pixel/2] * columns[pixel%2]
+			if f == 0 {
+				continue
+			}
+			for ch := range c {
+				o := (pixel*g.phases+phase)*c + ch
+				for i, x := range k.wide[o*c:][:c] {
+					k.wideOut[i*pad+ch] += f * x
+				}
+				k.wideOut[c*pad+ch] += f * bias[o]
+			}
+		}
+		if err := g.u.write(frameOf(g.shuffle, t), wgsl.F32, k.wideOut); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make makes one of the weights.
+func (g *folding) make(v *variant, bias []float32) error {
+	if err := g.u.alloc(v.weights.Weight, v.weights.Bias); err != nil {
+		return err
+	}
+	parity := v.shape.O / (4 * len(v.terms))
+	k := g.u.scratch
+	k.wideOut = zeroed(k.wideOut, wgsl.ConvUpBias(v.shape))
+	for at := range v.shape.O {
+		if o := at % parity; o < g.c {
+			k.wideOut[at/8*40+at%8] = bias[o]
+		}
+	}
+	if err := g.u.write(v.weights.Bias.All(), wgsl.F32, k.wideOut); err != nil {
+		return err
+	}
+	for phase := range v.terms {
+		for tap, terms := range v.terms[phase] {
+			for o := 0; o < parity; o += foldedAtOnce {
+				f := wgsl.Fold{
+					Weights: v.weights, Shape: v.shape, Phases: len(v.terms), Phase: phase, Tap: tap, O: o,
+					X: wgsl.Tensor{Buffer: g.product, Elem: wgsl.F32, T: points * points, H: 1, W: g.c + 1, C: min(foldedAtOnce, parity-o)},
+				}
+				if err := g.part(f, terms); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// part makes a few outputs of a temporal tap.
+func (g *folding) part(f wgsl.Fold, terms []term) error {
+	shape := wgsl.Shape{O: f.X.C, I: g.c, KT: len(terms), KS: 1}
+	packing := g.set.PointwisePacking(shape)
+	rows := min(f.X.C, g.c-f.O)
+	g.valuesOf(f.O, rows, terms)
+	b := &gpu.Batch{Label: "fold " + g.conv}
+	k := g.u.scratch
+	for e, to := range g.factors {
+		k.wideOut = zeroed(k.wideOut, packing.Size(shape))
+		wgsl.Pack(packing, k.wideOut, g.taps[e], wgsl.Shape{O: rows, I: g.c, KT: len(terms), KS: 1}, nil)
+		if err := g.u.write(to.All(), wgsl.F32, k.wideOut); err != nil {
+			return err
+		}
+		product := wgsl.TimeConv{
+			Weights: wgsl.Weights{Weight: to, Bias: g.none, Elem: wgsl.F32, Packing: packing}, Step: 1, Phases: 1, Y: f.X, T: e, N: 1,
+		}
+		for _, t := range terms {
+			product.Taps = append(product.Taps, wgsl.Tap{X: g.shuffle, T: t.phase*points*points + e})
+		}
+		g.set.TimeConv(b, g.conv, product)
+	}
+	g.set.Fold(b, g.conv, f)
+	return failed(g.u.dev.Submit(g.u.ctx, b))
+}
+
+// valuesOf are those of the convolution's taps at each point, [rows, c, terms], for
+// outputs from o on.
+func (g *folding) valuesOf(o, rows int, terms []term) {
+	for e := range g.taps {
+		g.taps[e] = zeroed(g.taps[e], rows*g.c*len(terms))
+	}
+	for at := range rows * g.c {
+		all := g.kernel[(o*g.c+at)*27:][:27]
+		for n, t := range terms {
+			var sum [9]float32
+			for _, k := range t.taps {
+				for i, x := range all[9*k:][:9] {
+					sum[i] += x
+				}
+			}
+			for ey, rows := range tapsAt {
+				var row [3]float32
+				for j := range row {
+					row[j] = rows[0]*sum[j] + rows[1]*sum[3+j] + rows[2]*sum[6+j]
+				}
+				for ex, columns := range tapsAt {
+					g.taps[points*ey+ex][at*len(terms)+n] = columns[0]*row[0] + columns[1]*row[1] + columns[2]*row[2]
+				}
+			}
+		}
+	}
+}
+
+// Enlarging declares the weight and bias of a 3x3 convolution of single frames that
+// are enlarged by nearest neighbour, folded: each cell has the sum of the taps that
+// see it.
+func (w *Weights) Enlarging(name string, cout, cin int) wgsl.Weights {
+	s := wgsl.ConvUpShape(cout, cin, 1, 1)
+	v := w.enlarging(name+" folded", s)
+	w.loads = append(w.loads, load{[]*gpu.Buffer{v.Weight, v.Bias}, func(u *upload) error { return enlarge(u, v, s, name, cout, cin) }})
+	return v
+}
+
+func enlarge(u *upload, v wgsl.Weights, s wgsl.Shape, name string, cout, cin int) (err error) {
+	k, parity := u.scratch, s.O/4
+	if k.wide, err = u.from.Float32s(k.wide[:0], name+".weight"); err != nil {
+		return err
+	}
+	bias, err := u.from.Float32s(nil, name+".bias")
+	if err != nil {
+		return err
+	}
+	if err := u.alloc(v.Weight, v.Bias); err != nil {
+		return err
+	}
+	for p := range 4 {
+		summed := zeroed(k.sums, cout*cin*4)
+		k.sums = summed
+		for at := range cout * cin {
+			for i, x := range k.wide[9*at:][:9] {
+				row, column := (p/2+i/3+1)/2-p/2, (p%2+i%3+1)/2-p%2
+				summed[4*at+2*row+column] += x
+			}
+		}
+		part := wgsl.Shape{O: parity, I: cin, KT: 1, KS: 2}
+		k.wideOut = zeroed(k.wideOut, v.Packing.Size(part))
+		wgsl.Pack(v.Packing, k.wideOut, summed, wgsl.Shape{O: cout, I: cin, KT: 1, KS: 2}, nil)
+		size := v.Weight.Size / 4
+		at := gpu.View{Buffer: v.Weight, Offset: int64(p) * size, Size: size}
+		if err := u.write(at, v.Elem, k.wideOut); err != nil {
+			return err
+		}
+	}
+	k.wideOut = zeroed(k.wideOut, wgsl.ConvUpBias(s))
+	for at := range s.O {
+		if o := at % parity; o < cout {
+			k.wideOut[at/8*40+at%8] = bias[o]
+		}
+	}
+	return u.write(v.Bias.All(), wgsl.F32, k.wideOut)
+}

@@ -1,0 +1,87 @@
+package vae
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// unfolded is a checkpoint's model whose layers are as the file has them.
+func unfolded(t *testing.T, m *Model) *Model {
+	t.Helper()
+	o, err := Open(m.dev, m.file.Name(), Settings{Precision: F32, NoFold: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+// Upsampling folded into the convolutions behind it gives what the layers give one
+// after the other: clips of any length, in slices of any, of odd sizes, in tiles.
+func TestFoldedIsExact(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, path := range map[string]string{
+		"seedvr2": made(t, "fold.safetensors", func(path string) error {
+			return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
+		}),
+		"wan2.1": wan(t, "fold_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}),
+		"wan2.2": tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}),
+	} {
+		m := open(t, dev, path, F32)
+		plain := unfolded(t, m)
+		require.Less(t, flops(t, m), flops(t, plain), name)
+		for _, frames := range []int{1, 2, 3, 5} {
+			for _, chunk := range []int{1, 2, 3} {
+				if chunk > 1 && frames <= chunk {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%d frames by %d", name, frames, chunk), func(t *testing.T) {
+					sameFolded(t, m, plain, frames, 3, 5, DecodeOptions{Options: Options{Chunk: chunk}})
+				})
+			}
+		}
+		t.Run(name+"/one row", func(t *testing.T) { sameFolded(t, m, plain, 3, 1, 9, DecodeOptions{}) })
+		t.Run(name+"/one column", func(t *testing.T) { sameFolded(t, m, plain, 3, 9, 1, DecodeOptions{}) })
+		t.Run(name+"/tiles", func(t *testing.T) {
+			s := m.Config.Spatial
+			sameFolded(t, m, plain, 2, 7, 9, DecodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(3 * s)}, Overlap: tiling.Square(s)}})
+		})
+	}
+}
+
+// flops of decoding a clip.
+func flops(t *testing.T, m *Model) int64 {
+	t.Helper()
+	p, err := m.PlanDecode(t.Context(), 3, 4, 4, DecodeOptions{})
+	require.NoError(t, err)
+	return p.Cost.FLOPs
+}
+
+func sameFolded(t *testing.T, a, b *Model, frames, h, w int, o DecodeOptions) {
+	t.Helper()
+	z := noiseLatent(frames, h, w)
+	want := decodeAll(t, b, z, o)
+	closeTo(t, decodeAll(t, a, z, o), want, 1e-9, "folded and unfolded")
+}
+
+// Folded weights of a clip's first frames and of later ones are others; the device
+// has those that a plan reads, as it says, and no more.
+func TestWeightsThatAreRead(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	for _, frames := range []int{1, 3, 2, 1} {
+		z := noiseLatent(frames, 2, 2)
+		p, err := m.PlanDecode(t.Context(), frames, 2, 2, DecodeOptions{})
+		require.NoError(t, err)
+		all := m.decoder.net.Weights.Bytes()
+		require.Equal(t, frames == 3, p.Weights == all, "%d frames read %d of %d bytes", frames, p.Weights, all)
+		want := decodeAll(t, m, z, DecodeOptions{})
+		require.Equal(t, p.Weights, dev.Stats().Bytes, "on the device after %d frames", frames)
+		require.Equal(t, want, decodeAll(t, m, z, DecodeOptions{}), "the second time")
+	}
+}

@@ -1,0 +1,244 @@
+package wgsl
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+// convUpCase enlarges frames of h x w cells of C channels; H x W pixels of that
+// are made, from (y0, x0) on, of O channels.
+type convUpCase struct {
+	name          string
+	T, h, w, C, O int // T of x, less the taps before the first
+	kt, z         int
+	y0, x0, H, W  int // 0 is all
+	whole         bool
+}
+
+var convUpCases = []convUpCase{
+	{name: "one_cell", T: 1, h: 1, w: 1, C: 4, O: 8, kt: 1, z: 1},
+	{name: "one_row", T: 2, h: 1, w: 9, C: 4, O: 8, kt: 2, z: 2},
+	{name: "one_column", T: 2, h: 9, w: 1, C: 4, O: 8, kt: 3, z: 1},
+	{name: "exact_integers", T: 3, h: 5, w: 9, C: 8, O: 16, kt: 2, z: 2, whole: true},
+	{name: "row_of_8", T: 1, h: 3, w: 8, C: 8, O: 8, kt: 1, z: 2},
+	{name: "row_of_8_and_1", T: 1, h: 3, w: 9, C: 8, O: 8, kt: 3, z: 2},
+	{name: "primes", T: 2, h: 7, w: 11, C: 5, O: 7, kt: 2, z: 2},
+	{name: "half_a_block_of_outputs", T: 1, h: 6, w: 6, C: 12, O: 12, kt: 3, z: 1},
+	{name: "group_and_one_segment", T: 1, h: 65, w: 8, C: 4, O: 8, kt: 1, z: 1},
+	{name: "window", T: 1, h: 9, w: 13, C: 12, O: 12, kt: 1, z: 1, y0: 2, x0: 4, H: 10, W: 18},
+	{name: "window_at_odd_pixels", T: 2, h: 7, w: 21, C: 8, O: 8, kt: 1, z: 1, y0: 3, x0: 5, H: 5, W: 35},
+	{name: "window_of_one_pixel", T: 1, h: 3, w: 4, C: 8, O: 4, kt: 2, z: 1, y0: 5, x0: 7, H: 1, W: 1},
+	{name: "window_wider_than_x", T: 1, h: 3, w: 5, C: 5, O: 7, kt: 1, z: 1, y0: -3, x0: -9, H: 11, W: 31, whole: true},
+	{name: "cut_up", T: 3, h: 4, w: 17, C: 8, O: 24, kt: 2, z: 2},
+	{name: "width_128", T: 1, h: 3, w: 5, C: 128, O: 128, kt: 2, z: 2},
+	{name: "width_512", T: 1, h: 2, w: 3, C: 512, O: 16, kt: 3, z: 1},
+}
+
+func TestConvUp(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range convUpCases {
+		if c.H == 0 {
+			c.H, c.W = 2*c.h, 2*c.w
+		}
+		eachKernel(t, "conv_up", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, F32) })
+		eachKernel(t, "conv_up", c.name+"/half_weights", dev, func(t *testing.T, s *Set) { c.run(t, dev, s, Packed) })
+	}
+}
+
+func (c convUpCase) values(seed uint64, n int, deviation float64) []float32 {
+	if c.whole {
+		return integers(seed, n, -3, 3)
+	}
+	return random(seed, n, 0, deviation)
+}
+
+// packed is the weight [z, 4, O, C, kt, 2, 2] for a kernel, and the biases: those
+// of outputs [z, 4, O], those of cells [z, 4, 2, 2, O].
+func (c convUpCase) packed(s *Set, elem Elem, weight, bias, cell []float32) (Shape, []gputest.Array) {
+	shape := ConvUpShape(c.O, c.C, c.kt, c.z)
+	parity := shape.O / (4 * c.z)
+	w := weightArray(weight, s.ConvUpPacking(shape), shape, elem, func(o int) int {
+		if o%parity >= c.O {
+			return -1
+		}
+		return o/parity*c.O + o%parity
+	})
+	all := make([]float32, ConvUpBias(shape))
+	for at := range shape.O {
+		p, o := at/parity, at%parity
+		if o >= c.O {
+			continue
+		}
+		all[at/8*40+at%8] = bias[p*c.O+o]
+		for k := range 4 {
+			all[at/8*40+8+8*k+at%8] = cell[(p*4+k)*c.O+o]
+		}
+	}
+	return shape, []gputest.Array{w, {Label: "bias", Data: all}}
+}
+
+func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
+	t.Helper()
+	in := c.T + c.kt - 1
+	x := gputest.Round(c.values(1, in*c.h*c.w*c.C, 1), format(s.Elem))
+	weight := gputest.Round(c.values(2, c.z*4*c.O*c.C*c.kt*4, math.Sqrt(1/float64(c.C*4*c.kt))), format(elem))
+	bias, cell := c.values(3, c.z*4*c.O, 1), c.values(4, c.z*16*c.O, 1)
+	want := ref.ConvUp(wide(x), in, c.h, c.w, c.C, wide(weight), wide(bias), wide(cell), c.O, c.kt, c.z, c.y0, c.x0, c.H, c.W)
+	xs, xt := activation("x", s.Elem, in, c.h, c.w, c.C, x)
+	ys, y := activation("y", s.Elem, c.T*c.z, c.H, c.W, c.O, nil)
+	ys.Len = len(padded(want, c.O))
+	shape, weights := c.packed(s, elem, weight, bias, cell)
+	test := gputest.Case{
+		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys,
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			conv := ConvUp{
+				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
+				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T,
+			}
+			for k := range c.kt {
+				conv.Taps = append(conv.Taps, Tap{xt.in(in[0]), 1 + k})
+			}
+			s.ConvUp(b, "conv_up", conv)
+			if c.name == "cut_up" {
+				slow(b)
+			}
+		},
+		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
+	}
+	if c.whole && s.Elem == F32 {
+		test.Bound = 0
+	}
+	test.Run(t, dev)
+}
+
+// What is computed costs, and nothing else.
+func TestConvUpCost(t *testing.T) {
+	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 4, H: 3, W: 5, C: 12}
+	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 6, H: 6, W: 10, C: 20}
+	s, b := plain(t, F32), &gpu.Batch{}
+	shape := ConvUpShape(20, 12, 2, 2)
+	assert.Equal(t, Shape{O: 8 * 24, I: 12, KT: 2, KS: 2}, shape)
+	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 14}, Packing: s.ConvUpPacking(shape)}
+	s.ConvUp(b, "conv_up", ConvUp{Weights: w, Taps: []Tap{{x, 0}, {x, 1}}, Phases: 2, Y: y, N: 3})
+	assert.EqualValues(t, 2*6*6*10*20*12*4*2, b.Commands[0].Cost.FLOPs)
+}
+
+// foldCase makes a weight of the values that the two layers' products have at 16
+// points.
+type foldCase struct {
+	name       string
+	O, I, C    int // outputs, a multiple of 8; inputs; channels between
+	kt, z      int
+	phase, tap int
+}
+
+func TestFold(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []foldCase{
+		{"one_input", 8, 1, 1, 1, 1, 0, 0},
+		{"last_phase_and_tap", 16, 4, 3, 2, 2, 1, 1},
+		{"primes", 24, 7, 5, 3, 1, 0, 2},
+		{"width_96", 96, 96, 8, 2, 2, 1, 0},
+	} {
+		eachKernel(t, "fold", c.name, dev, func(t *testing.T, s *Set) {
+			if s.Elem != F16 { // of weights, here
+				c.run(t, dev, s.Elem)
+			}
+		})
+	}
+}
+
+// points is a polynomial's value, by its coefficients, at 0, 1, -1 and infinity.
+func points(v ...float64) [4]float64 {
+	last := v[len(v)-1]
+	if len(v) == 2 {
+		v = []float64{v[0], v[1], 0}
+	}
+	return [4]float64{v[0], v[0] + v[1] + v[2], v[0] - v[1] + v[2], last}
+}
+
+// at is the value at point (ey, ex) of the k x k coefficients v, n apart.
+func at(v []float64, k, n, ey, ex int) float64 {
+	var rows []float64
+	for i := range k {
+		var row []float64
+		for j := range k {
+			row = append(row, v[(i*k+j)*n])
+		}
+		rows = append(rows, points(row...)[ex])
+	}
+	return points(rows...)[ey]
+}
+
+func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem) {
+	t.Helper()
+	s := plain(t, F32)
+	a, p := wide(integers(1, c.O*c.C*9, -4, 4)), wide(integers(2, 4*c.C*(c.I+1), -4, 4))
+	x := make([]float32, 0, 16*(c.I+1)*c.O)
+	for e := range 16 {
+		for i := range c.I + 1 {
+			for o := range c.O {
+				sum := 0.0
+				for ch := range c.C {
+					q := []float64{3: 0} // parities backwards, as coefficients
+					for k := range q {
+						q[k] = p[((3-k)*c.C+ch)*(c.I+1)+i]
+					}
+					sum += at(a[(o*c.C+ch)*9:], 3, 1, e/4, e%4) * at(q, 2, 1, e/4, e%4)
+				}
+				x = append(x, float32(sum))
+			}
+		}
+	}
+	shape := ConvUpShape(c.O, c.I, c.kt, c.z)
+	packing := s.ConvUpPacking(shape)
+	size := packing.Size(shape)
+	// What FoldUp says, where it belongs; the rest stays zero, and the bias's first part.
+	folded := ref.FoldUp(a, p, c.O, c.C, c.I+1)
+	weight := make([]float32, shape.O*c.I*c.kt*4)
+	want := make([]float64, size+ConvUpBias(shape))
+	for k := range folded {
+		parity, o, i, cell := k/4/(c.I+1)/c.O, k/4/(c.I+1)%c.O, k/4%(c.I+1), k%4
+		row := (4*c.phase+parity)*c.O + o
+		if i == c.I {
+			want[size+row/8*40+8+8*cell+row%8] = folded[k] + 1
+		} else {
+			weight[((row*c.I+i)*c.kt+c.tap)*4+cell] = float32(folded[k])
+		}
+	}
+	laid := make([]float32, size)
+	Pack(packing, laid, weight, shape, nil)
+	copy(want, wide(laid))
+	xs, xt := gputest.Array{Label: "x", Data: x}, Tensor{Elem: F32, T: 16, H: 1, W: c.I + 1, C: c.O}
+	for _, part := range []struct {
+		name string
+		elem Elem
+		want []float64
+	}{{"weight", elem, want[:size]}, {"bias", F32, want[size:]}} {
+		start := make([]float32, len(part.want))
+		for k := range part.want {
+			if part.name == "bias" && k%40 >= 8 && k/40/(c.O/8)/4 == c.phase {
+				start[k] = 1 // is added to
+			}
+		}
+		test := gputest.Case{
+			Op: "fold", In: []gputest.Array{xs}, Out: gputest.Array{Label: part.name, Format: format(part.elem), Data: start},
+			Scratch: []int64{int64(max(size, ConvUpBias(shape)) * 4)},
+			Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
+				f := Fold{Weights: Weights{Weight: out, Bias: scratch[0], Elem: elem, Packing: packing}, X: xt.in(in[0]), Shape: shape, Phases: c.z, Phase: c.phase, Tap: c.tap}
+				if part.name == "bias" {
+					f.Weight, f.Bias = f.Bias, f.Weight
+				}
+				s.Fold(b, "fold", f)
+			},
+			Want: part.want,
+		}
+		test.Run(t, dev)
+	}
+}
