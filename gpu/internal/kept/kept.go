@@ -1,0 +1,169 @@
+//go:build !js
+
+// Package kept keeps what is dear to make in the user's cache folder, from one
+// run of the program to the next: values by their keys, a file each. Several
+// processes may use a folder at once.
+//
+// A cache is no promise: what can't be written is not kept, what was damaged is
+// removed, and the oldest goes where there is too much. None of it is an error.
+// Start at Open.
+package kept
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tessera/temporary"
+)
+
+// Folder holds values of one kind. The nil Folder holds none. It is safe for
+// concurrent use.
+type Folder struct {
+	dir  string
+	most int64 // bytes
+
+	mu    sync.Mutex
+	bytes int64 // there are about; -1 before anything was written
+
+	hits, misses atomic.Int64
+}
+
+// Open is the folder of a kind of values, which hold at most the given bytes
+// together; nil where this user has no cache folder.
+func Open(kind string, most int64) *Folder {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return nil
+	}
+	return &Folder{dir: filepath.Join(dir, "tessera", kind), most: most, bytes: -1}
+}
+
+// path is the file of a key.
+func (f *Folder) path(key []byte) string {
+	sum := sha256.Sum256(key)
+	return filepath.Join(f.dir, hex.EncodeToString(sum[:20]))
+}
+
+// check is what a file begins with, which tells that it is whole and the key's.
+func check(key, value []byte) []byte {
+	sum := sha256.Sum256(key)
+	h := sha256.New()
+	h.Write(sum[:])
+	h.Write(value)
+	return h.Sum(nil)
+}
+
+// recent is how long a value counts as just used.
+const recent = time.Hour
+
+// Get is a key's value, nil where there is none.
+func (f *Folder) Get(key []byte) []byte {
+	if f == nil {
+		return nil
+	}
+	value := f.read(key)
+	if value == nil {
+		f.misses.Add(1)
+	} else {
+		f.hits.Add(1)
+	}
+	return value
+}
+
+func (f *Folder) read(key []byte) []byte {
+	path := f.path(key)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	if len(whole) <= sha256.Size || !bytes.Equal(whole[:sha256.Size], check(key, whole[sha256.Size:])) {
+		os.Remove(path)
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > recent {
+		os.Chtimes(path, time.Time{}, time.Now()) // used: it is no longer the oldest
+	}
+	return whole[sha256.Size:]
+}
+
+// Put keeps a value that is not empty, if it can.
+func (f *Folder) Put(key, value []byte) {
+	if f == nil || len(value) == 0 || int64(len(value)) > f.most/4 {
+		return
+	}
+	if err := f.write(f.path(key), check(key, value), value); err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bytes < 0 {
+		temporary.Sweep(f.dir)
+		f.shrink(f.most)
+		return
+	}
+	if f.bytes += int64(len(value)); f.bytes > f.most {
+		f.shrink(f.most / 4 * 3)
+	}
+}
+
+func (f *Folder) write(path string, parts ...[]byte) error {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return err
+	}
+	file, err := temporary.Create(f.dir, ".kept", 0o600)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err = file.Write(part); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = temporary.Publish(file, path)
+	}
+	if err != nil {
+		file.Close()
+		os.Remove(file.Name())
+	}
+	return err
+}
+
+// shrink counts what is there, other processes' too, and removes the oldest
+// where it is too much.
+func (f *Folder) shrink(to int64) {
+	var files []fs.FileInfo
+	f.bytes = 0
+	entries, _ := os.ReadDir(f.dir) // what can be read
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
+			f.bytes += info.Size()
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	for _, info := range files {
+		if f.bytes <= to {
+			return
+		}
+		if os.Remove(filepath.Join(f.dir, info.Name())) == nil {
+			f.bytes -= info.Size()
+		}
+	}
+}
+
+// Counts are how often Get found a value, and how often it did not.
+func (f *Folder) Counts() (hits, misses int) {
+	if f == nil {
+		return 0, 0
+	}
+	return int(f.hits.Load()), int(f.misses.Load())
+}
