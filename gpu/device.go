@@ -73,7 +73,9 @@ type pipeline struct {
 }
 
 // Open opens the adapter that opt chooses, with all its limits, and with f16,
-// subgroups and timestamps where it has them. Its errors are ErrNoLibrary,
+// subgroups, their matrices and timestamps where it has them. F16 that is
+// unproven is tried first: Info of the device has it where it computes right,
+// else why not. Its errors are ErrNoLibrary,
 // ErrNoAdapter, or for an unknown Options.Backend none of both. Close the
 // device at the end.
 func Open(opt Options) (*Device, error) {
@@ -96,6 +98,10 @@ func Open(opt Options) (*Device, error) {
 	d.uniform, err = drv.NewBuffer("uniform", uniformSlot*uniformSlots, true)
 	if err != nil {
 		drv.Close()
+		return nil, err
+	}
+	if err := d.check(); err != nil {
+		d.Close()
 		return nil, err
 	}
 	return d, nil

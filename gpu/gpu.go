@@ -44,6 +44,8 @@ type (
 	Limits = driver.Limits
 	// Info describes an adapter, with its limits.
 	Info = driver.Info
+	// Matrix is one kind of subgroup matrices that an adapter has.
+	Matrix = driver.Matrix
 	// Options choose an adapter. The zero value takes the first one; with
 	// Adapter -1 it is the best.
 	Options = driver.Options

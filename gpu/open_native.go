@@ -9,6 +9,9 @@ import (
 
 func openDriver(opt Options) (driver.Device, error) { return dawn.Open(opt) }
 
+// check tries what the adapter is not trusted with.
+func (d *Device) check() error { return d.checkHalves(halvesSource) }
+
 // Adapters describes the adapters of this machine that Open can choose from,
 // in the order of Info.Index, at least one; opt.Adapter is not looked at. Its
 // errors are Open's.

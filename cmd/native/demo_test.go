@@ -131,7 +131,7 @@ func TestInfo(t *testing.T) {
 func TestDevices(t *testing.T) {
 	needDevice(t)
 	o := succeed(t, "devices")
-	for _, word := range []string{"* ", "f16", "subgroups", "binding", "workgroups", "Dawn: "} {
+	for _, word := range []string{"* ", "f16", "subgroups", "matrices", "binding", "workgroups", "Dawn: "} {
 		assert.Contains(t, o.stdout, word)
 	}
 	var list struct {
@@ -145,10 +145,19 @@ func TestDevices(t *testing.T) {
 		require.NotEmpty(t, d.Name)
 		assert.NotZero(t, d.Limits.MaxBuffer)
 		assert.NotZero(t, d.Budget)
+		assert.NotNil(t, d.Matrices, "matrices")
+		assert.Equal(t, d.F16, d.NoF16 == "", "f16 %t, and why not: %q", d.F16, d.NoF16)
 		if d.Taken {
 			taken++
 		}
 	}
 	assert.Equal(t, 1, taken)
 	assert.NotEmpty(t, list.Library)
+}
+
+func TestMatrixSizes(t *testing.T) {
+	assert.Equal(t, "none", sizes(nil))
+	assert.Equal(t, "f16 to f32 16x16x16, 16x8x8; i8 to i32 8x8x16", sizes([]matrix{
+		{16, 16, 16, "f16", "f32"}, {8, 8, 16, "i8", "i32"}, {16, 8, 8, "f16", "f32"},
+	}))
 }

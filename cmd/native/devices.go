@@ -29,13 +29,26 @@ type device struct {
 	Arch        string `json:"architecture"`
 	Taken       bool   `json:"taken"`
 	F16         bool   `json:"f16"`
+	NoF16       string `json:"no_f16,omitempty"`
 	Subgroups   bool   `json:"subgroups"`
 	SubgroupMin int    `json:"subgroup_min"`
 	SubgroupMax int    `json:"subgroup_max"`
-	Timestamps  bool   `json:"timestamps"`
-	Memory      int64  `json:"memory_bytes"`
-	Budget      int64  `json:"default_budget_bytes"`
-	Limits      limits `json:"limits"`
+
+	Matrices []matrix `json:"matrices"`
+
+	Timestamps bool   `json:"timestamps"`
+	Memory     int64  `json:"memory_bytes"`
+	Budget     int64  `json:"default_budget_bytes"`
+	Limits     limits `json:"limits"`
+}
+
+// matrix is gpu.Matrix as JSON tells it.
+type matrix struct {
+	M   int    `json:"m"`
+	N   int    `json:"n"`
+	K   int    `json:"k"`
+	In  string `json:"in"`
+	Out string `json:"out"`
 }
 
 // limits are gpu.Limits as JSON tells them.
@@ -62,11 +75,8 @@ func (c *devicesCmd) Run(a *app) error {
 	taken, passed, openErr := best(o)
 	list := make([]device, len(all))
 	for i, d := range all {
-		list[i] = device{
-			adapter: newAdapter(d), Driver: d.Driver, Vendor: d.Vendor, Arch: d.Architecture, Taken: d.Index == taken, F16: d.F16,
-			Subgroups: d.Subgroups, SubgroupMin: d.SubgroupMin, SubgroupMax: d.SubgroupMax,
-			Timestamps: d.Timestamps, Memory: d.Memory, Budget: engine.Budget(d), Limits: limits(d.Limits),
-		}
+		list[i] = newDevice(tried(o, d))
+		list[i].Taken = d.Index == taken
 	}
 	if a.json && openErr == nil {
 		return a.print(struct {
@@ -86,6 +96,34 @@ func (c *devicesCmd) Run(a *app) error {
 		}
 	}
 	return openErr
+}
+
+// tried is what is known of an adapter after it was opened, where that is more
+// than before.
+func tried(o gpu.Options, i gpu.Info) gpu.Info {
+	if !i.UnprovenF16 {
+		return i
+	}
+	o.Adapter = i.Index
+	dev, err := openDevice(o)
+	if err != nil {
+		i.F16, i.NoF16 = false, "it does not open: "+err.Error()
+		return i
+	}
+	defer dev.Close()
+	return dev.Info()
+}
+
+func newDevice(i gpu.Info) device {
+	d := device{
+		adapter: newAdapter(i), Driver: i.Driver, Vendor: i.Vendor, Arch: i.Architecture, F16: i.F16, NoF16: i.NoF16,
+		Subgroups: i.Subgroups, SubgroupMin: i.SubgroupMin, SubgroupMax: i.SubgroupMax, Matrices: []matrix{},
+		Timestamps: i.Timestamps, Memory: i.Memory, Budget: engine.Budget(i), Limits: limits(i.Limits),
+	}
+	for _, m := range i.Matrices {
+		d.Matrices = append(d.Matrices, matrix(m))
+	}
+	return d
 }
 
 // best is the index of the adapter that is taken by default, which is the first
@@ -124,8 +162,33 @@ func (a *app) describe(d device) {
 	l := d.Limits
 	a.say("%s %d  %s", mark, d.Index, d.Name)
 	a.say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
-	a.say("     f16 %s, subgroups %s, timestamps %s", has(d.F16), subgroups, has(d.Timestamps))
+	f16 := has(d.F16)
+	if d.NoF16 != "" {
+		f16 += " (" + d.NoF16 + ")"
+	}
+	a.say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
+	a.say("     matrices %s", sizes(d.Matrices))
 	a.say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
 	a.say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
 	a.say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
+}
+
+// sizes lists matrices as "f16 to f32 16x16x16, 16x8x16; f16 to f16 16x16x16".
+func sizes(all []matrix) string {
+	var kinds []string
+	of := map[string][]string{}
+	for _, m := range all {
+		kind := m.In + " to " + m.Out
+		if of[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		of[kind] = append(of[kind], fmt.Sprintf("%dx%dx%d", m.M, m.N, m.K))
+	}
+	if kinds == nil {
+		return "none"
+	}
+	for i, kind := range kinds {
+		kinds[i] += " " + strings.Join(of[kind], ", ")
+	}
+	return strings.Join(kinds, "; ")
 }

@@ -61,8 +61,8 @@ func request(of js.Value, method string, options map[string]any) (js.Value, erro
 }
 
 func sameAdapter(a, b driver.Info) bool {
-	a.Index, b.Index = 0, 0
-	return a == b
+	return a.Name == b.Name && a.Vendor == b.Vendor && a.Architecture == b.Architecture &&
+		a.Driver == b.Driver && a.Type == b.Type && a.F16 == b.F16 && a.Limits == b.Limits
 }
 
 // describe reads an adapter's info, features and limits.

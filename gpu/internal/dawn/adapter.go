@@ -24,7 +24,10 @@ type adapter struct {
 
 func (a *adapter) release() { call(a.AdapterRelease, a.handle) }
 
-func (a *adapter) has(feature uint32) bool { return slices.Contains(a.features, feature) }
+// has reports a feature by its number; 0 is none.
+func (a *adapter) has(feature uint32) bool {
+	return feature != 0 && slices.Contains(a.features, feature)
+}
 
 // backends lists those to ask for, in order; b is Options.Backend.
 func backends(b string) ([]uint32, error) {
@@ -125,6 +128,7 @@ func adviceNoAdapter() string {
 // requestAdapter asks for one adapter. Dawn's Null backend, which computes
 // nothing, is refused.
 func (in *instance) requestAdapter(o requestAdapterOptions) (*adapter, error) {
+	o.nextInChain = unsafe.Pointer(in.adapterToggles(o.backendType))
 	r, err := in.await(in.request(in.callbacks.handle, func(info *callbackInfo) uintptr {
 		return callInfo(in.InstanceRequestAdapter, info, in.handle, uintptr(unsafe.Pointer(&o)))
 	}))
@@ -161,20 +165,35 @@ func (a *adapter) listFeatures() []uint32 {
 	return slices.Clone(unsafe.Slice(f.features, f.featureCount))
 }
 
+// getInfo reads what the adapter says of itself, with what it can chain to that:
+// what it can't, it refuses as a whole.
+func (a *adapter) getInfo() (info *adapterInfo, heaps *memoryHeaps, matrices *subgroupMatrixConfigs, err error) {
+	info, heaps, matrices = &adapterInfo{}, &memoryHeaps{}, &subgroupMatrixConfigs{}
+	heaps.chain.sType, matrices.chain.sType = sTypeMemoryHeaps, sTypeMatrices
+	var chain unsafe.Pointer
+	chains := []unsafe.Pointer{nil}
+	if a.has(a.featureMemoryHeaps) {
+		chain = unsafe.Pointer(heaps)
+		chains = append(chains, chain)
+	}
+	if a.has(a.featureMatrices) {
+		matrices.chain.next = chain
+		chains = append(chains, unsafe.Pointer(matrices))
+	}
+	for _, chain := range slices.Backward(chains) {
+		info.nextInChain = chain
+		if uint32(call(a.AdapterGetInfo, a.handle, uintptr(unsafe.Pointer(info)))) == statusSuccess {
+			return info, heaps, matrices, nil
+		}
+	}
+	return nil, nil, nil, errors.New("the adapter does not describe itself")
+}
+
 // describe fills in info and id.
 func (a *adapter) describe() (backendType uint32, err error) {
-	info, heaps := &adapterInfo{}, &memoryHeaps{}
-	if a.has(a.featureMemoryHeaps) {
-		heaps.chain.sType = sTypeMemoryHeaps
-		info.nextInChain = unsafe.Pointer(heaps)
-	}
-	get := func() bool {
-		return uint32(call(a.AdapterGetInfo, a.handle, uintptr(unsafe.Pointer(info)))) == statusSuccess
-	}
-	if !get() {
-		if info.nextInChain = nil; !get() { // it refuses as a whole what it can't chain
-			return 0, errors.New("the adapter does not describe itself")
-		}
+	info, heaps, matrices, err := a.getInfo()
+	if err != nil {
+		return 0, err
 	}
 	defer callStruct(a.AdapterInfoFreeMembers, unsafe.Pointer(info), unsafe.Sizeof(*info))
 	limits, _, err := a.limits(a.AdapterGetLimits, a.handle)
@@ -196,7 +215,9 @@ func (a *adapter) describe() (backendType uint32, err error) {
 		Memory:       a.takeHeaps(heaps),
 		Library:      a.path,
 		Limits:       limits,
+		Matrices:     a.takeMatrices(matrices),
 	}
+	a.describeF16(info)
 	a.id = fmt.Sprint(info.backendType, info.vendorID, info.deviceID, a.info.Name, a.info.Driver)
 	return info.backendType, nil
 }
@@ -215,6 +236,41 @@ func (a *adapter) takeHeaps(h *memoryHeaps) int64 {
 	}
 	callStruct(a.AdapterPropertiesMemoryHeapsFreeMembers, unsafe.Pointer(h), unsafe.Sizeof(*h))
 	return int64(most)
+}
+
+// componentTypes are WGPUSubgroupMatrixComponentType's.
+var componentTypes = []string{1: "f32", 2: "f16", 3: "u32", 4: "i32", 5: "u8", 6: "i8"}
+
+// takeMatrices returns the sizes whose types are known and frees the list.
+func (a *adapter) takeMatrices(c *subgroupMatrixConfigs) []driver.Matrix {
+	if c.configs == nil {
+		return nil
+	}
+	defer callStruct(a.AdapterPropertiesSubgroupMatrixConfigsFreeMembers, unsafe.Pointer(c), unsafe.Sizeof(*c))
+	var list []driver.Matrix
+	for _, m := range unsafe.Slice(c.configs, c.configCount) {
+		if in, out := int(m.componentType), int(m.resultComponentType); in < len(componentTypes) && out < len(componentTypes) {
+			list = append(list, driver.Matrix{M: int(m.M), N: int(m.N), K: int(m.K), In: componentTypes[in], Out: componentTypes[out]})
+		}
+	}
+	return list
+}
+
+// describeF16 says whether halves are to be checked, or why there are none.
+func (a *adapter) describeF16(info *adapterInfo) {
+	ofNVIDIA := info.vendorID == vendorNVIDIA && info.backendType == backendVulkan
+	switch i := &a.info; {
+	case i.F16:
+		i.UnprovenF16 = ofNVIDIA
+	case ofNVIDIA && a.hidesF16:
+		i.NoF16 = "this Dawn hides it on NVIDIA's cards through Vulkan, newer ones do not"
+	case info.backendType == backendVulkan:
+		i.NoF16 = "the driver lacks 16-bit floats or 16-bit storage"
+	case info.backendType == backendD3D12:
+		i.NoF16 = "the driver or the shader compiler lacks 16-bit types (shader model 6.2)"
+	default:
+		i.NoF16 = "the adapter does not offer it"
+	}
 }
 
 func typeName(t uint32) string {

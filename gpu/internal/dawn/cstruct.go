@@ -306,3 +306,15 @@ type memoryHeapInfo struct {
 	properties uint64
 	size       uint64
 }
+
+type subgroupMatrixConfigs struct {
+	chain       chainedStruct
+	configCount uintptr
+	configs     *subgroupMatrixConfig
+}
+
+type subgroupMatrixConfig struct {
+	componentType       uint32
+	resultComponentType uint32
+	M, N, K             uint32
+}

@@ -55,6 +55,9 @@ func TestStructLayout(t *testing.T) {
 		"WGPUDawnTogglesDescriptor":        togglesDescriptor{},
 		"WGPUAdapterPropertiesMemoryHeaps": memoryHeaps{},
 		"WGPUMemoryHeapInfo":               memoryHeapInfo{},
+		"WGPUSubgroupMatrixConfig":         subgroupMatrixConfig{},
+
+		"WGPUAdapterPropertiesSubgroupMatrixConfigs": subgroupMatrixConfigs{},
 	} {
 		t.Run(name, func(t *testing.T) { checkLayout(t, structs(t)[name], reflect.TypeOf(v)) })
 	}

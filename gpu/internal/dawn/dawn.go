@@ -5,8 +5,8 @@
 // implements driver.Device and nothing else; start at Open.
 //
 // A device is opened with the adapter's own limits and with shader-f16,
-// subgroups and timestamps where the adapter has them. No toggle that Dawn
-// calls unsafe is set.
+// subgroups, subgroup matrices and timestamps where the adapter has them.
+// toggles.go has what Dawn keeps back unless it is asked, and why it is.
 package dawn
 
 import (

@@ -52,13 +52,13 @@ func openDevice(a *adapter) (*device, error) {
 	d := &device{instance: a.instance, adapter: a, info: a.info}
 	d.keys = []uintptr{register(d.onLost), register(d.onUncaptured)}
 	var features []uint32
-	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps} {
+	for _, f := range []uint32{a.featureF16, a.featureSubgroups, a.featureTimestamps, a.featureMatrices} {
 		if a.has(f) {
 			features = append(features, f)
 		}
 	}
 	descriptor := &deviceDescriptor{
-		nextInChain:                 unsafe.Pointer(exactTimestamps()),
+		nextInChain:                 unsafe.Pointer(a.deviceToggles()),
 		label:                       view("tessera"),
 		requiredFeatureCount:        uintptr(len(features)),
 		requiredFeatures:            unsafe.Pointer(unsafe.SliceData(features)),
@@ -84,17 +84,6 @@ func openDevice(a *adapter) (*device, error) {
 	}
 	d.staging = driver.NewStaging(&port{d}, chunks, d.info.Limits.MaxBuffer)
 	return d, nil
-}
-
-// exactTimestamps turns off the rounding of timestamps to 65 µs, which is there
-// for pages that one does not trust.
-func exactTimestamps() *togglesDescriptor {
-	name := append([]byte("timestamp_quantization"), 0)
-	list := &[1]*byte{&name[0]}
-	return &togglesDescriptor{
-		chain:               chainedStruct{sType: sTypeToggles},
-		disabledToggleCount: uintptr(len(list)), disabledToggles: unsafe.Pointer(list),
-	}
 }
 
 // Info describes the adapter, with the limits of the device.

@@ -60,4 +60,6 @@ const (
 	instanceTimedWaitAny = 1
 
 	heapDeviceLocal = 1
+
+	vendorNVIDIA = 0x10de // PCI's number
 )

@@ -21,6 +21,7 @@ type procs struct {
 	AdapterGetLimits,
 	AdapterInfoFreeMembers,
 	AdapterPropertiesMemoryHeapsFreeMembers,
+	AdapterPropertiesSubgroupMatrixConfigsFreeMembers,
 	AdapterRelease,
 	AdapterRequestDevice,
 	SupportedFeaturesFreeMembers uintptr

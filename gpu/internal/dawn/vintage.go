@@ -12,19 +12,24 @@ type vintage struct {
 	name         string
 	capabilities bool // the instance's descriptor holds WGPUInstanceCapabilities
 
+	hidesF16 bool // on NVIDIA's cards through Vulkan, whatever is asked for
+
 	featureTimestamps, featureF16, featureSubgroups, featureMemoryHeaps uint32
+
+	featureMatrices uint32 // subgroup matrices; none where it is 0
 }
 
 // stable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
 var stable = vintage{
 	name:              "the stable API",
 	featureTimestamps: 9, featureF16: 11, featureSubgroups: 18, featureMemoryHeaps: 0x50014,
+	featureMatrices: 0x50034,
 }
 
 // of2025 is the state shortly before, which is what there is for Windows: it
 // exports wgpuGetInstanceCapabilities instead.
 var of2025 = vintage{
-	name: "the API of 2025", capabilities: true,
+	name: "the API of 2025", capabilities: true, hidesF16: true,
 	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
 }
 
@@ -32,6 +37,7 @@ var of2025 = vintage{
 const (
 	sTypeToggles     = 0x5000a
 	sTypeMemoryHeaps = 0x50013
+	sTypeMatrices    = 0x5003b // where there are any
 )
 
 var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")

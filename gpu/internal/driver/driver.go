@@ -51,14 +51,24 @@ type Info struct {
 	Backend      string // "vulkan", "d3d12", "metal", "webgpu"
 	Type         string // "discrete", "integrated", "cpu", "unknown"
 	F16          bool   // shader-f16
+	NoF16        string // why there is no F16, "" where there is or nobody knows
+	UnprovenF16  bool   // its WebGPU hides F16 unless asked to: what shaders compute with it is to be checked
 	Subgroups    bool
 	SubgroupMin  int // invocations, 0 when unknown
 	SubgroupMax  int
-	Timestamps   bool  // timestamp-query, which Device.Time needs
-	Memory       int64 // bytes of the largest device-local heap, 0 when unknown
+	Matrices     []Matrix // subgroup matrices, which also need Subgroups and for halves F16
+	Timestamps   bool     // timestamp-query, which Device.Time needs
+	Memory       int64    // bytes of the largest device-local heap, 0 when unknown
 	Library      string
 	Passed       string // libraries, backends and adapters that were not taken before this one, and why, one a line
 	Limits       Limits
+}
+
+// Matrix is a product that a subgroup computes as a whole: M×K times K×N of In,
+// added to M×N of Out. Types are f32, f16, i32, u32, i8 and u8.
+type Matrix struct {
+	M, N, K int
+	In, Out string
 }
 
 // Buffer, Pipeline, BindGroup, Stopwatch and Fence are a driver's own handles.

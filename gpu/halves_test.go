@@ -1,0 +1,84 @@
+//go:build !js
+
+package gpu
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// halves opens a device with f16 and a cache folder of its own.
+func halves(t *testing.T) *Device {
+	t.Helper()
+	d, err := Open(Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND")})
+	if (errors.Is(err, ErrNoLibrary) || errors.Is(err, ErrNoAdapter)) && os.Getenv("GPU") != "require" {
+		t.Skipf("no device: %v", err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, d.Close()) })
+	if !d.info.F16 {
+		t.Skipf("%s has no f16", d.info.Name)
+	}
+	for _, name := range []string{"LocalAppData", "HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, t.TempDir())
+	}
+	d.info.UnprovenF16, d.info.Matrices = true, []Matrix{{M: 8, N: 8, K: 8, In: "f16", Out: "f32"}}
+	return d
+}
+
+// Halves that compute right are kept, and tried no second time.
+func TestRightHalves(t *testing.T) {
+	d := halves(t)
+	require.NoError(t, d.checkHalves(halvesSource))
+	require.True(t, d.info.F16, d.info.NoF16)
+	require.Len(t, d.info.Matrices, 1)
+	made := d.Stats().Submissions
+	require.Equal(t, 1, made)
+	require.NoError(t, d.checkHalves(halvesSource))
+	require.True(t, d.info.F16)
+	require.Equal(t, made, d.Stats().Submissions, "tried a second time")
+}
+
+// Halves that are wrong, as on a card that multiplies badly or does nothing, or
+// that the compiler does not take, are not used, nor are their matrices, the
+// next time without a trial.
+func TestWrongHalves(t *testing.T) {
+	for name, c := range map[string]struct{ old, new, want string }{
+		"wrong product":  {"a * b + b", "a * b + b * 1.01h", "wrong: "},
+		"wrong memory":   {"63u - i", "62u - min(i, 62u)", "wrong: "},
+		"nothing":        {"y[2u * i", "// ", "wrong: 0 where"},
+		"no compilation": {"enable f16;", "", "its compiler fails"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := halves(t)
+			source := strings.ReplaceAll(halvesSource, c.old, c.new)
+			require.NotEqual(t, halvesSource, source)
+			for range 2 {
+				require.NoError(t, d.checkHalves(source))
+				require.False(t, d.info.F16)
+				require.Contains(t, d.info.NoF16, "hidden by Dawn")
+				require.Contains(t, d.info.NoF16, c.want)
+				require.Nil(t, d.info.Matrices)
+			}
+			require.LessOrEqual(t, d.Stats().Submissions, 1)
+		})
+	}
+}
+
+// Adapters whose WebGPU has no doubts are not tried, nor those that are taken
+// at their word.
+func TestHalvesWithoutDoubt(t *testing.T) {
+	d := halves(t)
+	t.Setenv("TESSERA_UNTRIED", "1")
+	require.NoError(t, d.checkHalves("no shader"))
+	require.True(t, d.info.F16)
+	t.Setenv("TESSERA_UNTRIED", "")
+	d.info.UnprovenF16 = false
+	require.NoError(t, d.checkHalves("no shader"))
+	require.True(t, d.info.F16)
+}
