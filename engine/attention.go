@@ -17,7 +17,7 @@ type Attention struct {
 // behind the other.
 func (a *Attention) Forward(g *Graph, qkv Value) Value {
 	return g.record(node{
-		label: a.Name, reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
+		label: a.Name, kind: Attend, macs: macs(2*qkv.H*qkv.W, qkv.T, qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
 		emit: func(e *emitter, o wgsl.Tensor) {
 			k := wgsl.Attention{QKV: e.tensors[qkv.id], O: o}
 			scores, state, sums := k.Scratch()

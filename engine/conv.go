@@ -35,9 +35,10 @@ func (c *Conv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 // Add adds the convolution of x to y in place, which nobody may read later.
 func (c *Conv) Add(g *Graph, x, y Value) Value {
 	w := c.Window(g, x)
+	frames := c.Time.frames(g.at, x.T)
 	return g.record(node{
-		label: c.Name, reads: []Value{x}, onto: y,
-		out:  Value{T: c.Time.frames(g.at, x.T), H: w.H, W: w.W, C: c.Out},
+		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
+		out:  Value{T: frames, H: w.H, W: w.W, C: c.Out},
 		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, e.tensors[x.id], out, w, y.id != 0) },
 	})
 }
@@ -73,13 +74,13 @@ func (c *TimeConv) Forward(g *Graph, x Value) Value {
 	head := c.Time.head(g.at)
 	frames := c.Time.frames(g.at, x.T) - head
 	if frames == 0 { // what passes by is all there is
-		g.record(node{label: c.Name, reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
+		g.record(node{label: c.Name, kind: "time_conv", reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
 			e.time(c.Name, c.Time, e.tensors[x.id]).keep(e, c.Name)
 		}})
 		return x
 	}
 	return g.record(node{
-		label: c.Name, reads: []Value{x},
+		label: c.Name, kind: "time_conv", macs: macs(c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
 		out:  Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
 		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, e.tensors[x.id], y, head, frames) },
 	})

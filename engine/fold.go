@@ -36,8 +36,10 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	if head == 1 && g.at == First && x.T < 2 {
 		panic(fmt.Sprintf("engine: %s: a first slice of one frame", s.Name))
 	}
+	frames := s.Phases*x.T - head
 	return g.record(node{
-		label: s.Name, reads: []Value{x}, out: Value{T: s.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: s.Out},
+		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
+		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
 		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.tensors[x.id], y, head) },
 	})
 }

@@ -44,6 +44,8 @@ type Graph struct {
 // node is one operation.
 type node struct {
 	label string
+	kind  string // of layer: "conv"
+	macs  int64  // multiply-adds with every temporal tap and every output, needed or not
 	reads []Value
 	onto  Value // what it adds to in place, and returns; no id: nothing
 	out   Value // no id: it only keeps causal memory

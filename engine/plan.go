@@ -104,7 +104,6 @@ type pass struct {
 	c          int // channels of the module's input
 
 	recorded [][]*recording // of each kind of slice of each tile
-	flops    int64
 }
 
 // shape is what the module is fed with for tile i.
@@ -218,11 +217,9 @@ func (p *planner) record(l *Plan, w *pass) error {
 				return err
 			}
 			w.recorded[i][s.kind] = r
-			w.flops += count[s.kind] * r.cost.FLOPs
-			l.Cost.Bytes += count[s.kind] * r.cost.Bytes
+			l.Cost.Add(r.cost, count[s.kind])
 		}
 	}
-	l.Cost.FLOPs += w.flops
 	l.Slices = max(l.Slices, len(w.slices))
 	return nil
 }

@@ -15,7 +15,7 @@ func (p *Pointwise) Forward(g *Graph, x Value) Value { return p.Add(g, x, Value{
 // Add adds the product with x to y in place, which nobody may read later.
 func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
-		label: p.Name, reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
+		label: p.Name, kind: "pointwise", macs: macs(1, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.tensors[x.id]
 			for _, r := range runs(in.T, e.atOnce(in, out), nil) {
@@ -42,7 +42,7 @@ func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
 		head = 1
 	}
 	return g.record(node{
-		label: p.Name, reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
+		label: p.Name, kind: "pixel_shuffle", macs: macs(4*p.Phases, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
 		emit: func(e *emitter, y wgsl.Tensor) { p.emit(e, e.tensors[x.id], y, head) },
 	})
 }

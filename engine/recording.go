@@ -48,7 +48,15 @@ type recording struct {
 	steps   []Step
 	in, out wgsl.Tensor // out is valid until the next recording runs
 	traced  []traced
+	layers  []recorded
 	cost    gpu.Cost
+}
+
+// recorded is a layer: its commands are those up to end, from the layer's before
+// on.
+type recorded struct {
+	name, kind string
+	end        int
 }
 
 // traced is a module's output: after so many commands it is in out.
@@ -124,6 +132,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	marks := g.marks
 	for i, n := range g.nodes {
 		e.node(n, readers)
+		r.layers = append(r.layers, recorded{n.label, n.kind, len(e.batch.Commands)})
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

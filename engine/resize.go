@@ -8,7 +8,7 @@ import (
 // Copy is a copy of x.
 func Copy(g *Graph, name string, x Value) Value {
 	return g.record(node{
-		label: name, reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		label: name, kind: "copy", reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
 			e.batch.Copy(name, gpu.View{Buffer: y.Buffer, Size: in.Bytes()}, gpu.View{Buffer: in.Buffer, Size: in.Bytes()})
@@ -35,7 +35,7 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 		frames, from = (x.T-1)/2+1, -1
 	}
 	return g.record(node{
-		label: d.Name, reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
+		label: d.Name, kind: "avg_down", reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
 			e.together(d.Name, in, min(d.Time, in.T))
@@ -51,7 +51,7 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 // AddMeans adds x to y in place, its channels averaged in groups where it has
 // more of them.
 func AddMeans(g *Graph, name string, x, y Value) Value {
-	return g.record(node{label: name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
+	return g.record(node{label: name, kind: "add_means", reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.tensors[x.id]
 		for _, r := range runs(out.T, e.atOnce(in, out), nil) {
 			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: true})
@@ -75,7 +75,7 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	if d.Time == 2 && g.Head() {
 		head = 1
 	}
-	return g.record(node{label: d.Name, reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
+	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.tensors[x.id]
 		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, N: 1, Y: out, Phases: 1}
 		e.together(d.Name, out, min(d.Time, out.T))
@@ -102,7 +102,7 @@ type Unpatchify struct {
 // Forward is x spread out.
 func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	return g.record(node{
-		label: u.Name, reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
+		label: u.Name, kind: "unpatchify", reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
 			for _, r := range runs(in.T, e.atOnce(in, y), nil) {

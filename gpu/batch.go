@@ -12,7 +12,15 @@ import (
 // cuts long dispatches by it; of a dispatch without one it counts workgroups.
 type Cost struct {
 	FLOPs int64 // floating-point operations, a multiply-add is two
+	MACs  int64 // the multiply-adds among them of convolutions and products
 	Bytes int64 // read and written if every operand moved once
+}
+
+// Add adds what is done n times.
+func (c *Cost) Add(x Cost, n int64) {
+	c.FLOPs += n * x.FLOPs
+	c.MACs += n * x.MACs
+	c.Bytes += n * x.Bytes
 }
 
 // Command is one dispatch (Program set), one copy (Program nil) or one clear
@@ -66,8 +74,7 @@ func (b *Batch) Clear(label string, dst View) {
 func (b *Batch) Cost() Cost {
 	var sum Cost
 	for i := range b.Commands {
-		sum.FLOPs += b.Commands[i].Cost.FLOPs
-		sum.Bytes += b.Commands[i].Cost.Bytes
+		sum.Add(b.Commands[i].Cost, 1)
 	}
 	return sum
 }

@@ -14,14 +14,15 @@ import (
 // family is everything that is particular to one kind of VAE. A new one is a
 // file with its value, and a line in families.
 type family struct {
-	name    string // Config.Family
-	marks   []mark // tensors that its files are told by
-	told    func(f format.File) bool
-	config  func(f format.File) (Config, tensors, error)
-	named   func(c *Config, path string) // what a file's name and folder tell; nil: nothing
-	usable  func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
-	encoder func(l *loader, c Config) *engine.Network
-	decoder func(l *loader, c Config) *engine.Network
+	name      string // Config.Family
+	marks     []mark // tensors that its files are told by
+	told      func(f format.File) bool
+	config    func(f format.File) (Config, tensors, error)
+	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing
+	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
+	published Config                       // of the file that its authors published, its statistics left out
+	encoder   func(l *loader, c Config) *engine.Network
+	decoder   func(l *loader, c Config) *engine.Network
 
 	tilings       []Tiling                     // that tiles can be put together by, the default first
 	first         func(step int) int           // frames in the first slice of a clip, where the others have step
@@ -41,6 +42,20 @@ var families = []*family{&seedVR2Family, &wan21Family, &wan22Family}
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
 // latent channels.
 func Usual() Config { return Config{Family: families[0].name, Spatial: 8, Temporal: 4} }
+
+// Families are the names of those, which Published takes.
+func Families() []string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = f.name
+	}
+	return names
+}
+
+// complete sets what a family's configurations have in common.
+func (f *family) complete(c *Config) {
+	c.Family, c.Tilings, c.ComfyUIUnscaled = f.name, slices.Clone(f.tilings), f.comfyUnscaled
+}
 
 // family of a configuration.
 func (c *Config) family() *family {
@@ -67,7 +82,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 			continue
 		}
 		c, t, err := fam.config(f)
-		c.Family, c.Tilings, c.ComfyUIUnscaled = fam.name, slices.Clone(fam.tilings), fam.comfyUnscaled
+		fam.complete(&c)
 		return fam, c, t, err
 	}
 	last := len(marks) - 1

@@ -131,6 +131,24 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	return m, nil
 }
 
+// Published is Inspect of a family's published checkpoint, which need not be
+// there: weights are taken to be halves.
+func Published(name string, a gpu.Info, o Settings) (*Model, error) {
+	for _, fam := range families {
+		if fam.name != name {
+			continue
+		}
+		elem, err := o.Precision.Elem(a)
+		if err != nil {
+			return nil, err
+		}
+		c := fam.published
+		fam.complete(&c)
+		return newModel(fam, c, elem, wgsl.Packed, a, o)
+	}
+	return nil, fmt.Errorf("vae: %w: %.80q, expected %s", ErrUnknownModel, name, strings.Join(Families(), ", "))
+}
+
 // Open is Inspect with a device to run on. Weights go to it when a direction is
 // first used. The caller closes the model before the device.
 func Open(dev *gpu.Device, path string, o Settings) (*Model, error) {
@@ -226,6 +244,9 @@ func (m *Model) Unload() {
 // Close releases the weights and the file.
 func (m *Model) Close() error {
 	m.Unload()
+	if m.file == nil { // of Published
+		return nil
+	}
 	return m.file.Close()
 }
 

@@ -13,6 +13,8 @@ type (
 	Tiling = engine.Tiling
 	// Plan is how a job will be cut and what it will need.
 	Plan = engine.Plan
+	// Layer is what a layer does in a whole job.
+	Layer = engine.Layer
 	// Progress says how far a job is.
 	Progress = engine.Progress
 	// Preview is one frame of one tile by itself.

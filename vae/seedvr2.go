@@ -9,12 +9,13 @@ import (
 
 // seedVR2Family is the VAE of SeedVR2: attn_video_vae.py.
 var seedVR2Family = family{
-	name:    "seedvr2",
-	marks:   []mark{{seedVR2Key, "SeedVR2"}},
-	told:    func(f format.File) bool { _, ok := f.Tensor(seedVR2Key); return ok },
-	config:  configureSeedVR2,
-	encoder: newSeedVR2Encoder,
-	decoder: newSeedVR2Decoder,
+	name:      "seedvr2",
+	marks:     []mark{{seedVR2Key, "SeedVR2"}},
+	told:      func(f format.File) bool { _, ok := f.Tensor(seedVR2Key); return ok },
+	config:    configureSeedVR2,
+	published: publishedSeedVR2,
+	encoder:   newSeedVR2Encoder,
+	decoder:   newSeedVR2Decoder,
 
 	tilings:  []Tiling{Feather}, // a group norm sees all of a tile
 	first:    func(step int) int { return 1 + step },

@@ -11,6 +11,13 @@ import (
 // seedVR2Key is a tensor only SeedVR2's layout has.
 const seedVR2Key = "decoder.up_blocks.2.upsamplers.0.upscale_conv.weight"
 
+// publishedSeedVR2 is the configuration of ema_vae.pth.
+var publishedSeedVR2 = Config{
+	Model: "SeedVR2", Layout: "original", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Blocks: 2, Latent: 16,
+	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128},
+	TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false},
+}
+
 // oldNames are attention names of older diffusers for those of today.
 var oldNames = []string{".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn."}
 

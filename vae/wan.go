@@ -11,13 +11,13 @@ import (
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
 // of Wan 2.2 (vae2_2.py).
 var (
-	wan21Family = wanFamily(wan21, false, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
-	wan22Family = wanFamily(wan22, true)
+	wan21Family = wanFamily(wan21, false, publishedWan21, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
+	wan22Family = wanFamily(wan22, true, publishedWan22)
 )
 
-func wanFamily(name string, nested bool, marks ...mark) family {
+func wanFamily(name string, nested bool, published Config, marks ...mark) family {
 	return family{
-		name: name, marks: marks,
+		name: name, marks: marks, published: published,
 		told: func(f format.File) bool {
 			wan, n := isWan(f)
 			return wan && n == nested

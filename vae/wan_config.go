@@ -44,6 +44,20 @@ var (
 	}
 )
 
+// The configurations of Wan2.1_VAE.pth and Wan2.2_VAE.pth.
+var (
+	publishedWan21 = Config{
+		Model: "Wan 2.1", Layout: "original", Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Blocks: 2, Latent: 16,
+		Widths: []int{96, 192, 384, 384}, Decoder: []int{384, 384, 192, 96},
+		TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false},
+	}
+	publishedWan22 = Config{
+		Model: "Wan 2.2", Layout: "original", Spatial: 16, Temporal: 4, Channels: 3, Patch: 2, Blocks: 2, Latent: 48,
+		Widths: []int{160, 320, 640, 640}, Decoder: []int{1024, 1024, 512, 256},
+		TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false},
+	}
+)
+
 // isWan tells a file of Wan's layouts, and whether its blocks are nested in
 // stages, as Wan 2.2's are.
 func isWan(f format.File) (wan, nested bool) {

@@ -95,13 +95,13 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	const R, W = gpu.Read, gpu.ReadWrite
 	queries, keys := int(p.Queries), int(min(p.Keys, p.N-p.Key)) // keys that exist
 	pairs := int64(queries) * int64(keys)
-	product := 2 * pairs * int64(o.C)
+	macs := pairs * int64(o.C)
 	row := int64(4 * o.Elem.Bytes() * o.C4())
 	k := s.kernel(label, "attention", nil)
 	score, softmax, value := &k.shaders[0], &k.shaders[1], &k.shaders[2]
 
 	b.Dispatch(label, s.program(score, nil, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
-		FLOPs: product + pairs,
+		FLOPs: 2*macs + pairs, MACs: macs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
 	}, in, scores)
 	b.Dispatch(label, s.program(softmax, nil, W, W), softmax.cover(extent{1, queries, 1, 1}), p, gpu.Cost{
@@ -109,7 +109,7 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 		Bytes: 8*pairs + 32*int64(queries),
 	}, scores, state)
 	b.Dispatch(label, s.program(value, nil, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
-		FLOPs: product + int64(queries)*int64(o.C),
+		FLOPs: 2*macs + int64(queries)*int64(o.C), MACs: macs,
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)
 }

@@ -128,6 +128,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in := readTaps(c.Weights, c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
+	macs := int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps))
 	const R = gpu.Read
 	p := s.weighted(h, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
@@ -138,10 +139,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
-	}, gpu.Cost{
-		FLOPs: 2 * int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps)),
-		Bytes: in.bytes + y.Bytes(),
-	}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
 }
 
 // tapViews is what temporal taps read: frames of x, and a part of the weight.

@@ -62,6 +62,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
+	macs := int64(c.N*c.Phases) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 4 * int64(len(c.Taps))
 	const R = gpu.Read
 	p := s.weighted(h, c.Elem, constants{"KT": float64(len(c.Taps))}, R, R, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(e), convUpParams{
@@ -70,10 +71,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 		Top: int32(c.Y0), Left: int32(c.X0),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(x.Stride()),
 		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
-	}, gpu.Cost{
-		FLOPs: 2 * int64(c.N*c.Phases) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 4 * int64(len(c.Taps)),
-		Bytes: in.bytes + y.Bytes(),
-	}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
 }
 
 type foldParams struct {

@@ -88,6 +88,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
+	macs := int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps))
 	const R = gpu.Read
 	p := s.weighted(h, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add),
@@ -97,8 +98,5 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: uint32(h.across(e)),
-	}, gpu.Cost{
-		FLOPs: 2 * int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps)),
-		Bytes: in.bytes + y.Bytes(),
-	}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
 }

@@ -38,7 +38,12 @@ type deviceFlags struct {
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Dawn      string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
-	NoFold    bool        `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one: slower, for comparing."`
+	plainFlags
+}
+
+// plainFlags leave shortcuts out.
+type plainFlags struct {
+	NoFold bool `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one: slower, for comparing."`
 }
 
 func (f deviceFlags) options() gpu.Options {

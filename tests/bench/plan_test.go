@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/format/safetensors"
-	"tessera/gpu"
 	"tessera/tests/synthetic"
 	"tessera/tiling"
 	"tessera/vae"
@@ -103,9 +102,7 @@ func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames
 
 func inspect(t *testing.T, path string, p vae.Precision) *vae.Model {
 	t.Helper()
-	limits := gpu.DefaultLimits
-	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
-	m, err := vae.Inspect(path, gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}, vae.Settings{Precision: p, Force: true})
+	m, err := vae.Inspect(path, unlimited(), vae.Settings{Precision: p, Force: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m

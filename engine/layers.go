@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"iter"
+	"slices"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Attend is the kind of layers whose multiply-adds grow with the square of a
+// frame.
+const Attend = "attention"
+
+// Layer is what one layer of a network does in a whole job, or what is done
+// besides: "blend", "normalise", "to_rgba8", "sample".
+type Layer struct {
+	Name, Kind string
+	MACs       int64 // multiply-adds of convolutions and products
+	Reference  int64 // multiply-adds of the same layer in the original implementation
+	Bytes      int64 // read and written if every operand of every command moved once
+	Dispatches int64 // as recorded: a device cuts those that are long
+}
+
+// Layers lists what the plan does by layer, in the order of the network, next to
+// what the original implementation does for the same job: every temporal tap,
+// also where it reads zeros or one frame again, and every output, also those
+// that are dropped. Its tiles are the plan's, but that it has no exact ones: the
+// frame whole stands for those.
+func (p *Plan) Layers() []Layer {
+	t := &tally{byName: map[string]*Layer{}}
+	for _, w := range p.passes {
+		t.pass(w)
+	}
+	p.results(func(steps []Step) {
+		for _, c := range commands(steps) {
+			t.layer(c.Label, c.Label).add(c, 1)
+		}
+	})
+	t.reference(p)
+	all := make([]Layer, len(t.order))
+	for i, l := range t.order {
+		all[i] = *l
+	}
+	return all
+}
+
+// tally sums layers.
+type tally struct {
+	byName map[string]*Layer
+	order  []*Layer
+	at     int // of the layer that was named last, in order
+}
+
+// layer is that of a name. A new one comes after the one named last.
+func (t *tally) layer(name, kind string) *Layer {
+	l := t.byName[name]
+	if l == nil {
+		l = &Layer{Name: name, Kind: kind}
+		t.byName[name] = l
+		t.order = slices.Insert(t.order, min(t.at+1, len(t.order)), l)
+	}
+	t.at = slices.Index(t.order, l)
+	return l
+}
+
+// add adds a command that runs n times.
+func (l *Layer) add(c *gpu.Command, n int64) {
+	l.MACs += n * c.Cost.MACs
+	l.Bytes += n * c.Cost.Bytes
+	if c.Program != nil {
+		l.Dispatches += n
+	}
+}
+
+// pass adds what a pass does.
+func (t *tally) pass(w *pass) {
+	times := map[*recording]int64{}
+	var recordings []*recording
+	for i := range w.tiles {
+		for _, s := range w.slices {
+			r := w.recorded[i][s.kind]
+			if times[r]++; times[r] == 1 {
+				recordings = append(recordings, r)
+			}
+		}
+	}
+	for _, r := range recordings {
+		layers := r.layers
+		for i, c := range commands(r.steps) {
+			for i == layers[0].end {
+				layers = layers[1:]
+			}
+			t.layer(layers[0].name, layers[0].kind).add(c, times[r])
+		}
+	}
+}
+
+// commands are those of steps' batches, numbered.
+func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
+	return func(yield func(int, *gpu.Command) bool) {
+		n := 0
+		for _, s := range steps {
+			b, ok := s.(*runBatch)
+			for i := 0; ok && i < len(b.batch.Commands); i++ {
+				if !yield(n, &b.batch.Commands[i]) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}
+
+// reference adds what the original implementation does. How it slices a clip
+// makes no difference: each frame is made once.
+func (t *tally) reference(p *Plan) {
+	w, frames, times := p.passes[0], p.job.Frames, int64(1)
+	shapes := make([]tileShape, len(w.tiles))
+	for i := range shapes {
+		shapes[i] = w.shape(i)
+	}
+	if len(p.passes) > 1 {
+		shapes = []tileShape{{h: p.job.Height / p.job.InPatch, w: p.job.Width / p.job.InPatch, c: p.job.InChannels}}
+	}
+	if p.job.Independent {
+		frames, times = 1, int64(p.job.Frames)
+	}
+	for _, s := range shapes {
+		g := &Graph{at: Whole}
+		p.job.Network.Whole.Forward(g, g.record(node{label: "input", out: Value{T: frames, H: s.h, W: s.w, C: s.c}}))
+		for _, n := range g.nodes {
+			if n.macs > 0 {
+				t.layer(n.label, n.kind).Reference += times * n.macs
+			}
+		}
+	}
+}
+
+// macs is so many multiply-adds for each of frames of h x w pixels and each pair
+// of channels.
+func macs(n, frames, h, w, in, out int) int64 {
+	return int64(n) * int64(frames) * int64(h) * int64(w) * int64(in) * int64(out)
+}
+
+// results hands over the steps that put tiles together and take results off the
+// device, previews apart.
+func (p *Plan) results(do func(steps []Step)) {
+	w := p.last()
+	for i := range w.tiles {
+		frame := 0
+		for _, s := range w.slices {
+			x := w.recorded[i][s.kind].out
+			for t := range x.T {
+				p.result(output{x, t, i, frame}, do)
+				frame++
+			}
+		}
+	}
+}
+
+// result is results of one frame of a tile.
+func (p *Plan) result(out output, do func(steps []Step)) {
+	take := func(x wgsl.Tensor, t, y0 int) {
+		if out.frame < p.outlet.Frames && y0 < p.outlet.Height { // not trimmed
+			steps, _ := p.outlet.take(x, t, out.frame, y0)
+			do(steps)
+		}
+	}
+	if p.joiner == nil {
+		take(out.x, out.t, 0)
+		return
+	}
+	do(p.joiner.add(out))
+	if out.tile < len(p.last().tiles)-1 {
+		return
+	}
+	for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
+		var steps []Step
+		steps, x = p.joiner.band(out.frame, y0)
+		do(steps)
+		take(x, 0, y0)
+	}
+}

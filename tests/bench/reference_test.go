@@ -1,0 +1,164 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// published is a family's published model, on an adapter without limits.
+func published(t *testing.T, family string, p vae.Precision) *vae.Model {
+	t.Helper()
+	m, err := vae.Published(family, unlimited(), vae.Settings{Precision: p})
+	require.NoError(t, err)
+	return m
+}
+
+// The models that need no checkpoint are those of the published files, and so
+// are their plans.
+func TestPublished(t *testing.T) {
+	require.Len(t, planned, len(vae.Families()))
+	for i, family := range vae.Families() {
+		of, without := inspect(t, headerOnly(t, planned[i].tensors), vae.F16), published(t, family, vae.F16)
+		config := of.Config
+		config.Mean, config.Scale = nil, nil
+		assert.Equal(t, config, without.Config)
+		for _, direction := range []string{"decode", "encode"} {
+			a := plan(t, of, direction, tiling.Square(256), 9, 0)
+			b := plan(t, without, direction, tiling.Square(256), 9, 0)
+			assert.Equal(t, a.Cost, b.Cost, "%s: %s", family, direction)
+			assert.Equal(t, a.Bytes(), b.Bytes(), "%s: %s", family, direction)
+			assert.Equal(t, a.Layers(), b.Layers(), "%s: %s", family, direction)
+		}
+	}
+}
+
+// products are the multiply-adds of convolutions and products, attention apart:
+// the plan's and the original implementation's.
+func products(p *vae.Plan) (macs, reference int64) {
+	for _, l := range p.Layers() {
+		if l.Kind != engine.Attend {
+			macs += l.MACs
+			reference += l.Reference
+		}
+	}
+	return macs, reference
+}
+
+// What the original implementations compute, exactly, for 512x512 pixels; of a
+// clip each frame in the steady state. It is theirs, so no shortcut of ours may
+// change it. Millions a pixel were worked out from the modules' sources.
+func TestReference(t *testing.T) {
+	for _, c := range []struct {
+		family, direction string
+		image, frame      int64   // multiply-adds
+		image6, frame6    float64 // millions a pixel
+	}{
+		{"seedvr2", "decode", 3_738_097_942_528, 3_087_267_790_848, 14.26, 11.78},
+		{"seedvr2", "encode", 1_588_299_038_720, 1_169_522_950_144, 6.06, 4.46},
+		{"wan2.1", "decode", 1_408_783_876_096, 1_106_887_573_504, 5.37, 4.22},
+		{"wan2.1", "encode", 872_528_478_208, 655_734_341_632, 0, 2.50},
+		{"wan2.2", "decode", 2_985_356_951_552, 2_410_957_832_192, 0, 9.20},
+		{"wan2.2", "encode", 608_665_862_144, 457_543_254_016, 0, 1.75},
+	} {
+		m := published(t, c.family, vae.F16)
+		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})
+		require.NoError(t, err)
+		of := func(frames int) int64 {
+			_, reference := products(plan(t, m, c.direction, tiling.Square(512), frames, 0))
+			_, plain := products(plan(t, unfolded, c.direction, tiling.Square(512), frames, 0))
+			assert.Equal(t, plain, reference, "%s %s, %d frames: with shortcuts and without", c.family, c.direction, frames)
+			return reference
+		}
+		image, frame := of(1), (of(21)-of(17))/4
+		name := c.family + " " + c.direction
+		assert.Equal(t, c.image, image, "%s, one image", name)
+		assert.Equal(t, c.frame, frame, "%s, a frame", name)
+		if c.image6 > 0 {
+			assert.InDelta(t, c.image6, float64(image)/512/512/1e6, 0.005, "%s, one image", name)
+		}
+		assert.InDelta(t, c.frame6, float64(frame)/512/512/1e6, 0.01, "%s, a frame", name)
+	}
+}
+
+// How much of the original's arithmetic is left, at most, in percent.
+func TestShareOfReference(t *testing.T) {
+	for _, c := range []struct {
+		family, direction string
+		frames            int
+		most              int64
+	}{
+		{"seedvr2", "decode", 21, 79},
+		{"seedvr2", "decode", 1, 100},
+		{"seedvr2", "encode", 1, 100},
+		{"wan2.1", "decode", 1, 35},
+		{"wan2.1", "encode", 1, 35},
+	} {
+		macs, reference := products(plan(t, published(t, c.family, vae.F16), c.direction, tiling.Square(512), c.frames, 0))
+		assert.LessOrEqual(t, 100*macs, c.most*reference, "%s %s, %d frames: %.4f of the reference's", c.family, c.direction, c.frames, float64(macs)/float64(reference))
+	}
+}
+
+// No product goes uncounted: what is left of the operations without them are
+// norms, soft maxima and the like.
+func TestProductsAreCounted(t *testing.T) {
+	for _, family := range vae.Families() {
+		m := published(t, family, vae.F16)
+		for _, direction := range []string{"decode", "encode"} {
+			for _, frames := range []int{1, 9} {
+				c := plan(t, m, direction, tiling.Square(512), frames, 0).Cost
+				rest := c.FLOPs - 2*c.MACs
+				assert.GreaterOrEqual(t, rest, int64(0), "%s %s", family, direction)
+				assert.Less(t, 100*rest, c.FLOPs, "%s %s, %d frames", family, direction, frames)
+			}
+		}
+	}
+}
+
+// The layers of a plan are all of it: they add up to its cost and what takes
+// results off the device besides.
+func TestLayersAddUp(t *testing.T) {
+	for _, family := range vae.Families() {
+		m := published(t, family, vae.F32)
+		for _, direction := range []string{"decode", "encode"} {
+			for _, tile := range []int{0, 128} {
+				p := plan(t, m, direction, tiling.Size{H: 192, W: 256}, 9, tile)
+				var macs, bytes, dispatches int64
+				besides := map[string]bool{}
+				other := []string{"blend", "normalise", "sample", "to_rgba8"}
+				for _, l := range p.Layers() {
+					macs += l.MACs
+					if slices.Contains(other, l.Name) {
+						besides[l.Name] = true
+						continue
+					}
+					bytes += l.Bytes
+					dispatches += l.Dispatches
+				}
+				assert.Equal(t, p.Cost.MACs, macs, "%s %s", family, direction)
+				assert.Equal(t, p.Cost.Bytes, bytes, "%s %s", family, direction)
+				assert.Positive(t, dispatches)
+				result := map[string]string{"decode": "to_rgba8", "encode": "sample"}[direction]
+				want := map[string]bool{result: true}
+				if p.Canvas > 0 {
+					want["blend"], want["normalise"] = true, true
+				}
+				assert.Equal(t, want, besides, "%s %s, tile %d", family, direction, tile)
+			}
+		}
+	}
+}
+
+// unlimited is an adapter on which whole frames are possible.
+func unlimited() gpu.Info {
+	limits := gpu.DefaultLimits
+	limits.MaxBuffer, limits.MaxBinding = 1<<40, 1<<40
+	return gpu.Info{Type: "discrete", F16: true, Memory: 1 << 40, Limits: limits}
+}
