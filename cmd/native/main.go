@@ -45,9 +45,10 @@ const description = `Encode video and pictures to latents and decode latents to 
     tessera decode -m qwen_image_vae.safetensors latent.safetensors -o out.png
     tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
     tessera info ema_vae_fp16.safetensors
+    tessera plan -m seedvr2 --frames 21 --size 1280x720
     tessera devices
 
-Sizes are height x width, in pixels.
+Sizes are height x width, in pixels; plan's --size is width x height.
 
 A latent that is dragged onto the program is decoded beside itself, with the checkpoint that is dragged with it. Only then is a checkpoint's path kept, in tessera/last-model.txt of the user's configuration folder, for latents that are dragged alone; removing the file forgets it.
 
@@ -74,6 +75,7 @@ type cli struct {
 	Encode    encodeCmd    `cmd:"" help:"Make a latent of a video."`
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
 	Info      infoCmd      `cmd:"" help:"Tell what a checkpoint, latent or video is and what it needs."`
+	Plan      planCmd      `cmd:"" help:"Count what a job would compute and need, without a device or a checkpoint."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and this machine's engine to it."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"tessera/app/job"
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+type planCmd struct {
+	Model     string     `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"seedvr2, wan2.1 or wan2.2 as published, or a checkpoint, whose header is read."`
+	Op        string     `enum:"decode,encode" default:"decode" help:"decode or encode."`
+	Frames    framesArg  `default:"1" placeholder:"N" help:"Frames of the video."`
+	Size      pixelsFlag `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
+	Precision string     `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
+	Layers    bool       `help:"List every layer."`
+	framesFlag
+	plainFlags
+	tileFlags
+}
+
+// Help is shown below the flags.
+func (planCmd) Help() string {
+	return `Counted from the commands that would run, on no device and without weights: multiply-accumulates of convolutions and products, attention's apart, bytes that commands read and write if every operand moved once, dispatches, and the peak on the device. The adapter is one without limits, whose memory holds all but for --memory, so a real one may need more dispatches or smaller tiles. The weights of a published model are halves.
+
+The reference is the original implementation on the same job: it computes every temporal tap, also of zeros and of one frame again, every upsampled frame, also those it drops, and log-variances. It has the same tiles, but for exact ones, in whose place it has the whole frame.
+
+    tessera plan -m seedvr2 --frames 21 --size 1280x720 --tile off
+    tessera plan -m wan2.1 --op encode --size 1920x1080 --memory 6GiB --layers
+    tessera plan -m Wan2.2_VAE.pth --frames 81 --size 1280x704 --json`
+}
+
+// planned is what a job needs; its JSON is the interface for machines.
+type planned struct {
+	Command   string   `json:"command"`
+	Model     string   `json:"model"`
+	File      fileName `json:"file,omitempty"`
+	Op        string   `json:"op"`
+	Frames    int      `json:"frames"`
+	Height    int      `json:"height"`
+	Width     int      `json:"width"`
+	Pictures  bool     `json:"independent_frames,omitempty"`
+	Precision string   `json:"precision"`
+	Tile      string   `json:"tile"`             // "off", or HxW in pixels
+	Tiling    string   `json:"tiling,omitempty"` // of several tiles
+	Overlap   string   `json:"overlap,omitempty"`
+	Halo      string   `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
+	Tiles     int      `json:"tiles"`
+	Slices    int      `json:"slices"` // of each tile
+	Shrunk    bool     `json:"shrunk"`
+
+	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
+	AttentionMACs      int64 `json:"attention_macs"`
+	ReferenceMACs      int64 `json:"reference_macs"`
+	ReferenceAttention int64 `json:"reference_attention_macs"`
+	Bytes              int64 `json:"bytes"` // read and written if every operand of every command moved once
+	Dispatches         int64 `json:"dispatches"`
+
+	Peak        int64 `json:"peak_device_bytes"` // the sum of the five below
+	Weights     int64 `json:"weight_bytes"`
+	Activations int64 `json:"activation_bytes"`
+	Causal      int64 `json:"memory_bytes"` // frames kept from slice to slice
+	Canvas      int64 `json:"canvas_bytes"` // puts tiles together
+	Transfer    int64 `json:"transfer_bytes"`
+	Spool       int64 `json:"spool_bytes"` // beside the device
+
+	Layers []planLayer `json:"layers"`
+}
+
+// planLayer is one layer's part of that.
+type planLayer struct {
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	MACs       int64  `json:"macs"`
+	Reference  int64  `json:"reference_macs"`
+	Bytes      int64  `json:"bytes"`
+	Dispatches int64  `json:"dispatches"`
+}
+
+func (c *planCmd) Run(a *app) error {
+	m, err := c.open(a)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	p, err := c.plan(a.ctx, m)
+	if err != nil {
+		return unplanned(err)
+	}
+	r := c.planned(m, p)
+	if a.json {
+		return a.print(r)
+	}
+	return c.tell(a, r, p)
+}
+
+// open makes the model of a family's name, else of a file's header.
+func (c *planCmd) open(a *app) (*vae.Model, error) {
+	limits := gpu.DefaultLimits
+	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
+	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
+	settings := vae.Settings{Precision: vae.Precision(c.Precision), Force: true, NoFold: c.NoFold} // what weights make is no matter here
+	if slices.Contains(vae.Families(), c.Model) {
+		return vae.Published(c.Model, adapter, settings)
+	}
+	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refused("--model=%s: there is no such file, expected a checkpoint or one of %s", c.Model, strings.Join(vae.Families(), ", "))
+	}
+	return m, err
+}
+
+// plan lays the job out.
+func (c *planCmd) plan(ctx context.Context, m *vae.Model) (*vae.Plan, error) {
+	o, err := c.choices().Options()
+	if err != nil {
+		return nil, err
+	}
+	o.Independent = c.independent(m)
+	n, h, w := int(c.Frames), c.Size.H, c.Size.W
+	if c.Op == "encode" {
+		p, err := m.PlanEncode(ctx, n, h, w, vae.EncodeOptions{Options: o})
+		if err != nil {
+			return nil, err
+		}
+		return p.Plan, nil
+	}
+	frames, height, width := m.Padded(n, h, w, o.Independent)
+	d := m.Config.Encoding()
+	height, width = d.Size(height, width)
+	p, err := m.PlanDecode(ctx, d.Frames(frames, o.Independent), height, width, vae.DecodeOptions{Options: o, RGBA8: true, Frames: n, Height: h, Width: w})
+	if err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
+}
+
+// independent is whether frames are pictures.
+func (c *planCmd) independent(m *vae.Model) bool {
+	if c.Independent == nil {
+		return m.Config.Independent
+	}
+	return *c.Independent
+}
+
+// planned sums a plan up.
+func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
+	s := newStage(p, p.Frames, 1)
+	r := &planned{
+		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
+		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Shrunk: s.Shrunk,
+		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
+	}
+	if !slices.Contains(vae.Families(), c.Model) {
+		r.File = fileName(c.Model)
+	}
+	for _, l := range p.Layers() {
+		r.Layers = append(r.Layers, planLayer{l.Name, l.Kind, l.MACs, l.Reference, l.Bytes, l.Dispatches})
+		r.Bytes += l.Bytes
+		r.Dispatches += l.Dispatches
+		if l.Kind == engine.Attend {
+			r.AttentionMACs += l.MACs
+			r.ReferenceAttention += l.Reference
+		} else {
+			r.MACs += l.MACs
+			r.ReferenceMACs += l.Reference
+		}
+	}
+	return r
+}
+
+// tell prints a plan for people.
+func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
+	a.say("%s, %s of %s, %d wide and %d high, %s", r.Model, r.Op, frames(r.Frames), r.Width, r.Height, r.Precision)
+	cut := job.Cut(p)
+	if r.Slices > 1 {
+		cut += fmt.Sprintf(", %d slices", r.Slices)
+	}
+	a.say("  tiles       %s", cut)
+	a.say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))
+	a.say("  attention   %s MACs, %.3f of the reference's %s", scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), scaled(r.ReferenceAttention))
+	a.say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), thousands(r.Dispatches))
+	parts := []string{"weights " + engine.Bytes(r.Weights), "activations " + engine.Bytes(r.Activations)}
+	for _, m := range []struct {
+		what  string
+		bytes int64
+	}{{"causal memory", r.Causal}, {"blending", r.Canvas}, {"results", r.Transfer}} {
+		if m.bytes > 0 {
+			parts = append(parts, m.what+" "+engine.Bytes(m.bytes))
+		}
+	}
+	a.say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
+	if r.Spool > 0 {
+		a.say("  on disk     %s", engine.Bytes(r.Spool))
+	}
+	if !c.Layers || a.quiet {
+		return nil
+	}
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  layer\tkind\tMACs\treference\ttraffic\tdispatches")
+	for _, l := range r.Layers {
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
+	}
+	return t.Flush()
+}
+
+// scaled prints a count: "231.6 T".
+func scaled(n int64) string {
+	v, unit := float64(n), 0
+	for v >= 999.95 && unit < 6 {
+		v /= 1000
+		unit++
+	}
+	if unit == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%.1f %c", v, "kMGTPE"[unit-1])
+}
+
+// The longest clip and the largest frame that are planned. A frame's attention
+// is recorded block by block, which of 16K would take a hundred gigabytes, and
+// no count may overflow.
+const (
+	mostFrames = 1 << 20
+	mostSide   = 1 << 15
+	mostPixels = 1 << 25 // of a frame: 8K
+	mostInAll  = 1 << 38
+)
+
+// Validate refuses a clip that is too large to count.
+func (c *planCmd) Validate() error {
+	pixels := int64(c.Size.H) * int64(c.Size.W)
+	if pixels > mostPixels {
+		return fmt.Errorf("--size=%v: %d pixels, expected at most %d", c.Size, pixels, mostPixels)
+	}
+	if pixels *= int64(c.Frames); pixels > mostInAll {
+		return fmt.Errorf("--frames=%d --size=%v: %d pixels in all, expected at most %d", c.Frames, c.Size, pixels, int64(mostInAll))
+	}
+	return c.tileFlags.Validate()
+}
+
+// framesArg is a number of frames.
+type framesArg int
+
+// UnmarshalText reads 1 to mostFrames.
+func (f *framesArg) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil || n < 1 || n > mostFrames {
+		return fmt.Errorf("%q, expected 1 to %d frames", text, mostFrames)
+	}
+	*f = framesArg(n)
+	return nil
+}
+
+// pixelsFlag is the size of a video, as it is said of videos: width x height.
+type pixelsFlag tiling.Size
+
+func (f pixelsFlag) String() string { return fmt.Sprintf("%dx%d", f.W, f.H) }
+
+// UnmarshalText reads WxH.
+func (f *pixelsFlag) UnmarshalText(text []byte) error {
+	width, height, _ := strings.Cut(string(text), "x")
+	w, err := strconv.ParseUint(width, 10, 31)
+	h, err2 := strconv.ParseUint(height, 10, 31)
+	if cmp.Or(err, err2) != nil || min(w, h) < 1 || max(w, h) > mostSide {
+		return fmt.Errorf("%q, expected a width and a height of 1 to %d pixels, such as 1280x720", text, mostSide)
+	}
+	*f = pixelsFlag{H: int(h), W: int(w)}
+	return nil
+}

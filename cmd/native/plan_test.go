@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/tests/synthetic"
+	"tessera/vae"
+)
+
+// noDevice is an environment in which no device opens.
+var noDevice = []string{"VK_DRIVER_FILES=/none", "VK_ICD_FILENAMES=/none"}
+
+func planJSON(t *testing.T, args ...string) (r planned) {
+	t.Helper()
+	o := tesseraEnv(t, noDevice, append(append([]string{"plan", "--json"}, args...), "--progress=none")...)
+	require.Equal(t, 0, o.code, o.stdout+o.stderr)
+	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stdout)
+	return r
+}
+
+// The published models are planned without a checkpoint and without a device,
+// and so is a file of which there is nothing but the header.
+func TestPlan(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "hole.safetensors")
+	var specs []safetensors.Spec
+	for _, s := range synthetic.Wan(synthetic.WanConfig{}) {
+		specs = append(specs, safetensors.Spec{Name: s.Name, DType: safetensors.F16, Shape: s.Shape})
+	}
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	_, err = safetensors.NewWriter(f, specs, nil)
+	require.NoError(t, err)
+	header, data, err := safetensors.Size(specs, nil)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(8+header+data))
+	require.NoError(t, f.Close())
+
+	for _, op := range []string{"decode", "encode"} {
+		args := []string{"--op", op, "--frames=9", "--size=320x192", "--tile=128", "--precision=f32"}
+		named, file := planJSON(t, append(args, "--model=wan2.1")...), planJSON(t, append(args, "--model="+path)...)
+		assert.Equal(t, fileName(path), file.File)
+		file.File = ""
+		assert.Equal(t, named, file)
+
+		assert.Equal(t, []any{"Wan 2.1", op, 9, 192, 320, "f32", "128x128", "exact"},
+			[]any{named.Model, named.Op, named.Frames, named.Height, named.Width, named.Precision, named.Tile, named.Tiling})
+		assert.Equal(t, named.Peak, named.Weights+named.Activations+named.Causal+named.Canvas+named.Transfer, "the parts of the peak")
+		var sum planned
+		for _, l := range named.Layers {
+			sum.Bytes += l.Bytes
+			sum.Dispatches += l.Dispatches
+			sum.MACs += l.MACs
+			sum.ReferenceMACs += l.Reference
+		}
+		assert.Equal(t, []int64{named.Bytes, named.Dispatches, named.MACs + named.AttentionMACs, named.ReferenceMACs + named.ReferenceAttention},
+			[]int64{sum.Bytes, sum.Dispatches, sum.MACs, sum.ReferenceMACs}, "the layers' sums")
+		assert.Positive(t, min(named.Causal, named.AttentionMACs, named.Spool))
+
+		whole := planJSON(t, append(args[:4], "--precision=f32", "--model=wan2.1", "--tile=off")...)
+		assert.Equal(t, whole.ReferenceMACs, named.ReferenceMACs, "the reference has no exact tiles")
+		assert.Equal(t, whole.ReferenceAttention, named.ReferenceAttention)
+		assert.Greater(t, named.MACs, whole.MACs)
+		assert.Equal(t, []any{"off", "", 1}, []any{whole.Tile, whole.Tiling, whole.Tiles})
+	}
+}
+
+// A plan is what a job of that size plans, whatever the flags: trimmed to odd
+// sizes, of pictures, within a budget.
+func TestPlanIsTheJobs(t *testing.T) {
+	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: gpu.DefaultLimits}
+	adapter.Limits.MaxBuffer, adapter.Limits.MaxBinding = 1<<50, 1<<50
+	m, err := vae.Inspect(tiny, adapter, vae.Settings{Precision: vae.F16})
+	require.NoError(t, err)
+	defer m.Close()
+	for flags, o := range map[string]vae.DecodeOptions{
+		"--tile=off": {Frames: 7, Height: 100, Width: 150},
+		"--tile=off --independent-frames --chunk=2": {Frames: 7, Height: 100, Width: 150, Options: vae.Options{Independent: true, Chunk: 2}},
+	} {
+		latent := map[bool]int{true: 7, false: 3}[o.Independent]
+		o.RGBA8 = true
+		p, err := m.PlanDecode(t.Context(), latent, 13, 19, o)
+		require.NoError(t, err)
+		r := planJSON(t, append(strings.Fields(flags), "-m", tiny, "--frames=7", "--size=150x100")...)
+		assert.Equal(t, p.Bytes(), r.Peak, flags)
+		assert.Equal(t, p.Cost.MACs, r.MACs+r.AttentionMACs, flags)
+		assert.Equal(t, o.Independent, r.Pictures, flags)
+	}
+	r := planJSON(t, "--model=seedvr2", "--size=1280x720", "--tile=auto", "--memory=1GiB")
+	assert.LessOrEqual(t, r.Peak, int64(1<<30))
+	assert.Greater(t, r.Peak, int64(700<<20), "a larger tile fits")
+	assert.Equal(t, "feather", r.Tiling)
+	o := tesseraEnv(t, noDevice, "plan", "--model=seedvr2", "--size=1280x720", "--tile=off", "--memory=1GiB")
+	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Contains(t, o.stderr, "the budget is 1.00 GiB")
+}
+
+// What people read: the job, tiles, products next to the reference's, traffic
+// and memory; with --layers every layer.
+func TestPlanForPeople(t *testing.T) {
+	o := tesseraEnv(t, noDevice, "plan", "--model=seedvr2", "--frames=21", "--size=512x256", "--tile=off", "--layers")
+	require.Equal(t, 0, o.code, o.stderr)
+	r := planJSON(t, "--model=seedvr2", "--frames=21", "--size=512x256", "--tile=off")
+	for _, line := range []string{
+		"SeedVR2, decode of 21 frames, 512 wide and 256 high, f16\n",
+		"  tiles       one tile, 5 slices\n",
+		fmt.Sprintf("  products    %s MACs, %.3f of the reference's 32.7 T\n", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs)),
+		fmt.Sprintf(" in %s dispatches\n", thousands(r.Dispatches)),
+	} {
+		assert.Contains(t, o.stdout, line)
+	}
+	assert.Regexp(t, `(?m)^  memory      [\d.]+ GiB: weights [\d.]+ MiB, activations [\d.]+ [GM]iB, causal memory [\d.]+ [GM]iB, results 512.0 KiB$`, o.stdout)
+	for _, l := range r.Layers {
+		assert.Regexp(t, `(?m)^  `+l.Name+` +`+l.Kind+` .* `+fmt.Sprint(l.Dispatches)+`$`, o.stdout)
+	}
+	o = tesseraEnv(t, noDevice, "plan", "--model=seedvr2", "--size=512x256")
+	assert.NotContains(t, o.stdout, "decoder.")
+}
+
+func TestScaled(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0 k", 999_949: "999.9 k", 999_950: "1.0 M", 3_087_267_790_848: "3.1 T", 9e18: "9.0 E"} {
+		assert.Equal(t, want, scaled(n))
+	}
+}
+
+// What can't be planned is a usage error that says what there is.
+func TestPlanRefuses(t *testing.T) {
+	for args, says := range map[string]string{
+		"--model=seedvr3 --size=64x64":                          "there is no such file, expected a checkpoint or one of seedvr2, wan2.1, wan2.2",
+		"--model=seedvr2":                                       "--size=WxH",
+		"--model=seedvr2 --size=720":                            "expected a width and a height of 1 to 32768 pixels, such as 1280x720",
+		"--model=seedvr2 --size=0x720":                          "expected a width and a height",
+		"--model=seedvr2 --size=1280x720x3":                     "expected a width and a height",
+		"--model=seedvr2 --size=40000x40000":                    "expected a width and a height",
+		"--model=seedvr2 --size=8193x4096":                      "expected at most 33554432",
+		"--model=seedvr2 --size=1024x512 --frames=1048576":      "expected at most 274877906944",
+		"--model=seedvr2 --size=64x64 --frames=0":               "expected 1 to 1048576 frames",
+		"--model=seedvr2 --size=64x64 --op=roundtrip":           `"decode","encode"`,
+		"--model=seedvr2 --size=64x64 --precision=bf16":         `"f32","f16"`,
+		"--model=seedvr2 --size=64x64 --tile=7":                 "tile",
+		"--model=seedvr2 --size=64x64 --tiling=exact --tile=32": "its group norms see the whole tile",
+		"--model=seedvr2 --size=64x64 --memory=none":            "expected a size",
+		"--model=seedvr2 --size=64x64 --tile=off --overlap=16":  "one tile overlaps nothing",
+	} {
+		o := tesseraEnv(t, noDevice, append([]string{"plan"}, strings.Fields(args)...)...)
+		assert.Equal(t, job.ExitUsage, o.code, "%s: %s", args, o.stderr)
+		assert.Contains(t, o.stderr, says, args)
+	}
+	o := tesseraEnv(t, noDevice, "plan", "--model=plan_test.go", "--size=64x64")
+	assert.Equal(t, job.ExitInput, o.code, o.stderr)
+}
+
+// The longest clip and the largest frame that are taken are counted without an
+// overflow.
+func TestPlanOfTheLargest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a frame of 8K takes seconds to record")
+	}
+	for _, size := range [][2]string{{"--size=1024x256", "--frames=1048573"}, {"--size=7680x4320", "--frames=1"}} {
+		r := planJSON(t, "--model=seedvr2", size[0], size[1], "--tile=off")
+		for _, l := range r.Layers {
+			assert.GreaterOrEqual(t, min(l.MACs, l.Reference, l.Bytes, l.Dispatches), int64(0), "%s: %s", size, l.Name)
+		}
+		pixels := float64(r.Height * r.Width * r.Frames)
+		assert.InDelta(t, 13, float64(r.ReferenceMACs)/pixels/1e6, 2)
+	}
+}
