@@ -47,6 +47,7 @@ type Device struct {
 // known of what was waited for.
 type Stats struct {
 	Buffers, Pipelines, BindGroups int            // created
+	Kept, Missed                   int            // shaders and pipelines found in the cache folder, and not
 	Submissions, Dispatches        int            // a cut dispatch counts each part
 	Bytes, PeakBytes               int64          // in buffers now; and at most, with freed memory that was kept
 	Longest                        time.Duration  // the longest submission measured,
@@ -100,7 +101,7 @@ func Open(opt Options) (*Device, error) {
 		drv.Close()
 		return nil, err
 	}
-	if err := d.check(); err != nil {
+	if err := d.check(opt); err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -117,6 +118,7 @@ func (d *Device) Limits() Limits { return d.limits }
 func (d *Device) Stats() Stats {
 	s := d.stats
 	s.Programs = maps.Clone(s.Programs)
+	s.Kept, s.Missed = d.drv.Kept()
 	return s
 }
 

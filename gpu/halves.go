@@ -45,11 +45,10 @@ const right = "right"
 // out is wrong. It is done once per adapter, driver and library. On a card that
 // is only pretended, to see what its compiler makes of shaders, all is wrong:
 // TESSERA_UNTRIED=1 takes adapters at their word.
-func (d *Device) checkHalves(source string) error {
+func (d *Device) checkHalves(source string, folder *kept.Folder) error {
 	if !d.info.UnprovenF16 || os.Getenv("TESSERA_UNTRIED") == "1" {
 		return nil
 	}
-	folder := kept.Open("f16", halvesMost)
 	key := d.halvesKey(source)
 	verdict := string(folder.Get(key))
 	if verdict == "" {

@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/internal/kept"
 )
 
 // halves opens a device with f16 and a cache folder of its own.
 func halves(t *testing.T) *Device {
 	t.Helper()
-	d, err := Open(Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND")})
+	d, err := Open(Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND"), NoCache: true})
 	if (errors.Is(err, ErrNoLibrary) || errors.Is(err, ErrNoAdapter)) && os.Getenv("GPU") != "require" {
 		t.Skipf("no device: %v", err)
 	}
@@ -34,12 +36,12 @@ func halves(t *testing.T) *Device {
 // Halves that compute right are kept, and tried no second time.
 func TestRightHalves(t *testing.T) {
 	d := halves(t)
-	require.NoError(t, d.checkHalves(halvesSource))
+	require.NoError(t, d.checkHalves(halvesSource, kept.Open("f16", halvesMost)))
 	require.True(t, d.info.F16, d.info.NoF16)
 	require.Len(t, d.info.Matrices, 1)
 	made := d.Stats().Submissions
 	require.Equal(t, 1, made)
-	require.NoError(t, d.checkHalves(halvesSource))
+	require.NoError(t, d.checkHalves(halvesSource, kept.Open("f16", halvesMost)))
 	require.True(t, d.info.F16)
 	require.Equal(t, made, d.Stats().Submissions, "tried a second time")
 }
@@ -59,7 +61,7 @@ func TestWrongHalves(t *testing.T) {
 			source := strings.ReplaceAll(halvesSource, c.old, c.new)
 			require.NotEqual(t, halvesSource, source)
 			for range 2 {
-				require.NoError(t, d.checkHalves(source))
+				require.NoError(t, d.checkHalves(source, kept.Open("f16", halvesMost)))
 				require.False(t, d.info.F16)
 				require.Contains(t, d.info.NoF16, "hidden by Dawn")
 				require.Contains(t, d.info.NoF16, c.want)
@@ -75,10 +77,10 @@ func TestWrongHalves(t *testing.T) {
 func TestHalvesWithoutDoubt(t *testing.T) {
 	d := halves(t)
 	t.Setenv("TESSERA_UNTRIED", "1")
-	require.NoError(t, d.checkHalves("no shader"))
+	require.NoError(t, d.checkHalves("no shader", kept.Open("f16", halvesMost)))
 	require.True(t, d.info.F16)
 	t.Setenv("TESSERA_UNTRIED", "")
 	d.info.UnprovenF16 = false
-	require.NoError(t, d.checkHalves("no shader"))
+	require.NoError(t, d.checkHalves("no shader", kept.Open("f16", halvesMost)))
 	require.True(t, d.info.F16)
 }

@@ -12,6 +12,7 @@ import (
 type devicesCmd struct {
 	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Dawn    string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	cacheFlag
 }
 
 // Help is shown below the flags.
@@ -65,7 +66,7 @@ type limits struct {
 }
 
 func (c *devicesCmd) Run(a *app) error {
-	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn}
+	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn, NoCache: c.NoCache}
 	var all []gpu.Info
 	var err error
 	quietly(func() { all, err = gpu.Adapters(o) })

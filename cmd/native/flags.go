@@ -32,12 +32,18 @@ type forceFlag struct {
 	Force bool `help:"Take a checkpoint that is refused because all its pictures would be flat."`
 }
 
+// cacheFlag turns off what is kept from one run to the next.
+type cacheFlag struct {
+	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Compile all shaders anew, and keep none of them in the user's cache folder."`
+}
+
 // deviceFlags choose what to run on.
 type deviceFlags struct {
 	Backend   string      `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Dawn      string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
+	cacheFlag
 	plainFlags
 }
 
@@ -47,7 +53,7 @@ type plainFlags struct {
 }
 
 func (f deviceFlags) options() gpu.Options {
-	return gpu.Options{Backend: f.Backend, Adapter: int(f.Adapter), Library: f.Dawn}
+	return gpu.Options{Backend: f.Backend, Adapter: int(f.Adapter), Library: f.Dawn, NoCache: f.NoCache}
 }
 
 // settings are how these flags open a checkpoint.

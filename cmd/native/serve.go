@@ -19,7 +19,8 @@ type serveCmd struct {
 	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
 	Adapter adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
-	Dawn    string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	cacheFlag
+	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 }
 
 // Help is shown below the flags.
@@ -36,7 +37,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := deviceFlags{Backend: c.Backend, Adapter: c.Adapter, Dawn: c.Dawn}.options()
+	o := deviceFlags{Backend: c.Backend, Adapter: c.Adapter, Dawn: c.Dawn, cacheFlag: c.cacheFlag}.options()
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Addr, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) },

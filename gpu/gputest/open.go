@@ -22,7 +22,7 @@ import (
 // what Stats says at the end is appended there.
 func Open(t testing.TB) *gpu.Device {
 	t.Helper()
-	dev, err := gpu.Open(gpu.Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND")})
+	dev, err := gpu.Open(gpu.Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND"), NoCache: true})
 	if errors.Is(err, gpu.ErrNoLibrary) || errors.Is(err, gpu.ErrNoAdapter) {
 		if os.Getenv("GPU") != "require" {
 			t.Skipf("no device: %v", err)

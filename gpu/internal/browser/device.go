@@ -57,6 +57,9 @@ func openDevice(a *adapter) (*device, error) {
 // Info describes the adapter, with the limits of the device.
 func (d *device) Info() driver.Info { return d.info }
 
+// Kept says nothing: what a browser keeps is its own.
+func (*device) Kept() (found, missed int) { return 0, 0 }
+
 // Close ends everything under way and releases the device. Buffers, pipelines
 // and bind groups may be released later.
 func (d *device) Close() error {

@@ -62,6 +62,9 @@ type callbacks struct {
 	lost     uintptr // (device*, reason, message, …)
 	captured uintptr // (device*, type, message, …): uncaptured errors
 	compiled uintptr // (status, info*, …)
+
+	load, store         uintptr // (key's size, key*, size, value*, userdata, userdata): cache.go
+	load2025, store2025 uintptr // (key*, its size, value*, size, userdata)
 }
 
 var cCallbacks = sync.OnceValue(func() callbacks {
@@ -72,6 +75,9 @@ var cCallbacks = sync.OnceValue(func() callbacks {
 		lost:     purego.NewCallback(onLost),
 		captured: purego.NewCallback(onUncaptured),
 		compiled: purego.NewCallback(onCompiled),
+
+		load: purego.NewCallback(onLoad), store: purego.NewCallback(onStore),
+		load2025: purego.NewCallback(onLoad2025), store2025: purego.NewCallback(onStore2025),
 	}
 })
 

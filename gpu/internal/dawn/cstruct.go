@@ -318,3 +318,27 @@ type subgroupMatrixConfig struct {
 	resultComponentType uint32
 	M, N, K             uint32
 }
+
+// cacheDescriptor is WGPUDawnCacheDeviceDescriptor.
+type cacheDescriptor struct {
+	chain                          chainedStruct
+	isolationKey                   stringView
+	dawnLoadCacheDataCallbackInfo  cacheCallbackInfo
+	dawnStoreCacheDataCallbackInfo cacheCallbackInfo
+}
+
+type cacheCallbackInfo struct {
+	nextInChain uintptr
+	callback    uintptr
+	userdata1   uintptr
+	userdata2   uintptr
+}
+
+// cacheDescriptor2025 is the same before the API became stable.
+type cacheDescriptor2025 struct {
+	chain        chainedStruct
+	isolationKey stringView
+	load         uintptr
+	store        uintptr
+	userdata     uintptr
+}

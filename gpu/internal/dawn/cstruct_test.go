@@ -56,6 +56,7 @@ func TestStructLayout(t *testing.T) {
 		"WGPUAdapterPropertiesMemoryHeaps": memoryHeaps{},
 		"WGPUMemoryHeapInfo":               memoryHeapInfo{},
 		"WGPUSubgroupMatrixConfig":         subgroupMatrixConfig{},
+		"WGPUDawnCacheDeviceDescriptor":    cacheDescriptor{},
 
 		"WGPUAdapterPropertiesSubgroupMatrixConfigs": subgroupMatrixConfigs{},
 	} {
@@ -63,13 +64,17 @@ func TestStructLayout(t *testing.T) {
 	}
 }
 
-// TestStructLayout2025 holds the one struct that differed before the API was
+// TestStructLayout2025 holds the structs that differed before the API was
 // stable: nextInChain, and WGPUInstanceCapabilities{nextInChain,
-// timedWaitAnyEnable, timedWaitAnyMaxCount} at 8.
+// timedWaitAnyEnable, timedWaitAnyMaxCount} at 8; and the cache's callbacks, with
+// one userdata.
 func TestStructLayout2025(t *testing.T) {
 	checkLayout(t, map[string]any{
 		"size": 32., "nextInChain": at(0, 8), "capabilitiesChain": at(8, 8), "timedWaitAnyEnable": at(16, 4), "timedWaitAnyMaxCount": at(24, 8),
 	}, reflect.TypeOf(instanceDescriptor2025{}))
+	checkLayout(t, map[string]any{
+		"size": 56., "chain": at(0, 16), "isolationKey": at(16, 16), "load": at(32, 8), "store": at(40, 8), "userdata": at(48, 8),
+	}, reflect.TypeOf(cacheDescriptor2025{}))
 }
 
 func at(offset, size float64) []any { return []any{offset, size} }

@@ -28,7 +28,7 @@ func Open(opt driver.Options) (driver.Device, error) {
 	chosen, err := choose(list, opt.Adapter)
 	var failed []error
 	for _, a := range chosen {
-		d, err := openDevice(a)
+		d, err := openDevice(a, opt.NoCache)
 		if err == nil {
 			releaseOthers(list, a)
 			for _, err := range failed {

@@ -22,6 +22,8 @@ type device struct {
 	queue   uintptr
 	info    driver.Info
 	keys    []uintptr // of the standing callbacks
+	cache   *cache    // nil where nothing is kept
+	cacheID uintptr
 
 	mu       sync.Mutex // Dawn may report from a thread of its own
 	lost     error
@@ -43,7 +45,7 @@ type scratch struct {
 var errClosed = errors.New("dawn: the device is closed")
 
 // openDevice opens a with all it has; the device then owns a and its instance.
-func openDevice(a *adapter) (*device, error) {
+func openDevice(a *adapter, noCache bool) (*device, error) {
 	_, raw, err := a.limits(a.AdapterGetLimits, a.handle)
 	if err != nil {
 		return nil, err
@@ -57,8 +59,16 @@ func openDevice(a *adapter) (*device, error) {
 			features = append(features, f)
 		}
 	}
+	chain := a.deviceToggles()
+	if !noCache {
+		d.cache = newCache(a.info)
+	}
+	if d.cache != nil {
+		d.cacheID = d.cache.register()
+		chain.chain.next = a.cacheDescriptor(d.cacheID)
+	}
 	descriptor := &deviceDescriptor{
-		nextInChain:                 unsafe.Pointer(a.deviceToggles()),
+		nextInChain:                 unsafe.Pointer(chain),
 		label:                       view("tessera"),
 		requiredFeatureCount:        uintptr(len(features)),
 		requiredFeatures:            unsafe.Pointer(unsafe.SliceData(features)),
@@ -110,12 +120,22 @@ func (d *device) destroy() {
 	d.handle = 0
 }
 
+// Kept says how often what was to be compiled was found in the cache, and how
+// often not.
+func (d *device) Kept() (found, missed int) {
+	if d.cache == nil {
+		return 0, 0
+	}
+	return d.cache.folder.Counts()
+}
+
 // forget makes Dawn's reports on this device go nowhere.
 func (d *device) forget() {
 	for _, key := range d.keys {
 		unregister(key)
 	}
 	d.keys = nil
+	forgetCache(d.cacheID)
 }
 
 func (d *device) onLost(r reply) {

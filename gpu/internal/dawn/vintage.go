@@ -38,6 +38,7 @@ const (
 	sTypeToggles     = 0x5000a
 	sTypeMemoryHeaps = 0x50013
 	sTypeMatrices    = 0x5003b // where there are any
+	sTypeCache       = 0x50007
 )
 
 var errTooOld = errors.New("this Dawn is of before summer 2025, whose structs and numbers differ: take a newer one")

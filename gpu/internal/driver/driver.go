@@ -115,6 +115,10 @@ type Command struct {
 type Device interface {
 	Info() Info
 
+	// Kept says how often something that was to be compiled was found in the
+	// cache, and how often not: never where there is none.
+	Kept() (found, missed int)
+
 	// NewBuffer makes a zeroed buffer that can be written, read back, copied
 	// and bound as storage, or as uniform where uniform is set.
 	NewBuffer(label string, size int64, uniform bool) (Buffer, error)
@@ -157,5 +161,6 @@ type Device interface {
 type Options struct {
 	Backend string // "" or "auto", "vulkan", "d3d12", "metal"; in a browser "", "auto" or "webgpu"
 	Adapter int    // index as in Info, or -1 for the best: discrete before integrated before processors
+	NoCache bool   // nothing is taken from the user's cache folder, and nothing kept there; a browser has its own
 	Library string // path of the Dawn library; "" searches: TESSERA_DAWN, beside the program, the user's cache, the system
 }

@@ -1,0 +1,136 @@
+//go:build !js
+
+package dawn
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"tessera/gpu/internal/driver"
+	"tessera/gpu/internal/kept"
+)
+
+// cacheMost bounds what is kept of compiled shaders and pipelines, of all
+// adapters together.
+const cacheMost = 256 << 20
+
+// cache keeps what Dawn compiles. Dawn's keys hold the shader, the pipeline and
+// the driver; identity is what else tells adapters and libraries apart.
+type cache struct {
+	folder   *kept.Folder
+	identity []byte
+
+	mu    sync.Mutex
+	asked map[string][]byte // values whose size was told and that come next
+}
+
+// caches maps the integers that C hands back as userdata. It is shared by the
+// process as waiters is, for the same reason.
+var caches = struct {
+	sync.Mutex
+	next uintptr
+	m    map[uintptr]*cache
+}{m: map[uintptr]*cache{}}
+
+// newCache is what is kept for an adapter; nil where nothing can be.
+func newCache(i driver.Info) *cache {
+	folder := kept.Open("pipelines", cacheMost)
+	if folder == nil {
+		return nil
+	}
+	identity := fmt.Sprintln(i.Name, i.Driver, i.Backend, i.Library)
+	if library, err := os.Stat(i.Library); err == nil {
+		identity += fmt.Sprintln(library.Size(), library.ModTime())
+	}
+	return &cache{folder: folder, identity: []byte(identity), asked: map[string][]byte{}}
+}
+
+// register makes Dawn's calls find c until forgetCache.
+func (c *cache) register() uintptr {
+	caches.Lock()
+	defer caches.Unlock()
+	caches.next++
+	caches.m[caches.next] = c
+	return caches.next
+}
+
+func forgetCache(key uintptr) {
+	caches.Lock()
+	defer caches.Unlock()
+	delete(caches.m, key)
+}
+
+func cacheOf(key uintptr) *cache {
+	caches.Lock()
+	defer caches.Unlock()
+	return caches.m[key]
+}
+
+// key is what a value is kept under; Dawn's own is at p.
+func (c *cache) key(p, size uintptr) []byte {
+	return append(c.identity[:len(c.identity):len(c.identity)], unsafe.Slice((*byte)(pointer(p)), size)...)
+}
+
+// load is asked for a value's size first, without room, and then for the value.
+func (c *cache) load(key []byte, value, room uintptr) uintptr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if room == 0 {
+		v := c.folder.Get(key)
+		if v != nil {
+			c.asked[string(key)] = v
+		}
+		return uintptr(len(v))
+	}
+	v := c.asked[string(key)]
+	delete(c.asked, string(key))
+	if uintptr(len(v)) > room {
+		return 0
+	}
+	return uintptr(copy(unsafe.Slice((*byte)(pointer(value)), room), v))
+}
+
+// store keeps a value.
+func (c *cache) store(key []byte, value, size uintptr) {
+	c.folder.Put(key, append([]byte(nil), unsafe.Slice((*byte)(pointer(value)), size)...))
+}
+
+// The callbacks of the stable API, and of that of 2025. Dawn calls them from
+// threads of its own, too.
+
+func onLoad(keySize, key, valueSize, value, id, _ uintptr) uintptr {
+	if c := cacheOf(id); c != nil {
+		return c.load(c.key(key, keySize), value, valueSize)
+	}
+	return 0
+}
+
+func onStore(keySize, key, valueSize, value, id, _ uintptr) uintptr {
+	if c := cacheOf(id); c != nil {
+		c.store(c.key(key, keySize), value, valueSize)
+	}
+	return 0
+}
+
+func onLoad2025(key, keySize, value, valueSize, id uintptr) uintptr {
+	return onLoad(keySize, key, valueSize, value, id, 0)
+}
+
+func onStore2025(key, keySize, value, valueSize, id uintptr) uintptr {
+	return onStore(keySize, key, valueSize, value, id, 0)
+}
+
+// cacheDescriptor makes a device keep what it compiles under the id.
+func (l *library) cacheDescriptor(id uintptr) unsafe.Pointer {
+	chain := chainedStruct{sType: sTypeCache}
+	if l.capabilities {
+		return unsafe.Pointer(&cacheDescriptor2025{chain: chain, load: l.callbacks.load2025, store: l.callbacks.store2025, userdata: id})
+	}
+	return unsafe.Pointer(&cacheDescriptor{
+		chain:                          chain,
+		dawnLoadCacheDataCallbackInfo:  cacheCallbackInfo{callback: l.callbacks.load, userdata1: id},
+		dawnStoreCacheDataCallbackInfo: cacheCallbackInfo{callback: l.callbacks.store, userdata1: id},
+	})
+}
