@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,9 +37,59 @@ type nothing struct{}
 
 func (nothing) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }
 
+// headed is a file of a header and nothing behind it.
+type headed []byte
+
+func (h headed) ReadAt(b []byte, at int64) (int, error) {
+	if at >= int64(len(h)) {
+		return nothing{}.ReadAt(b, at)
+	}
+	n := copy(b, h[at:])
+	if n < len(b) {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, nil
+}
+
+// header is that of a safetensors file, and how long its data would be; ok is
+// false where no file could be as long.
+func header(specs []synthetic.Spec) (text []byte, data int64, ok bool) {
+	text = []byte(`{"__metadata__":{"norm_num_groups":"2"}`)
+	for _, s := range specs {
+		text = append(append(append(text, `,"`...), s.Name...), `":{"dtype":"F32","shape":[`...)
+		size := 4.0
+		for i, n := range s.Shape {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = strconv.AppendInt(text, int64(n), 10)
+			size *= float64(n)
+		}
+		if size < 0 || size > 1<<50 {
+			return nil, 0, false
+		}
+		text = strconv.AppendInt(append(text, `],"data_offsets":[`...), data, 10)
+		data += int64(size)
+		text = append(strconv.AppendInt(append(text, ','), data, 10), `]}`...)
+	}
+	return append(text, '}'), data, true
+}
+
+// fromBytes is a file of such a header, of which some bytes are changed, and its
+// size: two say which, one what it becomes.
+func fromBytes(specs []synthetic.Spec, changes []byte) (file headed, size int64, ok bool) {
+	text, data, ok := header(specs)
+	for ; ok && len(changes) >= 3; changes = changes[3:] {
+		text[int(binary.LittleEndian.Uint16(changes))%len(text)] = changes[2]
+	}
+	file = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	return file, int64(len(file)) + data, ok
+}
+
 // FuzzRecognise changes the shapes of every family's files, in every layout:
-// three bytes say which tensor and axis, eight what it becomes. Whatever they
-// are, the file is refused or taken, in little memory.
+// three bytes say which tensor and axis, eight what it becomes. Where there are
+// bytes for it, a header is made of them, and of that some bytes are changed.
+// Whatever they are, the file is refused or taken, in little memory.
 func FuzzRecognise(f *testing.F) {
 	layouts := [][]synthetic.Spec{synthetic.SeedVR2([]int{4, 4, 4, 4}, 2)}
 	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Dim: 4, Channels: 4}} {
@@ -54,12 +105,26 @@ func FuzzRecognise(f *testing.F) {
 		return binary.LittleEndian.AppendUint64(append(binary.LittleEndian.AppendUint16(nil, tensor), axis), to)
 	}
 	for i, layout := range layouts {
-		f.Add(byte(i), []byte(nil))
+		file, size, ok := fromBytes(layout, nil)
+		require.True(f, ok)
+		_, err := safetensors.Read(file, size, "a header as it is")
+		require.NoError(f, err)
+		f.Add(byte(i), []byte(nil), []byte(nil))
+		f.Add(byte(i), []byte(nil), []byte{0, 0, '{'}) // as it is
 		for j := range layout {
-			f.Add(byte(i), change(uint16(j), byte(j), []uint64{0, 1, 1 << 16, 1 << 31, 1 << 60}[j%5]))
+			shape := change(uint16(j), byte(j), []uint64{0, 1, 1 << 16, 1 << 31, 1 << 60}[j%5])
+			f.Add(byte(i), shape, []byte(nil))
+			for axis := range min(len(layout[j].Shape), 2) { // no bytes at all, and many channels
+				empty := append(change(uint16(j), byte(axis+1), 0), change(uint16(j), byte(axis), 1<<60)...)
+				f.Add(byte(i), empty, []byte(nil))
+				f.Add(byte(i), empty, []byte{0, 0, '{'})
+			}
+			if j%8 == 0 {
+				f.Add(byte(i), shape, []byte{byte(40 * j), byte(j / 6), "09]\",[.F-e\\"[j/8%10]})
+			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, which byte, changes []byte) {
+	f.Fuzz(func(t *testing.T, which byte, changes, text []byte) {
 		specs := slices.Clone(layouts[int(which)%len(layouts)])
 		for ; len(changes) >= 11; changes = changes[11:] {
 			s := &specs[int(binary.LittleEndian.Uint16(changes))%len(specs)]
@@ -77,7 +142,13 @@ func FuzzRecognise(f *testing.F) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		m, err := InspectFile(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		var m *Model
+		var err error
+		if header, size, ok := fromBytes(specs, text); ok && len(text) > 0 {
+			m, err = InspectReader(header, size, "header", gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		} else {
+			m, err = InspectFile(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		}
 		runtime.ReadMemStats(&after)
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(32<<20), "bytes allocated")
 		if err != nil {
