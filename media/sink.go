@@ -218,6 +218,17 @@ func CheckVideoName(path string) error {
 // through WriteFrame. Otherwise WriteRGBA8 spares a conversion.
 func (s *Sink) NeedsFloat() bool { return s.backend.needsFloat() }
 
+// Kept is how many bytes of an output that is streamed are a temporary file until
+// Close.
+func (s *Sink) Kept() int64 {
+	if f, ok := s.backend.(*floatSink); ok {
+		if out, ok := f.pending.(*stream); ok {
+			return out.need
+		}
+	}
+	return 0
+}
+
 // WriteFrame writes the next frame, [H,W,C]. 8-bit formats clamp to [-1,1] and
 // round to the nearest code. NaN and infinity are errors, and so are another
 // length and more frames than announced. frame may be used again.

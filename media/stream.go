@@ -34,8 +34,8 @@ func (o CreateOptions) opener() opener {
 	if o.To == nil {
 		return pendingFile
 	}
-	return func(path string, _ int64) (destination, error) {
-		s := &stream{w: o.To, name: path}
+	return func(path string, need int64) (destination, error) {
+		s := &stream{w: o.To, name: path, need: need}
 		if extension(path) == ".y4m" {
 			return s, nil
 		}
@@ -51,6 +51,7 @@ func (o CreateOptions) opener() opener {
 type stream struct {
 	w    io.Writer
 	name string
+	need int64           // bytes, in all
 	kept *temporary.File // of what is not written in order, else nil
 }
 

@@ -104,7 +104,14 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	defer e.close()
 	d.Options.RGBA8 = !w.sink.NeedsFloat()
-	s, err := a.decode(e, d, w)
+	plan, err := a.planDecode(e, d)
+	if err != nil {
+		return err
+	}
+	if err := a.room("decode", disk{spool: plan.Spool, output: w.sink.Kept()}); err != nil {
+		return err
+	}
+	s, err := a.decode(e, plan, d, w)
 	if err != nil {
 		return err
 	}
@@ -217,17 +224,19 @@ type takerFunc func(vae.Frame) error
 func (f takerFunc) take(v vae.Frame) error { return f(v) }
 func (f takerFunc) end() error             { return nil }
 
-// decode runs the decoder on one clip after another, hands them to t, and
-// measures.
-func (a *app) decode(e *machine, d job.Decoding, t taker) (*stage, error) {
+// planDecode lays the decode of a clip out.
+func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
 	plan, err := d.Plan(a.ctx, e.model)
 	if err != nil {
 		return nil, unplanned(err)
 	}
 	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
-	if err := a.room("decode", 0, plan.Spool); err != nil {
-		return nil, err
-	}
+	return plan, nil
+}
+
+// decode runs the decoder on one clip after another, hands them to t, and
+// measures.
+func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) (*stage, error) {
 	profiled, err := a.profile(e, "decode")
 	if err != nil {
 		return nil, err

@@ -109,7 +109,14 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
-	z, s, err := a.encode(e, clip, o)
+	plan, err := a.planEncode(e, o)
+	if err != nil {
+		return err
+	}
+	if err := a.hold("encode", clip, plan.Reads(), disk{spool: plan.Spool}); err != nil {
+		return err
+	}
+	z, s, err := a.encode(e, plan, clip, o)
 	if err != nil {
 		return err
 	}
@@ -154,16 +161,18 @@ func formatOf(c media.Clip) media.Format {
 	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS(), Aspect: media.AspectOf(c)}
 }
 
-// encode runs the encoder and measures.
-func (a *app) encode(e *machine, clip media.Clip, o job.Encoding) (latent.Latent, *stage, error) {
+// planEncode lays the encode out.
+func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
 	plan, err := o.Plan(a.ctx, e.model)
 	if err != nil {
-		return latent.Latent{}, nil, unplanned(err)
+		return nil, unplanned(err)
 	}
 	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
-	if err := a.hold("encode", clip, plan.Reads(), plan.Spool); err != nil {
-		return latent.Latent{}, nil, err
-	}
+	return plan, nil
+}
+
+// encode runs the encoder and measures.
+func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.Encoding) (latent.Latent, *stage, error) {
 	profiled, err := a.profile(e, "encode")
 	if err != nil {
 		return latent.Latent{}, nil, err

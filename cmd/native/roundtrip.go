@@ -178,8 +178,12 @@ type trip struct {
 }
 
 // run does both directions and fills in what r lacks.
-func (t *trip) run(o job.Encoding, r *result) (err error) {
-	if t.latent, r.Encode, err = t.encode(t.machine, t.clip, o); err != nil {
+func (t *trip) run(o job.Encoding, r *result) error {
+	there, back, err := t.plan(o, r.Command)
+	if err != nil {
+		return err
+	}
+	if t.latent, r.Encode, err = t.encode(t.machine, there, t.clip, o); err != nil {
 		return err
 	}
 	r.Pictures, r.Latent = o.Options.Independent, t.latent.Shape()
@@ -188,7 +192,7 @@ func (t *trip) run(o job.Encoding, r *result) (err error) {
 	channels := t.clip.Channels()
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
-	r.Decode, err = t.decode(t.machine, o.Back(t.latent), takerFunc(func(f vae.Frame) error {
+	r.Decode, err = t.decode(t.machine, back, o.Back(t.latent), takerFunc(func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err
 		}
@@ -207,4 +211,25 @@ func (t *trip) run(o job.Encoding, r *result) (err error) {
 	r.Quality = newQuality(quality)
 	r.device(t.dev.Stats())
 	return nil
+}
+
+// plan lays both directions out, so that what either can't have, and the disk that
+// they take together, is told before the work.
+func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.DecodePlan, error) {
+	there, err := t.planEncode(t.machine, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := t.machine.model.Config
+	back, err := t.planDecode(t.machine, o.Back(latent.Latent{
+		Channels: c.Latent, Frames: o.Frames, Height: o.Padded.Height / c.Spatial, Width: o.Padded.Width / c.Spatial,
+	}))
+	if err != nil {
+		return nil, nil, err
+	}
+	d := disk{spool: max(there.Spool, back.Spool)} // one is gone before the other comes
+	for _, s := range t.sinks {
+		d.output += s.Kept()
+	}
+	return there, back, t.hold(command, t.clip, there.Reads(), d)
 }

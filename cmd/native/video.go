@@ -48,41 +48,68 @@ func (f outFlags) create(a *app, path string, format media.Format, o media.Creat
 		o.To = a.out
 	}
 	o.CRF, o.Codec, o.PixelFormat = f.CRF, f.Codec, f.PixFmt
-	o.Warn = func(text string) { a.warn("%s", text) }
+	if o.Warn == nil {
+		o.Warn = func(text string) { a.warn("%s", text) }
+	}
 	return media.CreateWith(a.ctx, a.outputName(path), format, o)
 }
 
+// disk is what a command keeps in temporary files at most, in bytes.
+type disk struct {
+	frames int64 // decoded
+	spool  int64 // what the device has no room for
+	output int64 // that is streamed, until it is complete
+}
+
 // hold has a clip that is decoded while it is read kept on disk where a plan reads
-// its frames several times, and sees to the disk for that and for what the plan
-// itself needs.
-func (a *app) hold(stage string, clip media.Clip, reads int, spool int64) error {
+// its frames several times, and sees to the disk for that and for what else is
+// needed.
+func (a *app) hold(stage string, clip media.Clip, reads int, d disk) error {
 	s, streamed := clip.(media.Streamed)
 	if !streamed || reads < 2 {
-		return a.room(stage, 0, spool)
+		return a.room(stage, d)
 	}
-	if err := a.room(stage, s.KeepBytes(), spool); err != nil {
+	d.frames = s.KeepBytes()
+	if err := a.room(stage, d); err != nil {
 		return err
 	}
 	return s.Keep()
 }
 
-// room says how much disk a stage takes for so many bytes of decoded frames and
-// of what the device has no room for, and refuses what the disk has not.
-func (a *app) room(stage string, frames, spool int64) error {
+// room says how much disk a stage takes, and refuses what the disk has not.
+func (a *app) room(stage string, d disk) error {
 	var what []string
-	if frames > 0 {
-		what = append(what, engine.Bytes(frames)+" for decoded frames, which every tile reads")
-	}
-	if spool > 0 {
-		what = append(what, engine.Bytes(spool)+" for what the memory of the device has no room for")
+	for _, part := range []struct {
+		bytes int64
+		text  string
+	}{
+		{d.frames, "decoded frames, which every tile reads"},
+		{d.spool, "what the memory of the device has no room for"},
+		{d.output, "the output until it is complete, since its frames are interleaved"},
+	} {
+		if part.bytes > 0 {
+			what = append(what, engine.Bytes(part.bytes)+" for "+part.text)
+		}
 	}
 	if len(what) == 0 {
 		return nil
 	}
 	text := fmt.Sprintf("%s: temporary files in %s take %s", stage, os.TempDir(), strings.Join(what, " and "))
-	if free, known := freeSpace(os.TempDir()); known && free < frames+spool {
-		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder, and --tile off and --memory make them smaller", text, engine.Bytes(free))
+	if free, known := freeSpace(os.TempDir()); known && free < d.frames+d.spool+d.output {
+		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder%s", text, engine.Bytes(free), d.smaller())
 	}
 	a.note("%s", text)
 	return nil
+}
+
+// smaller names the flags that help.
+func (d disk) smaller() string {
+	text := ""
+	if d.frames > 0 || d.spool > 0 {
+		text = ", and --tile off and --memory make them smaller"
+	}
+	if d.output > 0 {
+		text += "; --format y4m needs none for the output"
+	}
+	return text
 }

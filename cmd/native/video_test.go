@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -77,6 +78,15 @@ func TestRoomForVideo(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, got, whole, "one tile of a video, of a folder")
 
+	// A round trip tells of all at once, before its first direction.
+	trip := []string{"roundtrip", "-m", tiny, clip, "-o", "-", "--format=npy", "--tile", "48", "--overlap", "16"}
+	const parts = " take 90.0 KiB for decoded frames, which every tile reads and 360.1 KiB for the output until it is complete, since its frames are interleaved"
+	o = succeed(t, trip...)
+	assert.Equal(t, 1, strings.Count(o.stderr, "temporary files"), o.stderr)
+	assert.Contains(t, o.stderr, "roundtrip: temporary files in "+os.TempDir()+parts+"\n")
+	assert.Contains(t, succeed(t, "decode", "-m", tiny, latentFile(t, 16, 1, 2, 2), "-o", "-", "--format=safetensors").stderr,
+		"decode: temporary files in "+os.TempDir()+" take 3.1 KiB for the output until it is complete")
+
 	small := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small).CombinedOutput(); err != nil {
 		t.Skipf("a small file system can't be mounted: %s", out)
@@ -88,6 +98,12 @@ func TestRoomForVideo(t *testing.T) {
 	o = tesseraEnv(t, []string{"TMPDIR=" + small}, tiled...)
 	assert.Equal(t, job.ExitFailed, o.code)
 	assert.Contains(t, o.stderr, "tessera: encode: temporary files in "+small+" take 90.0 KiB for decoded frames, which every tile reads; 64.0 KiB is free there; TMPDIR names another folder")
+	isEmpty(t, small)
+	o = tesseraEnv(t, []string{"TMPDIR=" + small}, trip...)
+	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Contains(t, o.stderr, "tessera: roundtrip: temporary files in "+small+parts+"; ")
+	assert.Contains(t, o.stderr, " KiB is free there; TMPDIR names another folder, and --tile off and --memory make them smaller; --format y4m needs none for the output")
+	assert.Empty(t, o.stdout)
 	isEmpty(t, small)
 	// Of a decode it is what tiles are blended in.
 	o = tesseraEnv(t, []string{"TMPDIR=" + small}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", filepath.Join(dir, "x.npy"), "--tile", "64", "--memory", "24MiB")
