@@ -21,6 +21,38 @@ import (
 	"tessera/app/job"
 )
 
+// Ctrl-C ends a job whose output is not read on.
+func TestInterruptStalledOutput(t *testing.T) {
+	needDevice(t)
+	for _, format := range []string{"y4m", "npy"} {
+		temp := t.TempDir()
+		cmd := exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 1, 20, 20), "-o", "-", "--format="+format, "--quiet")
+		cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		read, write, err := os.Pipe()
+		require.NoError(t, err)
+		defer read.Close()
+		cmd.Stdout = write
+		start(t, cmd)
+		write.Close()
+		_, err = io.ReadFull(read, make([]byte, 4096)) // of a frame, the rest of which is more than a pipe holds
+		require.NoError(t, err)
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		late := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
+		cmd.Wait()
+		assert.True(t, late.Stop(), "%s: it had to be killed", format)
+		assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+		assert.Equal(t, "tessera: interrupted\n", stderr.String())
+		isEmpty(t, temp)
+	}
+}
+
+// events tell of progress from the first of it on; plain lines begin after three
+// seconds.
+const events = "--progress=json"
+
 // Ctrl-C in the middle of the work ends it with 130 and leaves nothing.
 func TestInterrupt(t *testing.T) {
 	needDevice(t)
@@ -31,10 +63,10 @@ func TestInterrupt(t *testing.T) {
 		args   []string
 		signal os.Signal
 	}{
-		{"encode", []string{"encode", "-m", tiny, clip, "-o", "OUT/z.safetensors"}, os.Interrupt},
-		{"decode to a folder", []string{"decode", "-m", tiny, latent, "-o", "OUT/frames"}, os.Interrupt},
-		{"decode in tiles", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32"}, syscall.SIGTERM},
-		{"decode, its terminal closed", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB"}, syscall.SIGHUP},
+		{"encode", []string{"encode", "-m", tiny, clip, "-o", "OUT/z.safetensors", events}, os.Interrupt},
+		{"decode to a folder", []string{"decode", "-m", tiny, latent, "-o", "OUT/frames", events}, os.Interrupt},
+		{"decode in tiles", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32", events}, syscall.SIGTERM},
+		{"decode, its terminal closed", []string{"decode", "-m", tiny, latent, "-o", "OUT/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB", events}, syscall.SIGHUP},
 		{"demo", []string{"demo", "-o", "OUT/demo"}, os.Interrupt},
 	}
 	if haveFFmpeg() {
@@ -42,7 +74,7 @@ func TestInterrupt(t *testing.T) {
 			name   string
 			args   []string
 			signal os.Signal
-		}{"roundtrip to mp4", []string{"roundtrip", "-m", tiny, clip, "-o", "OUT/out.mp4"}, os.Interrupt})
+		}{"roundtrip to mp4", []string{"roundtrip", "-m", tiny, clip, "-o", "OUT/out.mp4", events}, os.Interrupt})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +84,7 @@ func TestInterrupt(t *testing.T) {
 			}
 			code, took, stderr := interrupted(t, c.signal, []string{"TMPDIR=" + temp}, c.args...)
 			assert.Equal(t, job.ExitInterrupted, code, stderr)
-			assert.True(t, strings.HasSuffix(stderr, "tessera: interrupted\n"), "it says\n%s", stderr)
+			assert.Regexp(t, `(tessera: interrupted|"event":"error","error":"interrupted","exit_code":130})\n$`, stderr)
 			assert.LessOrEqual(t, took, 20*time.Second, "time to stop")
 			isEmpty(t, dir)
 			isEmpty(t, temp)
@@ -66,7 +98,7 @@ func TestKilledLeavesNoSpool(t *testing.T) {
 	needDevice(t)
 	temp := t.TempDir()
 	_, _, stderr := interrupted(t, os.Kill, []string{"TMPDIR=" + temp}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32),
-		"-o", filepath.Join(t.TempDir(), "out.npy"), "--tile=128", "--overlap=32", "--memory=72MiB")
+		"-o", filepath.Join(t.TempDir(), "out.npy"), "--tile=128", "--overlap=32", "--memory=72MiB", events)
 	entries, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	assert.Empty(t, entries, stderr)
@@ -77,7 +109,7 @@ func TestNohup(t *testing.T) {
 	needDevice(t)
 	dir := t.TempDir()
 	script := `trap "" HUP; exec "$0" "$@"`
-	args := []string{"-c", script, built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 8, 8), "-o", filepath.Join(dir, "out.npy"), "--tile=32", "--overlap=8"}
+	args := []string{"-c", script, built.program, "decode", "-m", tiny, latentFile(t, 16, 4, 8, 8), "-o", filepath.Join(dir, "out.npy"), "--tile=32", "--overlap=8", events}
 	code, _, stderr := interruptedCommand(t, syscall.SIGHUP, exec.Command("sh", args...))
 	assert.Equal(t, job.ExitDone, code, stderr)
 	assert.FileExists(t, filepath.Join(dir, "out.npy"))
@@ -87,7 +119,7 @@ func TestNohup(t *testing.T) {
 func TestUnreadOutput(t *testing.T) {
 	needDevice(t)
 	dir, temp := t.TempDir(), t.TempDir()
-	cmd := exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", dir+"/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB")
+	cmd := exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32), "-o", dir+"/out.npy", "--tile=128", "--overlap=32", "--memory=72MiB", events)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
@@ -96,7 +128,7 @@ func TestUnreadOutput(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	write.Close()
 	lines := bufio.NewReader(read)
-	for line := ""; !strings.Contains(line, "frames/s"); {
+	for line := ""; !begun(line); {
 		line, err = lines.ReadString('\n')
 		require.NoError(t, err, "it ended before any progress")
 	}
@@ -105,6 +137,11 @@ func TestUnreadOutput(t *testing.T) {
 	assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode(), "%v", cmd.ProcessState)
 	isEmpty(t, dir)
 	isEmpty(t, temp)
+}
+
+// begun is whether a line of progress tells that some of the work is done.
+func begun(line string) bool {
+	return strings.Contains(line, "frames/s") || strings.Contains(line, `"frames_per_second"`)
 }
 
 // interrupted runs the program, signals it at its first line of progress, and
@@ -136,7 +173,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 	lines := bufio.NewReader(io.TeeReader(pipe, &all))
 	for {
 		line, err := lines.ReadString('\n')
-		if strings.Contains(line, "frames/s") {
+		if begun(line) {
 			break
 		}
 		if err != nil {
@@ -144,7 +181,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 			require.Fail(t, "it ended before any progress", all.String())
 		}
 	}
-	begun := time.Now()
+	moment := time.Now()
 	for _, do := range meanwhile {
 		do()
 	}
@@ -153,7 +190,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 	}
 	io.Copy(io.Discard, lines)
 	cmd.Wait()
-	return cmd.ProcessState.ExitCode(), time.Since(begun), all.String()
+	return cmd.ProcessState.ExitCode(), time.Since(moment), all.String()
 }
 
 // A full disk is told as such and leaves nothing.

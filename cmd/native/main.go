@@ -108,9 +108,9 @@ type app struct {
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, left := context.WithCancelCause(context.Background())
 	defer left(nil)
-	pipes(left, &stdout, &stderr)
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
+	pipes(ctx, left, &stdout, &stderr)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	out := &outlet{Writer: stdout}
 	a := &app{ctx: ctx, stdout: out, stderr: stderr, json: slices.Contains(args, "--json")}

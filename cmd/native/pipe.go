@@ -7,29 +7,52 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+	"time"
 )
 
 // errUnread is why a job ends whose output nobody reads any more.
 var errUnread = errors.New("nobody reads the output any more")
 
 // pipe is a pipe as standard output or error. When who reads it leaves, the job
-// ends as it does at Ctrl-C, without a word.
+// ends as it does at Ctrl-C, without a word. Who reads nothing doesn't hold it up
+// once it is interrupted.
 type pipe struct {
 	io.Writer
+	ctx  context.Context
 	left context.CancelCauseFunc
 }
 
+// patience is how long last words wait to be read.
+const patience = 250 * time.Millisecond
+
 func (p *pipe) Write(b []byte) (int, error) {
-	n, err := p.Writer.Write(b)
-	if errors.Is(err, syscall.EPIPE) {
+	done := make(chan struct{})
+	var wrote int
+	var failed error
+	go func(own []byte) {
+		wrote, failed = p.Writer.Write(own)
+		close(done)
+	}(slices.Clone(b))
+	select {
+	case <-done:
+	case <-p.ctx.Done():
+		select {
+		case <-done:
+		case <-time.After(patience):
+			return 0, p.ctx.Err()
+		}
+	}
+	if errors.Is(failed, syscall.EPIPE) {
 		p.left(errUnread)
 	}
-	return n, err
+	return wrote, failed
 }
 
-// pipes makes pipes of those of the writers that are such.
-func pipes(left context.CancelCauseFunc, w ...*io.Writer) {
+// pipes makes pipes of those of the writers that are such, for a job that ends
+// with ctx, which left ends.
+func pipes(ctx context.Context, left context.CancelCauseFunc, w ...*io.Writer) {
 	// Without this a write to them would end the program at once. Writes to
 	// other pipes, such as a child's, fail either way.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -39,7 +62,7 @@ func pipes(left context.CancelCauseFunc, w ...*io.Writer) {
 			continue
 		}
 		if info, err := f.Stat(); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
-			*w = &pipe{f, left}
+			*w = &pipe{f, ctx, left}
 		}
 	}
 }
