@@ -90,9 +90,11 @@ func (c *decodeCmd) Run(a *app) error {
 		}
 	}
 	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips}
+	once := &onceOfClips{app: a, clips: clips, said: map[string]bool{}}
 	w.create = func(path string) (*media.Sink, error) {
-		rate := latent.Rational(c.FPS).Known() && path == clips[0].path // said once of a batch
-		return c.create(a, path, d.Clip, media.CreateOptions{Sound: c.Audio, SoundAsked: true, RateAsked: rate})
+		return c.create(a, path, d.Clip, media.CreateOptions{
+			Sound: c.Audio, SoundAsked: true, RateAsked: latent.Rational(c.FPS).Known(), Warn: once.warn(path),
+		})
 	}
 	defer w.abort()
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
@@ -155,6 +157,26 @@ func (c *decodeCmd) clips(n int) outputs {
 		all = append(all, named{"--output=" + c.Output + ": clip " + path, path})
 	}
 	return all
+}
+
+// onceOfClips says of the first clip of a batch what is true of each.
+type onceOfClips struct {
+	*app
+	clips outputs
+	said  map[string]bool // but for their names
+}
+
+func (o *onceOfClips) warn(path string) func(text string) {
+	return func(text string) {
+		same := strings.ReplaceAll(text, path, "")
+		switch more := len(o.clips) - 1; {
+		case more > 0 && path == o.clips[0].path:
+			o.app.warn("%s; the same of %d more of the batch", text, more)
+			o.said[same] = true
+		case !o.said[same]:
+			o.app.warn("%s", text)
+		}
+	}
 }
 
 // clipWriter writes each clip to an output of its own.

@@ -91,7 +91,9 @@ func TestDecodeBatch(t *testing.T) {
 	}
 	_, err := os.Stat(path("out.npy"))
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"))
+	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"), "--fps=30")
+	require.Len(t, r.Warnings, 1, "each is said once")
+	assert.Equal(t, path("frames_000")+": keeps no frame rate: that of 30 frames/s is left out; the same of 1 more of the batch", r.Warnings[0])
 	assert.Equal(t, fileNames(path("frames_000"), path("frames_001")), r.Outputs)
 	assert.Equal(t, 10, r.Frames)
 	assert.Equal(t, []int{2, 16, 2, 2, 3}, r.Latent)
