@@ -3,6 +3,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -145,6 +146,7 @@ func TestSound(t *testing.T) {
 	pcm := file("pcm.mov", "-c:v", "libx264", "-c:a", "pcm_s16le")
 	wav := file("x.wav", "-map", "1:a")
 	short := file("short.m4a", "-map", "1:a", "-t", "0.5", "-c:a", "aac")
+	brief := file("brief.mkv", "-c:v", "libx264", "-c:a", "libopus", "-af", "atrim=0:0.6")
 	silent := file("silent.mp4", "-map", "0:v", "-c:v", "libx264")
 	two := file("two.mkv", "-map", "0:v", "-map", "1:a", "-map", "1:a", "-c:v", "libx264", "-c:a", "libopus")
 	late := filepath.Join(dir, "late.mkv") // the video begins half a second after the sound
@@ -166,7 +168,8 @@ func TestSound(t *testing.T) {
 		{wav, "h.mp4", "aac", "x.wav: its sound, pcm_s16le, is encoded anew as aac, since .mp4 doesn't take it"},
 		{wav, "i.mkv", "pcm_s16le", ""},
 		{late, "j.mkv", "pcm_s16le", ""},
-		{short, "k.mp4", "aac", ""},
+		{short, "k.mp4", "aac", "short.m4a: its sound ends after 0.5 s: the rest of " + filepath.Join(dir, "k.mp4") + ", 0.5 s, is silent"},
+		{brief, "n.webm", "opus", "brief.mkv: its sound ends after 0.6 s: the rest of " + filepath.Join(dir, "n.webm") + ", 0.4 s, is silent"},
 		{two, "l.mkv", "opus", "two.mkv: has 2 sound tracks, of which " + filepath.Join(dir, "l.mkv") + " gets the first"},
 		{silent, "m.mp4", "", ""},
 	} {
@@ -190,8 +193,8 @@ func TestSound(t *testing.T) {
 		assert.Equal(t, "25", ffprobe(t, out)["nb_read_frames"], c.out)
 		heard, seconds := clickAt(t, out)
 		assert.InDelta(t, 0.3, heard, 0.025, "%s: when the click is heard", c.out)
-		want := map[bool]float64{true: 0.5, false: 1}[c.from == short]
-		assert.InDelta(t, want, seconds, 0.06, "%s: length of the sound", c.out)
+		want := map[string]float64{short: 0.5, brief: 0.6}[c.from]
+		assert.InDelta(t, cmp.Or(want, 1), seconds, 0.06, "%s: length of the sound", c.out)
 	}
 	only(t, spools)
 

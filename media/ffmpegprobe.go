@@ -30,10 +30,12 @@ type ffprobeStream struct {
 	Count        string `json:"nb_frames"` // what the container says, if anything
 	FieldOrder   string `json:"field_order"`
 	Start        string `json:"start_time"`
+	Duration     string
 	Height       int
 	Width        int
 	Tags         struct {
 		AlphaMode string `json:"alpha_mode"`
+		Duration  string `json:"DURATION"`
 	}
 	SideData []struct {
 		Rotation float64

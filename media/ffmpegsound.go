@@ -65,6 +65,9 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 		}
 		o.warn(fmt.Sprintf("%s: its sound, %s, is encoded anew as %s, since %s doesn't take it", o.Sound, codec, encoder, ext))
 	}
+	if end, known := from.soundEnd(at); known && end < seconds-0.1 {
+		o.warn(fmt.Sprintf("%s: its sound ends after %.1f s: the rest of %s, %.1f s, is silent", o.Sound, max(0, end), path, seconds-max(0, end)))
+	}
 	s, damage, err := newSound(ctx, from, o.Sound, ext, seconds, how)
 	if damage != "" {
 		o.warn(fmt.Sprintf("%s: its sound is damaged: ffmpeg says %s; %s gets what could be read", o.Sound, damage, path))
@@ -133,6 +136,27 @@ func (p *probed) videoDelay() float64 {
 		return 0
 	}
 	return video - start
+}
+
+// soundEnd is how long after its video's beginning a file's sound ends, of the
+// stream at.
+func (p *probed) soundEnd(at int) (seconds float64, known bool) {
+	s := p.Streams[at]
+	length, err := strconv.ParseFloat(s.Duration, 64)
+	if err != nil { // Matroska has it as a tag, 00:00:01.500000000
+		var hours, minutes int
+		if n, _ := fmt.Sscanf(s.Tags.Duration, "%d:%d:%f", &hours, &minutes, &length); n != 3 {
+			return 0, false
+		}
+		length += 3600*float64(hours) + 60*float64(minutes) // is the end, not the length
+		return length - p.videoDelay(), true
+	}
+	start, err := strconv.ParseFloat(s.Start, 64)
+	first, ferr := strconv.ParseFloat(p.Format.Start, 64)
+	if err == nil && ferr == nil {
+		length += start - first
+	}
+	return length - p.videoDelay(), true
 }
 
 // input is ffmpeg's name for the sound, in a command that is about to start.
