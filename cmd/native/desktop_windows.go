@@ -27,18 +27,20 @@ func fromDesktop() bool {
 	return false
 }
 
-// browse opens a file in the user's browser.
-func browse(path string) error {
+// openPage opens the page in the browser, which is the program for http: that for
+// .html may be an editor. Of a command line other users see nothing on Windows.
+func openPage(url string) (remove func(), err error) {
+	remove = func() {}
 	verb, err := windows.UTF16PtrFromString("open")
 	if err != nil {
-		return err
+		return remove, err
 	}
-	file, err := windows.UTF16PtrFromString(path)
+	address, err := windows.UTF16PtrFromString(url)
 	if err != nil {
-		return err
+		return remove, err
 	}
-	if err := windows.ShellExecute(0, verb, file, nil, nil, windows.SW_SHOWNORMAL); err != nil {
-		return fmt.Errorf("serve: %w", err)
+	if err := windows.ShellExecute(0, verb, address, nil, nil, windows.SW_SHOWNORMAL); err != nil {
+		return remove, fmt.Errorf("serve: %w", err)
 	}
-	return nil
+	return remove, nil
 }
