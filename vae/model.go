@@ -70,8 +70,9 @@ type Model struct {
 	dev     *gpu.Device
 	info    gpu.Info
 	file    format.File
-	tensors tensors // of the file
-	specs   []spec  // that the networks need
+	tensors tensors        // of the file
+	madeUp  engine.Tensors // in their place; nil: none
+	specs   []spec         // that the networks need
 	kernels engine.Kernels
 	encoder *way
 	decoder *way
@@ -227,7 +228,11 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
-	if err := p.Load(ctx, m.dev, &reader{tensors: m.tensors}, told); err != nil {
+	var from engine.Tensors = &reader{tensors: m.tensors}
+	if m.madeUp != nil {
+		from = m.madeUp
+	}
+	if err := p.Load(ctx, m.dev, from, told); err != nil {
 		return m.explain(err)
 	}
 	return nil
