@@ -74,7 +74,7 @@ func optionsOf(n *kong.Node) (all []option) {
 		}
 		if !f.IsBool() {
 			o.value = strings.ToUpper(f.FormatPlaceHolder())
-			o.file = slices.Contains([]string{"model", "output", "dawn", "audio", "folder", "page"}, f.Name)
+			o.file = slices.Contains([]string{"model", "output", "dawn", "audio", "folder", "page", "report"}, f.Name)
 		}
 		all = append(all, o)
 		if f.Tag.Negatable != "" {

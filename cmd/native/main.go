@@ -79,6 +79,7 @@ type cli struct {
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
 	Serve     serveCmd     `cmd:"" help:"Serve the page, and this machine's engine to it."`
 	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`
+	Bench     benchCmd     `cmd:"" help:"Measure how much of an adapter the operations and models use."`
 
 	Completion completionCmd `cmd:"" help:"Print a script that completes command lines in a shell."`
 	Man        manCmd        `cmd:"" help:"Print the manual page."`

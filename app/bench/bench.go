@@ -1,0 +1,152 @@
+// Package bench measures how much of a device the operations, layers and models
+// use, next to what it can do at most: `tessera bench`. Start at Run.
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+
+	"tessera/gpu"
+	"tessera/vae"
+	"tessera/wgsl"
+)
+
+// Parts are what can be measured.
+var Parts = []string{"ops", "layers", "decode", "encode"}
+
+// Options choose what is measured.
+type Options struct {
+	Parts     []string      // of Parts; nil is all
+	Time      time.Duration // for all of it, about
+	Precision vae.Precision
+	Frames    int // of the clips, with Height and Width; 0: what there is time for
+	Height    int
+	Width     int
+	Model     string       // a checkpoint in place of the published models with made-up weights; "" for those
+	Say       func(string) // is told what is measured next
+}
+
+// Report is what was measured; its JSON is for machines.
+type Report struct {
+	Version  string   `json:"version"` // or commit
+	System   string   `json:"system"`
+	Command  string   `json:"command"`
+	Adapter  string   `json:"adapter"`
+	Driver   string   `json:"driver"`
+	Backend  string   `json:"backend"`
+	Type     string   `json:"type"`
+	Dawn     string   `json:"dawn"` // the library's file, without the folder
+	F16      bool     `json:"f16"`
+	Stamps   bool     `json:"timestamps"` // operations and layers are timed by the adapter, else by this machine
+	Storage  string   `json:"storage"`    // of activations; sums are f32
+	Roofline Roofline `json:"roofline"`
+	Ops      []Op     `json:"ops,omitempty"`
+	Jobs     []Job    `json:"jobs,omitempty"`
+	Seconds  float64  `json:"seconds"` // that all took
+}
+
+// Run measures.
+func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
+	begun, info := time.Now(), dev.Info()
+	elem, err := o.Precision.Elem(info)
+	if err != nil {
+		return nil, err
+	}
+	set, err := wgsl.NewSet(elem, info, nil)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{
+		Adapter: info.Name, Driver: info.Driver, Backend: info.Backend, Type: info.Type, Dawn: dawn(info.Library),
+		F16: info.F16, Stamps: info.Timestamps, Storage: elem.String(),
+	}
+	if o.Parts == nil {
+		o.Parts = Parts
+	}
+	share := o.Time / time.Duration(1+2*len(o.Parts))
+	o.Say("roofline")
+	if r.Roofline, err = MeasureRoofline(ctx, dev, share); err != nil {
+		return nil, err
+	}
+	if slices.Contains(o.Parts, "ops") {
+		for i := range opCases {
+			c := &opCases[i]
+			o.Say(c.name + " " + c.of)
+			patience := 2 * share / time.Duration(len(opCases))
+			op, err := c.run(ctx, dev, set, r.Roofline, c.side(r.Roofline, patience), patience)
+			if err != nil {
+				return nil, err
+			}
+			r.Ops = append(r.Ops, op)
+		}
+	}
+	if err := r.models(ctx, dev, o, 2*share); err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(begun).Seconds()
+	return r, nil
+}
+
+// dawn names a library without saying whose machine it is on.
+func dawn(path string) string {
+	name, folder := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	if regexp.MustCompile(`^dawn-[0-9-]+$`).MatchString(folder) {
+		return folder + "/" + name
+	}
+	return name
+}
+
+// models measures whole models, in the time there is for a part.
+func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patience time.Duration) error {
+	layers := slices.Contains(o.Parts, "layers")
+	var ops []string
+	for _, op := range []string{"decode", "encode"} {
+		if layers && op == "decode" || slices.Contains(o.Parts, op) {
+			ops = append(ops, op)
+		}
+	}
+	if ops == nil {
+		return nil
+	}
+	all := sources(o)
+	for _, from := range all {
+		m, err := from.open(dev)
+		if err != nil {
+			return err
+		}
+		s := &subject{ctx: ctx, dev: dev, model: m, roof: r.Roofline, name: from.name, sizes: sizes}
+		if o.Frames > 0 {
+			s.sizes, s.asked = []size{{o.Frames, o.Height, o.Width}}, true
+		}
+		for _, op := range ops {
+			o.Say(s.name + " " + op)
+			j, err := s.run(op, patience/time.Duration(len(all)), layers)
+			if err != nil {
+				m.Close()
+				return fmt.Errorf("bench: %s %s: %w", s.name, op, err)
+			}
+			r.Jobs = append(r.Jobs, j)
+		}
+		if err := m.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sources are the checkpoint that was asked for, or the first two families: the
+// third has the second's kind of network.
+func sources(o Options) (all []source) {
+	settings := vae.Settings{Precision: o.Precision, Force: true}
+	if o.Model != "" {
+		return []source{{filepath.Base(o.Model), func(dev *gpu.Device) (*vae.Model, error) { return vae.Open(dev, o.Model, settings) }}}
+	}
+	for _, name := range vae.Families()[:2] {
+		all = append(all, source{name, func(dev *gpu.Device) (*vae.Model, error) { return vae.OpenPublished(dev, name, settings) }})
+	}
+	return all
+}

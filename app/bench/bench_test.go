@@ -1,0 +1,125 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/gputest"
+	"tessera/vae"
+	"tessera/wgsl"
+)
+
+// Every operation is recorded and timed in every storage, with its exact FLOPs
+// and traffic.
+func TestOps(t *testing.T) {
+	dev := gputest.Open(t)
+	const side = 8
+	exact := map[string]int64{ // pixels x products, worked out by hand
+		"conv3d 3×3×3 128→128": 4 * 64 * 2 * 27 * 128 * 128,
+		"conv3d 1×3×3 512→512": 64 * 2 * 9 * 512 * 512,
+		"pointwise 512→512":    4 * 64 * 2 * 512 * 512,
+	}
+	for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.Packed} {
+		set, err := wgsl.NewSet(elem, dev.Info(), nil)
+		require.NoError(t, err)
+		for i := range opCases {
+			c := &opCases[i]
+			o, err := c.run(context.Background(), dev, set, Roofline{10, 1}, side, time.Millisecond)
+			require.NoError(t, err, c.name)
+			assert.Empty(t, o.Missing, c.name)
+			assert.Positive(t, o.Seconds, c.name)
+			assert.Positive(t, o.FLOPs, c.name)
+			assert.Positive(t, o.Bytes, c.name)
+			if want, ok := exact[c.name+" "+c.of]; ok {
+				assert.Equal(t, want, o.FLOPs, c.name)
+			}
+		}
+	}
+}
+
+// Frames grow with the device and the time, and stop where they should.
+func TestOpSides(t *testing.T) {
+	c, attention, norm := &opCases[0], &opCases[6], &opCases[7]
+	require.Equal(t, sideLeast, c.side(Roofline{1, 1}, time.Second))
+	require.Equal(t, sideMost, c.side(Roofline{1e6, 1e3}, time.Second))
+	require.Equal(t, 64, attention.side(Roofline{1e6, 1e3}, time.Second))
+	require.Equal(t, 256, norm.side(Roofline{1, 1}, time.Second))
+}
+
+// A report has every part that was asked for, for people and machines, and
+// tells nothing of whose machine it was.
+func TestRun(t *testing.T) {
+	dev := gputest.Open(t)
+	r, err := Run(context.Background(), dev, Options{
+		Parts: []string{"layers", "decode", "encode"}, Time: 10 * time.Second, Precision: vae.F32, Model: "../../assets/tiny-seedvr2.safetensors", Say: func(string) {},
+	})
+	require.NoError(t, err)
+	require.Len(t, r.Jobs, 2)
+	for _, j := range r.Jobs {
+		require.Empty(t, j.Missing)
+		assert.Equal(t, "tiny-seedvr2.safetensors", j.Model)
+		assert.Positive(t, j.Frames*j.Height*j.Width)
+		assert.Positive(t, j.Seconds)
+		assert.Positive(t, j.Submissions)
+		assert.Greater(t, j.PeakBytes, int64(1<<20))
+		if dev.Info().Timestamps {
+			sum := int64(0)
+			for _, l := range j.Layers {
+				sum += l.FLOPs
+			}
+			assert.InDelta(t, j.FLOPs, sum, float64(j.FLOPs)/1e4, "layers are the plan's, and what leaves the device")
+			assert.Equal(t, j.Op+"r.conv_in", j.Layers[0].Name)
+		}
+	}
+	home, err := os.UserHomeDir()
+	require.NoError(t, err)
+	data, err := json.Marshal(r)
+	require.NoError(t, err)
+	for _, text := range []string{r.Markdown(), string(data)} {
+		assert.NotContains(t, text, home)
+		assert.NotContains(t, text, "assets/")
+		assert.Contains(t, text, dev.Info().Name)
+		assert.Contains(t, text, dev.Info().Driver)
+	}
+	require.Contains(t, r.Markdown(), "Roofline: ")
+	require.Contains(t, r.Markdown(), "| decoder.conv_in |")
+	require.Equal(t, "dawn-2026-10/lib.so", dawn("/a/person/dawn-2026-10/lib.so"))
+	require.Equal(t, "lib.so", dawn("/a/person/lib.so"))
+}
+
+// What there is no time for is said, not measured.
+func TestNoTime(t *testing.T) {
+	dev := gputest.Open(t)
+	r, err := Run(context.Background(), dev, Options{Parts: []string{"decode"}, Time: time.Microsecond, Precision: vae.F32, Say: func(string) {}})
+	require.NoError(t, err)
+	require.Len(t, r.Jobs, 2)
+	for _, j := range r.Jobs {
+		require.Contains(t, j.Missing, "would take about")
+		require.Zero(t, j.Seconds)
+	}
+	require.Contains(t, r.Markdown(), "would take about")
+}
+
+// Weights that are made up are neither zero nor large, as floats and as halves.
+func TestMadeUp(t *testing.T) {
+	dev := gputest.Open(t)
+	m, err := vae.OpenPublished(dev, vae.Families()[1], vae.Settings{})
+	require.NoError(t, err)
+	defer m.Close()
+	j := Job{Frames: 1, Height: 8, Width: 8}
+	s := &subject{ctx: context.Background(), dev: dev, model: m, roof: Roofline{10, 1}, name: "wan"}
+	_, run, err := s.plan("decode", size{1, 8, 8})
+	require.NoError(t, err)
+	require.NoError(t, s.measure(&j, run, false))
+	require.Positive(t, j.Seconds)
+	require.ErrorIs(t, func() error {
+		_, err := vae.OpenPublished(dev, "none", vae.Settings{})
+		return err
+	}(), vae.ErrUnknownModel)
+}

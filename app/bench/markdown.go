@@ -1,0 +1,78 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Markdown is the report for people, to be sent or kept.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# tessera bench\n\n")
+	for _, line := range [][2]string{
+		{"Adapter", r.Adapter + ", " + r.Type + ", " + r.Backend}, {"Driver", r.Driver}, {"Dawn", r.Dawn},
+		{"Version", r.Version + ", " + r.System}, {"Command", "`" + r.Command + "`"}, {"Activations", r.Storage + ", sums f32"},
+	} {
+		fmt.Fprintf(&b, "%s: %s  \n", line[0], line[1])
+	}
+	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", three(r.Roofline.GFLOPs), three(r.Roofline.GBs))
+	if !r.Stamps {
+		b.WriteString("The adapter has no timestamps: operations are timed from their submission until they are known to be done.\n")
+	}
+	if r.Ops != nil {
+		b.WriteString("\n## Operations\n\n")
+		table(&b, "operation", r.Ops, func(o *Op) string { return o.Name + " " + o.Of })
+	}
+	r.jobs(&b)
+	for i := range r.Jobs {
+		if j := &r.Jobs[i]; j.Layers != nil {
+			fmt.Fprintf(&b, "\n## Layers of %s %s, the GPU busy %.0f %% of the time\n\n", j.Model, j.Op, 100*j.Busy)
+			table(&b, "layer", j.Layers, func(o *Op) string { return o.Name })
+		}
+	}
+	return b.String()
+}
+
+// table prints operations.
+func table(b *strings.Builder, head string, all []Op, name func(*Op) string) {
+	fmt.Fprintf(b, "| %s | ms | GFLOP/s | GB/s | share |\n|---|---|---|---|---|\n", head)
+	for i := range all {
+		o := &all[i]
+		if o.Missing != "" || o.Seconds == 0 {
+			fmt.Fprintf(b, "| %s | %s | | | |\n", name(o), o.Missing)
+			continue
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% |\n", name(o), three(1e3*o.Seconds), three(float64(o.FLOPs)/o.Seconds/1e9), three(float64(o.Bytes)/o.Seconds/1e9), 100*o.Share)
+	}
+}
+
+// jobs prints whole decodes and encodes.
+func (r *Report) jobs(b *strings.Builder) {
+	if r.Jobs == nil {
+		return
+	}
+	b.WriteString("\n## Models\n\n| | clip | s | frames/s | megapixels/s | GFLOP/s | share | first run, s | peak MiB |\n|---|---|---|---|---|---|---|---|---|\n")
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		if j.Missing != "" {
+			fmt.Fprintf(b, "| %s %s | %s | | | | | | | |\n", j.Model, j.Op, j.Missing)
+			continue
+		}
+		frames := float64(j.Frames) / j.Seconds
+		fmt.Fprintf(b, "| %s %s | %d × %d×%d | %s | %s | %s | %s | %.0f %% | %s | %.0f |\n", j.Model, j.Op, j.Frames, j.Width, j.Height, three(j.Seconds),
+			three(frames), three(frames*float64(j.Height*j.Width)/1e6), three(float64(j.FLOPs)/j.Seconds/1e9), 100*j.Share, three(j.First), float64(j.PeakBytes)/(1<<20))
+	}
+}
+
+// three is a number to three figures.
+func three(v float64) string {
+	switch {
+	case v >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.9995:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}

@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Op is what one operation reached.
+type Op struct {
+	Name    string  `json:"name"`
+	Of      string  `json:"of"`                // shape
+	Seconds float64 `json:"seconds,omitempty"` // the best of several runs
+	FLOPs   int64   `json:"flops"`
+	Bytes   int64   `json:"bytes"`             // if every operand moved once
+	Share   float64 `json:"share,omitempty"`   // of the roofline
+	Missing string  `json:"missing,omitempty"` // why it was not measured
+}
+
+// bench is a case under way: buffers are declared as it is recorded.
+type bench struct {
+	set *wgsl.Set
+	kernel
+}
+
+// opCase is an operation on n frames of side x side pixels.
+type opCase struct {
+	name    string
+	of      string // channels
+	n       int
+	flops   float64 // a pixel of a frame, about; 0 for what moves memory only
+	record  func(b *bench, n, side int)
+	largest int // side; of what moves memory only, beyond caches, the only one
+}
+
+// opCases are the operations at the widths that the models have.
+var opCases = []opCase{
+	conv(128, 128, 3, 4), conv(256, 256, 3, 4), conv(512, 512, 3, 2), conv(96, 96, 3, 4), conv(512, 512, 1, 1),
+	{name: "pointwise", of: "512→512", n: 4, flops: 2 * 512 * 512, record: func(b *bench, n, side int) {
+		shape := wgsl.Shape{O: 512, I: 512, KT: 1, KS: 1}
+		w := b.weights(shape, b.set.PointwisePacking(shape))
+		b.set.Pointwise(b.batch, "pointwise", wgsl.Pointwise{Weights: w, X: b.tensor(n, side, 512), Y: b.tensor(n, side, 512), N: n})
+	}},
+	{name: "attention", of: "512, one head", n: 1, flops: 4 * 512 * 4096, largest: 64, record: func(b *bench, n, side int) {
+		a := wgsl.Attention{QKV: b.tensor(n, side, 3*512), O: b.tensor(n, side, 512), N: n}
+		scores, state, acc := a.Scratch()
+		a.Scores, a.State, a.Acc = b.scratch(scores), b.scratch(state), b.scratch(acc)
+		b.set.Attention(b.batch, "attention", a)
+	}},
+	{name: "group norm, SiLU", of: "128", n: 1, largest: 256, record: func(b *bench, n, side int) {
+		g := wgsl.GroupNorm{
+			Gamma: b.buffer(4 * 128), Beta: b.buffer(4 * 128), Groups: 32, Eps: 1e-6, SiLU: true,
+			X: b.tensor(n, side, 128), Y: b.tensor(n, side, 128), N: n,
+		}
+		partials, factors := g.Scratch()
+		g.Partials, g.Factors = b.scratch(partials), b.scratch(factors)
+		b.set.GroupNorm(b.batch, "group norm", g)
+	}},
+	{name: "RMS norm, SiLU", of: "96", n: 1, largest: 256, record: func(b *bench, n, side int) {
+		b.set.RMSNorm(b.batch, "rms norm", wgsl.RMSNorm{Gamma: b.buffer(4 * 96), SiLU: true, X: b.tensor(n, side, 96), Y: b.tensor(n, side, 96), N: n})
+	}},
+	{name: "feather blend", of: "4", n: 2, largest: 1024, record: func(b *bench, n, side int) {
+		canvas := b.tensor(n, side, 4)
+		canvas.Elem, canvas.Buffer.Size = wgsl.F32, int64(n)*int64(side*side)*16
+		weights := int64(4 * side)
+		b.set.FeatherBlend(b.batch, "blend", wgsl.FeatherBlend{Wy: b.scratch(weights), Wx: b.scratch(weights), Tile: b.tensor(n, side, 4), Canvas: canvas, N: n})
+	}},
+}
+
+// conv is a 3x3 convolution of kt temporal taps.
+func conv(in, out, kt, n int) opCase {
+	c := opCase{name: fmt.Sprintf("conv3d %d×3×3", kt), of: fmt.Sprintf("%d→%d", in, out), n: n, flops: float64(2 * 9 * kt * in * out)}
+	c.record = func(b *bench, n, side int) {
+		shape := wgsl.Shape{O: out, I: in, KT: kt, KS: 3}
+		w := b.weights(shape, b.set.ConvPacking(shape, 1))
+		x, y := b.tensor(n+kt-1, side, in), b.tensor(n, side, out)
+		var taps []wgsl.Tap
+		for t := range kt {
+			taps = append(taps, wgsl.Tap{X: x, T: t})
+		}
+		b.set.Conv3D(b.batch, "conv3d", wgsl.Conv3D{Weights: w, Taps: taps, Step: 1, Stride: 1, Y: y, N: n})
+	}
+	return c
+}
+
+func (b *bench) buffer(bytes int64) *gpu.Buffer {
+	v := &gpu.Buffer{Label: "bench", Size: (bytes + 3) &^ 3}
+	b.buffers = append(b.buffers, v)
+	return v
+}
+
+func (b *bench) scratch(bytes int64) gpu.View { return b.buffer(bytes).All() }
+
+func (b *bench) tensor(n, side, channels int) wgsl.Tensor {
+	x := wgsl.Tensor{Elem: b.set.Elem, T: n, H: side, W: side, C: channels}
+	x.Buffer = b.buffer(x.Bytes())
+	return x
+}
+
+// weights are stored as models store them: as halves.
+func (b *bench) weights(s wgsl.Shape, p *wgsl.Packing) wgsl.Weights {
+	return wgsl.Weights{
+		Weight: b.buffer(int64(p.Size(s) * wgsl.Packed.Bytes())), Bias: b.buffer(int64(4 * ((s.O + 7) &^ 7))), Elem: wgsl.Packed, Packing: p,
+	}
+}
+
+// Sides of frames: the first is taken on every adapter, the last on the fastest.
+const (
+	sideLeast = 32
+	sideMost  = 256
+)
+
+// side is that of frames as large as there is time for: a run, of which there
+// are several, is to take a twentieth of it at a tenth of the roofline's speed.
+func (c *opCase) side(r Roofline, patience time.Duration) int {
+	if c.flops == 0 {
+		return c.largest
+	}
+	most, side := sideMost, sideLeast
+	if c.largest > 0 {
+		most = c.largest
+	}
+	for side < most && 4*c.flops*float64(c.n*side*side) < 1e9*r.GFLOPs*patience.Seconds()/200 {
+		side *= 2
+	}
+	return side
+}
+
+// run measures an operation on frames of a side.
+func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, r Roofline, side int, patience time.Duration) (Op, error) {
+	b := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
+	c.record(b, c.n, side)
+	cost := b.batch.Cost()
+	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), FLOPs: cost.FLOPs, Bytes: cost.Bytes}
+	if o.Missing = tooLarge(dev, b.buffers); o.Missing != "" {
+		return o, nil
+	}
+	seconds, err := b.time(ctx, dev, patience)
+	if err != nil {
+		return o, fmt.Errorf("bench: %s %s: %w", o.Name, o.Of, err)
+	}
+	o.Seconds, o.Share = seconds, r.Share(cost, seconds)
+	return o, nil
+}
+
+// tooLarge is the buffer that is beyond the device's limits.
+func tooLarge(dev *gpu.Device, buffers []*gpu.Buffer) string {
+	for _, b := range buffers {
+		if b.Size > dev.Limits().MaxBinding {
+			return fmt.Sprintf("a binding of %d bytes, the device allows %d", b.Size, dev.Limits().MaxBinding)
+		}
+	}
+	return ""
+}

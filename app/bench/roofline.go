@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"time"
+
+	"tessera/gpu"
+)
+
+var (
+	//go:embed fma.wgsl
+	fmaText string
+	//go:embed copy.wgsl
+	copyText string
+)
+
+// Roofline is what a device can do at most, as two kernels measure it that do
+// nothing else.
+type Roofline struct {
+	GFLOPs float64 `json:"fma_gflops"` // multiply-adds of f32 in registers, a multiply-add is two
+	GBs    float64 `json:"copy_gbs"`   // read and written by a copy
+}
+
+// Share is the part of the roofline that work reaches: the time that it would
+// take at least, by its arithmetic or by its traffic, of the time that it took.
+func (r Roofline) Share(c gpu.Cost, seconds float64) float64 {
+	least := max(float64(c.FLOPs)/r.GFLOPs, float64(c.Bytes)/r.GBs) / 1e9
+	return least / seconds
+}
+
+// Chains and workgroups of the FMA kernel, and the bytes that are copied.
+const (
+	fmaChains   = 32
+	fmaWG       = 64
+	fmaSteps    = 4096
+	fmaGroups   = 32
+	fmaLongest  = 1 << 16 // workgroups
+	copyWG      = 256
+	copyBytes   = 64 << 20
+	scale       = 0.75 // chains settle at shift/(1-scale): neither overflows nor becomes denormal
+	shift       = 0.5
+	enough      = 30 * time.Millisecond // of work that is timed
+	wordBytes   = 4
+	vectorBytes = 16
+)
+
+// rooflineParams is that of both kernels.
+type rooflineParams struct{ First gpu.First }
+
+// MeasureRoofline measures, in about a second.
+func MeasureRoofline(ctx context.Context, dev *gpu.Device, patience time.Duration) (Roofline, error) {
+	var r Roofline
+	for _, fused := range []float64{1, 0} { // drivers differ in which is the quicker
+		for groups := uint32(fmaGroups); ; groups *= 4 {
+			f := newFMA(groups, fmaSteps, fused)
+			seconds, err := f.time(ctx, dev, patience/6)
+			if err != nil {
+				return r, err
+			}
+			r.GFLOPs = max(r.GFLOPs, float64(f.batch.Cost().FLOPs)/seconds/1e9)
+			if seconds > enough.Seconds()/4 || groups >= fmaLongest {
+				break
+			}
+		}
+	}
+	c := newCopy(copyBytes)
+	seconds, err := c.time(ctx, dev, patience/6)
+	r.GBs = float64(c.batch.Cost().Bytes) / seconds / 1e9
+	return r, err
+}
+
+// kernel is a batch that is timed, with its buffers.
+type kernel struct {
+	batch   *gpu.Batch
+	buffers []*gpu.Buffer
+	data    []byte // of the first buffer; nil: noise in all
+}
+
+// time is the best time of a batch in seconds, after a run that compiles: of
+// three runs at least, more within its patience.
+func (k *kernel) time(ctx context.Context, dev *gpu.Device, patience time.Duration) (float64, error) {
+	defer dev.Free(k.buffers...)
+	if err := dev.Alloc(k.buffers...); err != nil {
+		return 0, err
+	}
+	if err := k.fill(dev); err != nil {
+		return 0, err
+	}
+	best, begun := math.Inf(1), time.Now()
+	for run := 0; run < 4 || run < 50 && time.Since(begun) < patience; run++ {
+		t, err := dev.Time(ctx, k.batch)
+		if err != nil {
+			return 0, err
+		}
+		took := t.Total
+		if t.Queried {
+			took = 0
+			for _, c := range t.Commands {
+				took += c
+			}
+		}
+		if run > 0 { // the first compiles
+			best = min(best, took.Seconds())
+		}
+		if run > 0 && took > patience {
+			break
+		}
+	}
+	return max(best, 1e-9), nil
+}
+
+// fill writes the data or, where there is none, what is neither zero nor large as
+// f32 or as halves to every buffer: zeros take less power, which makes cards
+// quicker than they are.
+func (k *kernel) fill(dev *gpu.Device) error {
+	if k.data != nil {
+		return dev.Write(k.buffers[0].All(), k.data)
+	}
+	state := uint32(1)
+	for _, b := range k.buffers {
+		data := make([]byte, min(b.Size, 1<<20))
+		for at := 0; at < len(data); at += wordBytes {
+			state = state*1664525 + 1013904223
+			binary.LittleEndian.PutUint32(data[at:], state&0x83ff83ff|0x38003800)
+		}
+		for at := int64(0); at < b.Size; at += int64(len(data)) {
+			v := gpu.View{Buffer: b, Offset: at}
+			if err := dev.Write(v, data[:min(int64(len(data)), b.Size-at)]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// newFMA is the arithmetic of so many workgroups.
+func newFMA(groups uint32, steps int, fused float64) *kernel {
+	x := &gpu.Buffer{Label: "fma in", Size: 2 * wordBytes}
+	y := &gpu.Buffer{Label: "fma out", Size: int64(groups) * fmaWG * wordBytes}
+	p := &gpu.Program{
+		Label: "fma", Source: fmaText, Storage: []gpu.Access{gpu.Read, gpu.ReadWrite},
+		Constants: map[string]float64{"STEPS": float64(steps), "FUSED": fused},
+	}
+	k := &kernel{batch: &gpu.Batch{Label: "fma"}, buffers: []*gpu.Buffer{x, y}}
+	for _, v := range []float32{scale, shift} {
+		k.data = binary.LittleEndian.AppendUint32(k.data, math.Float32bits(v))
+	}
+	cost := gpu.Cost{FLOPs: 2 * fmaChains * fmaWG * int64(groups) * int64(steps), Bytes: y.Size}
+	k.batch.Dispatch("fma", p, [3]uint32{groups, 1, 1}, rooflineParams{}, cost, x.All(), y.All())
+	return k
+}
+
+// newCopy copies so many bytes.
+func newCopy(bytes int64) *kernel {
+	x, y := &gpu.Buffer{Label: "copy in", Size: bytes}, &gpu.Buffer{Label: "copy out", Size: bytes}
+	p := &gpu.Program{Label: "copy", Source: copyText, Storage: []gpu.Access{gpu.Read, gpu.ReadWrite}}
+	k := &kernel{batch: &gpu.Batch{Label: "copy"}, buffers: []*gpu.Buffer{x, y}}
+	groups, row := uint32(bytes/vectorBytes/copyWG), uint32(1)
+	for row < 256 && groups%(2*row) == 0 {
+		row *= 2
+	}
+	k.batch.Dispatch("copy", p, [3]uint32{row, groups / row, 1}, rooflineParams{}, gpu.Cost{Bytes: 2 * bytes}, x.All(), y.All())
+	return k
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tessera/app/bench"
+	"tessera/app/job"
+	"tessera/media"
+	"tessera/vae"
+)
+
+type benchCmd struct {
+	Part    string     `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
+	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with; default the networks of SeedVR2 and Wan 2.1 with weights that are made up."`
+	Report  string     `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
+	Seconds float64    `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
+	Size    pixelsFlag `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`
+	Frames  framesArg  `default:"5" placeholder:"N" help:"Frames of clips of that size; default 5."`
+	clobberFlag
+	deviceFlags
+}
+
+// Help is shown below the flags.
+func (benchCmd) Help() string {
+	return `First the roofline, what the device can do at most: multiply-adds in registers, and a copy. Then operations at the models' widths, layers of whole decodes, whole decodes and encodes, each with GFLOP/s, GB/s and its share of what the roofline allows. FLOPs are those of the recorded commands, a multiply-add is two; traffic is every operand moved once. Operations count by their best run, after one that compiles. Frames are as large as the time allows.
+
+    tessera bench
+    tessera bench ops --precision f16
+    tessera bench --seconds 300 --report my-card.md`
+}
+
+// Validate refuses times and reports that can't be.
+func (c *benchCmd) Validate() error {
+	if !(c.Seconds >= 1) || c.Seconds > 1e5 {
+		return fmt.Errorf("--seconds=%v: expected 1 to 100000", c.Seconds)
+	}
+	if ext := strings.ToLower(filepath.Ext(c.Report)); c.Report != "" && ext != ".md" && ext != ".json" {
+		return fmt.Errorf("--report=%s: expected .md or .json", c.Report)
+	}
+	return nil
+}
+
+func (c *benchCmd) Run(a *app) error {
+	out := outputs{}
+	if c.Report != "" {
+		out = outputs{{"--report=" + c.Report, c.Report}}
+	}
+	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
+		return err
+	}
+	if c.Model != "" {
+		if _, err := a.check(c.Model, vae.Settings{Precision: vae.Precision(c.Precision), Force: true}); err != nil {
+			return err
+		}
+	}
+	dev, err := openDevice(c.options())
+	if err != nil {
+		return job.Mark(err, job.ErrNoDevice)
+	}
+	defer dev.Close()
+	o := bench.Options{
+		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
+		Say: func(what string) { a.note("measuring %s", what) },
+	}
+	if c.Size != (pixelsFlag{}) {
+		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W
+	}
+	if c.Part != "all" {
+		o.Parts = []string{c.Part}
+	}
+	r, err := bench.Run(a.ctx, dev, o)
+	if err != nil {
+		return err
+	}
+	b := programVersion()
+	r.Version, r.System, r.Command = b.Version, b.System, c.line()
+	if err := c.write(r); err != nil {
+		return err
+	}
+	if a.json {
+		return a.print(r)
+	}
+	for line := range strings.Lines(r.Markdown()) {
+		a.say("%s", strings.TrimRight(line, "\n"))
+	}
+	return nil
+}
+
+// line is the command without names of folders.
+func (c *benchCmd) line() string {
+	line := fmt.Sprintf("tessera bench %s --seconds=%v --backend=%s --precision=%s", c.Part, c.Seconds, c.Backend, c.Precision)
+	if c.Size != (pixelsFlag{}) {
+		line += fmt.Sprintf(" --size=%v --frames=%d", c.Size, c.Frames)
+	}
+	if c.Adapter >= 0 {
+		line += fmt.Sprintf(" --adapter=%d", c.Adapter)
+	}
+	if c.Model != "" {
+		line += " --model=" + filepath.Base(c.Model)
+	}
+	return line
+}
+
+// write writes the report, where one was asked for.
+func (c *benchCmd) write(r *bench.Report) error {
+	if c.Report == "" {
+		return nil
+	}
+	text := []byte(r.Markdown())
+	if strings.EqualFold(filepath.Ext(c.Report), ".json") {
+		text, _ = json.MarshalIndent(r, "", "  ") // fails for no report
+	}
+	return media.WriteFile(c.Report, text)
+}
