@@ -51,12 +51,33 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
 			continue
 		}
+		weights, kt, taps := c.folded(e, l.taps(r.t), y)
 		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
-			Weights: c.Weights, KT: max(c.Time.Kernel, 1), Taps: l.taps(r.t), Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
+			Weights: weights, KT: kt, Taps: taps, Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
 			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add,
 		})
+		e.release()
 	}
 	l.keep(e, c.Name)
+}
+
+// folded makes one of the first taps where they read the same frame: their
+// weights are summed right before they are needed, into memory that activations
+// have no use for then. kt is what the weights have, as many as taps or more.
+func (c *Conv) folded(e *emitter, taps []wgsl.Tap, y wgsl.Tensor) (w wgsl.Weights, kt int, left []wgsl.Tap) {
+	kt = max(c.Time.Kernel, 1)
+	same := 1
+	for same < len(taps) && taps[same].X.Buffer == taps[0].X.Buffer && taps[same].T == taps[0].T {
+		same++
+	}
+	shape := wgsl.Shape{O: y.C, I: taps[0].X.C, KT: kt, KS: 3}
+	bytes := e.set.Summed(c.Weights.Packing, shape, same)
+	if same == 1 || len(taps) < kt || e.noFold || bytes > e.limits.MaxBinding {
+		return c.Weights, kt, taps
+	}
+	sums := e.temporary(c.Name+" taps", bytes)
+	w = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: same, To: sums.Buffer})
+	return w, kt - same + 1, taps[same-1:]
 }
 
 // TimeConv is a convolution over time alone, that makes Phases frames of each:

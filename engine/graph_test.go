@@ -27,7 +27,7 @@ func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 
 // record records a network on one frame of h x w pixels of 4 channels.
 func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
-	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits)
+	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits, false)
 	r, err := s.of(t.Context(), tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
 	return s, r, err
 }
@@ -192,7 +192,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	_, _, err := record(t, enlarge, 64, 64) // 4096 x 4096 pixels, 256 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: decoder.last: one frame of 4096x4096 pixels and 4 channels is 256.0 MiB, device allows 128.0 MiB in a binding")
-	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits)
+	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits, false)
 	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 272.0 MiB, device allows 256.0 MiB in a buffer")
@@ -202,7 +202,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 func TestRecordingsByShape(t *testing.T) {
 	set := plain(t)
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
-	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits)
+	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
 	of := func(h int, w Windows, slice Slice) *recording {
 		r, err := s.of(t.Context(), tileShape{h: h, w: 8, c: 4, windows: w}, slice)
 		require.NoError(t, err)
@@ -254,4 +254,50 @@ func TestSliced(t *testing.T) {
 	require.Equal(t, []Slice{{0, 5, First, 0}, {5, 4, Steady, 1}, {9, 2, Steady, 2}}, sliced(11, 5, 4))
 	require.Equal(t, []Slice{{0, 1, First, 0}, {1, 1, Steady, 1}, {2, 1, Steady, 1}}, sliced(3, 1, 1))
 	require.Equal(t, []Slice{{0, 1, Whole, 0}, {1, 1, Whole, 0}}, pictures(2))
+}
+
+// A convolution whose first taps read one frame multiplies with their sum: with
+// a third of the products in the first frame of a clip and two thirds in the
+// second, where the past is that frame again.
+func TestTapsOfOneFrameAreSummed(t *testing.T) {
+	const product = 2 * 5 * 7 * 12 * 4 * 9 // FLOPs of a tap in a frame
+	for _, c := range []struct {
+		name          string
+		time          Causal
+		at            Position
+		frames        int
+		plain, folded int64 // taps
+		kept          int64 // the most of a weight that is in memory at once: taps
+	}{
+		{"a picture", Causal{Kernel: 3}, Whole, 1, 3, 1, 1},
+		{"a clip", Causal{Kernel: 3}, Whole, 5, 15, 1 + 2 + 9, 2},
+		{"its first slice", Causal{Kernel: 3}, First, 2, 6, 1 + 2, 2},
+		{"a later slice", Causal{Kernel: 3}, Steady, 2, 6, 6, 0},
+		{"time halved", Causal{Kernel: 3, Step: 2}, Whole, 5, 9, 1 + 6, 1},
+		{"zeros before", Causal{Kernel: 3, Past: Zeros}, Whole, 5, 1 + 2 + 9, 1 + 2 + 9, 0},
+		{"one tap", Causal{Kernel: 1}, Whole, 1, 1, 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := NewWeights(plain(t), wgsl.Packed)
+			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: c.time.Kernel, KS: 3}, 1), Out: 12, Time: c.time}
+			run := func(noFold bool) (taps, scratch int64) {
+				s := newRecordings("net", conv, &feed{}, plain(t), gpu.DefaultLimits, noFold)
+				r, err := s.of(t.Context(), tileShape{h: 5, w: 7, c: 4}, Slice{n: c.frames, at: c.at})
+				require.NoError(t, err)
+				for _, k := range r.steps[1].(*runBatch).batch.Commands {
+					if k.Label == "conv" {
+						taps += k.Cost.FLOPs / product
+					}
+				}
+				return taps, s.arena.bytes() - r.in.Bytes() - r.out.Bytes()
+			}
+			taps, scratch := run(true)
+			require.Equal(t, c.plain, taps)
+			require.Zero(t, scratch)
+			taps, scratch = run(false)
+			require.Equal(t, c.folded, taps)
+			const tap = 16 * 4 * 9 * 4 // bytes of one, its outputs padded to blocks of 8
+			require.EqualValues(t, c.kept*tap, scratch, "planned memory is that of the largest sums")
+		})
+	}
 }

@@ -35,6 +35,7 @@ type Job struct {
 	Network *Network
 	Kernels Kernels
 	Adapter gpu.Info
+	NoFold  bool // convolutions compute each temporal tap, also those that read the same frame
 
 	Frames, Height, Width int  // of the input, in samples
 	Independent           bool // frames are pictures by themselves

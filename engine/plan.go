@@ -191,7 +191,7 @@ func (p *planner) whole(tiles []tiling.Tile) *pass {
 }
 
 func (p *planner) recordings(name string, net Module, from source) *recordings {
-	return newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits)
+	return newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 }
 
 // record makes a pass's recordings and adds what they cost to l. It takes the

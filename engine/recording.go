@@ -74,6 +74,7 @@ type recordings struct {
 	from    source // of the input
 	set     *wgsl.Set
 	limits  gpu.Limits
+	noFold  bool
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*recording
@@ -93,8 +94,8 @@ type tileShape struct {
 	windows Windows
 }
 
-func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits) *recordings {
-	return &recordings{name, net, from, set, limits, newArena(limits.MaxBuffer), newMemoryBank(), map[recordingKey]*recording{}}
+func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits, noFold bool) *recordings {
+	return &recordings{name, net, from, set, limits, noFold, newArena(limits.MaxBuffer), newMemoryBank(), map[recordingKey]*recording{}}
 }
 
 // of records the module on a slice's frames of a shape, once.
@@ -119,7 +120,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 // operation was the last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
-		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, at: g.at,
+		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, at: g.at,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
 	}
 	readers := map[int]int{out.id: 1}
@@ -166,6 +167,7 @@ type emitter struct {
 	arena   *arena
 	bank    *memoryBank
 	limits  gpu.Limits
+	noFold  bool
 	at      Position
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
@@ -191,10 +193,7 @@ func (e *emitter) node(n node, readers map[int]int) {
 	if n.emit != nil && e.err == nil {
 		n.emit(e, y)
 	}
-	for _, b := range e.scratch {
-		e.arena.give(b)
-	}
-	e.scratch = e.scratch[:0]
+	e.release()
 	for _, v := range n.reads {
 		if readers[v.id]--; readers[v.id] == 0 {
 			e.arena.give(e.tensors[v.id].Buffer)
@@ -218,6 +217,14 @@ func (e *emitter) temporary(label string, bytes int64) gpu.View {
 	b := e.take(label, bytes)
 	e.scratch = append(e.scratch, b)
 	return b.All()
+}
+
+// release gives back what is temporary, before the operation ends.
+func (e *emitter) release() {
+	for _, b := range e.scratch {
+		e.arena.give(b)
+	}
+	e.scratch = e.scratch[:0]
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {

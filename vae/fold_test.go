@@ -54,6 +54,25 @@ func TestFoldedIsExact(t *testing.T) {
 	}
 }
 
+// An encoder's convolutions whose taps read one frame multiply once; what comes
+// out is the same: clips of every length that differs at its start, in slices of
+// any, in tiles.
+func TestFoldedTimeIsExact(t *testing.T) {
+	dev := gputest.Open(t)
+	whole, chunks, tiles := Options{}, Options{Chunk: 2}, Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}
+	m := open(t, dev, smallCheckpoint(t), F32)
+	plain := unfolded(t, m)
+	for frames, options := range map[int][]Options{1: {whole, tiles}, 2: {whole}, 3: {tiles}, 5: {whole, chunks}, 9: {whole}} {
+		clip := noiseClip(frames, 16, 24)
+		for _, o := range options {
+			t.Run(fmt.Sprintf("%d frames by %d in tiles of %v", frames, max(1, o.Chunk), o.Tile.Tile), func(t *testing.T) {
+				moments := EncodeOptions{Options: o, Moments: true}
+				closeTo(t, encodeAll(t, m, clip, moments), encodeAll(t, plain, clip, moments), 1e-9, "folded and unfolded")
+			})
+		}
+	}
+}
+
 // flops of decoding a clip.
 func flops(t *testing.T, m *Model) int64 {
 	t.Helper()

@@ -57,7 +57,7 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 type Settings struct {
 	Precision Precision
 	Force     bool         // take a file that ErrFlat is said of
-	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them
+	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 }
 
@@ -74,6 +74,7 @@ type Model struct {
 	madeUp  engine.Tensors // in their place; nil: none
 	specs   []spec         // that the networks need
 	kernels engine.Kernels
+	noFold  bool // Settings.NoFold
 	encoder *way
 	decoder *way
 }
@@ -180,7 +181,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m.file, m.tensors = f, have
+	m.file, m.tensors, m.noFold = f, have, o.NoFold
 	if err := checkTensors(m.specs, have); err != nil {
 		return nil, err
 	}
@@ -284,7 +285,7 @@ func (m *Model) Summary() Summary {
 // job is a direction of the model on a clip of the input's size.
 func (m *Model) job(w *way, frames, height, width int, independent bool, out engine.Output) *engine.Job {
 	return &engine.Job{
-		Direction: w.Direction, Network: w.net, Kernels: m.kernels, Adapter: m.info,
+		Direction: w.Direction, Network: w.net, Kernels: m.kernels, Adapter: m.info, NoFold: m.noFold,
 		Frames: frames, Height: height, Width: width, Independent: independent, Output: out,
 	}
 }

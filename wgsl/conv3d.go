@@ -43,7 +43,8 @@ func (x Tensor) Frames(t, n int) (gpu.View, uint32) {
 }
 
 // Weights are a convolution's: weight as Elem, packed by Pack; bias f32, a
-// number per output channel, padded with zeros to a multiple of 8.
+// number per output channel, padded with zeros to a multiple of 8. An operation
+// with fewer outputs than they have makes the first of them.
 type Weights struct {
 	_ gpu.Incomparable
 
@@ -125,7 +126,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		scale = 2
 	}
 	x := c.Taps[0].X
-	in := readTaps(c.Weights, c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
+	in := readTaps(c.Weights, 4*c.Y.C4(), c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	macs := int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps))
@@ -139,20 +140,21 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
 // tapViews is what temporal taps read: frames of x, and a part of the weight.
 type tapViews struct {
 	views                  [3]gpu.View
 	at                     [3]uint32 // of the first frame in each view, in vec4s
-	weightAt, weightStride uint32    // of the first tap; between blocks; in vec4s
-	bytes                  int64     // read, with frames once
+	weight                 gpu.View
+	weightAt, weightStride uint32 // of the first tap; between blocks; in vec4s
+	bytes                  int64  // read, with frames once
 }
 
 // readTaps binds the frames of the last taps of a weight that has kt (0: all of
-// them), each of ks x ks pixels.
-func readTaps(w Weights, kt int, taps []Tap, ks, frames int) tapViews {
+// them), each of ks x ks pixels, and the weight of the first o outputs.
+func readTaps(w Weights, o, kt int, taps []Tap, ks, frames int) tapViews {
 	n := len(taps)
 	if kt == 0 {
 		kt = n
@@ -161,12 +163,13 @@ func readTaps(w Weights, kt int, taps []Tap, ks, frames int) tapViews {
 		panic(fmt.Sprintf("wgsl: %s: %d of %d temporal taps", w.Weight.Label, n, kt))
 	}
 	size := w.Packing.tap(taps[0].X.C, ks) / 4
-	in := tapViews{weightAt: uint32((kt - n) * size), weightStride: uint32(kt * size)}
+	bytes := int64(w.Packing.Size(Shape{O: o, I: taps[0].X.C, KT: kt, KS: ks}) * w.Elem.Bytes())
+	in := tapViews{weight: gpu.View{Buffer: w.Weight, Size: bytes}, weightAt: uint32((kt - n) * size), weightStride: uint32(kt * size)}
 	for k := range in.views {
 		tap := taps[min(k, n-1)]
 		in.views[k], in.at[k] = tap.X.Frames(tap.T, frames)
 	}
-	in.bytes = in.views[0].Bytes() + w.Weight.Size*int64(n)/int64(kt)
+	in.bytes = in.views[0].Bytes() + bytes*int64(n)/int64(kt)
 	return in
 }
 

@@ -58,7 +58,7 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	h := s.shader(label, "conv_up", c.Packing)
 	x := c.Taps[0].X
-	in := readTaps(c.Weights, 0, c.Taps, 2, c.N)
+	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), 0, c.Taps, 2, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
@@ -71,7 +71,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 		Top: int32(c.Y0), Left: int32(c.X0),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(x.Stride()),
 		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
 type foldParams struct {

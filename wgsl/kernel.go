@@ -28,6 +28,7 @@ var tables = []table{
 	{"pointwise", pointwiseKernels},
 	{"rms_norm", rmsNormKernels},
 	{"sample", sampleKernels},
+	{"sum_taps", sumTapsKernels},
 	{"to_rgba8", toRGBA8Kernels},
 	{"unpatchify", unpatchifyKernels},
 }

@@ -32,6 +32,7 @@ var paramsOf = map[string]any{
 	"pointwise":          pointwiseParams{},
 	"rms_norm":           rmsNormParams{},
 	"sample":             sampleParams{},
+	"sum_taps":           sumTapsParams{},
 	"to_rgba8":           toRGBA8Params{},
 	"unpatchify":         unpatchifyParams{},
 }

@@ -83,10 +83,10 @@ type pointwise struct {
 func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	h := s.shader(label, "pointwise", c.Packing)
 	x, pixels := c.Taps[0].X, c.Taps[0].X.H*c.Taps[0].X.W
-	in := readTaps(c.Weights, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
-	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
+	in := readTaps(c.Weights, 4*out4, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
+	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
 	macs := int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps))
 	const R = gpu.Read
@@ -98,5 +98,5 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: uint32(h.across(e)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], c.Weight.All(), c.Bias.All(), y)
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }

@@ -39,6 +39,8 @@ var (
 	rmsNormText string
 	//go:embed sample.wgsl
 	sampleText string
+	//go:embed sum_taps.wgsl
+	sumTapsText string
 	//go:embed to_rgba8.wgsl
 	toRgba8Text string
 	//go:embed unpatchify.wgsl
@@ -86,6 +88,7 @@ var texts = []struct {
 	{"pointwise.wgsl", &pointwiseText},
 	{"rms_norm.wgsl", &rmsNormText},
 	{"sample.wgsl", &sampleText},
+	{"sum_taps.wgsl", &sumTapsText},
 	{"to_rgba8.wgsl", &toRgba8Text},
 	{"unpatchify.wgsl", &unpatchifyText},
 	{"shared/attention_params.wgsl", &sharedAttentionParamsText},

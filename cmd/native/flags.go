@@ -49,7 +49,7 @@ type deviceFlags struct {
 
 // plainFlags leave shortcuts out.
 type plainFlags struct {
-	NoFold bool `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one: slower, for comparing."`
+	NoFold bool `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
 }
 
 func (f deviceFlags) options() gpu.Options {

@@ -137,3 +137,12 @@ func TestUnpatchify(t *testing.T) {
 		1, 11, 3, 13, 21, 31, 23, 33,
 	})
 }
+
+// Of two outputs with three taps of two numbers: 1+10+100 and 2+20+200, and so
+// for the other; with the last tap by itself, 1+10 and 2+20 before it.
+func TestSumTaps(t *testing.T) {
+	w := []float64{1, 2, 10, 20, 100, 200, 3, 4, 30, 40, 300, 400}
+	near(t, SumTaps(w, 2, 3, 2, 3), []float64{111, 222, 333, 444})
+	near(t, SumTaps(w, 2, 3, 2, 2), []float64{11, 22, 100, 200, 33, 44, 300, 400})
+	near(t, SumTaps(w, 2, 3, 2, 1), w)
+}
