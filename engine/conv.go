@@ -20,6 +20,13 @@ type Conv struct {
 // Reach is how far to each side a pixel of the output reads, beyond its own.
 func (c *Conv) Reach() int { return 1 }
 
+// First makes only the first n of the outputs.
+func (c *Conv) First(n int) *Conv {
+	first := *c
+	first.Out = n
+	return &first
+}
+
 // Window is the part of its output that the convolution makes of x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	whole := Window{H: x.H / max(c.Stride, 1), W: x.W / max(c.Stride, 1)}

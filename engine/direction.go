@@ -16,7 +16,7 @@ type Direction struct {
 	InFrames, OutFrames int // frames for a latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
 	InPatch, OutPatch   int // samples along the side of what the network has as one pixel
 	InChannels          int // of the network's input
-	OutChannels         int // of what comes out: moments, or a pixel's
+	OutChannels         int // of what comes out: moments, their means alone, or a pixel's
 
 	// First is how many frames the first slice of a clip has where the others
 	// have step.

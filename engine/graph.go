@@ -36,6 +36,7 @@ type Value struct {
 type Graph struct {
 	at      Position
 	windows Windows
+	outputs int // channels that are wanted of what the network makes; 0: all
 	nodes   []node
 	values  int
 	marks   []mark
@@ -75,6 +76,15 @@ func (g *Graph) record(n node) Value {
 
 // Head says that a slice begins a clip.
 func (g *Graph) Head() bool { return g.at != Steady }
+
+// Outputs is how many of the c channels that a network ends with are wanted, the
+// first of them: of moments the mean may do.
+func (g *Graph) Outputs(c int) int {
+	if g.outputs == 0 {
+		return c
+	}
+	return min(c, g.outputs)
+}
 
 // Mark names a module's output, for traces.
 func (g *Graph) Mark(name string, v Value) {

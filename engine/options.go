@@ -48,7 +48,6 @@ type Form int
 const (
 	Floats Form = iota // as the network makes them
 	RGBA8              // 8 bits a channel, opaque, of pixels of three channels in [-1, 1]
-	Means              // of moments, the mean
 	Draws              // of moments, a sample
 )
 

@@ -17,7 +17,7 @@ type outlet struct {
 	kernels Kernels
 	size    tiling.Size // of a frame of the result, untrimmed
 	rgba    *gpu.Buffer // of RGBA8
-	latent  wgsl.Tensor // of Means and Draws: as many frames as the moments
+	latent  wgsl.Tensor // of Draws: as many frames as the moments
 	noise   wgsl.Tensor // of Draws
 
 	floats []float32
@@ -30,12 +30,11 @@ func newOutlet(j *Job, o Output, size tiling.Size, from wgsl.Tensor) *outlet {
 	switch o.Form {
 	case RGBA8:
 		v.rgba = &gpu.Buffer{Label: "rgba8", Size: int64(4 * min(from.H, o.Height) * o.Width)}
-	case Means, Draws:
+	case Draws:
 		v.latent = wgsl.Tensor{Elem: wgsl.F32, T: from.T, H: from.H, W: from.W, C: from.C / 2}
 		v.latent.Buffer = &gpu.Buffer{Label: "latent", Size: v.latent.Bytes()}
-		if v.noise = v.latent; o.Form == Draws {
-			v.noise.Buffer = &gpu.Buffer{Label: "noise", Size: v.noise.Bytes()}
-		}
+		v.noise = v.latent
+		v.noise.Buffer = &gpu.Buffer{Label: "noise", Size: v.noise.Bytes()}
 	}
 	return v
 }
@@ -44,8 +43,6 @@ func (v *outlet) buffers() []*gpu.Buffer {
 	switch v.Form {
 	case RGBA8:
 		return []*gpu.Buffer{v.rgba}
-	case Means:
-		return []*gpu.Buffer{v.latent.Buffer}
 	case Draws:
 		return []*gpu.Buffer{v.latent.Buffer, v.noise.Buffer}
 	}
@@ -66,18 +63,12 @@ func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int) ([]Step, *Band) {
 			b.RGBA = v.pixels
 			return opaque(data)
 		})}}, b
-	case Means, Draws:
+	case Draws:
 		z, noise := v.latent, v.noise
 		z.T, z.H = x.T, x.H
 		noise.T, noise.H = x.T, x.H
-		var steps []Step
-		var drawn *wgsl.Tensor
-		if v.Form == Draws {
-			drawn = &noise
-			steps = []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}}
-		}
-		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: drawn, Z: z, T: t, N: 1})
-		return append(steps, &runBatch{batch}, v.read(z, t, b)), b
+		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: noise, Z: z, T: t, N: 1})
+		return []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}, &runBatch{batch}, v.read(z, t, b)}, b
 	}
 	return []Step{v.read(x, t, b)}, b
 }

@@ -191,7 +191,9 @@ func (p *planner) whole(tiles []tiling.Tile) *pass {
 }
 
 func (p *planner) recordings(name string, net Module, from source) *recordings {
-	return newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
+	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
+	r.outputs = p.OutChannels
+	return r
 }
 
 // record makes a pass's recordings and adds what they cost to l. It takes the
@@ -228,7 +230,7 @@ func (p *planner) record(l *Plan, w *pass) error {
 func (p *planner) join(l *Plan, linear tiling.Linear) {
 	out := l.last().output()
 	if len(l.last().tiles) > 1 {
-		if p.Output.Preview && p.Output.Form != Means && p.Output.Form != Draws {
+		if p.Output.Preview && p.Output.Form != Draws {
 			l.preview = newPreview(l.Tiles.Tiles, p.output(l))
 		}
 		if l.Tiling == Diffusers {

@@ -174,7 +174,7 @@ func TestMomentsAreCounted(t *testing.T) {
 	j.Network = &Network{Name: "encoder", Whole: halve, Tilings: []Tiling{Feather}, Weights: w}
 	j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
 	var transfer []int64
-	for _, form := range []Form{Floats, Means, Draws} {
+	for _, form := range []Form{Floats, Draws} {
 		j.Output = Output{Form: form, Preview: form != Floats} // of latents there is none
 		for _, o := range []Options{{}, {Tile: tiling.Choice{Tile: tiling.Square(32)}}} {
 			p := plan(t, j, o)
@@ -183,7 +183,36 @@ func TestMomentsAreCounted(t *testing.T) {
 		}
 	}
 	const latent = 60 * 70 * 16 // bytes
-	require.Equal(t, []int64{0, 0, 2 * latent, latent, 4 * latent, 2 * latent}, transfer, "a first slice has two frames, a band one")
+	require.Equal(t, []int64{0, 0, 4 * latent, 2 * latent}, transfer, "a first slice has two frames, a band one")
+}
+
+// Of what a network ends with only the channels that are wanted are computed,
+// blended and kept.
+func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
+	j := job(t, 120, 140)
+	w := NewWeights(j.Kernels.Plain, wgsl.F32)
+	conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 8, I: 3, KT: 1, KS: 3}, 2), Out: 8, Stride: 2, Time: Causal{Kernel: 1}}
+	pointwise := &Pointwise{Name: "pointwise", Weights: w.Product("pointwise", []string{"pointwise"}, wgsl.Shape{O: 8, I: 8, KT: 1, KS: 1}, nil), Out: 8}
+	for name, net := range map[string]Module{
+		"conv": network(func(g *Graph, x Value) Value { return conv.First(g.Outputs(conv.Out)).Forward(g, x) }),
+		"pointwise": network(func(g *Graph, x Value) Value {
+			return pointwise.First(g.Outputs(pointwise.Out)).Forward(g, conv.Forward(g, x))
+		}),
+	} {
+		j.Network = &Network{Name: "encoder", Whole: net, Tilings: []Tiling{Feather}, Weights: w}
+		j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
+		o := Options{Tile: tiling.Choice{Tile: tiling.Square(32)}}
+		flops := func(p *Plan) int64 {
+			commands := p.passes[0].recorded[0][0].steps[1].(*runBatch).batch.Commands
+			return commands[len(commands)-1].Cost.FLOPs
+		}
+		all := plan(t, j, o)
+		j.OutChannels = 4
+		half := plan(t, j, o)
+		counted(t, half)
+		require.Equal(t, flops(all), 2*flops(half), name)
+		require.Equal(t, all.joiner.bands().Bytes(), 2*half.joiner.bands().Bytes(), name)
+	}
 }
 
 func TestBudgetIsKept(t *testing.T) {

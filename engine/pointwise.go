@@ -9,6 +9,13 @@ type Pointwise struct {
 	Out     int // channels
 }
 
+// First makes only the first n of the outputs.
+func (p *Pointwise) First(n int) *Pointwise {
+	first := *p
+	first.Out = n
+	return &first
+}
+
 // Forward is the product with x.
 func (p *Pointwise) Forward(g *Graph, x Value) Value { return p.Add(g, x, Value{}) }
 

@@ -75,6 +75,7 @@ type recordings struct {
 	set     *wgsl.Set
 	limits  gpu.Limits
 	noFold  bool
+	outputs int // channels that are wanted; 0: all
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*recording
@@ -95,7 +96,10 @@ type tileShape struct {
 }
 
 func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits, noFold bool) *recordings {
-	return &recordings{name, net, from, set, limits, noFold, newArena(limits.MaxBuffer), newMemoryBank(), map[recordingKey]*recording{}}
+	return &recordings{
+		name: name, net: net, from: from, set: set, limits: limits, noFold: noFold,
+		arena: newArena(limits.MaxBuffer), memory: newMemoryBank(), byShape: map[recordingKey]*recording{},
+	}
 }
 
 // of records the module on a slice's frames of a shape, once.
@@ -104,7 +108,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
-	g := &Graph{at: at.at, windows: shape.windows}
+	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs}
 	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
 	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))

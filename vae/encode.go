@@ -61,15 +61,16 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
 	}
-	out := engine.Output{Form: engine.Means, Seed: o.Seed}
-	switch {
-	case o.Moments:
-		out.Form = engine.Floats
-	case o.Sample:
+	out := engine.Output{Seed: o.Seed}
+	if o.Sample && !o.Moments {
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
-	p, err := engine.NewPlan(ctx, m.job(m.encoder, t, h, w, o.Independent, out), o.engine())
+	j := m.job(m.encoder, t, h, w, o.Independent, out)
+	if !o.Sample && !o.Moments {
+		j.OutChannels = m.Config.Latent // the means come first
+	}
+	p, err := engine.NewPlan(ctx, j, o.engine())
 	if err != nil {
 		return nil, m.explain(err)
 	}

@@ -73,6 +73,27 @@ func TestFoldedTimeIsExact(t *testing.T) {
 	}
 }
 
+// An encode to means makes no log-variances; its means are those of the moments,
+// to the bit.
+func TestMeansAreThoseOfMoments(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": wan21Checkpoint(t)} {
+		for _, p := range []Precision{F32, F16} {
+			m := open(t, dev, path, p)
+			clip := noiseClip(5, 40, 48)
+			for what, o := range map[string]Options{
+				"one tile":  {Unscaled: true},
+				"feathered": {Unscaled: true, Tiling: Feather, Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(8)},
+			} {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, p, what), func(t *testing.T) {
+					moments := encodeAll(t, m, clip, EncodeOptions{Options: o, Moments: true})
+					require.Equal(t, moments[:len(moments)/2], encodeAll(t, m, clip, EncodeOptions{Options: o}))
+				})
+			}
+		}
+	}
+}
+
 // flops of decoding a clip.
 func flops(t *testing.T, m *Model) int64 {
 	t.Helper()

@@ -427,7 +427,7 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 	x := g.input()
 	if g.half() == "encoder" {
 		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
-		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{})
+		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Moments: true})
 		require.NoError(t, err)
 		require.NoError(t, m.load(ctx, p.Plan, nil))
 		return p.Trace(ctx, m.dev, newPixels(clip, m))

@@ -56,7 +56,7 @@ func (n *seedVR2) Forward(g *engine.Graph, x engine.Value) engine.Value {
 		x = marked("mid_block", n.after.Forward(g, x))
 	}
 	x = marked("conv_act", n.normOut.Forward(g, x))
-	return marked("conv_out", n.convOut.Forward(g, x))
+	return marked("conv_out", n.convOut.First(g.Outputs(n.convOut.Out)).Forward(g, x))
 }
 
 // seedVR2Stage is DownEncoderBlock3D or UpDecoderBlock3D: residual blocks, then

@@ -144,7 +144,7 @@ func (n *wanInner) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	}
 	x = n.mid.Forward(g, x)
 	x = n.head.Forward(g, x)
-	x = n.after.Forward(g, x)
+	x = n.after.First(g.Outputs(n.after.Out)).Forward(g, x)
 	g.Mark(n.after.Name, x)
 	return x
 }

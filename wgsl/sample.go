@@ -15,8 +15,8 @@ type sampleParams struct {
 // Sample makes latents of moments, in the model's own scale. Z and Noise are
 // f32 whatever the set's Elem is.
 type Sample struct {
-	Moments Tensor  // 2*Z.C channels, mean and log-variance
-	Noise   *Tensor // N(0,1), shaped like Z; nil makes Z the mean
+	Moments Tensor // 2*Z.C channels, mean and log-variance
+	Noise   Tensor // N(0,1), shaped like Z
 	Z       Tensor
 	T, N    int // frames T to T+N-1 of all
 }
@@ -26,7 +26,7 @@ var sampleKernels = []kernel{{
 	name: "plain", shaders: []shader{{file: "sample", wg: 64, grid: frameGrid}},
 }}
 
-// Sample records z as the mean of its moments, or a sample.
+// Sample records z, drawn of its moments.
 func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	moments, noise, z, n := d.Moments, d.Noise, d.Z, d.N
 	if moments.C != 2*z.C {
@@ -34,17 +34,12 @@ func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	}
 	in, inAt := moments.Frames(d.T, n)
 	out, outAt := z.Frames(d.T, n)
-	drawn, drawnAt := in, uint32(0)
+	drawn, drawnAt := noise.Frames(d.T, n)
 	elements := int64(n) * int64(z.H*z.W) * int64(z.C)
-	cost := gpu.Cost{Bytes: int64(n) * (moments.FrameBytes() + z.FrameBytes())}
-	if noise != nil {
-		drawn, drawnAt = noise.Frames(d.T, n)
-		cost.FLOPs += 4 * elements
-		cost.Bytes += int64(n) * noise.FrameBytes()
-	}
+	cost := gpu.Cost{FLOPs: 4 * elements, Bytes: int64(n) * (moments.FrameBytes() + z.FrameBytes() + noise.FrameBytes())}
 	const R = gpu.Read
 	h := s.shader(label, "sample", nil)
-	p := s.program(h, constants{"DRAW": flag(noise != nil)}, R, R, gpu.ReadWrite)
+	p := s.program(h, nil, R, R, gpu.ReadWrite)
 	pixels := n * z.H * z.W
 	b.Dispatch(label, p, h.cover(extent{1, pixels, z.C4(), 1}), sampleParams{
 		P: uint32(pixels), Z: uint32(z.C), Moments_at: inAt, Noise_at: drawnAt, Z_at: outAt,

@@ -1,7 +1,7 @@
-// sample: z = mean + exp(clamp(logvar, -30, 20)/2)*noise, or the mean alone
+// sample: z = mean + exp(clamp(logvar, -30, 20)/2)*noise
 //
 //   moments  [P, 2*Z]  elem  read        mean, then log-variance; P = T*h*w pixels; from moments_at (vec4s) on
-//   noise    [P, Z]    f32   read        N(0,1), see Noise; from noise_at on; bound to anything where unused
+//   noise    [P, Z]    f32   read        N(0,1), see Noise; from noise_at on
 //   z        [P, Z]    f32   read_write  from z_at on; 0 in padding channels; aliases nothing
 //
 // Each is padded to a multiple of 4 channels as a whole, so log-variances may
@@ -25,8 +25,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> noise: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> z: array<vec4<f32>>;
 
-override DRAW: bool = false; // with noise
-
 // channels c..c+3 of a pixel of M4 vec4s.
 fn channels(at: u32, c: u32, M4: u32) -> vec4<f32> {
     let i = c / 4u;
@@ -49,10 +47,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if i >= params.P * Z4 { return; }
     let at = params.moments_at + i / Z4 * M4;
     let c = i % Z4 * 4u;
-    var v = channels(at, c, M4);
-    if DRAW {
-        let logvar = clamp(channels(at, params.Z + c, M4), vec4<f32>(-30.0), vec4<f32>(20.0));
-        v += exp(0.5 * logvar) * noise[params.noise_at + i];
-    }
+    let logvar = clamp(channels(at, params.Z + c, M4), vec4<f32>(-30.0), vec4<f32>(20.0));
+    let v = channels(at, c, M4) + exp(0.5 * logvar) * noise[params.noise_at + i];
     z[params.z_at + i] = select(vec4<f32>(), v, vec4<u32>(c, c + 1u, c + 2u, c + 3u) < vec4<u32>(params.Z));
 }

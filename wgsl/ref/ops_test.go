@@ -64,7 +64,6 @@ func TestAttention(t *testing.T) {
 func TestSample(t *testing.T) {
 	moments := []float64{5, 6, 0, 2 * math.Ln2, 0, 0, -100, 100}
 	noise := []float64{10, 100, 1, 1}
-	near(t, Sample(moments, nil, 2, 2), []float64{5, 6, 0, 0})
 	near(t, Sample(moments, noise, 2, 2), []float64{15, 206, math.Exp(-15), math.Exp(10)})
 }
 
