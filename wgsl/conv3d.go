@@ -129,7 +129,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in := readTaps(c.Weights, 4*c.Y.C4(), c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
-	macs := int64(c.N) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 9 * int64(len(c.Taps))
+	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
 	const R = gpu.Read
 	p := s.weighted(h, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
@@ -141,6 +141,17 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
+}
+
+// rows counts those of an input of h rows that all rows of the output read, the
+// first of them from row top on. What lies outside is skipped.
+func (c *Conv3D) rows(top, h int) int {
+	n := 0
+	for r := range c.Y.H {
+		from := c.Stride*r + top
+		n += max(0, min(from+3, h)-max(from, 0))
+	}
+	return n
 }
 
 // tapViews is what temporal taps read: frames of x, and a part of the weight.
