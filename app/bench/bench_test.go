@@ -30,7 +30,7 @@ func TestOps(t *testing.T) {
 		require.NoError(t, err)
 		for i := range opCases {
 			c := &opCases[i]
-			o, err := c.run(context.Background(), dev, set, Roofline{10, 1}, side, time.Millisecond)
+			o, err := c.run(context.Background(), dev, set, side, time.Millisecond)
 			require.NoError(t, err, c.name)
 			assert.Empty(t, o.Missing, c.name)
 			assert.Positive(t, o.Seconds, c.name)
@@ -46,10 +46,10 @@ func TestOps(t *testing.T) {
 // Frames grow with the device and the time, and stop where they should.
 func TestOpSides(t *testing.T) {
 	c, attention, norm := &opCases[0], &opCases[6], &opCases[7]
-	require.Equal(t, sideLeast, c.side(Roofline{1, 1}, time.Second))
-	require.Equal(t, sideMost, c.side(Roofline{1e6, 1e3}, time.Second))
-	require.Equal(t, 64, attention.side(Roofline{1e6, 1e3}, time.Second))
-	require.Equal(t, 256, norm.side(Roofline{1, 1}, time.Second))
+	require.Equal(t, sideLeast, c.side(Roofline{GFLOPs: 1, GBs: 1}, time.Second))
+	require.Equal(t, sideMost, c.side(Roofline{GFLOPs: 1e6, GBs: 1e3}, time.Second))
+	require.Equal(t, 64, attention.side(Roofline{GFLOPs: 1e6, GBs: 1e3}, time.Second))
+	require.Equal(t, 256, norm.side(Roofline{GFLOPs: 1, GBs: 1}, time.Second))
 }
 
 // A report has every part that was asked for, for people and machines, and
@@ -57,16 +57,17 @@ func TestOpSides(t *testing.T) {
 func TestRun(t *testing.T) {
 	dev := gputest.Open(t)
 	r, err := Run(context.Background(), dev, Options{
-		Parts: []string{"layers", "decode", "encode"}, Time: 10 * time.Second, Precision: vae.F32, Model: "../../assets/tiny-seedvr2.safetensors", Say: func(string) {},
+		Parts: []string{"layers", "decode", "encode"}, Time: time.Second, Frames: 2, Height: 16, Width: 24, Precision: vae.F32, Model: "../../assets/tiny-seedvr2.safetensors", Say: func(string) {},
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Jobs, 2)
 	for _, j := range r.Jobs {
 		require.Empty(t, j.Missing)
 		assert.Equal(t, "tiny-seedvr2.safetensors", j.Model)
-		assert.Positive(t, j.Frames*j.Height*j.Width)
+		assert.Equal(t, []int{2, 16, 24}, []int{j.Frames, j.Height, j.Width})
 		assert.Positive(t, j.Seconds)
 		assert.Positive(t, j.Submissions)
+		assert.Positive(t, j.Share)
 		assert.Greater(t, j.PeakBytes, int64(1<<20))
 		if dev.Info().Timestamps {
 			sum := int64(0)
@@ -113,7 +114,7 @@ func TestMadeUp(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	j := Job{Frames: 1, Height: 8, Width: 8}
-	s := &subject{ctx: context.Background(), dev: dev, model: m, roof: Roofline{10, 1}, name: "wan"}
+	s := &subject{ctx: context.Background(), dev: dev, model: m, name: "wan"}
 	_, run, err := s.plan("decode", size{1, 8, 8})
 	require.NoError(t, err)
 	require.NoError(t, s.measure(&j, run, false))

@@ -16,6 +16,12 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "%s: %s  \n", line[0], line[1])
 	}
 	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", three(r.Roofline.GFLOPs), three(r.Roofline.GBs))
+	switch m := r.Roofline.Matrix; {
+	case m != nil && m.Missing != "":
+		fmt.Fprintf(&b, "Matrix units: products of %s failed: %s\n", m.Of, m.Missing)
+	case m != nil:
+		fmt.Fprintf(&b, "Matrix units: %s GFLOP/s in products of %s, halves with sums in f32; shares are not of these.\n", three(m.GFLOPs), m.Of)
+	}
 	if !r.Stamps {
 		b.WriteString("The adapter has no timestamps: operations are timed from their submission until they are known to be done.\n")
 	}

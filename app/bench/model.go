@@ -48,7 +48,6 @@ type subject struct {
 	ctx   context.Context
 	dev   *gpu.Device
 	model *vae.Model
-	roof  Roofline
 	name  string
 	sizes []size // of clips, the quickest first
 	asked bool   // somebody asked for them, and waits
@@ -145,7 +144,6 @@ func (s *subject) measure(j *Job, run func() error, layers bool) (err error) {
 		return err
 	}
 	j.Submissions, j.PeakBytes = s.dev.Stats().Submissions-before, s.dev.Stats().PeakBytes
-	j.Share = s.roof.Share(gpu.Cost{FLOPs: j.FLOPs, Bytes: j.Bytes}, j.Seconds)
 	if !layers {
 		return nil
 	}
@@ -157,7 +155,7 @@ func (s *subject) measure(j *Job, run func() error, layers bool) (err error) {
 		return err
 	}
 	if p.Queried {
-		j.Busy, j.Layers = p.Busy().Seconds()/p.Wall.Seconds(), s.layers(p)
+		j.Busy, j.Layers = p.Busy().Seconds()/p.Wall.Seconds(), layersOf(p)
 	}
 	return nil
 }
@@ -169,8 +167,8 @@ func timed(run func() error) (float64, error) {
 	return time.Since(begun).Seconds(), err
 }
 
-// layers sums a profile up.
-func (s *subject) layers(p *gpu.Profile) []Op {
+// layersOf sums a profile up.
+func layersOf(p *gpu.Profile) []Op {
 	var all []Op
 	at := map[string]int{}
 	for i := range p.Pieces {
@@ -184,11 +182,6 @@ func (s *subject) layers(p *gpu.Profile) []Op {
 			all[k].Seconds += r.Time().Seconds()
 			all[k].FLOPs += r.Cost.FLOPs
 			all[k].Bytes += r.Cost.Bytes
-		}
-	}
-	for i := range all {
-		if all[i].Seconds > 0 {
-			all[i].Share = s.roof.Share(gpu.Cost{FLOPs: all[i].FLOPs, Bytes: all[i].Bytes}, all[i].Seconds)
 		}
 	}
 	return all

@@ -20,6 +20,13 @@ type Op struct {
 	Missing string  `json:"missing,omitempty"` // why it was not measured
 }
 
+// compare sets the share of a roofline.
+func (o *Op) compare(roof Roofline) {
+	if o.Seconds > 0 {
+		o.Share = roof.share(o.FLOPs, o.Bytes, o.Seconds)
+	}
+}
+
 // bench is a case under way: buffers are declared as it is recorded.
 type bench struct {
 	set *wgsl.Set
@@ -130,7 +137,7 @@ func (c *opCase) side(r Roofline, patience time.Duration) int {
 }
 
 // run measures an operation on frames of a side.
-func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, r Roofline, side int, patience time.Duration) (Op, error) {
+func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side int, patience time.Duration) (Op, error) {
 	b := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
 	c.record(b, c.n, side)
 	cost := b.batch.Cost()
@@ -142,7 +149,7 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, r Roof
 	if err != nil {
 		return o, fmt.Errorf("bench: %s %s: %w", o.Name, o.Of, err)
 	}
-	o.Seconds, o.Share = seconds, r.Share(cost, seconds)
+	o.Seconds = seconds
 	return o, nil
 }
 

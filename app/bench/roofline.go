@@ -17,18 +17,27 @@ var (
 	copyText string
 )
 
-// Roofline is what a device can do at most, as two kernels measure it that do
-// nothing else.
+// Roofline is what a device can do at most, as kernels measure it that do nothing
+// else.
 type Roofline struct {
-	GFLOPs float64 `json:"fma_gflops"` // multiply-adds of f32 in registers, a multiply-add is two
-	GBs    float64 `json:"copy_gbs"`   // read and written by a copy
+	GFLOPs float64 `json:"fma_gflops"`       // multiply-adds of f32 in registers, a multiply-add is two
+	GBs    float64 `json:"copy_gbs"`         // read and written by a copy
+	Matrix *Matrix `json:"matrix,omitempty"` // where the device has such units; shares are not of them
 }
 
-// Share is the part of the roofline that work reaches: the time that it would
+// share is the part of the roofline that work reaches: the time that it would
 // take at least, by its arithmetic or by its traffic, of the time that it took.
-func (r Roofline) Share(c gpu.Cost, seconds float64) float64 {
-	least := max(float64(c.FLOPs)/r.GFLOPs, float64(c.Bytes)/r.GBs) / 1e9
-	return least / seconds
+func (r Roofline) share(flops, bytes int64, seconds float64) float64 {
+	return max(float64(flops)/r.GFLOPs, float64(bytes)/r.GBs) / 1e9 / seconds
+}
+
+// best is the best of two measurements: other programs take the device at times.
+func (r Roofline) best(again Roofline) Roofline {
+	r.GFLOPs, r.GBs = max(r.GFLOPs, again.GFLOPs), max(r.GBs, again.GBs)
+	if m := again.Matrix; m != nil && (r.Matrix == nil || m.GFLOPs > r.Matrix.GFLOPs) {
+		r.Matrix = m
+	}
+	return r
 }
 
 // Chains and workgroups of the FMA kernel, and the bytes that are copied.
@@ -68,7 +77,11 @@ func MeasureRoofline(ctx context.Context, dev *gpu.Device, patience time.Duratio
 	}
 	c := newCopy(copyBytes)
 	seconds, err := c.time(ctx, dev, patience/6)
+	if err != nil {
+		return r, err
+	}
 	r.GBs = float64(c.batch.Cost().Bytes) / seconds / 1e9
+	r.Matrix, err = measureMatrices(ctx, dev, patience/6)
 	return r, err
 }
 

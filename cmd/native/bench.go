@@ -26,7 +26,7 @@ type benchCmd struct {
 
 // Help is shown below the flags.
 func (benchCmd) Help() string {
-	return `First the roofline, what the device can do at most: multiply-adds in registers, and a copy. Then operations at the models' widths, layers of whole decodes, whole decodes and encodes, each with GFLOP/s, GB/s and its share of what the roofline allows. FLOPs are those of the recorded commands, a multiply-add is two; traffic is every operand moved once. Operations count by their best run, after one that compiles. Frames are as large as the time allows.
+	return `First the roofline, what the device can do at most: multiply-adds in registers, a copy, and products of matrices where it has units for them. Then operations at the models' widths, layers of whole decodes, whole decodes and encodes, each with GFLOP/s, GB/s and its share of what the roofline allows. FLOPs are those of the recorded commands, a multiply-add is two; traffic is every operand moved once. Operations count by their best run, after one that compiles. Frames are as large as the time allows.
 
     tessera bench
     tessera bench ops --precision f16
