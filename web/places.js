@@ -5,11 +5,11 @@
  * @type {{model: string, file: string, from: string, size: number, licence?: string}[]}
  */
 export const places = [
-  { model: 'SeedVR2', file: 'ema_vae_fp16.safetensors', from: 'numz/SeedVR2_comfyUI', size: 501324814 },
+  { model: 'SeedVR2', file: 'ema_vae_fp16.safetensors', from: 'Comfy-Org/SeedVR2', size: 501324814, licence: 'Apache-2.0' },
   { model: 'SeedVR2', file: 'ema_vae.pth', from: 'ByteDance-Seed/SeedVR2-3B', size: 1002691902 },
   { model: 'Wan 2.1', file: 'Wan2.1_VAE.pth', from: 'Wan-AI/Wan2.1-T2V-1.3B', size: 507609880, licence: 'Apache-2.0' },
   { model: 'Wan 2.1', file: 'wan_2.1_vae.safetensors', from: 'Comfy-Org/Wan_2.1_ComfyUI_repackaged', size: 253815318 },
   { model: 'Wan 2.2', file: 'Wan2.2_VAE.pth', from: 'Wan-AI/Wan2.2-TI2V-5B', size: 2818839170, licence: 'Apache-2.0' },
   { model: 'Wan 2.2', file: 'wan2.2_vae.safetensors', from: 'Comfy-Org/Wan_2.2_ComfyUI_Repackaged', size: 1409400960 },
-  { model: 'Qwen-Image', file: 'qwen_image_vae.safetensors', from: 'Comfy-Org/Qwen-Image_ComfyUI', size: 254e6 },
+  { model: 'Qwen-Image', file: 'qwen_image_vae.safetensors', from: 'Comfy-Org/Qwen-Image_ComfyUI', size: 254e6, licence: 'Apache-2.0' },
 ];

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -328,13 +329,14 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	assert.Contains(t, v.text("inputs"), "picture0.png … picture4.png")
 }
 
-// The page's list of where checkpoints come from is that of docs/models.md.
+// The page's list of where checkpoints come from is that of docs/models.md, their
+// licences too.
 func TestPlacesAreTheDocs(t *testing.T) {
 	doc, err := os.ReadFile(root + "/docs/models.md")
 	require.NoError(t, err)
 	script, err := os.ReadFile(root + "/web/places.js")
 	require.NoError(t, err)
-	found := regexp.MustCompile(`file: '(.*?)', from: '(.*?)', size: ([\de]+)`).FindAllStringSubmatch(string(script), -1)
+	found := regexp.MustCompile(`file: '(.*?)', from: '(.*?)', size: ([\de]+)(?:, licence: '(.*?)')?`).FindAllStringSubmatch(string(script), -1)
 	require.NotEmpty(t, found)
 	for _, m := range found {
 		var size float64
@@ -351,6 +353,6 @@ func TestPlacesAreTheDocs(t *testing.T) {
 		if strings.HasPrefix(m[2], "Wan-AI/Wan2.1") {
 			place = `Wan-AI/Wan2\.1-\*`
 		}
-		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+regexp.QuoteMeta(m[1])+"`.*\\| .*"+place+".*\\| "+told+" \\|"), string(doc), m[1])
+		assert.Regexp(t, regexp.MustCompile("(?m)^\\| `"+regexp.QuoteMeta(m[1])+"`.*\\| .*"+place+".*\\| "+told+" \\|.*\\| "+cmp.Or(m[4], "on its page")+" "), string(doc), m[1])
 	}
 }
