@@ -25,7 +25,7 @@ fi
 
 mkdir -p "$out"
 rm -rf "${out:?}"/* "$out"/.gitignore
-cp -r web/*.html web/*.css web/*.js web/*.svg web/*.jpg web/strings web/demo web/recorded "$out"/
+cp -r web/*.html web/*.css web/*.js web/*.svg web/*.jpg web/manifest.json web/icons web/strings web/demo web/recorded "$out"/
 mkdir -p "$out/vendor" "$out/demo"
 cp web/node_modules/mediabunny/dist/bundles/mediabunny.min.mjs "$out/vendor/mediabunny.js"
 cp web/node_modules/mediabunny/LICENSE "$out/vendor/mediabunny.LICENSE"
@@ -54,6 +54,7 @@ if [ ! -f "$small" ]; then
 	mv build/wasm/part "$small"
 fi
 gzip -9nc "$small" >"$out/tessera.wasm.gz"
+node tools/offline.js "$out"
 
 node -e '
 const fs = require("fs"), zlib = require("zlib");

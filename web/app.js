@@ -11,6 +11,7 @@ import { preferred, speak, t } from './i18n.js';
 import { follow } from './job.js';
 import { offer } from './keeping.js';
 import { lastKept, rememberKept, showFolder, showKept } from './library.js';
+import * as offline from './offline.js';
 import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
 import { ofClip, ofLatent } from './pictures.js';
@@ -569,6 +570,7 @@ async function begin() {
   listen();
   setLanguage(preferred());
   const { engine, named } = readLink();
+  void (bench.token ? offline.leave() : offline.keep(() => !running && !saving() && estimate() !== undefined));
   const wanted = task();
   line.say(t('engine.starting'));
   await takeKept();

@@ -72,6 +72,7 @@ func TestPage(t *testing.T) {
 		"/sub":        "",
 		"/sub/":       "",
 		"/.gitignore": "",
+		"/sw.js":      "",
 	} {
 		r, err := http.Get("http://" + s.listen.Addr().String() + path)
 		require.NoError(t, err)

@@ -35,6 +35,7 @@ func start(t *testing.T, o Options) *Server {
 		"x.wasm":     {Data: []byte("\x00asm")},
 		"x.webp":     {Data: []byte("RIFF")},
 		"x.jpg":      {Data: []byte("\xff\xd8")},
+		"sw.js":      {Data: []byte("self")},
 		"sub/a.mjs":  {Data: []byte("export {};")},
 	}
 	o.Device = gpu.Options{Adapter: -1}

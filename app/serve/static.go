@@ -39,6 +39,10 @@ const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker
 	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: https: ws://%[1]s; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// worker is the script that keeps the page in browsers, for hosts that may be out of
+// reach: kept from here, it would outlive the program that it belongs to.
+const worker = "sw.js"
+
 // static serves the files of the page.
 type static struct {
 	files fs.FS
@@ -51,7 +55,7 @@ func newStatic(files fs.FS) (*static, error) {
 		return nil, fmt.Errorf("serve: the page has no index.html: %w", err)
 	}
 	err := fs.WalkDir(files, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
+		if err != nil || !e.Type().IsRegular() || name == worker {
 			return err
 		}
 		data, err := fs.ReadFile(files, name)

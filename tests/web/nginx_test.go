@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +57,13 @@ func newSite(t *testing.T) *visit {
 // is told.
 func hosted(t *testing.T, folder, more string) (url, log string) {
 	t.Helper()
+	url, log, _ = host(t, folder, more)
+	return url, log
+}
+
+// host is hosted, with what stops it.
+func host(t *testing.T, folder, more string) (url, log string, stop func()) {
+	t.Helper()
 	program, dir := nginx(t), t.TempDir()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -77,10 +85,11 @@ http {
 	said := &strings.Builder{}
 	cmd.Stderr = said
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		assert.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait() // killed
 	})
+	t.Cleanup(stop)
 	require.Eventually(t, func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
@@ -88,7 +97,7 @@ http {
 		}
 		return err == nil
 	}, 10*time.Second, 20*time.Millisecond, "nginx does not answer: %s", said)
-	return "http://" + addr + "/try/tessera/", filepath.Join(dir, "log")
+	return "http://" + addr + "/try/tessera/", filepath.Join(dir, "log"), stop
 }
 
 // TestAnyHost runs the demo from the built folder behind a plain nginx, which

@@ -19,7 +19,7 @@ import (
 	"tessera/vae"
 )
 
-var update = flag.Bool("update", false, "write web/recorded (decoding the demo clip takes minutes) and web/share.jpg anew")
+var update = flag.Bool("update", false, "write web/recorded (decoding the demo clip takes minutes), web/share.jpg and web/icons anew")
 
 const recorded = root + "/web/recorded/"
 

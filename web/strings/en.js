@@ -3,6 +3,8 @@ export default {
   'skip': 'Skip to the picture',
   'tagline': 'Video VAEs on your own GPU. Nothing is uploaded.',
   'footer': 'Files stay on this computer. The engine is Go and WGSL, the same as in the tessera program.',
+  'offline': 'Kept in this browser: it opens without a network, too.',
+  'install': 'Install as an app',
   'language': 'Language',
   'close': 'Close',
   'choose.model': 'Choose a model…',

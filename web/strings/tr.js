@@ -4,6 +4,8 @@ export default {
   'skip': 'Görüntüye geç',
   'tagline': 'Video VAE’leri kendi ekran kartınızda. Dosyalarınız bilgisayarınızdan çıkmaz.',
   'footer': 'Dosyalar bu bilgisayarda kalır. Motor Go ve WGSL ile yazılmıştır; tessera programındakinin aynısıdır.',
+  'offline': 'Bu tarayıcıda saklanıyor: ağ bağlantısı olmadan da açılır.',
+  'install': 'Uygulama olarak yükle',
   'language': 'Dil',
   'close': 'Kapat',
   'choose.model': 'Model seç…',

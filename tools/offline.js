@@ -1,0 +1,23 @@
+// Writes into the built page's sw.js which files it keeps: node offline.js DIR
+//
+// Not the worker itself, and nothing that only others read: licences, and the
+// picture for links. A packed file also counts as it comes from hosts that
+// unpack it.
+const crypto = require('crypto'), fs = require('fs'), path = require('path'), zlib = require('zlib');
+
+const dir = process.argv[2];
+const place = 'const files = {};';
+const hash = (data) => `sha256-${crypto.createHash('sha256').update(data).digest('base64')}`;
+
+const files = {};
+for (const entry of fs.readdirSync(dir, { recursive: true, withFileTypes: true })) {
+  const file = path.join(entry.parentPath, entry.name), name = path.relative(dir, file);
+  if (!entry.isFile() || /^(sw\.js|share\.jpg)$|\.LICENSE$/.test(name)) continue;
+  const data = fs.readFileSync(file);
+  files[name === 'index.html' ? '' : name] = hash(data) + (name.endsWith('.gz') ? ` ${hash(zlib.gunzipSync(data))}` : '');
+}
+const sorted = Object.fromEntries(Object.entries(files).sort());
+
+const worker = fs.readFileSync(`${dir}/sw.js`, 'utf8');
+if (!worker.includes(place)) throw new Error(`sw.js has no ${place}`);
+fs.writeFileSync(`${dir}/sw.js`, worker.replace(place, () => `const files = ${JSON.stringify(sorted, null, 1)};`));
