@@ -69,6 +69,9 @@ type Input interface {
 
 // Watch is who is told how a plan runs; each may be nil.
 type Watch struct {
+	// Compiling is called before the first tile, as shaders are compiled that
+	// the device has not: how many, of all.
+	Compiling func(done, all int)
 	// Progress is called as the device has done a part, a submission of a tenth of
 	// a second at most, and after each slice.
 	Progress func(Progress)

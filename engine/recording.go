@@ -59,6 +59,16 @@ type recorded struct {
 	end        int
 }
 
+// batches are a recording's on the device.
+func (r *recording) batches() (list []*gpu.Batch) {
+	for _, s := range r.steps {
+		if b, ok := s.(*runBatch); ok {
+			list = append(list, b.batch)
+		}
+	}
+	return list
+}
+
 // traced is a module's output: after so many commands it is in out.
 type traced struct {
 	name string

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -43,7 +44,10 @@ func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter
 			dev.Watch(r.did)
 			defer dev.Watch(nil)
 		}
-		err := dev.Alloc(p.shared()...)
+		err := r.compile(ctx)
+		if err == nil {
+			err = dev.Alloc(p.shared()...)
+		}
 		if err == nil && len(p.passes) > 1 {
 			defer r.close()
 			err = r.first(ctx)
@@ -69,6 +73,21 @@ func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter
 			}
 		}
 	}
+}
+
+// compile compiles what the passes run, all at once.
+func (r *run) compile(ctx context.Context) error {
+	var batches []*gpu.Batch
+	seen := map[*recording]bool{nil: true}
+	for _, w := range r.plan.passes {
+		for _, rec := range slices.Concat(w.recorded...) {
+			if !seen[rec] {
+				batches = append(batches, rec.batches()...)
+			}
+			seen[rec] = true
+		}
+	}
+	return r.dev.Compile(ctx, batches, r.watch.Compiling)
 }
 
 // first runs the first of two passes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"time"
 
 	"tessera/gpu/internal/driver"
@@ -62,7 +63,7 @@ type Use struct {
 	// predicted of them. Device.Time measures them.
 	Estimate   time.Duration
 	Dispatches int           // a cut dispatch counts each part
-	Compile    time.Duration // of the slowest of its pipelines; some drivers put it off to the first dispatch
+	Compile    time.Duration // of the slowest of its pipelines, with others beside it; some drivers put it off to the first dispatch
 }
 
 type pipeline struct {
@@ -249,45 +250,112 @@ func (d *Device) note(err error) error {
 // of the compiler names the program, and has line:column and the source around
 // it; ErrTooLarge is of a program beyond the limits.
 func (d *Device) Prepare(b *Batch) error {
-	for i := range b.Commands {
-		if c := &b.Commands[i]; c.Program != nil {
-			if _, err := d.pipeline(c.Program, int64(len(c.Params))); err != nil {
-				return err
-			}
+	return d.Compile(context.Background(), []*Batch{b}, nil)
+}
+
+// fewestCompiled is how many programs are compiled at once at least: a browser,
+// and a driver in a process of its own, has more processors than Go sees.
+const fewestCompiled = 4
+
+// Compile is Prepare of several batches, with as many programs at once as there
+// are processors. told, or nil, is called as they are done: how many, of all
+// that there is no pipeline of yet.
+func (d *Device) Compile(ctx context.Context, batches []*Batch, told func(done, all int)) error {
+	if d.lost != nil {
+		return d.lost
+	}
+	keys, missing := d.missing(batches)
+	if told != nil && len(missing) > 0 {
+		told(0, len(missing))
+	}
+	var under []compiling
+	most, next := max(fewestCompiled, runtime.NumCPU()), 0
+	for done := range missing {
+		for ; next < len(missing) && len(under) < most && ctx.Err() == nil; next++ {
+			under = append(under, d.compile(missing[next]))
 		}
+		err := ctx.Err()
+		if err == nil {
+			err = d.compiled(ctx, under[0])
+			under = under[1:]
+		}
+		if err != nil {
+			for _, c := range under { // what was begun is let go
+				_ = d.compiled(ctx, c)
+			}
+			return err
+		}
+		if told != nil {
+			told(done+1, len(missing))
+		}
+	}
+	for p, key := range keys {
+		d.programs[p] = d.pipelines[key]
 	}
 	return nil
 }
 
-// pipeline finds p by pointer, then by content, then compiles it.
-func (d *Device) pipeline(p *Program, uniformSize int64) (*pipeline, error) {
-	if l := d.programs[p]; l != nil {
-		return l, nil
-	}
-	key := contentKey(p)
-	l := d.pipelines[key]
-	if l == nil {
-		if len(p.Storage) > d.limits.MaxStorageBuffers {
-			return nil, fmt.Errorf("gpu: program %s: %d storage bindings, device allows %d: %w",
-				p.Label, len(p.Storage), d.limits.MaxStorageBuffers, ErrTooLarge)
+// wanted is a program that there is no pipeline of.
+type wanted struct {
+	program     *Program
+	key         string
+	uniformSize int64
+}
+
+// missing are the batches' programs that are new, with their contents, and those
+// of them without a pipeline, each content once.
+func (d *Device) missing(batches []*Batch) (keys map[*Program]string, list []wanted) {
+	keys = map[*Program]string{}
+	seen := map[string]bool{}
+	for _, b := range batches {
+		for i := range b.Commands {
+			c := &b.Commands[i]
+			if c.Program == nil || d.programs[c.Program] != nil || keys[c.Program] != "" {
+				continue
+			}
+			key := contentKey(c.Program)
+			keys[c.Program] = key
+			if d.pipelines[key] == nil && !seen[key] {
+				seen[key] = true
+				list = append(list, wanted{c.Program, key, int64(len(c.Params))})
+			}
 		}
-		start := time.Now()
-		handle, err := d.drv.NewPipeline(driver.PipelineDescriptor{
-			Label: p.Label, Source: p.Source, Constants: p.Constants, UniformSize: uniformSize, Storage: p.Storage,
-		})
-		if err != nil {
-			return nil, d.note(err)
-		}
-		d.lastID++
-		l = &pipeline{id: d.lastID, label: p.Label, handle: handle, rates: map[shape]*rate{}}
-		d.pipelines[key] = l
-		d.stats.Pipelines++
-		u := d.stats.Programs[p.Label]
-		u.Compile = max(u.Compile, time.Since(start))
-		d.stats.Programs[p.Label] = u
 	}
-	d.programs[p] = l
-	return l, nil
+	return keys, list
+}
+
+// compiling is a program on its way to a pipeline.
+type compiling struct {
+	wanted
+	start time.Time
+	end   driver.Compiling
+}
+
+// compile begins one.
+func (d *Device) compile(w wanted) compiling {
+	p := w.program
+	return compiling{w, time.Now(), d.drv.NewPipeline(driver.PipelineDescriptor{
+		Label: p.Label, Source: p.Source, Constants: p.Constants, UniformSize: w.uniformSize, Storage: p.Storage,
+	})}
+}
+
+// compiled waits for one.
+func (d *Device) compiled(ctx context.Context, c compiling) error {
+	p := c.program
+	handle, err := c.end(ctx)
+	if n, most := len(p.Storage), d.limits.MaxStorageBuffers; n > most {
+		return fmt.Errorf("gpu: program %s: %d storage bindings, device allows %d: %w", p.Label, n, most, ErrTooLarge)
+	}
+	if err != nil {
+		return d.note(err)
+	}
+	d.lastID++
+	d.pipelines[c.key] = &pipeline{id: d.lastID, label: p.Label, handle: handle, rates: map[shape]*rate{}}
+	d.stats.Pipelines++
+	u := d.stats.Programs[p.Label]
+	u.Compile = max(u.Compile, time.Since(c.start))
+	d.stats.Programs[p.Label] = u
+	return nil
 }
 
 // contentKey tells programs apart by everything a pipeline is made of.

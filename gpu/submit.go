@@ -110,10 +110,7 @@ func (s *submission) move(c *Command) error {
 // than what is left of the piece or wider than the device's grid.
 func (s *submission) dispatch(c *Command) error {
 	d := s.d
-	l, err := d.pipeline(c.Program, int64(len(c.Params)))
-	if err != nil {
-		return err
-	}
+	l := d.programs[c.Program]
 	group, err := d.bindGroup(c, l)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 			return
 		}
 		in, f := &cells{z, &m.Config, p.o.Unscaled}, p.frame()
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Progress: w.Progress, Preview: w.Preview}) {
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview}) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return

@@ -129,7 +129,7 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
 		in := newPixels(clip, m)
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Progress: w.Progress}) {
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress}) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return

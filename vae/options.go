@@ -84,6 +84,9 @@ type Watch struct {
 	// Loading is called while weights go to the device, which they do before
 	// the first job in a direction: bytes done, of all.
 	Loading func(done, total int64)
+	// Compiling is called before the first tile, as shaders are compiled that
+	// the device has not: how many, of all.
+	Compiling func(done, all int)
 	// Progress is called after each submission, a tenth of a second or less, and
 	// after each slice.
 	Progress func(Progress)

@@ -169,6 +169,27 @@ func TestProgressWithinSlices(t *testing.T) {
 	require.GreaterOrEqual(t, within, 5, "times that it was told within the first slice")
 }
 
+// Shaders are compiled before the first tile, but for the few that take the
+// result off the device; the next job compiles none.
+func TestCompiledBeforeTheFirstTile(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	compiled, all, early := 0, 0, false
+	w := Watch{
+		Compiling: func(done, of int) { compiled, all = done, of },
+		Progress:  func(Progress) { early = early || compiled < all },
+	}
+	before := dev.Stats().Pipelines
+	decodeWatched(t, m, noiseLatent(3, 4, 4), DecodeOptions{}, w)
+	require.Positive(t, all, "shaders")
+	require.Equal(t, all, compiled)
+	require.False(t, early, "a tile ran before all was compiled")
+	require.LessOrEqual(t, dev.Stats().Pipelines-before-all, 4, "compiled later")
+	compiled, all = 0, 0
+	decodeWatched(t, m, noiseLatent(3, 4, 4), DecodeOptions{}, w)
+	require.Zero(t, all, "shaders of the second job")
+}
+
 // A measured speed is that of the device: twice is about the same.
 func TestSpeed(t *testing.T) {
 	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)

@@ -272,7 +272,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		}
 		p := a.progress(name, d.Whole)
 		defer p.done()
-		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Progress: p.update}) {
+		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update}) {
 			if err != nil {
 				return nil, err
 			}

@@ -179,7 +179,7 @@ func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.En
 	}
 	p := a.progress("encode", o.Padded.Frames)
 	defer p.done()
-	z, err := plan.Collect(a.ctx, clip, vae.Watch{Progress: p.update})
+	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.compiling, Progress: p.update})
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}

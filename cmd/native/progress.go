@@ -28,6 +28,8 @@ type progress struct {
 	last   vae.Progress
 	lastAt time.Time
 
+	compiled, shaders int // of those that are compiled before the first tile
+
 	pool   *mpb.Progress // nil where there is no terminal
 	bar    *mpb.Bar
 	told   float64 // share at the last line
@@ -93,6 +95,8 @@ type event struct {
 	Seconds *float64 `json:"seconds,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
 	Rate    float64  `json:"frames_per_second,omitempty"`
+	Shader  int      `json:"shader,omitempty"`
+	Shaders int      `json:"shaders,omitempty"`
 	Text    string   `json:"text,omitempty"`
 	Result  any      `json:"result,omitempty"`
 	Error   string   `json:"error,omitempty"`
@@ -108,6 +112,9 @@ func (a *app) event(e event) {
 func (p *progress) event() {
 	v, took := p.last, time.Since(p.start).Seconds()
 	e := event{Event: "progress", Stage: p.name, Done: &v.Done, Frames: p.frames, Frame: new(int), Seconds: &took}
+	if p.compiled < p.shaders {
+		e.Shader, e.Shaders = p.compiled+1, p.shaders
+	}
 	if v.Done > 0 {
 		left := took * (1 - v.Done) / v.Done
 		*e.Frame = p.frame(v)
@@ -134,6 +141,22 @@ func (p *progress) update(v vae.Progress) {
 	}
 }
 
+// compiling is called as shaders are compiled.
+func (p *progress) compiling(done, all int) {
+	p.mu.Lock()
+	p.compiled, p.shaders = done, all
+	p.mu.Unlock()
+	since := time.Since(p.toldAt)
+	switch {
+	case p.how == "plain" && since >= 3*time.Second && done < all:
+		p.toldAt = time.Now()
+		p.a.note("%s %s", p.name, p.status())
+	case p.how == "json" && (done == 0 || since >= 100*time.Millisecond):
+		p.toldAt = time.Now()
+		p.event()
+	}
+}
+
 // line prints at most one line each 10 % and, where that takes long, one every
 // 30 seconds.
 func (p *progress) line(v vae.Progress) {
@@ -151,8 +174,12 @@ func (p *progress) line(v vae.Progress) {
 func (p *progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
+	compiled, shaders := p.compiled, p.shaders
 	p.mu.Unlock()
-	if v.Done == 0 {
+	switch {
+	case v.Done == 0 && compiled < shaders:
+		return fmt.Sprintf("compiling %d of %d shaders", compiled+1, shaders)
+	case v.Done == 0:
 		return "preparing"
 	}
 	s := fmt.Sprintf("%3.0f %%", 100*v.Done)

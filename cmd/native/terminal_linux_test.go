@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -103,8 +104,13 @@ func TestProgressEvents(t *testing.T) {
 	o := succeed(t, "roundtrip", "-m", tiny, demoClip(t, 2, 40, 40), "-o", out, "--tile=32", "--progress=json", "--json")
 	events := read(o.stderr)
 	var stages []string
-	last := map[string]float64{}
+	shaders, last := map[any]bool{}, map[string]float64{}
 	for _, e := range events {
+		if e["shaders"] != nil {
+			assert.LessOrEqual(t, e["shader"], e["shaders"])
+			assert.Zero(t, e["done"], "while shaders are compiled")
+			shaders[e["stage"]] = true
+		}
 		if e["event"] == "progress" {
 			stage, done := e["stage"].(string), e["done"].(float64)
 			if !slices.Contains(stages, stage) {
@@ -117,6 +123,7 @@ func TestProgressEvents(t *testing.T) {
 	}
 	assert.Equal(t, []string{"encode", "decode"}, stages)
 	assert.Equal(t, map[string]float64{"encode": 1, "decode": 1}, last)
+	assert.Equal(t, map[any]bool{"encode": true, "decode": true}, shaders, "stages that compile shaders")
 	end := events[len(events)-1]
 	assert.Equal(t, "result", end["event"])
 	var printed map[string]any
@@ -164,4 +171,18 @@ func TestNoStreamsOfTerminals(t *testing.T) {
 	code, shown = inTerminal(t, unix.Winsize{}, nil, io.Discard, "decode", "-m", tiny, "-", "-o", filepath.Join(t.TempDir(), "out.npy"))
 	assert.Equal(t, job.ExitUsage, code)
 	assert.Contains(t, shown, "standard input is a terminal, expected a pipe or file")
+}
+
+// Lines tell of shaders only where they take seconds.
+func TestCompilingIsTold(t *testing.T) {
+	var out strings.Builder
+	a := &app{stderr: &out}
+	p := a.progress("decode", 5)
+	p.compiling(0, 120)
+	assert.Empty(t, out.String())
+	p.toldAt = time.Now().Add(-4 * time.Second)
+	p.compiling(33, 120)
+	assert.Contains(t, out.String(), "decode compiling 34 of 120 shaders")
+	p.compiling(120, 120)
+	assert.Equal(t, "preparing", p.status())
 }

@@ -17,7 +17,7 @@ import (
 // wait for it is counted apart.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b)
-	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)
 	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
 	x := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
 	y := drivertest.Must(d.NewBuffer("y", 1024, false))(b)
@@ -47,7 +47,7 @@ func BenchmarkSubmit(b *testing.B) {
 // BenchmarkCreate is what making an object takes.
 func BenchmarkCreate(b *testing.B) {
 	d := open(b)
-	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)
 	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
 	x := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
 	b.Run("buffer", func(b *testing.B) {
@@ -62,7 +62,7 @@ func BenchmarkCreate(b *testing.B) {
 	})
 	b.Run("pipeline", func(b *testing.B) {
 		for i := 2.0; b.Loop(); i++ {
-			drivertest.Must(d.NewPipeline(drivertest.Scale(i)))(b)
+			drivertest.Must(drivertest.Compile(d, drivertest.Scale(i)))(b)
 		}
 	})
 }

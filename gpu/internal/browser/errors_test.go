@@ -16,7 +16,7 @@ import (
 // TestReleasedBinding: a released buffer is told before the browser sees it.
 func TestReleasedBinding(t *testing.T) {
 	d := open(t)
-	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
 	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(t)
 	b := drivertest.NewBuffer(t, d, make([]byte, 1024))
 	ok := driver.Binding{Buffer: b, Size: 512}
@@ -30,7 +30,7 @@ func TestReleasedBinding(t *testing.T) {
 // once.
 func TestUncaptured(t *testing.T) {
 	d := open(t)
-	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
 	b := drivertest.NewBuffer(t, d, make([]byte, 1024))
 	ok := driver.Binding{Buffer: b, Size: 512}
 	drivertest.Must(d.NewBindGroup("not a uniform", p, b, []driver.Binding{ok, ok}))(t)

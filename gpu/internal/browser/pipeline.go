@@ -32,11 +32,30 @@ type bindGroup struct{ handle js.Value }
 func (g *bindGroup) Release() { g.handle = js.Undefined() }
 
 // NewPipeline compiles a shader.
-func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, error) {
-	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
-		return nil, fmt.Errorf("browser: %s: %w: %d storage bindings, device allows %d", p.Label, driver.ErrTooLarge, n, most)
-	}
+func (d *device) NewPipeline(p driver.PipelineDescriptor) driver.Compiling {
 	made := &pipeline{label: p.Label, uniformSize: p.UniformSize, storage: slices.Clone(p.Storage)}
+	compiled, err := d.beginPipeline(made, p)
+	return func(ctx context.Context) (driver.Pipeline, error) {
+		if err == nil {
+			if err = d.settled(ctx, compiled); err == nil {
+				made.handle, err = compiled.value, compiled.err
+			}
+		}
+		if err != nil && exceeds(err.Error()) {
+			err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("browser: %s: %w", p.Label, err)
+		}
+		return made, nil
+	}
+}
+
+// beginPipeline checks the shader and has it compiled.
+func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (*promise, error) {
+	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
+		return nil, fmt.Errorf("%w: %d storage bindings, device allows %d", driver.ErrTooLarge, n, most)
+	}
 	var notes, compiled *promise
 	err := d.guarded(func() {
 		module := d.bound.createShaderModule.Invoke(map[string]any{"label": p.Label, "code": p.Source})
@@ -49,18 +68,7 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, erro
 			err = compileErr
 		}
 	}
-	if err == nil {
-		if err = d.settled(context.Background(), compiled); err == nil {
-			made.handle, err = compiled.value, compiled.err
-		}
-	}
-	if err != nil && exceeds(err.Error()) {
-		err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("browser: %s: %w", p.Label, err)
-	}
-	return made, nil
+	return compiled, err
 }
 
 // exceeds says whether a pipeline was refused for its size: a browser says so

@@ -15,7 +15,7 @@ import (
 // BenchmarkSubmit is the processor's cost of a dispatch and of a submission.
 func BenchmarkSubmit(b *testing.B) {
 	d := open(b, driver.Options{Adapter: -1})
-	p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(b)
+	p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(b)
 	uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(b)
 	buf := drivertest.Must(d.NewBuffer("x", 1024, false))(b)
 	out := drivertest.Must(d.NewBuffer("y", 1024, false))(b)

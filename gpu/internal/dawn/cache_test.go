@@ -30,7 +30,7 @@ func compiled(t *testing.T, o driver.Options) (found, missed int) {
 	require.NoError(t, err)
 	defer d.Close()
 	for i := range 2 {
-		p, err := d.NewPipeline(drivertest.Scale(float64(i + 1)))
+		p, err := drivertest.Compile(d, drivertest.Scale(float64(i+1)))
 		require.NoError(t, err)
 		p.Release()
 	}

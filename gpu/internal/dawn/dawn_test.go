@@ -77,7 +77,7 @@ func broken(t testing.TB, err error) {
 // TestBindGroupUniform: Dawn objects to a buffer of another use.
 func TestBindGroupUniform(t *testing.T) {
 	onBoth(t, func(t *testing.T, d *device) {
-		p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+		p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
 		b := drivertest.NewBuffer(t, d, make([]byte, 1024))
 		ok := driver.Binding{Buffer: b, Size: 512}
 		_, err := d.NewBindGroup("group", p, b, []driver.Binding{ok, ok})
@@ -93,7 +93,7 @@ func TestTooLargeBinding(t *testing.T) {
 		if most+256 > d.Info().Limits.MaxBuffer {
 			t.Skip("as on Direct3D 12, no buffer is too large to be bound")
 		}
-		p := drivertest.Must(d.NewPipeline(drivertest.Scale(1)))(t)
+		p := drivertest.Must(drivertest.Compile(d, drivertest.Scale(1)))(t)
 		uniform := drivertest.Must(d.NewBuffer("uniform", 256, true))(t)
 		big := driver.Binding{Buffer: drivertest.Must(d.NewBuffer("big", most+256, false))(t), Size: most + 4}
 		_, err := d.NewBindGroup("group", p, uniform, []driver.Binding{big, big})

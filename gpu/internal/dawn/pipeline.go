@@ -3,6 +3,7 @@
 package dawn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,14 +47,32 @@ func (g *bindGroup) Release() {
 	}
 }
 
-// NewPipeline compiles a shader.
-func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, error) {
-	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
-		return nil, fmt.Errorf("dawn: %s: %w: %d storage bindings, device allows %d", p.Label, driver.ErrTooLarge, n, most)
-	}
+// NewPipeline compiles a shader, on a thread of Dawn's.
+func (d *device) NewPipeline(p driver.PipelineDescriptor) driver.Compiling {
 	made := &pipeline{d: d, label: p.Label, uniformSize: p.UniformSize, storage: slices.Clone(p.Storage)}
+	begun, err := d.beginPipeline(made, p)
+	return func(ctx context.Context) (driver.Pipeline, error) {
+		if err == nil {
+			err = d.endPipeline(ctx, made, begun)
+		}
+		if err != nil && strings.Contains(err.Error(), "maximum allowed") {
+			err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
+		}
+		if err != nil {
+			made.Release()
+			return nil, fmt.Errorf("dawn: %s: %w", p.Label, err)
+		}
+		return made, nil
+	}
+}
+
+// beginPipeline checks the shader and has it compiled.
+func (d *device) beginPipeline(made *pipeline, p driver.PipelineDescriptor) (begun *future, err error) {
+	if n, most := len(p.Storage), d.info.Limits.MaxStorageBuffers; n > most {
+		return nil, fmt.Errorf("%w: %d storage bindings, device allows %d", driver.ErrTooLarge, n, most)
+	}
 	var notes []driver.Note
-	err := d.guarded(func() {
+	err = d.guarded(func() {
 		module := d.shaderModule(p.Label, p.Source)
 		defer call(d.ShaderModuleRelease, module)
 		if notes = d.compileErrors(module); len(notes) > 0 {
@@ -62,21 +81,30 @@ func (d *device) NewPipeline(p driver.PipelineDescriptor) (driver.Pipeline, erro
 		made.layout = d.bindGroupLayout(p)
 		layout := d.pipelineLayout(p.Label, made.layout)
 		defer call(d.PipelineLayoutRelease, layout)
-		made.handle = d.computePipeline(p, module, layout)
+		begun = d.computePipeline(p, module, layout)
 	})
-	switch {
-	case len(notes) > 0:
-		err = driver.ShaderError(p.Source, notes)
-	case err == nil && made.handle == 0:
-		err = errors.New("no pipeline")
-	case err != nil && strings.Contains(err.Error(), "maximum allowed"):
-		err = fmt.Errorf("%w: %w", driver.ErrTooLarge, err)
+	if len(notes) > 0 {
+		return nil, driver.ShaderError(p.Source, notes)
 	}
-	if err != nil {
-		made.Release()
-		return nil, fmt.Errorf("dawn: %s: %w", p.Label, err)
+	return begun, err
+}
+
+// endPipeline waits for what was begun.
+func (d *device) endPipeline(ctx context.Context, made *pipeline, begun *future) error {
+	if err := d.wait(ctx, begun, d.poll); err != nil {
+		return err
 	}
-	return made, nil
+	if err := d.poll(); err != nil {
+		return err
+	}
+	made.handle = begun.reply.handle
+	switch r := begun.reply; {
+	case r.status != statusSuccess:
+		return errors.New(strings.TrimSpace(r.message))
+	case r.handle == 0:
+		return errors.New("no pipeline")
+	}
+	return nil
 }
 
 func (d *device) shaderModule(label, source string) uintptr {
@@ -123,12 +151,12 @@ func (d *device) pipelineLayout(label string, group uintptr) uintptr {
 	})))
 }
 
-func (d *device) computePipeline(p driver.PipelineDescriptor, module, layout uintptr) uintptr {
+func (d *device) computePipeline(p driver.PipelineDescriptor, module, layout uintptr) *future {
 	constants := make([]constantEntry, 0, len(p.Constants))
 	for _, name := range slices.Sorted(maps.Keys(p.Constants)) {
 		constants = append(constants, constantEntry{key: view(name), value: p.Constants[name]})
 	}
-	return call(d.DeviceCreateComputePipeline, d.handle, uintptr(unsafe.Pointer(&computePipelineDescriptor{
+	descriptor := &computePipelineDescriptor{
 		label:  view(p.Label),
 		layout: layout,
 		compute: computeState{
@@ -137,7 +165,10 @@ func (d *device) computePipeline(p driver.PipelineDescriptor, module, layout uin
 			constantCount: uintptr(len(constants)),
 			constants:     unsafe.Pointer(unsafe.SliceData(constants)),
 		},
-	})))
+	}
+	return d.request(d.callbacks.handle, func(info *callbackInfo) uintptr {
+		return callInfo(d.DeviceCreateComputePipelineAsync, info, d.handle, uintptr(unsafe.Pointer(descriptor)))
+	})
 }
 
 // NewBindGroup binds uniform at 0 and storage from 1.

@@ -30,7 +30,7 @@ type procs struct {
 	DeviceCreateBindGroupLayout,
 	DeviceCreateBuffer,
 	DeviceCreateCommandEncoder,
-	DeviceCreateComputePipeline,
+	DeviceCreateComputePipelineAsync,
 	DeviceCreatePipelineLayout,
 	DeviceCreateQuerySet,
 	DeviceCreateShaderModule,

@@ -98,6 +98,10 @@ type PipelineDescriptor struct {
 	Storage     []Access
 }
 
+// Compiling waits for a pipeline that was begun. It is called once; where the
+// context ends first the pipeline is lost.
+type Compiling func(context.Context) (Pipeline, error)
+
 // Command is one dispatch (Pipeline set), one copy between two buffers, or one
 // clear (no Src).
 type Command struct {
@@ -130,9 +134,10 @@ type Device interface {
 	// Both are multiples of 4.
 	Read(ctx context.Context, dst []byte, b Buffer, offset int64) error
 
-	// NewPipeline compiles. A shader error carries the compiler's message,
-	// line:column and the numbered source around it.
-	NewPipeline(d PipelineDescriptor) (Pipeline, error)
+	// NewPipeline begins to compile and returns, so that several are compiled at
+	// once. A shader error carries the compiler's message, line:column and the
+	// numbered source around it.
+	NewPipeline(d PipelineDescriptor) Compiling
 
 	// NewBindGroup binds uniform at 0 (dynamic offset) and storage from 1.
 	NewBindGroup(label string, p Pipeline, uniform Buffer, storage []Binding) (BindGroup, error)

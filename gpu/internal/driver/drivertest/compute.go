@@ -29,7 +29,7 @@ func compute(t *testing.T, s Subject) {
 	uniform := Must(d.NewBuffer("uniform", 1024, true))(t)
 	require.NoError(t, d.Write(uniform, 0, append(make([]byte, 256), Words(7, 0, 0, 0)...)))
 	require.NoError(t, d.Write(uniform, 512, Words(9, 512, 0, 0)))
-	p := Must(d.NewPipeline(Scale(3)))(t)
+	p := Must(Compile(d, Scale(3)))(t)
 	all := func(b driver.Buffer) driver.Binding { return driver.Binding{Buffer: b, Size: 4 * n} }
 	first := Must(d.NewBindGroup("first", p, uniform, []driver.Binding{all(src), all(mid)}))(t)
 	second := Must(d.NewBindGroup("second", p, uniform, []driver.Binding{all(mid2), all(dst)}))(t)

@@ -149,6 +149,11 @@ func Scale(factor float64) driver.PipelineDescriptor {
 	}
 }
 
+// Compile waits for a pipeline.
+func Compile(d driver.Device, p driver.PipelineDescriptor) (driver.Pipeline, error) {
+	return d.NewPipeline(p)(context.Background())
+}
+
 // busy keeps the device at work for some hundred milliseconds on lavapipe.
 const busy = `struct Params { a: vec4<u32> }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -161,7 +166,7 @@ const busy = `struct Params { a: vec4<u32> }
 
 // newBusy is a dispatch of busy.
 func newBusy(t testing.TB, d driver.Device, out driver.Buffer) driver.Command {
-	p := Must(d.NewPipeline(driver.PipelineDescriptor{Label: "busy", Source: busy, UniformSize: 16, Storage: []driver.Access{driver.ReadWrite}}))(t)
+	p := Must(Compile(d, driver.PipelineDescriptor{Label: "busy", Source: busy, UniformSize: 16, Storage: []driver.Access{driver.ReadWrite}}))(t)
 	uniform := Must(d.NewBuffer("uniform", 256, true))(t)
 	g := Must(d.NewBindGroup("group", p, uniform, []driver.Binding{{Buffer: out, Size: 1024}}))(t)
 	return driver.Command{Pipeline: p, Group: g, Groups: [3]uint32{4, 1, 1}}

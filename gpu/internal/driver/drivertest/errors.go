@@ -14,7 +14,7 @@ func shaderError(t *testing.T, s Subject) {
 	d := s.Open(t)
 	p := Scale(1)
 	p.Source = strings.Replace(p.Source, "let i = id.x", "let i = idx.x", 1)
-	_, err := d.NewPipeline(p)
+	_, err := Compile(d, p)
 	Wants(t, err, nil, "scale: ", "\n7:11: ", "unresolved value 'idx'",
 		"\n>    7 |   let i = idx.x + params.start;", "\n     4 | @group(0)", "\n    10 | }")
 	Alive(t, d)
@@ -43,7 +43,7 @@ func pipelineErrors(t *testing.T, s Subject) {
 		t.Run(name, func(t *testing.T) {
 			p := Scale(1)
 			c.change(&p)
-			_, err := d.NewPipeline(p)
+			_, err := Compile(d, p)
 			Wants(t, err, c.target, s.Name+": scale: ", c.part)
 			Alive(t, d)
 		})
@@ -59,7 +59,7 @@ func tooLarge(t *testing.T, s Subject) {
 		_, err = d.NewBuffer("odd", size, false)
 		Wants(t, err, nil, "odd", "multiple of 4")
 	}
-	p := Must(d.NewPipeline(Scale(1)))(t)
+	p := Must(Compile(d, Scale(1)))(t)
 	uniform := Must(d.NewBuffer("uniform", 256, true))(t)
 	view := driver.Binding{Buffer: Must(d.NewBuffer("big", 1024, false))(t), Size: d.Info().Limits.MaxBinding + 4}
 	_, err = d.NewBindGroup("group", p, uniform, []driver.Binding{view, view})
@@ -70,7 +70,7 @@ func tooLarge(t *testing.T, s Subject) {
 // bindGroupErrors: what is wrong with a group's storage is told when it is made.
 func bindGroupErrors(t *testing.T, s Subject) {
 	d := s.Open(t)
-	p := Must(d.NewPipeline(Scale(1)))(t)
+	p := Must(Compile(d, Scale(1)))(t)
 	uniform := Must(d.NewBuffer("uniform", 256, true))(t)
 	b := NewBuffer(t, d, make([]byte, 1024))
 	ok := driver.Binding{Buffer: b, Size: 512}
@@ -87,7 +87,7 @@ func bindGroupErrors(t *testing.T, s Subject) {
 // Submit or from Wait, once, and the device lives on.
 func submitErrors(t *testing.T, s Subject) {
 	d := s.Open(t)
-	p := Must(d.NewPipeline(Scale(1)))(t)
+	p := Must(Compile(d, Scale(1)))(t)
 	uniform := Must(d.NewBuffer("uniform", 512, true))(t)
 	b, c := NewBuffer(t, d, make([]byte, 1024)), NewBuffer(t, d, make([]byte, 1024))
 	g := Must(d.NewBindGroup("group", p, uniform, []driver.Binding{{Buffer: b, Size: 1024}, {Buffer: c, Size: 1024}}))(t)
@@ -120,13 +120,13 @@ func readWriteErrors(t *testing.T, s Subject) {
 
 func deviceLost(t *testing.T, s Subject) {
 	d := s.Open(t)
-	p := Must(d.NewPipeline(Scale(1)))(t)
+	p := Must(Compile(d, Scale(1)))(t)
 	b := NewBuffer(t, d, make([]byte, 16))
 	f := Must(d.Submit("before", nil, nil))(t)
 	s.Lose(d)
 	Wants(t, d.Wait(context.Background(), f), driver.ErrDeviceLost, "destroyed")
 	refusesAll(t, d, b, driver.ErrDeviceLost)
-	_, err := d.NewPipeline(Scale(1))
+	_, err := Compile(d, Scale(1))
 	require.ErrorIs(t, err, driver.ErrDeviceLost)
 	p.Release()
 	b.Release()
