@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -12,7 +13,7 @@ import (
 // of a pixel's row and column, and each phase of time. The past is frame 0 again.
 type Folded struct {
 	First  wgsl.Weights // of frame 0, which is all of its past: one tap, one phase
-	Second wgsl.Weights // of frame 1 where there are two phases: frame 0 has only the first of them
+	Second wgsl.Weights // of frame 1 where there are two phases, what it has of frame 0, which has only the first of them
 	Steady wgsl.Weights // of later frames; with one phase of frame 1 too
 }
 
@@ -56,7 +57,8 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		from = 1
 	}
 	if head == 1 && x.T > 1 {
-		make(s.Weights.Second, l.taps(1), 2, 1, 1)
+		make(s.Weights.Second, l.taps(1)[:1], 2, 1, 1)
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: l.taps(1)[1:], Phases: 2, Y: y, T: 1, N: 1, Add: true})
 		from = 2
 	}
 	most := max(1, min(e.atOnce(x), e.atOnce(y)/s.Phases))
@@ -79,10 +81,13 @@ type term struct {
 // f). Frame 2f-1 is the first phase of frame f of the input.
 var (
 	foldedFirst    = [][][]term{{{{[]int{0, 1, 2}, 0}}}}
-	foldedSecond   = [][][]term{{{{[]int{0, 1}, 0}}, {{[]int{2}, 0}}}, {{{[]int{0}, 0}}, {{[]int{1}, 0}, {[]int{2}, 1}}}}
+	foldedSecond   = [][][]term{{{{[]int{0, 1}, 0}}}, {{{[]int{0}, 0}}}} // of frame 0; of frame 1 the steady ones
 	foldedSteady   = [][][]term{{{{[]int{0}, 0}, {[]int{1}, 1}}, {{[]int{2}, 0}}}, {{{[]int{0}, 1}}, {{[]int{1}, 0}, {[]int{2}, 1}}}}
 	foldedTimeless = [][][]term{{{{[]int{0}, 0}}, {{[]int{1}, 0}}, {{[]int{2}, 0}}}}
 )
+
+// secondBias are all terms of frame 1.
+var secondBias = [][][]term{{foldedSecond[0][0], foldedSteady[0][1]}, {foldedSecond[1][0], foldedSteady[1][1]}}
 
 // fold makes folded weights.
 type fold struct {
@@ -95,17 +100,18 @@ type fold struct {
 type variant struct {
 	weights wgsl.Weights
 	shape   wgsl.Shape
-	terms   [][][]term
+	terms   [][][]term // of each tap of each phase
+	bias    [][][]term // that the bias counts for
 }
 
 // Fold declares the weights of an upsampler of c channels to so many phases.
 func (w *Weights) Fold(upscale, conv string, c, phases int) Folded {
 	v := &fold{upscale: upscale, conv: conv, c: c, phases: phases}
-	f := Folded{First: v.declare(w, " of frame 0", foldedFirst)}
+	f := Folded{First: v.declare(w, " of frame 0", foldedFirst, foldedFirst)}
 	if phases == 2 {
-		f.Second, f.Steady = v.declare(w, " of frame 1", foldedSecond), v.declare(w, "", foldedSteady)
+		f.Second, f.Steady = v.declare(w, " of frame 1", foldedSecond, secondBias), v.declare(w, "", foldedSteady, foldedSteady)
 	} else {
-		f.Steady = v.declare(w, "", foldedTimeless)
+		f.Steady = v.declare(w, "", foldedTimeless, foldedTimeless)
 	}
 	l := load{put: v.put}
 	for _, x := range v.variants {
@@ -133,10 +139,10 @@ func (w *Weights) enlarging(name string, s wgsl.Shape) wgsl.Weights {
 	}
 }
 
-func (v *fold) declare(w *Weights, which string, terms [][][]term) wgsl.Weights {
+func (v *fold) declare(w *Weights, which string, terms, bias [][][]term) wgsl.Weights {
 	shape := wgsl.ConvUpShape(v.c, v.c, len(terms[0]), len(terms))
 	weights := w.enlarging(v.conv+" folded"+which, shape)
-	v.variants = append(v.variants, variant{weights, shape, terms})
+	v.variants = append(v.variants, variant{weights, shape, terms, bias})
 	return weights
 }
 
@@ -161,10 +167,12 @@ type folding struct {
 	u       *upload
 	set     *wgsl.Set   // of f32
 	kernel  []float32   // of the 3x3x3 convolution, [o, c, 3, 3, 3]
-	shuffle wgsl.Tensor // at each point of each phase, a pixel an input, the last for the bias
+	shuffle wgsl.Tensor // at each point of each phase, a pixel an input
 	taps    [points * points][]float32
 	factors [points * points]*gpu.Buffer // taps, packed
 	none    *gpu.Buffer                  // bias
+	bias    []float32                    // of the 3x3x3 convolution
+	shown   []float32                    // of the shuffle's bias by each of its taps: [o, 27, pixels, phases]
 	product *gpu.Buffer
 }
 
@@ -183,18 +191,17 @@ func (v *fold) put(u *upload) error {
 	if err := g.shuffled(); err != nil {
 		return err
 	}
-	bias, err := u.from.Float32s(nil, v.conv+".bias")
-	if err != nil {
-		return err
-	}
 	k := u.scratch
 	if k.wide, err = u.from.Float32s(k.wide[:0], v.conv+".weight"); err != nil {
 		return err
 	}
 	g.kernel = k.wide
+	if err := g.show(); err != nil {
+		return err
+	}
 	for i := range v.variants {
 		if x := &v.variants[i]; u.missing[x.weights.Weight] {
-			if err := g.make(x, bias); err != nil {
+			if err := g.make(x); err != nil {
 				return err
 			}
 		}
@@ -207,10 +214,10 @@ func (g *folding) declare() []*gpu.Buffer {
 	outputs := min(foldedAtOnce, (g.c+7)&^7)
 	shape := wgsl.Shape{O: outputs, I: g.c, KT: 2, KS: 1}
 	size := int64(4 * g.set.PointwisePacking(shape).Size(shape))
-	g.shuffle = wgsl.Tensor{Elem: wgsl.F32, T: g.phases * points * points, H: 1, W: g.c + 1, C: g.c}
+	g.shuffle = wgsl.Tensor{Elem: wgsl.F32, T: g.phases * points * points, H: 1, W: g.c, C: g.c}
 	g.shuffle.Buffer = &gpu.Buffer{Label: g.conv + " shuffle", Size: g.shuffle.Bytes()}
 	g.none = &gpu.Buffer{Label: g.conv + " no bias", Size: int64(4 * outputs)}
-	g.product = &gpu.Buffer{Label: g.conv + " products", Size: int64(4 * points * points * (g.c + 1) * outputs)}
+	g.product = &gpu.Buffer{Label: g.conv + " products", Size: int64(4 * points * points * g.c * outputs)}
 	buffers := []*gpu.Buffer{g.shuffle.Buffer, g.none, g.product}
 	for e := range g.factors {
 		g.factors[e] = &gpu.Buffer{Label: fmt.Sprintf("%s factor %d", g.conv, e), Size: size}
@@ -222,16 +229,13 @@ func (g *folding) declare() []*gpu.Buffer {
 // shuffled puts the 1x1x1 convolution on the device, at each point.
 func (g *folding) shuffled() error {
 	k, c := g.u.scratch, g.c
-	bias, err := g.u.from.Float32s(nil, g.upscale+".bias")
-	if err != nil {
-		return err
-	}
+	var err error
 	if k.wide, err = g.u.from.Float32s(k.wide[:0], g.upscale+".weight"); err != nil {
 		return err
 	}
 	pad := wgsl.Pad4(c)
 	for t := range g.shuffle.T {
-		k.wideOut = zeroed(k.wideOut, (c+1)*pad)
+		k.wideOut = zeroed(k.wideOut, c*pad)
 		phase, rows, columns := t/(points*points), pixelsAt[t/points%points], pixelsAt[t%points]
 		for pixel := range 4 {
 			f := rows[pixel/2] * columns[pixel%2]
@@ -243,7 +247,6 @@ func (g *folding) shuffled() error {
 				for i, x := range k.wide[o*c:][:c] {
 					k.wideOut[i*pad+ch] += f * x
 				}
-				k.wideOut[c*pad+ch] += f * bias[o]
 			}
 		}
 		if err := g.u.write(frameOf(g.shuffle, t), wgsl.F32, k.wideOut); err != nil {
@@ -254,27 +257,20 @@ func (g *folding) shuffled() error {
 }
 
 // make makes one of the weights.
-func (g *folding) make(v *variant, bias []float32) error {
+func (g *folding) make(v *variant) error {
 	if err := g.u.alloc(v.weights.Weight, v.weights.Bias); err != nil {
 		return err
 	}
-	parity := v.shape.O / (4 * len(v.terms))
-	k := g.u.scratch
-	k.wideOut = zeroed(k.wideOut, wgsl.ConvUpBias(v.shape))
-	for at := range v.shape.O {
-		if o := at % parity; o < g.c {
-			k.wideOut[at/8*40+at%8] = bias[o]
-		}
-	}
-	if err := g.u.write(v.weights.Bias.All(), wgsl.F32, k.wideOut); err != nil {
+	if err := g.u.write(v.weights.Bias.All(), wgsl.F32, g.biases(v)); err != nil {
 		return err
 	}
+	parity := v.shape.O / (4 * len(v.terms))
 	for phase := range v.terms {
 		for tap, terms := range v.terms[phase] {
 			for o := 0; o < parity; o += foldedAtOnce {
 				f := wgsl.Fold{
 					Weights: v.weights, Shape: v.shape, Phases: len(v.terms), Phase: phase, Tap: tap, O: o,
-					X: wgsl.Tensor{Buffer: g.product, Elem: wgsl.F32, T: points * points, H: 1, W: g.c + 1, C: min(foldedAtOnce, parity-o)},
+					X: wgsl.Tensor{Buffer: g.product, Elem: wgsl.F32, T: points * points, H: 1, W: g.c, C: min(foldedAtOnce, parity-o)},
 				}
 				if err := g.part(f, terms); err != nil {
 					return err
@@ -283,6 +279,60 @@ func (g *folding) make(v *variant, bias []float32) error {
 		}
 	}
 	return nil
+}
+
+// show multiplies the 3x3x3 convolution's taps with the shuffle's bias.
+func (g *folding) show() (err error) {
+	if g.bias, err = g.u.from.Float32s(nil, g.conv+".bias"); err != nil {
+		return err
+	}
+	shuffle, err := g.u.from.Float32s(nil, g.upscale+".bias")
+	if err != nil {
+		return err
+	}
+	n := len(shuffle) / g.c // pixels and phases
+	g.shown = make([]float32, g.c*27*n)
+	for at := range g.c * g.c {
+		to, ch := g.shown[at/g.c*27*n:], at%g.c
+		for i, x := range g.kernel[27*at:][:27] {
+			for q := range n {
+				to[i*n+q] += x * shuffle[q*g.c+ch]
+			}
+		}
+	}
+	return nil
+}
+
+// biases are those of the convolution, and of each cell what its taps see of the
+// shuffle's bias.
+func (g *folding) biases(v *variant) []float32 {
+	g.u.scratch.wideOut = zeroed(g.u.scratch.wideOut, wgsl.ConvUpBias(v.shape))
+	all := g.u.scratch.wideOut
+	parity := v.shape.O / (4 * len(v.terms))
+	for at := range v.shape.O {
+		o, p := at%parity, at/parity
+		if o >= g.c {
+			continue
+		}
+		to := all[at/8*40+at%8:]
+		to[0] = g.bias[o]
+		for _, t := range slices.Concat(v.bias[p/4]...) {
+			for _, k := range t.taps {
+				for i := range 9 {
+					cell, pixel := seen(p%4, i)
+					to[8+8*cell] += g.shown[((o*27+9*k+i)*4+pixel)*g.phases+t.phase]
+				}
+			}
+		}
+	}
+	return all
+}
+
+// seen is which of the 2x2 cells that a pixel of a parity reads tap i of 3x3 sees,
+// and which of its 2x2 pixels.
+func seen(parity, i int) (cell, pixel int) {
+	row, column := parity/2+i/3+1, parity%2+i%3+1 // of the enlarged frame, from two before the pixel's cell
+	return 2*(row/2-parity/2) + column/2 - parity%2, 2*(row%2) + column%2
 }
 
 // part makes a few outputs of a temporal tap.
@@ -366,8 +416,8 @@ func enlarge(u *upload, v wgsl.Weights, s wgsl.Shape, name string, cout, cin int
 		k.sums = summed
 		for at := range cout * cin {
 			for i, x := range k.wide[9*at:][:9] {
-				row, column := (p/2+i/3+1)/2-p/2, (p%2+i%3+1)/2-p%2
-				summed[4*at+2*row+column] += x
+				cell, _ := seen(p, i)
+				summed[4*at+cell] += x
 			}
 		}
 		part := wgsl.Shape{O: parity, I: cin, KT: 1, KS: 2}

@@ -119,7 +119,7 @@ func TestWeightsThatAreRead(t *testing.T) {
 		p, err := m.PlanDecode(t.Context(), frames, 2, 2, DecodeOptions{})
 		require.NoError(t, err)
 		all := m.decoder.net.Weights.Bytes()
-		require.Equal(t, frames == 3, p.Weights == all, "%d frames read %d of %d bytes", frames, p.Weights, all)
+		require.Equal(t, frames > 1, p.Weights == all, "%d frames read %d of %d bytes", frames, p.Weights, all)
 		want := decodeAll(t, m, z, DecodeOptions{})
 		require.Equal(t, p.Weights, dev.Stats().Bytes, "on the device after %d frames", frames)
 		require.Equal(t, want, decodeAll(t, m, z, DecodeOptions{}), "the second time")

@@ -12,7 +12,8 @@ type convUpParams struct {
 	C_in4, C_out4, Z, Blocks      uint32
 	Top, Left                     int32
 	X0_at, X1_at, X2_at, X_stride uint32
-	Weight_stride, Y_at, Y_stride uint32
+	Weight_at, Weight_stride      uint32
+	Y_at, Y_stride                uint32
 	Segments, Across              uint32
 }
 
@@ -24,11 +25,13 @@ type convUpParams struct {
 // that, or reach beyond it: outside of x is zero.
 type ConvUp struct {
 	Weights        // of a ConvUpShape; bias as ConvUpBias says
-	Taps    []Tap  // 1 to 3, all of the weight's
+	KT      int    // temporal taps of the weight; 0 is len(Taps)
+	Taps    []Tap  // the last 1 to 3 of them
 	Phases  int    // frames made of each
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N*Phases-1
+	Add     bool   // add to Y, without the bias
 }
 
 // convUpKernels compute ConvUp.
@@ -58,37 +61,37 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	h := s.shader(label, "conv_up", c.Packing)
 	x := c.Taps[0].X
-	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), 0, c.Taps, 2, c.N)
+	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), c.KT, c.Taps, 2, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
 	macs := int64(c.N*c.Phases) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 4 * int64(len(c.Taps))
 	const R = gpu.Read
-	p := s.weighted(h, c.Elem, constants{"KT": float64(len(c.Taps))}, R, R, R, R, R, gpu.ReadWrite)
+	p := s.weighted(h, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)}, R, R, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(e), convUpParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Z: uint32(c.Phases), Blocks: uint32(blocks),
 		Top: int32(c.Y0), Left: int32(c.X0),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(x.Stride()),
-		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+		Weight_at: in.weightAt, Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
 type foldParams struct {
-	First                        gpu.First
-	Inputs, Input, Count, C_out4 uint32
-	Y_at, Parity, Block, Row     uint32
-	Group, Column                uint32
-	Inputs_in, Outputs_in4       uint32
+	First                    gpu.First
+	Inputs, C_out4           uint32
+	Y_at, Parity, Block, Row uint32
+	Group, Column            uint32
+	Inputs_in, Outputs_in4   uint32
 }
 
 // Fold describes the last step of making a ConvUp's weight: X holds, for each of
 // the 4x4 points of rows and columns, the product of the two layers there, which
-// are matrices. Its pixels are inputs, the last of them the bias of the layer
-// before; its channels are outputs O to O+X.C-1 of one parity.
+// are matrices. Its pixels are inputs, its channels outputs O to O+X.C-1 of one
+// parity.
 type Fold struct {
 	Weights
-	X          Tensor // [16, 1, I+1, outputs], f32
+	X          Tensor // [16, 1, I, outputs], f32
 	Shape      Shape  // of the weight
 	Phases     int    // of time in it
 	Phase, Tap int    // that X makes
@@ -100,36 +103,21 @@ var foldKernels = []kernel{{
 	name: "plain", shaders: []shader{{file: "fold", wg: 64, grid: rowGrid}},
 }}
 
-// Fold records that X becomes part of a weight, and adds what it says of the bias
-// of the cells.
+// Fold records that X becomes part of a weight.
 func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {
-	c4, inputs := f.X.C4(), f.X.W-1
-	if f.X.Elem != F32 || f.X.T != 16 || inputs != f.Shape.I || f.O%8 != 0 || f.X.C%8 != 0 {
-		panic(fmt.Sprintf("wgsl: %s: folds %d frames of %d inputs and %d outputs from %d on into %+v", label, f.X.T, inputs, f.X.C, f.O, f.Shape))
+	x := f.X
+	if x.Elem != F32 || x.T != 16 || x.W != f.Shape.I || f.O%8 != 0 || x.C%8 != 0 {
+		panic(fmt.Sprintf("wgsl: %s: folds %d frames of %d inputs and %d outputs from %d on into %+v", label, x.T, x.W, x.C, f.O, f.Shape))
 	}
 	parity := f.Shape.O / (4 * f.Phases)
 	pack := f.Packing
-	matrix := pack.in * pack.out / 4
-	tap := pack.tap(f.Shape.I, 2) / 4
+	matrix, tap := pack.in*pack.out/4, pack.tap(f.Shape.I, 2)/4
 	block := f.Shape.KT * tap
-	s.fold(b, label, f.X, f.Elem, f.Weight, false, foldParams{
-		Inputs: uint32(f.X.W), Count: uint32(inputs), C_out4: uint32(c4),
+	h := s.shader(label, "fold", nil)
+	made := 16 * int64(x.W*x.C)
+	b.Dispatch(label, s.weighted(h, f.Elem, nil, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: x.W, C4: x.C4(), N: 1}), foldParams{
+		Inputs: uint32(x.W), C_out4: uint32(x.C4()),
 		Y_at: uint32((4*f.Phase*parity+f.O)/pack.out*block + f.Tap*tap), Parity: uint32(parity / pack.out * block), Block: uint32(block),
 		Row: uint32(tap / 2), Group: uint32(2 * matrix), Column: uint32(matrix), Inputs_in: uint32(pack.in), Outputs_in4: uint32(pack.out / 4),
-	})
-	s.fold(b, label, f.X, F32, f.Bias, true, foldParams{
-		Inputs: uint32(f.X.W), Input: uint32(inputs), Count: 1, C_out4: uint32(c4),
-		Y_at: uint32((4*f.Phase*parity+f.O)/8*10 + 2), Parity: uint32(parity / 8 * 10), Block: 10, Row: 4, Column: 2, Inputs_in: 1, Outputs_in4: 2,
-	})
+	}, gpu.Cost{FLOPs: 4 * made, Bytes: x.Bytes() + made*int64(f.Elem.Bytes())}, gpu.View{Buffer: x.Buffer, Size: x.Bytes()}, f.Weight.All())
 }
-
-func (s *Set) fold(b *gpu.Batch, label string, x Tensor, elem Elem, to *gpu.Buffer, add bool, params foldParams) {
-	h := s.shader(label, "fold", nil)
-	p := s.weighted(h, elem, constants{"ACCUMULATE": flag(add)}, gpu.Read, gpu.ReadWrite)
-	made := int64(params.Count) * int64(4*params.C_out4)
-	b.Dispatch(label, p, h.cover(extent{H: 1, W: int(params.Count), C4: int(params.C_out4), N: 1}), params,
-		gpu.Cost{FLOPs: 64 * made, Bytes: x.Bytes() + 16*made*int64(elem.Bytes())}, allOf(x), to.All())
-}
-
-// allOf views a tensor, which may be smaller than its buffer.
-func allOf(x Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }

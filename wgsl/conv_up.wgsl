@@ -11,9 +11,11 @@
 //   x0 x1 x2  [frames, H_in, W_in, C_in]  elem    read        from x0_at, x1_at, x2_at on
 //   weight    [Z, 4, C_out/BLOCK, taps, 2, C_in/4, 2, 4, BLOCK]  weight  read
 //   bias      [Z, 4, C_out/BLOCK, 5, BLOCK]  f32  read        bias, then that of the four cells
-//   y         [frames * Z, H, W, C_out]   elem    read_write  from y_at on; aliases nothing
+//   y         [frames * Z, H, W, C_out]   elem    read_write  from y_at on; aliases nothing; with
+//                                                             ACCUMULATE added to, without a bias
 //
-// Offsets *_at and strides count vec4s. One invocation makes PIXELS pixels of one
+// Offsets *_at and strides count vec4s; with KT = 1 only x0 is read, with KT = 2 x0
+// and x1, and weight_at is the first of these taps. One invocation makes PIXELS pixels of one
 // parity, every other one of a row, in BLOCK output channels; a block belongs to
 // one phase and parity. Sums are f32. Reference: ref/conv_up.go. A workgroup is
 // `across` segments of rows by WG/across blocks. WG, PIXELS and BLOCK are in
@@ -40,6 +42,7 @@ struct Params {
     x1_at: u32,
     x2_at: u32,
     x_stride: u32,
+    weight_at: u32,
     weight_stride: u32,
     y_at: u32,
     y_stride: u32,
@@ -56,7 +59,7 @@ struct Params {
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
 override KT: u32 = 1; // temporal taps
-const ACCUMULATE: bool = false;
+override ACCUMULATE: bool = false;
 
 const INPUTS: u32 = PIXELS + 1u;
 
@@ -109,13 +112,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         inside[q] = s == clamped;
     }
     var sums = Sums();
-    start(&sums, 5u * block);
+    if !ACCUMULATE { start(&sums, 5u * block); }
     let tap_size = 2u * params.C_in4 * 2u * MATRIX; // weights of one temporal tap
-    let w_block = block * params.weight_stride;
+    let w_block = params.weight_at + block * params.weight_stride;
     for (var i = 0u; i < 2u; i++) {
         let r_in = cell_row + i32(i);
         if r_in < 0 || r_in >= i32(params.H_in) { continue; }
-        for (var j = 0u; j < 2u; j++) {
+        for (var j = 0u; j < 2u && !ACCUMULATE; j++) {
             let b0 = bias[(5u * block + 1u + 2u * i + j) * WIDE];
             let b1 = bias[(5u * block + 1u + 2u * i + j) * WIDE + 1u];
             for (var p = 0u; p < PIXELS; p++) {

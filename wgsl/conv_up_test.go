@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -19,6 +20,7 @@ type convUpCase struct {
 	kt, z         int
 	y0, x0, H, W  int // 0 is all
 	whole         bool
+	add           bool // y, to which the last tap alone is added
 }
 
 var convUpCases = []convUpCase{
@@ -36,6 +38,8 @@ var convUpCases = []convUpCase{
 	{name: "window_of_one_pixel", T: 1, h: 3, w: 4, C: 8, O: 4, kt: 2, z: 1, y0: 5, x0: 7, H: 1, W: 1},
 	{name: "window_wider_than_x", T: 1, h: 3, w: 5, C: 5, O: 7, kt: 1, z: 1, y0: -3, x0: -9, H: 11, W: 31, whole: true},
 	{name: "cut_up", T: 3, h: 4, w: 17, C: 8, O: 24, kt: 2, z: 2},
+	{name: "last_tap_added", T: 2, h: 3, w: 9, C: 12, O: 12, kt: 2, z: 2, add: true},
+	{name: "last_tap_added_exact", T: 1, h: 3, w: 5, C: 8, O: 7, kt: 3, z: 1, whole: true, add: true},
 	{name: "width_128", T: 1, h: 3, w: 5, C: 128, O: 128, kt: 2, z: 2},
 	{name: "width_512", T: 1, h: 2, w: 3, C: 512, O: 16, kt: 3, z: 1},
 }
@@ -89,10 +93,32 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	x := gputest.Round(c.values(1, in*c.h*c.w*c.C, 1), format(s.Elem))
 	weight := gputest.Round(c.values(2, c.z*4*c.O*c.C*c.kt*4, math.Sqrt(1/float64(c.C*4*c.kt))), format(elem))
 	bias, cell := c.values(3, c.z*4*c.O, 1), c.values(4, c.z*16*c.O, 1)
+	var residual []float32
+	if c.add {
+		residual = gputest.Round(c.values(5, c.T*c.z*c.H*c.W*c.O, 1), format(s.Elem))
+		for k := range weight { // what is not read
+			if k/4%c.kt < c.kt-1 {
+				weight[k] = 0
+			}
+		}
+		bias, cell = make([]float32, len(bias)), make([]float32, len(cell))
+	}
 	want := ref.ConvUp(wide(x), in, c.h, c.w, c.C, wide(weight), wide(bias), wide(cell), c.O, c.kt, c.z, c.y0, c.x0, c.H, c.W)
+	for i := range residual {
+		want[i] += float64(residual[i])
+	}
 	xs, xt := activation("x", s.Elem, in, c.h, c.w, c.C, x)
-	ys, y := activation("y", s.Elem, c.T*c.z, c.H, c.W, c.O, nil)
-	ys.Len = len(padded(want, c.O))
+	ys, y := activation("y", s.Elem, c.T*c.z, c.H, c.W, c.O, residual)
+	if c.add {
+		for k := range weight {
+			if k/4%c.kt < c.kt-1 {
+				weight[k] = 1000
+			}
+		}
+		for k := range bias {
+			bias[k] = 1000
+		}
+	}
 	shape, weights := c.packed(s, elem, weight, bias, cell)
 	test := gputest.Case{
 		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys,
@@ -101,7 +127,11 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
 				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T,
 			}
-			for k := range c.kt {
+			first := 0
+			if c.add {
+				first, conv.KT, conv.Add = c.kt-1, c.kt, true
+			}
+			for k := first; k < c.kt; k++ {
 				conv.Taps = append(conv.Taps, Tap{xt.in(in[0]), 1 + k})
 			}
 			s.ConvUp(b, "conv_up", conv)
@@ -163,13 +193,13 @@ func points(v ...float64) [4]float64 {
 	return [4]float64{v[0], v[0] + v[1] + v[2], v[0] - v[1] + v[2], last}
 }
 
-// at is the value at point (ey, ex) of the k x k coefficients v, n apart.
-func at(v []float64, k, n, ey, ex int) float64 {
+// at is the value at point (ey, ex) of the k x k coefficients v.
+func at(v []float64, k, ey, ex int) float64 {
 	var rows []float64
 	for i := range k {
 		var row []float64
 		for j := range k {
-			row = append(row, v[(i*k+j)*n])
+			row = append(row, v[i*k+j])
 		}
 		rows = append(rows, points(row...)[ex])
 	}
@@ -179,18 +209,18 @@ func at(v []float64, k, n, ey, ex int) float64 {
 func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem) {
 	t.Helper()
 	s := plain(t, F32)
-	a, p := wide(integers(1, c.O*c.C*9, -4, 4)), wide(integers(2, 4*c.C*(c.I+1), -4, 4))
-	x := make([]float32, 0, 16*(c.I+1)*c.O)
+	a, p := wide(integers(1, c.O*c.C*9, -4, 4)), wide(integers(2, 4*c.C*c.I, -4, 4))
+	x := make([]float32, 0, 16*c.I*c.O)
 	for e := range 16 {
-		for i := range c.I + 1 {
+		for i := range c.I {
 			for o := range c.O {
 				sum := 0.0
 				for ch := range c.C {
 					q := []float64{3: 0} // parities backwards, as coefficients
 					for k := range q {
-						q[k] = p[((3-k)*c.C+ch)*(c.I+1)+i]
+						q[k] = p[((3-k)*c.C+ch)*c.I+i]
 					}
-					sum += at(a[(o*c.C+ch)*9:], 3, 1, e/4, e%4) * at(q, 2, 1, e/4, e%4)
+					sum += at(a[(o*c.C+ch)*9:], 3, e/4, e%4) * at(q, 2, e/4, e%4)
 				}
 				x = append(x, float32(sum))
 			}
@@ -198,47 +228,25 @@ func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem) {
 	}
 	shape := ConvUpShape(c.O, c.I, c.kt, c.z)
 	packing := s.ConvUpPacking(shape)
-	size := packing.Size(shape)
-	// What FoldUp says, where it belongs; the rest stays zero, and the bias's first part.
-	folded := ref.FoldUp(a, p, c.O, c.C, c.I+1)
-	weight := make([]float32, shape.O*c.I*c.kt*4)
-	want := make([]float64, size+ConvUpBias(shape))
-	for k := range folded {
-		parity, o, i, cell := k/4/(c.I+1)/c.O, k/4/(c.I+1)%c.O, k/4%(c.I+1), k%4
-		row := (4*c.phase+parity)*c.O + o
-		if i == c.I {
-			want[size+row/8*40+8+8*cell+row%8] = folded[k] + 1
-		} else {
-			weight[((row*c.I+i)*c.kt+c.tap)*4+cell] = float32(folded[k])
-		}
+	// What FoldUp says, where it belongs; the rest stays as it is.
+	weight := slices.Repeat([]float32{7}, shape.O*c.I*c.kt*4)
+	before := make([]float32, packing.Size(shape))
+	Pack(packing, before, weight, shape, nil)
+	for k, v := range ref.FoldUp(a, p, c.O, c.C, c.I) {
+		parity, o, i, cell := k/4/c.I/c.O, k/4/c.I%c.O, k/4%c.I, k%4
+		weight[(((4*c.phase+parity)*c.O+o)*c.I+i)*c.kt*4+c.tap*4+cell] = float32(v)
 	}
-	laid := make([]float32, size)
-	Pack(packing, laid, weight, shape, nil)
-	copy(want, wide(laid))
-	xs, xt := gputest.Array{Label: "x", Data: x}, Tensor{Elem: F32, T: 16, H: 1, W: c.I + 1, C: c.O}
-	for _, part := range []struct {
-		name string
-		elem Elem
-		want []float64
-	}{{"weight", elem, want[:size]}, {"bias", F32, want[size:]}} {
-		start := make([]float32, len(part.want))
-		for k := range part.want {
-			if part.name == "bias" && k%40 >= 8 && k/40/(c.O/8)/4 == c.phase {
-				start[k] = 1 // is added to
-			}
-		}
-		test := gputest.Case{
-			Op: "fold", In: []gputest.Array{xs}, Out: gputest.Array{Label: part.name, Format: format(part.elem), Data: start},
-			Scratch: []int64{int64(max(size, ConvUpBias(shape)) * 4)},
-			Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-				f := Fold{Weights: Weights{Weight: out, Bias: scratch[0], Elem: elem, Packing: packing}, X: xt.in(in[0]), Shape: shape, Phases: c.z, Phase: c.phase, Tap: c.tap}
-				if part.name == "bias" {
-					f.Weight, f.Bias = f.Bias, f.Weight
-				}
-				s.Fold(b, "fold", f)
-			},
-			Want: part.want,
-		}
-		test.Run(t, dev)
+	want := make([]float32, packing.Size(shape))
+	Pack(packing, want, weight, shape, nil)
+	test := gputest.Case{
+		Op: "fold", In: []gputest.Array{{Label: "x", Data: x}}, Out: gputest.Array{Label: "weight", Format: format(elem), Data: before},
+		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+			s.Fold(b, "fold", Fold{
+				Weights: Weights{Weight: out, Elem: elem, Packing: packing}, X: Tensor{Buffer: in[0], Elem: F32, T: 16, H: 1, W: c.I, C: c.O},
+				Shape: shape, Phases: c.z, Phase: c.phase, Tap: c.tap,
+			})
+		},
+		Want: wide(want),
 	}
+	test.Run(t, dev)
 }
