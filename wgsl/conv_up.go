@@ -65,7 +65,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
-	macs := int64(c.N*c.Phases) * int64(c.Y.H*c.Y.W) * int64(c.Y.C) * int64(x.C) * 4 * int64(len(c.Taps))
+	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
 	const R = gpu.Read
 	p := s.weighted(h, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)}, R, R, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(e), convUpParams{
@@ -75,6 +75,16 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
+}
+
+// rows are those of cells that all rows of the output read, inside of so many.
+func (c *ConvUp) rows(high int) int {
+	n := 0
+	for r := c.Y0; r < c.Y0+c.Y.H; r++ {
+		first := (r - 1) >> 1
+		n += max(0, min(first+2, high)-max(first, 0))
+	}
+	return n
 }
 
 type foldParams struct {
