@@ -355,9 +355,9 @@ func (g *folding) part(f wgsl.Fold, terms []term) error {
 		for _, t := range terms {
 			product.Taps = append(product.Taps, wgsl.Tap{X: g.shuffle, T: t.phase*points*points + e})
 		}
-		g.set.TimeConv(b, g.conv, product)
+		g.set.TimeConv(b, b.Label, product)
 	}
-	g.set.Fold(b, g.conv, f)
+	g.set.Fold(b, b.Label, f)
 	return failed(g.u.dev.Submit(g.u.ctx, b))
 }
 
