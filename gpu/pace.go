@@ -9,9 +9,14 @@ const (
 	pieceTarget = 60 * time.Millisecond
 	inFlight    = 2 // submissions queued before waiting for the oldest
 
-	// firstRate is the guess for a pipeline that has not run: the slowest
-	// adapter seen (SwiftShader, 1 GFLOP/s), so that the first piece is short.
+	// A pipeline's first piece is a probe. firstRate is the guess for it: the
+	// slowest adapter seen (SwiftShader, 1 GFLOP/s). Once something ran for long
+	// enough to be measured, no pipeline is taken to be slower than that by more
+	// than spread.
+	probe     = pieceTarget / 3
 	firstRate = 1e-9
+	spread    = 64
+	measured  = pieceTarget / 6
 	maxSlower = 4.0       // a measurement moves a rate up by at most this,
 	maxFaster = 1.0 / 8.0 // or down
 )
@@ -28,8 +33,8 @@ type shape struct {
 type rate float64
 
 // rate finds the speed of a shape. One that is new starts from the slowest of
-// the pipeline's.
-func (l *pipeline) rate(s shape) *rate {
+// the pipeline's, or where that has none from the guess.
+func (l *pipeline) rate(s shape, guess rate) *rate {
 	if r := l.rates[s]; r != nil {
 		return r
 	}
@@ -38,7 +43,7 @@ func (l *pipeline) rate(s shape) *rate {
 		*r = max(*r, *other)
 	}
 	if *r == 0 {
-		*r = firstRate
+		*r = guess
 	}
 	l.rates[s] = r
 	return r
@@ -63,7 +68,20 @@ type part struct {
 type pacer struct {
 	done         time.Time // when the last was known to be done
 	took, expect float64   // seconds of all, a piece's share shrinking with each that follows
+	fastest      rate      // of those that took long enough to be measured; 0: none
 }
+
+// guess is the speed of a pipeline that has not run.
+func (p *pacer) guess() rate {
+	if p.fastest == 0 {
+		return firstRate
+	}
+	return min(firstRate, spread*p.fastest)
+}
+
+// idle says that nothing is on its way: what comes next owes nothing to what
+// was seen late before.
+func (p *pacer) idle() { p.took, p.expect = 0, 0 }
 
 // fading is what is left of a piece's share after the next one.
 const fading = 0.8
@@ -75,7 +93,8 @@ const atOnce = time.Millisecond
 // learn moves the rates of the parts of a piece towards what was measured, each
 // in proportion to its share. When this thread was late to see the end of one,
 // the next seem quicker than they were: rates fall by no more than what the
-// last few took together.
+// last few took together. A pipeline's first piece runs alone and took no more
+// than was measured: its rate falls to that at once.
 //
 // What was late to be seen is an upper bound, which raises no rate.
 func (d *Device) learn(p piece, took float64, late bool) {
@@ -90,9 +109,16 @@ func (d *Device) learn(p piece, took float64, late bool) {
 	} else if late {
 		ratio = 1
 	}
-	ratio = min(max(ratio, maxFaster), maxSlower)
+	least := maxFaster
+	if p.first {
+		least = 1e-4
+	}
+	ratio = min(max(ratio, least), maxSlower)
 	for _, part := range p.parts {
 		*part.rate *= rate(1 + (ratio-1)*part.seconds/p.expect)
+	}
+	if took >= measured.Seconds() && len(p.parts) == 1 && (d.pace.fastest == 0 || *p.parts[0].rate < d.pace.fastest) {
+		d.pace.fastest = *p.parts[0].rate
 	}
 }
 

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,12 +63,42 @@ func TestRatesWithUpperBounds(t *testing.T) {
 // One shape's speed says nothing of another's.
 func TestRatesOfShapes(t *testing.T) {
 	l := &pipeline{rates: map[shape]*rate{}}
-	quick := l.rate(shape{work: 1})
+	quick := l.rate(shape{work: 1}, firstRate)
 	*quick = 1e-12
-	slow := l.rate(shape{work: 2})
+	slow := l.rate(shape{work: 2}, 1)
 	require.Equal(t, rate(1e-12), *slow, "a new shape starts with the pipeline's slowest")
 	*slow = 1e-10
-	require.Equal(t, rate(1e-10), *l.rate(shape{work: 3}), "the third shape")
-	require.Same(t, quick, l.rate(shape{work: 1}))
+	require.Equal(t, rate(1e-10), *l.rate(shape{work: 3}, 1), "the third shape")
+	require.Same(t, quick, l.rate(shape{work: 1}, 1))
 	require.Equal(t, rate(1e-12), *quick, "the first shape")
+}
+
+// On the first run of a job hardly any time goes into finding how much a piece
+// may hold: a hundred pipelines that run for 30 ms each, at speeds that differ by
+// thirty times, on cards that take a fifth of a millisecond to begin and to tell.
+func TestFindingThePieceSize(t *testing.T) {
+	const pipelines, each, overhead = 100, 0.03, 0.0002
+	for _, card := range []float64{2e-14, 1e-13, 1e-12, 1e-11} { // seconds a unit: 50 to 0.1 TFLOP/s
+		t.Run(fmt.Sprint(card), func(t *testing.T) {
+			d, pieces, longest := &Device{}, 0, 0.0
+			for i := range pipelines {
+				l := &pipeline{rates: map[shape]*rate{}}
+				speed, actual := l.rate(shape{}, d.pace.guess()), card*math.Pow(30, float64(i*37%pipelines)/pipelines)
+				d.pace.idle()
+				target := probe.Seconds()
+				for left := each / actual; left > 0; target = pieceTarget.Seconds() {
+					units := min(left, target/float64(*speed))
+					left -= units
+					expect, took := units*float64(*speed), units*actual+overhead
+					longest = max(longest, took)
+					pieces++
+					d.learn(piece{parts: []part{{rate: speed, seconds: expect}}, expect: expect, first: target < pieceTarget.Seconds()}, took, took < 0.001)
+				}
+			}
+			lost := float64(pieces-pipelines) * overhead // one each would do
+			t.Logf("%d pieces, %.2f %% of the time, the longest %.0f ms", pieces, 100*lost/(pipelines*each), 1000*longest)
+			require.LessOrEqual(t, lost, 0.02*pipelines*each, "seconds, for %d pieces", pieces)
+			require.LessOrEqual(t, longest, 1.5*pieceTarget.Seconds(), "seconds of the longest piece")
+		})
+	}
 }

@@ -120,10 +120,18 @@ func (s *submission) dispatch(c *Command) error {
 		return nil
 	}
 	work := float64(max(c.Cost.FLOPs+c.Cost.Bytes, total))
-	speed := l.rate(shape{c.Groups, work})
+	guess := d.pace.guess()
+	if c.Cost == (Cost{}) {
+		guess = firstRate // workgroups were counted, of any length
+	}
+	speed := l.rate(shape{c.Groups, work}, guess)
 	for at := [3]uint32{}; at[2] < c.Groups[2]; {
 		one := work / float64(total) * float64(*speed) // seconds a workgroup
-		room := (pieceTarget.Seconds() - s.expect) / one
+		target := pieceTarget
+		if !l.ran {
+			target = probe
+		}
+		room := (target.Seconds() - s.expect) / one
 		full := len(s.commands) >= driver.MostTimed || len(d.params) >= uniformSlot*uniformSlots
 		if full || s.expect > 0 && (room < 1 || s.first || !l.ran) {
 			if err := s.flush(); err != nil {
@@ -200,10 +208,17 @@ func (s *submission) flush() error {
 		return nil
 	}
 	d := s.d
-	for len(d.flight) >= inFlight {
+	most := inFlight - 1
+	if s.first {
+		most = 0 // a probe runs alone and tells the speed by which the next is cut
+	}
+	for len(d.flight) > most {
 		if err := d.waitOldest(s.ctx); err != nil {
 			return err
 		}
+	}
+	if s.first {
+		d.pace.idle()
 	}
 	if err := s.ctx.Err(); err != nil {
 		_ = d.Wait(context.Background())
@@ -231,6 +246,9 @@ func (s *submission) flush() error {
 	d.stats.Dispatches += len(s.parts)
 	d.flight = append(d.flight, sent{s.piece, fence, now, times})
 	s.commands, s.piece = s.commands[:0], piece{}
+	if most == 0 {
+		return d.Wait(s.ctx)
+	}
 	return nil
 }
 
