@@ -55,12 +55,20 @@ func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(
 				if k.needs != nil && !k.needs(dev.Info()) {
 					t.Skipf("%s can't run kernel %s", dev.Info().Name, k.name)
 				}
-				s, err := NewSet(e, dev.Info(), Choices{operation: k.name})
+				s, err := newSet(e, dev.Info(), Choices{operation: k.name}, forAll(at, i))
 				require.NoError(t, err)
 				run(t, s)
 			})
 		}
 	}
+}
+
+// forAll is the tables with a kernel that takes all weights.
+func forAll(at, kernel int) []table {
+	all := slices.Clone(tables)
+	all[at].kernels = slices.Clone(all[at].kernels)
+	all[at].kernels[kernel].takes = nil
+	return all
 }
 
 // plain is the set of an adapter that has nothing special.

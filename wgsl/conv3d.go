@@ -92,12 +92,34 @@ type Conv3D struct {
 var conv3DKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}, {
+	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
+	shaders: []shader{{file: "conv3d_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 }}
+
+// staged4x8 is what the staged kernels read, whose workgroups are square: as many
+// blocks of channels deep as segments wide. They take what fills them.
+var staged4x8 = blocked(4, 8)
+
+func fillsSquare(s Shape) bool { return s.O >= 32 && s.I >= 16 }
+
+// squareGrid covers segments of rows and blocks of channels with workgroups as
+// many segments wide as blocks deep.
+func squareGrid(h *shader, e extent) [3]uint32 {
+	lanes := 1
+	for lanes*lanes < h.wg {
+		lanes++
+	}
+	return [3]uint32{groups(h.segments(e), lanes), groups(int(groups(4*e.C4, h.block)), lanes), uint32(e.N)}
+}
 
 // conv3DStridedKernels compute one of stride 2.
 var conv3DStridedKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+}, {
+	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
+	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 4, block: 8, grid: squareGrid}},
 }}
 
 // convOperation is the table that a convolution of a stride in space goes by.
@@ -130,10 +152,9 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
-	const R = gpu.Read
-	p := s.weighted(h, c.Elem, constants{
+	p := s.products(h, e, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
-	}, R, R, R, R, R, gpu.ReadWrite)
+	})
 	b.Dispatch(label, p, h.cover(e), conv3dParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(top), Left: int32(left),

@@ -83,8 +83,9 @@ fn place(line: u32, pixel: u32, o: u32) -> u32 {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let segment = group.x * params.across + local % params.across;
-    let block = group.y * (WG / params.across) + local / params.across;
+    let mine = seat(group, local);
+    let segment = mine.segment;
+    let block = mine.block;
     if segment >= params.segments || block >= 4u * params.Z * params.blocks { return; }
     let phase = block / params.blocks; // of time and parity
     let row_parity = i32(phase / 2u % 2u);

@@ -40,6 +40,7 @@ type kernel struct {
 	packing *Packing            // of its weights; nil where it has none
 	takes   func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
 	needs   func(gpu.Info) bool // adapters that can run it; nil is all
+	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
 }
 
 // shader is a .wgsl file and the sizes of its tile. They stand here alone: the
@@ -112,8 +113,9 @@ func (h *shader) across(e extent) int {
 func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
 
 // Choices name the kernel that an operation takes, by the operation's name
-// ("conv3d"); others take the first of their table that the adapter can run.
-// A weight that the chosen one can't take goes to the first that can.
+// ("conv3d"); others take the first of their table that the adapter can run, or
+// the last that is better there. A weight that the chosen one can't take goes to
+// one of those that can.
 type Choices map[string]string
 
 // newSet is NewSet with the tables of the operations.
@@ -135,8 +137,8 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 // runs says whether the adapter can run a kernel.
 func (s *Set) runs(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
 
-// find is the first of an operation's kernels that the adapter can run and that
-// fits (nil: all do), beginning with the chosen one.
+// find is the one of an operation's kernels that the adapter can run and that fit
+// (nil: all do) which is chosen or goes before the others.
 func (s *Set) find(name string, fits func(k *kernel) bool) *kernel {
 	var found *kernel
 	chosen, ok := s.choices[name]
@@ -146,7 +148,10 @@ func (s *Set) find(name string, fits func(k *kernel) bool) *kernel {
 			if s.tables[i].operation != name || !s.runs(k) || fits != nil && !fits(k) {
 				continue
 			}
-			if found == nil || ok && k.name == chosen {
+			if ok && k.name == chosen {
+				return k
+			}
+			if found == nil || k.better != nil && k.better(s.info) {
 				found = k
 			}
 		}
@@ -189,7 +194,25 @@ func (s *Set) kernel(label, name string, p *Packing) *kernel {
 	return k
 }
 
+// nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost
+// instructions of their own (docs/benchmarks/isa.md).
+func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
+
 // shader is that of a kernel that has one.
 func (s *Set) shader(label, name string, p *Packing) *shader {
 	return &s.kernel(label, name, p).shaders[0]
+}
+
+// Kernels are the names of an operation's kernels that an adapter can run.
+func Kernels(operation string, info gpu.Info) []string {
+	s := &Set{info: info}
+	var names []string
+	for i := range tables {
+		for j := range tables[i].kernels {
+			if k := &tables[i].kernels[j]; tables[i].operation == operation && s.runs(k) {
+				names = append(names, k.name)
+			}
+		}
+	}
+	return names
 }

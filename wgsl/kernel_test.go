@@ -160,11 +160,44 @@ func TestChosenKernel(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
 	require.PanicsWithValue(t,
-		"wgsl: a layer: no kernel of conv3d for weights in blocks of 8x16: there are kernels plain (weights in blocks of 4x8)",
+		"wgsl: a layer: no kernel of conv3d for weights in blocks of 8x16: there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)",
 		func() { record(s, packing) })
 	require.PanicsWithValue(t,
-		"wgsl: a layer: no kernel of conv3d for weights none: there are kernels plain (weights in blocks of 4x8)",
+		"wgsl: a layer: no kernel of conv3d for weights none: there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)",
 		func() { record(s, nil) })
+}
+
+// NVIDIA's cards take the staged kernels, but for weights that would leave most
+// of a workgroup idle; others take them when told to.
+func TestDefaultKernel(t *testing.T) {
+	wide, narrow, few := Shape{O: 32, I: 16, KT: 3, KS: 3}, Shape{O: 24, I: 64, KT: 3, KS: 3}, Shape{O: 64, I: 12, KT: 3, KS: 3}
+	packings := func(s *Set, at Shape) []*Packing {
+		return []*Packing{s.ConvPacking(at, 1), s.ConvPacking(at, 2), s.PointwisePacking(at)}
+	}
+	plainly, staged := []*Packing{blocks4x8, blocks4x8, blocks4x8}, []*Packing{staged4x8, staged4x8, staged4x8}
+	for _, c := range []struct {
+		info    gpu.Info
+		choices Choices
+		want    []*Packing
+	}{
+		{gpu.Info{}, nil, plainly},
+		{gpu.Info{Vendor: "amd", Type: "discrete"}, nil, plainly},
+		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, nil, staged},
+		{gpu.Info{Vendor: "nvidia"}, Choices{"conv3d": "plain", "conv3d_strided": "plain", "pointwise": "plain"}, plainly},
+		{gpu.Info{}, Choices{"conv3d": "staged", "conv3d_strided": "staged", "pointwise": "staged"}, staged},
+	} {
+		s, err := NewSet(F32, c.info, c.choices)
+		require.NoError(t, err)
+		for i, p := range packings(s, wide) {
+			assert.Same(t, c.want[i], p, "%+v %v", c.info, c.choices)
+		}
+		for _, at := range []Shape{narrow, few} {
+			for i, p := range packings(s, at) {
+				assert.Same(t, plainly[i], p, "%+v %v %v", c.info, c.choices, at)
+			}
+		}
+	}
+	assert.Equal(t, []string{"plain", "staged"}, Kernels("conv3d", gpu.Info{}))
 }
 
 func TestChoicesRefused(t *testing.T) {
@@ -176,13 +209,13 @@ func TestChoicesRefused(t *testing.T) {
 	}{
 		{"unknown_operation", Choices{"conv": "plain", "zoom": "plain"}, gpu.Info{Name: "llvmpipe"},
 			`wgsl: no kernel "plain" of "conv" on adapter "llvmpipe": there are operations attention avg_down_3d conv3d conv3d_strided ` +
-				`dup_up_3d feather_blend feather_normalise group_norm pointwise rms_norm sample to_rgba8 unpatchify`},
+				`conv_up dup_up_3d feather_blend feather_normalise fold group_norm pointwise rms_norm sample sum_taps to_rgba8 unpatchify`},
 		{"unknown_kernel", Choices{"conv3d": "fast"}, gpu.Info{Name: "able", Subgroups: true},
-			`wgsl: no kernel "fast" of "conv3d" on adapter "able": there are kernels plain (weights in blocks of 4x8) matrix (weights in blocks of 8x16)`},
+			`wgsl: no kernel "fast" of "conv3d" on adapter "able": there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8) matrix (weights in blocks of 8x16)`},
 		{"kernel_of_another_operation", Choices{"rms_norm": "matrix"}, gpu.Info{Name: "able", Subgroups: true},
 			`wgsl: no kernel "matrix" of "rms_norm" on adapter "able": there are kernels plain (weights none)`},
 		{"adapter_without", Choices{"conv3d": "matrix"}, gpu.Info{Name: "llvmpipe"},
-			`wgsl: no kernel "matrix" of "conv3d" on adapter "llvmpipe": there are kernels plain (weights in blocks of 4x8)`},
+			`wgsl: no kernel "matrix" of "conv3d" on adapter "llvmpipe": there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := newSet(F32, c.info, c.choices, withMatrix())

@@ -15,10 +15,14 @@ var (
 	avgDown3dText string
 	//go:embed conv3d.wgsl
 	conv3dText string
+	//go:embed conv3d_staged.wgsl
+	conv3dStagedText string
 	//go:embed conv3d_strided.wgsl
 	conv3dStridedText string
 	//go:embed conv_up.wgsl
 	convUpText string
+	//go:embed conv3d_strided_staged.wgsl
+	conv3dStridedStagedText string
 	//go:embed dup_up_3d.wgsl
 	dupUp3dText string
 	//go:embed feather_blend.wgsl
@@ -35,6 +39,8 @@ var (
 	groupNormPartialText string
 	//go:embed pointwise.wgsl
 	pointwiseText string
+	//go:embed pointwise_staged.wgsl
+	pointwiseStagedText string
 	//go:embed rms_norm.wgsl
 	rmsNormText string
 	//go:embed sample.wgsl
@@ -49,12 +55,18 @@ var (
 	sharedAttentionParamsText string
 	//go:embed shared/conv3d.wgsl
 	sharedConv3dText string
+	//go:embed shared/conv3d_params.wgsl
+	sharedConv3dParamsText string
+	//go:embed shared/conv3d_staged.wgsl
+	sharedConv3dStagedText string
 	//go:embed shared/elem_f16.wgsl
 	sharedElemF16Text string
 	//go:embed shared/elem_f32.wgsl
 	sharedElemF32Text string
 	//go:embed shared/elem_packed.wgsl
 	sharedElemPackedText string
+	//go:embed shared/pointwise_params.wgsl
+	sharedPointwiseParamsText string
 	//go:embed shared/products.wgsl
 	sharedProductsText string
 	//go:embed shared/silu.wgsl
@@ -76,8 +88,10 @@ var texts = []struct {
 	{"attention_values.wgsl", &attentionValuesText},
 	{"avg_down_3d.wgsl", &avgDown3dText},
 	{"conv3d.wgsl", &conv3dText},
+	{"conv3d_staged.wgsl", &conv3dStagedText},
 	{"conv3d_strided.wgsl", &conv3dStridedText},
 	{"conv_up.wgsl", &convUpText},
+	{"conv3d_strided_staged.wgsl", &conv3dStridedStagedText},
 	{"dup_up_3d.wgsl", &dupUp3dText},
 	{"feather_blend.wgsl", &featherBlendText},
 	{"feather_normalise.wgsl", &featherNormaliseText},
@@ -86,6 +100,7 @@ var texts = []struct {
 	{"group_norm_merge.wgsl", &groupNormMergeText},
 	{"group_norm_partial.wgsl", &groupNormPartialText},
 	{"pointwise.wgsl", &pointwiseText},
+	{"pointwise_staged.wgsl", &pointwiseStagedText},
 	{"rms_norm.wgsl", &rmsNormText},
 	{"sample.wgsl", &sampleText},
 	{"sum_taps.wgsl", &sumTapsText},
@@ -93,9 +108,12 @@ var texts = []struct {
 	{"unpatchify.wgsl", &unpatchifyText},
 	{"shared/attention_params.wgsl", &sharedAttentionParamsText},
 	{"shared/conv3d.wgsl", &sharedConv3dText},
+	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
+	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
 	{"shared/elem_f16.wgsl", &sharedElemF16Text},
 	{"shared/elem_f32.wgsl", &sharedElemF32Text},
 	{"shared/elem_packed.wgsl", &sharedElemPackedText},
+	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
 	{"shared/products.wgsl", &sharedProductsText},
 	{"shared/silu.wgsl", &sharedSiluText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},

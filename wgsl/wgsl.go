@@ -78,6 +78,14 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 	return p
 }
 
+// products is weighted for a shader that imports `products`, of three inputs, a
+// weight and a bias.
+func (s *Set) products(h *shader, e extent, weight Elem, c constants) *gpu.Program {
+	const R = gpu.Read
+	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
+	return s.weighted(h, weight, c, R, R, R, R, R, gpu.ReadWrite)
+}
+
 // source is the complete WGSL of a shader, its imports resolved: `tile` is the
 // sizes of its table, `elem` and `weight` the storage asked for, any other
 // a file of shared/.

@@ -1,45 +1,7 @@
 // The 3x3xKT convolution of conv3d.wgsl and conv3d_strided.wgsl, which say what
 // it computes and declare STRIDE.
 
-#import tile
-#import elem
-#import weight
-#import products
-
-struct Params {
-    first: vec4<u32>,
-    H_in: u32,
-    W_in: u32,
-    W: u32,
-    C_in4: u32,
-    C_out4: u32,
-    top: i32,
-    left: i32,
-    x0_at: u32,
-    x1_at: u32,
-    x2_at: u32,
-    x_stride: u32,
-    weight_at: u32,
-    weight_stride: u32,
-    y_at: u32,
-    y_stride: u32,
-    segments: u32,
-    across: u32,
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x0: array<elem4>;
-@group(0) @binding(2) var<storage, read> x1: array<elem4>;
-@group(0) @binding(3) var<storage, read> x2: array<elem4>;
-@group(0) @binding(4) var<storage, read> weight: array<weight4>;
-@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
-
-override KT: u32 = 3;    // temporal taps computed, the last of the weight's
-override SCALE: u32 = 1; // x is read as if enlarged so often by nearest neighbour
-override ACCUMULATE: bool = false;
-
-const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u;
+#import conv3d_params
 
 alias Row = array<vec4<f32>, INPUTS>; // pixels of x under a row's taps, four channels
 
@@ -53,15 +15,12 @@ fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     }
 }
 
-fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return f * params.y_stride + pixel * params.C_out4 + o;
-}
-
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
-    let segment = group.x * params.across + local % params.across;
-    let block = group.y * (WG / params.across) + local / params.across;
+    let mine = seat(group, local);
+    let segment = mine.segment;
+    let block = mine.block;
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
     if segment >= params.segments || WIDE * block >= params.C_out4 { return; }
     let r = segment / per_row;

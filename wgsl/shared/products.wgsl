@@ -1,11 +1,30 @@
 // Sums of products in registers: PIXELS pixels of y in BLOCK output channels.
-// The kernel declares place(f, pixel, o), where y has the four channels o.
+// The kernel declares params, with across, and place(f, pixel, o), where y has the
+// four channels o.
 
 #import tile
 
 const WIDE: u32 = BLOCK / 4u;  // vec4s of a block
 const MATRIX: u32 = 4u * WIDE; // of a Matrix
 const_assert WIDE == 2u;       // as Matrix and add have it
+
+override DEEP: bool = false;   // a workgroup is narrower than WG segments
+override ROLLED: bool = false; // the store's loop may not be unrolled
+
+// Seat is an invocation's place in the grid.
+struct Seat {
+    segment: u32,
+    block: u32,
+}
+
+// seat is that of segmentGrid. Where a workgroup is one block deep the compiler
+// sees that the block is the same for all, and reads its weights once for all.
+fn seat(group: vec3<u32>, local: u32) -> Seat {
+    if DEEP {
+        return Seat(group.x * params.across + local % params.across, group.y * (WG / params.across) + local / params.across);
+    }
+    return Seat(group.x * WG + local, group.y);
+}
 
 alias Sums = array<vec4<f32>, WIDE * PIXELS>; // [pixel][vec4s of output channels]
 
@@ -46,19 +65,21 @@ fn add(sums: ptr<function, Sums>, p: u32, v: vec4<f32>, m: Matrix) {
     (*sums)[WIDE * p + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
 }
 
-// store writes the pixels of frame f from `pixel` on, up to `end`. (The bound is
-// written so for Mesa: with a count instead it keeps sums in memory.)
+// store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
+// constant length with the bound inside: else cards' compilers keep the sums in
+// memory. On processors they are faster there.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
-    for (var p = 0u; p < PIXELS && pixel + p < end; p++) {
+    for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
         for (var h = 0u; h < WIDE; h++) {
             let o = block * WIDE + h;
-            if o >= params.C_out4 { break; }
-            var v = (*sums)[WIDE * p + h];
-            let at = params.y_at + place(f, pixel + p, o);
-            if ACCUMULATE {
-                v += load4(y[at]);
+            if pixel + p < end && o < params.C_out4 {
+                var v = (*sums)[WIDE * p + h];
+                let at = params.y_at + place(f, pixel + p, o);
+                if ACCUMULATE {
+                    v += load4(y[at]);
+                }
+                y[at] = store4(v);
             }
-            y[at] = store4(v);
         }
     }
 }

@@ -1,0 +1,86 @@
+// pointwise_staged: pointwise.wgsl through workgroup memory, for NVIDIA's cards
+//
+// The same y, x0 to x2, weight and bias, with the same Params. A workgroup makes
+// LANES*PIXELS pixels in LANES blocks of BLOCK channels, a block of PIXELS pixels
+// per invocation. For DEPTH vec4s of input channels at a time it unpacks the
+// pixels and weights of its tile once, with zeros where there is no channel, and
+// multiplies from there. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS and
+// BLOCK are in pointwise.go.
+// Grid: (P/PIXELS / LANES, C_out/BLOCK / LANES, frames).
+
+#import pointwise_params
+
+const LANES: u32 = 8;
+const DEPTH: u32 = 4;                  // vec4s of input channels at a time
+const FETCHED: u32 = WG / DEPTH;       // pixels fetched at once
+const FETCHES: u32 = LANES * PIXELS / FETCHED;
+const_assert WG == LANES * LANES;
+const_assert MATRIX == LANES; // an invocation fetches one vec4 of each
+
+var<workgroup> pixels: array<array<array<vec4<f32>, LANES>, PIXELS>, DEPTH>;  // [input][pixel][segment]
+var<workgroup> matrices: array<array<array<vec4<f32>, MATRIX>, DEPTH>, LANES>; // [block][input][input, output]
+
+// keep puts away what was fetched as pixel n of the tile.
+fn keep(n: u32, c: u32, v: vec4<f32>, inside: bool) {
+    pixels[c][n % PIXELS][n / PIXELS] = select(vec4<f32>(), v, inside);
+}
+
+// multiply adds the products of what is there.
+fn multiply(sums: ptr<function, Sums>, lane: u32, deep: u32) {
+    for (var c = 0u; c < DEPTH; c++) {
+        var row = array<vec4<f32>, PIXELS>();
+        for (var p = 0u; p < PIXELS; p++) {
+            row[p] = pixels[c][p][lane];
+        }
+        for (var i = 0u; i < 4u; i++) {
+            let a = matrices[deep][c][i * WIDE];
+            let b = matrices[deep][c][i * WIDE + 1u];
+            for (var p = 0u; p < PIXELS; p++) {
+                (*sums)[WIDE * p] += row[p][i] * a;
+                (*sums)[WIDE * p + 1u] += row[p][i] * b;
+            }
+        }
+    }
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let lane = local % LANES; // of its pixels, and of the weights that it fetches
+    let deep = local / LANES; // of its block
+    let first = group.x * LANES * PIXELS;
+    let block = group.y * LANES + deep;
+    let f = group.z;
+
+    var sums = Sums();
+    let block_in = min(block, (params.C_out4 - 1u) / WIDE);
+    start(&sums, block_in);
+    let tap_size = params.C_in4 * MATRIX; // weights of one temporal tap
+    let w_block = params.weight_at + block_in * params.weight_stride + lane;
+    let n = local / DEPTH; // the first pixel that this invocation fetches
+    let d = local % DEPTH; // and its channels
+    var line = array<u32, FETCHES>();
+    for (var p = 0u; p < FETCHES; p++) {
+        line[p] = f * params.x_stride + min(first + n + p * FETCHED, params.P - 1u) * params.C_in4;
+    }
+    for (var k = 0u; k < KT; k++) {
+        for (var c = 0u; c < params.C_in4; c += DEPTH) {
+            let inside = c + d < params.C_in4;
+            let column = min(c + d, params.C_in4 - 1u);
+            workgroupBarrier();
+            if KT == 1u || k == 0u {
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x0[params.x0_at + line[p] + column]), inside); }
+            } else if KT == 2u || k == 1u {
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x1[params.x1_at + line[p] + column]), inside); }
+            } else {
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x2[params.x2_at + line[p] + column]), inside); }
+            }
+            for (var j = 0u; j < DEPTH; j++) {
+                matrices[deep][j][lane] = load_weight4(weight[w_block + k * tap_size + min(c + j, params.C_in4 - 1u) * MATRIX]);
+            }
+            workgroupBarrier();
+            multiply(&sums, lane, deep);
+        }
+    }
+    store(&sums, f, first + lane * PIXELS, params.P, block);
+}

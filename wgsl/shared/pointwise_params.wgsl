@@ -1,0 +1,49 @@
+// What every kernel of pointwise declares: bindings, Params, and where a pixel of
+// y lies.
+
+#import tile
+#import elem
+#import weight
+#import products
+
+struct Params {
+    first: vec4<u32>,
+    P: u32,
+    W: u32,
+    C_in4: u32,
+    C_out4: u32,
+    C4: u32,
+    Z: u32,
+    x0_at: u32,
+    x1_at: u32,
+    x2_at: u32,
+    x_stride: u32,
+    weight_at: u32,
+    weight_stride: u32,
+    y_at: u32,
+    y_stride: u32,
+    across: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x0: array<elem4>;
+@group(0) @binding(2) var<storage, read> x1: array<elem4>;
+@group(0) @binding(3) var<storage, read> x2: array<elem4>;
+@group(0) @binding(4) var<storage, read> weight: array<weight4>;
+@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
+
+override KT: u32 = 1;
+override ACCUMULATE: bool = false;
+override SHUFFLE: bool = false;
+override S: u32 = 1;
+
+fn place(f: u32, pixel: u32, o: u32) -> u32 {
+    if !SHUFFLE {
+        return f * params.y_stride + pixel * params.C_out4 + o;
+    }
+    let phase = o / params.C4; // (iz*S + ix)*S + iy
+    let r = S * (pixel / params.W) + phase / S % S;
+    let s = S * (pixel % params.W) + phase % S;
+    return (f * params.Z + phase / (S * S)) * params.y_stride + (r * S * params.W + s) * params.C4 + o % params.C4;
+}
