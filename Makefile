@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench clean web dist test-windows test-wgpu
+.PHONY: deps build demo test lint bench isa clean web dist test-windows test-wgpu
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -22,6 +22,9 @@ lint: ## the checks that run nothing
 
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/bench.sh
+
+isa: ## what cards' compilers make of the kernels, of cards that aren't there with MESA=DIR: docs/benchmarks/isa.md
+	@tools/isa.sh $(MESA)
 
 dist: ## archives for people to download: build/dist
 	@tools/dist.sh

@@ -65,6 +65,7 @@ var allowed = map[string][]string{
 	"gpu/internal/driver/drivertest": {"gpu/internal/driver"},
 	"format/pth/pthtest":             {"format/safetensors"},
 	"tests/bench":                    {"gpu", "wgsl"},
+	"tests/isa":                      {"gpu", "wgsl"},
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},

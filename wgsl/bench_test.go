@@ -11,38 +11,66 @@ import (
 	"tessera/gpu/gputest"
 )
 
+// BenchmarkConv3D times a 3x3x3 convolution, readback included, in every kernel
+// that the adapter can run.
 func BenchmarkConv3D(b *testing.B) {
+	benchmark(b, "conv3d", []int{32, 128, 256}, func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights {
+		w.Packing = s.ConvPacking(Shape{O: y.C, I: x.C, KT: 3, KS: 3}, 1)
+		s.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, N: y.T})
+		return w
+	}, 27)
+}
+
+// BenchmarkPointwise times a 1x1 convolution in the same way.
+func BenchmarkPointwise(b *testing.B) {
+	benchmark(b, "pointwise", []int{128, 512}, func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights {
+		w.Packing = s.PointwisePacking(Shape{O: y.C, I: x.C, KT: 1, KS: 1})
+		s.Pointwise(batch, "pointwise", Pointwise{Weights: w, X: x, Y: y, N: y.T})
+		return w
+	}, 1)
+}
+
+func benchmark(b *testing.B, operation string, widths []int, record func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights, taps int) {
 	dev, err := gpu.Open(gpu.Options{Adapter: -1})
 	if err != nil {
 		b.Skip(err)
 	}
 	defer dev.Close()
 	b.Log(dev.Info().Name)
-	for _, elem := range []Elem{F32, Packed} {
-		b.Run("weights "+elem.String(), func(b *testing.B) { benchConv(b, dev, elem) })
+	for _, c := range widths {
+		for _, name := range Kernels(operation, dev.Info()) {
+			for _, elem := range []Elem{F32, Packed} {
+				b.Run(fmt.Sprintf("%d/%s/%s", c, name, elem), func(b *testing.B) {
+					s, err := NewSet(F32, dev.Info(), Choices{operation: name})
+					require.NoError(b, err)
+					x := Tensor{Buffer: &gpu.Buffer{Label: "x"}, Elem: F32, T: 6, H: 32, W: 32, C: c}
+					y := Tensor{Buffer: &gpu.Buffer{Label: "y"}, Elem: F32, T: 4, H: 32, W: 32, C: c}
+					x.Buffer.Size, y.Buffer.Size = x.Bytes(), y.Bytes()
+					w := Weights{
+						Weight: &gpu.Buffer{Label: "weight", Size: int64(c * c * taps * elem.Bytes())},
+						Bias:   &gpu.Buffer{Label: "bias", Size: int64(4 * c)}, Elem: elem,
+					}
+					batch := &gpu.Batch{Label: operation}
+					w = record(s, batch, x, y, w)
+					repeat(b, dev, batch, x.Buffer, y.Buffer, w.Weight, w.Bias)
+				})
+			}
+		}
 	}
 }
 
-func benchConv(b *testing.B, dev *gpu.Device, elem Elem) {
-	set := plain(b, F32)
-	shape := Shape{O: 32, I: 32, KT: 3, KS: 3}
-	x := Tensor{Buffer: &gpu.Buffer{Label: "x"}, Elem: F32, T: 10, H: 32, W: 32, C: 32}
-	y := Tensor{Buffer: &gpu.Buffer{Label: "y"}, Elem: F32, T: 8, H: 32, W: 32, C: 32}
-	x.Buffer.Size, y.Buffer.Size = x.Bytes(), y.Bytes()
-	packing := set.ConvPacking(shape, 1)
-	w := Weights{
-		Weight: &gpu.Buffer{Label: "w", Size: int64(packing.Size(shape) * elem.Bytes())},
-		Bias:   &gpu.Buffer{Label: "bias", Size: 4 * 32}, Elem: elem, Packing: packing,
-	}
-	require.NoError(b, dev.Alloc(x.Buffer, y.Buffer, w.Weight, w.Bias))
-	batch := &gpu.Batch{Label: "conv3d"}
-	set.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, T: 0, N: 8})
-	out := make([]byte, y.Bytes())
+// repeat runs a batch b.N times, after runs that compile, and reads the second
+// buffer each time.
+func repeat(b *testing.B, dev *gpu.Device, batch *gpu.Batch, bufs ...*gpu.Buffer) {
+	ctx := context.Background()
+	require.NoError(b, dev.Alloc(bufs...))
+	defer dev.Free(bufs...)
+	out := make([]byte, bufs[1].Size)
 	run := func() {
-		require.NoError(b, dev.Submit(context.Background(), batch))
-		require.NoError(b, dev.Read(context.Background(), out, y.Buffer.All()))
+		require.NoError(b, dev.Submit(ctx, batch))
+		require.NoError(b, dev.Read(ctx, out, bufs[1].All()))
 	}
-	for range 5 {
+	for range 3 {
 		run()
 	}
 	for b.Loop() {

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// layer is an operation as a network records it, at a width it has there.
+type layer struct {
+	operation, name string
+	record          func(s *wgsl.Set, b *gpu.Batch, label string)
+}
+
+const channels = 128
+
+var layers = []layer{
+	{"conv3d", "3 taps", conv(1, 3)},
+	{"conv3d", "1 tap", conv(1, 1)},
+	{"conv3d_strided", "3 taps", conv(2, 3)},
+	{"pointwise", "1 tap", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		s.Pointwise(b, label, wgsl.Pointwise{
+			Weights: weights(s, s.PointwisePacking(wgsl.Shape{O: channels, I: channels, KT: 1, KS: 1})),
+			X:       tensor(s, "x", channels), Y: tensor(s, "y", channels), N: 1,
+		})
+	}},
+	{"pointwise", "shuffle", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		y := tensor(s, "y", channels)
+		y.H, y.W = 2*y.H, 2*y.W
+		s.PixelShuffle(b, label, wgsl.PixelShuffle{
+			Weights: weights(s, s.PointwisePacking(wgsl.Shape{O: 8 * channels, I: channels, KT: 1, KS: 1})),
+			X:       tensor(s, "x", channels), Y: y, N: 1, Phases: 2,
+		})
+	}},
+	{"attention", "512 channels", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		a := wgsl.Attention{QKV: tensor(s, "qkv", 3*512), O: tensor(s, "o", 512), N: 1}
+		for _, v := range []*gpu.View{&a.Scores, &a.State, &a.Acc} {
+			*v = buffer("scratch").All()
+		}
+		s.Attention(b, label, a)
+	}},
+}
+
+// conv is a 3x3 convolution with so many temporal taps.
+func conv(stride, taps int) func(s *wgsl.Set, b *gpu.Batch, label string) {
+	return func(s *wgsl.Set, b *gpu.Batch, label string) {
+		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
+		y.H, y.W = y.H/stride, y.W/stride
+		s.Conv3D(b, label, wgsl.Conv3D{
+			Weights: weights(s, s.ConvPacking(wgsl.Shape{O: channels, I: channels, KT: taps, KS: 3}, stride)),
+			Taps:    []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}}[:taps], Step: 1, Stride: stride, Y: y, N: 1,
+		})
+	}
+}
+
+// buffer is large enough for all of them; none is ever allocated.
+func buffer(label string) *gpu.Buffer { return &gpu.Buffer{Label: label, Size: 64 << 20} }
+
+func tensor(s *wgsl.Set, label string, c int) wgsl.Tensor {
+	return wgsl.Tensor{Buffer: buffer(label), Elem: s.Elem, T: 4, H: 32, W: 64, C: c}
+}
+
+// weights are stored as small as activations.
+func weights(s *wgsl.Set, p *wgsl.Packing) wgsl.Weights {
+	elem := wgsl.Packed
+	if s.Elem == wgsl.F32 {
+		elem = wgsl.F32
+	}
+	return wgsl.Weights{Weight: buffer("weight"), Bias: buffer("bias"), Elem: elem, Packing: p}
+}

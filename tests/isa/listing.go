@@ -1,0 +1,233 @@
+package main
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// shader is what a listing says of one.
+type shader struct {
+	label, layer, kernel, elem string
+
+	registers int // of an invocation
+	waves     int // subgroups that a processor of the card holds at once
+	local     int // bytes of an invocation's memory: spilled, or indexed registers
+	loop      map[class]int
+}
+
+// class is a kind of instruction.
+type class string
+
+const (
+	matrix class = "matrix"
+	fma    class = "multiply-add"
+	vector class = "vector"
+	scalar class = "scalar"
+	memory class = "memory"
+	shared class = "workgroup memory"
+	wait   class = "wait"
+)
+
+// parse splits a listing by compile's marks.
+func parse(listing string) (adapter string, shaders []shader) {
+	for i, part := range strings.Split(listing, shaderMark) {
+		first, rest, _ := strings.Cut(part, "\n")
+		if i == 0 {
+			_, after, _ := strings.Cut(part, adapterMark)
+			adapter, _, _ = strings.Cut(after, "\n")
+			continue
+		}
+		name := append(strings.Split(strings.TrimSpace(first), "|"), "", "", "")
+		s := shader{label: name[0], layer: name[1], kernel: name[2], elem: name[3]}
+		switch {
+		case strings.Contains(rest, "NAK IR"):
+			nvidia(&s, rest)
+		case strings.Contains(rest, "disasm:"):
+			amd(&s, rest)
+		}
+		shaders = append(shaders, s)
+	}
+	return adapter, shaders
+}
+
+// number is the one that follows a name in a driver's statistics.
+func number(text, name string) int {
+	_, after, ok := strings.Cut(text, "\n"+name+": ")
+	if !ok {
+		return 0
+	}
+	line, _, _ := strings.Cut(after, "\n")
+	n, _ := strconv.Atoi(strings.TrimSpace(line))
+	return n
+}
+
+// block is a straight piece of code; from are the blocks before it, by their
+// index.
+type block struct {
+	ops  []class
+	from []int
+}
+
+var (
+	amdLabel = regexp.MustCompile(`^(BB\d+):`)
+	amdOp    = regexp.MustCompile(`^\s+([a-z]\w+)(?:\s+(BB\d+))?`)
+	amdFMA   = regexp.MustCompile(`^v_(dual_)?(fma|fmac|pk_fma|dot|mac)`)
+)
+
+// amd reads what RADV prints.
+func amd(s *shader, text string) {
+	s.registers, s.waves, s.local = number(text, "VGPRs"), number(text, "Subgroups per SIMD"), number(text, "Scratch size")
+	_, code, _ := strings.Cut(text, "disasm:")
+	code, _, _ = strings.Cut(code, "*** SHADER STATS")
+	index, targets := map[string]int{}, map[int][]string{}
+	blocks, ended := []block{{}}, false
+	for line := range strings.Lines(code) {
+		if label := amdLabel.FindStringSubmatch(line); label != nil {
+			index[label[1]] = len(blocks)
+			b := block{}
+			if !ended {
+				b.from = []int{len(blocks) - 1}
+			}
+			ended = false
+			blocks = append(blocks, b)
+		} else if op := amdOp.FindStringSubmatch(line); op != nil && !ended { // behind a jump there is padding
+			ended = op[1] == "s_branch" || op[1] == "s_endpgm"
+			n := len(blocks) - 1
+			blocks[n].ops = append(blocks[n].ops, amdClass(op[1]))
+			if op[2] != "" {
+				targets[n] = append(targets[n], op[2])
+			}
+		}
+	}
+	for i, names := range targets {
+		for _, name := range names {
+			to := index[name]
+			blocks[to].from = append(blocks[to].from, i)
+		}
+	}
+	s.loop = innerLoop(blocks)
+}
+
+func amdClass(op string) class {
+	switch {
+	case strings.Contains(op, "wmma"):
+		return matrix
+	case amdFMA.MatchString(op):
+		return fma
+	case strings.HasPrefix(op, "v_"):
+		return vector
+	case strings.HasPrefix(op, "ds_"):
+		return shared
+	case strings.HasPrefix(op, "s_wait"), op == "s_delay_alu":
+		return wait
+	case strings.HasPrefix(op, "s_") && !strings.Contains(op, "load"):
+		return scalar
+	}
+	return memory
+}
+
+var (
+	nvidiaBlock = regexp.MustCompile(`(?m)^block(?:\.u)? (\d+) (?:\w+ )?\[([\d, ]*)\]`)
+	nvidiaOp    = regexp.MustCompile(`^\s*(?:@!?\w+\s+)?(?:[^=]*=\s*)?(?:@!?\w+\s+)?([a-z]\w*)`)
+)
+
+// nvidia reads what NAK prints: the program after its last pass, then numbers.
+func nvidia(s *shader, text string) {
+	s.registers, s.waves, s.local = number(text, "Num GPRs"), number(text, "Max warps/SM"), number(text, "SLM size")
+	code := text[max(0, strings.LastIndex(text, "NAK IR")):]
+	code, _, _ = strings.Cut(code, "\nStage: ")
+	heads := nvidiaBlock.FindAllStringSubmatchIndex(code, -1)
+	blocks := make([]block, len(heads))
+	for i, head := range heads {
+		end := len(code)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		for line := range strings.Lines(code[head[1]:end]) {
+			line, _, _ = strings.Cut(line, "//")
+			if op := nvidiaOp.FindStringSubmatch(line); op != nil && strings.TrimSpace(line) != "" {
+				blocks[i].ops = append(blocks[i].ops, nvidiaClass(op[1], line))
+			}
+		}
+		for before := range strings.SplitSeq(code[head[4]:head[5]], ",") {
+			if n, err := strconv.Atoi(strings.TrimSpace(before)); err == nil && n < len(blocks) {
+				blocks[i].from = append(blocks[i].from, n)
+			}
+		}
+	}
+	s.loop = innerLoop(blocks)
+}
+
+func nvidiaClass(op, line string) class {
+	switch {
+	case op == "hmma", op == "imma":
+		return matrix
+	case op == "ffma", op == "hfma2":
+		return fma
+	case op == "ldsm", strings.Contains(line, ".shared"):
+		return shared
+	case op == "ld", op == "st":
+		return memory
+	}
+	return vector
+}
+
+// innerLoop counts the instructions of the shortest loop around the block that
+// multiplies most.
+func innerLoop(blocks []block) map[class]int {
+	busiest, most := 0, 0
+	for i := range blocks {
+		if n := count(blocks[i:i+1], map[int]bool{0: true}); n[fma]+n[matrix] > most {
+			busiest, most = i, n[fma]+n[matrix]
+		}
+	}
+	var shortest map[class]int
+	length := 0
+	for head := range blocks {
+		for _, tail := range blocks[head].from {
+			body := loopBody(blocks, head, tail)
+			if !body[busiest] || head > 0 && body[0] { // a way around head: no loop
+				continue
+			}
+			if n := count(blocks, body); shortest == nil || total(n) < length {
+				shortest, length = n, total(n)
+			}
+		}
+	}
+	return shortest
+}
+
+// loopBody is the blocks from which tail is reached without passing head, and
+// head.
+func loopBody(blocks []block, head, tail int) map[int]bool {
+	body := map[int]bool{head: true}
+	for todo := []int{tail}; len(todo) > 0; {
+		i := todo[0]
+		todo = todo[1:]
+		if !body[i] {
+			body[i] = true
+			todo = append(todo, blocks[i].from...)
+		}
+	}
+	return body
+}
+
+// count adds up the instructions of some blocks.
+func count(blocks []block, which map[int]bool) map[class]int {
+	counts := map[class]int{}
+	for i := range which {
+		for _, op := range blocks[i].ops {
+			counts[op]++
+		}
+	}
+	return counts
+}
+
+func total(counts map[class]int) int {
+	n := 0
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// card is one whose listing tools/isa.sh can make.
+type card struct {
+	name string
+	peak float64 // TFLOP/s of plain f32 arithmetic, as its maker says
+	// beside: scalar and memory instructions are issued beside the vector ones,
+	// and take no time from them.
+	beside bool
+}
+
+// cards by the names that listings have.
+var cards = map[string]card{
+	"navi31": {"RX 7900 XTX", 61.4, true},
+	"navi21": {"RX 6800", 16.2, true},
+	"ampere": {"RTX 3070 Ti", 21.7, false},
+	"ada":    {"RTX 4090", 82.6, false},
+}
+
+// report prints a table for each listing.
+func report(w io.Writer, files []string) error {
+	for _, file := range files {
+		text, err := os.ReadFile(file) // #nosec G304 -- a file the caller names
+		if err != nil {
+			return err
+		}
+		adapter, shaders := parse(string(text))
+		if len(shaders) == 0 {
+			return fmt.Errorf("%s: no shader in it, expected the listing of isa compile", file)
+		}
+		table(w, cards[strings.TrimSuffix(filepath.Base(file), ".txt")], adapter, shaders)
+	}
+	return nil
+}
+
+func table(w io.Writer, c card, adapter string, shaders []shader) {
+	fmt.Fprintf(w, "## %s\n\n", strings.TrimPrefix(c.name+": "+adapter, ": "))
+	fmt.Fprintln(w, "| shader | layer | kernel | storage | registers | waves | local bytes | inner loop | multiply-adds | matrix | at most TFLOP/s |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, s := range shaders {
+		name := strings.TrimSuffix(s.label, "_"+s.elem)
+		fmt.Fprintf(w, "| %s | %s | %s | %s |", name, s.layer, s.kernel, s.elem)
+		if s.registers == 0 {
+			fmt.Fprintln(w, " not listed by this driver | | | | | | |")
+			continue
+		}
+		fmt.Fprintf(w, " %d | %d | %d |", s.registers, s.waves, s.local)
+		n := float64(total(s.loop))
+		if n == 0 {
+			fmt.Fprintln(w, " none that multiplies | | | |")
+			continue
+		}
+		fmt.Fprintf(w, " %.0f | %.2f | %.2f | %s |\n", n, float64(s.loop[fma])/n, float64(s.loop[matrix])/n, c.bound(&s))
+	}
+	fmt.Fprintln(w)
+}
+
+// bound is what the inner loop alone leaves of the card's peak, with every
+// operand at hand.
+func (c card) bound(s *shader) string {
+	if c.peak == 0 || s.loop[matrix] > 0 {
+		return ""
+	}
+	slots := total(s.loop)
+	if c.beside {
+		slots = s.loop[fma] + s.loop[vector]
+	}
+	return fmt.Sprintf("%.0f", c.peak*float64(s.loop[fma])/float64(slots))
+}
