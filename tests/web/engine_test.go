@@ -153,10 +153,10 @@ func TestEngineInChromium(t *testing.T) {
 	assert.Equal(t, m.Summary().Parameters, opened.Model.Parameters)
 	assert.Equal(t, "f32", opened.Model.Precision)
 
-	const frames, h, w = 5, 40, 48
+	const frames, h, w = 5, 32, 40 // 2 x 2 tiles, and slices
 	pixels := clip(frames, h, w)
-	tiles := map[string]any{"tile": "32", "overlap": "16"}
-	o := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
+	tiles := map[string]any{"tile": "24", "overlap": "8"}
+	o := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8)}
 
 	z, err := m.Encode(context.Background(), rgbaClip{frames, h, w, pixels}, vae.EncodeOptions{Options: o})
 	require.NoError(t, err)
@@ -166,7 +166,7 @@ func TestEngineInChromium(t *testing.T) {
 	got := nmse(l.Data, z.Data)
 	t.Logf("encode: NMSE %.3g from native; %d bytes on the device, %d in wasm", got, trip.Done.PeakBytes, trip.Done.HostBytes)
 	assert.LessOrEqual(t, got, 1e-12, "encode: NMSE from native")
-	for key, want := range map[string]string{latent.MetaFrames: "5", latent.MetaHeight: "40", latent.MetaFPS: "12"} {
+	for key, want := range map[string]string{latent.MetaFrames: "5", latent.MetaHeight: "32", latent.MetaFPS: "12"} {
 		assert.Equal(t, want, l.Meta[key], "latent's metadata: %s", key)
 	}
 	q := media.NewQuality(h, w, 3)
@@ -269,7 +269,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 	}
 	want, err := m.PlanDecode(t.Context(), 3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
-	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "32", "overlap": "16"}
+	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "24", "overlap": "8"}
 	got := eval[plan](t, page, `test.plan($)`, ask)
 	assert.Len(t, got.Tiles, len(want.Tiles.Tiles))
 	assert.Equal(t, want.Weights, got.Weights)
