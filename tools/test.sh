@@ -89,13 +89,19 @@ cross() {
 	done
 }
 
-# race runs what needs no device under the race detector.
+# race runs what needs no device of its own under the race detector.
 race() {
-	CGO_ENABLED=1 go test -race -count=1 ./format ./format/file ./format/json ./format/pth ./format/quote ./format/safetensors ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests
+	some="./format ./format/file ./format/json ./format/pth ./format/quote ./format/safetensors ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests"
+	CGO_ENABLED=1 go test -race -count=1 -shuffle=on $some
+	raced=$(go list $some)
 }
 
-# test runs everything; a package at a time, since each uses all cores.
-tests() { go test -p 1 -count=1 -shuffle=on -timeout 40m $(go list ./... | grep -v /tests/web); }
+# test runs everything that race has not run just before; a package at a time,
+# since each uses all cores.
+raced=
+tests() {
+	go test -p 1 -count=1 -shuffle=on -timeout 40m $({ go list ./... && echo "$raced"; } | grep -v /tests/web | sort | uniq -u)
+}
 
 # swiftshader repeats the operations and the small models on a second driver.
 swiftshader() {
