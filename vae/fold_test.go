@@ -54,6 +54,14 @@ func TestFoldedIsExact(t *testing.T) {
 	}
 }
 
+// At the published widths, from a checkpoint of halves: folded weights are f32 there.
+func TestFoldedIsExactAtThePublishedSize(t *testing.T) {
+	m := open(t, gputest.Open(t), fullCheckpoint(t), F32)
+	z := Latent{Channels: 16, Frames: 3, Height: 1, Width: 2, Data: noise(16 * 3 * 2)}
+	want := decodeAll(t, unfolded(t, m), z, DecodeOptions{})
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-9, "folded and unfolded")
+}
+
 // An encoder's convolutions whose taps read one frame multiply once; what comes
 // out is the same: clips of every length that differs at its start, in slices of
 // any, in tiles.
