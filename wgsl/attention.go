@@ -99,8 +99,9 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	row := int64(4 * o.Elem.Bytes() * o.C4())
 	k := s.kernel(label, "attention", nil)
 	score, softmax, value := &k.shaders[0], &k.shaders[1], &k.shaders[2]
+	rolled := constants{"ROLLED": flag(s.info.Type == "cpu")}
 
-	b.Dispatch(label, s.program(score, nil, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
+	b.Dispatch(label, s.program(score, rolled, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
 		FLOPs: 2*macs + pairs, MACs: macs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
 	}, in, scores)
@@ -108,7 +109,7 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 		FLOPs: 4 * pairs,
 		Bytes: 8*pairs + 32*int64(queries),
 	}, scores, state)
-	b.Dispatch(label, s.program(value, nil, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
+	b.Dispatch(label, s.program(value, rolled, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
 		FLOPs: 2*macs + int64(queries)*int64(o.C), MACs: macs,
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)

@@ -225,3 +225,27 @@ func TestChoicesRefused(t *testing.T) {
 	_, err := NewSet(F32, gpu.Info{}, Choices{"conv3d": "plain", "attention": "plain"})
 	require.NoError(t, err)
 }
+
+// What cards run differs from what processors do: loops that store are unrolled,
+// and on some workgroups share what they read.
+func TestAsOnCards(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, name := range []string{"plain", "staged"} {
+		s, err := NewSet(F32, gpu.Info{Type: "discrete"}, Choices{"conv3d": name, "conv3d_strided": name, "pointwise": name})
+		require.NoError(t, err)
+		for operation, test := range map[string]gputest.Case{
+			"conv3d":    convVariant{convCase: convCase{"", 2, 5, 11, 20, 40, 3, 1, 1, true, false}, zeros: true, y0: 1, x0: -2, h: 7, w: 9}.test(s, F32),
+			"strided":   convVariant{convCase: convCase{"", 2, 5, 7, 20, 36, 3, 2, 2, false, false}}.test(s, F32),
+			"time_conv": timeCase{T: 3, H: 3, W: 25, C: 20, O: 20, step: 1, phases: 2}.test(s, F32),
+		} {
+			t.Run(operation+"/"+name, func(t *testing.T) { test.Run(t, dev) })
+		}
+		if name == "plain" {
+			t.Run("attention", func(t *testing.T) {
+				n := 2 * 7 * 11 * 36
+				checkAttention(t, dev, s, Attention{Queries: 16, Keys: 8}, 2, 7, 11, 36,
+					random(1, n, 0, 1), random(2, n, 0, 1), random(3, n, 0.5, 1), boundSum)
+			})
+		}
+	}
+}

@@ -11,3 +11,5 @@ struct Params {
     o_at: u32,    // vec4s
     scale: f32,   // log2(e)/sqrt(C): powers of 2 are taken instead of e
 }
+
+override ROLLED: bool = false; // loops that store may not be unrolled
