@@ -37,7 +37,7 @@ func main() {
 
 // compile goes through layers, kernels and storages.
 func compile() error {
-	dev, err := gpu.Open(gpu.Options{Adapter: -1})
+	dev, err := gpu.Open(gpu.Options{Adapter: -1, NoCache: true}) // what is kept compiled is not listed
 	if err != nil {
 		return err
 	}
