@@ -144,10 +144,11 @@ for card in ${CARDS:-navi31 ada}; do
 	list "$card"
 	listings="$listings $out/$card.txt"
 done
+commit=$(git describe --always --dirty --exclude '*')
 {
 	cat tests/isa/head.md
 	echo
-	echo "Commit $(git describe --always --dirty --exclude '*'), $(date -u +%Y-%m-%d)."
+	echo "Commit $commit, $(date -u +%Y-%m-%d)."
 	echo
 	$out/isa report $listings
 } >docs/benchmarks/isa.md
