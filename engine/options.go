@@ -1,6 +1,9 @@
 package engine
 
-import "tessera/tiling"
+import (
+	"tessera/gpu"
+	"tessera/tiling"
+)
 
 // Tiling is how a frame that is cut into tiles becomes one again.
 type Tiling string
@@ -78,6 +81,8 @@ type Watch struct {
 	// Preview is called with every frame of every tile of a job in several,
 	// before it is blended, where Output.Preview is set. An error ends the job.
 	Preview func(Preview) error
+	// Lost is called where a helper fails. Others make its tiles.
+	Lost func(adapter gpu.Info, err error)
 }
 
 // Progress says how far a job is.

@@ -35,6 +35,9 @@ type Plan struct {
 
 	Cost gpu.Cost // of the whole job
 
+	Helpers  []*Helper // that take tiles too; see Share
+	Unshared []string  // devices that can't, and why
+
 	job     *Job
 	options Options
 	weights []*gpu.Buffer // that its commands read
@@ -42,7 +45,8 @@ type Plan struct {
 	between *between // of two passes
 	joiner  joiner   // nil for one tile
 	outlet  *outlet
-	preview *preview // nil where none is wanted
+	preview *preview    // nil where none is wanted
+	guest   *gpu.Buffer // a frame that a helper made; nil where there are none
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -75,6 +79,9 @@ func (p *Plan) transfer() []*gpu.Buffer {
 	all := p.outlet.buffers()
 	if p.preview != nil {
 		all = append(all, p.preview.bytes)
+	}
+	if p.guest != nil {
+		all = append(all, p.guest)
 	}
 	return all
 }

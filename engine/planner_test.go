@@ -368,10 +368,10 @@ func TestProgressGrows(t *testing.T) {
 			for i := range w.tiles {
 				for k := range w.slices {
 					s := w.slices[k]
-					before := p.progress(place{w, n, i, s, k}, 0, flops+0.5)
+					before := p.progress(place{w, n, i, i, s, k}, 0, flops+0.5)
 					require.Greater(t, before.Done, last, "%s: within a slice: %+v", how, before)
 					flops += float64(w.recorded[i][s.kind].cost.FLOPs)
-					v := p.progress(place{w, n, i, s, k}, 1, flops)
+					v := p.progress(place{w, n, i, i, s, k}, 1, flops)
 					require.Greater(t, v.Done, last, "%s: %+v", how, v)
 					require.LessOrEqual(t, v.Tile, v.Tiles)
 					last = v.Done

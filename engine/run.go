@@ -28,6 +28,7 @@ type place struct {
 	pass  *pass
 	n     int // of the pass
 	tile  int
+	nth   int // that is worked on
 	slice Slice
 	k     int // of the slice
 }
@@ -124,7 +125,7 @@ type part struct {
 // parts runs the last pass and puts its tiles together.
 func (r *run) parts(ctx context.Context) iter.Seq2[part, error] {
 	p := r.plan
-	last := len(p.last().tiles) - 1
+	tiles := make([]int, p.Frames) // of each frame, that came
 	return func(yield func(part, error) bool) {
 		for out, err := range r.outputs(ctx, len(p.passes)-1) {
 			if err != nil || p.joiner == nil {
@@ -143,7 +144,7 @@ func (r *run) parts(ctx context.Context) iter.Seq2[part, error] {
 				yield(part{}, err)
 				return
 			}
-			if out.tile < last {
+			if tiles[out.frame]++; tiles[out.frame] < len(p.last().tiles) {
 				continue
 			}
 			for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
@@ -168,26 +169,40 @@ func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
 			yield(output{}, err)
 			return
 		}
+		if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
+			r.deal(ctx, n, yield)
+			return
+		}
 		for i := range w.tiles {
-			frame := 0
-			for k, s := range w.slices {
-				r.at = place{w, n, i, s, k}
-				rec := w.recorded[i][s.kind]
-				r.end += float64(rec.cost.FLOPs)
-				if err := r.do(ctx, rec.steps...); err != nil {
-					yield(output{}, err)
-					return
-				}
-				for t := range rec.out.T {
-					if !yield(output{rec.out, t, i, frame}, nil) {
-						return
-					}
-					frame++
-				}
-				r.finished()
+			if !r.tile(ctx, n, i, i, yield) {
+				return
 			}
 		}
 	}
+}
+
+// tile feeds the slices of tile i through pass n, as the nth of them, and yields
+// each frame that comes out of one. It is false where yield was, or there was an
+// error.
+func (r *run) tile(ctx context.Context, n, i, nth int, yield func(output, error) bool) bool {
+	w, frame := r.plan.passes[n], 0
+	for k, s := range w.slices {
+		r.at = place{w, n, i, nth, s, k}
+		rec := w.recorded[i][s.kind]
+		r.end += float64(rec.cost.FLOPs)
+		if err := r.do(ctx, rec.steps...); err != nil {
+			yield(output{}, err)
+			return false
+		}
+		for t := range rec.out.T {
+			if !yield(output{rec.out, t, i, frame}, nil) {
+				return false
+			}
+			frame++
+		}
+		r.finished()
+	}
+	return true
 }
 
 // take takes a part of the result off the device.
@@ -239,7 +254,7 @@ func (r *run) finished() {
 func (p *Plan) progress(at place, over int, flops float64) Progress {
 	n, w, s, end := at.n, at.pass, at.slice, at.pass.slices[len(at.pass.slices)-1]
 	v := Progress{
-		Tile: at.tile, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.slices), Frame: s.t + over*s.n, Frames: end.t + end.n,
+		Tile: at.nth, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.slices), Frame: s.t + over*s.n, Frames: end.t + end.n,
 		Done: min(1, flops/float64(p.Cost.FLOPs)),
 	}
 	if v.Slice == v.Slices {

@@ -47,9 +47,10 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only
 		out.Form = engine.RGBA8
 	}
-	p, err := engine.NewPlan(ctx, m.job(m.decoder, frames, height, width, o.Independent, out), o.engine())
+	job := func(m *Model) *engine.Job { return m.job(m.decoder, frames, height, width, o.Independent, out) }
+	p, err := m.plan(ctx, job, o.Options)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, err
 	}
 	return &DecodePlan{p, m, [3]int{frames, height, width}, o}, nil
 }
@@ -79,7 +80,7 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 			return
 		}
 		in, f := &cells{z, &m.Config, p.o.Unscaled}, p.frame()
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview}) {
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w)}) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return

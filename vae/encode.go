@@ -66,13 +66,16 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
-	j := m.job(m.encoder, t, h, w, o.Independent, out)
-	if !o.Sample && !o.Moments {
-		j.OutChannels = m.Config.Latent // the means come first
+	job := func(m *Model) *engine.Job {
+		j := m.job(m.encoder, t, h, w, o.Independent, out)
+		if !o.Sample && !o.Moments {
+			j.OutChannels = m.Config.Latent // the means come first
+		}
+		return j
 	}
-	p, err := engine.NewPlan(ctx, j, o.engine())
+	p, err := m.plan(ctx, job, o.Options)
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, err
 	}
 	return &EncodePlan{p, m, [3]int{frames, height, width}, o}, nil
 }
@@ -129,7 +132,7 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
 		in := newPixels(clip, m)
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress}) {
+		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return

@@ -77,6 +77,7 @@ type Model struct {
 	noFold  bool // Settings.NoFold
 	encoder *way
 	decoder *way
+	others  []*Model // see Share
 }
 
 // way is one direction of a model, with its network.

@@ -2,6 +2,7 @@ package vae
 
 import (
 	"tessera/engine"
+	"tessera/gpu"
 	"tessera/tiling"
 )
 
@@ -94,4 +95,7 @@ type Watch struct {
 	// tiles, before it is blended, where DecodeOptions.Preview is set. An error
 	// ends the job.
 	Preview func(Preview) error
+	// Lost is called where one of the devices that share a job fails: the others
+	// make its tiles.
+	Lost func(adapter gpu.Info, err error)
 }

@@ -96,8 +96,8 @@ func (c *benchCmd) line() string {
 	if c.Size != (pixelsFlag{}) {
 		line += fmt.Sprintf(" --size=%v --frames=%d", c.Size, c.Frames)
 	}
-	if c.Adapter >= 0 {
-		line += fmt.Sprintf(" --adapter=%d", c.Adapter)
+	if c.Adapter.first() >= 0 {
+		line += fmt.Sprintf(" --adapter=%d", c.Adapter.first())
 	}
 	if c.Model != "" {
 		line += " --model=" + filepath.Base(c.Model)

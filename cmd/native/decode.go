@@ -253,6 +253,7 @@ func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
 		return nil, unplanned(err)
 	}
 	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
+	a.shared("decode", e, plan.Plan)
 	return plan, nil
 }
 
@@ -272,7 +273,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		}
 		p := a.progress(name, d.Whole)
 		defer p.done()
-		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update}) {
+		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost}) {
 			if err != nil {
 				return nil, err
 			}

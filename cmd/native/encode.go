@@ -168,6 +168,7 @@ func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
 		return nil, unplanned(err)
 	}
 	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
+	a.shared("encode", e, plan.Plan)
 	return plan, nil
 }
 
@@ -179,7 +180,7 @@ func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.En
 	}
 	p := a.progress("encode", o.Padded.Frames)
 	defer p.done()
-	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.compiling, Progress: p.update})
+	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost})
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}

@@ -39,10 +39,10 @@ type cacheFlag struct {
 
 // deviceFlags choose what to run on.
 type deviceFlags struct {
-	Backend   string      `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
-	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
-	Dawn      string      `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
-	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
+	Backend   string       `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Adapter   adaptersFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. Several (0,1) or all share the tiles of a job; the first puts them together."`
+	Dawn      string       `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	Precision string       `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
 	cacheFlag
 	plainFlags
 }
@@ -53,7 +53,7 @@ type plainFlags struct {
 }
 
 func (f deviceFlags) options() gpu.Options {
-	return gpu.Options{Backend: f.Backend, Adapter: int(f.Adapter), Library: f.Dawn, NoCache: f.NoCache}
+	return gpu.Options{Backend: f.Backend, Adapter: f.Adapter.first(), Library: f.Dawn, NoCache: f.NoCache}
 }
 
 // settings are how these flags open a checkpoint.

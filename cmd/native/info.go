@@ -114,7 +114,7 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 		defer dev.Close()
 		return dev.Info(), nil
 	}
-	if c.Adapter >= 0 {
+	if c.Adapter.first() >= 0 {
 		return gpu.Info{}, job.Mark(err, job.ErrNoDevice)
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")

@@ -237,7 +237,7 @@ func TestBadUsage(t *testing.T) {
 		{name: "no input", args: "decode -m a.safetensors -o OUT.npy", want: "<latent>"},
 		{name: "precision", args: "decode" + in + "--precision=f8", want: `"auto","f32","f16"`},
 		{name: "backend", args: "decode" + in + "--backend=cuda", want: "--backend"},
-		{name: "adapter", args: "decode" + in + "--adapter=-2", want: "expected best or a number"},
+		{name: "adapter", args: "decode" + in + "--adapter=-2", want: "expected best, all or numbers"},
 		{name: "scale", args: "decode" + in + "--scale=half", want: "--scale"},
 		{name: "memory", args: "decode" + in + "--memory=lots", want: "6GiB"},
 		{name: "chunk", args: "decode" + in + "--chunk=0", want: "expected at least 1"},

@@ -13,10 +13,11 @@ import (
 	"tessera/vae"
 )
 
-// machine is an open device with a model on it.
+// machine is an open device with a model on it, and others that take tiles.
 type machine struct {
-	dev   *gpu.Device
-	model *vae.Model
+	dev    *gpu.Device
+	model  *vae.Model
+	others []*machine
 }
 
 // check reads the model without a device, so that a bad one is told first.
@@ -81,7 +82,12 @@ func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error)
 		dev.Close()
 		return nil, err
 	}
-	return &machine{dev, m}, nil
+	e := &machine{dev: dev, model: m}
+	if err := a.share(e, f, path, s); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
 }
 
 // openDevice is gpu.Open without a library's own chatter.
@@ -91,6 +97,9 @@ func openDevice(o gpu.Options) (dev *gpu.Device, err error) {
 }
 
 func (e *machine) close() {
+	for _, o := range e.others {
+		o.close()
+	}
 	e.model.Close()
 	e.dev.Close()
 }

@@ -62,6 +62,7 @@ type stage struct {
 	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
+	Shares       []share `json:"shares,omitempty"` // of the adapters but the first
 
 	cut string
 }
@@ -70,7 +71,10 @@ func newStage(l *vae.Plan, frames int, took time.Duration) *stage {
 	s := &stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
 		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
-		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l),
+		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l), Shares: shares(l),
+	}
+	for _, h := range s.Shares {
+		s.cut += fmt.Sprintf(", %d by %s", h.Tiles, h.Adapter.Name)
 	}
 	if needs := job.Needs(l); needs != "" {
 		s.cut += ", " + needs

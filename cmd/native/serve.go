@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tessera/app/serve"
+	"tessera/gpu"
 	"tessera/temporary"
 	"tessera/web"
 )
@@ -37,7 +38,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o := deviceFlags{Backend: c.Backend, Adapter: c.Adapter, Dawn: c.Dawn, cacheFlag: c.cacheFlag}.options()
+	o := gpu.Options{Backend: c.Backend, Adapter: int(c.Adapter), Library: c.Dawn, NoCache: c.NoCache}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Addr, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) },

@@ -1,0 +1,230 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// Helper is a plan of the same job, in the same tiles, on another device. It
+// takes tiles of the plan that it helps, each when it is free.
+type Helper struct {
+	Plan *Plan
+	Dev  *gpu.Device
+	Load func(ctx context.Context) error // has the plan's weights on the device
+
+	Tiles int // that it made, in all runs
+}
+
+// Share has helpers take tiles, of a job in several that may be put together in
+// any order; others they leave alone.
+func (p *Plan) Share(helpers []*Helper) {
+	if _, ordered := p.joiner.(*linearCanvas); ordered || p.Tiles.Whole() || len(helpers) == 0 {
+		return
+	}
+	p.Helpers, p.guest = helpers, &gpu.Buffer{Label: "tile of another device"}
+	for _, w := range p.passes {
+		for _, all := range w.recorded {
+			for _, r := range all {
+				if r != nil && len(w.tiles) > 1 {
+					p.guest.Size = max(p.guest.Size, r.out.FrameBytes())
+				}
+			}
+		}
+	}
+	p.Transfer += p.guest.Size
+}
+
+// deal hands out the tiles of a pass, of which this device takes some too, and
+// takes in what others make of theirs.
+type deal struct {
+	*run
+	n     int        // of the pass
+	free  chan int   // tiles that nobody works on
+	made  chan guest // unbuffered, so that no frames pile up
+	seen  []int      // frames of each tile that came
+	left  int        // tiles that are not done
+	yield func(output, error) bool
+}
+
+// guest is a frame of a tile that a helper made, or what ended its work.
+type guest struct {
+	helper *Helper
+	err    error
+	out    output
+	data   []byte
+	at     place
+	flops  int64 // of the slice that it is the last frame of, else 0
+	last   bool  // of the tile
+}
+
+// deal is outputs of a pass in several tiles, with helpers.
+func (r *run) deal(ctx context.Context, n int, yield func(output, error) bool) {
+	tiles := len(r.plan.passes[n].tiles)
+	alone := r.input
+	r.input = &locked{Input: alone}
+	d := &deal{run: r, n: n, free: make(chan int, tiles), made: make(chan guest), seen: make([]int, tiles), left: tiles, yield: yield}
+	for i := range tiles {
+		d.free <- i
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var helping sync.WaitGroup
+	defer func() {
+		stop()
+		helping.Wait()
+		r.input = alone
+	}()
+	for _, h := range r.plan.Helpers {
+		if between := r.plan.between; between != nil {
+			h.Plan.between.spool = between.spool
+		}
+		helping.Go(func() { d.help(ctx, h) })
+	}
+	for d.left > 0 {
+		select {
+		case g := <-d.made:
+			if !d.take(g) {
+				return
+			}
+		case i := <-d.free:
+			if !r.tile(ctx, n, i, tiles-d.left, d.own) {
+				return
+			}
+			d.left--
+		case <-ctx.Done():
+			yield(output{}, ctx.Err())
+			return
+		}
+	}
+}
+
+// own takes a frame of this device's tile, and then those of others that wait.
+func (d *deal) own(out output, err error) bool {
+	if err != nil {
+		return d.yield(out, err)
+	}
+	if d.came(out) && !d.yield(out, nil) {
+		return false
+	}
+	for {
+		select {
+		case g := <-d.made:
+			if !d.take(g) {
+				return false
+			}
+		default:
+			return true
+		}
+	}
+}
+
+// came notes a frame, and is false where it came before: from somebody who
+// handed the tile back.
+func (d *deal) came(out output) bool {
+	if out.frame < d.seen[out.tile] {
+		return false
+	}
+	d.seen[out.tile]++
+	return true
+}
+
+// take takes what a helper made.
+func (d *deal) take(g guest) bool {
+	if g.err != nil {
+		if d.watch.Lost != nil {
+			d.watch.Lost(g.helper.Dev.Info(), g.err)
+		}
+		return true
+	}
+	if d.came(g.out) {
+		g.out.x.T, g.out.x.Buffer, g.out.t = 1, d.plan.guest, 0
+		err := d.dev.Write(allOf(g.out.x), g.data)
+		if !d.yield(g.out, err) || err != nil {
+			return false
+		}
+	}
+	if g.last {
+		d.left--
+		g.helper.Tiles++
+	}
+	d.helped(g)
+	return true
+}
+
+// helped tells of the end of a helper's slice.
+func (d *deal) helped(g guest) {
+	if g.flops == 0 || d.watch.Progress == nil {
+		return
+	}
+	d.done += float64(g.flops)
+	d.end += float64(g.flops)
+	d.watch.Progress(d.plan.progress(g.at, 1, d.done))
+}
+
+// help has a helper work on tiles until there are no more. Where it fails, it
+// hands its tile back.
+func (d *deal) help(ctx context.Context, h *Helper) {
+	w := h.Plan.passes[d.n]
+	buffers := w.recordings.buffers()
+	defer h.Dev.Free(buffers...)
+	err := h.Load(ctx)
+	if err == nil {
+		err = h.Dev.Alloc(buffers...)
+	}
+	r := &run{plan: h.Plan, dev: h.Dev, input: d.input}
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case i := <-d.free:
+			r.tile(ctx, d.n, i, i, func(out output, failed error) bool {
+				if err = failed; err == nil {
+					err = r.do(ctx, d.send(ctx, h, r, out))
+				}
+				return err == nil
+			})
+			if err != nil {
+				d.free <- i
+			}
+		}
+	}
+	d.hand(ctx, guest{helper: h, err: err})
+}
+
+// send hands a frame of a helper's tile over.
+func (d *deal) send(ctx context.Context, h *Helper, r *run, out output) Step {
+	g := guest{helper: h, out: out, at: r.at}
+	if rec := r.at.pass.recorded[out.tile][r.at.slice.kind]; out.t == rec.out.T-1 {
+		g.flops, g.last = rec.cost.FLOPs, r.at.k == len(r.at.pass.slices)-1
+	}
+	return &takeOut{frameOf(out.x, out.t), into(func(data []byte) error {
+		g.data = slices.Clone(data)
+		return d.hand(ctx, g)
+	})}
+}
+
+// hand gives it to who puts tiles together.
+func (d *deal) hand(ctx context.Context, g guest) error {
+	select {
+	case d.made <- g:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// locked is an input that several devices are fed with.
+type locked struct {
+	Input
+	mu sync.Mutex
+}
+
+// Fill is the input's, for one at a time.
+func (l *locked) Fill(dst []float32, t, n int, in tiling.Rect) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Input.Fill(dst, t, n, in)
+}

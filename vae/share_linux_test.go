@@ -1,0 +1,75 @@
+package vae
+
+import (
+	"os"
+	"testing"
+
+	"github.com/ebitengine/purego"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// lavapipe and swiftShader are two drivers that compute on the processor.
+const (
+	lavapipe    = "/usr/share/vulkan/icd.d/lvp_icd.json"
+	swiftShader = "/usr/lib/chromium/vk_swiftshader_icd.json"
+)
+
+// driver is a device of the one driver that is named: Dawn lists one adapter of
+// the processor, whatever drivers there are. The loader reads C's environment.
+func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32, file string) *gpu.Device {
+	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
+		require.Zero(t, setenv(name, file, 1))
+	}
+	dev, err := gpu.Open(gpu.Options{Adapter: -1})
+	require.NoError(t, err)
+	t.Cleanup(func() { dev.Close() })
+	return dev
+}
+
+// Two drivers side by side make what one makes, each some of the tiles.
+func TestShareOfTwoDrivers(t *testing.T) {
+	for _, file := range []string{lavapipe, swiftShader} {
+		if _, err := os.Stat(file); err != nil {
+			t.Skipf("no second driver: %v", err)
+		}
+	}
+	libc, err := purego.Dlopen("libc.so.6", purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		t.Skipf("no libc to tell of drivers: %v", err)
+	}
+	var setenv func(name, value string, overwrite int32) int32
+	purego.RegisterLibFunc(&setenv, libc, "setenv")
+	before := os.Getenv("VK_DRIVER_FILES")
+	t.Cleanup(func() {
+		for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
+			setenv(name, before, 1)
+		}
+	})
+	a, b := driver(t, setenv, lavapipe), driver(t, setenv, swiftShader)
+	require.NotEqual(t, a.Info().Name, b.Info().Name)
+
+	m, other := open(t, a, smallCheckpoint(t), F32), open(t, b, smallCheckpoint(t), F32)
+	o := DecodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
+	z := noiseLatent(1, 12, 12)
+	decode := func() (p *DecodePlan, picture []float32) {
+		p, err := m.PlanDecode(t.Context(), 1, 12, 12, o)
+		require.NoError(t, err)
+		for f, err := range p.Run(t.Context(), z, Watch{}) {
+			require.NoError(t, err)
+			picture = append(picture, f.Pixels...)
+		}
+		return p, picture
+	}
+	_, want := decode()
+	require.NoError(t, m.Share(other))
+	p, got := decode()
+	closeTo(t, got, want, 1e-9, "decoded")
+	require.Len(t, p.Tiles.Tiles, 121)
+	made := p.Helpers[0].Tiles
+	t.Logf("%s made %d of %d tiles, %s the others", b.Info().Name, made, len(p.Tiles.Tiles), a.Info().Name)
+	require.Positive(t, made)
+	require.Less(t, made, len(p.Tiles.Tiles))
+}

@@ -1,0 +1,155 @@
+package vae
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// helper is a model on a device of its own.
+func helper(t *testing.T, path string, adapter int) (*gpu.Device, *Model) {
+	dev, err := gpu.Open(gpu.Options{Adapter: adapter, Backend: os.Getenv("TESSERA_BACKEND")})
+	require.NoError(t, err)
+	t.Cleanup(func() { dev.Close() })
+	return dev, open(t, dev, path, F32)
+}
+
+// watched is a clip that tells when a helper reads of it.
+type watched struct {
+	floats
+	read func(times int) error
+	n    int
+}
+
+func (c *watched) ReadFrame(t int, dst []float32) error {
+	if strings.Contains(string(debug.Stack()), "(*deal).help") {
+		c.n++
+		if err := c.read(c.n); err != nil {
+			return err
+		}
+	}
+	return c.floats.ReadFrame(t, dst)
+}
+
+// Devices that share a job make what one makes, whoever took which tile: with
+// tiles blended on the device and beside it, exact ones of both directions, and
+// pictures by themselves.
+func TestShare(t *testing.T) {
+	for _, c := range []struct {
+		name, path string
+		o          Options
+	}{
+		{"feathered", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}},
+		{"exact", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Tiling: Exact}},
+		{"pictures", tiny(t, synthetic.WanConfig{Dim: 4, Latent: 4}), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Feather, Independent: true}},
+		{"in the order of diffusers", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Diffusers}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := open(t, gputest.Open(t), c.path, F32)
+			z, clip := noiseLatent(2, 4, 4), noiseClip(5, 32, 32)
+			decoded, encoded := decodeAll(t, m, z, DecodeOptions{Options: c.o}), encodeAll(t, m, clip, EncodeOptions{Options: c.o})
+			_, other := helper(t, c.path, -1)
+			require.NoError(t, m.Share(other))
+			closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: c.o}), decoded, 1e-12, "decoded")
+			small := c.o
+			small.Budget = 40 << 20
+			closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: small}), encoded, 1e-12, "encoded")
+			p, err := m.PlanDecode(t.Context(), 2, 4, 4, DecodeOptions{Options: c.o})
+			require.NoError(t, err)
+			require.Equal(t, c.o.Tiling != Diffusers, len(p.Helpers) == 1)
+			require.Empty(t, p.Unshared)
+		})
+	}
+}
+
+// Each device takes tiles, and one that fails in the middle of one hands it
+// back: what is made is the same.
+func TestShareWithOneThatFails(t *testing.T) {
+	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
+	o := EncodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
+	clip := noiseClip(9, 32, 48)
+	want := encodeAll(t, m, clip, o)
+	for _, fails := range []bool{false, true} {
+		dev, other := helper(t, smallCheckpoint(t), -1)
+		require.NoError(t, m.Share(other))
+		p, err := m.PlanEncode(t.Context(), 9, 32, 48, o)
+		require.NoError(t, err)
+		began := make(chan bool)
+		shared := &watched{floats: clip, read: func(times int) error {
+			if times == 1 {
+				close(began)
+			}
+			if fails && times == 6 { // of 9 frames: the second slice of its first tile
+				return errors.New("gone")
+			}
+			return nil
+		}}
+		var lost []error
+		last := 0.0
+		z, err := p.Collect(context.Background(), shared, Watch{
+			Progress: func(v Progress) {
+				select {
+				case <-began:
+				case <-time.After(time.Minute):
+					assert.Fail(t, "the helper took no tile")
+				}
+				assert.GreaterOrEqual(t, v.Done, last-1e-6)
+				last = v.Done
+			},
+			Lost: func(adapter gpu.Info, err error) {
+				assert.Equal(t, dev.Info().Name, adapter.Name)
+				lost = append(lost, err)
+			},
+		})
+		require.NoError(t, err)
+		closeTo(t, z.Data, want, 1e-12, "encoded")
+		if fails {
+			require.Len(t, lost, 1)
+			require.EqualError(t, lost[0], "gone")
+			require.Zero(t, p.Helpers[0].Tiles)
+			continue
+		}
+		require.Empty(t, lost)
+		require.Positive(t, p.Helpers[0].Tiles)
+		require.Less(t, p.Helpers[0].Tiles, len(p.Tiles.Tiles))
+		require.InDelta(t, 1, last, 1e-9)
+	}
+}
+
+// A job that ends early ends its helpers.
+func TestShareEndsEarly(t *testing.T) {
+	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
+	dev, other := helper(t, smallCheckpoint(t), -1)
+	require.NoError(t, m.Share(other))
+	o := DecodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
+	p, err := m.PlanDecode(t.Context(), 3, 4, 6, o)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	for _, err = range p.Run(ctx, noiseLatent(3, 4, 6), Watch{Progress: func(Progress) { stop() }}) {
+		if err != nil {
+			break
+		}
+	}
+	require.ErrorIs(t, err, context.Canceled)
+	other.Unload()
+	drain(t, dev)
+	require.Zero(t, dev.Stats().Bytes, "left on the helper's device")
+	m.others = nil
+	half, err := Open(dev, smallCheckpoint(t), Settings{Precision: F16})
+	require.NoError(t, err)
+	defer half.Close()
+	require.ErrorContains(t, m.Share(half), "expected the same")
+	require.False(t, errors.Is(err, context.Canceled))
+}
