@@ -8,6 +8,9 @@ import { at } from './dom.js';
 const workers = /** @type {ServiceWorkerContainer|undefined} */ (navigator.serviceWorker); // none by http
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
+/** Whether a worker is the page's, and not a whole site's. @param {ServiceWorkerRegistration|undefined} registration */
+const own = (registration) => registration?.scope === new URL('.', location.href).href;
+
 /**
  * Keeps the page in this browser once it has nothing else to do, and says so.
  * @param {() => boolean} calm whether it is ready and runs nothing
@@ -15,14 +18,15 @@ const pause = (/** @type {number} */ ms) => new Promise((resolve) => { setTimeou
 export async function keep(calm) {
   listenInstall();
   if (!workers) return;
-  void workers.ready.then(() => { at('offline').hidden = false; });
+  void workers.ready.then((registration) => { at('offline').hidden = !own(registration); });
   for (let n = 0; n < 2; n = calm() ? n + 1 : 0) await pause(2000);
   await workers.register('sw.js').catch(() => {}); // a host without it, or a browser that keeps nothing
 }
 
 /** The page of the native program is kept by the program alone. */
 export async function leave() {
-  await (await workers?.getRegistration().catch(() => undefined))?.unregister();
+  const registration = await workers?.getRegistration().catch(() => undefined);
+  if (own(registration)) await registration?.unregister();
 }
 
 /** Shows a button where the browser would install the page. */

@@ -164,6 +164,27 @@ func TestNotKeptWithToken(t *testing.T) {
 	assert.True(t, eval[bool](t, v.tab, `navigator.serviceWorker.getRegistration().then((r) => !r)`))
 }
 
+// TestWorkerOfTheSite: the worker of a site that has the page below it neither
+// makes it a kept one nor is removed.
+func TestWorkerOfTheSite(t *testing.T) {
+	dir := copied(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.js"), nil, 0o666))
+	url, _ := hosted(t, dir, "add_header Service-Worker-Allowed /;")
+	v := newVisitAt(t, url+"#")
+	v.open("", "")
+	v.recording()
+	eval[bool](t, v.tab, `navigator.serviceWorker.register('other.js', { scope: '/try/' }).then(() => true)`)
+	v.wait("the site's worker", 30*time.Second, `navigator.serviceWorker.getRegistration('/try/').then((r) => !!r?.active)`)
+	v.do(chromedp.Navigate("about:blank"))
+	v.open("", "&token=abc")
+	v.ready()
+	assert.True(t, eval[bool](t, v.tab, `navigator.serviceWorker.getRegistration('/try/').then((r) => !!r?.active)`), "removed")
+	eval[bool](t, v.tab, `(sessionStorage.clear(), true)`)
+	v.do(chromedp.Reload())
+	v.recording()
+	assert.False(t, v.visible("offline"), "said to be kept")
+}
+
 // TestUnpackedIsKept: a host that unpacks what is packed sends what is kept.
 func TestUnpackedIsKept(t *testing.T) {
 	url, _ := hosted(t, built(t), "location ~ wasm.gz$ { add_header Content-Encoding gzip; }")
@@ -179,7 +200,7 @@ func TestInstall(t *testing.T) {
 		writeIcons(t)
 	}
 	v := newSite(t)
-	v.open("", "")
+	v.open("?demo=2x6x6", smallPart)
 	v.recording()
 	missing, err := chromedp.Run(v.tab, func(ctx context.Context, _ *chromedp.Target) (page.GetInstallabilityErrorsResult, error) {
 		return chromedp.Call(ctx, page.GetInstallabilityErrors, cdp.Empty{})
@@ -203,6 +224,8 @@ func TestInstall(t *testing.T) {
 		assert.Equal(t, [2]int{size, size}, [2]int{picture.Width, picture.Height}, name)
 	}
 	v.wait("Chromium's offer", 30*time.Second, `document.getElementById('install').checkVisibility()`)
+	v.isKept()
+	v.accessible("kept, and can be installed", axe(t))
 	v.click("#install")
 	assert.False(t, v.visible("install"))
 }
