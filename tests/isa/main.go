@@ -22,7 +22,7 @@ const (
 )
 
 func main() {
-	err := fmt.Errorf("usage: isa compile | isa report FILE...")
+	err := fmt.Errorf("usage: isa compile, or isa report with files")
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == "compile":
 		err = compile()
