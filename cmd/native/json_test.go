@@ -38,6 +38,7 @@ func TestKeysOfJSON(t *testing.T) {
 		"info":      {{tiny}, {wan21(t)}, {latent}, {clip}, {"nowhere"}},
 		"plan":      {{"--model=seedvr2", "--size=64x48"}, {"--model=wan2.1", "--size=64x48", "--tile=24"}, {"-m", tiny, "--size=64x48"}, {"--model=nowhere"}},
 		"devices":   {{}, {"--dawn=/none.so"}},
+		"bench":     {{"ops", "--seconds=1"}, {"--seconds=0"}},
 		"demo":      {{"-m", narrow, "-o", filepath.Join(dir, "demo")}},
 		"serve":     nil, // runs until it is ended
 
