@@ -66,7 +66,7 @@ left() {
 tests() {
 	log=$here/$1.log
 	start=$(date +%s) code=0
-	(cd "$here/$1" && TESSERA_DAWN=$dawn GPU=require timeout "$(left "$2")" ./test -test.v -test.short -test.run "$3") >"$log" 2>&1 || code=$?
+	(cd "$here/$1" && TESSERA_DAWN=$dawn GPU=require TABLES=all timeout "$(left "$2")" ./test -test.v -test.short -test.run "$3") >"$log" 2>&1 || code=$?
 	passed=$(grep -c '^ *--- PASS' "$log" || true)
 	skips=$(grep -c '^ *--- SKIP' "$log" || true)
 	failed=$(grep -c '^ *--- FAIL' "$log" || true)

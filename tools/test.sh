@@ -9,6 +9,7 @@
 #   ADAPTER=any         the program's own choice of adapter, rather than lavapipe
 #   VK_DRIVER_FILES=F   that Vulkan driver
 #   FUZZTIME=100000x    inputs, or a time, for each fuzz test
+#   TABLES=all          every kernel in all storages, also those that are for other devices
 #   GOLDENS=all         every case of the published sizes, in f16 and through the command line too
 set -eu
 cd "$(dirname "$0")/.."
