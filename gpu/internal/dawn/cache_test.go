@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,23 @@ func cacheIn(t *testing.T, dir string) {
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
 		t.Setenv(name, dir)
 	}
+}
+
+// caching are options of a device whose pipelines can be kept: Wine's Direct3D 12
+// hands none out.
+func caching(l lib) driver.Options {
+	o := driver.Options{Adapter: -1, Library: l.path}
+	if runtime.GOOS == "windows" {
+		o.Backend = "vulkan"
+	}
+	return o
+}
+
+// uncached are these, without a cache.
+func uncached(l lib) driver.Options {
+	o := caching(l)
+	o.NoCache = true
+	return o
 }
 
 // compiled opens a device, compiles two shaders and says what was kept of them.
@@ -43,7 +61,7 @@ func TestNothingCompiledTwice(t *testing.T) {
 	if dir == "" {
 		dir = t.TempDir()
 		for _, l := range vintages() {
-			open(t, driver.Options{Adapter: -1, Library: l.path, NoCache: true}) // or skip
+			open(t, uncached(l)) // or skip
 			for _, want := range []string{"cold", "warm"} {
 				child(t, "^TestNothingCompiledTwice$/^"+l.name+"$", "TESSERA_KEPT_IN="+filepath.Join(dir, l.name),
 					"TESSERA_KEPT="+want, "MESA_SHADER_CACHE_DISABLE=true")
@@ -54,7 +72,7 @@ func TestNothingCompiledTwice(t *testing.T) {
 	for _, l := range vintages() {
 		t.Run(l.name, func(t *testing.T) {
 			cacheIn(t, dir)
-			found, missed := compiled(t, driver.Options{Adapter: -1, Library: l.path})
+			found, missed := compiled(t, caching(l))
 			if os.Getenv("TESSERA_KEPT") == "cold" { // the two may share a part
 				require.GreaterOrEqual(t, missed, 2, "asked for in an empty folder")
 				return
@@ -70,8 +88,8 @@ func TestNothingCompiledTwice(t *testing.T) {
 func TestDamagedCache(t *testing.T) {
 	for _, l := range vintages() {
 		t.Run(l.name, func(t *testing.T) {
-			o := driver.Options{Adapter: -1, Library: l.path}
-			open(t, driver.Options{Adapter: -1, Library: l.path, NoCache: true})
+			o := caching(l)
+			open(t, uncached(l))
 			dir := t.TempDir()
 			cacheIn(t, dir)
 			compiled(t, o)
