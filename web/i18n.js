@@ -69,17 +69,19 @@ export function bytes(n) {
 /** @param {number} s */
 export function duration(s) {
   if (s < 0.1) return `${number(s * 1000, 1)} ms`;
-  if (s < 60) return t('time.seconds', { s: number(s, s < 10 ? 1 : 0) });
-  const m = Math.floor(s / 60);
-  if (m < 60) return t('time.minutes', { m, s: Math.round(s - 60 * m) });
+  if (s < 59.5) return t('time.seconds', { s: number(s, s < 10 ? 1 : 0) });
+  const whole = Math.round(s);
+  const m = Math.floor(whole / 60);
+  if (m < 60) return t('time.minutes', { m, s: whole - 60 * m });
   return t('time.hours', { h: Math.floor(m / 60), m: m % 60 });
 }
 
 /** A duration that is an estimate: no more than its first figures. @param {number} s */
 export function roughly(s) {
   if (s < 60) return t('time.seconds', { s: number(Math.max(1, s < 10 ? Math.round(s) : 5 * Math.round(s / 5))) });
-  if (s < 3600) return t('time.about', { m: number(Math.round(s / 60)) });
-  return t('time.hours', { h: number(Math.floor(s / 3600)), m: number(10 * Math.round((s % 3600) / 600)) });
+  if (s < 3570) return t('time.about', { m: number(Math.round(s / 60)) });
+  const tens = Math.round(s / 600);
+  return t('time.hours', { h: number(Math.floor(tens / 6)), m: number(10 * (tens % 6)) });
 }
 
 /** @param {number} n floating-point operations */

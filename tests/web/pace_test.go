@@ -81,4 +81,8 @@ func TestEstimate(t *testing.T) {
 	v.do(chromedp.Reload())
 	v.wait("a warning", time.Minute, `document.getElementById('estimate').dataset.long === 'true'`)
 	assert.Regexp(t, `^This will take long: about \d+ min on this adapter\.$`, v.text("estimate"))
+
+	told := eval[[]string](t, v.tab, `import(new URL('i18n.js', location)).then(({ duration, roughly }) =>
+		[...[59.4, 59.7, 119.7].map(duration), ...[3599, 7190].map(roughly)])`)
+	assert.Equal(t, []string{"59 s", "1 min 0 s", "2 min 0 s", "1 h 0 min", "2 h 0 min"}, told)
 }
