@@ -3,11 +3,13 @@
 
 import { kindOf } from './inputs.js';
 
+/** @import {Key} from './i18n.js' */
 /** @import {ClipInfo} from './protocol.js' */
 /** @import {InputVideoTrack, VideoSample, VideoSampleSink} from './vendor/mediabunny.js' */
 
 /** @typedef {ClipInfo & {name: string, readFrame(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>,
- *   look?(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, close(): void}} OpenClip look: for the eye, beside who reads in order */
+ *   look?(t: number): Promise<Uint8ClampedArray<ArrayBuffer>>, left?: Key[], close(): void}} OpenClip look: for the eye, beside
+ *   who reads in order; left: what of the file is not read */
 
 /** Frames kept, for an encoder that goes back a few at the end of a clip. */
 const recent = 6;
@@ -106,11 +108,14 @@ async function openVideo(file) {
     throw new Error(`${file.name}: ${track ? `codec ${track.codec ?? 'unknown'} can't be decoded` : 'no video track'}`);
   }
   const stats = await track.computePacketStats();
+  /** @type {Key[]} */ const left = [];
+  if (await input.getPrimaryAudioTrack()) left.push('input.silent');
+  if (await track.hasHighDynamicRange()) left.push('input.hdr');
   const reader = new SampleReader(new VideoSampleSink(track), track);
   const looker = new SampleReader(new VideoSampleSink(track), track);
   return {
     name: file.name, frames: stats.packetCount, width: track.displayWidth, height: track.displayHeight,
-    fps: Math.round(1000 * stats.averagePacketRate) / 1000,
+    fps: Math.round(1000 * stats.averagePacketRate) / 1000, left,
     readFrame: (t) => reader.read(t).catch(named(file)),
     look: (t) => looker.read(t).catch(named(file)),
     close() {

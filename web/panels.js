@@ -115,7 +115,7 @@ export function showInput(input, size, task, independent) {
   const told = clip && t(what, { frames: number(clip.frames), width: clip.width, height: clip.height });
   const facts = told && task === 'decode' ? t('input.latent', { of: told }) : told;
   const rate = clip?.fps && t('input.fps', { fps: number(clip.fps, clip.fps % 1 ? 2 : 0) });
-  at('input-facts').textContent = [facts, rate].filter(Boolean).join(' · ');
+  at('input-facts').textContent = [facts, rate, ...(input?.clip?.left ?? []).map((key) => t(key))].filter(Boolean).join(' · ');
 }
 
 /** @param {Device} d */

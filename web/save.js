@@ -8,6 +8,9 @@ import { limited } from './limited.js';
 /** Codecs of each container, the most compatible first. */
 const codecs = /** @type {const} */ ({ mp4: ['avc', 'hevc', 'av1', 'vp9'], webm: ['vp9', 'av1', 'vp8'] });
 
+/** A video's side for a picture's: chroma of half the size wants even numbers. @param {number} n */
+export const even = (n) => n & ~1;
+
 /**
  * Writes frames as a video.
  * @param {Frames} frames
@@ -18,9 +21,8 @@ const codecs = /** @type {const} */ ({ mp4: ['avc', 'hevc', 'av1', 'vp9'], webm:
 export async function video(frames, kind, progress) {
   const { BufferTarget, Mp4OutputFormat, Output, QUALITY_VERY_HIGH, VideoSample, VideoSampleSource, WebMOutputFormat, canEncodeVideo } =
     await import('./vendor/mediabunny.js');
-  // Chroma of half the size wants even numbers.
-  const width = frames.width & ~1;
-  const height = frames.height & ~1;
+  const width = even(frames.width);
+  const height = even(frames.height);
   /** @type {typeof codecs[kind][number]|undefined} */
   let codec;
   for (const c of codecs[kind]) {

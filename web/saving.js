@@ -18,9 +18,9 @@ const stem = (outcome) => `${outcome.stem}${outcome.done || outcome.recorded ? '
  */
 export function listenSave(stage, what) {
   const say = (/** @type {string} */ text) => { at('save-state').textContent = text; };
-  const done = (/** @type {Blob} */ file, /** @type {string} */ name) => {
+  const done = (/** @type {Blob} */ file, /** @type {string} */ name, cut = '') => {
     save.download(file, name);
-    say(t('save.done', { name, size: bytes(file.size) }));
+    say([t('save.done', { name, size: bytes(file.size) }), cut].filter(Boolean).join(' · '));
   };
   const attempt = (/** @type {() => Promise<void>} */ act) => act().catch((error) => {
     say('');
@@ -30,8 +30,10 @@ export function listenSave(stage, what) {
     at(`save-${kind}`).onclick = () => void attempt(async () => {
       const outcome = what();
       if (!outcome?.frames) return;
-      const of = outcome.frames.count;
-      done(await save.video(outcome.frames, kind, (n) => say(t('save.working', { n, of }))), `${stem(outcome)}.${kind}`);
+      const { count: of, height, width } = outcome.frames;
+      const size = { height: save.even(height), width: save.even(width) };
+      const cut = size.height < height || size.width < width ? t('save.even', size) : '';
+      done(await save.video(outcome.frames, kind, (n) => say(t('save.working', { n, of }))), `${stem(outcome)}.${kind}`, cut);
     });
   }
   at('save-png').onclick = () => void attempt(async () => {

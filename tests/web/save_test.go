@@ -48,6 +48,32 @@ func TestVideoTags(t *testing.T) {
 	}
 }
 
+// TestLeftOutOfVideos: what the page doesn't take of a video, and what one of its
+// own can't hold, is said.
+func TestLeftOutOfVideos(t *testing.T) {
+	if !media.HaveFFmpeg() {
+		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
+		t.Skip("no ffmpeg")
+	}
+	path := filepath.Join(t.TempDir(), "loud.webm")
+	said, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=40x26:rate=12:duration=0.25", "-f", "lavfi", "-i", "sine=duration=0.25",
+		"-vf", "scale=39:25,setsar=1", "-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p10le", "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-colorspace", "bt2020nc",
+		"-c:a", "libopus", path).CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	v := small(t)
+	v.pick("input-file", path)
+	v.named("input-name", "loud.webm")
+	v.ready()
+	assert.Regexp(t, `^3 frames of 39 × 25 pixels · .* · its sound is left out · HDR, which the browser makes SDR of$`, v.text("input-facts"))
+	v.click("input[name=engine][value=native]") // it is quicker
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.click("#save-webm")
+	v.wait("the video", time.Minute, `document.getElementById('save-state').textContent.startsWith('Saved loud.webm')`)
+	assert.Contains(t, v.text("save-state"), " · cut to 38 × 24 pixels: videos have even sizes")
+}
+
 // TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
 func TestVideoCodeIsLazy(t *testing.T) {
 	v := newSite(t)

@@ -84,6 +84,7 @@ export default {
   'save.latent': 'Latent',
   'save.working': 'Writing frame {n} of {of}…',
   'save.done': 'Saved {name}, {size}',
+  'save.even': 'cut to {width} × {height} pixels: videos have even sizes',
 
   'quality.title': 'Quality',
   'quality.none': 'Measured where the original is known.',
@@ -145,6 +146,8 @@ export default {
   'input.clip': '{frames} frames of {width} × {height} pixels',
   'input.picture': 'picture of {width} × {height} pixels',
   'input.pictures': '{frames} pictures of {width} × {height} pixels',
+  'input.silent': 'its sound is left out',
+  'input.hdr': 'HDR, which the browser makes SDR of',
   'input.fps': '{fps} frames/s',
   'folder.label': 'Files of the native engine’s folder',
   'folder.choose': 'From the native engine’s folder…',

@@ -85,6 +85,7 @@ export default {
   'save.latent': 'Latent',
   'save.working': 'Yazılıyor: kare {n} / {of}…',
   'save.done': '{name} kaydedildi, {size}',
+  'save.even': '{width} × {height} piksele kırpıldı: videoların boyutları çift sayı olur',
 
   'quality.title': 'Kalite',
   'quality.none': 'Özgün görüntüsü bilinen kliplerde ölçülür.',
@@ -146,6 +147,8 @@ export default {
   'input.clip': '{width} × {height} piksellik {frames} kare',
   'input.picture': '{width} × {height} piksellik resim',
   'input.pictures': '{width} × {height} piksellik {frames} resim',
+  'input.silent': 'sesi alınmıyor',
+  'input.hdr': 'HDR; tarayıcı SDR’ye çeviriyor',
   'input.fps': '{fps} kare/sn',
   'folder.label': 'Yerel motorun klasöründeki dosyalar',
   'folder.choose': 'Yerel motorun klasöründen…',
