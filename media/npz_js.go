@@ -6,7 +6,7 @@ import (
 )
 
 // errNPZ: inflating would be a twentieth of the page's engine.
-var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors or .latent")
+var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")
 
 func openNPZArray(string, []string) (*array, error) { return nil, errNPZ }
 

@@ -53,7 +53,7 @@ export async function openCheckpoint(text, progress) {
 export async function openLatent(text, progress) {
   const { href } = parse(text);
   const from = await openSource(href, { progress });
-  if (!/\.(safetensors|latent|npy)$/i.test(from.name)) throw new Error(`${from.name}: expected a latent, which is .safetensors, .latent or .npy`);
+  if (!/\.(safetensors|latent|npy|pth?)$/i.test(from.name)) throw new Error(`${from.name}: expected a latent, which is .safetensors, .latent, .npy or .pt`);
   return { name: from.name, latent: from.size < small ? await whole(from) : from, address: href };
 }
 

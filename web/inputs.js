@@ -1,6 +1,6 @@
 // What a file is that was dropped or picked: a checkpoint, a latent, a picture or a video.
 
-/** @typedef {'checkpoint'|'latent'|'picture'|'video'|'unknown'} Kind */
+/** Torch: of torch.save, which only the engine can look into. @typedef {'checkpoint'|'latent'|'torch'|'picture'|'video'|'unknown'} Kind */
 
 const pictures = /\.(png|jpe?g|webp|avif|gif|bmp)$/i;
 const videos = /\.(mp4|m4v|mov|webm|mkv|ts|ogv)$/i;
@@ -13,8 +13,8 @@ const few = 8;
  * @returns {Promise<Kind>}
  */
 export async function kindOf(file) {
-  if (/\.(latent|npy)$/i.test(file.name)) return 'latent';
-  if (/\.pth?$/i.test(file.name)) return 'checkpoint';
+  if (/\.(latent|np[yz])$/i.test(file.name)) return 'latent';
+  if (/\.pth?$/i.test(file.name)) return 'torch';
   if (/\.safetensors$/i.test(file.name)) return (await tensors(file)) <= few ? 'latent' : 'checkpoint';
   if (file.type.startsWith('image/') || pictures.test(file.name)) return 'picture';
   if (file.type.startsWith('video/') || videos.test(file.name)) return 'video';

@@ -18,14 +18,18 @@ class Sorted {
   /** @type {File[]} */ unknown = [];
 }
 
-/** @param {File[]} files */
-async function sort(files) {
+/**
+ * @param {File[]} files
+ * @param {(from: From) => Promise<boolean>} isLatent asked of what its name doesn't tell
+ */
+async function sort(files, isLatent) {
   const sorted = new Sorted();
   /** @type {File[]} */ const pictures = [];
   for (const file of files) {
     switch (await kindOf(file)) {
       case 'checkpoint': sorted.checkpoints.push(file); break;
       case 'latent': sorted.latents.push(file); break;
+      case 'torch': sorted[await isLatent(file) ? 'latents' : 'checkpoints'].push(file); break;
       case 'picture': pictures.push(file); break;
       case 'video': sorted.clips.push([file]); break;
       default: sorted.unknown.push(file);
@@ -42,6 +46,11 @@ export function misfit(error) {
   return /\d channels\b|has not the statistics/.test(words(error));
 }
 
+/** Whether a latent is one that the program reads and this engine doesn't. @param {unknown} error */
+function beyond(error) {
+  return /\bby the program only\b|`tessera decode`/.test(words(error));
+}
+
 export class Taker {
   #place;
 
@@ -56,7 +65,7 @@ export class Taker {
    * @param {File[]} files
    */
   async files(files) {
-    const { checkpoints, latents, clips, unknown } = await sort(files);
+    const { checkpoints, latents, clips, unknown } = await sort(files, (file) => this.#isLatent(file));
     if (checkpoints.length) await this.checkpoint({ name: checkpoints[0].name, from: checkpoints[0] });
     const inputs = [...await this.#latents(latents), ...await this.#clips(clips)];
     for (const input of inputs.reverse()) this.#place.put(input); // the first last, so that it stays
@@ -74,6 +83,12 @@ export class Taker {
     return inputs;
   }
 
+  /** Whether the engine finds a latent in a file. @param {From} from */
+  async #isLatent(from) {
+    const engine = await this.#place.bench.engine();
+    return engine.inspect(from).then(() => true, misfit);
+  }
+
   /**
    * Whether a latent can be taken. One that doesn't suit the checkpoint can: another may come.
    * @param {string} name
@@ -87,7 +102,7 @@ export class Taker {
       return true;
     } catch (error) {
       if (!(error instanceof EngineError) || error.code !== 'bad_input') throw error;
-      if (!misfit(error)) showProblem('bad_input', { detail: words(error), values: { name } });
+      if (!misfit(error)) showProblem(beyond(error) ? 'beyond' : 'bad_input', { detail: words(error), values: { name } });
       return misfit(error); // and its plan tells why
     }
   }
@@ -135,8 +150,7 @@ export class Taker {
 
   /** Takes a file of the native engine's folder. @param {string} path */
   async path(path) {
-    const engine = await this.#place.bench.engine();
-    const latent = /\.(latent|npy)$/i.test(path) || /\.safetensors$/i.test(path) && await engine.inspect({ path }).then(() => true, () => false);
+    const latent = /\.(latent|np[yz])$/i.test(path) || await this.#isLatent({ path });
     if (!latent) return this.checkpoint({ name: path, from: { path } });
     if (await this.#check(path, { path })) this.#place.put({ name: path, latent: { path } });
   }

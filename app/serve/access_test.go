@@ -179,6 +179,9 @@ func TestFolder(t *testing.T) {
 		path := filepath.Join(above, name)
 		require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, data, 0o666)))
 	}
+	packed, err := os.ReadFile("../../media/testdata/latents/packed.npz")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "c.npz"), packed, 0o666))
 	for link, to := range map[string]string{"link.safetensors": "../secret.safetensors", "up": "..", "absolute.safetensors": filepath.Join(above, "secret.safetensors")} {
 		if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
 			t.Skip(err)
@@ -211,11 +214,14 @@ func TestFolder(t *testing.T) {
 		assert.Equal(t, "bad_input", f.code, path)
 		assert.False(t, strings.Contains(f.message, above) && !filepath.IsAbs(path), "%q: the message tells where the folder is: %s", path, f.message)
 	}
+	_, err = c.request(ctx, map[string]any{"type": "inspect", "source": map[string]any{"path": "c.npz"}}, nil)
+	require.NoError(t, err, "what only the program reads")
 	got := listing(t, s, s.access.token)
-	require.Len(t, got, 3)
+	require.Len(t, got, 4)
 	assert.Equal(t, "a.safetensors", got[0].Path)
 	assert.Equal(t, "b.pth", got[1].Path)
-	assert.Equal(t, "sub/b.npy", got[2].Path)
+	assert.Equal(t, "c.npz", got[2].Path)
+	assert.Equal(t, "sub/b.npy", got[3].Path)
 	assert.Equal(t, int64(len(data)), got[0].Size)
 	assert.Nil(t, listing(t, s, newToken()), "listed for one without the token")
 }

@@ -62,5 +62,5 @@ func list(root fs.FS) []listed {
 }
 
 func useful(name string) bool {
-	return slices.Contains([]string{".safetensors", ".pth", ".latent", ".npy"}, strings.ToLower(path.Ext(name)))
+	return slices.Contains([]string{".safetensors", ".pt", ".pth", ".latent", ".npy", ".npz"}, strings.ToLower(path.Ext(name)))
 }

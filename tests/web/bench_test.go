@@ -338,6 +338,32 @@ func TestWords(t *testing.T) {
 	assert.Contains(t, v.text("notice-text"), "in the settings")
 }
 
+// Latents of other programs: one of torch.save is read, though its name may be a
+// checkpoint's; what only the program reads is called that, not damaged.
+func TestLatentsOfOthers(t *testing.T) {
+	v := small(t)
+	written, err := filepath.Abs(root + "/media/testdata/latents")
+	require.NoError(t, err)
+	v.pick("input-file", filepath.Join(written, "cached.pth"))
+	v.named("input-name", "cached.pth")
+	v.ready()
+	assert.Equal(t, "latent, 5 frames of 24 × 16 pixels", v.text("input-facts"))
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+
+	batch := filepath.Join(t.TempDir(), "two.npy")
+	require.NoError(t, media.WriteLatent(batch, latent.Latent{Batch: 2, Channels: 16, Frames: 2, Height: 3, Width: 5, Data: make([]float32, 2*16*2*3*5)}))
+	for file, want := range map[string]string{
+		batch:                                "two.npy: a batch of 2 clips, expected one: `tessera decode` decodes them all",
+		filepath.Join(written, "packed.npz"): "packed.npz: .npz is read by the program only, expected .npy, .safetensors, .latent or .pt",
+	} {
+		v.pick("input-file", file)
+		v.wait("a word", time.Minute, `document.getElementById('notice-title').textContent === $`, want)
+		assert.Contains(t, v.text("notice-text"), "The tessera program does.")
+		v.ready()
+		assert.Equal(t, "cached.pth", v.text("input-name"))
+	}
+}
+
 // A picture of a clip that can't be read is named where it is met.
 func TestBrokenFrameIsNamed(t *testing.T) {
 	v := small(t)
