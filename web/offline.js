@@ -18,9 +18,20 @@ const own = (registration) => registration?.scope === new URL('.', location.href
 export async function keep(calm) {
   listenInstall();
   if (!workers) return;
-  void workers.ready.then((registration) => { at('offline').hidden = !own(registration); });
+  void workers.ready.then((registration) => {
+    if (!own(registration)) return;
+    at('offline').hidden = false;
+    tellNewer(registration);
+  });
   for (let n = 0; n < 2; n = calm() ? n + 1 : 0) await pause(2000);
   await workers.register('sw.js').catch(() => {}); // a host without it, or a browser that keeps nothing
+}
+
+/** Says that a newer build waits for the older one's tabs. @param {ServiceWorkerRegistration} registration */
+function tellNewer(registration) {
+  const tell = () => { at('newer').hidden = !registration.waiting; };
+  registration.addEventListener('updatefound', () => registration.installing?.addEventListener('statechange', tell));
+  tell();
 }
 
 /** The page of the native program is kept by the program alone. */

@@ -94,9 +94,11 @@ func TestNewBuild(t *testing.T) {
 	said, err := exec.Command("node", root+"/tools/offline.js", dir).CombinedOutput()
 	require.NoError(t, err, "%s", said)
 
+	assert.False(t, v.visible("newer"))
 	v.again()
 	v.wait("the newer build", time.Minute, `navigator.serviceWorker.getRegistration().then((r) => !!r.waiting)`)
 	assert.Equal(t, model, sent(t, log, "tiny-seedvr2"), "what has not changed was fetched again")
+	v.wait("a word about it", 10*time.Second, `document.getElementById('newer').checkVisibility()`)
 	foot := `document.querySelector('footer').textContent`
 	assert.Contains(t, eval[string](t, v.tab, foot), "Files stay")
 	assert.Contains(t, eval[string](t, v.tab, `fetch('strings/en.js').then((r) => r.text())`), "Files stay", "half old, half new")
@@ -113,6 +115,7 @@ func TestNewBuild(t *testing.T) {
 		v.open("?demo=2x6x6", smallPart)
 		v.recording()
 		if strings.Contains(eval[string](t, v.tab, foot), "A newer build") {
+			assert.False(t, v.visible("newer"), "it is here")
 			break
 		}
 		require.True(t, time.Now().Before(end), "the older build is still there")

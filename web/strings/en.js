@@ -4,6 +4,7 @@ export default {
   'tagline': 'Video VAEs on your own GPU. Nothing is uploaded.',
   'footer': 'Files stay on this computer. The engine is Go and WGSL, the same as in the tessera program.',
   'offline': 'Kept in this browser: it opens without a network, too.',
+  'offline.newer': 'A newer version has come: it opens once every tab of this page is closed.',
   'install': 'Install as an app',
   'language': 'Language',
   'close': 'Close',

@@ -5,6 +5,7 @@ export default {
   'tagline': 'Video VAE’leri kendi ekran kartınızda. Dosyalarınız bilgisayarınızdan çıkmaz.',
   'footer': 'Dosyalar bu bilgisayarda kalır. Motor Go ve WGSL ile yazılmıştır; tessera programındakinin aynısıdır.',
   'offline': 'Bu tarayıcıda saklanıyor: ağ bağlantısı olmadan da açılır.',
+  'offline.newer': 'Yeni bir sürüm geldi: bu sayfanın bütün sekmeleri kapatıldıktan sonra açılır.',
   'install': 'Uygulama olarak yükle',
   'language': 'Dil',
   'close': 'Kapat',
