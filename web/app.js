@@ -4,7 +4,7 @@ import * as addresses from './addresses.js';
 import * as demo from './demo.js';
 import { at, input as field, onChange, radio, select } from './dom.js';
 import { listenCard } from './card.js';
-import { listenDrop } from './drop.js';
+import { listenDrop, ofFolder } from './drop.js';
 import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
@@ -497,7 +497,7 @@ function lock() {
   enable('save-card', !!saved?.pace);
   at('save-card').hidden = !saved?.pace;
   at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
-  for (const id of ['model-pick', 'kept-box', 'input-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
   shelf.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
@@ -538,9 +538,11 @@ function listen() {
   select('language').onchange = () => { localStorage.setItem('language', select('language').value); setLanguage(select('language').value); };
   at('model-pick').onclick = () => at('model-file').click();
   at('input-pick').onclick = () => at('input-file').click();
+  at('frames-pick').onclick = () => at('frames-file').click();
+  at('frames-pick').hidden = !('webkitdirectory' in HTMLInputElement.prototype);
   select('folder').onchange = () => { const path = select('folder').value; if (path) void attempt(() => taker.path(path)); };
-  for (const id of ['model-file', 'input-file']) {
-    field(id).onchange = () => { const files = [...field(id).files ?? []]; void take(files).finally(() => { field(id).value = ''; }); };
+  for (const id of ['model-file', 'input-file', 'frames-file']) {
+    field(id).onchange = () => { const files = [...field(id).files ?? []]; void take(id === 'frames-file' ? ofFolder(files) : files).finally(() => { field(id).value = ''; }); };
   }
   onChange('#settings select, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));

@@ -1,4 +1,4 @@
-// Files and folders dropped anywhere on the page.
+// Files and folders: dropped anywhere on the page, or a folder that was picked.
 
 /**
  * @param {(files: File[]) => void} take
@@ -33,6 +33,15 @@ export function listenDrop(take, failed) {
 /** Files of a folder, and of those in it; more is hardly meant. */
 const most = 10_000;
 
+/** What comes first, by numbers in names. @param {string} a @param {string} b */
+const order = (a, b) => a.localeCompare(b, 'en', { numeric: true });
+
+/** The files of a folder that was picked, as filesOf has them. @param {File[]} files */
+export function ofFolder(files) {
+  const seen = files.filter((f) => !/(^|\/)\./.test(f.webkitRelativePath));
+  return seen.sort((a, b) => order(a.webkitRelativePath, b.webkitRelativePath)).slice(0, most);
+}
+
 /**
  * The files of a drop, those in folders too, in the order of their names.
  * @param {DataTransfer|null} drop
@@ -61,7 +70,7 @@ async function collect(entry, into) {
       /** @type {FileSystemEntry[]} */
       const some = await new Promise((resolve, reject) => { reader.readEntries(resolve, reject); }); // a hundred at a time
       if (!some.length) break;
-      for (const e of some.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }))) await collect(e, into);
+      for (const e of some.sort((a, b) => order(a.name, b.name))) await collect(e, into);
     }
   }
 }

@@ -295,6 +295,16 @@ func TestAnyOrder(t *testing.T) {
 	v.ready()
 	assert.Equal(t, rgba[2], v.frame(2))
 
+	// The same by a button, which phones and keyboards have.
+	v.click("#demo-pick")
+	v.ready()
+	assert.True(t, v.visible("frames-pick"), "no button for a folder")
+	v.pick("frames-file", dir)
+	v.wait("the frames", time.Minute, `document.getElementById('input-facts').textContent.startsWith('3 frames of 40 × 24')`)
+	v.ready()
+	assert.Equal(t, rgba[1], v.frame(1))
+	assert.False(t, v.visible("notice"), "what of .DS_Store")
+
 	// While a job runs.
 	v.click("#run")
 	v.drop(two)

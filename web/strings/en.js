@@ -10,6 +10,7 @@ export default {
   'close': 'Close',
   'choose.model': 'Choose a model…',
   'choose.input': 'Choose files…',
+  'choose.folder': 'A folder of frames…',
   'run': 'Run',
   'run.decode': 'Decode',
   'run.encode': 'Encode',

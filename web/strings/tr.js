@@ -11,6 +11,7 @@ export default {
   'close': 'Kapat',
   'choose.model': 'Model seç…',
   'choose.input': 'Dosya seç…',
+  'choose.folder': 'Kare klasörü…',
   'run': 'Çalıştır',
   'run.decode': 'Çöz',
   'run.encode': 'Kodla',
