@@ -64,6 +64,21 @@ func TestAnnouncements(t *testing.T) {
 	assert.Empty(t, eval[[]string](t, v.tab, `said`), "announced while it plays")
 }
 
+// What runs the job is in sight, also where the panel is longer than the window.
+func TestRunIsInSight(t *testing.T) {
+	v := small(t)
+	_, files, _ := pictures(t, 2)
+	v.pick("input-file", files...)
+	v.wait("the pictures", time.Minute, `document.getElementById('input-facts').textContent.startsWith('2 ')`)
+	v.ready()
+	for _, to := range []string{"0", "document.body.scrollHeight"} {
+		assert.True(t, eval[bool](t, v.tab, `(scrollTo(0, `+to+`), (() => {
+			const r = document.getElementById('run').getBoundingClientRect();
+			return r.top >= 0 && r.bottom <= innerHeight && document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2)?.id === 'run';
+		})())`), "scrolled to %s", to)
+	}
+}
+
 // On a phone the progress and the button that cancels are in sight while a job
 // runs, wherever the page is scrolled to, and its start is no longer to find.
 func TestProgressOnAPhone(t *testing.T) {
