@@ -57,7 +57,11 @@ func tab(t testing.TB, url string) context.Context {
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // it refuses to start otherwise
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	limit := 10 * time.Minute
+	if *shots != "" {
+		limit = time.Hour // pictures are of the whole demo, on a processor
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	allocator, kill := chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(kill)
