@@ -97,19 +97,20 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	pairs := int64(queries) * int64(keys)
 	macs := pairs * int64(o.C)
 	row := int64(4 * o.Elem.Bytes() * o.C4())
-	k := s.kernel(label, "attention", nil)
+	class := classOf("attention", Shape{O: o.C, I: o.C})
+	k := s.kernel(label, class, nil)
 	score, softmax, value := &k.shaders[0], &k.shaders[1], &k.shaders[2]
 	rolled := constants{"ROLLED": flag(s.info.Type == "cpu")}
 
-	b.Dispatch(label, s.program(score, rolled, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
+	b.Dispatch(label, s.made(score, class, F32, rolled, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
 		FLOPs: 2*macs + pairs, MACs: macs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
 	}, in, scores)
-	b.Dispatch(label, s.program(softmax, nil, W, W), softmax.cover(extent{1, queries, 1, 1}), p, gpu.Cost{
+	b.Dispatch(label, s.made(softmax, class, F32, nil, W, W), softmax.cover(extent{1, queries, 1, 1}), p, gpu.Cost{
 		FLOPs: 4 * pairs,
 		Bytes: 8*pairs + 32*int64(queries),
 	}, scores, state)
-	b.Dispatch(label, s.program(value, rolled, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
+	b.Dispatch(label, s.made(value, class, F32, rolled, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
 		FLOPs: 2*macs + int64(queries)*int64(o.C), MACs: macs,
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)

@@ -139,7 +139,8 @@ func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 
 // Conv3D records a 3x3 convolution with one to three temporal taps.
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
-	h := s.shader(label, convOperation(c.Stride), c.Packing)
+	class := classOf(convOperation(c.Stride), Shape{O: c.Y.C, I: c.Taps[0].X.C, KS: 3})
+	h := &s.kernel(label, class, c.Packing).shaders[0]
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0
@@ -152,7 +153,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
-	p := s.products(h, e, c.Elem, constants{
+	p := s.products(h, e, class, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
 	})
 	b.Dispatch(label, p, h.cover(e), conv3dParams{

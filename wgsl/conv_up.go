@@ -59,14 +59,15 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 
 // ConvUp records an enlarging convolution with one to three temporal taps.
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
-	h := s.shader(label, "conv_up", c.Packing)
 	x := c.Taps[0].X
+	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
+	h := &s.kernel(label, class, c.Packing).shaders[0]
 	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), c.KT, c.Taps, 2, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
-	p := s.products(h, e, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)})
+	p := s.products(h, e, class, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)})
 	b.Dispatch(label, p, h.cover(e), convUpParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Z: uint32(c.Phases), Blocks: uint32(blocks),
@@ -122,7 +123,7 @@ func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {
 	pack := f.Packing
 	matrix, tap := pack.in*pack.out/4, pack.tap(f.Shape.I, 2)/4
 	block := f.Shape.KT * tap
-	h := s.shader(label, "fold", nil)
+	h := s.shader(label, "fold")
 	made := 16 * int64(x.W*x.C)
 	b.Dispatch(label, s.weighted(h, f.Elem, nil, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: x.W, C4: x.C4(), N: 1}), foldParams{
 		Inputs: uint32(x.W), C_out4: uint32(x.C4()),

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"strings"
 
 	"tessera/gpu"
 )
@@ -113,14 +114,15 @@ func (h *shader) across(e extent) int {
 func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
 
 // Choices name the kernel that an operation takes, by the operation's name
-// ("conv3d"); others take the first of their table that the adapter can run, or
-// the last that is better there. A weight that the chosen one can't take goes to
-// one of those that can.
+// ("conv3d"), or by a class of it ("conv3d 128→256"), which goes first; others
+// take the first of their table that the adapter can run, or the last that is
+// better there. A weight that the chosen one can't take goes to one of those that
+// can.
 type Choices map[string]string
 
 // newSet is NewSet with the tables of the operations.
 func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, error) {
-	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}}
+	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, duties: duties{}}
 	refused := "" // the first by name, so that the error is always the same
 	for name, choice := range choices {
 		k := s.find(name, nil)
@@ -137,15 +139,19 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 // runs says whether the adapter can run a kernel.
 func (s *Set) runs(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
 
-// find is the one of an operation's kernels that the adapter can run and that fit
-// (nil: all do) which is chosen or goes before the others.
-func (s *Set) find(name string, fits func(k *kernel) bool) *kernel {
+// find is the one of the kernels of a class, or operation, that the adapter can run
+// and that fit (nil: all do) which is chosen or goes before the others.
+func (s *Set) find(class string, fits func(k *kernel) bool) *kernel {
 	var found *kernel
-	chosen, ok := s.choices[name]
+	operation, _, _ := strings.Cut(class, " ")
+	chosen, ok := s.choices[class]
+	if !ok {
+		chosen, ok = s.choices[operation]
+	}
 	for i := range s.tables {
 		for j := range s.tables[i].kernels {
 			k := &s.tables[i].kernels[j]
-			if s.tables[i].operation != name || !s.runs(k) || fits != nil && !fits(k) {
+			if s.tables[i].operation != operation || !s.runs(k) || fits != nil && !fits(k) {
 				continue
 			}
 			if ok && k.name == chosen {
@@ -181,15 +187,16 @@ func (s *Set) list(name string) string {
 
 // packing is that of the kernel an operation takes for a weight.
 func (s *Set) packing(name string, shape Shape) *Packing {
-	return s.find(name, func(k *kernel) bool { return k.takes == nil || k.takes(shape) }).packing
+	return s.find(classOf(name, shape), func(k *kernel) bool { return k.takes == nil || k.takes(shape) }).packing
 }
 
-// kernel is the one that an operation takes for weights packed so; nil is for
-// an operation without.
-func (s *Set) kernel(label, name string, p *Packing) *kernel {
-	k := s.find(name, func(k *kernel) bool { return k.packing == p })
+// kernel is the one that a class takes for weights packed so; nil is for an
+// operation without.
+func (s *Set) kernel(label, class string, p *Packing) *kernel {
+	k := s.find(class, func(k *kernel) bool { return k.packing == p })
 	if k == nil {
-		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, name, p, s.list(name)))
+		operation, _, _ := strings.Cut(class, " ")
+		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, operation, p, s.list(operation)))
 	}
 	return k
 }
@@ -198,9 +205,9 @@ func (s *Set) kernel(label, name string, p *Packing) *kernel {
 // instructions of their own (docs/benchmarks/isa.md).
 func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
-// shader is that of a kernel that has one.
-func (s *Set) shader(label, name string, p *Packing) *shader {
-	return &s.kernel(label, name, p).shaders[0]
+// shader is that of an operation whose kernels have one, and no weights.
+func (s *Set) shader(label, name string) *shader {
+	return &s.kernel(label, name, nil).shaders[0]
 }
 
 // Kernels are the names of an operation's kernels that an adapter can run.

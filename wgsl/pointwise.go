@@ -84,15 +84,16 @@ type pointwise struct {
 }
 
 func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
-	h := s.shader(label, "pointwise", c.Packing)
 	x, pixels := c.Taps[0].X, c.Taps[0].X.H*c.Taps[0].X.W
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
+	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
+	h := &s.kernel(label, class, c.Packing).shaders[0]
 	in := readTaps(c.Weights, 4*out4, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
 	macs := int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps))
-	p := s.products(h, e, c.Elem, constants{
+	p := s.products(h, e, class, c.Elem, constants{
 		"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add),
 	})
 	b.Dispatch(label, p, h.cover(e), pointwiseParams{

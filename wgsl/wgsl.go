@@ -49,6 +49,7 @@ type Set struct {
 	choices  Choices
 	tables   []table
 	programs map[string]*gpu.Program
+	duties   duties
 }
 
 // NewSet makes the set for activations stored as elem on an adapter; the zero
@@ -69,21 +70,30 @@ func (s *Set) program(h *shader, c constants, storage ...gpu.Access) *gpu.Progra
 
 // weighted is program for a shader that imports `weight`, stored as weight.
 func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %v %v", h.file, h.wg, h.pixels, h.block, weight, c) // a map prints by its keys' order
+	return s.made(h, "", weight, c, storage...)
+}
+
+// made is weighted for a class of dispatches. Programs of two classes may be alike;
+// a device compiles one of them.
+func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
+	key := fmt.Sprintf("%s %d %d %d %v %v %s", h.file, h.wg, h.pixels, h.block, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}
 	p := &gpu.Program{Label: h.file + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
 	s.programs[key] = p
+	if noting {
+		s.note(p, class, weight)
+	}
 	return p
 }
 
 // products is weighted for a shader that imports `products`, of three inputs, a
 // weight and a bias.
-func (s *Set) products(h *shader, e extent, weight Elem, c constants) *gpu.Program {
+func (s *Set) products(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
 	const R = gpu.Read
 	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
-	return s.weighted(h, weight, c, R, R, R, R, R, gpu.ReadWrite)
+	return s.made(h, class, weight, c, R, R, R, R, R, gpu.ReadWrite)
 }
 
 // source is the complete WGSL of a shader, its imports resolved: `tile` is the

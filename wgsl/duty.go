@@ -1,0 +1,93 @@
+//go:build !js
+
+package wgsl
+
+import (
+	"fmt"
+	"strings"
+
+	"tessera/gpu"
+)
+
+// Class is dispatches that one kernel is chosen for: of an operation whose
+// weights have about as many channels.
+type Class struct {
+	Operation string
+	In, Out   int // channels: a power of two from 16 to 256, and 256 stands for all above
+}
+
+// String is what Choices name it by.
+func (c Class) String() string { return classOf(c.Operation, Shape{O: c.Out, I: c.In}) }
+
+// Duty is what a program does, where more than one kernel could be chosen.
+type Duty struct {
+	Class
+	Taps   int  // temporal, that it reads; 0 where it has none
+	Weight Elem // as weights are stored
+}
+
+// duties are those of a set's programs, which are noted.
+type duties map[*gpu.Program]Duty
+
+const noting = true
+
+// note notes what a program is for, if there is a choice.
+func (s *Set) note(p *gpu.Program, class string, weight Elem) {
+	d := Duty{Taps: int(p.Constants["KT"]), Weight: weight}
+	if n, _ := fmt.Sscanf(class, "%s %d→%d", &d.Operation, &d.In, &d.Out); n < 3 {
+		return
+	}
+	for i := range s.tables {
+		if s.tables[i].operation == d.Operation && len(s.tables[i].kernels) > 1 {
+			s.duties[p] = d
+		}
+	}
+}
+
+// Duty is that of a program which the set made; none for an operation of one
+// kernel.
+func (s *Set) Duty(p *gpu.Program) (Duty, bool) {
+	d, ok := s.duties[p]
+	return d, ok
+}
+
+// Kernels are the names of an operation's kernels that can run here and take
+// weights of a shape. The first is the default.
+func (s *Set) Kernels(operation string, shape Shape) []string {
+	fits := func(k *kernel) bool { return k.takes == nil || k.takes(shape) }
+	plainly := Set{Elem: s.Elem, info: s.info, tables: s.tables}
+	first := plainly.find(operation, fits)
+	var names []string
+	for i := range s.tables {
+		for j := range s.tables[i].kernels {
+			k := &s.tables[i].kernels[j]
+			switch {
+			case s.tables[i].operation != operation || !s.runs(k) || !fits(k):
+			case k == first:
+				names = append([]string{k.name}, names...)
+			default:
+				names = append(names, k.name)
+			}
+		}
+	}
+	return names
+}
+
+// Texts are the sources that all kernels are made of, with the sizes of their
+// tiles: what is known of kernels is known of these.
+func (s *Set) Texts() string {
+	var all strings.Builder
+	for i := range s.tables {
+		for j := range s.tables[i].kernels {
+			k := &s.tables[i].kernels[j]
+			fmt.Fprintln(&all, s.tables[i].operation, k.name, k.packing)
+			for l := range k.shaders {
+				fmt.Fprintln(&all, k.shaders[l].file, k.shaders[l].tile())
+			}
+		}
+	}
+	for _, t := range texts {
+		all.WriteString(*t.text)
+	}
+	return all.String()
+}
