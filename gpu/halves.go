@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 
 	"github.com/x448/float16"
 
@@ -42,14 +41,12 @@ const right = "right"
 
 // checkHalves has the adapter compute with halves once where its WebGPU hides
 // them unless asked, and takes them and their matrices from it where what comes
-// out is wrong. It is done once per adapter, driver and library. On a card that
-// is only pretended, to see what its compiler makes of shaders, all is wrong:
-// TESSERA_UNTRIED=1 takes adapters at their word.
+// out is wrong. It is done once per adapter, driver and library.
 func (d *Device) checkHalves(source string, folder *kept.Folder) error {
-	if !d.info.UnprovenF16 || os.Getenv("TESSERA_UNTRIED") == "1" {
+	if !d.info.UnprovenF16 || Untried() {
 		return nil
 	}
-	key := d.halvesKey(source)
+	key := keyOf(d.info, source)
 	verdict := string(folder.Get(key))
 	if verdict == "" {
 		var err error
@@ -62,15 +59,6 @@ func (d *Device) checkHalves(source string, folder *kept.Folder) error {
 		d.info.F16, d.info.NoF16, d.info.Matrices = false, verdict, nil
 	}
 	return nil
-}
-
-// halvesKey is of all that could change what comes out.
-func (d *Device) halvesKey(source string) []byte {
-	key := fmt.Sprintln(d.info.Name, d.info.Driver, d.info.Backend, d.info.Library, source)
-	if library, err := os.Stat(d.info.Library); err == nil {
-		key += fmt.Sprintln(library.Size(), library.ModTime())
-	}
-	return []byte(key)
 }
 
 // tryHalves says "right", or what is wrong.
