@@ -73,10 +73,27 @@ func (l *Layer) add(c *gpu.Command, n int64) {
 	}
 }
 
-// pass adds what a pass does.
-func (t *tally) pass(w *pass) {
-	times := map[*recording]int64{}
-	var recordings []*recording
+// Programs are what each program of the network does in the whole job.
+func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
+	all := map[*gpu.Program]gpu.Cost{}
+	for _, w := range p.passes {
+		recordings, times := w.times()
+		for _, r := range recordings {
+			for _, c := range commands(r.steps) {
+				if c.Program != nil {
+					sum := all[c.Program]
+					sum.Add(c.Cost, times[r])
+					all[c.Program] = sum
+				}
+			}
+		}
+	}
+	return all
+}
+
+// times are how often each of a pass's recordings runs.
+func (w *pass) times() (recordings []*recording, times map[*recording]int64) {
+	times = map[*recording]int64{}
 	for i := range w.tiles {
 		for _, s := range w.slices {
 			r := w.recorded[i][s.kind]
@@ -85,6 +102,12 @@ func (t *tally) pass(w *pass) {
 			}
 		}
 	}
+	return recordings, times
+}
+
+// pass adds what a pass does.
+func (t *tally) pass(w *pass) {
+	recordings, times := w.times()
 	for _, r := range recordings {
 		layers := r.layers
 		for i, c := range commands(r.steps) {

@@ -179,6 +179,9 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 	return slices.DeleteFunc(w.Buffers(), func(b *gpu.Buffer) bool { return !bound[b] })
 }
 
+// Of says whether the plan is of a job of this network.
+func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
+
 // Load has the weights that the plan reads on the device, and no others of the
 // network. told is called as bytes of those that were missing are done, if not nil.
 func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {

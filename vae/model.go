@@ -59,6 +59,7 @@ type Settings struct {
 	Force     bool         // take a file that ErrFlat is said of
 	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
+	Choose    Chooser      // chooses kernels for what is planned on a device, in place of Kernels; nil, and in a browser: nobody
 }
 
 // Model is an open checkpoint on a device.
@@ -74,7 +75,9 @@ type Model struct {
 	madeUp  engine.Tensors // in their place; nil: none
 	specs   []spec         // that the networks need
 	kernels engine.Kernels
-	noFold  bool // Settings.NoFold
+	weights wgsl.Elem // of convolutions, as stored
+	noFold  bool      // Settings.NoFold
+	choose  Chooser   // Settings.Choose
 	encoder *way
 	decoder *way
 	others  []*Model // see Share
@@ -83,7 +86,9 @@ type Model struct {
 // way is one direction of a model, with its network.
 type way struct {
 	Direction
-	net *engine.Network
+	net     *engine.Network
+	kernels engine.Kernels
+	chosen  wgsl.Choices // that they are for, by Settings.Choose
 }
 
 // Inspect reads a checkpoint's header, recognises the model and checks every
@@ -182,7 +187,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m.file, m.tensors, m.noFold = f, have, o.NoFold
+	m.file, m.tensors = f, have
 	if err := checkTensors(m.specs, have); err != nil {
 		return nil, err
 	}
@@ -194,7 +199,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, noFold: o.NoFold, choose: o.Choose}
 	var err error
 	if m.kernels.Activations, err = wgsl.NewSet(elem, a, o.Kernels); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
@@ -202,15 +207,19 @@ func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Sett
 	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, o.Kernels); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
-	network := func(d Direction, build func(*loader, Config) *engine.Network) *way {
-		l := &loader{weights: engine.NewWeights(m.kernels.Activations, weights), specs: &m.specs, groups: c.Groups, fold: !o.NoFold}
-		net := build(l, c)
-		net.Weights, net.Tilings = l.weights, fam.tilings
-		return &way{Direction: d, net: net}
-	}
-	m.encoder = network(c.Encoding(), fam.encoder)
-	m.decoder = network(c.Decoding(), fam.decoder)
+	m.encoder = &way{Direction: c.Encoding(), kernels: m.kernels}
+	m.decoder = &way{Direction: c.Decoding(), kernels: m.kernels}
+	m.encoder.net = m.network(fam.encoder, m.kernels, &m.specs)
+	m.decoder.net = m.network(fam.decoder, m.kernels, &m.specs)
 	return m, nil
+}
+
+// network makes one for kernels, and appends the tensors that it needs to specs.
+func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold}
+	net := build(l, m.Config)
+	net.Weights, net.Tilings = l.weights, m.family.tilings
+	return net
 }
 
 // weightElem stores weights as halves where the checkpoint does, which is
@@ -286,7 +295,7 @@ func (m *Model) Summary() Summary {
 // job is a direction of the model on a clip of the input's size.
 func (m *Model) job(w *way, frames, height, width int, independent bool, out engine.Output) *engine.Job {
 	return &engine.Job{
-		Direction: w.Direction, Network: w.net, Kernels: m.kernels, Adapter: m.info, NoFold: m.noFold,
+		Direction: w.Direction, Network: w.net, Kernels: w.kernels, Adapter: m.info, NoFold: m.noFold,
 		Frames: frames, Height: height, Width: width, Independent: independent, Output: out,
 	}
 }

@@ -36,6 +36,9 @@ func (m *Model) lost(w Watch) func(gpu.Info, error) {
 func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, error) {
 	lay := func(m *Model, options engine.Options) (*Plan, error) {
 		p, err := engine.NewPlan(ctx, job(m), options)
+		if err == nil {
+			p, err = m.chosen(ctx, p, job, options)
+		}
 		if err != nil {
 			return nil, m.explain(err)
 		}
