@@ -28,15 +28,17 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/bench", "app/job", "app/serve", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "temporary", "tiling", "vae", "web"},
+	"cmd/native": {"app/bench", "app/job", "app/serve", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
 	// The application.
-	"app/serve":   {"app/session", "gpu"},
+	"app/serve":   {"app/session", "gpu", "vae"},
 	"app/session": {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
 	"app/bench":   {"gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
+	// Kernels by trial.
+	"tune": {"gpu", "wgsl"},
 	// Models.
 	"vae": {"engine", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.

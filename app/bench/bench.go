@@ -26,6 +26,7 @@ type Options struct {
 	Frames    int // of the clips, with Height and Width; 0: what there is time for
 	Height    int
 	Width     int
+	Choose    vae.Chooser  // of the models' kernels; see vae.Settings
 	Model     string       // a checkpoint in place of the published models with made-up weights; "" for those
 	Say       func(string) // is told what is measured next
 }
@@ -164,7 +165,7 @@ func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patienc
 // sources are the checkpoint that was asked for, or the first two families: the
 // third has the second's kind of network.
 func sources(o Options) (all []source) {
-	settings := vae.Settings{Precision: o.Precision, Force: true}
+	settings := vae.Settings{Precision: o.Precision, Force: true, Choose: o.Choose}
 	if o.Model != "" {
 		return []source{{filepath.Base(o.Model), func(dev *gpu.Device) (*vae.Model, error) { return vae.Open(dev, o.Model, settings) }}}
 	}

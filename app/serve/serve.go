@@ -22,6 +22,7 @@ import (
 
 	"tessera/app/session"
 	"tessera/gpu"
+	"tessera/vae"
 )
 
 // Options choose what is served.
@@ -42,6 +43,8 @@ type Options struct {
 	// Stall is how long a page may keep the device waiting for an answer while
 	// others wait for the device; 0 means 30 seconds.
 	Stall time.Duration
+	// Choose chooses kernels; see vae.Settings.
+	Choose vae.Chooser
 	// Arrived is called when a page has shown the token, if not nil.
 	Arrived func()
 	// Log is told what happens, if not nil: one line without an end.
@@ -180,7 +183,7 @@ func (s *Server) newConn(ws *websocket.Conn) *conn {
 	ws.SetReadLimit(s.o.MaxMessage)
 	c := &conn{ws: ws, heard: time.Now()}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	c.page = session.New(c, desk{s.engine}, session.Options{Kind: "native", MaxAnswer: int(s.o.MaxMessage) - maxHeader})
+	c.page = session.New(c, desk{s.engine}, session.Options{Kind: "native", Choose: s.o.Choose, MaxAnswer: int(s.o.MaxMessage) - maxHeader})
 	return c
 }
 

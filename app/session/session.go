@@ -66,6 +66,7 @@ type Options struct {
 	Spool     func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
 	HostBytes func() int64                        // memory the engine itself has; nil asks Go's runtime
 	MaxAnswer int                                 // bytes that the page can send at once; 0 is any number
+	Choose    vae.Chooser                         // see vae.Settings
 }
 
 // Session serves one page.

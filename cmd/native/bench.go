@@ -64,7 +64,8 @@ func (c *benchCmd) Run(a *app) error {
 	defer dev.Close()
 	o := bench.Options{
 		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
-		Say: func(what string) { a.note("measuring %s", what) },
+		Choose: c.choose(a, c.NoCache),
+		Say:    func(what string) { a.note("measuring %s", what) },
 	}
 	if c.Size != (pixelsFlag{}) {
 		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W

@@ -131,7 +131,7 @@ func TestInfo(t *testing.T) {
 func TestDevices(t *testing.T) {
 	needDevice(t)
 	o := succeed(t, "devices")
-	for _, word := range []string{"* ", "f16", "subgroups", "matrices", "binding", "workgroups", "Dawn: "} {
+	for _, word := range []string{"* ", "f16", "subgroups", "matrices", "kernel", "binding", "workgroups", "Dawn: "} {
 		assert.Contains(t, o.stdout, word)
 	}
 	var list struct {
@@ -146,6 +146,7 @@ func TestDevices(t *testing.T) {
 		assert.NotZero(t, d.Limits.MaxBuffer)
 		assert.NotZero(t, d.Budget)
 		assert.NotNil(t, d.Matrices, "matrices")
+		assert.NotNil(t, d.Kernels.Trials, "trials of kernels")
 		assert.Equal(t, d.F16, d.NoF16 == "", "f16 %t, and why not: %q", d.F16, d.NoF16)
 		if d.Taken {
 			taken++

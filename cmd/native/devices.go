@@ -7,6 +7,7 @@ import (
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/gpu"
+	"tessera/tune"
 )
 
 type devicesCmd struct {
@@ -35,7 +36,8 @@ type device struct {
 	SubgroupMin int    `json:"subgroup_min"`
 	SubgroupMax int    `json:"subgroup_max"`
 
-	Matrices []matrix `json:"matrices"`
+	Matrices []matrix    `json:"matrices"`
+	Kernels  tune.Record `json:"kernels"`
 
 	Timestamps bool   `json:"timestamps"`
 	Memory     int64  `json:"memory_bytes"`
@@ -78,6 +80,9 @@ func (c *devicesCmd) Run(a *app) error {
 	for i, d := range all {
 		list[i] = newDevice(tried(o, d))
 		list[i].Taken = d.Index == taken
+		if list[i].Kernels, err = new(tune.Tuner).Known(d); err != nil {
+			return err
+		}
 	}
 	if a.json && openErr == nil {
 		return a.print(struct {
@@ -169,9 +174,23 @@ func (a *app) describe(d device) {
 	}
 	a.say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
 	a.say("     matrices %s", sizes(d.Matrices))
+	a.kernels(d.Kernels)
 	a.say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
 	a.say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
 	a.say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
+}
+
+// kernels says what is known of the kernels on an adapter.
+func (a *app) kernels(known tune.Record) {
+	if len(known.Proofs)+len(known.Trials) == 0 {
+		a.say("     kernels not tried yet")
+	}
+	for _, p := range known.Proofs {
+		a.say("     kernel %v", p)
+	}
+	for _, t := range known.Trials {
+		a.say("     chosen %v", t)
+	}
 }
 
 // sizes lists matrices as "f16 to f32 16x16x16, 16x8x16; f16 to f16 16x16x16".

@@ -13,6 +13,7 @@ import (
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/tiling"
+	"tessera/tune"
 	"tessera/vae"
 )
 
@@ -44,7 +45,19 @@ type deviceFlags struct {
 	Dawn      string       `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 	Precision string       `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
 	cacheFlag
+	tuneFlag
 	plainFlags
+}
+
+// tuneFlag turns trials of kernels off.
+type tuneFlag struct {
+	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Take the usual kernels, not those that were or would be found quickest by short trials on this adapter: the same numbers on every run."`
+}
+
+// choose chooses kernels for jobs.
+func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser {
+	t := &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.note("%s", text) }}
+	return t.Choose
 }
 
 // plainFlags leave shortcuts out.

@@ -77,6 +77,7 @@ func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error)
 	for reason := range strings.Lines(dev.Info().Passed) {
 		a.note("not used: %s", strings.TrimSpace(reason))
 	}
+	s.Choose = f.choose(a, f.NoCache)
 	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {
 		dev.Close()

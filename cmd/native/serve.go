@@ -21,6 +21,7 @@ type serveCmd struct {
 
 	Adapter adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	cacheFlag
+	tuneFlag
 	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 }
 
@@ -41,7 +42,7 @@ func (c *serveCmd) Run(a *app) error {
 	o := gpu.Options{Backend: c.Backend, Adapter: int(c.Adapter), Library: c.Dawn, NoCache: c.NoCache}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Addr, serve.Options{
-		Page: page, Folder: c.Folder, Device: o, Log: func(line string) { a.note("%s", line) },
+		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
 	})
 	if err != nil {

@@ -1,0 +1,132 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Bounds of the squared error of a kernel relative to the numbers themselves, by
+// how it stores them: those of the operations' own tests. A wrong one is far
+// beyond.
+const (
+	boundF32  = 1e-9
+	boundHalf = 1e-6
+)
+
+// proofChannels are enough for several blocks of each kernel's.
+const proofChannels = 64
+
+// prove has the device compute a small case with a kernel and with the plain one
+// in f32, and notes whether they agree. Until that is known the record has it
+// that the trial did not end: a kernel that takes the program down with it, or
+// the device, is not tried again.
+func (c *chooser) prove(d duty, kernel string) (bool, error) {
+	c.say()
+	claim := c.claim(d, kernel)
+	if p := c.record.proof(claim); p == nil {
+		claim.Verdict = unfinished
+		c.note(Record{Proofs: []Proof{claim}})
+	}
+	verdict, err := c.verdict(d, kernel)
+	if c.ctx.Err() != nil {
+		c.forget(claim)
+		return false, c.ctx.Err()
+	}
+	if err != nil {
+		if !errors.Is(err, gpu.ErrDeviceLost) {
+			c.forget(claim)
+		}
+		return false, err
+	}
+	claim.Verdict = verdict
+	c.note(Record{Proofs: []Proof{claim}})
+	return claim.Agrees(), nil
+}
+
+// forget takes back that a trial did not end.
+func (c *chooser) forget(claim Proof) {
+	c.record.forget(claim)
+	c.found[key(c.info)] = c.record
+	if !c.NoCache {
+		r := recall(c.info, c.usual)
+		r.forget(claim)
+		keep(c.info, c.usual, r)
+	}
+}
+
+// verdict compares. Its errors are those of the device, and of the plain kernel.
+func (c *chooser) verdict(d duty, kernel string) (string, error) {
+	few := d
+	few.In, few.Out = min(d.In, proofChannels), min(d.Out, proofChannels)
+	if !slices.Contains(c.kernels(few), kernel) {
+		few = d
+	}
+	plain, err := c.set(wgsl.F32, d.Operation, "plain")
+	if err != nil {
+		return "", err
+	}
+	want, err := c.compute(newSample(plain, few.Duty, wgsl.F32, small))
+	if err != nil {
+		return "", err
+	}
+	set, err := c.set(c.elem, d.Operation, kernel)
+	if err != nil {
+		return "", err
+	}
+	got, err := c.compute(newSample(set, few.Duty, d.Weight, small))
+	switch {
+	case errors.Is(err, gpu.ErrDeviceLost), errors.Is(err, gpu.ErrOutOfMemory), c.ctx.Err() != nil:
+		return "", err
+	case err != nil:
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return fmt.Sprintf("does not run: %.200s", first), nil
+	}
+	bound := boundHalf
+	if c.elem == wgsl.F32 { // weights that are halves are exact
+		bound = boundF32
+	}
+	if e := nmse(got, want); !(e <= bound) {
+		return fmt.Sprintf("disagrees with plain (NMSE %.0e)", e), nil
+	}
+	return agrees, nil
+}
+
+// compute runs a sample.
+func (c *chooser) compute(s *sample) ([]float32, error) {
+	defer c.dev.Free(s.buffers...)
+	if err := c.dev.Alloc(s.buffers...); err != nil {
+		return nil, err
+	}
+	for _, in := range s.inputs {
+		if err := c.dev.Write(in.buffer.All(), in.data()); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.dev.Submit(c.ctx, s.batch); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, s.out.Buffer.Size)
+	if err := c.dev.Read(c.ctx, raw, s.out.Buffer.All()); err != nil {
+		return nil, err
+	}
+	return decode(raw, s.out.Elem), nil
+}
+
+// nmse is the squared error relative to want.
+func nmse(got, want []float32) float64 {
+	if len(got) < len(want) {
+		return math.Inf(1)
+	}
+	var wrong, all float64
+	for i, w := range want {
+		e := float64(got[i]) - float64(w)
+		wrong, all = wrong+e*e, all+float64(w)*float64(w)
+	}
+	return wrong / all
+}

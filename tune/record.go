@@ -1,0 +1,172 @@
+package tune
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Verdicts on a kernel: that it computes what the plain one does, and that
+// whoever compared them did not live to tell.
+const (
+	agrees     = "agrees with plain"
+	unfinished = "its trial did not end"
+)
+
+// Proof is what became of comparing a kernel with the plain one in f32.
+type Proof struct {
+	Operation string `json:"operation"`
+	Kernel    string `json:"kernel"`
+	Storage   string `json:"storage"` // of activations
+	Weights   string `json:"weights"` // of weights
+	Verdict   string `json:"verdict"` // "agrees with plain", or why it is not used
+}
+
+// Agrees says whether the kernel may be used.
+func (p Proof) Agrees() bool { return p.Verdict == agrees }
+
+func (p Proof) String() string {
+	text := fmt.Sprintf("%s %s in %s: %s", p.Operation, p.Kernel, p.Storage, p.Verdict)
+	if !p.Agrees() {
+		text += ", not used"
+	}
+	return text
+}
+
+// Trial is what became of timing kernels.
+type Trial struct {
+	Class   string             `json:"class"`
+	Taps    int                `json:"taps,omitempty"`
+	Storage string             `json:"storage"`
+	Weights string             `json:"weights"`
+	Usual   string             `json:"usual"`  // the kernel that comes first
+	Kernel  string             `json:"kernel"` // that is taken
+	GFLOPs  map[string]float64 `json:"gflops"` // of each in a second
+}
+
+func (t Trial) String() string {
+	taps := ""
+	if t.Taps > 0 {
+		taps = fmt.Sprintf(", %d taps", t.Taps)
+	}
+	text := fmt.Sprintf("%s%s in %s: %s", t.Class, taps, t.Storage, t.Kernel)
+	if len(t.GFLOPs) > 0 {
+		text += ", " + round(t.GFLOPs[t.Kernel]) + " GFLOP/s"
+	}
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(t.GFLOPs)) {
+		if name != t.Kernel {
+			others = append(others, name+" "+round(t.GFLOPs[name]))
+		}
+	}
+	if others != nil {
+		text += " (" + strings.Join(others, ", ") + ")"
+	}
+	return text
+}
+
+// round prints three digits at least.
+func round(v float64) string {
+	if v < 100 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// Record is what is known of the kernels on an adapter with a driver.
+type Record struct {
+	Proofs []Proof `json:"proofs"`
+	Trials []Trial `json:"trials"`
+}
+
+// subject is what a record is about: these texts of kernels.
+func subject(set *wgsl.Set) string { return "kernels\n" + set.Texts() }
+
+// Known is what was found out about the kernels on an adapter; nothing where
+// they were not tried yet.
+func (t *Tuner) Known(a gpu.Info) (Record, error) {
+	set, err := t.newSet(wgsl.F32, a, nil)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{Proofs: []Proof{}, Trials: []Trial{}}
+	if !t.NoCache {
+		r.add(recall(a, set))
+	}
+	r.add(t.found[key(a)])
+	return r, nil
+}
+
+// recall is the record that was kept, an empty one where that is nonsense.
+func recall(a gpu.Info, set *wgsl.Set) (r Record) {
+	if json.Unmarshal(gpu.Recall(a, subject(set)), &r) != nil {
+		return Record{}
+	}
+	return r
+}
+
+// keep keeps a record.
+func keep(a gpu.Info, set *wgsl.Set, r Record) {
+	if text, err := json.Marshal(r); err == nil {
+		gpu.Keep(a, subject(set), text)
+	}
+}
+
+// about is what tells trials apart; the rest is zero.
+type about = Trial
+
+// same says whether a trial is about that.
+func (t *Trial) same(a about) bool {
+	return t.Class == a.Class && t.Taps == a.Taps && t.Storage == a.Storage && t.Weights == a.Weights
+}
+
+// trial is that of a duty; nil: none.
+func (r *Record) trial(a about) *Trial {
+	for i := range r.Trials {
+		if r.Trials[i].same(a) {
+			return &r.Trials[i]
+		}
+	}
+	return nil
+}
+
+// proof is a kernel's; nil: none.
+func (r *Record) proof(p Proof) *Proof {
+	for i := range r.Proofs {
+		q := &r.Proofs[i]
+		if q.Operation == p.Operation && q.Kernel == p.Kernel && q.Storage == p.Storage && q.Weights == p.Weights {
+			return q
+		}
+	}
+	return nil
+}
+
+// add takes in what was found out. A verdict that says no stands.
+func (r *Record) add(found Record) {
+	for _, p := range found.Proofs {
+		switch q := r.proof(p); {
+		case q == nil:
+			r.Proofs = append(r.Proofs, p)
+		case q.Agrees() || q.Verdict == unfinished:
+			q.Verdict = p.Verdict
+		}
+	}
+	for _, t := range found.Trials {
+		if old := r.trial(t); old != nil {
+			*old = t
+		} else {
+			r.Trials = append(r.Trials, t)
+		}
+	}
+}
+
+// forget drops a proof that did not end.
+func (r *Record) forget(claim Proof) {
+	claim.Verdict = unfinished
+	r.Proofs = slices.DeleteFunc(r.Proofs, func(p Proof) bool { return p == claim })
+}

@@ -1,0 +1,53 @@
+package tune
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/wgsl"
+)
+
+func TestRecordTold(t *testing.T) {
+	p := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed", Verdict: "disagrees with plain (NMSE 3e-02)"}
+	require.Equal(t, "conv3d staged in f16: disagrees with plain (NMSE 3e-02), not used", p.String())
+	p.Verdict = agrees
+	require.Equal(t, "conv3d staged in f16: agrees with plain", p.String())
+	k := Trial{Class: "conv3d 128→256", Taps: 3, Storage: "f32", Usual: "plain", Kernel: "staged", GFLOPs: map[string]float64{"plain": 812.5, "staged": 1024, "wide": 99}}
+	require.Equal(t, "conv3d 128→256, 3 taps in f32: staged, 1024 GFLOP/s (plain 812, wide 99)", k.String())
+}
+
+// A verdict of no stands, whatever another says; one that is not in is replaced,
+// and taken back where the trial was interrupted.
+func TestVerdicts(t *testing.T) {
+	claim := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed"}
+	say := func(r *Record, verdict string) string {
+		p := claim
+		p.Verdict = verdict
+		r.add(Record{Proofs: []Proof{p}})
+		require.Len(t, r.Proofs, 1)
+		return r.Proofs[0].Verdict
+	}
+	r := &Record{}
+	require.Equal(t, unfinished, say(r, unfinished))
+	require.False(t, r.proof(claim).Agrees())
+	require.Equal(t, agrees, say(r, agrees))
+	require.Equal(t, "no", say(r, "no"))
+	require.Equal(t, "no", say(r, agrees))
+	r.forget(claim)
+	require.Len(t, r.Proofs, 1)
+
+	r = &Record{}
+	say(r, unfinished)
+	r.forget(claim)
+	require.Empty(t, r.Proofs)
+}
+
+// A class takes one kernel: that of what most of it is.
+func TestDuties(t *testing.T) {
+	narrow, wide := wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, wgsl.Class{Operation: "conv3d", In: 256, Out: 256}
+	got := duties(map[wgsl.Duty]int64{
+		{Class: narrow, Taps: 3}: 50, {Class: wide, Taps: 1}: 10, {Class: wide, Taps: 3}: 30, {Class: wide, Taps: 2}: 30,
+	})
+	require.Equal(t, []duty{{wgsl.Duty{Class: wide, Taps: 2}, 70}, {wgsl.Duty{Class: narrow, Taps: 3}, 50}}, got)
+}

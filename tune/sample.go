@@ -1,0 +1,197 @@
+package tune
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/x448/float16"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// size of what a sample makes: n frames of h x w pixels.
+type size struct{ n, h, w int }
+
+// small is what kernels are compared on: rows and frames that don't fill blocks,
+// but as many as keep workgroups one block of channels deep, as in large frames:
+// that is what is compiled for those.
+var small = size{3, 17, 17}
+
+// square is what they are timed on.
+func square(side int) size { return size{2, side, side} }
+
+// sample is a dispatch of a duty on made-up numbers.
+type sample struct {
+	set     *wgsl.Set
+	weight  wgsl.Elem
+	batch   *gpu.Batch
+	out     wgsl.Tensor
+	buffers []*gpu.Buffer
+	inputs  []input
+}
+
+// input is what a buffer holds.
+type input struct {
+	buffer *gpu.Buffer
+	data   func() []byte
+}
+
+// shapeOf is the shape of weights for a duty.
+func shapeOf(d wgsl.Duty) wgsl.Shape {
+	taps := max(1, d.Taps)
+	switch d.Operation {
+	case "conv_up":
+		return wgsl.ConvUpShape(d.Out, d.In, taps, 1)
+	case "pointwise":
+		return wgsl.Shape{O: d.Out, I: d.In, KT: taps, KS: 1}
+	}
+	return wgsl.Shape{O: d.Out, I: d.In, KT: taps, KS: 3}
+}
+
+// samples record a duty of each operation that there are trials for.
+var samples = map[string]func(s *sample, d wgsl.Duty, z size){
+	"attention": func(s *sample, d wgsl.Duty, z size) {
+		a := wgsl.Attention{QKV: s.tensor(1, z.h, z.w, 3*d.Out), O: s.result(1, z.h, z.w, d.Out), N: 1}
+		scores, state, acc := a.Scratch()
+		a.Scores, a.State, a.Acc = s.buffer("scores", scores).All(), s.buffer("state", state).All(), s.buffer("unfinished", acc).All()
+		s.set.Attention(s.batch, "sample", a)
+	},
+	"conv3d":         func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 1) },
+	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
+	"conv_up": func(s *sample, d wgsl.Duty, z size) {
+		shape := shapeOf(d)
+		w := s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape))
+		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
+		s.set.ConvUp(s.batch, "sample", wgsl.ConvUp{Weights: w, Taps: taps(x, shape.KT), Phases: 1, Y: s.result(z.n, 2*z.h, 2*z.w, d.Out), N: z.n})
+	},
+	"pointwise": func(s *sample, d wgsl.Duty, z size) {
+		shape := shapeOf(d)
+		w := s.weights(shape, s.set.PointwisePacking(shape), shape.O)
+		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
+		s.set.TimeConv(s.batch, "sample", wgsl.TimeConv{Weights: w, Taps: taps(x, shape.KT), Step: 1, Phases: 1, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
+	},
+}
+
+// conv records a 3x3 convolution of a stride.
+func (s *sample) conv(d wgsl.Duty, z size, stride int) {
+	shape := shapeOf(d)
+	w := s.weights(shape, s.set.ConvPacking(shape, stride), shape.O)
+	x := s.tensor(z.n+shape.KT-1, stride*z.h, stride*z.w, d.In)
+	s.set.Conv3D(s.batch, "sample", wgsl.Conv3D{Weights: w, Taps: taps(x, shape.KT), Step: 1, Stride: stride, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
+}
+
+// taps are so many, one frame after another.
+func taps(x wgsl.Tensor, n int) (all []wgsl.Tap) {
+	for t := range n {
+		all = append(all, wgsl.Tap{X: x, T: t})
+	}
+	return all
+}
+
+// newSample records a duty of a size with a set's kernels, for weights stored so.
+func newSample(set *wgsl.Set, d wgsl.Duty, weight wgsl.Elem, z size) *sample {
+	s := &sample{set: set, weight: weight, batch: &gpu.Batch{Label: "sample of " + d.Class.String()}}
+	samples[d.Operation](s, d, z)
+	return s
+}
+
+// bytes are what it takes on the device, and the largest of its buffers.
+func (s *sample) bytes() (all, largest int64) {
+	for _, b := range s.buffers {
+		all, largest = all+b.Size, max(largest, b.Size)
+	}
+	return all, largest
+}
+
+func (s *sample) buffer(label string, bytes int64) *gpu.Buffer {
+	b := &gpu.Buffer{Label: "sample's " + label, Size: (bytes + 3) &^ 3}
+	s.buffers = append(s.buffers, b)
+	return b
+}
+
+// fill has a buffer hold numbers, which are made when they are needed.
+func (s *sample) fill(b *gpu.Buffer, data func() []byte) {
+	s.inputs = append(s.inputs, input{b, data})
+}
+
+func (s *sample) tensor(n, h, w, c int) wgsl.Tensor {
+	x := wgsl.Tensor{Elem: s.set.Elem, T: n, H: h, W: w, C: c}
+	x.Buffer = s.buffer("input", x.Bytes())
+	s.fill(x.Buffer, func() []byte { return encode(numbers(1, n*h*w*c, 1), s.set.Elem) })
+	return x
+}
+
+func (s *sample) result(n, h, w, c int) wgsl.Tensor {
+	s.out = wgsl.Tensor{Elem: s.set.Elem, T: n, H: h, W: w, C: c}
+	s.out.Buffer = s.buffer("output", s.out.Bytes())
+	return s.out
+}
+
+// weights are such that sums of products are about as large as inputs.
+func (s *sample) weights(shape wgsl.Shape, p *wgsl.Packing, bias int) wgsl.Weights {
+	n, inputs := p.Size(shape), shape.I*shape.KT*shape.KS*shape.KS
+	w := wgsl.Weights{
+		Weight: s.buffer("weight", int64(n*s.weight.Bytes())), Bias: s.buffer("bias", int64(4*((bias+7)&^7))), Elem: s.weight, Packing: p,
+	}
+	s.fill(w.Weight, func() []byte {
+		plain := numbers(2, shape.O*inputs, math.Sqrt(float64(inputs)))
+		if s.weight == wgsl.F32 {
+			packed := make([]float32, n)
+			wgsl.Pack(p, packed, plain, shape, nil)
+			return encode(packed, wgsl.F32)
+		}
+		halves, packed := make([]uint16, len(plain)), make([]uint16, n)
+		for i, v := range plain {
+			halves[i] = float16.Fromfloat32(v).Bits()
+		}
+		wgsl.Pack(p, packed, halves, shape, nil)
+		out := make([]byte, 0, 2*n+2)
+		for _, v := range packed {
+			out = binary.LittleEndian.AppendUint16(out, v)
+		}
+		return out[:(2*n+3)&^3]
+	})
+	s.fill(w.Bias, func() []byte { return encode(numbers(3, (bias+7)&^7, 4), wgsl.F32) })
+	return w
+}
+
+// numbers are n between -1 and 1, over the given, the same every time: each a
+// half, so that storage changes none of them.
+func numbers(seed uint32, n int, over float64) []float32 {
+	out := make([]float32, n)
+	state := seed * 2654435761
+	for i := range out {
+		state ^= state << 13
+		state ^= state >> 17
+		state ^= state << 5
+		out[i] = float16.Fromfloat32(float32(float64(int32(state)) / (1 << 31) / over)).Float32()
+	}
+	return out
+}
+
+// encode stores numbers.
+func encode(v []float32, elem wgsl.Elem) []byte {
+	out := make([]byte, 0, len(v)*elem.Bytes())
+	for _, x := range v {
+		if elem == wgsl.F32 {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+		} else {
+			out = binary.LittleEndian.AppendUint16(out, float16.Fromfloat32(x).Bits())
+		}
+	}
+	return out
+}
+
+// decode is what encode stored.
+func decode(raw []byte, elem wgsl.Elem) []float32 {
+	out := make([]float32, len(raw)/elem.Bytes())
+	for i := range out {
+		if elem == wgsl.F32 {
+			out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		} else {
+			out[i] = float16.Frombits(binary.LittleEndian.Uint16(raw[2*i:])).Float32()
+		}
+	}
+	return out
+}

@@ -1,0 +1,313 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+const (
+	// bounds of the squared error of a kernel, relative to the numbers themselves:
+	// those of the operations' own tests. A wrong one is far beyond.
+	part   = 20   // a trial takes one part of so many of what it is for
+	margin = 0.95 // of the time of the kernel that comes first: one that is hardly quicker is not taken
+	rounds = 3
+
+	enough    = 2 * time.Millisecond // of a run on a graphics card, to be measured well
+	sideLeast = 24                   // of frames, on processors all there is
+	sideMost  = 128
+	most      = 128 << 20 // bytes of a sample on the device
+)
+
+// chooser is a Tuner at work.
+type chooser struct {
+	*Tuner
+	ctx    context.Context
+	dev    *gpu.Device
+	info   gpu.Info
+	elem   wgsl.Elem
+	usual  *wgsl.Set // the job's
+	sets   map[string]*wgsl.Set
+	record Record    // that was kept, and what was found out since
+	begun  time.Time // zero: nothing was tried
+}
+
+// begin recalls what is known.
+func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}}
+	if !t.NoCache {
+		c.record = recall(c.info, set)
+	}
+	if t.found == nil {
+		t.found = map[string]Record{}
+	}
+	c.record.add(t.found[key(c.info)])
+	return c
+}
+
+// key tells the machine's adapters apart.
+func key(a gpu.Info) string { return fmt.Sprintln(a.Index, a.Name, a.Driver, a.Backend) }
+
+// note adds to the record, and to the one that is kept: others may have added to
+// that meanwhile.
+func (c *chooser) note(found Record) {
+	c.record.add(found)
+	c.found[key(c.info)] = c.record
+	if c.NoCache {
+		return
+	}
+	r := recall(c.info, c.usual)
+	r.add(found)
+	keep(c.info, c.usual, r)
+}
+
+// say tells once that this takes a moment.
+func (c *chooser) say() {
+	if !c.begun.IsZero() {
+		return
+	}
+	c.begun = time.Now()
+	if c.Say != nil {
+		c.Say("choosing kernels")
+	}
+}
+
+// kernels are the names of those that can do a duty, the one that comes first
+// first.
+func (c *chooser) kernels(d duty) []string { return c.usual.Kernels(d.Operation, shapeOf(d.Duty)) }
+
+// trusted are those of them that are not refuted. The plain one is trusted.
+func (c *chooser) trusted(d duty) []string {
+	return slices.DeleteFunc(c.kernels(d), func(name string) bool { return c.refuted(d, name) })
+}
+
+func (c *chooser) refuted(d duty, kernel string) bool {
+	p := c.record.proof(c.claim(d, kernel))
+	return p != nil && !p.Agrees()
+}
+
+// claim is what is to be proven of a kernel.
+func (c *chooser) claim(d duty, kernel string) Proof {
+	return Proof{Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String()}
+}
+
+// about is what is to be tried.
+func (c *chooser) about(d duty) about {
+	return about{Class: d.Class.String(), Taps: d.Taps, Storage: c.elem.String(), Weights: d.Weight.String()}
+}
+
+// trustDefaults proves what comes first where that is not the plain kernel,
+// however short the job is.
+func (c *chooser) trustDefaults(all []duty) error {
+	for _, d := range all {
+		name := c.kernels(d)[0]
+		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || samples[d.Operation] == nil {
+			continue
+		}
+		if _, err := c.prove(d, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// speeds of a device before its own are known: what a kernel's trial takes, most
+// of which is compiling, and what all may take.
+func (c *chooser) patience() (each, all time.Duration) {
+	if c.info.Type == "cpu" {
+		return time.Second, 3 * time.Second
+	}
+	return 50 * time.Millisecond, 300 * time.Millisecond
+}
+
+// tryAll times kernels for what was not tried yet, the most of the job first, as
+// long as it pays.
+func (c *chooser) tryAll(all []duty) error {
+	var total int64
+	pending := all[:0:0]
+	for _, d := range all {
+		total += d.flops
+		if len(c.trusted(d)) > 1 && c.record.trial(c.about(d)) == nil && samples[d.Operation] != nil {
+			pending = append(pending, d)
+		}
+	}
+	worth := c.Least
+	if worth == 0 {
+		worth = least
+	}
+	if total < worth {
+		return nil
+	}
+	each, longest := c.patience()
+	speed := 0.0
+	for _, d := range pending {
+		c.say()
+		names := c.trusted(d)
+		if speed == 0 {
+			var err error
+			if _, speed, err = c.speed(d, names[0]); err != nil {
+				return err
+			}
+		}
+		expected := time.Duration(len(names)-1) * each
+		if !c.Patient && (float64(d.flops)/speed < part*expected.Seconds() || time.Since(c.begun)+expected > longest) {
+			break
+		}
+		start := time.Now()
+		if err := c.try(d, names); err != nil {
+			return err
+		}
+		each = time.Since(start) / time.Duration(len(names)-1)
+	}
+	return nil
+}
+
+// try proves and times the kernels of a duty, the one that comes first first.
+func (c *chooser) try(d duty, names []string) error {
+	right := names[:1:1]
+	for _, name := range names[1:] {
+		ok, err := c.prove(d, name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			right = append(right, name)
+		}
+	}
+	trial := c.about(d)
+	trial.Usual, trial.Kernel = names[0], names[0]
+	if len(right) > 1 {
+		var err error
+		if trial.GFLOPs, err = c.time(d, right); err != nil {
+			return err
+		}
+		for _, name := range right[1:] {
+			if trial.GFLOPs[name] > trial.GFLOPs[trial.Kernel] && trial.GFLOPs[name]*margin > trial.GFLOPs[names[0]] {
+				trial.Kernel = name
+			}
+		}
+	}
+	c.note(Record{Trials: []Trial{trial}})
+	return nil
+}
+
+// speed finds the side of samples that a kernel is measured well with, and how
+// many FLOPs it does in a second.
+func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err error) {
+	for side = sideLeast; ; side *= 2 {
+		r, err := c.runner(d, kernel, side)
+		if err != nil {
+			return 0, 0, err
+		}
+		for range 2 { // the first compiles
+			if err == nil {
+				err = r.run()
+			}
+		}
+		r.free()
+		if err != nil {
+			return 0, 0, err
+		}
+		if c.info.Type == "cpu" || r.best >= enough || 2*side > sideMost || !c.fits(r.sample) {
+			return side, float64(r.flops()) / r.best.Seconds(), nil
+		}
+	}
+}
+
+// fits says whether a sample of twice the side has room.
+func (c *chooser) fits(s *sample) bool {
+	all, largest := s.bytes()
+	return 4*all <= most && 4*largest <= c.info.Limits.MaxBinding
+}
+
+// time measures kernels in turns: GFLOP/s of their best runs. One that is behind
+// in its first is not run again.
+func (c *chooser) time(d duty, names []string) (map[string]float64, error) {
+	side, speed, err := c.speed(d, names[0])
+	if err != nil {
+		return nil, err
+	}
+	var all []*runner
+	defer func() {
+		for _, r := range all {
+			r.free()
+		}
+	}()
+	for _, name := range names {
+		r, err := c.runner(d, name, side)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+		for i := 0; i < 2 && name != names[0]; i++ { // the first warms up
+			r.best = 0
+			if err := r.run(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	all[0].best = time.Duration(float64(all[0].flops()) / speed * float64(time.Second))
+	left := slices.DeleteFunc(slices.Clone(all), func(r *runner) bool { return r.best > all[0].best*5/4 })
+	for i := 0; i < rounds && len(left) > 1; i++ {
+		for _, r := range left {
+			if err := r.run(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	gflops := map[string]float64{}
+	for i, r := range all {
+		gflops[names[i]] = float64(r.flops()) / r.best.Seconds() / 1e9
+	}
+	return gflops, nil
+}
+
+// runner runs a sample.
+type runner struct {
+	c      *chooser
+	sample *sample
+	best   time.Duration
+}
+
+// runner is that of a kernel on frames of a side, with memory.
+func (c *chooser) runner(d duty, kernel string, side int) (*runner, error) {
+	set, err := c.set(c.elem, d.Operation, kernel)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{c: c, sample: newSample(set, d.Duty, d.Weight, square(side))}
+	return r, c.dev.Alloc(r.sample.buffers...)
+}
+
+func (r *runner) flops() int64 { return r.sample.batch.Cost().FLOPs }
+
+func (r *runner) free() { r.c.dev.Free(r.sample.buffers...) }
+
+func (r *runner) run() error {
+	start := time.Now()
+	err := r.c.dev.Submit(r.c.ctx, r.sample.batch)
+	if err == nil {
+		err = r.c.dev.Wait(r.c.ctx)
+	}
+	if took := time.Since(start); r.best == 0 || took < r.best {
+		r.best = took
+	}
+	return err
+}
+
+// set is one that takes a kernel of an operation wherever it can.
+func (c *chooser) set(elem wgsl.Elem, operation, kernel string) (*wgsl.Set, error) {
+	key := elem.String() + " " + operation + " " + kernel
+	if s := c.sets[key]; s != nil {
+		return s, nil
+	}
+	s, err := c.newSet(elem, c.info, wgsl.Choices{operation: kernel})
+	if err == nil {
+		c.sets[key] = s
+	}
+	return s, err
+}

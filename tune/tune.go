@@ -1,0 +1,116 @@
+// Package tune chooses kernels by trial and trusts them by proof. Where more than
+// one kernel can do what a job asks for, it times them on the device that the job
+// runs on and takes the quickest, once for each adapter, driver and library: what
+// comes out is kept in the user's cache folder.
+//
+// A kernel that is not the plain one is first compared there with the plain one
+// in f32, on made-up numbers. One that disagrees is never used. A feature that an
+// adapter says it has proves nothing.
+//
+// A trial takes a twentieth of the part of the job that it is for, at most. Start
+// at Tuner.Choose; Tuner.Known tells what was found out.
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Tuner chooses kernels. The zero value tries them, and keeps what it found.
+type Tuner struct {
+	Off     bool                                                       // nothing is tried: what comes first is taken, if it is the plain one or agrees with that
+	NoCache bool                                                       // nothing is kept, nor believed of what was
+	Say     func(string)                                               // is told that it takes a moment; nil: nobody
+	Least   int64                                                      // FLOPs of jobs that are worth a trial; 0 is what takes some seconds on a slow device
+	Patient bool                                                       // it tries all that there is, however long that takes next to the job
+	Sets    func(wgsl.Elem, gpu.Info, wgsl.Choices) (*wgsl.Set, error) // nil is wgsl.NewSet
+
+	found map[string]Record // by adapter, of this run of the program
+}
+
+// newSet makes a set of kernels.
+func (t *Tuner) newSet(elem wgsl.Elem, a gpu.Info, choices wgsl.Choices) (*wgsl.Set, error) {
+	if t.Sets != nil {
+		return t.Sets(elem, a, choices)
+	}
+	return wgsl.NewSet(elem, a, choices)
+}
+
+// least is Tuner.Least where that is 0: on a device of 10 GFLOP/s, 20 s.
+const least = 2e11
+
+// duty is what a job does of a class: for the most part with so many taps.
+type duty struct {
+	wgsl.Duty
+	flops int64 // of the class
+}
+
+// duties are work by classes, the most first. A class takes one kernel, so what
+// counts is how most of it is done.
+func duties(work map[wgsl.Duty]int64) []duty {
+	most := map[wgsl.Class]wgsl.Duty{}
+	sums := map[wgsl.Class]int64{}
+	for d, flops := range work {
+		sums[d.Class] += flops
+		if m, ok := most[d.Class]; !ok || flops > work[m] || flops == work[m] && before(d, m) {
+			most[d.Class] = d
+		}
+	}
+	var all []duty
+	for class, d := range most {
+		all = append(all, duty{d, sums[class]})
+	}
+	slices.SortFunc(all, func(a, b duty) int {
+		return cmp.Or(cmp.Compare(b.flops, a.flops), cmp.Compare(a.Class.String(), b.Class.String()))
+	})
+	return all
+}
+
+// before orders duties of a class that are done as often.
+func before(a, b wgsl.Duty) bool {
+	return cmp.Or(cmp.Compare(a.Taps, b.Taps), cmp.Compare(a.Weight, b.Weight)) < 0
+}
+
+// Choose is a vae.Chooser: the kernels for a job, work, whose commands set has
+// recorded. Its errors are the device's and the context's.
+func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error) {
+	if gpu.Untried() {
+		return nil, nil
+	}
+	c := t.begin(ctx, dev, set)
+	all := duties(work)
+	err := c.trustDefaults(all)
+	if err == nil && !t.Off {
+		err = c.tryAll(all)
+	}
+	if !c.begun.IsZero() {
+		dev.ResetPeaks()
+	}
+	if err != nil && !errors.Is(err, gpu.ErrOutOfMemory) {
+		return nil, err
+	}
+	return c.choices(all), nil
+}
+
+// choices are what the record has for duties.
+func (c *chooser) choices(all []duty) wgsl.Choices {
+	choices := wgsl.Choices{}
+	for _, d := range all {
+		usual := c.kernels(d)[0]
+		if c.refuted(d, usual) { // nothing of the operation may take it
+			choices[d.Operation] = "plain"
+		}
+	}
+	for _, d := range all {
+		names := c.trusted(d)
+		if trial := c.record.trial(c.about(d)); trial != nil && !c.Off && slices.Contains(names, trial.Kernel) && trial.Kernel != names[0] {
+			choices[d.Class.String()] = trial.Kernel
+		}
+	}
+	return choices
+}

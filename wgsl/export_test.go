@@ -1,0 +1,47 @@
+//go:build !js
+
+package wgsl
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tessera/gpu"
+)
+
+// Sets makes sets of the operations' kernels.
+type Sets = func(Elem, gpu.Info, Choices) (*Set, error)
+
+// Variant is a kernel of conv3d for a test: the plain one with a piece of its text
+// replaced, and other sizes of its tile.
+type Variant struct {
+	Name, Old, New string
+	WG, Pixels     int
+	Better         bool // it goes before those in front of it
+}
+
+// WithVariants is NewSet with tables in which conv3d has these kernels alone; the
+// first is the one that comes first, unless another is better.
+func WithVariants(t *testing.T, variants ...Variant) Sets {
+	before := texts
+	t.Cleanup(func() { texts = before })
+	texts = slices.Clone(texts)
+	all := slices.Clone(tables)
+	at := slices.IndexFunc(all, func(t table) bool { return t.operation == "conv3d" })
+	all[at].kernels = nil
+	for _, v := range variants {
+		file := "conv3d_test_" + v.Name
+		text := strings.Replace(conv3dText, v.Old, v.New, 1)
+		texts = append(texts, struct {
+			file string
+			text *string
+		}{file + ".wgsl", &text})
+		better := func(gpu.Info) bool { return v.Better }
+		all[at].kernels = append(all[at].kernels, kernel{
+			name: v.Name, packing: blocks4x8, better: better,
+			shaders: []shader{{file: file, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
+		})
+	}
+	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }
+}
