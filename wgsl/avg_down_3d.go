@@ -57,7 +57,7 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 		cost.FLOPs += elements
 		cost.Bytes += int64(n) * y.FrameBytes()
 	}
-	h := s.shader(label, "avg_down_3d")
+	h := s.shader(label, "avg_down_3d", nil)
 	p := s.program(h, constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)

@@ -61,7 +61,7 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
-	h := &s.kernel(label, class, c.Packing).shaders[0]
+	h := s.shader(label, class, c.Packing)
 	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), c.KT, c.Taps, 2, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
@@ -123,7 +123,7 @@ func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {
 	pack := f.Packing
 	matrix, tap := pack.in*pack.out/4, pack.tap(f.Shape.I, 2)/4
 	block := f.Shape.KT * tap
-	h := s.shader(label, "fold")
+	h := s.shader(label, "fold", nil)
 	made := 16 * int64(x.W*x.C)
 	b.Dispatch(label, s.weighted(h, f.Elem, nil, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: x.W, C4: x.C4(), N: 1}), foldParams{
 		Inputs: uint32(x.W), C_out4: uint32(x.C4()),

@@ -42,7 +42,7 @@ func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*phases)
-	h := s.shader(label, "dup_up_3d")
+	h := s.shader(label, "dup_up_3d", nil)
 	p := s.program(h, constants{
 		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
 	}, gpu.Read, gpu.ReadWrite)

@@ -45,7 +45,7 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	in, inAt := tile.Frames(f.TileT, n)
 	out, outAt := canvas.Frames(f.CanvasT, n)
 	const R = gpu.Read
-	h := s.shader(label, "feather_blend")
+	h := s.shader(label, "feather_blend", nil)
 	p := s.program(h, nil, R, R, R, gpu.ReadWrite)
 	pixels := int64(n) * int64(rows*columns)
 	b.Dispatch(label, p, h.cover(extent{rows, columns, tile.C4(), n}), featherBlendParams{
@@ -80,7 +80,7 @@ func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	in, inAt := canvas.Frames(f.CanvasT, n)
 	out, outAt := y.Frames(f.YT, n)
 	const R = gpu.Read
-	h := s.shader(label, "feather_normalise")
+	h := s.shader(label, "feather_normalise", nil)
 	p := s.program(h, nil, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{canvas.H, canvas.W, canvas.C4(), n}), featherNormaliseParams{
 		P: uint32(canvas.H * canvas.W), C4: uint32(canvas.C4()), Canvas_at: inAt, Y_at: outAt,

@@ -205,9 +205,9 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 // instructions of their own (docs/benchmarks/isa.md).
 func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
-// shader is that of an operation whose kernels have one, and no weights.
-func (s *Set) shader(label, name string) *shader {
-	return &s.kernel(label, name, nil).shaders[0]
+// shader is that of a kernel that has one.
+func (s *Set) shader(label, class string, p *Packing) *shader {
+	return &s.kernel(label, class, p).shaders[0]
 }
 
 // Kernels are the names of an operation's kernels that an adapter can run.

@@ -88,7 +88,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
-	h := &s.kernel(label, class, c.Packing).shaders[0]
+	h := s.shader(label, class, c.Packing)
 	in := readTaps(c.Weights, 4*out4, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}

@@ -66,7 +66,7 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 		flops += 4 * elements
 	}
 	const R = gpu.Read
-	h := s.shader(label, "rms_norm")
+	h := s.shader(label, "rms_norm", nil)
 	p := s.program(h, constants{"LANES": float64(rmsLanes(x.C4())), "SILU": flag(r.SiLU)}, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), rmsNormParams{
 		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), X_at: inAt, Y_at: outAt,

@@ -38,7 +38,7 @@ func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	elements := int64(n) * int64(z.H*z.W) * int64(z.C)
 	cost := gpu.Cost{FLOPs: 4 * elements, Bytes: int64(n) * (moments.FrameBytes() + z.FrameBytes() + noise.FrameBytes())}
 	const R = gpu.Read
-	h := s.shader(label, "sample")
+	h := s.shader(label, "sample", nil)
 	p := s.program(h, nil, R, R, gpu.ReadWrite)
 	pixels := n * z.H * z.W
 	b.Dispatch(label, p, h.cover(extent{1, pixels, z.C4(), 1}), sampleParams{

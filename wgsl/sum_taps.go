@@ -49,7 +49,7 @@ func (s *Set) SumTaps(b *gpu.Batch, label string, c SumTaps) Weights {
 	blocks := c.Packing.Size(shape) / (size * shape.KT)
 	from := gpu.View{Buffer: c.Weight, Size: int64(blocks * shape.KT * size * c.Elem.Bytes())}
 	to := gpu.View{Buffer: c.To, Size: s.Summed(c.Packing, shape, c.First)}
-	h := s.shader(label, "sum_taps")
+	h := s.shader(label, "sum_taps", nil)
 	p := s.weighted(h, c.Elem, constants{"FIRST": float64(c.First)}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{H: blocks, W: size / 4, C4: 1, N: taps}), sumTapsParams{
 		Size: uint32(size / 4), Taps: uint32(shape.KT),

@@ -38,7 +38,7 @@ func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
 		panic(fmt.Sprintf("wgsl: %s: %+v of %dx%dx%d into %d bytes, needs %d", label, c, x.H, x.W, x.C, y.Bytes(), bytes))
 	}
 	in, inAt := x.Frames(r.T, n)
-	h := s.shader(label, "to_rgba8")
+	h := s.shader(label, "to_rgba8", nil)
 	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{c.H, c.W, 1, n}), toRGBA8Params{
 		H: uint32(x.H), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,

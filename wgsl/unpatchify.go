@@ -34,7 +34,7 @@ func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	}
 	in, inAt := x.Frames(u.XT, n)
 	out, outAt := y.Frames(u.YT, n)
-	h := s.shader(label, "unpatchify")
+	h := s.shader(label, "unpatchify", nil)
 	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), unpatchifyParams{
 		H: uint32(x.H), W: uint32(x.W), C: uint32(y.C), P: uint32(patch), X_at: inAt, Y_at: outAt,
