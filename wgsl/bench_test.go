@@ -38,7 +38,7 @@ func benchmark(b *testing.B, operation string, widths []int, record func(s *Set,
 	defer dev.Close()
 	b.Log(dev.Info().Name)
 	for _, c := range widths {
-		for _, name := range Kernels(operation, dev.Info()) {
+		for _, name := range Kernels(operation, F32, dev.Info()) {
 			for _, elem := range []Elem{F32, Packed} {
 				b.Run(fmt.Sprintf("%d/%s/%s", c, name, elem), func(b *testing.B) {
 					s, err := NewSet(F32, dev.Info(), Choices{operation: name})

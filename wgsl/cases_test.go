@@ -47,6 +47,9 @@ func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
 	for i, k := range tables[at].kernels {
 		for _, e := range []Elem{F32, F16, Packed} {
+			if k.halves && e != F16 {
+				continue
+			}
 			if e != Packed && k.better != nil && !k.better(dev.Info()) && os.Getenv("TABLES") != "all" {
 				continue
 			}

@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"tessera/gpu"
@@ -18,7 +19,7 @@ type table struct {
 var tables = []table{
 	{"attention", attentionKernels},
 	{"avg_down_3d", avgDown3DKernels},
-	{"conv3d", conv3DKernels},
+	{"conv3d", append(conv3DKernels, conv3DMatrixKernels...)},
 	{"conv3d_strided", conv3DStridedKernels},
 	{"conv_up", convUpKernels},
 	{"dup_up_3d", dupUp3DKernels},
@@ -41,6 +42,7 @@ type kernel struct {
 	packing *Packing            // of its weights; nil where it has none
 	takes   func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
 	needs   func(gpu.Info) bool // adapters that can run it; nil is all
+	halves  bool                // it is for activations stored as F16 alone
 	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
 }
 
@@ -52,6 +54,70 @@ type shader struct {
 	pixels int    // PIXELS of an invocation; 0 is none, and no constant
 	block  int    // BLOCK, channels of an invocation; the same
 	grid   func(h *shader, e extent) [3]uint32
+
+	sizes []size                                 // other constants of its text
+	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
+}
+
+// size is a constant of a shader's text, and how often it repeats what stands
+// between `#each` with its name in lower case and `#end`.
+type size struct {
+	name  string
+	value int
+}
+
+// size is a shader's by name.
+func (h *shader) size(name string) int {
+	for _, s := range h.sizes {
+		if s.name == name {
+			return s.value
+		}
+	}
+	panic(fmt.Sprintf("wgsl: %s has no size %s", h.file, name))
+}
+
+// on is the shader for an adapter.
+func (h *shader) on(info gpu.Info) *shader {
+	if h.fit == nil {
+		return h
+	}
+	return h.fit(h, info)
+}
+
+// repeat writes what stands between the lines `#each NAME` and `#end` as often as
+// the size of that name says, with the number in place of {NAME}.
+func (h *shader) repeat(text string) string {
+	before, rest, ok := strings.Cut(text, "#each ")
+	if !ok {
+		return text
+	}
+	name, rest, _ := strings.Cut(rest, "\n")
+	end := 0 // of the block, past those in it
+	for open := 1; open > 0; {
+		line, _, _ := strings.Cut(rest[end:], "\n")
+		switch {
+		case strings.HasPrefix(line, "#each "):
+			open++
+		case line == "#end":
+			open--
+		}
+		end += len(line) + 1
+	}
+	block := strings.TrimSuffix(rest[:end], "#end\n")
+	for i := range h.size(strings.ToUpper(name)) {
+		before += h.repeat(number(block, name, i))
+	}
+	return before + h.repeat(rest[end:])
+}
+
+// number puts i in place of {name}, and into sums: {other+name} once other is there.
+func number(text, name string, i int) string {
+	text = strings.ReplaceAll(text, "{"+name+"}", strconv.Itoa(i))
+	text = strings.ReplaceAll(text, "{"+name+"+", "{"+strconv.Itoa(i)+"+")
+	for other := range 10 {
+		text = strings.ReplaceAll(text, "{"+strconv.Itoa(other)+"+"+name+"}", strconv.Itoa(other+i))
+	}
+	return text
 }
 
 // cover is the grid of workgroups that makes e.
@@ -64,6 +130,9 @@ func (h *shader) tile() string {
 		if value > 0 {
 			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK"}[i], value)
 		}
+	}
+	for _, s := range h.sizes {
+		text += fmt.Sprintf("const %s: u32 = %d;\n", s.name, s.value)
 	}
 	return text
 }
@@ -117,7 +186,7 @@ func groups(n, wg int) uint32 { return uint32((n + wg - 1) / wg) }
 // ("conv3d"), or by a class of it ("conv3d 128→256"), which goes first; others
 // take the first of their table that the adapter can run, or the last that is
 // better there. A weight that the chosen one can't take goes to one of those that
-// can.
+// can; so do activations.
 type Choices map[string]string
 
 // newSet is NewSet with the tables of the operations.
@@ -125,8 +194,7 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, duties: duties{}}
 	refused := "" // the first by name, so that the error is always the same
 	for name, choice := range choices {
-		k := s.find(name, nil)
-		if (k == nil || k.name != choice) && (refused == "" || name < refused) {
+		if !s.may(name, choice) && (refused == "" || name < refused) {
 			refused = name
 		}
 	}
@@ -136,8 +204,24 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 	return nil, fmt.Errorf("wgsl: no kernel %q of %q on adapter %q: there %s", choices[refused], refused, info.Name, s.list(refused))
 }
 
-// runs says whether the adapter can run a kernel.
-func (s *Set) runs(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
+// able says whether the adapter can run a kernel, and runs whether it can for the
+// set's activations.
+func (s *Set) able(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
+func (s *Set) runs(k *kernel) bool { return s.able(k) && (!k.halves || s.Elem == F16) }
+
+// may says whether the adapter can run the kernel of a name of a class's operation,
+// for whichever activations.
+func (s *Set) may(class, name string) bool {
+	operation, _, _ := strings.Cut(class, " ")
+	for i := range s.tables {
+		for j := range s.tables[i].kernels {
+			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && k.name == name && s.able(k) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // find is the one of the kernels of a class, or operation, that the adapter can run
 // and that fit (nil: all do) which is chosen or goes before the others.
@@ -207,12 +291,13 @@ func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
 // shader is that of a kernel that has one.
 func (s *Set) shader(label, class string, p *Packing) *shader {
-	return &s.kernel(label, class, p).shaders[0]
+	return s.kernel(label, class, p).shaders[0].on(s.info)
 }
 
-// Kernels are the names of an operation's kernels that an adapter can run.
-func Kernels(operation string, info gpu.Info) []string {
-	s := &Set{info: info}
+// Kernels are the names of an operation's kernels that an adapter can run for
+// activations stored as elem.
+func Kernels(operation string, elem Elem, info gpu.Info) []string {
+	s := &Set{Elem: elem, info: info}
 	var names []string
 	for i := range tables {
 		for j := range tables[i].kernels {

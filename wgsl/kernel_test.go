@@ -36,7 +36,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range texts {
+	for _, entry := range slices.Concat(texts, matrixTexts) {
 		if !strings.HasPrefix(entry.file, "shared/") {
 			assert.True(t, files[entry.file], "%s is in no table", entry.file)
 		}
@@ -53,7 +53,7 @@ func TestTile(t *testing.T) {
 	}
 	h.block = 0
 	assert.NotContains(t, h.source(F32, F32), "const BLOCK")
-	for _, entry := range texts {
+	for _, entry := range slices.Concat(texts, matrixTexts) {
 		for _, name := range []string{"WG", "PIXELS", "BLOCK"} {
 			assert.NotRegexp(t, `(const|override) `+name+`\b`, *entry.text, entry.file)
 		}
@@ -197,7 +197,7 @@ func TestDefaultKernel(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, []string{"plain", "staged"}, Kernels("conv3d", gpu.Info{}))
+	assert.Equal(t, []string{"plain", "staged"}, Kernels("conv3d", F16, gpu.Info{}))
 }
 
 func TestChoicesRefused(t *testing.T) {

@@ -7,12 +7,15 @@ type Shape struct{ O, I, KT, KS int }
 
 // Packing is how a weight lies in memory, for the kernels that read it so:
 // [O/out, KT, KS, I/in, KS, in, out], so that for a block of outputs all that a
-// row of taps needs lies together. Identity is the pointer; a Set says which one
+// row of taps needs lies together, or [O/out, KT, I/in, KS, KS, out, in]. Identity is the pointer; a Set says which one
 // a weight takes.
-type Packing struct{ in, out int }
+type Packing struct {
+	in, out int
+	rows    bool // the second of these
+}
 
 // blocked is matrices of so many input and output channels.
-func blocked(in, out int) *Packing { return &Packing{in, out} }
+func blocked(in, out int) *Packing { return &Packing{in: in, out: out} }
 
 // blocks4x8 is what the plain kernels read.
 var blocks4x8 = blocked(4, 8)
@@ -21,6 +24,9 @@ var blocks4x8 = blocked(4, 8)
 func (p *Packing) String() string {
 	if p == nil {
 		return "none"
+	}
+	if p.rows {
+		return fmt.Sprintf("in blocks of %dx%d by rows", p.in, p.out)
 	}
 	return fmt.Sprintf("in blocks of %dx%d", p.in, p.out)
 }
@@ -38,9 +44,14 @@ func (p *Packing) tap(i, ks int) int { return ks * ks * ((i + p.in - 1) / p.in) 
 func Pack[E float32 | uint16](p *Packing, dst, src []E, s Shape, order func(o int) int) {
 	in, out := p.in, p.out
 	matrix := in * out
-	tile := s.KS * matrix              // a row of taps
-	line := (s.I + in - 1) / in * tile // that of all inputs
+	blocks := (s.I + in - 1) / in
 	taps := s.KT * s.KS * s.KS
+	// From an output, an input, a block of inputs and a row of taps to the next.
+	toOut, toIn, toBlock, toRow := 1, out, s.KS*matrix, blocks*s.KS*matrix
+	if p.rows {
+		toOut, toIn, toBlock, toRow = in, 1, s.KS*s.KS*matrix, s.KS*matrix
+	}
+	toTap := blocks * s.KS * s.KS * matrix
 	for o := range s.O {
 		from := o
 		if order != nil {
@@ -50,17 +61,17 @@ func Pack[E float32 | uint16](p *Packing, dst, src []E, s Shape, order func(o in
 			continue
 		}
 		row := src[from*s.I*taps:][:s.I*taps]
-		first := o/out*s.KT*s.KS*line + o%out
-		for i := 0; i < s.I; i += in {
-			for at := first; at < first+min(in, s.I-i)*out; at += out {
-				for to := at; to < at+s.KT*s.KS*line; to += line {
+		first := o/out*s.KT*toTap + o%out*toOut
+		for i := range s.I {
+			at := first + i/in*toBlock + i%in*toIn
+			for tap := at; tap < at+s.KT*toTap; tap += toTap {
+				for to := tap; to < tap+s.KS*toRow; to += toRow {
 					for x := range s.KS {
 						dst[to+x*matrix] = row[x]
 					}
 					row = row[s.KS:]
 				}
 			}
-			first += tile
 		}
 	}
 }

@@ -12,28 +12,38 @@ import (
 func TestPack(t *testing.T) {
 	for _, c := range []struct {
 		in, out int
+		rows    bool
 		s       Shape
 	}{
-		{4, 8, Shape{O: 10, I: 6, KT: 3, KS: 3}},
-		{4, 8, Shape{O: 8, I: 4, KT: 1, KS: 1}},
-		{4, 8, Shape{O: 3, I: 17, KT: 3, KS: 1}},
-		{8, 8, Shape{O: 20, I: 12, KT: 2, KS: 3}},
-		{16, 4, Shape{O: 7, I: 33, KT: 1, KS: 3}},
+		{4, 8, false, Shape{O: 10, I: 6, KT: 3, KS: 3}},
+		{4, 8, false, Shape{O: 8, I: 4, KT: 1, KS: 1}},
+		{4, 8, false, Shape{O: 3, I: 17, KT: 3, KS: 1}},
+		{8, 8, false, Shape{O: 20, I: 12, KT: 2, KS: 3}},
+		{16, 4, false, Shape{O: 7, I: 33, KT: 1, KS: 3}},
+		{4, 8, true, Shape{O: 10, I: 6, KT: 3, KS: 3}},
+		{16, 4, true, Shape{O: 7, I: 33, KT: 2, KS: 1}},
 	} {
-		t.Run(fmt.Sprintf("%dx%d/%+v", c.in, c.out, c.s), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%dx%d/%v/%+v", c.in, c.out, c.rows, c.s), func(t *testing.T) {
 			s := c.s
 			src := make([]uint16, s.O*s.I*s.KT*s.KS*s.KS)
 			for i := range src {
 				src[i] = uint16(i + 1)
 			}
-			p := blocked(c.in, c.out)
+			p := &Packing{in: c.in, out: c.out, rows: c.rows}
 			blocks := (s.I + c.in - 1) / c.in
 			want := make([]uint16, (s.O+c.out-1)/c.out*c.out*s.KT*s.KS*blocks*s.KS*c.in)
 			for i, v := range src {
 				x, y, k := i%s.KS, i/s.KS%s.KS, i/s.KS/s.KS%s.KT
 				in, o := i/(s.KT*s.KS*s.KS)%s.I, i/(s.KT*s.KS*s.KS*s.I)
 				at := (((o/c.out*s.KT+k)*s.KS+y)*blocks+in/c.in)*s.KS + x
-				want[(at*c.in+in%c.in)*c.out+o%c.out] = v
+				if c.rows {
+					at = (((o/c.out*s.KT+k)*blocks+in/c.in)*s.KS+y)*s.KS + x
+				}
+				if c.rows {
+					want[(at*c.out+o%c.out)*c.in+in%c.in] = v
+				} else {
+					want[(at*c.in+in%c.in)*c.out+o%c.out] = v
+				}
 			}
 			dst := make([]uint16, p.Size(s))
 			Pack(p, dst, src, s, nil)

@@ -35,6 +35,7 @@ var paramsOf = map[string]any{
 	"sum_taps":              sumTapsParams{},
 	"to_rgba8":              toRGBA8Params{},
 	"unpatchify":            unpatchifyParams{},
+	"conv3d_matrix":         conv3dParams{},
 	"conv3d_staged":         conv3dParams{},
 	"conv3d_strided_staged": conv3dParams{},
 	"pointwise_staged":      pointwiseParams{},
@@ -47,7 +48,7 @@ func TestParams(t *testing.T) {
 	for _, table := range tables {
 		for _, k := range table.kernels {
 			for i := range k.shaders {
-				h := &k.shaders[i]
+				h := k.shaders[i].on(gpu.Info{})
 				seen[h.file] = true
 				t.Run(fmt.Sprintf("%s/%s/%s", table.operation, k.name, h.file), func(t *testing.T) {
 					params := paramsOf[h.file]

@@ -22,6 +22,7 @@
 // BLOCK are in pointwise.go.
 
 #import pointwise_params
+#import products
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

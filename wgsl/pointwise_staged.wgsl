@@ -9,6 +9,7 @@
 // Grid: (P/PIXELS / LANES, C_out/BLOCK / LANES, frames).
 
 #import pointwise_params
+#import products
 
 const LANES: u32 = 8;
 const DEPTH: u32 = 4;                  // vec4s of input channels at a time

@@ -77,12 +77,15 @@ var (
 	sharedWeightPackedText string
 )
 
-// texts are the shaders by their files' names. That they are pointers spares
-// the code that would fill the table.
-var texts = []struct {
+// embedded is a file of this folder.
+type embedded struct {
 	file string
 	text *string
-}{
+}
+
+// texts are the shaders by their files' names. That they are pointers spares
+// the code that would fill the table.
+var texts = []embedded{
 	{"attention_scores.wgsl", &attentionScoresText},
 	{"attention_softmax.wgsl", &attentionSoftmaxText},
 	{"attention_values.wgsl", &attentionValuesText},
@@ -122,9 +125,11 @@ var texts = []struct {
 
 // text is a shader as its file has it.
 func text(file string) (string, bool) {
-	for _, t := range texts {
-		if t.file == file {
-			return *t.text, true
+	for _, some := range [...][]embedded{texts, matrixTexts} {
+		for _, t := range some {
+			if t.file == file {
+				return *t.text, true
+			}
 		}
 	}
 	return "", false

@@ -76,7 +76,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %v %v %s", h.file, h.wg, h.pixels, h.block, weight, c, class) // a map prints by its keys' order
+	key := fmt.Sprintf("%s %d %d %d %v %v %v %s", h.file, h.wg, h.pixels, h.block, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}
@@ -88,11 +88,13 @@ func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ..
 	return p
 }
 
-// products is weighted for a shader that imports `products`, of three inputs, a
-// weight and a bias.
+// products is weighted for a shader of three inputs, a weight and a bias, that
+// imports `products` or `matrices`.
 func (s *Set) products(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
 	const R = gpu.Read
-	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
+	if h.fit == nil {
+		c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
+	}
 	return s.made(h, class, weight, c, R, R, R, R, R, gpu.ReadWrite)
 }
 
@@ -102,17 +104,14 @@ func (s *Set) products(h *shader, e extent, class string, weight Elem, c constan
 func (h *shader) source(elem, weight Elem) string {
 	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
 	l.add(h.file+".wgsl", h.file)
-	if l.f16 {
-		return "enable f16;\n" + l.out.String()
-	}
-	return l.out.String()
+	return l.enable + l.out.String()
 }
 
 // loader resolves `#import name` lines, each module once.
 type loader struct {
 	shader       *shader
 	elem, weight Elem
-	f16          bool
+	enable       string // lines before all others
 	seen         map[string]bool
 	out          strings.Builder
 }
@@ -122,7 +121,7 @@ func (l *loader) add(file, from string) {
 	if !ok {
 		panic(fmt.Sprintf("wgsl: %s: no file %s", from, file))
 	}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(l.shader.repeat(text)) {
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
 		if !ok {
 			l.out.WriteString(line)
@@ -136,13 +135,25 @@ func (l *loader) add(file, from string) {
 		case "tile":
 			l.out.WriteString(l.shader.tile())
 		case "elem":
-			l.f16 = l.f16 || l.elem == F16
-			l.add("shared/elem_"+l.elem.String()+".wgsl", file)
-		case "weight":
-			l.f16 = l.f16 || l.weight == F16
-			l.add("shared/weight_"+l.weight.String()+".wgsl", file)
+			l.addElem(file)
+		case "weight", "halves":
+			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
 		default:
 			l.add("shared/"+name+".wgsl", file)
 		}
 	}
+}
+
+// addElem adds how activations are loaded and stored; for matrices, which take
+// halves out of words, as the words they lie in.
+func (l *loader) addElem(file string) {
+	elem := l.elem
+	if elem == F16 {
+		l.enable = "enable f16;\n"
+	}
+	if l.shader.fit != nil {
+		l.enable += "enable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"
+		elem = Packed
+	}
+	l.add("shared/elem_"+elem.String()+".wgsl", file)
 }

@@ -50,8 +50,8 @@ func compile() error {
 	}
 	seen := map[string]bool{}
 	for _, l := range layers {
-		for _, name := range wgsl.Kernels(l.operation, info) {
-			for _, e := range elems {
+		for _, e := range elems {
+			for _, name := range wgsl.Kernels(l.operation, e, info) {
 				s, err := wgsl.NewSet(e, info, wgsl.Choices{l.operation: name})
 				if err != nil {
 					return err

@@ -2,6 +2,9 @@
 // it computes and declare STRIDE.
 
 #import conv3d_params
+#import products
+
+const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u; // pixels under those that an invocation makes
 
 alias Row = array<vec4<f32>, INPUTS>; // pixels of x under a row's taps, four channels
 

@@ -4,7 +4,6 @@
 #import tile
 #import elem
 #import weight
-#import products
 
 struct Params {
     first: vec4<u32>,
@@ -38,8 +37,6 @@ struct Params {
 override KT: u32 = 3;    // temporal taps computed, the last of the weight's
 override SCALE: u32 = 1; // x is read as if enlarged so often by nearest neighbour
 override ACCUMULATE: bool = false;
-
-const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u;
 
 fn place(f: u32, pixel: u32, o: u32) -> u32 {
     return f * params.y_stride + pixel * params.C_out4 + o;

@@ -2,6 +2,9 @@
 // which say what it computes and declare STRIDE.
 
 #import conv3d_params
+#import products
+
+const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u; // pixels under those that an invocation makes
 
 const LANES: u32 = 8;
 const_assert WG == LANES * LANES;

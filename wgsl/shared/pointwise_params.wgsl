@@ -4,7 +4,6 @@
 #import tile
 #import elem
 #import weight
-#import products
 
 struct Params {
     first: vec4<u32>,

@@ -1,0 +1,120 @@
+//go:build !js
+
+package wgsl
+
+import (
+	_ "embed"
+
+	"tessera/gpu"
+)
+
+// Kernels that multiply by subgroup matrices, halves with sums in f32. They and
+// their texts are not in a page's engine, whose browser has no such matrices.
+var (
+	//go:embed conv3d_matrix.wgsl
+	conv3dMatrixText string
+	//go:embed shared/halves_f32.wgsl
+	sharedHalvesF32Text string
+	//go:embed shared/halves_packed.wgsl
+	sharedHalvesPackedText string
+	//go:embed shared/matrices.wgsl
+	sharedMatricesText string
+)
+
+var matrixTexts = []embedded{
+	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
+	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
+	{"shared/matrices.wgsl", &sharedMatricesText},
+}
+
+// rows16x64 is what they read: for each of 64 outputs 16 inputs, as a matrix
+// product takes them without turning them.
+var rows16x64 = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
+
+const (
+	matrixDepth = 16 // input channels in workgroup memory at a time
+	matrixBlock = 64 // output channels of a workgroup
+)
+
+var conv3DMatrixKernels = []kernel{{
+	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasMatrices,
+	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices}},
+}}
+
+// fillsMatrices leaves weights to others that would leave most of a block idle.
+func fillsMatrices(s Shape) bool { return s.O >= 48 && s.I >= matrixDepth }
+
+// layout is how a workgroup's sums are made of matrices: each subgroup has rows x
+// columns of them, and there are down x across subgroups.
+type layout struct {
+	m, n, k, subgroup           int // of a matrix; of the largest subgroup
+	rows, columns, down, across int
+	pitch                       int // vec4<u32>s from one row of 16 halves to the next in workgroup memory
+	memory                      int // bytes of it, at most
+}
+
+// layouts are those of the adapters that have matrices, best first: NVIDIA's
+// cards (where 16x16x16 takes twice the moves between registers), AMD's, Apple's
+// and lavapipe.
+var layouts = []layout{
+	{16, 8, 16, 32, 4, 8, 4, 1, 3, 48 << 10},
+	{16, 16, 16, 32, 4, 4, 4, 1, 3, 48 << 10},
+	{16, 16, 16, 64, 4, 4, 4, 1, 2, 48 << 10},
+	{8, 8, 8, 32, 4, 8, 4, 1, 2, 32 << 10},
+	{8, 8, 8, 8, 2, 1, 1, 8, 2, 32 << 10},
+}
+
+// layoutOf is that of an adapter, or nil.
+func layoutOf(info gpu.Info) *layout {
+	if !info.F16 || !info.Subgroups {
+		return nil
+	}
+	for i := range layouts {
+		l := &layouts[i]
+		for _, m := range info.Matrices {
+			if m == (gpu.Matrix{M: l.m, N: l.n, K: l.k, In: "f16", Out: "f32"}) && info.SubgroupMax == l.subgroup && info.Limits.MaxWorkgroupMemory >= l.memory {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
+
+// sizes are the constants that all texts of a layout have.
+func (l *layout) sizes() []size {
+	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"TAKEN", l.rows + 2}, {"PARTS", matrixDepth / l.k}, {"FRAMES", 3}, {"LINES", 3}, {"POINTS", 3}}
+}
+
+// fitted is a shader of a layout, one for an adapter of which nothing is known.
+func (h *shader) fitted(info gpu.Info) (*shader, *layout) {
+	l := layoutOf(info)
+	if l == nil {
+		l = &layouts[0]
+	}
+	fit := *h
+	fit.wg = l.subgroup * l.down * l.across
+	fit.pixels = l.m
+	fit.sizes = l.sizes()
+	return &fit, l
+}
+
+// convMatrices is conv3d_matrix for an adapter. What invocations fetch they
+// fetch by eight halves.
+func convMatrices(h *shader, info gpu.Info) *shader {
+	fit, l := h.fitted(info)
+	eights := matrixDepth / 8
+	fetches := groups((l.down*l.rows+2)*(l.m+2)*eights, fit.wg)
+	weights := groups(9*matrixBlock*eights, fit.wg)
+	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)})
+	return fit
+}
+
+// tallGrid covers rows and columns with workgroups as many rows tall as their
+// sums are.
+func tallGrid(h *shader, e extent) [3]uint32 {
+	tall := h.size("ROWS") * h.size("DOWN")
+	return [3]uint32{groups(e.H, tall) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
+}

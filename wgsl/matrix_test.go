@@ -1,0 +1,103 @@
+//go:build !js
+
+package wgsl
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// able is an adapter with matrices of a size.
+func able(m, n, k, subgroup int) gpu.Info {
+	return gpu.Info{
+		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
+		Matrices: []gpu.Matrix{{M: m, N: n, K: k, In: "f16", Out: "f16"}, {M: m, N: n, K: k, In: "f16", Out: "f32"}},
+		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10},
+	}
+}
+
+// The matrix kernels are for halves on adapters that have matrices of them with
+// sums in f32. A choice of them is one for every set of such an adapter: those
+// that store f32 go on with the first, and so do weights that they can't take.
+func TestMatricesChosen(t *testing.T) {
+	card := able(16, 16, 16, 32)
+	wide, narrow := Shape{O: 64, I: 32, KT: 3, KS: 3}, Shape{O: 3, I: 128, KT: 3, KS: 3}
+	for operation, packing := range map[string]func(s *Set, at Shape) *Packing{
+		"conv3d": func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
+	} {
+		choice := Choices{operation: "matrix"}
+		s, err := NewSet(F16, card, choice)
+		require.NoError(t, err)
+		assert.Same(t, rows16x64, packing(s, wide), operation)
+		assert.Same(t, blocks4x8, packing(s, narrow), operation)
+		assert.Equal(t, []string{"plain", "staged", "matrix"}, Kernels(operation, F16, card))
+
+		s, err = NewSet(F16, card, nil)
+		require.NoError(t, err)
+		assert.Same(t, blocks4x8, packing(s, wide), "%s, not chosen", operation)
+		for _, e := range []Elem{F32, Packed} {
+			s, err := NewSet(e, card, choice)
+			require.NoError(t, err)
+			assert.Same(t, blocks4x8, packing(s, wide), "%s of %v", operation, e)
+			assert.Equal(t, []string{"plain", "staged"}, Kernels(operation, e, card))
+		}
+		for why, change := range map[string]func(i *gpu.Info){
+			"no f16":                  func(i *gpu.Info) { i.F16 = false },
+			"no subgroups":            func(i *gpu.Info) { i.Subgroups = false },
+			"no matrices":             func(i *gpu.Info) { i.Matrices = nil },
+			"other matrices":          func(i *gpu.Info) { i.Matrices = i.Matrices[:1] },
+			"unknown subgroups":       func(i *gpu.Info) { i.SubgroupMax = 128 },
+			"little workgroup memory": func(i *gpu.Info) { i.Limits.MaxWorkgroupMemory = 16 << 10 },
+		} {
+			other := card
+			change(&other)
+			_, err := NewSet(F16, other, choice)
+			assert.ErrorContains(t, err, `no kernel "matrix" of "`+operation+`"`, why)
+		}
+	}
+}
+
+// Each layout's matrices make the block of channels that weights are packed for,
+// in workgroups of whole subgroups.
+func TestLayouts(t *testing.T) {
+	for _, l := range layouts {
+		info := able(l.m, l.n, l.k, l.subgroup)
+		require.Equal(t, l, *layoutOf(info))
+		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
+		assert.Zero(t, matrixDepth%l.k, "%+v", l)
+		for _, k := range conv3DMatrixKernels {
+			h := k.shaders[0].on(info)
+			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
+			assert.LessOrEqual(t, h.wg, 256, "%+v: %s", l, h.file)
+			source := h.source(F16, Packed)
+			assert.True(t, strings.HasPrefix(source, "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
+			assert.NotRegexp(t, `#each|#end|\{\w+\}`, source, h.file)
+			assert.LessOrEqual(t, sharedBytes(t, h), l.memory, "%+v: %s", l, h.file)
+			assert.Equal(t, l.rows*l.columns, strings.Count(source, ": Sum;"), h.file)
+		}
+	}
+}
+
+// What stands between #each and #end is repeated, blocks in blocks too.
+func TestRepeat(t *testing.T) {
+	h := &shader{sizes: []size{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
+	got := h.repeat("a\n#each rows\nb{rows}\n#each columns\nc{rows}{columns}\n#end\nd\n#end\n#each none\ne\n#end\nf{x}\n")
+	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\nf{x}\n", got)
+	got = h.repeat("#each rows\n#each columns\nx{rows+columns}\n#end\n#end\n")
+	require.Equal(t, "x0\nx1\nx1\nx2\n", got)
+	require.Panics(t, func() { h.repeat("#each other\n#end\n") })
+}
+
+// sharedBytes is what conv3d_matrix declares in workgroup memory.
+func sharedBytes(t *testing.T, h *shader) int {
+	up := func(a, b int) int { return (a + b - 1) / b }
+	wide, long := h.size("COLUMNS")*h.size("N"), h.size("M")+2
+	deep, outputs := h.size("FETCHES")*h.wg/2, h.size("WEIGHTS")*h.wg/2
+	require.GreaterOrEqual(t, deep, (h.size("ROWS")*h.size("DOWN")+2)*long)
+	return 16 * h.size("PITCH") * (up(deep, long)*long + up(outputs, wide)*wide)
+}
