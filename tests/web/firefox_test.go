@@ -173,11 +173,13 @@ func (f *firefox) press(t testing.TB, key string) {
 // inFirefox is the key of a context whose page is in a *firefox.
 type inFirefox struct{}
 
-// TestVisitorInFirefox is the visit of TestVisitor: another browser's engine
-// compiles and runs what the page does.
+// TestVisitorInFirefox is all of the visit: another browser's engine compiles and
+// runs what the page does.
 func TestVisitorInFirefox(t *testing.T) {
 	downloads := t.TempDir()
 	f := newFirefox(t, downloads)
 	v := &visit{t: t, tab: context.WithValue(t.Context(), inFirefox{}, f), firefox: f, url: servePage(t, ""), downloads: downloads}
-	v.all()
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	v.steps()
 }

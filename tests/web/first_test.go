@@ -63,14 +63,16 @@ func TestFirstBytes(t *testing.T) {
 	assert.Zero(t, sent(t, log, "/frame_"), "the demo's originals")
 }
 
-// TestSlowLink visits over a slow line: the recording is there early, and who
-// presses the button before the engine has come gets the job.
+// TestSlowLink visits a plain nginx over a slow line, which knows no .mjs,
+// compresses nothing but HTML and has the page below a path: the recording is there
+// early, who presses the button before the engine has come gets the job, and the
+// visit goes on to the last saved file.
 func TestSlowLink(t *testing.T) {
 	url, _ := hosted(t, built(t), "limit_rate 300k;")
 	v := newVisitAt(t, url+"#")
 	v.throttle(150*time.Millisecond, 300<<10)
 	began := time.Now()
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6", smallPart)
 	v.wait("the poster", 5*time.Second, `document.querySelector('.poster')?.complete`)
 	t.Logf("the first picture after %v", time.Since(began))
 	v.recording()
@@ -79,6 +81,8 @@ func TestSlowLink(t *testing.T) {
 	v.click("#demo")
 	v.ended("done", 4*time.Minute)
 	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	v.ready()
+	v.steps("demo", "native engine")
 }
 
 // conditions are Network.emulateNetworkConditions'.

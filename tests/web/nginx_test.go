@@ -15,8 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/tiling"
-	"tessera/vae"
 	page "tessera/web"
 )
 
@@ -98,17 +96,6 @@ http {
 		return err == nil
 	}, 10*time.Second, 20*time.Millisecond, "nginx does not answer: %s", said)
 	return "http://" + addr + "/try/tessera/", filepath.Join(dir, "log"), stop
-}
-
-// TestAnyHost runs the demo from the built folder behind a plain nginx, which
-// knows no .mjs, compresses nothing but HTML and has the page below a path.
-func TestAnyHost(t *testing.T) {
-	v := newSite(t)
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
-	v.ready()
-	v.click("#demo")
-	v.ended("done", 4*time.Minute)
-	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
 }
 
 // TestNoHiddenFiles: a folder that is copied to a host has nothing in it that a
