@@ -4,8 +4,10 @@
 import { openCheckpoint, openLatent } from './addresses.js';
 import { openClip } from './clips.js';
 import { EngineError } from './engine.js';
+import { bytes } from './i18n.js';
 import { kindOf } from './inputs.js';
 import { showProblem, words } from './problems.js';
+import { missing } from './whole.js';
 
 /** @import {From} from './engine.js' */
 /** @import {Checkpoint, Input, Workbench} from './workbench.js' */
@@ -112,6 +114,11 @@ export class Taker {
     /** @type {Input[]} */ const inputs = [];
     for (const files of clips) {
       try {
+        const size = await kindOf(files[0]) === 'video' ? await missing(files[0]) : undefined;
+        if (size) {
+          showProblem('cut', { values: { name: files[0].name, size: bytes(size), there: bytes(files[0].size) } });
+          continue;
+        }
         const clip = await openClip(files);
         inputs.push({ name: clip.name, clip });
       } catch (error) {

@@ -74,6 +74,39 @@ func TestLeftOutOfVideos(t *testing.T) {
 	assert.Contains(t, v.text("save-state"), " · cut to 38 × 24 pixels: videos have even sizes")
 }
 
+// TestCutVideos: a video that was cut short is not taken for a shorter one.
+func TestCutVideos(t *testing.T) {
+	if !media.HaveFFmpeg() {
+		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
+		t.Skip("no ffmpeg")
+	}
+	v := small(t)
+	dir := t.TempDir()
+	for _, flags := range [][]string{
+		{"whole.mp4"}, {"whole.webm"}, {"whole.mkv"},
+		{"-movflags", "+faststart", "front.mp4"}, {"-movflags", "frag_keyframe+empty_moov", "parts.mp4"}, {"-live", "1", "stream.webm"},
+	} {
+		name := flags[len(flags)-1]
+		path := filepath.Join(dir, name)
+		said, err := exec.Command("ffmpeg", append(append([]string{"-v", "error", "-f", "lavfi", "-i", "testsrc2=size=64x48:rate=12:duration=1"},
+			flags[:len(flags)-1]...), path)...).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		v.pick("input-file", path)
+		v.named("input-name", name)
+		assert.False(t, v.visible("notice"), "%s: %s", name, v.text("notice-title"))
+		if strings.HasPrefix(name, "stream") {
+			continue // it has no length
+		}
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		cut := filepath.Join(dir, "cut-"+name)
+		require.NoError(t, os.WriteFile(cut, data[:len(data)*9/10], 0o666))
+		v.pick("input-file", cut)
+		v.wait("a word on "+name, time.Minute, `document.getElementById('notice-title').textContent === $`, "cut-"+name+" is cut short")
+		assert.Equal(t, name, v.text("input-name"))
+	}
+}
+
 // TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
 func TestVideoCodeIsLazy(t *testing.T) {
 	v := newSite(t)

@@ -267,6 +267,8 @@ export default {
   'problem.overlap.text': 'Tiles of the size it asks for have no room for that: the recommended overlap is taken.',
   'problem.video': 'This browser can’t read {name}',
   'problem.video.text': 'Its container or codec is not one that this browser decodes.',
+  'problem.cut': '{name} is cut short',
+  'problem.cut.text': 'It says that it is {size} long, of which {there} are here: it was not copied or downloaded to its end.',
   'problem.save': 'Could not be saved',
   'problem.save.text': 'This browser has no encoder for that format and size.',
   'problem.kept': 'Could not be kept',

@@ -268,6 +268,8 @@ export default {
   'problem.overlap.text': 'İstediği boyuttaki karolarda buna yer yok: önerilen örtüşme alınıyor.',
   'problem.video': 'Bu tarayıcı {name} dosyasını okuyamıyor',
   'problem.video.text': 'Kapsayıcısı ya da kodlayıcısı bu tarayıcının çözdüklerinden değil.',
+  'problem.cut': '{name} dosyasının sonu eksik',
+  'problem.cut.text': 'Dosyanın {size} olması gerekirken {there} kadarı var: sonuna kadar kopyalanmamış ya da indirilmemiş.',
   'problem.save': 'Kaydedilemedi',
   'problem.save.text': 'Bu tarayıcıda o biçim ve boyut için kodlayıcı yok.',
   'problem.kept': 'Saklanamadı',

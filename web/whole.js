@@ -1,0 +1,53 @@
+// Whether a video is all there: its container says how long its parts are. A
+// browser plays one that was cut short as far as it goes, without a word.
+
+/**
+ * The bytes that a video should have at least, where that is more than it has.
+ * @param {Blob} file
+ * @returns {Promise<number|undefined>}
+ */
+export async function missing(file) {
+  const head = await view(file, 0);
+  if (head.byteLength < 16) return undefined;
+  const end = head.getUint32(0) === 0x1a45dfa3 ? await matroska(file, head) : await boxes(file);
+  return end > file.size ? end : undefined;
+}
+
+/** @param {Blob} file @param {number} at */
+const view = async (file, at) => new DataView(await file.slice(at, at + 64).arrayBuffer());
+
+/** Where the last box of an MP4 or QuickTime file ends; 0 of another file. @param {Blob} file */
+async function boxes(file) {
+  let at = 0;
+  while (at < file.size) {
+    const head = await view(file, at);
+    if (head.byteLength < 8) return at + 8;
+    const type = String.fromCharCode(...new Uint8Array(head.buffer, 4, 4));
+    if (at === 0 && !/^(ftyp|moov|mdat|free|skip|wide|styp)$/.test(type) || !/^[ -~©]{4}$/.test(type)) return 0;
+    let size = head.getUint32(0);
+    if (size === 0) break; // to the end, however far it is
+    if (size === 1) size = head.byteLength < 16 ? 16 : Number(head.getBigUint64(8));
+    if (size < 8) return 0;
+    at += size;
+  }
+  return at;
+}
+
+/** Where the segment of a Matroska or WebM file ends; 0 where it doesn't say. @param {Blob} file @param {DataView} head */
+async function matroska(file, head) {
+  const first = number(head, 4);
+  const at = 4 + first.length + first.value;
+  const segment = await view(file, at);
+  if (segment.byteLength < 12 || segment.getUint32(0) !== 0x18538067) return 0;
+  const { value, length } = number(segment, 4);
+  return value === 2 ** (7 * length) - 1 ? 0 : at + 4 + length + value; // all ones: a stream
+}
+
+/** A number of EBML, whose first byte says how many it has. @param {DataView} v @param {number} at */
+function number(v, at) {
+  const first = v.getUint8(at);
+  const length = Math.clz32(first) - 23;
+  let value = first & (0xff >> length);
+  for (let i = 1; i < Math.min(8, length); i++) value = 256 * value + v.getUint8(at + i);
+  return { value, length };
+}
