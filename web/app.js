@@ -107,7 +107,6 @@ async function refresh() {
 async function needGPU() {
   const lacking = bench.kind === 'browser' ? await lack() : undefined;
   showLack(!!lacking);
-  at('engines').hidden = !!lacking && !bench.token;
   if (lacking) throw new EngineError(lacking, '');
 }
 
@@ -558,6 +557,7 @@ function listen() {
 function readLink() {
   const { token, misfit, engine, addresses: named } = settings.readLink(recommended().tile);
   bench.token = token;
+  at('engines').hidden = !token; // a plain host has no other
   if (misfit) showProblem('overlap', { values: misfit });
   return { engine, named };
 }

@@ -421,10 +421,12 @@ func TestEngineIsNotShared(t *testing.T) {
 		return eval[string](t, v.tab, `document.querySelector('input[name=engine]:checked').value`)
 	}
 	assert.Equal(t, "browser", engine())
+	assert.False(t, v.visible("engines"), "a choice of one")
 	v.url = token
 	v.do(chromedp.Navigate("about:blank"))
 	v.open("?demo=2x6x6", "&precision=f32")
 	v.ready()
+	assert.True(t, v.visible("engines"))
 	v.click("input[name=engine][value=native]")
 	v.ready()
 	assert.Regexp(t, "vulkan|d3d12|metal", v.text("device-rows"))
