@@ -8,13 +8,14 @@ import { listenDrop, ofFolder } from './drop.js';
 import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
 import { preferred, speak, t } from './i18n.js';
-import { follow } from './job.js';
+import { follow, until } from './job.js';
 import { offer } from './keeping.js';
 import { lastKept, rememberKept, showFolder, showKept } from './library.js';
+import { Links } from './links.js';
 import * as offline from './offline.js';
 import { newOutcome, settle, summary } from './outcome.js';
 import { ProgressLine, QualityPanel, showDevice, showInput, showModel, showTiming } from './panels.js';
-import { ofClip, ofLatent } from './pictures.js';
+import { ofClip, ofLatent, opaque } from './pictures.js';
 import { showEstimate, showPlan, smallerTile } from './plan.js';
 import { lack, showLack } from './nogpu.js';
 import { Player } from './player.js';
@@ -24,7 +25,7 @@ import { listenSave } from './saving.js';
 import * as settings from './settings.js';
 import { Shelf } from './shelf.js';
 import * as speed from './speed.js';
-import { Stage, mosaic } from './stage.js';
+import { Stage } from './stage.js';
 import { Taker, misfit } from './taking.js';
 import { Workbench } from './workbench.js';
 import { listenZoom } from './zoom.js';
@@ -46,6 +47,7 @@ const player = new Player(stage, (i) => quality.show(i));
 const gallery = new Gallery(stage, player, quality);
 const shelf = new Shelf((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
 const taker = new Taker({ bench, put, listKept, again: (act) => void attempt(act) });
+const links = new Links({ bench, taker, attempt });
 
 /** What the page tells about, kept to be told again in another language. */
 const shown = {
@@ -196,12 +198,6 @@ function suitPart(device) {
   put({ name: 'demo', latent: demo.latent(part), clip: demo.clip(part), demo: true });
 }
 
-/** The demo's first frame in dark blocks: what its result is painted over. */
-async function blocks() {
-  const { data } = mosaic(await demo.frame(0, part), part.width);
-  return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
-}
-
 /** The checkpoint that was used last, where this browser keeps it. */
 async function takeKept() {
   const from = await lastKept();
@@ -233,47 +229,6 @@ async function attempt(act) {
   }
   settings.share(addresses.ofBench(bench.checkpoint, bench.input).addresses);
   await refresh();
-}
-
-/** Takes what stands at an address. @param {'checkpointAt'|'latentAt'} how @param {string} text */
-function takeFrom(how, text) {
-  return attempt(() => taker[how](text).catch((error) => {
-    if (error instanceof EngineError) throw error;
-    showProblem('address', { detail: words(error) });
-  }));
-}
-
-/** Takes what a link names, of other sites only when that is wanted. @param {addresses.Addresses} named */
-function takeNamed(named) {
-  const { model, latent } = named;
-  if (!model && !latent || !at('nogpu').hidden) return;
-  const take = async () => {
-    if (model) await takeFrom('checkpointAt', model);
-    if (latent && (!model || bench.checkpoint.address === addresses.parse(model).href)) await takeFrom('latentAt', latent);
-  };
-  try {
-    const sites = addresses.sites(named);
-    addresses.showAddresses(named);
-    if (sites) showProblem('link', { values: { sites }, action: { key: 'action.fetch', act: () => void take() } });
-    else void take();
-  } catch (error) {
-    settings.share({ model: '', latent: '' });
-    showProblem('address', { detail: words(error) });
-  }
-}
-
-/** Copies the page's address, with what is on the bench. */
-async function copyLink() {
-  const named = addresses.ofBench(bench.checkpoint, bench.input);
-  settings.share(named.addresses);
-  const link = `${location.origin}${location.pathname}${location.hash}`;
-  try {
-    await navigator.clipboard.writeText(link);
-    at('copied').textContent = t('copy.done');
-    if (named.withheld) showProblem('withheld');
-  } catch {
-    showProblem('copy', { values: { link } });
-  }
 }
 
 /** Puts what was encoded on the bench, to be decoded. */
@@ -331,7 +286,7 @@ async function run() {
     outcome.originals = clip && ((i) => ofClip(clip).get(i).then(outcome.alpha ? (rgba) => rgba : opaque));
     if (task() !== 'decode') gallery.look();
     if (!shown.plans.length) shown.plans = await until(signal, bench.plan(task(), options()));
-    const backdrop = bench.input?.demo ? await until(signal, blocks()) : undefined;
+    const backdrop = bench.input?.demo ? await until(signal, demo.blocks(part)) : undefined;
     const job = await until(signal, bench.start(task(), { ...options(), signal }));
     await follow(job, outcome, { stage, player, line, quality }, {
       plans: shown.plans, spatial: shown.model.spatial, alpha: outcome.alpha,
@@ -371,22 +326,6 @@ function pace({ done, frames, pictures }) {
   return { task: task(), device, model, frames: frames?.count ?? clip?.frames ?? 0, height, width, seconds: done.seconds };
 }
 
-/**
- * The promise's value, unless it is cancelled before.
- * @template T
- * @param {AbortSignal} signal
- * @param {Promise<T>} promise
- * @returns {Promise<T>}
- */
-function until(signal, promise) {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new EngineError('cancelled', 'cancelled'));
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
-
 /** @param {'done'|'stopped'} what @param {() => string} text */
 function ended(what, text) {
   const held = document.activeElement === at('cancel');
@@ -396,12 +335,6 @@ function ended(what, text) {
   line.end(text());
   state(what);
   if (held) at('run').focus();
-}
-
-/** What a model of 3 channels sees. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
-function opaque(rgba) {
-  for (let i = 3; i < rgba.length; i += 4) rgba[i] = 255;
-  return rgba;
 }
 
 /** Tells an error, and offers what can be done. @param {unknown} error */
@@ -528,8 +461,8 @@ function listen() {
   at('cancel').onclick = () => running?.abort();
   at('other').onclick = swap;
   at('decode-encoded').onclick = () => void takeEncoded();
-  at('copy-link').onclick = () => void copyLink();
-  addresses.listenAddresses((text) => takeFrom('checkpointAt', text), (text) => takeFrom('latentAt', text));
+  at('copy-link').onclick = () => void links.copy();
+  addresses.listenAddresses((text) => links.take('checkpointAt', text), (text) => links.take('latentAt', text));
   document.addEventListener('keydown', onKey);
   at('play').addEventListener('toggled', () => at('play').setAttribute('aria-label', t(player.playing ? 'pause' : 'play')));
   at('grid').onchange = () => { stage.grid = field('grid').checked; stage.drawGrid(); };
@@ -546,7 +479,7 @@ function listen() {
   onChange('#settings select, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));
-  addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => takeNamed(named)); });
+  addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => links.follow(named)); });
   listenSave(stage, () => gallery.savable);
   listenCard(() => gallery.savable);
   listenZoom();
@@ -581,7 +514,7 @@ async function begin() {
   settings.check('task', wanted);
   void listKept();
   if (saving() && !new URLSearchParams(location.search).has('autoplay')) {
-    takeNamed(named);
+    links.follow(named);
     return line.say(t('engine.waits'));
   }
   await idle();
@@ -591,7 +524,7 @@ async function begin() {
   } else {
     await refresh();
   }
-  if (named.model || named.latent) takeNamed(named); // it may ask, and a job would hide that
+  if (named.model || named.latent) links.follow(named); // it may ask, and a job would hide that
   else if (new URLSearchParams(location.search).has('autoplay')) await run();
 }
 

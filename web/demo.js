@@ -1,5 +1,7 @@
 // The clip that comes with the page: its latent, and the original frames.
 
+import { mosaic } from './stage.js';
+
 /** @import {OpenClip} from './clips.js' */
 /** @import {Source} from './source.js' */
 
@@ -110,11 +112,17 @@ async function get(path) {
  * @param {number} i
  * @param {Part} part
  */
-export async function frame(i, part) {
+async function frame(i, part) {
   const picture = await (await get(`demo/frame_${String(i).padStart(4, '0')}.png`)).blob();
   const { y, x } = corner(part);
   return createImageBitmap(picture, cell * x, cell * y, cell * part.width, cell * part.height,
     { colorSpaceConversion: 'none', premultiplyAlpha: 'none' });
+}
+
+/** A part's first frame in dark blocks: what its result is painted over. @param {Part} part */
+export async function blocks(part) {
+  const { data } = mosaic(await frame(0, part), part.width);
+  return data.map((x, i) => (i % 4 === 3 ? x : 0.45 * x));
 }
 
 /**

@@ -1,5 +1,6 @@
 // Runs one job and shows what comes of it, as it comes.
 
+import { EngineError } from './engine.js';
 import { Frames } from './frames.js';
 import { showTiming } from './panels.js';
 import { showProblem } from './problems.js';
@@ -97,6 +98,22 @@ export async function follow(job, outcome, screen, about) {
     throw error;
   }
   throw new Error('the job ended without a result');
+}
+
+/**
+ * The promise's value, unless it is cancelled before.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
+export function until(signal, promise) {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new EngineError('cancelled', 'cancelled'));
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
 }
 
 /**

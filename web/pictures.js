@@ -30,6 +30,12 @@ const gap = 2; // pixels between channels
 const across = 512; // pixels, about, of all channels
 const fps = 6; // of latent frames
 
+/** What a model of 3 channels sees. @param {Uint8ClampedArray<ArrayBuffer>} rgba */
+export function opaque(rgba) {
+  for (let i = 3; i < rgba.length; i += 4) rgba[i] = 255;
+  return rgba;
+}
+
 /**
  * The channels of a latent, each in grays of its own range; undefined of a file that isn't understood here.
  * @param {Blob} file
