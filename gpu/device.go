@@ -37,9 +37,11 @@ type Device struct {
 
 	pace   pacer
 	flight []sent // submitted, not yet known to be done
+	ended  uint64 // how many pieces are known to be done; the first is number 1
 	stats  Stats
 	lost   error
 	done   func(flops float64)
+	spare  func() error
 
 	profiler *timer // of the profile that is taken; else nil
 }
@@ -91,7 +93,7 @@ func Open(opt Options) (*Device, error) {
 		limits:    drv.Info().Limits,
 		params:    make([]byte, 0, uniformSlot*uniformSlots),
 		buffers:   map[*Buffer]*memory{},
-		pool:      pool{bySize: map[int64][]*memory{}},
+		pool:      pool{of: map[kind][]*memory{}},
 		programs:  map[*Program]*pipeline{},
 		pipelines: map[string]*pipeline{},
 		groups:    map[string]driver.BindGroup{},
@@ -126,6 +128,11 @@ func (d *Device) Stats() Stats {
 // Watch has done called with the FLOPs of each submission that is known to have
 // ended, by whoever waits for it; nil ends that.
 func (d *Device) Watch(done func(flops float64)) { d.done = done }
+
+// Meanwhile has f called in Submit as that would wait for the device, which has
+// enough to do for a tenth of a second; nil ends that. An error of f ends
+// Submit. f may Read what is Ready, and submit or write nothing.
+func (d *Device) Meanwhile(f func() error) { d.spare = f }
 
 // ResetPeaks makes PeakBytes and the longest submissions begin again from now.
 func (d *Device) ResetPeaks() {
@@ -217,18 +224,34 @@ func (d *Device) Write(v View, data []byte) error {
 // Read waits for all submitted work and copies the view's first len(dst) bytes,
 // a multiple of 4. What the work did wrong comes back here, ErrDeviceLost too.
 // When ctx ends, its error does, and dst holds anything.
+//
+// Of a Readback buffer, from its start on, it waits for what was submitted up to
+// the last copy to it; after an error it is not to be read again.
 func (d *Device) Read(ctx context.Context, dst []byte, v View) error {
-	if err := d.Wait(ctx); err != nil {
+	m, until := d.memory(v.Buffer), d.sent()
+	if m.readback {
+		until = m.copied
+	}
+	if err := d.waitFor(ctx, until); err != nil {
 		return err
 	}
-	if int64(len(dst)) > v.Bytes() {
+	if int64(len(dst)) > v.Bytes() || m.readback && v.Offset != 0 {
 		panic(fmt.Sprintf("gpu: read %d bytes of %v", len(dst), v))
 	}
 	if len(dst) == 0 {
 		return nil
 	}
-	return d.note(d.drv.Read(ctx, dst, d.memory(v.Buffer).handle, v.Offset))
+	if !m.readback {
+		return d.note(d.drv.Read(ctx, dst, m.handle, v.Offset))
+	}
+	err := d.drv.Take(ctx, dst, m.handle)
+	m.spoiled = m.spoiled || err != nil
+	return d.note(err)
 }
+
+// Ready is whether the copies to a Readback buffer are known to be done, so that
+// Read does not wait.
+func (d *Device) Ready(b *Buffer) bool { return d.memory(b).copied <= d.ended }
 
 func (d *Device) memory(b *Buffer) *memory {
 	m := d.buffers[b]

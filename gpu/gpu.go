@@ -77,6 +77,10 @@ var DefaultLimits = Limits{
 type Buffer struct {
 	Label string // for errors and Batch.String
 	Size  int64  // bytes, a positive multiple of 4, at most Limits.MaxBuffer
+
+	// Readback is for one that commands copy to, and do nothing else with: Read
+	// then waits for no more than those copies.
+	Readback bool
 }
 
 // View is a part of a buffer, in bytes: Offset is a multiple of

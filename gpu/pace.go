@@ -9,6 +9,8 @@ const (
 	pieceTarget = 60 * time.Millisecond
 	inFlight    = 2 // submissions queued before waiting for the oldest
 
+	mostInFlight = 8 // of short ones, which together are no longer than those
+
 	// A pipeline's first piece is a probe. firstRate is the guess for it: the
 	// slowest adapter seen (SwiftShader, 1 GFLOP/s). Once something ran for long
 	// enough to be measured, no pipeline is taken to be slower than that by more

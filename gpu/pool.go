@@ -7,7 +7,7 @@ import (
 )
 
 // Freed memory of up to poolLargest bytes is kept for the next buffer of just
-// its size, poolMost bytes in all: a job that runs again then makes nothing.
+// its kind, poolMost bytes in all: a job that runs again then makes nothing.
 const (
 	poolLargest = 16 << 20
 	poolMost    = 64 << 20
@@ -19,33 +19,44 @@ type memory struct {
 	handle driver.Buffer
 	size   int64
 	groups []string // keys of the bind groups that hold it
+
+	readback bool
+	copied   uint64 // number of the last piece that copies to it; of readbacks
+	spoiled  bool   // may be half mapped
+}
+
+// kind is what memory must be alike in to serve for a buffer.
+type kind struct {
+	size     int64
+	readback bool
 }
 
 // pool is memory that no buffer has.
 type pool struct {
-	bySize map[int64][]*memory
-	bytes  int64
+	of    map[kind][]*memory
+	bytes int64
 }
 
 // put keeps m, if there is room.
 func (p *pool) put(m *memory) bool {
-	if m.size > poolLargest || p.bytes+m.size > poolMost {
+	if m.size > poolLargest || p.bytes+m.size > poolMost || m.spoiled {
 		return false
 	}
-	p.bySize[m.size] = append(p.bySize[m.size], m)
+	k := kind{m.size, m.readback}
+	p.of[k] = append(p.of[k], m)
 	p.bytes += m.size
 	return true
 }
 
-// get is memory of a size, or nil. The last that was put comes first.
-func (p *pool) get(size int64) *memory {
-	all := p.bySize[size]
+// get is memory of a kind, or nil. The last that was put comes first.
+func (p *pool) get(k kind) *memory {
+	all := p.of[k]
 	if len(all) == 0 {
 		return nil
 	}
 	m := all[len(all)-1]
-	p.bySize[size] = all[:len(all)-1]
-	p.bytes -= size
+	p.of[k] = all[:len(all)-1]
+	p.bytes -= m.size
 	return m
 }
 
@@ -54,9 +65,9 @@ func (d *Device) kept(b *Buffer) (*memory, error) {
 	if b.Size <= 0 || b.Size%4 != 0 {
 		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
 	}
-	m := d.pool.get(b.Size)
-	if m == nil {
-		return nil, nil
+	m := d.pool.get(kind{b.Size, b.Readback})
+	if m == nil || m.readback { // which is copied to before it is read
+		return m, nil
 	}
 	if err := d.drv.Write(m.handle, 0, make([]byte, m.size)); err != nil {
 		d.release(m)
@@ -70,13 +81,19 @@ func (d *Device) fresh(b *Buffer) (*memory, error) {
 	if b.Size > d.limits.MaxBuffer {
 		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
 	}
-	handle, err := d.drv.NewBuffer(b.Label, b.Size, false)
+	var handle driver.Buffer
+	var err error
+	if b.Readback {
+		handle, err = d.drv.NewReadback(b.Size)
+	} else {
+		handle, err = d.drv.NewBuffer(b.Label, b.Size, false)
+	}
 	if err != nil {
 		return nil, d.note(err)
 	}
 	d.lastID++
 	d.stats.Buffers++
-	return &memory{id: d.lastID, handle: handle, size: b.Size}, nil
+	return &memory{id: d.lastID, handle: handle, size: b.Size, readback: b.Readback}, nil
 }
 
 // release gives memory back to the driver, and the bind groups that hold it.
@@ -92,11 +109,11 @@ func (d *Device) release(m *memory) {
 
 // drain empties the pool.
 func (d *Device) drain() {
-	for size, all := range d.pool.bySize {
+	for k, all := range d.pool.of {
 		for _, m := range all {
 			d.release(m)
 		}
-		delete(d.pool.bySize, size)
+		delete(d.pool.of, k)
 	}
 	d.pool.bytes = 0
 }

@@ -96,8 +96,10 @@ func (s *submission) move(c *Command) error {
 			return err
 		}
 	}
+	to := s.d.memory(c.Dst.Buffer)
+	to.copied = s.d.sent() + 1
 	move := driver.Command{
-		Dst: driver.Binding{Buffer: s.d.memory(c.Dst.Buffer).handle, Offset: c.Dst.Offset, Size: c.Dst.Bytes()},
+		Dst: driver.Binding{Buffer: to.handle, Offset: c.Dst.Offset, Size: c.Dst.Bytes()},
 	}
 	if c.Src.Buffer != nil {
 		move.Src = driver.Binding{Buffer: s.d.memory(c.Src.Buffer).handle, Offset: c.Src.Offset, Size: c.Dst.Bytes()}
@@ -208,11 +210,10 @@ func (s *submission) flush() error {
 		return nil
 	}
 	d := s.d
-	most := inFlight - 1
-	if s.first {
-		most = 0 // a probe runs alone and tells the speed by which the next is cut
-	}
-	for len(d.flight) > most {
+	for len(d.flight) > 0 && (s.first || d.full(s.expect)) { // a probe runs alone and tells the speed by which the next is cut
+		if err := d.meanwhile(); err != nil {
+			return err
+		}
 		if err := d.waitOldest(s.ctx); err != nil {
 			return err
 		}
@@ -245,21 +246,52 @@ func (s *submission) flush() error {
 	d.stats.Submissions++
 	d.stats.Dispatches += len(s.parts)
 	d.flight = append(d.flight, sent{s.piece, fence, now, times})
+	first := s.first
 	s.commands, s.piece = s.commands[:0], piece{}
-	if most == 0 {
+	if first {
 		return d.Wait(s.ctx)
 	}
 	return nil
 }
 
+// full is whether a piece that is expected to take so many seconds has to wait
+// for the oldest of those on their way.
+func (d *Device) full(expect float64) bool {
+	if len(d.flight) < inFlight {
+		return false
+	}
+	for i := range d.flight {
+		expect += d.flight[i].expect
+	}
+	return len(d.flight) >= mostInFlight || expect > inFlight*pieceTarget.Seconds()
+}
+
+// meanwhile calls who waits for a moment to spare.
+func (d *Device) meanwhile() error {
+	f := d.spare
+	if f == nil {
+		return nil
+	}
+	d.spare = nil
+	err := f()
+	d.spare = f
+	return err
+}
+
+// sent is how many pieces were submitted.
+func (d *Device) sent() uint64 { return d.ended + uint64(len(d.flight)) }
+
 // Wait blocks until all submitted work is done, and returns what went wrong with
 // it. When ctx ends, the submissions on their way are drained, which takes about
 // a tenth of a second, and the context's error comes back.
-func (d *Device) Wait(ctx context.Context) error {
+func (d *Device) Wait(ctx context.Context) error { return d.waitFor(ctx, d.sent()) }
+
+// waitFor is Wait for the pieces up to a number.
+func (d *Device) waitFor(ctx context.Context, number uint64) error {
 	if d.lost != nil {
 		return d.lost
 	}
-	for len(d.flight) > 0 {
+	for d.ended < number && len(d.flight) > 0 {
 		if err := d.waitOldest(ctx); err != nil {
 			return err
 		}
@@ -273,11 +305,12 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	if err := d.drv.Wait(ctx, p.fence); err != nil {
 		if ctx.Err() != nil {
 			_ = d.drv.Wait(context.Background(), d.flight[len(d.flight)-1].fence)
-			d.flight = d.flight[:0]
+			d.ended, d.flight = d.sent(), d.flight[:0]
 		}
 		return d.note(err)
 	}
 	d.flight = append(d.flight[:0], d.flight[1:]...)
+	d.ended++
 	now := time.Now()
 	began := p.at
 	if d.pace.done.After(began) {

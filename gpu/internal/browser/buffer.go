@@ -122,7 +122,16 @@ func (p *port) Drain() error {
 	return p.d.failure()
 }
 
-func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.newReadback(size) }
+func (p *port) NewReadback(size int64) (driver.Buffer, error) { return p.d.NewReadback(size) }
+
+// NewReadback makes a buffer that can be copied to and taken from.
+func (d *device) NewReadback(size int64) (driver.Buffer, error) {
+	b, err := d.newReadback(size)
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
 
 // newReadback makes a buffer that can be copied to and mapped.
 func (d *device) newReadback(size int64) (*buffer, error) {
@@ -139,6 +148,19 @@ func (p *port) Fetch(ctx context.Context, dst []byte, from, readback driver.Buff
 		return err
 	}
 	return p.d.take(ctx, dst, readback.(*buffer), submitted)
+}
+
+// Take waits for the copies to a readback buffer and takes its first bytes.
+func (d *device) Take(ctx context.Context, dst []byte, from driver.Buffer) error {
+	b := from.(*buffer)
+	err := b.within("read", 0, len(dst))
+	if err == nil {
+		err = d.take(ctx, dst, b, nil)
+	}
+	if err != nil {
+		return fmt.Errorf("browser: %s: read: %w", b.label, err)
+	}
+	return nil
 }
 
 // take waits for the copies to a readback buffer, which were submitted within

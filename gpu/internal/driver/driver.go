@@ -134,6 +134,14 @@ type Device interface {
 	// Both are multiples of 4.
 	Read(ctx context.Context, dst []byte, b Buffer, offset int64) error
 
+	// NewReadback makes a buffer that can be copied to, and taken from.
+	NewReadback(size int64) (Buffer, error)
+
+	// Take waits for the copies to a readback buffer that were submitted, and
+	// for nothing after them, and copies its first len(dst) bytes, a multiple of
+	// 4. After an error the buffer, which may be half mapped, is of no use.
+	Take(ctx context.Context, dst []byte, b Buffer) error
+
 	// NewPipeline begins to compile and returns, so that several are compiled at
 	// once. A shader error carries the compiler's message, line:column and the
 	// numbered source around it.

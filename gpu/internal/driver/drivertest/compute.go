@@ -122,6 +122,42 @@ func order(t *testing.T, s Subject) {
 	}
 }
 
+// take: bytes come through a readback buffer as they were when they were copied,
+// again and again, while the device works on what was submitted after that. A
+// context ends it early.
+func take(t *testing.T, s Subject) {
+	d, ctx := s.Open(t), context.Background()
+	b, r := NewBuffer(t, d, Words(1, 2)), Must(d.NewReadback(8))(t)
+	copied := driver.Command{Src: driver.Binding{Buffer: b, Size: 8}, Dst: driver.Binding{Buffer: r, Size: 8}}
+	work := newBusy(t, d, Must(d.NewBuffer("out", 1024, false))(t))
+	require.NoError(t, d.Wait(ctx, Must(d.Submit("compiles", []driver.Command{work}, nil))(t)))
+	for i := range uint32(3) {
+		require.NoError(t, d.Write(b, 0, Words(i)))
+		Must(d.Submit("copy", []driver.Command{copied}, nil))(t)
+		require.NoError(t, d.Write(b, 0, Words(99)))
+		var f driver.Fence
+		if i == 0 {
+			f = Must(d.Submit("busy", []driver.Command{work}, nil))(t)
+		}
+		got, start := make([]byte, 8), time.Now()
+		require.NoError(t, d.Take(ctx, got, r))
+		took := time.Since(start)
+		require.Equal(t, Words(i, 2), got)
+		if f != nil {
+			require.NoError(t, d.Wait(ctx, f))
+			assert.Greater(t, time.Since(start), 3*took/2, "waited for what came after")
+		}
+	}
+	Wants(t, d.Take(ctx, make([]byte, 12), r), nil, "staging: ", "read of 12 bytes")
+	Must(d.Submit("copy", []driver.Command{copied}, nil))(t)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, d.Take(ended, make([]byte, 8), r), context.Canceled)
+	r.Release()
+	r.Release()
+	Alive(t, d)
+}
+
 // times: a stopwatch's spans follow each other in the commands' order, are long
 // where the command is, and span what passed. It serves again, with another
 // beside it, and takes as many commands as it is said to.

@@ -44,6 +44,7 @@ func Run(t *testing.T, s Subject) {
 		{"Cancel", cancel},
 		{"LargeTransfers", largeTransfers},
 		{"Order", order},
+		{"Take", take},
 		{"Times", times},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, s) })

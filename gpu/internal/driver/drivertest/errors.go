@@ -143,6 +143,9 @@ func refusesAll(t *testing.T, d driver.Device, b driver.Buffer, why error) {
 	require.ErrorIs(t, err, why, "NewStopwatch")
 	require.ErrorIs(t, d.Write(b, 0, make([]byte, 4)), why, "Write")
 	require.ErrorIs(t, d.Read(context.Background(), make([]byte, 4), b, 0), why, "Read")
+	_, err = d.NewReadback(16)
+	require.ErrorIs(t, err, why, "NewReadback")
+	require.ErrorIs(t, d.Take(context.Background(), make([]byte, 4), b), why, "Take")
 }
 
 func deviceLostInRead(t *testing.T, s Subject) {
