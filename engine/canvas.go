@@ -167,7 +167,7 @@ func (v *canvas) add(out output) []Step {
 	f.Canvas = part
 	set.FeatherBlend(batch, "blend", f)
 	spooled := v.rectangle(out.frame, at)
-	return append(steps, &bringIn{allOf(part), spooled}, &runBatch{batch}, &takeOut{allOf(part), spooled})
+	return append(steps, &bringIn{allOf(part), spooled}, &runBatch{batch}, &takeOut{from: allOf(part), to: spooled})
 }
 
 func (v *canvas) rectangle(frame int, part tiling.Rect) *rectangle {

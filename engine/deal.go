@@ -42,12 +42,12 @@ func (p *Plan) Share(helpers []*Helper) {
 // takes in what others make of theirs.
 type deal struct {
 	*run
-	n     int        // of the pass
-	free  chan int   // tiles that nobody works on
-	made  chan guest // unbuffered, so that no frames pile up
-	seen  []int      // frames of each tile that came
-	left  int        // tiles that are not done
-	yield func(output, error) bool
+	n    int        // of the pass
+	free chan int   // tiles that nobody works on
+	made chan guest // unbuffered, so that no frames pile up
+	seen []int      // frames of each tile that came
+	left int        // tiles that are not done
+	each func(output) error
 }
 
 // guest is a frame of a tile that a helper made, or what ended its work.
@@ -62,11 +62,11 @@ type guest struct {
 }
 
 // deal is outputs of a pass in several tiles, with helpers.
-func (r *run) deal(ctx context.Context, n int, yield func(output, error) bool) {
+func (r *run) deal(ctx context.Context, n int, take func(output) error) error {
 	tiles := len(r.plan.passes[n].tiles)
 	alone := r.input
 	r.input = &locked{Input: alone}
-	d := &deal{run: r, n: n, free: make(chan int, tiles), made: make(chan guest), seen: make([]int, tiles), left: tiles, yield: yield}
+	d := &deal{run: r, n: n, free: make(chan int, tiles), made: make(chan guest), seen: make([]int, tiles), left: tiles, each: take}
 	for i := range tiles {
 		d.free <- i
 	}
@@ -84,41 +84,42 @@ func (r *run) deal(ctx context.Context, n int, yield func(output, error) bool) {
 		helping.Go(func() { d.help(ctx, h) })
 	}
 	for d.left > 0 {
+		if len(d.free) == 0 { // others work
+			if err := r.settle(ctx, 0); err != nil {
+				return err
+			}
+		}
 		select {
 		case g := <-d.made:
-			if !d.take(g) {
-				return
+			if err := d.take(g); err != nil {
+				return err
 			}
 		case i := <-d.free:
-			if !r.tile(ctx, n, i, tiles-d.left, d.own) {
-				return
+			if err := r.tile(ctx, n, i, tiles-d.left, d.own); err != nil {
+				return err
 			}
 			d.left--
 		case <-ctx.Done():
-			yield(output{}, ctx.Err())
-			return
+			return ctx.Err()
 		}
 	}
+	return nil
 }
 
 // own takes a frame of this device's tile, and then those of others that wait.
-func (d *deal) own(out output, err error) bool {
-	if err != nil {
-		return d.yield(out, err)
+func (d *deal) own(out output) (err error) {
+	if d.came(out) {
+		err = d.each(out)
 	}
-	if d.came(out) && !d.yield(out, nil) {
-		return false
-	}
-	for {
+	for err == nil {
 		select {
 		case g := <-d.made:
-			if !d.take(g) {
-				return false
-			}
+			err = d.take(g)
 		default:
-			return true
+			return nil
 		}
 	}
+	return err
 }
 
 // came notes a frame, and is false where it came before: from somebody who
@@ -132,18 +133,20 @@ func (d *deal) came(out output) bool {
 }
 
 // take takes what a helper made.
-func (d *deal) take(g guest) bool {
+func (d *deal) take(g guest) error {
 	if g.err != nil {
 		if d.watch.Lost != nil {
 			d.watch.Lost(g.helper.Dev.Info(), g.err)
 		}
-		return true
+		return nil
 	}
 	if d.came(g.out) {
 		g.out.x.T, g.out.x.Buffer, g.out.t = 1, d.plan.guest, 0
-		err := d.dev.Write(allOf(g.out.x), g.data)
-		if !d.yield(g.out, err) || err != nil {
-			return false
+		if err := d.dev.Write(allOf(g.out.x), g.data); err != nil {
+			return err
+		}
+		if err := d.each(g.out); err != nil {
+			return err
 		}
 	}
 	if g.last {
@@ -151,7 +154,7 @@ func (d *deal) take(g guest) bool {
 		g.helper.Tiles++
 	}
 	d.helped(g)
-	return true
+	return nil
 }
 
 // helped tells of the end of a helper's slice.
@@ -168,24 +171,24 @@ func (d *deal) helped(g guest) {
 // hands its tile back.
 func (d *deal) help(ctx context.Context, h *Helper) {
 	w := h.Plan.passes[d.n]
-	buffers := w.recordings.buffers()
+	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(d.plan.guest.Size, 2)}
+	buffers := append(w.recordings.buffers(), r.staging...)
 	defer h.Dev.Free(buffers...)
 	err := h.Load(ctx)
 	if err == nil {
 		err = h.Dev.Alloc(buffers...)
 	}
-	r := &run{plan: h.Plan, dev: h.Dev, input: d.input}
+	h.Dev.Meanwhile(func() error { return r.spare(ctx) })
+	defer h.Dev.Meanwhile(nil)
 	for err == nil {
 		select {
 		case <-ctx.Done():
 			return
 		case i := <-d.free:
-			r.tile(ctx, d.n, i, i, func(out output, failed error) bool {
-				if err = failed; err == nil {
-					err = r.do(ctx, d.send(ctx, h, r, out))
-				}
-				return err == nil
-			})
+			err = r.tile(ctx, d.n, i, i, func(out output) error { return r.do(ctx, d.send(ctx, h, r, out)) })
+			if err == nil {
+				err = r.settle(ctx, 0)
+			}
 			if err != nil {
 				d.free <- i
 			}
@@ -200,7 +203,7 @@ func (d *deal) send(ctx context.Context, h *Helper, r *run, out output) Step {
 	if rec := r.at.pass.recorded[out.tile][r.at.slice.kind]; out.t == rec.out.T-1 {
 		g.flops, g.last = rec.cost.FLOPs, r.at.k == len(r.at.pass.slices)-1
 	}
-	return &takeOut{frameOf(out.x, out.t), into(func(data []byte) error {
+	return &takeOut{from: frameOf(out.x, out.t), to: into(func(data []byte) error {
 		g.data = slices.Clone(data)
 		return d.hand(ctx, g)
 	})}

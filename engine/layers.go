@@ -186,8 +186,7 @@ func (p *Plan) results(do func(steps []Step)) {
 func (p *Plan) result(out output, do func(steps []Step)) {
 	take := func(x wgsl.Tensor, t, y0 int) {
 		if out.frame < p.outlet.Frames && y0 < p.outlet.Height { // not trimmed
-			steps, _ := p.outlet.take(x, t, out.frame, y0)
-			do(steps)
+			do(p.outlet.take(x, t, out.frame, y0, nil))
 		}
 	}
 	if p.joiner == nil {

@@ -49,36 +49,39 @@ func (v *outlet) buffers() []*gpu.Buffer {
 	return nil
 }
 
-// take are the steps that fill a band with rows y0 on of a frame, which frame t
+// take are the steps that give a band with rows y0 on of a frame, which frame t
 // of x holds.
-func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int) ([]Step, *Band) {
+func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int, give func(Band) error) []Step {
 	rows := min(x.H, v.Height-y0)
-	b := &Band{Frame: frame, Y: y0, Rows: rows, Last: y0+rows == v.Height, Width: x.W}
+	b := Band{Frame: frame, Y: y0, Rows: rows, Last: y0+rows == v.Height, Width: x.W}
 	batch := &gpu.Batch{Label: "result"}
 	switch v.Form {
 	case RGBA8:
 		v.kernels.of(x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: x, T: t, N: 1, Crop: wgsl.Crop{H: rows, W: v.Width}, Y: v.rgba.All()})
-		return []Step{&runBatch{batch}, &takeOut{gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, into(func(data []byte) error {
+		return []Step{&runBatch{batch}, &takeOut{from: gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, to: into(func(data []byte) error {
+			if err := opaque(data); err != nil {
+				return err
+			}
 			v.pixels = append(v.pixels[:0], data...)
 			b.RGBA = v.pixels
-			return opaque(data)
-		})}}, b
+			return give(b)
+		})}}
 	case Draws:
 		z, noise := v.latent, v.noise
 		z.T, z.H = x.T, x.H
 		noise.T, noise.H = x.T, x.H
 		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: noise, Z: z, T: t, N: 1})
-		return []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}, &runBatch{batch}, v.read(z, t, b)}, b
+		return []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}, &runBatch{batch}, v.read(z, t, b, give)}
 	}
-	return []Step{v.read(x, t, b)}, b
+	return []Step{v.read(x, t, b, give)}
 }
 
 // read takes frame t of x out as floats.
-func (v *outlet) read(x wgsl.Tensor, t int, b *Band) Step {
+func (v *outlet) read(x wgsl.Tensor, t int, b Band, give func(Band) error) Step {
 	c := 4 * x.C4()
 	at := frameOf(x, t)
 	at.Size = int64(b.Rows*x.W*c) * int64(x.Elem.Bytes())
-	return &takeOut{at, into(func(data []byte) error {
+	return &takeOut{from: at, to: into(func(data []byte) error {
 		if n := b.Rows * x.W * c; cap(v.floats) < n {
 			v.floats = make([]float32, n)
 		}
@@ -89,7 +92,7 @@ func (v *outlet) read(x wgsl.Tensor, t int, b *Band) Step {
 				return ErrOverflow
 			}
 		}
-		return nil
+		return give(b)
 	})}
 }
 
@@ -148,7 +151,7 @@ func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
 	at := v.tiles[out.tile].Out
 	batch := &gpu.Batch{Label: "preview"}
 	k.of(out.x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.x, T: out.t, N: 1, Crop: wgsl.Crop{H: h, W: w}, Y: v.bytes.All()})
-	return []Step{&runBatch{batch}, &takeOut{gpu.View{Buffer: v.bytes, Size: int64(4 * h * w)}, into(func(data []byte) error {
+	return []Step{&runBatch{batch}, &takeOut{from: gpu.View{Buffer: v.bytes, Size: int64(4 * h * w)}, to: into(func(data []byte) error {
 		if err := opaque(data); err != nil {
 			return err
 		}

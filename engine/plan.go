@@ -28,6 +28,7 @@ type Plan struct {
 	Causal      int64 // memory of causal convolutions, of the same
 	Canvas      int64 // puts tiles together
 	Transfer    int64 // results and previews on their way out
+	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
 
 	Spool   int64 // bytes outside of the device
 	Budget  int64 // bytes allowed on the device
@@ -45,8 +46,9 @@ type Plan struct {
 	between *between // of two passes
 	joiner  joiner   // nil for one tile
 	outlet  *outlet
-	preview *preview    // nil where none is wanted
-	guest   *gpu.Buffer // a frame that a helper made; nil where there are none
+	preview *preview      // nil where none is wanted
+	guest   *gpu.Buffer   // a frame that a helper made; nil where there are none
+	staging []*gpu.Buffer // that results leave by, readbacks
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -83,7 +85,7 @@ func (p *Plan) transfer() []*gpu.Buffer {
 	if p.guest != nil {
 		all = append(all, p.guest)
 	}
-	return all
+	return append(all, p.staging...)
 }
 
 // largest is the pass that takes the most memory.
@@ -256,6 +258,34 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 		l.Canvas = sum(l.joiner.buffers())
 		l.Spool += l.joiner.spooled()
 	}
+	l.stage(out)
+}
+
+// stage declares what results like `out` leave by, as far as the budget allows:
+// without, the device waits for each. Nothing follows the only slice of all.
+func (p *Plan) stage(out wgsl.Tensor) {
+	if len(p.passes) == 1 && len(p.last().tiles)*len(p.last().slices) == 1 {
+		return
+	}
+	most := out.FrameBytes() // draws are no more
+	if p.outlet.rgba != nil {
+		most = p.outlet.rgba.Size
+	}
+	if p.preview != nil {
+		most = max(most, p.preview.bytes.Size)
+	}
+	if v, ok := p.joiner.(*canvas); ok && v.frames == nil {
+		most = max(most, partBytes(v.tiles, v.y.C))
+	}
+	if p.between != nil {
+		most = max(most, p.passes[0].output().FrameBytes())
+	}
+	p.staging = stagings(most, p.last().output().T)
+	for len(p.staging) > 0 && p.Bytes()+sum(p.staging) > p.Budget {
+		p.staging = p.staging[1:]
+	}
+	p.Ahead = sum(p.staging)
+	p.Transfer += p.Ahead
 }
 
 // canvas is one on the device where the budget allows, else in a spool.

@@ -97,6 +97,9 @@ func counted(t *testing.T, p *Plan) {
 	}
 }
 
+// needed is the least budget of a plan.
+func needed(p *Plan) int64 { return p.Bytes() - p.Ahead }
+
 // What was planned is all that the device is asked for, in every form of the
 // result.
 func TestBytesAreThoseOfTheBuffers(t *testing.T) {
@@ -119,7 +122,7 @@ func TestBytesAreThoseOfTheBuffers(t *testing.T) {
 			require.Less(t, resident.Activations, whole.Activations, "tiles take less")
 
 			tight := cut(Feather)
-			tight.Budget = resident.Bytes()
+			tight.Budget = needed(resident)
 			require.Zero(t, plan(t, one, tight).Spool, "there is room to the byte")
 			tight.Budget--
 			spooled := plan(t, one, tight)
@@ -136,7 +139,7 @@ func TestBytesAreThoseOfTheBuffers(t *testing.T) {
 			require.Equal(t, whole.Bytes(), exact.Untiled)
 			require.EqualValues(t, 5*60*70*16*4, exact.Spool, "between the passes")
 			tight = cut(Exact)
-			tight.Budget = exact.Bytes() - 1
+			tight.Budget = needed(exact) - 1
 			spooled = plan(t, one, tight)
 			counted(t, spooled)
 			require.EqualValues(t, 5*60*70*16*4+5*120*140*16, spooled.Spool, "and the canvas")
@@ -173,17 +176,18 @@ func TestMomentsAreCounted(t *testing.T) {
 	}
 	j.Network = &Network{Name: "encoder", Whole: halve, Tilings: []Tiling{Feather}, Weights: w}
 	j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
-	var transfer []int64
+	var transfer, ahead []int64
 	for _, form := range []Form{Floats, Draws} {
 		j.Output = Output{Form: form, Preview: form != Floats} // of latents there is none
 		for _, o := range []Options{{}, {Tile: tiling.Choice{Tile: tiling.Square(32)}}} {
 			p := plan(t, j, o)
 			counted(t, p)
-			transfer = append(transfer, p.Transfer)
+			transfer, ahead = append(transfer, p.Transfer-p.Ahead), append(ahead, p.Ahead)
 		}
 	}
 	const latent = 60 * 70 * 16 // bytes
 	require.Equal(t, []int64{0, 0, 4 * latent, 2 * latent}, transfer, "a first slice has two frames, a band one")
+	require.Equal(t, []int64{4 * latent, 4 * latent, 4 * latent, 4 * latent}, ahead, "two frames or bands")
 }
 
 // Of what a network ends with only the channels that are wanted are computed,
@@ -218,10 +222,16 @@ func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
 func TestBudgetIsKept(t *testing.T) {
 	j := job(t, 60, 70)
 	whole := plan(t, j, Options{})
-	_, err := NewPlan(t.Context(), j, Options{Budget: whole.Bytes() - 1})
+	_, err := NewPlan(t.Context(), j, Options{Budget: needed(whole) - 1})
 	require.ErrorIs(t, err, ErrMemory)
-	require.ErrorContains(t, err, "decoder in one tile needs "+Bytes(whole.Bytes()))
-	require.Equal(t, whole.Bytes(), plan(t, j, Options{Budget: whole.Bytes()}).Bytes())
+	require.ErrorContains(t, err, "decoder in one tile needs "+Bytes(needed(whole)))
+	for _, budget := range []int64{whole.Bytes(), whole.Bytes() - 1, needed(whole)} { // what results leave by goes first
+		p := plan(t, j, Options{Budget: budget})
+		counted(t, p)
+		require.Equal(t, needed(whole), needed(p))
+		require.Equal(t, budget == whole.Bytes(), p.Ahead == whole.Ahead)
+	}
+	require.Positive(t, whole.Ahead)
 
 	o := cut(Feather)
 	o.Budget = 1000
@@ -238,7 +248,7 @@ func TestShrink(t *testing.T) {
 	least := func(side int) *Plan { // with the canvas in a spool
 		o := cut(Feather)
 		o.Tile.Tile = tiling.Square(side)
-		o.Budget = plan(t, j, o).Bytes() - 1
+		o.Budget = needed(plan(t, j, o)) - 1
 		return plan(t, j, o)
 	}
 	large := cut(Feather)
@@ -246,7 +256,7 @@ func TestShrink(t *testing.T) {
 	whole := plan(t, j, large)
 	require.False(t, whole.Shrunk)
 	o := large
-	o.Budget = (least(64).Bytes() + least(256).Bytes()) / 2
+	o.Budget = (needed(least(64)) + needed(least(256))) / 2
 	_, err := NewPlan(t.Context(), j, o)
 	require.ErrorIs(t, err, ErrMemory)
 	o.Shrink = true
@@ -289,10 +299,10 @@ func TestDefaultTilingFits(t *testing.T) {
 	o := cut("")
 	exact, feather := plan(t, j, o), plan(t, j, cut(Feather))
 	tight := cut(Feather)
-	tight.Budget = feather.Bytes() - 1
+	tight.Budget = needed(feather) - 1
 	feather = plan(t, j, tight) // spooled
-	require.Less(t, feather.Bytes(), exact.Bytes())
-	o.Budget = feather.Bytes()
+	require.Less(t, needed(feather), needed(exact))
+	o.Budget = needed(feather)
 	require.Equal(t, Feather, plan(t, j, o).Tiling)
 	o.Tiling = Exact
 	_, err := NewPlan(t.Context(), j, o)

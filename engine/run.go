@@ -17,6 +17,11 @@ type run struct {
 	watch   Watch
 	at      place
 	scratch []byte
+	give    func(Band) error
+
+	staging []*gpu.Buffer
+	leaving []leaving
+	left    uint64 // how many there were
 
 	// FLOPs of the whole job: that are known to be done, or will be with the
 	// slice that is worked on; and those taken for done before the device was.
@@ -39,41 +44,50 @@ type place struct {
 // Leaving the loop early stops the work.
 func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter.Seq2[Band, error] {
 	return func(yield func(Band, error) bool) {
-		r := &run{plan: p, dev: dev, input: in, watch: w}
-		defer dev.Free(p.shared()...)
-		if w.Progress != nil {
-			dev.Watch(r.did)
-			defer dev.Watch(nil)
-		}
-		err := r.compile(ctx)
-		if err == nil {
-			err = dev.Alloc(p.shared()...)
-		}
-		if err == nil && len(p.passes) > 1 {
-			defer r.close()
-			err = r.first(ctx)
-		}
-		if err == nil && p.joiner != nil {
-			defer p.joiner.close()
-			err = p.joiner.open(p.options)
-		}
-		if err != nil {
+		r := &run{plan: p, dev: dev, input: in, watch: w, staging: p.staging, give: func(b Band) error {
+			if !yield(b, nil) {
+				return errStopped
+			}
+			return nil
+		}}
+		if err := r.all(ctx); err != nil && err != errStopped {
 			yield(Band{}, err)
-			return
-		}
-		for part, err := range r.parts(ctx) {
-			if err == nil && (part.frame >= p.outlet.Frames || part.y0 >= p.outlet.Height) {
-				continue // trimmed
-			}
-			var band Band
-			if err == nil {
-				band, err = r.take(ctx, part)
-			}
-			if !yield(band, err) || err != nil {
-				return
-			}
 		}
 	}
+}
+
+// all does what was planned.
+func (r *run) all(ctx context.Context) (err error) {
+	p, dev := r.plan, r.dev
+	defer dev.Free(p.shared()...)
+	if r.watch.Progress != nil {
+		dev.Watch(r.did)
+		defer dev.Watch(nil)
+	}
+	if err := r.compile(ctx); err != nil {
+		return err
+	}
+	if err := dev.Alloc(p.shared()...); err != nil {
+		return err
+	}
+	dev.Meanwhile(func() error { return r.spare(ctx) })
+	defer dev.Meanwhile(nil)
+	if len(p.passes) > 1 {
+		defer r.close()
+		if err := r.first(ctx); err != nil {
+			return err
+		}
+	}
+	if p.joiner != nil {
+		defer p.joiner.close()
+		if err := p.joiner.open(p.options); err != nil {
+			return err
+		}
+	}
+	if err := r.last(ctx); err != nil {
+		return err
+	}
+	return r.settle(ctx, 0)
 }
 
 // compile compiles what the passes run, all at once.
@@ -97,15 +111,11 @@ func (r *run) first(ctx context.Context) (err error) {
 	if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
 		return err
 	}
-	for out, err := range r.outputs(ctx, 0) {
-		if err == nil {
-			err = r.do(ctx, p.between.keep(p.passes[0], out))
-		}
-		if err != nil {
-			return err
-		}
+	err = r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
+	if err != nil {
+		return err
 	}
-	return nil
+	return r.settle(ctx, 0)
 }
 
 func (r *run) close() {
@@ -115,101 +125,94 @@ func (r *run) close() {
 	}
 }
 
-// part is rows y0 on of a frame of the result, in frame t of x.
-type part struct {
-	x         wgsl.Tensor
-	t         int
-	frame, y0 int
-}
-
-// parts runs the last pass and puts its tiles together.
-func (r *run) parts(ctx context.Context) iter.Seq2[part, error] {
+// last runs the last pass, puts its tiles together and takes the result off the
+// device.
+func (r *run) last(ctx context.Context) error {
 	p := r.plan
 	tiles := make([]int, p.Frames) // of each frame, that came
-	return func(yield func(part, error) bool) {
-		for out, err := range r.outputs(ctx, len(p.passes)-1) {
-			if err != nil || p.joiner == nil {
-				if !yield(part{out.x, out.t, out.frame, 0}, err) {
-					return
-				}
-				continue
-			}
-			if p.preview != nil && r.watch.Preview != nil {
-				err = r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...)
-			}
-			if err == nil {
-				err = r.do(ctx, p.joiner.add(out)...)
-			}
-			if err != nil {
-				yield(part{}, err)
-				return
-			}
-			if tiles[out.frame]++; tiles[out.frame] < len(p.last().tiles) {
-				continue
-			}
-			for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
-				var steps []Step
-				steps, x = p.joiner.band(out.frame, y0)
-				if err := r.do(ctx, steps...); !yield(part{x, 0, out.frame, y0}, err) || err != nil {
-					return
-				}
+	return r.outputs(ctx, len(p.passes)-1, func(out output) error {
+		if p.joiner == nil {
+			return r.take(ctx, out.x, out.t, out.frame, 0)
+		}
+		if p.preview != nil && r.watch.Preview != nil {
+			if err := r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...); err != nil {
+				return err
 			}
 		}
-	}
+		if err := r.do(ctx, p.joiner.add(out)...); err != nil {
+			return err
+		}
+		if tiles[out.frame]++; tiles[out.frame] < len(p.last().tiles) {
+			return nil
+		}
+		for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
+			var steps []Step
+			steps, x = p.joiner.band(out.frame, y0)
+			if err := r.do(ctx, steps...); err != nil {
+				return err
+			}
+			if err := r.take(ctx, x, 0, out.frame, y0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// outputs feeds every tile's slices through pass n, and yields each frame that
-// comes out of one.
-func (r *run) outputs(ctx context.Context, n int) iter.Seq2[output, error] {
+// take takes rows y0 on of a frame of the result, in frame t of x, off the
+// device, unless they are trimmed.
+func (r *run) take(ctx context.Context, x wgsl.Tensor, t, frame, y0 int) error {
+	o := r.plan.outlet
+	if frame >= o.Frames || y0 >= o.Height {
+		return nil
+	}
+	return r.do(ctx, o.take(x, t, frame, y0, r.give)...)
+}
+
+// outputs feeds every tile's slices through pass n, and has each frame that
+// comes out of one taken.
+func (r *run) outputs(ctx context.Context, n int, take func(output) error) error {
 	w := r.plan.passes[n]
-	return func(yield func(output, error) bool) {
-		buffers := w.recordings.buffers()
-		defer r.dev.Free(buffers...)
-		if err := r.dev.Alloc(buffers...); err != nil {
-			yield(output{}, err)
-			return
-		}
-		if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
-			r.deal(ctx, n, yield)
-			return
-		}
-		for i := range w.tiles {
-			if !r.tile(ctx, n, i, i, yield) {
-				return
-			}
+	buffers := w.recordings.buffers()
+	defer r.dev.Free(buffers...)
+	if err := r.dev.Alloc(buffers...); err != nil {
+		return err
+	}
+	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
+		return r.deal(ctx, n, take)
+	}
+	for i := range w.tiles {
+		if err := r.tile(ctx, n, i, i, take); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// tile feeds the slices of tile i through pass n, as the nth of them, and yields
-// each frame that comes out of one. It is false where yield was, or there was an
-// error.
-func (r *run) tile(ctx context.Context, n, i, nth int, yield func(output, error) bool) bool {
+// tile feeds the slices of tile i through pass n, as the nth of them, and has
+// each frame that comes out of one taken. What leaves of a slice is waited for
+// when the next is on its way.
+func (r *run) tile(ctx context.Context, n, i, nth int, take func(output) error) error {
 	w, frame := r.plan.passes[n], 0
 	for k, s := range w.slices {
 		r.at = place{w, n, i, nth, s, k}
 		rec := w.recorded[i][s.kind]
 		r.end += float64(rec.cost.FLOPs)
 		if err := r.do(ctx, rec.steps...); err != nil {
-			yield(output{}, err)
-			return false
+			return err
+		}
+		if err := r.settle(ctx, 0); err != nil {
+			return err
 		}
 		for t := range rec.out.T {
-			if !yield(output{rec.out, t, i, frame}, nil) {
-				return false
+			if err := take(output{rec.out, t, i, frame}); err != nil {
+				return err
 			}
 			frame++
 		}
 		r.finished()
 	}
-	return true
-}
-
-// take takes a part of the result off the device.
-func (r *run) take(ctx context.Context, p part) (Band, error) {
-	steps, band := r.plan.outlet.take(p.x, p.t, p.frame, p.y0)
-	err := r.do(ctx, steps...)
-	return *band, err
+	return nil
 }
 
 // do does steps in order.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,21 +41,34 @@ type bringIn struct {
 	from source
 }
 
-func (s *bringIn) do(_ context.Context, r *run) error {
+func (s *bringIn) do(ctx context.Context, r *run) error {
+	if of, ok := s.from.(*rectangle); ok {
+		if err := r.written(ctx, of); err != nil {
+			return err
+		}
+	}
 	data := r.bytes(s.to.Bytes())
 	if err := s.from.get(r, data); err != nil {
-		return err
+		return cmp.Or(r.settle(ctx, 0), err) // what is done comes first
 	}
 	return r.dev.Write(s.to, data)
 }
 
-// takeOut moves bytes off the device.
+// takeOut moves bytes off the device. They come to the sink while the device
+// does what follows; at once where that is wanted, or there is no room.
 type takeOut struct {
 	from gpu.View
 	to   sink
+	now  bool
 }
 
 func (s *takeOut) do(ctx context.Context, r *run) error {
+	if !s.now && len(r.staging) > 0 && s.from.Bytes() <= r.staging[0].Size {
+		return r.leave(ctx, s)
+	}
+	if err := r.settle(ctx, 0); err != nil {
+		return err
+	}
 	data := r.bytes(s.from.Bytes())
 	if err := r.dev.Read(ctx, data, s.from); err != nil {
 		return err

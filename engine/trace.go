@@ -50,7 +50,7 @@ func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, y
 		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: batch.batch.Commands[done:m.end]})
 		v := Traced{Slice: slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
 		if err == nil {
-			err = r.do(ctx, &takeOut{allOf(m.out), into(func(data []byte) error {
+			err = r.do(ctx, &takeOut{from: allOf(m.out), to: into(func(data []byte) error {
 				v.Values = make([]float32, len(data)/m.out.Elem.Bytes())
 				decode(v.Values, data, m.out.Elem)
 				return nil

@@ -1,0 +1,193 @@
+package vae
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// event is what a job did at the host, with what was submitted until then.
+type event struct {
+	what  string
+	n     int // of the latent frame
+	after gpu.Stats
+}
+
+// told is a clip and a spool that note what is read and written.
+type told struct {
+	floats
+	dev    *gpu.Device
+	events []event
+}
+
+func (c *told) note(what string, n int) {
+	c.events = append(c.events, event{what, n, c.dev.Stats()})
+}
+
+func (c *told) ReadFrame(t int, dst []float32) error {
+	if t%4 == 1 || t == 0 { // the first of a latent frame
+		c.note("read", (t+3)/4)
+	}
+	return c.floats.ReadFrame(t, dst)
+}
+
+type toldSpool struct {
+	*counted
+	*told
+}
+
+func (s *toldSpool) WriteAt(p []byte, at int64) (int, error) {
+	if e := s.events; len(e) == 0 || e[len(e)-1].what != "write" {
+		s.note("write", 0)
+	}
+	return s.counted.WriteAt(p, at)
+}
+
+// While the host takes what a slice made, the device has the next slice's work:
+// its input is there and its shaders are submitted before anything of the slice
+// before is handed on. Without memory for that each slice waits, and the result
+// is the same.
+func TestSlicesOverlap(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	clip := &told{floats: noiseClip(13, 16, 24), dev: dev}
+	var o EncodeOptions
+	run := func() (order []string, data []float32) {
+		p, err := m.PlanEncode(t.Context(), 13, 16, 24, o)
+		require.NoError(t, err)
+		require.Equal(t, o.Budget == 0, p.Ahead > 0)
+		o.Budget = p.Bytes() - p.Ahead // of the next run
+		clip.events = nil
+		for f, err := range p.Run(t.Context(), clip, Watch{}) {
+			require.NoError(t, err)
+			clip.note("take", f.Index)
+			data = append(data, f.Data...)
+		}
+		for i, e := range clip.events {
+			order = append(order, fmt.Sprint(e.what, " ", e.n))
+			if i > 0 && e.what == "take" && clip.events[i-1].what == "read" {
+				before := clip.events[i-1].after
+				assert.Greater(t, e.after.Dispatches-before.Dispatches, 20, "dispatches after %v", order)
+			}
+		}
+		return order, data
+	}
+	order, data := run()
+	require.Equal(t, []string{"read 0", "read 1", "read 2", "take 0", "take 1", "read 3", "take 2", "take 3"}, order)
+	order, alone := run()
+	require.Equal(t, []string{"read 0", "read 1", "take 0", "take 1", "read 2", "take 2", "read 3", "take 3"}, order)
+	require.Equal(t, alone, data)
+}
+
+// So do tiles: the next one's work is submitted before what the last slice of one
+// made is in the spool.
+func TestTilesOverlap(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
+	clip := &told{floats: noiseClip(1, 16, 32), dev: dev}
+	open, o := 0, tiles(Exact, 16, 16, 0)
+	o.Spool = func(size int64) (Spool, error) {
+		open++
+		return &toldSpool{&counted{make([]byte, size), &open}, clip}, nil
+	}
+	whole := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+	clip.events = nil
+	got := encodeAll(t, m, clip, EncodeOptions{Options: o})
+	closeTo(t, got, whole, 1e-11, "differs from one tile")
+	var order []string
+	for _, e := range clip.events {
+		order = append(order, e.what)
+	}
+	require.Equal(t, []string{"read", "read", "write"}, order, "two tiles of a picture, written one after the other")
+	require.Greater(t, clip.events[2].after.Dispatches-clip.events[1].after.Dispatches, 10)
+	require.Zero(t, open)
+}
+
+// A canvas in a spool has what a tile wrote when the next one reads of it, also
+// where all that a tile made is still on its way then.
+func TestSpoolIsReadAfterItIsWritten(t *testing.T) {
+	m := open(t, gputest.Open(t), smallCheckpoint(t), F32)
+	z, o := noiseLatent(2, 3, 4), Options{Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(16)}
+	l, err := m.PlanDecode(t.Context(), 2, 3, 4, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	require.Equal(t, 1, l.Slices)
+	want := decodeAll(t, m, z, DecodeOptions{Options: o})
+	o.Budget = l.Bytes() - l.Ahead - 1
+	l, err = m.PlanDecode(t.Context(), 2, 3, 4, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	require.Positive(t, l.Spool)
+	require.Positive(t, l.Ahead)
+	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: o}), want))
+}
+
+// Wherever a job ends, by a cancel, an error of the clip or by who takes its
+// frames, nothing is left on the device, what was done came out, and the next
+// run is whole.
+func TestOverlapEnds(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	clip := noiseClip(13, 16, 24)
+	p, err := m.PlanEncode(t.Context(), 13, 16, 24, EncodeOptions{})
+	require.NoError(t, err)
+	want, err := p.Collect(t.Context(), clip, Watch{})
+	require.NoError(t, err)
+	weights := dev.Stats().Bytes
+	gone := errors.New("gone")
+	for name, c := range map[string]struct {
+		fails, cancels, leaves int // which frame or latent frame
+		want                   error
+		frames                 int
+	}{
+		"the clip":       {fails: 9, cancels: -1, leaves: -1, want: gone, frames: 3},
+		"a cancel":       {fails: -1, cancels: 1, leaves: -1, want: context.Canceled, frames: 2},
+		"who takes them": {fails: -1, cancels: -1, leaves: 1, frames: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			frames := 0
+			var last error
+			for f, err := range p.Run(ctx, failing{clip, c.fails, gone}, Watch{}) {
+				if last = err; err != nil {
+					continue
+				}
+				if frames++; f.Index == c.cancels {
+					cancel()
+				}
+				if f.Index == c.leaves {
+					break
+				}
+			}
+			require.Equal(t, c.want, last)
+			require.Equal(t, c.frames, frames)
+			require.Equal(t, weights, dev.Stats().Bytes, "left on the device")
+			z, err := p.Collect(t.Context(), clip, Watch{})
+			require.NoError(t, err)
+			require.Equal(t, want.Data, z.Data, "the next run")
+		})
+	}
+}
+
+// failing is a clip one of whose frames can't be read.
+type failing struct {
+	floats
+	at  int
+	err error
+}
+
+func (c failing) ReadFrame(t int, dst []float32) error {
+	if t == c.at {
+		return c.err
+	}
+	return c.floats.ReadFrame(t, dst)
+}
