@@ -75,8 +75,11 @@ func AspectOf(c Clip) latent.Rational {
 }
 
 // extension is the lower-case extension of path with its dot. A leading dot
-// alone begins a name, not an extension.
+// alone begins a name, not an extension, and a folder has none.
 func extension(path string) string {
+	if path != "" && os.IsPathSeparator(path[len(path)-1]) {
+		return ""
+	}
 	return strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
 }
 

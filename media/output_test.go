@@ -186,6 +186,23 @@ func TestFolderKeepsStrangers(t *testing.T) {
 	only(t, path, "frame_0000.png", "frame_0001.png", "frame_0002.png", "notes.txt")
 }
 
+// TestFramesOfOthers: a folder of another program's frames, by the same names, is
+// not replaced; nor is one of ours with such a frame in it.
+func TestFramesOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	theirs, path := filepath.Join(dir, "theirs"), filepath.Join(dir, "frames.png")+string(os.PathSeparator)
+	f := Format{Height: 4, Width: 4, Frames: 2}
+	require.NoError(t, os.Mkdir(theirs, 0o777))
+	writeClip(t, filepath.Join(theirs, "frame_0001.png"), Format{Height: 4, Width: 4, Frames: 1})
+	writeClip(t, path, f) // which a separator at its end makes a folder
+	writeClip(t, path, f)
+	openClip(t, path, f)
+	require.NoError(t, os.Rename(filepath.Join(theirs, "frame_0001.png"), filepath.Join(path, "frame_0001.png")))
+	_, err := Create(context.Background(), path, f)
+	require.ErrorContains(t, err, "folder holds frame_0001.png, expected nothing but frames that tessera wrote")
+	only(t, path, "frame_0000.png", "frame_0001.png")
+}
+
 // TestSinkForms: floats and 8-bit pixels give the same file, alpha is ignored,
 // and formats of floats say that they need them.
 func TestSinkForms(t *testing.T) {
@@ -239,9 +256,10 @@ func TestCreateErrors(t *testing.T) {
 		{in("none/x.npy"), f, "folder " + in("none") + " doesn't exist"},
 		{in("none/frames"), f, "doesn't exist"},
 		{in("x.avi"), f, "cannot write .avi, expected a folder"},
-		{in("x.png"), f, "2 frames don't fit into one PNG"},
+		{in("x.png"), f, "2 frames don't fit into one PNG; the name " + in("x") + " makes a folder of them"},
+		{in("x_%04d.png"), f, "2 frames don't fit into one PNG; the name " + in("frames") + " makes a folder of them"},
 		{in("plain"), f, "exists and isn't a folder"},
-		{in("videos"), f, "folder holds holiday.txt, expected nothing but frame_*.png"},
+		{in("videos"), f, "folder holds frame_0000.png, expected nothing but frames that tessera wrote"},
 		{in("mixed"), f, "folder holds sub"},
 		{in("x.npy"), f, "folder holds keep"},
 		{in("y.npy"), Format{Height: 0, Width: 2, Frames: 1}, "expected at least 1 x 1"},

@@ -13,8 +13,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
+	"tessera/format/file"
 	"tessera/temporary"
 )
 
@@ -55,8 +57,11 @@ type pngSink struct {
 
 func createPNG(path string, f Format) (backend, error) {
 	if f.Frames != 1 {
-		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them",
-			path, f.Frames, strings.TrimSuffix(path, filepath.Ext(path)))
+		folder := strings.TrimSuffix(path, filepath.Ext(path))
+		if strings.Contains(folder, "%") { // a pattern, which is read only
+			folder = filepath.Join(filepath.Dir(path), "frames")
+		}
+		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them", path, f.Frames, folder)
 	}
 	p, err := createPending(path, 0)
 	if err != nil {
@@ -106,6 +111,43 @@ func createFolder(path string, f Format) (backend, error) {
 	return s, nil
 }
 
+// frameMark stands behind the header of the frames of a folder, a text chunk: it
+// tells them from those of others, which have such names, too.
+const frameMark = "\x00\x00\x00\x10tEXtSoftware\x00tessera\x5b\x48\x05\xd3"
+
+// pngHead is the length of a PNG's signature and header.
+const pngHead = 8 + 25
+
+// markedFrame writes a PNG with the mark.
+type markedFrame struct {
+	w    io.Writer
+	past bool // the mark
+}
+
+// Write takes at least the head at first, since it comes from a buffer.
+func (m *markedFrame) Write(p []byte) (int, error) {
+	if m.past {
+		return m.w.Write(p)
+	}
+	m.past = true
+	if n, err := m.w.Write(slices.Concat(p[:pngHead], []byte(frameMark), p[pngHead:])); err != nil {
+		return min(n, len(p)), err
+	}
+	return len(p), nil
+}
+
+// ourFrame reports whether a file is a frame with the mark.
+func ourFrame(path string) bool {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, pngHead+len(frameMark))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head[pngHead:]) == frameMark
+}
+
 // checkFolder refuses to replace anything but nothing, an empty folder or
 // frames written before.
 func checkFolder(path, target string) error {
@@ -122,8 +164,8 @@ func checkFolder(path, target string) error {
 	}
 	ours := regexp.MustCompile(`^frame_[0-9]+\.png$`)
 	for _, e := range entries {
-		if e.IsDir() || !ours.MatchString(e.Name()) {
-			return fmt.Errorf("media: %s: folder holds %s, expected nothing but frame_*.png to replace", path, e.Name())
+		if !ours.MatchString(e.Name()) || !ourFrame(filepath.Join(target, e.Name())) {
+			return fmt.Errorf("media: %s: folder holds %s, expected nothing but frames that tessera wrote", path, e.Name())
 		}
 	}
 	return nil
@@ -138,7 +180,7 @@ func (s *folderSink) frame(t int, _ []float32, rgba []byte) error {
 		return outputError(filepath.Join(s.path, name), 0, err)
 	}
 	// Speed is worth more than the last tenth of the size: a clip has many frames.
-	err = writePNG(f, s.format.picture(rgba), png.BestSpeed)
+	err = writePNG(&markedFrame{w: f}, s.format.picture(rgba), png.BestSpeed)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
