@@ -39,7 +39,7 @@ func createWith(t *testing.T, path string, f Format, o CreateOptions) ([]string,
 func TestEncoderChoices(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
-	f := Format{Height: 48, Width: 64, Frames: 4}
+	f := Format{Height: 48, Width: 64, Frames: 4, FPS: latent.Rational{Num: 25, Den: 1}}
 	for _, c := range []struct {
 		name          string
 		o             CreateOptions
@@ -118,6 +118,7 @@ func TestSaidOfOutputs(t *testing.T) {
 		{"wide", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, []string{"wide: doesn't keep that pixels are 64/45 as wide as high"}},
 	} {
 		path := filepath.Join(dir, c.name)
+		c.f.FPS = latent.Rational{Num: 25, Den: 1}
 		told, err := createWith(t, path, c.f, CreateOptions{})
 		require.NoError(t, err)
 		if assert.Len(t, told, len(c.want), c.name) && len(told) > 0 {
@@ -271,6 +272,15 @@ func TestRateIsSaid(t *testing.T) {
 		told, err = createWith(t, path, f, CreateOptions{})
 		require.NoError(t, err)
 		assert.Empty(t, told, name)
+		if name != "a.png" {
+			told, err = createWith(t, path, Format{Height: 4, Width: 4, Frames: 2}, CreateOptions{})
+			require.NoError(t, err)
+			want = nil
+			if name == "a.y4m" {
+				want = []string{path + ": nothing tells its frame rate: 24 frames/s; --fps chooses another"}
+			}
+			assert.Equal(t, want, told, "guessed in %s", name)
+		}
 	}
 }
 

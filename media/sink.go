@@ -55,7 +55,7 @@ var errClosed = errors.New("media: output is closed")
 // PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
-// it holds nothing but frame_*.png. Both keep their mode. Of a link it is what the link leads to, see
+// it holds nothing but frames that Create wrote. Both keep their mode. Of a link it is what the link leads to, see
 // Target; one that leads nowhere is an error. ctx stops writing: every call of the Sink
 // returns its error, wrapped, from then on.
 //
@@ -159,6 +159,9 @@ func CreateWith(ctx context.Context, path string, f Format, o CreateOptions) (*S
 
 // losses warns of what a format can't keep.
 func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
+	if f.Frames > 1 && !f.FPS.Known() && (isVideoFile(path) || extension(path) == ".y4m") {
+		o.warn(fmt.Sprintf("%s: nothing tells its frame rate: %s frames/s; --fps chooses another", path, f.rate()))
+	}
 	if isVideoFile(path) {
 		o.leftBehind(ctx, path)
 		return

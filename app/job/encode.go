@@ -68,12 +68,15 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 // lost is what decoding needs the metadata for.
 func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	clip, p := e.Clip, e.Padded
-	switch {
-	case p != clip:
+	if p != clip {
 		lost = append(lost, fmt.Sprintf("it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
 			p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width))
-	case clip.Aspect.Known():
+	}
+	if clip.Aspect.Known() {
 		lost = append(lost, "it will decode to square pixels, not "+clip.Aspect.String())
+	}
+	if clip.FPS.Known() && clip.Frames > 1 {
+		lost = append(lost, "decoding it takes --fps "+clip.FPS.String())
 	}
 	if e.Options.Unscaled && !want.Moments {
 		lost = append(lost, "decoding it takes --scale none")

@@ -321,6 +321,11 @@ func TestForgotten(t *testing.T) {
 	e, err = Encode(wan21, media.Format{Frames: 5, Height: 16, Width: 32}, "z.npy", Choices{})
 	require.NoError(t, err)
 	require.Empty(t, e.Forgotten)
+	clip := media.Format{Frames: 4, Height: 16, Width: 32, FPS: latent.Rational{Num: 30000, Den: 1001}, Aspect: latent.Rational{Num: 64, Den: 45}}
+	e, err = Encode(wan21, clip, "z.npy", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, "z.npy: .npy keeps no metadata: it will decode to the padded 5 frames of 16x32, not 4 of 16x32, "+
+		"it will decode to square pixels, not 64/45, decoding it takes --fps 30000/1001", e.Forgotten)
 	whole := media.Format{Frames: 5, Height: 16, Width: 32}
 	for says, c := range map[string]struct {
 		model vae.Config
