@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -50,15 +52,27 @@ func (l *ffmpegLog) Write(p []byte) (int, error) {
 
 // last is the last line that says something.
 func (l *ffmpegLog) last() string {
+	line, _ := l.lastTwo()
+	return line
+}
+
+// lastTwo are the last lines that say something, the very last first.
+func (l *ffmpegLog) lastTwo() (last, before string) {
 	lines := bytes.FieldsFunc(l.tail, func(r rune) bool { return r == '\n' || r == '\r' })
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.TrimSpace(string(lines[i]))
-		if line != "" && line != "Conversion failed!" && !strings.HasPrefix(line, "Last message repeated") {
-			return line
+	for _, raw := range slices.Backward(lines) {
+		switch line := strings.TrimSpace(string(raw)); {
+		case line == "" || line == "Conversion failed!" || strings.HasPrefix(line, "Last message repeated"):
+		case last == "":
+			last = line
+		default:
+			return last, line
 		}
 	}
-	return ""
+	return last, ""
 }
+
+// speaker is who says a line: "[mov,mp4,m4a,3gp,3g2,mj2 @ 0x55] ".
+var speaker = regexp.MustCompile(`^\[[^]]* @ [^]]*\] `)
 
 // failure is the error of a run: the context's if it was stopped, ffmpeg's own
 // words if it has any, or else how it ended. Its own name for the file, which
@@ -70,7 +84,11 @@ func (l *ffmpegLog) failure(ctx context.Context, err error, name string) error {
 	if cerr := ctx.Err(); cerr != nil {
 		return cerr
 	}
-	words := strings.TrimPrefix(l.last(), name+": ")
+	last, before := l.lastTwo()
+	words := strings.TrimPrefix(last, name+": ")
+	if why := speaker.ReplaceAllString(before, ""); why != before && words == "Invalid data found when processing input" {
+		words += fmt.Sprintf(" (%.160q)", why) // such as "moov atom not found"
+	}
 	words = strings.ReplaceAll(words, name, "the file")
 	if words == "" {
 		return fmt.Errorf("ffmpeg: %w", err)

@@ -150,7 +150,12 @@ func TestFFmpegReadErrors(t *testing.T) {
 	ffmpeg(t, "-f", "lavfi", "-i", "sine=d=0.1", sound)
 	empty := filepath.Join(dir, "noframes.mkv")
 	ffmpeg(t, "-f", "lavfi", "-i", "color=s=16x16:d=1", "-frames:v", "0", "-c:v", "ffv1", empty)
+	tail := filepath.Join(dir, "tail.mp4") // its index stands at the end
+	ffmpeg(t, "-i", good, "-c", "copy", tail)
+	index, err := os.ReadFile(tail)
+	require.NoError(t, err)
 	for _, c := range []struct{ path, want string }{
+		{write("noindex.mp4", index[:len(index)/2]), `noindex.mp4: ffmpeg: Invalid data found when processing input ("moov atom not found")`},
 		{write("text.mp4", []byte("this is no video at all, only words")), "text.mp4: ffmpeg: Invalid data"},
 		{write("cut.mp4", data[:len(data)/2]), "cut.mp4: "},
 		{sound, "sound.wav: holds no video"},

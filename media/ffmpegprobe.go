@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tessera/format/file"
 	"tessera/latent"
 )
 
@@ -90,6 +91,9 @@ func (p *probed) first(kind string) int {
 
 // probeAll lists the streams.
 func probeAll(ctx context.Context, path string) (found probed, err error) {
+	if _, err := file.Look(path); err != nil {
+		return found, badInput(path, err) // a pipe that nobody writes to would be waited for
+	}
 	out, log, err := ffprobeRun(ctx, path, "-show_streams", "-show_format", "-show_chapters", "-of", "json")
 	if err != nil {
 		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {

@@ -37,6 +37,11 @@ func TestPipesAreRefused(t *testing.T) {
 		_, err = Inspect(context.Background(), path)
 		refused(path, err)
 	}
+	if HaveFFmpeg() {
+		path := pipe("sound.mp4")
+		_, err := CreateWith(context.Background(), filepath.Join(dir, "out.mp4"), Format{Height: 2, Width: 2, Frames: 1}, CreateOptions{Sound: path, SoundAsked: true})
+		refused(path, err)
+	}
 	frame := pipe("frames/0.png")
 	_, err := Open(context.Background(), filepath.Dir(frame), 3)
 	refused(frame, err)
