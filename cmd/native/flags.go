@@ -181,6 +181,9 @@ func (f *bytesFlag) UnmarshalText(text []byte) error {
 	if !known || err != nil || !(v*scale >= 1) || v*scale > math.MaxInt64/2 {
 		return fmt.Errorf("%q, expected a size such as 6GiB, 512MiB or 6000000000", s)
 	}
+	if unit == "" && v < 1<<20 {
+		return fmt.Errorf("%q: bytes without a unit, expected a size such as 6GiB or 512MiB", s)
+	}
 	*f = bytesFlag(v * scale)
 	return nil
 }

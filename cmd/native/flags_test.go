@@ -23,7 +23,7 @@ func TestBytesFlag(t *testing.T) {
 		require.NoError(t, err, text)
 		assert.Equal(t, want, int64(f), text)
 	}
-	for _, text := range []string{"", "GiB", "-1GiB", "0", "6Q", "6GiBs", "6 GiB more", "NaN", "Inf", "1e30", "0x10", "BGi6"} {
+	for _, text := range []string{"", "GiB", "-1GiB", "0", "6Q", "6GiBs", "6 GiB more", "NaN", "Inf", "1e30", "0x10", "BGi6", "12"} {
 		var f bytesFlag
 		err := f.UnmarshalText([]byte(text))
 		assert.Error(t, err, text)
