@@ -20,7 +20,7 @@ import (
 )
 
 type infoCmd struct {
-	File string `arg:"" help:"Checkpoint, latent or video."`
+	File string `arg:"" help:"Checkpoint, latent or video; - is standard input."`
 	forceFlag
 	deviceFlags
 }
@@ -33,7 +33,10 @@ func (infoCmd) Help() string {
     tessera info Wan2.1_VAE.pth`
 }
 
-func (c *infoCmd) Run(a *app) error {
+func (c *infoCmd) Run(a *app) (err error) {
+	if c.File, err = a.input(c.File); err != nil {
+		return err
+	}
 	f, err := soon(a.ctx, func() (format.File, error) { return format.Open(c.File) })
 	if err != nil {
 		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
@@ -100,7 +103,7 @@ func (a *app) noModel(f format.File, err error) error {
 	switch {
 	case latentErr == nil:
 		return a.latent(f.Name(), l)
-	case strings.EqualFold(filepath.Ext(f.Name()), ".latent"):
+	case strings.EqualFold(filepath.Ext(f.Name()), ".latent") || len(f.Names()) == 1: // no model has so few
 		return latentErr
 	}
 	return err
@@ -124,7 +127,7 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 
 func (a *app) latent(path string, l latent.Latent) error {
 	if a.json {
-		return a.print(map[string]any{"kind": "latent", "file": fileName(path), "shape": l.Shape(), "metadata": l.Meta})
+		return a.print(map[string]any{"kind": "latent", "file": fileName(a.spoken(path)), "shape": l.Shape(), "metadata": l.Meta})
 	}
 	what := "latent"
 	switch {
@@ -157,7 +160,7 @@ func (a *app) video(path string, v media.Summary) error {
 		a.warn("%s: %s", path, text)
 	}
 	if a.json {
-		told := map[string]any{"kind": "video", "file": fileName(path), "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
+		told := map[string]any{"kind": "video", "file": fileName(a.spoken(path)), "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
 		if v.About {
 			told["frames_estimated"] = true
 		}

@@ -59,7 +59,7 @@ const needFrames = 5
 func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	s, c := m.Summary(), m.Config
 	i := modelInfo{
-		Kind: "model", File: fileName(s.File), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
+		Kind: "model", File: fileName(a.spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
 		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
 		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}

@@ -280,7 +280,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 func (a *app) say(format string, args ...any) {
 	events := a.how == "json" && a.out != nil // which alone go to standard error then
 	if !a.quiet && !a.json && !events {
-		fmt.Fprintln(a.stdout, quote.Message(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stdout, quote.Message(a.spoken(fmt.Sprintf(format, args...))))
 	}
 }
 

@@ -53,6 +53,7 @@ func TestSparseInput(t *testing.T) {
 		z := hole(t, name, "latent_tensor", 1, 16, 1<<16, 512, 512)
 		bounded(t, job.ExitInput, "MiB of memory", "decode", "-m", tiny, z)
 		bounded(t, job.ExitDone, "", "info", z)
+		bounded(t, job.ExitInput, "expected at most 131072 along an axis", "info", hole(t, name, "latent_tensor", 16, 1<<20, 128, 128))
 	}
 	for _, name := range []string{"v.npy", "v.safetensors"} {
 		long := hole(t, name, "frames", 3, 100_000, 1024, 894)
