@@ -129,3 +129,33 @@ func benchFolded(b *testing.B, dev *gpu.Device, c, h, w, z int) {
 	gputest.Benchmark(b, dev, batch, x.Buffer, y.Buffer)
 	dev.Free(x.Buffer, y.Buffer)
 }
+
+// BenchmarkConvPairs times four frames of a 3x3x3 convolution in the steady state,
+// each by itself in one dispatch and in pairs, the pairs' weights included. GFLOP/s
+// are of what the first computes.
+func BenchmarkConvPairs(b *testing.B) {
+	dev := gputest.Open(b)
+	b.Log(dev.Info().Name)
+	for _, elem := range []Elem{F32, Packed} {
+		for _, c := range []struct{ c, h, w int }{{128, 32, 32}, {256, 16, 16}, {512, 16, 16}} {
+			for _, kernel := range Kernels("conv_pairs", elem, dev.Info()) {
+				b.Run(fmt.Sprintf("%d/%s/%s", c.c, elem, kernel), func(b *testing.B) {
+					s, err := NewSet(elem, dev.Info(), Choices{"conv_pairs": kernel})
+					require.NoError(b, err)
+					x, y, shape := benchTensor("x", 6, c.h, c.w, c.c), benchTensor("y", 4, c.h, c.w, c.c), Shape{c.c, c.c, 3, 3}
+					x.Elem, y.Elem = elem, elem
+					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
+					to := &gpu.Buffer{Label: "taps", Size: s.PairBytes(shape)}
+					if s.Paired(w.Packing, shape) {
+						w = s.PairTaps(batch, "taps", PairTaps{Weights: w, Shape: shape, To: to})
+						s.ConvPairs(batch, "pairs", ConvPairs{Weights: w, Taps: [4]Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
+					} else {
+						s.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, N: 4})
+					}
+					gputest.Benchmark(b, dev, batch, x.Buffer, to, y.Buffer)
+					dev.Free(x.Buffer, to, y.Buffer)
+				})
+			}
+		}
+	}
+}

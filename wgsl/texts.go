@@ -19,6 +19,10 @@ var (
 	conv3dStagedText string
 	//go:embed conv3d_strided.wgsl
 	conv3dStridedText string
+	//go:embed conv_pairs.wgsl
+	convPairsText string
+	//go:embed conv_pairs_passes.wgsl
+	convPairsPassesText string
 	//go:embed conv_up.wgsl
 	convUpText string
 	//go:embed conv3d_strided_staged.wgsl
@@ -37,6 +41,8 @@ var (
 	groupNormMergeText string
 	//go:embed group_norm_partial.wgsl
 	groupNormPartialText string
+	//go:embed pair_taps.wgsl
+	pairTapsText string
 	//go:embed pointwise.wgsl
 	pointwiseText string
 	//go:embed pointwise_staged.wgsl
@@ -59,6 +65,8 @@ var (
 	sharedConv3dParamsText string
 	//go:embed shared/conv3d_staged.wgsl
 	sharedConv3dStagedText string
+	//go:embed shared/conv_pairs.wgsl
+	sharedConvPairsText string
 	//go:embed shared/elem_f16.wgsl
 	sharedElemF16Text string
 	//go:embed shared/elem_f32.wgsl
@@ -93,6 +101,8 @@ var texts = []embedded{
 	{"conv3d.wgsl", &conv3dText},
 	{"conv3d_staged.wgsl", &conv3dStagedText},
 	{"conv3d_strided.wgsl", &conv3dStridedText},
+	{"conv_pairs.wgsl", &convPairsText},
+	{"conv_pairs_passes.wgsl", &convPairsPassesText},
 	{"conv_up.wgsl", &convUpText},
 	{"conv3d_strided_staged.wgsl", &conv3dStridedStagedText},
 	{"dup_up_3d.wgsl", &dupUp3dText},
@@ -102,6 +112,7 @@ var texts = []embedded{
 	{"group_norm_apply.wgsl", &groupNormApplyText},
 	{"group_norm_merge.wgsl", &groupNormMergeText},
 	{"group_norm_partial.wgsl", &groupNormPartialText},
+	{"pair_taps.wgsl", &pairTapsText},
 	{"pointwise.wgsl", &pointwiseText},
 	{"pointwise_staged.wgsl", &pointwiseStagedText},
 	{"rms_norm.wgsl", &rmsNormText},
@@ -113,6 +124,7 @@ var texts = []embedded{
 	{"shared/conv3d.wgsl", &sharedConv3dText},
 	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
 	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
+	{"shared/conv_pairs.wgsl", &sharedConvPairsText},
 	{"shared/elem_f16.wgsl", &sharedElemF16Text},
 	{"shared/elem_f32.wgsl", &sharedElemF32Text},
 	{"shared/elem_packed.wgsl", &sharedElemPackedText},

@@ -1,0 +1,176 @@
+package wgsl
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
+)
+
+// pairCases are convolutions of pairs of frames behind two of memory. But for one
+// they take programs of the same constants, which drivers compile for seconds.
+var pairCases = []convVariant{
+	{convCase: convCase{"one_pixel", 2, 1, 1, 4, 8, 3, 1, 1, true, false}},
+	{convCase: convCase{"exact_integers", 4, 5, 9, 8, 16, 3, 1, 1, true, true}},
+	{convCase: convCase{"rgb_in", 4, 7, 11, 3, 24, 3, 1, 1, true, false}},
+	{convCase: convCase{"rgb_out", 2, 7, 11, 24, 3, 3, 1, 1, true, false}},
+	{convCase: convCase{"primes", 6, 13, 17, 5, 7, 3, 1, 1, true, false}},
+	{convCase: convCase{"group_and_one_segment", 2, 65, 8, 4, 8, 3, 1, 1, false, false}},
+	{convCase: convCase{"width_128", 2, 6, 10, 128, 128, 3, 1, 1, true, false}},
+	{convCase: convCase{"width_512", 2, 2, 3, 512, 32, 3, 1, 1, true, false}},
+	{convCase: convCase{"window", 4, 4, 9, 12, 20, 3, 1, 1, true, false}, y0: 2, x0: 3, h: 9, w: 23},
+	{convCase: convCase{"window_wider_than_x", 2, 9, 25, 5, 7, 3, 1, 1, true, false}, y0: -3, x0: -9, h: 3, w: 5},
+}
+
+func TestConvPairs(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range pairCases {
+		eachKernel(t, "conv_pairs", c.name, dev, func(t *testing.T, s *Set) {
+			test := pairCase(s, c, s.summed())
+			test.Run(t, dev)
+		})
+	}
+}
+
+// pairCase is a case whose first pair reads two frames of memory, which lie apart,
+// and whose others are one dispatch.
+func pairCase(s *Set, c convVariant, weights Elem) gputest.Case {
+	h, w := c.size()
+	in := c.kt + c.T - 1
+	fan := math.Sqrt(1 / float64(c.C*9*c.kt))
+	x := gputest.Round(c.values(1, in*h*w*c.C, 1), format(s.Elem))
+	weight := gputest.Round(c.values(2, c.O*c.C*c.kt*9, fan), format(weights))
+	bias := c.values(3, c.O, 1)
+	want := c.want(wide(x), wide(weight), wide(bias))
+	var residual []float32
+	if c.add {
+		residual = gputest.Round(c.values(4, c.T*c.H*c.W*c.O, 1), format(s.Elem))
+	}
+	for i := range residual {
+		want[i] += float64(residual[i])
+	}
+	ms, m := activation("memory", s.Elem, 2, h, w, c.C, x[:2*h*w*c.C])
+	xs, xt := activation("x", s.Elem, in-2, h, w, c.C, x[2*h*w*c.C:])
+	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
+	shape := Shape{c.O, c.C, c.kt, 3}
+	packing := s.ConvPacking(shape, 1)
+	test := gputest.Case{
+		Op: "conv_pairs", Out: ys,
+		In:      []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
+		Scratch: []int64{s.PairBytes(shape)},
+		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
+			m, x := m.in(in[0]), xt.in(in[1])
+			pairs := ConvPairs{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add}
+			if s.Paired(packing, shape) {
+				pairs.Weights = s.PairTaps(b, "taps", PairTaps{Weights: pairs.Weights, Shape: shape, To: scratch[0]})
+			}
+			pairs.Taps, pairs.T, pairs.N = [4]Tap{{m, 1}, {m, 2}, {x, 1}, {x, 2}}, 1, 2
+			s.ConvPairs(b, "conv_pairs", pairs)
+			if c.T > 2 {
+				pairs.Taps, pairs.T, pairs.N = [4]Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, 3, c.T-2
+				s.ConvPairs(b, "conv_pairs", pairs)
+			}
+		},
+		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
+	}
+	if c.whole && s.Elem == F32 {
+		test.Bound = 0
+	}
+	return test
+}
+
+func TestPairTaps(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []struct {
+		name  string
+		o, i  int
+		whole bool
+	}{{"one_block", 8, 4, false}, {"exact_integers", 12, 20, true}, {"primes", 7, 5, false}, {"width_128", 40, 128, false}} {
+		for _, weights := range []Elem{F32, Packed} {
+			eachKernel(t, "pair_taps", c.name+"/"+weights.String(), dev, func(t *testing.T, s *Set) {
+				s.choices = Choices{"conv_pairs": "fused"}
+				shape := Shape{c.o, c.i, 3, 3}
+				w := gputest.Round(random(1, c.o*c.i*27, 0, 1), format(weights))
+				if c.whole {
+					w = integers(1, c.o*c.i*27, -3, 3)
+				}
+				packing := s.ConvPacking(shape, 1)
+				taps := ref.PairTaps(wide(w), c.o*c.i, 9)
+				made := make([]float32, len(taps))
+				for i, v := range taps {
+					made[i] = float32(v)
+				}
+				want := weightArray(made, pairs4x8, Shape{c.o, c.i, 4, 3}, s.summed(), nil).Data
+				test := gputest.Case{
+					Op:  "pair_taps",
+					In:  []gputest.Array{weightArray(w, packing, shape, weights, nil)},
+					Out: gputest.Array{Label: "y", Format: format(s.summed()), Len: len(want)},
+					Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+						got := s.PairTaps(b, "pair_taps", PairTaps{Weights: Weights{Weight: in[0], Elem: weights, Packing: packing}, Shape: shape, To: out})
+						assert.Equal(t, s.summed(), got.Elem)
+						assert.Same(t, pairs4x8, got.Packing)
+					},
+					Want: wide(want), Bound: bound(s.Elem, boundF32),
+				}
+				if c.whole {
+					test.Bound = 0
+				}
+				test.Run(t, dev)
+			})
+		}
+	}
+}
+
+// Frames are made in pairs where that is faster or chosen, of weights in the
+// blocks that are summed.
+func TestPaired(t *testing.T) {
+	three := Shape{O: 128, I: 128, KT: 3, KS: 3}
+	for _, c := range []struct {
+		info gpu.Info
+		name string // of the kernel
+	}{
+		{gpu.Info{Name: "llvmpipe (LLVM 15.0.6, 256 bits)", Type: "cpu"}, "fused"},
+		{gpu.Info{Vendor: "amd", Type: "discrete"}, "passes"},
+		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain"},
+		{gpu.Info{}, "plain"},
+	} {
+		s, err := NewSet(F32, c.info, nil)
+		require.NoError(t, err)
+		packing := s.ConvPacking(three, 1)
+		assert.Equal(t, c.name, s.find("conv_pairs", nil).name)
+		assert.Equal(t, c.name != "plain", s.Paired(packing, three))
+		for _, on := range []bool{true, false} {
+			s, err := NewSet(F32, c.info, Choices(nil).Winograd(c.info, on))
+			require.NoError(t, err)
+			assert.Equal(t, on, s.Paired(packing, three), "%s, chosen", c.name)
+			assert.False(t, s.Paired(packing, Shape{O: 128, I: 128, KT: 1, KS: 3}))
+			assert.False(t, s.Paired(blocked(8, 16), three))
+		}
+		on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(c.info, true)
+		want := Choices{"conv_pairs": c.name, "conv3d": "plain"}
+		if c.name == "plain" {
+			want["conv_pairs"] = "fused"
+		}
+		assert.Equal(t, want, on)
+	}
+}
+
+// A pair costs four products in the rows inside of x.
+func TestPairsCost(t *testing.T) {
+	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 6, H: 4, W: 8, C: 12}
+	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 4, H: 4, W: 8, C: 20}
+	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
+	s := plain(t, F32)
+	for packing, products := range map[*Packing]int{blocks4x8: 6, pairs4x8: 4} {
+		w.Packing = packing
+		b := &gpu.Batch{}
+		s.ConvPairs(b, "pairs", ConvPairs{Weights: w, Taps: [4]Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
+		assert.Equal(t, int64(2*products*(3*4-2)*8*12*20*3), b.Cost().MACs, "%d products", products)
+	}
+	assert.Panics(t, func() { s.ConvPairs(&gpu.Batch{}, "pairs", ConvPairs{Weights: w, N: 3}) })
+}

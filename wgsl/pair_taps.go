@@ -1,0 +1,47 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
+
+type pairTapsParams struct {
+	First gpu.First
+	Size  uint32
+}
+
+// pairTapsKernels compute PairTaps, a vec4 of each tap an invocation.
+var pairTapsKernels = []kernel{{
+	name: "plain", shaders: []shader{{file: "pair_taps", wg: 64, grid: rowGrid}},
+}}
+
+// PairTaps describes the weight of a 3x3x3 convolution as ConvPairs multiplies with
+// it: four taps in place of three.
+type PairTaps struct {
+	Weights
+	Shape Shape       // theirs, which Paired has taken
+	To    *gpu.Buffer // of at least the bytes of PairBytes
+}
+
+// PairBytes is the bytes of a weight that PairTaps makes.
+func (s *Set) PairBytes(shape Shape) int64 {
+	shape.KT = 4
+	return int64(pairs4x8.Size(shape) * s.summed().Bytes())
+}
+
+// PairTaps records the sums and gives the weights that they make.
+func (s *Set) PairTaps(b *gpu.Batch, label string, c PairTaps) Weights {
+	if !s.Paired(c.Packing, c.Shape) || c.To.Size < s.PairBytes(c.Shape) {
+		panic(fmt.Sprintf("wgsl: %s: taps of %v, weights %v, for pairs of frames in %d bytes", label, c.Shape, c.Packing, c.To.Size))
+	}
+	size := c.Packing.tap(c.Shape.I, 3)
+	blocks := c.Packing.Size(c.Shape) / (3 * size)
+	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}
+	to := gpu.View{Buffer: c.To, Size: s.PairBytes(c.Shape)}
+	h := s.shader(label, "pair_taps", nil)
+	p := s.weighted(h, c.Elem, constants{}, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{H: blocks, W: size / 4, C4: 1, N: 1}), pairTapsParams{Size: uint32(size / 4)},
+		gpu.Cost{FLOPs: 5 * int64(blocks*size), Bytes: from.Size + to.Size}, from, to)
+	return Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: pairs4x8}
+}
