@@ -41,6 +41,8 @@ type input struct {
 func shapeOf(d wgsl.Duty) wgsl.Shape {
 	taps := max(1, d.Taps)
 	switch d.Operation {
+	case "conv_pairs":
+		taps = 3
 	case "conv_up":
 		return wgsl.ConvUpShape(d.Out, d.In, taps, 1)
 	case "pointwise":
@@ -59,6 +61,17 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	},
 	"conv3d":         func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 1) },
 	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
+	"conv_pairs": func(s *sample, d wgsl.Duty, z size) {
+		shape, n := shapeOf(d), (z.n+1)&^1
+		pairs := wgsl.ConvPairs{Weights: s.weights(shape, s.set.ConvPacking(shape, 1), shape.O), N: n}
+		x := s.tensor(n+2, z.h, z.w, d.In)
+		pairs.Y, pairs.Taps = s.result(n, z.h, z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
+		if s.set.Paired(pairs.Packing, shape) {
+			to := s.buffer("taps", s.set.PairBytes(shape))
+			pairs.Weights = s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: pairs.Weights, Shape: shape, To: to})
+		}
+		s.set.ConvPairs(s.batch, "sample", pairs)
+	},
 	"conv_up": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
 		w := s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape))
