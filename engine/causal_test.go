@@ -191,6 +191,32 @@ func TestSteadyFramesAreOneRun(t *testing.T) {
 	}
 }
 
+// What comes in pairs reads four frames in a row; what reads less, or would leave
+// one over, comes before.
+func TestPairs(t *testing.T) {
+	x := wgsl.Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}
+	for _, c := range []struct {
+		time      Causal
+		at        Position
+		n, single int
+	}{
+		{Causal{Kernel: 3}, Whole, 1, 1}, {Causal{Kernel: 3}, Whole, 2, 2}, {Causal{Kernel: 3}, Whole, 3, 1}, {Causal{Kernel: 3}, First, 4, 2}, {Causal{Kernel: 3}, Whole, 9, 1},
+		{Causal{Kernel: 3}, Steady, 1, 1}, {Causal{Kernel: 3}, Steady, 2, 0}, {Causal{Kernel: 3}, Steady, 3, 1}, {Causal{Kernel: 3}, Steady, 4, 0},
+		{Causal{Kernel: 3, Past: Zeros}, Whole, 3, 3}, {Causal{Kernel: 3, Past: Zeros}, Whole, 4, 2}, {Causal{Kernel: 3, Past: Zeros}, First, 9, 3},
+		{Causal{Kernel: 3, Past: Zeros}, Steady, 4, 0}, {Causal{Kernel: 1}, Whole, 4, 4}, {Causal{}, Whole, 4, 4},
+	} {
+		e := &emitter{bank: newMemoryBank(), at: c.at}
+		l := e.time("layer", c.time, x)
+		require.Equal(t, c.single, l.single(c.n), "%+v %v, %d frames", c.time, c.at, c.n)
+		for f := c.single; f < c.n; f += 2 {
+			require.True(t, l.paired(f), "%+v %v, frame %d", c.time, c.at, f)
+		}
+	}
+	l := (&emitter{bank: newMemoryBank(), at: Steady}).time("layer", Causal{Kernel: 3}, x)
+	require.Equal(t, []span{{0, 2}, {2, 6}}, runs(8, 8, l.pairsJoined), "the first pair reads memory")
+	require.Equal(t, []span{{0, 2}, {2, 4}, {6, 2}}, runs(8, 4, l.pairsJoined))
+}
+
 func TestRuns(t *testing.T) {
 	require.Empty(t, runs(0, 3, nil))
 	require.Equal(t, []span{{0, 3}, {3, 3}, {6, 1}}, runs(7, 3, nil))

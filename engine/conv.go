@@ -53,7 +53,8 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 	l, step := e.time(c.Name, c.Time, x), c.Time.step()
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
-	for _, r := range l.runs(y.T, most) {
+	single := c.single(e, l, y, w, most)
+	for _, r := range l.runs(single, most) {
 		if c.Folded {
 			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
 			continue
@@ -65,7 +66,44 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 		})
 		e.release()
 	}
+	if single < y.T {
+		c.pairs(e, l, y, w, span{single, y.T - single}, add)
+	}
 	l.keep(e, c.Name)
+}
+
+// pairPixels is how many pixels pairs of frames have at least: with fewer, to make
+// their weights takes longer than what those save.
+const pairPixels = 256
+
+// single is how many of the frames come before those that are made in pairs, of
+// runs of so many at most.
+func (c *Conv) single(e *emitter, l *timeline, y wgsl.Tensor, w Window, most int) int {
+	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: c.Time.Kernel, KS: 3}
+	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 || most < 2 || !e.set.Paired(c.Weights.Packing, shape) || e.set.PairBytes(shape) > e.limits.MaxBinding {
+		return y.T
+	}
+	n := l.single(y.T)
+	if w.H*w.W*(y.T-n)/2 < pairPixels {
+		return y.T
+	}
+	return n
+}
+
+// pairs makes frames two by two, with weights made right before, like sums of taps.
+func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, add bool) {
+	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
+	label := c.Name + " pairs"
+	to := e.temporary(label, e.set.PairBytes(shape))
+	weights := e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: c.Weights, Shape: shape, To: to.Buffer})
+	most := min(e.atOnce(l.x), e.atOnce(y)) &^ 1
+	for _, r := range runs(frames.n, most, func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
+		t := frames.t + r.t
+		first, second := l.taps(t), l.taps(t+1)
+		e.set.ConvPairs(e.batch, c.Name, wgsl.ConvPairs{
+			Weights: weights, Taps: [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, Y0: w.Y, X0: w.X, Y: y, T: t, N: r.n, Add: add,
+		})
+	}
 }
 
 // folded makes one of the first taps where they read the same frame: their
@@ -73,18 +111,18 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 // have no use for then. kt is what the weights have, as many as taps or more.
 func (c *Conv) folded(e *emitter, taps []wgsl.Tap, y wgsl.Tensor) (w wgsl.Weights, kt int, left []wgsl.Tap) {
 	kt = max(c.Time.Kernel, 1)
-	same := 1
-	for same < len(taps) && taps[same].X.Buffer == taps[0].X.Buffer && taps[same].T == taps[0].T {
-		same++
+	first := 1
+	for first < len(taps) && same(taps[first], taps[0]) {
+		first++
 	}
 	shape := wgsl.Shape{O: y.C, I: taps[0].X.C, KT: kt, KS: 3}
-	bytes := e.set.Summed(c.Weights.Packing, shape, same)
-	if same == 1 || len(taps) < kt || e.noFold || bytes > e.limits.MaxBinding {
+	bytes := e.set.Summed(c.Weights.Packing, shape, first)
+	if first == 1 || len(taps) < kt || e.noFold || bytes > e.limits.MaxBinding {
 		return c.Weights, kt, taps
 	}
 	sums := e.temporary(c.Name+" taps", bytes)
-	w = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: same, To: sums.Buffer})
-	return w, kt - same + 1, taps[same-1:]
+	w = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: first, To: sums.Buffer})
+	return w, kt - first + 1, taps[first-1:]
 }
 
 // TimeConv is a convolution over time alone, that makes Phases frames of each:

@@ -301,3 +301,42 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 		})
 	}
 }
+
+// Two frames that read four in a row cost four products in place of six, with
+// weights made once a slice; frames too small to save that are left alone.
+func TestFramesInPairs(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		time          Causal
+		at            Position
+		h, frames     int
+		plain, paired int64 // products
+		taps          int64 // of a weight that are in memory at once, the most
+	}{
+		{"a later slice", Causal{Kernel: 3}, Steady, 16, 4, 12, 8, 4},
+		{"of an odd number", Causal{Kernel: 3, Past: Zeros}, Steady, 16, 3, 9, 3 + 4, 4},
+		{"a first slice", Causal{Kernel: 3}, First, 16, 5, 1 + 2 + 9, 1 + 4 + 4, 4},
+		{"a clip after zeros", Causal{Kernel: 3, Past: Zeros}, Whole, 16, 5, 1 + 2 + 9, 1 + 2 + 3 + 4, 4},
+		{"small frames", Causal{Kernel: 3}, Steady, 15, 2, 6, 6, 0},
+		{"time halved", Causal{Kernel: 3, Step: 2}, Steady, 16, 4, 6, 6, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run := func(on bool) (products, scratch int64) {
+				set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, wgsl.Choices(nil).Winograd(gpu.Info{}, on))
+				require.NoError(t, err)
+				w := NewWeights(set, wgsl.Packed)
+				conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: c.time}
+				s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
+				r, err := s.of(t.Context(), tileShape{h: c.h, w: 16, c: 4}, Slice{n: c.frames, at: c.at})
+				require.NoError(t, err)
+				return r.cost.MACs / int64((3*c.h-2)*16*12*4*3), s.arena.bytes() - r.in.Bytes() - r.out.Bytes()
+			}
+			products, _ := run(false)
+			require.Equal(t, c.plain, products)
+			products, scratch := run(true)
+			require.Equal(t, c.paired, products)
+			const tap = 16 * 4 * 9 * 4 // bytes of one, its outputs padded to blocks of 8
+			require.EqualValues(t, c.taps*tap, scratch, "planned memory is that of the pairs' weights")
+		})
+	}
+}
