@@ -57,7 +57,7 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 // take makes the network of a direction anew, for kernels that were chosen.
 func (m *Model) take(w *way, choices wgsl.Choices) (err error) {
 	k := m.kernels
-	if k.Activations, err = wgsl.NewSet(m.Elem, m.info, choices); err != nil {
+	if k.Activations, err = wgsl.NewSet(m.Elem, m.info, m.shortened(choices)); err != nil {
 		return fmt.Errorf("vae: %w", err)
 	}
 	build := m.family.encoder

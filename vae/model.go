@@ -58,6 +58,7 @@ type Settings struct {
 	Precision Precision
 	Force     bool         // take a file that ErrFlat is said of
 	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
+	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs, in four products for six; nil: where that is known to be faster
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 	Choose    Chooser      // chooses kernels for what is planned on a device, in place of Kernels; nil, and in a browser: nobody
 }
@@ -67,20 +68,21 @@ type Model struct {
 	Config Config
 	Elem   wgsl.Elem // of activations
 
-	family  *family
-	dev     *gpu.Device
-	info    gpu.Info
-	file    format.File
-	tensors tensors        // of the file
-	madeUp  engine.Tensors // in their place; nil: none
-	specs   []spec         // that the networks need
-	kernels engine.Kernels
-	weights wgsl.Elem // of convolutions, as stored
-	noFold  bool      // Settings.NoFold
-	choose  Chooser   // Settings.Choose
-	encoder *way
-	decoder *way
-	others  []*Model // see Share
+	family   *family
+	dev      *gpu.Device
+	info     gpu.Info
+	file     format.File
+	tensors  tensors        // of the file
+	madeUp   engine.Tensors // in their place; nil: none
+	specs    []spec         // that the networks need
+	kernels  engine.Kernels
+	weights  wgsl.Elem // of convolutions, as stored
+	noFold   bool      // Settings.NoFold
+	winograd *bool     // Settings.Winograd
+	choose   Chooser   // Settings.Choose
+	encoder  *way
+	decoder  *way
+	others   []*Model // see Share
 }
 
 // way is one direction of a model, with its network.
@@ -199,12 +201,13 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, noFold: o.NoFold, choose: o.Choose}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd}
 	var err error
-	if m.kernels.Activations, err = wgsl.NewSet(elem, a, o.Kernels); err != nil {
+	choices := m.shortened(o.Kernels)
+	if m.kernels.Activations, err = wgsl.NewSet(elem, a, choices); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
-	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, o.Kernels); err != nil {
+	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, choices); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
 	m.encoder = &way{Direction: c.Encoding(), kernels: m.kernels}
@@ -220,6 +223,14 @@ func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Ke
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
+}
+
+// shortened are choices with what Settings.Winograd says.
+func (m *Model) shortened(choices wgsl.Choices) wgsl.Choices {
+	if m.winograd == nil {
+		return choices
+	}
+	return choices.Winograd(m.info, *m.winograd)
 }
 
 // weightElem stores weights as halves where the checkpoint does, which is

@@ -60,9 +60,19 @@ func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser {
 	return t.Choose
 }
 
-// plainFlags leave shortcuts out.
+// plainFlags take shortcuts, or leave them out.
 type plainFlags struct {
-	NoFold bool `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
+	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
+	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two, in four products for six: auto (where that is known to be faster), on or off."`
+}
+
+// winograd is Settings.Winograd.
+func (f plainFlags) winograd() *bool {
+	if f.Winograd == "auto" {
+		return nil
+	}
+	on := f.Winograd == "on"
+	return &on
 }
 
 func (f deviceFlags) options() gpu.Options {
@@ -71,7 +81,7 @@ func (f deviceFlags) options() gpu.Options {
 
 // settings are how these flags open a checkpoint.
 func (f deviceFlags) settings(force forceFlag) vae.Settings {
-	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force, NoFold: f.NoFold}
+	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force, NoFold: f.NoFold, Winograd: f.winograd()}
 }
 
 // tileFlags choose how the work is cut.
