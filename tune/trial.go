@@ -32,8 +32,8 @@ type chooser struct {
 	elem   wgsl.Elem
 	usual  *wgsl.Set // the job's
 	sets   map[string]*wgsl.Set
-	record Record    // that was kept, and what was found out since
-	begun  time.Time // zero: nothing was tried
+	record Record // that was kept, and what was found out since
+	said   bool   // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
@@ -67,13 +67,10 @@ func (c *chooser) note(found Record) {
 
 // say tells once that this takes a moment.
 func (c *chooser) say() {
-	if !c.begun.IsZero() {
-		return
-	}
-	c.begun = time.Now()
-	if c.Say != nil {
+	if !c.said && c.Say != nil {
 		c.Say("choosing kernels")
 	}
+	c.said = true
 }
 
 // kernels are the names of those that can do a duty, the one that comes first
@@ -143,9 +140,8 @@ func (c *chooser) tryAll(all []duty) error {
 		return nil
 	}
 	each, longest := c.patience()
-	speed := 0.0
+	speed, begun := 0.0, time.Now()
 	for _, d := range pending {
-		c.say()
 		names := c.trusted(d)
 		if speed == 0 {
 			var err error
@@ -154,7 +150,7 @@ func (c *chooser) tryAll(all []duty) error {
 			}
 		}
 		expected := time.Duration(len(names)-1) * each
-		if !c.Patient && (float64(d.flops)/speed < part*expected.Seconds() || time.Since(c.begun)+expected > longest) {
+		if !c.Patient && (float64(d.flops)/speed < part*expected.Seconds() || time.Since(begun)+expected > longest) {
 			break
 		}
 		start := time.Now()
@@ -168,6 +164,7 @@ func (c *chooser) tryAll(all []duty) error {
 
 // try proves and times the kernels of a duty, the one that comes first first.
 func (c *chooser) try(d duty, names []string) error {
+	c.say()
 	right := names[:1:1]
 	for _, name := range names[1:] {
 		ok, err := c.prove(d, name)

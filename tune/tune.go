@@ -82,13 +82,14 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	if gpu.Untried() {
 		return nil, nil
 	}
+	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
 	all := duties(work)
 	err := c.trustDefaults(all)
 	if err == nil && !t.Off {
 		err = c.tryAll(all)
 	}
-	if !c.begun.IsZero() {
+	if dev.Stats().Submissions > worked { // of the job alone
 		dev.ResetPeaks()
 	}
 	if err != nil && !errors.Is(err, gpu.ErrOutOfMemory) {
