@@ -4,6 +4,7 @@ package wgsl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tessera/gpu"
@@ -82,11 +83,11 @@ func (s *Set) Texts() string {
 			k := &s.tables[i].kernels[j]
 			fmt.Fprintln(&all, s.tables[i].operation, k.name, k.packing)
 			for l := range k.shaders {
-				fmt.Fprintln(&all, k.shaders[l].file, k.shaders[l].tile())
+				fmt.Fprintln(&all, k.shaders[l].file, k.shaders[l].on(s.info).tile())
 			}
 		}
 	}
-	for _, t := range texts {
+	for _, t := range slices.Concat(texts, matrixTexts) {
 		all.WriteString(*t.text)
 	}
 	return all.String()
