@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"tessera/gpu"
@@ -71,6 +72,24 @@ func duties(work map[wgsl.Duty]int64) []duty {
 	return all
 }
 
+// paired is work with what of it frames in pairs could do: a job that makes them
+// one by one does not tell.
+func (c *chooser) paired(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
+	known := map[wgsl.Class]bool{}
+	for d := range work {
+		known[d.Class] = true
+	}
+	all := maps.Clone(work)
+	for d, flops := range work {
+		pairs := d
+		pairs.Operation, pairs.Taps = "conv_pairs", 0
+		if d.Operation == "conv3d" && d.Taps == 3 && !known[pairs.Class] && len(c.kernels(duty{Duty: pairs})) > 0 {
+			all[pairs] += flops
+		}
+	}
+	return all
+}
+
 // before orders duties of a class that are done as often.
 func before(a, b wgsl.Duty) bool {
 	return cmp.Or(cmp.Compare(a.Taps, b.Taps), cmp.Compare(a.Weight, b.Weight)) < 0
@@ -84,7 +103,7 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	}
 	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
-	all := duties(work)
+	all := duties(c.paired(work))
 	err := c.trustDefaults(all)
 	if err == nil && !t.Off {
 		err = c.tryAll(all)
