@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -190,4 +191,42 @@ func (c failing) ReadFrame(t int, dst []float32) error {
 		return c.err
 	}
 	return c.floats.ReadFrame(t, dst)
+}
+
+// BenchmarkOverlap decodes for somebody who takes 20 ms over each frame, with
+// memory for what leaves and without: by the device's clock, how busy it was.
+func BenchmarkOverlap(b *testing.B) {
+	dev := gputest.Open(b)
+	m := open(b, dev, smallCheckpoint(b), F32)
+	z := noiseLatent(9, 2, 2)
+	for name, ahead := range map[string]bool{"with memory": true, "without": false} {
+		b.Run(name, func(b *testing.B) {
+			var o DecodeOptions
+			p, err := m.PlanDecode(b.Context(), 9, 2, 2, o)
+			require.NoError(b, err)
+			if !ahead {
+				o.Budget = p.Bytes() - p.Ahead
+				p, err = m.PlanDecode(b.Context(), 9, 2, 2, o)
+				require.NoError(b, err)
+			}
+			var busy, wall time.Duration
+			run := func(wait time.Duration) {
+				profile, err := dev.Profile(b.Context())
+				require.NoError(b, err)
+				for _, err := range p.Run(b.Context(), z, Watch{}) {
+					require.NoError(b, err)
+					time.Sleep(wait)
+				}
+				require.NoError(b, profile.End(b.Context()))
+				busy, wall = busy+profile.Busy(), wall+profile.Wall
+			}
+			run(0) // compiles, and learns the speed
+			busy, wall = 0, 0
+			for b.Loop() {
+				run(20 * time.Millisecond)
+			}
+			b.ReportMetric(100*busy.Seconds()/wall.Seconds(), "%busy")
+			b.ReportMetric((wall-busy).Seconds()/float64(b.N), "idle-s/op")
+		})
+	}
 }

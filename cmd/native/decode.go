@@ -273,13 +273,18 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		}
 		p := a.progress(name, d.Whole)
 		defer p.done()
+		h := handOver(t)
 		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost}) {
+			if err == nil {
+				err = h.take(f)
+			}
 			if err != nil {
+				h.end() // the first error is the one to tell
 				return nil, err
 			}
-			if err := t.take(f); err != nil {
-				return nil, err
-			}
+		}
+		if err := h.end(); err != nil {
+			return nil, err
 		}
 		took += p.done()
 		if err := t.end(); err != nil {
