@@ -1,11 +1,13 @@
 package tune
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -79,7 +81,11 @@ func (c *chooser) verdict(d duty, kernel string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	got, err := c.compute(newSample(set, few.Duty, d.Weight, small))
+	s := newSample(set, few.Duty, d.Weight, small)
+	if kernel != c.kernels(d)[0] && c.late(s) {
+		return fmt.Sprintf("does not compile within %v", c.compile()), nil
+	}
+	got, err := c.compute(s)
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost), errors.Is(err, gpu.ErrOutOfMemory), c.ctx.Err() != nil:
 		return "", err
@@ -95,6 +101,23 @@ func (c *chooser) verdict(d duty, kernel string) (string, error) {
 		return fmt.Sprintf("disagrees with plain (NMSE %.0e)", e), nil
 	}
 	return agrees, nil
+}
+
+// compile is how long a compiler may take.
+func (t *Tuner) compile() time.Duration {
+	if t.Compile > 0 {
+		return t.Compile
+	}
+	return 5 * time.Second
+}
+
+// late says whether a sample does not compile in time. Another error of the
+// compiler comes again when it runs.
+func (c *chooser) late(s *sample) bool {
+	ctx, stop := context.WithTimeout(c.ctx, c.compile())
+	defer stop()
+	err := c.dev.Compile(ctx, []*gpu.Batch{s.batch}, nil)
+	return err != nil && ctx.Err() != nil && c.ctx.Err() == nil
 }
 
 // compute runs a sample.

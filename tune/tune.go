@@ -17,6 +17,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -30,6 +31,8 @@ type Tuner struct {
 	Least   int64                                                      // FLOPs of jobs that are worth a trial; 0 is what takes some seconds on a slow device
 	Patient bool                                                       // it tries all that there is, however long that takes next to the job
 	Sets    func(wgsl.Elem, gpu.Info, wgsl.Choices) (*wgsl.Set, error) // nil is wgsl.NewSet
+
+	Compile time.Duration // that a kernel may take to be compiled for a trial; 0 is 5 s
 
 	found map[string]Record // by adapter, of this run of the program
 }

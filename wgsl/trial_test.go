@@ -77,6 +77,17 @@ func TestWrongKernel(t *testing.T) {
 	require.Equal(t, "plain", known.Trials[0].Kernel)
 }
 
+// A compiler that takes too long for a kernel ends its trial.
+func TestSlowCompiler(t *testing.T) {
+	b := newTrials(t)
+	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, slowPlain, quick), Compile: 1}
+	choices, _ := b.choose(tuner)
+	require.Empty(t, choices)
+	known, err := tuner.Known(b.dev.Info())
+	require.NoError(t, err)
+	require.Equal(t, "conv3d quick in f32: does not compile within 1ns, not used", known.Proofs[0].String())
+}
+
 // A kernel that comes first on this adapter and is wrong there is not taken,
 // however short the job and whatever is turned off.
 func TestWrongDefault(t *testing.T) {
