@@ -98,7 +98,10 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return unplanned(err)
 	}
-	r := c.planned(m, p)
+	r, err := soon(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
+	if err != nil {
+		return err
+	}
 	if a.json {
 		return a.print(r)
 	}

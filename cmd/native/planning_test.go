@@ -38,3 +38,17 @@ func TestInterruptBeforeWork(t *testing.T) {
 		isEmpty(t, temp)
 	}
 }
+
+// Ctrl-C also ends the sums over what small tiles of a long clip hand out.
+func TestInterruptPlan(t *testing.T) {
+	cmd := exec.Command(built.program, "plan", "-m", "seedvr2", "--frames=2000", "--size=7680x4320", "--tile=128")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	require.NoError(t, cmd.Start())
+	time.Sleep(3 * time.Second)
+	begun := time.Now()
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	cmd.Wait()
+	assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode(), stderr.String())
+	assert.Less(t, time.Since(begun), time.Second)
+}
