@@ -144,7 +144,11 @@ func outputError(path string, need int64, err error) error {
 	}
 	switch {
 	case full && need > 0:
-		return fmt.Errorf("media: %s: disk full, the file needs %.1f MiB: %w", path, float64(need)/(1<<20), err)
+		size := fmt.Sprintf("%.1f MiB", float64(need)/(1<<20))
+		if need < 100<<10 {
+			size = fmt.Sprintf("%d bytes", need)
+		}
+		return fmt.Errorf("media: %s: disk full, the file needs %s: %w", path, size, err)
 	case full:
 		return fmt.Errorf("media: %s: disk full: %w", path, err)
 	}

@@ -337,6 +337,9 @@ func TestDiskFull(t *testing.T) {
 	sheet.Add(0, noise(1, 512, 512), noise(2, 512, 512), "")
 	require.ErrorIs(t, sheet.WritePNG(filepath.Join(dir, "sheet.png")), syscall.ENOSPC)
 	only(t, dir)
+	require.Error(t, os.WriteFile(filepath.Join(dir, "full"), make([]byte, 1<<20), 0o666))
+	err = WriteLatent(filepath.Join(dir, "z.safetensors"), latent.Latent{Channels: 16, Frames: 1, Height: 4, Width: 4, Data: make([]float32, 256)})
+	require.ErrorContains(t, err, "the file needs 1104 bytes")
 }
 
 // TestSpoolDiskFull: there is no room for decoded frames, where they are to be kept.
