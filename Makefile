@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench isa clean web dist test-windows test-wgpu
+.PHONY: deps build demo test lint bench isa clean web dist test-windows test-wgpu test-matrix
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -34,6 +34,9 @@ test-windows: ## the archive for Windows under Wine; needs root
 
 test-wgpu: ## the operations on wgpu, which Firefox runs WGSL with
 	@tools/wgpu.sh
+
+test-matrix: ## the kernels of subgroup matrices, computed by Mesa 26; needs root
+	@tools/matrix.sh
 
 clean:
 	rm -rf tessera build out

@@ -13,6 +13,7 @@
 #   TESSERA_ISA_ROOT=DIR    where the chroot is kept; default in the user's cache
 set -eu
 cd "$(dirname "$0")/.."
+. tools/sid.sh
 out=build/isa
 mesa=${1:-}
 
@@ -33,11 +34,7 @@ fi
 
 git -C "$mesa" cat-file -e HEAD:src/drm-shim/device.c 2>/dev/null || die "$mesa: no git repository with Mesa's src/drm-shim"
 mesa=$(cd "$mesa" && pwd)
-if [ "$(id -u)" != 0 ]; then
-	echo "isa: skipped: needs root, for a chroot"
-	exit
-fi
-command -v apt-get >/dev/null || { echo "isa: skipped: needs Debian or Ubuntu, whose packages it installs"; exit; }
+sid_or_skip isa
 
 # Mounts are this process's own and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then
@@ -46,34 +43,7 @@ if [ -z "${TESSERA_UNSHARED:-}" ]; then
 fi
 root=${TESSERA_ISA_ROOT:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/isa}
 shim=$root/tessera
-dawn=${TESSERA_DAWN:-$(find "${XDG_CACHE_HOME:-$HOME/.cache}/tessera/dawn" -name 'libwebgpu_dawn.so*' | sort | tail -n 1)}
-
-# uri prints where this system's packages come from.
-uri() {
-	{ sed -n 's/^URIs: *\([^ ]*debian\)\/* *$/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null
-	awk '$1 == "deb" && $2 ~ /debian\/*$/ { print $2 }' /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null; } | head -n 1
-}
-
-chroot_made() {
-	[ -x "$root/usr/bin/gcc" ] && return
-	command -v debootstrap >/dev/null || {
-		apt-get update -qq >/dev/null
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring >/dev/null
-	}
-	from=$(uri)
-	[ -n "$from" ] || die "no apt source of Debian to copy"
-	echo "isa: Debian sid with Mesa in $root: some minutes, 1.5 GB"
-	rm -rf "$root"
-	mkdir -p "$root"
-	debootstrap --variant=minbase sid "$root" "$from" >"$root.log" 2>&1 || die "debootstrap: $(tail -n 1 "$root.log")"
-}
-
-packages() {
-	[ -x "$root/usr/bin/gcc" ] && return
-	cp /etc/resolv.conf "$root/etc/"
-	DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -qq --no-install-recommends \
-		mesa-vulkan-drivers libvulkan1 gcc libc6-dev libdrm-dev zlib1g-dev >>"$root.log" 2>&1 || die "packages: $(tail -n 1 "$root.log")"
-}
+dawn=$(sid_library)
 
 # sources are Mesa's, changed for what newer drivers ask of a kernel.
 sources() {
@@ -131,10 +101,7 @@ list() {
 		$driver /tessera/out/isa compile 2>"$out/$1.txt" || die "$1: $(tail -n 3 "$out/$1.txt")"
 }
 
-chroot_made
-mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
-mountpoint -q "$root/dev" || mount --rbind /dev "$root/dev"
-packages
+sid_made isa "$root"
 mkdir -p "$shim/dawn" "$shim/out"
 drivers
 mount --bind "$(dirname "$(readlink -f "$dawn")")" "$shim/dawn"

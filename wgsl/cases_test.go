@@ -41,13 +41,14 @@ func format(e Elem) gputest.Format {
 // eachKernel runs a subtest for every storage and kernel of an operation, those
 // that the device can't run skipped. The plain kernel's is not named for it. One
 // that is better on other devices is tried in packed halves; TABLES=all tries it in
-// all storages, where drivers for processors compile for minutes.
+// all storages, where drivers for processors compile for minutes. TABLES=matrix is
+// for kernels of that name alone.
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
 	for i, k := range tables[at].kernels {
 		for _, e := range []Elem{F32, F16, Packed} {
-			if k.halves && e != F16 {
+			if k.halves && e != F16 || !tried(k.name) {
 				continue
 			}
 			if e != Packed && k.better != nil && !k.better(dev.Info()) && os.Getenv("TABLES") != "all" {
@@ -70,6 +71,12 @@ func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(
 			})
 		}
 	}
+}
+
+// tried says whether TABLES asks for kernels of a name.
+func tried(name string) bool {
+	only := os.Getenv("TABLES")
+	return only == "" || only == "all" || only == name
 }
 
 // forAll is the tables with a kernel that takes all weights.

@@ -62,15 +62,19 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
     var w = params.weight_at + group.y * params.weight_stride + 2u * local;
 #each frames
-    if KT > {frames}u {
+    for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
         for (var c = 0u; c < params.C_in4; c += DEPTH / 4u) {
             let first = c + 2u * part < params.C_in4;
             let second = c + 2u * part + 1u < params.C_in4;
             workgroupBarrier();
+#each taps
+            if frame == {taps}u {
 #each fetches
-            pixels[q{fetches} / LONG][q{fetches} % LONG * PITCH + part] = vec4<u32>(
-                select(vec2<u32>(), x{frames}[params.x{frames}_at + at{fetches} + c], inside{fetches} && first),
-                select(vec2<u32>(), x{frames}[params.x{frames}_at + at{fetches} + c + 1u], inside{fetches} && second));
+                pixels[q{fetches} / LONG][q{fetches} % LONG * PITCH + part] = vec4<u32>(
+                    select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c], inside{fetches} && first),
+                    select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c + 1u], inside{fetches} && second));
+#end
+            }
 #end
 #each weights
             matrices[(local / 2u + {weights}u * (WG / 2u)) / WIDE][(local / 2u + {weights}u * (WG / 2u)) % WIDE * PITCH + part] = vec4<u32>(
@@ -79,13 +83,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             workgroupBarrier();
 #each points
 #each parts
-            {
+            for (var point = {points}u; point < {points}u + 4u - POINTS; point++) {
 #each taken
-                let left{taken} = subgroupMatrixLoad<Left, row_major>(&pixels[down + {taken}u], {points}u * PITCH + {parts}u * K / 8u, PITCH);
+                let left{taken} = subgroupMatrixLoad<Left, row_major>(&pixels[down + {taken}u], point * PITCH + {parts}u * K / 8u, PITCH);
 #end
 #each lines
 #each columns
-                let right{lines}{columns} = subgroupMatrixLoad<Right, col_major>(&matrices[({lines}u * 3u + {points}u) * ACROSS + across], {columns}u * N * PITCH + {parts}u * K / 8u, PITCH);
+                let right{lines}{columns} = subgroupMatrixLoad<Right, col_major>(&matrices[({lines}u * 3u + point) * ACROSS + across], {columns}u * N * PITCH + {parts}u * K / 8u, PITCH);
 #end
 #each rows
 #each columns

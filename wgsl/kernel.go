@@ -29,7 +29,7 @@ var tables = []table{
 	{"fold", foldKernels},
 	{"group_norm", groupNormKernels},
 	{"pair_taps", pairTapsKernels},
-	{"pointwise", pointwiseKernels},
+	{"pointwise", append(pointwiseKernels, pointwiseMatrixKernels...)},
 	{"rms_norm", rmsNormKernels},
 	{"sample", sampleKernels},
 	{"sum_taps", sumTapsKernels},

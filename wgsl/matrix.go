@@ -13,6 +13,8 @@ import (
 var (
 	//go:embed conv3d_matrix.wgsl
 	conv3dMatrixText string
+	//go:embed pointwise_matrix.wgsl
+	pointwiseMatrixText string
 	//go:embed shared/halves_f32.wgsl
 	sharedHalvesF32Text string
 	//go:embed shared/halves_packed.wgsl
@@ -23,23 +25,27 @@ var (
 
 var matrixTexts = []embedded{
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
 }
 
-// rows16x64 is what they read: for each of 64 outputs 16 inputs, as a matrix
-// product takes them without turning them.
-var rows16x64 = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
-
-const (
-	matrixDepth = 16 // input channels in workgroup memory at a time
-	matrixBlock = 64 // output channels of a workgroup
+// rows16x64 is what conv3d's reads, and rows16x128 pointwise's: for each output 16
+// inputs, as a product of matrices takes them without turning them.
+var (
+	rows16x64  = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
+	rows16x128 = &Packing{in: matrixDepth, out: 2 * matrixBlock, rows: true}
 )
 
 var conv3DMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasMatrices,
 	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices}},
+}}
+
+var pointwiseMatrixKernels = []kernel{{
+	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasWideMatrices,
+	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices}},
 }}
 
 // fillsMatrices leaves weights to others that would leave most of a block idle.
@@ -52,17 +58,18 @@ type layout struct {
 	rows, columns, down, across int
 	pitch                       int // vec4<u32>s from one row of 16 halves to the next in workgroup memory
 	memory                      int // bytes of it, at most
+	written                     int // 3: loops over frames and columns of taps are written out; 1: they are loops
 }
 
 // layouts are those of the adapters that have matrices, best first: NVIDIA's
 // cards (where 16x16x16 takes twice the moves between registers), AMD's, Apple's
 // and lavapipe.
 var layouts = []layout{
-	{16, 8, 16, 32, 4, 8, 4, 1, 3, 48 << 10},
-	{16, 16, 16, 32, 4, 4, 4, 1, 3, 48 << 10},
-	{16, 16, 16, 64, 4, 4, 4, 1, 2, 48 << 10},
-	{8, 8, 8, 32, 4, 8, 4, 1, 2, 32 << 10},
-	{8, 8, 8, 8, 2, 1, 1, 8, 2, 32 << 10},
+	{16, 8, 16, 32, 4, 8, 4, 1, 3, 48 << 10, 3},
+	{16, 16, 16, 32, 4, 4, 4, 1, 3, 48 << 10, 3},
+	{16, 16, 16, 64, 4, 4, 4, 1, 2, 48 << 10, 3},
+	{8, 8, 8, 32, 4, 8, 4, 1, 2, 32 << 10, 3},
+	{8, 8, 8, 8, 1, 1, 1, 8, 2, 32 << 10, 1},
 }
 
 // layoutOf is that of an adapter, or nil.
@@ -83,9 +90,18 @@ func layoutOf(info gpu.Info) *layout {
 
 func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
 
+// hasWideMatrices is for workgroups of twice as many subgroups.
+func hasWideMatrices(info gpu.Info) bool {
+	l := layoutOf(info)
+	return l != nil && info.Limits.MaxInvocations >= 2*l.workgroup()
+}
+
+// workgroup is its invocations.
+func (l *layout) workgroup() int { return l.subgroup * l.down * l.across }
+
 // sizes are the constants that all texts of a layout have.
 func (l *layout) sizes() []size {
-	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"TAKEN", l.rows + 2}, {"PARTS", matrixDepth / l.k}, {"FRAMES", 3}, {"LINES", 3}, {"POINTS", 3}}
+	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"TAKEN", l.rows + 2}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"LINES", 3}, {"FRAMES", l.written}, {"POINTS", l.written}}
 }
 
 // fitted is a shader of a layout, one for an adapter of which nothing is known.
@@ -95,7 +111,7 @@ func (h *shader) fitted(info gpu.Info) (*shader, *layout) {
 		l = &layouts[0]
 	}
 	fit := *h
-	fit.wg = l.subgroup * l.down * l.across
+	fit.wg = l.workgroup()
 	fit.pixels = l.m
 	fit.sizes = l.sizes()
 	return &fit, l
@@ -117,4 +133,26 @@ func convMatrices(h *shader, info gpu.Info) *shader {
 func tallGrid(h *shader, e extent) [3]uint32 {
 	tall := h.size("ROWS") * h.size("DOWN")
 	return [3]uint32{groups(e.H, tall) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
+}
+
+// pointwiseMatrices is pointwise_matrix for an adapter: twice as many subgroups
+// across share the pixels, since these have one tap to be used for.
+func pointwiseMatrices(h *shader, info gpu.Info) *shader {
+	fit, l := h.fitted(info)
+	eights := matrixDepth / 8
+	fit.wg *= 2
+	for i := range fit.sizes {
+		if fit.sizes[i].name == "ACROSS" {
+			fit.sizes[i].value *= 2
+		}
+	}
+	fetches := groups(l.down*l.rows*l.m*eights, fit.wg)
+	weights := groups(h.block*eights, fit.wg)
+	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)}, size{"AHEAD", 2})
+	return fit
+}
+
+// flatGrid covers pixels with workgroups of all that their sums are of.
+func flatGrid(h *shader, e extent) [3]uint32 {
+	return [3]uint32{groups(e.W, h.pixels*h.size("ROWS")*h.size("DOWN")), groups(4*e.C4, h.block), uint32(e.N)}
 }

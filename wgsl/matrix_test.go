@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
+	"tessera/gpu/gputest"
 )
 
 // able is an adapter with matrices of a size.
@@ -17,7 +18,7 @@ func able(m, n, k, subgroup int) gpu.Info {
 	return gpu.Info{
 		Name: "able", F16: true, Subgroups: true, SubgroupMin: min(32, subgroup), SubgroupMax: subgroup,
 		Matrices: []gpu.Matrix{{M: m, N: n, K: k, In: "f16", Out: "f16"}, {M: m, N: n, K: k, In: "f16", Out: "f32"}},
-		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10},
+		Limits:   gpu.Limits{MaxWorkgroupMemory: 48 << 10, MaxInvocations: 512},
 	}
 }
 
@@ -28,12 +29,13 @@ func TestMatricesChosen(t *testing.T) {
 	card := able(16, 16, 16, 32)
 	wide, narrow := Shape{O: 64, I: 32, KT: 3, KS: 3}, Shape{O: 3, I: 128, KT: 3, KS: 3}
 	for operation, packing := range map[string]func(s *Set, at Shape) *Packing{
-		"conv3d": func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
+		"conv3d":    func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
+		"pointwise": func(s *Set, at Shape) *Packing { return s.PointwisePacking(at) },
 	} {
 		choice := Choices{operation: "matrix"}
 		s, err := NewSet(F16, card, choice)
 		require.NoError(t, err)
-		assert.Same(t, rows16x64, packing(s, wide), operation)
+		assert.Same(t, map[string]*Packing{"conv3d": rows16x64, "pointwise": rows16x128}[operation], packing(s, wide), operation)
 		assert.Same(t, blocks4x8, packing(s, narrow), operation)
 		assert.Equal(t, []string{"plain", "staged", "matrix"}, Kernels(operation, F16, card))
 
@@ -70,10 +72,10 @@ func TestLayouts(t *testing.T) {
 		require.Equal(t, l, *layoutOf(info))
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
-		for _, k := range conv3DMatrixKernels {
+		for _, k := range append(conv3DMatrixKernels, pointwiseMatrixKernels...) {
 			h := k.shaders[0].on(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
-			assert.LessOrEqual(t, h.wg, 256, "%+v: %s", l, h.file)
+			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
 			source := h.source(F16, Packed)
 			assert.True(t, strings.HasPrefix(source, "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
 			assert.NotRegexp(t, `#each|#end|\{\w+\}`, source, h.file)
@@ -93,11 +95,34 @@ func TestRepeat(t *testing.T) {
 	require.Panics(t, func() { h.repeat("#each other\n#end\n") })
 }
 
-// sharedBytes is what conv3d_matrix declares in workgroup memory.
+// sharedBytes is what a matrix kernel declares in workgroup memory.
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
 	wide, long := h.size("COLUMNS")*h.size("N"), h.size("M")+2
 	deep, outputs := h.size("FETCHES")*h.wg/2, h.size("WEIGHTS")*h.wg/2
+	if h.file == "pointwise_matrix" {
+		sums := 4 * h.size("M") * h.size("N") * h.size("DOWN") * h.size("ACROSS")
+		return 16*h.size("PITCH")*h.size("AHEAD")*(up(deep, h.size("M"))*h.size("M")+up(outputs, wide)*wide) + sums
+	}
 	require.GreaterOrEqual(t, deep, (h.size("ROWS")*h.size("DOWN")+2)*long)
 	return 16 * h.size("PITCH") * (up(deep, long)*long + up(outputs, wide)*wide)
+}
+
+// The layouts of cards whose matrices are larger differ from lavapipe's in how
+// many sums a subgroup has and in what is written out; so does this one.
+func TestMatricesInOtherLayouts(t *testing.T) {
+	dev := gputest.Open(t)
+	info := dev.Info()
+	own := layoutOf(info)
+	if own == nil {
+		t.Skipf("%s has no matrices that a kernel is for", info.Name)
+	}
+	before := *own
+	t.Cleanup(func() { *own = before })
+	own.rows, own.columns, own.down, own.across, own.pitch, own.written = 2, 2, 2, 4, 3, 3
+	s, err := NewSet(F16, info, Choices{"conv3d": "matrix", "pointwise": "matrix"})
+	require.NoError(t, err)
+	test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, 1, true, false}}.test(s, Packed)
+	test.Run(t, dev)
+	checkPointwise(t, dev, s, convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}, Packed)
 }

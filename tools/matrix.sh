@@ -1,0 +1,62 @@
+#!/bin/sh
+# Computes what needs subgroup matrices, which few machines have, on a processor:
+# Mesa 26's lavapipe has them, and is Debian sid's. The operation tables of every
+# matrix kernel and a small model in f16, in a chroot.
+#
+#   tools/matrix.sh                  noted in tools/matrix/passed
+#   tools/matrix.sh unless-passed    unless it passed for these very sources
+#
+#   TESSERA_ISA_ROOT=DIR   where the chroot is kept, the one of tools/isa.sh; default
+#                          in the user's cache
+set -eu
+cd "$(dirname "$0")/.."
+. tools/sid.sh
+
+# covered is a sum of what this is for: kernels and the device. Models have their
+# goldens wherever the tests run.
+covered() {
+	git ls-files gpu wgsl vae/matrix_test.go tools/matrix.sh tools/pins.sh tools/sid.sh |
+		LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-64
+}
+
+if [ "${1:-}" = unless-passed ] && [ "$(covered)" = "$(cut -d' ' -f1 tools/matrix/passed 2>/dev/null)" ]; then
+	echo "matrix: skipped: nothing that it covers has changed since it passed (tools/matrix/passed)"
+	exit
+fi
+sid_or_skip matrix
+
+# Mounts are this process's own and end with it.
+if [ -z "${TESSERA_UNSHARED:-}" ]; then
+	TESSERA_UNSHARED=1 exec unshare --mount "$0" "$@"
+fi
+tools/deps.sh
+out=build/matrix
+mkdir -p $out
+for package in gpu wgsl vae; do
+	CGO_ENABLED=0 go test -c -o $out/$package.test ./$package
+done
+root=${TESSERA_ISA_ROOT:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/isa}
+sid_made matrix "$root"
+mkdir -p "$root/tessera/source" "$root/tessera/dawn"
+dawn=$(sid_library)
+mount --bind "$PWD" "$root/tessera/source"
+mount --bind "$(dirname "$(readlink -f "$dawn")")" "$root/tessera/dawn"
+
+# in_sid PACKAGE RUN runs a package's tests there, all of which must run.
+in_sid() {
+	echo "matrix: $1 $2"
+	chroot "$root" env -u VK_ICD_FILENAMES HOME=/root GPU=require TABLES=matrix VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
+		TESSERA_DAWN="/tessera/dawn/$(basename "$dawn")" sh -c 'cd "/tessera/source/$1" && exec "../$2/$1.test" -test.v -test.run "$3"' x "$1" $out "$2" >$out/$1.txt 2>&1 ||
+		{ grep -v '^=== ' $out/$1.txt | tail -n 40 >&2; exit 1; }
+	if grep -q -e '--- SKIP' $out/$1.txt || ! grep -q -e '^--- PASS' $out/$1.txt; then
+		grep -v '^=== ' $out/$1.txt | tail -n 40 >&2
+		echo "matrix: not all of $1 ran" >&2
+		exit 1
+	fi
+}
+in_sid gpu '^TestMatrices$'
+in_sid wgsl '^Test(Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
+in_sid vae '^TestMatrixGoldens$'
+mkdir -p tools/matrix
+echo "$(covered) $(date -u +%Y-%m-%d)" >tools/matrix/passed
+echo "matrix: passed"
