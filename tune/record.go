@@ -46,7 +46,7 @@ type Trial struct {
 	Weights string             `json:"weights"`
 	Usual   string             `json:"usual"`  // the kernel that comes first
 	Kernel  string             `json:"kernel"` // that is taken
-	GFLOPs  map[string]float64 `json:"gflops"` // of each in a second
+	GFLOPs  map[string]float64 `json:"gflops"` // of each in a second, of what the one computes that computes the most
 }
 
 func (t Trial) String() string {
