@@ -54,11 +54,15 @@ func processor(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpi
 // registers, but not four (docs/benchmarks/2026-11-22-temporal-winograd.md).
 func amd(info gpu.Info) bool { return info.Vendor == "amd" }
 
-// Paired says whether ConvPairs is to make frames of a convolution, with PairTaps
-// of its weight of a packing and shape: by the kernel that is chosen or comes first.
+// Paired says whether ConvPairs, or of a ConvUpShape ConvUpPairs, is to make frames,
+// with PairTaps of a weight of a packing and shape: by the kernel that is chosen or
+// comes first.
 func (s *Set) Paired(p *Packing, shape Shape) bool {
-	return s.find(classOf("conv_pairs", shape), nil).packing == pairs4x8 &&
-		shape.KT == 3 && shape.KS == 3 && *p == *pairs4x8
+	operation := "conv_pairs"
+	if shape.KS == 2 {
+		operation = "conv_up_pairs"
+	}
+	return shape.KT == 3 && *p == *pairs4x8 && s.find(classOf(operation, shape), nil).packing == pairs4x8
 }
 
 // Winograd are choices by which an adapter makes frames in pairs, or does not, and
@@ -66,19 +70,21 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	all := Choices{}
 	for class, name := range c {
-		if !strings.HasPrefix(class, "conv_pairs") {
+		if operation, _, _ := strings.Cut(class, " "); !strings.HasSuffix(operation, "_pairs") {
 			all[class] = name
 		}
 	}
 	s := &Set{info: info, tables: tables}
-	name := s.find("conv_pairs", nil).name
-	switch {
-	case !on:
-		name = "plain"
-	case name == "plain":
-		name = "fused"
+	for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
+		name := s.find(operation, nil).name
+		switch {
+		case !on:
+			name = "plain"
+		case name == "plain":
+			name = "fused"
+		}
+		all[operation] = name
 	}
-	all["conv_pairs"] = name
 	return all
 }
 
@@ -96,35 +102,59 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	h := s.shader(label, class, c.Packing)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
-	var views [4]gpu.View
-	var at [4]uint32
-	for k, tap := range c.Taps {
-		views[k], at[k] = tap.X.Frames(tap.T, c.N-1)
-	}
-	shape := Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}
-	weight := gpu.View{Buffer: c.Weight, Size: int64(c.Packing.Size(shape) * c.Elem.Bytes())}
+	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
-	const R = gpu.Read
-	p := s.made(h, class, c.Elem, constants{"ACCUMULATE": flag(c.Add), "DEEP": flag(h.across(e) < h.wg), "ROLLED": flag(s.info.Type == "cpu")},
-		R, R, R, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, h.cover(e), convPairsParams{
+	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add)}), h.cover(e), convPairsParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(c.Y0 - 1), Left: int32(c.X0 - 1),
-		X0_at: at[0], X1_at: at[1], X2_at: at[2], X3_at: at[3], X_stride: uint32(2 * x.Stride()),
-		Weight_stride: uint32(c.Packing.tap(x.C, 3)), // four taps, in vec4s
-		Y_at:          yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: int64(c.N)*x.FrameBytes() + weight.Size + y.Bytes()},
-		views[0], views[1], views[2], views[3], weight, c.Bias.All(), y)
+		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),
+		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.views[3], in.weight, c.Bias.All(), y)
+}
+
+// pairs is the program of a shader that imports `products`, of four inputs.
+func (s *Set) pairs(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
+	const R = gpu.Read
+	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
+	return s.made(h, class, weight, c, R, R, R, R, R, R, gpu.ReadWrite)
+}
+
+// pairViews is what pairs of frames read: frames of x, and weights of four taps.
+type pairViews struct {
+	views        [4]gpu.View
+	at           [4]uint32 // of the first frame in each view, in vec4s
+	weight       gpu.View
+	weightStride uint32 // between blocks, in vec4s
+	bytes        int64  // read, with frames once
+}
+
+// readPairs binds the frames that n frames read, and a weight of a shape.
+func readPairs(w Weights, shape Shape, taps [4]Tap, n int) pairViews {
+	in := pairViews{
+		weight:       gpu.View{Buffer: w.Weight, Size: int64(w.Packing.Size(shape) * w.Elem.Bytes())},
+		weightStride: uint32(w.Packing.tap(shape.I, shape.KS)), // four taps, in vec4s
+	}
+	for k, tap := range taps {
+		in.views[k], in.at[k] = tap.X.Frames(tap.T, n-1)
+	}
+	in.bytes = int64(n)*taps[0].X.FrameBytes() + in.weight.Size
+	return in
+}
+
+// pairTaps are the three that frame f of those that pairs make reads.
+func pairTaps(taps [4]Tap, f int) (all []Tap) {
+	for _, tap := range taps[f%2:][:3] {
+		all = append(all, Tap{tap.X, tap.T + f - f%2})
+	}
+	return all
 }
 
 // unpaired records each frame by itself.
 func (s *Set) unpaired(b *gpu.Batch, label string, c ConvPairs) {
 	for f := range c.N {
-		conv := Conv3D{Weights: c.Weights, Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add}
-		for _, tap := range c.Taps[f%2:][:3] {
-			conv.Taps = append(conv.Taps, Tap{tap.X, tap.T + f - f%2})
-		}
-		s.Conv3D(b, label, conv)
+		s.Conv3D(b, label, Conv3D{
+			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
+		})
 	}
 }

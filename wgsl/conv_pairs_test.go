@@ -152,7 +152,7 @@ func TestPaired(t *testing.T) {
 			assert.False(t, s.Paired(blocked(8, 16), three))
 		}
 		on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(c.info, true)
-		want := Choices{"conv_pairs": c.name, "conv3d": "plain"}
+		want := Choices{"conv_pairs": c.name, "conv_up_pairs": "fused", "conv3d": "plain"}
 		if c.name == "plain" {
 			want["conv_pairs"] = "fused"
 		}

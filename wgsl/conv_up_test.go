@@ -21,6 +21,7 @@ type convUpCase struct {
 	y0, x0, H, W  int // 0 is all
 	whole         bool
 	add           bool // y, to which the last tap alone is added
+	pairs         bool // of frames
 }
 
 var convUpCases = []convUpCase{
@@ -52,6 +53,28 @@ func TestConvUp(t *testing.T) {
 		}
 		eachKernel(t, "conv_up", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, F32) })
 		eachKernel(t, "conv_up", c.name+"/half_weights", dev, func(t *testing.T, s *Set) { c.run(t, dev, s, Packed) })
+	}
+}
+
+// convUpPairCases take programs of the same constants, which drivers compile for
+// seconds.
+var convUpPairCases = []convUpCase{
+	{name: "one_cell", T: 2, h: 1, w: 1, C: 4, O: 8},
+	{name: "exact_integers", T: 4, h: 5, w: 9, C: 8, O: 16, whole: true},
+	{name: "primes", T: 6, h: 7, w: 11, C: 5, O: 7},
+	{name: "window_at_odd_pixels", T: 2, h: 7, w: 21, C: 8, O: 8, y0: 3, x0: 5, H: 5, W: 35},
+	{name: "window_wider_than_x", T: 2, h: 3, w: 5, C: 5, O: 7, y0: -3, x0: -9, H: 11, W: 31},
+	{name: "width_128", T: 2, h: 3, w: 5, C: 128, O: 24},
+}
+
+func TestConvUpPairs(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range convUpPairCases {
+		c.kt, c.z, c.pairs = 3, 1, true
+		if c.H == 0 {
+			c.H, c.W = 2*c.h, 2*c.w
+		}
+		eachKernel(t, "conv_up_pairs", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, s.summed()) })
 	}
 }
 
@@ -121,11 +144,20 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	}
 	shape, weights := c.packed(s, elem, weight, bias, cell)
 	test := gputest.Case{
-		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys,
-		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys, Scratch: []int64{s.PairBytes(shape)},
+		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			conv := ConvUp{
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
 				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T,
+			}
+			if c.pairs {
+				x := xt.in(in[0])
+				w := conv.Weights
+				if s.Paired(w.Packing, shape) {
+					w = s.PairTaps(b, "taps", PairTaps{Weights: w, Shape: shape, To: scratch[0]})
+				}
+				s.ConvUpPairs(b, "conv_up", ConvUpPairs{Weights: w, Taps: [4]Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
+				return
 			}
 			first := 0
 			if c.add {

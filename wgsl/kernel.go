@@ -23,6 +23,7 @@ var tables = []table{
 	{"conv3d_strided", conv3DStridedKernels},
 	{"conv_pairs", convPairsKernels},
 	{"conv_up", convUpKernels},
+	{"conv_up_pairs", convUpPairsKernels},
 	{"dup_up_3d", dupUp3DKernels},
 	{"feather_blend", featherBlendKernels},
 	{"feather_normalise", featherNormaliseKernels},

@@ -16,8 +16,8 @@ var pairTapsKernels = []kernel{{
 	name: "plain", shaders: []shader{{file: "pair_taps", wg: 64, grid: rowGrid}},
 }}
 
-// PairTaps describes the weight of a 3x3x3 convolution as ConvPairs multiplies with
-// it: four taps in place of three.
+// PairTaps describes a weight of three temporal taps as ConvPairs and ConvUpPairs
+// multiply with it: four in place of three.
 type PairTaps struct {
 	Weights
 	Shape Shape       // theirs, which Paired has taken
@@ -35,7 +35,7 @@ func (s *Set) PairTaps(b *gpu.Batch, label string, c PairTaps) Weights {
 	if !s.Paired(c.Packing, c.Shape) || c.To.Size < s.PairBytes(c.Shape) {
 		panic(fmt.Sprintf("wgsl: %s: taps of %v, weights %v, for pairs of frames in %d bytes", label, c.Shape, c.Packing, c.To.Size))
 	}
-	size := c.Packing.tap(c.Shape.I, 3)
+	size := c.Packing.tap(c.Shape.I, c.Shape.KS)
 	blocks := c.Packing.Size(c.Shape) / (3 * size)
 	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}
 	to := gpu.View{Buffer: c.To, Size: s.PairBytes(c.Shape)}

@@ -24,6 +24,7 @@ var paramsOf = map[string]any{
 	"conv_pairs":            convPairsParams{},
 	"conv_pairs_passes":     convPairsParams{},
 	"conv_up":               convUpParams{},
+	"conv_up_pairs":         convUpPairsParams{},
 	"dup_up_3d":             dupUp3DParams{},
 	"feather_blend":         featherBlendParams{},
 	"feather_normalise":     featherNormaliseParams{},

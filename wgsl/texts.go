@@ -25,6 +25,8 @@ var (
 	convPairsPassesText string
 	//go:embed conv_up.wgsl
 	convUpText string
+	//go:embed conv_up_pairs.wgsl
+	convUpPairsText string
 	//go:embed conv3d_strided_staged.wgsl
 	conv3dStridedStagedText string
 	//go:embed dup_up_3d.wgsl
@@ -104,6 +106,7 @@ var texts = []embedded{
 	{"conv_pairs.wgsl", &convPairsText},
 	{"conv_pairs_passes.wgsl", &convPairsPassesText},
 	{"conv_up.wgsl", &convUpText},
+	{"conv_up_pairs.wgsl", &convUpPairsText},
 	{"conv3d_strided_staged.wgsl", &conv3dStridedStagedText},
 	{"dup_up_3d.wgsl", &dupUp3dText},
 	{"feather_blend.wgsl", &featherBlendText},
