@@ -80,12 +80,20 @@ const pairPixels = 256
 // runs of so many at most.
 func (c *Conv) single(e *emitter, l *timeline, y wgsl.Tensor, w Window, most int) int {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: c.Time.Kernel, KS: 3}
-	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 || most < 2 || !e.set.Paired(c.Weights.Packing, shape) || e.set.PairBytes(shape) > e.limits.MaxBinding {
+	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 {
 		return y.T
 	}
-	n := l.single(y.T)
-	if w.H*w.W*(y.T-n)/2 < pairPixels {
-		return y.T
+	return e.single(l, c.Weights, shape, y.T, most, w.H*w.W)
+}
+
+// single is that of a layer with weights of a shape, that many pixels of a frame
+// read.
+func (e *emitter) single(l *timeline, w wgsl.Weights, shape wgsl.Shape, n, most, pixels int) int {
+	if most < 2 || !e.set.Paired(w.Packing, shape) || e.set.PairBytes(shape) > e.limits.MaxBinding {
+		return n
+	}
+	if single := l.single(n); pixels*(n-single)/2 >= pairPixels {
+		return single
 	}
 	return n
 }
@@ -93,16 +101,22 @@ func (c *Conv) single(e *emitter, l *timeline, y wgsl.Tensor, w Window, most int
 // pairs makes frames two by two, with weights made right before, like sums of taps.
 func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, add bool) {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
-	label := c.Name + " pairs"
+	e.pairs(l, c.Name, c.Weights, shape, y, frames, func(weights wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
+		e.set.ConvPairs(e.batch, c.Name, wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add})
+	})
+}
+
+// pairs makes frames by `record`, which is given what n of them from frame t on
+// need.
+func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, record func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int)) {
+	label := name + " pairs"
 	to := e.temporary(label, e.set.PairBytes(shape))
-	weights := e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: c.Weights, Shape: shape, To: to.Buffer})
+	w = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
 	most := min(e.atOnce(l.x), e.atOnce(y)) &^ 1
 	for _, r := range runs(frames.n, most, func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
 		t := frames.t + r.t
 		first, second := l.taps(t), l.taps(t+1)
-		e.set.ConvPairs(e.batch, c.Name, wgsl.ConvPairs{
-			Weights: weights, Taps: [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, Y0: w.Y, X0: w.X, Y: y, T: t, N: r.n, Add: add,
-		})
+		record(w, [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, t, r.n)
 	}
 }
 

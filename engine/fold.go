@@ -62,9 +62,18 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		from = 2
 	}
 	most := max(1, min(e.atOnce(x), e.atOnce(y)/s.Phases))
-	for _, r := range runs(x.T-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
+	shape, single := wgsl.ConvUpShape(s.Out, x.C, 3, 1), x.T
+	if s.Phases == 1 {
+		single = max(from, e.single(l, s.Weights.Steady, shape, x.T, most, x.H*x.W))
+	}
+	for _, r := range runs(single-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
 		t := from + r.t
 		make(s.Weights.Steady, l.taps(t), s.Phases, t*s.Phases-head, r.n)
+	}
+	if single < x.T {
+		e.pairs(l, s.Name, s.Weights.Steady, shape, y, span{single, x.T - single}, func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
+			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y: y, T: t, N: n})
+		})
 	}
 	l.keep(e, s.Name)
 }

@@ -43,6 +43,8 @@ func shapeOf(d wgsl.Duty) wgsl.Shape {
 	switch d.Operation {
 	case "conv_pairs":
 		taps = 3
+	case "conv_up_pairs":
+		return wgsl.ConvUpShape(d.Out, d.In, 3, 1)
 	case "conv_up":
 		return wgsl.ConvUpShape(d.Out, d.In, taps, 1)
 	case "pointwise":
@@ -66,10 +68,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		pairs := wgsl.ConvPairs{Weights: s.weights(shape, s.set.ConvPacking(shape, 1), shape.O), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
 		pairs.Y, pairs.Taps = s.result(n, z.h, z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
-		if s.set.Paired(pairs.Packing, shape) {
-			to := s.buffer("taps", s.set.PairBytes(shape))
-			pairs.Weights = s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: pairs.Weights, Shape: shape, To: to})
-		}
+		pairs.Weights = s.paired(pairs.Weights, shape)
 		s.set.ConvPairs(s.batch, "sample", pairs)
 	},
 	"conv_up": func(s *sample, d wgsl.Duty, z size) {
@@ -77,6 +76,14 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		w := s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape))
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		s.set.ConvUp(s.batch, "sample", wgsl.ConvUp{Weights: w, Taps: taps(x, shape.KT), Phases: 1, Y: s.result(z.n, 2*z.h, 2*z.w, d.Out), N: z.n})
+	},
+	"conv_up_pairs": func(s *sample, d wgsl.Duty, z size) {
+		shape, n := shapeOf(d), (z.n+1)&^1
+		pairs := wgsl.ConvUpPairs{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
+		x := s.tensor(n+2, z.h, z.w, d.In)
+		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
+		pairs.Weights = s.paired(pairs.Weights, shape)
+		s.set.ConvUpPairs(s.batch, "sample", pairs)
 	},
 	"pointwise": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
@@ -92,6 +99,14 @@ func (s *sample) conv(d wgsl.Duty, z size, stride int) {
 	w := s.weights(shape, s.set.ConvPacking(shape, stride), shape.O)
 	x := s.tensor(z.n+shape.KT-1, stride*z.h, stride*z.w, d.In)
 	s.set.Conv3D(s.batch, "sample", wgsl.Conv3D{Weights: w, Taps: taps(x, shape.KT), Step: 1, Stride: stride, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
+}
+
+// paired are weights for pairs of frames, where the set makes those.
+func (s *sample) paired(w wgsl.Weights, shape wgsl.Shape) wgsl.Weights {
+	if !s.set.Paired(w.Packing, shape) {
+		return w
+	}
+	return s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: w, Shape: shape, To: s.buffer("taps", s.set.PairBytes(shape))})
 }
 
 // taps are so many, one frame after another.

@@ -104,6 +104,13 @@ func TestShareOfReference(t *testing.T) {
 		macs, reference := products(plan(t, published(t, c.family, vae.F16), c.direction, tiling.Square(512), c.frames, 0))
 		assert.LessOrEqual(t, 100*macs, c.most*reference, "%s %s, %d frames: %.4f of the reference's", c.family, c.direction, c.frames, float64(macs)/float64(reference))
 	}
+	on := true
+	m, err := vae.Published("seedvr2", unlimited(), vae.Settings{Precision: vae.F16, Winograd: &on})
+	require.NoError(t, err)
+	for _, frames := range []int{21, 101} {
+		macs, reference := products(plan(t, m, "decode", tiling.Square(512), frames, 0))
+		assert.LessOrEqual(t, 100*macs, 55*reference, "%d frames in pairs: %.4f of the reference's", frames, float64(macs)/float64(reference))
+	}
 }
 
 // No product goes uncounted: what is left of the operations without them are
