@@ -29,7 +29,6 @@ const proofChannels = 64
 // that the trial did not end: a kernel that takes the program down with it, or
 // the device, is not tried again.
 func (c *chooser) prove(d duty, kernel string) (bool, error) {
-	c.say()
 	claim := c.claim(d, kernel)
 	if p := c.record.proof(claim); p == nil {
 		claim.Verdict = unfinished
