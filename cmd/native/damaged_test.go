@@ -39,7 +39,7 @@ func TestDamagedVideo(t *testing.T) {
 			want: " of about 25; --accept-damaged keeps what can be read"}.test(t)
 	}
 	needDevice(t)
-	latent := filepath.Join(t.TempDir(), "z.npy")
+	latent := filepath.Join(t.TempDir(), "z.safetensors")
 	o := succeed(t, "encode", "-m", tiny, cut, "-o", latent, "--accept-damaged", "--matrix=bt601")
 	assert.Contains(t, o.stderr, "tessera: warning: "+cut+`: damaged: ffmpeg says "File ended prematurely"; `)
 	assert.FileExists(t, latent)
