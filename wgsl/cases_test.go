@@ -39,19 +39,21 @@ func format(e Elem) gputest.Format {
 }
 
 // eachKernel runs a subtest for every storage and kernel of an operation, those
-// that the device can't run skipped. The plain kernel's is not named for it. One
-// that is better on other devices is tried in packed halves; TABLES=all tries it in
-// all storages, where drivers for processors compile for minutes. TABLES=matrix is
-// for kernels of that name alone.
+// that the device can't run skipped. The plain kernel's is not named for it. Those
+// that are not the device's usual one are tried in packed halves, the plain one, by
+// which others are judged, in f32 too; TABLES=all tries them in all storages, where
+// drivers for processors compile for minutes. TABLES=matrix is for kernels of that
+// name alone.
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
+	usual := (&Set{info: dev.Info(), tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
 		for _, e := range []Elem{F32, F16, Packed} {
 			if k.halves && e != F16 || !tried(k.name) {
 				continue
 			}
-			if e != Packed && k.better != nil && !k.better(dev.Info()) && os.Getenv("TABLES") != "all" {
+			if k.name != usual && !k.halves && !(e == Packed || e == F32 && i == 0) && os.Getenv("TABLES") != "all" {
 				continue
 			}
 			full := name + "/" + e.String()

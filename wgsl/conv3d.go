@@ -95,6 +95,9 @@ var conv3DKernels = []kernel{{
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
+	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
 }}
 
 // staged4x8 is what the staged kernels read, whose workgroups are square: as many
@@ -120,6 +123,9 @@ var conv3DStridedKernels = []kernel{{
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 4, block: 8, grid: squareGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
+	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, grid: segmentGrid, broadcast: true}},
 }}
 
 // convOperation is the table that a convolution of a stride in space goes by.

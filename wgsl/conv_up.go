@@ -38,6 +38,9 @@ type ConvUp struct {
 var convUpKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
+	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
 }}
 
 // pad8 is what the channels of a parity are padded to.

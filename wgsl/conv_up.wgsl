@@ -86,7 +86,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let mine = seat(group, local);
     let segment = mine.segment;
     let block = mine.block;
-    if segment >= params.segments || block >= 4u * params.Z * params.blocks { return; }
+    let seated = segment < params.segments && block < 4u * params.Z * params.blocks;
+    if !TOGETHER && !seated { return; }
+    ready();
     let phase = block / params.blocks; // of time and parity
     let row_parity = i32(phase / 2u % 2u);
     let column_parity = i32(phase % 2u);
@@ -97,7 +99,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let r = 2u * (segment / per_row) + r0;
     let pixel = (segment % per_row) * PIXELS;
     let end = (params.W - s0 + 1u) / 2u;
-    if r >= params.H || pixel >= end { return; }
+    let real = seated && r < params.H && pixel < end;
+    if !TOGETHER && !real { return; }
     // The first cell that is read.
     let cell_row = ((params.top + i32(r)) >> 1u) - 1 + row_parity;
     let cell_column = ((params.left + i32(s0)) >> 1u) - 1 + column_parity + i32(pixel);
@@ -118,37 +121,41 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let w_block = params.weight_at + block * params.weight_stride;
     for (var i = 0u; i < 2u; i++) {
         let r_in = cell_row + i32(i);
-        if r_in < 0 || r_in >= i32(params.H_in) { continue; }
+        let r_clamped = clamp(r_in, 0, i32(params.H_in) - 1);
+        if !TOGETHER && r_in != r_clamped { continue; }
+        let here = !TOGETHER || r_in == r_clamped;
         for (var j = 0u; j < 2u && !ACCUMULATE; j++) {
             let b0 = bias[(5u * block + 1u + 2u * i + j) * WIDE];
             let b1 = bias[(5u * block + 1u + 2u * i + j) * WIDE + 1u];
             for (var p = 0u; p < PIXELS; p++) {
-                sums[WIDE * p] += select(vec4<f32>(), b0, inside[p + j]);
-                sums[WIDE * p + 1u] += select(vec4<f32>(), b1, inside[p + j]);
+                sums[WIDE * p] += select(vec4<f32>(), b0, inside[p + j] && here);
+                sums[WIDE * p + 1u] += select(vec4<f32>(), b1, inside[p + j] && here);
             }
         }
-        let line = f * params.x_stride + u32(r_in) * params.W_in * params.C_in4;
+        let line = f * params.x_stride + u32(r_clamped) * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
             let w = w_block + (i * params.C_in4 + c) * 2u * MATRIX;
             var row = Row();
             for (var q = 0u; q < INPUTS; q++) {
-                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q]);
+                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q] && here);
             }
             multiply(&sums, &row, w);
             if KT > 1u {
                 for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), inside[q]);
+                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), inside[q] && here);
                 }
                 multiply(&sums, &row, w + tap_size);
             }
             if KT > 2u {
                 for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), inside[q]);
+                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), inside[q] && here);
                 }
                 multiply(&sums, &row, w + 2u * tap_size);
             }
         }
     }
     let at = (f * params.Z + phase / 4u) * params.y_stride + (r * params.W + s0) * params.C_out4;
-    store(&sums, at, pixel, end, block % params.blocks);
+    if !TOGETHER || real {
+        store(&sums, at, pixel, end, block % params.blocks);
+    }
 }

@@ -60,6 +60,24 @@ type shader struct {
 
 	sizes []size                                 // other constants of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
+
+	broadcast bool // subgroups of eight load a block's weights once, for which their invocations stay together
+}
+
+// weights is how its text comes by a block's weights, of shared/weights_*.wgsl.
+func (h *shader) weights() string {
+	if h.broadcast {
+		return "broadcast"
+	}
+	return "each"
+}
+
+// name is what its programs are called by.
+func (h *shader) name() string {
+	if h.broadcast {
+		return h.file + "_broadcast"
+	}
+	return h.file
 }
 
 // size is a constant of a shader's text, and how often it repeats what stands
@@ -173,10 +191,13 @@ func segmentGrid(h *shader, e extent) [3]uint32 {
 func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)) }
 
 // across is how many segments a workgroup is wide: all of its invocations, or a
-// power of 2 that covers what there is.
+// power of 2 that covers what there is, and a subgroup that works together.
 func (h *shader) across(e extent) int {
-	across := h.wg
-	for across > 1 && across/2 >= h.segments(e) {
+	across, least := h.wg, 1
+	if h.broadcast {
+		least = 8
+	}
+	for across > least && across/2 >= h.segments(e) {
 		across /= 2
 	}
 	return across
@@ -286,6 +307,13 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 		panic(fmt.Sprintf("wgsl: %s: no kernel of %s for weights %v: there %s", label, operation, p, s.list(operation)))
 	}
 	return k
+}
+
+// eights says whether an adapter's subgroups are of eight, as those of a processor
+// that computes with vectors of 256 bits. There loads of vec4s from where each
+// invocation says are slow, and what is broadcast costs nothing.
+func eights(info gpu.Info) bool {
+	return info.Subgroups && info.SubgroupMin == 8 && info.SubgroupMax == 8
 }
 
 // nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost

@@ -19,6 +19,9 @@ var pointwiseKernels = []kernel{{
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "pointwise_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
 }}
 
 // PointwisePacking is how products without neighbours in space, Pointwise,

@@ -28,10 +28,11 @@
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
     let mine = seat(group, local);
-    let segment = mine.segment;
     let block = mine.block;
-    let p0 = segment * PIXELS;
-    if p0 >= params.P || WIDE * block >= params.C_out4 { return; }
+    let p0 = mine.segment * PIXELS;
+    let real = p0 < params.P && WIDE * block < params.C_out4;
+    if !TOGETHER && !real { return; }
+    ready();
     let f = group.z;
 
     var sums = Sums();
@@ -61,5 +62,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             }
         }
     }
-    store(&sums, f, p0, params.P, block);
+    if !TOGETHER || real {
+        store(&sums, f, p0, params.P, block);
+    }
 }

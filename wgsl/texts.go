@@ -85,6 +85,10 @@ var (
 	sharedWeightF32Text string
 	//go:embed shared/weight_packed.wgsl
 	sharedWeightPackedText string
+	//go:embed shared/weights_broadcast.wgsl
+	sharedWeightsBroadcastText string
+	//go:embed shared/weights_each.wgsl
+	sharedWeightsEachText string
 )
 
 // embedded is a file of this folder.
@@ -136,6 +140,8 @@ var texts = []embedded{
 	{"shared/silu.wgsl", &sharedSiluText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
 	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
+	{"shared/weights_broadcast.wgsl", &sharedWeightsBroadcastText},
+	{"shared/weights_each.wgsl", &sharedWeightsEachText},
 }
 
 // text is a shader as its file has it.

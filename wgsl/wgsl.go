@@ -76,11 +76,11 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %v %v %v %s", h.file, h.wg, h.pixels, h.block, h.sizes, weight, c, class) // a map prints by its keys' order
+	key := fmt.Sprintf("%s %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}
-	p := &gpu.Program{Label: h.file + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
+	p := &gpu.Program{Label: h.name() + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
 	s.programs[key] = p
 	if noting {
 		s.note(p, class, weight)
@@ -111,7 +111,7 @@ func (h *shader) source(elem, weight Elem) string {
 type loader struct {
 	shader       *shader
 	elem, weight Elem
-	enable       string // lines before all others
+	enable       string // and other directives, which go before all else
 	seen         map[string]bool
 	out          strings.Builder
 }
@@ -122,6 +122,10 @@ func (l *loader) add(file, from string) {
 		panic(fmt.Sprintf("wgsl: %s: no file %s", from, file))
 	}
 	for line := range strings.Lines(l.shader.repeat(text)) {
+		if strings.HasPrefix(line, "enable ") || strings.HasPrefix(line, "diagnostic(") {
+			l.enable += line
+			continue
+		}
 		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
 		if !ok {
 			l.out.WriteString(line)
@@ -138,6 +142,8 @@ func (l *loader) add(file, from string) {
 			l.addElem(file)
 		case "weight", "halves":
 			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
+		case "weights":
+			l.add("shared/weights_"+l.shader.weights()+".wgsl", file)
 		default:
 			l.add("shared/"+name+".wgsl", file)
 		}
@@ -149,7 +155,7 @@ func (l *loader) add(file, from string) {
 func (l *loader) addElem(file string) {
 	elem := l.elem
 	if elem == F16 {
-		l.enable = "enable f16;\n"
+		l.enable += "enable f16;\n"
 	}
 	if l.shader.fit != nil {
 		l.enable += "enable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"

@@ -22,10 +22,12 @@ fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
     let mine = seat(group, local);
-    let segment = mine.segment;
+    let real = mine.segment < params.segments && WIDE * mine.block < params.C_out4;
+    if !TOGETHER && !real { return; }
+    ready();
+    let segment = min(mine.segment, params.segments - 1u);
     let block = mine.block;
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if segment >= params.segments || WIDE * block >= params.C_out4 { return; }
     let r = segment / per_row;
     let s = (segment % per_row) * PIXELS;
     let f = group.z;
@@ -45,28 +47,32 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     }
     for (var i = 0u; i < 3u; i++) {
         let r_in = i32(STRIDE * r + i) + params.top;
-        if r_in < 0 || r_in >= i32(SCALE * params.H_in) { continue; }
-        let line = f * params.x_stride + u32(r_in) / SCALE * params.W_in * params.C_in4;
+        let r_clamped = clamp(r_in, 0, i32(SCALE * params.H_in) - 1);
+        if !TOGETHER && r_in != r_clamped { continue; }
+        let here = !TOGETHER || r_in == r_clamped;
+        let line = f * params.x_stride + u32(r_clamped) / SCALE * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
             let w = w_block + (i * params.C_in4 + c) * 3u * MATRIX;
             var row = Row();
             for (var q = 0u; q < INPUTS; q++) {
-                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q]);
+                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q] && here);
             }
             multiply(&sums, &row, w);
             if KT > 1u {
                 for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), inside[q]);
+                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), inside[q] && here);
                 }
                 multiply(&sums, &row, w + tap_size);
             }
             if KT > 2u {
                 for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), inside[q]);
+                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), inside[q] && here);
                 }
                 multiply(&sums, &row, w + 2u * tap_size);
             }
         }
     }
-    store(&sums, f, r * params.W + s, (r + 1u) * params.W, block);
+    if !TOGETHER || real {
+        store(&sums, f, r * params.W + s, (r + 1u) * params.W, block);
+    }
 }

@@ -1,12 +1,14 @@
 // Sums of products in registers: PIXELS pixels of y in BLOCK output channels.
 // The kernel declares params, with across, and place(f, pixel, o), where y has the
-// four channels o.
+// four channels o. Where invocations work TOGETHER none may leave before the others.
 
 #import tile
 
 const WIDE: u32 = BLOCK / 4u;  // vec4s of a block
 const MATRIX: u32 = 4u * WIDE; // of a Matrix
 const_assert WIDE == 2u;       // as Matrix and add have it
+
+#import weights
 
 override DEEP: bool = false;   // a workgroup is narrower than WG segments
 override ROLLED: bool = false; // the store's loop may not be unrolled
@@ -48,15 +50,6 @@ fn start(sums: ptr<function, Sums>, block: u32) {
         (*sums)[WIDE * p] = b0;
         (*sums)[WIDE * p + 1u] = b1;
     }
-}
-
-fn matrix(at: u32) -> Matrix {
-    return Matrix(
-        load_weight4(weight[at]), load_weight4(weight[at + 1u]),
-        load_weight4(weight[at + 2u]), load_weight4(weight[at + 3u]),
-        load_weight4(weight[at + 4u]), load_weight4(weight[at + 5u]),
-        load_weight4(weight[at + 6u]), load_weight4(weight[at + 7u]),
-    );
 }
 
 // add adds the products of four channels of x to the sums of pixel p.

@@ -1,0 +1,21 @@
+// matrix() of kernels whose subgroups, of eight, make the same output channels:
+// each invocation loads one vec4 of the weights and tells the others.
+
+enable subgroups;
+diagnostic(off, subgroup_uniformity); // a block is the same for a subgroup, which the text doesn't show
+
+const TOGETHER: bool = true;
+
+var<private> lane: u32;
+
+fn ready() { lane = subgroupExclusiveAdd(1u); }
+
+fn matrix(at: u32) -> Matrix {
+    let mine = load_weight4(weight[at + lane]);
+    return Matrix(
+        subgroupBroadcast(mine, 0u), subgroupBroadcast(mine, 1u),
+        subgroupBroadcast(mine, 2u), subgroupBroadcast(mine, 3u),
+        subgroupBroadcast(mine, 4u), subgroupBroadcast(mine, 5u),
+        subgroupBroadcast(mine, 6u), subgroupBroadcast(mine, 7u),
+    );
+}

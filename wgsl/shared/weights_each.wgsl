@@ -1,0 +1,14 @@
+// matrix() of kernels whose invocations each load their weights.
+
+const TOGETHER: bool = false;
+
+fn ready() {}
+
+fn matrix(at: u32) -> Matrix {
+    return Matrix(
+        load_weight4(weight[at]), load_weight4(weight[at + 1u]),
+        load_weight4(weight[at + 2u]), load_weight4(weight[at + 3u]),
+        load_weight4(weight[at + 4u]), load_weight4(weight[at + 5u]),
+        load_weight4(weight[at + 6u]), load_weight4(weight[at + 7u]),
+    );
+}
