@@ -41,6 +41,9 @@ var convPairsKernels = []kernel{{
 }, {
 	name: "passes", packing: pairs4x8, better: amd,
 	shaders: []shader{{file: "conv_pairs_passes", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: pairs4x8, needs: eights, better: eights,
+	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
 }}
 
 // pairs4x8 is how PairTaps leaves a weight.

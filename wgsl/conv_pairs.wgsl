@@ -26,9 +26,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let mine = seat(group, local);
     let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    if mine.segment >= params.segments || WIDE * mine.block >= params.C_out4 { return; }
-    let r = mine.segment / per_row;
-    let s = (mine.segment % per_row) * PIXELS;
+    let real = mine.segment < params.segments && WIDE * mine.block < params.C_out4;
+    if !TOGETHER && !real { return; }
+    ready();
+    let segment = min(mine.segment, params.segments - 1u);
+    let r = segment / per_row;
+    let s = (segment % per_row) * PIXELS;
     let tap = 9u * params.C_in4 * MATRIX; // weights of one of G0..G3
 
     var m0 = Sums();
@@ -39,8 +42,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var column = columns(s);
     for (var i = 0u; i < 3u; i++) {
         let r_in = i32(r + i) + params.top;
-        if r_in < 0 || r_in >= i32(params.H_in) { continue; }
-        let line = group.z * params.x_stride + u32(r_in) * params.W_in * params.C_in4;
+        let r_clamped = clamp(r_in, 0, i32(params.H_in) - 1);
+        if !TOGETHER && r_in != r_clamped { continue; }
+        let here = !TOGETHER || r_in == r_clamped;
+        let line = group.z * params.x_stride + u32(r_clamped) * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
             let w = mine.block * params.weight_stride + (i * params.C_in4 + c) * 3u * MATRIX;
             var a = Row();
@@ -49,7 +54,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             var e = Row();
             for (var q = 0u; q < INPUTS; q++) {
                 let at = line + column.at[q] + c;
-                if column.inside[q] {
+                if column.inside[q] && here {
                     let d1 = load4(x1[params.x1_at + at]);
                     let d2 = load4(x2[params.x2_at + at]);
                     a[q] = load4(x0[params.x0_at + at]) - d2;
@@ -71,6 +76,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         first[n] += m1[n] - m2[n] - m3[n];
     }
     let pixel = r * params.W + s;
-    store(&m0, 2u * group.z, pixel, (r + 1u) * params.W, mine.block);
-    store(&first, 2u * group.z + 1u, pixel, (r + 1u) * params.W, mine.block);
+    if !TOGETHER || real {
+        store(&m0, 2u * group.z, pixel, (r + 1u) * params.W, mine.block);
+        store(&first, 2u * group.z + 1u, pixel, (r + 1u) * params.W, mine.block);
+    }
 }
