@@ -119,7 +119,7 @@ func TestPlanForPeople(t *testing.T) {
 	} {
 		assert.Contains(t, o.stdout, line)
 	}
-	assert.Regexp(t, `(?m)^  memory      [\d.]+ GiB: weights [\d.]+ MiB, activations [\d.]+ [GM]iB, causal memory [\d.]+ [GM]iB, results 512.0 KiB$`, o.stdout)
+	assert.Regexp(t, `(?m)^  memory      [\d.]+ GiB: weights [\d.]+ MiB, activations [\d.]+ [GM]iB, causal memory [\d.]+ [GM]iB, results 3.0 MiB$`, o.stdout)
 	for _, l := range r.Layers {
 		assert.Regexp(t, `(?m)^  `+l.Name+` +`+l.Kind+` .* `+fmt.Sprint(l.Dispatches)+`$`, o.stdout)
 	}
