@@ -62,7 +62,7 @@ func ExampleInspect() {
 	// SeedVR2 to 81 frames of 720x1280
 	// 3 x 4 tiles of 384x384, each in 20 slices
 	// the last has rows 640 to 720, columns 960 to 1280
-	// 990.8 MiB on the device, 1.11 GiB outside
+	// 1008.4 MiB on the device, 1.11 GiB outside
 }
 
 // The examples below need a device, so they have no Output: a machine without
