@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +53,9 @@ func newTrials(t *testing.T) *trials {
 // for that.
 func (b *trials) choose(t tune.Tuner) (wgsl.Choices, int) {
 	b.Helper()
+	if t.Compile == 0 {
+		t.Compile = time.Hour // with a busy compiler, too
+	}
 	t.Patient, t.Say = true, func(text string) { b.said = append(b.said, text) }
 	set, err := t.Sets(wgsl.F32, b.dev.Info(), nil)
 	require.NoError(b, err)
