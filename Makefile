@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench isa clean web dist test-windows test-wgpu test-matrix
+.PHONY: deps build demo test lint bench bench-peers isa clean web dist test-windows test-wgpu test-matrix
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -21,7 +21,10 @@ lint: ## the checks that run nothing
 	@tools/test.sh format tidy vet staticcheck govulncheck gosec cross
 
 bench: ## conv3d against onnxruntime on the same adapter
-	@tools/bench.sh
+	@tools/peers.sh -in native -only conv3d
+
+bench-peers: ## operations against the best peers on the same adapter
+	@tools/peers.sh $(ARGS)
 
 isa: ## what cards' compilers make of the kernels, of cards that aren't there with MESA=DIR: docs/benchmarks/isa.md
 	@tools/isa.sh $(MESA)

@@ -66,11 +66,11 @@ var allowed = map[string][]string{
 	"gpu/gputest":                    {"gpu"},
 	"gpu/internal/driver/drivertest": {"gpu/internal/driver"},
 	"format/pth/pthtest":             {"format/safetensors"},
-	"tests/bench":                    {"gpu", "wgsl"},
 	"tests/isa":                      {"gpu", "wgsl"},
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
+	"tools/peers":                    {"gpu", "wgsl"},
 	"tools/wasmtest":                 {},
 }
 

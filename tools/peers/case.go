@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Case is an operation on T frames of HxW pixels, as SeedVR2's and Wan's networks
+// have it. Its numbers come channels first, as PyTorch and onnx lay them out.
+type Case struct {
+	Op  string `json:"op"` // conv3d, conv2d, norm or attention
+	In  int    `json:"in"` // channels
+	Out int    `json:"out"`
+	T   int    `json:"t"`
+	H   int    `json:"h"`
+	W   int    `json:"w"`
+	Of  string `json:"of"` // whose
+}
+
+// Operations by name.
+const (
+	conv3d    = "conv3d"
+	conv2d    = "conv2d"
+	norm      = "norm"
+	attention = "attention"
+)
+
+// groups are those of every norm, with its epsilon.
+const (
+	groups = 32
+	eps    = 1e-6
+)
+
+// native are the cases on an adapter that the program opens, as large as a peer
+// on a processor does in seconds.
+var native = []Case{
+	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
+	{Op: conv3d, In: 128, Out: 128, T: 4, H: 32, W: 32, Of: "SeedVR2"},
+	{Op: conv3d, In: 256, Out: 256, T: 4, H: 16, W: 16, Of: "SeedVR2"},
+	{Op: conv3d, In: 512, Out: 512, T: 4, H: 8, W: 8, Of: "SeedVR2"},
+	{Op: conv3d, In: 96, Out: 96, T: 4, H: 32, W: 32, Of: "Wan 2.1"},
+	{Op: conv3d, In: 192, Out: 192, T: 4, H: 16, W: 16, Of: "Wan 2.1"},
+	{Op: conv3d, In: 384, Out: 384, T: 4, H: 8, W: 8, Of: "Wan 2.1"},
+	{Op: conv2d, In: 128, Out: 128, T: 1, H: 64, W: 64, Of: "SeedVR2"},
+	{Op: conv2d, In: 192, Out: 96, T: 1, H: 64, W: 64, Of: "Wan 2.1"},
+	{Op: conv2d, In: 384, Out: 192, T: 1, H: 32, W: 32, Of: "Wan 2.1"},
+	{Op: norm, In: 128, Out: 128, T: 1, H: 256, W: 256, Of: "SeedVR2"},
+	{Op: norm, In: 512, Out: 512, T: 1, H: 64, W: 64, Of: "SeedVR2"},
+	{Op: norm, In: 96, Out: 96, T: 1, H: 256, W: 256, Of: "Wan's channels"},
+	{Op: attention, In: 512, Out: 512, T: 1, H: 32, W: 32, Of: "SeedVR2"},
+	{Op: attention, In: 384, Out: 384, T: 1, H: 32, W: 32, Of: "Wan 2.1"},
+}
+
+func (c Case) String() string {
+	channels := fmt.Sprint(c.In)
+	if c.Op == conv3d || c.Op == conv2d {
+		channels = fmt.Sprintf("%d→%d", c.In, c.Out)
+	}
+	return fmt.Sprintf("%s %s on %d×%d×%d", c.Op, channels, c.T, c.H, c.W)
+}
+
+// taps in time.
+func (c Case) taps() int {
+	if c.Op == conv3d {
+		return 3
+	}
+	return 1
+}
+
+func (c Case) pixels() int { return c.T * c.H * c.W }
+
+// inputs are how many numbers an input has: [In, T, H, W], for attention three
+// times [H*W, In] of query, key and value.
+func (c Case) inputs() int {
+	if c.Op == attention {
+		return 3 * c.In * c.pixels()
+	}
+	return c.In * c.pixels()
+}
+
+func (c Case) outputs() int { return c.Out * c.pixels() }
+
+// flops are what the operation says that it takes, what is not a product apart.
+func (c Case) flops() float64 {
+	switch c.Op {
+	case attention:
+		n := float64(c.pixels())
+		return 4 * n * n * float64(c.In)
+	case norm:
+		return 0
+	}
+	return 2 * 9 * float64(c.taps()*c.In*c.outputs())
+}
+
+// numbers are a case's: what goes in, and what a network has learned: of a
+// convolution the weight [Out, In, taps, 3, 3] and the bias, of a norm gamma and
+// beta.
+type numbers struct{ x, weight, bias []float32 }
+
+// numbers are the same every time.
+func (c Case) numbers() numbers {
+	r := rand.New(rand.NewPCG(1, 2)) // #nosec G404 -- nobody is to be surprised
+	n := numbers{x: normal(r, c.inputs(), 1)}
+	switch c.Op {
+	case conv3d, conv2d:
+		n.weight, n.bias = normal(r, c.Out*c.In*c.taps()*9, 0.05), normal(r, c.Out, 1)
+	case norm:
+		n.weight, n.bias = normal(r, c.In, 1), normal(r, c.In, 1)
+	}
+	return n
+}
+
+func normal(r *rand.Rand, n int, deviation float64) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(deviation * r.NormFloat64())
+	}
+	return v
+}
+
+// nmse is the normalised mean square error.
+func nmse(got, want []float32) float64 {
+	var d, s float64
+	for i := range want {
+		e := float64(got[i]) - float64(want[i])
+		d += e * e
+		s += float64(want[i]) * float64(want[i])
+	}
+	return d / s
+}

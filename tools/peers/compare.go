@@ -1,0 +1,265 @@
+//go:build !js
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// runner runs a case in one or several ways, each named PEER:WAY.
+type runner interface {
+	// open sets the case of a folder up, runs it once in each way, and leaves
+	// what came out as NAME.out there.
+	open(folder string, c Case) (opened, error)
+	run(name string, n int) (seconds []float64, err error)
+	close() error
+}
+
+// opened says in what ways a case runs, and why in others it doesn't.
+type opened struct {
+	Names  []string          `json:"names"`
+	Errors map[string]string `json:"errors"`
+}
+
+// us names our own way.
+const us = "Tessera"
+
+// itself is our side natively.
+type itself struct{ on *machine }
+
+func (s *itself) open(folder string, c Case) (opened, error) {
+	o, err := newOurs(s.on.dev, c, c.numbers())
+	if err != nil {
+		return opened{}, err
+	}
+	s.on.now = o
+	y, err := o.result()
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{Names: []string{us}}, os.WriteFile(filepath.Join(folder, us+".out"), encode(y), 0o600)
+}
+
+func (s *itself) run(_ string, n int) (seconds []float64, err error) {
+	for range n {
+		start := time.Now()
+		if err := s.on.now.once(); err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+	}
+	return seconds, nil
+}
+
+func (s *itself) close() error {
+	s.on.now.close()
+	return nil
+}
+
+// Time is what one program took for a case.
+type Time struct {
+	Name   string    `json:"name"` // PEER:WAY
+	Median float64   `json:"median_seconds,omitempty"`
+	Best   float64   `json:"best_seconds,omitempty"`
+	All    []float64 `json:"seconds,omitempty"`
+	NMSE   float64   `json:"nmse"`          // to our result
+	Not    string    `json:"not,omitempty"` // why there is no time
+}
+
+// Result is a case in all programs.
+type Result struct {
+	Case   Case    `json:"case"`
+	Ours   Time    `json:"tessera"`
+	Peers  []Time  `json:"peers"`
+	Best   string  `json:"best_peer,omitempty"`
+	Ratio  float64 `json:"ratio,omitempty"` // of medians: the best peer's to ours
+	Bar    float64 `json:"bar"`
+	GFLOPs float64 `json:"gflops,omitempty"` // ours, a second
+}
+
+// most is how far a peer's result may be from ours, as NMSE; one that is
+// further is wrong, and not timed.
+const most = 1e-9
+
+// compare measures a case.
+func compare(runners []runner, folder string, c Case, rounds int) (*Result, error) {
+	if err := write(folder, c); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	r := &Result{Case: c, Ours: Time{Name: us}}
+	with := map[string]runner{}
+	for _, one := range runners {
+		o, err := one.open(folder, c)
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", c, err)
+		}
+		defer one.close()
+		for name, why := range o.Errors {
+			r.Peers = append(r.Peers, Time{Name: name, Not: why})
+		}
+		for _, name := range o.Names {
+			with[name] = one
+			if name != us {
+				r.Peers = append(r.Peers, Time{Name: name})
+			}
+		}
+	}
+	slices.SortFunc(r.Peers, func(a, b Time) int { return strings.Compare(a.Name, b.Name) })
+	if err := r.check(folder); err != nil {
+		return nil, err
+	}
+	if err := r.measure(with, rounds); err != nil {
+		return nil, err
+	}
+	r.conclude()
+	return r, nil
+}
+
+// write makes the files of a case: numbers and what they are.
+func write(folder string, c Case) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	n := c.numbers()
+	for name, v := range map[string][]float32{"x": n.x, "weight": n.weight, "bias": n.bias} {
+		if v == nil {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".bin"), encode(v), 0o600); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "case.json"), text, 0o600)
+}
+
+// check compares what came out with ours.
+func (r *Result) check(folder string) error {
+	read := func(name string) ([]float32, error) {
+		b, err := os.ReadFile(filepath.Join(folder, name+".out"))
+		if err == nil && len(b) != 4*r.Case.outputs() {
+			err = fmt.Errorf("%s: %d bytes, expected %d", name, len(b), 4*r.Case.outputs())
+		}
+		return decode(b), err
+	}
+	want, err := read(us)
+	if err != nil {
+		return err
+	}
+	for i := range r.Peers {
+		p := &r.Peers[i]
+		if p.Not != "" {
+			continue
+		}
+		got, err := read(p.Name)
+		if err != nil {
+			return err
+		}
+		p.NMSE = nmse(got, want)
+		if !(p.NMSE <= most) {
+			p.Not = fmt.Sprintf("wrong: differs by NMSE %.0e", p.NMSE)
+			p.NMSE = 0 // may be none that JSON has
+		}
+	}
+	return nil
+}
+
+// measure has every peer in its quickest way, and us, take turns.
+func (r *Result) measure(with map[string]runner, rounds int) error {
+	var turns []*Time
+	for _, t := range r.quickest(func(name string) float64 {
+		seconds, err := with[name].run(name, 2)
+		if err != nil {
+			return 0
+		}
+		return slices.Min(seconds)
+	}) {
+		turns = append(turns, t)
+	}
+	turns = append(turns, &r.Ours)
+	for range rounds {
+		for _, t := range turns {
+			n := 1
+			if t == &r.Ours {
+				n = oursInTurn
+			}
+			seconds, err := with[t.Name].run(t.Name, n)
+			if err != nil {
+				return fmt.Errorf("%v: %s: %w", r.Case, t.Name, err)
+			}
+			t.All = append(t.All, seconds...)
+		}
+	}
+	for _, t := range turns {
+		t.Median, t.Best = median(t.All), slices.Min(t.All)
+	}
+	return nil
+}
+
+// oursInTurn is how often we run in a turn, being quicker; the first of it has
+// what the peer left in the caches.
+const oursInTurn = 3
+
+// quickest are the best ways of each peer; of the others it notes what they took.
+func (r *Result) quickest(took func(name string) float64) []*Time {
+	best, seconds := map[string]*Time{}, map[*Time]float64{}
+	for i := range r.Peers {
+		t := &r.Peers[i]
+		if t.Not != "" {
+			continue
+		}
+		seconds[t] = took(t.Name)
+		if seconds[t] == 0 {
+			t.Not = "failed as it was run again"
+			continue
+		}
+		peer, _, _ := strings.Cut(t.Name, ":")
+		before := best[peer]
+		if before == nil || seconds[t] < seconds[before] {
+			best[peer] = t
+		}
+	}
+	var turns []*Time
+	for t, s := range seconds {
+		peer, _, _ := strings.Cut(t.Name, ":")
+		if best[peer] == t {
+			turns = append(turns, t)
+		} else if t.Not == "" {
+			t.Not = fmt.Sprintf("%.0f ms, slower than its other way", 1e3*s)
+		}
+	}
+	slices.SortFunc(turns, func(a, b *Time) int { return strings.Compare(a.Name, b.Name) })
+	return turns
+}
+
+// conclude compares with the best peer.
+func (r *Result) conclude() {
+	r.Bar = bars[r.Case.Op]
+	var best *Time
+	for i := range r.Peers {
+		t := &r.Peers[i]
+		if t.Median > 0 && (best == nil || t.Median < best.Median) {
+			best = t
+		}
+	}
+	r.GFLOPs = r.Case.flops() / r.Ours.Median / 1e9
+	if best != nil {
+		r.Best, r.Ratio = best.Name, best.Median/r.Ours.Median
+	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	n := len(v)
+	return (v[(n-1)/2] + v[n/2]) / 2
+}

@@ -1,0 +1,73 @@
+"""The peer's side natively: onnxruntime's WebGPU provider, with no way back to the
+processor. A line in is an order, a line out the answer; numbers are files of f32.
+The Vulkan loader picks the adapter.
+
+    graphs DIR   writes the graphs of the case in DIR (case.json and *.bin)
+    open DIR     does so and sets them up; what NAME gives is DIR/NAME.out.
+                 The answer has their names, and the errors by name
+    run NAME N   runs N times: seconds each
+    close        forgets the case
+"""
+
+import json
+import os
+import sys
+import time
+
+import onnxruntime as ort
+
+import graphs
+
+PEER = "onnxruntime-webgpu"
+
+
+def session(path):
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    return ort.InferenceSession(path, options, providers=["WebGpuExecutionProvider"])
+
+
+def opened(folder):
+    """The sessions of a case by name, what goes in, and the errors."""
+    found, errors = {}, {}
+    paths, feeds = graphs.write(folder)
+    for graph, path in paths.items():
+        name = f"{PEER}:{graph}"
+        try:
+            one = session(path)
+            one.run(None, feeds)[0].astype("<f4").tofile(os.path.join(folder, name + ".out"))
+            found[name] = one
+        except Exception as reason:
+            errors[name] = " ".join(str(reason).split())
+    return found, feeds, errors
+
+
+def say(answer):
+    print(json.dumps(answer), flush=True)
+
+
+def main():
+    ort.set_default_logger_severity(4)
+    say({PEER: ort.__version__})
+    found, feeds = {}, {}
+    for line in sys.stdin:
+        order, *words = line.split()
+        if order == "graphs":
+            say(list(graphs.write(words[0])[0]))
+        elif order == "open":
+            found, feeds, errors = opened(words[0])
+            say({"names": list(found), "errors": errors})
+        elif order == "run":
+            took = []
+            for _ in range(int(words[1])):
+                start = time.perf_counter()
+                found[words[0]].run(None, feeds)
+                took.append(time.perf_counter() - start)
+            say(took)
+        else:
+            found, feeds = {}, {}
+            say("closed")
+
+
+main()

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// ours is our side: a case recorded once, in f32.
+type ours struct {
+	dev   *gpu.Device
+	set   *wgsl.Set
+	batch *gpu.Batch
+	bufs  []*gpu.Buffer
+	fills map[*gpu.Buffer][]float32
+	of    Case
+	x, y  *gpu.Buffer
+	in    []byte // as x has it
+	out   []byte // as y has it
+}
+
+// newOurs records a case on a device.
+func newOurs(dev *gpu.Device, c Case, n numbers) (*ours, error) {
+	set, err := wgsl.NewSet(wgsl.F32, dev.Info(), nil)
+	if err != nil {
+		return nil, err
+	}
+	o := &ours{dev: dev, set: set, of: c, batch: &gpu.Batch{Label: c.String()}, fills: map[*gpu.Buffer][]float32{}}
+	before := 0 // frames of zeros before and behind
+	switch c.Op {
+	case norm:
+		o.norm(n)
+	case attention:
+		o.attention()
+	default:
+		before = c.taps() / 2
+		o.conv(n)
+	}
+	if err := dev.Alloc(o.bufs...); err != nil {
+		return nil, err
+	}
+	o.in, o.out = make([]byte, o.x.Size), make([]byte, o.y.Size)
+	if c.Op == attention {
+		o.layOutTokens(n.x)
+	} else {
+		o.layOut(n.x, before)
+	}
+	for b, v := range o.fills {
+		if err := dev.Write(b.All(), encode(v)); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *ours) close() { o.dev.Free(o.bufs...) }
+
+func (o *ours) buffer(label string, bytes int64) *gpu.Buffer {
+	b := &gpu.Buffer{Label: label, Size: bytes}
+	o.bufs = append(o.bufs, b)
+	return b
+}
+
+func (o *ours) filled(label string, v []float32) *gpu.Buffer {
+	b := o.buffer(label, int64(4*len(v)))
+	o.fills[b] = v
+	return b
+}
+
+func (o *ours) tensor(label string, frames, channels int) wgsl.Tensor {
+	t := wgsl.Tensor{Elem: wgsl.F32, T: frames, H: o.of.H, W: o.of.W, C: channels}
+	t.Buffer = o.buffer(label, t.Bytes())
+	return t
+}
+
+func (o *ours) conv(n numbers) {
+	c, kt := o.of, o.of.taps()
+	shape := wgsl.Shape{O: c.Out, I: c.In, KT: kt, KS: 3}
+	packing := o.set.ConvPacking(shape, 1)
+	packed := make([]float32, packing.Size(shape))
+	wgsl.Pack(packing, packed, n.weight, shape, nil)
+	x, y := o.tensor("x", c.T+kt-1, c.In), o.tensor("y", c.T, c.Out)
+	o.x, o.y = x.Buffer, y.Buffer
+	var taps []wgsl.Tap
+	for t := range kt {
+		taps = append(taps, wgsl.Tap{X: x, T: t})
+	}
+	o.set.Conv3D(o.batch, c.Op, wgsl.Conv3D{
+		Weights: wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing},
+		Taps:    taps, Step: 1, Stride: 1, Y: y, N: c.T,
+	})
+}
+
+func (o *ours) norm(n numbers) {
+	c := o.of
+	x, y := o.tensor("x", c.T, c.In), o.tensor("y", c.T, c.In)
+	o.x, o.y = x.Buffer, y.Buffer
+	g := wgsl.GroupNorm{Gamma: o.filled("gamma", n.weight), Beta: o.filled("beta", n.bias), Groups: groups, Eps: eps, SiLU: true, X: x, Y: y, N: c.T}
+	partials, factors := g.Scratch()
+	g.Partials, g.Factors = o.buffer("partials", partials).All(), o.buffer("factors", factors).All()
+	o.set.GroupNorm(o.batch, c.Op, g)
+}
+
+func (o *ours) attention() {
+	c := o.of
+	x, y := o.tensor("qkv", c.T, 3*c.In), o.tensor("o", c.T, c.In)
+	o.x, o.y = x.Buffer, y.Buffer
+	a := wgsl.Attention{QKV: x, O: y, N: c.T}
+	scores, state, acc := a.Scratch()
+	a.Scores, a.State, a.Acc = o.buffer("scores", scores).All(), o.buffer("state", state).All(), o.buffer("acc", acc).All()
+	o.set.Attention(o.batch, c.Op, a)
+}
+
+// layOut puts [C, T, H, W] into o.in, channels last, from a frame on.
+func (o *ours) layOut(x []float32, frame int) {
+	c, pixels := o.of.In, o.of.pixels()
+	to := o.in[4*frame*o.of.H*o.of.W*c:]
+	for i, v := range x {
+		binary.LittleEndian.PutUint32(to[4*(i%pixels*c+i/pixels):], math.Float32bits(v))
+	}
+}
+
+// layOutTokens puts [3, tokens, C] into o.in: query, key and value of a token one
+// after the other.
+func (o *ours) layOutTokens(x []float32) {
+	c, tokens := o.of.In, o.of.pixels()
+	for i, v := range x {
+		token, part := i/c%tokens, i/c/tokens
+		binary.LittleEndian.PutUint32(o.in[4*((3*token+part)*c+i%c):], math.Float32bits(v))
+	}
+}
+
+// result runs once and lays the output out as the peers do: [C, T, H, W], of
+// attention [tokens, C].
+func (o *ours) result() ([]float32, error) {
+	if err := o.once(); err != nil {
+		return nil, err
+	}
+	y, pixels := make([]float32, o.of.outputs()), o.of.pixels()
+	for i := range y {
+		at := i
+		if o.of.Op != attention {
+			at = i%pixels*o.of.Out + i/pixels
+		}
+		y[i] = math.Float32frombits(binary.LittleEndian.Uint32(o.out[4*at:]))
+	}
+	return y, nil
+}
+
+// once uploads the input, runs, and reads the output back.
+func (o *ours) once() error {
+	ctx := context.Background()
+	if err := o.dev.Write(o.x.All(), o.in); err != nil {
+		return err
+	}
+	if err := o.dev.Submit(ctx, o.batch); err != nil {
+		return err
+	}
+	return o.dev.Read(ctx, o.out, o.y.All())
+}
+
+func encode(v []float32) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, v) // fails for no []float32
+	return b
+}
+
+func decode(b []byte) []float32 {
+	v := make([]float32, len(b)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return v
+}

@@ -1,0 +1,147 @@
+//go:build !js
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Report is all that was measured.
+type Report struct {
+	Commit    string  `json:"commit"`
+	Command   string  `json:"command"`
+	Processor string  `json:"processor"`
+	Load      Load    `json:"load"`
+	Parts     []*Part `json:"parts"`
+}
+
+// Load is the machine's at the start and at the end.
+type Load struct {
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Part is one adapter.
+type Part struct {
+	Where    string            `json:"where"`
+	Adapter  string            `json:"adapter"`
+	Versions map[string]string `json:"versions"` // of peers
+	Results  []*Result         `json:"results"`
+}
+
+// bars are what a ratio is to reach, by operation.
+var bars = map[string]float64{conv3d: 8, conv2d: 2, norm: 2, attention: 2}
+
+func newReport() *Report {
+	commit, _ := exec.Command("git", "describe", "--always", "--dirty").Output()
+	return &Report{
+		Commit: strings.TrimSpace(string(commit)), Command: "make bench-peers", Processor: processor(), Load: Load{Before: load()},
+	}
+}
+
+func (r *Report) part(where, adapter string, versions map[string]string) *Part {
+	p := &Part{Where: where, Adapter: adapter, Versions: versions}
+	r.Parts = append(r.Parts, p)
+	return p
+}
+
+func (r *Report) save(name, text string) error {
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".json", append(data, '\n'), 0o644); err != nil { // #nosec G306 -- for all to read
+		return err
+	}
+	return os.WriteFile(name+".md", []byte(text), 0o644) // #nosec G306
+}
+
+func (r *Report) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Commit %s, `%s`  \nProcessor: %s  \nLoad before and after: %s; %s\n", r.Commit, r.Command, r.Processor, r.Load.Before, r.Load.After)
+	for _, p := range r.Parts {
+		p.markdown(&b)
+	}
+	return b.String()
+}
+
+func (p *Part) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s\n\nAdapter: %s  \nPeers:", strings.ToUpper(p.Where[:1])+p.Where[1:], p.Adapter)
+	for i, name := range slices.Sorted(maps.Keys(p.Versions)) {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		fmt.Fprintf(b, " %s %s", name, p.Versions[name])
+	}
+	b.WriteString("\n\n| | whose | best peer | its ms | Tessera, ms | ratio | bar | Tessera, GFLOP/s | difference, NMSE |\n|---|---|---|---|---|---|---|---|---|\n")
+	var others []string
+	for _, r := range p.Results {
+		r.row(b)
+		for _, t := range r.Peers {
+			if t.Name != r.Best {
+				others = append(others, fmt.Sprintf("- %v, %s: %s", r.Case, t.Name, t.words()))
+			}
+		}
+	}
+	if others != nil {
+		fmt.Fprintf(b, "\nThe others:\n\n%s\n", strings.Join(others, "\n"))
+	}
+}
+
+func (r *Result) row(b *strings.Builder) {
+	fmt.Fprintf(b, "| %v | %s |", r.Case, r.Case.Of)
+	if r.Best == "" {
+		fmt.Fprintf(b, " none | | %.1f | | %.0f× | %.1f | |\n", 1e3*r.Ours.Median, r.Bar, r.GFLOPs)
+		return
+	}
+	for _, t := range r.Peers {
+		if t.Name == r.Best {
+			ratio := fmt.Sprintf("**%.1f×**", r.Ratio)
+			if r.Ratio < r.Bar {
+				ratio = fmt.Sprintf("%.1f×, missed", r.Ratio)
+			}
+			speed := "" // of what is no product
+			if r.GFLOPs > 0 {
+				speed = fmt.Sprintf("%.1f", r.GFLOPs)
+			}
+			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio, r.Bar, speed, t.NMSE)
+		}
+	}
+}
+
+// words are what there is to say of a peer that is not the best.
+func (t Time) words() string {
+	if t.Not != "" {
+		const longest = 200
+		return strings.ToValidUTF8(t.Not[:min(len(t.Not), longest)], "")
+	}
+	return fmt.Sprintf("%.1f ms", 1e3*t.Median)
+}
+
+func processor() string {
+	name := runtime.GOARCH
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if model, ok := strings.CutPrefix(line, "model name"); ok {
+				name = strings.TrimSpace(strings.TrimLeft(model, "\t :"))
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s, %d cores, %s", name, runtime.NumCPU(), runtime.GOOS)
+}
+
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
