@@ -90,7 +90,7 @@ var forbidden = map[string][]string{
 // those below them, may import.
 var exclusive = map[string][]string{
 	"unsafe":     {"gpu/internal"},
-	"syscall/js": {"gpu/internal", "cmd/wasm"},
+	"syscall/js": {"gpu/internal", "cmd/wasm", "tools/peers"},
 }
 
 // forTests are packages that nothing but tests and helpers needs.

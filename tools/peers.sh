@@ -2,13 +2,15 @@
 # Times Tessera against its best peers on the same adapter and prints tables.
 #
 #   tools/peers.sh                       everything
+#   tools/peers.sh -in native            without Chromium
 #   tools/peers.sh -only 'conv3d 128'    the cases whose name matches
 #   tools/peers.sh -report NAME          writes NAME.md and NAME.json, too
 #
-# Python serves the peers only; what they need goes into build/peers.
+# Python and Node serve the peers only; what they need goes into build/peers.
 set -eu
 cd "$(dirname "$0")/.."
 python="onnxruntime-webgpu==1.27.0 onnx==1.23.2 numpy==2.4.6"
+page="onnxruntime-web@1.30.0 @tensorflow/tfjs-core@4.22.0 @tensorflow/tfjs-backend-webgpu@4.22.0"
 
 tools/deps.sh
 . tools/adapter.sh
@@ -21,5 +23,12 @@ if [ "$(cat $out/venv/installed 2>/dev/null)" != "$python" ]; then
 	$out/venv/bin/pip install -q --disable-pip-version-check --only-binary=:all: $python
 	echo "$python" >$out/venv/installed
 fi
+if [ "$(cat $out/node_modules/installed 2>/dev/null)" != "$page" ]; then
+	echo "peers: installing $page into $out/node_modules" >&2
+	rm -rf $out/node_modules
+	npm install --prefix $out --silent --no-audit --no-fund --no-save --no-package-lock --ignore-scripts $page
+	echo "$page" >$out/node_modules/installed
+fi
+GOOS=js GOARCH=wasm go build -ldflags '-s -w' -o $out/ours.wasm ./tools/peers
 CGO_ENABLED=0 go build -o $out/peers ./tools/peers
 exec $out/peers -python $out/venv/bin/python "$@"

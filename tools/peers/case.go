@@ -51,6 +51,22 @@ var native = []Case{
 	{Op: attention, In: 384, Out: 384, T: 1, H: 32, W: 32, Of: "Wan 2.1"},
 }
 
+// inPage are those in Chromium, whose adapter on a processor is a tenth as fast.
+var inPage = []Case{
+	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
+	{Op: conv3d, In: 128, Out: 128, T: 4, H: 16, W: 16, Of: "SeedVR2"},
+	{Op: conv3d, In: 256, Out: 256, T: 4, H: 8, W: 8, Of: "SeedVR2"},
+	{Op: conv3d, In: 96, Out: 96, T: 4, H: 16, W: 16, Of: "Wan 2.1"},
+	{Op: conv3d, In: 192, Out: 192, T: 4, H: 8, W: 8, Of: "Wan 2.1"},
+	{Op: conv2d, In: 64, Out: 64, T: 1, H: 64, W: 64, Of: "as measured before"},
+	{Op: conv2d, In: 128, Out: 128, T: 1, H: 32, W: 32, Of: "SeedVR2"},
+	{Op: conv2d, In: 192, Out: 96, T: 1, H: 32, W: 32, Of: "Wan 2.1"},
+	{Op: norm, In: 128, Out: 128, T: 1, H: 128, W: 128, Of: "SeedVR2"},
+	{Op: norm, In: 96, Out: 96, T: 1, H: 128, W: 128, Of: "Wan's channels"},
+	{Op: attention, In: 512, Out: 512, T: 1, H: 16, W: 16, Of: "SeedVR2"},
+	{Op: attention, In: 384, Out: 384, T: 1, H: 16, W: 16, Of: "Wan 2.1"},
+}
+
 func (c Case) String() string {
 	channels := fmt.Sprint(c.In)
 	if c.Op == conv3d || c.Op == conv2d {

@@ -39,11 +39,10 @@ func (s *itself) open(folder string, c Case) (opened, error) {
 		return opened{}, err
 	}
 	s.on.now = o
-	y, err := o.result()
-	if err != nil {
+	if err := o.once(); err != nil {
 		return opened{}, err
 	}
-	return opened{Names: []string{us}}, os.WriteFile(filepath.Join(folder, us+".out"), encode(y), 0o600)
+	return opened{Names: []string{us}}, os.WriteFile(filepath.Join(folder, us+".out"), encode(o.lay()), 0o600)
 }
 
 func (s *itself) run(_ string, n int) (seconds []float64, err error) {
@@ -176,17 +175,13 @@ func (r *Result) check(folder string) error {
 
 // measure has every peer in its quickest way, and us, take turns.
 func (r *Result) measure(with map[string]runner, rounds int) error {
-	var turns []*Time
-	for _, t := range r.quickest(func(name string) float64 {
+	turns := append(r.quickest(func(name string) float64 {
 		seconds, err := with[name].run(name, 2)
 		if err != nil {
 			return 0
 		}
 		return slices.Min(seconds)
-	}) {
-		turns = append(turns, t)
-	}
-	turns = append(turns, &r.Ours)
+	}), &r.Ours)
 	for range rounds {
 		for _, t := range turns {
 			n := 1
@@ -244,7 +239,6 @@ func (r *Result) quickest(took func(name string) float64) []*Time {
 
 // conclude compares with the best peer.
 func (r *Result) conclude() {
-	r.Bar = bars[r.Case.Op]
 	var best *Time
 	for i := range r.Peers {
 		t := &r.Peers[i]

@@ -2,8 +2,8 @@
 
 // Command peers times Tessera's operations against the best peers, on the same
 // adapter, in turns, so that whatever else the machine does falls on all:
-// natively onnxruntime's WebGPU provider. tools/peers.sh sets it up; it prints
-// tables in markdown.
+// natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web and
+// tfjs-backend-webgpu. tools/peers.sh sets it up; it prints tables in markdown.
 package main
 
 import (
@@ -34,8 +34,8 @@ func main() {
 	o := options{}
 	var only string
 	flag.StringVar(&o.python, "python", "python3", "`interpreter` that has the native peer")
-	flag.StringVar(&o.build, "build", "build/peers", "`folder` for what is made")
-	flag.StringVar(&o.in, "in", "native", "where: native")
+	flag.StringVar(&o.build, "build", "build/peers", "`folder` for what is made, with the page's peers")
+	flag.StringVar(&o.in, "in", "native,chromium", "where: native, chromium or both")
 	flag.StringVar(&only, "only", ".", "the cases whose name matches this `expression`")
 	flag.IntVar(&o.rounds, "rounds", 5, "turns of each program")
 	flag.DurationVar(&o.rest, "rest", 0, "time to leave the machine to others between cases")
@@ -70,8 +70,10 @@ func run(o options) error {
 		switch where {
 		case "native":
 			err = runNative(o, py, r)
+		case "chromium":
+			err = runChromium(o, py, r)
 		default:
-			err = fmt.Errorf("-in is %q, expected native", where)
+			err = fmt.Errorf("-in is %q, expected native, chromium or both", where)
 		}
 		if err != nil {
 			return err
@@ -93,8 +95,17 @@ func runNative(o options, py *python, r *Report) error {
 	}
 	defer dev.Close()
 	i := dev.Info()
-	part := r.part("natively", fmt.Sprintf("%s, %s, %s", i.Name, i.Driver, i.Backend), py.versions)
+	part := r.part(natively, fmt.Sprintf("%s, %s, %s", i.Name, i.Driver, i.Backend), py.versions)
 	return part.all(o, []runner{&itself{&machine{dev: dev}}, py}, native)
+}
+
+func runChromium(o options, py *python, r *Report) error {
+	b, err := startBrowser(o, py)
+	if err != nil {
+		return err
+	}
+	defer b.end()
+	return r.part(inChromium, b.about.Adapter+", "+b.about.Agent, b.about.Versions).all(o, []runner{b}, inPage)
 }
 
 // all measures the cases that are asked for.
@@ -112,6 +123,7 @@ func (p *Part) all(o options, runners []runner, cases []Case) error {
 		if err != nil {
 			return err
 		}
+		result.Bar = p.bar(c)
 		p.Results = append(p.Results, result)
 	}
 	return nil

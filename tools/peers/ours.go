@@ -133,12 +133,9 @@ func (o *ours) layOutTokens(x []float32) {
 	}
 }
 
-// result runs once and lays the output out as the peers do: [C, T, H, W], of
-// attention [tokens, C].
-func (o *ours) result() ([]float32, error) {
-	if err := o.once(); err != nil {
-		return nil, err
-	}
+// lay lays what once read out as the peers do: [C, T, H, W], of attention
+// [tokens, C].
+func (o *ours) lay() []float32 {
 	y, pixels := make([]float32, o.of.outputs()), o.of.pixels()
 	for i := range y {
 		at := i
@@ -147,7 +144,7 @@ func (o *ours) result() ([]float32, error) {
 		}
 		y[i] = math.Float32frombits(binary.LittleEndian.Uint32(o.out[4*at:]))
 	}
-	return y, nil
+	return y
 }
 
 // once uploads the input, runs, and reads the output back.

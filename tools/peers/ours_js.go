@@ -1,0 +1,59 @@
+//go:build js
+
+// In a page peers is our side alone: globalThis.tessera has open(case), once()
+// and close(), which give promises, and result().
+package main
+
+import (
+	"encoding/json"
+	"syscall/js"
+
+	"tessera/gpu"
+)
+
+func main() {
+	var dev *gpu.Device
+	var now *ours
+	js.Global().Set("tessera", map[string]any{
+		"open": promising(func(args []js.Value) (err error) {
+			var c Case
+			if err := json.Unmarshal([]byte(args[0].String()), &c); err != nil {
+				return err
+			}
+			if dev == nil {
+				if dev, err = gpu.Open(gpu.Options{Adapter: -1}); err != nil {
+					return err
+				}
+			}
+			now, err = newOurs(dev, c, c.numbers())
+			return err
+		}),
+		"once":  promising(func([]js.Value) error { return now.once() }),
+		"close": promising(func([]js.Value) error { now.close(); return nil }),
+		"result": js.FuncOf(func(js.Value, []js.Value) any {
+			b := encode(now.lay())
+			to := js.Global().Get("Uint8Array").New(len(b))
+			js.CopyBytesToJS(to, b)
+			return to
+		}),
+	})
+	select {}
+}
+
+// promising is a function for JavaScript that may wait.
+func promising(f func(args []js.Value) error) js.Func {
+	return js.FuncOf(func(_ js.Value, args []js.Value) any {
+		settle := js.FuncOf(func(_ js.Value, to []js.Value) any {
+			go func() {
+				if err := f(args); err != nil {
+					to[1].Invoke(err.Error())
+					return
+				}
+				to[0].Invoke()
+			}()
+			return nil
+		})
+		defer settle.Release() // called by now
+		return js.Global().Get("Promise").New(settle)
+	})
+}

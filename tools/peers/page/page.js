@@ -1,0 +1,65 @@
+// What the program asks for: globalThis.peers. A side takes a case and gives the
+// ways that it has for it: run() uploads the input, computes and gives the output
+// as it lies; lay(output) puts it channels first, as the case's numbers are.
+import * as onnxruntime from './onnxruntime.js';
+import * as tensorflow from './tensorflow.js';
+import * as tessera from './tessera.js';
+
+const sides = [onnxruntime, tensorflow, tessera];
+
+/** @type {Map<string, {run: () => Promise<Float32Array>}>} */
+const ways = new Map();
+
+async function numbers(name) {
+  return new Float32Array(await (await fetch(`case/${name}.bin`)).arrayBuffer());
+}
+
+/** Sets the case of the server up; the answer is that of native.py. */
+async function open(graphs) {
+  const which = await (await fetch('case/case.json')).json();
+  const names = which.op === 'attention' ? ['x'] : ['x', 'weight', 'bias'];
+  const [x, weight, bias] = await Promise.all(names.map(numbers));
+  const answer = { names: [], errors: {} };
+  for (const side of sides) {
+    for (const [way, make] of Object.entries(side.ways(which, graphs))) {
+      const name = way ? `${side.name}:${way}` : side.name;
+      try {
+        const made = await make({ ...which, x, weight, bias });
+        const y = made.lay(await made.run());
+        await fetch(`case/${name}.out`, { method: 'PUT', body: y });
+        ways.set(name, made);
+        answer.names.push(name);
+      } catch (err) {
+        answer.errors[name] = String(err);
+      }
+    }
+  }
+  return answer;
+}
+
+/** Runs n times: seconds each. */
+async function run(name, n) {
+  const way = ways.get(name);
+  const seconds = [];
+  for (let i = 0; i < n; i++) {
+    const start = performance.now();
+    await way.run();
+    seconds.push((performance.now() - start) / 1e3);
+  }
+  return seconds;
+}
+
+async function close() {
+  for (const way of ways.values()) await way.close();
+  ways.clear();
+  return true;
+}
+
+async function about() {
+  const { vendor, architecture, description } = (await navigator.gpu.requestAdapter()).info;
+  const versions = {};
+  for (const side of sides) if (side.version) versions[side.name] = await side.version();
+  return { adapter: [vendor, architecture, description].filter(Boolean).join(' '), versions };
+}
+
+globalThis.peers = { open, run, close, about };
