@@ -44,7 +44,7 @@ var conv3DMatrixKernels = []kernel{{
 }}
 
 var pointwiseMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasWideMatrices,
+	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasDoubled,
 	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices}},
 }}
 
@@ -90,10 +90,13 @@ func layoutOf(info gpu.Info) *layout {
 
 func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
 
-// hasWideMatrices is for workgroups of twice as many subgroups.
-func hasWideMatrices(info gpu.Info) bool {
-	l := layoutOf(info)
-	return l != nil && info.Limits.MaxInvocations >= 2*l.workgroup()
+// hasDoubled is for workgroups of twice as many channels.
+func hasDoubled(info gpu.Info) bool {
+	if !hasMatrices(info) {
+		return false
+	}
+	l := layoutFor(info).doubled()
+	return info.Limits.MaxInvocations >= l.workgroup()
 }
 
 // workgroup is its invocations.
@@ -104,23 +107,28 @@ func (l *layout) sizes() []size {
 	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"TAKEN", l.rows + 2}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"LINES", 3}, {"FRAMES", l.written}, {"POINTS", l.written}}
 }
 
-// fitted is a shader of a layout, one for an adapter of which nothing is known.
-func (h *shader) fitted(info gpu.Info) (*shader, *layout) {
-	l := layoutOf(info)
-	if l == nil {
-		l = &layouts[0]
-	}
+// fitted is a shader of a layout.
+func (h *shader) fitted(l *layout) *shader {
 	fit := *h
 	fit.wg = l.workgroup()
 	fit.pixels = l.m
 	fit.sizes = l.sizes()
-	return &fit, l
+	return &fit
+}
+
+// layoutFor is layoutOf, and one for an adapter of which nothing is known.
+func layoutFor(info gpu.Info) layout {
+	if l := layoutOf(info); l != nil {
+		return *l
+	}
+	return layouts[0]
 }
 
 // convMatrices is conv3d_matrix for an adapter. What invocations fetch they
 // fetch by eight halves.
 func convMatrices(h *shader, info gpu.Info) *shader {
-	fit, l := h.fitted(info)
+	l := layoutFor(info)
+	fit := h.fitted(&l)
 	eights := matrixDepth / 8
 	fetches := groups((l.down*l.rows+2)*(l.m+2)*eights, fit.wg)
 	weights := groups(9*matrixBlock*eights, fit.wg)
@@ -135,17 +143,22 @@ func tallGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.H, tall) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
 }
 
-// pointwiseMatrices is pointwise_matrix for an adapter: twice as many subgroups
-// across share the pixels, since these have one tap to be used for.
-func pointwiseMatrices(h *shader, info gpu.Info) *shader {
-	fit, l := h.fitted(info)
-	eights := matrixDepth / 8
-	fit.wg *= 2
-	for i := range fit.sizes {
-		if fit.sizes[i].name == "ACROSS" {
-			fit.sizes[i].value *= 2
-		}
+// doubled makes twice as many channels, since a pixel of pointwise has one tap to
+// be used for: by twice as many subgroups across, and in subgroups of 64, which
+// hold a sum in half as many registers, by half as many of twice the rows.
+func (l layout) doubled() layout {
+	l.across *= 2
+	if l.subgroup == 64 {
+		l.rows, l.down = 2*l.rows, l.down/4
 	}
+	return l
+}
+
+// pointwiseMatrices is pointwise_matrix for an adapter.
+func pointwiseMatrices(h *shader, info gpu.Info) *shader {
+	l := layoutFor(info).doubled()
+	fit := h.fitted(&l)
+	eights := matrixDepth / 8
 	fetches := groups(l.down*l.rows*l.m*eights, fit.wg)
 	weights := groups(h.block*eights, fit.wg)
 	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)}, size{"AHEAD", 2})

@@ -80,8 +80,20 @@ func TestLayouts(t *testing.T) {
 			assert.True(t, strings.HasPrefix(source, "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
 			assert.NotRegexp(t, `#each|#end|\{\w+\}`, source, h.file)
 			assert.LessOrEqual(t, sharedBytes(t, h), l.memory, "%+v: %s", l, h.file)
-			assert.Equal(t, l.rows*l.columns, strings.Count(source, ": Sum;"), h.file)
+			assert.Equal(t, h.size("ROWS")*h.size("COLUMNS"), strings.Count(source, "\n    var sum"), h.file)
 		}
+	}
+}
+
+// On NVIDIA's and AMD's cards the sums of pointwise fill half of an invocation's
+// registers: the more of them, the fewer loads of matrices go with each product.
+func TestPointwiseFillsRegisters(t *testing.T) {
+	for _, l := range layouts {
+		if l.m < 16 {
+			continue
+		}
+		h := pointwiseMatrixKernels[0].shaders[0].on(able(l.m, l.n, l.k, l.subgroup))
+		assert.Equal(t, 128, h.size("ROWS")*h.size("COLUMNS")*l.m*l.n/l.subgroup, "%+v", l)
 	}
 }
 

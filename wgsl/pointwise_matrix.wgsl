@@ -21,6 +21,7 @@ const TALL: u32 = DOWN * ROWS;
 const CHUNK: u32 = BLOCK * DEPTH / 4u; // weights of a temporal tap and DEPTH inputs, as bound
 const_assert FETCHES * WG >= 2u * TALL * M;
 const_assert WEIGHTS * WG >= 2u * BLOCK;
+const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
 
 // As in conv3d_matrix: what is within an inner array is known when the text is compiled.
 var<workgroup> pixels: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG / 2u + M - 1u) / M>;       // [row of matrices][DEPTH channels][pixel][input]
@@ -32,24 +33,41 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let p0 = group.x * TALL * M;
     let f = group.z;
-    let mine = id & (SUBGROUPS - 1u); // where subgroups are smaller than they may be, two do the same
+    let mine = id % SUBGROUPS; // where subgroups are smaller than they may be, two do the same
     let down = mine / ACROSS * ROWS;
     let across = mine % ACROSS;
 
-    // The pixels and weights that this invocation fetches, 8 channels of each.
+    // The pixels and weights that this invocation fetches, 8 channels of each, and
+    // where they are put. Remainders, not masks: of these Dawn knows the bounds.
     let part = local % 2u;
+    let row = local / (2u * M);
+    let here = local / 2u % M * PITCH + part;
+    let wide = local / (2u * WIDE);
+    let there = local / 2u % WIDE * PITCH + part;
 #each fetches
     let at{fetches} = f * params.x_stride + min(p0 + (local + {fetches}u * WG) / 2u, params.P - 1u) * params.C_in4 + 2u * part;
 #end
+    // Sums begin as products of nothing, not as zeros: these got registers one by one
+    // on NVK, a product takes four in a row, and all sums were moved twice a turn.
 #each rows
 #each columns
-    var sum{rows}{columns}: Sum;
+    var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
 #end
 #end
     let blocks = (4u * params.C_in4 + DEPTH - 1u) / DEPTH; // of the weight, in a temporal tap
     var w = params.weight_at + group.y * params.weight_stride + 2u * local;
 #each frames
     for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
+        var base = params.x0_at;
+        if frame == 1u {
+            base = params.x1_at;
+        }
+        if frame == 2u {
+            base = params.x2_at;
+        }
+#each fetches
+        var now{fetches} = base + at{fetches};
+#end
         for (var block = 0u; block < blocks; block += AHEAD) {
             workgroupBarrier();
 #each ahead
@@ -59,14 +77,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #each taps
             if frame == {taps}u {
 #each fetches
-                keep({ahead}u, {fetches}u * WG + local, vec4<u32>(
-                    select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c{ahead}], first{ahead}),
-                    select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c{ahead} + 1u], second{ahead})));
+                pixels[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = vec4<u32>(
+                    select(vec2<u32>(), x{taps}[now{fetches} + {ahead}u * (DEPTH / 4u)], first{ahead}),
+                    select(vec2<u32>(), x{taps}[now{fetches} + {ahead}u * (DEPTH / 4u) + 1u], second{ahead}));
 #end
             }
 #end
 #each weights
-            matrices[(local + {weights}u * WG) / 2u / WIDE][({ahead}u * WIDE + (local + {weights}u * WG) / 2u % WIDE) * PITCH + part] = vec4<u32>(
+            matrices[wide + {weights}u * (WG / 2u) / WIDE][({ahead}u * WIDE + {weights}u * (WG / 2u) % WIDE) * PITCH + there] = vec4<u32>(
                 halves(weight[w + {ahead}u * CHUNK + {weights}u * 2u * WG]), halves(weight[w + {ahead}u * CHUNK + {weights}u * 2u * WG + 1u]));
 #end
 #end
@@ -89,6 +107,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 #end
             w += AHEAD * CHUNK;
+#each fetches
+            now{fetches} += AHEAD * DEPTH / 4u;
+#end
         }
         // Weights behind the last block were multiplied by zeros.
         w -= ((blocks + AHEAD - 1u) / AHEAD * AHEAD - blocks) * CHUNK;
@@ -102,12 +123,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     store({rows}u, {columns}u, p0, f, group.y, local);
 #end
 #end
-}
-
-// keep puts away eight channels that were fetched.
-fn keep(ahead: u32, at: u32, v: vec4<u32>) {
-    let p = at / 2u;
-    pixels[p / M][(ahead * M + p % M) * PITCH + at % 2u] = v;
 }
 
 // store writes one of each subgroup's matrices of sums.
