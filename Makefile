@@ -23,7 +23,7 @@ lint: ## the checks that run nothing
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/peers.sh -in native -only conv3d
 
-bench-peers: ## operations against the best peers on the same adapter, natively and in Chromium
+bench-peers: ## operations and a whole decode against the best peers on the same adapters
 	@tools/peers.sh $(ARGS)
 
 isa: ## what cards' compilers make of the kernels, of cards that aren't there with MESA=DIR: docs/benchmarks/isa.md

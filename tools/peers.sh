@@ -30,5 +30,6 @@ if [ "$(cat $out/node_modules/installed 2>/dev/null)" != "$page" ]; then
 	echo "$page" >$out/node_modules/installed
 fi
 GOOS=js GOARCH=wasm go build -ldflags '-s -w' -o $out/ours.wasm ./tools/peers
+CGO_ENABLED=0 go build -o $out/tessera ./cmd/native
 CGO_ENABLED=0 go build -o $out/peers ./tools/peers
 exec $out/peers -python $out/venv/bin/python "$@"

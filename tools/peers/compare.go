@@ -196,10 +196,12 @@ func (r *Result) measure(with map[string]runner, rounds int) error {
 		}
 	}
 	for _, t := range turns {
-		t.Median, t.Best = median(t.All), slices.Min(t.All)
+		t.conclude()
 	}
 	return nil
 }
+
+func (t *Time) conclude() { t.Median, t.Best = median(t.All), slices.Min(t.All) }
 
 // oursInTurn is how often we run in a turn, being quicker; the first of it has
 // what the peer left in the caches.

@@ -3,7 +3,8 @@
 // Command peers times Tessera's operations against the best peers, on the same
 // adapter, in turns, so that whatever else the machine does falls on all:
 // natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web and
-// tfjs-backend-webgpu. tools/peers.sh sets it up; it prints tables in markdown.
+// tfjs-backend-webgpu. And `tessera decode` against a whole decoder in
+// onnxruntime. tools/peers.sh sets it up; it prints tables in markdown.
 package main
 
 import (
@@ -34,8 +35,8 @@ func main() {
 	o := options{}
 	var only string
 	flag.StringVar(&o.python, "python", "python3", "`interpreter` that has the native peer")
-	flag.StringVar(&o.build, "build", "build/peers", "`folder` for what is made, with the page's peers")
-	flag.StringVar(&o.in, "in", "native,chromium", "where: native, chromium or both")
+	flag.StringVar(&o.build, "build", "build/peers", "`folder` for what is made, with the page's peers and the program")
+	flag.StringVar(&o.in, "in", "native,chromium,decoder", "what: operations native and in chromium, a whole decoder")
 	flag.StringVar(&only, "only", ".", "the cases whose name matches this `expression`")
 	flag.IntVar(&o.rounds, "rounds", 5, "turns of each program")
 	flag.DurationVar(&o.rest, "rest", 0, "time to leave the machine to others between cases")
@@ -53,6 +54,9 @@ func main() {
 	}
 }
 
+// scripts are in this folder.
+const scripts = "tools/peers/"
+
 // machine is an adapter that the program opened, and the case on it.
 type machine struct {
 	dev *gpu.Device
@@ -60,7 +64,7 @@ type machine struct {
 }
 
 func run(o options) error {
-	py, err := startPython(o.python, "tools/peers/native.py")
+	py, err := startPython(o.python, scripts+"native.py")
 	if err != nil {
 		return err
 	}
@@ -72,8 +76,10 @@ func run(o options) error {
 			err = runNative(o, py, r)
 		case "chromium":
 			err = runChromium(o, py, r)
+		case "decoder":
+			r.Decoder, err = runDecoder(o)
 		default:
-			err = fmt.Errorf("-in is %q, expected native, chromium or both", where)
+			err = fmt.Errorf("-in is %q, expected native, chromium or decoder", where)
 		}
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// python is native.py: a process that takes an order a line and answers with a
+// python is native.py or decoder.py: a process that takes an order a line and answers with a
 // line of JSON.
 type python struct {
 	cmd      *exec.Cmd
@@ -20,8 +20,8 @@ type python struct {
 	versions map[string]string // of peers
 }
 
-func startPython(interpreter, script string) (*python, error) {
-	p := &python{cmd: exec.Command(interpreter, script)}
+func startPython(interpreter string, script ...string) (*python, error) {
+	p := &python{cmd: exec.Command(interpreter, script...)} // #nosec G204 -- the user's own
 	p.cmd.Stderr = os.Stderr
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -41,7 +41,7 @@ func startPython(interpreter, script string) (*python, error) {
 func (p *python) answer(to any) error {
 	line, err := p.out.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("native.py: %w", err)
+		return fmt.Errorf("%s: %w", p.cmd.Args[1], err)
 	}
 	return json.Unmarshal(line, to)
 }

@@ -15,11 +15,12 @@ import (
 
 // Report is all that was measured.
 type Report struct {
-	Commit    string  `json:"commit"`
-	Command   string  `json:"command"`
-	Processor string  `json:"processor"`
-	Load      Load    `json:"load"`
-	Parts     []*Part `json:"parts"`
+	Commit    string   `json:"commit"`
+	Command   string   `json:"command"`
+	Processor string   `json:"processor"`
+	Load      Load     `json:"load"`
+	Parts     []*Part  `json:"parts"`
+	Decoder   *Decoder `json:"decoder,omitempty"`
 }
 
 // Load is the machine's at the start and at the end.
@@ -83,6 +84,9 @@ func (r *Report) markdown() string {
 	for _, p := range r.Parts {
 		p.markdown(&b)
 	}
+	if r.Decoder != nil {
+		r.Decoder.markdown(&b)
+	}
 	return b.String()
 }
 
@@ -117,17 +121,21 @@ func (r *Result) row(b *strings.Builder) {
 	}
 	for _, t := range r.Peers {
 		if t.Name == r.Best {
-			ratio := fmt.Sprintf("**%.1f×**", r.Ratio)
-			if r.Ratio < r.Bar {
-				ratio = fmt.Sprintf("%.1f×, missed", r.Ratio)
-			}
 			speed := "" // of what is no product
 			if r.GFLOPs > 0 {
 				speed = fmt.Sprintf("%.1f", r.GFLOPs)
 			}
-			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio, r.Bar, speed, t.NMSE)
+			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio(r.Ratio, r.Bar), r.Bar, speed, t.NMSE)
 		}
 	}
+}
+
+// ratio is bold where it holds its bar.
+func ratio(of, bar float64) string {
+	if of < bar {
+		return fmt.Sprintf("%.1f×, missed", of)
+	}
+	return fmt.Sprintf("**%.1f×**", of)
 }
 
 // words are what there is to say of a peer that is not the best.
