@@ -2,12 +2,17 @@ package vae
 
 import (
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/wgsl"
 )
 
 // Frames made in pairs are those made one by one: clips with an odd frame and
@@ -39,4 +44,68 @@ func TestPairsAreExact(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Clips made in pairs are the reference's in halves, too.
+func TestPairGoldens(t *testing.T) {
+	dev := gputest.Open(t)
+	on := true
+	testPaired(t, dev, Settings{Precision: F16, Winograd: &on})
+}
+
+// Every kernel that the device can run computes what the reference does, in place
+// of those that come first: TABLES=all asks for it.
+func TestVariantGoldens(t *testing.T) {
+	if os.Getenv("TABLES") != "all" {
+		t.Skip("TABLES=all tries every kernel")
+	}
+	dev := gputest.Open(t)
+	for _, name := range wgsl.Kernels("conv_pairs", wgsl.F16, dev.Info())[1:] {
+		t.Run("pairs "+name, func(t *testing.T) {
+			testPaired(t, dev, Settings{Precision: F16, Kernels: wgsl.Choices{"conv3d": "plain", "conv_pairs": name}})
+		})
+	}
+	for _, p := range []Precision{F32, F16} {
+		elem, err := p.Elem(dev.Info())
+		require.NoError(t, err)
+		for _, name := range wgsl.Kernels("conv3d", elem, dev.Info()) {
+			choices := wgsl.Choices{}
+			for _, operation := range []string{"conv3d", "conv3d_strided", "conv_up", "pointwise"} {
+				if slices.Contains(wgsl.Kernels(operation, elem, dev.Info()), name) {
+					choices[operation] = name
+				}
+			}
+			for _, s := range suites() {
+				if !strings.HasSuffix(s.name, "/small") {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", name, p, s.name), func(t *testing.T) {
+					m, err := Open(dev, s.path(t), Settings{Precision: p, Kernels: choices})
+					require.NoError(t, err)
+					t.Cleanup(func() { m.Close() })
+					testGoldens(t, m, p, s.cases(t))
+				})
+			}
+		}
+	}
+}
+
+// testPaired compares clips of SeedVR2 with the reference's, some layers of which
+// are made in pairs.
+func testPaired(t *testing.T, dev *gpu.Device, s Settings) {
+	m, err := Open(dev, smallCheckpoint(t), s)
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	p, err := m.PlanDecode(t.Context(), 3, 2, 3, DecodeOptions{})
+	require.NoError(t, err)
+	paired := 0
+	for program := range p.Programs() {
+		if strings.HasPrefix(program.Label, "conv_pairs") {
+			paired++
+		}
+	}
+	require.NotZero(t, paired)
+	testGoldens(t, m, s.Precision, slices.DeleteFunc(smallGoldens(t), func(g golden) bool {
+		return g.name != "decode_L3" && g.name != "encode_T9_moments"
+	}))
 }
