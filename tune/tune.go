@@ -17,6 +17,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"tessera/gpu"
@@ -118,6 +119,25 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 		return nil, err
 	}
 	return c.choices(all), nil
+}
+
+// Chosen are the kernels that trials on an adapter have chosen so far for
+// activations stored as elem, for whatever a job does.
+func (t *Tuner) Chosen(a gpu.Info, elem wgsl.Elem) (wgsl.Choices, error) {
+	known, err := t.Known(a)
+	if err != nil || t.Off {
+		return nil, err
+	}
+	choices := wgsl.Choices{}
+	for i := range known.Trials {
+		trial := &known.Trials[i]
+		operation, _, _ := strings.Cut(trial.Class, " ")
+		claim := Proof{Operation: operation, Kernel: trial.Kernel, Storage: elem.String(), Weights: trial.Weights}
+		if p := known.proof(claim); trial.Storage == elem.String() && trial.Kernel != trial.Usual && p != nil && p.Agrees() {
+			choices[trial.Class] = trial.Kernel
+		}
+	}
+	return choices, nil
 }
 
 // choices are what the record has for duties.

@@ -111,6 +111,11 @@ func TestQuickestKernel(t *testing.T) {
 	sets := wgsl.WithVariants(t, slowPlain, quick)
 	choices, _ = b.choose(tune.Tuner{Sets: sets})
 	require.Equal(t, wgsl.Choices{"conv3d 16→16": "quick"}, choices)
+	for elem, want := range map[wgsl.Elem]wgsl.Choices{wgsl.F32: choices, wgsl.Packed: {}} {
+		known, err := (&tune.Tuner{Sets: sets}).Chosen(b.dev.Info(), elem)
+		require.NoError(t, err)
+		require.Equal(t, want, known, "of any job in %v", elem)
+	}
 	choices, worked := b.choose(tune.Tuner{Sets: sets, Off: true})
 	require.Empty(t, choices)
 	require.Zero(t, worked)

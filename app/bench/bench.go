@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tessera/gpu"
+	"tessera/tiling"
 	"tessera/vae"
 	"tessera/wgsl"
 )
@@ -26,8 +27,12 @@ type Options struct {
 	Frames    int // of the clips, with Height and Width; 0: what there is time for
 	Height    int
 	Width     int
-	Choose    vae.Chooser  // of the models' kernels; see vae.Settings
-	Model     string       // a checkpoint in place of the published models with made-up weights; "" for those
+	Tile      *tiling.Choice // nil: the program's default
+	NoFold    bool           // see vae.Settings, likewise the next two
+	Winograd  *bool
+	Choose    vae.Chooser  // of the models' kernels
+	Kernels   wgsl.Choices // of the operations'
+	Model     string       // a checkpoint, or a family with made-up weights; "" for SeedVR2 and Wan 2.1
 	Say       func(string) // is told what is measured next
 }
 
@@ -47,17 +52,20 @@ type Report struct {
 	Roofline Roofline `json:"roofline"`
 	Ops      []Op     `json:"ops,omitempty"`
 	Jobs     []Job    `json:"jobs,omitempty"`
-	Seconds  float64  `json:"seconds"` // that all took
+	Kernels  []string `json:"kernels,omitempty"` // what is known of them on the adapter
+	Missing  string   `json:"missing,omitempty"` // why the rest was not measured
+	Seconds  float64  `json:"seconds"`           // that all took
 }
 
-// Run measures.
+// Run measures. What there is of a report comes with an error, too, but for one
+// that leaves nothing to tell.
 func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	begun, info := time.Now(), dev.Info()
 	elem, err := o.Precision.Elem(info)
 	if err != nil {
 		return nil, err
 	}
-	set, err := wgsl.NewSet(elem, info, nil)
+	set, err := wgsl.NewSet(elem, info, o.Kernels)
 	if err != nil {
 		return nil, err
 	}
@@ -73,34 +81,41 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	if r.Roofline, err = MeasureRoofline(ctx, dev, share); err != nil {
 		return nil, err
 	}
+	if err = r.measure(ctx, dev, set, o, 2*share); err == nil {
+		o.Say("roofline once more")
+		var again Roofline
+		if again, err = MeasureRoofline(ctx, dev, share/2); err == nil {
+			r.Roofline = r.Roofline.best(again)
+		}
+	}
+	r.compare()
+	if err != nil {
+		r.Missing = err.Error()
+	}
+	r.Seconds = time.Since(begun).Seconds()
+	return r, err
+}
+
+// measure measures what there is a roofline for, each part in the time there is
+// for it.
+func (r *Report) measure(ctx context.Context, dev *gpu.Device, set *wgsl.Set, o Options, patience time.Duration) error {
 	if slices.Contains(o.Parts, "ops") {
 		for i := range opCases {
-			c := &opCases[i]
+			c, patience := &opCases[i], patience/time.Duration(len(opCases))
 			o.Say(c.name + " " + c.of)
-			patience := 2 * share / time.Duration(len(opCases))
 			op, err := c.run(ctx, dev, set, c.side(r.Roofline, patience), patience)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			r.Ops = append(r.Ops, op)
 		}
 	}
-	if err := r.models(ctx, dev, o, 2*share); err != nil {
-		return nil, err
-	}
-	o.Say("roofline once more")
-	again, err := MeasureRoofline(ctx, dev, share/2)
-	if err != nil {
-		return nil, err
-	}
-	r.compare(r.Roofline.best(again))
-	r.Seconds = time.Since(begun).Seconds()
-	return r, nil
+	return r.models(ctx, dev, o, patience)
 }
 
 // compare sets what share of a roofline all of it reached.
-func (r *Report) compare(roof Roofline) {
-	r.Roofline = roof
+func (r *Report) compare() {
+	roof := r.Roofline
 	for i := range r.Ops {
 		r.Ops[i].compare(roof)
 	}
@@ -142,7 +157,10 @@ func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patienc
 		if err != nil {
 			return err
 		}
-		s := &subject{ctx: ctx, dev: dev, model: m, name: from.name, sizes: sizes}
+		s := &subject{ctx: ctx, dev: dev, model: m, name: from.name, sizes: sizes, options: options}
+		if o.Tile != nil {
+			s.options.Tile = *o.Tile
+		}
 		if o.Frames > 0 {
 			s.sizes, s.asked = []size{{o.Frames, o.Height, o.Width}}, true
 		}
@@ -162,14 +180,18 @@ func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patienc
 	return nil
 }
 
-// sources are the checkpoint that was asked for, or the first two families: the
-// third has the second's kind of network.
+// sources are the checkpoint or family that was asked for, or the first two
+// families: the third has the second's kind of network.
 func sources(o Options) (all []source) {
-	settings := vae.Settings{Precision: o.Precision, Force: true, Choose: o.Choose}
-	if o.Model != "" {
+	settings := vae.Settings{Precision: o.Precision, Force: true, NoFold: o.NoFold, Winograd: o.Winograd, Choose: o.Choose}
+	names := vae.Families()[:2]
+	switch {
+	case slices.Contains(vae.Families(), o.Model):
+		names = []string{o.Model}
+	case o.Model != "":
 		return []source{{filepath.Base(o.Model), func(dev *gpu.Device) (*vae.Model, error) { return vae.Open(dev, o.Model, settings) }}}
 	}
-	for _, name := range vae.Families()[:2] {
+	for _, name := range names {
 		all = append(all, source{name, func(dev *gpu.Device) (*vae.Model, error) { return vae.OpenPublished(dev, name, settings) }})
 	}
 	return all

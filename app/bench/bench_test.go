@@ -96,17 +96,38 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "lib.so", dawn("/a/person/lib.so"))
 }
 
-// What there is no time for is said, not measured.
+// What there is no time for is said, not measured, of the family that was asked
+// for.
 func TestNoTime(t *testing.T) {
 	dev := gputest.Open(t)
-	r, err := Run(context.Background(), dev, Options{Parts: []string{"decode"}, Time: time.Microsecond, Precision: vae.F32, Say: func(string) {}})
-	require.NoError(t, err)
-	require.Len(t, r.Jobs, 2)
-	for _, j := range r.Jobs {
-		require.Contains(t, j.Missing, "would take about")
-		require.Zero(t, j.Seconds)
+	families := vae.Families()
+	for model, names := range map[string][]string{"": families[:2], families[2]: families[2:]} {
+		r, err := Run(context.Background(), dev, Options{Parts: []string{"decode"}, Time: time.Microsecond, Precision: vae.F32, Model: model, Say: func(string) {}})
+		require.NoError(t, err)
+		require.Len(t, r.Jobs, len(names))
+		for i, j := range r.Jobs {
+			require.Equal(t, names[i], j.Model)
+			require.Contains(t, j.Missing, "would take about")
+			require.Zero(t, j.Seconds)
+		}
+		require.Contains(t, r.Markdown(), "would take about")
 	}
-	require.Contains(t, r.Markdown(), "would take about")
+}
+
+// What was measured until somebody lost patience is told, with the reason.
+func TestInterrupted(t *testing.T) {
+	dev := gputest.Open(t)
+	ctx, stop := context.WithCancel(context.Background())
+	r, err := Run(ctx, dev, Options{Parts: []string{"ops"}, Time: time.Millisecond, Precision: vae.F32, Say: func(what string) {
+		if strings.HasPrefix(what, "conv3d 3×3×3 256") {
+			stop()
+		}
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, r.Ops, 1)
+	require.Positive(t, r.Ops[0].Share)
+	require.Contains(t, r.Markdown(), "| conv3d 3×3×3 128→128 on ")
+	require.Contains(t, r.Markdown(), "**The rest was not measured**: ")
 }
 
 // Weights that are made up are neither zero nor large, as floats and as halves.
@@ -116,7 +137,7 @@ func TestMadeUp(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	j := Job{Frames: 1, Height: 8, Width: 8}
-	s := &subject{ctx: context.Background(), dev: dev, model: m, name: "wan"}
+	s := &subject{ctx: context.Background(), dev: dev, model: m, name: "wan", options: options}
 	_, run, err := s.plan("decode", size{1, 8, 8})
 	require.NoError(t, err)
 	require.NoError(t, s.measure(&j, run, false))

@@ -27,7 +27,7 @@ func (r *Report) Markdown() string {
 	}
 	if r.Ops != nil {
 		b.WriteString("\n## Operations\n\n")
-		table(&b, "operation", r.Ops, func(o *Op) string { return o.Name + " " + o.Of })
+		table(&b, "operation", r.Ops, func(o *Op) string { return o.Name + " " + o.Of + ", `" + o.Kernel + "`" })
 	}
 	r.jobs(&b)
 	for i := range r.Jobs {
@@ -35,6 +35,15 @@ func (r *Report) Markdown() string {
 			fmt.Fprintf(&b, "\n## Layers of %s %s, the GPU busy %.0f %% of the time\n\n", j.Model, j.Op, 100*j.Busy)
 			table(&b, "layer", j.Layers, func(o *Op) string { return o.Name })
 		}
+	}
+	if r.Kernels != nil {
+		b.WriteString("\n## Kernels on this adapter, by proof and trial\n\n")
+		for _, line := range r.Kernels {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+	}
+	if r.Missing != "" {
+		fmt.Fprintf(&b, "\n**The rest was not measured**: %s\n", r.Missing)
 	}
 	return b.String()
 }

@@ -45,26 +45,27 @@ type source struct {
 
 // subject is a model under measurement.
 type subject struct {
-	ctx   context.Context
-	dev   *gpu.Device
-	model *vae.Model
-	name  string
-	sizes []size // of clips, the quickest first
-	asked bool   // somebody asked for them, and waits
+	ctx     context.Context
+	dev     *gpu.Device
+	model   *vae.Model
+	name    string
+	sizes   []size // of clips, the quickest first
+	options vae.Options
+	asked   bool // somebody asked for them, and waits
 }
 
 // plan plans one direction.
 func (s *subject) plan(op string, z size) (*vae.Plan, func() error, error) {
 	c := s.model.Config
 	if op == "encode" {
-		p, err := s.model.PlanEncode(s.ctx, z.frames, z.height, z.width, vae.EncodeOptions{Options: options})
+		p, err := s.model.PlanEncode(s.ctx, z.frames, z.height, z.width, vae.EncodeOptions{Options: s.options})
 		if err != nil {
 			return nil, nil, err
 		}
 		return p.Plan, func() error { _, err := p.Collect(s.ctx, &clip{z, c.Channels}, vae.Watch{}); return err }, nil
 	}
 	in := latent.Latent{Channels: c.Latent, Frames: 1 + up(z.frames-1, c.Temporal), Height: up(z.height, c.Spatial), Width: up(z.width, c.Spatial)}
-	p, err := s.model.PlanDecode(s.ctx, in.Frames, in.Height, in.Width, vae.DecodeOptions{Options: options, RGBA8: true, Frames: z.frames, Height: z.height, Width: z.width})
+	p, err := s.model.PlanDecode(s.ctx, in.Frames, in.Height, in.Width, vae.DecodeOptions{Options: s.options, RGBA8: true, Frames: z.frames, Height: z.height, Width: z.width})
 	if err != nil {
 		return nil, nil, err
 	}

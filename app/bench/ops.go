@@ -13,6 +13,7 @@ import (
 type Op struct {
 	Name    string  `json:"name"`
 	Of      string  `json:"of"`                // shape
+	Kernel  string  `json:"kernel,omitempty"`  // the first of its programs
 	Seconds float64 `json:"seconds,omitempty"` // the best of several runs
 	FLOPs   int64   `json:"flops"`
 	Bytes   int64   `json:"bytes"`             // if every operand moved once
@@ -141,7 +142,7 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side i
 	b := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
 	c.record(b, c.n, side)
 	cost := b.batch.Cost()
-	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), FLOPs: cost.FLOPs, Bytes: cost.Bytes}
+	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), Kernel: b.batch.Commands[0].Program.Label, FLOPs: cost.FLOPs, Bytes: cost.Bytes}
 	if o.Missing = tooLarge(dev, b.buffers); o.Missing != "" {
 		return o, nil
 	}

@@ -1,25 +1,32 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"tessera/app/bench"
 	"tessera/app/job"
+	"tessera/gpu"
 	"tessera/media"
+	"tessera/tiling"
+	"tessera/tune"
 	"tessera/vae"
 )
 
 type benchCmd struct {
 	Part    string     `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with; default the networks of SeedVR2 and Wan 2.1 with weights that are made up."`
+	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or seedvr2, wan2.1 or wan2.2 with weights that are made up; default the first two of these."`
 	Report  string     `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
 	Seconds float64    `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
 	Size    pixelsFlag `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`
 	Frames  framesArg  `default:"5" placeholder:"N" help:"Frames of clips of that size; default 5."`
+	Tile    *tileFlag  `placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
+	Kernels bool       `name:"every-kernel" help:"Before a clip is measured, try every kernel that could do for it, however long that takes; others are known from here on."`
 	clobberFlag
 	deviceFlags
 }
@@ -30,6 +37,7 @@ func (benchCmd) Help() string {
 
     tessera bench
     tessera bench ops --precision f16
+    tessera bench decode -m wan2.1 --size 832x480 --frames 81 --tile auto
     tessera bench --seconds 300 --report my-card.md`
 }
 
@@ -49,10 +57,15 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Report != "" {
 		out = outputs{{"--report=" + c.Report, c.Report}}
 	}
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
+	published := slices.Contains(vae.Families(), c.Model)
+	in := inputs{{"library", c.Dawn}}
+	if c.Model != "" && !published {
+		in = append(in, named{"checkpoint", c.Model})
+	}
+	if err := c.begin(out, in); err != nil {
 		return err
 	}
-	if c.Model != "" {
+	if c.Model != "" && !published {
 		if _, err := a.check(c.Model, vae.Settings{Precision: vae.Precision(c.Precision), Force: true}); err != nil {
 			return err
 		}
@@ -62,25 +75,26 @@ func (c *benchCmd) Run(a *app) error {
 		return job.Mark(err, job.ErrNoDevice)
 	}
 	defer dev.Close()
-	o := bench.Options{
-		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
-		Choose: c.choose(a, c.NoCache),
-		Say:    func(what string) { a.note("measuring %s", what) },
+	t := c.tuner(a, c.NoCache)
+	if c.Kernels {
+		t.Patient, t.Least, t.Compile = true, 1, time.Minute
 	}
-	if c.Size != (pixelsFlag{}) {
-		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W
-	}
-	if c.Part != "all" {
-		o.Parts = []string{c.Part}
-	}
-	r, err := bench.Run(a.ctx, dev, o)
+	o, err := c.what(dev.Info(), t)
 	if err != nil {
+		return err
+	}
+	o.Say = func(what string) { a.note("measuring %s", what) }
+	r, failed := bench.Run(a.ctx, dev, o)
+	if r == nil {
+		return failed
+	}
+	if r.Kernels, err = known(t, dev.Info()); err != nil {
 		return err
 	}
 	b := programVersion()
 	r.Version, r.System, r.Command = b.Version, b.System, c.line()
-	if err := c.write(r); err != nil {
-		return err
+	if err := c.write(r); err != nil || failed != nil {
+		return cmp.Or(failed, err)
 	}
 	if a.json {
 		return a.print(r)
@@ -91,11 +105,57 @@ func (c *benchCmd) Run(a *app) error {
 	return nil
 }
 
+// what is measured.
+func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
+	o := bench.Options{
+		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
+		Tile: (*tiling.Choice)(c.Tile), NoFold: c.NoFold, Winograd: c.winograd(), Choose: t.Choose,
+	}
+	if c.Size != (pixelsFlag{}) {
+		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W
+	}
+	if c.Part != "all" {
+		o.Parts = []string{c.Part}
+	}
+	elem, err := o.Precision.Elem(info)
+	if err == nil {
+		o.Kernels, err = t.Chosen(info, elem)
+	}
+	return o, err
+}
+
+// known is what is known of the kernels on an adapter, a line each.
+func known(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
+	all, err := t.Known(info)
+	for _, p := range all.Proofs {
+		lines = append(lines, p.String())
+	}
+	for _, k := range all.Trials {
+		lines = append(lines, k.String())
+	}
+	return lines, err
+}
+
 // line is the command without names of folders.
 func (c *benchCmd) line() string {
 	line := fmt.Sprintf("tessera bench %s --seconds=%v --backend=%s --precision=%s", c.Part, c.Seconds, c.Backend, c.Precision)
 	if c.Size != (pixelsFlag{}) {
 		line += fmt.Sprintf(" --size=%v --frames=%d", c.Size, c.Frames)
+	}
+	if c.Tile != nil {
+		line += fmt.Sprintf(" --tile=%v", tiling.Choice(*c.Tile))
+	}
+	if c.Kernels {
+		line += " --every-kernel"
+	}
+	if c.NoTune {
+		line += " --no-tune"
+	}
+	if c.NoFold {
+		line += " --no-fold"
+	}
+	if c.Winograd != "auto" {
+		line += " --winograd=" + c.Winograd
 	}
 	if c.Adapter.first() >= 0 {
 		line += fmt.Sprintf(" --adapter=%d", c.Adapter.first())

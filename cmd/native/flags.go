@@ -55,9 +55,11 @@ type tuneFlag struct {
 }
 
 // choose chooses kernels for jobs.
-func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser {
-	t := &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.note("%s", text) }}
-	return t.Choose
+func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser { return f.tuner(a, noCache).Choose }
+
+// tuner is who does.
+func (f tuneFlag) tuner(a *app, noCache bool) *tune.Tuner {
+	return &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.note("%s", text) }}
 }
 
 // plainFlags take shortcuts, or leave them out.

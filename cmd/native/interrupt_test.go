@@ -193,6 +193,29 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 	return cmd.ProcessState.ExitCode(), time.Since(moment), all.String()
 }
 
+// A benchmark that is ended early has what it measured in its report.
+func TestBenchInterrupted(t *testing.T) {
+	needDevice(t)
+	report := filepath.Join(t.TempDir(), "report.md")
+	cmd := exec.Command(built.program, "bench", "ops", "--seconds=5", "--report", report)
+	pipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	start(t, cmd)
+	var said []string
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		said = append(said, lines.Text())
+		if strings.HasPrefix(lines.Text(), "measuring conv3d 3×3×3 256→256") {
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		}
+	}
+	cmd.Wait()
+	require.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode(), "%q", said)
+	text, err := os.ReadFile(report)
+	require.NoError(t, err, "%q", said)
+	require.Contains(t, string(text), "| conv3d 3×3×3 128→128 on ")
+	require.Contains(t, string(text), "**The rest was not measured**: ")
+}
+
 // A full disk is told as such and leaves nothing.
 func TestDiskFull(t *testing.T) {
 	needDevice(t)
