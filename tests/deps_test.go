@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"app/bench":   {"gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Kernels by trial.
-	"tune": {"gpu", "wgsl"},
+	"tune": {"gpu", "wgsl", "wgsl/ref"},
 	// Models.
 	"vae": {"engine", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.

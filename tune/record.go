@@ -11,20 +11,20 @@ import (
 	"tessera/wgsl"
 )
 
-// Verdicts on a kernel: that it computes what the plain one does, and that
+// Verdicts on a kernel: that it computes what it should, and that
 // whoever compared them did not live to tell.
 const (
-	agrees     = "agrees with plain"
+	agrees     = "agrees with the reference"
 	unfinished = "its trial did not end"
 )
 
-// Proof is what became of comparing a kernel with the plain one in f32.
+// Proof is what became of comparing a kernel with the reference.
 type Proof struct {
 	Operation string `json:"operation"`
 	Kernel    string `json:"kernel"`
 	Storage   string `json:"storage"` // of activations
 	Weights   string `json:"weights"` // of weights
-	Verdict   string `json:"verdict"` // "agrees with plain", or why it is not used
+	Verdict   string `json:"verdict"` // "agrees with the reference", or why it is not used
 }
 
 // Agrees says whether the kernel may be used.
@@ -85,7 +85,7 @@ type Record struct {
 }
 
 // subject is what a record is about: these texts of kernels.
-func subject(set *wgsl.Set) string { return "kernels\n" + set.Texts() }
+func subject(set *wgsl.Set) string { return "kernels by reference\n" + set.Texts() }
 
 // Known is what was found out about the kernels on an adapter; nothing where
 // they were not tried yet.

@@ -9,10 +9,10 @@ import (
 )
 
 func TestRecordTold(t *testing.T) {
-	p := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed", Verdict: "disagrees with plain (NMSE 3e-02)"}
-	require.Equal(t, "conv3d staged in f16: disagrees with plain (NMSE 3e-02), not used", p.String())
+	p := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed", Verdict: "disagrees with the reference (NMSE 3e-02)"}
+	require.Equal(t, "conv3d staged in f16: disagrees with the reference (NMSE 3e-02), not used", p.String())
 	p.Verdict = agrees
-	require.Equal(t, "conv3d staged in f16: agrees with plain", p.String())
+	require.Equal(t, "conv3d staged in f16: agrees with the reference", p.String())
 	k := Trial{Class: "conv3d 128→256", Taps: 3, Storage: "f32", Usual: "plain", Kernel: "staged", GFLOPs: map[string]float64{"plain": 812.5, "staged": 1024, "wide": 99}}
 	require.Equal(t, "conv3d 128→256, 3 taps in f32: staged, 1024 GFLOP/s (plain 812, wide 99)", k.String())
 }

@@ -13,6 +13,9 @@ import (
 // size of what a sample makes: n frames of h x w pixels.
 type size struct{ n, h, w int }
 
+// biasOver makes biases a quarter of inputs.
+const biasOver = 4
+
 // small is what kernels are compared on: rows and frames that don't fill blocks,
 // but as many as keep workgroups one block of channels deep, as in large frames:
 // that is what is compiled for those.
@@ -180,7 +183,7 @@ func (s *sample) weights(shape wgsl.Shape, p *wgsl.Packing, bias int) wgsl.Weigh
 		}
 		return out[:(2*n+3)&^3]
 	})
-	s.fill(w.Bias, func() []byte { return encode(numbers(3, (bias+7)&^7, 4), wgsl.F32) })
+	s.fill(w.Bias, func() []byte { return encode(numbers(3, (bias+7)&^7, biasOver), wgsl.F32) })
 	return w
 }
 

@@ -31,13 +31,14 @@ type chooser struct {
 	elem   wgsl.Elem
 	usual  *wgsl.Set // the job's
 	sets   map[string]*wgsl.Set
-	record Record // that was kept, and what was found out since
-	said   bool   // that kernels are chosen: something was tried
+	rights map[wgsl.Duty]func() []float64 // what small cases give
+	record Record                         // that was kept, and what was found out since
+	said   bool                           // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
-	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}}
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[wgsl.Duty]func() []float64{}}
 	if !t.NoCache {
 		c.record = recall(c.info, set)
 	}

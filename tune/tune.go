@@ -3,9 +3,9 @@
 // runs on and takes the quickest, once for each adapter, driver and library: what
 // comes out is kept in the user's cache folder.
 //
-// A kernel that is not the plain one is first compared there with the plain one
-// in f32, on made-up numbers. One that disagrees is never used. A feature that an
-// adapter says it has proves nothing.
+// A kernel that is not the plain one is first compared there with what the plain
+// one is to compute, in f64 on the processor, on made-up numbers. One that
+// disagrees is never used. A feature that an adapter says it has proves nothing.
 //
 // A trial takes a twentieth of the part of the job that it is for, at most. Start
 // at Tuner.Choose; Tuner.Known tells what was found out.
@@ -26,7 +26,7 @@ import (
 
 // Tuner chooses kernels. The zero value tries them, and keeps what it found.
 type Tuner struct {
-	Off     bool                                                       // nothing is tried: what comes first is taken, if it is the plain one or agrees with that
+	Off     bool                                                       // nothing is tried: what comes first is taken, if it is the plain one or computes what that should
 	NoCache bool                                                       // nothing is kept, nor believed of what was
 	Say     func(string)                                               // is told that it takes a moment; nil: nobody
 	Least   int64                                                      // FLOPs of jobs that are worth a trial; 0 is what takes some seconds on a slow device

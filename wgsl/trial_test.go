@@ -75,7 +75,7 @@ func TestWrongKernel(t *testing.T) {
 	known, err := tuner.Known(b.dev.Info())
 	require.NoError(t, err)
 	require.Len(t, known.Proofs, 2)
-	require.Regexp(t, `^conv3d wrong in f32: disagrees with plain \(NMSE .*\), not used$`, known.Proofs[0].String())
+	require.Regexp(t, `^conv3d wrong in f32: disagrees with the reference \(NMSE .*\), not used$`, known.Proofs[0].String())
 	require.Regexp(t, `^conv3d alien in f32: does not run: .*, not used$`, known.Proofs[1].String())
 	require.Len(t, known.Trials, 1)
 	require.Equal(t, "plain", known.Trials[0].Kernel)
@@ -119,6 +119,19 @@ func TestQuickestKernel(t *testing.T) {
 	choices, worked := b.choose(tune.Tuner{Sets: sets, Off: true})
 	require.Empty(t, choices)
 	require.Zero(t, worked)
+}
+
+// A proof compiles the kernel that it is about, and no other to compare it with.
+func TestProofCompilesOne(t *testing.T) {
+	b := newTrials(t)
+	better := quick
+	better.Better = true
+	b.choose(tune.Tuner{Sets: wgsl.WithVariants(t, plain, better), Off: true})
+	var compiled []string
+	for label := range b.dev.Stats().Programs {
+		compiled = append(compiled, label)
+	}
+	require.Equal(t, []string{"conv3d_test_quick_f32"}, compiled)
 }
 
 // The second start tries nothing and takes the same. What was found with another

@@ -1,0 +1,37 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/gputest"
+	"tessera/wgsl"
+)
+
+// The references are what the plain kernels compute, of every operation that there
+// are trials for, with as many taps as it may have.
+func TestReferences(t *testing.T) {
+	dev := gputest.Open(t)
+	taps := map[string][]int{"attention": {0}, "conv_pairs": {0}, "conv_up_pairs": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
+	require.Len(t, samples, len(taps))
+	require.Len(t, references, len(taps))
+	for operation, counts := range taps {
+		set, err := wgsl.NewSet(wgsl.F32, dev.Info(), wgsl.Choices{operation: "plain"})
+		require.NoError(t, err)
+		for _, n := range counts {
+			t.Run(fmt.Sprintf("%s/%d taps", operation, n), func(t *testing.T) {
+				d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 16, Out: 32}, Taps: n, Weight: wgsl.Packed}
+				z := size{2, 3, 5}
+				c := (&Tuner{NoCache: true}).begin(context.Background(), dev, set)
+				got, err := c.compute(newSample(set, d, d.Weight, z))
+				require.NoError(t, err)
+				want := references[operation](d, z)
+				require.LessOrEqual(t, len(want), len(got))
+				require.LessOrEqual(t, nmse(got, want), boundF32)
+			})
+		}
+	}
+}
