@@ -1,18 +1,25 @@
 #!/bin/sh
 # One command for a real card. In a checkout it packs a folder that needs nothing
 # but the card's driver, and runs it; the folder can be carried to a machine
-# without Go, Node or network and run there. It writes report.md beside itself.
+# without Go, Node or network and run there, as one file too. It writes report.md
+# beside itself.
 #
-#   tools/gpu.sh        packs build/gpu, then runs it here
+#   tools/gpu.sh        packs build/gpu and build/gpu.tar.gz, then runs it here
 #   tools/gpu.sh pack   packs only
 #   gpu/gpu.sh          runs, in the folder
 #
 #   LIMIT=540     seconds for all of it
 #   SIZES="1280x720 1920x1080"   of the clips that are decoded
 #   FRAMES=5      of each
-#   BENCH=60      seconds for tessera bench
-#   STEPS="ops goldens bench decodes torch"   only some
+#   LONG=832x480  size of a clip of 81 frames, by Wan 2.1 alone
+#   BENCH=40      seconds for tessera bench
+#   JOBS=N        test programs at once, one more than half as many as there are processors
+#   STEPS="goldens decodes torch bench ops"   only some
 #   VK_DRIVER_FILES=F, ADAPTER=N   that driver, that adapter
+#
+# Each part has a bound of its own, so that none takes the others' time; what it
+# did not get to is said. Figures go before the longest, the operations' tables. On
+# a processor clips are small and tables are those that every test run has.
 #
 # Exit codes: 0 all passed or was skipped, 1 something failed; the report is
 # written either way.
@@ -48,50 +55,94 @@ pack() {
 	[ -z "$loader" ] || cp -L "$loader" $out/loader/libvulkan.so.1
 	mkdir $out/tests/goldens
 	cp tests/goldens/*_small* $out/tests/goldens/
-	cp tools/gpu.sh tools/gpu_torch.py $out/
+	cp tools/gpu.sh tools/gpu_torch.py tools/torch_vae.py $out/
+	tar -C build -czf build/gpu.tar.gz gpu
 	size=$(find $out -type f -exec wc -c {} + | awk '$2 != "total" {s += $1} END {print s}')
-	echo "gpu: $out, $size bytes"
+	echo "gpu: $out, $size bytes; build/gpu.tar.gz, $(wc -c <build/gpu.tar.gz)"
 	[ "$size" -le $most ] || { echo "gpu: expected at most $most bytes" >&2; exit 1; }
 }
 
 # left is how many seconds there are, at most $1 of them.
 left() {
-	rest=$((begun + ${LIMIT:-540} - $(date +%s)))
+	rest=$((begun + ${LIMIT:-540} - 5 - $(date +%s)))
 	[ "$rest" -lt "$1" ] || rest=$1
 	[ "$rest" -gt 1 ] || rest=1
 	echo $rest
 }
 
-# tests runs a test program in its folder: name, seconds, what.
+# within runs a command for so many seconds at most.
+within() {
+	seconds=$(left "$1")
+	shift
+	timeout -k 5 "$seconds" "$@"
+}
+
+# wanted says whether a step is.
+wanted() { case " ${STEPS:-goldens decodes torch bench ops} " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+say() { printf '%s\n' "$*" >>"$report"; }
+
+# quote adds the end of a log.
+quote() {
+	say '```'
+	tail -n "$2" "$1" | sed "s|$here/||g" | cut -c 1-300 >>"$report"
+	say '```'
+}
+
+# tests runs a package's tests, some programs at once: name, seconds, what they are,
+# then what to run, a program each.
 tests() {
-	log=$here/$1.log
-	start=$(date +%s) code=0
-	(cd "$here/$1" && TESSERA_DAWN=$dawn GPU=require TABLES=all timeout "$(left "$2")" ./test -test.v -test.short -test.run "$3") >"$log" 2>&1 || code=$?
-	passed=$(grep -c '^ *--- PASS' "$log" || true)
-	skips=$(grep -c '^ *--- SKIP' "$log" || true)
-	failed=$(grep -c '^ *--- FAIL' "$log" || true)
-	case $code in
-	0) verdict=passed ;;
-	124) verdict="**ran out of time** ($(left 100000) s were left)" ;;
-	*) verdict="**failed**" bad=1 ;;
-	esac
-	say "| $4 | $verdict | $passed | $failed | $skips | $(($(date +%s) - start)) |"
+	package=$1 seconds=$2 what=$3 start=$(date +%s) ended=0
+	shift 3
+	rm -rf "$here/logs/$package"
+	mkdir -p "$here/logs/$package"
+	printf '%s\n' "$@" | (cd "$here/$package" && TESSERA_DAWN=$dawn GPU=require TABLES=$tables within "$seconds" xargs -P "$jobs" -I {} \
+		sh -c 'log=$(printf %s "$2" | tr -c "[:alnum:]\n" _); ./test -test.v -test.short -test.run "$2" >"$1/$log.log" 2>&1; echo "exit $?" >>"$1/$log.log"' x "$here/logs/$package" {}) || ended=$?
+	cat "$here/logs/$package"/*.log >"$here/$package.log" 2>/dev/null || :
+	log=$here/$package.log
+	failed=$(grep -c '^ *--- FAIL' "$log" || :)
+	late=$(($# - $(grep -c '^exit ' "$log" || :)))
+	verdict=passed
+	[ "$late" = 0 ] || verdict="**$late of $# did not end**"
+	[ "$late" = 0 ] || [ "$ended" = 124 ] || bad=1
+	grep -q '^exit [^0]' "$log" && verdict="**failed**" bad=1
+	say "| $what | $verdict | $(grep -c '^ *--- PASS' "$log" || :) | $failed | $(grep -c '^ *--- SKIP' "$log" || :) | $(($(date +%s) - start)) |"
 	[ "$failed" = 0 ] || fails="$fails$(grep -A 12 '^ *--- FAIL' "$log" | head -n 60)
 "
+	for pattern in "$@"; do
+		grep -q '^exit ' "$here/logs/$package/$(printf %s "$pattern" | tr -c '[:alnum:]\n' _).log" 2>/dev/null || unended="$unended $pattern"
+	done
+}
+
+# tables_of are the tests of operations, the convolutions' in three parts each.
+tables_of() {
+	(cd "$here/wgsl" && ./test -test.list '^Test') | grep '^Test' | while read -r name; do
+		case $name in
+		TestConv3D | TestConvUp | TestConvPairs | TestPointwise) for part in '[a-f]' '[g-o]' '[^a-o]'; do echo "^$name\$/^$part"; done ;;
+		*) echo "^$name\$" ;;
+		esac
+	done
 }
 
 # driver finds the card's Vulkan driver. In containers its loader and the file that
 # names it are often missing though its libraries are there.
 driver() {
+	for folder in /usr/local/nvidia/lib64 /usr/local/nvidia/lib; do
+		[ ! -d $folder ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder"
+	done
 	ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1 ' || export LD_LIBRARY_PATH="$here/loader${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 	[ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] || return 0
 	command -v nvidia-smi >/dev/null 2>&1 || return 0
-	for library in "" libGLX_nvidia.so.0 libEGL_nvidia.so.0; do
-		if [ -n "$library" ]; then
+	for library in "" /usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json libGLX_nvidia.so.0 libEGL_nvidia.so.0; do
+		case $library in
+		"") ;;
+		/*) [ -f $library ] && export VK_DRIVER_FILES=$library VK_ICD_FILENAMES=$library || continue ;;
+		*)
 			printf '{"file_format_version":"1.0.0","ICD":{"library_path":"%s","api_version":"1.3.0"}}' $library >"$here/driver.json"
 			export VK_DRIVER_FILES="$here/driver.json" VK_ICD_FILENAMES="$here/driver.json"
-		fi
-		if "$here/tessera" devices --dawn "$dawn" 2>/dev/null | grep -qi nvidia; then
+			;;
+		esac
+		if timeout -k 5 20 "$here/tessera" devices --dawn "$dawn" 2>/dev/null | grep -qi nvidia; then
 			[ -z "$library" ] || say "The system names no Vulkan driver of NVIDIA's; taken was $library."
 			return 0
 		fi
@@ -100,31 +151,38 @@ driver() {
 	say "**NVIDIA's driver is there, its Vulkan part is not**: no libGLX_nvidia.so.0 or libEGL_nvidia.so.0 that works. In a container NVIDIA_DRIVER_CAPABILITIES=all brings it."
 }
 
-say() { printf '%s\n' "$*" >>"$report"; }
-
-# measured runs the program's benchmark and adds what it prints: seconds, arguments.
-measured() {
+# bench runs the program's benchmark into part.md: seconds, arguments.
+bench() {
 	limit=$1
 	shift
-	if timeout "$(left "$limit")" "$here/tessera" -q --progress=none bench --dawn "$dawn" ${ADAPTER:+--adapter=$ADAPTER} "$@" --report "$here/part.md" >"$here/bench.log" 2>&1; then
-		sed 's/^#/##/' "$here/part.md" >>"$report"
-	else
-		say "**failed** or ran out of time: tessera bench $*"
-		say '```'
-		tail -n 5 "$here/bench.log" | sed "s|$here/||g" >>"$report"
-		say '```'
-		bad=1
-	fi
-	say ""
 	rm -f "$here/part.md"
+	within "$limit" "$here/tessera" -q --progress=none bench --dawn "$dawn" ${ADAPTER:+--adapter=$ADAPTER} "$@" --report "$here/part.md" >"$here/bench.log" 2>&1
+}
+
+# decode adds a line about a clip: seconds, MODEL:WxH:FRAMES, flags. Where one is too
+# long, larger ones of its model are left out.
+decode() {
+	limit=$1 model=${2%%:*} frames=${2##*:} size=${2#*:}
+	size=${size%:*}
+	shift 2
+	case $slow in *" $model "*)
+		say "| $model decode | $frames × $size: left out, the one before took too long | | | | | | | |"
+		return
+		;;
+	esac
+	bench "$limit" decode -m "$model" --size "$size" --frames "$frames" --tile auto --seconds 1 "$@" || slow="$slow $model "
+	if grep -q "^| $model " "$here/part.md" 2>/dev/null; then
+		grep "^| $model " "$here/part.md" >>"$report"
+	else
+		say "| $model decode | $frames × $size: not measured within $limit s: $(tail -n 1 "$here/bench.log" | sed "s|$here/||g" | cut -c 1-200) | | | | | | | |"
+	fi
 }
 
 # run does everything that there is time for.
 run() {
-	begun=$(date +%s) bad= fails=
+	begun=$(date +%s) bad= fails= unended= slow=
 	report=$here/report.md
 	dawn=$(ls "$here"/libwebgpu_*)
-	steps=" ${STEPS:-ops goldens bench decodes torch} "
 	: >"$report"
 	say "# Tessera on this card, $(date -u '+%Y-%m-%d %H:%M') UTC"
 	say ""
@@ -133,51 +191,100 @@ run() {
 	"$here/tessera" --version >>"$report"
 	uname -srm >>"$report"
 	(nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader 2>/dev/null || echo "no nvidia-smi") >>"$report"
-	if ! "$here/tessera" devices --dawn "$dawn" >"$here/devices.log" 2>&1; then
+	if ! timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" >"$here/devices.log" 2>&1; then
 		cat "$here/devices.log" >>"$report"
 		say '```'
 		cat "$report"
 		exit 1
 	fi
-	sed "s|$here/||g" "$here/devices.log" >>"$report"
+	sed "s|$here/||g; /^ *kernels* /d" "$here/devices.log" >>"$report" # those at the end
 	say '```'
-	case $steps in *" ops "* | *" goldens "*)
+	say ""
+	user=${XDG_CACHE_HOME:-$HOME/.cache}
+	export XDG_CACHE_HOME="$here/cache" # nothing is compiled yet, and nothing left behind
+	tables=all jobs=${JOBS:-$((1 + $(nproc) / 2))} every=--every-kernel sizes=${SIZES:-1280x720 1920x1080} long=${LONG-832x480}
+	if awk -v n="${ADAPTER:-*}" '/^[* ] *[0-9]+ / {on = $1 == n || $1 == "*" && $2 == n} on && /, cpu, / {found = 1} END {exit !found}' "$here/devices.log"; then
+		export XDG_CACHE_HOME="$user" # whose drivers compile for minutes
+		tables= every= sizes=${SIZES:-32x32 48x48} long=${LONG-}
+		say "This adapter is a processor: clips are of $sizes, kernels are not all tried, and operations have the tables of every test run."
 		say ""
+	fi
+	if wanted goldens; then
 		say "| | | passed | failed | skipped | s |"
 		say "|---|---|---|---|---|---|"
-		;;
-	esac
-	case $steps in *" ops "*) tests wgsl 150 . "operations, every case in every variant and storage" ;; esac
-	case $steps in *" goldens "*) tests vae 120 '^TestGoldens$/././^small$' "goldens of the small models, f32 and f16" ;; esac
-	if [ -n "$fails" ]; then
+		tests vae 90 "small models' goldens, f32 and f16, by every kernel" '^TestGoldens$/^f32' '^TestGoldens$/^f16' '^TestMatrixGoldens$' '^TestPairGoldens$' '^TestVariantGoldens$'
 		say ""
+		say "Largest NMSE of f32 $(worst f32), of f16 $(worst f16); allowed are 1e-09 and 1e-05."
+		say ""
+	fi
+	clips=
+	for size in $sizes; do clips="$clips wan2.1:$size:${FRAMES:-5} seedvr2:$size:${FRAMES:-5}"; done
+	[ -z "$long" ] || clips="$clips wan2.1:$long:81"
+	if wanted decodes; then
+		say "| tiles as large as fit | clip | s | frames/s | megapixels/s | GFLOP/s | share | first run, s | peak MiB |"
+		say "|---|---|---|---|---|---|---|---|---|"
+		first=" "
+		for clip in $clips; do
+			case $first in
+			*" ${clip%%:*} "*) decode 60 "$clip" ;;
+			*) decode 100 "$clip" $every ;; # kernels are tried
+			esac
+			first="$first${clip%%:*} "
+		done
+		say ""
+	fi
+	if wanted torch; then
+		say "## PyTorch on the same card"
+		say ""
+		python=$(command -v python3 || :)
+		if [ -z "$python" ]; then
+			say "skipped: no python3"
+		elif ! within 100 "$python" -u "$here/gpu_torch.py" $clips >>"$report" 2>"$here/torch.log"; then
+			say ""
+			say "failed or ran out of time: $(tail -n 1 "$here/torch.log" | cut -c 1-200)"
+		fi
+		say ""
+	fi
+	if wanted bench; then
+		bench 90 --seconds "${BENCH:-40}" || bad=1
+		if [ -f "$here/part.md" ]; then
+			sed '/^## Kernels/,$d; s/^#/##/' "$here/part.md" >>"$report"
+		else
+			say "**failed**: tessera bench"
+			quote "$here/bench.log" 5
+		fi
+		say ""
+	fi
+	say "## Kernels, by proof and by trial"
+	say ""
+	say '```'
+	timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" 2>&1 | grep -E '^ *kernels? ' >>"$report" || :
+	say '```'
+	say ""
+	if wanted ops; then
+		say "| | | passed | failed | skipped | s |"
+		say "|---|---|---|---|---|---|"
+		what="operations, every case"
+		[ -z "$tables" ] || what="$what by every kernel in every storage"
+		set --
+		for pattern in $(tables_of); do set -- "$@" "$pattern"; done
+		tests wgsl 1000 "$what" "$@"
+		say ""
+	fi
+	[ -z "$unended" ] || say "Did not end in time:$unended"
+	if [ -n "$fails" ]; then
 		say '```'
 		say "$fails"
 		say '```'
 	fi
-	say ""
-	case $steps in *" bench "*) measured 120 --seconds "${BENCH:-60}" ;; esac
-	case $steps in *" decodes "*)
-		for size in ${SIZES:-1280x720 1920x1080}; do
-			measured 150 decode --size "$size" --frames "${FRAMES:-5}" --seconds 10
-		done
-		;;
-	esac
-	case $steps in *" torch "*)
-		say "## PyTorch on the same card"
-		say ""
-		python=$(command -v python3 || true)
-		if [ -z "$python" ]; then
-			say "skipped: no python3"
-		elif ! FRAMES=${FRAMES:-5} SIZES="${SIZES:-1280x720 1920x1080}" timeout "$(left 120)" "$python" "$here/gpu_torch.py" >>"$report" 2>"$here/torch.log"; then
-			say "failed or ran out of time: $(tail -n 1 "$here/torch.log" | cut -c 1-200)"
-		fi
-		say ""
-		;;
-	esac
 	say "All of it took $(($(date +%s) - begun)) s."
 	cat "$report"
 	[ -z "$bad" ]
+}
+
+# worst is the largest NMSE of goldens in a storage.
+worst() {
+	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Pair|Matrix|pairs/} in_it && / NMSE / {if ($NF + 0 > most) most = $NF + 0} END {printf "%.0e", most}' "$here/vae.log"
 }
 
 if [ -x "$here/tessera" ]; then
