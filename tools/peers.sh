@@ -9,8 +9,8 @@
 # Python and Node serve the peers only; what they need goes into build/peers.
 set -eu
 cd "$(dirname "$0")/.."
-python="onnxruntime-webgpu==1.27.0 onnx==1.23.2 numpy==2.4.6"
-page="onnxruntime-web@1.30.0 @tensorflow/tfjs-core@4.22.0 @tensorflow/tfjs-backend-webgpu@4.22.0"
+python="onnxruntime-webgpu==1.27.0 onnx==1.23.2 numpy==2.4.6 tflite==2.18.0"
+page="onnxruntime-web@1.30.0 @tensorflow/tfjs-core@4.22.0 @tensorflow/tfjs-backend-webgpu@4.22.0 @litertjs/core@2.5.3"
 
 tools/deps.sh
 . tools/adapter.sh

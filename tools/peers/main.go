@@ -2,9 +2,9 @@
 
 // Command peers times Tessera's operations against the best peers, on the same
 // adapter, in turns, so that whatever else the machine does falls on all:
-// natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web and
-// tfjs-backend-webgpu. And `tessera decode` against a whole decoder in
-// onnxruntime. tools/peers.sh sets it up; it prints tables in markdown.
+// natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web,
+// tfjs-backend-webgpu and LiteRT.js. And `tessera decode` against a whole
+// decoder in onnxruntime. tools/peers.sh sets it up; it prints tables in markdown.
 package main
 
 import (

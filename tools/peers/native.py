@@ -2,8 +2,9 @@
 processor. A line in is an order, a line out the answer; numbers are files of f32.
 The Vulkan loader picks the adapter.
 
-    graphs DIR   writes the graphs of the case in DIR (case.json and *.bin)
-    open DIR     does so and sets them up; what NAME gives is DIR/NAME.out.
+    graphs DIR   writes the graphs of the case in DIR (case.json and *.bin), and its
+                 model for LiteRT.js
+    open DIR     writes the graphs and sets them up; what NAME gives is DIR/NAME.out.
                  The answer has their names, and the errors by name
     run NAME N   runs N times: seconds each
     close        forgets the case
@@ -17,6 +18,7 @@ import time
 import onnxruntime as ort
 
 import graphs
+import lite
 
 PEER = "onnxruntime-webgpu"
 
@@ -54,6 +56,7 @@ def main():
     for line in sys.stdin:
         order, *words = line.split()
         if order == "graphs":
+            lite.write(words[0])
             say(list(graphs.write(words[0])[0]))
         elif order == "open":
             found, feeds, errors = opened(words[0])

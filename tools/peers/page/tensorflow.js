@@ -1,5 +1,6 @@
 // TensorFlow.js on its WebGPU backend, channels last as it wants them.
 /* global tf */
+import { turned } from './turned.js';
 
 export const name = 'tfjs-backend-webgpu';
 
@@ -11,13 +12,6 @@ export async function version() {
 }
 
 const groups = 32, eps = 1e-6;
-
-/** Numbers with the first of n axes, of c, last or the other way round. */
-function turned(from, c, n) {
-  const to = new Float32Array(from.length);
-  for (let i = 0; i < c; i++) for (let k = 0; k < n; k++) to[k * c + i] = from[i * n + k];
-  return to;
-}
 
 /** A way of what is computed of an input of dims; lay gives its order back. */
 function way(x, dims, compute, lay, constants = []) {
