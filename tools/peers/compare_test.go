@@ -65,12 +65,12 @@ func TestCompare(t *testing.T) {
 	assert.NoDirExists(t, folder)
 }
 
-// Two orders of numbers: ours channels last, with frames of zeros around, and
+// Two orders of numbers: ours channels last, with a frame of zeros behind, and
 // tokens of query, key and value side by side.
 func TestLayOut(t *testing.T) {
-	o := &ours{of: Case{Op: conv3d, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*2*3*2)}
-	o.layOut([]float32{1, 2, 3, 4}, 1)
-	assert.Equal(t, []float32{0, 0, 0, 0, 1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))
+	o := &ours{of: Case{Op: conv3d, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*2*2*2)}
+	o.layOut([]float32{1, 2, 3, 4})
+	assert.Equal(t, []float32{1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))
 	o = &ours{of: Case{Op: attention, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*3*2*2)}
 	o.layOutTokens([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 	assert.Equal(t, []float32{1, 2, 5, 6, 9, 10, 3, 4, 7, 8, 11, 12}, decode(o.in))

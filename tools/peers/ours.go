@@ -29,14 +29,12 @@ func newOurs(dev *gpu.Device, c Case, n numbers) (*ours, error) {
 		return nil, err
 	}
 	o := &ours{dev: dev, set: set, of: c, batch: &gpu.Batch{Label: c.String()}, fills: map[*gpu.Buffer][]float32{}}
-	before := 0 // frames of zeros before and behind
 	switch c.Op {
 	case norm:
 		o.norm(n)
 	case attention:
 		o.attention()
 	default:
-		before = c.taps() / 2
 		o.conv(n)
 	}
 	if err := dev.Alloc(o.bufs...); err != nil {
@@ -46,7 +44,7 @@ func newOurs(dev *gpu.Device, c Case, n numbers) (*ours, error) {
 	if c.Op == attention {
 		o.layOutTokens(n.x)
 	} else {
-		o.layOut(n.x, before)
+		o.layOut(n.x)
 	}
 	for b, v := range o.fills {
 		if err := dev.Write(b.All(), encode(v)); err != nil {
@@ -76,22 +74,29 @@ func (o *ours) tensor(label string, frames, channels int) wgsl.Tensor {
 	return t
 }
 
+// conv records a convolution with zeros around. What the first frame would read
+// before it is not read, as the engine does it; behind the last one lies a frame of
+// zeros, which no causal network reads.
 func (o *ours) conv(n numbers) {
 	c, kt := o.of, o.of.taps()
 	shape := wgsl.Shape{O: c.Out, I: c.In, KT: kt, KS: 3}
 	packing := o.set.ConvPacking(shape, 1)
 	packed := make([]float32, packing.Size(shape))
 	wgsl.Pack(packing, packed, n.weight, shape, nil)
-	x, y := o.tensor("x", c.T+kt-1, c.In), o.tensor("y", c.T, c.Out)
+	behind := kt / 2
+	x, y := o.tensor("x", c.T+behind, c.In), o.tensor("y", c.T, c.Out)
 	o.x, o.y = x.Buffer, y.Buffer
-	var taps []wgsl.Tap
-	for t := range kt {
-		taps = append(taps, wgsl.Tap{X: x, T: t})
-	}
-	o.set.Conv3D(o.batch, c.Op, wgsl.Conv3D{
+	conv := wgsl.Conv3D{
 		Weights: wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing},
-		Taps:    taps, Step: 1, Stride: 1, Y: y, N: c.T,
-	})
+		KT:      kt, Step: 1, Stride: 1, Y: y,
+	}
+	taps := []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}}[:kt]
+	if behind > 0 {
+		conv.Taps, conv.N = taps[:kt-behind], behind
+		o.set.Conv3D(o.batch, c.Op, conv)
+	}
+	conv.Taps, conv.T, conv.N = taps, behind, c.T-behind
+	o.set.Conv3D(o.batch, c.Op, conv)
 }
 
 func (o *ours) norm(n numbers) {
@@ -114,12 +119,11 @@ func (o *ours) attention() {
 	o.set.Attention(o.batch, c.Op, a)
 }
 
-// layOut puts [C, T, H, W] into o.in, channels last, from a frame on.
-func (o *ours) layOut(x []float32, frame int) {
+// layOut puts [C, T, H, W] into o.in, channels last.
+func (o *ours) layOut(x []float32) {
 	c, pixels := o.of.In, o.of.pixels()
-	to := o.in[4*frame*o.of.H*o.of.W*c:]
 	for i, v := range x {
-		binary.LittleEndian.PutUint32(to[4*(i%pixels*c+i/pixels):], math.Float32bits(v))
+		binary.LittleEndian.PutUint32(o.in[4*(i%pixels*c+i/pixels):], math.Float32bits(v))
 	}
 }
 
