@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench bench-peers isa clean web dist test-windows test-wgpu test-matrix
+.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -25,6 +25,9 @@ bench: ## conv3d against onnxruntime on the same adapter
 
 bench-peers: ## operations and a whole decode against the best peers on the same adapters
 	@tools/peers.sh $(ARGS)
+
+bench-torch: ## the small model and the published size against PyTorch on the same processor
+	@tools/torch.sh $(ARGS)
 
 isa: ## what cards' compilers make of the kernels, of cards that aren't there with MESA=DIR: docs/benchmarks/isa.md
 	@tools/isa.sh $(MESA)
