@@ -36,14 +36,14 @@ func (r *Report) Markdown() string {
 			table(&b, "layer", j.Layers, func(o *Op) string { return o.Name })
 		}
 	}
+	if r.Missing != "" {
+		fmt.Fprintf(&b, "\n**The rest was not measured**: %s\n", r.Missing)
+	}
 	if r.Kernels != nil {
 		b.WriteString("\n## Kernels on this adapter, by proof and trial\n\n")
 		for _, line := range r.Kernels {
 			fmt.Fprintf(&b, "- %s\n", line)
 		}
-	}
-	if r.Missing != "" {
-		fmt.Fprintf(&b, "\n**The rest was not measured**: %s\n", r.Missing)
 	}
 	return b.String()
 }
