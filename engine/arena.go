@@ -7,57 +7,105 @@ import (
 	"tessera/wgsl"
 )
 
-// arena gives activations memory while batches are recorded, without a device.
-// Commands run in the order they are recorded, so a buffer is free again as
-// soon as its last reader is recorded; a later tensor takes the free buffer
-// that fits best, or the largest one grows. Every batch recorded with an arena
-// shares its buffers.
+// arena gives activations memory, without a device. While a batch is recorded each
+// has a buffer of its own; then, as it is known how long each lives, they are
+// placed in buffers that all batches share.
 type arena struct {
 	limit   int64 // bytes in one buffer
 	buffers []*gpu.Buffer
-	free    map[*gpu.Buffer]bool
+	uses    []*use
+	batch   int    // that is recorded
+	now     int    // counts what is taken and given
+	layer   string // that is recorded
 }
 
-func newArena(limit int64) *arena {
-	return &arena{limit: limit, free: map[*gpu.Buffer]bool{}}
+// use is a buffer of an activation: what lies in one of the arena's, from when to
+// when.
+type use struct {
+	_ gpu.Incomparable
+
+	own        *gpu.Buffer
+	in         *gpu.Buffer // the arena's, once it is placed
+	batch      int         // that it is in
+	last       string      // layer that reads it
+	from, till int
 }
 
-// take finds a buffer of at least size bytes.
+func newArena(limit int64) *arena { return &arena{limit: limit} }
+
+// take declares a buffer of at least size bytes.
 func (a *arena) take(label string, size int64) (*gpu.Buffer, error) {
 	if size > a.limit {
 		return nil, fmt.Errorf("engine: %s: activation of %s, device allows %s in a buffer: %w", label, Bytes(size), Bytes(a.limit), gpu.ErrTooLarge)
 	}
-	var fits, largest *gpu.Buffer
-	for _, b := range a.buffers {
-		if !a.free[b] {
-			continue
-		}
-		if b.Size >= size && (fits == nil || b.Size < fits.Size) {
-			fits = b
-		}
-		if largest == nil || b.Size > largest.Size {
-			largest = b
-		}
-	}
-	b := fits
-	if b == nil {
-		b = largest
-	}
-	if b == nil {
-		b = &gpu.Buffer{Label: fmt.Sprintf("arena %d", len(a.buffers))}
-		a.buffers = append(a.buffers, b)
-	}
-	b.Size = max(b.Size, (size+3)&^3)
-	delete(a.free, b)
+	a.now++
+	b := &gpu.Buffer{Label: label, Size: (size + 3) &^ 3}
+	a.uses = append(a.uses, &use{own: b, batch: a.batch, from: a.now})
 	return b, nil
 }
 
-// give returns a buffer.
+// give says that a buffer is needed no more.
 func (a *arena) give(b *gpu.Buffer) {
-	if a.free[b] {
-		panic(fmt.Sprintf("engine: %s freed twice", b.Label))
+	for i := len(a.uses) - 1; i >= 0; i-- { // none has it where it was refused
+		if u := a.uses[i]; u.own == b {
+			if u.till > 0 {
+				panic(fmt.Sprintf("engine: %s freed twice", b.Label))
+			}
+			a.now++
+			u.till, u.last = a.now, a.layer
+			return
+		}
 	}
-	a.free[b] = true
+}
+
+// place puts what batches use into the arena's buffers, the largest first, each
+// where it fits best, and tells where each then lies.
+func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
+	sorted := append([]*use(nil), a.uses...)
+	for i, u := range a.uses {
+		for ; i > 0 && sorted[i-1].own.Size < u.own.Size; i-- {
+			sorted[i] = sorted[i-1]
+		}
+		sorted[i] = u
+	}
+	in := map[*gpu.Buffer]*gpu.Buffer{}
+	placed := make([][]*use, a.batch+1)
+	for _, u := range sorted {
+		u.in = a.fit(u, placed[u.batch])
+		placed[u.batch] = append(placed[u.batch], u)
+		in[u.own] = u.in
+	}
+	return in
+}
+
+// fit is a buffer for u that none of its batch's others has while u lives: the
+// smallest, and of several the one that was in use until shortly before. Those that
+// came before are no smaller than u.
+func (a *arena) fit(u *use, others []*use) *gpu.Buffer {
+	var best *gpu.Buffer
+	latest := 0
+	for _, b := range a.buffers {
+		until := 0
+		for _, o := range others {
+			if o.in != b {
+				continue
+			}
+			if o.till <= u.from {
+				until = max(until, o.till)
+			} else if o.from < u.till {
+				until = -1
+				break
+			}
+		}
+		if until >= 0 && (best == nil || b.Size < best.Size || b.Size == best.Size && until > latest) {
+			best, latest = b, until
+		}
+	}
+	if best == nil {
+		best = &gpu.Buffer{Label: fmt.Sprintf("arena %d", len(a.buffers)), Size: u.own.Size}
+		a.buffers = append(a.buffers, best)
+	}
+	return best
 }
 
 // bytes is what the arena's buffers take together.

@@ -9,59 +9,76 @@ import (
 	"tessera/wgsl"
 )
 
-// taken are buffers of an arena of those sizes, all of them taken.
-func taken(t *testing.T, a *arena, sizes ...int64) []*gpu.Buffer {
+// lie takes a buffer of each size at the moment of its letter in `lives`, gives it
+// back at the same letter's second place, and tells in which of the arena's buffers
+// each then lies.
+func lie(t *testing.T, a *arena, lives string, sizes map[rune]int64) map[rune]*gpu.Buffer {
 	t.Helper()
-	var all []*gpu.Buffer
-	for _, size := range sizes {
-		b, err := a.take("x", size)
+	own := map[rune]*gpu.Buffer{}
+	for _, c := range lives {
+		if own[c] != nil {
+			a.give(own[c])
+			continue
+		}
+		b, err := a.take(string(c), sizes[c])
 		require.NoError(t, err)
-		all = append(all, b)
+		own[c] = b
 	}
-	return all
+	in := a.place()
+	for c, b := range own {
+		own[c] = in[b]
+	}
+	return own
 }
 
-func TestArenaTakesTheBestFit(t *testing.T) {
+// What lives at different times shares a buffer, the largest first, so that no
+// buffer grows for what comes late.
+func TestArenaPlacesTheLargestFirst(t *testing.T) {
 	a := newArena(1 << 20)
-	b := taken(t, a, 400, 100, 200, 300)
-	require.Len(t, a.buffers, 4)
-	for _, i := range []int{0, 2, 3, 1} {
-		a.give(b[i])
-	}
-	for _, c := range []struct {
-		size int64
-		want int
-	}{{150, 2}, {101, 3}, {100, 1}} {
-		require.Same(t, b[c.want], taken(t, a, c.size)[0], "for %d bytes", c.size)
-	}
-	require.EqualValues(t, 1000, a.bytes())
+	in := lie(t, a, "abacbdcd", map[rune]int64{'a': 100, 'b': 200, 'c': 399, 'd': 90})
+	require.EqualValues(t, 400+200, a.bytes(), "multiples of 4, and the largest two that live at once")
+	require.Same(t, in['a'], in['c'])
+	require.Same(t, in['b'], in['d'])
+	require.Len(t, a.buffers, 2)
 }
 
-func TestArenaGrowsTheLargest(t *testing.T) {
+// Of buffers of one size that are free it takes the one that was needed last: the
+// other stays free for what has lived for longer.
+func TestArenaLeavesGaps(t *testing.T) {
 	a := newArena(1 << 20)
-	b := taken(t, a, 100, 300, 500)
-	a.give(b[0])
-	a.give(b[1])
-	grown := taken(t, a, 401)[0]
-	require.Same(t, b[1], grown, "the largest that is free")
-	require.EqualValues(t, 404, grown.Size, "a multiple of 4")
-	require.EqualValues(t, 100+404+500, a.bytes())
-	taken(t, a, 90)
-	require.EqualValues(t, 100, b[0].Size, "a larger buffer keeps its size")
-	require.Len(t, a.buffers, 3)
-	taken(t, a, 8)
-	require.Len(t, a.buffers, 4, "none was free")
+	in := lie(t, a, "abbxaccx", map[rune]int64{'a': 100, 'b': 100, 'c': 80, 'x': 60})
+	require.Same(t, in['a'], in['c'])
+	require.Same(t, in['b'], in['x'])
+	require.EqualValues(t, 200, a.bytes())
+}
+
+// Batches run one after another, so that they share all buffers.
+func TestBatchesShareTheArena(t *testing.T) {
+	a := newArena(1 << 20)
+	for _, size := range []int64{100, 300, 200} {
+		for range 2 {
+			_, err := a.take("x", size)
+			require.NoError(t, err)
+		}
+		for _, u := range a.uses[len(a.uses)-2:] {
+			a.give(u.own)
+		}
+		a.batch++
+	}
+	a.place()
+	require.Len(t, a.buffers, 2)
+	require.EqualValues(t, 600, a.bytes())
 }
 
 func TestArenaRefuses(t *testing.T) {
 	a := newArena(100)
-	taken(t, a, 100)
-	_, err := a.take("decoder.conv_in", 101)
+	b, err := a.take("decoder.conv_in", 100)
+	require.NoError(t, err)
+	_, err = a.take("decoder.conv_in", 101)
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "decoder.conv_in: activation of 101 bytes, device allows 100 bytes")
-	require.Len(t, a.buffers, 1)
-	a.give(a.buffers[0])
-	require.PanicsWithValue(t, "engine: arena 0 freed twice", func() { a.give(a.buffers[0]) })
+	a.give(b)
+	require.PanicsWithValue(t, "engine: decoder.conv_in freed twice", func() { a.give(b) })
 }
 
 // Tiles of all shapes share a layer's memory, as large as the largest needs.

@@ -16,7 +16,11 @@ const (
 	Whole  Position = iota // the clip is one slice: nothing is kept
 	First                  // frames 0 on: the end is kept
 	Steady                 // the past is what the slice before kept
+	Second                 // Steady, and that was one frame, the clip's first
 )
+
+// later says that something was kept before.
+func (p Position) later() bool { return p >= Steady }
 
 // Past is what stands before the first frame of a clip.
 type Past int
@@ -43,7 +47,7 @@ func (c Causal) step() int { return max(c.Step, 1) }
 
 // frames are how many a slice of so many becomes.
 func (c Causal) frames(at Position, n int) int {
-	if at == Steady {
+	if at.later() {
 		return n / c.step()
 	}
 	return (n-1)/c.step() + 1
@@ -51,7 +55,7 @@ func (c Causal) frames(at Position, n int) int {
 
 // head is how many of them are not made by the convolution.
 func (c Causal) head(at Position) int {
-	if c.Passes && at != Steady {
+	if c.Passes && !at.later() {
 		return 1
 	}
 	return 0
@@ -78,13 +82,13 @@ type timeline struct {
 // of the memory; there is none where it is zeros.
 func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	least := 0
-	if l.Hides && l.at != Steady {
+	if l.Hides && !l.at.later() {
 		least = 1
 	}
 	switch {
 	case f >= least:
 		return wgsl.Tap{X: l.x, T: f}, true
-	case l.at == Steady:
+	case l.at.later():
 		return wgsl.Tap{X: l.memory[len(l.memory)+f]}, true
 	case l.Past == Repeated:
 		return wgsl.Tap{X: l.x}, true
@@ -98,7 +102,7 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 func (l *timeline) taps(t int) []wgsl.Tap {
 	t += l.head(l.at)
 	past := max(l.Kernel, 1) - 1
-	if l.at == Steady && l.Kernel > 1 {
+	if l.at.later() && l.Kernel > 1 {
 		past = l.kept()
 	}
 	var taps []wgsl.Tap

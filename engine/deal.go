@@ -1,3 +1,5 @@
+//go:build !js
+
 package engine
 
 import (
@@ -8,16 +10,6 @@ import (
 	"tessera/gpu"
 	"tessera/tiling"
 )
-
-// Helper is a plan of the same job, in the same tiles, on another device. It
-// takes tiles of the plan that it helps, each when it is free.
-type Helper struct {
-	Plan *Plan
-	Dev  *gpu.Device
-	Load func(ctx context.Context) error // has the plan's weights on the device
-
-	Tiles int // that it made, in all runs
-}
 
 // Share has helpers take tiles, of a job in several that may be put together in
 // any order; others they leave alone.

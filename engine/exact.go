@@ -32,11 +32,11 @@ func (p *planner) exact(l *Plan) error {
 	if p.shrinks() {
 		outer.c, inner.c = p.InChannels, net.Width()
 		l.passes = []*pass{outer, inner}
-		outer.recordings = p.recordings(p.Network.Name+" outer", net.Outer(), first)
-		inner.recordings = p.recordings(p.Network.Name+" inner", net.Inner(), second)
+		outer.recordings = p.recordings(l, p.Network.Name+" outer", net.Outer(), first)
+		inner.recordings = p.recordings(l, p.Network.Name+" inner", net.Inner(), second)
 	} else {
-		inner.recordings = p.recordings(p.Network.Name+" inner", net.Inner(), first)
-		outer.recordings = p.recordings(p.Network.Name+" outer", net.Outer(), second)
+		inner.recordings = p.recordings(l, p.Network.Name+" inner", net.Inner(), first)
+		outer.recordings = p.recordings(l, p.Network.Name+" outer", net.Outer(), second)
 	}
 
 	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell

@@ -19,8 +19,8 @@ type Folded struct {
 
 // Upsample is a PixelShuffle and a Conv of three temporal taps and a repeated past
 // behind it as convolutions of the small frames: what lies between them is never
-// made, and what is kept of the past are small frames. The first slice of a clip in
-// several has two frames or more.
+// made, and what is kept of the past are small frames. After a first slice of one
+// frame comes a Second one.
 type Upsample struct {
 	Name    string
 	Weights Folded
@@ -33,9 +33,6 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	head := 0
 	if s.Phases == 2 && g.Head() {
 		head = 1
-	}
-	if head == 1 && g.at == First && x.T < 2 {
-		panic(fmt.Sprintf("engine: %s: a first slice of one frame", s.Name))
 	}
 	frames := s.Phases*x.T - head
 	return g.record(node{
@@ -52,14 +49,15 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y: y, T: t, N: n})
 	}
 	from := 0
-	if e.at != Steady {
+	if !e.at.later() {
 		make(s.Weights.First, []wgsl.Tap{{X: x}}, 1, 0, 1)
 		from = 1
 	}
-	if head == 1 && x.T > 1 {
-		make(s.Weights.Second, l.taps(1)[:1], 2, 1, 1)
-		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: l.taps(1)[1:], Phases: 2, Y: y, T: 1, N: 1, Add: true})
-		from = 2
+	if s.Phases == 2 && from < x.T && e.at != Steady { // frame 1 of the clip
+		taps, t := l.taps(from), 2*from-head
+		make(s.Weights.Second, taps[:1], 2, t, 1)
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y: y, T: t, N: 1, Add: true})
+		from++
 	}
 	most := max(1, min(e.atOnce(x), e.atOnce(y)/s.Phases))
 	shape, single := wgsl.ConvUpShape(s.Out, x.C, 3, 1), x.T

@@ -37,6 +37,7 @@ type Graph struct {
 	at      Position
 	windows Windows
 	outputs int // channels that are wanted of what the network makes; 0: all
+	depth   int // of the portions that it is run in
 	nodes   []node
 	values  int
 	marks   []mark
@@ -44,6 +45,7 @@ type Graph struct {
 
 // node is one operation.
 type node struct {
+	at    Position
 	label string
 	kind  string // of layer: "conv"
 	macs  int64  // multiply-adds with every temporal tap and every output, needed or not
@@ -70,12 +72,13 @@ func (g *Graph) record(n node) Value {
 		g.values++
 		n.out.id = g.values
 	}
+	n.at = g.at
 	g.nodes = append(g.nodes, n)
 	return n.out
 }
 
 // Head says that a slice begins a clip.
-func (g *Graph) Head() bool { return g.at != Steady }
+func (g *Graph) Head() bool { return !g.at.later() }
 
 // Outputs is how many of the c channels that a network ends with are wanted, the
 // first of them: of moments the mean may do.

@@ -36,6 +36,8 @@ type Options struct {
 	Tiling Tiling
 	// Budget in bytes for everything on the device; 0 is Budget of the adapter.
 	Budget int64
+	// Least takes what needs the least memory, as a budget would that is just enough.
+	Least bool
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1. It changes speed and memory, not the result.
 	Chunk int

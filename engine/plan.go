@@ -21,6 +21,7 @@ type Plan struct {
 	Shrunk  bool        // Tile is smaller than asked for, see Options.Shrink
 	Slices  int         // of each tile
 	Frames  int         // that come out, without trimming
+	Depth   int         // of the portions that slices run in, where the budget asks for them: 0 is none
 
 	// Bytes on the device.
 	Weights     int64
@@ -49,6 +50,16 @@ type Plan struct {
 	preview *preview      // nil where none is wanted
 	guest   *gpu.Buffer   // a frame that a helper made; nil where there are none
 	staging []*gpu.Buffer // that results leave by, readbacks
+}
+
+// Helper is a plan of the same job, in the same tiles, on another device. It
+// takes tiles of the plan that it helps, each when it is free.
+type Helper struct {
+	Plan *Plan
+	Dev  *gpu.Device
+	Load func(ctx context.Context) error // has the plan's weights on the device
+
+	Tiles int // that it made, in all runs
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -133,10 +144,40 @@ func (w *pass) part(i int, size tiling.Size) tiling.Rect {
 	return tiling.Rect{Y1: size.H, X1: size.W}
 }
 
-// tiled plans a job at one tile size.
+// tiled plans a job at one tile size: in portions where it doesn't fit without. What
+// fits not even so is the plan that takes least.
 func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
+	var least *Plan
+	last := p.deepest()
+	for depth := 0; ; depth++ {
+		l, err := p.portioned(tile, depth)
+		if err != nil && !unfit(err) {
+			return nil, err
+		}
+		if err == nil && (least == nil || l.Bytes() < least.Bytes()) {
+			least = l
+		}
+		switch {
+		case least != nil && (depth == last || least.Bytes() <= p.budget && !p.o.Least):
+			return least, nil
+		case depth == last:
+			return nil, err
+		}
+	}
+}
+
+// deepest is how deep portions are nested at most: a clip in one slice keeps no causal
+// memory, and would for them.
+func (p *planner) deepest() int {
+	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) {
+		return 0
+	}
+	return deepest
+}
+
+func (p *planner) portioned(tile tiling.Size, depth int) (*Plan, error) {
 	l := &Plan{
-		Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Depth: depth, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -147,7 +188,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	if l.Tiling == Exact && !l.Tiles.Whole() {
 		err = p.exact(l)
 	} else {
-		l.passes = []*pass{p.whole(l.Tiles.Tiles)}
+		l.passes = []*pass{p.whole(l, l.Tiles.Tiles)}
 	}
 	if err != nil {
 		return nil, err
@@ -195,16 +236,16 @@ func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told fun
 }
 
 // whole is a pass of the whole network.
-func (p *planner) whole(tiles []tiling.Tile) *pass {
+func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 	return &pass{
-		recordings: p.recordings(p.Network.Name, p.Network.Whole, &feed{}), tiles: tiles,
+		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, &feed{}), tiles: tiles,
 		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
 }
 
-func (p *planner) recordings(name string, net Module, from source) *recordings {
+func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs = p.OutChannels
+	r.outputs, r.depth = p.OutChannels, l.Depth
 	return r
 }
 
@@ -234,6 +275,7 @@ func (p *planner) record(l *Plan, w *pass) error {
 			l.Cost.Add(r.cost, count[s.kind])
 		}
 	}
+	w.recordings.place()
 	l.Slices = max(l.Slices, len(w.slices))
 	return nil
 }

@@ -116,7 +116,7 @@ func (p *planner) fit() (tiling.Size, error) {
 		// A side that holds the whole frame is one tile whatever its length; the
 		// overlap must stay below it.
 		tile.H, tile.W = max(tile.H, overlap.H+cell), max(tile.W, overlap.W+cell)
-		l, err := p.tiled(tile)
+		l, err := p.portioned(tile, p.deepest())
 		if errors.Is(err, gpu.ErrTooLarge) {
 			return math.MaxInt64, nil
 		}

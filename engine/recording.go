@@ -43,12 +43,14 @@ func pictures(total int) []Slice {
 }
 
 // recording is what a module does with one slice of one tile shape: steps that
-// are done again for every such slice.
+// are done again for every such slice, once they are placed.
 type recording struct {
 	steps   []Step
 	in, out wgsl.Tensor // out is valid until the next recording runs
 	traced  []traced
 	layers  []recorded
+	batch   *gpu.Batch
+	number  int // of the arena's batch
 	cost    gpu.Cost
 }
 
@@ -86,6 +88,7 @@ type recordings struct {
 	limits  gpu.Limits
 	noFold  bool
 	outputs int // channels that are wanted; 0: all
+	depth   int // of portions
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*recording
@@ -112,13 +115,14 @@ func newRecordings(name string, net Module, from source, set *wgsl.Set, limits g
 	}
 }
 
-// of records the module on a slice's frames of a shape, once.
+// of records the module on a slice's frames of a shape, once. place comes after the
+// last.
 func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*recording, error) {
 	key := recordingKey{shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key()}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
-	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs}
+	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth}
 	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
 	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
@@ -129,12 +133,39 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 	return r, nil
 }
 
+// place gives all that was recorded its place in buffers that the recordings share.
+func (s *recordings) place() {
+	in := s.arena.place()
+	for _, r := range s.byShape {
+		r.in.Buffer, r.out.Buffer = in[r.in.Buffer], in[r.out.Buffer]
+		for i := range r.traced {
+			r.traced[i].out.Buffer = in[r.traced[i].out.Buffer]
+		}
+		for i := range r.batch.Commands {
+			c := &r.batch.Commands[i]
+			lies(in, &c.Src)
+			lies(in, &c.Dst)
+			for k := range c.Bindings {
+				lies(in, &c.Bindings[k])
+			}
+		}
+		r.steps = []Step{&bringIn{allOf(r.in), s.from}, &runBatch{r.batch}}
+	}
+}
+
+// lies names the buffer that something lies in.
+func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
+	if b := in[v.Buffer]; b != nil {
+		v.Buffer = b
+	}
+}
+
 // emit gives a graph's values memory and makes commands of its operations. It
 // takes memory for what an operation makes before it gives back what the
 // operation was the last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
-		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, at: g.at,
+		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
 	}
 	readers := map[int]int{out.id: 1}
@@ -166,7 +197,8 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 		}
 	}
 	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
-	r.steps = []Step{&bringIn{allOf(r.in), s.from}, &runBatch{e.batch}}
+	r.batch, r.number = e.batch, s.arena.batch
+	s.arena.batch++
 	return r, nil
 }
 
@@ -182,7 +214,7 @@ type emitter struct {
 	bank    *memoryBank
 	limits  gpu.Limits
 	noFold  bool
-	at      Position
+	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
 	scratch []*gpu.Buffer       // of the current operation
@@ -192,6 +224,7 @@ type emitter struct {
 // node makes the commands of one operation.
 func (e *emitter) node(n node, readers map[int]int) {
 	var y wgsl.Tensor
+	e.at, e.arena.layer = n.at, n.label
 	switch {
 	case n.onto.id != 0:
 		if readers[n.onto.id] > 1 {

@@ -74,3 +74,63 @@ type head struct {
 func (d *head) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return d.conv.Forward(g, d.norm.Forward(g, x))
 }
+
+// marked is a module whose output is named, for traces.
+type marked struct {
+	_ engine.Incomparable
+
+	name string
+	layer
+}
+
+// Forward is the module's output.
+func (m *marked) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	x = m.layer.Forward(g, x)
+	g.Mark(m.name, x)
+	return x
+}
+
+// stage is what a network does in one size, and how it comes to the other.
+type stage struct {
+	_ engine.Incomparable
+
+	before, after layer
+	frames        int // of the clip that the stage makes one of, after the first; in an encoder
+}
+
+// stages are those of an encoder behind its start, or of a decoder with its end: the
+// larger frames run a few at a time.
+type stages struct {
+	all        []stage
+	start, end layer // one of them is nil
+}
+
+// Forward is the last stage's output, or the end's.
+func (s *stages) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	if s.start != nil {
+		return s.down(g, x, len(s.all)-1)
+	}
+	return s.up(g, x, 0)
+}
+
+// down goes as far as stage i.
+func (s *stages) down(g *engine.Graph, x engine.Value, i int) engine.Value {
+	if i < 0 {
+		return s.start.Forward(g, x)
+	}
+	at := &s.all[i]
+	return g.Portions(2-i, at.frames, x, func(x engine.Value) engine.Value {
+		return at.after.Forward(g, at.before.Forward(g, s.down(g, x, i-1)))
+	})
+}
+
+// up goes on from stage i.
+func (s *stages) up(g *engine.Graph, x engine.Value, i int) engine.Value {
+	if i == len(s.all) {
+		return s.end.Forward(g, x)
+	}
+	at := &s.all[i]
+	return g.Portions(i, 1, at.before.Forward(g, x), func(x engine.Value) engine.Value {
+		return s.up(g, at.after.Forward(g, x), i+1)
+	})
+}

@@ -311,6 +311,36 @@ func (m *Model) job(w *way, frames, height, width int, independent bool, out eng
 	}
 }
 
+// plan lays a job out, on the other devices too where it has several tiles.
+func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, error) {
+	options := o.engine()
+	p, err := m.lay(ctx, job, options)
+	if err == nil && !p.Tiles.Whole() {
+		err = m.helped(ctx, p, job, options)
+	}
+	return p, err
+}
+
+// lay lays it out on the model's device.
+func (m *Model) lay(ctx context.Context, job func(m *Model) *engine.Job, options engine.Options) (*Plan, error) {
+	p, err := engine.NewPlan(ctx, job(m), options)
+	if err == nil {
+		p, err = m.chosen(ctx, p, job, options)
+	}
+	if err != nil {
+		return nil, m.explain(err)
+	}
+	return p, nil
+}
+
+// lost tells of a device that failed.
+func (m *Model) lost(w Watch) func(gpu.Info, error) {
+	if w.Lost == nil {
+		return nil
+	}
+	return func(adapter gpu.Info, err error) { w.Lost(adapter, m.explain(err)) }
+}
+
 // explain says what to do about an error, and that it is this package's: callers
 // need not know that there is an engine.
 func (m *Model) explain(err error) error {

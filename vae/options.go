@@ -60,6 +60,8 @@ type Options struct {
 	// Budget in bytes for everything on the device; 0 is engine.Budget of the
 	// adapter.
 	Budget int64
+	// Least takes what needs the least memory, as a budget would that is just enough.
+	Least bool
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1, as the references. It changes speed and memory, not the
 	// result.
@@ -76,7 +78,7 @@ type Options struct {
 // engine are the options as the engine has them.
 func (o Options) engine() engine.Options {
 	return engine.Options{
-		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Chunk: o.Chunk, Spool: o.Spool,
+		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, Spool: o.Spool,
 	}
 }
 

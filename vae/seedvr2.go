@@ -26,108 +26,75 @@ var seedVR2Family = family{
 // seedVR2Eps is that of every group norm (yaml: norm_eps).
 const seedVR2Eps = 1e-6
 
-// seedVR2 is one direction: Encoder3D or Decoder3D. The mid block comes last in
-// the encoder, first in the decoder.
-type seedVR2 struct {
-	name    string // "encoder" or "decoder"
-	blocks  string // what its stages are called
-	convIn  *engine.Conv
-	before  *midBlock // decoder
-	stages  []*seedVR2Stage
-	after   *midBlock // encoder
-	normOut *engine.GroupNorm
-	convOut *engine.Conv
-}
-
-// Forward is the network's output.
-func (n *seedVR2) Forward(g *engine.Graph, x engine.Value) engine.Value {
-	marked := func(name string, v engine.Value) engine.Value {
-		g.Mark(n.name+"."+name, v)
-		return v
-	}
-	x = marked("conv_in", n.convIn.Forward(g, x))
-	if n.before != nil {
-		x = marked("mid_block", n.before.Forward(g, x))
-	}
-	for i, s := range n.stages {
-		x = marked(fmt.Sprintf("%s.%d", n.blocks, i), s.Forward(g, x))
-	}
-	if n.after != nil {
-		x = marked("mid_block", n.after.Forward(g, x))
-	}
-	x = marked("conv_act", n.normOut.Forward(g, x))
-	return marked("conv_out", n.convOut.First(g.Outputs(n.convOut.Out)).Forward(g, x))
-}
-
-// seedVR2Stage is DownEncoderBlock3D or UpDecoderBlock3D: residual blocks, then
-// a sampler where there is one.
-type seedVR2Stage struct {
-	resnets []*resnet
-	sampler layer // nil for none
-}
-
-// Forward is the stage's output.
-func (s *seedVR2Stage) Forward(g *engine.Graph, x engine.Value) engine.Value {
-	for _, b := range s.resnets {
-		x = b.Forward(g, x)
-	}
-	if s.sampler != nil {
-		x = s.sampler.Forward(g, x)
-	}
-	return x
-}
-
+// newSeedVR2Encoder is Encoder3D.
 func newSeedVR2Encoder(l *loader, c Config) *engine.Network {
-	n := &seedVR2{name: "encoder", blocks: "down_blocks", convIn: l.conv("encoder.conv_in", c.Channels, c.Widths[0], causal(engine.Repeated), 1)}
-	in := c.Widths[0]
+	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv("encoder.conv_in", c.Channels, c.Widths[0], causal(engine.Repeated), 1)}}
+	in, frames := c.Widths[0], 1
 	for i, w := range c.Widths {
 		name := fmt.Sprintf("encoder.down_blocks.%d", i)
-		s := newSeedVR2Stage(l, name, c.Blocks, in, w)
+		at := newSeedVR2Stage(l, name, c.Blocks, in, w)
 		if i < len(c.TimeDown) {
 			time := engine.Causal{Kernel: 1}
 			if c.TimeDown[i] {
+				frames *= 2
 				time = engine.Causal{Kernel: 3, Step: 2}
 			}
-			s.sampler = l.conv(name+".downsamplers.0.conv", w, w, time, 2)
+			at.after = &marked{name: name, layer: l.conv(name+".downsamplers.0.conv", w, w, time, 2)}
 		}
-		n.stages = append(n.stages, s)
+		at.frames = frames
+		s.all = append(s.all, at)
 		in = w
 	}
-	n.after = newSeedVR2Mid(l, "encoder.mid_block", in)
-	n.normOut = l.groupNorm("encoder.conv_norm_out", in, seedVR2Eps, true)
-	n.convOut = l.conv("encoder.conv_out", in, 2*c.Latent, causal(engine.Repeated), 1)
-	return &engine.Network{Name: n.name, Whole: n}
+	mid := &marked{name: "encoder.mid_block", layer: newSeedVR2Mid(l, "encoder.mid_block", in)}
+	return &engine.Network{Name: "encoder", Whole: engine.Series{s, mid, newSeedVR2End(l, "encoder", in, 2*c.Latent)}}
 }
 
+// newSeedVR2Decoder is Decoder3D.
 func newSeedVR2Decoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
-	n := &seedVR2{name: "decoder", blocks: "up_blocks", convIn: l.conv("decoder.conv_in", c.Latent, in, causal(engine.Repeated), 1)}
-	n.before = newSeedVR2Mid(l, "decoder.mid_block", in)
+	start := &marked{name: "decoder.conv_in", layer: l.conv("decoder.conv_in", c.Latent, in, causal(engine.Repeated), 1)}
+	mid := &marked{name: "decoder.mid_block", layer: newSeedVR2Mid(l, "decoder.mid_block", in)}
+	s := &stages{}
 	for i, w := range c.Decoder {
 		name := fmt.Sprintf("decoder.up_blocks.%d", i)
-		s := newSeedVR2Stage(l, name, c.Blocks+1, in, w)
+		at := newSeedVR2Stage(l, name, c.Blocks+1, in, w)
 		if i < len(c.TimeUp) {
 			phases := 1
 			if c.TimeUp[i] {
 				phases = 2
 			}
-			s.sampler = newSeedVR2Upsampler(l, name+".upsamplers.0", w, phases)
+			at.after = &marked{name: name, layer: newSeedVR2Upsampler(l, name+".upsamplers.0", w, phases)}
 		}
-		n.stages = append(n.stages, s)
+		s.all = append(s.all, at)
 		in = w
 	}
-	n.normOut = l.groupNorm("decoder.conv_norm_out", in, seedVR2Eps, true)
-	n.convOut = l.conv("decoder.conv_out", in, c.Channels, causal(engine.Repeated), 1)
-	return &engine.Network{Name: n.name, Whole: n}
+	s.end = newSeedVR2End(l, "decoder", in, c.Channels)
+	return &engine.Network{Name: "decoder", Whole: engine.Series{start, mid, s}}
 }
 
-func newSeedVR2Stage(l *loader, name string, blocks, cin, cout int) *seedVR2Stage {
-	s := &seedVR2Stage{}
+// newSeedVR2Stage is DownEncoderBlock3D or UpDecoderBlock3D: residual blocks, and
+// the place for a sampler.
+func newSeedVR2Stage(l *loader, name string, blocks, cin, cout int) stage {
+	var all engine.Series
 	for i := range blocks {
-		s.resnets = append(s.resnets, newSeedVR2Resnet(l, fmt.Sprintf("%s.resnets.%d", name, i), cin, cout))
+		all = append(all, newSeedVR2Resnet(l, fmt.Sprintf("%s.resnets.%d", name, i), cin, cout))
 		cin = cout
 	}
-	return s
+	return stage{before: all, after: &marked{name: name, layer: engine.Series{}}}
+}
+
+// newSeedVR2End is what either network ends with.
+func newSeedVR2End(l *loader, name string, cin, cout int) layer {
+	norm := &marked{name: name + ".conv_act", layer: l.groupNorm(name+".conv_norm_out", cin, seedVR2Eps, true)}
+	return engine.Series{norm, &marked{name: name + ".conv_out", layer: &outputs{l.conv(name+".conv_out", cin, cout, causal(engine.Repeated), 1)}}}
+}
+
+// outputs is a network's last convolution, which makes what is wanted.
+type outputs struct{ conv *engine.Conv }
+
+// Forward is the network's output.
+func (o *outputs) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	return o.conv.First(g.Outputs(o.conv.Out)).Forward(g, x)
 }
 
 // newSeedVR2Upsampler is Upsample3D: a 1x1x1 convolution, the pixel shuffle,

@@ -1,3 +1,5 @@
+//go:build !js
+
 package vae
 
 import (
@@ -5,7 +7,6 @@ import (
 	"fmt"
 
 	"tessera/engine"
-	"tessera/gpu"
 	"tessera/tiling"
 )
 
@@ -23,38 +24,14 @@ func (m *Model) Share(others ...*Model) error {
 	return nil
 }
 
-// lost tells of a device that failed.
-func (m *Model) lost(w Watch) func(gpu.Info, error) {
-	if w.Lost == nil {
-		return nil
-	}
-	return func(adapter gpu.Info, err error) { w.Lost(adapter, m.explain(err)) }
-}
-
-// plan lays a model's job out, on the other devices too where it has several
-// tiles.
-func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, error) {
-	lay := func(m *Model, options engine.Options) (*Plan, error) {
-		p, err := engine.NewPlan(ctx, job(m), options)
-		if err == nil {
-			p, err = m.chosen(ctx, p, job, options)
-		}
-		if err != nil {
-			return nil, m.explain(err)
-		}
-		return p, nil
-	}
-	options := o.engine()
-	p, err := lay(m, options)
-	if err != nil || p.Tiles.Whole() {
-		return p, err
-	}
+// helped has the other devices take tiles of a plan that has several.
+func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.Job, options engine.Options) error {
 	options.Tile, options.Overlap, options.Tiling, options.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
 	var helpers []*engine.Helper
 	for _, other := range m.others {
-		q, err := lay(other, options)
+		q, err := other.lay(ctx, job, options)
 		if ended := ctx.Err(); ended != nil {
-			return nil, ended
+			return ended
 		}
 		if err != nil {
 			p.Unshared = append(p.Unshared, fmt.Sprintf("%s: %v", other.info.Name, err))
@@ -63,5 +40,5 @@ func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Opti
 		helpers = append(helpers, &engine.Helper{Plan: q, Dev: other.dev, Load: func(ctx context.Context) error { return other.load(ctx, q, nil) }})
 	}
 	p.Share(helpers)
-	return p, nil
+	return nil
 }

@@ -61,20 +61,16 @@ type wanOuter struct {
 
 // Forward is the part's output. The encoder's pixels are patched already.
 func (o *wanOuter) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	all := &stages{}
+	for _, s := range o.stages { // a shortcut goes around all of one
+		all.all = append(all.all, stage{before: engine.Series{}, after: s, frames: s.frames})
+	}
 	if o.stem != nil {
-		x = o.stem.Forward(g, x)
-		g.Mark(o.stem.Name, x)
+		all.start = &marked{name: o.stem.Name, layer: o.stem}
+	} else if all.end = o.head; o.unpatchify != nil {
+		all.end = engine.Series{o.head, o.unpatchify}
 	}
-	for _, s := range o.stages {
-		x = s.Forward(g, x)
-	}
-	if o.head != nil {
-		x = o.head.Forward(g, x)
-	}
-	if o.unpatchify != nil {
-		x = o.unpatchify.Forward(g, x)
-	}
-	return x
+	return all.Forward(g, x)
 }
 
 // Halo follows a part of the output, of frames of size frame, back through the
@@ -153,8 +149,13 @@ func newWanEncoder(l *loader, c Config) *engine.Network {
 	n := &wanNames{nested: c.Family == wan22, blocks: c.Blocks}
 	o := &wanOuter{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], causal(engine.Zeros), 1)}
 	in := c.Widths[0]
+	frames := 1
 	for i, w := range c.Widths {
 		o.stages = append(o.stages, newWanStage(l, n.encoder, i, stageSize{in, w, w, c.Blocks}, sampler(false, c.TimeDown, i)))
+		if i < len(c.TimeDown) && c.TimeDown[i] {
+			frames *= 2
+		}
+		o.stages[i].frames = frames
 		if n.nested {
 			o.stages[i].nest(fmt.Sprintf("encoder.downsamples.%d", i), w)
 		}

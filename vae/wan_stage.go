@@ -12,6 +12,7 @@ type wanStage struct {
 	resnets  []*resnet
 	sampler  *resample
 	shortcut *shortcut
+	frames   int // of the clip that the stage makes one of, after the first; in the encoder
 }
 
 // Forward is the stage's output.

@@ -25,6 +25,7 @@ type planCmd struct {
 	Size      pixelsFlag `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
 	Precision string     `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
 	Layers    bool       `help:"List every layer."`
+	Least     bool       `help:"Plan for the least memory: as a budget has it that is just enough."`
 	framesFlag
 	plainFlags
 	tileFlags
@@ -57,7 +58,8 @@ type planned struct {
 	Overlap   string   `json:"overlap,omitempty"`
 	Halo      string   `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
 	Tiles     int      `json:"tiles"`
-	Slices    int      `json:"slices"` // of each tile
+	Slices    int      `json:"slices"`          // of each tile
+	Depth     int      `json:"depth,omitempty"` // of portions that the slices run in
 	Shrunk    bool     `json:"shrunk"`
 
 	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
@@ -130,7 +132,7 @@ func (c *planCmd) plan(ctx context.Context, m *vae.Model) (*vae.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Independent = c.independent(m)
+	o.Independent, o.Least = c.independent(m), c.Least
 	n, h, w := int(c.Frames), c.Size.H, c.Size.W
 	if c.Op == "encode" {
 		p, err := m.PlanEncode(ctx, n, h, w, vae.EncodeOptions{Options: o})
@@ -162,7 +164,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	s := newStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Shrunk: s.Shrunk,
+		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 	}
 	if !slices.Contains(vae.Families(), c.Model) {
@@ -189,6 +191,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	cut := job.Cut(p)
 	if r.Slices > 1 {
 		cut += fmt.Sprintf(", %d slices", r.Slices)
+	}
+	if r.Depth > 0 {
+		cut += ", larger frames a few at a time"
 	}
 	a.say("  tiles       %s", cut)
 	a.say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))

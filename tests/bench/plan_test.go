@@ -22,12 +22,12 @@ var update = flag.Bool("update", false, "rewrite "+planFile)
 
 const planText = `# What the models need, by their plans
 
-Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; a latent is read as it is. SeedVR2's tiles are feathered and overlap by 64; Wan's are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; the least is that of a budget just large enough, for which larger frames run a few at a time (` + "`tessera plan --least`" + `); a latent is read as it is. SeedVR2's tiles are feathered and overlap by 64; Wan's are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
 `
 
 const planHead = `
-| | frames | tiles | GFLOP | GFLOP a frame | traffic f32, MB | memory f32, MB | traffic f16, MB | memory f16, MB |
-|---|---|---|---|---|---|---|---|---|
+| | frames | tiles | GFLOP | GFLOP a frame | traffic f32, MB | memory f32, MB | traffic f16, MB | memory f16, MB | least f16, MB |
+|---|---|---|---|---|---|---|---|---|---|
 `
 
 // planned are the models of plan.md.
@@ -71,21 +71,26 @@ func TestPlan(t *testing.T) {
 
 func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
 	a, b := plan(t, f32, direction, size, frames, tile), plan(t, f16, direction, size, frames, tile)
+	least := planWith(t, f16, direction, size, frames, tile, vae.Options{Least: true})
 	require.Equal(t, a.Cost.FLOPs, b.Cost.FLOPs, "%s %v: FLOPs in f32 and f16", direction, size)
 	tiles := "whole"
 	if tile > 0 {
 		tiles = fmt.Sprintf("%d %s of %d", len(a.Tiles.Tiles), map[vae.Tiling]string{vae.Feather: "feathered", vae.Exact: "exact"}[a.Tiling], tile)
 	}
 	const giga, mega = 1e9, 1e6
-	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", direction, size.W, size.H, frames, tiles,
+	return fmt.Sprintf("| %s %d×%d | %d | %s | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", direction, size.W, size.H, frames, tiles,
 		float64(a.Cost.FLOPs)/giga, float64(a.Cost.FLOPs)/giga/float64(frames),
-		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega)
+		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega, float64(least.Bytes())/mega)
 }
 
 // plan is that of a clip in tiles, or whole.
 func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames, tile int) *vae.Plan {
 	t.Helper()
-	var o vae.Options
+	return planWith(t, m, direction, size, frames, tile, vae.Options{})
+}
+
+func planWith(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames, tile int, o vae.Options) *vae.Plan {
+	t.Helper()
 	if tile > 0 {
 		o.Tile.Tile, o.Overlap = tiling.Square(tile), tiling.Square(64)
 	}

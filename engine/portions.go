@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// deepest is how deep portions are nested in any network, at most.
+const deepest = 2
+
+// Portions records do on a few frames of x after the others, so that what it makes
+// on its way takes less memory: in plans of a depth or more that budgets ask for,
+// else on all of x, as where a clip is one slice. do is causal in time: what it makes of a clip's first frame is
+// one frame, and each `step` frames after it become as many as any others.
+func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
+	if depth < 1 || depth > g.depth || x.T <= step || g.at == Whole {
+		return do(x)
+	}
+	var parts []Value
+	for t := 0; t < x.T; { // all at once, so that x is free
+		part := x
+		if part.T = min(step, x.T-t); t == 0 && g.Head() {
+			part.T = 1
+		}
+		parts = append(parts, g.copyFrames(part, Value{}, 0, x, t))
+		t += part.T
+	}
+	at, marks := g.at, len(g.marks)
+	var joins []int // nodes
+	var all Value
+	for _, part := range parts {
+		y := do(part)
+		t := all.T
+		all = g.copyFrames(y, all, t, y, 0)
+		all.T = t + y.T
+		joins = append(joins, len(g.nodes)-1)
+		g.at = g.at.next()
+	}
+	for _, n := range joins { // now it is known how many
+		g.nodes[n].out.T = all.T
+	}
+	g.at, g.marks = at, g.marks[:marks] // a trace shows whole modules only
+	return all
+}
+
+// copyFrames records a copy of frames of x, from frame `from` on, to frames `to` on of
+// onto, or else of a new value like out.
+func (g *Graph) copyFrames(out, onto Value, to int, x Value, from int) Value {
+	return g.record(node{label: "frames", kind: "copy", reads: []Value{x}, onto: onto, out: out, emit: func(e *emitter, y wgsl.Tensor) {
+		in := e.tensors[x.id]
+		bytes := in.FrameBytes()
+		size := int64(min(in.T-from, y.T-to)) * bytes
+		e.batch.Copy("frames", gpu.View{Buffer: y.Buffer, Offset: int64(to) * bytes, Size: size}, gpu.View{Buffer: in.Buffer, Offset: int64(from) * bytes, Size: size})
+	}})
+}
+
+// next is what a portion after another is.
+func (p Position) next() Position {
+	if p == First {
+		return Second
+	}
+	return Steady
+}
