@@ -31,5 +31,5 @@ if [ "$(cat $out/node_modules/installed 2>/dev/null)" != "$page" ]; then
 fi
 GOOS=js GOARCH=wasm go build -ldflags '-s -w' -o $out/ours.wasm ./tools/peers
 CGO_ENABLED=0 go build -o $out/tessera ./cmd/native
-CGO_ENABLED=0 go build -o $out/peers ./tools/peers
+CGO_ENABLED=0 go build -ldflags "-X main.commit=$(git describe --always --dirty 2>/dev/null)" -o $out/peers ./tools/peers
 exec $out/peers -python $out/venv/bin/python "$@"

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -54,9 +53,12 @@ func (p *Part) bar(c Case) float64 {
 	return 8
 }
 
+// commit is what this program was built of, by peers.sh.
+var commit = "unknown"
+
 func newReport() *Report {
 	return &Report{
-		Commit: commit(), Command: "make bench-peers", Processor: processor(), Load: Load{Before: load()},
+		Commit: commit, Command: "make bench-peers", Processor: processor(), Load: Load{Before: load()},
 	}
 }
 
@@ -144,22 +146,6 @@ func (t Time) words() string {
 		return strings.ToValidUTF8(t.Not[:min(len(t.Not), longest)], "")
 	}
 	return fmt.Sprintf("%.1f ms", 1e3*t.Median)
-}
-
-// commit is what this program was built of.
-func commit() string {
-	var revision, changed string
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				revision = s.Value[:min(len(s.Value), 7)]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				changed = ", changed"
-			}
-		}
-	}
-	return revision + changed
 }
 
 func processor() string {
