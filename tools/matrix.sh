@@ -55,7 +55,7 @@ in_sid() {
 	fi
 }
 in_sid gpu '^TestMatrices$'
-in_sid wgsl '^Test(Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
+in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
 in_sid vae '^TestMatrixGoldens$'
 mkdir -p tools/matrix
 echo "$(covered) $(date -u +%Y-%m-%d)" >tools/matrix/passed

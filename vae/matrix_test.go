@@ -19,7 +19,7 @@ import (
 func TestMatrixGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	choices := wgsl.Choices{}
-	for _, operation := range []string{"conv3d", "pointwise"} {
+	for _, operation := range []string{"attention", "conv3d", "pointwise"} {
 		if slices.Contains(wgsl.Kernels(operation, wgsl.F16, dev.Info()), "matrix") {
 			choices[operation] = "matrix"
 		}
@@ -37,6 +37,9 @@ func TestMatrixGoldens(t *testing.T) {
 		labels[program.Label] = true
 	}
 	for operation := range choices {
+		if operation == "attention" {
+			operation = "attention_scores"
+		}
 		require.Contains(t, labels, operation+"_matrix_f16")
 	}
 	testGoldens(t, m, F16, slices.DeleteFunc(smallGoldens(t), func(g golden) bool {

@@ -99,10 +99,11 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	row := int64(4 * o.Elem.Bytes() * o.C4())
 	class := classOf("attention", Shape{O: o.C, I: o.C})
 	k := s.kernel(label, class, nil)
-	score, softmax, value := &k.shaders[0], &k.shaders[1], &k.shaders[2]
-	rolled := constants{"ROLLED": flag(s.info.Type == "cpu")}
+	softmax := &k.shaders[1]
+	score, scored := s.phase(k, 0, o.C)
+	value, valued := s.phase(k, 2, int(p.Keys))
 
-	b.Dispatch(label, s.made(score, class, F32, rolled, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4}), p, gpu.Cost{
+	b.Dispatch(label, s.made(score, class, F32, scored, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4, N: 1}), p, gpu.Cost{
 		FLOPs: 2*macs + pairs, MACs: macs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
 	}, in, scores)
@@ -110,7 +111,7 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 		FLOPs: 4 * pairs,
 		Bytes: 8*pairs + 32*int64(queries),
 	}, scores, state)
-	b.Dispatch(label, s.made(value, class, F32, rolled, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4()}), p, gpu.Cost{
+	b.Dispatch(label, s.made(value, class, F32, valued, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4(), N: 1}), p, gpu.Cost{
 		FLOPs: 2*macs + int64(queries)*int64(o.C), MACs: macs,
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)

@@ -15,11 +15,12 @@ type table struct {
 	kernels   []kernel
 }
 
-// tables are those of all operations.
+// tables are those of all operations, and hold the kernels of matrix.go too, where
+// that is built.
 var tables = []table{
 	{"attention", attentionKernels},
 	{"avg_down_3d", avgDown3DKernels},
-	{"conv3d", append(conv3DKernels, conv3DMatrixKernels...)},
+	{"conv3d", conv3DKernels},
 	{"conv3d_strided", conv3DStridedKernels},
 	{"conv_pairs", convPairsKernels},
 	{"conv_up", convUpKernels},
@@ -30,7 +31,7 @@ var tables = []table{
 	{"fold", foldKernels},
 	{"group_norm", groupNormKernels},
 	{"pair_taps", pairTapsKernels},
-	{"pointwise", append(pointwiseKernels, pointwiseMatrixKernels...)},
+	{"pointwise", pointwiseKernels},
 	{"rms_norm", rmsNormKernels},
 	{"sample", sampleKernels},
 	{"sum_taps", sumTapsKernels},

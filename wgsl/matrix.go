@@ -11,6 +11,12 @@ import (
 // Kernels that multiply by subgroup matrices, halves with sums in f32. They and
 // their texts are not in a page's engine, whose browser has no such matrices.
 var (
+	//go:embed attention_scores_matrix.wgsl
+	attentionScoresMatrixText string
+	//go:embed attention_softmax_matrix.wgsl
+	attentionSoftmaxMatrixText string
+	//go:embed attention_values_matrix.wgsl
+	attentionValuesMatrixText string
 	//go:embed conv3d_matrix.wgsl
 	conv3dMatrixText string
 	//go:embed pointwise_matrix.wgsl
@@ -24,6 +30,9 @@ var (
 )
 
 var matrixTexts = []embedded{
+	{"attention_scores_matrix.wgsl", &attentionScoresMatrixText},
+	{"attention_softmax_matrix.wgsl", &attentionSoftmaxMatrixText},
+	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
@@ -37,6 +46,16 @@ var (
 	rows16x64  = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
 	rows16x128 = &Packing{in: matrixDepth, out: 2 * matrixBlock, rows: true}
 )
+
+// attentionMatrixKernels store powers as halves, which are multiplied with.
+var attentionMatrixKernels = []kernel{{
+	name: "matrix", halves: true, needs: hasDoubled,
+	shaders: []shader{
+		{file: "attention_scores_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices},
+		{file: "attention_softmax_matrix", wg: 64, grid: frameGrid},
+		{file: "attention_values_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: valuesMatrices},
+	},
+}}
 
 var conv3DMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasMatrices,
@@ -154,18 +173,65 @@ func (l layout) doubled() layout {
 	return l
 }
 
-// pointwiseMatrices is pointwise_matrix for an adapter.
-func pointwiseMatrices(h *shader, info gpu.Info) *shader {
+// ahead is how many times matrixDepth these multiply between two barriers.
+const ahead = 2
+
+// flatMatrices is a shader for an adapter that makes blocks of doubled channels and
+// fetches what is multiplied, PIXELS of it in a matrix.
+func flatMatrices(h *shader, info gpu.Info) *shader {
 	l := layoutFor(info).doubled()
 	fit := h.fitted(&l)
-	eights := matrixDepth / 8
-	fetches := groups(l.down*l.rows*l.m*eights, fit.wg)
-	weights := groups(h.block*eights, fit.wg)
-	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)}, size{"AHEAD", 2})
+	fetches := groups(l.down*l.rows*l.m*matrixDepth/8, fit.wg)
+	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"AHEAD", ahead})
 	return fit
+}
+
+// pointwiseMatrices is pointwise_matrix for an adapter, or attention_scores_matrix,
+// whose weights are keys.
+func pointwiseMatrices(h *shader, info gpu.Info) *shader {
+	fit := flatMatrices(h, info)
+	fit.sizes = append(fit.sizes, size{"WEIGHTS", int(groups(h.block*matrixDepth/8, fit.wg))})
+	return fit
+}
+
+// valuesMatrices is attention_values_matrix for an adapter.
+func valuesMatrices(h *shader, info gpu.Info) *shader {
+	fit := flatMatrices(h, info)
+	fit.sizes = append(fit.sizes, size{"TURNS", ahead * matrixDepth / 4 * h.block / 4 / fit.wg})
+	return fit
+}
+
+// whole says to a shader of matrices that what it adds up is a multiple of what it
+// fetches at a time.
+func (h *shader) whole(values constants, terms int) {
+	if h.fit != nil {
+		values["WHOLE"] = flag(terms%(matrixDepth*ahead) == 0)
+	}
 }
 
 // flatGrid covers pixels with workgroups of all that their sums are of.
 func flatGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.W, h.pixels*h.size("ROWS")*h.size("DOWN")), groups(4*e.C4, h.block), uint32(e.N)}
+}
+
+func init() { // a page's tables are made when it is compiled
+	for i := range tables {
+		switch t := &tables[i]; t.operation {
+		case "attention":
+			t.kernels = append(t.kernels, attentionMatrixKernels...)
+		case "conv3d":
+			t.kernels = append(t.kernels, conv3DMatrixKernels...)
+		case "pointwise":
+			t.kernels = append(t.kernels, pointwiseMatrixKernels...)
+		}
+	}
+}
+
+// phase is a shader of attention for the set's adapter, and its constants, where
+// so many numbers are added up.
+func (s *Set) phase(k *kernel, i, terms int) (*shader, constants) {
+	h := k.shaders[i].on(s.info)
+	c := constants{"ROLLED": flag(s.info.Type == "cpu")}
+	h.whole(c, terms)
+	return h, c
 }

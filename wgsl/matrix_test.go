@@ -64,6 +64,15 @@ func TestMatricesChosen(t *testing.T) {
 	}
 }
 
+// Attention's are for the same sets; what it stores powers as is theirs.
+func TestAttentionMatricesChosen(t *testing.T) {
+	card := able(16, 8, 16, 32)
+	require.Equal(t, []string{"plain", "matrix"}, Kernels("attention", F16, card))
+	require.Equal(t, []string{"plain"}, Kernels("attention", Packed, card))
+	card.Limits.MaxInvocations = 128 // of 256 that a workgroup has
+	require.Equal(t, []string{"plain"}, Kernels("attention", F16, card))
+}
+
 // Each layout's matrices make the block of channels that weights are packed for,
 // in workgroups of whole subgroups.
 func TestLayouts(t *testing.T) {
@@ -72,8 +81,9 @@ func TestLayouts(t *testing.T) {
 		require.Equal(t, l, *layoutOf(info))
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
-		for _, k := range append(conv3DMatrixKernels, pointwiseMatrixKernels...) {
-			h := k.shaders[0].on(info)
+		scores, values := attentionMatrixKernels[0].shaders[0], attentionMatrixKernels[0].shaders[2]
+		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
+			h := h.on(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
 			source := h.source(F16, Packed)
@@ -111,11 +121,16 @@ func TestRepeat(t *testing.T) {
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
 	wide, long := h.size("COLUMNS")*h.size("N"), h.size("M")+2
-	deep, outputs := h.size("FETCHES")*h.wg/2, h.size("WEIGHTS")*h.wg/2
-	if h.file == "pointwise_matrix" {
+	deep := h.size("FETCHES") * h.wg / 2
+	if h.file != "conv3d_matrix" { // BLOCK outputs, in whole subgroups, and sums of their own
 		sums := 4 * h.size("M") * h.size("N") * h.size("DOWN") * h.size("ACROSS")
+		outputs := h.block
+		if h.file != "attention_values_matrix" {
+			outputs = h.size("WEIGHTS") * h.wg / 2
+		}
 		return 16*h.size("PITCH")*h.size("AHEAD")*(up(deep, h.size("M"))*h.size("M")+up(outputs, wide)*wide) + sums
 	}
+	outputs := h.size("WEIGHTS") * h.wg / 2
 	require.GreaterOrEqual(t, deep, (h.size("ROWS")*h.size("DOWN")+2)*long)
 	return 16 * h.size("PITCH") * (up(deep, long)*long + up(outputs, wide)*wide)
 }
@@ -132,9 +147,11 @@ func TestMatricesInOtherLayouts(t *testing.T) {
 	before := *own
 	t.Cleanup(func() { *own = before })
 	own.rows, own.columns, own.down, own.across, own.pitch, own.written = 2, 2, 2, 4, 3, 3
-	s, err := NewSet(F16, info, Choices{"conv3d": "matrix", "pointwise": "matrix"})
+	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "pointwise": "matrix"})
 	require.NoError(t, err)
 	test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, 1, true, false}}.test(s, Packed)
 	test.Run(t, dev)
 	checkPointwise(t, dev, s, convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}, Packed)
+	const n = 7 * 11 * 36
+	checkAttention(t, dev, s, Attention{Queries: 48, Keys: 40}, 1, 7, 11, 36, random(1, n, 0, 1), random(2, n, 0, 1), random(3, n, 0.5, 1), boundSum)
 }

@@ -1,0 +1,140 @@
+// attention_values_matrix: attention_values.wgsl by subgroup matrices, for activations stored as f16
+//
+//   s  [queries, keys]  halves  read  powers of attention_softmax_matrix, in the first half of each row
+//
+// The same qkv, state, acc and o, with the same Params. A workgroup makes TALL*M
+// queries in BLOCK channels, as pointwise_matrix.wgsl does pixels: powers are what
+// is multiplied, values the weights. Values are turned on their way into workgroup
+// memory, four keys of four channels at a time, so that a product has the keys of a
+// channel next to each other. Sums are f32. Reference: ref/attention.go. WG and the
+// sizes of matrices are in matrix.go. Grid: (queries / (TALL*M), C/BLOCK).
+
+#import tile
+#import elem
+#import attention_params
+#import matrices
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
+@group(0) @binding(2) var<storage, read> s: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> state: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read_write> o: array<elem4>;
+
+override WHOLE: bool = false; // keys are a multiple of what is multiplied at a time
+
+const TALL: u32 = DOWN * ROWS;
+const FOURS: u32 = AHEAD * DEPTH / 4u; // of keys, multiplied at a time
+const_assert FETCHES * WG >= 2u * TALL * M;
+const_assert TURNS * WG == FOURS * BLOCK / 4u;
+const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
+
+var<workgroup> powers: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG / 2u + M - 1u) / M>; // [row of matrices][DEPTH keys][query][key]
+var<workgroup> values: array<array<vec2<u32>, WIDE * 2u * PITCH * AHEAD>, ACROSS>;                  // [subgroups across][DEPTH keys][channel][key]
+var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
+
+// low and high are two halves of two words each.
+fn low(a: u32, b: u32) -> u32 { return bitcast<u32>(vec2<f16>(bitcast<vec2<f16>>(a).x, bitcast<vec2<f16>>(b).x)); }
+fn high(a: u32, b: u32) -> u32 { return bitcast<u32>(vec2<f16>(bitcast<vec2<f16>>(a).y, bitcast<vec2<f16>>(b).y)); }
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
+    let group = workgroup + params.first.xyz;
+    let i0 = group.x * TALL * M;
+    let mine = id % SUBGROUPS; // where subgroups are smaller than they may be, two do the same
+    let down = mine / ACROSS * ROWS;
+    let across = mine % ACROSS;
+
+    // The powers of 8 keys and the values of 4 that this invocation fetches, and where they are put.
+    let part = local % 2u;
+    let row = local / (2u * M);
+    let here = local / 2u % M * PITCH + part;
+    let four = local % FOURS;
+    let token = 3u * params.C4;
+    let wide = local / FOURS * 4u / WIDE;
+    let there = (four / (DEPTH / 4u) * WIDE + local / FOURS % (WIDE / 4u) * 4u) * 2u * PITCH + four % (DEPTH / 4u);
+#each fetches
+    var power{fetches} = min(i0 + (local + {fetches}u * WG) / 2u, params.queries - 1u) * (params.keys / 4u) + part;
+#end
+    // Beyond the last key there are numbers of the frame, or zeros: they weigh nothing.
+    var value = params.qkv_at + (params.key + 4u * four) * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / FOURS;
+    // As in pointwise_matrix: sums begin as products of nothing.
+#each rows
+#each columns
+    var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
+#end
+#end
+    for (var j = 0u; j < params.keys; j += AHEAD * DEPTH) {
+        workgroupBarrier();
+#each ahead
+        let real{ahead} = WHOLE || j + {ahead}u * DEPTH + 8u * part < params.keys;
+#each fetches
+        powers[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = select(vec4<u32>(), s[power{fetches} + {ahead}u * DEPTH / 8u], real{ahead});
+#end
+#end
+#each turns
+        {
+            let a = qkv[value + {turns}u * (WG / FOURS)];
+            let b = qkv[value + token + {turns}u * (WG / FOURS)];
+            let c = qkv[value + 2u * token + {turns}u * (WG / FOURS)];
+            let d = qkv[value + 3u * token + {turns}u * (WG / FOURS)];
+            let outer = wide + {turns}u * (WG / FOURS) * 4u / WIDE;
+            let inner = there + {turns}u * (WG / FOURS) * 4u % WIDE * 2u * PITCH;
+            values[outer][inner] = vec2<u32>(low(a.x, b.x), low(c.x, d.x));
+            values[outer][inner + 2u * PITCH] = vec2<u32>(high(a.x, b.x), high(c.x, d.x));
+            values[outer][inner + 4u * PITCH] = vec2<u32>(low(a.y, b.y), low(c.y, d.y));
+            values[outer][inner + 6u * PITCH] = vec2<u32>(high(a.y, b.y), high(c.y, d.y));
+        }
+#end
+        workgroupBarrier();
+#each ahead
+#each parts
+        {
+#each columns
+            let right{columns} = subgroupMatrixLoad<Right, col_major>(&values[across], ({ahead}u * WIDE + {columns}u * N) * 2u * PITCH + {parts}u * K / 4u, 2u * PITCH);
+#end
+#each rows
+            let left{rows} = subgroupMatrixLoad<Left, row_major>(&powers[down + {rows}u], {ahead}u * M * PITCH + {parts}u * K / 8u, PITCH);
+#each columns
+            sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(left{rows}, right{columns}, sum{rows}{columns});
+#end
+#end
+        }
+#end
+#end
+#each fetches
+        power{fetches} += AHEAD * DEPTH / 8u;
+#end
+        value += AHEAD * DEPTH * token;
+    }
+#each rows
+#each columns
+    workgroupBarrier();
+    subgroupMatrixStore<row_major>(&sums[mine], 0u, sum{rows}{columns}, N / 4u);
+    workgroupBarrier();
+    store({rows}u, {columns}u, i0, group.y, local);
+#end
+#end
+}
+
+// store writes one of each subgroup's matrices of sums.
+fn store(m: u32, n: u32, i0: u32, block: u32, local: u32) {
+    let done = params.key + params.keys >= params.N;
+    for (var i = local; i < SUBGROUPS * M * N / 4u; i += WG) {
+        let by = i / (M * N / 4u);
+        let query = i0 + (by / ACROSS * ROWS + m) * M + i / (N / 4u) % M;
+        let column = (block * BLOCK + by % ACROSS * WIDE + n * N) / 4u + i % (N / 4u);
+        if query < params.queries && column < params.C4 {
+            let at = query * params.C4 + column;
+            var v = sums[by][i % (M * N / 4u)];
+            if params.key > 0u {
+                v += state[query].z * acc[at];
+            }
+            if done {
+                o[params.o_at + params.query * params.C4 + at] = store4(v / state[query].y);
+            } else {
+                acc[at] = v;
+            }
+        }
+    }
+}
