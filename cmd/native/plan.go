@@ -25,6 +25,7 @@ type planCmd struct {
 	Size      pixelsFlag `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
 	Precision string     `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
 	Layers    bool       `help:"List every layer."`
+	Map       bool       `help:"List the buffers on the device, and what lies in them from which layer to which."`
 	Least     bool       `help:"Plan for the least memory: as a budget has it that is just enough."`
 	framesFlag
 	plainFlags
@@ -78,6 +79,17 @@ type planned struct {
 	Spool       int64 `json:"spool_bytes"` // beside the device
 
 	Layers []planLayer `json:"layers"`
+	Map    []planLies  `json:"map,omitempty"` // with --map
+}
+
+// planLies is something that lies in a buffer.
+type planLies struct {
+	Buffer string `json:"buffer"`
+	Size   int64  `json:"buffer_bytes"`
+	Slice  int    `json:"slice_frames,omitempty"` // in slices of so many frames; none: always
+	What   string `json:"what"`
+	Bytes  int64  `json:"bytes"`
+	Until  string `json:"until,omitempty"` // the layer that is the last to read it
 }
 
 // planLayer is one layer's part of that.
@@ -170,6 +182,11 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	if !slices.Contains(vae.Families(), c.Model) {
 		r.File = fileName(c.Model)
 	}
+	if c.Map {
+		for _, l := range p.Map() {
+			r.Map = append(r.Map, planLies(l))
+		}
+	}
 	for _, l := range p.Layers() {
 		r.Layers = append(r.Layers, planLayer{l.Name, l.Kind, l.MACs, l.Reference, l.Bytes, l.Dispatches})
 		r.Bytes += l.Bytes
@@ -212,13 +229,32 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	if r.Spool > 0 {
 		a.say("  on disk     %s", engine.Bytes(r.Spool))
 	}
-	if !c.Layers || a.quiet {
+	if a.quiet {
 		return nil
+	}
+	if err := c.tellMap(a, r.Map); err != nil || !c.Layers {
+		return err
 	}
 	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  layer\tkind\tMACs\treference\ttraffic\tdispatches")
 	for _, l := range r.Layers {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
+	}
+	return t.Flush()
+}
+
+// tellMap prints what lies where.
+func (c *planCmd) tellMap(a *app, all []planLies) error {
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	if len(all) > 0 {
+		fmt.Fprintln(t, "  buffer\tof\tframes in\tbytes\tfrom\tuntil")
+	}
+	for _, l := range all {
+		slice := "all"
+		if l.Slice > 0 {
+			slice = strconv.Itoa(l.Slice)
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", l.Buffer, engine.Bytes(l.Size), slice, engine.Bytes(l.Bytes), l.What, l.Until)
 	}
 	return t.Flush()
 }

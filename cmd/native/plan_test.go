@@ -175,3 +175,36 @@ func TestPlanOfTheLargest(t *testing.T) {
 		assert.InDelta(t, 13, float64(r.ReferenceMACs)/pixels/1e6, 2)
 	}
 }
+
+// The map has every buffer of the peak, and what lies in them until which layer.
+// With the least memory there are more of them, in less.
+func TestPlanMap(t *testing.T) {
+	args := []string{"--model=wan2.1", "--frames=9", "--size=320x192", "--tile=off", "--map"}
+	r, least := planJSON(t, args...), planJSON(t, append(args, "--least")...)
+	require.Less(t, least.Peak, r.Peak)
+	require.Greater(t, len(least.Map), len(r.Map))
+	require.Zero(t, r.Depth)
+	require.Equal(t, 2, least.Depth)
+	for _, p := range []planned{r, least} {
+		layer := map[string]int{}
+		for i, l := range p.Layers {
+			layer[l.Name] = i
+		}
+		sizes, sum := map[string]int64{}, int64(0)
+		for _, l := range p.Map {
+			if l.Slice == 0 || sizes[l.Buffer] == 0 { // several are called staging
+				sum += l.Size
+			}
+			sizes[l.Buffer] = l.Size
+			assert.LessOrEqual(t, l.Bytes, l.Size, "%+v", l)
+			if l.Slice > 0 {
+				assert.Contains(t, layer, l.Until)
+			}
+		}
+		assert.Equal(t, p.Peak, sum)
+	}
+	o := tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none"}, args...)...)
+	require.Zero(t, o.code, o.stderr)
+	require.Regexp(t, `arena 0 +\S+ MiB +1 +\S+ .iB +decoder\.\S+ +decoder\.`, o.stdout)
+	require.Regexp(t, `memory decoder\.head\.2 1 .* all `, o.stdout)
+}
