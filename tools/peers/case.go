@@ -55,9 +55,9 @@ var native = []Case{
 var inPage = []Case{
 	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
 	{Op: conv3d, In: 128, Out: 128, T: 4, H: 16, W: 16, Of: "SeedVR2"},
-	{Op: conv3d, In: 256, Out: 256, T: 4, H: 12, W: 12, Of: "SeedVR2"},
+	{Op: conv3d, In: 256, Out: 256, T: 4, H: 8, W: 16, Of: "SeedVR2"},
 	{Op: conv3d, In: 96, Out: 96, T: 4, H: 16, W: 16, Of: "Wan 2.1"},
-	{Op: conv3d, In: 192, Out: 192, T: 4, H: 12, W: 12, Of: "Wan 2.1"},
+	{Op: conv3d, In: 192, Out: 192, T: 4, H: 8, W: 16, Of: "Wan 2.1"},
 	{Op: conv2d, In: 64, Out: 64, T: 1, H: 64, W: 64, Of: "as measured before"},
 	{Op: conv2d, In: 128, Out: 128, T: 1, H: 32, W: 32, Of: "SeedVR2"},
 	{Op: conv2d, In: 192, Out: 96, T: 1, H: 32, W: 32, Of: "Wan 2.1"},

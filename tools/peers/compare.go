@@ -207,6 +207,9 @@ func (t *Time) conclude() { t.Median, t.Best = median(t.All), slices.Min(t.All) 
 // what the peer left in the caches.
 const oursInTurn = 3
 
+// slower is why a way takes no turns.
+const slower = ", slower than its other way"
+
 // quickest are the best ways of each peer; of the others it notes what they took.
 func (r *Result) quickest(took func(name string) float64) []*Time {
 	best, seconds := map[string]*Time{}, map[*Time]float64{}
@@ -232,7 +235,7 @@ func (r *Result) quickest(took func(name string) float64) []*Time {
 		if best[peer] == t {
 			turns = append(turns, t)
 		} else if t.Not == "" {
-			t.Not = fmt.Sprintf("%.0f ms, slower than its other way", 1e3*s)
+			t.Not = fmt.Sprintf("%.0f ms", 1e3*s) + slower
 		}
 	}
 	slices.SortFunc(turns, func(a, b *Time) int { return strings.Compare(a.Name, b.Name) })

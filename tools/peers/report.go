@@ -100,17 +100,30 @@ func (p *Part) markdown(b *strings.Builder) {
 		fmt.Fprintf(b, " %s %s", name, p.Versions[name])
 	}
 	b.WriteString("\n\n| | whose | best peer | its ms | Tessera, ms | ratio | bar | Tessera, GFLOP/s | difference, NMSE |\n|---|---|---|---|---|---|---|---|---|\n")
-	var others []string
+	var others, none []string
 	for _, r := range p.Results {
 		r.row(b)
+		var times []string
 		for _, t := range r.Peers {
-			if t.Name != r.Best {
-				others = append(others, fmt.Sprintf("- %v, %s: %s", r.Case, t.Name, t.words()))
+			switch words, timed := t.words(); {
+			case t.Name == r.Best:
+			case timed:
+				times = append(times, t.Name+" "+words)
+			case !slices.Contains(none, t.Name+": "+words):
+				none = append(none, t.Name+": "+words)
 			}
 		}
+		if times != nil {
+			others = append(others, fmt.Sprintf("%v: %s", r.Case, strings.Join(times, ", ")))
+		}
 	}
-	if others != nil {
-		fmt.Fprintf(b, "\nThe others:\n\n%s\n", strings.Join(others, "\n"))
+	list(b, "The other ways and peers", others)
+	list(b, "No time have", none)
+}
+
+func list(b *strings.Builder, what string, lines []string) {
+	if lines != nil {
+		fmt.Fprintf(b, "\n%s:\n\n- %s\n", what, strings.Join(lines, "\n- "))
 	}
 }
 
@@ -139,13 +152,16 @@ func ratio(of, bar float64) string {
 	return fmt.Sprintf("**%.1f×**", of)
 }
 
-// words are what there is to say of a peer that is not the best.
-func (t Time) words() string {
+// words are a time, or why there is none.
+func (t Time) words() (words string, timed bool) {
+	if words, timed = strings.CutSuffix(t.Not, slower); timed {
+		return words, true
+	}
 	if t.Not != "" {
 		const longest = 200
-		return strings.ToValidUTF8(t.Not[:min(len(t.Not), longest)], "")
+		return strings.ToValidUTF8(t.Not[:min(len(t.Not), longest)], ""), false
 	}
-	return fmt.Sprintf("%.1f ms", 1e3*t.Median)
+	return fmt.Sprintf("%.1f ms", 1e3*t.Median), true
 }
 
 func processor() string {
