@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tessera/gpu"
 )
 
 // runner runs a case in one or several ways, each named PEER:WAY.
@@ -27,28 +29,44 @@ type opened struct {
 	Errors map[string]string `json:"errors"`
 }
 
-// us names our own way.
-const us = "Tessera"
+// Our own ways: as the engine does it and, where that makes frames of a convolution
+// in pairs, frame by frame, as it makes the first of a clip.
+const (
+	us     = "Tessera"
+	single = us + ":frame by frame"
+)
 
 // itself is our side natively.
-type itself struct{ on *machine }
-
-func (s *itself) open(folder string, c Case) (opened, error) {
-	o, err := newOurs(s.on.dev, c, c.numbers())
-	if err != nil {
-		return opened{}, err
-	}
-	s.on.now = o
-	if err := o.once(); err != nil {
-		return opened{}, err
-	}
-	return opened{Names: []string{us}}, os.WriteFile(filepath.Join(folder, us+".out"), encode(o.lay()), 0o600)
+type itself struct {
+	dev *gpu.Device
+	now map[string]*ours
 }
 
-func (s *itself) run(_ string, n int) (seconds []float64, err error) {
+func (s *itself) open(folder string, c Case) (o opened, err error) {
+	s.now = map[string]*ours{}
+	for _, name := range []string{us, single} {
+		if name == single && !s.now[us].pairs {
+			break
+		}
+		one, err := newOurs(s.dev, c, c.numbers(), name == single)
+		if err != nil {
+			return o, err
+		}
+		s.now[name], o.Names = one, append(o.Names, name)
+		if err := one.once(); err != nil {
+			return o, err
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+".out"), encode(one.lay()), 0o600); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func (s *itself) run(name string, n int) (seconds []float64, err error) {
 	for range n {
 		start := time.Now()
-		if err := s.on.now.once(); err != nil {
+		if err := s.now[name].once(); err != nil {
 			return nil, err
 		}
 		seconds = append(seconds, time.Since(start).Seconds())
@@ -57,7 +75,9 @@ func (s *itself) run(_ string, n int) (seconds []float64, err error) {
 }
 
 func (s *itself) close() error {
-	s.on.now.close()
+	for _, one := range s.now {
+		one.close()
+	}
 	return nil
 }
 
@@ -75,6 +95,7 @@ type Time struct {
 type Result struct {
 	Case   Case    `json:"case"`
 	Ours   Time    `json:"tessera"`
+	Single *Time   `json:"tessera_frame_by_frame,omitempty"` // where Ours has frames in pairs
 	Peers  []Time  `json:"peers"`
 	Best   string  `json:"best_peer,omitempty"`
 	Ratio  float64 `json:"ratio,omitempty"` // of medians: the best peer's to ours
@@ -105,7 +126,11 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 		}
 		for _, name := range o.Names {
 			with[name] = one
-			if name != us {
+			switch name {
+			case us:
+			case single:
+				r.Single = &Time{Name: single}
+			default:
 				r.Peers = append(r.Peers, Time{Name: name})
 			}
 		}
@@ -155,6 +180,15 @@ func (r *Result) check(folder string) error {
 	if err != nil {
 		return err
 	}
+	if r.Single != nil {
+		got, err := read(single)
+		if err != nil {
+			return err
+		}
+		if r.Single.NMSE = nmse(got, want); !(r.Single.NMSE <= most) {
+			return fmt.Errorf("%v: frame by frame our result differs by NMSE %g", r.Case, r.Single.NMSE)
+		}
+	}
 	for i := range r.Peers {
 		p := &r.Peers[i]
 		if p.Not != "" {
@@ -182,10 +216,13 @@ func (r *Result) measure(with map[string]runner, rounds int) error {
 		}
 		return slices.Min(seconds)
 	}), &r.Ours)
+	if r.Single != nil {
+		turns = append(turns, r.Single)
+	}
 	for range rounds {
 		for _, t := range turns {
 			n := 1
-			if t == &r.Ours {
+			if t == &r.Ours || t == r.Single {
 				n = oursInTurn
 			}
 			seconds, err := with[t.Name].run(t.Name, n)

@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "case")
 	c := Case{Op: conv3d, In: 2, Out: 2, T: 1, H: 2, W: 2}
 	r, err := compare([]runner{stand{
-		us: {1, 0.5}, "a:slow": {1, 8}, "a:quick": {1.000001, 6}, "a:wrong": {1.01, 0.1}, "b:only": {1, 7}, "c:lost": {1, 0},
+		us: {1, 0.5}, single: {1, 0.7}, "a:slow": {1, 8}, "a:quick": {1.000001, 6}, "a:wrong": {1.01, 0.1}, "b:only": {1, 7}, "c:lost": {1, 0},
 	}}, folder, c, 2)
 	require.NoError(t, err)
 	assert.Equal(t, "a:quick", r.Best)
@@ -62,6 +62,9 @@ func TestCompare(t *testing.T) {
 		"a:none": "has no such kernel", "a:slow": "8000 ms, slower than its other way", "a:quick": "",
 		"a:wrong": "wrong: differs by NMSE 1e-04", "b:only": "", "c:lost": "failed as it was run again",
 	}, not)
+	assert.InDelta(t, 0.7, r.Single.Median, 1e-9)
+	_, err = compare([]runner{stand{us: {1, 1}, single: {2, 1}}}, folder, c, 1)
+	require.ErrorContains(t, err, "frame by frame our result differs")
 	assert.NoDirExists(t, folder)
 }
 
@@ -71,6 +74,10 @@ func TestLayOut(t *testing.T) {
 	o := &ours{of: Case{Op: conv3d, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*2*2*2)}
 	o.layOut([]float32{1, 2, 3, 4})
 	assert.Equal(t, []float32{1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))
+	o.pairs = true
+	o.in = make([]byte, 4*3*2*2)
+	o.layOut([]float32{1, 2, 3, 4})
+	assert.Equal(t, []float32{0, 0, 0, 0, 1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))
 	o = &ours{of: Case{Op: attention, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*3*2*2)}
 	o.layOutTokens([]float32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 	assert.Equal(t, []float32{1, 2, 5, 6, 9, 10, 3, 4, 7, 8, 11, 12}, decode(o.in))

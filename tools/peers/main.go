@@ -57,12 +57,6 @@ func main() {
 // scripts are in this folder.
 const scripts = "tools/peers/"
 
-// machine is an adapter that the program opened, and the case on it.
-type machine struct {
-	dev *gpu.Device
-	now *ours
-}
-
 func run(o options) error {
 	py, err := startPython(o.python, scripts+"native.py")
 	if err != nil {
@@ -102,7 +96,7 @@ func runNative(o options, py *python, r *Report) error {
 	defer dev.Close()
 	i := dev.Info()
 	part := r.part(natively, fmt.Sprintf("%s, %s, %s", i.Name, i.Driver, i.Backend), py.versions)
-	return part.all(o, []runner{&itself{&machine{dev: dev}}, py}, native)
+	return part.all(o, []runner{&itself{dev: dev}, py}, native)
 }
 
 func runChromium(o options, py *python, r *Report) error {

@@ -18,12 +18,14 @@ type ours struct {
 	fills map[*gpu.Buffer][]float32
 	of    Case
 	x, y  *gpu.Buffer
+	pairs bool   // frames are made two by two
 	in    []byte // as x has it
 	out   []byte // as y has it
 }
 
-// newOurs records a case on a device.
-func newOurs(dev *gpu.Device, c Case, n numbers) (*ours, error) {
+// newOurs records a case on a device, as the engine would for this adapter; single
+// has it make frames one by one where it would make two at once.
+func newOurs(dev *gpu.Device, c Case, n numbers, single bool) (*ours, error) {
 	set, err := wgsl.NewSet(wgsl.F32, dev.Info(), nil)
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func newOurs(dev *gpu.Device, c Case, n numbers) (*ours, error) {
 	case attention:
 		o.attention()
 	default:
-		o.conv(n)
+		o.conv(n, single)
 	}
 	if err := dev.Alloc(o.bufs...); err != nil {
 		return nil, err
@@ -74,29 +76,47 @@ func (o *ours) tensor(label string, frames, channels int) wgsl.Tensor {
 	return t
 }
 
-// conv records a convolution with zeros around. What the first frame would read
-// before it is not read, as the engine does it; behind the last one lies a frame of
+// conv records a convolution with zeros around. Behind the last frame lies one of
 // zeros, which no causal network reads.
-func (o *ours) conv(n numbers) {
+func (o *ours) conv(n numbers, single bool) {
 	c, kt := o.of, o.of.taps()
 	shape := wgsl.Shape{O: c.Out, I: c.In, KT: kt, KS: 3}
 	packing := o.set.ConvPacking(shape, 1)
 	packed := make([]float32, packing.Size(shape))
 	wgsl.Pack(packing, packed, n.weight, shape, nil)
-	behind := kt / 2
-	x, y := o.tensor("x", c.T+behind, c.In), o.tensor("y", c.T, c.Out)
+	weights := wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing}
+	o.pairs = !single && c.T%2 == 0 && o.set.Paired(packing, shape)
+	x, y := o.tensor("x", c.T+o.before()+kt/2, c.In), o.tensor("y", c.T, c.Out)
 	o.x, o.y = x.Buffer, y.Buffer
-	conv := wgsl.Conv3D{
-		Weights: wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing},
-		KT:      kt, Step: 1, Stride: 1, Y: y,
+	if o.pairs {
+		to := o.buffer("taps", o.set.PairBytes(shape))
+		weights = o.set.PairTaps(o.batch, c.Op, wgsl.PairTaps{Weights: weights, Shape: shape, To: to})
+		taps := [4]wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}, {X: x, T: 3}}
+		o.set.ConvPairs(o.batch, c.Op, wgsl.ConvPairs{Weights: weights, Taps: taps, Y: y, N: c.T})
+		return
 	}
-	taps := []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}}[:kt]
+	o.singles(wgsl.Conv3D{Weights: weights, KT: kt, Step: 1, Stride: 1, Y: y}, x)
+}
+
+// singles records frames one by one. What the first would read before it is not
+// read, as the engine does it.
+func (o *ours) singles(c wgsl.Conv3D, x wgsl.Tensor) {
+	behind := c.KT / 2
+	taps := []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}}[:c.KT]
 	if behind > 0 {
-		conv.Taps, conv.N = taps[:kt-behind], behind
-		o.set.Conv3D(o.batch, c.Op, conv)
+		c.Taps, c.N = taps[:c.KT-behind], behind
+		o.set.Conv3D(o.batch, o.of.Op, c)
 	}
-	conv.Taps, conv.T, conv.N = taps, behind, c.T-behind
-	o.set.Conv3D(o.batch, c.Op, conv)
+	c.Taps, c.T, c.N = taps, behind, o.of.T-behind
+	o.set.Conv3D(o.batch, o.of.Op, c)
+}
+
+// before is how many frames of zeros lie before x.
+func (o *ours) before() int {
+	if o.pairs {
+		return 1
+	}
+	return 0
 }
 
 func (o *ours) norm(n numbers) {
@@ -122,8 +142,9 @@ func (o *ours) attention() {
 // layOut puts [C, T, H, W] into o.in, channels last.
 func (o *ours) layOut(x []float32) {
 	c, pixels := o.of.In, o.of.pixels()
+	to := o.in[4*o.before()*o.of.H*o.of.W*c:]
 	for i, v := range x {
-		binary.LittleEndian.PutUint32(o.in[4*(i%pixels*c+i/pixels):], math.Float32bits(v))
+		binary.LittleEndian.PutUint32(to[4*(i%pixels*c+i/pixels):], math.Float32bits(v))
 	}
 }
 

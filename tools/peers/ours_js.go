@@ -25,7 +25,7 @@ func main() {
 					return err
 				}
 			}
-			now, err = newOurs(dev, c, c.numbers())
+			now, err = newOurs(dev, c, c.numbers(), false)
 			return err
 		}),
 		"once":  promising(func([]js.Value) error { return now.once() }),

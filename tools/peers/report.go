@@ -99,7 +99,7 @@ func (p *Part) markdown(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, " %s %s", name, p.Versions[name])
 	}
-	b.WriteString("\n\n| | whose | best peer | its ms | Tessera, ms | ratio | bar | Tessera, GFLOP/s | difference, NMSE |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n\n| | whose | best peer | its ms | Tessera, ms | ratio | bar | Tessera, GFLOP/s | difference, NMSE | frame by frame |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	var others, none []string
 	for _, r := range p.Results {
 		r.row(b)
@@ -130,7 +130,7 @@ func list(b *strings.Builder, what string, lines []string) {
 func (r *Result) row(b *strings.Builder) {
 	fmt.Fprintf(b, "| %v | %s |", r.Case, r.Case.Of)
 	if r.Best == "" {
-		fmt.Fprintf(b, " none | | %.1f | | %.0f× | %.1f | |\n", 1e3*r.Ours.Median, r.Bar, r.GFLOPs)
+		fmt.Fprintf(b, " none | | %.1f | | %.0f× | %.1f | | |\n", 1e3*r.Ours.Median, r.Bar, r.GFLOPs)
 		return
 	}
 	for _, t := range r.Peers {
@@ -139,7 +139,11 @@ func (r *Result) row(b *strings.Builder) {
 			if r.GFLOPs > 0 {
 				speed = fmt.Sprintf("%.1f", r.GFLOPs)
 			}
-			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio(r.Ratio, r.Bar), r.Bar, speed, t.NMSE)
+			alone := ""
+			if r.Single != nil {
+				alone = fmt.Sprintf("%.1f ms, %.1f×", 1e3*r.Single.Median, t.Median/r.Single.Median)
+			}
+			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e | %s |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio(r.Ratio, r.Bar), r.Bar, speed, t.NMSE, alone)
 		}
 	}
 }
