@@ -36,7 +36,7 @@ const (
 var native = []Case{
 	{Op: conv3d, In: 32, Out: 32, T: 8, H: 32, W: 32, Of: "as measured before"},
 	{Op: conv3d, In: 128, Out: 128, T: 4, H: 32, W: 32, Of: "SeedVR2"},
-	{Op: conv3d, In: 256, Out: 256, T: 4, H: 24, W: 24, Of: "SeedVR2"},
+	{Op: conv3d, In: 256, Out: 256, T: 4, H: 16, W: 32, Of: "SeedVR2"},
 	{Op: conv3d, In: 512, Out: 512, T: 4, H: 16, W: 16, Of: "SeedVR2"},
 	{Op: conv3d, In: 96, Out: 96, T: 8, H: 32, W: 32, Of: "Wan 2.1"},
 	{Op: conv3d, In: 192, Out: 192, T: 4, H: 32, W: 32, Of: "Wan 2.1"},
