@@ -96,8 +96,11 @@ var conv3DKernels = []kernel{{
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 }, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
-	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
+	name: "tall", packing: blocks4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "conv3d", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
 
 // staged4x8 is what the staged kernels read, whose workgroups are square: as many
@@ -124,8 +127,11 @@ var conv3DStridedKernels = []kernel{{
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 4, block: 8, grid: squareGrid}},
 }, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
-	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, grid: segmentGrid, broadcast: true}},
+	name: "tall", packing: blocks4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
 
 // convOperation is the table that a convolution of a stride in space goes by.
@@ -146,7 +152,7 @@ func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 // Conv3D records a 3x3 convolution with one to three temporal taps.
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	class := classOf(convOperation(c.Stride), Shape{O: c.Y.C, I: c.Taps[0].X.C, KS: 3})
-	h := s.shader(label, class, c.Packing)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C)
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0

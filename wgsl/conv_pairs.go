@@ -40,10 +40,13 @@ var convPairsKernels = []kernel{{
 	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "passes", packing: pairs4x8, better: amd,
-	shaders: []shader{{file: "conv_pairs_passes", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
 }, {
-	name: "broadcast", packing: pairs4x8, needs: eights, better: eights,
-	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
+	name: "tall", packing: pairs4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+}, {
+	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
 
 // pairs4x8 is how PairTaps leaves a weight.
@@ -102,7 +105,7 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_pairs", Shape{O: c.Y.C, I: x.C, KS: 3})
-	h := s.shader(label, class, c.Packing)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
 	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)

@@ -134,7 +134,9 @@ func TestPaired(t *testing.T) {
 		info gpu.Info
 		name string // of the kernel
 	}{
-		{gpu.Info{Name: "llvmpipe (LLVM 15.0.6, 256 bits)", Type: "cpu"}, "fused"},
+		{llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "broadcast"},
+		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "tall"},
+		{gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain"},
 		{gpu.Info{Vendor: "amd", Type: "discrete"}, "passes"},
 		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain"},
 		{gpu.Info{}, "plain"},
@@ -152,12 +154,17 @@ func TestPaired(t *testing.T) {
 			assert.False(t, s.Paired(blocked(8, 16), three))
 		}
 		on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(c.info, true)
-		want := Choices{"conv_pairs": c.name, "conv_up_pairs": "fused", "conv3d": "plain"}
-		if c.name == "plain" {
-			want["conv_pairs"] = "fused"
+		name := c.name
+		if name == "plain" {
+			name = "fused"
 		}
-		assert.Equal(t, want, on)
+		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": name, "conv3d": "plain"}, on)
 	}
+}
+
+// llvmpipe is what Mesa's driver for processors says of vectors of 256 bits.
+func llvmpipe(driver string) gpu.Info {
+	return gpu.Info{Name: "llvmpipe (256 bits)", Driver: driver, Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8}
 }
 
 // A pair costs four products in the rows inside of x.

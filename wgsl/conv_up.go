@@ -39,9 +39,18 @@ var convUpKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
-	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
+	name: "tall", packing: blocks4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "conv_up", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
+
+// parities is the vec4s of the four parities of blocks, each padded to what an
+// invocation makes.
+func (h *shader) parities(blocks int) int {
+	return 4 * int(groups(blocks*h.block, h.deep())) * h.deep() / 4
+}
 
 // pad8 is what the channels of a parity are padded to.
 func pad8(c int) int { return (c + 7) &^ 7 }
@@ -64,11 +73,11 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
-	h := s.shader(label, class, c.Packing)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C)
 	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), c.KT, c.Taps, 2, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
-	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * c.Phases * blocks * h.block / 4, N: c.N}
+	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: c.Phases * h.parities(blocks), N: c.N}
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
 	p := s.products(h, e, class, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)})
 	b.Dispatch(label, p, h.cover(e), convUpParams{

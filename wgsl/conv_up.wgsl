@@ -24,7 +24,8 @@
 #import tile
 #import elem
 #import weight
-#import products
+#import conv_up
+#import taps
 
 struct Params {
     first: vec4<u32>,
@@ -61,101 +62,25 @@ struct Params {
 override KT: u32 = 1; // temporal taps
 override ACCUMULATE: bool = false;
 
-const INPUTS: u32 = PIXELS + 1u;
-
-alias Row = array<vec4<f32>, INPUTS>; // cells under a row's taps, four channels
-
-// multiply adds the products of a row of cells with two taps.
-fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
-    for (var j = 0u; j < 2u; j++) {
-        let m = matrix(at + j * MATRIX);
-        for (var p = 0u; p < PIXELS; p++) {
-            add(sums, p, (*row)[p + j], m);
-        }
-    }
-}
-
-// place is where pixel number `pixel` of the row that begins at `line` lies.
-fn place(line: u32, pixel: u32, o: u32) -> u32 {
-    return line + 2u * pixel * params.C_out4 + o;
-}
-
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
     let mine = seat(group, local);
-    let segment = mine.segment;
-    let block = mine.block;
-    let seated = segment < params.segments && block < 4u * params.Z * params.blocks;
-    if !TOGETHER && !seated { return; }
-    ready();
-    let phase = block / params.blocks; // of time and parity
-    let row_parity = i32(phase / 2u % 2u);
-    let column_parity = i32(phase % 2u);
-    // The first row and column of y that have the parity, and how many columns there are.
-    let r0 = u32((row_parity - params.top) & 1);
-    let s0 = u32((column_parity - params.left) & 1);
-    let per_row = ((params.W + 1u) / 2u + PIXELS - 1u) / PIXELS;
-    let r = 2u * (segment / per_row) + r0;
-    let pixel = (segment % per_row) * PIXELS;
-    let end = (params.W - s0 + 1u) / 2u;
-    let real = seated && r < params.H && pixel < end;
+    let to = spot(mine.segment, mine.block);
+    let real = mine.segment < params.segments && to.phase < 4u * params.Z && to.r < params.H && to.pixel < to.end;
     if !TOGETHER && !real { return; }
-    // The first cell that is read.
-    let cell_row = ((params.top + i32(r)) >> 1u) - 1 + row_parity;
-    let cell_column = ((params.left + i32(s0)) >> 1u) - 1 + column_parity + i32(pixel);
+    ready();
     let f = group.z;
 
-    // Column offsets of the cells, clamped into the row, and whether they are inside of it.
-    var column = array<u32, INPUTS>();
-    var inside = array<bool, INPUTS>();
-    for (var q = 0u; q < INPUTS; q++) {
-        let s = cell_column + i32(q);
-        let clamped = clamp(s, 0, i32(params.W_in) - 1);
-        column[q] = u32(clamped) * params.C_in4;
-        inside[q] = s == clamped;
-    }
+    var column = columns(to.column);
     var sums = Sums();
-    if !ACCUMULATE { start(&sums, 5u * block); }
-    let tap_size = 2u * params.C_in4 * 2u * MATRIX; // weights of one temporal tap
-    let w_block = params.weight_at + block * params.weight_stride;
-    for (var i = 0u; i < 2u; i++) {
-        let r_in = cell_row + i32(i);
-        let r_clamped = clamp(r_in, 0, i32(params.H_in) - 1);
-        if !TOGETHER && r_in != r_clamped { continue; }
-        let here = !TOGETHER || r_in == r_clamped;
-        for (var j = 0u; j < 2u && !ACCUMULATE; j++) {
-            let b0 = bias[(5u * block + 1u + 2u * i + j) * WIDE];
-            let b1 = bias[(5u * block + 1u + 2u * i + j) * WIDE + 1u];
-            for (var p = 0u; p < PIXELS; p++) {
-                sums[WIDE * p] += select(vec4<f32>(), b0, inside[p + j] && here);
-                sums[WIDE * p + 1u] += select(vec4<f32>(), b1, inside[p + j] && here);
-            }
-        }
-        let line = f * params.x_stride + u32(r_clamped) * params.W_in * params.C_in4;
-        for (var c = 0u; c < params.C_in4; c++) {
-            let w = w_block + (i * params.C_in4 + c) * 2u * MATRIX;
-            var row = Row();
-            for (var q = 0u; q < INPUTS; q++) {
-                row[q] = select(vec4<f32>(), load4(x0[params.x0_at + line + column[q] + c]), inside[q] && here);
-            }
-            multiply(&sums, &row, w);
-            if KT > 1u {
-                for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x1[params.x1_at + line + column[q] + c]), inside[q] && here);
-                }
-                multiply(&sums, &row, w + tap_size);
-            }
-            if KT > 2u {
-                for (var q = 0u; q < INPUTS; q++) {
-                    row[q] = select(vec4<f32>(), load4(x2[params.x2_at + line + column[q] + c]), inside[q] && here);
-                }
-                multiply(&sums, &row, w + 2u * tap_size);
-            }
-        }
+    if !ACCUMULATE {
+        start(&sums, to.block);
+        add_cells(&sums, &column, to);
     }
-    let at = (f * params.Z + phase / 4u) * params.y_stride + (r * params.W + s0) * params.C_out4;
-    if !TOGETHER || real {
-        store(&sums, at, pixel, end, block % params.blocks);
+    taps(&sums, &column, to.row, f, to.block);
+    let at = (f * params.Z + to.phase / 4u) * params.y_stride + (to.r * params.W + to.s0) * params.C_out4;
+    if real {
+        store(&sums, at, to.pixel, to.end, to.block % params.blocks);
     }
 }

@@ -33,6 +33,15 @@ var convUpPairsKernels = []kernel{{
 }, {
 	name: "fused", packing: pairs4x8, better: processor,
 	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+}, {
+	name: "passes", packing: pairs4x8, better: amd,
+	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
+}, {
+	name: "tall", packing: pairs4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+}, {
+	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
 
 // ConvUpPairs records an enlarging convolution of pairs of frames.
@@ -50,13 +59,13 @@ func (s *Set) ConvUpPairs(b *gpu.Batch, label string, c ConvUpPairs) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_up_pairs", ConvUpShape(c.Y.C, x.C, 4, 1))
-	h := s.shader(label, class, c.Packing)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C)
 	shape := ConvUpShape(c.Y.C, x.C, 4, 1)
 	macs := int64(c.N/2) * int64(one.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * 4
 	in := readPairs(c.Weights, shape, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	blocks := pad8(c.Y.C) / h.block
-	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: 4 * blocks * h.block / 4, N: c.N / 2}
+	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: h.parities(blocks), N: c.N / 2}
 	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{}), h.cover(e), convUpPairsParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Blocks: uint32(blocks), Top: int32(c.Y0), Left: int32(c.X0),

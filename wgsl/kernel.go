@@ -56,18 +56,25 @@ type shader struct {
 	file   string // without .wgsl; also what its programs are called
 	wg     int    // WG, invocations in a workgroup
 	pixels int    // PIXELS of an invocation; 0 is none, and no constant
-	block  int    // BLOCK, channels of an invocation; the same
+	block  int    // BLOCK, channels that weights lie together for; the same
+	tall   int    // BLOCKS, blocks of an invocation, as covering sees fit; 0 is one
 	grid   func(h *shader, e extent) [3]uint32
 
 	sizes []size                                 // other constants of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
+	passes    bool // pairs of frames are made one product after the other
 	broadcast bool // subgroups of eight load a block's weights once, for which their invocations stay together
 }
 
-// weights is how its text comes by a block's weights, of shared/weights_*.wgsl.
-func (h *shader) weights() string {
-	if h.broadcast {
+// way is which of shared/weights_*.wgsl or frames_*.wgsl its text has.
+func (h *shader) way(name string) string {
+	switch {
+	case name == "frames" && h.passes:
+		return "passes"
+	case name == "frames":
+		return "fused"
+	case h.broadcast:
 		return "broadcast"
 	}
 	return "each"
@@ -75,10 +82,17 @@ func (h *shader) weights() string {
 
 // name is what its programs are called by.
 func (h *shader) name() string {
-	if h.broadcast {
-		return h.file + "_broadcast"
+	name := h.file
+	if h.passes {
+		name += "_passes"
 	}
-	return h.file
+	if h.tall > 0 {
+		name += "_tall"
+	}
+	if h.broadcast {
+		name += "_broadcast"
+	}
+	return name
 }
 
 // size is a constant of a shader's text, and how often it repeats what stands
@@ -88,8 +102,11 @@ type size struct {
 	value int
 }
 
-// size is a shader's by name.
+// size is a shader's by name. K are the temporal taps of any.
 func (h *shader) size(name string) int {
+	if name == "K" {
+		return 3
+	}
 	for _, s := range h.sizes {
 		if s.name == name {
 			return s.value
@@ -148,9 +165,13 @@ func (h *shader) cover(e extent) [3]uint32 { return h.grid(h, e) }
 // tile is the constants of a shader's text.
 func (h *shader) tile() string {
 	text := ""
-	for i, value := range [...]int{h.wg, h.pixels, h.block} {
+	blocks := 0
+	if h.block > 0 {
+		blocks = max(1, h.tall)
+	}
+	for i, value := range [...]int{h.wg, h.pixels, h.block, blocks} {
 		if value > 0 {
-			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK"}[i], value)
+			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK", "BLOCKS"}[i], value)
 		}
 	}
 	for _, s := range h.sizes {
@@ -185,8 +206,29 @@ func blockGrid(h *shader, e extent) [3]uint32 {
 // `across` segments wide.
 func segmentGrid(h *shader, e extent) [3]uint32 {
 	across := h.across(e)
-	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.block)), h.wg/across), uint32(e.N)}
+	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.deep())), h.wg/across), uint32(e.N)}
 }
+
+// covering is a tall shader with the height that suits so many channels: that of the
+// table, three where so the last is full, or one where there is one block alone.
+func (h *shader) covering(channels int) *shader {
+	blocks := int(groups(channels, max(1, h.block)))
+	tall := h.tall
+	switch {
+	case tall == 0:
+		return h
+	case blocks == 1:
+		tall = 1
+	case blocks%tall != 0 && blocks%3 == 0:
+		tall = 3
+	}
+	suited := *h
+	suited.tall = tall
+	return &suited
+}
+
+// deep is how many channels an invocation makes.
+func (h *shader) deep() int { return h.block * max(1, h.tall) }
 
 // segments are the parts of rows that an invocation makes.
 func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)) }
@@ -315,6 +357,15 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 // invocation says are slow, and what is broadcast costs nothing.
 func eights(info gpu.Info) bool {
 	return info.Subgroups && info.SubgroupMin == 8 && info.SubgroupMax == 8
+}
+
+// looping says whether an adapter is Mesa's driver for processors before 26, which
+// loads one invocation after the other from where it can't see to be the same for all.
+func looping(info gpu.Info) bool {
+	_, mesa, _ := strings.Cut(info.Driver, "Mesa ")
+	major, _, _ := strings.Cut(mesa, ".")
+	version, err := strconv.Atoi(major)
+	return eights(info) && (err != nil || version < 26)
 }
 
 // nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost

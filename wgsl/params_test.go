@@ -23,7 +23,6 @@ var paramsOf = map[string]any{
 	"conv3d":                   conv3dParams{},
 	"conv3d_strided":           conv3dParams{},
 	"conv_pairs":               convPairsParams{},
-	"conv_pairs_passes":        convPairsParams{},
 	"conv_up":                  convUpParams{},
 	"conv_up_pairs":            convUpPairsParams{},
 	"dup_up_3d":                dupUp3DParams{},

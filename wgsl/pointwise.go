@@ -20,8 +20,11 @@ var pointwiseKernels = []kernel{{
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "pointwise_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 }, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: eights,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid, broadcast: true}},
+	name: "tall", packing: blocks4x8, needs: processor, better: processor,
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
 }}
 
 // PointwisePacking is how products without neighbours in space, Pointwise,
@@ -91,7 +94,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
-	h := s.shader(label, class, c.Packing)
+	h := s.shader(label, class, c.Packing).covering(4 * out4)
 	in := readTaps(c.Weights, 4*out4, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}

@@ -24,6 +24,25 @@
 #import pointwise_params
 #import products
 
+// tap{k} adds the products of four channels c of temporal tap k, with weights from w on.
+#each k
+fn tap{k}(sums: ptr<function, Sums>, at: ptr<function, array<u32, PIXELS>>, c: u32, w: u32) {
+    if BLOCKS == 1u {
+        let m = matrix(w);
+        for (var p = 0u; p < PIXELS; p++) {
+            add(sums, p, load4(x{k}[params.x{k}_at + (*at)[p] + c]), m);
+        }
+        return;
+    }
+    var row = array<vec4<f32>, PIXELS>();
+    for (var p = 0u; p < PIXELS; p++) { row[p] = load4(x{k}[params.x{k}_at + (*at)[p] + c]); }
+    for (var b = 0u; b < BLOCKS; b++) {
+        let m = matrix(w + b * params.weight_stride);
+        for (var p = 0u; p < PIXELS; p++) { add(sums, b * PIXELS + p, row[p], m); }
+    }
+}
+#end
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
@@ -45,24 +64,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let w_block = params.weight_at + block * params.weight_stride;
     for (var c = 0u; c < params.C_in4; c++) {
         let w = w_block + c * MATRIX;
-        let m = matrix(w);
-        for (var p = 0u; p < PIXELS; p++) {
-            add(&sums, p, load4(x0[params.x0_at + at[p] + c]), m);
-        }
-        if KT > 1u {
-            let m = matrix(w + tap_size);
-            for (var p = 0u; p < PIXELS; p++) {
-                add(&sums, p, load4(x1[params.x1_at + at[p] + c]), m);
-            }
-        }
-        if KT > 2u {
-            let m = matrix(w + 2u * tap_size);
-            for (var p = 0u; p < PIXELS; p++) {
-                add(&sums, p, load4(x2[params.x2_at + at[p] + c]), m);
-            }
-        }
+        tap0(&sums, &at, c, w);
+        if KT > 1u { tap1(&sums, &at, c, w + tap_size); }
+        if KT > 2u { tap2(&sums, &at, c, w + 2u * tap_size); }
     }
-    if !TOGETHER || real {
+    if real {
         store(&sums, f, p0, params.P, block);
     }
 }

@@ -21,8 +21,6 @@ var (
 	conv3dStridedText string
 	//go:embed conv_pairs.wgsl
 	convPairsText string
-	//go:embed conv_pairs_passes.wgsl
-	convPairsPassesText string
 	//go:embed conv_up.wgsl
 	convUpText string
 	//go:embed conv_up_pairs.wgsl
@@ -67,20 +65,30 @@ var (
 	sharedConv3dParamsText string
 	//go:embed shared/conv3d_staged.wgsl
 	sharedConv3dStagedText string
-	//go:embed shared/conv_pairs.wgsl
-	sharedConvPairsText string
+	//go:embed shared/conv_up.wgsl
+	sharedConvUpText string
 	//go:embed shared/elem_f16.wgsl
 	sharedElemF16Text string
 	//go:embed shared/elem_f32.wgsl
 	sharedElemF32Text string
 	//go:embed shared/elem_packed.wgsl
 	sharedElemPackedText string
+	//go:embed shared/pairs.wgsl
+	sharedPairsText string
+	//go:embed shared/frames_fused.wgsl
+	sharedFramesFusedText string
+	//go:embed shared/frames_passes.wgsl
+	sharedFramesPassesText string
 	//go:embed shared/pointwise_params.wgsl
 	sharedPointwiseParamsText string
 	//go:embed shared/products.wgsl
 	sharedProductsText string
+	//go:embed shared/rows.wgsl
+	sharedRowsText string
 	//go:embed shared/silu.wgsl
 	sharedSiluText string
+	//go:embed shared/taps.wgsl
+	sharedTapsText string
 	//go:embed shared/weight_f32.wgsl
 	sharedWeightF32Text string
 	//go:embed shared/weight_packed.wgsl
@@ -108,7 +116,6 @@ var texts = []embedded{
 	{"conv3d_staged.wgsl", &conv3dStagedText},
 	{"conv3d_strided.wgsl", &conv3dStridedText},
 	{"conv_pairs.wgsl", &convPairsText},
-	{"conv_pairs_passes.wgsl", &convPairsPassesText},
 	{"conv_up.wgsl", &convUpText},
 	{"conv_up_pairs.wgsl", &convUpPairsText},
 	{"conv3d_strided_staged.wgsl", &conv3dStridedStagedText},
@@ -131,13 +138,18 @@ var texts = []embedded{
 	{"shared/conv3d.wgsl", &sharedConv3dText},
 	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
 	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
-	{"shared/conv_pairs.wgsl", &sharedConvPairsText},
+	{"shared/conv_up.wgsl", &sharedConvUpText},
 	{"shared/elem_f16.wgsl", &sharedElemF16Text},
 	{"shared/elem_f32.wgsl", &sharedElemF32Text},
 	{"shared/elem_packed.wgsl", &sharedElemPackedText},
+	{"shared/pairs.wgsl", &sharedPairsText},
+	{"shared/frames_fused.wgsl", &sharedFramesFusedText},
+	{"shared/frames_passes.wgsl", &sharedFramesPassesText},
 	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
 	{"shared/products.wgsl", &sharedProductsText},
+	{"shared/rows.wgsl", &sharedRowsText},
 	{"shared/silu.wgsl", &sharedSiluText},
+	{"shared/taps.wgsl", &sharedTapsText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
 	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
 	{"shared/weights_broadcast.wgsl", &sharedWeightsBroadcastText},

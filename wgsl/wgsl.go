@@ -76,7 +76,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.sizes, weight, c, class) // a map prints by its keys' order
+	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.tall, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}
@@ -142,8 +142,8 @@ func (l *loader) add(file, from string) {
 			l.addElem(file)
 		case "weight", "halves":
 			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
-		case "weights":
-			l.add("shared/weights_"+l.shader.weights()+".wgsl", file)
+		case "weights", "frames":
+			l.add("shared/"+name+"_"+l.shader.way(name)+".wgsl", file)
 		default:
 			l.add("shared/"+name+".wgsl", file)
 		}

@@ -34,6 +34,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
+const BIASES: u32 = 1;
+
 override KT: u32 = 3;    // temporal taps computed, the last of the weight's
 override SCALE: u32 = 1; // x is read as if enlarged so often by nearest neighbour
 override ACCUMULATE: bool = false;

@@ -32,6 +32,8 @@ struct Params {
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
+const BIASES: u32 = 1;
+
 override KT: u32 = 1;
 override ACCUMULATE: bool = false;
 override SHUFFLE: bool = false;

@@ -1,6 +1,7 @@
-// Sums of products in registers: PIXELS pixels of y in BLOCK output channels.
-// The kernel declares params, with across, and place(f, pixel, o), where y has the
-// four channels o. Where invocations work TOGETHER none may leave before the others.
+// Sums of products in registers: PIXELS pixels of y in BLOCKS blocks of BLOCK output
+// channels. The kernel declares params, with across, place(f, pixel, o), where y has the
+// four channels o, and BIASES, vectors of bias for a block. Where invocations work
+// TOGETHER none may leave before the others.
 
 #import tile
 
@@ -16,19 +17,19 @@ override ROLLED: bool = false; // the store's loop may not be unrolled
 // Seat is an invocation's place in the grid.
 struct Seat {
     segment: u32,
-    block: u32,
+    block: u32, // the first of BLOCKS
 }
 
 // seat is that of segmentGrid. Where a workgroup is one block deep the compiler
 // sees that the block is the same for all, and reads its weights once for all.
 fn seat(group: vec3<u32>, local: u32) -> Seat {
     if DEEP {
-        return Seat(group.x * params.across + local % params.across, group.y * (WG / params.across) + local / params.across);
+        return Seat(group.x * params.across + local % params.across, BLOCKS * (group.y * (WG / params.across) + local / params.across));
     }
-    return Seat(group.x * WG + local, group.y);
+    return Seat(group.x * WG + local, BLOCKS * group.y);
 }
 
-alias Sums = array<vec4<f32>, WIDE * PIXELS>; // [pixel][vec4s of output channels]
+alias Sums = array<vec4<f32>, BLOCKS * PIXELS * WIDE>; // [block][pixel][vec4s of output channels]
 
 // Matrix is the weights of four input channels and a block of output channels.
 struct Matrix {
@@ -44,34 +45,40 @@ struct Matrix {
 
 // start is the sums before the first product.
 fn start(sums: ptr<function, Sums>, block: u32) {
-    let b0 = bias[block * WIDE];
-    let b1 = bias[block * WIDE + 1u];
-    for (var p = 0u; p < PIXELS; p++) {
-        (*sums)[WIDE * p] = b0;
-        (*sums)[WIDE * p + 1u] = b1;
+    for (var b = 0u; b < BLOCKS; b++) {
+        let b0 = bias[BIASES * (block + b) * WIDE];
+        let b1 = bias[BIASES * (block + b) * WIDE + 1u];
+        for (var p = 0u; p < PIXELS; p++) {
+            let n = (b * PIXELS + p) * WIDE;
+            (*sums)[n] = b0;
+            (*sums)[n + 1u] = b1;
+        }
     }
 }
 
-// add adds the products of four channels of x to the sums of pixel p.
-fn add(sums: ptr<function, Sums>, p: u32, v: vec4<f32>, m: Matrix) {
-    (*sums)[WIDE * p] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
-    (*sums)[WIDE * p + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
+// add adds the products of four channels of x to the sums of pixel n, counted over
+// blocks.
+fn add(sums: ptr<function, Sums>, n: u32, v: vec4<f32>, m: Matrix) {
+    (*sums)[WIDE * n] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
+    (*sums)[WIDE * n + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
 }
 
 // store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
 // constant length with the bound inside: else cards' compilers keep the sums in
 // memory. On processors they are faster there.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
-    for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
-        for (var h = 0u; h < WIDE; h++) {
-            let o = block * WIDE + h;
-            if pixel + p < end && o < params.C_out4 {
-                var v = (*sums)[WIDE * p + h];
-                let at = params.y_at + place(f, pixel + p, o);
-                if ACCUMULATE {
-                    v += load4(y[at]);
+    for (var b = 0u; b < BLOCKS; b++) {
+        for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
+            for (var h = 0u; h < WIDE; h++) {
+                let o = (block + b) * WIDE + h;
+                if pixel + p < end && o < params.C_out4 {
+                    var v = (*sums)[(b * PIXELS + p) * WIDE + h];
+                    let at = params.y_at + place(f, pixel + p, o);
+                    if ACCUMULATE {
+                        v += load4(y[at]);
+                    }
+                    y[at] = store4(v);
                 }
-                y[at] = store4(v);
             }
         }
     }
