@@ -284,7 +284,7 @@ run() {
 
 # worst is the largest NMSE of goldens in a storage.
 worst() {
-	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Pair|Matrix|pairs/} in_it && / NMSE / {if ($NF + 0 > most) most = $NF + 0} END {printf "%.0e", most}' "$here/vae.log"
+	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Pair|Matrix|pairs/} in_it && / NMSE / {some = 1; if ($NF + 0 > most) most = $NF + 0} END {if (some) printf "%.0e", most; else printf "none"}' "$here/vae.log"
 }
 
 if [ -x "$here/tessera" ]; then
