@@ -166,10 +166,11 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	}
 }
 
-// deepest is how deep portions are nested at most: a clip in one slice keeps no causal
-// memory, and would for them.
+// deepest is how deep portions are nested at most. A clip in one slice keeps no causal
+// memory, and would for them; in long slices, that somebody asked for, what all
+// portions do would take longer to record than to forgo.
 func (p *planner) deepest() int {
-	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) {
+	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
 		return 0
 	}
 	return deepest

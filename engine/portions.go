@@ -5,8 +5,12 @@ import (
 	"tessera/wgsl"
 )
 
-// deepest is how deep portions are nested in any network, at most.
-const deepest = 2
+// deepest is how deep portions are nested in any network, and longest of how many
+// latent frames a slice is that has them, at most.
+const (
+	deepest = 2
+	longest = 8
+)
 
 // Portions records do on a few frames of x after the others, so that what it makes
 // on its way takes less memory: in plans of a depth or more that budgets ask for,
