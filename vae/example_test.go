@@ -60,9 +60,9 @@ func ExampleInspect() {
 	fmt.Printf("%s on the device, %s outside\n", engine.Bytes(plan.Bytes()), engine.Bytes(plan.Spool))
 	// Output:
 	// SeedVR2 to 81 frames of 720x1280
-	// 3 x 4 tiles of 384x384, each in 20 slices
-	// the last has rows 640 to 720, columns 960 to 1280
-	// 1008.4 MiB on the device, 1.11 GiB outside
+	// 2 x 3 tiles of 480x480, each in 20 slices
+	// the last has rows 416 to 720, columns 832 to 1280
+	// 1022.0 MiB on the device, 1.11 GiB outside
 }
 
 // The examples below need a device, so they have no Output: a machine without
