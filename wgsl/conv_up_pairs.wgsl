@@ -48,11 +48,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if !TOGETHER && !real { return; }
     ready();
 
-    var part = Part(to.row, columns(to.column), group.z * params.x_stride, to.block * params.weight_stride);
+    var cells = columns(to.column);
+    var part = Part(to.row, cells, group.z * params.x_stride, to.block * params.weight_stride);
     var even = Sums();
     var odd = Sums();
     start(&even, to.block);
-    add_cells(&even, &part.column, to);
+    add_cells(&even, &cells, to);
     frames(&even, &odd, &part);
     let at = 2u * group.z * params.y_stride + (to.r * params.W + to.s0) * params.C_out4;
     if real {
