@@ -140,7 +140,8 @@ func compare(t *testing.T, decode bool, h, w int, o Options) bool {
 	require.Equal(t, len(n.count), p.Out.H*p.Out.W, at)
 	count, result := p.Count(), blend(p, value)
 	for i := range result {
-		if count[i] <= MinCount || math.Abs(float64(count[i])-n.count[i]) > 1e-5 {
+		// Float32 sums: many tiles over a pixel round in proportion to what they add up to.
+		if count[i] <= MinCount || math.Abs(float64(count[i])-n.count[i]) > 1e-6*max(10, n.count[i]) {
 			require.FailNow(t, "count", "%s: count[%d] = %g, want %g", at, i, count[i], n.count[i])
 		}
 		want := n.acc[i] / max(n.count[i], 1e-6)
@@ -395,6 +396,7 @@ func FuzzPlan(f *testing.F) {
 	f.Add(false, uint8(5), uint8(7), uint8(24), uint8(32), uint8(8), uint8(16))
 	f.Add(true, uint8(30), uint8(3), uint8(15), uint8(9), uint8(8), uint8(0))
 	f.Add(true, uint8(1), uint8(1), uint8(0), uint8(8), uint8(7), uint8(200))
+	f.Add(false, uint8(35), uint8(35), uint8(232), uint8(202), uint8(224), uint8(192)) // 46 tiles over a pixel
 	f.Fuzz(func(t *testing.T, decode bool, h, w, th, tw, oh, ow uint8) {
 		o := Options{Tile: Size{int(th), int(tw)}, Overlap: Size{int(oh), int(ow)}}
 		height, width := int(h%40), int(w%40)
