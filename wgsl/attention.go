@@ -116,3 +116,12 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
 	}, in, scores, state, acc, out)
 }
+
+// phase is a shader of attention for the set's adapter, and its constants, where
+// so many numbers are added up.
+func (s *Set) phase(k *kernel, i, terms int) (*shader, constants) {
+	h := k.shaders[i].on(s.info)
+	c := constants{"ROLLED": flag(s.info.Type == "cpu")}
+	h.whole(c, terms)
+	return h, c
+}

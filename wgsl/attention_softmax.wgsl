@@ -8,6 +8,7 @@
 
 #import tile
 #import attention_params
+#import attention_maximum
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> s: array<vec4<f32>>;
@@ -23,21 +24,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     var m = s[at];
     for (var j = at + 1u; j < end; j++) { m = max(m, s[j]); }
-    var maximum = max(max(m.x, m.y), max(m.z, m.w));
-    var sum = 0.0;
-    var decay = 0.0;
-    if params.key > 0u {
-        let before = state[i];
-        maximum = max(maximum, before.x);
-        decay = exp2(before.x - maximum);
-        sum = before.y * decay;
-    }
+    let past = before(i, m);
     var powers = vec4<f32>();
     for (var j = at; j < end; j++) {
-        let v = exp2(s[j] - maximum); // 0 beyond the last key
+        let v = exp2(s[j] - past.maximum); // 0 beyond the last key
         s[j] = v;
         powers += v;
     }
-    sum += (powers.x + powers.y) + (powers.z + powers.w);
-    state[i] = vec4<f32>(maximum, sum, decay, 0.0);
+    let sum = past.sum + (powers.x + powers.y) + (powers.z + powers.w);
+    state[i] = vec4<f32>(past.maximum, sum, past.decay, 0.0);
 }

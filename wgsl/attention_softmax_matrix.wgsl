@@ -8,6 +8,7 @@
 
 #import tile
 #import attention_params
+#import attention_maximum
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> s: array<vec4<u32>>;
@@ -24,23 +25,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     var m = score(at);
     for (var j = 1u; j < params.keys / 4u; j++) { m = max(m, score(at + j)); }
-    var maximum = max(max(m.x, m.y), max(m.z, m.w));
-    var sum = 0.0;
-    var decay = 0.0;
-    if params.key > 0u {
-        let before = state[i];
-        maximum = max(maximum, before.x);
-        decay = exp2(before.x - maximum);
-        sum = before.y * decay;
-    }
+    let past = before(i, m);
     var powers = vec4<f32>();
     for (var j = 0u; j < params.keys / 8u; j++) {
-        let a = exp2(score(at + 2u * j) - maximum); // 0 beyond the last key
-        let b = exp2(score(at + 2u * j + 1u) - maximum);
+        let a = exp2(score(at + 2u * j) - past.maximum); // 0 beyond the last key
+        let b = exp2(score(at + 2u * j + 1u) - past.maximum);
         let halves = vec4<u32>(pack2x16float(a.xy), pack2x16float(a.zw), pack2x16float(b.xy), pack2x16float(b.zw));
         s[at + j] = halves;
         powers += vec4<f32>(unpack2x16float(halves.x), unpack2x16float(halves.y)) + vec4<f32>(unpack2x16float(halves.z), unpack2x16float(halves.w));
     }
-    sum += (powers.x + powers.y) + (powers.z + powers.w);
-    state[i] = vec4<f32>(maximum, sum, decay, 0.0);
+    let sum = past.sum + (powers.x + powers.y) + (powers.z + powers.w);
+    state[i] = vec4<f32>(past.maximum, sum, past.decay, 0.0);
 }

@@ -226,12 +226,3 @@ func init() { // a page's tables are made when it is compiled
 		}
 	}
 }
-
-// phase is a shader of attention for the set's adapter, and its constants, where
-// so many numbers are added up.
-func (s *Set) phase(k *kernel, i, terms int) (*shader, constants) {
-	h := k.shaders[i].on(s.info)
-	c := constants{"ROLLED": flag(s.info.Type == "cpu")}
-	h.whole(c, terms)
-	return h, c
-}

@@ -4,7 +4,3 @@ package wgsl
 var matrixTexts []embedded
 
 func (*shader) whole(constants, int) {}
-
-func (s *Set) phase(k *kernel, i, _ int) (*shader, constants) {
-	return &k.shaders[i], constants{"ROLLED": flag(s.info.Type == "cpu")}
-}

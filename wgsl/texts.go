@@ -57,6 +57,8 @@ var (
 	toRgba8Text string
 	//go:embed unpatchify.wgsl
 	unpatchifyText string
+	//go:embed shared/attention_maximum.wgsl
+	sharedAttentionMaximumText string
 	//go:embed shared/attention_params.wgsl
 	sharedAttentionParamsText string
 	//go:embed shared/conv3d.wgsl
@@ -134,6 +136,7 @@ var texts = []embedded{
 	{"sum_taps.wgsl", &sumTapsText},
 	{"to_rgba8.wgsl", &toRgba8Text},
 	{"unpatchify.wgsl", &unpatchifyText},
+	{"shared/attention_maximum.wgsl", &sharedAttentionMaximumText},
 	{"shared/attention_params.wgsl", &sharedAttentionParamsText},
 	{"shared/conv3d.wgsl", &sharedConv3dText},
 	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
