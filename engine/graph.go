@@ -51,6 +51,7 @@ type node struct {
 	macs  int64  // multiply-adds with every temporal tap and every output, needed or not
 	reads []Value
 	onto  Value // what it adds to in place, and returns; no id: nothing
+	over  bool  // what it makes lies where the first of reads does, if nobody reads that later
 	out   Value // no id: it only keeps causal memory
 	emit  func(e *emitter, y wgsl.Tensor)
 }

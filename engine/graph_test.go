@@ -41,20 +41,30 @@ func hash(label string, operands ...uint64) uint64 {
 	return h.Sum64()
 }
 
+// flag is a yes in a record of parameters.
+func flag(yes bool) uint32 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
 // fakes records operations whose results it knows.
 type fakes struct {
 	g       *Graph
 	results map[int]uint64 // by value
 }
 
-// op records one that reads values and makes another, or adds to onto. Each has
-// scratch, which is of another size.
+// op records one that reads values and makes another, or adds to onto. One that makes
+// a value like the only one that it reads may do so in place. Each has scratch, which
+// is of another size.
 func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 	operands := []uint64{}
 	for _, v := range append(append([]Value(nil), reads...), onto) {
 		operands = append(operands, f.results[v.id])
 	}
-	made := f.g.record(node{label: label, reads: reads, onto: onto, out: out, emit: func(e *emitter, y wgsl.Tensor) {
+	over := len(reads) == 1 && onto.id == 0 && out == Value{reads[0].T, reads[0].H, reads[0].W, reads[0].C, 0}
+	made := f.g.record(node{label: label, reads: reads, onto: onto, over: over, out: out, emit: func(e *emitter, y wgsl.Tensor) {
 		views := []gpu.View{}
 		p := &gpu.Program{Label: label}
 		for _, v := range reads {
@@ -63,7 +73,7 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 		}
 		scratch := e.temporary(label+" scratch", 4*int64(len(label)))
 		views, p.Storage = append(views, scratch, y.Buffer.All()), append(p.Storage, gpu.ReadWrite, gpu.ReadWrite)
-		e.batch.Dispatch(label, p, [3]uint32{1, 1, 1}, struct{ Onto uint32 }{uint32(min(onto.id, 1))}, gpu.Cost{}, views...)
+		e.batch.Dispatch(label, p, [3]uint32{1, 1, 1}, struct{ Onto, Over uint32 }{uint32(min(onto.id, 1)), flag(over)}, gpu.Cost{}, views...)
 	}})
 	f.results[made.id] = hash(label, operands...)
 	return made
@@ -71,7 +81,7 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 
 // contents runs the commands of a recording on hashes and gives what is in its
 // output at the end.
-func contents(t *testing.T, r *recording, input uint64) uint64 {
+func contents(t *testing.T, r *recording, input uint64) (made uint64, inPlace int) {
 	held := map[*gpu.Buffer]uint64{r.in.Buffer: input}
 	for _, c := range r.steps[1].(*runBatch).batch.Commands {
 		last := len(c.Bindings) - 1
@@ -82,7 +92,10 @@ func contents(t *testing.T, r *recording, input uint64) uint64 {
 			seen[v.Buffer] = true
 		}
 		scratch, y := c.Bindings[last-1].Buffer, c.Bindings[last].Buffer
-		require.False(t, seen[scratch] || seen[y] || scratch == y, "%s writes what it reads", c.Label)
+		require.False(t, seen[scratch] || seen[y] && c.Params[4] == 0 || scratch == y, "%s writes what it reads", c.Label)
+		if seen[y] {
+			inPlace++
+		}
 		before := uint64(0)
 		if c.Params[0] == 1 {
 			before = held[y]
@@ -90,13 +103,13 @@ func contents(t *testing.T, r *recording, input uint64) uint64 {
 		held[scratch] = hash(c.Label + " scratch")
 		held[y] = hash(c.Label, append(operands, before)...)
 	}
-	return held[r.out.Buffer]
+	return held[r.out.Buffer], inPlace
 }
 
 // A value keeps its buffer until its last reader is done: whatever the graph,
 // what its commands leave in the output is what the operations make.
 func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
-	reused := 0
+	reused, inPlace := 0, 0
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var want, input uint64
@@ -120,7 +133,12 @@ func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
 				for _, v := range reads {
 					delete(unread, v.id)
 				}
-				v := f.op(fmt.Sprint("op", ops), onto, Value{T: 1 + random.IntN(3), H: 1 + random.IntN(4), W: 1 + random.IntN(4), C: 4}, reads...)
+				out := Value{T: 1 + random.IntN(3), H: 1 + random.IntN(4), W: 1 + random.IntN(4), C: 4}
+				if random.IntN(2) == 0 {
+					out = reads[0]
+					out.id = 0
+				}
+				v := f.op(fmt.Sprint("op", ops), onto, out, reads...)
 				live, unread[v.id] = append(live, v), true
 			}
 			var rest []Value
@@ -135,13 +153,16 @@ func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
 		})
 		s, r, err := record(t, net, 3, 3)
 		require.NoError(t, err)
-		require.Equal(t, want, contents(t, r, input), "graph %d:\n%s", seed, r.steps[1])
+		made, over := contents(t, r, input)
+		inPlace += over
+		require.Equal(t, want, made, "graph %d:\n%s", seed, r.steps[1])
 		for _, u := range s.arena.uses {
 			require.Greater(t, u.till, u.from, "graph %d: %s is never given back", seed, u.own.Label)
 		}
 		reused += ops - len(s.arena.buffers)
 	}
 	require.Greater(t, reused, 500, "buffers are not used again")
+	require.Greater(t, inPlace, 100, "nothing is made in place")
 }
 
 // In a chain two values are alive at most, however long it is.
@@ -156,6 +177,25 @@ func TestAChainTakesTwoBuffers(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.arena.buffers, 2)
 	require.Equal(t, 2*r.in.Bytes(), sum(s.buffers()))
+}
+
+// A norm is made in place where nobody reads its input later.
+func TestNormsAreInPlace(t *testing.T) {
+	gamma := &gpu.Buffer{Label: "gamma", Size: 16}
+	group, root := &GroupNorm{Name: "group", Gamma: gamma, Beta: gamma, Groups: 1}, &RMSNorm{Name: "root", Gamma: gamma}
+	s, r, err := record(t, Series{group, root, group}, 40, 50)
+	require.NoError(t, err)
+	require.Equal(t, r.in.Buffer, r.out.Buffer)
+	require.Less(t, s.arena.bytes(), 2*r.in.Bytes())
+	_, r, err = record(t, network(func(g *Graph, x Value) Value {
+		return AddMeans(g, "sum", group.Forward(g, x), root.Forward(g, x)) // which is the last to read x
+	}), 40, 50)
+	require.NoError(t, err)
+	require.Equal(t, r.in.Buffer, r.out.Buffer)
+	_, r, err = record(t, network(func(g *Graph, x Value) Value { return AddMeans(g, "sum", group.Forward(g, x), x) }), 40, 50)
+	require.NoError(t, err)
+	require.Equal(t, r.in.Buffer, r.out.Buffer)
+	require.NotEqual(t, r.in.Buffer, r.batch.Commands[2].Bindings[2].Buffer, "made over what is read later")
 }
 
 func TestWrongGraphsPanic(t *testing.T) {

@@ -20,7 +20,7 @@ type GroupNorm struct {
 // Forward is x, normed.
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 	return g.record(node{
-		label: n.Name, kind: "group_norm", reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		emit: func(e *emitter, y wgsl.Tensor) { n.emit(e, e.tensors[x.id], y) },
 	})
 }
@@ -50,7 +50,7 @@ type RMSNorm struct {
 // Forward is x, normed.
 func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 	return g.record(node{
-		label: n.Name, kind: "rms_norm", reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		label: n.Name, kind: "rms_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.tensors[x.id]
 			for _, r := range runs(in.T, e.atOnce(in, y), nil) {

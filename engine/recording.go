@@ -224,6 +224,7 @@ type emitter struct {
 // node makes the commands of one operation.
 func (e *emitter) node(n node, readers map[int]int) {
 	var y wgsl.Tensor
+	over := n.over && readers[n.reads[0].id] == 1
 	e.at, e.arena.layer = n.at, n.label
 	switch {
 	case n.onto.id != 0:
@@ -231,6 +232,8 @@ func (e *emitter) node(n node, readers map[int]int) {
 			panic(fmt.Sprintf("engine: %s: adds to a value that is read later", n.label))
 		}
 		y = e.tensors[n.onto.id]
+	case over:
+		y = e.tensors[n.reads[0].id]
 	case n.out.id != 0:
 		y = e.tensor(n.label, n.out)
 	}
@@ -242,7 +245,7 @@ func (e *emitter) node(n node, readers map[int]int) {
 	}
 	e.release()
 	for _, v := range n.reads {
-		if readers[v.id]--; readers[v.id] == 0 {
+		if readers[v.id]--; readers[v.id] == 0 && !over {
 			e.arena.give(e.tensors[v.id].Buffer)
 		}
 	}

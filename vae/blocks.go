@@ -23,13 +23,14 @@ func (b *resnet) Reach() int { return b.conv1.Reach() + b.conv2.Reach() }
 
 // Forward is the block's output.
 func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	y := x
+	if b.shortcut != nil {
+		y = b.shortcut.Forward(g, x) // first, so that the norm is in place
+	}
 	h := b.norm1.Forward(g, x)
 	h = b.conv1.Forward(g, h)
 	h = b.norm2.Forward(g, h)
-	if b.shortcut != nil {
-		x = b.shortcut.Forward(g, x)
-	}
-	return b.conv2.Add(g, h, x)
+	return b.conv2.Add(g, h, y)
 }
 
 // attention is the mid block's: one head over all pixels of a frame.

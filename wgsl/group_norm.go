@@ -14,7 +14,7 @@ type GroupNorm struct {
 	Eps         float32
 	SiLU        bool // y*sigmoid(y) of the result
 
-	X, Y   Tensor // input and output, of the same size; not one buffer
+	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
 	XT, YT int    // the first frame of each
 	N      int    // frames
 
@@ -115,7 +115,18 @@ func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
 	if g.SiLU {
 		flops += 4 * elements
 	}
-	b.Dispatch(label, s.program(apply, constants{"SILU": flag(g.SiLU)}, R, R, W), apply.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
+	c, in := inPlace(in, out, factors)
+	c["SILU"] = flag(g.SiLU)
+	b.Dispatch(label, s.program(apply, c, R, R, W), apply.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
 		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, apply.pixels), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + factors.Size}, in, factors, out)
+}
+
+// inPlace says whether a norm of in makes out of itself. Then no buffer may be bound
+// twice, and other stands where in would.
+func inPlace(in, out, other gpu.View) (constants, gpu.View) {
+	if in.Buffer != out.Buffer {
+		return constants{}, in
+	}
+	return constants{"IN_PLACE": 1}, other
 }

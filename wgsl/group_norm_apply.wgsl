@@ -1,8 +1,8 @@
 // group_norm_apply: y = (x - pivot)*scale + shift, then y*sigmoid(y) where SILU
 //
-//   x        [T, P, C]  elem  read        from x_at (vec4s) on
+//   x        [T, P, C]  elem  read        from x_at (vec4s) on; IN_PLACE it is in y, from y_at on, and this is not read
 //   factors  [T, 3, C]  f32   read        pivot, scale, shift of group_norm_merge
-//   y        [T, P, C]  elem  read_write  from y_at (vec4s) on; may not alias x
+//   y        [T, P, C]  elem  read_write  from y_at (vec4s) on; may not alias what is bound as x
 //
 // One invocation keeps a column's factors and makes it in PIXELS pixels that are
 // `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
@@ -27,6 +27,12 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> y: array<elem4>;
 
 override SILU: bool = false;
+override IN_PLACE: bool = false;
+
+fn loaded(at: u32) -> vec4<f32> {
+    if IN_PLACE { return load4(y[params.y_at + at]); }
+    return load4(x[params.x_at + at]);
+}
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -43,7 +49,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var p = i / params.C4;
     for (var k = 0u; k < PIXELS && p < params.P; k++) {
         let at = frame + p * params.C4 + column;
-        var v = (load4(x[params.x_at + at]) - pivot) * scale + shift;
+        var v = (loaded(at) - pivot) * scale + shift;
         if SILU {
             v = silu(v);
         }

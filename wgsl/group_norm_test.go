@@ -96,6 +96,14 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C, groups in
 		Bound: bound(s.Elem, boundF32),
 	}
 	test.Run(t, dev)
+
+	test.In, test.Out.Data = test.In[1:], xs.Data
+	test.Record = func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
+		g.Gamma, g.Beta, g.Partials, g.Factors = in[0], in[1], scratch[0].All(), scratch[1].All()
+		g.X, g.XT, g.Y, g.YT = y.in(out), 1, y.in(out), 1
+		s.GroupNorm(b, t.Name()+" in place", g)
+	}
+	test.Run(t, dev)
 }
 
 // BenchmarkGroupNorm is a norm of a 256x256 frame of 128 channels.

@@ -12,7 +12,7 @@ type RMSNorm struct {
 	Gamma *gpu.Buffer // f32, a number per channel, padded to a multiple of 4
 	SiLU  bool        // y*sigmoid(y) of the result
 
-	X, Y   Tensor // input and output, of the same size; not one buffer
+	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
 	XT, YT int    // the first frame of each
 	N      int    // frames
 }
@@ -67,7 +67,9 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 	}
 	const R = gpu.Read
 	h := s.shader(label, "rms_norm", nil)
-	p := s.program(h, constants{"LANES": float64(rmsLanes(x.C4())), "SILU": flag(r.SiLU)}, R, R, gpu.ReadWrite)
+	c, in := inPlace(in, out, r.Gamma.All())
+	c["LANES"], c["SILU"] = float64(rmsLanes(x.C4())), flag(r.SiLU)
+	p := s.program(h, c, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), rmsNormParams{
 		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + r.Gamma.Size}, in, r.Gamma.All(), out)

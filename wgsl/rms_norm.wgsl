@@ -1,9 +1,10 @@
 // rms_norm: y_c = x_c / max(|x|, 1e-12) * sqrt(C) * gamma_c, |x| over a pixel's channels,
 // then y*sigmoid(y) where SILU
 //
-//   x      [P, C]  elem  read        from x_at (vec4s) on; P = T*H*W pixels, 0 in padding channels
+//   x      [P, C]  elem  read        from x_at (vec4s) on; P = T*H*W pixels, 0 in padding channels;
+//                                     IN_PLACE it is in y, from y_at on, and this is not read
 //   gamma  [C]     f32   read        padded to a multiple of 4
-//   y      [P, C]  elem  read_write  from y_at (vec4s) on; 0 in padding channels; may not alias x
+//   y      [P, C]  elem  read_write  from y_at (vec4s) on; 0 in padding channels; may not alias what is bound as x
 //
 // LANES invocations share four pixels: each sums the squares of every LANES-th
 // column of them in f32, a component a pixel, and after the barrier adds up
@@ -31,10 +32,16 @@ struct Params {
 
 override LANES: u32 = 8; // divides WG
 override SILU: bool = false;
+override IN_PLACE: bool = false;
 
 const_assert PIXELS == 4u; // pixels are components of vectors
 
 var<workgroup> partials: array<vec4<f32>, WG>;
+
+fn loaded(at: u32) -> vec4<f32> {
+    if IN_PLACE { return load4(y[params.y_at + at]); }
+    return load4(x[params.x_at + at]);
+}
 
 fn result(v: vec4<f32>) -> elem4 {
     if SILU {
@@ -52,13 +59,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let inside = p < vec4<u32>(params.P);
     let pixel = min(p, vec4<u32>(params.P - 1u)) * params.C4;
 
-    let x_pixel = params.x_at + pixel;
     var squares = vec4<f32>();
     for (var c = lane; c < params.C4; c += LANES) {
-        let a = load4(x[x_pixel.x + c]);
-        let b = load4(x[x_pixel.y + c]);
-        let d = load4(x[x_pixel.z + c]);
-        let e = load4(x[x_pixel.w + c]);
+        let a = loaded(pixel.x + c);
+        let b = loaded(pixel.y + c);
+        let d = loaded(pixel.z + c);
+        let e = loaded(pixel.w + c);
         squares += vec4<f32>(dot(a, a), dot(b, b), dot(d, d), dot(e, e));
     }
     partials[local] = squares;
@@ -72,9 +78,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let y_pixel = params.y_at + pixel;
     for (var c = lane; c < params.C4; c += LANES) {
         let g = gamma[c];
-        if inside.x { y[y_pixel.x + c] = result(load4(x[x_pixel.x + c]) * scale.x * g); }
-        if inside.y { y[y_pixel.y + c] = result(load4(x[x_pixel.y + c]) * scale.y * g); }
-        if inside.z { y[y_pixel.z + c] = result(load4(x[x_pixel.z + c]) * scale.z * g); }
-        if inside.w { y[y_pixel.w + c] = result(load4(x[x_pixel.w + c]) * scale.w * g); }
+        if inside.x { y[y_pixel.x + c] = result(loaded(pixel.x + c) * scale.x * g); }
+        if inside.y { y[y_pixel.y + c] = result(loaded(pixel.y + c) * scale.y * g); }
+        if inside.z { y[y_pixel.z + c] = result(loaded(pixel.z + c) * scale.z * g); }
+        if inside.w { y[y_pixel.w + c] = result(loaded(pixel.w + c) * scale.w * g); }
     }
 }

@@ -119,6 +119,12 @@ func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []
 		Bound: bound(s.Elem, boundF32),
 	}
 	test.Run(t, dev)
+
+	test.In, test.Out.Data = test.In[1:], xs.Data
+	test.Record = func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+		s.RMSNorm(b, t.Name()+" in place", RMSNorm{Gamma: in[0], SiLU: silu, X: y.in(out), XT: 1, Y: y.in(out), YT: 1, N: T})
+	}
+	test.Run(t, dev)
 }
 
 // A frame may go to another one, and frames around it stay.
