@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -63,8 +61,13 @@ func (a *arena) give(b *gpu.Buffer) {
 // place puts what batches use into the arena's buffers, the largest first, each
 // where it fits best, and tells where each then lies.
 func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
-	sorted := slices.Clone(a.uses)
-	slices.SortStableFunc(sorted, func(u, v *use) int { return cmp.Compare(v.own.Size, u.own.Size) })
+	sorted := append([]*use(nil), a.uses...)
+	for i, u := range a.uses {
+		for ; i > 0 && sorted[i-1].own.Size < u.own.Size; i-- {
+			sorted[i] = sorted[i-1]
+		}
+		sorted[i] = u
+	}
 	in := map[*gpu.Buffer]*gpu.Buffer{}
 	placed := make([][]*use, a.batch+1)
 	for _, u := range sorted {
