@@ -33,6 +33,7 @@ type DecodePlan struct {
 	model *Model
 	in    [3]int // frames, height and width of the latent
 	o     DecodeOptions
+	job   func(m *Model) *engine.Job
 }
 
 // PlanDecode plans the decoding of a latent of so many frames of height x width
@@ -52,7 +53,7 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 	if err != nil {
 		return nil, err
 	}
-	return &DecodePlan{p, m, [3]int{frames, height, width}, o}, nil
+	return &DecodePlan{p, m, [3]int{frames, height, width}, o, job}, nil
 }
 
 // Decode plans and runs at once.
@@ -71,16 +72,16 @@ func (m *Model) Decode(ctx context.Context, z Latent, o DecodeOptions) iter.Seq2
 func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		m := p.model
-		err := p.check(z)
-		if err == nil {
-			err = m.load(ctx, p.Plan, w.Loading)
-		}
-		if err != nil {
+		if err := p.check(z); err != nil {
 			yield(Frame{}, err)
 			return
 		}
-		in, f := &cells{z, &m.Config, p.o.Unscaled}, p.frame()
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w)}) {
+		f := p.frame()
+		a := &attempt{
+			model: m, plan: &p.Plan, job: p.job, o: p.o.Options, in: &cells{z, &m.Config, p.o.Unscaled}, told: w,
+			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w)},
+		}
+		for band, err := range a.bands(ctx) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return

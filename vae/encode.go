@@ -41,6 +41,7 @@ type EncodePlan struct {
 	model *Model
 	in    [3]int // frames, height and width of the clip
 	o     EncodeOptions
+	job   func(m *Model) *engine.Job
 }
 
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
@@ -77,7 +78,7 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 	if err != nil {
 		return nil, err
 	}
-	return &EncodePlan{p, m, [3]int{frames, height, width}, o}, nil
+	return &EncodePlan{p, m, [3]int{frames, height, width}, o, job}, nil
 }
 
 // Encode plans, runs and gathers the frames.
@@ -121,18 +122,17 @@ func (p *EncodePlan) channels() int {
 func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[LatentFrame, error] {
 	return func(yield func(LatentFrame, error) bool) {
 		m := p.model
-		err := p.check(clip)
-		if err == nil {
-			err = m.load(ctx, p.Plan, w.Loading)
-		}
-		if err != nil {
+		if err := p.check(clip); err != nil {
 			yield(LatentFrame{}, err)
 			return
 		}
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
-		in := newPixels(clip, m)
-		for band, err := range p.Plan.Run(ctx, m.dev, in, engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}) {
+		a := &attempt{
+			model: m, plan: &p.Plan, job: p.job, o: p.o.Options, in: newPixels(clip, m), told: w,
+			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)},
+		}
+		for band, err := range a.bands(ctx) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return

@@ -100,4 +100,7 @@ type Watch struct {
 	// Lost is called where one of the devices that share a job fails: the others
 	// make its tiles.
 	Lost func(adapter gpu.Info, err error)
+	// Less is called where the device has no memory for a plan: `now` takes its
+	// place. Finished frames are kept.
+	Less func(was, now *Plan, finished int)
 }

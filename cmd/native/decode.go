@@ -274,7 +274,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		p := a.progress(name, d.Whole)
 		defer p.done()
 		h := handOver(t)
-		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost}) {
+		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less(name)}) {
 			if err == nil {
 				err = h.take(f)
 			}

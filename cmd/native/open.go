@@ -112,6 +112,11 @@ func (a *app) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
 	}
 }
 
+// less warns where the device had no memory for what was planned of a stage.
+func (a *app) less(stage string) func(was, now *vae.Plan, finished int) {
+	return func(was, now *vae.Plan, finished int) { a.warn("%s: %s", stage, job.Less(was, now, finished)) }
+}
+
 // unplanned tells what to do about a job that is too large.
 func unplanned(err error) error {
 	const tile, memory = "--tile auto takes the largest tile that fits", "--memory sets the budget"

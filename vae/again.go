@@ -1,0 +1,95 @@
+//go:build !js
+
+package vae
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// bands loads the weights and yields what the plan's Run does. Out of memory, it
+// goes on with a plan that takes less: what is finished is made once more, since
+// later frames need what it leaves, and not yielded again.
+func (a *attempt) bands(ctx context.Context) iter.Seq2[engine.Band, error] {
+	return func(yield func(engine.Band, error) bool) {
+		for {
+			stopped, err := a.run(ctx, yield)
+			if stopped || err == nil {
+				return
+			}
+			if errors.Is(err, gpu.ErrOutOfMemory) {
+				var q *Plan
+				if q, err = a.less(ctx, err); q != nil {
+					if a.told.Less != nil {
+						a.told.Less(*a.plan, q, a.given)
+					}
+					*a.plan = q
+					continue
+				}
+			}
+			yield(engine.Band{}, err)
+			return
+		}
+	}
+}
+
+// run runs the plan once.
+func (a *attempt) run(ctx context.Context, yield func(engine.Band, error) bool) (stopped bool, err error) {
+	if err := a.model.load(ctx, *a.plan, a.told.Loading); err != nil {
+		return false, err
+	}
+	for band, err := range (*a.plan).Run(ctx, a.model.dev, a.in, a.watch) {
+		if err != nil {
+			return false, err
+		}
+		if band.Frame < a.given {
+			continue
+		}
+		if !yield(band, nil) {
+			return true, nil
+		}
+		if band.Last {
+			a.given++
+		}
+	}
+	return false, nil
+}
+
+// less plans the job with less memory on the device than the plan that failed: in
+// the same tiles, else in smaller ones where those make the same, or the caller
+// leaves their size open and no frame is finished. Where there is none, why says so.
+func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
+	p, o := *a.plan, a.o.engine()
+	open := o.Shrink || o.Tile.Auto
+	same := o
+	same.Tile, same.Overlap, same.Tiling, same.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
+	o.Shrink = true
+	for _, o := range []engine.Options{same, o} {
+		for _, o.Budget = range []int64{p.Bytes() / 4 * 3, p.Bytes() - 1} {
+			q, err := engine.NewPlan(ctx, a.job(a.model), o) // with the kernels that there are
+			if ended := ctx.Err(); ended != nil {
+				return nil, ended
+			}
+			if err != nil || o.Shrink && !(untiled(p) && untiled(q)) && (a.given > 0 || !open) {
+				continue
+			}
+			if !q.Tiles.Whole() {
+				err = a.model.helped(ctx, q, a.job, o)
+			}
+			return q, err
+		}
+	}
+	if a.given > 0 && open {
+		return nil, fmt.Errorf("%w; smaller tiles would not match the %d finished frames", why, a.given)
+	}
+	return nil, why
+}
+
+// untiled tells whether a plan makes what one tile does.
+func untiled(p *Plan) bool { return p.Tiles.Whole() || p.Tiling == Exact }

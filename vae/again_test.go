@@ -1,0 +1,201 @@
+package vae
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// refusing has a device out of memory once, at the nth buffer or batch from now on;
+// what it returns tells how many there were.
+func refusing(dev *gpu.Device, nth int) func() int {
+	count := 0
+	dev.Refuse(func(int64) error {
+		if count++; count == nth {
+			return gpu.ErrOutOfMemory
+		}
+		return nil
+	})
+	return func() int {
+		dev.Refuse(nil)
+		return count
+	}
+}
+
+// narrow is a checkpoint of few channels.
+func narrow(t *testing.T) string {
+	return made(t, "narrow.safetensors", func(path string) error {
+		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
+	})
+}
+
+// framesOf are the pixels of all frames.
+func framesOf(run iter.Seq2[Frame, error]) (all []float32, err error) {
+	for f, err := range run {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, f.Pixels...)
+	}
+	return all, nil
+}
+
+// frames decodes a latent.
+func frames(t *testing.T, m *Model, z Latent, o Options) []float32 {
+	all, err := framesOf(m.Decode(context.Background(), z, DecodeOptions{Options: o}))
+	require.NoError(t, err)
+	return all
+}
+
+// Out of memory at any point, a job goes on with less, in the same tiles: what it
+// makes is the same, each frame once, and no more is on the device than planned.
+func TestOutOfMemoryAnywhere(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, narrow(t), F32)
+	z, clip := noiseLatent(3, 3, 4), noiseClip(9, 24, 32)
+	for name, o := range map[string]Options{
+		"one tile": {},
+		"tiles":    {Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, wantZ := frames(t, m, z, o), encodeAll(t, m, clip, EncodeOptions{Options: o})
+			count := refusing(dev, 0)
+			frames(t, m, z, o)
+			decoding := count()
+			count = refusing(dev, 0)
+			encodeAll(t, m, clip, EncodeOptions{Options: o})
+			encoding := count()
+			r := rand.New(rand.NewPCG(13, uint64(len(name))))
+			finished := 0
+			for i := range 4 {
+				var lessened int
+				w := Watch{Less: func(was, now *Plan, frames int) {
+					lessened++
+					finished += frames
+					assert.Less(t, now.Bytes(), was.Bytes())
+					assert.Equal(t, was.Tile, now.Tile)
+				}}
+				nth := 1 + (i*decoding+r.IntN(decoding))/4
+				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+				require.NoError(t, err)
+				count := refusing(dev, nth)
+				got, err := framesOf(p.Run(context.Background(), z, w))
+				count()
+				require.NoError(t, err, "at %d of %d", nth, decoding)
+				assert.Equal(t, 1, lessened)
+				closeTo(t, got, want, 1e-11, "decoded otherwise")
+
+				nth = 1 + (i*encoding+r.IntN(encoding))/4
+				count = refusing(dev, nth)
+				got = encodeWatched(t, m, clip, EncodeOptions{Options: o}, w)
+				count()
+				assert.Equal(t, 2, lessened, "at %d of %d", nth, encoding)
+				closeTo(t, got, wantZ, 1e-11, "encoded otherwise")
+			}
+			t.Logf("%d finished frames kept", finished)
+		})
+	}
+}
+
+// smaller is a device that has so much memory for buffers.
+func smaller(dev *gpu.Device, bytes int64) {
+	dev.Refuse(func(n int64) error {
+		if dev.Stats().Bytes+n > bytes {
+			return gpu.ErrOutOfMemory
+		}
+		return nil
+	})
+}
+
+// A device with less memory than was planned has a job in smaller tiles where their
+// size is open, or where they make the same; else it fails, with what the device
+// said.
+func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
+	dev := gputest.Open(t)
+	defer dev.Refuse(nil)
+	seedVR2, wan := open(t, dev, narrow(t), F32), open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
+	z := noiseLatent(1, 16, 16)
+	for name, c := range map[string]struct {
+		m    *Model
+		o    Options
+		fits bool
+	}{
+		"open":            {seedVR2, Options{Shrink: true, Overlap: tiling.Square(8)}, true},
+		"asked for":       {seedVR2, Options{Overlap: tiling.Square(8)}, false},
+		"exact":           {wan, Options{}, true},
+		"asked for exact": {wan, Options{Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(96)}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.m.Unload()
+			dev.Refuse(nil)
+			want := frames(t, c.m, z, c.o)
+			c.m.Unload()
+			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})
+			require.NoError(t, err)
+			was := p.Plan
+			smaller(dev, dev.Stats().Bytes+was.Weights+(was.Bytes()-was.Weights)*6/7)
+			got, err := framesOf(p.Run(context.Background(), z, Watch{}))
+			if !c.fits {
+				require.ErrorIs(t, err, gpu.ErrOutOfMemory)
+				return
+			}
+			require.NoError(t, err)
+			require.False(t, p.Tiles.Whole())
+			require.NotEqual(t, was.Tile, p.Tile)
+			require.Len(t, got, len(want))
+			if c.m == wan {
+				closeTo(t, got, want, 1e-11, "exact tiles make something else")
+			}
+		})
+	}
+}
+
+// Frames that are finished are not followed by frames of smaller tiles, which would
+// show.
+func TestOutOfMemoryAfterFrames(t *testing.T) {
+	dev := gputest.Open(t)
+	defer dev.Refuse(nil)
+	m := open(t, dev, narrow(t), F32)
+	defer m.Unload()
+	z, o := noiseLatent(3, 2, 2), Options{Shrink: true, Overlap: tiling.Square(8)}
+	want := frames(t, m, z, o)
+	for _, forever := range []bool{false, true} {
+		var got []float32
+		var kept, count int
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		for f, rerr := range p.Run(context.Background(), z, Watch{Less: func(_, _ *Plan, finished int) { kept = finished }}) {
+			if err = rerr; err != nil {
+				break
+			}
+			require.Equal(t, count, f.Index)
+			got = append(got, f.Pixels...)
+			if count++; count == 5 {
+				dev.Refuse(func(int64) error {
+					if !forever {
+						dev.Refuse(nil)
+					}
+					return gpu.ErrOutOfMemory
+				})
+			}
+		}
+		require.Equal(t, 5, kept)
+		if forever {
+			require.ErrorIs(t, err, gpu.ErrOutOfMemory)
+			require.ErrorContains(t, err, "smaller tiles would not match the 5 finished frames")
+			continue
+		}
+		require.NoError(t, err)
+		closeTo(t, got, want, 1e-11, "frames after those that were kept")
+	}
+}
