@@ -76,10 +76,11 @@ type timeline struct {
 	at     Position
 	x      wgsl.Tensor
 	memory []wgsl.Tensor // nil where nothing is kept
+	sums   bool          // the memory is what frames so far give to the next ones, not frames
 }
 
 // frame is what stands for frame f of x, which may be negative: a frame of x or
-// of the memory; there is none where it is zeros.
+// of the memory; there is none where it is zeros, or in the memory's sums.
 func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	least := 0
 	if l.Hides && !l.at.later() {
@@ -88,6 +89,8 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	switch {
 	case f >= least:
 		return wgsl.Tap{X: l.x, T: f}, true
+	case l.at.later() && l.sums:
+		return wgsl.Tap{}, false
 	case l.at.later():
 		return wgsl.Tap{X: l.memory[len(l.memory)+f]}, true
 	case l.Past == Repeated:
@@ -176,6 +179,15 @@ func runs(n, most int, together func(t, n int) bool) []span {
 		t += k
 	}
 	return all
+}
+
+// gives copies what the memory's sums have for frame t of the output, if they have any.
+func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
+	if !l.sums || !l.at.later() || t >= len(l.memory) {
+		return false
+	}
+	e.batch.Copy(label+" memory", to, frameOf(l.memory[t], 0))
+	return true
 }
 
 // keep records that the last frames of what came so far are kept.

@@ -51,7 +51,7 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 }
 
 func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
-	l, step := e.time(c.Name, c.Time, x), c.Time.step()
+	l, step := c.timeline(e, x, y, add), c.Time.step()
 	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
 	single := c.single(e, l, y, w, most)
 	for _, r := range l.runs(single, most) {
@@ -60,16 +60,58 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 			continue
 		}
 		weights, kt, taps := c.folded(e, l.taps(r.t), y)
+		given := l.gives(e, c.Name, frameOf(y, r.t), r.t)
 		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
 			Weights: weights, KT: kt, Taps: taps, Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
-			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add,
+			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add || given,
 		})
 		e.release()
 	}
 	if single < y.T {
 		c.pairs(e, l, y, w, span{single, y.T - single}, add)
 	}
-	l.keep(e, c.Name)
+	if l.sums {
+		c.keepSums(e, l, w)
+	} else {
+		l.keep(e, c.Name)
+	}
+}
+
+// timeline is the time around x. Where there are fewer channels of y, and memory is
+// short, what is kept is what frames give to later ones, in more dispatches.
+func (c *Conv) timeline(e *emitter, x, y wgsl.Tensor, add bool) *timeline {
+	if e.depth == 0 || add || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= x.C4() {
+		return e.time(c.Name, c.Time, x)
+	}
+	l := &timeline{Causal: c.Time, at: e.at, x: x, sums: true}
+	if e.at != Whole {
+		l.memory = e.bank.of(c.Name, c.Time.kept(), y)
+	}
+	return l
+}
+
+// keepSums records that what the frames so far give to each of the next ones is
+// kept, without the bias.
+func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
+	if len(l.memory) == 0 {
+		return
+	}
+	none := e.temporary(c.Name+" no bias", c.Weights.Bias.Size)
+	e.batch.Clear(c.Name+" memory", none)
+	weights := c.Weights
+	weights.Bias = none.Buffer
+	for i, m := range l.memory {
+		given := l.gives(e, c.Name, frameOf(m, 0), l.x.T+i)
+		var taps []wgsl.Tap
+		for f := l.x.T + i - 2; f < l.x.T; f++ {
+			if tap, ok := l.frame(f); ok {
+				taps = append(taps, tap)
+			}
+		}
+		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
+			Weights: weights, KT: 3, Later: 1 + i, Taps: taps, Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
+		})
+	}
 }
 
 // pairPixels is how many pixels pairs of frames have at least: with fewer, to make

@@ -165,7 +165,7 @@ func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 // operation was the last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
-		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold,
+		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
 	}
 	readers := map[int]int{out.id: 1}
@@ -214,6 +214,7 @@ type emitter struct {
 	bank    *memoryBank
 	limits  gpu.Limits
 	noFold  bool
+	depth   int      // of portions
 	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value

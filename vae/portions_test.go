@@ -85,6 +85,9 @@ func portioned(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, f
 		require.NoError(t, err)
 		require.Equal(t, depth, p.Depth)
 		require.Less(t, p.Activations, before.Activations)
+		if depth == 1 {
+			require.Less(t, p.Causal, before.Causal, "of layers that make fewer channels than they read")
+		}
 		var got []float32
 		peakOf(t, m, p, func(w Watch) (err error) {
 			got, err = run(w)
@@ -108,4 +111,20 @@ func TestPortionsBeforeSmallerTiles(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, p.Tiles.Whole())
 	require.Positive(t, p.Depth)
+}
+
+// In halves, what frames give to later ones is rounded once more: no worse than the
+// goldens' bound.
+func TestPortionsInHalves(t *testing.T) {
+	dev := gputest.Open(t)
+	path := made(t, "halves.safetensors", func(path string) error {
+		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 16, 32, 32}, Latent: 4, Groups: 4, DType: safetensors.F32})
+	})
+	z := Latent{Channels: 4, Frames: 4, Height: 3, Width: 5, Data: noise(4 * 4 * 15)}
+	want := decodeAll(t, open(t, dev, path, F32), z, DecodeOptions{})
+	m := open(t, dev, path, F16)
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: Options{Least: true}})
+	require.NoError(t, err)
+	require.Positive(t, p.Depth)
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: Options{Least: true}}), want, bounds[F16], "halves in portions")
 }

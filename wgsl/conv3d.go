@@ -78,7 +78,8 @@ type conv3dParams struct {
 type Conv3D struct {
 	Weights
 	KT       int    // temporal taps of the weight; 0 is len(Taps)
-	Taps     []Tap  // the last 1 to 3 of them; what the others would read is zero
+	Later    int    // of them that read nothing here, the last ones
+	Taps     []Tap  // the last 1 to 3 of the others; what those before would read is zero
 	Step     int    // frames of x between output frames: the temporal stride
 	Stride   int    // 1 with one pixel of padding around, 2 with one right and below
 	Upsample bool   // the input is x enlarged twice by nearest neighbour
@@ -162,6 +163,9 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	}
 	x := c.Taps[0].X
 	in := readTaps(c.Weights, 4*c.Y.C4(), c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
+	if c.Later > 0 {
+		in.weightAt -= uint32(c.Later) * in.weightStride / uint32(c.KT)
+	}
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))

@@ -52,6 +52,7 @@ type convVariant struct {
 	up     bool // x enlarged twice
 	y0, x0 int
 	h, w   int // of x; 0 is what H and W ask for
+	later  int // taps of the weight behind those of kt
 }
 
 var convVariants = []convVariant{
@@ -75,6 +76,9 @@ var convVariants = []convVariant{
 	{convCase: convCase{"window_down", 2, 3, 5, 12, 20, 3, 2, 2, false, false}, y0: 2, x0: 4, h: 11, w: 17},
 	{convCase: convCase{"window_down_over_the_end", 2, 3, 5, 8, 8, 1, 1, 2, false, true}, y0: 5, x0: 3, h: 9, w: 9},
 	{convCase: convCase{"window_down_over_the_start", 1, 4, 6, 8, 12, 1, 1, 2, false, false}, y0: -3, x0: -5, h: 4, w: 6},
+	{convCase: convCase{"first_tap", 2, 5, 9, 12, 20, 1, 1, 1, true, false}, later: 2},
+	{convCase: convCase{"first_taps_width_128", 2, 3, 5, 128, 64, 2, 1, 1, false, false}, later: 1},
+	{convCase: convCase{"middle_tap_exact_integers", 2, 4, 11, 8, 3, 2, 1, 1, true, true}, zeros: true, later: 1},
 	{convCase: convCase{"down_enlarged", 1, 3, 5, 8, 8, 1, 1, 2, false, false}, up: true},
 }
 
@@ -138,6 +142,15 @@ func (c convVariant) want(x, weight, bias []float64) []float64 {
 	return ref.Conv3D(x, in, rows, columns, c.C, weight, bias, c.O, c.kt, 3, c.step, c.stride)
 }
 
+// withLater puts so many hundreds behind every n of the weight.
+func withLater(weight []float32, n, later int) []float32 {
+	var all []float32
+	for taps := range slices.Chunk(weight, n) {
+		all = append(append(all, taps...), slices.Repeat([]float32{100}, later)...)
+	}
+	return all
+}
+
 func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weights Elem) {
 	t.Helper()
 	test := c.test(s, weights)
@@ -162,7 +175,8 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{c.O, c.C, c.kt, 3}
+	shape := Shape{c.O, c.C, c.kt + c.later, 3}
+	weight = withLater(weight, 9*c.kt, 9*c.later)
 	packing := s.ConvPacking(shape, c.stride)
 	test := gputest.Case{
 		Op: "conv3d", Out: ys,
@@ -172,8 +186,8 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 				Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing},
 				Step:    c.step, Stride: c.stride, Upsample: c.up, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add,
 			}
-			if c.zeros {
-				conv.KT = c.kt
+			if c.zeros || c.later > 0 {
+				conv.KT, conv.Later = c.kt+c.later, c.later
 			}
 			causal(m.in(in[0]), xt.in(in[1]), c.T, c.kt, c.step, c.past(), func(taps []Tap, f, n int) {
 				conv.Taps, conv.T, conv.N = taps, 1+f, n
