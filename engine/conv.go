@@ -10,7 +10,8 @@ import (
 type Conv struct {
 	Name    string
 	Weights wgsl.Weights
-	Out     int // channels
+	Still   wgsl.Weights // of pictures, as Weights.Still has them; none: the others do
+	Out     int          // channels
 	Time    Causal
 	Stride  int  // in space; 0 is 1
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
@@ -166,6 +167,9 @@ func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Sha
 // weights are summed right before they are needed, into memory that activations
 // have no use for then. kt is what the weights have, as many as taps or more.
 func (c *Conv) folded(e *emitter, taps []wgsl.Tap, y wgsl.Tensor) (w wgsl.Weights, kt int, left []wgsl.Tap) {
+	if e.at == Whole && taps[0].X.T == 1 && c.Still.Weight != nil {
+		return c.Still, 1, taps[len(taps)-1:]
+	}
 	kt = max(c.Time.Kernel, 1)
 	first := 1
 	for first < len(taps) && same(taps[first], taps[0]) {

@@ -87,6 +87,40 @@ func (w *Weights) Conv(name string, s wgsl.Shape, stride int) wgsl.Weights {
 	return w.product(name, []string{name}, s, w.set.ConvPacking(s, stride), nil)
 }
 
+// Still declares what a causal convolution's weight comes to for a picture, all of whose
+// past is itself, or nothing: one tap, the sum of those that read the picture.
+func (w *Weights) Still(conv wgsl.Weights, name string, s wgsl.Shape, past Past) wgsl.Weights {
+	one := wgsl.Shape{O: s.O, I: s.I, KT: 1, KS: s.KS}
+	still := conv
+	still.Elem = w.foldedElem()
+	still.Weight = &gpu.Buffer{Label: name + " of pictures.weight", Size: int64(conv.Packing.Size(one) * still.Elem.Bytes())}
+	w.loads = append(w.loads, load{[]*gpu.Buffer{still.Weight}, func(u *upload) (err error) {
+		k, n := u.scratch, s.KS*s.KS
+		if k.wide, err = u.from.Float32s(k.wide[:0], name+".weight"); err != nil {
+			return err
+		}
+		k.sums = zeroed(k.sums, s.O*s.I*n)
+		for at := range s.O * s.I {
+			to, taps := k.sums[n*at:][:n], k.wide[n*s.KT*at:][:n*s.KT]
+			if past == Zeros {
+				taps = taps[n*(s.KT-1):]
+			}
+			for ; len(taps) > 0; taps = taps[n:] {
+				for i, x := range taps[:n] {
+					to[i] += x
+				}
+			}
+		}
+		k.wideOut = zeroed(k.wideOut, conv.Packing.Size(one))
+		wgsl.Pack(conv.Packing, k.wideOut, k.sums, one, nil)
+		if err := u.alloc(still.Weight); err != nil {
+			return err
+		}
+		return u.write(still.Weight.All(), still.Elem, k.wideOut)
+	}})
+	return still
+}
+
 // Product declares the weight and bias of a convolution of 1x1 pixels, made of
 // layers stacked along their outputs. Output o is row order(o) of theirs, none
 // where that is negative; nil is the identity.

@@ -43,8 +43,12 @@ func (l *loader) product(name string, shape ...int) {
 // conv is a 3x3 convolution through time: a weight [cout, cin, taps, 3, 3].
 func (l *loader) conv(name string, cin, cout int, time engine.Causal, stride int) *engine.Conv {
 	l.product(name, cout, cin, time.Kernel, 3, 3)
-	w := l.weights.Conv(name, wgsl.Shape{O: cout, I: cin, KT: time.Kernel, KS: 3}, stride)
-	return &engine.Conv{Name: name, Weights: w, Out: cout, Time: time, Stride: stride}
+	shape := wgsl.Shape{O: cout, I: cin, KT: time.Kernel, KS: 3}
+	c := &engine.Conv{Name: name, Weights: l.weights.Conv(name, shape, stride), Out: cout, Time: time, Stride: stride}
+	if l.fold && time.Kernel > 1 {
+		c.Still = l.weights.Still(c.Weights, name, shape, time.Past)
+	}
+	return c
 }
 
 // conv2d is a 3x3 convolution of each frame by itself: a weight [cout, cin, 3, 3].

@@ -83,6 +83,19 @@ func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int
 		float64(a.Cost.Bytes)/mega, float64(a.Bytes())/mega, float64(b.Cost.Bytes)/mega, float64(b.Bytes())/mega, float64(least.Bytes())/mega)
 }
 
+// TestMemory holds what SeedVR2's decode takes at least in f16, clips of any length. The
+// reference's peaks are 6.2, 18.5 and 3.4 GiB.
+func TestMemory(t *testing.T) {
+	m := inspect(t, headerOnly(t, planned[0].tensors), vae.F16)
+	least := func(frames, side int) float64 {
+		return float64(planWith(t, m, "decode", tiling.Square(side), frames, 0, vae.Options{Least: true}).Bytes()) / (1 << 30)
+	}
+	require.Less(t, least(21, 512), 2.3)
+	require.Less(t, least(21, 1024), 7.8)
+	require.Less(t, least(1, 1024), 1.2)
+	require.Equal(t, least(21, 1024), least(201, 1024))
+}
+
 // plan is that of a clip in tiles, or whole.
 func plan(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames, tile int) *vae.Plan {
 	t.Helper()
