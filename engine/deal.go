@@ -163,7 +163,7 @@ func (d *deal) helped(g guest) {
 // hands its tile back.
 func (d *deal) help(ctx context.Context, h *Helper) {
 	w := h.Plan.passes[d.n]
-	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(d.plan.guest.Size, 2)}
+	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(d.plan.guest.Size, 2), to: len(w.slices)}
 	buffers := append(w.recordings.buffers(), r.staging...)
 	defer h.Dev.Free(buffers...)
 	err := h.Load(ctx)

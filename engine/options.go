@@ -85,6 +85,9 @@ type Watch struct {
 	Preview func(Preview) error
 	// Lost is called where a helper fails. Others make its tiles.
 	Lost func(adapter gpu.Info, err error)
+	// Keep has the run begin where another one ended, and keeps what the next one
+	// needs. Helpers are left alone then. Not in a browser.
+	Keep Keeper
 }
 
 // Progress says how far a job is.

@@ -26,6 +26,9 @@ type run struct {
 	// FLOPs of the whole job: that are known to be done, or will be with the
 	// slice that is worked on; and those taken for done before the device was.
 	done, end, ahead float64
+
+	from, to int     // slices that are worked on, of all tiles
+	keeping  keeping // see Watch.Keep
 }
 
 // place is what is being worked on.
@@ -59,7 +62,7 @@ func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter
 // all does what was planned.
 func (r *run) all(ctx context.Context) (err error) {
 	p, dev := r.plan, r.dev
-	defer dev.Free(p.shared()...)
+	defer p.free(dev)
 	if r.watch.Progress != nil {
 		dev.Watch(r.did)
 		defer dev.Watch(nil)
@@ -74,7 +77,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	defer dev.Meanwhile(nil)
 	if len(p.passes) > 1 {
 		defer r.close()
-		if err := r.first(ctx); err != nil {
+		if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
 			return err
 		}
 	}
@@ -84,10 +87,34 @@ func (r *run) all(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := r.last(ctx); err != nil {
-		return err
+	return r.kept(ctx)
+}
+
+// free takes back what a run has on the device.
+func (p *Plan) free(dev *gpu.Device) {
+	dev.Free(p.shared()...)
+	for _, w := range p.passes {
+		dev.Free(w.recordings.buffers()...)
 	}
-	return r.settle(ctx, 0)
+}
+
+// part does some slices, of all tiles. Of two passes only one is on the device.
+func (r *run) part(ctx context.Context) error {
+	passes := r.plan.passes
+	if len(passes) > 1 {
+		if err := r.first(ctx); err != nil {
+			return err
+		}
+		r.dev.Free(passes[0].recordings.buffers()...)
+	}
+	err := r.last(ctx)
+	if err == nil {
+		err = r.settle(ctx, 0)
+	}
+	if len(passes) > 1 {
+		r.dev.Free(passes[1].recordings.buffers()...)
+	}
+	return err
 }
 
 // compile compiles what the passes run, all at once.
@@ -106,12 +133,9 @@ func (r *run) compile(ctx context.Context) error {
 }
 
 // first runs the first of two passes.
-func (r *run) first(ctx context.Context) (err error) {
+func (r *run) first(ctx context.Context) error {
 	p := r.plan
-	if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
-		return err
-	}
-	err = r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
+	err := r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
 	if err != nil {
 		return err
 	}
@@ -173,12 +197,10 @@ func (r *run) take(ctx context.Context, x wgsl.Tensor, t, frame, y0 int) error {
 // comes out of one taken.
 func (r *run) outputs(ctx context.Context, n int, take func(output) error) error {
 	w := r.plan.passes[n]
-	buffers := w.recordings.buffers()
-	defer r.dev.Free(buffers...)
-	if err := r.dev.Alloc(buffers...); err != nil {
+	if err := r.dev.Alloc(w.recordings.buffers()...); err != nil {
 		return err
 	}
-	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
+	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 && !r.keeps() {
 		return r.deal(ctx, n, take)
 	}
 	for i := range w.tiles {
@@ -194,9 +216,16 @@ func (r *run) outputs(ctx context.Context, n int, take func(output) error) error
 // when the next is on its way.
 func (r *run) tile(ctx context.Context, n, i, nth int, take func(output) error) error {
 	w, frame := r.plan.passes[n], 0
-	for k, s := range w.slices {
-		r.at = place{w, n, i, nth, s, k}
+	if err := r.restore(ctx, n, i); err != nil {
+		return err
+	}
+	for k, s := range w.slices[:r.to] {
 		rec := w.recorded[i][s.kind]
+		if k < r.from {
+			frame += rec.out.T
+			continue
+		}
+		r.at = place{w, n, i, nth, s, k}
 		r.end += float64(rec.cost.FLOPs)
 		if err := r.do(ctx, rec.steps...); err != nil {
 			return err
@@ -212,7 +241,7 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(output) error) 
 		}
 		r.finished()
 	}
-	return nil
+	return r.save(ctx, n, i)
 }
 
 // do does steps in order.

@@ -76,6 +76,10 @@ func fresh(dir, stem string, create func(name string) (*os.File, error)) (*os.Fi
 	}
 }
 
+// Locked takes a file for this process, until it is closed, and is whether another
+// one has it. It never is where files can't be locked.
+func Locked(f *os.File) bool { return errors.Is(lock(f), errLocked) }
+
 // still is whether f has its name.
 func still(f *os.File) bool {
 	is, err := f.Stat()

@@ -55,7 +55,7 @@ func (a *attempt) run(ctx context.Context, yield func(engine.Band, error) bool) 
 			return true, nil
 		}
 		if band.Last {
-			a.given++
+			a.given = band.Frame + 1
 		}
 	}
 	return false, nil
@@ -71,6 +71,9 @@ func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
 	same.Tile, same.Overlap, same.Tiling, same.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
 	o.Shrink = true
 	for _, o := range []engine.Options{same, o} {
+		if o.Shrink && a.watch.Keep != nil { // whose memory is of these tiles
+			break
+		}
 		for _, o.Budget = range []int64{p.Bytes() / 4 * 3, p.Bytes() - 1} {
 			q, err := engine.NewPlan(ctx, a.job(a.model), o) // with the kernels that there are
 			if ended := ctx.Err(); ended != nil {

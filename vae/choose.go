@@ -17,6 +17,19 @@ import (
 // name takes what comes first. An error ends the planning.
 type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error)
 
+// Noted is a Chooser of the kernels in `in` where they are there, else of what c
+// chooses, which is put there.
+func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
+	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error) {
+		if there {
+			return *in, nil
+		}
+		choices, err := c(ctx, dev, set, work)
+		*in = choices
+		return choices, err
+	}
+}
+
 // chosen is a plan for the kernels that Settings.Choose has for it: p, or where
 // they are others than p's what the job's plan is with them. Where that is beyond
 // what there is, p stands.

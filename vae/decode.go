@@ -79,7 +79,7 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 		f := p.frame()
 		a := &attempt{
 			model: m, plan: &p.Plan, job: p.job, o: p.o.Options, in: &cells{z, &m.Config, p.o.Unscaled}, told: w,
-			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w)},
+			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep},
 		}
 		for band, err := range a.bands(ctx) {
 			if err != nil {

@@ -22,6 +22,8 @@ type (
 	Preview = engine.Preview
 	// Spool holds bytes that the device has no room for.
 	Spool = engine.Spool
+	// Keeper keeps what slices of a clip leave for the next ones.
+	Keeper = engine.Keeper
 )
 
 // Tilings.
@@ -103,4 +105,8 @@ type Watch struct {
 	// Less is called where the device has no memory for a plan: `now` takes its
 	// place. Finished frames are kept.
 	Less func(was, now *Plan, finished int)
+	// Keep has a decode begin where another one ended, with the frame that follows
+	// those that were given, and keeps what the next one needs. Devices that share
+	// the job are left alone then. Not in a browser.
+	Keep Keeper
 }

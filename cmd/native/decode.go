@@ -22,6 +22,7 @@ type decodeCmd struct {
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	clobberFlag
+	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
 	scaleFlag
 	framesFlag
 	sampleFlags
@@ -47,6 +48,7 @@ func (decodeCmd) Help() string {
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
+    tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume
     tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
 }
 
@@ -97,6 +99,14 @@ func (c *decodeCmd) Run(a *app) error {
 		})
 	}
 	defer w.abort()
+	var u *unfinished
+	if c.Resume {
+		if u, err = c.resumed(a, clips, w); err != nil {
+			return err
+		}
+		a.chooser = u.choose
+		defer u.leave()
+	}
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
 	}
@@ -113,7 +123,14 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := a.room("decode", disk{spool: plan.Spool, output: w.sink.Kept()}); err != nil {
 		return err
 	}
-	s, err := a.decode(e, plan, d, w)
+	var t taker = w
+	if c.Resume {
+		if err := u.open(c, e, d, plan); err != nil {
+			return err
+		}
+		t = u
+	}
+	s, err := a.decode(e, plan, d, t)
 	if err != nil {
 		return err
 	}
@@ -266,6 +283,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 	}
 	var took time.Duration
 	clips := d.Latent.Clips()
+	made := clips * d.Clip.Frames
 	for i := range clips {
 		name := "decode"
 		if clips > 1 {
@@ -273,8 +291,14 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		}
 		p := a.progress(name, d.Whole)
 		defer p.done()
+		watch := vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less(name)}
+		if u, ok := t.(*unfinished); ok {
+			watch.Keep = u
+			made -= u.began
+			p.begun = float64(u.began) / float64(d.Clip.Frames)
+		}
 		h := handOver(t)
-		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less(name)}) {
+		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), watch) {
 			if err == nil {
 				err = h.take(f)
 			}
@@ -291,5 +315,5 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 			return nil, err
 		}
 	}
-	return newStage(plan.Plan, clips*d.Clip.Frames, took), profiled()
+	return newStage(plan.Plan, made, took), profiled()
 }

@@ -24,6 +24,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/format/quote"
+	"tessera/vae"
 )
 
 func main() {
@@ -61,7 +62,7 @@ Exit codes:
          output that would replace an input
     3    bad input: a model, latent or video that can't be used
     4    no usable device: no Dawn library, no adapter, or not the one asked for
-    130  interrupted; nothing half-written is left`
+    130  interrupted; nothing half-written is left, but what --resume keeps`
 
 // cli is the command line.
 type cli struct {
@@ -96,8 +97,9 @@ type app struct {
 	warnings []string
 	keep     string // the checkpoint to remember for dragged latents
 
-	profiling bool            // stages are profiled
-	profiles  []*stageProfile // of those that are done
+	chooser   func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
+	profiling bool                          // stages are profiled
+	profiles  []*stageProfile               // of those that are done
 
 	out     io.Writer // standard output, where it is the command's output
 	format  string    // of that

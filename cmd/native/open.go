@@ -78,6 +78,9 @@ func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error)
 		a.note("not used: %s", strings.TrimSpace(reason))
 	}
 	s.Choose = f.choose(a, f.NoCache)
+	if a.chooser != nil {
+		s.Choose = a.chooser(s.Choose)
+	}
 	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {
 		dev.Close()

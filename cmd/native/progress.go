@@ -27,6 +27,7 @@ type progress struct {
 	mu     sync.Mutex // the bar draws from a goroutine of its own
 	last   vae.Progress
 	lastAt time.Time
+	begun  float64 // share that was done before
 
 	compiled, shaders int // of those that are compiled before the first tile
 
@@ -115,10 +116,10 @@ func (p *progress) event() {
 	if p.compiled < p.shaders {
 		e.Shader, e.Shaders = p.compiled+1, p.shaders
 	}
-	if v.Done > 0 {
-		left := took * (1 - v.Done) / v.Done
+	if v.Done > p.begun {
+		left := took * (1 - v.Done) / (v.Done - p.begun)
 		*e.Frame = p.frame(v)
-		e.Left, e.Rate, e.Middle = &left, v.Done*float64(p.frames)/took, v.Middle
+		e.Left, e.Rate, e.Middle = &left, (v.Done-p.begun)*float64(p.frames)/took, v.Middle
 		e.Tile, e.Tiles = min(v.Tile+1, v.Tiles), v.Tiles
 	}
 	p.a.event(e)
@@ -179,7 +180,7 @@ func (p *progress) status() string {
 	switch {
 	case v.Done == 0 && compiled < shaders:
 		return fmt.Sprintf("compiling %d of %d shaders", compiled+1, shaders)
-	case v.Done == 0:
+	case v.Done <= p.begun:
 		return "preparing"
 	}
 	s := fmt.Sprintf("%3.0f %%", 100*v.Done)
@@ -190,8 +191,8 @@ func (p *progress) status() string {
 		s += fmt.Sprintf(", tile %d/%d", min(v.Tile+1, v.Tiles), v.Tiles)
 	}
 	took := at.Sub(p.start)
-	rate := v.Done * float64(p.frames) / took.Seconds()
-	left := time.Duration(float64(took)*(1-v.Done)/v.Done) - time.Since(at)
+	rate := (v.Done - p.begun) * float64(p.frames) / took.Seconds()
+	left := time.Duration(float64(took)*(1-v.Done)/(v.Done-p.begun)) - time.Since(at)
 	return s + fmt.Sprintf(", frame %d/%d, %s frames/s, %s left", p.frame(v), p.frames, figures(rate), clock(max(0, left)))
 }
 

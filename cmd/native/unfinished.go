@@ -1,0 +1,384 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"tessera/app/job"
+	"tessera/engine"
+	"tessera/latent"
+	"tessera/temporary"
+	"tessera/vae"
+)
+
+// What a folder of --resume holds.
+const (
+	recordFile  = "record.json"
+	framesFile  = "frames"
+	memoryFiles = "memory%d"
+)
+
+// unfinished is a folder beside an output with what a decode has done, until the
+// output is complete: the frames as they came, the causal memory behind them, and a
+// record of how far that goes and what it is of. The record comes last, at once, and
+// with the rest on the disk; what goes beyond it counts for nothing.
+type unfinished struct {
+	*app
+	path   string
+	found  bool   // by this start
+	is     record // as it lies there
+	to     *clipWriter
+	clip   int   // frames of it
+	size   int64 // bytes of one
+	frames *os.File
+	memory [2]*os.File
+	began  int // frames that were there
+
+	complete bool
+
+	mu      sync.Mutex
+	taken   *sync.Cond
+	written int // frames
+	err     error
+}
+
+// record is what a folder's contents are of, and how far they go.
+type record struct {
+	Program    string            `json:"program"`
+	Latent     string            `json:"latent"`
+	Checkpoint string            `json:"checkpoint"`
+	Options    string            `json:"options"`
+	Adapter    string            `json:"adapter"`
+	Kernels    map[string]string `json:"kernels"`
+	Memory     string            `json:"memory"`      // which buffers it is
+	File       int               `json:"memory_file"` // that it is in
+	Slices     int               `json:"slices"`      // that are done
+	Frames     int               `json:"frames"`
+}
+
+// resumed are a decode's folder and what is in it.
+func (c *decodeCmd) resumed(a *app, clips outputs, w *clipWriter) (*unfinished, error) {
+	switch {
+	case c.Output == streamed:
+		return nil, refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
+	case len(clips) > 1:
+		return nil, refused("--resume: %s is a batch of %d clips, expected one", a.spoken(c.Latent), len(clips))
+	case c.Adapter.all || len(c.Adapter.list) > 1:
+		return nil, refused("--resume with several adapters: expected one, which makes the same again")
+	}
+	u := &unfinished{app: a, path: filepath.Clean(c.Output) + ".unfinished", to: w}
+	u.taken = sync.NewCond(&u.mu)
+	text, err := os.ReadFile(filepath.Join(u.path, recordFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return u, u.vacant()
+	case err != nil:
+		return nil, fmt.Errorf("--resume: %w", err)
+	}
+	if err := json.Unmarshal(text, &u.is); err != nil {
+		return nil, u.other("%s is no record of --resume: %v", recordFile, err)
+	}
+	u.found, u.began, u.written = true, u.is.Frames, u.is.Frames
+	return u, nil
+}
+
+// vacant refuses a folder of somebody else's.
+func (u *unfinished) vacant() error {
+	entries, err := os.ReadDir(u.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	for _, e := range entries {
+		if n := e.Name(); n != framesFile && n != u.name(0) && n != u.name(1) && n != recordFile+".part" {
+			return u.other("holds %s and no %s", n, recordFile)
+		}
+	}
+	return nil
+}
+
+// other refuses what is in the folder.
+func (u *unfinished) other(format string, args ...any) error {
+	return refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins anew", u.path, fmt.Sprintf(format, args...))
+}
+
+func (u *unfinished) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
+
+// choose chooses the kernels that the frames so far were made by.
+func (u *unfinished) choose(by vae.Chooser) vae.Chooser { return by.Noted(&u.is.Kernels, u.found) }
+
+// open makes the folder, or holds what is there against what is asked for.
+func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.DecodePlan) error {
+	is, err := c.record(u.app, e, d, plan.Plan)
+	if err != nil {
+		return err
+	}
+	for _, field := range []struct{ name, was, is string }{
+		{"latent", u.is.Latent, is.Latent}, {"checkpoint", u.is.Checkpoint, is.Checkpoint}, {"program", u.is.Program, is.Program},
+		{"adapter or driver", u.is.Adapter, is.Adapter}, {"choice of options", u.is.Options, is.Options},
+	} {
+		if u.found && field.was != field.is {
+			return u.other("was begun with another %s", field.name)
+		}
+	}
+	is.Kernels, is.Memory, is.File, is.Slices, is.Frames = u.is.Kernels, u.is.Memory, u.is.File, u.is.Slices, u.is.Frames
+	u.is, u.clip, u.size = is, d.Clip.Frames, 4*int64(d.Clip.Height)*int64(d.Clip.Width)
+	if !d.Options.RGBA8 {
+		u.size *= int64(d.Clip.Channels)
+	}
+	if err := os.MkdirAll(u.path, 0o777); err != nil {
+		return fmt.Errorf("--resume: %w", err)
+	}
+	for name, f := range map[string]**os.File{framesFile: &u.frames, u.name(0): &u.memory[0], u.name(1): &u.memory[1]} {
+		if *f, err = os.OpenFile(filepath.Join(u.path, name), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+			return fmt.Errorf("--resume: %w", err)
+		}
+	}
+	if temporary.Locked(u.frames) {
+		u.close()
+		u.frames = nil
+		return u.other("is in use by another program")
+	}
+	if u.found {
+		u.note("decode: %d of %d frames are in %s: going on from there", u.began, u.clip, u.path)
+	}
+	return u.room(plan.Plan)
+}
+
+// record is what this decode is.
+func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (record, error) {
+	var is record
+	checkpoint, err := soon(a.ctx, func() (string, error) { return hashed(c.Model) })
+	if err != nil {
+		return is, err
+	}
+	o := d.Options
+	o.Budget, o.Spool = 0, nil // which the plan tells
+	i := e.dev.Info()
+	is.Program = fmt.Sprint(programVersion())
+	is.Latent = hashedFloats(d.Latent)
+	is.Checkpoint = checkpoint
+	is.Adapter = fmt.Sprintf("%s, %s, %s", i.Name, i.Backend, i.Driver)
+	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.model.Elem, c.NoFold, c.Winograd)
+	return is, nil
+}
+
+// hashed is a file's SHA-256.
+func hashed(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", job.Mark(err, job.ErrInput)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", job.Mark(fmt.Errorf("%s: %w", path, err), job.ErrInput)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hashedFloats is that of a latent's numbers and shape.
+func hashedFloats(z latent.Latent) string {
+	h := sha256.New()
+	fmt.Fprintln(h, z.Channels, z.Frames, z.Height, z.Width)
+	b := make([]byte, 0, 4*z.Width)
+	for i, v := range z.Data {
+		if b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v)); len(b) == cap(b) || i == len(z.Data)-1 {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// room refuses a disk that has not what is still to come.
+func (u *unfinished) room(p *vae.Plan) error {
+	need := int64(u.clip)*u.size + 2*int64(len(p.Tiles.Tiles))*p.Causal
+	for _, f := range append(u.memory[:], u.frames) {
+		if info, err := f.Stat(); err == nil {
+			need -= info.Size()
+		}
+	}
+	if free, known := freeSpace(u.path); known && free < need {
+		return fmt.Errorf("--resume: %s takes %s more until the output is complete, %s is free there", u.path, engine.Bytes(need), engine.Bytes(free))
+	}
+	return nil
+}
+
+// Begin tells how many slices are done, of a plan with that memory: none, where one
+// that takes less had to be made after those.
+func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
+	sum := sha256.Sum256([]byte(memory))
+	is := hex.EncodeToString(sum[:])
+	if u.is.Memory != is && u.is.Slices > 0 {
+		u.note("decode: the plan has another memory now than %s keeps: beginning with the first frame", u.path)
+		u.is.Slices, u.is.Frames = 0, 0
+	}
+	if u.is.Slices == 0 {
+		u.is.Memory = is
+		return 0, nil
+	}
+	for _, f := range []struct {
+		file  *os.File
+		bytes int64
+	}{{u.frames, int64(u.is.Frames) * u.size}, {u.memory[u.is.File], bytes}} {
+		if info, err := f.file.Stat(); err != nil || info.Size() < f.bytes && u.is.Frames < u.clip {
+			return 0, u.other("%s is cut short", filepath.Base(f.file.Name()))
+		}
+	}
+	return u.is.Slices, nil
+}
+
+// ReadAt reads the memory behind the slices that are done.
+func (u *unfinished) ReadAt(b []byte, at int64) (int, error) {
+	n, err := u.memory[u.is.File].ReadAt(b, at)
+	return n, u.failed(err)
+}
+
+// WriteAt writes the memory behind more of them.
+func (u *unfinished) WriteAt(b []byte, at int64) (int, error) {
+	n, err := u.memory[1-u.is.File].WriteAt(b, at)
+	return n, u.failed(err)
+}
+
+func (u *unfinished) failed(err error) error {
+	if err != nil {
+		err = fmt.Errorf("--resume: %w", err)
+	}
+	return err
+}
+
+// Done waits until so many frames are written, and has all that on the disk before
+// the record says so.
+func (u *unfinished) Done(slices, frames int) error {
+	u.mu.Lock()
+	for u.written < frames && u.err == nil {
+		u.taken.Wait()
+	}
+	err := u.err
+	u.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	next := u.is
+	next.Slices, next.Frames, next.File = slices, frames, 1-next.File
+	if err := cmp.Or(u.frames.Sync(), u.memory[next.File].Sync()); err != nil {
+		return u.failed(err)
+	}
+	if err := u.write(next); err != nil {
+		return err
+	}
+	u.is = next
+	return nil
+}
+
+// write replaces the record at once.
+func (u *unfinished) write(r record) error {
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(u.path, recordFile)
+	f, err := os.Create(path + ".part")
+	if err != nil {
+		return u.failed(err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = cmp.Or(err, f.Sync()); err != nil {
+		f.Close()
+		return u.failed(err)
+	}
+	return u.failed(cmp.Or(f.Close(), os.Rename(path+".part", path)))
+}
+
+// take keeps a frame.
+func (u *unfinished) take(f vae.Frame) error {
+	b := f.RGBA
+	if f.Pixels != nil {
+		b = make([]byte, 0, u.size)
+		for _, v := range f.Pixels {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+	}
+	_, err := u.frames.WriteAt(b, int64(f.Index)*u.size)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.written, u.err = f.Index+1, u.failed(err)
+	u.taken.Broadcast()
+	return u.err
+}
+
+// end makes the output of all frames, and removes the folder.
+func (u *unfinished) end() error {
+	frame := vae.Frame{}
+	b := make([]byte, u.size)
+	for frame.Index = range u.clip {
+		if _, err := u.frames.ReadAt(b, int64(frame.Index)*u.size); err != nil {
+			return u.failed(err)
+		}
+		if frame.RGBA = b; u.to.sink.NeedsFloat() {
+			frame.RGBA = nil
+			frame.Pixels = floatsOf(frame.Pixels, b)
+		}
+		if err := u.to.take(frame); err != nil {
+			return err
+		}
+	}
+	if err := u.to.end(); err != nil {
+		return err
+	}
+	u.complete = true
+	u.remove()
+	return nil
+}
+
+// floatsOf are the numbers in b, in the memory of v.
+func floatsOf(v []float32, b []byte) []float32 {
+	v = v[:0]
+	for ; len(b) > 0; b = b[4:] {
+		v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return v
+}
+
+// remove removes what was kept, and the folder where that is all.
+func (u *unfinished) remove() {
+	u.close()
+	for _, name := range []string{recordFile, recordFile + ".part", framesFile, u.name(0), u.name(1)} {
+		os.Remove(filepath.Join(u.path, name))
+	}
+	os.Remove(u.path)
+}
+
+func (u *unfinished) close() {
+	for _, f := range append(u.memory[:], u.frames) {
+		f.Close() // nil, or a second time, too
+	}
+}
+
+// leave says what is kept of a decode that did not come to its end. Nothing is, where
+// nothing was done.
+func (u *unfinished) leave() {
+	if u.frames == nil || u.complete {
+		return
+	}
+	if u.is.Slices == 0 {
+		u.remove()
+		return
+	}
+	u.close()
+	u.note("decode: %d of %d frames are kept in %s: the same command goes on from there", u.is.Frames, u.clip, u.path)
+}

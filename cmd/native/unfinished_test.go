@@ -1,0 +1,168 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// recordOf is what a folder of --resume says of itself.
+func recordOf(t *testing.T, folder string) (r record) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+	if os.IsNotExist(err) {
+		return r
+	}
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &r), "%s", text)
+	return r
+}
+
+// Killed at any moment, again and again, a decode with --resume comes to its end
+// without making finished frames twice, to the bytes that it makes in one go, and
+// leaves nothing else. Until then the output is not there.
+func TestKilledGoesOn(t *testing.T) {
+	needDevice(t)
+	latent := latentFile(t, 16, 10, 5, 6)
+	jobs := map[string][]string{
+		"frames":              {"frames"},
+		"floats with a spool": {"out.npy", "--tile=32", "--overlap=16", "--memory=14MiB"},
+	}
+	if os.Getenv("KILLS") != "" { // as many more
+		jobs["y4m"] = []string{"out.y4m"}
+		jobs["several frames at once"] = []string{"out.safetensors", "--chunk=2"}
+		if haveFFmpeg() {
+			jobs["mp4"] = []string{"out.mp4"}
+		}
+	}
+	for name, args := range jobs {
+		t.Run(name, func(t *testing.T) {
+			whole, dir, temp := t.TempDir(), t.TempDir(), t.TempDir()
+			line := func(dir string, more ...string) []string {
+				return append(append([]string{"decode", "-m", tiny, latent, "-o", filepath.Join(dir, args[0])}, args[1:]...), more...)
+			}
+			start := time.Now()
+			succeed(t, line(whole)...)
+			took := time.Since(start)
+			folder, kept, goneOn := filepath.Join(dir, args[0]+".unfinished"), 0, false
+			for n := 0; ; n++ {
+				cmd := exec.Command(built.program, line(dir, "--resume")...)
+				cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				require.NoError(t, cmd.Start())
+				ended := make(chan bool)
+				go func() {
+					cmd.Wait()
+					close(ended)
+				}()
+				switch wait := rand.N(took / 4); {
+				case n < kills(t)+2: // behind the first frames that it keeps
+					for recordOf(t, folder).Frames == kept && !closed(ended, 5*time.Millisecond) {
+					}
+					closed(ended, wait)
+				case n == kills(t)+2: // before them
+					closed(ended, wait)
+				default:
+					<-ended
+				}
+				cmd.Process.Kill()
+				<-ended
+				if cmd.ProcessState.Success() {
+					break
+				}
+				require.False(t, cmd.ProcessState.Exited(), stderr.String())
+				assert.NoFileExists(t, filepath.Join(dir, args[0]))
+				now := recordOf(t, folder).Frames
+				require.GreaterOrEqual(t, now, kept)
+				goneOn = goneOn || now > kept && kept > 0
+				kept = now
+			}
+			require.True(t, goneOn, "from frames that were kept")
+			require.True(t, maps.Equal(relative(t, whole), relative(t, dir)), "other contents")
+		})
+	}
+}
+
+// closed waits a while for a channel to be closed.
+func closed(c <-chan bool, wait time.Duration) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(wait):
+		return false
+	}
+}
+
+// relative is a folder's tree, by names in it.
+func relative(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	for path, is := range tree(t, dir) {
+		all[strings.TrimPrefix(path, dir)] = is
+	}
+	return all
+}
+
+// What is kept of one decode is not taken for another's, nor what is cut short for
+// whole; and what can't be gone on with is refused before the work.
+func TestResumeRefuses(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	latent, out := latentFile(t, 16, 8, 16, 16), filepath.Join(dir, "out.npy")
+	folder := out + ".unfinished"
+	args := []string{"decode", "-m", tiny, latent, "-o", out, "--resume"}
+	for range 20 {
+		cmd := exec.Command(built.program, append(args, "--quiet")...)
+		require.NoError(t, cmd.Start())
+		for recordOf(t, folder).Slices == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		cmd.Wait()
+		if cmd.ProcessState.ExitCode() == job.ExitInterrupted {
+			break
+		}
+	}
+	kept := tree(t, folder)
+	require.Positive(t, recordOf(t, folder).Frames)
+	for says, change := range map[string][]string{
+		"was begun with another choice of options": append(args, "--chunk=2"),
+		"was begun with another latent":            {"decode", "-m", tiny, latentFile(t, 16, 8, 16, 17), "-o", out, "--resume"},
+		"expected one, which makes the same again": append(args, "--adapter=0,1"),
+		"a stream can't be gone on with":           {"decode", "-m", tiny, latent, "-o", "-", "--resume"},
+		"is a batch of 2 clips, expected one":      {"decode", "-m", tiny, latentFile(t, 2, 16, 2, 2, 2), "-o", out, "--resume"},
+	} {
+		o := tessera(t, change...)
+		assert.Equal(t, job.ExitUsage, o.code, o.stderr)
+		assert.Contains(t, o.stderr, says)
+	}
+	require.True(t, maps.Equal(kept, tree(t, folder)), "what was kept is changed")
+	for _, name := range []string{framesFile, "memory0", "memory1"} {
+		path := filepath.Join(folder, name)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.NoError(t, os.Truncate(path, info.Size()/2))
+	}
+	o := tessera(t, args...)
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "is cut short")
+	write(t, filepath.Join(folder, recordFile), []byte("{"))
+	o = tessera(t, args...)
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "record.json is no record of --resume")
+	assert.NoFileExists(t, out)
+}

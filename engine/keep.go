@@ -1,0 +1,167 @@
+//go:build !js
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"tessera/gpu"
+)
+
+// Keeper keeps what slices of a clip leave for the next ones: the causal memory of
+// all tiles.
+type Keeper interface {
+	// Begin tells how many slices of a plan are done. memory tells apart plans
+	// whose memory is another, and takes so many bytes.
+	Begin(memory string, bytes int64) (slices int, err error)
+	// ReadAt reads the memory behind those slices, WriteAt writes that behind
+	// more of them, which Done says are whole, and so many frames given.
+	io.ReaderAt
+	io.WriterAt
+	Done(slices, frames int) error
+}
+
+// keepShare is how much longer work takes than keeping what it leaves, at least.
+const keepShare = 20
+
+// keepBytes are moved at once.
+const keepBytes = 16 << 20
+
+// keeping is how long a part of the work took, and of that what is kept.
+type keeping struct {
+	spent  time.Duration
+	onward bool // the device has what the slices before left
+}
+
+func (r *run) keeps() bool { return r.watch.Keep != nil }
+
+// kept does the work, where there is a Keeper in parts: so many slices of all tiles,
+// after which their causal memory is kept. The first part is one slice. Another is as
+// long as makes keeping a twentieth of it, by what they took before.
+func (r *run) kept(ctx context.Context) error {
+	p, end := r.plan, len(r.plan.last().slices)
+	if r.to = end; !r.keeps() {
+		return r.part(ctx)
+	}
+	text, bytes := p.memory()
+	done, err := r.watch.Keep.Begin(text, bytes)
+	if err != nil {
+		return err
+	}
+	r.skip(done)
+	for n := 1; done < end; {
+		r.from, r.to = done, min(done+n, end)
+		r.keeping.spent = 0
+		began := time.Now()
+		if err := r.part(ctx); err != nil {
+			return err
+		}
+		done = r.to
+		saved := time.Now()
+		if err := r.watch.Keep.Done(done, min(p.last().before(0, done), p.outlet.Frames)); err != nil {
+			return err
+		}
+		r.keeping.onward = true
+		took := r.keeping.spent + time.Since(saved)
+		work := max(time.Since(began)-took, 1) / time.Duration(r.to-r.from)
+		n = int(math.Ceil(keepShare * float64(took) / float64(max(work, 1))))
+	}
+	return nil
+}
+
+// skip takes the FLOPs of slices for done.
+func (r *run) skip(slices int) {
+	for _, w := range r.plan.passes {
+		for i := range w.tiles {
+			for _, s := range w.slices[:slices] {
+				r.done += float64(w.recorded[i][s.kind].cost.FLOPs)
+			}
+		}
+	}
+	r.end = r.done
+}
+
+// before is how many frames tile i makes of its first k slices.
+func (w *pass) before(i, k int) (frames int) {
+	for _, s := range w.slices[:k] {
+		frames += w.recorded[i][s.kind].out.T
+	}
+	return frames
+}
+
+// memory is the causal memory of all passes and tiles, one behind the other: what
+// tells it apart from that of other plans, and its bytes.
+func (p *Plan) memory() (text string, bytes int64) {
+	var b strings.Builder
+	for _, w := range p.passes {
+		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.tiles), len(w.slices))
+		for _, m := range w.recordings.memory.order {
+			fmt.Fprintf(&b, ", %s: %d", m.Label, m.Size)
+		}
+		b.WriteByte('\n')
+		bytes += int64(len(w.tiles)) * sum(w.recordings.memory.order)
+	}
+	return b.String(), bytes
+}
+
+// restore brings the memory of tile i in pass n in, save takes it out.
+func (r *run) restore(ctx context.Context, n, i int) error {
+	if !r.keeps() || r.from == 0 || r.single() && r.keeping.onward {
+		return nil
+	}
+	return r.moved(ctx, n, i, func(b []byte, v gpu.View, at int64) error {
+		if k, err := r.watch.Keep.ReadAt(b, at); k < len(b) {
+			return err
+		}
+		return r.dev.Write(v, b)
+	})
+}
+
+func (r *run) save(ctx context.Context, n, i int) error {
+	if !r.keeps() || r.to == len(r.plan.passes[n].slices) {
+		return nil
+	}
+	if err := r.settle(ctx, 0); err != nil {
+		return err
+	}
+	return r.moved(ctx, n, i, func(b []byte, v gpu.View, at int64) error {
+		if err := r.dev.Read(ctx, b, v); err != nil {
+			return err
+		}
+		_, err := r.watch.Keep.WriteAt(b, at)
+		return err
+	})
+}
+
+// single: no other tile or pass uses the memory.
+func (r *run) single() bool { return len(r.plan.passes) == 1 && len(r.plan.last().tiles) == 1 }
+
+// moved moves the memory of tile i in pass n.
+func (r *run) moved(ctx context.Context, n, i int, move func(b []byte, v gpu.View, at int64) error) error {
+	if err := r.dev.Wait(ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	at := int64(0)
+	for _, w := range r.plan.passes[:n] {
+		at += int64(len(w.tiles)) * sum(w.recordings.memory.order)
+	}
+	own := r.plan.passes[n].recordings.memory.order
+	at += int64(i) * sum(own)
+	for _, m := range own {
+		for from := int64(0); from < m.Size; from += keepBytes {
+			v := gpu.View{Buffer: m, Offset: from, Size: min(keepBytes, m.Size-from)}
+			if err := move(r.bytes(v.Size), v, at+from); err != nil {
+				return err
+			}
+		}
+		at += m.Size
+	}
+	r.keeping.spent += time.Since(began)
+	return nil
+}

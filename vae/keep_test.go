@@ -1,0 +1,143 @@
+package vae
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// kept is a Keeper in memory.
+type kept struct {
+	memory         string
+	bytes          int64
+	slices, frames int
+	now, next      []byte
+	restored       int // bytes
+	done           func(slices int) error
+}
+
+func (k *kept) Begin(memory string, bytes int64) (int, error) {
+	if memory != k.memory {
+		k.slices, k.frames = 0, 0
+	}
+	k.memory, k.bytes, k.next = memory, bytes, make([]byte, bytes)
+	return k.slices, nil
+}
+
+func (k *kept) ReadAt(p []byte, at int64) (int, error) {
+	n := copy(p, k.now[at:])
+	k.restored += n
+	if n < len(p) {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, nil
+}
+
+func (k *kept) WriteAt(p []byte, at int64) (int, error) { return copy(k.next[at:], p), nil }
+
+func (k *kept) Done(slices, frames int) error {
+	k.slices, k.frames = slices, frames
+	k.now, k.next = k.next, make([]byte, k.bytes)
+	if k.done != nil {
+		return k.done(slices)
+	}
+	return nil
+}
+
+var errEnough = errors.New("enough")
+
+// A decode that ends anywhere goes on from what was kept, to the same bytes: in one
+// tile, in tiles blended on the device and beside it, exact ones, pictures by
+// themselves, in slices of several frames, and in portions.
+func TestKeep(t *testing.T) {
+	dev := gputest.Open(t)
+	seedVR2 := open(t, dev, narrow(t), F32)
+	wan := open(t, dev, wan(t, "portions_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32)
+	tiles := tiling.Choice{Tile: tiling.Square(16)}
+	for name, c := range map[string]struct {
+		m *Model
+		o Options
+	}{
+		"one tile":        {seedVR2, Options{}},
+		"tiles":           {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8)}},
+		"tiles, less":     {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8), Least: true}},
+		"several at once": {seedVR2, Options{Chunk: 2}},
+		"wan":             {wan, Options{}},
+		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},
+		"pictures":        {wan, Options{Independent: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer c.m.Unload()
+			z := noiseLatent(6, 3, 4)
+			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})
+			require.NoError(t, err)
+			want, err := framesOf(p.Run(context.Background(), z, Watch{}))
+			require.NoError(t, err)
+			frame := len(want) / p.Plan.Output().Frames
+			k := &kept{}
+			var got []float32
+			for starts := 0; ; starts++ {
+				require.Less(t, starts, 10)
+				k.done = func(slices int) error {
+					if slices > starts && slices < p.Slices { // at each once, beside what was done by then
+						return errEnough
+					}
+					return nil
+				}
+				got = got[:k.frames*frame]
+				more, err := framesOf(p.Run(context.Background(), z, Watch{Keep: k}))
+				got = append(got, more...)
+				if err == nil {
+					break
+				}
+				require.ErrorIs(t, err, errEnough)
+				require.Len(t, got, k.frames*frame)
+			}
+			require.Equal(t, p.Slices, k.slices)
+			require.True(t, slices.Equal(got, want), "other frames")
+			require.Equal(t, c.o.Independent, k.restored == 0)
+		})
+	}
+}
+
+// Out of memory, a decode that is kept goes on from there, not from the start.
+func TestKeepOutOfMemory(t *testing.T) {
+	dev := gputest.Open(t)
+	defer dev.Refuse(nil)
+	m := open(t, dev, narrow(t), F32)
+	z := noiseLatent(4, 2, 2)
+	want := frames(t, m, z, Options{})
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{})
+	require.NoError(t, err)
+	k := &kept{}
+	k.done = func(slices int) error {
+		if slices == 1 {
+			dev.Refuse(func(int64) error {
+				dev.Refuse(nil)
+				return gpu.ErrOutOfMemory
+			})
+		}
+		return nil
+	}
+	var lessened int
+	got, err := framesOf(p.Run(context.Background(), z, Watch{
+		Keep: k,
+		Less: func(_, _ *Plan, finished int) {
+			lessened++
+			require.Equal(t, k.frames, finished)
+		},
+	}))
+	require.NoError(t, err)
+	require.Equal(t, 1, lessened)
+	closeTo(t, got, want, 1e-11, "decoded otherwise")
+}
