@@ -103,14 +103,9 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	weights.Bias = none.Buffer
 	for i, m := range l.memory {
 		given := l.gives(e, c.Name, frameOf(m, 0), l.x.T+i)
-		var taps []wgsl.Tap
-		for f := l.x.T + i - 2; f < l.x.T; f++ {
-			if tap, ok := l.frame(f); ok {
-				taps = append(taps, tap)
-			}
-		}
+		taps := l.taps(l.x.T + i) // the last of them read frames to come
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
-			Weights: weights, KT: 3, Later: 1 + i, Taps: taps, Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
+			Weights: weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
 	}
 }

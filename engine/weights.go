@@ -42,11 +42,12 @@ type upload struct {
 	missing map[*gpu.Buffer]bool
 }
 
-// filling is what a buffer is filled with: halves or floats. It is scratch,
-// valid until the next.
+// filling is what a buffer is filled with: halves, or floats that become elem. It is
+// scratch, valid until the next.
 type filling struct {
 	half []uint16
 	wide []float32
+	elem wgsl.Elem
 }
 
 // scratch grows to the largest tensor and no further: in a browser, memory that
@@ -77,7 +78,7 @@ func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (
 		if data.half != nil {
 			return u.halves(b, data.half)
 		}
-		return u.write(b.All(), wgsl.F32, data.wide)
+		return u.write(b.All(), data.elem, data.wide)
 	}})
 	return b
 }
@@ -90,35 +91,27 @@ func (w *Weights) Conv(name string, s wgsl.Shape, stride int) wgsl.Weights {
 // Still declares what a causal convolution's weight comes to for a picture, all of whose
 // past is itself, or nothing: one tap, the sum of those that read the picture.
 func (w *Weights) Still(conv wgsl.Weights, name string, s wgsl.Shape, past Past) wgsl.Weights {
-	one := wgsl.Shape{O: s.O, I: s.I, KT: 1, KS: s.KS}
-	still := conv
-	still.Elem = w.foldedElem()
-	still.Weight = &gpu.Buffer{Label: name + " of pictures.weight", Size: int64(conv.Packing.Size(one) * still.Elem.Bytes())}
-	w.loads = append(w.loads, load{[]*gpu.Buffer{still.Weight}, func(u *upload) (err error) {
-		k, n := u.scratch, s.KS*s.KS
-		if k.wide, err = u.from.Float32s(k.wide[:0], name+".weight"); err != nil {
-			return err
+	one, elem := wgsl.Shape{O: s.O, I: s.I, KT: 1, KS: s.KS}, w.foldedElem()
+	size := conv.Packing.Size(one)
+	conv.Elem = elem
+	conv.Weight = w.declare(name+" of pictures.weight", size*elem.Bytes(), func(k *scratch, from Tensors) (f filling, err error) {
+		if k.wide, err = from.Float32s(k.wide[:0], name+".weight"); err != nil {
+			return f, err
 		}
-		k.sums = zeroed(k.sums, s.O*s.I*n)
-		for at := range s.O * s.I {
-			to, taps := k.sums[n*at:][:n], k.wide[n*s.KT*at:][:n*s.KT]
-			if past == Zeros {
-				taps = taps[n*(s.KT-1):]
+		n := s.KS * s.KS
+		for i := range s.O * s.I * n { // in front of what is still to be read
+			at := i/n*n*s.KT + i%n
+			x := k.wide[at+n*(s.KT-1)]
+			for t := 0; past == Repeated && t < s.KT-1; t++ {
+				x += k.wide[at+n*t]
 			}
-			for ; len(taps) > 0; taps = taps[n:] {
-				for i, x := range taps[:n] {
-					to[i] += x
-				}
-			}
+			k.wide[i] = x
 		}
-		k.wideOut = zeroed(k.wideOut, conv.Packing.Size(one))
-		wgsl.Pack(conv.Packing, k.wideOut, k.sums, one, nil)
-		if err := u.alloc(still.Weight); err != nil {
-			return err
-		}
-		return u.write(still.Weight.All(), still.Elem, k.wideOut)
-	}})
-	return still
+		k.wideOut = zeroed(k.wideOut, size)
+		wgsl.Pack(conv.Packing, k.wideOut, k.wide, one, nil)
+		return filling{wide: k.wideOut, elem: elem}, nil
+	})
+	return conv
 }
 
 // Product declares the weight and bias of a convolution of 1x1 pixels, made of
