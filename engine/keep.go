@@ -32,22 +32,20 @@ const keepShare = 20
 // keepBytes are moved at once.
 const keepBytes = 16 << 20
 
-// keeping is how long a part of the work took, and of that what is kept.
-type keeping struct {
-	spent  time.Duration
-	onward bool // the device has what the slices before left
-}
-
-func (r *run) keeps() bool { return r.watch.Keep != nil }
+// keeping is how long it took to bring memory in and out in a part of the work.
+type keeping struct{ spent time.Duration }
 
 // kept does the work, where there is a Keeper in parts: so many slices of all tiles,
 // after which their causal memory is kept. The first part is one slice. Another is as
 // long as makes keeping a twentieth of it, by what they took before.
 func (r *run) kept(ctx context.Context) error {
 	p, end := r.plan, len(r.plan.last().slices)
-	if r.to = end; !r.keeps() {
+	if r.to = end; r.watch.Keep == nil {
 		return r.part(ctx)
 	}
+	helpers := p.Helpers
+	p.Helpers = nil
+	defer func() { p.Helpers = helpers }()
 	text, bytes := p.memory()
 	done, err := r.watch.Keep.Begin(text, bytes)
 	if err != nil {
@@ -66,7 +64,6 @@ func (r *run) kept(ctx context.Context) error {
 		if err := r.watch.Keep.Done(done, min(p.last().before(0, done), p.outlet.Frames)); err != nil {
 			return err
 		}
-		r.keeping.onward = true
 		took := r.keeping.spent + time.Since(saved)
 		work := max(time.Since(began)-took, 1) / time.Duration(r.to-r.from)
 		n = int(math.Ceil(keepShare * float64(took) / float64(max(work, 1))))
@@ -111,7 +108,7 @@ func (p *Plan) memory() (text string, bytes int64) {
 
 // restore brings the memory of tile i in pass n in, save takes it out.
 func (r *run) restore(ctx context.Context, n, i int) error {
-	if !r.keeps() || r.from == 0 || r.single() && r.keeping.onward {
+	if r.watch.Keep == nil || r.from == 0 {
 		return nil
 	}
 	return r.moved(ctx, n, i, func(b []byte, v gpu.View, at int64) error {
@@ -123,7 +120,7 @@ func (r *run) restore(ctx context.Context, n, i int) error {
 }
 
 func (r *run) save(ctx context.Context, n, i int) error {
-	if !r.keeps() || r.to == len(r.plan.passes[n].slices) {
+	if r.watch.Keep == nil || r.to == len(r.plan.passes[n].slices) {
 		return nil
 	}
 	if err := r.settle(ctx, 0); err != nil {
@@ -137,9 +134,6 @@ func (r *run) save(ctx context.Context, n, i int) error {
 		return err
 	})
 }
-
-// single: no other tile or pass uses the memory.
-func (r *run) single() bool { return len(r.plan.passes) == 1 && len(r.plan.last().tiles) == 1 }
 
 // moved moves the memory of tile i in pass n.
 func (r *run) moved(ctx context.Context, n, i int, move func(b []byte, v gpu.View, at int64) error) error {

@@ -12,6 +12,5 @@ func (r *run) kept(ctx context.Context) error {
 	return r.part(ctx)
 }
 
-func (*run) keeps() bool                             { return false }
 func (*run) restore(context.Context, int, int) error { return nil }
 func (*run) save(context.Context, int, int) error    { return nil }

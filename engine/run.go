@@ -62,7 +62,7 @@ func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter
 // all does what was planned.
 func (r *run) all(ctx context.Context) (err error) {
 	p, dev := r.plan, r.dev
-	defer p.free(dev)
+	defer dev.Free(p.shared()...)
 	if r.watch.Progress != nil {
 		dev.Watch(r.did)
 		defer dev.Watch(nil)
@@ -77,9 +77,6 @@ func (r *run) all(ctx context.Context) (err error) {
 	defer dev.Meanwhile(nil)
 	if len(p.passes) > 1 {
 		defer r.close()
-		if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
-			return err
-		}
 	}
 	if p.joiner != nil {
 		defer p.joiner.close()
@@ -90,31 +87,17 @@ func (r *run) all(ctx context.Context) (err error) {
 	return r.kept(ctx)
 }
 
-// free takes back what a run has on the device.
-func (p *Plan) free(dev *gpu.Device) {
-	dev.Free(p.shared()...)
-	for _, w := range p.passes {
-		dev.Free(w.recordings.buffers()...)
-	}
-}
-
-// part does some slices, of all tiles. Of two passes only one is on the device.
+// part does some slices, of all tiles.
 func (r *run) part(ctx context.Context) error {
-	passes := r.plan.passes
-	if len(passes) > 1 {
+	if len(r.plan.passes) > 1 {
 		if err := r.first(ctx); err != nil {
 			return err
 		}
-		r.dev.Free(passes[0].recordings.buffers()...)
 	}
-	err := r.last(ctx)
-	if err == nil {
-		err = r.settle(ctx, 0)
+	if err := r.last(ctx); err != nil {
+		return err
 	}
-	if len(passes) > 1 {
-		r.dev.Free(passes[1].recordings.buffers()...)
-	}
-	return err
+	return r.settle(ctx, 0)
 }
 
 // compile compiles what the passes run, all at once.
@@ -133,9 +116,14 @@ func (r *run) compile(ctx context.Context) error {
 }
 
 // first runs the first of two passes.
-func (r *run) first(ctx context.Context) error {
+func (r *run) first(ctx context.Context) (err error) {
 	p := r.plan
-	err := r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
+	if p.between.spool == nil {
+		if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
+			return err
+		}
+	}
+	err = r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
 	if err != nil {
 		return err
 	}
@@ -197,10 +185,12 @@ func (r *run) take(ctx context.Context, x wgsl.Tensor, t, frame, y0 int) error {
 // comes out of one taken.
 func (r *run) outputs(ctx context.Context, n int, take func(output) error) error {
 	w := r.plan.passes[n]
-	if err := r.dev.Alloc(w.recordings.buffers()...); err != nil {
+	buffers := w.recordings.buffers()
+	defer r.dev.Free(buffers...)
+	if err := r.dev.Alloc(buffers...); err != nil {
 		return err
 	}
-	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 && !r.keeps() {
+	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
 		return r.deal(ctx, n, take)
 	}
 	for i := range w.tiles {

@@ -42,7 +42,7 @@ type Device struct {
 	lost   error
 	done   func(flops float64)
 	spare  func() error
-	refuse func(bytes int64) error
+	refuse refusal
 
 	profiler *timer // of the profile that is taken; else nil
 }
@@ -134,11 +134,6 @@ func (d *Device) Watch(done func(flops float64)) { d.done = done }
 // enough to do for a tenth of a second; nil ends that. An error of f ends
 // Submit. f may Read what is Ready, and submit or write nothing.
 func (d *Device) Meanwhile(f func() error) { d.spare = f }
-
-// Refuse has f asked before a buffer of so many bytes is made and, with none,
-// before a batch is submitted: an error of f is that call's. nil ends that. It
-// makes a device of less memory, as one that others use has.
-func (d *Device) Refuse(f func(bytes int64) error) { d.refuse = f }
 
 // ResetPeaks makes PeakBytes and the longest submissions begin again from now.
 func (d *Device) ResetPeaks() {

@@ -81,10 +81,8 @@ func (d *Device) fresh(b *Buffer) (*memory, error) {
 	if b.Size > d.limits.MaxBuffer {
 		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
 	}
-	if d.refuse != nil {
-		if err := d.refuse(b.Size); err != nil {
-			return nil, err
-		}
+	if err := d.refused(b.Size); err != nil {
+		return nil, err
 	}
 	var handle driver.Buffer
 	var err error

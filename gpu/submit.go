@@ -27,10 +27,8 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if d.lost != nil {
 		return d.lost
 	}
-	if d.refuse != nil {
-		if err := d.refuse(0); err != nil {
-			return err
-		}
+	if err := d.refused(0); err != nil {
+		return err
 	}
 	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
 		return err

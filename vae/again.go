@@ -13,6 +13,25 @@ import (
 	"tessera/tiling"
 )
 
+// attempt is a plan under way, which another one takes the place of where the
+// device has no memory for it.
+type attempt struct {
+	model *Model
+	plan  **Plan
+	job   func(m *Model) *engine.Job
+	o     *Options
+	in    engine.Input
+	watch engine.Watch
+	told  *Watch
+	given int // frames
+}
+
+// bands loads the weights and yields what the plan's Run does, see attempt.
+func (m *Model) bands(ctx context.Context, plan **Plan, job func(m *Model) *engine.Job, o *Options, in engine.Input, watch engine.Watch, told *Watch) iter.Seq2[engine.Band, error] {
+	a := &attempt{model: m, plan: plan, job: job, o: o, in: in, watch: watch, told: told}
+	return a.bands(ctx)
+}
+
 // bands loads the weights and yields what the plan's Run does. Out of memory, it
 // goes on with a plan that takes less: what is finished is made once more, since
 // later frames need what it leaves, and not yielded again.

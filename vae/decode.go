@@ -77,11 +77,8 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 			return
 		}
 		f := p.frame()
-		a := &attempt{
-			model: m, plan: &p.Plan, job: p.job, o: p.o.Options, in: &cells{z, &m.Config, p.o.Unscaled}, told: w,
-			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep},
-		}
-		for band, err := range a.bands(ctx) {
+		watch := engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep}
+		for band, err := range m.bands(ctx, &p.Plan, p.job, &p.o.Options, &cells{z, &m.Config, p.o.Unscaled}, watch, &w) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return

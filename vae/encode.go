@@ -128,11 +128,8 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		}
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
-		a := &attempt{
-			model: m, plan: &p.Plan, job: p.job, o: p.o.Options, in: newPixels(clip, m), told: w,
-			watch: engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)},
-		}
-		for band, err := range a.bands(ctx) {
+		watch := engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}
+		for band, err := range m.bands(ctx, &p.Plan, p.job, &p.o.Options, newPixels(clip, m), watch, &w) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return
