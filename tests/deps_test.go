@@ -71,6 +71,7 @@ var allowed = map[string][]string{
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
 	"tools/peers":                    {"gpu", "wgsl"},
+	"tools/tiled":                    {"gpu", "media", "tiling", "vae"},
 	"tools/wasmtest":                 {},
 }
 
