@@ -45,6 +45,7 @@ type unfinished struct {
 	memory [2]*os.File
 	began  int // frames that were there
 
+	started  bool // by this start: frames are made
 	complete bool
 
 	mu      sync.Mutex
@@ -225,8 +226,11 @@ func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
 	is := hex.EncodeToString(sum[:])
 	if u.is.Memory != is && u.is.Slices > 0 {
 		u.note("decode: the plan has another memory now than %s keeps: beginning with the first frame", u.path)
-		u.is.Slices, u.is.Frames = 0, 0
+		if u.is.Slices, u.is.Frames = 0, 0; !u.started {
+			u.written = 0
+		}
 	}
+	u.started = true
 	if u.is.Slices == 0 {
 		u.is.Memory = is
 		return 0, nil
