@@ -62,7 +62,7 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), avgDown3DParams{
-		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),
+		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out4: uint32(y.C4()),
 		Y0: uint32(d.Y0), X0: uint32(d.X0), Lead: uint32(lead), X_at: inAt, Y_at: outAt,
 	}, cost, in, out)
 }

@@ -16,19 +16,46 @@ type Tensor struct {
 	T      int // frames
 	H, W   int // pixels
 	C      int // channels, not padded
+
+	Row, Rows int // of a part: its H rows are those from Row on, of Rows in a frame; 0 rows: all of them
+}
+
+// Part is h rows of x from row y on.
+func (x Tensor) Part(y, h int) Tensor {
+	if y < 0 || h < 1 || y+h > x.H {
+		panic(fmt.Sprintf("wgsl: rows %d to %d of %d", y, y+h-1, x.H))
+	}
+	if h < x.H {
+		x.Row, x.Rows, x.H = x.Row+y, x.rows(), h
+	}
+	return x
+}
+
+// rows are those of a frame in memory.
+func (x Tensor) rows() int {
+	if x.Rows > 0 {
+		return x.Rows
+	}
+	return x.H
 }
 
 // C4 is the number of vec4s in a pixel.
 func (x Tensor) C4() int { return Pad4(x.C) / 4 }
 
-// Stride is the number of vec4s in a frame.
-func (x Tensor) Stride() int { return x.H * x.W * x.C4() }
+// Stride is the number of vec4s from a frame to the next.
+func (x Tensor) Stride() int { return x.rows() * x.W * x.C4() }
 
-// FrameBytes is the size of one frame.
-func (x Tensor) FrameBytes() int64 { return int64(x.Stride()) * int64(4*x.Elem.Bytes()) }
+// RowBytes is the size of one row.
+func (x Tensor) RowBytes() int64 { return int64(x.W*x.C4()) * int64(4*x.Elem.Bytes()) }
 
-// Bytes is the size of the whole.
+// FrameBytes is the size of one frame, or of what a part has of it.
+func (x Tensor) FrameBytes() int64 { return int64(x.H) * x.RowBytes() }
+
+// Bytes is the size of the whole, of parts that of the rows that they have.
 func (x Tensor) Bytes() int64 { return int64(x.T) * x.FrameBytes() }
+
+// At is the byte at which frame t begins.
+func (x Tensor) At(t int) int64 { return (int64(t)*int64(x.rows()) + int64(x.Row)) * x.RowBytes() }
 
 // bindAlign is the largest StorageAlignment any device asks for.
 const bindAlign = 256
@@ -36,10 +63,21 @@ const bindAlign = 256
 // Frames binds n frames from t on: a view that starts at a multiple of
 // bindAlign, and the offset of frame t in it in vec4s.
 func (x Tensor) Frames(t, n int) (gpu.View, uint32) {
-	from := int64(t) * x.FrameBytes()
+	return x.bytes(x.At(t), x.At(t+n-1)+x.FrameBytes())
+}
+
+// bytes binds those from `from` to before `to`.
+func (x Tensor) bytes(from, to int64) (gpu.View, uint32) {
 	start := from &^ (bindAlign - 1)
-	return gpu.View{Buffer: x.Buffer, Offset: start, Size: from + int64(n)*x.FrameBytes() - start},
-		uint32((from - start) / int64(4*x.Elem.Bytes()))
+	return gpu.View{Buffer: x.Buffer, Offset: start, Size: to - start}, uint32((from - start) / int64(4*x.Elem.Bytes()))
+}
+
+// alone panics where kernels that take frames to lie one right behind the other
+// are to go through several of a part.
+func (x Tensor) alone(label string, n int) {
+	if n > 1 && x.rows() != x.H {
+		panic(fmt.Sprintf("wgsl: %s: %d frames of rows %d to %d of %d", label, n, x.Row, x.Row+x.H-1, x.Rows))
+	}
 }
 
 // Weights are a convolution's: weight as Elem, packed by Pack; bias f32, a

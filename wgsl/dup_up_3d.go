@@ -47,7 +47,7 @@ func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n * phases}), dupUp3DParams{
-		H_in: uint32(x.H), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.H), W: uint32(y.W), C_out4: uint32(y.C4()),
+		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out4: uint32(y.C4()),
 		Y0: uint32(d.Y0), X0: uint32(d.X0), Phases: uint32(phases), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{
 		FLOPs: int64(n*phases) * int64(y.H*y.W) * int64(y.C),

@@ -42,6 +42,7 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 		panic(fmt.Sprintf("wgsl: %s: %dx%d of a %dx%d tile at (%d, %d) of a %dx%d canvas, %d and %d channels",
 			label, rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
 	}
+	tile.alone(label, n)
 	in, inAt := tile.Frames(f.TileT, n)
 	out, outAt := canvas.Frames(f.CanvasT, n)
 	const R = gpu.Read

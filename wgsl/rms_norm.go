@@ -57,6 +57,8 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 		panic(fmt.Sprintf("wgsl: %s: rms norm of %dx%dx%d into %dx%dx%d with a gamma of %d bytes, needs %d",
 			label, x.H, x.W, x.C, y.H, y.W, y.C, r.Gamma.Size, 4*Pad4(x.C)))
 	}
+	x.alone(label, n)
+	y.alone(label, n)
 	in, inAt := x.Frames(r.XT, n)
 	out, outAt := y.Frames(r.YT, n)
 	pixels := n * x.H * x.W

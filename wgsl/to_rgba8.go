@@ -41,7 +41,7 @@ func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
 	h := s.shader(label, "to_rgba8", nil)
 	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{c.H, c.W, 1, n}), toRGBA8Params{
-		H: uint32(x.H), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,
+		H: uint32(x.rows()), W: uint32(x.W), H_out: uint32(c.H), W_out: uint32(c.W), Y0: uint32(c.Y0), X0: uint32(c.X0), X_at: inAt,
 	}, gpu.Cost{
 		FLOPs: 4 * int64(n) * int64(c.H*c.W) * 3,
 		Bytes: int64(n)*int64(c.H*c.W)*int64(4*x.Elem.Bytes()) + bytes,

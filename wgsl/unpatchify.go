@@ -32,6 +32,8 @@ func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	if x.C != y.C*patch*patch || y.H != patch*x.H || y.W != patch*x.W {
 		panic(fmt.Sprintf("wgsl: %s: patches of %d in %dx%dx%d for %dx%dx%d", label, patch, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
+	x.alone(label, n)
+	y.alone(label, n)
 	in, inAt := x.Frames(u.XT, n)
 	out, outAt := y.Frames(u.YT, n)
 	h := s.shader(label, "unpatchify", nil)
