@@ -17,6 +17,7 @@ type GroupNorm struct {
 	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
 	XT, YT int    // the first frame of each
 	N      int    // frames
+	Most   int64  // bytes that may be bound of X at once; a frame of more is one, in parts; 0: any
 
 	Partials, Factors gpu.View // scratch, at least the bytes of Scratch
 }
@@ -25,21 +26,21 @@ type groupNormPartialParams struct {
 	First               gpu.First
 	P, C4, G            uint32
 	Size, Chunk, Chunks uint32
-	X_at                uint32
+	Base, X_at, Head_at uint32
 }
 
 type groupNormMergeParams struct {
 	First               gpu.First
 	P, C, C4, G         uint32
 	Size, Chunk, Chunks uint32
-	X_at                uint32
+	X_at, Frame         uint32
 	Eps                 float32
 }
 
 type groupNormApplyParams struct {
 	First             gpu.First
 	P, C4, Step, X_at uint32
-	Y_at              uint32
+	Y_at, Frame       uint32
 }
 
 // groupNormKernels compute GroupNorm: moments of chunks of pixels, those of
@@ -75,51 +76,96 @@ func (g GroupNorm) chunks() int {
 	return (g.X.H*g.X.W + chunk - 1) / chunk
 }
 
-// Scratch is the bytes of the two buffers that norming N frames of X needs.
-// WebGPU lets no dispatch write one part of a buffer and read another, so they
-// are two. Nothing in them outlives the norm.
+// Scratch is the bytes of the two buffers that norming N frames of X at once
+// needs. WebGPU lets no dispatch write one part of a buffer and read another, so
+// they are two: moments, which only GroupFactors needs, and factors of all frames
+// of X, which GroupNormed reads.
 func (g GroupNorm) Scratch() (partials, factors int64) {
-	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.N) * int64(g.X.C4())
+	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
 }
 
 // GroupNorm records y = norm(x).
 func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
-	x, y, n, partials, factors := g.X, g.Y, g.N, g.Partials, g.Factors
+	s.GroupFactors(b, label, g)
+	s.GroupNormed(b, label, g)
+}
+
+// GroupFactors records what GroupNormed needs of frames of X, which are whole.
+func (s *Set) GroupFactors(b *gpu.Batch, label string, g GroupNorm) {
+	x, n, partials, factors := g.X, g.N, g.Partials, g.Factors
 	partialBytes, factorBytes := g.Scratch()
-	if x.C%g.Groups != 0 || x.C > normChannels || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
+	if x.C%g.Groups != 0 || x.C > normChannels || x.Rows > 0 || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
 		panic(fmt.Sprintf("wgsl: %s: group norm of %d channels in %d groups with %d and %d bytes of scratch, needs %d and %d",
 			label, x.C, g.Groups, partials.Bytes(), factors.Bytes(), partialBytes, factorBytes))
 	}
-	in, inAt := x.Frames(g.XT, n)
-	out, outAt := y.Frames(g.YT, n)
 	partials.Size, factors.Size = partialBytes, factorBytes
 	const R, W = gpu.Read, gpu.ReadWrite
 
-	pixels := x.H * x.W
-	elements := int64(n) * int64(pixels) * int64(x.C)
-	size, chunk, chunks := uint32(x.C/g.Groups), uint32(g.chunk()), uint32(g.chunks())
-	k := s.kernel(label, "group_norm", nil)
-	partial, merge, apply := &k.shaders[0], &k.shaders[1], &k.shaders[2]
-	b.Dispatch(label, s.program(partial, nil, R, W), partial.cover(extent{W: int(chunks), N: n}), groupNormPartialParams{
-		P: uint32(pixels), C4: uint32(x.C4()), G: uint32(g.Groups), Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt,
-	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*x.FrameBytes() + partials.Size}, in, partials)
-
+	merge := &s.kernel(label, "group_norm", nil).shaders[1]
+	head, headAt := g.partials(s, b, label, partials)
 	b.Dispatch(label, s.program(merge, nil, R, R, R, R, W), merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
-		P: uint32(pixels), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: size, Chunk: chunk, Chunks: chunks, X_at: inAt, Eps: g.Eps,
+		P: uint32(x.H * x.W), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
+		Chunk: uint32(g.chunk()), Chunks: uint32(g.chunks()), X_at: headAt, Frame: uint32(g.XT), Eps: g.Eps,
 	}, gpu.Cost{
-		FLOPs: 7*int64(n)*int64(g.Groups)*int64(chunks) + 4*int64(n)*int64(x.C),
-		Bytes: partials.Size + factors.Size + g.Gamma.Size + g.Beta.Size,
-	}, in, partials, g.Gamma.All(), g.Beta.All(), factors)
+		FLOPs: 7*int64(n)*int64(g.Groups)*int64(g.chunks()) + 4*int64(n)*int64(x.C),
+		Bytes: partials.Size + int64(n)*int64(48*x.C4()) + g.Gamma.Size + g.Beta.Size,
+	}, head, partials, g.Gamma.All(), g.Beta.All(), factors)
+}
 
-	flops := 3 * elements
-	if g.SiLU {
-		flops += 4 * elements
+// partials records the moments of chunks and binds what begins with the frames'
+// first pixels.
+func (g GroupNorm) partials(s *Set, b *gpu.Batch, label string, to gpu.View) (head gpu.View, headAt uint32) {
+	x, n, chunk, chunks := g.X, g.N, g.chunk(), g.chunks()
+	pixels, pixel := x.H*x.W, int64(x.C4())*int64(4*x.Elem.Bytes())
+	h := &s.kernel(label, "group_norm", nil).shaders[0]
+	p := s.program(h, nil, gpu.Read, gpu.Read, gpu.ReadWrite)
+	head, headAt = x.Frames(g.XT, n)
+	each := chunks // in a dispatch
+	if g.Most > 0 && head.Bytes() > g.Most {
+		each = max(1, int((g.Most-bindAlign)/(int64(chunk)*pixel)))
+		head, headAt = x.bytes(x.At(g.XT), x.At(g.XT)+pixel)
+		if n > 1 {
+			panic(fmt.Sprintf("wgsl: %s: group norm of %d frames in parts", label, n))
+		}
 	}
+	for k := 0; k < chunks; k += each {
+		in, inAt, part := head, headAt, pixels
+		if each < chunks {
+			first := x.At(g.XT) + int64(k*chunk)*pixel
+			part = min(each*chunk, pixels-k*chunk)
+			in, inAt = x.bytes(first, first+int64(part)*pixel)
+		}
+		elements := int64(n) * int64(part) * int64(x.C)
+		b.Dispatch(label, p, h.cover(extent{W: min(each, chunks-k), N: n}), groupNormPartialParams{
+			P: uint32(part), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
+			Chunk: uint32(chunk), Chunks: uint32(chunks), Base: uint32(k), X_at: inAt, Head_at: headAt,
+		}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*int64(part)*pixel + to.Size*int64(part)/int64(pixels)}, in, head, to)
+	}
+	return head, headAt
+}
+
+// GroupNormed records y = norm(x), by factors that are there. X and Y may be parts
+// of those of which they are.
+func (s *Set) GroupNormed(b *gpu.Batch, label string, g GroupNorm) {
+	x, y, n := g.X, g.Y, g.N
+	x.alone(label, n)
+	y.alone(label, n)
+	in, inAt := x.Frames(g.XT, n)
+	out, outAt := y.Frames(g.YT, n)
+	factors := g.Factors
+	_, factors.Size = g.Scratch()
+	pixels := x.H * x.W
+	flops := 3 * int64(n) * int64(pixels) * int64(x.C)
+	if g.SiLU {
+		flops = flops / 3 * 7
+	}
+	h := &s.kernel(label, "group_norm", nil).shaders[2]
 	c, in := inPlace(in, out, factors)
 	c["SILU"] = flag(g.SiLU)
-	b.Dispatch(label, s.program(apply, c, R, R, W), apply.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
-		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, apply.pixels), X_at: inAt, Y_at: outAt,
-	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + factors.Size}, in, factors, out)
+	p := s.program(h, c, gpu.Read, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
+		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, h.pixels), X_at: inAt, Y_at: outAt, Frame: uint32(g.XT),
+	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + int64(n)*int64(48*x.C4())}, in, factors, out)
 }
 
 // inPlace says whether a norm of in makes out of itself. Then no buffer may be bound

@@ -1,7 +1,7 @@
 // group_norm_apply: y = (x - pivot)*scale + shift, then y*sigmoid(y) where SILU
 //
 //   x        [T, P, C]  elem  read        from x_at (vec4s) on; IN_PLACE it is in y, from y_at on, and this is not read
-//   factors  [T, 3, C]  f32   read        pivot, scale, shift of group_norm_merge
+//   factors  [frames, 3, C]  f32  read    from `frame` on: pivot, scale, shift of group_norm_merge
 //   y        [T, P, C]  elem  read_write  from y_at (vec4s) on; may not alias what is bound as x
 //
 // One invocation keeps a column's factors and makes it in PIXELS pixels that are
@@ -19,6 +19,7 @@ struct Params {
     step: u32,
     x_at: u32,
     y_at: u32,
+    frame: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -40,10 +41,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let i = group.x * WG + local;
     if i >= params.step * params.C4 { return; }
     let t = group.y;
+    let norm = params.frame + t;
     let column = i % params.C4;
-    let pivot = factors[3u * t * params.C4 + column];
-    let scale = factors[(3u * t + 1u) * params.C4 + column];
-    let shift = factors[(3u * t + 2u) * params.C4 + column];
+    let pivot = factors[3u * norm * params.C4 + column];
+    let scale = factors[(3u * norm + 1u) * params.C4 + column];
+    let shift = factors[(3u * norm + 2u) * params.C4 + column];
 
     let frame = t * params.P * params.C4;
     var p = i / params.C4;

@@ -4,7 +4,7 @@
 //   partials  [T, G, chunks]  vec2  read        of group_norm_partial
 //   gamma     [C]             f32   read
 //   beta      [C]             f32   read
-//   factors   [T, 3, C]       f32   read_write  pivot, scale, shift; 0 in padding channels
+//   factors   [frames, 3, C]  f32   read_write  from `frame` on: pivot, scale, shift; 0 in padding channels
 //
 //   scale = gamma / sqrt(variance + eps), shift = beta - (mean - pivot)*scale
 //
@@ -24,6 +24,7 @@ struct Params {
     chunk: u32,
     chunks: u32,
     x_at: u32,
+    frame: u32,
     eps: f32,
 }
 
@@ -47,6 +48,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let g = group.x;
     let t = group.y;
+    let kept = params.frame + t;
     let at = (t * params.G + g) * params.chunks;
 
     var sum = 0.0;
@@ -75,15 +77,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let pivot = load4(x[params.x_at + t * params.P * params.C4 + c_first / 4u])[c_first % 4u];
     for (var c = c_first + local; c < c_first + params.size; c += WG) {
         let scale = gamma[c] / sqrt(variance + params.eps);
-        factors[3u * t * C_pad + c] = pivot;
-        factors[(3u * t + 1u) * C_pad + c] = scale;
-        factors[(3u * t + 2u) * C_pad + c] = beta[c] - mean * scale;
+        factors[3u * kept * C_pad + c] = pivot;
+        factors[(3u * kept + 1u) * C_pad + c] = scale;
+        factors[(3u * kept + 2u) * C_pad + c] = beta[c] - mean * scale;
     }
     if g == params.G - 1u {
         for (var c = params.C + local; c < C_pad; c += WG) {
-            factors[3u * t * C_pad + c] = 0.0;
-            factors[(3u * t + 1u) * C_pad + c] = 0.0;
-            factors[(3u * t + 2u) * C_pad + c] = 0.0;
+            factors[3u * kept * C_pad + c] = 0.0;
+            factors[(3u * kept + 1u) * C_pad + c] = 0.0;
+            factors[(3u * kept + 2u) * C_pad + c] = 0.0;
         }
     }
 }

@@ -1,6 +1,7 @@
 // group_norm_partial: mean and M2 = sum((x - mean)^2) of a chunk of pixels, for every frame and group
 //
-//   x         [T, P, C]       elem  read        from x_at (vec4s) on; P = H*W pixels
+//   x         [T, P, C]       elem  read        from x_at (vec4s) on; all pixels, or those of some chunks of a frame
+//   head      [T, P, C]       elem  read        from head_at on, the same with the first pixel of a frame
 //   partials  [T, G, chunks]  vec2  read_write  (mean - pivot, M2); aliases nothing
 //
 // The pivot of a group is its first channel in pixel 0 of the frame: moments are
@@ -21,12 +22,15 @@ struct Params {
     size: u32,   // channels of a group
     chunk: u32,  // pixels of a workgroup
     chunks: u32,
+    base: u32,   // the chunk that x begins with
     x_at: u32,
+    head_at: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<elem4>;
-@group(0) @binding(2) var<storage, read_write> partials: array<vec2<f32>>;
+@group(0) @binding(2) var<storage, read> head: array<elem4>;
+@group(0) @binding(3) var<storage, read_write> partials: array<vec2<f32>>;
 
 struct Moments {
     mean: vec4<f32>,
@@ -37,12 +41,12 @@ var<workgroup> means: array<vec4<f32>, WG>;
 var<workgroup> m2s: array<vec4<f32>, WG>;
 
 // pivots are those of the groups that a column's four channels belong to.
-fn pivots(frame: u32, column: u32) -> vec4<f32> {
+fn pivots(first: u32, column: u32) -> vec4<f32> {
     var v = vec4<f32>();
     for (var k = 0u; k < 4u; k++) {
         let g = min((4u * column + k) / params.size, params.G - 1u);
         let c = g * params.size;
-        v[k] = load4(x[frame + c / 4u])[c % 4u];
+        v[k] = load4(head[first + c / 4u])[c % 4u];
     }
     return v;
 }
@@ -87,11 +91,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let rows = WG / params.C4;
     let row = local / params.C4;
     let column = local % params.C4;
-    let frame = params.x_at + group.y * params.P * params.C4;
+    let frame = group.y * params.P * params.C4;
     let begin = group.x * params.chunk;
     let end = min(begin + params.chunk, params.P);
     if row < rows {
-        let s = measure(frame + column, begin + row, end, rows, pivots(frame, column));
+        let s = measure(params.x_at + frame + column, begin + row, end, rows, pivots(params.head_at + frame, column));
         means[local] = s.mean;
         m2s[local] = s.m2;
     }
@@ -116,6 +120,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 m2 += m2s[i][c % 4u] + n * d * d;
             }
         }
-        partials[(group.y * params.G + g) * params.chunks + group.x] = vec2<f32>(mean, m2);
+        partials[(group.y * params.G + g) * params.chunks + params.base + group.x] = vec2<f32>(mean, m2);
     }
 }
