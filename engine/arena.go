@@ -121,8 +121,9 @@ type memoryBank struct {
 
 func newMemoryBank() *memoryBank { return &memoryBank{frames: map[string][]*gpu.Buffer{}} }
 
-// of is the memory of a layer: n frames like those of x.
-func (m *memoryBank) of(layer string, n int, x wgsl.Tensor) []wgsl.Tensor {
+// of is the memory of a layer: rows from y on of n frames, like those of x, that are
+// so high.
+func (m *memoryBank) of(layer string, n int, x wgsl.Tensor, high, y int) []wgsl.Tensor {
 	buffers := m.frames[layer]
 	if buffers == nil {
 		for i := range n {
@@ -132,9 +133,11 @@ func (m *memoryBank) of(layer string, n int, x wgsl.Tensor) []wgsl.Tensor {
 		m.order = append(m.order, buffers...)
 	}
 	frames := make([]wgsl.Tensor, n)
+	rows := x.H
+	x.T, x.H, x.Row, x.Rows = 1, high, 0, 0
 	for i, b := range buffers {
-		frames[i] = x
-		frames[i].T, frames[i].Buffer = 1, b
+		x.Buffer = b
+		frames[i] = x.Part(y, rows)
 		b.Size = max(b.Size, x.FrameBytes())
 	}
 	return frames

@@ -86,8 +86,8 @@ func TestMemoryIsShared(t *testing.T) {
 	m := newMemoryBank()
 	small := wgsl.Tensor{T: 5, H: 2, W: 3, C: 4}
 	large := wgsl.Tensor{T: 1, H: 4, W: 5, C: 4}
-	a, b := m.of("conv", 2, large), m.of("conv", 2, small)
-	m.of("other", 1, small)
+	a, b := m.of("conv", 2, large, 4, 0), m.of("conv", 2, small, 2, 0)
+	m.of("other", 1, small, 2, 0)
 	require.Len(t, m.order, 3)
 	for i := range 2 {
 		require.Same(t, a[i].Buffer, b[i].Buffer)

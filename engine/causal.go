@@ -75,6 +75,7 @@ type timeline struct {
 	Causal
 	at     Position
 	x      wgsl.Tensor
+	rows   int           // of x that are kept: those that no later band reads of the memory
 	memory []wgsl.Tensor // nil where nothing is kept
 	sums   bool          // the memory is what frames so far give to the next ones, not frames
 }
@@ -186,20 +187,20 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 	if !l.sums || !l.at.later() || t >= len(l.memory) {
 		return false
 	}
-	e.batch.Copy(label+" memory", to, frameOf(l.memory[t], 0))
+	e.batch.Copy(label+" memory", to, frameOf(&l.memory[t], 0))
 	return true
 }
 
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
-	bytes := l.x.FrameBytes()
+	bytes := int64(l.rows) * l.x.RowBytes()
 	for i, m := range l.memory {
-		to := gpu.View{Buffer: m.Buffer, Size: bytes}
+		to := gpu.View{Buffer: m.Buffer, Offset: m.At(0), Size: bytes}
 		tap, ok := l.frame(l.x.T - len(l.memory) + i)
 		if !ok {
 			e.batch.Clear(label+" memory", to)
 			continue
 		}
-		e.batch.Copy(label+" memory", to, gpu.View{Buffer: tap.X.Buffer, Offset: int64(tap.T) * bytes, Size: bytes})
+		e.batch.Copy(label+" memory", to, gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T), Size: bytes})
 	}
 }

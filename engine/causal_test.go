@@ -69,8 +69,8 @@ func (v *clip) slice(at Position, n, most int) {
 		v.contents[x.Buffer] = append(v.contents[x.Buffer], v.frames+f)
 	}
 	v.frames += n
-	e := &emitter{bank: v.bank, at: at, batch: &gpu.Batch{}}
-	l := e.time("layer", v.time, x)
+	e := &emitter{bank: v.bank, at: at, batch: &gpu.Batch{}, x: x, b: entire(x.H, x.H)}
+	l := e.time("layer", v.time)
 	head := v.time.head(at)
 	v.passed += head
 	made := len(v.read)
@@ -205,14 +205,14 @@ func TestPairs(t *testing.T) {
 		{Causal{Kernel: 3, Past: Zeros}, Whole, 3, 3}, {Causal{Kernel: 3, Past: Zeros}, Whole, 4, 2}, {Causal{Kernel: 3, Past: Zeros}, First, 9, 3},
 		{Causal{Kernel: 3, Past: Zeros}, Steady, 4, 0}, {Causal{Kernel: 1}, Whole, 4, 4}, {Causal{}, Whole, 4, 4},
 	} {
-		e := &emitter{bank: newMemoryBank(), at: c.at}
-		l := e.time("layer", c.time, x)
+		e := &emitter{bank: newMemoryBank(), at: c.at, x: x, b: entire(1, 1)}
+		l := e.time("layer", c.time)
 		require.Equal(t, c.single, l.single(c.n), "%+v %v, %d frames", c.time, c.at, c.n)
 		for f := c.single; f < c.n; f += 2 {
 			require.True(t, l.paired(f), "%+v %v, frame %d", c.time, c.at, f)
 		}
 	}
-	l := (&emitter{bank: newMemoryBank(), at: Steady}).time("layer", Causal{Kernel: 3}, x)
+	l := (&emitter{bank: newMemoryBank(), at: Steady, x: x, b: entire(1, 1)}).time("layer", Causal{Kernel: 3})
 	require.Equal(t, []span{{0, 2}, {2, 6}}, runs(8, 8, l.pairsJoined), "the first pair reads memory")
 	require.Equal(t, []span{{0, 2}, {2, 4}, {6, 2}}, runs(8, 4, l.pairsJoined))
 }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"tessera/gpu"
-	"tessera/wgsl"
-)
+import "tessera/wgsl"
 
 // Conv is a 3x3 convolution with Time.Kernel temporal taps, which read the past
 // only.
@@ -46,22 +43,34 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 	frames := c.Time.frames(g.at, x.T)
 	return g.record(node{
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
-		out:  Value{T: frames, H: w.H, W: w.W, C: c.Out},
-		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, e.tensors[x.id], out, w, y.id != 0) },
+		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
+		reach: c.reach(w.Y),
+		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
 	})
 }
 
-func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
-	l, step := c.timeline(e, x, y, add), c.Time.step()
-	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)))
-	single := c.single(e, l, y, w, most)
+// reach is how its rows hang together with those of x, for a window from row top on.
+func (c *Conv) reach(top int) reach {
+	switch {
+	case c.Enlarge:
+		return cells(top)
+	case c.Stride > 1:
+		return reach{by: c.Stride, from: top, to: top + 3 - c.Stride, per: 1}
+	}
+	return reach{by: 1, from: top - 1, to: top + 1, per: 1}
+}
+
+func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
+	l, step, w := c.timeline(e, y, whole.H, add), c.Time.step(), e.window(whole)
+	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)))
+	single := c.single(e, l, y, whole, most)
 	for _, r := range l.runs(single, most) {
 		if c.Folded {
 			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
 			continue
 		}
 		weights, kt, taps := c.folded(e, l.taps(r.t), y)
-		given := l.gives(e, c.Name, frameOf(y, r.t), r.t)
+		given := l.gives(e, c.Name, frameOf(&y, r.t), r.t)
 		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
 			Weights: weights, KT: kt, Taps: taps, Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
 			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add || given,
@@ -78,15 +87,15 @@ func (c *Conv) emit(e *emitter, x, y wgsl.Tensor, w Window, add bool) {
 	}
 }
 
-// timeline is the time around x. Where there are fewer channels of y, and memory is
+// timeline is the time around what is read, of high rows of the output. Where there are fewer channels of y, and memory is
 // short, what is kept is what frames give to later ones, in more dispatches.
-func (c *Conv) timeline(e *emitter, x, y wgsl.Tensor, add bool) *timeline {
-	if e.depth == 0 || add || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= x.C4() {
-		return e.time(c.Name, c.Time, x)
+func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
+	if e.depth == 0 || add || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() {
+		return e.time(c.Name, c.Time)
 	}
-	l := &timeline{Causal: c.Time, at: e.at, x: x, sums: true}
+	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
 	if e.at != Whole {
-		l.memory = e.bank.of(c.Name, c.Time.kept(), y)
+		l.memory = e.bank.of(c.Name, c.Time.kept(), y, high, e.b.y0)
 	}
 	return l
 }
@@ -102,7 +111,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	weights := c.Weights
 	weights.Bias = none.Buffer
 	for i, m := range l.memory {
-		given := l.gives(e, c.Name, frameOf(m, 0), l.x.T+i)
+		given := l.gives(e, c.Name, frameOf(&m, 0), l.x.T+i)
 		taps := l.taps(l.x.T + i) // the last of them read frames to come
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
 			Weights: weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
@@ -148,9 +157,12 @@ func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames sp
 // need.
 func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, record func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int)) {
 	label := name + " pairs"
-	to := e.temporary(label, e.set.PairBytes(shape))
-	w = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
-	most := min(e.atOnce(l.x), e.atOnce(y)) &^ 1
+	if e.weights[0].Weight == nil {
+		to := e.temporary(label, e.set.PairBytes(shape))
+		e.weights[0] = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
+	}
+	w = e.weights[0]
+	most := min(e.atOnce(&l.x), e.atOnce(&y)) &^ 1
 	for _, r := range runs(frames.n, most, func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
 		t := frames.t + r.t
 		first, second := l.taps(t), l.taps(t+1)
@@ -175,9 +187,11 @@ func (c *Conv) folded(e *emitter, taps []wgsl.Tap, y wgsl.Tensor) (w wgsl.Weight
 	if first == 1 || len(taps) < kt || e.noFold || bytes > e.limits.MaxBinding {
 		return c.Weights, kt, taps
 	}
-	sums := e.temporary(c.Name+" taps", bytes)
-	w = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: first, To: sums.Buffer})
-	return w, kt - first + 1, taps[first-1:]
+	if e.weights[first].Weight == nil {
+		sums := e.temporary(c.Name+" taps", bytes)
+		e.weights[first] = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: first, To: sums.Buffer})
+	}
+	return e.weights[first], kt - first + 1, taps[first-1:]
 }
 
 // TimeConv is a convolution over time alone, that makes Phases frames of each:
@@ -196,25 +210,25 @@ func (c *TimeConv) Forward(g *Graph, x Value) Value {
 	frames := c.Time.frames(g.at, x.T) - head
 	if frames == 0 { // what passes by is all there is
 		g.record(node{label: c.Name, kind: "time_conv", reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
-			e.time(c.Name, c.Time, e.tensors[x.id]).keep(e, c.Name)
+			e.b = entire(0, x.H)
+			e.time(c.Name, c.Time).keep(e, c.Name)
 		}})
 		return x
 	}
 	return g.record(node{
 		label: c.Name, kind: "time_conv", macs: macs(c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
-		out:  Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
-		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, e.tensors[x.id], y, head, frames) },
+		out:   Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
+		reach: each, makes: c.Phases,
+		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, y, head, frames) },
 	})
 }
 
-func (c *TimeConv) emit(e *emitter, x, y wgsl.Tensor, head, frames int) {
-	l, step := e.time(c.Name, c.Time, x), c.Time.step()
+func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int) {
+	l, step := e.time(c.Name, c.Time), c.Time.step()
 	if head == 1 {
-		bytes := x.FrameBytes()
-		e.batch.Copy(c.Name, gpu.View{Buffer: y.Buffer, Size: bytes}, gpu.View{Buffer: x.Buffer, Size: bytes})
+		e.batch.Copy(c.Name, frameOf(&y, 0), frameOf(&e.x, 0))
 	}
-	e.together(c.Name, y, c.Phases)
-	most := max(1, min((e.atOnce(x)+step-1)/step, e.atOnce(y)/c.Phases))
+	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)/c.Phases))
 	for _, r := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
 			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.t), Step: step, Phases: c.Phases, Y: y, T: head + r.t*c.Phases, N: r.n,

@@ -195,7 +195,7 @@ func (d *deal) send(ctx context.Context, h *Helper, r *run, out output) Step {
 	if rec := r.at.pass.recorded[out.tile][r.at.slice.kind]; out.t == rec.out.T-1 {
 		g.flops, g.last = rec.cost.FLOPs, r.at.k == len(r.at.pass.slices)-1
 	}
-	return &takeOut{from: frameOf(out.x, out.t), to: into(func(data []byte) error {
+	return &takeOut{from: frameOf(&out.x, out.t), to: into(func(data []byte) error {
 		g.data = slices.Clone(data)
 		return d.hand(ctx, g)
 	})}

@@ -101,7 +101,7 @@ func (b *between) get(r *run, data []byte) error {
 // keep takes a frame of the first pass out.
 func (b *between) keep(w *pass, out output) Step {
 	part := w.part(out.tile, tiling.Size{H: out.x.H, W: out.x.W})
-	return &takeOut{from: frameOf(out.x, out.t), to: into(func(raw []byte) error {
+	return &takeOut{from: frameOf(&out.x, out.t), to: into(func(raw []byte) error {
 		row, size := out.x.W*b.pixel, part.Size()
 		data := make([]byte, 0, size.H*size.W*b.pixel)
 		for y := part.Y0; y < part.Y1; y++ {

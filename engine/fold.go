@@ -38,15 +38,15 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
 		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
-		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.tensors[x.id], y, head) },
+		reach: cells(0), makes: s.Phases,
+		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
 	})
 }
 
 func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
-	e.together(s.Name, y, s.Phases)
-	l := e.time(s.Name, Causal{Kernel: 4 - s.Phases}, x)
+	l, top := e.time(s.Name, Causal{Kernel: 4 - s.Phases}), e.window(Window{}).Y
 	make := func(w wgsl.Weights, taps []wgsl.Tap, phases, t, n int) {
-		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y: y, T: t, N: n})
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y0: top, Y: y, T: t, N: n})
 	}
 	from := 0
 	if !e.at.later() {
@@ -56,13 +56,13 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 	if s.Phases == 2 && from < x.T && e.at != Steady { // frame 1 of the clip
 		taps, t := l.taps(from), 2*from-head
 		make(s.Weights.Second, taps[:1], 2, t, 1)
-		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y: y, T: t, N: 1, Add: true})
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y0: top, Y: y, T: t, N: 1, Add: true})
 		from++
 	}
-	most := max(1, min(e.atOnce(x), e.atOnce(y)/s.Phases))
+	most := max(1, min(e.atOnce(&x), e.atOnce(&y)/s.Phases))
 	shape, single := wgsl.ConvUpShape(s.Out, x.C, 3, 1), x.T
 	if s.Phases == 1 {
-		single = max(from, e.single(l, s.Weights.Steady, shape, x.T, most, x.H*x.W))
+		single = max(from, e.single(l, s.Weights.Steady, shape, x.T, most, e.b.of*x.W))
 	}
 	for _, r := range runs(single-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
 		t := from + r.t
@@ -70,7 +70,7 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 	}
 	if single < x.T {
 		e.pairs(l, s.Name, s.Weights.Steady, shape, y, span{single, x.T - single}, func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
-			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y: y, T: t, N: n})
+			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y0: top, Y: y, T: t, N: n})
 		})
 	}
 	l.keep(e, s.Name)
@@ -256,7 +256,7 @@ func (g *folding) shuffled() error {
 				}
 			}
 		}
-		if err := g.u.write(frameOf(g.shuffle, t), wgsl.F32, k.wideOut); err != nil {
+		if err := g.u.write(frameOf(&g.shuffle, t), wgsl.F32, k.wideOut); err != nil {
 			return err
 		}
 	}

@@ -51,9 +51,16 @@ type node struct {
 	macs  int64  // multiply-adds with every temporal tap and every output, needed or not
 	reads []Value
 	onto  Value // what it adds to in place, and returns; no id: nothing
-	over  bool  // what it makes lies where the first of reads does, if nobody reads that later
+	over  bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
 	out   Value // no id: it only keeps causal memory
 	emit  func(e *emitter, y wgsl.Tensor)
+
+	// Of what can be made in bands.
+	reach   reach            // the rows that it reads for some of the output's
+	step    int              // bands are of a multiple of so many rows; 0: any
+	makes   int              // frames of the output that one command makes; 0 is 1
+	joint   int              // frames of what it reads that one command reads; 0 is 1
+	prepare func(e *emitter) // records what all bands need
 }
 
 // mark says that after node number node-1 the output of a module is in value.

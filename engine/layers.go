@@ -190,7 +190,10 @@ func (p *Plan) result(out output, do func(steps []Step)) {
 		}
 	}
 	if p.joiner == nil {
-		take(out.x, out.t, 0)
+		p.bound(out.x, func(x wgsl.Tensor, y0 int) error {
+			take(x, out.t, y0)
+			return nil
+		})
 		return
 	}
 	do(p.joiner.add(out))

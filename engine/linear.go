@@ -71,7 +71,7 @@ func (v *linearCanvas) close() {
 }
 
 func (v *linearCanvas) add(out output) []Step {
-	return []Step{&takeOut{now: true, from: frameOf(out.x, out.t), to: into(func(raw []byte) error {
+	return []Step{&takeOut{now: true, from: frameOf(&out.x, out.t), to: into(func(raw []byte) error {
 		px := make([]float32, 4*out.x.Stride())
 		decode(px, raw, out.x.Elem)
 		return v.fade(px, out.tile, out.frame)

@@ -19,21 +19,32 @@ type GroupNorm struct {
 
 // Forward is x, normed.
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
+	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU}
 	return g.record(node{
 		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
-		emit: func(e *emitter, y wgsl.Tensor) { n.emit(e, e.tensors[x.id], y) },
+		reach:   each,
+		prepare: func(e *emitter) { n.prepare(e, &k) },
+		emit: func(e *emitter, y wgsl.Tensor) {
+			k := k
+			k.X, k.Y = e.x, y
+			for _, r := range runs(y.T, e.behind(&e.x, &y), nil) {
+				k.XT, k.YT, k.N = r.t, r.t, r.n
+				e.set.GroupNormed(e.batch, n.Name, &k)
+			}
+		},
 	})
 }
 
-func (n *GroupNorm) emit(e *emitter, x, y wgsl.Tensor) {
-	most := e.atOnce(x, y)
-	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, X: x, Y: y, N: min(most, x.T)}
+// prepare records the factors of all frames of e.x.
+func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
+	most := e.atOnce(&e.x)
+	k.X, k.N, k.Most = e.x, min(most, e.x.T), e.limits.MaxBinding
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
 	k.Factors = e.temporary(n.Name+" factors", factors)
-	for _, r := range runs(x.T, most, nil) {
-		k.XT, k.YT, k.N = r.t, r.t, r.n
-		e.set.GroupNorm(e.batch, n.Name, k)
+	for _, r := range runs(e.x.T, most, nil) {
+		k.XT, k.N = r.t, r.n
+		e.set.GroupFactors(e.batch, n.Name, k)
 	}
 }
 
@@ -51,9 +62,10 @@ type RMSNorm struct {
 func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: n.Name, kind: "rms_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		reach: each,
 		emit: func(e *emitter, y wgsl.Tensor) {
-			in := e.tensors[x.id]
-			for _, r := range runs(in.T, e.atOnce(in, y), nil) {
+			in := e.x
+			for _, r := range runs(in.T, e.behind(&in, &y), nil) {
 				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: r.t, Y: y, YT: r.t, N: r.n})
 			}
 		},

@@ -71,7 +71,7 @@ func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int, give func(Band) error) []
 		z.T, z.H = x.T, x.H
 		noise.T, noise.H = x.T, x.H
 		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: noise, Z: z, T: t, N: 1})
-		return []Step{&bringIn{frameOf(noise, t), &values{v.noiseOf(noise, frame, y0)}}, &runBatch{batch}, v.read(z, t, b, give)}
+		return []Step{&bringIn{frameOf(&noise, t), &values{v.noiseOf(noise, frame, y0)}}, &runBatch{batch}, v.read(z, t, b, give)}
 	}
 	return []Step{v.read(x, t, b, give)}
 }
@@ -79,7 +79,7 @@ func (v *outlet) take(x wgsl.Tensor, t, frame, y0 int, give func(Band) error) []
 // read takes frame t of x out as floats.
 func (v *outlet) read(x wgsl.Tensor, t int, b Band, give func(Band) error) Step {
 	c := 4 * x.C4()
-	at := frameOf(x, t)
+	at := frameOf(&x, t)
 	at.Size = int64(b.Rows*x.W*c) * int64(x.Elem.Bytes())
 	return &takeOut{from: at, to: into(func(data []byte) error {
 		if n := b.Rows * x.W * c; cap(v.floats) < n {

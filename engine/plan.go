@@ -199,6 +199,11 @@ func (p *planner) portioned(tile tiling.Size, depth int) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if out := l.last().output(); len(l.last().tiles) > 1 {
+		if err := unbound("blend", &out, out.H, (&emitter{limits: p.Adapter.Limits}).room(&out)); err != nil {
+			return nil, err
+		}
+	}
 	l.weights = l.read(p.Network.Weights)
 	l.Weights = sum(l.weights)
 	most := l.largest().recordings
@@ -294,6 +299,8 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 			l.joiner = p.canvas(l)
 		}
 		out = l.joiner.bands()
+	} else {
+		out.H = l.boundRows(out)
 	}
 	l.outlet = newOutlet(p.Job, p.output(l), l.Tiles.Out, out)
 	l.Transfer = sum(l.transfer())
@@ -321,7 +328,8 @@ func (p *Plan) stage(out wgsl.Tensor) {
 		most = max(most, partBytes(v.tiles, v.y.C))
 	}
 	if p.between != nil {
-		most = max(most, p.passes[0].output().FrameBytes())
+		first := p.passes[0].output()
+		most = max(most, first.FrameBytes())
 	}
 	p.staging = stagings(most, p.last().output().T)
 	for len(p.staging) > 0 && p.Bytes()+sum(p.staging) > p.Budget {

@@ -23,9 +23,10 @@ func (p *Pointwise) Forward(g *Graph, x Value) Value { return p.Add(g, x, Value{
 func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
 		label: p.Name, kind: "pointwise", macs: macs(1, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, onto: y, out: Value{T: x.T, H: x.H, W: x.W, C: p.Out},
+		reach: each,
 		emit: func(e *emitter, out wgsl.Tensor) {
-			in := e.tensors[x.id]
-			for _, r := range runs(in.T, e.atOnce(in, out), nil) {
+			in := e.x
+			for _, r := range runs(in.T, e.atOnce(&in, &out), nil) {
 				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: y.id != 0})
 			}
 		},
@@ -50,16 +51,16 @@ func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
 	}
 	return g.record(node{
 		label: p.Name, kind: "pixel_shuffle", macs: macs(4*p.Phases, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
-		emit: func(e *emitter, y wgsl.Tensor) { p.emit(e, e.tensors[x.id], y, head) },
+		reach: reach{by: 1, to: 1, per: 2}, step: 2, makes: p.Phases,
+		emit: func(e *emitter, y wgsl.Tensor) { p.emit(e, e.x, y, head) },
 	})
 }
 
 func (p *PixelShuffle) emit(e *emitter, x, y wgsl.Tensor, head int) {
-	e.together(p.Name, y, p.Phases)
 	if head == 1 {
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{Weights: p.Weights, X: x, Y: y, N: 1, Phases: 1})
 	}
-	most := max(1, min(e.atOnce(x), e.atOnce(y)/p.Phases))
+	most := max(1, min(e.atOnce(&x), e.atOnce(&y)/p.Phases))
 	for _, r := range runs(x.T-head, most, nil) {
 		r.t += head
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{

@@ -52,7 +52,7 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 // onto, or else of a new value like out.
 func (g *Graph) copyFrames(out, onto Value, to int, x Value, from int) Value {
 	return g.record(node{label: "frames", kind: "copy", reads: []Value{x}, onto: onto, out: out, emit: func(e *emitter, y wgsl.Tensor) {
-		in := e.tensors[x.id]
+		in := e.x
 		bytes := in.FrameBytes()
 		size := int64(min(in.T-from, y.T-to)) * bytes
 		e.batch.Copy("frames", gpu.View{Buffer: y.Buffer, Offset: int64(to) * bytes, Size: size}, gpu.View{Buffer: in.Buffer, Offset: int64(from) * bytes, Size: size})

@@ -176,9 +176,9 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	}
 	r := &recording{}
 	marks := g.marks
-	for i, n := range g.nodes {
-		e.node(n, readers)
-		r.layers = append(r.layers, recorded{n.label, n.kind, len(e.batch.Commands)})
+	for i := range g.nodes {
+		e.node(&g.nodes[i], readers)
+		r.layers = append(r.layers, recorded{g.nodes[i].label, g.nodes[i].kind, len(e.batch.Commands)})
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -220,13 +220,20 @@ type emitter struct {
 	tensors map[int]wgsl.Tensor // by value
 	scratch []*gpu.Buffer       // of the current operation
 	err     error               // the first one; recording goes on to keep operations simple
+
+	x       wgsl.Tensor     // that the current operation reads: rows of it, in a band
+	reach   reach           // of the operation
+	b       band            // that is made
+	many    bool            // there are several
+	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
+	copies  []*gpu.Buffer   // of the band
 }
 
 // node makes the commands of one operation.
-func (e *emitter) node(n node, readers map[int]int) {
+func (e *emitter) node(n *node, readers map[int]int) {
+	e.at, e.arena.layer = n.at, n.label
 	var y wgsl.Tensor
 	over := n.over && readers[n.reads[0].id] == 1
-	e.at, e.arena.layer = n.at, n.label
 	switch {
 	case n.onto.id != 0:
 		if readers[n.onto.id] > 1 {
@@ -242,8 +249,9 @@ func (e *emitter) node(n node, readers map[int]int) {
 		e.tensors[n.out.id] = y
 	}
 	if n.emit != nil && e.err == nil {
-		n.emit(e, y)
+		e.all(n, &y)
 	}
+	e.many = false
 	e.release()
 	for _, v := range n.reads {
 		if readers[v.id]--; readers[v.id] == 0 && !over {
@@ -258,7 +266,6 @@ func (e *emitter) node(n node, readers map[int]int) {
 // tensor takes memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
-	e.together(label, x, 1)
 	x.Buffer = e.take(label, x.Bytes())
 	return x
 }
@@ -270,12 +277,16 @@ func (e *emitter) temporary(label string, bytes int64) gpu.View {
 	return b.All()
 }
 
-// release gives back what is temporary, before the operation ends.
+// release gives back what is temporary, before the operation ends; not what other
+// bands need.
 func (e *emitter) release() {
+	if e.many {
+		return
+	}
 	for _, b := range e.scratch {
 		e.arena.give(b)
 	}
-	e.scratch = e.scratch[:0]
+	e.scratch, e.weights = e.scratch[:0], [4]wgsl.Weights{}
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {
@@ -293,27 +304,13 @@ func (e *emitter) fail(err error) {
 	}
 }
 
-// time is the timeline around x, of a layer.
-func (e *emitter) time(layer string, c Causal, x wgsl.Tensor) *timeline {
-	l := &timeline{Causal: c, at: e.at, x: x}
+// time is the timeline around what a layer reads.
+func (e *emitter) time(layer string, c Causal) *timeline {
+	l := &timeline{Causal: c, at: e.at, x: e.x, rows: e.b.next - e.b.lo}
 	if e.at != Whole && c.kept() > 0 {
-		l.memory = e.bank.of(layer, c.kept(), x)
+		l.memory = e.bank.of(layer, c.kept(), e.x, e.b.of, e.b.lo)
 	}
 	return l
-}
-
-// together refuses frames of x that one dispatch would have to bind together,
-// and can't.
-func (e *emitter) together(label string, x wgsl.Tensor, n int) {
-	bytes := x.FrameBytes() * int64(n)
-	if bytes <= e.room(x) {
-		return
-	}
-	frames := fmt.Sprintf("one frame of %dx%d pixels and %d channels is", x.W, x.H, x.C)
-	if n > 1 {
-		frames = fmt.Sprintf("%d frames of %dx%d pixels and %d channels are", n, x.W, x.H, x.C)
-	}
-	e.fail(fmt.Errorf("engine: %s: %s %s, device allows %s in a binding: %w", label, frames, Bytes(bytes), Bytes(e.room(x)), gpu.ErrTooLarge))
 }
 
 // bindAlign is what a binding's offset is a multiple of: the largest that any
@@ -322,18 +319,26 @@ const bindAlign = 256
 
 // room is how many bytes of frames of x a binding has. Frames that begin
 // anywhere are bound from the multiple of bindAlign before.
-func (e *emitter) room(x wgsl.Tensor) int64 {
-	if x.T > 1 && x.FrameBytes()%bindAlign != 0 {
+func (e *emitter) room(x *wgsl.Tensor) int64 {
+	if x.Rows > 0 || x.T > 1 && x.FrameBytes()%bindAlign != 0 {
 		return e.limits.MaxBinding - bindAlign
 	}
 	return e.limits.MaxBinding
 }
 
 // atOnce is how many frames of each one dispatch may bind.
-func (e *emitter) atOnce(x ...wgsl.Tensor) int {
+func (e *emitter) atOnce(x ...*wgsl.Tensor) int {
 	n := 1 << 30
 	for _, x := range x {
-		n = min(n, int(e.room(x)/x.FrameBytes()))
+		n = min(n, 1+int((e.room(x)-x.FrameBytes())/(x.At(1)-x.At(0))))
 	}
 	return max(n, 1)
+}
+
+// behind is atOnce where each frame is to lie right behind the one before.
+func (e *emitter) behind(x, y *wgsl.Tensor) int {
+	if x.Rows > 0 || y.Rows > 0 {
+		return 1
+	}
+	return e.atOnce(x, y)
 }

@@ -10,7 +10,7 @@ func Copy(g *Graph, name string, x Value) Value {
 	return g.record(node{
 		label: name, kind: "copy", reads: []Value{x}, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		emit: func(e *emitter, y wgsl.Tensor) {
-			in := e.tensors[x.id]
+			in := e.x
 			e.batch.Copy(name, gpu.View{Buffer: y.Buffer, Size: in.Bytes()}, gpu.View{Buffer: in.Buffer, Size: in.Bytes()})
 		},
 	})
@@ -36,12 +36,12 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 	}
 	return g.record(node{
 		label: d.Name, kind: "avg_down", reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
+		reach: reach{by: 2, from: d.Window.Y, to: d.Window.Y, per: 1}, joint: d.Time,
 		emit: func(e *emitter, y wgsl.Tensor) {
-			in := e.tensors[x.id]
-			e.together(d.Name, in, min(d.Time, in.T))
-			for _, r := range runs(frames, max(1, min(e.atOnce(in)/d.Time, e.atOnce(y))), nil) {
+			in, at := e.x, e.window(d.Window)
+			for _, r := range runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&y))), nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
-					FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, XT: from + r.t*d.Time, Y: y, YT: r.t, N: r.n,
+					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.t*d.Time, Y: y, YT: r.t, N: r.n,
 				})
 			}
 		},
@@ -51,9 +51,9 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 // AddMeans adds x to y in place, its channels averaged in groups where it has
 // more of them.
 func AddMeans(g *Graph, name string, x, y Value) Value {
-	return g.record(node{label: name, kind: "add_means", reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
-		in := e.tensors[x.id]
-		for _, r := range runs(out.T, e.atOnce(in, out), nil) {
+	return g.record(node{label: name, kind: "add_means", reads: []Value{x}, onto: y, reach: each, emit: func(e *emitter, out wgsl.Tensor) {
+		in := e.x
+		for _, r := range runs(out.T, e.atOnce(&in, &out), nil) {
 			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: true})
 		}
 	}})
@@ -75,14 +75,14 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	if d.Time == 2 && g.Head() {
 		head = 1
 	}
-	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, emit: func(e *emitter, out wgsl.Tensor) {
-		in := e.tensors[x.id]
-		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: d.Window.Y, X0: d.Window.X, X: in, N: 1, Y: out, Phases: 1}
-		e.together(d.Name, out, min(d.Time, out.T))
+	rows := reach{by: 1, from: d.Window.Y, to: d.Window.Y + 1, per: 2}
+	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, reach: rows, makes: d.Time, emit: func(e *emitter, out wgsl.Tensor) {
+		in, at := e.x, e.window(d.Window)
+		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, N: 1, Y: out, Phases: 1}
 		if head == 1 {
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
-		for _, r := range runs(in.T-head, max(1, min(e.atOnce(in), e.atOnce(out)/d.Time)), nil) {
+		for _, r := range runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
 			r.t += head
 			k.XT, k.N, k.YT, k.Phases = r.t, r.n, r.t*d.Time-head, d.Time
 			e.set.DupUp3D(e.batch, d.Name, k)
@@ -103,9 +103,10 @@ type Unpatchify struct {
 func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: u.Name, kind: "unpatchify", reads: []Value{x}, out: Value{T: x.T, H: u.Side * x.H, W: u.Side * x.W, C: u.C},
+		reach: reach{by: 1, to: u.Side - 1, per: u.Side}, step: u.Side,
 		emit: func(e *emitter, y wgsl.Tensor) {
-			in := e.tensors[x.id]
-			for _, r := range runs(in.T, e.atOnce(in, y), nil) {
+			in := e.x
+			for _, r := range runs(in.T, e.behind(&in, &y), nil) {
 				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.t, Y: y, YT: r.t, N: r.n, Patch: u.Side})
 			}
 		},

@@ -144,7 +144,7 @@ func (r *run) last(ctx context.Context) error {
 	tiles := make([]int, p.Frames) // of each frame, that came
 	return r.outputs(ctx, len(p.passes)-1, func(out output) error {
 		if p.joiner == nil {
-			return r.take(ctx, out.x, out.t, out.frame, 0)
+			return p.bound(out.x, func(x wgsl.Tensor, y0 int) error { return r.take(ctx, x, out.t, out.frame, y0) })
 		}
 		if p.preview != nil && r.watch.Preview != nil {
 			if err := r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...); err != nil {

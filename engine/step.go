@@ -159,8 +159,8 @@ func (r *rectangle) rows(data []byte, move func(b []byte, at int64) error) error
 }
 
 // frameOf views frame t of a tensor.
-func frameOf(x wgsl.Tensor, t int) gpu.View {
-	return gpu.View{Buffer: x.Buffer, Offset: int64(t) * x.FrameBytes(), Size: x.FrameBytes()}
+func frameOf(x *wgsl.Tensor, t int) gpu.View {
+	return gpu.View{Buffer: x.Buffer, Offset: x.At(t), Size: x.FrameBytes()}
 }
 
 // allOf views a tensor, which may be smaller than its buffer.

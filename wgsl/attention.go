@@ -1,7 +1,6 @@
 package wgsl
 
 import (
-	"fmt"
 	"math"
 
 	"tessera/gpu"
@@ -69,7 +68,7 @@ func (a Attention) Scratch() (scores, state, acc int64) {
 func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 	qkv, o, scores, state, acc := a.QKV, a.O, a.Scores, a.State, a.Acc
 	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
-		panic(fmt.Sprintf("wgsl: %s: attention of %dx%d pixels, %d channels into %dx%d, %d", label, qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
+		panic(wrong(label, "attention of HxWxC into HxWxC", qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
 	}
 	scores.Size, state.Size, acc.Size = a.Scratch()
 	queries, keys := a.blocks(o.H * o.W)

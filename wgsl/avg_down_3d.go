@@ -1,10 +1,6 @@
 package wgsl
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 // AvgDown3D makes one frame of FT and one pixel of FS x FS by means over the
 // channels that then fall on a pixel, channel slowest, time, row and column
@@ -40,8 +36,7 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 	x, y, n := d.X, d.Y, d.N
 	spread := x.C * d.FT * d.FS * d.FS
 	if spread%y.C != 0 || d.XT <= -d.FT || d.Y0+d.FS*y.H > x.H || d.X0+d.FS*y.W > x.W {
-		panic(fmt.Sprintf("wgsl: %s: average of %dx%dx%d at (%d, %d) of %dx%dx%d from frame %d into %dx%dx%d",
-			label, d.FT, d.FS, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
+		panic(wrong(label, "average of FT, FS at Y0, X0 of HxWxC from a frame into HxWxC", d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
 	}
 	lead := max(0, -d.XT)
 	frames := n*d.FT - lead

@@ -21,18 +21,19 @@ type Tensor struct {
 }
 
 // Part is h rows of x from row y on.
-func (x Tensor) Part(y, h int) Tensor {
+func (x *Tensor) Part(y, h int) Tensor {
 	if y < 0 || h < 1 || y+h > x.H {
-		panic(fmt.Sprintf("wgsl: rows %d to %d of %d", y, y+h-1, x.H))
+		panic("wgsl: rows that there are not")
 	}
+	part := *x
 	if h < x.H {
-		x.Row, x.Rows, x.H = x.Row+y, x.rows(), h
+		part.Row, part.Rows, part.H = x.Row+y, x.rows(), h
 	}
-	return x
+	return part
 }
 
 // rows are those of a frame in memory.
-func (x Tensor) rows() int {
+func (x *Tensor) rows() int {
 	if x.Rows > 0 {
 		return x.Rows
 	}
@@ -40,43 +41,46 @@ func (x Tensor) rows() int {
 }
 
 // C4 is the number of vec4s in a pixel.
-func (x Tensor) C4() int { return Pad4(x.C) / 4 }
+func (x *Tensor) C4() int { return Pad4(x.C) / 4 }
 
 // Stride is the number of vec4s from a frame to the next.
-func (x Tensor) Stride() int { return x.rows() * x.W * x.C4() }
+func (x *Tensor) Stride() int { return x.rows() * x.W * x.C4() }
+
+// pixelBytes is the size of one pixel.
+func (x *Tensor) pixelBytes() int64 { return int64(x.C4() * 4 * x.Elem.Bytes()) }
 
 // RowBytes is the size of one row.
-func (x Tensor) RowBytes() int64 { return int64(x.W*x.C4()) * int64(4*x.Elem.Bytes()) }
+func (x *Tensor) RowBytes() int64 { return int64(x.W) * x.pixelBytes() }
 
 // FrameBytes is the size of one frame, or of what a part has of it.
-func (x Tensor) FrameBytes() int64 { return int64(x.H) * x.RowBytes() }
+func (x *Tensor) FrameBytes() int64 { return int64(x.H) * x.RowBytes() }
 
 // Bytes is the size of the whole, of parts that of the rows that they have.
-func (x Tensor) Bytes() int64 { return int64(x.T) * x.FrameBytes() }
+func (x *Tensor) Bytes() int64 { return int64(x.T) * x.FrameBytes() }
 
 // At is the byte at which frame t begins.
-func (x Tensor) At(t int) int64 { return (int64(t)*int64(x.rows()) + int64(x.Row)) * x.RowBytes() }
+func (x *Tensor) At(t int) int64 { return (int64(t)*int64(x.rows()) + int64(x.Row)) * x.RowBytes() }
 
 // bindAlign is the largest StorageAlignment any device asks for.
 const bindAlign = 256
 
 // Frames binds n frames from t on: a view that starts at a multiple of
 // bindAlign, and the offset of frame t in it in vec4s.
-func (x Tensor) Frames(t, n int) (gpu.View, uint32) {
+func (x *Tensor) Frames(t, n int) (gpu.View, uint32) {
 	return x.bytes(x.At(t), x.At(t+n-1)+x.FrameBytes())
 }
 
 // bytes binds those from `from` to before `to`.
-func (x Tensor) bytes(from, to int64) (gpu.View, uint32) {
+func (x *Tensor) bytes(from, to int64) (gpu.View, uint32) {
 	start := from &^ (bindAlign - 1)
 	return gpu.View{Buffer: x.Buffer, Offset: start, Size: to - start}, uint32((from - start) / int64(4*x.Elem.Bytes()))
 }
 
 // alone panics where kernels that take frames to lie one right behind the other
 // are to go through several of a part.
-func (x Tensor) alone(label string, n int) {
+func (x *Tensor) alone(n int) {
 	if n > 1 && x.rows() != x.H {
-		panic(fmt.Sprintf("wgsl: %s: %d frames of rows %d to %d of %d", label, n, x.Row, x.Row+x.H-1, x.Rows))
+		panic("wgsl: several frames of a part")
 	}
 }
 

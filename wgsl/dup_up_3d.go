@@ -1,10 +1,6 @@
 package wgsl
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 // DupUp3D makes FT frames of one and FS x FS pixels of one by repeating channels:
 // each as often as it takes to fill the output's channels with all their time,
@@ -37,8 +33,7 @@ func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	x, n, y, phases := d.X, d.N, d.Y, d.Phases
 	spread := y.C * d.FT * d.FS * d.FS
 	if spread%x.C != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
-		panic(fmt.Sprintf("wgsl: %s: %d phases of duplicates %dx%dx%d at (%d, %d) of %dx%dx%d into %dx%dx%d",
-			label, phases, d.FT, d.FS, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(wrong(label, "phases of duplicates FT, FS at Y0, X0 of HxWxC into HxWxC", phases, d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*phases)

@@ -1,10 +1,6 @@
 package wgsl
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 type featherBlendParams struct {
 	First                       gpu.First
@@ -39,10 +35,9 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	tile, canvas, n := f.Tile, f.Canvas, f.N
 	rows, columns := int(f.Wy.Bytes()/4), int(f.Wx.Bytes()/4)
 	if tile.C != canvas.C || rows > tile.H || columns > tile.W || f.Y0+rows > canvas.H || f.X0+columns > canvas.W {
-		panic(fmt.Sprintf("wgsl: %s: %dx%d of a %dx%d tile at (%d, %d) of a %dx%d canvas, %d and %d channels",
-			label, rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
+		panic(wrong(label, "HxW of a tile of HxW at Y0, X0 of a canvas of HxW, channels", rows, columns, tile.H, tile.W, f.Y0, f.X0, canvas.H, canvas.W, tile.C, canvas.C))
 	}
-	tile.alone(label, n)
+	tile.alone(n)
 	in, inAt := tile.Frames(f.TileT, n)
 	out, outAt := canvas.Frames(f.CanvasT, n)
 	const R = gpu.Read
@@ -75,8 +70,7 @@ var featherNormaliseKernels = []kernel{{
 func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	canvas, count, y, n := f.Canvas, f.Count, f.Y, f.N
 	if canvas.Stride() != y.Stride() || count.Size != int64(4*canvas.H*canvas.W) {
-		panic(fmt.Sprintf("wgsl: %s: canvas %dx%dx%d, count of %d bytes, y %dx%dx%d", label,
-			canvas.H, canvas.W, canvas.C, count.Size, y.H, y.W, y.C))
+		panic(wrong(label, "canvas of HxWxC, count of bytes, y of HxWxC", canvas.H, canvas.W, canvas.C, int(count.Size), y.H, y.W, y.C))
 	}
 	in, inAt := canvas.Frames(f.CanvasT, n)
 	out, outAt := y.Frames(f.YT, n)

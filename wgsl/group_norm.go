@@ -1,10 +1,6 @@
 package wgsl
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 // GroupNorm describes a group norm over Groups contiguous ranges of a tensor's
 // channels, with statistics of each frame by itself.
@@ -65,13 +61,13 @@ const (
 
 // chunk is how many pixels a workgroup of the partial phase takes: a multiple
 // of the rows of pixels that its invocations take at a time.
-func (g GroupNorm) chunk() int {
+func (g *GroupNorm) chunk() int {
 	rows := normWG / g.X.C4()
 	each := (g.X.H*g.X.W + rows*normChunks - 1) / (rows * normChunks)
 	return rows * min(max(each, normLeast), normMost)
 }
 
-func (g GroupNorm) chunks() int {
+func (g *GroupNorm) chunks() int {
 	chunk := g.chunk()
 	return (g.X.H*g.X.W + chunk - 1) / chunk
 }
@@ -80,29 +76,33 @@ func (g GroupNorm) chunks() int {
 // needs. WebGPU lets no dispatch write one part of a buffer and read another, so
 // they are two: moments, which only GroupFactors needs, and factors of all frames
 // of X, which GroupNormed reads.
-func (g GroupNorm) Scratch() (partials, factors int64) {
+func (g *GroupNorm) Scratch() (partials, factors int64) {
 	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
 }
 
 // GroupNorm records y = norm(x).
 func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
-	s.GroupFactors(b, label, g)
-	s.GroupNormed(b, label, g)
+	s.GroupFactors(b, label, &g)
+	s.GroupNormed(b, label, &g)
 }
 
 // GroupFactors records what GroupNormed needs of frames of X, which are whole.
-func (s *Set) GroupFactors(b *gpu.Batch, label string, g GroupNorm) {
-	x, n, partials, factors := g.X, g.N, g.Partials, g.Factors
+func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
+	x, n, partials, factors := &g.X, g.N, g.Partials, g.Factors
 	partialBytes, factorBytes := g.Scratch()
 	if x.C%g.Groups != 0 || x.C > normChannels || x.Rows > 0 || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
-		panic(fmt.Sprintf("wgsl: %s: group norm of %d channels in %d groups with %d and %d bytes of scratch, needs %d and %d",
-			label, x.C, g.Groups, partials.Bytes(), factors.Bytes(), partialBytes, factorBytes))
+		panic(wrong(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
 	}
 	partials.Size, factors.Size = partialBytes, factorBytes
 	const R, W = gpu.Read, gpu.ReadWrite
 
 	merge := &s.kernel(label, "group_norm", nil).shaders[1]
-	head, headAt := g.partials(s, b, label, partials)
+	head, headAt := x.Frames(g.XT, n)
+	if g.Most > 0 && head.Bytes() > g.Most {
+		head, headAt = g.parts(s, b, label, partials)
+	} else {
+		g.partial(s, b, label, partials, 0, x.H*x.W, head, headAt, head, headAt)
+	}
 	b.Dispatch(label, s.program(merge, nil, R, R, R, R, W), merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
 		P: uint32(x.H * x.W), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
 		Chunk: uint32(g.chunk()), Chunks: uint32(g.chunks()), X_at: headAt, Frame: uint32(g.XT), Eps: g.Eps,
@@ -112,44 +112,23 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g GroupNorm) {
 	}, head, partials, g.Gamma.All(), g.Beta.All(), factors)
 }
 
-// partials records the moments of chunks and binds what begins with the frames'
-// first pixels.
-func (g GroupNorm) partials(s *Set, b *gpu.Batch, label string, to gpu.View) (head gpu.View, headAt uint32) {
-	x, n, chunk, chunks := g.X, g.N, g.chunk(), g.chunks()
-	pixels, pixel := x.H*x.W, int64(x.C4())*int64(4*x.Elem.Bytes())
+// partial records the moments of chunks from number `first` on, of so many pixels
+// that lie in a view.
+func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, first, pixels int, in gpu.View, at uint32, head gpu.View, headAt uint32) {
 	h := &s.kernel(label, "group_norm", nil).shaders[0]
-	p := s.program(h, nil, gpu.Read, gpu.Read, gpu.ReadWrite)
-	head, headAt = x.Frames(g.XT, n)
-	each := chunks // in a dispatch
-	if g.Most > 0 && head.Bytes() > g.Most {
-		each = max(1, int((g.Most-bindAlign)/(int64(chunk)*pixel)))
-		head, headAt = x.bytes(x.At(g.XT), x.At(g.XT)+pixel)
-		if n > 1 {
-			panic(fmt.Sprintf("wgsl: %s: group norm of %d frames in parts", label, n))
-		}
-	}
-	for k := 0; k < chunks; k += each {
-		in, inAt, part := head, headAt, pixels
-		if each < chunks {
-			first := x.At(g.XT) + int64(k*chunk)*pixel
-			part = min(each*chunk, pixels-k*chunk)
-			in, inAt = x.bytes(first, first+int64(part)*pixel)
-		}
-		elements := int64(n) * int64(part) * int64(x.C)
-		b.Dispatch(label, p, h.cover(extent{W: min(each, chunks-k), N: n}), groupNormPartialParams{
-			P: uint32(part), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
-			Chunk: uint32(chunk), Chunks: uint32(chunks), Base: uint32(k), X_at: inAt, Head_at: headAt,
-		}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*int64(part)*pixel + to.Size*int64(part)/int64(pixels)}, in, head, to)
-	}
-	return head, headAt
+	chunk, elements := g.chunk(), int64(g.N)*int64(pixels)*int64(g.X.C)
+	b.Dispatch(label, s.program(h, nil, gpu.Read, gpu.Read, gpu.ReadWrite), h.cover(extent{W: (pixels + chunk - 1) / chunk, N: g.N}), groupNormPartialParams{
+		P: uint32(pixels), C4: uint32(g.X.C4()), G: uint32(g.Groups), Size: uint32(g.X.C / g.Groups),
+		Chunk: uint32(chunk), Chunks: uint32(g.chunks()), Base: uint32(first), X_at: at, Head_at: headAt,
+	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(g.N)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(g.X.H*g.X.W)}, in, head, to)
 }
 
 // GroupNormed records y = norm(x), by factors that are there. X and Y may be parts
 // of those of which they are.
-func (s *Set) GroupNormed(b *gpu.Batch, label string, g GroupNorm) {
-	x, y, n := g.X, g.Y, g.N
-	x.alone(label, n)
-	y.alone(label, n)
+func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
+	x, y, n := &g.X, &g.Y, g.N
+	x.alone(n)
+	y.alone(n)
 	in, inAt := x.Frames(g.XT, n)
 	out, outAt := y.Frames(g.YT, n)
 	factors := g.Factors

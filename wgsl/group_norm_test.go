@@ -69,16 +69,17 @@ func TestGroupNormInParts(t *testing.T) {
 		Scratch: []int64{partials, factors},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			g := g
+			whole, made := x.in(in[0]), y.in(out)
 			g.Gamma, g.Beta, g.Partials, g.Factors = in[1], in[2], scratch[0].All(), scratch[1].All()
 			for f := 1; f <= T; f++ {
-				g.X, g.XT = x.in(in[0]), f
-				s.GroupFactors(b, t.Name(), g)
+				g.X, g.XT = whole, f
+				s.GroupFactors(b, t.Name(), &g)
 			}
 			for f := 1; f <= T; f++ {
 				for y0 := 0; y0 < H; y0 += 5 {
 					n := min(5, H-y0)
-					g.X, g.Y, g.XT, g.YT = x.in(in[0]).Part(y0, n), y.in(out).Part(y0, n), f, f
-					s.GroupNormed(b, t.Name(), g)
+					g.X, g.Y, g.XT, g.YT = whole.Part(y0, n), made.Part(y0, n), f, f
+					s.GroupNormed(b, t.Name(), &g)
 				}
 			}
 			for _, c := range b.Commands {

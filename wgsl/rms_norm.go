@@ -1,7 +1,6 @@
 package wgsl
 
 import (
-	"fmt"
 	"math"
 
 	"tessera/gpu"
@@ -54,11 +53,10 @@ func rmsLanes(c4 int) int {
 func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 	x, y, n := r.X, r.Y, r.N
 	if x.C != y.C || x.H != y.H || x.W != y.W || r.Gamma.Size < int64(4*Pad4(x.C)) {
-		panic(fmt.Sprintf("wgsl: %s: rms norm of %dx%dx%d into %dx%dx%d with a gamma of %d bytes, needs %d",
-			label, x.H, x.W, x.C, y.H, y.W, y.C, r.Gamma.Size, 4*Pad4(x.C)))
+		panic(wrong(label, "rms norm of HxWxC into HxWxC with a gamma of bytes, needs", x.H, x.W, x.C, y.H, y.W, y.C, int(r.Gamma.Size), 4*Pad4(x.C)))
 	}
-	x.alone(label, n)
-	y.alone(label, n)
+	x.alone(n)
+	y.alone(n)
 	in, inAt := x.Frames(r.XT, n)
 	out, outAt := y.Frames(r.YT, n)
 	pixels := n * x.H * x.W

@@ -32,7 +32,7 @@ func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	if moments.C != 2*z.C {
 		panic(fmt.Sprintf("wgsl: %s: moments of %d channels for a latent of %d", label, moments.C, z.C))
 	}
-	moments.alone(label, n)
+	moments.alone(n)
 	in, inAt := moments.Frames(d.T, n)
 	out, outAt := z.Frames(d.T, n)
 	drawn, drawnAt := noise.Frames(d.T, n)

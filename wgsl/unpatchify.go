@@ -1,10 +1,6 @@
 package wgsl
 
-import (
-	"fmt"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 type unpatchifyParams struct {
 	First      gpu.First
@@ -30,10 +26,10 @@ var unpatchifyKernels = []kernel{{
 func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	x, y, n, patch := u.X, u.Y, u.N, u.Patch
 	if x.C != y.C*patch*patch || y.H != patch*x.H || y.W != patch*x.W {
-		panic(fmt.Sprintf("wgsl: %s: patches of %d in %dx%dx%d for %dx%dx%d", label, patch, x.H, x.W, x.C, y.H, y.W, y.C))
+		panic(wrong(label, "patches of a side in HxWxC for HxWxC", patch, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
-	x.alone(label, n)
-	y.alone(label, n)
+	x.alone(n)
+	y.alone(n)
 	in, inAt := x.Frames(u.XT, n)
 	out, outAt := y.Frames(u.YT, n)
 	h := s.shader(label, "unpatchify", nil)

@@ -163,3 +163,8 @@ func (l *loader) addElem(file string) {
 	}
 	l.add("shared/elem_"+elem.String()+".wgsl", file)
 }
+
+// wrong is what a panic says of numbers that an operation can't take.
+func wrong(label, what string, numbers ...int) string {
+	return fmt.Sprintf("wgsl: %s: %s: %d", label, what, numbers)
+}

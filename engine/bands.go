@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// A layer whose frames a binding can't hold is made in bands of rows. Each row is
+// made as it would be with the others, so that the result does not change.
+
+// reach says which rows a layer reads for rows y0 to y1 of its output: by*y0+from to
+// by*y1+to, of what it reads taken as `per` times as high. Some may lie outside.
+type reach struct{ by, from, to, per int }
+
+// each is that of layers that look at no neighbours.
+var each = reach{by: 1, per: 1}
+
+// cells is that of layers that read cells around pixels of frames twice as high, of
+// which the output begins with row `top`.
+func cells(top int) reach { return reach{by: 1, from: top - 1, to: top + 2, per: 2} }
+
+// band is rows y0 to y1 of what an operation makes. Of what it reads, it has rows lo
+// to hi, the next band those from `next` on.
+type band struct {
+	y0, y1, lo, hi, next int
+	of                   int // rows of all that it reads
+}
+
+// entire is all of an output of so many rows, which reads all of its input.
+func entire(made, read int) band { return band{y1: made, hi: read, next: read, of: read} }
+
+// window is a window on all that the operation reads as it is on the band's rows.
+func (e *emitter) window(w Window) Window {
+	w.Y += e.reach.by*e.b.y0 - e.reach.per*e.b.lo
+	w.H = e.b.y1 - e.b.y0
+	return w
+}
+
+// all makes all of an operation's output y, in bands where it can't be bound.
+func (e *emitter) all(n *node, y *wgsl.Tensor) {
+	e.x, e.reach, e.b = e.tensors[n.reads[0].id], n.reach, band{}
+	if n.reach.per == 0 {
+		n.emit(e, *y)
+		return
+	}
+	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) {
+		e.cut(n, e.x, y)
+		return
+	}
+	if n.prepare != nil {
+		n.prepare(e)
+	}
+	e.b = entire(y.H, e.x.H)
+	n.emit(e, *y)
+}
+
+// beyond says whether n frames of x, or what there are, can't be bound at once.
+func (e *emitter) beyond(x *wgsl.Tensor, n int) bool {
+	return int64(max(1, min(n, x.T)))*x.FrameBytes() > e.room(x)
+}
+
+// unbound says that so many rows of x can't be bound, if they can't.
+func unbound(label string, x *wgsl.Tensor, rows int, most int64) error {
+	bytes := int64(rows) * x.RowBytes()
+	if bytes <= most {
+		return nil
+	}
+	return fmt.Errorf("engine: %s: %d rows of %d pixels and %d channels are %s, device allows %s in a binding: %w",
+		label, rows, x.W, x.C, Bytes(bytes), Bytes(most), gpu.ErrTooLarge)
+}

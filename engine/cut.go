@@ -1,0 +1,127 @@
+//go:build !js
+
+package engine
+
+import (
+	"cmp"
+
+	"tessera/wgsl"
+)
+
+func (r reach) rows(y0, y1 int) (lo, hi int) { return r.row(r.by*y0 + r.from), r.row(r.by*y1 + r.to) }
+
+// row is that which row y is part of, taken as higher.
+func (r reach) row(y int) int {
+	if y < 0 {
+		y -= r.per - 1
+	}
+	return y / r.per
+}
+
+// bands cuts a node's output of so many rows into as few as can be of h at most.
+func (n *node) bands(h, all, of int) (list []band) {
+	step := max(n.step, 1)
+	count := (all + h - 1) / h
+	h = ((all+count-1)/count + step - 1) / step * step
+	for y := 0; y < all; y += h {
+		b := band{y0: y, y1: min(y+h, all), of: of}
+		lo, hi := n.reach.rows(b.y0, b.y1)
+		b.lo = max(0, min(lo, of-1))
+		b.hi = max(b.lo+1, min(hi, of))
+		b.next = b.hi
+		if len(list) > 0 {
+			list[len(list)-1].next = b.lo
+		}
+		list = append(list, b)
+	}
+	return list
+}
+
+// high is how many rows are read for h of the output, at most.
+func (r reach) high(h int) int {
+	lo, hi := r.rows(0, h)
+	return hi - lo + min(1, r.per-1)
+}
+
+// cut makes a node's output y of x in bands that can be bound.
+func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
+	read, made, step := max(n.joint, 1), max(n.makes, 1), max(n.step, 1)
+	most := e.limits.MaxBinding - bindAlign
+	h := (y.H + step - 1) / step * step
+	for h > step && max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most {
+		h = max(step, min(h-step, h*15/16/step*step))
+	}
+	if e.err = cmp.Or(unbound(n.label, &x, read*n.reach.high(h), most), unbound(n.label, y, made*h, most)); e.err != nil {
+		return
+	}
+	if n.prepare != nil {
+		n.prepare(e)
+	}
+	e.many = true
+	for _, b := range n.bands(h, y.H, x.H) {
+		e.part(n, b, &x, y)
+	}
+}
+
+// part makes a band of y, of x. Frames of them that one command reads or makes
+// together lie close to each other, if need be in copies.
+func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
+	e.b = b
+	e.x = x.Part(b.lo, b.hi-b.lo)
+	to := y.Part(b.y0, b.y1-b.y0)
+	made := to
+	if e.apart(&e.x, n.joint) {
+		from := e.x
+		e.close(n.label, &e.x)
+		e.move(n.label, &e.x, &from)
+	}
+	if e.apart(&to, n.makes) {
+		e.close(n.label, &made)
+		if n.onto.id != 0 {
+			e.move(n.label, &made, &to)
+		}
+	}
+	n.emit(e, made)
+	if made.Buffer != to.Buffer {
+		e.move(n.label, &to, &made)
+	}
+	for _, b := range e.copies {
+		e.arena.give(b)
+	}
+	e.copies = e.copies[:0]
+}
+
+// apart says whether n frames of x are too far apart for a binding.
+func (e *emitter) apart(x *wgsl.Tensor, n int) bool {
+	n = min(n, x.T)
+	return n > 1 && x.At(n)-x.At(1)+x.FrameBytes() > e.room(x)
+}
+
+// close gives x memory of its own, with its frames one right behind the other.
+func (e *emitter) close(label string, x *wgsl.Tensor) {
+	x.Row, x.Rows = 0, 0
+	x.Buffer = e.take(label+" rows", x.Bytes())
+	e.copies = append(e.copies, x.Buffer)
+}
+
+// move copies all frames of a part of a tensor to another's.
+func (e *emitter) move(label string, to, from *wgsl.Tensor) {
+	for t := range to.T {
+		e.batch.Copy(label, frameOf(to, t), frameOf(from, t))
+	}
+}
+
+// boundRows is how many rows of a result can be bound at once.
+func (p *Plan) boundRows(x wgsl.Tensor) int {
+	return min(x.H, int(max(1, (p.job.Adapter.Limits.MaxBinding-bindAlign)/x.RowBytes())))
+}
+
+// bound does something with each part of a result that can be bound, from row y0 on.
+func (p *Plan) bound(x wgsl.Tensor, do func(x wgsl.Tensor, y0 int) error) error {
+	for y0, n := 0, p.boundRows(x); y0 < x.H; y0 += n {
+		if err := do(x.Part(y0, min(n, x.H-y0)), y0); err != nil {
+			return err
+		}
+	}
+	return nil
+}

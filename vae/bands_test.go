@@ -1,0 +1,79 @@
+package vae
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/engine"
+	"tessera/format/safetensors"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// Frames that no binding holds, of odd sizes and in the latent's size too, become
+// what they are at once; so do those larger by little than a binding.
+func TestBandsAreExact(t *testing.T) {
+	dev := gputest.Open(t)
+	seedVR2 := made(t, "bands.safetensors", func(path string) error {
+		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
+	})
+	models := map[string]*Model{ // none has weights on the device while another runs
+		"seedvr2": open(t, dev, seedVR2, F32),
+		"wan2.1":  open(t, dev, wan(t, "bands_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32),
+		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
+	}
+	models["unfolded"] = unfolded(t, models["seedvr2"])
+	for name, m := range models {
+		c, limit := m.Config, m.info.Limits.MaxBinding
+		z := Latent{Channels: c.Latent, Frames: 3, Height: 7, Width: 5}
+		z.Data = noise(c.Latent * z.Frames * z.Height * z.Width)
+		h, w := z.Height*c.Spatial, z.Width*c.Spatial
+		px := floats{4*z.Frames - 3, h, w, noise(c.Channels * (4*z.Frames - 3) * h * w)}
+		for _, chunk := range []int{1, 2} {
+			o := Options{Unscaled: true, Chunk: chunk}
+			if c.Family == wan21 && chunk == 2 { // layers that make parts of their outputs
+				o.Tile, o.Tiling = tiling.Choice{Tile: tiling.Square(24)}, Exact
+			}
+			run := func(t *testing.T, bytes int64) (decoded, encoded []float32, commands int64) {
+				t.Cleanup(m.Unload)
+				m.info.Limits.MaxBinding = bytes
+				defer func() { m.info.Limits.MaxBinding = limit }()
+				d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+				require.NoError(t, err)
+				for f, err := range d.Run(context.Background(), z, Watch{}) {
+					require.NoError(t, err)
+					decoded = append(decoded, f.Pixels...)
+				}
+				m.Unload()
+				e, err := m.PlanEncode(t.Context(), px.t, px.h, px.w, EncodeOptions{Options: o})
+				require.NoError(t, err)
+				latent, err := e.Collect(context.Background(), px, Watch{})
+				require.NoError(t, err)
+				return decoded, latent.Data, dispatches(d.Plan) + dispatches(e.Plan)
+			}
+			t.Run(fmt.Sprintf("%s/%d at once", name, chunk), func(t *testing.T) {
+				decoded, encoded, before := run(t, limit)
+				for _, bytes := range []int64{40 << 10, 14 << 10} {
+					o.Least = bytes < 20<<10 // in portions too
+					d, e, commands := run(t, bytes)
+					closeTo(t, d, decoded, 1e-11, fmt.Sprintf("decoded with bindings of %d bytes", bytes))
+					closeTo(t, e, encoded, 1e-11, fmt.Sprintf("encoded with bindings of %d bytes", bytes))
+					t.Logf("%d bytes: %d commands for %d, NMSE %.3g and %.3g", bytes, commands, before, nmse(d, decoded), nmse(e, encoded))
+					require.Greater(t, commands, before)
+				}
+			})
+		}
+	}
+}
+
+// dispatches are all of a plan's.
+func dispatches(p *engine.Plan) (n int64) {
+	for _, l := range p.Layers() {
+		n += l.Dispatches
+	}
+	return n
+}

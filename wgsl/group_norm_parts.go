@@ -1,0 +1,24 @@
+//go:build !js
+
+package wgsl
+
+import "tessera/gpu"
+
+// parts records the moments of a frame that can't be bound, as many chunks at once as
+// can be, and binds its first pixel.
+func (g *GroupNorm) parts(s *Set, b *gpu.Batch, label string, to gpu.View) (head gpu.View, headAt uint32) {
+	if g.N > 1 {
+		panic("wgsl: " + label + ": group norm of several frames in parts")
+	}
+	x, chunk, pixel := &g.X, g.chunk(), g.X.pixelBytes()
+	from, pixels := x.At(g.XT), x.H*x.W
+	head, headAt = x.bytes(from, from+pixel)
+	each := max(1, int((g.Most-bindAlign)/(int64(chunk)*pixel)))
+	for k := 0; k*chunk < pixels; k += each {
+		n := min(each*chunk, pixels-k*chunk)
+		first := from + int64(k*chunk)*pixel
+		in, at := x.bytes(first, first+int64(n)*pixel)
+		g.partial(s, b, label, to, k, n, in, at, head, headAt)
+	}
+	return head, headAt
+}
