@@ -57,7 +57,7 @@ func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 type FeatherNormalise struct {
 	Canvas, Y   Tensor      // of the same size, f32
 	CanvasT, YT int         // the first frame of each
-	Count       *gpu.Buffer // sums of weights, f32 [H, W]
+	Count       *gpu.Buffer // sums of weights, f32 [H, W] or more rows
 	N           int         // frames
 }
 
@@ -69,7 +69,7 @@ var featherNormaliseKernels = []kernel{{
 // FeatherNormalise records y = canvas/max(count, 1e-6).
 func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	canvas, count, y, n := f.Canvas, f.Count, f.Y, f.N
-	if canvas.Stride() != y.Stride() || count.Size != int64(4*canvas.H*canvas.W) {
+	if canvas.Stride() != y.Stride() || count.Size < int64(4*canvas.H*canvas.W) {
 		panic(wrong(label, "canvas of HxWxC, count of bytes, y of HxWxC", canvas.H, canvas.W, canvas.C, int(count.Size), y.H, y.W, y.C))
 	}
 	in, inAt := canvas.Frames(f.CanvasT, n)
@@ -82,5 +82,5 @@ func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {
 	}, gpu.Cost{
 		FLOPs: int64(n) * int64(canvas.H*canvas.W*canvas.C),
 		Bytes: int64(n)*(canvas.FrameBytes()+y.FrameBytes()) + count.Size,
-	}, in, count.All(), out)
+	}, in, gpu.View{Buffer: count, Size: int64(4 * canvas.H * canvas.W)}, out)
 }
