@@ -134,16 +134,19 @@ type Conv3D struct {
 // conv3DKernels compute a convolution of stride 1.
 var conv3DKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 }, {
 	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv3d", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv3d", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // staged4x8 is what the staged kernels read, whose workgroups are square: as many
@@ -165,16 +168,19 @@ func squareGrid(h *shader, e extent) [3]uint32 {
 // conv3DStridedKernels compute one of stride 2.
 var conv3DStridedKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
 	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 4, block: 8, grid: squareGrid}},
 }, {
 	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},
+	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv3d_strided", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // convOperation is the table that a convolution of a stride in space goes by.

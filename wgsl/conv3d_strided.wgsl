@@ -16,5 +16,3 @@
 // Grid: (segments of rows / across, C_out/BLOCK / (WG/across), frames).
 
 #import conv3d
-
-const STRIDE: u32 = 2;

@@ -37,16 +37,19 @@ var convPairsKernels = []kernel{{
 	shaders: conv3DKernels[0].shaders,
 }, {
 	name: "fused", packing: pairs4x8, better: processor,
-	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "passes", packing: pairs4x8, better: amd,
-	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
 }, {
 	name: "tall", packing: pairs4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+}, {
+	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_pairs", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // pairs4x8 is how PairTaps leaves a weight.

@@ -37,8 +37,6 @@ struct Params {
     across: u32,
 }
 
-const TAPS: u32 = 3;
-const STRIDE: u32 = 1;
 const SCALE: u32 = 1;
 const BIASES: u32 = 1;
 

@@ -37,13 +37,16 @@ type ConvUp struct {
 // convUpKernels compute ConvUp.
 var convUpKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv_up", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+}, {
+	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_up", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // parities is the vec4s of the four parities of blocks, each padded to what an

@@ -32,16 +32,19 @@ var convUpPairsKernels = []kernel{{
 	shaders: convUpKernels[0].shaders,
 }, {
 	name: "fused", packing: pairs4x8, better: processor,
-	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "passes", packing: pairs4x8, better: amd,
-	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
 }, {
 	name: "tall", packing: pairs4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
+}, {
+	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_up_pairs", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // ConvUpPairs records an enlarging convolution of pairs of frames.

@@ -58,13 +58,15 @@ type shader struct {
 	pixels int    // PIXELS of an invocation; 0 is none, and no constant
 	block  int    // BLOCK, channels that weights lie together for; the same
 	tall   int    // BLOCKS, blocks of an invocation, as covering sees fit; 0 is one
+	taps   int    // TAPS side by side in a row; 0 is none
+	stride int    // STRIDE between pixels of y in x; 0 is one, where there are taps
 	grid   func(h *shader, e extent) [3]uint32
 
 	sizes []size                                 // other constants of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
-	passes    bool // pairs of frames are made one product after the other
-	broadcast bool // subgroups of eight load a block's weights once, for which their invocations stay together
+	passes   bool // pairs of frames are made one product after the other
+	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
 // way is which of shared/weights_*.wgsl or frames_*.wgsl its text has.
@@ -74,8 +76,8 @@ func (h *shader) way(name string) string {
 		return "passes"
 	case name == "frames":
 		return "fused"
-	case h.broadcast:
-		return "broadcast"
+	case h.together > 0:
+		return fmt.Sprintf("of_%d", h.together)
 	}
 	return "each"
 }
@@ -89,8 +91,8 @@ func (h *shader) name() string {
 	if h.tall > 0 {
 		name += "_tall"
 	}
-	if h.broadcast {
-		name += "_broadcast"
+	if h.together > 0 {
+		name += fmt.Sprintf("_broadcast%d", h.together)
 	}
 	return name
 }
@@ -102,9 +104,17 @@ type size struct {
 	value int
 }
 
-// size is a shader's by name. K are the temporal taps of any.
+// size is a shader's by name: P pixels of an invocation, of which J taps read Q
+// pixels of x, K temporal taps, or one of its table.
 func (h *shader) size(name string) int {
-	if name == "K" {
+	switch name {
+	case "P":
+		return h.pixels
+	case "J":
+		return h.taps
+	case "Q":
+		return (h.pixels-1)*max(1, h.stride) + h.taps
+	case "K":
 		return 3
 	}
 	for _, s := range h.sizes {
@@ -165,13 +175,16 @@ func (h *shader) cover(e extent) [3]uint32 { return h.grid(h, e) }
 // tile is the constants of a shader's text.
 func (h *shader) tile() string {
 	text := ""
-	blocks := 0
+	blocks, stride := 0, 0
 	if h.block > 0 {
 		blocks = max(1, h.tall)
 	}
-	for i, value := range [...]int{h.wg, h.pixels, h.block, blocks} {
+	if h.taps > 0 {
+		stride = max(1, h.stride)
+	}
+	for i, value := range [...]int{h.wg, h.pixels, h.block, blocks, h.taps, stride} {
 		if value > 0 {
-			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK", "BLOCKS"}[i], value)
+			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK", "BLOCKS", "TAPS", "STRIDE"}[i], value)
 		}
 	}
 	for _, s := range h.sizes {
@@ -236,10 +249,7 @@ func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)
 // across is how many segments a workgroup is wide: all of its invocations, or a
 // power of 2 that covers what there is, and a subgroup that works together.
 func (h *shader) across(e extent) int {
-	across, least := h.wg, 1
-	if h.broadcast {
-		least = 8
-	}
+	across, least := h.wg, max(1, h.together)
 	for across > least && across/2 >= h.segments(e) {
 		across /= 2
 	}
@@ -355,8 +365,13 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 // eights says whether an adapter's subgroups are of eight, as those of a processor
 // that computes with vectors of 256 bits. There loads of vec4s from where each
 // invocation says are slow, and what is broadcast costs nothing.
-func eights(info gpu.Info) bool {
-	return info.Subgroups && info.SubgroupMin == 8 && info.SubgroupMax == 8
+func eights(info gpu.Info) bool { return subgroups(info, 8) }
+
+// fours says whether they are of four, as SwiftShader's.
+func fours(info gpu.Info) bool { return subgroups(info, 4) }
+
+func subgroups(info gpu.Info, of int) bool {
+	return info.Subgroups && info.SubgroupMin == of && info.SubgroupMax == of
 }
 
 // looping says whether an adapter is Mesa's driver for processors before 26, which

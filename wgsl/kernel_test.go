@@ -99,7 +99,7 @@ func TestOtherTiles(t *testing.T) {
 func withMatrix() []table {
 	matrix := kernel{
 		name: "matrix", packing: blocked(8, 16),
-		shaders: []shader{{file: "conv3d", wg: 32, pixels: 4, block: 16, grid: segmentGrid}},
+		shaders: []shader{{file: "conv3d", taps: 3, wg: 32, pixels: 4, block: 16, grid: segmentGrid}},
 		takes:   func(s Shape) bool { return s.I%16 == 0 },
 		needs:   func(info gpu.Info) bool { return info.Subgroups },
 	}

@@ -23,8 +23,11 @@ var pointwiseKernels = []kernel{{
 	name: "tall", packing: blocks4x8, needs: processor, better: processor,
 	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
 }, {
+	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+}, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, broadcast: true}},
+	shaders: []shader{{file: "pointwise", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // PointwisePacking is how products without neighbours in space, Pointwise,

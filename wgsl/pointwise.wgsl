@@ -29,9 +29,9 @@
 fn tap{k}(sums: ptr<function, Sums>, at: ptr<function, array<u32, PIXELS>>, c: u32, w: u32) {
     if BLOCKS == 1u {
         let m = matrix(w);
-        for (var p = 0u; p < PIXELS; p++) {
-            add(sums, p, load4(x{k}[params.x{k}_at + (*at)[p] + c]), m);
-        }
+#each p
+        add{p}(sums, load4(x{k}[params.x{k}_at + (*at)[{p}] + c]), m);
+#end
         return;
     }
     var row = array<vec4<f32>, PIXELS>();
@@ -57,9 +57,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sums = Sums();
     start(&sums, block);
     var at = array<u32, PIXELS>();
-    for (var p = 0u; p < PIXELS; p++) {
-        at[p] = f * params.x_stride + min(p0 + p, params.P - 1u) * params.C_in4;
-    }
+#each p
+    at[{p}] = f * params.x_stride + min(p0 + {p}u, params.P - 1u) * params.C_in4;
+#end
     let tap_size = params.C_in4 * MATRIX; // weights of one temporal tap
     let w_block = params.weight_at + block * params.weight_stride;
     for (var c = 0u; c < params.C_in4; c++) {

@@ -95,10 +95,12 @@ var (
 	sharedWeightF32Text string
 	//go:embed shared/weight_packed.wgsl
 	sharedWeightPackedText string
-	//go:embed shared/weights_broadcast.wgsl
-	sharedWeightsBroadcastText string
 	//go:embed shared/weights_each.wgsl
 	sharedWeightsEachText string
+	//go:embed shared/weights_of_4.wgsl
+	sharedWeightsOf4Text string
+	//go:embed shared/weights_of_8.wgsl
+	sharedWeightsOf8Text string
 )
 
 // embedded is a file of this folder.
@@ -155,8 +157,9 @@ var texts = []embedded{
 	{"shared/taps.wgsl", &sharedTapsText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
 	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
-	{"shared/weights_broadcast.wgsl", &sharedWeightsBroadcastText},
 	{"shared/weights_each.wgsl", &sharedWeightsEachText},
+	{"shared/weights_of_4.wgsl", &sharedWeightsOf4Text},
+	{"shared/weights_of_8.wgsl", &sharedWeightsOf8Text},
 }
 
 // text is a shader as its file has it.

@@ -1,9 +1,7 @@
 // The 3x3xKT convolution of conv3d.wgsl and conv3d_strided.wgsl, which say what
-// it computes and declare STRIDE.
+// it computes.
 
 #import conv3d_params
-
-const TAPS: u32 = 3;
 
 #import taps
 

@@ -1,8 +1,6 @@
 // Where the pixels that an invocation of conv_up's kernels makes lie, what cells of x
 // they read, and the products of a row of them. The kernel declares params.
 
-const TAPS: u32 = 2;
-const STRIDE: u32 = 1;
 const SCALE: u32 = 1;
 const BIASES: u32 = 5; // of pixels, and of the four cells
 

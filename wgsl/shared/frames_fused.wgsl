@@ -17,23 +17,32 @@ fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<functio
             var b = Row();
             var d = Row();
             var e = Row();
-            for (var q = 0u; q < INPUTS; q++) {
-                let at = line + (*part).column.at[q] + c;
-                if (*part).column.inside[q] && here {
-                    let d1 = load4(x1[params.x1_at + at]);
-                    let d2 = load4(x2[params.x2_at + at]);
-                    a[q] = load4(x0[params.x0_at + at]) - d2;
-                    b[q] = d1 + d2;
-                    d[q] = d2 - d1;
-                    e[q] = load4(x3[params.x3_at + at]) - d1;
-                }
+#each q
+            if (*part).column.inside[{q}] && here {
+                let at = line + (*part).column.at[{q}] + c;
+                let d1 = load4(x1[params.x1_at + at]);
+                let d2 = load4(x2[params.x2_at + at]);
+                a[{q}] = load4(x0[params.x0_at + at]) - d2;
+                b[{q}] = d1 + d2;
+                d[{q}] = d2 - d1;
+                e[{q}] = load4(x3[params.x3_at + at]) - d1;
             }
+#end
             let w = (*part).weights + (i * params.C_in4 + c) * TAPS * MATRIX;
             multiply(sums, &a, w);
             multiply(&m1, &b, w + tap);
             multiply(&m2, &d, w + 2u * tap);
             multiply(odd, &e, w + 3u * tap);
         }
+    }
+    if WRITTEN {
+#each p
+        (*sums)[WIDE * {p}u] += m1[WIDE * {p}u] + m2[WIDE * {p}u];
+        (*sums)[WIDE * {p}u + 1u] += m1[WIDE * {p}u + 1u] + m2[WIDE * {p}u + 1u];
+        (*odd)[WIDE * {p}u] += m1[WIDE * {p}u] - m2[WIDE * {p}u];
+        (*odd)[WIDE * {p}u + 1u] += m1[WIDE * {p}u + 1u] - m2[WIDE * {p}u + 1u];
+#end
+        return;
     }
     for (var n = 0u; n < BLOCKS * PIXELS * WIDE; n++) {
         (*sums)[n] += m1[n] + m2[n];

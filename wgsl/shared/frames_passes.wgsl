@@ -14,17 +14,15 @@ fn inner(even: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function
         for (var c = 0u; c < params.C_in4; c++) {
             var row = Row();
             var other = Row();
-            for (var q = 0u; q < INPUTS; q++) {
-                let at = line + (*part).column.at[q] + c;
-                let inside = (*part).column.inside[q] && here;
-                row[q] = select(vec4<f32>(), load4(x1[params.x1_at + at]), inside);
-                other[q] = select(vec4<f32>(), load4(x2[params.x2_at + at]), inside);
+#each q
+            if (*part).column.inside[{q}] && here {
+                let at = line + (*part).column.at[{q}] + c;
+                let d1 = load4(x1[params.x1_at + at]);
+                let d2 = load4(x2[params.x2_at + at]);
+                row[{q}] = d1 + d2;
+                other[{q}] = d2 - d1;
             }
-            for (var q = 0u; q < INPUTS; q++) {
-                let d1 = row[q];
-                row[q] = d1 + other[q];
-                other[q] -= d1;
-            }
+#end
             let w = (*part).weights + (i * params.C_in4 + c) * TAPS * MATRIX;
             multiply(even, &row, w + tap);
             multiply(odd, &other, w + 2u * tap);
@@ -43,15 +41,16 @@ fn outer(sums: ptr<function, Sums>, last: bool, part: ptr<function, Part>) {
         let line = (*part).frame + u32(r) * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
             var row = Row();
-            for (var q = 0u; q < INPUTS; q++) {
-                let at = line + (*part).column.at[q] + c;
-                let inside = (*part).column.inside[q] && here;
+#each q
+            if (*part).column.inside[{q}] && here {
+                let at = line + (*part).column.at[{q}] + c;
                 if last {
-                    row[q] = select(vec4<f32>(), load4(x3[params.x3_at + at]) - load4(x1[params.x1_at + at]), inside);
+                    row[{q}] = load4(x3[params.x3_at + at]) - load4(x1[params.x1_at + at]);
                 } else {
-                    row[q] = select(vec4<f32>(), load4(x0[params.x0_at + at]) - load4(x2[params.x2_at + at]), inside);
+                    row[{q}] = load4(x0[params.x0_at + at]) - load4(x2[params.x2_at + at]);
                 }
             }
+#end
             multiply(sums, &row, (*part).weights + tap + (i * params.C_in4 + c) * TAPS * MATRIX);
         }
     }

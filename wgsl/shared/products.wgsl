@@ -1,7 +1,8 @@
 // Sums of products in registers: PIXELS pixels of y in BLOCKS blocks of BLOCK output
 // channels. The kernel declares params, with across, place(f, pixel, o), where y has the
 // four channels o, and BIASES, vectors of bias for a block. Where invocations work
-// TOGETHER none may leave before the others.
+// TOGETHER none may leave before the others. Loops are WRITTEN out for a compiler that
+// unrolls none; others take longer for such a text.
 
 #import tile
 
@@ -45,6 +46,15 @@ struct Matrix {
 
 // start is the sums before the first product.
 fn start(sums: ptr<function, Sums>, block: u32) {
+    if WRITTEN {
+        let b0 = bias[BIASES * block * WIDE];
+        let b1 = bias[BIASES * block * WIDE + 1u];
+#each p
+        (*sums)[WIDE * {p}u] = b0;
+        (*sums)[WIDE * {p}u + 1u] = b1;
+#end
+        return;
+    }
     for (var b = 0u; b < BLOCKS; b++) {
         let b0 = bias[BIASES * (block + b) * WIDE];
         let b1 = bias[BIASES * (block + b) * WIDE + 1u];
@@ -63,23 +73,47 @@ fn add(sums: ptr<function, Sums>, n: u32, v: vec4<f32>, m: Matrix) {
     (*sums)[WIDE * n + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
 }
 
+// add{p} adds them to those of pixel {p} of the first block.
+#each p
+fn add{p}(sums: ptr<function, Sums>, v: vec4<f32>, m: Matrix) {
+    (*sums)[WIDE * {p}u] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
+    (*sums)[WIDE * {p}u + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
+}
+#end
+
 // store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
 // constant length with the bound inside: else cards' compilers keep the sums in
 // memory. On processors they are faster there.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
+    if WRITTEN {
+#each p
+        if pixel + {p}u < end {
+            put((*sums)[WIDE * {p}u], place(f, pixel + {p}u, block * WIDE), block * WIDE);
+            put((*sums)[WIDE * {p}u + 1u], place(f, pixel + {p}u, block * WIDE + 1u), block * WIDE + 1u);
+        }
+#end
+        return;
+    }
     for (var b = 0u; b < BLOCKS; b++) {
         for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
             for (var h = 0u; h < WIDE; h++) {
                 let o = (block + b) * WIDE + h;
-                if pixel + p < end && o < params.C_out4 {
-                    var v = (*sums)[(b * PIXELS + p) * WIDE + h];
-                    let at = params.y_at + place(f, pixel + p, o);
-                    if ACCUMULATE {
-                        v += load4(y[at]);
-                    }
-                    y[at] = store4(v);
+                if pixel + p < end {
+                    put((*sums)[(b * PIXELS + p) * WIDE + h], place(f, pixel + p, o), o);
                 }
             }
+        }
+    }
+}
+
+// put writes the four channels o of a pixel.
+fn put(sum: vec4<f32>, place: u32, o: u32) {
+    if o < params.C_out4 {
+        let at = params.y_at + place;
+        if ACCUMULATE {
+            y[at] = store4(sum + load4(y[at]));
+        } else {
+            y[at] = store4(sum);
         }
     }
 }

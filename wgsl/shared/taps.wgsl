@@ -10,9 +10,9 @@ const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops t
 #each k
 fn tap{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, at: u32, here: bool, w: u32) {
     var row = Row();
-    for (var q = 0u; q < INPUTS; q++) {
-        row[q] = select(vec4<f32>(), load4(x{k}[params.x{k}_at + at + (*column).at[q]]), (*column).inside[q] && here);
-    }
+#each q
+    row[{q}] = select(vec4<f32>(), load4(x{k}[params.x{k}_at + at + (*column).at[{q}]]), (*column).inside[{q}] && here);
+#end
     multiply(sums, &row, w);
 }
 #end

@@ -1,6 +1,7 @@
 // matrix() of kernels whose invocations each load their weights.
 
 const TOGETHER: bool = false;
+const WRITTEN: bool = false;
 
 fn ready() {}
 

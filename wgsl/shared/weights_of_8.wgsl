@@ -5,6 +5,7 @@ enable subgroups;
 diagnostic(off, subgroup_uniformity); // a block is the same for a subgroup, which the text doesn't show
 
 const TOGETHER: bool = true;
+const WRITTEN: bool = false;
 
 var<private> lane: u32;
 

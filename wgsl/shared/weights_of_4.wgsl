@@ -1,0 +1,22 @@
+// weights_of_8.wgsl for subgroups of four, whose invocations load two vec4s each.
+
+enable subgroups;
+diagnostic(off, subgroup_uniformity);
+
+const TOGETHER: bool = true;
+const WRITTEN: bool = true;
+
+var<private> lane: u32;
+
+fn ready() { lane = subgroupExclusiveAdd(1u); }
+
+fn matrix(at: u32) -> Matrix {
+    let a = load_weight4(weight[at + lane]);
+    let b = load_weight4(weight[at + 4u + lane]);
+    return Matrix(
+        subgroupBroadcast(a, 0u), subgroupBroadcast(a, 1u),
+        subgroupBroadcast(a, 2u), subgroupBroadcast(a, 3u),
+        subgroupBroadcast(b, 0u), subgroupBroadcast(b, 1u),
+        subgroupBroadcast(b, 2u), subgroupBroadcast(b, 3u),
+    );
+}
