@@ -70,6 +70,7 @@ var allowed = map[string][]string{
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
+	"tools/flat":                     {"gpu", "vae"},
 	"tools/peers":                    {"gpu", "wgsl"},
 	"tools/tiled":                    {"gpu", "media", "tiling", "vae"},
 	"tools/wasmtest":                 {},
