@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 )
 
@@ -18,6 +20,7 @@ type Sets = func(Elem, gpu.Info, Choices) (*Set, error)
 type Variant struct {
 	Name, Old, New string
 	WG, Pixels     int
+	Stride         int
 	Better         bool // it goes before those in front of it
 }
 
@@ -32,6 +35,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 	all[at].kernels = nil
 	for _, v := range variants {
 		file := "conv3d_test_" + v.Name
+		require.Contains(t, conv3dText, v.Old)
 		text := strings.Replace(conv3dText, v.Old, v.New, 1)
 		texts = append(texts, struct {
 			file string
@@ -40,7 +44,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		better := func(gpu.Info) bool { return v.Better }
 		all[at].kernels = append(all[at].kernels, kernel{
 			name: v.Name, packing: blocks4x8, better: better,
-			shaders: []shader{{file: file, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
+			shaders: []shader{{file: file, taps: 3, stride: v.Stride, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
 		})
 	}
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }

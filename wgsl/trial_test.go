@@ -26,8 +26,8 @@ var (
 	quick     = wgsl.Variant{Name: "quick", WG: 64, Pixels: 8}
 	slow      = wgsl.Variant{Name: "slow", WG: 1, Pixels: 1}
 	slowPlain = wgsl.Variant{Name: "plain", WG: 1, Pixels: 1}
-	wrong     = wgsl.Variant{Name: "wrong", Old: "STRIDE: u32 = 1", New: "STRIDE: u32 = 2", WG: 64, Pixels: 8}
-	alien     = wgsl.Variant{Name: "alien", Old: "STRIDE: u32 = 1", New: "STRIDE: u32 = 1.5", WG: 64, Pixels: 8}
+	wrong     = wgsl.Variant{Name: "wrong", Stride: 2, WG: 64, Pixels: 8}
+	alien     = wgsl.Variant{Name: "alien", Old: "#import conv3d", New: "const PIXEL: u32 = 1.5;", WG: 64, Pixels: 8}
 )
 
 // work is a job that is worth a trial.
