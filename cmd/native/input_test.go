@@ -305,10 +305,10 @@ func onWindows(there, elsewhere string) string {
 // A tile that is asked for by name is not made smaller.
 func TestTooLarge(t *testing.T) {
 	needDevice(t)
-	small, large := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500)
+	small, large, huge := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500), latentFile(t, 16, 1, 600, 1000)
 	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }
 	refuse(t, []refusal{
-		{name: "for the limits", args: run(large) + "--tile=off --memory=1TiB", code: job.ExitFailed, want: "too large for the device"},
+		{name: "for the limits", args: run(huge) + "--tile=off --memory=1TiB", code: job.ExitFailed, want: "too large for the device"},
 		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "does not fit the memory budget"},
 		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "--tile auto"},
 		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitFailed, want: "MiB of 2.0 (--memory sets the budget)"},
