@@ -60,9 +60,9 @@ func ExampleInspect() {
 	fmt.Printf("%s on the device, %s outside\n", engine.Bytes(plan.Bytes()), engine.Bytes(plan.Spool))
 	// Output:
 	// SeedVR2 to 81 frames of 720x1280
-	// 2 x 3 tiles of 480x480, each in 20 slices
-	// the last has rows 416 to 720, columns 832 to 1280
-	// 1022.0 MiB on the device, 1.11 GiB outside
+	// 2 x 3 tiles of 512x512, each in 20 slices
+	// the last has rows 448 to 720, columns 896 to 1280
+	// 999.9 MiB on the device, 1.11 GiB outside
 }
 
 // The examples below need a device, so they have no Output: a machine without

@@ -286,6 +286,8 @@ func TestStoppingEarly(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F32)
 	z := noiseLatent(5, 2, 3)
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{})
+	require.NoError(t, err)
 	for f, err := range m.Decode(context.Background(), z, DecodeOptions{}) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, f.Index, 1)
@@ -293,11 +295,9 @@ func TestStoppingEarly(t *testing.T) {
 			break
 		}
 	}
-	require.Equal(t, m.decoder.net.Weights.Bytes(), dev.Stats().Bytes, "more than the weights is held after leaving the loop")
+	require.Equal(t, p.Weights, dev.Stats().Bytes, "more than the weights is held after leaving the loop")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{})
-	require.NoError(t, err)
 	var last error
 	for _, err := range p.Run(ctx, z, Watch{Progress: func(p Progress) {
 		if p.Slice == 2 {
@@ -307,7 +307,7 @@ func TestStoppingEarly(t *testing.T) {
 		last = err
 	}
 	require.ErrorIs(t, last, context.Canceled)
-	require.Equal(t, m.decoder.net.Weights.Bytes(), dev.Stats().Bytes, "more than the weights is held after a cancel")
+	require.Equal(t, p.Weights, dev.Stats().Bytes, "more than the weights is held after a cancel")
 }
 
 func TestBudgets(t *testing.T) {
