@@ -93,7 +93,7 @@ func advances(t *testing.T) (told func(Progress), done func() float64) {
 // tiny is a checkpoint of a few channels.
 func tiny(t testing.TB, c synthetic.WanConfig) string {
 	c.Latent, c.DType = 4, safetensors.F32
-	return wan(t, fmt.Sprintf("tiny_%v_%d", c.Nested, c.Channels), c)
+	return wan(t, fmt.Sprintf("tiny_%v_%d_%d_%d", c.Nested, c.Channels, c.Dim, c.Decoder), c)
 }
 
 // The halo of an inner tile is the sum of what its layers reach: for Wan 2.1's
