@@ -194,6 +194,9 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
 	bytes := int64(l.rows) * l.x.RowBytes()
+	if bytes == 0 { // the next band reads all that this one does
+		return
+	}
 	for i, m := range l.memory {
 		to := gpu.View{Buffer: m.Buffer, Offset: m.At(0), Size: bytes}
 		tap, ok := l.frame(l.x.T - len(l.memory) + i)
