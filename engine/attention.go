@@ -19,18 +19,12 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 	return g.record(node{
 		label: a.Name, kind: Attend, macs: macs(2*qkv.H*qkv.W, qkv.T, qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
 		emit: func(e *emitter, o wgsl.Tensor) {
-			k := wgsl.Attention{QKV: e.x, O: o}
-			if e.err = unbound(a.Name, &k.QKV, k.QKV.H, e.room(&k.QKV)); e.err != nil {
-				return
-			}
+			k := wgsl.Attention{QKV: e.x, O: o, N: o.T, Most: e.limits.MaxBinding}
 			scores, state, sums := k.Scratch()
 			k.Scores = e.temporary(a.Name+" scores", scores)
 			k.State = e.temporary(a.Name+" softmax", state)
 			k.Acc = e.temporary(a.Name+" sums", sums)
-			for _, r := range runs(o.T, e.atOnce(&k.QKV), nil) {
-				k.T, k.N = r.t, r.n
-				e.set.Attention(e.batch, a.Name, k)
-			}
+			e.set.Attention(e.batch, a.Name, k)
 		},
 	})
 }

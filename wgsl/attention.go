@@ -11,7 +11,8 @@ import (
 // scores of the block, their powers with a running maximum, values weighted by
 // them. No barriers, and scratch that does not grow with the frame.
 type Attention struct {
-	Queries, Keys int // in a block, multiples of 8; 0 is 4096 and 1024
+	Queries, Keys int   // in a block, multiples of 8; 0 is 4096 and 1024
+	Most          int64 // bytes that may be bound at once, which blocks are made smaller for; 0: any
 
 	QKV  Tensor // 3*Pad4(C) channels: query, key and value of a pixel one after the other, each padded
 	O    Tensor // output, C channels
@@ -22,12 +23,12 @@ type Attention struct {
 
 // attentionParams is that of all three phases.
 type attentionParams struct {
-	First          gpu.First
-	N, C4          uint32
-	Query, Queries uint32
-	Key, Keys      uint32
-	Qkv_at, O_at   uint32
-	Scale          float32
+	First            gpu.First
+	N, C4            uint32
+	Queries          uint32
+	Key, Keys        uint32
+	Q_at, K_at, O_at uint32
+	Scale            float32
 }
 
 // attentionKernels compute Attention: scores, their powers, values weighted by
@@ -54,7 +55,14 @@ func (a Attention) blocks(n int) (queries, keys int) {
 	if queries == 0 {
 		queries, keys = 4096, 1024
 	}
-	return min(queries, n), min(keys, padKeys(n))
+	queries, keys = min(queries, n), min(keys, padKeys(n))
+	if a.Most == 0 {
+		return queries, keys
+	}
+	least := func(n int) int { return max(keyBlock, n/keyBlock*keyBlock) }
+	fit := least(int((a.Most - bindAlign) / (3 * a.O.pixelBytes())))
+	keys = min(keys, fit)
+	return min(queries, fit, least(int(a.Most)/(4*keys))), keys
 }
 
 // Scratch is the bytes of the three buffers that an output like O needs, for
@@ -74,23 +82,24 @@ func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 	queries, keys := a.blocks(o.H * o.W)
 	pixels := o.H * o.W
 	for f := a.T; f < a.T+a.N; f++ {
-		in, inAt := qkv.Frames(f, 1)
-		out, outAt := o.Frames(f, 1)
 		for q := 0; q < pixels; q += queries {
+			n := min(queries, pixels-q)
+			query, queryAt := qkv.pixels(f, q, n)
+			out, outAt := o.pixels(f, q, n)
 			for k := 0; k < pixels; k += keys {
+				key, keyAt := qkv.pixels(f, k, min(keys, pixels-k))
 				s.attentionBlock(b, label, attentionParams{
-					N: uint32(pixels), C4: uint32(o.C4()),
-					Query: uint32(q), Queries: uint32(min(queries, pixels-q)),
+					N: uint32(pixels), C4: uint32(o.C4()), Queries: uint32(n),
 					Key: uint32(k), Keys: uint32(min(keys, padKeys(pixels-k))),
-					Qkv_at: inAt, O_at: outAt, Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
-				}, o, in, scores, state, acc, out)
+					Q_at: queryAt, K_at: keyAt, O_at: outAt, Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
+				}, o, query, key, scores, state, acc, out)
 			}
 		}
 	}
 }
 
 // attentionBlock records the three phases for one block of queries and keys.
-func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Tensor, in, scores, state, acc, out gpu.View) {
+func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Tensor, query, key, scores, state, acc, out gpu.View) {
 	const R, W = gpu.Read, gpu.ReadWrite
 	queries, keys := int(p.Queries), int(min(p.Keys, p.N-p.Key)) // keys that exist
 	pairs := int64(queries) * int64(keys)
@@ -102,10 +111,10 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	score, scored := s.phase(k, 0, o.C)
 	value, valued := s.phase(k, 2, int(p.Keys))
 
-	b.Dispatch(label, s.made(score, class, F32, scored, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4, N: 1}), p, gpu.Cost{
+	b.Dispatch(label, s.made(score, class, F32, scored, R, R, W), score.cover(extent{W: queries, C4: int(p.Keys) / 4, N: 1}), p, gpu.Cost{
 		FLOPs: 2*macs + pairs, MACs: macs,
 		Bytes: int64(queries+keys)*row + 4*pairs,
-	}, in, scores)
+	}, query, key, scores)
 	b.Dispatch(label, s.made(softmax, class, F32, nil, W, W), softmax.cover(extent{1, queries, 1, 1}), p, gpu.Cost{
 		FLOPs: 4 * pairs,
 		Bytes: 8*pairs + 32*int64(queries),
@@ -113,7 +122,14 @@ func (s *Set) attentionBlock(b *gpu.Batch, label string, p attentionParams, o Te
 	b.Dispatch(label, s.made(value, class, F32, valued, R, R, R, W, W), value.cover(extent{W: queries, C4: o.C4(), N: 1}), p, gpu.Cost{
 		FLOPs: 2*macs + int64(queries)*int64(o.C), MACs: macs,
 		Bytes: 4*pairs + 16*int64(queries) + int64(keys)*row + 32*int64(queries)*int64(o.C4()),
-	}, in, scores, state, acc, out)
+	}, key, scores, state, acc, out)
+}
+
+// pixels views n pixels of frame t from number `from` on, and says where in that, in
+// vec4s, the first of them is.
+func (x *Tensor) pixels(t, from, n int) (gpu.View, uint32) {
+	at := x.At(t) + int64(from)*x.pixelBytes()
+	return x.bytes(at, at+int64(n)*x.pixelBytes())
 }
 
 // phase is a shader of attention for the set's adapter, and its constants, where

@@ -1,6 +1,7 @@
-// attention_scores: s[i,j] = q[query+i] . k[key+j] * scale for a block of queries and a block of keys
+// attention_scores: s[i,j] = q[i] . kv[j] * scale for a block of queries and a block of keys
 //
-//   qkv  [N, 3, C]        elem  read        query, key, value of a token, each padded; from qkv_at (vec4s) on
+//   q    [queries, 3, C]  elem  read        query, key, value of a token, each padded; from q_at (vec4s) on
+//   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
 //   s    [queries, keys]  f32   read_write  keys is a multiple of 8; LOWEST beyond the last key; aliases nothing
 //
 // The first of three phases that pass over a frame's keys block by block with a
@@ -14,20 +15,21 @@
 #import attention_params
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
-@group(0) @binding(2) var<storage, read_write> s: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> q: array<elem4>;
+@group(0) @binding(2) var<storage, read> kv: array<elem4>;
+@group(0) @binding(3) var<storage, read_write> s: array<vec4<f32>>;
 
 const_assert BLOCK == 8u; // two vec4s of keys, a and b
 const LOWEST: f32 = -3e38;
 
-// token is where token n starts, clamped into the frame.
-fn token(n: u32) -> u32 {
-    return params.qkv_at + min(n, params.N - 1u) * 3u * params.C4;
+// token is where key j's token starts, clamped into the frame.
+fn token(j: u32) -> u32 {
+    return params.k_at + min(j, params.N - params.key - 1u) * 3u * params.C4;
 }
 
 // keys4 turns four channels of four keys into four keys of each channel.
 fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {
-    return transpose(mat4x4<f32>(load4(qkv[at.x + c]), load4(qkv[at.y + c]), load4(qkv[at.z + c]), load4(qkv[at.w + c])));
+    return transpose(mat4x4<f32>(load4(kv[at.x + c]), load4(kv[at.y + c]), load4(kv[at.z + c]), load4(kv[at.w + c])));
 }
 
 @compute @workgroup_size(WG)
@@ -38,18 +40,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if i0 >= params.queries { return; }
 
     var q_at = array<u32, PIXELS>();
-    for (var i = 0u; i < PIXELS; i++) { q_at[i] = token(params.query + i0 + i); }
-    let j = params.key + j0;
+    for (var i = 0u; i < PIXELS; i++) { q_at[i] = params.q_at + min(i0 + i, params.queries - 1u) * 3u * params.C4; }
     let k = vec4<u32>(params.C4);
-    let k0_at = vec4<u32>(token(j), token(j + 1u), token(j + 2u), token(j + 3u)) + k;
-    let k1_at = vec4<u32>(token(j + 4u), token(j + 5u), token(j + 6u), token(j + 7u)) + k;
+    let k0_at = vec4<u32>(token(j0), token(j0 + 1u), token(j0 + 2u), token(j0 + 3u)) + k;
+    let k1_at = vec4<u32>(token(j0 + 4u), token(j0 + 5u), token(j0 + 6u), token(j0 + 7u)) + k;
 
     var sums = array<vec4<f32>, 2u * PIXELS>(); // [query][two vec4s of keys]
     for (var c = 0u; c < params.C4; c++) {
         let a = keys4(k0_at, c);
         let b = keys4(k1_at, c);
         for (var i = 0u; i < PIXELS; i++) {
-            let v = load4(qkv[q_at[i] + c]);
+            let v = load4(q[q_at[i] + c]);
             sums[2u * i] += v.x * a[0] + v.y * a[1] + v.z * a[2] + v.w * a[3];
             sums[2u * i + 1u] += v.x * b[0] + v.y * b[1] + v.z * b[2] + v.w * b[3];
         }
@@ -57,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     let lowest = vec4<f32>(LOWEST);
     let n = vec4<u32>(params.N);
-    let first = vec4<u32>(j, j + 1u, j + 2u, j + 3u);
+    let first = params.key + j0 + vec4<u32>(0u, 1u, 2u, 3u);
     // Of constant length, with the bound inside: else cards' compilers keep the sums in memory.
     for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
         if i0 + i < params.queries {

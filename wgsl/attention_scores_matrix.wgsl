@@ -1,6 +1,6 @@
 // attention_scores_matrix: attention_scores.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same qkv and s, with the same Params. A workgroup makes TALL*M queries x
+// The same q, kv and s, with the same Params. A workgroup makes TALL*M queries x
 // BLOCK keys, as pointwise_matrix.wgsl does pixels and channels: keys are the
 // weights. Sums are f32. Reference: ref/attention.go. WG and the sizes of matrices
 // are in matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
@@ -11,8 +11,9 @@
 #import matrices
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
-@group(0) @binding(2) var<storage, read_write> s: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> q: array<elem4>;
+@group(0) @binding(2) var<storage, read> kv: array<elem4>;
+@group(0) @binding(3) var<storage, read_write> s: array<vec4<f32>>;
 
 override WHOLE: bool = false; // channels are a multiple of what is fetched at a time
 
@@ -26,10 +27,8 @@ var<workgroup> queries: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG
 var<workgroup> keys: array<array<vec4<u32>, WIDE * PITCH * AHEAD>, (WEIGHTS * WG / 2u + WIDE - 1u) / WIDE>; // [subgroups across][DEPTH channels][key][channel]
 var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 
-// token is where token n starts, clamped into the frame.
-fn token(n: u32) -> u32 {
-    return params.qkv_at + min(n, params.N - 1u) * 3u * params.C4;
-}
+// token is how far token n is from the first, clamped to the last.
+fn token(n: u32, last: u32) -> u32 { return min(n, last) * 3u * params.C4; }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
@@ -47,10 +46,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let wide = local / (2u * WIDE);
     let there = local / 2u % WIDE * PITCH + part;
 #each fetches
-    var query{fetches} = token(params.query + i0 + (local + {fetches}u * WG) / 2u) + 2u * part;
+    var query{fetches} = params.q_at + token(i0 + (local + {fetches}u * WG) / 2u, params.queries - 1u) + 2u * part;
 #end
 #each weights
-    var key{weights} = token(params.key + j0 + (local + {weights}u * WG) / 2u) + params.C4 + 2u * part;
+    var key{weights} = params.k_at + token(j0 + (local + {weights}u * WG) / 2u, min(params.keys, params.N - params.key) - 1u) + params.C4 + 2u * part;
 #end
     // As in pointwise_matrix: sums begin as products of nothing.
 #each rows
@@ -65,13 +64,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         let second{ahead} = WHOLE || c + {ahead}u * DEPTH / 4u + 2u * part + 1u < params.C4;
 #each fetches
         queries[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = vec4<u32>(
-            select(vec2<u32>(), qkv[query{fetches} + {ahead}u * DEPTH / 4u], first{ahead}),
-            select(vec2<u32>(), qkv[query{fetches} + {ahead}u * DEPTH / 4u + 1u], second{ahead}));
+            select(vec2<u32>(), q[query{fetches} + {ahead}u * DEPTH / 4u], first{ahead}),
+            select(vec2<u32>(), q[query{fetches} + {ahead}u * DEPTH / 4u + 1u], second{ahead}));
 #end
 #each weights
         keys[wide + {weights}u * (WG / 2u) / WIDE][({ahead}u * WIDE + {weights}u * (WG / 2u) % WIDE) * PITCH + there] = vec4<u32>(
-            select(vec2<u32>(), qkv[key{weights} + {ahead}u * DEPTH / 4u], first{ahead}),
-            select(vec2<u32>(), qkv[key{weights} + {ahead}u * DEPTH / 4u + 1u], second{ahead}));
+            select(vec2<u32>(), kv[key{weights} + {ahead}u * DEPTH / 4u], first{ahead}),
+            select(vec2<u32>(), kv[key{weights} + {ahead}u * DEPTH / 4u + 1u], second{ahead}));
 #end
 #end
         workgroupBarrier();

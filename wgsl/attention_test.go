@@ -3,6 +3,8 @@ package wgsl
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/wgsl/ref"
@@ -32,6 +34,7 @@ func TestAttention(t *testing.T) {
 		{"wan21", Attention{}, 1, 9, 7, 384, 1},
 		{"seedvr2", Attention{Queries: 64, Keys: 64}, 2, 10, 13, 512, 1},
 		{"wan22_decoder", Attention{}, 1, 5, 9, 1024, 1},
+		{"bound_in_blocks", Attention{Most: 8 << 10}, 2, 7, 11, 40, 1},
 		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
 	}
 	for _, c := range cases {
@@ -105,6 +108,11 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 			a.QKV, a.O, a.T, a.N = qkv.in(in[0]), o.in(out), 1, T
 			a.Scores, a.State, a.Acc = scratch[0].All(), scratch[1].All(), scratch[2].All()
 			s.Attention(b, t.Name(), a)
+			for i := range b.Commands {
+				for _, v := range b.Commands[i].Bindings {
+					require.True(t, a.Most == 0 || v.Bytes() <= a.Most, "%s binds %d bytes", b.Commands[i].Label, v.Bytes())
+				}
+			}
 		},
 		Want:  padded(ref.Attention(wide(dense), T, H*W, C), C),
 		Bound: bound(s.Elem, limit),

@@ -1,10 +1,10 @@
-// attention_values: acc[i,:] = acc[i,:]*decay[i] + sum_j s[i,j] * v[key+j,:]; after the last block o = acc/sum
+// attention_values: acc[i,:] = acc[i,:]*decay[i] + sum_j s[i,j] * kv[j,:]; after the last block o = acc/sum
 //
-//   qkv    [N, 3, C]        elem  read        query, key, value of a token, each padded; from qkv_at (vec4s) on
+//   kv     [keys, 3, C]     elem  read        query, key, value of a token, each padded, no further than the frame; from k_at (vec4s) on
 //   s      [queries, keys]  f32   read        powers of attention_softmax, 0 beyond the last key
 //   state  [queries]        vec4  read        maximum, sum, decay
 //   acc    [queries, C]     f32   read_write  not read by the first block, not written by the last
-//   o      [N, C]           elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
+//   o      [queries, C]     elem  read_write  from o_at (vec4s) on; written by the last block; aliases nothing
 //
 // The third phase of attention. One invocation makes PIXELS queries x BLOCK
 // channels; a workgroup's channels are the same for all.
@@ -16,7 +16,7 @@
 #import attention_params
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
+@group(0) @binding(1) var<storage, read> kv: array<elem4>;
 @group(0) @binding(2) var<storage, read> s: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> state: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
@@ -24,9 +24,9 @@
 
 const_assert BLOCK == 8u; // two vec4s of channels
 
-// value is four channels of token n's value, n clamped into the frame.
-fn value(n: u32, column: u32) -> vec4<f32> {
-    return load4(qkv[params.qkv_at + (min(n, params.N - 1u) * 3u + 2u) * params.C4 + column]);
+// value is four channels of key j's value, j clamped into the frame.
+fn value(j: u32, column: u32) -> vec4<f32> {
+    return load4(kv[params.k_at + (min(j, params.N - params.key - 1u) * 3u + 2u) * params.C4 + column]);
 }
 
 @compute @workgroup_size(WG)
@@ -49,15 +49,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
     }
     for (var j = 0u; j < params.keys; j += 4u) {
-        let n = params.key + j;
-        let a0 = value(n, column0);
-        let a1 = value(n, column1);
-        let b0 = value(n + 1u, column0);
-        let b1 = value(n + 1u, column1);
-        let c0 = value(n + 2u, column0);
-        let c1 = value(n + 2u, column1);
-        let d0 = value(n + 3u, column0);
-        let d1 = value(n + 3u, column1);
+        let a0 = value(j, column0);
+        let a1 = value(j, column1);
+        let b0 = value(j + 1u, column0);
+        let b1 = value(j + 1u, column1);
+        let c0 = value(j + 2u, column0);
+        let c1 = value(j + 2u, column1);
+        let d0 = value(j + 3u, column0);
+        let d1 = value(j + 3u, column1);
         for (var i = 0u; i < PIXELS; i++) {
             let v = s[s_at[i] + j / 4u];
             sums[2u * i] += v.x * a0 + v.y * b0 + v.z * c0 + v.w * d0;
@@ -72,7 +71,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             if i0 + i < params.queries && column0 + h < params.C4 {
                 let at = (i0 + i) * params.C4 + column0 + h;
                 if done {
-                    o[params.o_at + params.query * params.C4 + at] = store4(sums[2u * i + h] / state[i0 + i].y);
+                    o[params.o_at + at] = store4(sums[2u * i + h] / state[i0 + i].y);
                 } else {
                     acc[at] = sums[2u * i + h];
                 }

@@ -2,7 +2,7 @@
 //
 //   s  [queries, keys]  halves  read  powers of attention_softmax_matrix, in the first half of each row
 //
-// The same qkv, state, acc and o, with the same Params. A workgroup makes TALL*M
+// The same kv, state, acc and o, with the same Params. A workgroup makes TALL*M
 // queries in BLOCK channels, as pointwise_matrix.wgsl does pixels: powers are what
 // is multiplied, values the weights. Values are turned on their way into workgroup
 // memory, four keys of four channels at a time, so that a product has the keys of a
@@ -15,7 +15,7 @@
 #import matrices
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> qkv: array<elem4>;
+@group(0) @binding(1) var<storage, read> kv: array<elem4>;
 @group(0) @binding(2) var<storage, read> s: array<vec4<u32>>;
 @group(0) @binding(3) var<storage, read> state: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
@@ -57,7 +57,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var power{fetches} = min(i0 + (local + {fetches}u * WG) / 2u, params.queries - 1u) * (params.keys / 4u) + part;
 #end
     // Beyond the last key there are numbers of the frame, or zeros: they weigh nothing.
-    var value = params.qkv_at + (params.key + 4u * four) * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / FOURS;
+    var value = params.k_at + 4u * four * token + 2u * params.C4 + group.y * (BLOCK / 4u) + local / FOURS;
     // As in pointwise_matrix: sums begin as products of nothing.
 #each rows
 #each columns
@@ -74,10 +74,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 #each turns
         {
-            let a = qkv[value + {turns}u * (WG / FOURS)];
-            let b = qkv[value + token + {turns}u * (WG / FOURS)];
-            let c = qkv[value + 2u * token + {turns}u * (WG / FOURS)];
-            let d = qkv[value + 3u * token + {turns}u * (WG / FOURS)];
+            let a = kv[value + {turns}u * (WG / FOURS)];
+            let b = kv[value + token + {turns}u * (WG / FOURS)];
+            let c = kv[value + 2u * token + {turns}u * (WG / FOURS)];
+            let d = kv[value + 3u * token + {turns}u * (WG / FOURS)];
             let outer = wide + {turns}u * (WG / FOURS) * 4u / WIDE;
             let inner = there + {turns}u * (WG / FOURS) * 4u % WIDE * 2u * PITCH;
             values[outer][inner] = vec2<u32>(low(a.x, b.x), low(c.x, d.x));
@@ -131,7 +131,7 @@ fn store(m: u32, n: u32, i0: u32, block: u32, local: u32) {
                 v += state[query].z * acc[at];
             }
             if done {
-                o[params.o_at + params.query * params.C4 + at] = store4(v / state[query].y);
+                o[params.o_at + at] = store4(v / state[query].y);
             } else {
                 acc[at] = v;
             }
