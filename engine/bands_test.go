@@ -24,3 +24,27 @@ func TestFramesBeyondABinding(t *testing.T) {
 		}
 	}
 }
+
+// A tile that can't be bound at once is put into its frame in bands that can.
+func TestTilesBeyondABinding(t *testing.T) {
+	j := job(t, 60, 70)
+	j.Network = newDoubling(j.Kernels.Plain, 4)
+	const tile = 64 * 64 * 16 // bytes
+	j.Adapter.Limits.MaxBinding = tile / 2
+	p := plan(t, j, cut(Feather))
+	counted(t, p)
+	v := p.joiner.(*canvas)
+	require.LessOrEqual(t, v.part.Buffer.Size, int64(tile/2))
+	blends := 0
+	for _, step := range v.add(output{x: p.last().output()}) {
+		run, ok := step.(*runBatch)
+		if !ok {
+			continue
+		}
+		blends++
+		for _, view := range run.batch.Commands[0].Bindings {
+			require.LessOrEqual(t, view.Bytes(), int64(tile/2))
+		}
+	}
+	require.Equal(t, 3, blends, "two bands are larger than a binding by what that is aligned to")
+}

@@ -47,10 +47,11 @@ type canvas struct {
 
 	frames []wgsl.Tensor // on the device, nil when spooled
 	spool  Spool         // [frame, H, W, C padded], when open
-	part   wgsl.Tensor   // spooled: a tile's part of a frame, or a band of it
-	y      wgsl.Tensor   // a normalised frame, or a band of it
-	count  *gpu.Buffer   // sums of weights, of as many rows as y
-	counts []float32     // what is in it, for all rows: where nothing is spooled
+	limits gpu.Limits
+	part   wgsl.Tensor // spooled: a tile's part of a frame, or a band of it or of the frame
+	y      wgsl.Tensor // a normalised frame, or a band of it
+	count  *gpu.Buffer // sums of weights, of as many rows as y
+	counts []float32   // what is in it, for all rows: where nothing is spooled
 
 	wy, wx *gpu.Buffer // weights of a tile's rows and columns
 	tile   int         // whose weights these are, -1 for none
@@ -59,13 +60,13 @@ type canvas struct {
 
 // newCanvas declares one for so many frames.
 func newCanvas(j *Job, tiles tiling.Plan, frames int, spooled bool) *canvas {
-	v := &canvas{kernels: j.Kernels, tiles: tiles, n: frames}
+	v := &canvas{kernels: j.Kernels, tiles: tiles, n: frames, limits: j.Adapter.Limits}
 	out, c := tiles.Out, j.OutChannels
 	rows := out.H
 	if spooled {
 		rows = bandRows(out, c, j.Adapter.Limits)
 		v.part = v.tensor("spooled part", rows, out.W, c)
-		v.part.Buffer.Size = max(v.part.Buffer.Size, partBytes(tiles, c))
+		v.part.Buffer.Size = max(v.part.Buffer.Size, v.partBytes(c))
 	} else {
 		for t := range frames {
 			v.frames = append(v.frames, v.tensor(fmt.Sprintf("canvas %d", t), out.H, out.W, c))
@@ -84,13 +85,21 @@ func bandRows(out tiling.Size, c int, limits gpu.Limits) int {
 	return min(out.H, int(max(1, min(bandBytes, limits.MaxBinding)/row)))
 }
 
-// partBytes is the largest tile's part of a frame.
-func partBytes(p tiling.Plan, c int) int64 {
+// partBytes is the largest tile's part of a frame, or band of that.
+func (v *canvas) partBytes(c int) int64 {
 	var most int64
-	for _, t := range p.Tiles {
-		most = max(most, int64(t.Out.Size().H)*int64(t.Out.Size().W)*int64(wgsl.Pad4(c))*4)
+	for _, t := range v.tiles.Tiles {
+		size := t.Out.Size()
+		most = max(most, int64(tileRows(size, c, v.limits))*int64(size.W)*int64(wgsl.Pad4(c))*4)
 	}
 	return most
+}
+
+// tileRows is how many rows of a tile of c channels are put into a frame at once: all,
+// where they can be bound.
+func tileRows(tile tiling.Size, c int, limits gpu.Limits) int {
+	row := int64(tile.W) * int64(wgsl.Pad4(c)) * 4
+	return min(tile.H, int(max(1, (limits.MaxBinding-bindAlign)/row)))
 }
 
 func (v *canvas) tensor(label string, h, w, c int) wgsl.Tensor {
@@ -145,7 +154,10 @@ func (v *canvas) feather(tile int) (f wgsl.FeatherBlend, steps []Step) {
 	}
 	if v.tile != tile {
 		v.tile = tile
-		steps = []Step{&bringIn{f.Wy, &values{at.WY}}, &bringIn{f.Wx, &values{at.WX}}}
+		steps = []Step{&bringIn{f.Wx, &values{at.WX}}}
+		if v.frames != nil {
+			steps = append(steps, &bringIn{f.Wy, &values{at.WY}})
+		}
 	}
 	return f, steps
 }
@@ -154,20 +166,29 @@ func (v *canvas) add(out output) []Step {
 	at := v.tiles.Tiles[out.tile].Out
 	f, steps := v.feather(out.tile)
 	f.Tile, f.TileT, f.N = out.x, out.t, 1
-	batch := &gpu.Batch{Label: "blend"}
-	set := v.kernels.of(out.x.Elem)
 	if v.frames != nil {
 		f.Canvas = v.frames[out.frame]
-		set.FeatherBlend(batch, "blend", f)
-		return append(steps, &runBatch{batch})
+		return append(steps, v.blend(f))
 	}
 	f.Y0, f.X0 = 0, 0
-	part := v.part
-	part.H, part.W = at.Size().H, at.Size().W
-	f.Canvas = part
-	set.FeatherBlend(batch, "blend", f)
-	spooled := v.rectangle(out.frame, at)
-	return append(steps, &bringIn{allOf(part), spooled}, &runBatch{batch}, &takeOut{from: allOf(part), to: spooled})
+	f.Canvas = v.part
+	f.Canvas.W = at.Size().W
+	all, n := f.Tile, tileRows(tiling.Size{H: at.Size().H, W: out.x.W}, v.y.C, v.limits)
+	for y0 := 0; y0 < at.Size().H; y0 += n {
+		h := min(n, at.Size().H-y0)
+		f.Canvas.H, f.Tile, f.Wy.Size = h, all.Part(y0, h), 4*int64(h)
+		spooled := v.rectangle(out.frame, tiling.Rect{Y0: at.Y0 + y0, Y1: at.Y0 + y0 + h, X0: at.X0, X1: at.X1})
+		steps = append(steps, &bringIn{f.Wy, &values{v.tiles.Tiles[out.tile].WY[y0:][:h]}},
+			&bringIn{allOf(f.Canvas), spooled}, v.blend(f), &takeOut{from: allOf(f.Canvas), to: spooled})
+	}
+	return steps
+}
+
+// blend is the step that adds a tile, or a band of it.
+func (v *canvas) blend(f wgsl.FeatherBlend) Step {
+	batch := &gpu.Batch{Label: "blend"}
+	v.kernels.of(f.Tile.Elem).FeatherBlend(batch, "blend", f)
+	return &runBatch{batch}
 }
 
 func (v *canvas) rectangle(frame int, part tiling.Rect) *rectangle {

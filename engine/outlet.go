@@ -121,17 +121,18 @@ func opaque(pixels []byte) error {
 
 // preview takes tiles by themselves off the device as pictures.
 type preview struct {
-	tiles []tiling.Tile
-	to    Output
-	bytes *gpu.Buffer
+	tiles  []tiling.Tile
+	to     Output
+	limits gpu.Limits
+	bytes  *gpu.Buffer
 }
 
 // newPreview declares what the largest of the tiles needs.
-func newPreview(tiles []tiling.Tile, o Output) *preview {
-	v := &preview{tiles: tiles, to: o, bytes: &gpu.Buffer{Label: "preview"}}
+func newPreview(tiles []tiling.Tile, o Output, limits gpu.Limits) *preview {
+	v := &preview{tiles: tiles, to: o, limits: limits, bytes: &gpu.Buffer{Label: "preview"}}
 	for i := range tiles {
 		h, w := v.size(i)
-		v.bytes.Size = max(v.bytes.Size, int64(4*h*w))
+		v.bytes.Size = max(v.bytes.Size, int64(4*tileRows(tiling.Size{H: h, W: tiles[i].Out.Size().W}, 4, limits)*w))
 	}
 	return v
 }
@@ -149,14 +150,27 @@ func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
 		return nil
 	}
 	at := v.tiles[out.tile].Out
-	batch := &gpu.Batch{Label: "preview"}
-	k.of(out.x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.x, T: out.t, N: 1, Crop: wgsl.Crop{H: h, W: w}, Y: v.bytes.All()})
-	return []Step{&runBatch{batch}, &takeOut{from: gpu.View{Buffer: v.bytes, Size: int64(4 * h * w)}, to: into(func(data []byte) error {
-		if err := opaque(data); err != nil {
-			return err
-		}
-		return give(Preview{Tile: out.tile, Frame: out.frame, Y: at.Y0, X: at.X0, Height: h, Width: w, RGBA: data})
-	})}}
+	var steps []Step
+	var pixels []byte // of the rows before
+	for y0, n := 0, tileRows(tiling.Size{H: h, W: out.x.W}, out.x.C, v.limits); y0 < h; y0 += n {
+		rows := min(n, h-y0)
+		batch := &gpu.Batch{Label: "preview"}
+		k.of(out.x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.x.Part(y0, rows), T: out.t, N: 1, Crop: wgsl.Crop{H: rows, W: w}, Y: v.bytes.All()})
+		steps = append(steps, &runBatch{batch}, &takeOut{from: gpu.View{Buffer: v.bytes, Size: int64(4 * rows * w)}, to: into(func(data []byte) error {
+			if err := opaque(data); err != nil {
+				return err
+			}
+			if rows < h {
+				pixels = append(pixels, data...)
+				data = pixels
+			}
+			if y0+rows < h {
+				return nil
+			}
+			return give(Preview{Tile: out.tile, Frame: out.frame, Y: at.Y0, X: at.X0, Height: h, Width: w, RGBA: data})
+		})})
+	}
+	return steps
 }
 
 // output is like what a pass over one tile makes, with as many frames as any of

@@ -199,11 +199,6 @@ func (p *planner) portioned(tile tiling.Size, depth int) (*Plan, error) {
 			return nil, err
 		}
 	}
-	if out := l.last().output(); len(l.last().tiles) > 1 {
-		if err := unbound("blend", &out, out.H, (&emitter{limits: p.Adapter.Limits}).room(&out)); err != nil {
-			return nil, err
-		}
-	}
 	l.weights = l.read(p.Network.Weights)
 	l.Weights = sum(l.weights)
 	most := l.largest().recordings
@@ -291,7 +286,7 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 	out := l.last().output()
 	if len(l.last().tiles) > 1 {
 		if p.Output.Preview && p.Output.Form != Draws {
-			l.preview = newPreview(l.Tiles.Tiles, p.output(l))
+			l.preview = newPreview(l.Tiles.Tiles, p.output(l), p.Adapter.Limits)
 		}
 		if l.Tiling == Diffusers {
 			l.joiner = newLinearCanvas(p.Job, linear, l.Frames)
@@ -325,7 +320,7 @@ func (p *Plan) stage(out wgsl.Tensor) {
 		most = max(most, p.preview.bytes.Size)
 	}
 	if v, ok := p.joiner.(*canvas); ok && v.frames == nil {
-		most = max(most, partBytes(v.tiles, v.y.C))
+		most = max(most, v.partBytes(v.y.C))
 	}
 	if p.between != nil {
 		first := p.passes[0].output()
@@ -350,7 +345,7 @@ func (p *planner) canvas(l *Plan) *canvas {
 	if l.preview != nil {
 		transfer += l.preview.bytes.Size
 	}
-	if v.y.FrameBytes() <= p.Adapter.Limits.MaxBinding && l.Weights+l.Activations+l.Causal+sum(v.buffers())+transfer <= l.Budget {
+	if v.y.FrameBytes() <= p.Adapter.Limits.MaxBinding-bindAlign && l.Weights+l.Activations+l.Causal+sum(v.buffers())+transfer <= l.Budget {
 		return v
 	}
 	return newCanvas(p.Job, l.Tiles, l.Frames, true)

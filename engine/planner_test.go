@@ -157,7 +157,7 @@ func TestBandsAreBound(t *testing.T) {
 	j := job(t, 60, 70)
 	j.Network = newDoubling(j.Kernels.Plain, 4)
 	const tile, row = 64 * 64 * 16, 140 * 16 // bytes
-	j.Adapter.Limits.MaxBinding = tile
+	j.Adapter.Limits.MaxBinding = tile + bindAlign
 	p := plan(t, j, cut(Feather))
 	counted(t, p)
 	require.Positive(t, p.Spool)

@@ -1,6 +1,9 @@
+//go:build !js
+
 package vae
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -14,12 +17,14 @@ import (
 	"tessera/tiling"
 )
 
+var bandsConfig = synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32}
+
 // Frames that no binding holds, of odd sizes and in the latent's size too, become
 // what they are at once; so do those larger by little than a binding.
 func TestBandsAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := made(t, "bands.safetensors", func(path string) error {
-		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
+		return synthetic.CreateSeedVR2(path, bandsConfig)
 	})
 	models := map[string]*Model{ // none has weights on the device while another runs
 		"seedvr2": open(t, dev, seedVR2, F32),
@@ -37,6 +42,9 @@ func TestBandsAreExact(t *testing.T) {
 			o := Options{Unscaled: true, Chunk: chunk}
 			if c.Family == wan21 && chunk == 2 { // layers that make parts of their outputs
 				o.Tile, o.Tiling = tiling.Choice{Tile: tiling.Square(24)}, Exact
+			}
+			if name == "seedvr2" && chunk == 2 { // and are blended
+				o.Tile, o.Overlap = tiling.Choice{Tile: tiling.Square(32)}, tiling.Square(8)
 			}
 			run := func(t *testing.T, bytes int64) (decoded, encoded []float32, commands int64) {
 				t.Cleanup(m.Unload)
@@ -57,7 +65,7 @@ func TestBandsAreExact(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%d at once", name, chunk), func(t *testing.T) {
 				decoded, encoded, before := run(t, limit)
-				for _, bytes := range []int64{40 << 10, 14 << 10} {
+				for _, bytes := range []int64{40 << 10, 8 << 10} { // the latter is less than a tile, and than an attention's frame
 					o.Least = bytes < 20<<10 // in portions too
 					d, e, commands := run(t, bytes)
 					closeTo(t, d, decoded, 1e-11, fmt.Sprintf("decoded with bindings of %d bytes", bytes))
@@ -68,6 +76,39 @@ func TestBandsAreExact(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Tiles beyond a binding have the previews that they have at once.
+func TestPreviewsInBands(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, made(t, "bands.safetensors", func(path string) error { return synthetic.CreateSeedVR2(path, bandsConfig) }), F32)
+	t.Cleanup(m.Unload)
+	z := Latent{Channels: 4, Frames: 1, Height: 7, Width: 5, Data: noise(4 * 7 * 5)}
+	previews := func() (list []Preview) {
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{RGBA8: true, Preview: true, Options: Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(8)}})
+		require.NoError(t, err)
+		for _, err := range p.Run(context.Background(), z, Watch{Preview: func(v Preview) error {
+			v.RGBA = bytes.Clone(v.RGBA)
+			list = append(list, v)
+			return nil
+		}}) {
+			require.NoError(t, err)
+		}
+		return list
+	}
+	want := previews()
+	require.Greater(t, len(want), 2)
+	m.info.Limits.MaxBinding = 8 << 10
+	got := previews()
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.Len(t, got[i].RGBA, 4*want[i].Height*want[i].Width)
+		for k := range want[i].RGBA {
+			require.InDelta(t, want[i].RGBA[k], got[i].RGBA[k], 1, "value %d of tile %d", k, i) // sums of another order round
+		}
+		got[i].RGBA = want[i].RGBA
+	}
+	require.Equal(t, want, got)
 }
 
 // dispatches are all of a plan's.
