@@ -103,6 +103,9 @@ func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
 			return nil, err
 		}
 		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) { // a sweep was quicker
+			return nil, fs.ErrExist
+		}
 		if err != nil {
 			os.Remove(name)
 		}

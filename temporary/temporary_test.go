@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -197,4 +198,35 @@ func TestLongNames(t *testing.T) {
 		assert.True(t, utf8.ValidString(name), "%q", name)
 		assert.Regexp(t, ours, "."+name)
 	}
+}
+
+// Folders are made while somebody sweeps, who may take one for abandoned before it
+// is locked.
+func TestMkdirBesideSweep(t *testing.T) {
+	dir, done := t.TempDir(), make(chan struct{})
+	var swept sync.WaitGroup
+	for range 2 {
+		swept.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					Sweep(dir)
+				}
+			}
+		})
+	}
+	for range 100 {
+		f, err := Mkdir(dir, "tessera-test", 0o700)
+		if !assert.NoError(t, err) {
+			break
+		}
+		_, err = os.Stat(f.Name())
+		assert.NoError(t, err)
+		f.Close()
+		os.Remove(f.Name())
+	}
+	close(done)
+	swept.Wait()
 }
