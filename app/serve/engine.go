@@ -76,7 +76,7 @@ func (d desk) Info(context.Context) (gpu.Info, error) {
 
 // Turn hands out the device.
 func (d desk) Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error) {
-	if err := d.turns.take(ctx, queued); err != nil {
+	if err := d.turns.take(ctx, "", queued); err != nil {
 		return nil, err
 	}
 	dev, err := d.device()
@@ -107,7 +107,7 @@ func (e *engine) drop() {
 // Reading hands out the turn to read headers, of which one may have many
 // megabytes.
 func (d desk) Reading(ctx context.Context) (done func(), err error) {
-	if err := d.headers.take(ctx, func(int) {}); err != nil {
+	if err := d.headers.take(ctx, "", func(int) {}); err != nil {
 		return nil, err
 	}
 	return d.headers.done, nil

@@ -81,7 +81,7 @@ func TestDisconnect(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, frames, 1)
 	assert.EqualValues(t, 1, s.engine.pages.Load(), "pages are open, expected the second alone")
-	require.NoError(t, s.engine.turns.take(ctx, func(int) {}))
+	require.NoError(t, s.engine.turns.take(ctx, "", func(int) {}))
 	defer s.engine.turns.done()
 	assert.LessOrEqual(t, s.engine.dev.Stats().Bytes, int64(64<<20), "bytes are still on the device")
 }
@@ -154,7 +154,7 @@ func TestStall(t *testing.T) {
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q turns
-		require.NoError(t, q.take(t.Context(), func(int) { t.Error("waits") }))
+		require.NoError(t, q.take(t.Context(), "", func(int) { t.Error("waits") }))
 		var mu sync.Mutex
 		var order []int
 		positions := map[int][]int{}
@@ -166,7 +166,7 @@ func TestTurns(t *testing.T) {
 				ctx = impatient
 			}
 			go func() {
-				err := q.take(ctx, func(n int) { positions[i] = append(positions[i], n) })
+				err := q.take(ctx, "", func(n int) { positions[i] = append(positions[i], n) })
 				if i == 1 {
 					assert.Equal(t, gone, err, "the cause")
 					return
@@ -188,6 +188,45 @@ func TestTurns(t *testing.T) {
 	})
 }
 
+// TestTurnsAreFair: a client with many requests has every second turn where one
+// with a few comes later, and a page waits for one of each.
+func TestTurnsAreFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q turns
+		require.NoError(t, q.take(t.Context(), "many", func(int) { t.Error("waits") }))
+		var order []string
+		positions := []int{}
+		for i, client := range []string{"many", "many", "many", "few", "few", ""} {
+			go func() {
+				assert.NoError(t, q.take(t.Context(), client, func(n int) {
+					if i == 2 {
+						positions = append(positions, n)
+					}
+				}))
+				order = append(order, client)
+				q.done()
+			}()
+			synctest.Wait()
+		}
+		q.done()
+		synctest.Wait()
+		assert.Equal(t, []string{"few", "", "many", "few", "many", "many"}, order)
+		assert.Equal(t, []int{3, 4, 5, 6, 5, 4, 3, 2}, positions[:8], "what the last of many was told")
+		require.NoError(t, q.take(t.Context(), "other", func(int) { t.Error("waits") }))
+		ctx, leave := context.WithCancel(t.Context())
+		for range 5 {
+			go func() { assert.Error(t, q.take(ctx, "impatient", func(int) {})) }()
+			synctest.Wait()
+		}
+		leave()
+		synctest.Wait()
+		assert.Equal(t, q.round, q.last["impatient"], "who gave up waiting is not behind the others")
+		q.done()
+		require.NoError(t, q.take(t.Context(), "last", func(int) { t.Error("waits") }))
+		assert.LessOrEqual(t, len(q.last), 4, "clients that are remembered")
+	})
+}
+
 // TestTurnsRace takes and gives up turns from many goroutines.
 func TestTurnsRace(t *testing.T) {
 	var q turns
@@ -197,7 +236,7 @@ func TestTurnsRace(t *testing.T) {
 		all.Go(func() {
 			ctx, stop := context.WithTimeout(t.Context(), time.Duration(i%7)*time.Millisecond)
 			defer stop()
-			if q.take(ctx, func(int) {}) != nil {
+			if q.take(ctx, "", func(int) {}) != nil {
 				return
 			}
 			inside++
