@@ -11,10 +11,13 @@ import (
 )
 
 // access decides who may talk to the engine: a page that this server gave out,
-// opened by someone who was shown the token.
+// opened by someone who was shown the token, and programs.
 type access struct {
-	token string
-	addr  net.Addr // listened on
+	token  string            // of the page
+	tokens map[string]string // of programs, and what each of them is called
+	asks   bool              // programs for one of them: others can reach the server
+	secure bool              // what is sent is encrypted, and the server's name proved
+	addr   net.Addr          // listened on
 }
 
 // newToken is 256 bits, as URLs and headers can hold them.
@@ -28,7 +31,7 @@ func newToken() string {
 // Its token is in the query, since a page's script can't set a header.
 func (a access) socket(r *http.Request) (int, string) {
 	origin, err := url.Parse(r.Header.Get("Origin"))
-	if !a.host(r.Host) || err != nil || origin.Scheme != "http" || origin.Host != r.Host {
+	if !a.host(r.Host) || err != nil || origin.Scheme != a.scheme() || origin.Host != r.Host {
 		return http.StatusForbidden, "only the page of this server may use its engine"
 	}
 	if a.known(r.URL.Query().Get("token")) {
@@ -48,6 +51,48 @@ func (a access) request(r *http.Request) (int, string) {
 	return a.unknown()
 }
 
+// program says which client asks, or refuses it as socket does. No page of another
+// site may ask, even where no token is needed; what is open needs none.
+func (a access) program(r *http.Request, open bool) (client string, status int, why string) {
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
+	}
+	site := r.Header.Get("Sec-Fetch-Site")
+	if origin := r.Header.Get("Origin"); origin != "" && origin != a.scheme()+"://"+r.Host || site == "cross-site" || site == "same-site" {
+		return "", http.StatusForbidden, "no page of another site may ask"
+	}
+	if !a.asks && !a.host(r.Host) {
+		return "", http.StatusForbidden, "this server is asked by its address, not by a name that points to it"
+	}
+	if open || !a.asks {
+		return client, 0, ""
+	}
+	for token, name := range a.tokens {
+		if subtle.ConstantTimeCompare([]byte(token), []byte(given(r))) == 1 {
+			return name + " " + client, 0, ""
+		}
+	}
+	return "", http.StatusUnauthorized, "the token is missing or unknown: send Authorization: Bearer TOKEN, or name:TOKEN@ in the address"
+}
+
+// given is the token that a program sends: as such, or as the password in its
+// address, which libraries make a header of.
+func given(r *http.Request) string {
+	if _, password, ok := r.BasicAuth(); ok {
+		return password
+	}
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return token
+}
+
+func (a access) scheme() string {
+	if a.secure {
+		return "https"
+	}
+	return "http"
+}
+
 func (a access) unknown() (int, string) {
 	return http.StatusUnauthorized, "the token is missing or of an earlier start: use the address that tessera serve printed"
 }
@@ -57,8 +102,12 @@ func (a access) known(token string) bool {
 }
 
 // host says whether a Host header names this server by an address. A name other
-// than localhost could be anyone's that was pointed here (DNS rebinding).
+// than localhost could be anyone's that was pointed here (DNS rebinding), unless a
+// certificate proves it.
 func (a access) host(host string) bool {
+	if a.secure {
+		return true
+	}
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name, port = host, "80"

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tessera/app/api"
 	"tessera/app/session"
 	"tessera/gpu"
 )
@@ -19,6 +20,7 @@ type engine struct {
 	turns   turns // to have the device
 	headers turns // to read headers of files
 	pages   atomic.Int32
+	api     *api.API
 	root    *os.Root // nil: no folder was given
 
 	opening sync.Mutex
@@ -48,8 +50,11 @@ func (e *engine) close() error {
 	e.opening.Lock()
 	defer e.opening.Unlock()
 	var err error
+	if e.api != nil {
+		err = e.api.Close()
+	}
 	if e.dev != nil {
-		err = e.dev.Close()
+		err = errors.Join(err, e.api.Forget(e.dev), e.dev.Close())
 		e.dev = nil
 	}
 	if e.root != nil {
@@ -76,22 +81,42 @@ func (d desk) Info(context.Context) (gpu.Info, error) {
 
 // Turn hands out the device.
 func (d desk) Turn(ctx context.Context, queued func(position int)) (*gpu.Device, error) {
-	if err := d.turns.take(ctx, "", queued); err != nil {
+	dev, err := d.turn(ctx, "", queued)
+	if err == nil {
+		d.api.PutAway(dev) // a page's model may take all that there is
+	}
+	return dev, err
+}
+
+// turn waits for the device.
+func (e *engine) turn(ctx context.Context, client string, queued func(position int)) (*gpu.Device, error) {
+	if err := e.turns.take(ctx, client, queued); err != nil {
 		return nil, err
 	}
-	dev, err := d.device()
+	dev, err := e.device()
 	if err != nil {
-		d.turns.done()
+		e.turns.done()
 		return nil, err
 	}
 	return dev, nil
 }
 
-func (d desk) Done(err error) {
-	defer d.turns.done()
-	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, session.ErrPanic) {
-		d.drop()
+// Done ends a turn.
+func (e *engine) Done(err error) {
+	defer e.turns.done()
+	if errors.Is(err, gpu.ErrDeviceLost) || errors.Is(err, session.ErrPanic) || errors.Is(err, api.ErrPanic) {
+		e.drop()
 	}
+}
+
+// programs is the engine as package api sees it.
+type programs struct{ *engine }
+
+var _ api.Host = programs{}
+
+// Turn hands out the device.
+func (p programs) Turn(ctx context.Context, client string) (*gpu.Device, error) {
+	return p.turn(ctx, client, func(int) {})
 }
 
 // drop closes a device that can't be used any more; the next turn opens another.
@@ -100,6 +125,7 @@ func (e *engine) drop() {
 	defer e.opening.Unlock()
 	if dev := e.dev; dev != nil {
 		e.dev = nil
+		_ = e.api.Forget(dev) // it can't be used any more
 		dev.Close()
 	}
 }
@@ -113,7 +139,7 @@ func (d desk) Reading(ctx context.Context) (done func(), err error) {
 	return d.headers.done, nil
 }
 
-func (d desk) Crowded() bool { return d.pages.Load() > 1 }
+func (d desk) Crowded() bool { return d.pages.Load() > 1 || d.api.Loaded() > 0 }
 
 // Open opens a file below the folder. os.Root refuses what leads out of it:
 // absolute paths, dots and links.

@@ -1,14 +1,16 @@
 // Package serve gives out the page and runs its jobs on this machine's engine,
-// over a websocket that carries the messages of web/protocol.js. Start at New,
-// Server.Serve and Server.URL.
+// over a websocket that carries the messages of web/protocol.js, and answers
+// programs, as package api says. Start at New, Server.Serve and Server.URL.
 //
-// It is for one's own browser on one's own machine: a page needs the token of
-// this start, must come from this server, reads no file but those below one
-// folder, and sends what it wants worked on piece by piece, as it is asked to.
+// The page is for one's own browser: it needs the token of this start, must come
+// from this server, reads no file but those below one folder, and sends what it
+// wants worked on piece by piece, as it is asked to. Programs on this machine need
+// no token; where other machines can reach the server they do.
 package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,7 +21,9 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/net/netutil"
 
+	"tessera/app/api"
 	"tessera/app/session"
 	"tessera/gpu"
 	"tessera/vae"
@@ -47,6 +51,16 @@ type Options struct {
 	Choose vae.Chooser
 	// Arrived is called when a page has shown the token, if not nil.
 	Arrived func()
+	// API is what programs are answered; Allow, Log and nothing else of it is set
+	// here.
+	API api.Options
+	// Tokens are those of programs, and what each is called; where there are none
+	// and one is needed it is the page's.
+	Tokens map[string]string
+	// Certificates are served by, if there are any: https in place of http.
+	Certificates []tls.Certificate
+	// MaxConnections bounds those at once; 0 means 1024.
+	MaxConnections int
 	// Log is told what happens, if not nil: one line without an end.
 	Log func(line string)
 }
@@ -80,6 +94,9 @@ func New(addr string, o Options) (*Server, error) {
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
 	}
+	if o.MaxConnections == 0 {
+		o.MaxConnections = 1024
+	}
 	if o.Arrived == nil {
 		o.Arrived = func() {}
 	}
@@ -102,8 +119,14 @@ func New(addr string, o Options) (*Server, error) {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
 	s := &Server{o: o, engine: e, page: page, listen: l, pages: map[*conn]struct{}{}}
-	s.access = access{newToken(), l.Addr()}
+	s.admit()
+	if e.api, err = s.newAPI(); err != nil {
+		return nil, errors.Join(err, l.Close(), e.close())
+	}
 	mux := http.NewServeMux()
+	for _, pattern := range e.api.Patterns() {
+		mux.Handle(pattern, e.api)
+	}
 	mux.Handle("/", page)
 	mux.HandleFunc("GET /engine", s.connect)
 	mux.HandleFunc("GET /folder", s.folder)
@@ -114,10 +137,28 @@ func New(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
+// admit says who may ask.
+func (s *Server) admit() {
+	s.access = access{token: newToken(), tokens: s.o.Tokens, secure: len(s.o.Certificates) > 0, addr: s.listen.Addr()}
+	if s.access.asks = s.Beyond() || len(s.o.Tokens) > 0; len(s.o.Tokens) == 0 {
+		s.access.tokens = map[string]string{s.access.token: "page"}
+	}
+}
+
+// newAPI is what answers programs.
+func (s *Server) newAPI() (*api.API, error) {
+	o := s.o.API
+	o.Allow, o.Log = s.access.program, s.o.Log
+	for i := range o.Models {
+		o.Models[i].Settings.Choose = s.o.Choose
+	}
+	return api.New(programs{s.engine}, o)
+}
+
 // URL is the page's address with this start's token, which only the browser
 // sees: what follows # is not sent.
 func (s *Server) URL() string {
-	return fmt.Sprintf("http://%s/#token=%s", s.listen.Addr(), s.access.token)
+	return fmt.Sprintf("%s://%s/#token=%s", s.access.scheme(), s.listen.Addr(), s.access.token)
 }
 
 // Beyond is whether other machines can reach the server.
@@ -128,7 +169,13 @@ func (s *Server) Beyond() bool {
 
 // Serve answers until Close.
 func (s *Server) Serve() error {
-	if err := s.http.Serve(s.listen); !errors.Is(err, http.ErrServerClosed) {
+	l := netutil.LimitListener(s.listen, s.o.MaxConnections)
+	serve := func() error { return s.http.Serve(l) }
+	if s.access.secure {
+		s.http.TLSConfig = &tls.Config{Certificates: s.o.Certificates, MinVersion: tls.VersionTLS12}
+		serve = func() error { return s.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil
@@ -145,6 +192,14 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 	s.idle.Wait()
 	return errors.Join(err, s.engine.close())
+}
+
+// Token is one that programs may ask with, "" where none is needed.
+func (s *Server) Token() string {
+	if !s.access.asks {
+		return ""
+	}
+	return s.access.token
 }
 
 // connect is a page's websocket, for as long as it lasts.

@@ -36,7 +36,7 @@ var types = map[string]string{
 // server, read checkpoints and latents by https from where the visitor says, show
 // pictures and videos it made. Nothing inline, no script from elsewhere.
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; " +
-	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: https: ws://%[1]s; manifest-src 'self'; " +
+	"img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self' blob: https: %[2]s://%[1]s; manifest-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // worker is the script that keeps the page in browsers, for hosts that may be out of
@@ -73,8 +73,11 @@ func newStatic(files fs.FS) (*static, error) {
 }
 
 func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Content-Security-Policy", fmt.Sprintf(policy, r.Host))
+	h, socket := w.Header(), "ws"
+	if r.TLS != nil {
+		socket = "wss"
+	}
+	h.Set("Content-Security-Policy", fmt.Sprintf(policy, r.Host, socket))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -2,24 +2,34 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 
+	"tessera/app/api"
 	"tessera/app/serve"
 	"tessera/gpu"
 	"tessera/temporary"
+	"tessera/vae"
 	"tessera/web"
 )
 
 type serveCmd struct {
-	Addr    string `default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one."`
-	Folder  string `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
-	Page    string `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
-	Open    bool   `help:"Open the page in the browser."`
-	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Models  []string  `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
+	Listen  string    `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
+	Memory  bytesFlag `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
+	Disk    bytesFlag `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
+	Queue   int       `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
+	Folder  string    `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
+	Page    string    `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
+	Open    bool      `help:"Open the page in the browser."`
+	Backend string    `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
-	Adapter adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
+	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
+	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
 	cacheFlag
 	tuneFlag
 	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
@@ -29,8 +39,11 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return `The page runs in the browser's own GPU process, or, with its switch "Native engine", here. Only who has the printed address can use this engine: it holds a token that is new at each start.
 
+With --model programs are answered, too: diffusers' remote_decode and remote_encode at /v1/decode and /v1/encode (docs/server.md). On this machine they need no token.
+
     tessera serve --open
-    tessera serve --folder models`
+    tessera serve --folder models
+    tessera serve -m Wan2.1_VAE.pth -m qwen=qwen_image_vae.safetensors`
 }
 
 func (c *serveCmd) Run(a *app) error {
@@ -40,9 +53,14 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	o := gpu.Options{Backend: c.Backend, Adapter: int(c.Adapter), Library: c.Dawn, NoCache: c.NoCache}
+	models, err := c.models()
+	if err != nil {
+		return err
+	}
 	arrived := make(chan struct{})
-	s, err := serve.New(c.Addr, serve.Options{
+	s, err := serve.New(c.Listen, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
+		API:     api.Options{Models: models, Budget: int64(c.Memory), Disk: int64(c.Disk), Places: c.Queue},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
 	})
 	if err != nil {
@@ -52,7 +70,7 @@ func (c *serveCmd) Run(a *app) error {
 	defer s.Close()
 	defer detach()
 	if s.Beyond() {
-		a.warn("--addr %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Addr)
+		a.warn("--listen %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Listen)
 	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err
@@ -69,6 +87,31 @@ func (c *serveCmd) Run(a *app) error {
 		}()
 	}
 	return s.Serve()
+}
+
+// Validate refuses a queue of nothing.
+func (c *serveCmd) Validate() error {
+	if c.Queue < 1 {
+		return fmt.Errorf("--queue=%d: expected at least 1", c.Queue)
+	}
+	return nil
+}
+
+// models are those that programs are answered with.
+func (c *serveCmd) models() ([]api.Model, error) {
+	var all []api.Model
+	for _, text := range c.Models {
+		name, path, named := strings.Cut(text, "=")
+		if _, err := os.Stat(text); err == nil || !named { // a file's name may have a = in it
+			path = text
+			name = strings.TrimSuffix(filepath.Base(text), filepath.Ext(text))
+		}
+		if name == "" || path == "" {
+			return nil, refused("--model=%s: expected a checkpoint, or NAME=FILE", text)
+		}
+		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
+	}
+	return all, nil
 }
 
 // page is what is served.

@@ -75,7 +75,7 @@ func TestServeBeyondLoopback(t *testing.T) {
 	defer cmd.Process.Kill()
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	require.NoError(t, err)
-	assert.Contains(t, line, "warning: --addr 0.0.0.0:0: other machines can reach this engine")
+	assert.Contains(t, line, "warning: --listen 0.0.0.0:0: other machines can reach this engine")
 }
 
 func TestServeRefuses(t *testing.T) {

@@ -1,0 +1,265 @@
+// Package api answers programs over HTTP, where package serve answers the page:
+// diffusers' remote VAE as its remote_decode and remote_encode send it, and jobs
+// that take longer than a request should. Start at New and API.ServeHTTP.
+//
+// What a job means is resolved by package job, read and written by media and run
+// by vae, as on the command line: so its results are the command line's, to the
+// bit. Who drives the device, and which client is next, is the Host's affair,
+// which the page's sessions have turns of too.
+//
+// A request has a place from its first byte to its last, of which there are so
+// many; it has the device only for as long as the device works for it: what comes
+// in is complete before, and what goes out is kept until it is taken, in memory
+// where it is little, else in files whose sum is bounded. Jobs live in a folder
+// of their own each, named by the job's number, which is random: input, output
+// and job.json, which a later start reads. No name of a file is ever taken from
+// a request.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tessera/gpu"
+	"tessera/temporary"
+	"tessera/vae"
+)
+
+// Host is who has the device.
+type Host interface {
+	// Turn waits until the device is the client's alone. After a device was lost
+	// it gives a new one.
+	Turn(ctx context.Context, client string) (*gpu.Device, error)
+	// Done ends a turn. err is how its work ended: gpu.ErrDeviceLost is in it
+	// where the device was lost, ErrPanic where its state is unknown.
+	Done(err error)
+}
+
+// ErrPanic: a mistake of the engine's own, which ended one request.
+var ErrPanic = errors.New("an internal error, which the server's own output tells more of")
+
+// Model is a checkpoint that is served.
+type Model struct {
+	Name     string // by which requests ask for it
+	Path     string
+	Settings vae.Settings
+}
+
+// Options choose what is answered.
+type Options struct {
+	Models []Model // the first is taken where a request names none
+	// Budget bounds the memory on the device, in bytes; 0 is engine.Budget.
+	Budget int64
+	// Places bounds the requests that are worked on or wait; 0 means 512. One
+	// client may have three quarters of them.
+	Places int
+	// Disk bounds what lies in files, of requests and jobs together, in bytes; 0
+	// means 10 GiB.
+	Disk int64
+	// Body bounds what a request may send at once, in bytes; 0 means 2 GiB.
+	Body int64
+	// Stall is how long a body or an answer may take besides a second for every
+	// 64 KiB of it; 0 means 30 seconds.
+	Stall time.Duration
+	// Allow says who asks, or with an HTTP status why it may not; open is for what
+	// needs no token. nil lets everybody in.
+	Allow func(r *http.Request, open bool) (client string, status int, why string)
+	// Log is told what happens, if not nil: one line without an end.
+	Log func(line string)
+}
+
+// API answers requests.
+type API struct {
+	o      Options
+	host   Host
+	models *models
+	places places
+	disk   disk
+	mux    *http.ServeMux
+	folder *os.File // for pictures and videos on their way, while it is open
+
+	mu     sync.Mutex
+	closed bool
+	busy   sync.WaitGroup // of requests
+}
+
+// New reads the models' headers, without a device. The caller closes the API,
+// after the last request.
+func New(host Host, o Options) (*API, error) {
+	if o.Places == 0 {
+		o.Places = 512
+	}
+	if o.Disk == 0 {
+		o.Disk = 10 << 30
+	}
+	if o.Body == 0 {
+		o.Body = 2 << 30
+	}
+	if o.Stall == 0 {
+		o.Stall = 30 * time.Second
+	}
+	if o.Allow == nil {
+		o.Allow = func(r *http.Request, _ bool) (string, int, string) { return r.RemoteAddr, 0, "" }
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	a := &API{o: o, host: host, places: newPlaces(o.Places), disk: disk{free: o.Disk}}
+	var err error
+	if a.models, err = newModels(o.Models, o.Budget); err != nil {
+		return nil, err
+	}
+	if a.folder, err = temporary.Mkdir(os.TempDir(), "tessera-serve", 0o700); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	a.mux = http.NewServeMux()
+	for _, e := range a.endpoints() {
+		a.mux.Handle(e.pattern, a.guard(e))
+	}
+	return a, nil
+}
+
+// Close waits for the requests that are left, whose connections are to be closed,
+// and removes what lies in temporary files.
+func (a *API) Close() error {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.busy.Wait()
+	err := os.RemoveAll(a.folder.Name())
+	return errors.Join(err, a.folder.Close())
+}
+
+// PutAway takes the models off the device, during a turn of somebody else's.
+func (a *API) PutAway(dev *gpu.Device) { a.models.putAway(dev) }
+
+// Forget lets go of a device that is going to be closed, during a turn.
+func (a *API) Forget(dev *gpu.Device) (err error) {
+	defer a.caught(&err) // where its state is unknown
+	return a.models.forget(dev)
+}
+
+// endpoint is one kind of request.
+type endpoint struct {
+	pattern string // of http.ServeMux
+	open    bool   // needs no token
+	handle  func(w http.ResponseWriter, r *http.Request, client string) error
+}
+
+func (a *API) endpoints() []endpoint {
+	return []endpoint{
+		{"POST /v1/decode", false, a.remoteDecode},
+		{"POST /v1/encode", false, a.remoteEncode},
+		{"GET /v1/models", false, a.listModels},
+		{"GET /healthz", true, a.healthy},
+	}
+}
+
+// Patterns are those of http.ServeMux that ServeHTTP is for.
+func (a *API) Patterns() []string { return []string{"/v1/", "/healthz"} }
+
+// ServeHTTP answers a request. What is wrong is told in JSON.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if !a.begin() {
+		a.fail(w, &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server ends")})
+		return
+	}
+	defer a.busy.Done()
+	handler, pattern := a.mux.Handler(r)
+	if pattern != "" {
+		a.mux.ServeHTTP(w, r) // which sets what the pattern matches
+		return
+	}
+	n := &noted{ResponseWriter: w, status: http.StatusNotFound}
+	handler.ServeHTTP(n, r)
+	text := fmt.Sprintf("there is no %.100q here, /openapi.json tells what there is", r.URL.Path)
+	if n.status == http.StatusMethodNotAllowed {
+		text = fmt.Sprintf("%s is not for %.100q, expected %s", r.Method, r.URL.Path, h.Get("Allow"))
+	}
+	a.fail(w, &problem{status: n.status, code: "unknown", err: errors.New(text)})
+}
+
+// begin counts a request, unless the API is closed.
+func (a *API) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.busy.Add(1)
+	}
+	return !a.closed
+}
+
+// noted keeps the status of an answer that is not sent.
+type noted struct {
+	http.ResponseWriter
+	status int
+}
+
+func (n *noted) WriteHeader(status int)      { n.status = status }
+func (n *noted) Write(b []byte) (int, error) { return len(b), nil }
+
+// guard lets those in who may, and tells errors.
+func (a *API) guard(e endpoint) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client, status, why := a.o.Allow(r, e.open)
+		if status != 0 {
+			if status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="tessera", Basic realm="tessera"`)
+			}
+			a.fail(w, &problem{status: status, code: "refused", err: errors.New(why)})
+			return
+		}
+		if err := e.handle(w, r, client); err != nil {
+			a.fail(w, err)
+		}
+	})
+}
+
+// healthy says that the server is there.
+func (a *API) healthy(w http.ResponseWriter, _ *http.Request, _ string) error {
+	return tell(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// listModels tells what can be asked for.
+func (a *API) listModels(w http.ResponseWriter, _ *http.Request, _ string) error {
+	type model struct {
+		Name   string     `json:"name"`
+		Config vae.Config `json:"config"`
+	}
+	list := []model{}
+	for _, m := range a.models.all {
+		list = append(list, model{m.name, m.config})
+	}
+	return tell(w, http.StatusOK, list)
+}
+
+// file is a name in the API's folder that nothing has, for a picture or video on
+// its way; remove takes it away.
+func (a *API) file(ext string) (path string, remove func()) {
+	path = filepath.Join(a.folder.Name(), newID()+ext)
+	return path, func() { os.Remove(path) }
+}
+
+// patience is how long so many bytes may take on their way.
+func (a *API) patience(n int64) time.Time {
+	return time.Now().Add(a.o.Stall + time.Duration(n>>16)*time.Second)
+}
+
+// names are paths that answers don't tell, and what stands for them.
+func (a *API) names() []string {
+	names := []string{a.folder.Name() + string(filepath.Separator), ""}
+	for _, m := range a.models.all {
+		names = append(names, m.path, m.name)
+	}
+	return slices.Clip(names)
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+
+	"tessera/app/job"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// encodeRequest is a remote_encode.
+type encodeRequest struct {
+	model *model
+	shape []int // of the body; nil: it is a picture's file
+	dtype dtype
+	want  job.Choices
+}
+
+// encodeRequest reads the query of a remote_encode.
+func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
+	q := newQuery(r.URL.RawQuery)
+	e := &encodeRequest{shape: q.shape("shape"), dtype: float}
+	if e.shape != nil {
+		e.dtype = q.dtype(half, brain, float, code)
+	}
+	e.want = q.choices(a.models.budget)
+	q.draw(&e.want)
+	var err error
+	if e.model, err = a.models.find(q.text("model")); err != nil {
+		return nil, err
+	}
+	e.want.Scale = q.scale(e.model.config)
+	if e.want.Moments && e.want.Scale == latent.ScalePipeline {
+		q.refuse(bad("moments are the model's own numbers, expected no scaling"))
+	}
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// clips are what a body of numbers holds: clips [B,C,T,H,W] or pictures [B,C,H,W].
+func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
+	c, s := e.model.config, e.shape
+	f := media.Format{Frames: 1, Channels: c.Channels}
+	switch {
+	case len(s) == 5 && s[1] == c.Channels:
+		f.Frames, f.Height, f.Width = s[2], s[3], s[4]
+	case len(s) == 4 && s[1] == c.Channels:
+		f.Height, f.Width = s[2], s[3]
+	default:
+		return nil, bad("shape is %v, expected [B,%d,T,H,W] or [B,%d,H,W] for %s", s, c.Channels, c.Channels, e.model.name)
+	}
+	if f.Height > maxPixel || f.Width > maxPixel {
+		return nil, tooLarge("frames of %dx%d pixels, expected at most %dx%d", f.Height, f.Width, maxPixel, maxPixel)
+	}
+	var all []vae.Clip
+	for i := range s[0] {
+		all = append(all, &clip{Format: f, from: body, dtype: e.dtype, first: i * f.Channels * f.Frames * f.Height * f.Width})
+	}
+	return all, nil
+}
+
+// opened is what a body holds that is a PNG, JPEG or WebP.
+func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remove func(), err error) {
+	path, remove := a.file(pictureExt(body))
+	defer func() {
+		if err != nil {
+			remove()
+		}
+	}()
+	if err := copyTo(path, body); err != nil {
+		return nil, nil, err
+	}
+	c, err = media.Open(r.Context(), path, m.config.Channels)
+	return c, remove, err
+}
+
+// pictureExt is the ending of a picture's file, "" for none that is read.
+func pictureExt(body *spool) string {
+	head := make([]byte, 16)
+	_, _ = body.ReadAt(head, 0) // which may be shorter
+	for ext, begin := range map[string]string{".png": "\x89PNG\r\n\x1a\n", ".jpg": "\xff\xd8\xff", ".webp": "RIFF"} {
+		if string(head[:len(begin)]) == begin && (ext != ".webp" || string(head[8:12]) == "WEBP") {
+			return ext
+		}
+	}
+	return ""
+}
+
+// copyTo writes a file.
+func copyTo(path string, s *spool) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(f, io.NewSectionReader(s, 0, s.size)); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	return f.Close()
+}
+
+// remoteEncode answers diffusers' remote_encode.
+func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string) error {
+	e, err := a.encodeRequest(r)
+	if err != nil {
+		return err
+	}
+	if e.shape != nil {
+		if _, err := e.clips(nil); err != nil {
+			return err
+		}
+	}
+	leave, err := a.places.enter(client)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	size := r.ContentLength
+	if e.shape != nil {
+		size = bytesOf(e.shape, e.dtype)
+	} else if size < 0 {
+		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: fmt.Errorf("a picture without Content-Length")}
+	}
+	body, err := a.receive(w, r, size)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if e.shape == nil && pictureExt(body) == "" {
+		return bad("the body is no PNG, JPEG or WebP, and without shape and dtype no tensor")
+	}
+	var out *latents
+	defer func() { out.close() }()
+	err = a.during(r.Context(), client, e.model, vae.Watch{}, func(t *turn) error {
+		clips, done, err := a.read(r, e, body)
+		if err != nil {
+			return err
+		}
+		defer done()
+		out, err = t.latents(e, clips)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return a.send(w, tensorHeader(out.shape, e.answers()), out.spool)
+}
+
+// read opens what a body holds; done closes it.
+func (a *API) read(r *http.Request, e *encodeRequest, body *spool) (clips []vae.Clip, done func(), err error) {
+	if e.shape != nil {
+		clips, err = e.clips(body)
+		return clips, func() {}, err
+	}
+	c, remove, err := a.opened(r, e.model, body)
+	return []vae.Clip{c}, func() { c.Close(); remove() }, err
+}
+
+// answers is the dtype of the latents: the request's, if that is of floats.
+func (e *encodeRequest) answers() dtype {
+	if e.dtype == code {
+		return float
+	}
+	return e.dtype
+}
+
+// latents are the answer to an encode.
+type latents struct {
+	spool *spool
+	shape []int
+}
+
+// close gives back what the answer takes; there may be none.
+func (l *latents) close() {
+	if l != nil {
+		l.spool.Close()
+	}
+}
+
+// latents encodes clips of one size, one after the other.
+func (t *turn) latents(e *encodeRequest, clips []vae.Clip) (out *latents, err error) {
+	h, w := clips[0].Size()
+	f := media.Format{Frames: clips[0].Frames(), Height: h, Width: w, Channels: clips[0].Channels()}
+	c, d := e.model.config, e.answers()
+	j, err := job.Encode(c, f, "latent.safetensors", e.want)
+	if err != nil {
+		return nil, err
+	}
+	out = &latents{shape: []int{len(clips), c.Latent, j.Frames, j.Padded.Height / c.Spatial, j.Padded.Width / c.Spatial}}
+	if e.want.Moments {
+		out.shape[1] *= 2
+	}
+	if out.spool, err = t.api.disk.spool(bytesOf(out.shape, d)); err != nil {
+		return nil, err
+	}
+	for i, c := range clips {
+		z, err := t.encode(j, c)
+		if err == nil {
+			raw := make([]byte, len(z.Data)*d.bytes())
+			d.put(raw, z.Data)
+			_, err = out.spool.WriteAt(raw, int64(i)*int64(len(raw)))
+		}
+		if err != nil {
+			out.close()
+			return nil, err
+		}
+	}
+	if len(e.shape) == 4 {
+		out.shape = slices.Delete(out.shape, 2, 3)
+	}
+	return out, nil
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"tessera/app/job"
+	"tessera/engine"
+	"tessera/format/file"
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+// model is one that is served. What is on the device is of who has the turn.
+type model struct {
+	name     string
+	path     string
+	settings vae.Settings
+	config   vae.Config
+
+	open    *vae.Model  // on dev; nil before it was wanted
+	dev     *gpu.Device // that it was opened on
+	weights int64       // of it on the device, in bytes
+	used    time.Time
+}
+
+// models are all that are served.
+type models struct {
+	all    []*model
+	budget int64 // on the device; 0 is the engine's
+
+	mu     sync.Mutex
+	loaded int // that have weights on the device
+}
+
+// newModels reads the checkpoints' headers.
+func newModels(list []Model, budget int64) (*models, error) {
+	s := &models{budget: budget}
+	for _, m := range list {
+		if _, err := s.find(m.Name); err == nil {
+			return nil, fmt.Errorf("api: two models are called %q, expected names of their own", m.Name)
+		}
+		config, err := configOf(m)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, &model{name: m.Name, path: m.Path, settings: m.Settings, config: config})
+	}
+	return s, nil
+}
+
+// configOf reads a checkpoint's header, without a device.
+func configOf(m Model) (vae.Config, error) {
+	opened, err := vae.Inspect(m.Path, gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: m.Settings.Precision, Force: m.Settings.Force})
+	if err != nil {
+		return vae.Config{}, err
+	}
+	config := opened.Config
+	if err := opened.Close(); err != nil {
+		return config, err
+	}
+	whole, size, err := file.Open(m.Path)
+	if err != nil {
+		return config, job.Mark(err, job.ErrInput)
+	}
+	defer whole.Close()
+	return config, config.Identify(m.Path, whole, size)
+}
+
+// find is the model of a name, the first for none.
+func (s *models) find(name string) (*model, error) {
+	for _, m := range s.all {
+		if name == "" || m.name == name {
+			return m, nil
+		}
+	}
+	text := fmt.Sprintf("there is no model %.60q, /v1/models lists them", name)
+	if len(s.all) == 0 {
+		text = "no model is served: tessera serve --model FILE"
+	}
+	return nil, &problem{status: http.StatusNotFound, code: "no_model", err: errors.New(text)}
+}
+
+// on is a model on a device, during a turn.
+func (s *models) on(dev *gpu.Device, m *model) (*vae.Model, error) {
+	m.used = time.Now()
+	if m.open != nil && m.dev == dev {
+		return m.open, nil
+	}
+	opened, err := vae.Open(dev, m.path, m.settings)
+	if err != nil {
+		return nil, err
+	}
+	m.open, m.dev, m.weights = opened, dev, 0
+	return opened, nil
+}
+
+// room puts away the models that were not used for the longest, until the device
+// has the memory for a plan of m, during a turn.
+func (s *models) room(dev *gpu.Device, m *model, p *vae.Plan) {
+	budget := s.budget
+	if budget == 0 {
+		budget = engine.Budget(dev.Info())
+	}
+	for dev.Stats().Bytes+p.Bytes()-min(m.weights, p.Weights) > budget {
+		var idlest *model
+		for _, o := range s.all {
+			if o != m && o.dev == dev && o.weights > 0 && (idlest == nil || o.used.Before(idlest.used)) {
+				idlest = o
+			}
+		}
+		if idlest == nil {
+			break
+		}
+		idlest.unload()
+	}
+	m.weights = max(m.weights, p.Weights)
+	s.count(dev)
+}
+
+func (m *model) unload() {
+	m.open.Unload()
+	m.weights = 0
+}
+
+// putAway takes all of them off the device, during a turn.
+func (s *models) putAway(dev *gpu.Device) {
+	for _, m := range s.all {
+		if m.dev == dev && m.weights > 0 {
+			m.unload()
+		}
+	}
+	s.count(dev)
+}
+
+// forget closes those on a device that is going to be closed, during a turn.
+func (s *models) forget(dev *gpu.Device) error {
+	var err error
+	for _, m := range s.all {
+		if m.open != nil && m.dev == dev {
+			err = errors.Join(err, m.open.Close())
+			m.open, m.dev, m.weights = nil, nil, 0
+		}
+	}
+	s.count(dev)
+	return err
+}
+
+// count notes how many are on the device.
+func (s *models) count(dev *gpu.Device) {
+	n := 0
+	for _, m := range s.all {
+		if m.dev == dev && m.weights > 0 {
+			n++
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loaded = n
+}
+
+// Loaded is how many models have weights on the device.
+func (a *API) Loaded() int {
+	a.models.mu.Lock()
+	defer a.models.mu.Unlock()
+	return a.models.loaded
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// places bounds how many requests and jobs are worked on or wait.
+type places struct {
+	mu    sync.Mutex
+	most  int
+	taken int
+	of    map[string]int // by client
+	usual time.Duration  // that one has the device
+}
+
+func newPlaces(most int) places {
+	return places{most: most, of: map[string]int{}, usual: time.Second}
+}
+
+// enter takes a place for a client, until leave. One that has three quarters of
+// them gets no more: the rest is for others.
+func (p *places) enter(client string) (leave func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := ""
+	switch {
+	case p.taken >= p.most:
+		text = fmt.Sprintf("%d requests wait already", p.taken)
+	case p.of[client] >= max(1, p.most*3/4):
+		text = fmt.Sprintf("%d of your requests wait already", p.of[client])
+	}
+	if text != "" {
+		wait := min(max(p.usual*time.Duration(p.taken)/4, time.Second), time.Minute)
+		return nil, &problem{status: http.StatusTooManyRequests, code: "busy", err: fmt.Errorf("%s: try again in a while", text), wait: wait}
+	}
+	p.taken++
+	p.of[client]++
+	return sync.OnceFunc(func() { p.left(client) }), nil
+}
+
+func (p *places) left(client string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	if p.of[client]--; p.of[client] == 0 {
+		delete(p.of, client)
+	}
+}
+
+// took notes how long somebody had the device.
+func (p *places) took(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.usual = (7*p.usual + d) / 8
+}
+
+// count is how many are taken.
+func (p *places) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken
+}

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// busy is a host whose device nobody gets.
+type busy struct{ waits chan string }
+
+func (h *busy) Turn(ctx context.Context, client string) (*gpu.Device, error) {
+	h.waits <- client
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (h *busy) Done(error) {}
+
+const small = "/v1/decode?shape=[1,16,1,1,1]&dtype=float32"
+
+// byName lets clients say who they are.
+func byName(r *http.Request, _ bool) (string, int, string) { return r.Header.Get("From"), 0, "" }
+
+// Places are bounded, for all and for each; who finds none is told when to come
+// again, and who goes away leaves one.
+func TestPlaces(t *testing.T) {
+	h := &busy{make(chan string, 10)}
+	a, err := New(h, Options{Places: 4, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	require.NoError(t, err)
+	s := httptest.NewServer(a)
+	defer s.Close()
+	post := func(ctx context.Context, from string) (*http.Response, error) {
+		r, _ := http.NewRequestWithContext(ctx, "POST", s.URL+small, bytes.NewReader(make([]byte, 64)))
+		r.Header.Set("From", from)
+		return http.DefaultClient.Do(r)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	wait := func(from string) {
+		go func() {
+			_, err := post(ctx, from)
+			gone <- err
+		}()
+		require.Equal(t, from, <-h.waits)
+	}
+	refused := func(from, want string) {
+		r, err := post(t.Context(), from)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		assert.Equal(t, http.StatusTooManyRequests, r.StatusCode)
+		assert.Equal(t, "1", r.Header.Get("Retry-After"))
+		assert.Contains(t, string(text), want)
+	}
+	for range 3 {
+		wait("many")
+	}
+	refused("many", "3 of your requests wait already")
+	wait("few")
+	refused("other", "4 requests wait already")
+	leave()
+	for range 4 {
+		assert.Error(t, <-gone)
+	}
+	require.Eventually(t, func() bool { return a.places.count() == 0 }, 10*time.Second, time.Millisecond, "places of who has gone")
+}
+
+// Who sends slowly, half closes or hangs up before the end holds nothing for long.
+func TestSlowSenders(t *testing.T) {
+	before := runtime.NumGoroutine()
+	a, err := New(&alone{}, Options{Stall: 200 * time.Millisecond, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	require.NoError(t, err)
+	s := httptest.NewServer(a)
+	defer s.Close()
+	head := "POST " + small + " HTTP/1.1\r\nHost: x\r\nContent-Length: 64\r\n\r\nhalf"
+	for name, c := range map[string]struct {
+		end  func(*net.TCPConn) error
+		want string
+	}{
+		"slow":        {func(*net.TCPConn) error { return nil }, " 408 "},
+		"half closed": {func(c *net.TCPConn) error { return c.CloseWrite() }, " 400 "},
+		"hung up":     {func(c *net.TCPConn) error { c.SetLinger(0); return c.Close() }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprint(conn, head)
+			require.NoError(t, err)
+			require.NoError(t, c.end(conn.(*net.TCPConn)))
+			if c.want != "" {
+				conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+				answer, _ := io.ReadAll(conn)
+				assert.Contains(t, string(answer), c.want)
+			}
+			require.Eventually(t, func() bool { return a.places.count() == 0 }, 10*time.Second, time.Millisecond)
+		})
+	}
+	http.DefaultClient.CloseIdleConnections()
+	s.Close()
+	require.NoError(t, a.Close())
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, 10*time.Second, 10*time.Millisecond, "goroutines that are left")
+	assert.Equal(t, a.o.Disk, a.disk.left())
+}

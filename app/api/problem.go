@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tessera/app/job"
+	"tessera/format/quote"
+)
+
+// problem is an error with the answer that tells it.
+type problem struct {
+	status int
+	code   string
+	err    error
+	wait   time.Duration // after which to try again; 0: nothing is known
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+func (p *problem) Unwrap() error { return p.err }
+
+// bad is a request that can't be.
+func bad(format string, args ...any) error {
+	return &problem{status: http.StatusBadRequest, code: "bad_request", err: fmt.Errorf(format, args...)}
+}
+
+// statuses are the answers to the kinds of errors that jobs end with; else it is
+// the server's fault.
+var statuses = map[string]int{
+	"bad_input": http.StatusBadRequest, "bad_option": http.StatusBadRequest, "flat": http.StatusBadRequest,
+	"too_large": http.StatusRequestEntityTooLarge, "out_of_memory": http.StatusRequestEntityTooLarge,
+	"no_webgpu": http.StatusServiceUnavailable, "no_adapter": http.StatusServiceUnavailable, "device_lost": http.StatusServiceUnavailable,
+	"cancelled": http.StatusServiceUnavailable,
+}
+
+// asProblem is the answer that tells an error.
+func asProblem(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		err = fmt.Errorf("the body has more than %d bytes", large.Limit)
+		return &problem{status: http.StatusRequestEntityTooLarge, code: "too_large", err: err}
+	}
+	p := &problem{status: http.StatusInternalServerError, code: job.KindOf(err).Code, err: err}
+	if status, ok := statuses[p.code]; ok {
+		p.status = status
+	}
+	if p.status == http.StatusServiceUnavailable {
+		p.wait = 5 * time.Second
+	}
+	return p
+}
+
+// failure is how errors look.
+type failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+// failure of a problem, without the server's own paths.
+func (a *API) failure(p *problem) failure {
+	text := strings.NewReplacer(a.names()...).Replace(p.Error())
+	return failure{quote.Message(text), p.code}
+}
+
+// fail tells an error to who asked, and what is the server's fault to its owner.
+func (a *API) fail(w http.ResponseWriter, err error) {
+	if errors.Is(err, context.Canceled) { // by who asked: nobody reads on
+		return
+	}
+	p := asProblem(err)
+	if p.status >= http.StatusInternalServerError {
+		a.o.Log(fmt.Sprintf("a request failed: %v", err))
+	}
+	if p.wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.wait.Seconds()))))
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(a.o.Stall))
+	_ = tell(w, p.status, a.failure(p)) // else they have gone
+}
+
+// tell answers with JSON.
+func tell(w http.ResponseWriter, status int, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(text)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // who has gone is not told
+	return nil
+}
+
+// newID is 128 random bits: who doesn't know a job's doesn't guess it.
+func newID() string {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

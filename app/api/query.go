@@ -1,0 +1,258 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/latent"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// query reads what a request asks for behind the question mark. What is none of
+// it is refused by end, with the first thing that can't be. Python's True, False
+// and None are what they say.
+type query struct {
+	values url.Values
+	asked  map[string]bool // names that were looked for
+	err    error
+}
+
+func newQuery(text string) *query {
+	q := &query{asked: map[string]bool{}}
+	if q.values, q.err = url.ParseQuery(text); q.err != nil {
+		q.err = bad("the query can't be read: %w", q.err)
+	}
+	return q
+}
+
+// refuse keeps the first error.
+func (q *query) refuse(err error) {
+	if q.err == nil {
+		q.err = err
+	}
+}
+
+// end refuses what nobody asked for.
+func (q *query) end() error {
+	for _, name := range slices.Sorted(maps.Keys(q.values)) {
+		if !q.asked[name] {
+			q.refuse(bad("there is no %.40q to ask for, expected %s", name, strings.Join(slices.Sorted(maps.Keys(q.asked)), ", ")))
+		}
+	}
+	return q.err
+}
+
+// text is a value, "" for none.
+func (q *query) text(name string) string {
+	q.asked[name] = true
+	all := q.values[name]
+	if len(all) > 1 {
+		q.refuse(bad("%s is there %d times, expected once", name, len(all)))
+	}
+	if len(all) == 0 || all[0] == "None" {
+		return ""
+	}
+	return all[0]
+}
+
+// one is a value of those, the first for none.
+func (q *query) one(name string, of ...string) string {
+	v := q.text(name)
+	if v == "" {
+		return of[0]
+	}
+	if !slices.Contains(of, v) {
+		q.refuse(bad("%s is %.40q, expected %s", name, v, strings.Trim(strings.Join(of, ", "), ", ")))
+		return of[0]
+	}
+	return v
+}
+
+// yes is a truth, nil for none.
+func (q *query) yes(name string) *bool {
+	v := q.text(name)
+	if v == "" {
+		return nil
+	}
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		q.refuse(bad("%s is %.40q, expected true or false", name, v))
+	}
+	return &b
+}
+
+// is is a truth that is false unless it is said.
+func (q *query) is(name string) bool {
+	v := q.yes(name)
+	return v != nil && *v
+}
+
+// float is a finite number, nil for none.
+func (q *query) float(name string) *float64 {
+	v := q.text(name)
+	if v == "" {
+		return nil
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		q.refuse(bad("%s is %.40q, expected a number", name, v))
+	}
+	return &f
+}
+
+// whole is a number from 1 to most, 0 for none.
+func (q *query) whole(name string, most int) int {
+	v := q.text(name)
+	if v == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 || n > most {
+		q.refuse(bad("%s is %.40q, expected 1 to %d", name, v, most))
+		return 0
+	}
+	return n
+}
+
+// maxRank bounds the dimensions of a tensor.
+const maxRank = 5
+
+// shape is a list of numbers from 1: several of that name, as Python's requests
+// sends a list, or one as JSON or with commas; nil for none.
+func (q *query) shape(name string) []int {
+	q.asked[name] = true
+	all := q.values[name]
+	if len(all) == 1 {
+		var list []int
+		if err := json.Unmarshal([]byte(all[0]), &list); strings.HasPrefix(all[0], "[") && err == nil {
+			return q.sides(name, list)
+		}
+		all = strings.Split(all[0], ",")
+	}
+	var list []int
+	for _, v := range all {
+		n, err := strconv.Atoi(strings.TrimSpace(v))
+		if err != nil {
+			q.refuse(bad("%s has %.40q in it, expected whole numbers", name, v))
+			return nil
+		}
+		list = append(list, n)
+	}
+	return q.sides(name, list)
+}
+
+func (q *query) sides(name string, list []int) []int {
+	if len(list) > maxRank {
+		q.refuse(bad("%s has %d numbers, expected at most %d", name, len(list), maxRank))
+		return nil
+	}
+	for _, n := range list {
+		if n < 1 || n > maxSide {
+			q.refuse(bad("%s has %d in it, expected 1 to %d", name, n, maxSide))
+			return nil
+		}
+	}
+	return list
+}
+
+// choices are what a job can be told besides, by the command line's names.
+func (q *query) choices(budget int64) job.Choices {
+	c := job.Choices{Tiling: vae.Tiling(q.one("tiling", "", string(vae.Feather), string(vae.Exact), string(vae.Diffusers))), Budget: budget}
+	if v := q.text("tile"); v != "" {
+		tile, err := tiling.ParseTile(v)
+		if err != nil {
+			q.refuse(err)
+		}
+		c.Tile = &tile
+	}
+	if v := q.text("overlap"); v != "" {
+		overlap, err := tiling.ParseOverlap(v)
+		if err != nil {
+			q.refuse(err)
+		}
+		c.Overlap = &overlap
+	}
+	if v := q.text("fps"); v != "" {
+		fps, err := latent.ParseRational(v)
+		if err != nil {
+			q.refuse(bad("fps: %w", err))
+		}
+		c.FPS = fps
+	}
+	c.Independent = q.yes("independent_frames")
+	return c
+}
+
+// draw chooses how a latent is made of its distribution.
+func (q *query) draw(c *job.Choices) {
+	c.Sample, c.Moments = q.is("sample"), q.is("moments")
+	if c.Sample && c.Moments {
+		q.refuse(bad("sample and moments, expected one of the two"))
+	}
+	v := q.text("seed")
+	if v == "" {
+		return
+	}
+	seed, err := strconv.ParseUint(v, 10, 64)
+	switch {
+	case err != nil:
+		q.refuse(bad("seed is %.40q, expected a whole number from 0", v))
+	case !c.Sample:
+		q.refuse(bad("a seed without sample: the mean has none"))
+	}
+	c.Seed = seed
+}
+
+// scale is which numbers a latent holds by diffusers' words: do_scaling says a
+// pipeline's, and so do factors that are the model's; without a word they are the
+// VAE's own.
+func (q *query) scale(c vae.Config) string {
+	do, factor, shift := q.is("do_scaling"), q.float("scaling_factor"), q.float("shift_factor")
+	if factor == nil && shift == nil {
+		if do {
+			return latent.ScalePipeline
+		}
+		return latent.ScaleNone
+	}
+	s, m := 1.0, 0.0
+	if factor != nil {
+		s = *factor
+	}
+	if shift != nil {
+		m = *shift
+	}
+	if err := sameScale(c, s, m); err != nil {
+		q.refuse(err)
+	}
+	return latent.ScalePipeline
+}
+
+// sameScale refuses scalars that are not a model's.
+func sameScale(c vae.Config, factor, shift float64) error {
+	const close = 1e-4
+	near := func(a, b float64) bool { return math.Abs(a-b) <= close*math.Max(1, math.Abs(b)) }
+	scale, mean := c.Scale, c.Mean
+	if scale == nil {
+		scale, mean = []float64{1}, []float64{0}
+	}
+	alike := true
+	for i := range scale {
+		alike = alike && near(scale[i], scale[0]) && near(mean[i], mean[0])
+	}
+	const instead = "do_scaling=True without factors means a pipeline's latents, do_scaling=False the VAE's own numbers"
+	switch {
+	case !alike:
+		return bad("scaling_factor %g and shift_factor %g: %s scales each of its %d channels by a mean and a deviation of its own, which two numbers can't express: %s",
+			factor, shift, c.Model, len(scale), instead)
+	case !near(factor, scale[0]) || !near(shift, mean[0]):
+		return bad("scaling_factor %g and shift_factor %g are another model's: %s's are %g and %g; %s", factor, shift, c.Model, scale[0], mean[0], instead)
+	}
+	return nil
+}

@@ -1,0 +1,415 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/format/quote"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// Forms of an answer.
+const (
+	formTensor  = "pt"  // floats in [-1,1], [B,C,T,H,W]
+	formCodes   = "u8"  // pixels of 8 bits, [N,H,W,C]
+	formUnit    = "01"  // floats in [0,1], [N,C,H,W]
+	formPicture = "pil" // a PNG or JPEG
+	formVideo   = "mp4"
+)
+
+// decodeRequest is a remote_decode.
+type decodeRequest struct {
+	model  *model
+	shape  []int // of the body
+	dtype  dtype
+	height int // of packed latents
+	width  int
+	form   string
+	jpeg   bool
+	want   job.Choices
+}
+
+// decodeRequest reads the query and headers of a remote_decode.
+func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
+	q := newQuery(r.URL.RawQuery)
+	d := &decodeRequest{shape: q.shape("shape"), dtype: q.dtype(half, brain, float)}
+	d.height, d.width = q.whole("height", maxPixel), q.whole("width", maxPixel)
+	format := q.one("image_format", "jpg", "jpeg", "png")
+	d.jpeg = format != "png"
+	d.form = form(q.one("output_type", "pil", "pt", "mp4"), q.is("partial_postprocess"), r.Header.Get("Accept"))
+	d.want = q.choices(a.models.budget)
+	var err error
+	if d.model, err = a.models.find(q.text("model")); err != nil {
+		return nil, err
+	}
+	d.want.Scale = q.scale(d.model.config)
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// form is what output_type asks for. A video model's "pil" is a tensor, which
+// remote_decode asks for by what it accepts.
+func form(output string, partial bool, accept string) string {
+	switch {
+	case output == "pt" && partial:
+		return formCodes
+	case output == "pt":
+		return formTensor
+	case output == "mp4":
+		return formVideo
+	case strings.HasPrefix(accept, "tensor/"):
+		return formUnit
+	}
+	return formPicture
+}
+
+// dtype is how the body's numbers are stored.
+func (q *query) dtype(of ...dtype) dtype {
+	names := make([]string, len(of))
+	for i, d := range of {
+		names[i] = string(d)
+	}
+	v := q.text("dtype")
+	if !slices.Contains(names, v) {
+		q.refuse(bad("dtype is %.40q, expected %s", v, strings.Join(names, ", ")))
+		return float
+	}
+	return dtype(v)
+}
+
+// latent is what a body holds, without its numbers: a batch of clips of latents
+// [B,C,T,h,w], of pictures' [B,C,h,w], or of packed ones [B,h/2*w/2,C*4].
+func (d *decodeRequest) latent() (z latent.Latent, err error) {
+	c, s := d.model.config, d.shape
+	switch {
+	case len(s) == 5 && s[1] == c.Latent:
+		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: s[2], Height: s[3], Width: s[4]}
+	case len(s) == 4 && s[1] == c.Latent:
+		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}
+	case len(s) == 3 && s[2] == 4*c.Latent:
+		h, w := d.height/(2*c.Spatial), d.width/(2*c.Spatial)
+		if h < 1 || w < 1 || h*w != s[1] {
+			return z, bad("packed latents of shape %v need height and width, whose product over %d is the second of these", s, 4*c.Spatial*c.Spatial)
+		}
+		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: 1, Height: 2 * h, Width: 2 * w}
+	default:
+		return z, bad("shape is %v, expected [B,%d,T,h,w], [B,%d,h,w] or packed [B,h/2*w/2,%d] for %s", s, c.Latent, c.Latent, 4*c.Latent, d.model.name)
+	}
+	n := float64(z.Batch) * float64(z.Channels) * float64(z.Frames) * float64(z.Height) * float64(z.Width)
+	if h, w := z.Height*c.Spatial, z.Width*c.Spatial; n > maxValue || h > maxPixel || w > maxPixel {
+		return z, tooLarge("a latent of shape %v, expected at most %d values, and frames of at most %dx%d pixels", s, maxValue, maxPixel, maxPixel)
+	}
+	return z, media.CheckLatentMemory(z)
+}
+
+// unpacked puts the values of packed latents, [N,h/2,w/2,C,2,2], where [N,C,h,w]
+// has them.
+func unpacked(z latent.Latent) []float32 {
+	out := make([]float32, len(z.Data))
+	i := 0
+	for b := range z.Clips() {
+		for y := range z.Height / 2 {
+			for x := range z.Width / 2 {
+				for c := range z.Channels {
+					row := out[((b*z.Channels+c)*z.Height+2*y)*z.Width+2*x:]
+					row[0], row[1], row[z.Width], row[z.Width+1] = z.Data[i], z.Data[i+1], z.Data[i+2], z.Data[i+3]
+					i += 4
+				}
+			}
+		}
+	}
+	return out
+}
+
+// remoteDecode answers diffusers' remote_decode.
+func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string) error {
+	q, err := a.decodeRequest(r)
+	if err != nil {
+		return err
+	}
+	z, err := q.latent()
+	if err != nil {
+		return err
+	}
+	leave, err := a.places.enter(client)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	body, err := a.receive(w, r, bytesOf(q.shape, q.dtype))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	d, err := job.Decode(q.model.config, z, "the tensor", q.want)
+	if err != nil {
+		return err
+	}
+	if err := q.fits(d); err != nil {
+		return err
+	}
+	var out *answer
+	defer func() { out.close() }()
+	err = a.during(r.Context(), client, q.model, vae.Watch{}, func(t *turn) error {
+		if z.Data, err = readFloats(body, q.dtype, int(body.size)/q.dtype.bytes()); err != nil {
+			return err
+		}
+		if len(q.shape) == 3 {
+			z.Data = unpacked(z)
+		}
+		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // which looks at the numbers
+			return err
+		}
+		if out, err = a.answer(r, q, d); err != nil {
+			return err
+		}
+		d.Options.RGBA8 = out.bytes
+		return t.decode(d, out.take)
+	})
+	if err != nil {
+		return err
+	}
+	if err := out.end(); err != nil {
+		return err
+	}
+	for _, text := range d.Warnings {
+		w.Header().Add("Tessera-Warning", quote.Message(text))
+	}
+	return a.send(w, out.header, out.spool)
+}
+
+// answer is a decode's, put together frame by frame.
+type answer struct {
+	header map[string]string
+	spool  *spool
+	bytes  bool // takes frames of 8 bits
+	take   func(clip int, f vae.Frame) error
+	end    func() error // after the last frame, before spool is read
+	abort  func()       // leaves nothing behind
+}
+
+// close gives back what the answer takes; there may be none.
+func (o *answer) close() {
+	if o == nil {
+		return
+	}
+	o.abort()
+	if o.spool != nil {
+		o.spool.Close()
+	}
+}
+
+// fits refuses what the form of an answer can't hold.
+func (q *decodeRequest) fits(d job.Decoding) error {
+	clips := d.Latent.Clips()
+	switch frames := clips * d.Clip.Frames; {
+	case q.form == formPicture && frames != 1:
+		return bad("%d frames are no picture: ask for output_type pt or mp4, or give remote_decode a processor", frames)
+	case q.form == formVideo && clips != 1:
+		return bad("%d clips are not one video: ask for output_type pt", clips)
+	}
+	return nil
+}
+
+// answer begins the answer to a decode.
+func (a *API) answer(r *http.Request, q *decodeRequest, d job.Decoding) (*answer, error) {
+	switch q.form {
+	case formPicture:
+		return a.picture(q.jpeg, d.Clip), nil
+	case formVideo:
+		return a.video(r, d.Clip)
+	}
+	return a.tensor(q, d)
+}
+
+// tensor is an answer of numbers.
+func (a *API) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
+	f, clips := d.Clip, d.Latent.Clips()
+	store, shape := q.dtype, []int{clips, f.Channels, f.Frames, f.Height, f.Width}
+	switch {
+	case q.form == formCodes:
+		store, shape = code, []int{clips * f.Frames, f.Height, f.Width, f.Channels}
+	case q.form == formUnit:
+		shape = []int{clips * f.Frames, f.Channels, f.Height, f.Width}
+	case len(q.shape) == 4:
+		shape = []int{clips, f.Channels, f.Height, f.Width}
+	}
+	s, err := a.disk.spool(bytesOf(shape, store))
+	if err != nil {
+		return nil, err
+	}
+	o := &answer{header: tensorHeader(shape, store), spool: s, bytes: q.form == formCodes, end: func() error { return nil }, abort: func() {}}
+	if o.bytes {
+		o.take = pack(s, f)
+		return o, nil
+	}
+	p := &planes{to: s, dtype: store, unit: q.form == formUnit, channels: f.Channels}
+	o.take = func(clip int, v vae.Frame) error {
+		first, step := clip*f.Channels*f.Frames+v.Index, f.Frames // planes of [B,C,T,H,W]
+		if p.unit {
+			first, step = (clip*f.Frames+v.Index)*f.Channels, 1
+		}
+		return p.put(v.Pixels, first, step)
+	}
+	return o, nil
+}
+
+// tensorHeader is what remote_decode reads an answer by.
+func tensorHeader(shape []int, d dtype) map[string]string {
+	text, _ := json.Marshal(shape) // of numbers
+	return map[string]string{"Content-Type": "tensor/binary", "Shape": string(text), "Dtype": string(d)}
+}
+
+// planes puts the channels of frames where they belong.
+type planes struct {
+	to       io.WriterAt
+	dtype    dtype
+	unit     bool // [0,1] in place of [-1,1]
+	channels int
+	values   []float32
+	raw      []byte
+}
+
+// put writes a frame [H,W,C]: its channels are planes first, first+step and so on.
+func (p *planes) put(frame []float32, first, step int) error {
+	pixels := len(frame) / p.channels
+	if p.raw == nil {
+		p.values, p.raw = make([]float32, pixels), make([]byte, pixels*p.dtype.bytes())
+	}
+	for c := range p.channels {
+		for i := range p.values {
+			v := frame[i*p.channels+c]
+			if p.unit {
+				v = min(max(v/2+0.5, 0), 1)
+			}
+			p.values[i] = v
+		}
+		p.dtype.put(p.raw, p.values)
+		if _, err := p.to.WriteAt(p.raw, int64(first+c*step)*int64(len(p.raw))); err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+	}
+	return nil
+}
+
+// pack writes frames of 8 bits, [H,W,C] each.
+func pack(to io.WriterAt, f media.Format) func(clip int, v vae.Frame) error {
+	packed := make([]byte, f.Height*f.Width*f.Channels)
+	return func(clip int, v vae.Frame) error {
+		for i := range f.Height * f.Width {
+			copy(packed[i*f.Channels:][:f.Channels], v.RGBA[4*i:])
+		}
+		if _, err := to.WriteAt(packed, int64(clip*f.Frames+v.Index)*int64(len(packed))); err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+		return nil
+	}
+}
+
+// jpegQuality is more than most programs take by default: a VAE's pictures are
+// looked at closely.
+const jpegQuality = 95
+
+// picture is an answer of one PNG or JPEG.
+func (a *API) picture(asJPEG bool, f media.Format) *answer {
+	o := &answer{header: map[string]string{"Content-Type": "image/png"}, bytes: true, abort: func() {}}
+	encode := png.Encode
+	if asJPEG {
+		o.header["Content-Type"] = "image/jpeg"
+		encode = func(w io.Writer, img image.Image) error {
+			return jpeg.Encode(w, img, &jpeg.Options{Quality: jpegQuality})
+		}
+	}
+	var pixels []byte
+	o.take = func(_ int, v vae.Frame) error {
+		pixels = slices.Clone(v.RGBA)
+		return nil
+	}
+	o.end = func() (err error) {
+		rect := image.Rect(0, 0, f.Width, f.Height)
+		var img image.Image = &image.RGBA{Pix: pixels, Stride: 4 * f.Width, Rect: rect}
+		if f.Channels == 4 {
+			img = &image.NRGBA{Pix: pixels, Stride: 4 * f.Width, Rect: rect}
+		}
+		var b bytes.Buffer
+		if err := encode(&b, img); err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+		o.spool, err = a.disk.keep(&b, int64(b.Len()))
+		return err
+	}
+	return o
+}
+
+// video is an answer of an .mp4 by ffmpeg.
+func (a *API) video(r *http.Request, f media.Format) (*answer, error) {
+	path, remove := a.file(".mp4")
+	sink, err := media.Create(r.Context(), path, f)
+	if err != nil {
+		return nil, err
+	}
+	o := &answer{header: map[string]string{"Content-Type": "video/mp4"}, bytes: true}
+	o.take = func(_ int, v vae.Frame) error { return sink.WriteRGBA8(v.RGBA) }
+	o.end = func() error {
+		if err := sink.Close(); err != nil {
+			return err
+		}
+		from, err := os.Open(path)
+		if err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+		defer from.Close()
+		info, err := from.Stat()
+		if err != nil {
+			return fmt.Errorf("api: %w", err)
+		}
+		o.spool, err = a.disk.keep(from, info.Size())
+		return err
+	}
+	o.abort = func() {
+		_ = sink.Abort() // after Close it does nothing
+		remove()
+	}
+	return o, nil
+}
+
+// reply sends an answer.
+func reply(w http.ResponseWriter, header map[string]string, s *spool) error {
+	h := w.Header()
+	for name, value := range header {
+		h.Set(name, value)
+	}
+	h.Set("Content-Length", strconv.FormatInt(s.size, 10))
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.Copy(w, io.NewSectionReader(s, 0, s.size)) // who has gone is not told
+	return nil
+}
+
+// tooLarge refuses what is beyond a bound.
+func tooLarge(format string, args ...any) error {
+	return &problem{status: http.StatusRequestEntityTooLarge, code: "too_large", err: fmt.Errorf(format, args...)}
+}
+
+// sender says that a body did not come, where that is why reading it failed.
+func sender(err error) error {
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		return &problem{status: http.StatusRequestTimeout, code: "too_slow", err: fmt.Errorf("the body did not come in time")}
+	}
+	return err
+}

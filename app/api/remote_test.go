@@ -1,0 +1,239 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+	"tessera/vae"
+)
+
+// decoded is what package vae makes of a latent, frame by frame.
+func decoded(t *testing.T, h *alone, a *API, name string, z latent.Latent, o vae.DecodeOptions) (frames [][]float32) {
+	t.Helper()
+	m, err := a.models.find(name)
+	require.NoError(t, err)
+	opened, err := vae.Open(h.dev, m.path, m.settings)
+	require.NoError(t, err)
+	defer opened.Close()
+	for f, err := range opened.Decode(context.Background(), z, o) {
+		require.NoError(t, err)
+		frames = append(frames, bytes32(f))
+	}
+	return frames
+}
+
+func bytes32(f vae.Frame) []float32 { return append([]float32(nil), f.Pixels...) }
+
+// The tensor of remote_decode is [B,C,T,H,W] in the request's dtype, with the
+// numbers that the engine makes; of pictures it is [B,C,H,W].
+func TestRemoteDecodeTensors(t *testing.T) {
+	h := device(t)
+	a, url := start(t, h, Options{})
+	z := latent.Latent{Channels: 16, Frames: 2, Height: 2, Width: 3, Data: ramp(16 * 2 * 2 * 3)}
+	want := decoded(t, h, a, "wan", z, vae.DecodeOptions{})
+	require.Len(t, want, 5)
+	shape := []int{1, 16, 2, 2, 3}
+	for _, d := range []dtype{float, half, brain} {
+		query := params(shape, map[string]string{"dtype": string(d), "output_type": "pt", "do_scaling": "True", "image_format": "jpg", "partial_postprocess": "False"})
+		r, got := ask(t, "POST", url+"/v1/decode"+query, "tensor/binary", tensor(d, z.Data))
+		require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+		assert.Equal(t, "[1,3,5,16,24]", r.Header.Get("shape"))
+		assert.Equal(t, string(d), r.Header.Get("dtype"))
+		if d != float {
+			continue // whose latents are rounded
+		}
+		for f, frame := range want {
+			for c := range 3 {
+				var plane []float32
+				for i := c; i < len(frame); i += 3 {
+					plane = append(plane, frame[i])
+				}
+				n := 4 * len(plane)
+				assert.True(t, bytes.Equal(tensor(d, plane), got[(c*5+f)*n:][:n]), "frame %d, channel %d", f, c)
+			}
+		}
+	}
+	picture := ramp(2 * 16 * 2 * 2)
+	r, got := ask(t, "POST", url+"/v1/decode"+params([]int{2, 16, 2, 2}, map[string]string{"dtype": "float32", "output_type": "pt"}), "", tensor(float, picture))
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[2,3,16,16]", r.Header.Get("shape"))
+	first := decoded(t, h, a, "wan", latent.Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: picture[64:]}, vae.DecodeOptions{Options: vae.Options{Unscaled: true}})
+	for i, v := range floats(float, got)[3*256:] {
+		require.Equal(t, first[0][i%256*3+i/256], v, "value %d of the second picture", i)
+	}
+}
+
+// What remote_decode makes pictures of: 8-bit pixels [N,H,W,C], a tensor in [0,1]
+// for video models, a PNG or a JPEG; and of clips an .mp4.
+func TestRemoteDecodeForms(t *testing.T) {
+	h := device(t)
+	_, url := start(t, h, Options{})
+	clip := func(more map[string]string) string {
+		more["dtype"], more["do_scaling"] = "float32", "True"
+		return url + "/v1/decode" + params([]int{1, 16, 2, 2, 2}, more)
+	}
+	body := tensor(float, ramp(16*2*2*2))
+	_, raw := ask(t, "POST", clip(map[string]string{"output_type": "pt"}), "", body)
+	all := floats(float, raw)
+
+	r, codes := ask(t, "POST", clip(map[string]string{"output_type": "pt", "partial_postprocess": "True"}), "tensor/binary", body)
+	require.Equal(t, "[5,16,16,3]", r.Header.Get("shape"), string(codes))
+	require.Equal(t, "uint8", r.Header.Get("dtype"))
+	r, unit := ask(t, "POST", clip(map[string]string{"output_type": "pil"}), "tensor/binary", body)
+	require.Equal(t, "[5,3,16,16]", r.Header.Get("shape"), string(unit))
+	unitValues := floats(float, unit)
+	for f := range 5 {
+		for c := range 3 {
+			for i := range 256 {
+				v := all[(c*5+f)*256+i]
+				require.InDelta(t, (v+1)*127.5, float32(codes[(f*256+i)*3+c]), 0.501)
+				require.Equal(t, min(max(v/2+0.5, 0), 1), unitValues[(f*3+c)*256+i])
+			}
+		}
+	}
+
+	one := func(format string) string {
+		return url + "/v1/decode" + params([]int{1, 16, 1, 2, 2}, map[string]string{"dtype": "float32", "output_type": "pil", "image_format": format})
+	}
+	small := tensor(float, ramp(16*2*2))
+	r, got := ask(t, "POST", one("png"), "image/png", small)
+	require.Equal(t, "image/png", r.Header.Get("Content-Type"), string(got))
+	img, err := png.Decode(bytes.NewReader(got))
+	require.NoError(t, err)
+	assert.Equal(t, 16, img.Bounds().Dx())
+	r, got = ask(t, "POST", one("jpg"), "image/jpeg", small)
+	require.Equal(t, "image/jpeg", r.Header.Get("Content-Type"), string(got))
+	_, err = jpeg.Decode(bytes.NewReader(got))
+	require.NoError(t, err)
+
+	r, got = ask(t, "POST", clip(map[string]string{"output_type": "mp4", "fps": "16"}), "text/plain", body)
+	if r.StatusCode == http.StatusInternalServerError && strings.Contains(string(got), "ffmpeg") {
+		t.Skip(string(got))
+	}
+	require.Equal(t, "video/mp4", r.Header.Get("Content-Type"), string(got))
+	assert.Equal(t, "ftyp", string(got[4:8]))
+
+	r, got = ask(t, "POST", clip(map[string]string{"output_type": "pil"}), "image/jpeg", body)
+	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
+	assert.Contains(t, string(got), "5 frames are no picture")
+}
+
+// remote_encode sends a tensor, or a PNG; the latent is the engine's.
+func TestRemoteEncode(t *testing.T) {
+	h := device(t)
+	a, url := start(t, h, Options{})
+	m, err := a.models.find("wan")
+	require.NoError(t, err)
+	opened, err := vae.Open(h.dev, m.path, m.settings)
+	require.NoError(t, err)
+	defer opened.Close()
+	pixels := ramp(3 * 5 * 16 * 24)
+	c := &clip{from: bytes.NewReader(tensor(float, pixels)), dtype: float}
+	c.Format.Frames, c.Height, c.Width, c.Format.Channels = 5, 16, 24, 3
+	want, err := opened.Encode(context.Background(), c, vae.EncodeOptions{Options: vae.Options{Unscaled: true}})
+	require.NoError(t, err)
+
+	shape := []int{1, 3, 5, 16, 24}
+	r, got := ask(t, "POST", url+"/v1/encode"+params(shape, map[string]string{"dtype": "float32"}), "", tensor(float, pixels))
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[1,16,2,2,3]", r.Header.Get("shape"))
+	assert.Equal(t, want.Data, floats(float, got))
+
+	r, got = ask(t, "POST", url+"/v1/encode"+params(shape, map[string]string{"dtype": "float32", "moments": "true"}), "", tensor(float, pixels))
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[1,32,2,2,3]", r.Header.Get("shape"))
+	assert.Equal(t, want.Data, floats(float, got)[:len(want.Data)])
+
+	r, got = ask(t, "POST", url+"/v1/encode"+params([]int{2, 3, 16, 16}, map[string]string{"dtype": "uint8"}), "", bytes.Repeat([]byte{0, 100, 255}, 2*256))
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[2,16,2,2]", r.Header.Get("shape"))
+	assert.Equal(t, "float32", r.Header.Get("dtype"))
+
+	_, picture := ask(t, "POST", url+"/v1/decode"+params([]int{1, 16, 1, 2, 2}, map[string]string{"dtype": "float32", "image_format": "png"}), "", tensor(float, ramp(64)))
+	r, got = ask(t, "POST", url+"/v1/encode?scaling_factor=0.9152&model=seedvr2", "", picture)
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[1,16,1,2,2]", r.Header.Get("shape"))
+}
+
+// Scalars that can't express a model's statistics are refused with the reason;
+// those that are the model's mean the same as do_scaling.
+func TestScaling(t *testing.T) {
+	_, url := start(t, &alone{}, Options{})
+	for name, c := range map[string]struct {
+		query, want string
+	}{
+		"Wan by one factor":         {"&scaling_factor=0.5", "scales each of its 16 channels by a mean and a deviation of its own, which two numbers can't express: do_scaling=True"},
+		"Wan by factors of Flux":    {"&scaling_factor=0.3611&shift_factor=0.1159", "can't express"},
+		"Wan by a shift":            {"&shift_factor=0.1", "can't express"},
+		"another model's factor":    {"&model=seedvr2&scaling_factor=0.18215", "are another model's: SeedVR2's are 0.9152 and 0"},
+		"its own factor":            {"&model=seedvr2&scaling_factor=0.9152", "no usable adapter"},
+		"its own factor and shift":  {"&model=seedvr2&scaling_factor=0.9152&shift_factor=0.0", "no usable adapter"},
+		"a pipeline's":              {"&do_scaling=True", "no usable adapter"},
+		"the VAE's own":             {"&do_scaling=False", "no usable adapter"},
+		"not a number":              {"&scaling_factor=NaN", "expected a number"},
+		"nothing, as None is shown": {"&scaling_factor=None", "no usable adapter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, got := ask(t, "POST", url+"/v1/decode"+params([]int{1, 16, 1, 1, 1}, map[string]string{"dtype": "float32"})+c.query, "", make([]byte, 64))
+			assert.Contains(t, string(got), c.want)
+		})
+	}
+}
+
+// Requests that can't be are refused in JSON, with what was found and expected.
+func TestMalformed(t *testing.T) {
+	_, url := start(t, &alone{}, Options{Body: 1 << 20})
+	ok := params([]int{1, 16, 1, 1, 1}, map[string]string{"dtype": "float32"})
+	nan := tensor(float, []float32{float32(math.NaN())})
+	for name, c := range map[string]struct {
+		method, path string
+		body         []byte
+		status       int
+		want         string
+	}{
+		"no shape":            {"POST", "/v1/decode?dtype=float32", nil, 400, "shape is [], expected [B,16,T,h,w], [B,16,h,w] or packed [B,h/2*w/2,64] for wan"},
+		"no dtype":            {"POST", "/v1/decode?shape=1", nil, 400, `dtype is \"\", expected float16, bfloat16, float32`},
+		"integers":            {"POST", "/v1/decode?shape=1&dtype=int64", nil, 400, `dtype is \"int64\"`},
+		"a shape of words":    {"POST", "/v1/decode?shape=[a]&dtype=float32", nil, 400, `shape has \"[a]\" in it, expected whole numbers`},
+		"a negative side":     {"POST", "/v1/decode?shape=[1,-16,1,1,1]&dtype=float32", nil, 400, "shape has -16 in it"},
+		"six sides":           {"POST", "/v1/decode?shape=1,1,1,1,1,1&dtype=float32", nil, 400, "shape has 6 numbers"},
+		"a huge latent":       {"POST", "/v1/decode?shape=[1,16,1000,900,900]&dtype=float32", nil, 413, "a latent of shape [1 16 1000 900 900]"},
+		"a huge frame":        {"POST", "/v1/decode?shape=[1,16,1,1,9000]&dtype=float32", nil, 413, "16384x16384"},
+		"a huge body":         {"POST", "/v1/decode?shape=[1,16,1,200,200]&dtype=float32", nil, 413, "a body of 2560000 bytes, expected at most 1048576"},
+		"another model":       {"POST", "/v1/decode" + ok + "&model=flux", make([]byte, 64), 404, `there is no model \"flux\"`},
+		"an unknown question": {"POST", "/v1/decode" + ok + "&dtyp=float32", make([]byte, 64), 400, `there is no \"dtyp\" to ask for`},
+		"twice":               {"POST", "/v1/decode" + ok + "&dtype=float32", make([]byte, 64), 400, "dtype is there 2 times"},
+		"half a query":        {"POST", "/v1/decode?%zz", nil, 400, "the query can't be read"},
+		"a short body":        {"POST", "/v1/decode" + ok, make([]byte, 63), 400, "the body has 63 bytes, expected 64"},
+		"a long body":         {"POST", "/v1/decode" + ok, make([]byte, 65), 400, "the body has 65 bytes, expected 64"},
+		"tile":                {"POST", "/v1/decode" + ok + "&tile=huge", make([]byte, 64), 400, "tile"},
+		"fps":                 {"POST", "/v1/decode" + ok + "&fps=-1", make([]byte, 64), 400, "fps"},
+		"no picture":          {"POST", "/v1/encode", []byte("GIF89a"), 400, "the body is no PNG, JPEG or WebP"},
+		"video's shape":       {"POST", "/v1/encode?shape=[1,4,16,16]&dtype=float32", nil, 400, "expected [B,3,T,H,W] or [B,3,H,W] for wan"},
+		"moments in scale":    {"POST", "/v1/encode?moments=true&do_scaling=True", nil, 400, "moments are the model's own numbers"},
+		"a seed alone":        {"POST", "/v1/encode?seed=1", nil, 400, "a seed without sample"},
+		"nowhere":             {"GET", "/v1/nothing", nil, 404, "there is no \\\"/v1/nothing\\\" here"},
+		"another method":      {"GET", "/v1/decode", nil, 405, "GET is not for \\\"/v1/decode\\\", expected POST"},
+		"out of the folder":   {"GET", "/v1/../../../etc/passwd", nil, 404, "there is no"},
+		"no device":           {"POST", "/v1/decode" + ok, append(nan, make([]byte, 60)...), 503, "no usable adapter"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, got := ask(t, c.method, url+c.path, "", c.body)
+			assert.Equal(t, c.status, r.StatusCode, string(got))
+			assert.Equal(t, "application/json", r.Header.Get("Content-Type"))
+			want := strings.ReplaceAll(c.want, `\"`, `"`)
+			assert.Contains(t, strings.ReplaceAll(string(got), `\"`, `"`), want)
+			assert.NotContains(t, string(got), ".safetensors", "a path of the server's")
+		})
+	}
+}

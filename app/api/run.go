@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"tessera/app/job"
+	"tessera/gpu"
+	"tessera/latent"
+	"tessera/vae"
+)
+
+// turn is a client's time with the device and a model.
+type turn struct {
+	api   *API
+	ctx   context.Context
+	dev   *gpu.Device
+	model *model
+	open  *vae.Model
+	watch vae.Watch
+}
+
+// during waits for the device and has work done with it.
+func (a *API) during(ctx context.Context, client string, m *model, watch vae.Watch, work func(*turn) error) (err error) {
+	dev, err := a.host.Turn(ctx, client)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	defer func() {
+		a.host.Done(err)
+		a.places.took(time.Since(begun))
+	}()
+	defer a.caught(&err)
+	t := &turn{api: a, ctx: ctx, dev: dev, model: m, watch: watch}
+	if t.open, err = a.models.on(dev, m); err != nil {
+		return err
+	}
+	return work(t)
+}
+
+// caught makes an error of a panic.
+func (a *API) caught(err *error) {
+	if r := recover(); r != nil {
+		a.o.Log(fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
+		*err = ErrPanic
+	}
+}
+
+// decode hands the frames of each clip of a latent to take.
+func (t *turn) decode(d job.Decoding, take func(clip int, f vae.Frame) error) error {
+	p, err := d.Plan(t.ctx, t.open)
+	if err != nil {
+		return err
+	}
+	t.api.models.room(t.dev, t.model, p.Plan)
+	for i := range d.Latent.Clips() {
+		for f, err := range p.Run(t.ctx, d.Latent.Clip(i), t.watch) {
+			if err != nil {
+				return err
+			}
+			if err := take(i, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// encode makes the latent of a clip.
+func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
+	p, err := e.Plan(t.ctx, t.open)
+	if err != nil {
+		return latent.Latent{}, err
+	}
+	t.api.models.room(t.dev, t.model, p.Plan)
+	z, err := p.Collect(t.ctx, c, t.watch)
+	z.Meta = e.Meta
+	return z, err
+}
