@@ -14,6 +14,14 @@ var errLocked = errors.New("locked")
 // lock has nothing to do: what is open can be neither removed nor renamed.
 func lock(*os.File) error { return nil }
 
+// release removes a file that nobody has open, and fails where somebody has.
+func release(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // settled is how long a file must have been as it is. Those that are closed to
 // be renamed were written a moment ago.
 const settled = 10 * time.Second

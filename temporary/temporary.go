@@ -9,7 +9,7 @@
 // so that neither a number of a process that came again nor a clock counts. HOST
 // stands for the machine and the user: a disk may be shared.
 //
-// Start at Create, Mkdir and Open, and at Sweep.
+// Start at Create, Mkdir and Open, and at Sweep. Lock is for a folder that stays.
 package temporary
 
 import (
@@ -111,6 +111,23 @@ func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
 		}
 		return f, err
 	})
+}
+
+// Lock takes the file at path for this process, until it is closed; the file stays.
+// It fails where another process has it.
+func Lock(path string) (*os.File, error) {
+	if err := release(path); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // File is a temporary file that nobody else needs the name of. It has none any

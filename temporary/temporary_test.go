@@ -230,3 +230,16 @@ func TestMkdirBesideSweep(t *testing.T) {
 	close(done)
 	swept.Wait()
 }
+
+// A file that is locked is nobody else's until it is closed.
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	f, err := Lock(path)
+	require.NoError(t, err)
+	_, err = Lock(path)
+	require.Error(t, err)
+	require.NoError(t, f.Close())
+	f, err = Lock(path)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}

@@ -63,6 +63,12 @@ type Options struct {
 	// Disk bounds what lies in files, of requests and jobs together, in bytes; 0
 	// means 10 GiB.
 	Disk int64
+	// Folder is where jobs are kept over a restart; "" keeps them for as long as the
+	// API is open.
+	Folder string
+	// Keep is how long a job that is over is kept, and one that nothing more is sent
+	// of; 0 means a day. Where Disk is full the earliest go before.
+	Keep time.Duration
 	// Body bounds what a request may send at once, in bytes; 0 means 2 GiB.
 	Body int64
 	// Stall is how long a body or an answer may take besides a second for every
@@ -83,6 +89,9 @@ type API struct {
 	places places
 	disk   disk
 	mux    *http.ServeMux
+	jobs   *store
+	ctx    context.Context // of jobs; ends with Close
+	stop   context.CancelFunc
 	folder *os.File // for pictures and videos on their way, while it is open
 
 	mu     sync.Mutex
@@ -98,6 +107,9 @@ func New(host Host, o Options) (*API, error) {
 	}
 	if o.Disk == 0 {
 		o.Disk = 10 << 30
+	}
+	if o.Keep == 0 {
+		o.Keep = 24 * time.Hour
 	}
 	if o.Body == 0 {
 		o.Body = 2 << 30
@@ -119,6 +131,13 @@ func New(host Host, o Options) (*API, error) {
 	if a.folder, err = temporary.Mkdir(os.TempDir(), "tessera-serve", 0o700); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
+	a.ctx, a.stop = context.WithCancel(context.Background())
+	if a.jobs, err = a.openStore(o.Folder); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	a.disk.more = a.jobs.makeRoom
+	a.busy.Add(1)
+	go a.tidy()
 	a.mux = http.NewServeMux()
 	for _, e := range a.endpoints() {
 		a.mux.Handle(e.pattern, a.guard(e))
@@ -126,14 +145,18 @@ func New(host Host, o Options) (*API, error) {
 	return a, nil
 }
 
-// Close waits for the requests that are left, whose connections are to be closed,
-// and removes what lies in temporary files.
+// Close ends the jobs, waits for the requests that are left, whose connections are
+// to be closed, and removes what lies in temporary files.
 func (a *API) Close() error {
 	a.mu.Lock()
 	a.closed = true
 	a.mu.Unlock()
+	a.stop()
 	a.busy.Wait()
 	err := os.RemoveAll(a.folder.Name())
+	if a.jobs != nil {
+		err = errors.Join(err, a.jobs.close())
+	}
 	return errors.Join(err, a.folder.Close())
 }
 
@@ -157,6 +180,12 @@ func (a *API) endpoints() []endpoint {
 	return []endpoint{
 		{"POST /v1/decode", false, a.remoteDecode},
 		{"POST /v1/encode", false, a.remoteEncode},
+		{"POST /v1/jobs", false, a.newJob},
+		{"GET /v1/jobs/{id}", false, a.getJob},
+		{"DELETE /v1/jobs/{id}", false, a.cancelJob},
+		{"PATCH /v1/jobs/{id}/input", false, a.putInput},
+		{"GET /v1/jobs/{id}/events", false, a.events},
+		{"GET /v1/jobs/{id}/content", false, a.content},
 		{"GET /v1/models", false, a.listModels},
 		{"GET /healthz", true, a.healthy},
 	}
@@ -219,6 +248,9 @@ func (a *API) guard(e endpoint) http.Handler {
 			a.fail(w, &problem{status: status, code: "refused", err: errors.New(why)})
 			return
 		}
+		if r.ContentLength == 0 { // else who reads the body sees to it; see receive
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+		}
 		if err := e.handle(w, r, client); err != nil {
 			a.fail(w, err)
 		}
@@ -258,6 +290,9 @@ func (a *API) patience(n int64) time.Time {
 // names are paths that answers don't tell, and what stands for them.
 func (a *API) names() []string {
 	names := []string{a.folder.Name() + string(filepath.Separator), ""}
+	if a.jobs != nil {
+		names = append(names, a.jobs.folder+string(filepath.Separator), "")
+	}
 	for _, m := range a.models.all {
 		names = append(names, m.path, m.name)
 	}

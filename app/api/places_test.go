@@ -41,6 +41,7 @@ func TestPlaces(t *testing.T) {
 	h := &busy{make(chan string, 10)}
 	a, err := New(h, Options{Places: 4, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
 	require.NoError(t, err)
+	defer a.Close()
 	s := httptest.NewServer(a)
 	defer s.Close()
 	post := func(ctx context.Context, from string) (*http.Response, error) {
@@ -113,6 +114,12 @@ func TestSlowSenders(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	s.Close()
 	require.NoError(t, a.Close())
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, 10*time.Second, 10*time.Millisecond, "goroutines that are left")
+	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if !assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines that are left") {
+		stacks := make([]byte, 1<<16)
+		t.Log(string(stacks[:runtime.Stack(stacks, true)]))
+	}
 	assert.Equal(t, a.o.Disk, a.disk.left())
 }

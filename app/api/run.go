@@ -75,6 +75,11 @@ func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
 	if err != nil {
 		return latent.Latent{}, err
 	}
+	done, err := t.api.held(c, p.Reads())
+	if err != nil {
+		return latent.Latent{}, err
+	}
+	defer done()
 	t.api.models.room(t.dev, t.model, p.Plan)
 	z, err := p.Collect(t.ctx, c, t.watch)
 	z.Meta = e.Meta

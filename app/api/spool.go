@@ -15,10 +15,13 @@ import (
 type disk struct {
 	mu   sync.Mutex
 	free int64
+	more func() bool // makes room, if it can; may be nil
 }
 
 // take reserves bytes.
 func (d *disk) take(n int64) error {
+	for n > d.left() && d.more != nil && d.more() {
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if n > d.free {

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"math"
+	"slices"
+
+	"tessera/app/job"
+	"tessera/latent"
+	"tessera/media"
+)
+
+// maxQuery bounds what is kept of a request.
+const maxQuery = 4 << 10
+
+// Kinds of jobs.
+const (
+	kindDecode    = "decode"
+	kindEncode    = "encode"
+	kindRoundtrip = "roundtrip"
+)
+
+// Formats that jobs take and make: the endings of files, and of what has none
+// tensors as they lie in memory.
+var (
+	latentsIn  = []string{"safetensors", "tensor", "latent", "npy", "npz", "pt", "pth"}
+	latentsOut = []string{"safetensors", "latent", "npy"}
+	videosIn   = []string{"mp4", "tensor", "mov", "mkv", "webm", "y4m", "npy", "safetensors", "png", "jpg", "webp"}
+	videosOut  = []string{"mp4", "mov", "mkv", "webm", "y4m", "u8", "f32", "npy", "safetensors", "png"}
+)
+
+// types are those of what is made; else application/octet-stream.
+var types = map[string]string{
+	"mp4": "video/mp4", "mov": "video/quicktime", "mkv": "video/x-matroska", "webm": "video/webm", "y4m": "video/x-yuv4mpeg",
+	"png": "image/png", "u8": "tensor/binary", "f32": "tensor/binary",
+}
+
+// streams tells the formats that can be read while they are made.
+func streams(output string) bool { return slices.Contains([]string{"y4m", "u8", "f32"}, output) }
+
+// jobRequest is what a job is asked to be.
+type jobRequest struct {
+	kind   string
+	model  *model
+	input  string // format
+	output string
+	shape  []int // of an input that is a tensor
+	dtype  dtype
+	size   int64 // of an input that comes in parts; 0: it comes with the request
+	want   job.Choices
+}
+
+// jobRequest reads the query of a new job.
+func (a *API) jobRequest(text string) (*jobRequest, error) {
+	if len(text) > maxQuery {
+		return nil, bad("a query of %d bytes, expected at most %d", len(text), maxQuery)
+	}
+	q := newQuery(text)
+	j := &jobRequest{kind: q.one("kind", kindDecode, kindEncode, kindRoundtrip), dtype: float}
+	in, out := videosIn, videosOut
+	if j.kind == kindDecode {
+		in = latentsIn
+	}
+	if j.kind == kindEncode {
+		out = latentsOut
+	}
+	j.input, j.output = q.one("input", in...), q.one("output", out...)
+	if shape := q.shape("shape"); shape != nil {
+		if j.input = "tensor"; q.text("input") != "" && q.text("input") != "tensor" {
+			q.refuse(bad("a shape is of input=tensor, not of %s", q.text("input")))
+		}
+		j.shape = shape
+		j.dtype = q.dtype(half, brain, float, code)
+	} else if j.input == "tensor" {
+		q.refuse(bad("input=tensor without a shape"))
+	}
+	j.want = q.choices(a.models.budget)
+	j.want.Scale = q.one("scale", "", latent.ScalePipeline, latent.ScaleNone)
+	q.draw(&j.want)
+	if v := q.float("size"); v != nil {
+		if j.size = int64(*v); *v != math.Trunc(*v) || *v < 1 || *v > float64(a.o.Disk) {
+			q.refuse(bad("size is %g, expected 1 to %d bytes", *v, a.o.Disk))
+		}
+	}
+	var err error
+	if j.model, err = a.models.find(q.text("model")); err != nil {
+		return nil, err
+	}
+	if err := q.end(); err != nil {
+		return nil, err
+	}
+	return j, j.check()
+}
+
+// check refuses what no job is.
+func (j *jobRequest) check() error {
+	if j.want.Moments && (j.kind != kindEncode || j.want.Scale == latent.ScalePipeline) {
+		return bad("moments are what an encode makes, of the model's own numbers")
+	}
+	if _, err := j.want.Options(); err != nil {
+		return err
+	}
+	if j.shape == nil {
+		return nil
+	}
+	if j.kind == kindDecode {
+		if j.dtype == code {
+			return bad("a latent of dtype uint8, expected floats")
+		}
+		_, err := j.latent()
+		return err
+	}
+	_, err := j.clip(nil)
+	return err
+}
+
+// bytes is the size of the input where the request tells it, else -1.
+func (j *jobRequest) bytes() int64 {
+	switch {
+	case j.shape != nil:
+		return bytesOf(j.shape, j.dtype)
+	case j.size > 0:
+		return j.size
+	}
+	return -1
+}
+
+// latent is what a tensor holds, without its numbers.
+func (j *jobRequest) latent() (latent.Latent, error) {
+	d := &decodeRequest{model: j.model, shape: j.shape}
+	z, err := d.latent()
+	if err == nil && (len(j.shape) == 3 || z.Clips() != 1) {
+		err = bad("shape is %v, expected one clip [1,%d,T,h,w]", j.shape, z.Channels)
+	}
+	return z, err
+}
+
+// clip is what a tensor holds.
+func (j *jobRequest) clip(from *inputFile) (media.Clip, error) {
+	e := &encodeRequest{model: j.model, shape: j.shape, dtype: j.dtype}
+	clips, err := e.clips(from)
+	if err != nil {
+		return nil, err
+	}
+	if len(clips) != 1 {
+		return nil, bad("shape is %v, expected one clip [1,C,T,H,W]", j.shape)
+	}
+	c, _ := clips[0].(*clip)
+	return &tensorFile{c, j.want.FPS, from}, nil
+}

@@ -1,0 +1,354 @@
+package api
+
+import (
+	"context"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"tessera/app/job"
+	"tessera/format/quote"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// queue has a job whose input is complete wait for the device and run.
+func (a *API) queue(j *work) error {
+	if err := j.set(true, func(s *state) { s.State = stateQueued }); err != nil {
+		return err
+	}
+	a.busy.Add(1) // during a request or New, so the API is not closed yet
+	go func() {
+		defer a.busy.Done()
+		begun := time.Now()
+		err := a.during(j.ctx, j.client, j.ask.model, j.watch(), func(t *turn) error {
+			begun = time.Now()
+			err := j.set(true, func(s *state) {
+				if s.State == stateQueued { // else it was cancelled, and ends at once
+					s.State = stateRunning
+				}
+			})
+			if err != nil {
+				return err
+			}
+			r, err := t.run(j)
+			r.Seconds = time.Since(begun).Seconds()
+			_ = j.set(false, func(s *state) { s.Result = &r })
+			return err
+		})
+		j.end(a, err)
+	}()
+	return nil
+}
+
+// watch notes how far the job is.
+func (j *work) watch() vae.Watch {
+	return vae.Watch{
+		Progress: func(p vae.Progress) {
+			_ = j.set(false, func(s *state) {
+				if s.Progress != nil {
+					s.Progress = &progress{s.Progress.Stage, p.Done, p.Frame, p.Frames}
+				}
+			})
+		},
+		Less: func(was, now *vae.Plan, finished int) { j.warn(job.Less(was, now, finished)) },
+	}
+}
+
+// begin notes which stage a job is at.
+func (j *work) begin(stage string, frames int) {
+	_ = j.set(false, func(s *state) { s.Progress = &progress{Stage: stage, Frames: frames} })
+}
+
+// warn notes what its owner should know.
+func (j *work) warn(text string) {
+	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, quote.Message(text)) })
+}
+
+// run does a job.
+func (t *turn) run(j *work) (result, error) {
+	if j.ask.kind == kindDecode {
+		return t.runDecode(j)
+	}
+	return t.runEncode(j)
+}
+
+func (t *turn) runDecode(j *work) (r result, err error) {
+	q, c := j.ask, t.model.config
+	z, err := q.readLatent(j.input(), c)
+	if err != nil {
+		return r, err
+	}
+	d, err := job.Decode(c, z, "the latent", q.want)
+	if err != nil {
+		return r, err
+	}
+	for _, text := range d.Warnings {
+		j.warn(text)
+	}
+	out, err := t.api.output(j, d.Clip)
+	if err != nil {
+		return r, err
+	}
+	defer out.abort()
+	d.Options.RGBA8 = !out.floats
+	j.begin(kindDecode, d.Whole)
+	if err := t.decode(d, func(_ int, f vae.Frame) error { return out.frame(f.Pixels, f.RGBA) }); err != nil {
+		return r, err
+	}
+	r = resultOf(d.Clip, z.Shape(), d.Scale)
+	return r, out.close()
+}
+
+// readLatent reads a job's input.
+func (q *jobRequest) readLatent(path string, c vae.Config) (z latent.Latent, err error) {
+	if q.shape == nil {
+		if z, err = media.ReadLatent(path, c.Latent); err == nil && z.Clips() > 1 {
+			err = job.BadInput("a batch of %d clips, expected one", z.Clips())
+		}
+		return z, err
+	}
+	if z, err = q.latent(); err != nil {
+		return z, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return z, err
+	}
+	defer f.Close()
+	z.Batch = 0
+	z.Data, err = readFloats(f, q.dtype, z.Channels*z.Frames*z.Height*z.Width)
+	return z, err
+}
+
+func resultOf(f media.Format, shape []int, scale string) result {
+	return result{Frames: f.Frames, Height: f.Height, Width: f.Width, FPS: f.FPS.Float(), Latent: shape, Scale: scale}
+}
+
+// runEncode is an encode's, and a round trip's.
+func (t *turn) runEncode(j *work) (r result, err error) {
+	q, c := j.ask, t.model.config
+	clip, err := q.openClip(t.ctx, j, c.Channels)
+	if err != nil {
+		return r, err
+	}
+	defer clip.Close()
+	h, w := clip.Size()
+	f := media.Format{Frames: clip.Frames(), Height: h, Width: w, Channels: clip.Channels(), FPS: clip.FPS(), Aspect: media.AspectOf(clip)}
+	name := "latent.safetensors"
+	if q.kind == kindEncode {
+		name = "latent." + q.output
+	}
+	e, err := job.Encode(c, f, name, q.want)
+	if err != nil {
+		return r, err
+	}
+	j.begin(kindEncode, e.Padded.Frames)
+	z, err := t.encode(e, clip)
+	if err != nil {
+		return r, err
+	}
+	r = resultOf(e.Clip, z.Shape(), e.Scale)
+	if q.kind == kindRoundtrip {
+		r.Quality, err = t.back(j, e.Back(z), clip)
+		return r, err
+	}
+	if e.Forgotten != "" {
+		j.warn(e.Forgotten)
+	}
+	if err := j.reserve(int64(4*len(z.Data)) + 1<<20 + j.state.Size); err != nil {
+		return r, err
+	}
+	return r, media.WriteLatent(j.output(), z)
+}
+
+// openClip opens a job's input.
+func (q *jobRequest) openClip(ctx context.Context, j *work, channels int) (media.Clip, error) {
+	if q.shape != nil {
+		f, err := openInput(j.input())
+		if err != nil {
+			return nil, err
+		}
+		return q.clip(f)
+	}
+	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Warn: j.warn})
+}
+
+// back decodes what was encoded, and compares.
+func (t *turn) back(j *work, d job.Decoding, original media.Clip) (*scores, error) {
+	out, err := t.api.output(j, d.Clip)
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	j.begin(kindDecode, d.Whole)
+	q := media.NewQuality(d.Clip.Height, d.Clip.Width, d.Clip.Channels)
+	was, rgba := make([]float32, d.Clip.Height*d.Clip.Width*d.Clip.Channels), make([]byte, 4*d.Clip.Height*d.Clip.Width)
+	err = t.decode(d, func(_ int, f vae.Frame) error {
+		if err := original.ReadFrame(f.Index, was); err != nil {
+			return err
+		}
+		q.Add(was, f.Pixels)
+		if out.floats {
+			return out.frame(f.Pixels, nil)
+		}
+		media.ToRGBA(rgba, f.Pixels, d.Clip.Channels)
+		return out.frame(nil, rgba)
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := q.Overall()
+	s := &scores{SSIM: all.SSIM}
+	if !math.IsInf(all.PSNR, 0) {
+		s.PSNR = &all.PSNR
+	}
+	return s, out.close()
+}
+
+// inputFile is an input that is a tensor.
+type inputFile struct{ *os.File }
+
+func openInput(path string) (*inputFile, error) {
+	f, err := os.Open(path)
+	return &inputFile{f}, err
+}
+
+// tensorFile is the clip in one.
+type tensorFile struct {
+	*clip
+	fps  latent.Rational
+	from io.Closer
+}
+
+func (f *tensorFile) FPS() latent.Rational { return f.fps }
+func (f *tensorFile) Close() error         { return f.from.Close() }
+
+// held keeps a clip on disk that is decoded while it is read, where a plan reads
+// it several times. done gives the room back.
+func (a *API) held(c vae.Clip, reads int) (done func(), err error) {
+	s, streamed := c.(media.Streamed)
+	if !streamed || reads < 2 {
+		return func() {}, nil
+	}
+	n := s.KeepBytes()
+	if err := a.disk.take(n); err != nil {
+		return nil, err
+	}
+	if err := s.Keep(); err != nil {
+		a.disk.give(n)
+		return nil, err
+	}
+	return func() { a.disk.give(n) }, nil
+}
+
+// output is what a job writes its frames to.
+type output struct {
+	floats bool // in place of bytes
+	frame  func(floats []float32, rgba []byte) error
+	close  func() error
+	abort  func() // does nothing after close
+}
+
+// output begins a job's. What it may take of the disk is known, or guessed not to
+// be more than half of its pixels' bytes.
+func (a *API) output(j *work, f media.Format) (*output, error) {
+	values := int64(f.Frames) * int64(f.Height) * int64(f.Width) * int64(f.Channels)
+	need := values + int64(f.Frames)*6 + 1<<10 // y4m, u8
+	switch j.ask.output {
+	case "f32", "npy", "safetensors":
+		need = 4*values + 1<<16
+	case "mp4", "mov", "mkv", "webm":
+		need = values/2 + 1<<20
+	}
+	now, _ := j.now()
+	if err := j.reserve(now.Size + need); err != nil {
+		return nil, err
+	}
+	switch j.ask.output {
+	case "u8", "f32":
+		return j.rawOutput(f)
+	}
+	return j.videoOutput(f)
+}
+
+// rawOutput writes a tensor [T,H,W,C], frame by frame.
+func (j *work) rawOutput(f media.Format) (*output, error) {
+	g, err := j.grow()
+	if err != nil {
+		return nil, err
+	}
+	o := &output{floats: j.ask.output == "f32", close: g.Close, abort: func() { g.Close() }}
+	d := code
+	if o.floats {
+		d = float
+	}
+	_ = j.set(false, func(s *state) { s.Shape, s.Dtype = []int{f.Frames, f.Height, f.Width, f.Channels}, d })
+	raw := make([]byte, f.Height*f.Width*f.Channels*d.bytes())
+	o.frame = func(floats []float32, rgba []byte) error {
+		if o.floats {
+			float.put(raw, floats)
+		} else {
+			for i := range f.Height * f.Width {
+				copy(raw[i*f.Channels:][:f.Channels], rgba[4*i:])
+			}
+		}
+		_, err := g.Write(raw)
+		return err
+	}
+	return o, nil
+}
+
+// videoOutput writes one of media's formats.
+func (j *work) videoOutput(f media.Format) (*output, error) {
+	options, closed := media.CreateOptions{Warn: j.warn}, func() error { return nil }
+	if j.ask.output == "y4m" {
+		g, err := j.grow()
+		if err != nil {
+			return nil, err
+		}
+		options.To, closed = g, g.Close
+	}
+	sink, err := media.CreateWith(j.ctx, j.output(), f, options)
+	if err != nil {
+		_ = closed() // err is the one to tell
+		return nil, err
+	}
+	o := &output{floats: sink.NeedsFloat()}
+	o.frame = func(floats []float32, rgba []byte) error {
+		if o.floats {
+			return sink.WriteFrame(floats)
+		}
+		return sink.WriteRGBA8(rgba)
+	}
+	o.close = func() error {
+		if err := sink.Close(); err != nil {
+			return err
+		}
+		return closed()
+	}
+	o.abort = func() {
+		_ = sink.Abort()
+		_ = closed()
+	}
+	return o, nil
+}
+
+// growing is a file that is read while it is written.
+type growing struct {
+	*os.File
+	j *work
+}
+
+func (j *work) grow() (*growing, error) {
+	f, err := os.OpenFile(j.output(), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return &growing{f, j}, err
+}
+
+func (g *growing) Write(b []byte) (int, error) {
+	n, err := g.File.Write(b)
+	_ = g.j.set(false, func(s *state) { s.Bytes += int64(n) })
+	return n, err
+}

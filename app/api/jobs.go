@@ -1,0 +1,327 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// newJob answers POST /v1/jobs: the input is the body, or comes in parts where the
+// query tells its size.
+func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) error {
+	ask, err := a.jobRequest(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	size := ask.bytes()
+	if size < 0 {
+		size = r.ContentLength
+	}
+	switch {
+	case size < 0:
+		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: errors.New("an input without Content-Length, or size for one in parts")}
+	case size == 0:
+		return bad("an empty input: send it as the body, or its size in the query and then its parts")
+	case ask.size > 0 && ask.bytes() != ask.size:
+		return bad("size is %d, and the shape has %d bytes", ask.size, ask.bytes())
+	case ask.size == 0 && r.ContentLength >= 0 && r.ContentLength != size:
+		return bad("the body has %d bytes, expected %d", r.ContentLength, size)
+	}
+	leave, err := a.places.enter(client)
+	if err != nil {
+		return err
+	}
+	j, err := a.add(ask, r.URL.RawQuery, client, size, leave)
+	if err != nil {
+		leave()
+		return err
+	}
+	if ask.size == 0 {
+		if err := a.part(w, r, j, 0, size); err != nil {
+			a.drop(j)
+			return err
+		}
+	}
+	w.Header().Set("Location", "/v1/jobs/"+j.state.ID)
+	return a.tellJob(w, http.StatusCreated, j)
+}
+
+// drop forgets a job that did not come to be.
+func (a *API) drop(j *work) {
+	j.stop()
+	j.leave()
+	a.jobs.forget(j)
+}
+
+// tellJob answers with a job's state.
+func (a *API) tellJob(w http.ResponseWriter, status int, j *work) error {
+	s, _ := j.now()
+	return tell(w, status, s)
+}
+
+// getJob answers GET /v1/jobs/{id}.
+func (a *API) getJob(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.tellJob(w, http.StatusOK, j)
+}
+
+// ranges are how a part says which it is.
+var ranges = regexp.MustCompile(`^bytes (\d{1,18})-(\d{1,18})/(\d{1,18})$`)
+
+// putInput answers PATCH /v1/jobs/{id}/input: the part of the input that follows
+// what was received.
+func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	m := ranges.FindStringSubmatch(r.Header.Get("Content-Range"))
+	if m == nil {
+		return bad("Content-Range is %.60q, expected bytes FIRST-LAST/SIZE", r.Header.Get("Content-Range"))
+	}
+	var n [3]int64
+	for i := range n {
+		n[i], _ = strconv.ParseInt(m[i+1], 10, 64) // which are few digits
+	}
+	first, length, size := n[0], n[1]-n[0]+1, n[2]
+	if !j.upload.TryLock() {
+		return conflict("another part is being received")
+	}
+	defer j.upload.Unlock()
+	switch s, _ := j.now(); {
+	case s.State != stateReceiving:
+		return conflict("the job is %s: nothing more is received", s.State)
+	case size != s.Size || length < 1 || first+length > size:
+		return bad("Content-Range is bytes %d-%d/%d, of an input of %d bytes", first, n[1], size, s.Size)
+	case r.ContentLength >= 0 && r.ContentLength != length:
+		return bad("the body has %d bytes, Content-Range %d", r.ContentLength, length)
+	case first != s.Received:
+		return conflict("%d bytes are received, expected the part that begins there, not at %d", s.Received, first)
+	}
+	if err := a.part(w, r, j, first, length); err != nil {
+		return err
+	}
+	return a.tellJob(w, http.StatusOK, j)
+}
+
+// conflict refuses what a job's state has no use for.
+func conflict(format string, args ...any) error {
+	return &problem{status: http.StatusConflict, code: "conflict", err: fmt.Errorf(format, args...)}
+}
+
+// part receives bytes of a job's input; with the last it is queued. What came of a
+// part that breaks off is kept.
+func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, length int64) error {
+	if length > a.o.Body {
+		return tooLarge("a body of %d bytes, expected at most %d: send it in parts", length, a.o.Body)
+	}
+	f, err := os.OpenFile(j.input(), os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	defer f.Close()
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(a.patience(length))
+	n, err := io.Copy(io.NewOffsetWriter(f, first), io.LimitReader(r.Body, length))
+	_ = c.SetReadDeadline(time.Time{})
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	_ = j.set(false, func(s *state) { s.Received = first + n })
+	switch {
+	case err != nil:
+		return sender(err)
+	case n < length:
+		return bad("the body has %d bytes, expected %d", n, length)
+	}
+	if s, _ := j.now(); s.Received < s.Size {
+		return nil
+	}
+	return a.queue(j)
+}
+
+// cancelJob answers DELETE /v1/jobs/{id}: a job that is not over ends, and one that
+// is is forgotten.
+func (a *API) cancelJob(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	over, received := false, false
+	_ = j.set(false, func(s *state) {
+		if over = s.over(); over {
+			return
+		}
+		received = s.State != stateReceiving
+		s.State, s.Error, s.Code = stateCancelled, "cancelled as asked", stateCancelled
+	})
+	if over {
+		a.jobs.forget(j)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	j.stop()
+	if !received { // else it ends by itself
+		j.upload.Lock()
+		defer j.upload.Unlock()
+		j.end(a, errors.New("cancelled"))
+	}
+	return a.tellJob(w, http.StatusOK, j)
+}
+
+// events answers GET /v1/jobs/{id}/events: the state whenever it is another, as
+// server-sent events, until the job is over.
+func (a *API) events(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // of nginx
+	c := http.NewResponseController(w)
+	beat := time.NewTicker(15 * time.Second)
+	defer beat.Stop()
+	for {
+		s, changed := j.now()
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		_ = c.SetWriteDeadline(time.Now().Add(a.o.Stall))
+		if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", s.State, text); err != nil || s.over() {
+			return nil // who has gone is not told
+		}
+		if c.Flush() != nil {
+			return nil
+		}
+		for wait := true; wait; {
+			select {
+			case <-changed:
+				wait = false
+			case <-beat.C:
+				_ = c.SetWriteDeadline(time.Now().Add(a.o.Stall))
+				_, _ = io.WriteString(w, ":\n\n")
+				_ = c.Flush()
+			case <-r.Context().Done():
+				return nil
+			case <-a.ctx.Done():
+				return nil
+			}
+		}
+		select { // no more than ten a second
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
+			return nil
+		}
+	}
+}
+
+// content answers GET /v1/jobs/{id}/content: what the job made, by range once it is
+// done; what streams is given out while it is made.
+func (a *API) content(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s, _ := j.now()
+	switch {
+	case s.State == stateDone:
+		return a.giveOut(w, r, j, s)
+	case s.over():
+		return conflict("the job is %s: %s", s.State, s.Error)
+	case !streams(s.Output):
+		return &problem{status: http.StatusConflict, code: "not_yet", err: fmt.Errorf("the job is %s, and %s can't be read before it is done", s.State, s.Output), wait: time.Second}
+	}
+	return a.follow(w, r, j)
+}
+
+// headers are those of content.
+func (s state) headers(h http.Header) {
+	kind := types[s.Output]
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	h.Set("Content-Type", kind)
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s.%s"`, s.ID, s.Output))
+	if s.Shape != nil {
+		for name, value := range tensorHeader(s.Shape, s.Dtype) {
+			h.Set(name, value)
+		}
+	}
+}
+
+// giveOut answers with what is done.
+func (a *API) giveOut(w http.ResponseWriter, r *http.Request, j *work, s state) error {
+	f, err := os.Open(j.output())
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	defer f.Close()
+	s.headers(w.Header())
+	w.Header().Set("ETag", `"`+s.ID+`"`)
+	_ = http.NewResponseController(w).SetWriteDeadline(a.patience(s.Bytes))
+	http.ServeContent(w, r, "", s.Ended, f)
+	return nil
+}
+
+// follow answers with what is being made, as it grows. Where the job fails the
+// connection breaks off, since an answer that has begun can't be taken back.
+func (a *API) follow(w http.ResponseWriter, r *http.Request, j *work) error {
+	s, changed := j.now()
+	for ; s.Bytes == 0 && !s.over(); s, changed = j.now() { // until there is a beginning
+		if err := a.await(r, changed); err != nil {
+			return err
+		}
+	}
+	if s.State != stateDone && s.over() {
+		return conflict("the job is %s: %s", s.State, s.Error)
+	}
+	f, err := os.Open(j.output())
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	defer f.Close()
+	s.headers(w.Header())
+	c := http.NewResponseController(w)
+	for at := int64(0); ; s, changed = j.now() {
+		if s.State != stateDone && s.over() {
+			panic(http.ErrAbortHandler)
+		}
+		for at < s.Bytes {
+			part := min(s.Bytes-at, 1<<20)
+			_ = c.SetWriteDeadline(a.patience(part))
+			n, err := io.Copy(w, io.NewSectionReader(f, at, part))
+			if at += n; err != nil || c.Flush() != nil {
+				return nil // who has gone is not told
+			}
+		}
+		if s.State == stateDone {
+			return nil
+		}
+		if a.await(r, changed) != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// await waits until a state is another.
+func (a *API) await(r *http.Request, changed <-chan struct{}) error {
+	select {
+	case <-changed:
+		return nil
+	case <-r.Context().Done():
+		return r.Context().Err()
+	case <-a.ctx.Done():
+		return &problem{status: http.StatusServiceUnavailable, code: "ending", err: errors.New("the server ends")}
+	}
+}

@@ -1,0 +1,331 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
+	"tessera/media"
+)
+
+// job asks and reads a job's state.
+func jobOf(t *testing.T, method, address string, body []byte) (state, int) {
+	t.Helper()
+	r, text := ask(t, method, address, "", body)
+	var s state
+	require.NoError(t, json.Unmarshal(text, &s), string(text))
+	return s, r.StatusCode
+}
+
+// ended waits for a job's end.
+func ended(t *testing.T, url, id string) (s state) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		s, _ = jobOf(t, "GET", url+"/v1/jobs/"+id, nil)
+		return s.over()
+	}, time.Minute, 20*time.Millisecond)
+	return s
+}
+
+// latentFile is a latent as a file.
+func latentFile(t *testing.T, frames, h, w int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := latent.Latent{Channels: 16, Frames: frames, Height: h, Width: w, Data: ramp(16 * frames * h * w)}
+	require.NoError(t, media.EncodeLatent(&b, "z.safetensors", z))
+	return b.Bytes()
+}
+
+// A job's frames are those of the same request without a job; its latent decodes
+// to what a round trip decodes to.
+func TestJobs(t *testing.T) {
+	h := device(t)
+	_, url := start(t, h, Options{})
+	shape := params([]int{1, 16, 2, 2, 3}, map[string]string{"dtype": "float32"})
+	body := tensor(float, ramp(16*2*2*3))
+	_, want := ask(t, "POST", url+"/v1/decode"+shape+"&output_type=pt&partial_postprocess=true&do_scaling=True", "", body)
+
+	made, status := jobOf(t, "POST", url+"/v1/jobs"+shape+"&output=u8", body)
+	require.Equal(t, http.StatusCreated, status, made.Error)
+	s := ended(t, url, made.ID)
+	require.Equal(t, stateDone, s.State, s.Error)
+	assert.Equal(t, []int{5, 16, 24, 3}, s.Shape)
+	assert.Equal(t, []int{16, 2, 2, 3}, s.Result.Latent)
+	r, got := ask(t, "GET", url+"/v1/jobs/"+made.ID+"/content", "", nil)
+	assert.Equal(t, "[5,16,24,3]", r.Header.Get("shape"))
+	assert.Equal(t, "uint8", r.Header.Get("dtype"))
+	assert.True(t, bytes.Equal(want, got), "%d bytes, expected %d", len(got), len(want))
+	q, _ := http.NewRequest("GET", url+"/v1/jobs/"+made.ID+"/content", nil)
+	q.Header.Set("Range", "bytes=100-199")
+	r, err := http.DefaultClient.Do(q)
+	require.NoError(t, err)
+	part, _ := io.ReadAll(r.Body)
+	r.Body.Close()
+	assert.Equal(t, http.StatusPartialContent, r.StatusCode)
+	assert.Equal(t, want[100:200], part)
+
+	clip := params([]int{1, 3, 5, 16, 24}, map[string]string{"dtype": "uint8"})
+	pixels := bytes.Repeat([]byte{0, 30, 60, 90, 120, 150, 180, 210, 240}, 640)
+	enc, _ := jobOf(t, "POST", url+"/v1/jobs"+clip+"&kind=encode&output=safetensors", pixels)
+	require.Equal(t, stateDone, ended(t, url, enc.ID).State)
+	_, z := ask(t, "GET", url+"/v1/jobs/"+enc.ID+"/content", "", nil)
+	dec, _ := jobOf(t, "POST", url+"/v1/jobs?kind=decode&input=safetensors&output=f32", z)
+	trip, _ := jobOf(t, "POST", url+"/v1/jobs"+clip+"&kind=roundtrip&output=f32", pixels)
+	require.Equal(t, stateDone, ended(t, url, dec.ID).State)
+	s = ended(t, url, trip.ID)
+	require.Equal(t, stateDone, s.State, s.Error)
+	assert.Less(t, s.Result.Quality.SSIM, 1.0)
+	_, a := ask(t, "GET", url+"/v1/jobs/"+dec.ID+"/content", "", nil)
+	_, b := ask(t, "GET", url+"/v1/jobs/"+trip.ID+"/content", "", nil)
+	require.Len(t, a, 5*16*24*3*4)
+	assert.True(t, bytes.Equal(a, b), "a round trip decodes to something else")
+
+	for _, output := range []string{"y4m", "npy"} {
+		j, _ := jobOf(t, "POST", url+"/v1/jobs"+shape+"&output="+output, body)
+		s := ended(t, url, j.ID)
+		require.Equal(t, stateDone, s.State, s.Error)
+		path := filepath.Join(t.TempDir(), "out."+output)
+		_, file := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
+		assert.EqualValues(t, s.Bytes, len(file))
+		require.NoError(t, os.WriteFile(path, file, 0o600))
+		c, err := media.Open(t.Context(), path, 3)
+		require.NoError(t, err, output)
+		assert.Equal(t, 5, c.Frames())
+		c.Close()
+	}
+	r, _ = ask(t, "DELETE", url+"/v1/jobs/"+made.ID, "", nil)
+	assert.Equal(t, http.StatusNoContent, r.StatusCode)
+	r, _ = ask(t, "GET", url+"/v1/jobs/"+made.ID, "", nil)
+	assert.Equal(t, http.StatusNotFound, r.StatusCode)
+}
+
+// What streams is given out while it is made, its progress too; DELETE ends it.
+func TestJobsWhileTheyRun(t *testing.T) {
+	h := device(t)
+	_, url := start(t, h, Options{})
+	j, _ := jobOf(t, "POST", url+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 400, 2, 2))
+	r, err := http.Get(url + "/v1/jobs/" + j.ID + "/content")
+	require.NoError(t, err)
+	defer r.Body.Close()
+	_, err = io.ReadFull(r.Body, make([]byte, 3*16*16*3))
+	require.NoError(t, err, "three frames")
+	s, _ := jobOf(t, "GET", url+"/v1/jobs/"+j.ID, nil)
+	require.Equal(t, stateRunning, s.State)
+	assert.Equal(t, "decode", s.Progress.Stage)
+	assert.Less(t, s.Progress.Done, 1.0)
+
+	e, err := http.Get(url + "/v1/jobs/" + j.ID + "/events")
+	require.NoError(t, err)
+	defer e.Body.Close()
+	assert.Equal(t, "text/event-stream", e.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(e.Body)
+	require.True(t, lines.Scan())
+	assert.Equal(t, "event: running", lines.Text())
+	s, status := jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
+	assert.Equal(t, http.StatusOK, status)
+	assert.Equal(t, stateCancelled, s.State)
+	last := ""
+	for lines.Scan() {
+		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			last = name
+		}
+	}
+	assert.Equal(t, stateCancelled, last, "the last event")
+	_, err = io.Copy(io.Discard, r.Body)
+	assert.Error(t, err, "the content of a cancelled job ends well")
+	r2, text := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
+	assert.Equal(t, http.StatusConflict, r2.StatusCode, string(text))
+	j, _ = jobOf(t, "POST", url+"/v1/jobs?input=safetensors&output=npy", latentFile(t, 400, 2, 2))
+	r2, text = ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
+	assert.Equal(t, http.StatusConflict, r2.StatusCode)
+	assert.Contains(t, string(text), "npy can't be read before it is done")
+	assert.Equal(t, "1", r2.Header.Get("Retry-After"))
+	_, _ = jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
+	assert.Equal(t, stateCancelled, ended(t, url, j.ID).State)
+}
+
+// An input may come in parts; one that breaks off goes on where it did, also after
+// a restart.
+func TestParts(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}}
+	h := device(t)
+	a, err := New(h, o)
+	require.NoError(t, err)
+	s := httptest.NewServer(a)
+	z := latentFile(t, 1, 2, 2)
+	j, status := jobOf(t, "POST", fmt.Sprintf("%s/v1/jobs?input=safetensors&output=u8&size=%d", s.URL, len(z)), nil)
+	require.Equal(t, http.StatusCreated, status)
+	part := func(server string, first, last, size int, body []byte) (int, string) {
+		r, _ := http.NewRequest("PATCH", server+"/v1/jobs/"+j.ID+"/input", bytes.NewReader(body))
+		r.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer.StatusCode, string(text)
+	}
+	for name, c := range map[string]struct {
+		first, last, size int
+		body              []byte
+		status            int
+		want              string
+	}{
+		"a gap":        {10, 19, len(z), z[10:20], 409, "0 bytes are received"},
+		"another size": {0, 9, 10, z[:10], 400, "of an input of"},
+		"backwards":    {9, 0, len(z), nil, 400, "of an input of"},
+		"too long":     {0, len(z), len(z), append(z[:len(z):len(z)], 0), 400, "of an input of"},
+		"short":        {0, 9, len(z), z[:5], 400, "the body has 5 bytes"},
+	} {
+		status, text := part(s.URL, c.first, c.last, c.size, c.body)
+		assert.Equal(t, c.status, status, name)
+		assert.Contains(t, text, c.want, name)
+	}
+	status, text := part(s.URL, 0, 99, len(z), z[:100])
+	require.Equal(t, http.StatusOK, status, text)
+	s.Close()
+	require.NoError(t, a.Close())
+
+	a, err = New(h, o)
+	require.NoError(t, err)
+	s = httptest.NewServer(a)
+	defer s.Close()
+	now, _ := jobOf(t, "GET", s.URL+"/v1/jobs/"+j.ID, nil)
+	assert.EqualValues(t, 100, now.Received)
+	assert.Equal(t, stateReceiving, now.State)
+	status, text = part(s.URL, 100, len(z)-1, len(z), z[100:])
+	require.Equal(t, http.StatusOK, status, text)
+	now = ended(t, s.URL, j.ID)
+	assert.Equal(t, stateDone, now.State, now.Error)
+	status, text = part(s.URL, 0, 99, len(z), z[:100])
+	assert.Equal(t, http.StatusConflict, status, text)
+	s.Close()
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Forget(h.dev))
+}
+
+// After a restart jobs that were done are there, and those that were not say so;
+// two servers don't share a folder.
+func TestRestart(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}, Log: func(line string) { t.Log(line) }}
+	h := device(t)
+	a, err := New(h, o)
+	require.NoError(t, err)
+	_, err = New(h, o)
+	require.ErrorContains(t, err, "another server keeps its jobs there")
+	s := httptest.NewServer(a)
+	done, _ := jobOf(t, "POST", s.URL+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 1, 2, 2))
+	require.Equal(t, stateDone, ended(t, s.URL, done.ID).State)
+	_, want := ask(t, "GET", s.URL+"/v1/jobs/"+done.ID+"/content", "", nil)
+	running, _ := jobOf(t, "POST", s.URL+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 400, 2, 2))
+	waiting, _ := jobOf(t, "POST", s.URL+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 1, 2, 2))
+	require.Eventually(t, func() bool {
+		now, _ := jobOf(t, "GET", s.URL+"/v1/jobs/"+running.ID, nil)
+		return now.Bytes > 0
+	}, time.Minute, 10*time.Millisecond)
+	killed := filepath.Join(t.TempDir(), "killed") // as it lies there at this moment
+	require.NoError(t, os.CopyFS(killed, os.DirFS(folder)))
+	s.Close()
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Forget(h.dev))
+
+	for name, folder := range map[string]string{"ended": folder, "killed": killed} {
+		t.Run(name, func(t *testing.T) {
+			o.Folder = folder
+			a, url := start(t, h, o)
+			now, _ := jobOf(t, "GET", url+"/v1/jobs/"+done.ID, nil)
+			assert.Equal(t, stateDone, now.State)
+			_, got := ask(t, "GET", url+"/v1/jobs/"+done.ID+"/content", "", nil)
+			assert.True(t, bytes.Equal(want, got))
+			for _, id := range []string{running.ID, waiting.ID} {
+				now, _ := jobOf(t, "GET", url+"/v1/jobs/"+id, nil)
+				assert.Equal(t, stateInterrupted, now.State)
+				assert.Contains(t, now.Error, "the server ended before the job did: send it again")
+			}
+			assert.EqualValues(t, len(want), a.jobs.bytes(), "the disk that is taken")
+		})
+	}
+}
+
+// Results go when their time is over, and before that where the disk is full: the
+// earliest first.
+func TestKeeping(t *testing.T) {
+	h := device(t)
+	a, url := start(t, h, Options{Disk: 8 << 10, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	var ids []string
+	for range 3 {
+		j, status := jobOf(t, "POST", url+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 1, 4, 4))
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		s := ended(t, url, j.ID)
+		require.Equal(t, stateDone, s.State, s.Error)
+		ids = append(ids, j.ID)
+	}
+	r, _ := ask(t, "GET", url+"/v1/jobs/"+ids[0], "", nil)
+	assert.Equal(t, http.StatusNotFound, r.StatusCode, "the first result, where 8 KiB have no room for two of 3 and a third")
+	s, _ := jobOf(t, "GET", url+"/v1/jobs/"+ids[2], nil)
+	assert.WithinDuration(t, s.Ended.Add(24*time.Hour), s.Expires, time.Second)
+	r, text := ask(t, "POST", url+"/v1/jobs?input=safetensors&size=9000", "", nil)
+	assert.Equal(t, http.StatusBadRequest, r.StatusCode, string(text))
+	big, _ := jobOf(t, "POST", url+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 9, 4, 4)[:])
+	if big.ID != "" {
+		assert.Equal(t, "no_room", ended(t, url, big.ID).Code)
+	}
+	a.jobs.tidy(time.Now().Add(25*time.Hour), a.o.Keep)
+	r, _ = ask(t, "GET", url+"/v1/jobs/"+ids[2], "", nil)
+	assert.Equal(t, http.StatusNotFound, r.StatusCode)
+	assert.Zero(t, a.jobs.bytes())
+	entries, err := os.ReadDir(a.jobs.folder)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+// Jobs that can't be are refused before anything is received.
+func TestMalformedJobs(t *testing.T) {
+	_, url := start(t, &alone{}, Options{Disk: 1 << 20, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	for name, c := range map[string]struct {
+		query, want string
+		status      int
+	}{
+		"another kind":       {"kind=upscale", "kind is \"upscale\", expected decode, encode, roundtrip", 400},
+		"a path":             {"output=../../x.mp4", "output is", 400},
+		"video of latents":   {"kind=decode&input=mp4", "input is \"mp4\"", 400},
+		"latents as video":   {"kind=encode&output=mp4", "output is \"mp4\"", 400},
+		"no shape":           {"input=tensor", "input=tensor without a shape", 400},
+		"codes of latents":   {"shape=1,16,1,1,1&dtype=uint8", "a latent of dtype uint8", 400},
+		"two clips":          {"shape=2,16,1,1,1&dtype=float32", "expected one clip", 400},
+		"moments of frames":  {"moments=true", "moments are what an encode makes", 400},
+		"more than there is": {"size=2e6", "size is 2e+06", 400},
+		"nothing":            {"input=npy", "an empty input", 400},
+		"a long query":       {"input=npy&fps=" + strings.Repeat("1", 5000), "a query of", 400},
+	} {
+		r, text := ask(t, "POST", url+"/v1/jobs?"+c.query, "", nil)
+		assert.Equal(t, c.status, r.StatusCode, name)
+		assert.Contains(t, strings.ReplaceAll(string(text), `\"`, `"`), c.want, name)
+	}
+	for _, path := range []string{"/v1/jobs/x", "/v1/jobs/" + newID(), "/v1/jobs/..%2f..%2fx/content", "/v1/jobs/" + newID() + "/events"} {
+		r, text := ask(t, "GET", url+path, "", nil)
+		assert.Equal(t, http.StatusNotFound, r.StatusCode, "%s: %s", path, text)
+	}
+	j, status := jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
+	require.Equal(t, http.StatusCreated, status)
+	_, status = jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
+	assert.Equal(t, http.StatusOK, status)
+	bad, _ := jobOf(t, "POST", url+"/v1/jobs?input=npy", []byte("no NumPy file"))
+	s := ended(t, url, bad.ID)
+	assert.Equal(t, stateFailed, s.State)
+	assert.Equal(t, "no_adapter", s.Code)
+}

@@ -1,0 +1,277 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"tessera/temporary"
+)
+
+// store is all jobs, and the folder that they lie in.
+type store struct {
+	folder string
+	lock   *os.File // nil: the folder is the API's own
+
+	mu   sync.Mutex
+	jobs map[string]*work
+}
+
+// maxJobs bounds the jobs that are kept, of which many may take no disk.
+const maxJobs = 10_000
+
+// numbers are those of jobs.
+var numbers = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// openStore reads the jobs of earlier starts.
+func (a *API) openStore(folder string) (*store, error) {
+	s := &store{folder: folder, jobs: map[string]*work{}}
+	if folder == "" {
+		s.folder = filepath.Join(a.folder.Name(), "jobs")
+	}
+	if err := os.MkdirAll(s.folder, 0o700); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	if folder != "" {
+		var err error
+		if s.lock, err = temporary.Lock(filepath.Join(folder, "lock")); err != nil {
+			return nil, fmt.Errorf("api: %s: another server keeps its jobs there: %w", folder, err)
+		}
+	}
+	entries, err := os.ReadDir(s.folder)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && numbers.MatchString(e.Name()) {
+			if err := a.restore(s, e.Name()); err != nil {
+				a.o.Log(fmt.Sprintf("job %s of an earlier start is lost: %v", e.Name(), err))
+				os.RemoveAll(filepath.Join(s.folder, e.Name()))
+			}
+		}
+	}
+	return s, nil
+}
+
+// restore takes over a job of an earlier start: what was done is there, what was
+// received is; what was neither says so.
+func (a *API) restore(s *store, id string) error {
+	folder := filepath.Join(s.folder, id)
+	temporary.Sweep(folder)
+	text, err := os.ReadFile(filepath.Join(folder, "job.json"))
+	if err != nil {
+		return err
+	}
+	var k kept
+	if err := json.Unmarshal(text, &k); err != nil {
+		return err
+	}
+	j := a.newWork(folder, k.Query, k.Client, k.state)
+	if j.ask, err = a.jobRequest(k.Query); err != nil {
+		j.ask = &jobRequest{input: "none", output: k.Output} // its model is not served any more
+		if !k.over() {
+			return err
+		}
+	}
+	switch {
+	case j.state.State == stateReceiving && j.received() < j.state.Size:
+		err = a.resume(j)
+	case !j.state.over():
+		os.Remove(j.input())
+		os.Remove(j.output())
+		err = j.set(true, func(s *state) {
+			s.State, s.Error, s.Code = stateInterrupted, interrupted, stateInterrupted
+			s.Ended, s.Bytes = time.Now().UTC(), 0
+			s.Expires = s.Ended.Add(a.o.Keep)
+		})
+	}
+	if err == nil && j.state.over() {
+		err = j.reserve(j.occupies())
+	}
+	if err == nil {
+		s.jobs[id] = j
+	}
+	return err
+}
+
+// resume goes on receiving.
+func (a *API) resume(j *work) (err error) {
+	if j.leave, err = a.places.enter(j.client); err != nil {
+		return err
+	}
+	if err := j.reserve(j.state.Size); err != nil {
+		j.leave()
+		return err
+	}
+	j.state.Received = j.received()
+	return nil
+}
+
+// received is how much of the input is there.
+func (j *work) received() int64 {
+	if info, err := os.Stat(j.input()); err == nil {
+		return info.Size()
+	}
+	return 0
+}
+
+func (a *API) newWork(folder, query, client string, s state) *work {
+	j := &work{folder: folder, query: query, client: client, state: s, disk: &a.disk, leave: func() {}, changed: make(chan struct{})}
+	j.ctx, j.stop = context.WithCancel(a.ctx)
+	return j
+}
+
+// add makes a job's folder and keeps it.
+func (a *API) add(ask *jobRequest, query, client string, size int64, leave func()) (*work, error) {
+	id := newID()
+	j := a.newWork(filepath.Join(a.jobs.folder, id), query, client, state{
+		ID: id, Kind: ask.kind, Model: ask.model.name, State: stateReceiving, Created: time.Now().UTC(), Size: size, Output: ask.output,
+	})
+	j.ask, j.leave = ask, leave
+	if err := j.reserve(size); err != nil {
+		return nil, err
+	}
+	err := os.Mkdir(j.folder, 0o700)
+	if err == nil {
+		err = os.WriteFile(j.input(), nil, 0o600)
+	}
+	if err == nil {
+		err = j.set(true, func(*state) {})
+	}
+	if err != nil {
+		os.RemoveAll(j.folder)
+		_ = j.reserve(0)
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	a.jobs.mu.Lock()
+	crowded := len(a.jobs.jobs) >= maxJobs
+	a.jobs.jobs[id] = j
+	a.jobs.mu.Unlock()
+	if over := a.jobs.earliest(state.over); crowded && over != nil {
+		a.jobs.forget(over)
+	}
+	return j, nil
+}
+
+// find is the job of a number.
+func (s *store) find(id string) (*work, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j := s.jobs[id]; j != nil {
+		return j, nil
+	}
+	return nil, &problem{status: http.StatusNotFound, code: "no_job", err: fmt.Errorf("there is no job %.40q: it is over and its time, or never was", id)}
+}
+
+// forget removes a job that is over.
+func (s *store) forget(j *work) {
+	s.mu.Lock()
+	_, there := s.jobs[j.state.ID]
+	delete(s.jobs, j.state.ID)
+	s.mu.Unlock()
+	if !there {
+		return
+	}
+	os.RemoveAll(j.folder)
+	_ = j.reserve(0)
+	_ = j.set(false, func(*state) {})
+}
+
+// earliest is the job that ended first of those that keep says yes to.
+func (s *store) earliest(keep func(state) bool) *work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var first *work
+	var ended time.Time
+	for _, j := range s.jobs {
+		if now, _ := j.now(); keep(now) && (first == nil || now.Ended.Before(ended)) {
+			first, ended = j, now.Ended
+		}
+	}
+	return first
+}
+
+// makeRoom removes what has been finished for the longest, where a disk is full.
+func (s *store) makeRoom() bool {
+	j := s.earliest(func(s state) bool { return s.over() && s.Bytes > 0 })
+	if j == nil {
+		return false
+	}
+	s.forget(j)
+	return true
+}
+
+// tidy forgets what has had its time, until the API ends.
+func (a *API) tidy() {
+	defer a.busy.Done()
+	look := time.NewTicker(min(a.o.Keep/4, time.Minute))
+	defer look.Stop()
+	for {
+		select {
+		case <-a.ctx.Done():
+			return
+		case now := <-look.C:
+			a.jobs.tidy(now, a.o.Keep)
+		}
+	}
+}
+
+// tidy forgets what has had its time at now, and gives up what no more was received
+// of for as long.
+func (s *store) tidy(now time.Time, keep time.Duration) {
+	for {
+		j := s.earliest(func(s state) bool { return s.over() && !s.Expires.IsZero() && now.After(s.Expires) })
+		if j == nil {
+			break
+		}
+		s.forget(j)
+	}
+	for {
+		j := s.earliest(func(s state) bool { return s.State == stateReceiving && now.After(s.Created.Add(keep)) })
+		if j == nil {
+			return
+		}
+		j.stop()
+		j.leave()
+		_ = j.set(false, func(s *state) { s.State = stateCancelled })
+		s.forget(j)
+	}
+}
+
+// bytes is what all jobs take of the disk.
+func (s *store) bytes() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		j.mu.Lock()
+		n += j.taken
+		j.mu.Unlock()
+	}
+	return n
+}
+
+// count is how many jobs are in each state.
+func (s *store) count() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := map[string]int{}
+	for _, j := range s.jobs {
+		now, _ := j.now()
+		n[now.State]++
+	}
+	return n
+}
+
+// close lets go of the folder.
+func (s *store) close() error {
+	if s.lock == nil {
+		return nil
+	}
+	return s.lock.Close()
+}

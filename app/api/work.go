@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"tessera/media"
+)
+
+// States of a job.
+const (
+	stateReceiving   = "receiving"   // its input comes in parts
+	stateQueued      = "queued"      // it waits for the device
+	stateRunning     = "running"     // it has it
+	stateDone        = "done"        // its content is there
+	stateFailed      = "failed"      // error and code say why
+	stateCancelled   = "cancelled"   // by DELETE
+	stateInterrupted = "interrupted" // the server ended before the job did
+)
+
+// progress is how far a job is.
+type progress struct {
+	Stage  string  `json:"stage"`
+	Done   float64 `json:"done"` // of the stage, 0 to 1
+	Frame  int     `json:"frame"`
+	Frames int     `json:"frames"`
+}
+
+// result is what a job made.
+type result struct {
+	Frames  int     `json:"frames,omitempty"`
+	Height  int     `json:"height,omitempty"`
+	Width   int     `json:"width,omitempty"`
+	FPS     float64 `json:"fps,omitempty"`
+	Latent  []int   `json:"latent,omitempty"`
+	Scale   string  `json:"scale,omitempty"`
+	Seconds float64 `json:"seconds"`
+	Quality *scores `json:"quality,omitempty"`
+}
+
+// scores are how close a round trip came to the original.
+type scores struct {
+	PSNR *float64 `json:"psnr_db"` // null where nothing differs
+	SSIM float64  `json:"ssim"`
+}
+
+// state is what is told of a job, and kept of it.
+type state struct {
+	ID       string    `json:"id"`
+	Kind     string    `json:"kind"`
+	Model    string    `json:"model"`
+	State    string    `json:"state"`
+	Created  time.Time `json:"created"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Expires  time.Time `json:"expires,omitzero"` // when it is forgotten
+	Size     int64     `json:"size"`             // of the input, in bytes
+	Received int64     `json:"received"`         // of these
+	Output   string    `json:"output"`           // format
+	Bytes    int64     `json:"bytes"`            // of the content, so far
+	Shape    []int     `json:"shape,omitempty"`  // of content that is a tensor
+	Dtype    dtype     `json:"dtype,omitempty"`
+	Progress *progress `json:"progress,omitempty"`
+	Result   *result   `json:"result,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	Code     string    `json:"code,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// over is whether nothing more will come of it.
+func (s state) over() bool {
+	switch s.State {
+	case stateReceiving, stateQueued, stateRunning:
+		return false
+	}
+	return true
+}
+
+// kept is job.json.
+type kept struct {
+	state
+	Query  string `json:"query"` // that made it
+	Client string `json:"client"`
+}
+
+// work is a job of the server's.
+type work struct {
+	folder string
+	query  string
+	client string
+	ask    *jobRequest
+	ctx    context.Context
+	stop   context.CancelFunc
+	disk   *disk
+	leave  func() // the place, once
+
+	upload sync.Mutex // of parts, one at a time
+
+	mu      sync.Mutex
+	state   state
+	taken   int64         // of the disk
+	changed chan struct{} // closed and replaced whenever state is another
+}
+
+// now is the state, and what is closed when there is another.
+func (j *work) now() (state, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state, j.changed
+}
+
+// set changes the state and keeps it where that is worth it.
+func (j *work) set(keep bool, change func(*state)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	change(&j.state)
+	close(j.changed)
+	j.changed = make(chan struct{})
+	if !keep {
+		return nil
+	}
+	return j.keep()
+}
+
+// keep writes job.json. Callers hold mu.
+func (j *work) keep() error {
+	s := j.state
+	s.Progress = nil
+	text, err := json.Marshal(kept{s, j.query, j.client})
+	if err != nil {
+		return err
+	}
+	return media.WriteFile(filepath.Join(j.folder, "job.json"), text)
+}
+
+// input and output are the job's files.
+func (j *work) input() string  { return filepath.Join(j.folder, "input."+j.ask.input) }
+func (j *work) output() string { return filepath.Join(j.folder, "output."+j.ask.output) }
+
+// reserve takes so much of the disk for the job's files, in all.
+func (j *work) reserve(n int64) error {
+	j.mu.Lock()
+	had := j.taken
+	j.mu.Unlock()
+	if n > had {
+		if err := j.disk.take(n - had); err != nil {
+			return err
+		}
+	} else {
+		j.disk.give(had - n)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.taken += n - had
+	return nil
+}
+
+// occupies is what the job's files have, in bytes.
+func (j *work) occupies() (n int64) {
+	for _, path := range []string{j.input(), j.output()} {
+		if info, err := os.Stat(path); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}
+
+// end is how a job ended: err nil is well.
+func (j *work) end(a *API, err error) {
+	os.Remove(j.input())
+	keep := a.o.Keep
+	if err != nil {
+		os.Remove(j.output())
+	}
+	_ = j.reserve(j.occupies()) // which is less than was taken, or there already
+	serr := j.set(true, func(s *state) {
+		s.Ended, s.Progress = time.Now().UTC(), nil
+		s.Expires = s.Ended.Add(keep)
+		s.Bytes = 0
+		if info, err := os.Stat(j.output()); err == nil {
+			s.Bytes = info.Size()
+		}
+		switch {
+		case err == nil:
+			s.State = stateDone
+		case s.State == stateCancelled: // as asked
+		case a.ctx.Err() != nil:
+			s.State, s.Error, s.Code = stateInterrupted, interrupted, stateInterrupted
+		default:
+			f := a.failure(asProblem(err))
+			s.State, s.Error, s.Code = stateFailed, f.Error, f.Code
+		}
+	})
+	if serr != nil {
+		a.o.Log(fmt.Sprintf("job %s: its state could not be kept: %v", j.state.ID, serr))
+	}
+	j.leave()
+}
+
+const interrupted = "the server ended before the job did: send it again"
