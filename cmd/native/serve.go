@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"tessera/app/api"
 	"tessera/app/serve"
@@ -18,15 +20,17 @@ import (
 )
 
 type serveCmd struct {
-	Models  []string  `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
-	Listen  string    `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
-	Memory  bytesFlag `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
-	Disk    bytesFlag `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
-	Queue   int       `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
-	Folder  string    `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
-	Page    string    `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
-	Open    bool      `help:"Open the page in the browser."`
-	Backend string    `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Models  []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
+	Listen  string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
+	Memory  bytesFlag     `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
+	Disk    bytesFlag     `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
+	Jobs    string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
+	Keep    time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
+	Queue   int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
+	Folder  string        `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
+	Page    string        `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
+	Open    bool          `help:"Open the page in the browser."`
+	Backend string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
@@ -57,10 +61,14 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	jobs, err := c.jobs()
+	if err != nil {
+		return err
+	}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Listen, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
-		API:     api.Options{Models: models, Budget: int64(c.Memory), Disk: int64(c.Disk), Places: c.Queue},
+		API:     api.Options{Models: models, Budget: int64(c.Memory), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
 	})
 	if err != nil {
@@ -89,12 +97,29 @@ func (c *serveCmd) Run(a *app) error {
 	return s.Serve()
 }
 
-// Validate refuses a queue of nothing.
+// Validate refuses a queue and a time of nothing.
 func (c *serveCmd) Validate() error {
-	if c.Queue < 1 {
+	switch {
+	case c.Queue < 1:
 		return fmt.Errorf("--queue=%d: expected at least 1", c.Queue)
+	case c.Keep <= 0:
+		return fmt.Errorf("--keep=%v: expected a time such as 24h", c.Keep)
 	}
 	return nil
+}
+
+// jobs is the folder that jobs are kept in over a restart. A free port is another
+// at each start: then there is none but what is asked for, nor without models.
+func (c *serveCmd) jobs() (string, error) {
+	_, port, err := net.SplitHostPort(c.Listen)
+	if c.Jobs != "" || len(c.Models) == 0 || err != nil || port == "0" || port == "" {
+		return c.Jobs, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no folder for jobs, --jobs names one: %w", err)
+	}
+	return filepath.Join(cache, "tessera", "jobs-"+port), nil
 }
 
 // models are those that programs are answered with.

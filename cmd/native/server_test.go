@@ -15,7 +15,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +25,13 @@ import (
 
 // served runs `tessera serve` until the test ends, and tells where.
 func served(t testing.TB, args ...string) (address, token string) {
+	t.Helper()
+	address, token, _ = servedUntil(t, args...)
+	return address, token
+}
+
+// servedUntil is served until kill.
+func servedUntil(t testing.TB, args ...string) (address, token string, kill func()) {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "index.html"), []byte("the page"))
@@ -32,9 +41,12 @@ func served(t testing.TB, args ...string) (address, token string) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
+	kill = sync.OnceFunc(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
+	})
+	t.Cleanup(func() {
+		kill()
 		if t.Failed() {
 			t.Log(stderr.String())
 		}
@@ -44,7 +56,7 @@ func served(t testing.TB, args ...string) (address, token string) {
 	}
 	require.NoError(t, json.NewDecoder(out).Decode(&told), "%s", &stderr)
 	address, token, _ = strings.Cut(told.URL, "/#token=")
-	return address, token
+	return address, token, kill
 }
 
 // post sends a body and returns what comes back, which must be well.
@@ -127,6 +139,70 @@ func TestServerIsTheCommandLine(t *testing.T) {
 	header, got := post(t, address+"/v1/encode"+query, pixels)
 	assert.Equal(t, "[1,16,2,2,3]", header.Get("shape"))
 	assert.True(t, bytes.Equal(float32s(want.data), got), "latents differ")
+}
+
+// jobState is what is told of a job.
+type jobState struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+	Bytes int64  `json:"bytes"`
+	Error string `json:"error"`
+}
+
+// jobAt asks for a job's state until it is as wanted.
+func jobAt(t testing.TB, address string, wanted func(jobState) bool) (j jobState) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r, err := http.Get(address)
+		require.NoError(t, err)
+		defer r.Body.Close()
+		require.NoError(t, json.NewDecoder(r.Body).Decode(&j))
+		return wanted(j)
+	}, time.Minute, 10*time.Millisecond)
+	return j
+}
+
+// newJob sends a latent's file as a job.
+func newJob(t testing.TB, address, query, file string) (j jobState) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	r, err := http.Post(address+"/v1/jobs"+query, "", bytes.NewReader(data))
+	require.NoError(t, err)
+	defer r.Body.Close()
+	require.Equal(t, http.StatusCreated, r.StatusCode)
+	require.NoError(t, json.NewDecoder(r.Body).Decode(&j))
+	return j
+}
+
+// A job's video is the command line's file, byte by byte; killed in the middle and
+// started again the server has what was done, and says what was not.
+func TestServerIsKilled(t *testing.T) {
+	needDevice(t)
+	jobs, file := t.TempDir(), latentFile(t, 16, 2, 2, 3)
+	args := []string{"--precision", "f32", "-m", "tiny=" + tiny, "--jobs", jobs}
+	address, _, kill := servedUntil(t, args...)
+	out := filepath.Join(t.TempDir(), "out.y4m")
+	succeed(t, "decode", "-m", tiny, "--precision", "f32", file, "-o", out)
+	want, err := os.ReadFile(out)
+	require.NoError(t, err)
+	over := func(j jobState) bool { return j.State != "queued" && j.State != "running" }
+	done := newJob(t, address, "?output=y4m", file)
+	require.Equal(t, "done", jobAt(t, address+"/v1/jobs/"+done.ID, over).State)
+	long := newJob(t, address, "?output=y4m", latentFile(t, 16, 400, 2, 2))
+	jobAt(t, address+"/v1/jobs/"+long.ID, func(j jobState) bool { return j.Bytes > 0 })
+	kill()
+
+	address, _ = served(t, args...)
+	r, err := http.Get(address + "/v1/jobs/" + done.ID + "/content")
+	require.NoError(t, err)
+	defer r.Body.Close()
+	got, err := io.ReadAll(r.Body)
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(want, got), "the server's video and the command line's")
+	j := jobAt(t, address+"/v1/jobs/"+long.ID, over)
+	assert.Equal(t, "interrupted", j.State)
+	assert.Contains(t, j.Error, "the server ended before the job did")
 }
 
 // rgb are a PNG's pixels.
