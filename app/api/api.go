@@ -83,16 +83,17 @@ type Options struct {
 
 // API answers requests.
 type API struct {
-	o      Options
-	host   Host
-	models *models
-	places places
-	disk   disk
-	mux    *http.ServeMux
-	jobs   *store
-	ctx    context.Context // of jobs; ends with Close
-	stop   context.CancelFunc
-	folder *os.File // for pictures and videos on their way, while it is open
+	o       Options
+	host    Host
+	models  *models
+	places  places
+	disk    disk
+	mux     *http.ServeMux
+	jobs    *store
+	metrics *metrics
+	ctx     context.Context // of jobs; ends with Close
+	stop    context.CancelFunc
+	folder  *os.File // for pictures and videos on their way, while it is open
 
 	mu     sync.Mutex
 	closed bool
@@ -136,6 +137,7 @@ func New(host Host, o Options) (*API, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	a.disk.more = a.jobs.makeRoom
+	a.metrics = newMetrics(a)
 	a.busy.Add(1)
 	go a.tidy()
 	a.mux = http.NewServeMux()
@@ -188,11 +190,13 @@ func (a *API) endpoints() []endpoint {
 		{"GET /v1/jobs/{id}/content", false, a.content},
 		{"GET /v1/models", false, a.listModels},
 		{"GET /healthz", true, a.healthy},
+		{"GET /metrics", false, a.tellMetrics},
+		{"GET /openapi.json", true, a.tellOpenAPI},
 	}
 }
 
 // Patterns are those of http.ServeMux that ServeHTTP is for.
-func (a *API) Patterns() []string { return []string{"/v1/", "/healthz"} }
+func (a *API) Patterns() []string { return []string{"/v1/", "/healthz", "/metrics", "/openapi.json"} }
 
 // ServeHTTP answers a request. What is wrong is told in JSON.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -240,6 +244,8 @@ func (n *noted) Write(b []byte) (int, error) { return len(b), nil }
 // guard lets those in who may, and tells errors.
 func (a *API) guard(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w, end := a.metrics.count(e.pattern, w)
+		defer end()
 		client, status, why := a.o.Allow(r, e.open)
 		if status != 0 {
 			if status == http.StatusUnauthorized {

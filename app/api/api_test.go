@@ -72,6 +72,12 @@ func start(t testing.TB, h *alone, o Options) (*API, string) {
 	s := httptest.NewServer(a)
 	t.Cleanup(func() {
 		s.Close()
+		documented(t, a)
+		for _, j := range a.jobs.all() { // which have places
+			if now, _ := j.now(); now.State == stateReceiving {
+				a.drop(j)
+			}
+		}
 		assert.Eventually(t, func() bool { return a.places.count() == 0 }, time.Minute, time.Millisecond, "places that are taken")
 		assert.Equal(t, a.o.Disk-a.jobs.bytes(), a.disk.left(), "what is free of the disk")
 		require.NoError(t, a.Close())

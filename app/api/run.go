@@ -32,6 +32,7 @@ func (a *API) during(ctx context.Context, client string, m *model, watch vae.Wat
 	defer func() {
 		a.host.Done(err)
 		a.places.took(time.Since(begun))
+		a.metrics.device.WithLabelValues(m.name).Observe(time.Since(begun).Seconds())
 	}()
 	defer a.caught(&err)
 	t := &turn{api: a, ctx: ctx, dev: dev, model: m, watch: watch}
@@ -61,6 +62,7 @@ func (t *turn) decode(d job.Decoding, take func(clip int, f vae.Frame) error) er
 			if err != nil {
 				return err
 			}
+			t.api.metrics.frames.WithLabelValues(t.model.name, kindDecode).Inc()
 			if err := take(i, f); err != nil {
 				return err
 			}
@@ -82,6 +84,9 @@ func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
 	defer done()
 	t.api.models.room(t.dev, t.model, p.Plan)
 	z, err := p.Collect(t.ctx, c, t.watch)
+	if err == nil {
+		t.api.metrics.frames.WithLabelValues(t.model.name, kindEncode).Add(float64(c.Frames()))
+	}
 	z.Meta = e.Meta
 	return z, err
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -185,16 +187,21 @@ func (s *store) forget(j *work) {
 
 // earliest is the job that ended first of those that keep says yes to.
 func (s *store) earliest(keep func(state) bool) *work {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var first *work
 	var ended time.Time
-	for _, j := range s.jobs {
+	for _, j := range s.all() {
 		if now, _ := j.now(); keep(now) && (first == nil || now.Ended.Before(ended)) {
 			first, ended = j, now.Ended
 		}
 	}
 	return first
+}
+
+// all are the jobs.
+func (s *store) all() []*work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.jobs))
 }
 
 // makeRoom removes what has been finished for the longest, where a disk is full.
@@ -246,9 +253,7 @@ func (s *store) tidy(now time.Time, keep time.Duration) {
 
 // bytes is what all jobs take of the disk.
 func (s *store) bytes() (n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, j := range s.jobs {
+	for _, j := range s.all() {
 		j.mu.Lock()
 		n += j.taken
 		j.mu.Unlock()
@@ -258,10 +263,8 @@ func (s *store) bytes() (n int64) {
 
 // count is how many jobs are in each state.
 func (s *store) count() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	n := map[string]int{}
-	for _, j := range s.jobs {
+	for _, j := range s.all() {
 		now, _ := j.now()
 		n[now.State]++
 	}
