@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"tessera/app/api"
+	"tessera/app/job"
 	"tessera/app/serve"
 	"tessera/gpu"
 	"tessera/temporary"
@@ -20,17 +23,20 @@ import (
 )
 
 type serveCmd struct {
-	Models  []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
-	Listen  string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
-	Memory  bytesFlag     `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
-	Disk    bytesFlag     `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
-	Jobs    string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
-	Keep    time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
-	Queue   int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
-	Folder  string        `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
-	Page    string        `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
-	Open    bool          `help:"Open the page in the browser."`
-	Backend string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
+	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
+	Memory    bytesFlag     `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
+	Disk      bytesFlag     `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
+	Jobs      string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
+	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
+	Queue     int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
+	TokenFile string        `placeholder:"FILE" help:"Tokens that programs ask with, one a line, NAME TOKEN or TOKEN; default the printed one, and beyond this machine only."`
+	TLSCert   string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain, PEM: https in place of http."`
+	TLSKey    string        `name:"tls-key" placeholder:"FILE" help:"Its key, PEM."`
+	Folder    string        `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
+	Page      string        `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
+	Open      bool          `help:"Open the page in the browser."`
+	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
 	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
 	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
@@ -61,6 +67,14 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	tokens, err := c.tokens()
+	if err != nil {
+		return err
+	}
+	certificates, err := c.certificates()
+	if err != nil {
+		return err
+	}
 	jobs, err := c.jobs()
 	if err != nil {
 		return err
@@ -68,6 +82,7 @@ func (c *serveCmd) Run(a *app) error {
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Listen, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
+		Tokens: tokens, Certificates: certificates,
 		API:     api.Options{Models: models, Budget: int64(c.Memory), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
 	})
@@ -77,11 +92,14 @@ func (c *serveCmd) Run(a *app) error {
 	detach := context.AfterFunc(a.ctx, func() { s.Close() })
 	defer s.Close()
 	defer detach()
-	if s.Beyond() {
+	if s.Beyond() && len(certificates) == 0 {
 		a.warn("--listen %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Listen)
 	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err
+	}
+	if t := s.Token(); t != "" && len(tokens) == 0 && len(models) > 0 {
+		a.note("programs ask with Authorization: Bearer %s", t)
 	}
 	if c.Open {
 		remove, err := openPage(s.URL())
@@ -104,6 +122,8 @@ func (c *serveCmd) Validate() error {
 		return fmt.Errorf("--queue=%d: expected at least 1", c.Queue)
 	case c.Keep <= 0:
 		return fmt.Errorf("--keep=%v: expected a time such as 24h", c.Keep)
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return errors.New("--tls-cert and --tls-key: expected both or none")
 	}
 	return nil
 }
@@ -137,6 +157,51 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}
 	return all, nil
+}
+
+// minToken bounds a token from below, in characters: what is shorter can be guessed.
+const minToken = 16
+
+// tokens are those of a file, and what each is called.
+func (c *serveCmd) tokens() (map[string]string, error) {
+	if c.TokenFile == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
+	}
+	all := map[string]string{}
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		token := words[len(words)-1]
+		if len(words) > 2 || len(token) < minToken {
+			return nil, job.BadInput("--token-file %s: line %d is not NAME TOKEN with a token of %d characters at least", c.TokenFile, i+1, minToken)
+		}
+		all[token] = words[0]
+		if len(words) == 1 {
+			all[token] = fmt.Sprintf("line %d", i+1)
+		}
+	}
+	if len(all) == 0 {
+		return nil, job.BadInput("--token-file %s: holds no token", c.TokenFile)
+	}
+	return all, nil
+}
+
+// certificates are what https is served by; none is http.
+func (c *serveCmd) certificates() ([]tls.Certificate, error) {
+	if c.TLSCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, job.Mark(fmt.Errorf("--tls-cert %s, --tls-key %s: %w", c.TLSCert, c.TLSKey, err), job.ErrInput)
+	}
+	return []tls.Certificate{pair}, nil
 }
 
 // page is what is served.

@@ -80,6 +80,9 @@ func TestServeBeyondLoopback(t *testing.T) {
 
 func TestServeRefuses(t *testing.T) {
 	dir := t.TempDir()
+	none, empty, short := filepath.Join(dir, "none"), filepath.Join(dir, "empty"), filepath.Join(dir, "short")
+	write(t, empty, []byte("# nothing\n\n"))
+	write(t, short, []byte("one 0123456789abcdef\ntwo 0123456789\n"))
 	for _, c := range []struct {
 		args []string
 		code int
@@ -88,6 +91,15 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--page", dir}, job.ExitFailed, "no index.html"},
 		{[]string{"serve", "--addr", "nowhere"}, job.ExitFailed, "nowhere"},
 		{[]string{"serve", "--adapter", "second"}, job.ExitUsage, "--adapter"},
+		{[]string{"serve", "--queue", "0"}, job.ExitUsage, "--queue=0: expected at least 1"},
+		{[]string{"serve", "--keep", "0s"}, job.ExitUsage, "--keep=0s: expected a time such as 24h"},
+		{[]string{"serve", "--tls-cert", "x.pem"}, job.ExitUsage, "--tls-cert and --tls-key: expected both or none"},
+		{[]string{"serve", "--tls-cert", none, "--tls-key", none}, job.ExitInput, "--tls-cert " + none},
+		{[]string{"serve", "--token-file", none}, job.ExitInput, "--token-file"},
+		{[]string{"serve", "--token-file", empty}, job.ExitInput, "holds no token"},
+		{[]string{"serve", "--token-file", short}, job.ExitInput, "line 2 is not NAME TOKEN with a token of 16 characters"},
+		{[]string{"serve", "--model", none}, job.ExitInput, none},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitFailed, "two models are called"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if c.args[1] != "--page" {
