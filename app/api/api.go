@@ -71,9 +71,10 @@ type Options struct {
 	Keep time.Duration
 	// Body bounds what a request may send at once, in bytes; 0 means 2 GiB.
 	Body int64
-	// Stall is how long a body or an answer may take besides a second for every
-	// 64 KiB of it; 0 means 30 seconds.
+	// Stall is how long a body or an answer may take, 0 means 30 seconds, besides a
+	// second for every Rate bytes of it; 0 means 64 KiB.
 	Stall time.Duration
+	Rate  int64
 	// Allow says who asks, or with an HTTP status why it may not; open is for what
 	// needs no token. nil lets everybody in.
 	Allow func(r *http.Request, open bool) (client string, status int, why string)
@@ -117,6 +118,9 @@ func New(host Host, o Options) (*API, error) {
 	}
 	if o.Stall == 0 {
 		o.Stall = 30 * time.Second
+	}
+	if o.Rate == 0 {
+		o.Rate = 64 << 10
 	}
 	if o.Allow == nil {
 		o.Allow = func(r *http.Request, _ bool) (string, int, string) { return r.RemoteAddr, 0, "" }
@@ -290,7 +294,7 @@ func (a *API) file(ext string) (path string, remove func()) {
 
 // patience is how long so many bytes may take on their way.
 func (a *API) patience(n int64) time.Time {
-	return time.Now().Add(a.o.Stall + time.Duration(n>>16)*time.Second)
+	return time.Now().Add(a.o.Stall + time.Duration(n/a.o.Rate)*time.Second)
 }
 
 // names are paths that answers don't tell, and what stands for them.
