@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -77,9 +78,9 @@ apart, or used apart from a program for Windows.
 `
 
 // modules adds the licences of the Go modules that the program and the page's
-// engine are made of.
+// engine are made of, and of what those modules took in from elsewhere.
 func modules(p platform, files map[string]entry) error {
-	const format = `{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}	{{.Dir}}{{end}}{{end}}`
+	const format = `{{$of := .Dir}}{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}	{{.Dir}}	{{$of}}{{end}}{{end}}`
 	for _, target := range []struct{ os, arch, pkg string }{{p.os, p.arch, "./cmd/native"}, {"js", "wasm", "./cmd/wasm"}} {
 		cmd := exec.Command("go", "list", "-deps", "-f", format, target.pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+target.os, "GOARCH="+target.arch)
@@ -88,19 +89,39 @@ func modules(p platform, files map[string]entry) error {
 			return fmt.Errorf("go list: %w", err)
 		}
 		for line := range strings.Lines(string(out)) {
-			module, dir, ok := strings.Cut(strings.TrimSpace(line), "\t")
-			if !ok {
+			fields := strings.Split(strings.TrimSpace(line), "\t")
+			if len(fields) < 3 {
 				continue
 			}
-			path, _, _ := strings.Cut(module, " ")
-			to := "licenses/" + strings.ReplaceAll(path, "/", "_") + ".txt"
-			if err := gather(files, to, module, dir); err != nil {
+			if err := licencesOf(files, fields[0], fields[1], fields[2]); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// licencesOf adds a module's licences, and those in the folders between it and one
+// of its packages.
+func licencesOf(files map[string]entry, module, dir, of string) error {
+	path, version, _ := strings.Cut(module, " ")
+	name := func(path string) string { return "licenses/" + strings.ReplaceAll(path, "/", "_") + ".txt" }
+	if err := gather(files, name(path), module, dir); err != nil {
+		return err
+	}
+	for ; len(of) > len(dir); of = filepath.Dir(of) {
+		if list, err := filepath.Glob(filepath.Join(of, "*")); err != nil || !slices.ContainsFunc(list, isLicence) {
+			continue
+		}
+		inside := path + filepath.ToSlash(of[len(dir):])
+		if err := gather(files, name(inside), inside+" "+version, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isLicence(path string) bool { return licenceFile.MatchString(filepath.Base(path)) }
 
 var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|patents|notice)(\.(txt|md))?$`)
 
@@ -113,7 +134,7 @@ func gather(files map[string]entry, to, title, dir string) error {
 	text := title + "\n"
 	found := false
 	for _, f := range list {
-		if !licenceFile.MatchString(f.Name()) {
+		if !isLicence(f.Name()) {
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
