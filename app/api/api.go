@@ -94,7 +94,7 @@ type API struct {
 	metrics *metrics
 	ctx     context.Context // of jobs; ends with Close
 	stop    context.CancelFunc
-	folder  *os.File // for pictures and videos on their way, while it is open
+	folder  *os.File // for pictures and videos on their way, while it is open; nil without models
 
 	mu     sync.Mutex
 	closed bool
@@ -133,8 +133,10 @@ func New(host Host, o Options) (*API, error) {
 	if a.models, err = newModels(o.Models, o.Budget); err != nil {
 		return nil, err
 	}
-	if a.folder, err = temporary.Mkdir(os.TempDir(), "tessera-serve", 0o700); err != nil {
-		return nil, fmt.Errorf("api: %w", err)
+	if len(o.Models) > 0 {
+		if a.folder, err = temporary.Mkdir(os.TempDir(), "tessera-serve", 0o700); err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
 	}
 	a.ctx, a.stop = context.WithCancel(context.Background())
 	if a.jobs, err = a.openStore(o.Folder); err != nil {
@@ -159,11 +161,15 @@ func (a *API) Close() error {
 	a.mu.Unlock()
 	a.stop()
 	a.busy.Wait()
-	err := os.RemoveAll(a.folder.Name())
+	var err error
 	if a.jobs != nil {
-		err = errors.Join(err, a.jobs.close())
+		err = a.jobs.close()
 	}
-	return errors.Join(err, a.folder.Close())
+	if a.folder == nil {
+		return err
+	}
+	err = errors.Join(err, a.folder.Close()) // Windows removes no folder that is open
+	return errors.Join(err, os.RemoveAll(a.folder.Name()))
 }
 
 // PutAway takes the models off the device, during a turn of somebody else's.
@@ -299,8 +305,11 @@ func (a *API) patience(n int64) time.Time {
 
 // names are paths that answers don't tell, and what stands for them.
 func (a *API) names() []string {
-	names := []string{a.folder.Name() + string(filepath.Separator), ""}
-	if a.jobs != nil {
+	var names []string
+	if a.folder != nil {
+		names = append(names, a.folder.Name()+string(filepath.Separator), "")
+	}
+	if a.jobs != nil && a.jobs.folder != "" {
 		names = append(names, a.jobs.folder+string(filepath.Separator), "")
 	}
 	for _, m := range a.models.all {

@@ -34,6 +34,9 @@ var numbers = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // openStore reads the jobs of earlier starts.
 func (a *API) openStore(folder string) (*store, error) {
 	s := &store{folder: folder, jobs: map[string]*work{}}
+	if folder == "" && a.folder == nil {
+		return s, nil // no model, no job
+	}
 	if folder == "" {
 		s.folder = filepath.Join(a.folder.Name(), "jobs")
 	}

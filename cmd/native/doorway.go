@@ -26,8 +26,8 @@ func doorway(url string) (path string, remove func(), err error) {
 		return "", nil, fmt.Errorf("serve: %w", err)
 	}
 	remove = sync.OnceFunc(func() {
+		dir.Close() // Windows removes no folder that is open
 		os.RemoveAll(dir.Name())
-		dir.Close()
 	})
 	path = filepath.Join(dir.Name(), "tessera.html")
 	link := html.EscapeString(url)
