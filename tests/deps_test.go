@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 	"format/pth/pthtest":             {"format/safetensors"},
 	"tests/isa":                      {"gpu", "wgsl"},
 	"tests/synthetic":                {"format/safetensors"},
+	"tools/checkpoints":              {"tests/synthetic"},
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
 	"tools/flat":                     {"gpu", "vae"},
