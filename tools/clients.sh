@@ -1,0 +1,51 @@
+#!/bin/sh
+# Tries other programs' clients against a tessera serve of this machine, on lavapipe
+# where the user has chosen no driver. Each result is to be the command line's.
+#
+#   tools/clients.sh            all parts
+#   tools/clients.sh comfyui    one: the node pack in a real ComfyUI without a window
+#
+# COMFYUI=DIR names a checkout, else one is cloned. Packages, some gigabytes for
+# PyTorch, go into virtual environments in build/clients; needs Python 3.10 or later.
+set -eu
+cd "$(dirname "$0")/.."
+out=$PWD/build/clients
+parts="comfyui"
+
+# venv NAME PACKAGES makes or keeps a virtual environment with them.
+venv() {
+	[ "$(cat "$out/$1/installed" 2>/dev/null)" = "$2" ] && return
+	echo "clients: installing into $out/$1: $2" >&2
+	rm -rf "$out/$1"
+	python3 -m venv "$out/$1" || { echo "clients: needs Python with venv, e.g. apt-get install python3-venv" >&2; exit 1; }
+	# shellcheck disable=SC2086 # packages are words
+	"$out/$1/bin/pip" install -q --disable-pip-version-check --only-binary=:all: $2
+	echo "$2" >"$out/$1/installed"
+}
+
+# comfyui runs ComfyUI on the processor with the pack in its custom_nodes.
+comfyui() {
+	comfy=${COMFYUI:-$out/ComfyUI}
+	if [ ! -f "$comfy/main.py" ]; then
+		git clone -q --depth 1 --branch v0.3.64 https://github.com/Comfy-Org/ComfyUI "$comfy" ||
+			{ echo "clients: no ComfyUI: COMFYUI=DIR names a checkout" >&2; exit 1; }
+	fi
+	# without the page and its templates, which nobody looks at here
+	needs=$(sed -e 's/#.*//' -e '/^comfyui-/d' -e '/^torch\(vision\|audio\)\{0,1\}$/d' "$comfy/requirements.txt" | tr -s ' \n' ' ')
+	venv comfyui "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 requests websockets $needs"
+	"$out/comfyui/bin/python" -u tools/clients/comfyui.py --comfyui "$comfy" --tessera "$out/tessera" --models "$out/models" --folder "$out/run"
+}
+
+for part in "$@"; do
+	case " $parts " in *" $part "*) ;; *) echo "clients: no part $part, there are: $parts" >&2; exit 2 ;; esac
+done
+tools/deps.sh
+. tools/adapter.sh
+mkdir -p "$out/models"
+CGO_ENABLED=0 go build -o "$out/tessera" ./cmd/native
+go run ./tools/checkpoints "$out/models"
+cp assets/tiny-seedvr2.safetensors "$out/models/seedvr2.safetensors"
+for part in ${*:-$parts}; do
+	"$part"
+done
+echo "clients: as the command line: ${*:-$parts}"

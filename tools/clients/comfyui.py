@@ -1,0 +1,511 @@
+"""Tries integrations/comfyui in a real ComfyUI without a window, against a real
+tessera serve: every result is the command line's, to the bit.
+
+tools/clients.sh comfyui runs it with what it needs:
+
+    python tools/clients/comfyui.py --comfyui DIR --tessera FILE --models DIR --folder DIR
+"""
+
+import argparse
+import contextlib
+import glob
+import http.client
+import importlib.util
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+import numpy
+from PIL import Image
+from safetensors.numpy import load_file, save_file
+from websockets.sync.client import connect
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACK = os.path.join(ROOT, "integrations", "comfyui")
+TOKEN = "a-token-of-clients-0123"
+NAMES = ["seedvr2", "wan", "wan22", "qwen", "layered"]
+ALL = "addresses tokens schemas decodes batches encodes pictures sizes workflows wrong cancel busy".split()
+random = numpy.random.default_rng(7)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("comfyui", "tessera", "models", "folder"):
+        p.add_argument("--" + name, required=True, type=os.path.abspath)
+    p.add_argument("--only", nargs="+", choices=ALL)
+    o = p.parse_args()
+    shutil.rmtree(o.folder, ignore_errors=True)
+    os.makedirs(o.folder)
+    with contextlib.ExitStack() as ends:
+        server = ends.enter_context(Tessera(o))
+        comfy = ends.enter_context(Comfy(o, server.address))
+        for test in o.only or ALL:
+            test = globals()[test]
+            begun = time.monotonic()
+            test(comfy, server)
+            print(f"comfyui: {test.__name__}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+def client():
+    """The pack's client by itself, which needs no ComfyUI."""
+    spec = importlib.util.spec_from_file_location("client", os.path.join(PACK, "client.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Process:
+    """A program with its output in a file, ended with the block."""
+
+    def begin(self, o, name, command, **env):
+        self.log = os.path.join(o.folder, name + ".log")
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=o.folder, env={**os.environ, **env})
+
+    def text(self):
+        with open(self.log) as f:
+            return f.read()
+
+    def wait(self, there):
+        """What there() makes of the output, once that is something."""
+        until = time.monotonic() + 300
+        while not (found := there()):
+            if self.process.poll() is not None or time.monotonic() > until:
+                sys.exit(f"comfyui: {self.process.args[0]} did not begin:\n{self.text()[-4000:]}")
+            time.sleep(0.2)
+        return found
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+class Tessera(Process):
+    """A server of all models that asks for a token, and the command line beside it."""
+
+    def __init__(self, o, name="serve", *more):
+        self.o = o
+        self.jobs = os.path.join(o.folder, name + "-jobs")
+        tokens = os.path.join(o.folder, "tokens.txt")
+        with open(tokens, "w") as f:
+            f.write("test " + TOKEN + "\n")
+        models = [a for name in NAMES for a in ("-m", f"{name}={self.model(name)}")]
+        self.begin(o, name, [o.tessera, "serve", *models, *more, "--listen", "127.0.0.1:0", "--precision", "f32",
+                                "--token-file", tokens, "--jobs", self.jobs, "--no-tune"])
+        self.address = self.wait(lambda: re.search(r"http://[\d.]+:\d+", self.text())).group()
+
+    def model(self, name):
+        return os.path.join(self.o.models, {"qwen": "qwen_image_vae"}.get(name, name) + ".safetensors")
+
+    def run(self, command, name, *arguments):
+        """The command line's result for a model."""
+        command = [self.o.tessera, command, "-m", self.model(name), "--precision", "f32", "--no-tune", "-q", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.o.folder)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+    def states(self):
+        """The jobs that are kept, as they are."""
+        found = []
+        for path in glob.glob(os.path.join(self.jobs, "**", "job.json"), recursive=True):
+            with open(path) as f:
+                found.append(json.load(f)["state"])
+        return found
+
+
+class Comfy(Process):
+    """A ComfyUI whose environment names the server and its token."""
+
+    def __init__(self, o, address):
+        self.base = os.path.join(o.folder, "base")
+        for folder in ("custom_nodes", "input", "output", "models", "user", "temp"):
+            os.makedirs(os.path.join(self.base, folder))
+        shutil.copytree(PACK, self.path("custom_nodes", "tessera-vae"), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
+        front = os.path.join(o.folder, "front")
+        os.makedirs(front)
+        open(os.path.join(front, "index.html"), "w").close()
+        self.port = free_port()
+        self.begin(o, "comfyui", [sys.executable, os.path.join(o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
+                                  "--port", str(self.port), "--base-directory", self.base, "--front-end-root", front,
+                                  "--disable-api-nodes", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
+                   TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN)
+        self.wait(self.answers)
+        self.nodes = self.get("/object_info")
+
+    def path(self, *names):
+        return os.path.join(self.base, *names)
+
+    def answers(self):
+        try:
+            return self.get("/system_stats")
+        except OSError:
+            return None
+
+    def get(self, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        headers = {"Content-Type": "application/json"}
+        connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
+        reply = connection.getresponse()
+        text = reply.read()
+        connection.close()
+        return json.loads(text) if text else {}
+
+    def run(self, prompt, during=None):
+        """Runs a workflow: its events, up to the last. during is called with each."""
+        me = uuid.uuid4().hex
+        with connect(f"ws://127.0.0.1:{self.port}/ws?clientId={me}", max_size=None) as events:
+            told = self.get("/prompt", {"prompt": prompt, "client_id": me})
+            assert "prompt_id" in told, told
+            seen = []
+            while True:
+                text = events.recv(timeout=300)
+                if isinstance(text, bytes):
+                    continue
+                event = json.loads(text)
+                if event["data"].get("prompt_id") != told["prompt_id"]:
+                    continue
+                seen.append(event)
+                if during:
+                    during(event)
+                if event["type"] in ("execution_success", "execution_error", "execution_interrupted"):
+                    return seen
+
+    def done(self, prompt):
+        """Runs a workflow that is to succeed."""
+        seen = self.run(prompt)
+        assert seen[-1]["type"] == "execution_success", seen[-1]["data"].get("exception_message", seen[-1])
+        return seen
+
+    def fails(self, prompt):
+        """What the failure of a workflow says."""
+        last = self.run(prompt)[-1]
+        assert last["type"] == "execution_error", last
+        return last["data"]["exception_message"]
+
+    def kept(self, prompt):
+        """The numbers that a workflow makes in its node "keep"."""
+        name = prompt["keep"]["inputs"]["name"] = uuid.uuid4().hex + ".npy"
+        self.done(prompt)
+        return numpy.load(self.path("output", name))
+
+    def put(self, numbers):
+        """Numbers as an input of the workflow's node that loads them."""
+        name = uuid.uuid4().hex + ".npy"
+        numpy.save(self.path("input", name), numbers)
+        return node("LoadNumbers", name=name)
+
+
+def node(kind, **inputs):
+    return {"class_type": kind, "inputs": inputs}
+
+
+def settings(model, **more):
+    return node("TesseraServer", **{"address": "", "model": model, "tile": "", "overlap": "", "tiling": "auto", **more})
+
+
+def decoding(load, output, model, **more):
+    return {"load": load, "server": settings(model),
+            "decode": node("TesseraVAEDecode", samples=["load", output], server=["server", 0],
+                           **{"frames": "auto", "latents": "comfyui", **more}),
+            "keep": node("KeepNumbers", image=["decode", 0])}
+
+
+def encoding(load, model, **more):
+    return {"load": load, "server": settings(model),
+            "encode": node("TesseraVAEEncode", pixels=["load", 0], server=["server", 0],
+                           **{"frames": "auto", "latents": "comfyui", **more}),
+            "keep": node("KeepNumbers", latent=["encode", 0])}
+
+
+def latent(model, frames=2, height=4, width=6, batch=1):
+    channels = 48 if model == "wan22" else 16
+    return random.standard_normal((batch, channels, frames, height, width), dtype=numpy.float32)
+
+
+def clip(model, frames=5, height=32, width=48):
+    channels = 4 if model == "layered" else 3
+    return random.random((frames, height, width, channels), dtype=numpy.float32)
+
+
+def image(path):
+    """The command line's frames [C,T,H,W] in [-1,1] as ComfyUI has them."""
+    frames = numpy.load(path).transpose(1, 2, 3, 0)
+    return numpy.clip((frames + numpy.float32(1)) / numpy.float32(2), 0, 1)
+
+
+def decoded(server, model, z):
+    """The command line's frames of a latent as ComfyUI's SaveLatent writes it."""
+    save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, os.path.join(server.o.folder, "in.latent"))
+    server.run("decode", model, "in.latent", "-o", "out.npy")
+    return image(os.path.join(server.o.folder, "out.npy"))
+
+
+def encoded(server, model, pixels):
+    """The command line's latent of frames, as it writes it for ComfyUI's LoadLatent."""
+    x = (pixels * numpy.float32(2) - numpy.float32(1)).transpose(3, 0, 1, 2)
+    numpy.save(os.path.join(server.o.folder, "in.npy"), numpy.ascontiguousarray(x))
+    server.run("encode", model, "in.npy", "-o", "out.latent")
+    return load_file(os.path.join(server.o.folder, "out.latent"))["latent_tensor"]
+
+
+def same(got, want, what):
+    assert got.shape == want.shape, f"{what}: {got.shape}, expected {want.shape}"
+    assert got.dtype == numpy.float32 and numpy.array_equal(got, want), f"{what}: {abs(got - want).max()} off"
+
+
+def addresses(*_):
+    """Addresses are read as they are meant, and refused with the reason."""
+    c = client()
+    for text, want in {
+        "": "http://127.0.0.1:7878", "box:7878": "http://box:7878", "https://box": "https://box:443",
+        "http://[::1]:7878/": "http://[::1]:7878", "https://box/vae/": "https://box:443/vae",
+    }.items():
+        assert c.Server(text).address == want, text
+    for text, why in {"ftp://box": "expected one such as", "http://box:x": "can't be read", "http://a:secret@box": "TESSERA_TOKEN"}.items():
+        assert why in failure(c, lambda: c.Server(text)) and "secret" not in failure(c, lambda: c.Server("http://a:secret@box"))
+
+
+def failure(c, ask):
+    try:
+        ask()
+    except c.TesseraError as err:
+        return str(err)
+    raise AssertionError("nothing failed")
+
+
+def tokens(_, server):
+    """A token goes to the server that TESSERA_SERVER names alone; a wrong one and none are told apart."""
+    c = client()
+    os.environ.update(TESSERA_SERVER=server.address, TESSERA_TOKEN=TOKEN)
+    assert [c.Server("", m).config()["name"] for m in NAMES] == NAMES
+    assert "it has seedvr2, wan" in failure(c, c.Server("", "sdxl").config)
+    assert "asks for a token: start ComfyUI with" in failure(c, c.Server(server.address.replace("127.0.0.1", "localhost")).config)
+    os.environ["TESSERA_TOKEN"] = "another-token-0123456"
+    assert "does not know the token" in failure(c, c.Server().config)
+    del os.environ["TESSERA_SERVER"], os.environ["TESSERA_TOKEN"]
+
+
+def schemas(comfy, _):
+    """The nodes are there, by the names that workflows have."""
+    for name in ("TesseraServer", "TesseraVAEDecode", "TesseraVAEEncode"):
+        assert comfy.nodes[name]["category"] == "Tessera", name
+    assert comfy.nodes["TesseraVAEDecode"]["output"] == ["IMAGE"]
+    assert comfy.nodes["TesseraVAEEncode"]["output"] == ["LATENT"]
+
+
+def decodes(comfy, server):
+    """A LATENT of every model becomes the command line's frames, and the progress bar goes to its end."""
+    for model in NAMES:
+        z = latent(model)
+        save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, comfy.path("input", model + ".latent"))
+        prompt = decoding(node("LoadLatent", latent=model + ".latent"), 0, model)
+        same(comfy.kept(prompt), decoded(server, model, z), model)
+    prompt["load"] = comfy.put(latent(model, frames=3))
+    prompt["decode"]["inputs"]["samples"] = ["load", 1]
+    bar = [e["data"] for e in comfy.done(prompt) if e["type"] == "progress"]
+    assert bar and all(a["value"] <= b["value"] for a, b in zip(bar, bar[1:])) and bar[-1]["value"] == bar[-1]["max"], bar
+
+
+def batches(comfy, server):
+    """Of a batch of clips each is decoded by itself; normalized latents are what a pipeline has."""
+    z = latent("wan", batch=2)
+    got = comfy.kept(decoding(comfy.put(z), 1, "wan"))
+    same(got, numpy.concatenate([decoded(server, "wan", z[:1]), decoded(server, "wan", z[1:])]), "a batch")
+    numpy.save(os.path.join(server.o.folder, "z.npy"), z[0])
+    for latents, scale in {"normalized": "pipeline", "raw": "none"}.items():
+        server.run("decode", "seedvr2", "z.npy", "--scale", scale, "-o", "out.npy")
+        got = comfy.kept(decoding(comfy.put(z[:1]), 1, "seedvr2", latents=latents))
+        same(got, image(os.path.join(server.o.folder, "out.npy")), latents)
+
+
+def encodes(comfy, server):
+    """Frames of every model become the command line's latent; pictures are a batch."""
+    for model in NAMES:
+        pixels = clip(model)
+        want = encoded(server, model, pixels)
+        if model in ("qwen", "layered"):
+            want = want.transpose(2, 1, 0, 3, 4)
+        same(comfy.kept(encoding(comfy.put(pixels), model)), want, model)
+
+
+def pictures(comfy, server):
+    """A batch of Qwen-Image's latents is pictures, also where they have no frames; their PNGs are within
+    one step of the command line's, since ComfyUI cuts off where others round."""
+    z = latent("qwen", frames=1, batch=3)
+    want = decoded(server, "qwen", z.transpose(2, 1, 0, 3, 4).copy())
+    same(comfy.kept(decoding(comfy.put(z), 1, "qwen")), want, "five dimensions")
+    prompt = decoding(comfy.put(z[:, :, 0]), 1, "qwen")
+    same(comfy.kept(prompt), want, "four dimensions")
+    prompt["save"] = node("SaveImage", images=["decode", 0], filename_prefix="picture")
+    comfy.done(prompt)
+    server.run("decode", "qwen", "in.latent", "-o", "png")
+    ours = sorted(glob.glob(os.path.join(server.o.folder, "png", "*.png")))
+    theirs = sorted(glob.glob(comfy.path("output", "picture*.png")))
+    assert len(ours) == len(theirs) == 3
+    for a, b in zip(ours, theirs):
+        off = numpy.asarray(Image.open(a).convert("RGB"), int) - numpy.asarray(Image.open(b), int)
+        assert abs(off).max() <= 1, off
+
+
+def sizes(comfy, server):
+    """A clip of any size comes back in its own."""
+    for model in ("seedvr2", "wan22", "qwen"):
+        pixels = clip(model, frames=6, height=30, width=41)
+        encoded(server, model, pixels)
+        server.run("decode", model, "out.latent", "-o", "out.npy")
+        prompt = {**decoding(None, 0, model), **encoding(comfy.put(pixels), model)}
+        prompt["decode"]["inputs"]["samples"] = ["encode", 0]
+        prompt["keep"]["inputs"] = {"image": ["decode", 0]}
+        same(comfy.kept(prompt), image(os.path.join(server.o.folder, "out.npy")), model)
+
+
+def workflows(comfy, server):
+    """Each example workflow is of nodes, inputs and outputs that are there, and runs where it needs no other models."""
+    found = sorted(glob.glob(os.path.join(PACK, "example_workflows", "*.json")))
+    assert found
+    Image.fromarray((clip("qwen", 1)[0] * 255).astype(numpy.uint8)).save(comfy.path("input", "example.png"))
+    shutil.copy(comfy.path("input", "wan.latent"), comfy.path("input", "video.latent"))
+    for path in found:
+        with open(path) as f:
+            prompt = asked(comfy, json.load(f))
+        for n in prompt.values():
+            if n["class_type"] == "TesseraServer":
+                n["inputs"]["model"] = "wan"
+        if any(n["class_type"] == "UNETLoader" for n in prompt.values()):
+            continue
+        comfy.done(prompt)
+        for video in glob.glob(comfy.path("output", "video", "tessera*.mp4")):
+            shutil.copy(video, comfy.path("input", "clip.mp4"))
+
+
+def asked(comfy, workflow):
+    """The prompt of a workflow as the page saves it."""
+    links = {l[0]: l for l in workflow["links"]}
+    ids = [n["id"] for n in workflow["nodes"]]
+    assert len(set(ids)) == len(ids)
+    prompt = {}
+    for n in workflow["nodes"]:
+        if n["type"] in ("Note", "MarkdownNote"):
+            continue
+        kind = comfy.nodes[n["type"]]
+        inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
+        values, given = list(n["widgets_values"]) if n.get("widgets_values") else [], {}
+        for name, spec in inputs.items():
+            spec = spec if isinstance(spec[-1], dict) else [*spec, {}]
+            if isinstance(spec[0], list) or spec[0] in ("STRING", "INT", "FLOAT", "BOOLEAN", "COMBO"):
+                given[name] = values.pop(0)
+                if any(on and (key.endswith("_upload") or key == "control_after_generate") for key, on in spec[-1].items()):
+                    values.pop(0)  # what stands below it
+        assert not values, f"{n['type']}: {values} are no widget's"
+        for i in n.get("inputs", []):
+            if i.get("link") is not None:
+                _, source, slot, target, _, kind_of = links[i["link"]]
+                assert target == n["id"] and i["name"] in inputs, i
+                origin = workflow["nodes"][ids.index(source)]
+                assert comfy.nodes[origin["type"]]["output"][slot] == kind_of == i["type"], i
+                given[i["name"]] = [str(source), slot]
+        prompt[str(n["id"])] = node(n["type"], **given)
+    return prompt
+
+
+def wrong(comfy, server):
+    """What can't be says why: no server, no tessera, another model's latent, an unknown model."""
+    z = comfy.put(latent("wan"))
+
+    def told(prompt, **change):
+        prompt["server"]["inputs"].update(change)
+        prompt["keep"]["inputs"]["name"] = "never"
+        return comfy.fails(prompt)
+
+    why = told(decoding(z, 1, "wan"), address=f"127.0.0.1:{free_port()}")
+    assert "no tessera server answers at http://127.0.0.1:" in why and "tessera serve -m CHECKPOINT" in why, why
+    why = told(decoding(z, 1, ""), address=f"127.0.0.1:{comfy.port}")
+    assert "as no tessera server does" in why, why
+    assert "the latent is [1, 16, 2, 4, 6], expected [B,48,T,h,w]" in told(decoding(z, 1, "wan22"))
+    assert "has no model 'sdxl', it has seedvr2, wan, wan22, qwen, layered" in told(decoding(z, 1, "sdxl"))
+    why = told(decoding(z, 1, "wan"), tile="huge")
+    assert "huge" in why, why
+    why = told(decoding(z, 1, "wan"), address=server.address.replace("127.0.0.1", "localhost"))
+    assert "asks for a token" in why, why
+    told = comfy.get("/prompt", {"prompt": {**decoding(z, 1, "wan"), "server": settings("wan", address="http://a:secret@box")}})
+    assert "TESSERA_TOKEN" in json.dumps(told), told
+
+
+def cancel(comfy, server):
+    """Cancelling ends the job on the server, which has forgotten all the others."""
+    prompt = decoding(comfy.put(latent("seedvr2", frames=60, height=32, width=32)), 1, "seedvr2")
+    prompt["keep"]["inputs"]["name"] = "never"
+    asked = []
+
+    def stop(event):
+        if event["type"] == "progress" and event["data"]["value"] > 0 and not asked:
+            asked.append(time.monotonic())
+            threading.Thread(target=comfy.get, args=("/interrupt", {})).start()
+
+    last = comfy.run(prompt, stop)[-1]
+    took = time.monotonic() - asked[0]
+    assert last["type"] == "execution_interrupted", last
+    assert took < 5, f"cancelling took {took:.1f} s"
+    until = time.monotonic() + 20
+    while server.states() != ["cancelled"]:
+        assert time.monotonic() < until, server.states()
+        time.sleep(0.2)
+
+
+class Cancelled(Exception):
+    """What a wait raises that is to end its job."""
+
+
+def busy(_, server):
+    """Where a server's queue is full, a node waits until it isn't, and can be cancelled meanwhile."""
+    c = client()
+    with Tessera(server.o, "full", "--queue", "1") as full:
+        os.environ.update(TESSERA_SERVER=full.address, TESSERA_TOKEN=TOKEN)
+        begun, waited = threading.Event(), []
+
+        def job(name, frames, side, wait):
+            z = latent(name, frames, side, side)
+            query = {"dtype": "float32", "kind": "decode", "output": "f32", "shape": ",".join(map(str, z.shape))}
+            with contextlib.suppress(Cancelled), c.Server("", name).job(query, z, wait) as (state, reply):
+                return len(reply.read()) == state["bytes"]
+
+        def long(_):
+            begun.set()
+            if len(waited) > 3:
+                raise Cancelled
+
+        def cancelled(_):
+            waited.append(None)
+            raise Cancelled
+
+        other = threading.Thread(target=job, args=("seedvr2", 60, 32, long))
+        other.start()
+        assert begun.wait(60)
+        assert job("wan", 1, 4, cancelled) is None and waited
+        assert job("wan", 1, 4, waited.append), "not done"
+        assert len(waited) > 3, "nothing was busy"
+        other.join()
+        del os.environ["TESSERA_SERVER"], os.environ["TESSERA_TOKEN"]
+
+
+if __name__ == "__main__":
+    main()
