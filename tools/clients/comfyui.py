@@ -338,13 +338,17 @@ def batches(comfy, server):
 
 
 def encodes(comfy, server):
-    """Frames of every model become the command line's latent; pictures are a batch."""
+    """Frames of every model become the command line's latent; pictures are a batch, and opaque without alpha."""
     for model in NAMES:
         pixels = clip(model)
         want = encoded(server, model, pixels)
         if model in ("qwen", "layered"):
             want = want.transpose(2, 1, 0, 3, 4)
         same(comfy.kept(encoding(comfy.put(pixels), model)), want, model)
+    opaque = clip("layered", frames=1)
+    opaque[..., 3] = 1
+    same(comfy.kept(encoding(comfy.put(opaque), "qwen")), encoded(server, "qwen", opaque[..., :3]), "alpha that is not taken")
+    same(comfy.kept(encoding(comfy.put(opaque[..., :3]), "layered")), encoded(server, "layered", opaque), "no alpha")
 
 
 def pictures(comfy, server):
