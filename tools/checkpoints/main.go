@@ -1,6 +1,7 @@
-// Command checkpoints writes small checkpoints of made-up weights into a folder, for
+// Command checkpoints writes checkpoints of made-up weights into a folder, for
 // tests of other languages' clients: wan.safetensors and wan22.safetensors, and
-// qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's.
+// qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's;
+// and published.safetensors, of the published Wan 2.1's size, 254 MB.
 //
 //	go run ./tools/checkpoints DIR
 package main
@@ -20,6 +21,7 @@ func main() {
 	}
 	for name, c := range map[string]synthetic.WanConfig{
 		"wan":            {Dim: 8},
+		"published":      {},
 		"wan22":          {Nested: true, Dim: 8, Decoder: 16},
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},

@@ -30,8 +30,9 @@ from websockets.sync.client import connect
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACK = os.path.join(ROOT, "integrations", "comfyui")
 TOKEN = "a-token-of-clients-0123"
-NAMES = ["seedvr2", "wan", "wan22", "qwen", "layered"]
-ALL = "addresses tokens schemas decodes batches encodes pictures sizes workflows wrong cancel busy".split()
+NAMES = ["seedvr2", "wan", "wan22", "qwen", "layered", "published"]
+SMALL = NAMES[:-1]
+ALL = "addresses tokens schemas decodes batches encodes own pictures sizes workflows wrong cancel busy".split()
 random = numpy.random.default_rng(7)
 
 
@@ -140,13 +141,15 @@ class Comfy(Process):
             os.makedirs(os.path.join(self.base, folder))
         shutil.copytree(PACK, self.path("custom_nodes", "tessera-vae"), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
+        os.makedirs(self.path("models", "vae"))
+        os.symlink(os.path.join(o.models, "published.safetensors"), self.path("models", "vae", "wan.safetensors"))
         front = os.path.join(o.folder, "front")
         os.makedirs(front)
         open(os.path.join(front, "index.html"), "w").close()
         self.port = free_port()
         self.begin(o, "comfyui", [sys.executable, os.path.join(o.comfyui, "main.py"), "--cpu", "--listen", "127.0.0.1",
                                   "--port", str(self.port), "--base-directory", self.base, "--front-end-root", front,
-                                  "--disable-api-nodes", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
+                                  "--disable-api-nodes", "--fp32-vae", "--disable-auto-launch", "--database-url", "sqlite:///:memory:"],
                    TESSERA_SERVER=address, TESSERA_TOKEN=TOKEN)
         self.wait(self.answers)
         self.nodes = self.get("/object_info")
@@ -314,7 +317,7 @@ def schemas(comfy, _):
 
 def decodes(comfy, server):
     """A LATENT of every model becomes the command line's frames, and the progress bar goes to its end."""
-    for model in NAMES:
+    for model in SMALL:
         z = latent(model)
         save_file({"latent_tensor": z, "latent_format_version_0": numpy.zeros(0, numpy.float32)}, comfy.path("input", model + ".latent"))
         prompt = decoding(node("LoadLatent", latent=model + ".latent"), 0, model)
@@ -341,7 +344,7 @@ def batches(comfy, server):
 
 def encodes(comfy, server):
     """Frames of every model become the command line's latent; pictures are a batch, and opaque without alpha."""
-    for model in NAMES:
+    for model in SMALL:
         pixels = clip(model)
         want = encoded(server, model, pixels)
         if model in ("qwen", "layered"):
@@ -351,6 +354,19 @@ def encodes(comfy, server):
     opaque[..., 3] = 1
     same(comfy.kept(encoding(comfy.put(opaque), "qwen")), encoded(server, "qwen", opaque[..., :3]), "alpha that is not taken")
     same(comfy.kept(encoding(comfy.put(opaque[..., :3]), "layered")), encoded(server, "layered", opaque), "no alpha")
+
+
+def own(comfy, _):
+    """ComfyUI's own nodes, of the same checkpoint, take and make the same IMAGE and LATENT."""
+    for prompt, change in (
+        (decoding(comfy.put(latent("published", height=2, width=3)), 1, "published"), node("VAEDecode", samples=["load", 1], vae=["vae", 0])),
+        (encoding(comfy.put(clip("published", height=16, width=24)), "published"), node("VAEEncode", pixels=["load", 0], vae=["vae", 0])),
+    ):
+        got = comfy.kept(prompt)
+        want = comfy.kept({**prompt, "vae": node("VAELoader", vae_name="wan.safetensors"), "decode" if "decode" in prompt else "encode": change})
+        assert got.shape == want.shape, f"{got.shape}, expected {want.shape}"
+        off = ((got - want) ** 2).sum() / ((want - want.mean()) ** 2).sum()
+        assert off < 1e-9, f"{change['class_type']}: NMSE {off}"
 
 
 def pictures(comfy, server):
@@ -448,7 +464,7 @@ def wrong(comfy, server):
     why = told(decoding(z, 1, ""), address=f"127.0.0.1:{comfy.port}")
     assert "as no tessera server does" in why, why
     assert "the latent is [1, 16, 2, 4, 6], expected [B,48,T,h,w]" in told(decoding(z, 1, "wan22"))
-    assert "has no model 'sdxl', it has seedvr2, wan, wan22, qwen, layered" in told(decoding(z, 1, "sdxl"))
+    assert "has no model 'sdxl', it has seedvr2, wan, wan22, qwen, layered, published" in told(decoding(z, 1, "sdxl"))
     why = told(decoding(z, 1, "wan"), tile="huge")
     assert "huge" in why, why
     why = told(decoding(z, 1, "wan"), address=server.address.replace("127.0.0.1", "localhost"))
