@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix
+.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -37,6 +37,9 @@ dist: ## archives for people to download: build/dist
 
 test-windows: ## the archive for Windows under Wine; needs root
 	@tools/windows.sh
+
+test-clients: ## other programs' clients against tessera serve; PARTS="comfyui" some of it
+	@tools/clients.sh $(PARTS)
 
 test-wgpu: ## the operations on wgpu, which Firefox runs WGSL with
 	@tools/wgpu.sh
