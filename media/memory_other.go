@@ -1,6 +1,14 @@
-//go:build !linux && !js
+//go:build !js
 
 package media
 
-// freeMemory is a guess here: what a machine of today has.
-func freeMemory() int64 { return 16 << 30 }
+import "tessera/memory"
+
+// freeMemory is what can be allocated without swapping; a guess where that can't be
+// told: what a machine of today has.
+func freeMemory() int64 {
+	if free, known := memory.Free(); known {
+		return free
+	}
+	return 16 << 30
+}

@@ -43,7 +43,7 @@ var allowed = map[string][]string{
 	// Models.
 	"vae": {"engine", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.
-	"engine":   {"gpu", "temporary", "tiling", "wgsl"},
+	"engine":   {"gpu", "memory", "temporary", "tiling", "wgsl"},
 	"tiling":   {},
 	"wgsl":     {"gpu"},
 	"wgsl/ref": {},
@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"gpu/internal/kept":    {"temporary"},
 	"gpu/internal/driver":  {},
 	// Files.
-	"media":              {"format", "format/file", "format/pth", "format/quote", "format/safetensors", "latent", "temporary"},
+	"media":              {"format", "format/file", "format/pth", "format/quote", "format/safetensors", "latent", "memory", "temporary"},
 	"latent":             {},
 	"format":             {"format/file", "format/pth", "format/safetensors"},
 	"format/pth":         {"format/file", "format/quote", "format/safetensors"},
@@ -62,6 +62,7 @@ var allowed = map[string][]string{
 	"format/file":        {},
 	"format/quote":       {},
 	"format/json":        {},
+	"memory":             {},
 	"temporary":          {},
 	// For tests and for building.
 	"gpu/gputest":                    {"gpu"},
