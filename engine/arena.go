@@ -117,6 +117,17 @@ func (a *arena) bytes() int64 { return sum(a.buffers) }
 type memoryBank struct {
 	frames map[string][]*gpu.Buffer
 	order  []*gpu.Buffer
+	across int64                    // see Options.Across
+	away   bool                     // it lives on the host: the buffers only stand for it
+	hosts  map[*gpu.Buffer]hostedAs // where, for each
+}
+
+// buffers are what is on the device of it.
+func (m *memoryBank) buffers() []*gpu.Buffer {
+	if m.away {
+		return nil
+	}
+	return m.order
 }
 
 func newMemoryBank() *memoryBank { return &memoryBank{frames: map[string][]*gpu.Buffer{}} }

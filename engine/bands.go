@@ -45,7 +45,7 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 		n.emit(e, *y)
 		return
 	}
-	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) {
+	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) || e.heavy(n, e.x.H, &e.x) {
 		e.cut(n, e.x, y)
 		return
 	}
@@ -54,6 +54,22 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	}
 	e.b = entire(y.H, e.x.H)
 	n.emit(e, *y)
+	e.gone()
+}
+
+// gone gives back what one band needed.
+func (e *emitter) gone() {
+	for _, b := range e.copies {
+		e.arena.give(b)
+	}
+	e.copies = e.copies[:0]
+}
+
+// close gives x memory of its own, for a band, with its frames one right behind the other.
+func (e *emitter) close(label string, x *wgsl.Tensor) {
+	x.Row, x.Rows = 0, 0
+	x.Buffer = e.take(label, x.Bytes())
+	e.copies = append(e.copies, x.Buffer)
 }
 
 // beyond says whether n frames of x, or what there are, can't be bound at once.

@@ -78,6 +78,8 @@ type timeline struct {
 	rows   int           // of x that are kept: those that no later band reads of the memory
 	memory []wgsl.Tensor // nil where nothing is kept
 	sums   bool          // the memory is what frames so far give to the next ones, not frames
+	away   *away         // where the memory lives, on the host; nil: on the device
+	from   int64         // byte of a frame there at which the rows begin
 }
 
 // frame is what stands for frame f of x, which may be negative: a frame of x or
@@ -187,12 +189,20 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 	if !l.sums || !l.at.later() || t >= len(l.memory) {
 		return false
 	}
+	if offloads && l.away != nil {
+		e.comes(l, t, to)
+		return true
+	}
 	e.batch.Copy(label+" memory", to, frameOf(&l.memory[t], 0))
 	return true
 }
 
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
+	if offloads && l.away != nil {
+		l.leaves(e)
+		return
+	}
 	bytes := int64(l.rows) * l.x.RowBytes()
 	if bytes == 0 { // the next band reads all that this one does
 		return

@@ -44,8 +44,8 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
-		reach: c.reach(w.Y),
-		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
+		reach: c.reach(w.Y), keeps: c.Time.kept(),
+		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
 	})
 }
 
@@ -97,6 +97,7 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
 	if e.at != Whole {
 		l.memory = e.bank.of(c.Name, c.Time.kept(), y, high, e.b.y0)
+		e.off(l, c.Name)
 	}
 	return l
 }
@@ -111,12 +112,22 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	e.batch.Clear(c.Name+" memory", none)
 	weights := c.Weights
 	weights.Bias = none.Buffer
+	sums := l.memory[0]
+	if offloads && l.away != nil {
+		e.close(c.Name+" memory", &sums)
+	}
 	for i, m := range l.memory {
+		if offloads && l.away != nil {
+			m = sums
+		}
 		given := l.gives(e, c.Name, frameOf(&m, 0), l.x.T+i)
 		taps := l.taps(l.x.T + i) // the last of them read frames to come
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
 			Weights: weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
+		if offloads && l.away != nil {
+			e.goes(l, i, allOf(m))
+		}
 	}
 }
 
@@ -219,7 +230,7 @@ func (c *TimeConv) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: c.Name, kind: "time_conv", macs: macs(c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
 		out:   Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
-		reach: each, makes: c.Phases,
+		reach: each, makes: c.Phases, keeps: c.Time.kept(),
 		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, y, head, frames) },
 	})
 }

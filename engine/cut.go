@@ -48,7 +48,7 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), max(n.makes, 1), max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
 	h := (y.H + step - 1) / step * step
-	for h > step && max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most {
+	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x)) {
 		h = max(step, min(h-step, h*15/16/step*step))
 	}
 	if e.err = cmp.Or(unbound(n.label, &x, read*n.reach.high(h), most), unbound(n.label, y, made*h, most)); e.err != nil {
@@ -72,11 +72,11 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	made := to
 	if e.apart(&e.x, n.joint) {
 		from := e.x
-		e.close(n.label, &e.x)
+		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
 	}
 	if e.apart(&to, n.makes) {
-		e.close(n.label, &made)
+		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
 			e.move(n.label, &made, &to)
 		}
@@ -85,23 +85,13 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	if made.Buffer != to.Buffer {
 		e.move(n.label, &to, &made)
 	}
-	for _, b := range e.copies {
-		e.arena.give(b)
-	}
-	e.copies = e.copies[:0]
+	e.gone()
 }
 
 // apart says whether n frames of x are too far apart for a binding.
 func (e *emitter) apart(x *wgsl.Tensor, n int) bool {
 	n = min(n, x.T)
 	return n > 1 && x.At(n)-x.At(1)+x.FrameBytes() > e.room(x)
-}
-
-// close gives x memory of its own, with its frames one right behind the other.
-func (e *emitter) close(label string, x *wgsl.Tensor) {
-	x.Row, x.Rows = 0, 0
-	x.Buffer = e.take(label+" rows", x.Bytes())
-	e.copies = append(e.copies, x.Buffer)
 }
 
 // move copies all frames of a part of a tensor to another's.

@@ -163,9 +163,10 @@ func (d *deal) helped(g guest) {
 // hands its tile back.
 func (d *deal) help(ctx context.Context, h *Helper) {
 	w := h.Plan.passes[d.n]
-	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(d.plan.guest.Size, 2), to: len(w.slices)}
+	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(max(d.plan.guest.Size, h.Plan.piece), 2), to: len(w.slices)}
 	buffers := append(w.recordings.buffers(), r.staging...)
 	defer h.Dev.Free(buffers...)
+	defer w.recordings.memory.free()
 	err := h.Load(ctx)
 	if err == nil {
 		err = h.Dev.Alloc(buffers...)

@@ -38,7 +38,7 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
 		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
-		reach: cells(0), makes: s.Phases,
+		reach: cells(0), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
 		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
 	})
 }

@@ -60,6 +60,7 @@ type node struct {
 	step    int              // bands are of a multiple of so many rows; 0: any
 	makes   int              // frames of the output that one command makes; 0 is 1
 	joint   int              // frames of what it reads that one command reads; 0 is 1
+	keeps   int              // frames of causal memory
 	prepare func(e *emitter) // records what all bands need
 }
 

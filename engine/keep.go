@@ -111,11 +111,11 @@ func (r *run) restore(ctx context.Context, n, i int) error {
 	if r.watch.Keep == nil || r.from == 0 {
 		return nil
 	}
-	return r.moved(ctx, n, i, func(b []byte, v gpu.View, at int64) error {
+	return r.moved(ctx, n, i, func(bank *memoryBank, b []byte, v gpu.View, at int64) error {
 		if k, err := r.watch.Keep.ReadAt(b, at); k < len(b) {
 			return err
 		}
-		return r.dev.Write(v, b)
+		return r.in(bank, v, b)
 	})
 }
 
@@ -126,8 +126,8 @@ func (r *run) save(ctx context.Context, n, i int) error {
 	if err := r.settle(ctx, 0); err != nil {
 		return err
 	}
-	return r.moved(ctx, n, i, func(b []byte, v gpu.View, at int64) error {
-		if err := r.dev.Read(ctx, b, v); err != nil {
+	return r.moved(ctx, n, i, func(bank *memoryBank, b []byte, v gpu.View, at int64) error {
+		if err := r.out(ctx, bank, b, v); err != nil {
 			return err
 		}
 		_, err := r.watch.Keep.WriteAt(b, at)
@@ -136,7 +136,7 @@ func (r *run) save(ctx context.Context, n, i int) error {
 }
 
 // moved moves the memory of tile i in pass n.
-func (r *run) moved(ctx context.Context, n, i int, move func(b []byte, v gpu.View, at int64) error) error {
+func (r *run) moved(ctx context.Context, n, i int, move func(bank *memoryBank, b []byte, v gpu.View, at int64) error) error {
 	if err := r.dev.Wait(ctx); err != nil {
 		return err
 	}
@@ -145,12 +145,13 @@ func (r *run) moved(ctx context.Context, n, i int, move func(b []byte, v gpu.Vie
 	for _, w := range r.plan.passes[:n] {
 		at += int64(len(w.tiles)) * sum(w.recordings.memory.order)
 	}
-	own := r.plan.passes[n].recordings.memory.order
+	bank := r.plan.passes[n].recordings.memory
+	own := bank.order
 	at += int64(i) * sum(own)
 	for _, m := range own {
 		for from := int64(0); from < m.Size; from += keepBytes {
 			v := gpu.View{Buffer: m, Offset: from, Size: min(keepBytes, m.Size-from)}
-			if err := move(r.bytes(v.Size), v, at+from); err != nil {
+			if err := move(bank, r.bytes(v.Size), v, at+from); err != nil {
 				return err
 			}
 		}

@@ -38,6 +38,16 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
+	// Offload is whether causal memory lives on the host. It changes speed and memory,
+	// not the result. Not in a browser.
+	Offload Offload
+	// Host is how many bytes of the host's memory offload takes at most; 0 is three
+	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
+	// goes beyond.
+	Host int64
+	// Across is how many bytes of a layer's causal memory come from the host at once, at
+	// most, unless one row of it is more; 0 is 32 MiB.
+	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1. It changes speed and memory, not the result.
 	Chunk int
@@ -45,6 +55,15 @@ type Options struct {
 	// device; nil is a temporary file, in a browser memory.
 	Spool func(size int64) (Spool, error)
 }
+
+// Offload says whether causal memory lives on the host, not on the device.
+type Offload string
+
+const (
+	OffloadAuto Offload = "auto" // where the budget asks for it, of a device with memory of its own; "" too
+	OffloadOn   Offload = "on"
+	OffloadOff  Offload = "off"
+)
 
 // Form is what results are when they leave the device.
 type Form int

@@ -31,6 +31,10 @@ type Plan struct {
 	Transfer    int64 // results and previews on their way out
 	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
 
+	Away  bool  // causal memory lives on the host, and crosses
+	Host  int64 // bytes of it there
+	Moved int64 // bytes of it that cross, to the device and back, in the whole job
+
 	Spool   int64 // bytes outside of the device
 	Budget  int64 // bytes allowed on the device
 	Untiled int64 // bytes on the device in one tile, of exact tiles; 0 where that is beyond its limits
@@ -50,6 +54,7 @@ type Plan struct {
 	preview *preview      // nil where none is wanted
 	guest   *gpu.Buffer   // a frame that a helper made; nil where there are none
 	staging []*gpu.Buffer // that results leave by, readbacks
+	piece   int64         // of causal memory that crosses at once, at most
 }
 
 // Helper is a plan of the same job, in the same tiles, on another device. It
@@ -148,9 +153,9 @@ func (w *pass) part(i int, size tiling.Size) tiling.Rect {
 // fits not even so is the plan that takes least.
 func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	var least *Plan
-	last := p.deepest()
-	for depth := 0; ; depth++ {
-		l, err := p.portioned(tile, depth)
+	ways := p.ways()
+	for i, w := range ways {
+		l, err := p.portioned(tile, w)
 		if err != nil && !unfit(err) {
 			return nil, err
 		}
@@ -158,12 +163,19 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 			least = l
 		}
 		switch {
-		case least != nil && (depth == last || least.Bytes() <= p.budget && !p.o.Least):
+		case least != nil && (i == len(ways)-1 || least.Bytes() <= p.budget && !p.o.Least):
 			return least, nil
-		case depth == last:
+		case i == len(ways)-1:
 			return nil, err
 		}
 	}
+	return nil, nil // there is a way always
+}
+
+// way is how little memory is used, for more work.
+type way struct {
+	depth int  // of portions
+	away  bool // causal memory lives on the host
 }
 
 // deepest is how deep portions are nested at most. A clip in one slice keeps no causal
@@ -176,9 +188,9 @@ func (p *planner) deepest() int {
 	return deepest
 }
 
-func (p *planner) portioned(tile tiling.Size, depth int) (*Plan, error) {
+func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
-		Depth: depth, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Depth: w.depth, Away: w.away, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -202,7 +214,10 @@ func (p *planner) portioned(tile tiling.Size, depth int) (*Plan, error) {
 	l.weights = l.read(p.Network.Weights)
 	l.Weights = sum(l.weights)
 	most := l.largest().recordings
-	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.order)
+	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.buffers())
+	if err := p.hosted(l); err != nil {
+		return nil, err
+	}
 	p.join(l, linear)
 	return l, nil
 }
@@ -246,7 +261,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 
 func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs, r.depth = p.OutChannels, l.Depth
+	r.outputs, r.depth, r.memory.away, r.memory.across = p.OutChannels, l.Depth, l.Away, p.o.Across
 	return r
 }
 
@@ -326,7 +341,11 @@ func (p *Plan) stage(out wgsl.Tensor) {
 		first := p.passes[0].output()
 		most = max(most, first.FrameBytes())
 	}
-	p.staging = stagings(most, p.last().output().T)
+	frames := p.last().output().T
+	if p.piece > 0 {
+		most, frames = max(most, p.piece), max(frames, 2)
+	}
+	p.staging = stagings(most, frames)
 	for len(p.staging) > 0 && p.Bytes()+sum(p.staging) > p.Budget {
 		p.staging = p.staging[1:]
 	}

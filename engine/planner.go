@@ -29,6 +29,9 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	if o.Tiling != "" && !slices.Contains(j.Network.Tilings, o.Tiling) {
 		return nil, fmt.Errorf("engine: tiling %s: %w", o.Tiling, ErrTiling)
 	}
+	if err := o.offload(); err != nil {
+		return nil, err
+	}
 	o.Chunk = max(o.Chunk, 1)
 	p := &planner{j, ctx, o, o.Budget}
 	if p.budget == 0 {
@@ -100,7 +103,7 @@ func (p *planner) try(tile tiling.Size) (*Plan, error) {
 			p.Network.Name, how, Bytes(l.Bytes()), Bytes(p.budget), ErrMemory)
 	}
 	if err == nil && l.Tiling == Exact && !l.Tiles.Whole() {
-		if one, err := p.tiled(tiling.Size{}); err == nil {
+		if one, err := p.tiled(tiling.Size{}); err == nil && !one.Away {
 			l.Untiled = one.Bytes()
 		}
 	}
@@ -112,12 +115,16 @@ func (p *planner) fit() (tiling.Size, error) {
 	cell := p.factor()
 	frame := tiling.Size{H: p.Height / p.In * cell, W: p.Width / p.In * cell}
 	overlap := p.overlap()
-	return tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), p.budget, func(tile tiling.Size) (int64, error) {
+	var full error // of the host
+	side, err := tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), p.budget, func(tile tiling.Size) (int64, error) {
 		// A side that holds the whole frame is one tile whatever its length; the
 		// overlap must stay below it.
 		tile.H, tile.W = max(tile.H, overlap.H+cell), max(tile.W, overlap.W+cell)
-		l, err := p.portioned(tile, p.deepest())
-		if errors.Is(err, gpu.ErrTooLarge) {
+		l, err := p.least(tile)
+		if errors.Is(err, ErrMemory) {
+			full = err
+		}
+		if unfit(err) {
 			return math.MaxInt64, nil
 		}
 		if err != nil {
@@ -125,6 +132,10 @@ func (p *planner) fit() (tiling.Size, error) {
 		}
 		return l.Bytes(), nil
 	})
+	if full != nil && errors.Is(err, tiling.ErrBudget) {
+		return side, full
+	}
+	return side, err
 }
 
 // overlap of neighbouring tiles. Exact ones have a halo instead.

@@ -52,6 +52,8 @@ type recording struct {
 	batch   *gpu.Batch
 	number  int // of the arena's batch
 	cost    gpu.Cost
+
+	transfers []transfer // of causal memory that lives on the host
 }
 
 // recorded is a layer: its commands are those up to end, from the layer's before
@@ -149,7 +151,7 @@ func (s *recordings) place() {
 				lies(in, &c.Bindings[k])
 			}
 		}
-		r.steps = []Step{&bringIn{allOf(r.in), s.from}, &runBatch{r.batch}}
+		r.steps = append([]Step{&bringIn{allOf(r.in), s.from}}, r.between(in)...)
 	}
 }
 
@@ -197,14 +199,14 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 		}
 	}
 	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
-	r.batch, r.number = e.batch, s.arena.batch
+	r.batch, r.number, r.transfers = e.batch, s.arena.batch, e.transfers
 	s.arena.batch++
 	return r, nil
 }
 
 // buffers are the recordings' own, weights not among them.
 func (s *recordings) buffers() []*gpu.Buffer {
-	return append(append([]*gpu.Buffer(nil), s.arena.buffers...), s.memory.order...)
+	return append(append([]*gpu.Buffer(nil), s.arena.buffers...), s.memory.buffers()...)
 }
 
 // emitter makes commands of a graph's operations.
@@ -227,6 +229,9 @@ type emitter struct {
 	many    bool            // there are several
 	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
 	copies  []*gpu.Buffer   // of the band
+
+	transfers []transfer // so far
+	turning   *turn      // that ends the operation; nil: none
 }
 
 // node makes the commands of one operation.
@@ -252,6 +257,7 @@ func (e *emitter) node(n *node, readers map[int]int) {
 		e.all(n, &y)
 	}
 	e.many = false
+	e.turned()
 	e.release()
 	for _, v := range n.reads {
 		if readers[v.id]--; readers[v.id] == 0 && !over {
@@ -309,6 +315,8 @@ func (e *emitter) time(layer string, c Causal) *timeline {
 	l := &timeline{Causal: c, at: e.at, x: e.x, rows: e.b.next - e.b.lo}
 	if e.at != Whole && c.kept() > 0 {
 		l.memory = e.bank.of(layer, c.kept(), e.x, e.b.of, e.b.lo)
+		e.off(l, layer)
+		e.fetch(l, layer)
 	}
 	return l
 }

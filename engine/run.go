@@ -187,6 +187,7 @@ func (r *run) outputs(ctx context.Context, n int, take func(output) error) error
 	w := r.plan.passes[n]
 	buffers := w.recordings.buffers()
 	defer r.dev.Free(buffers...)
+	defer w.recordings.memory.free()
 	if err := r.dev.Alloc(buffers...); err != nil {
 		return err
 	}

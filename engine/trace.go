@@ -29,8 +29,9 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 		for i, s := range w.slices {
 			r.at = place{pass: w, slice: s, k: i}
 			rec := w.recorded[0][s.kind]
+			at := tracing{slice: i, left: rec.traced}
 			for _, step := range rec.steps {
-				if !r.trace(ctx, i, rec, step, yield) {
+				if !r.trace(ctx, &at, step, yield) {
 					return
 				}
 			}
@@ -38,17 +39,26 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 	}
 }
 
+// tracing is how far a slice is.
+type tracing struct {
+	slice, done int      // commands
+	left        []traced // to come
+}
+
 // trace does one step, a batch in parts: up to the end of each module.
-func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, yield func(Traced, error) bool) bool {
+func (r *run) trace(ctx context.Context, at *tracing, step Step, yield func(Traced, error) bool) bool {
 	batch, ok := step.(*runBatch)
 	if !ok {
 		err := step.do(ctx, r)
 		return err == nil || yield(Traced{}, err)
 	}
-	done := 0
-	for _, m := range rec.traced {
-		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: batch.batch.Commands[done:m.end]})
-		v := Traced{Slice: slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
+	commands := batch.batch.Commands
+	for ; len(at.left) > 0 && at.left[0].end <= at.done+len(commands); at.left = at.left[1:] {
+		m := at.left[0]
+		n := m.end - at.done
+		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: commands[:n]})
+		commands, at.done = commands[n:], m.end
+		v := Traced{Slice: at.slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
 		if err == nil {
 			err = r.do(ctx, &takeOut{from: allOf(m.out), to: into(func(data []byte) error {
 				v.Values = make([]float32, len(data)/m.out.Elem.Bytes())
@@ -59,8 +69,8 @@ func (r *run) trace(ctx context.Context, slice int, rec *recording, step Step, y
 		if !yield(v, err) || err != nil {
 			return false
 		}
-		done = m.end
 	}
-	err := r.dev.Submit(ctx, &gpu.Batch{Label: batch.batch.Label, Commands: batch.batch.Commands[done:]})
+	at.done += len(commands)
+	err := r.dev.Submit(ctx, &gpu.Batch{Label: batch.batch.Label, Commands: commands})
 	return err == nil || yield(Traced{}, err)
 }

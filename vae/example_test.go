@@ -46,9 +46,10 @@ func ExampleInspect() {
 	defer model.Close()
 
 	// 21 latent frames of 90 x 160 cells are 81 frames of 720p. Tiles may become
-	// smaller than asked for, so that they fit the adapter and the budget.
+	// smaller than asked for, so that they fit the adapter and the budget; here without
+	// the machine's memory, of which not everyone has as much.
 	plan, err := model.PlanDecode(context.Background(), 21, 90, 160, vae.DecodeOptions{RGBA8: true, Options: vae.Options{
-		Tile: tiling.Choice{Tile: tiling.Square(512)}, Overlap: tiling.Square(64), Shrink: true, Budget: 1 << 30,
+		Tile: tiling.Choice{Tile: tiling.Square(512)}, Overlap: tiling.Square(64), Shrink: true, Budget: 1 << 30, Offload: vae.OffloadOff,
 	}})
 	if err != nil {
 		log.Fatal(err)

@@ -60,7 +60,7 @@ var errEnough = errors.New("enough")
 
 // A decode that ends anywhere goes on from what was kept, to the same bytes: in one
 // tile, in tiles blended on the device and beside it, exact ones, pictures by
-// themselves, in slices of several frames, and in portions.
+// themselves, in slices of several frames, in portions, and with memory on the host.
 func TestKeep(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -73,6 +73,7 @@ func TestKeep(t *testing.T) {
 		"one tile":        {seedVR2, Options{}},
 		"tiles":           {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8)}},
 		"tiles, less":     {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8), Least: true}},
+		"offloaded":       {seedVR2, Options{Offload: OffloadOn, Across: 3000}},
 		"several at once": {seedVR2, Options{Chunk: 2}},
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},

@@ -12,6 +12,8 @@ type (
 	Direction = engine.Direction
 	// Tiling is how a frame that is cut into tiles becomes one again.
 	Tiling = engine.Tiling
+	// Offload says whether causal memory lives on the host.
+	Offload = engine.Offload
 	// Plan is how a job will be cut and what it will need.
 	Plan = engine.Plan
 	// Layer is what a layer does in a whole job.
@@ -31,6 +33,13 @@ const (
 	Feather   = engine.Feather
 	Exact     = engine.Exact
 	Diffusers = engine.Diffusers
+)
+
+// Offloads.
+const (
+	OffloadAuto = engine.OffloadAuto
+	OffloadOn   = engine.OffloadOn
+	OffloadOff  = engine.OffloadOff
 )
 
 // Errors of planning and running.
@@ -64,6 +73,16 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
+	// Offload is whether causal memory lives on the host. It changes speed and memory,
+	// not the result. Not in a browser.
+	Offload Offload
+	// Host is how many bytes of the host's memory offload takes at most; 0 is three
+	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
+	// goes beyond.
+	Host int64
+	// Across is how many bytes of a layer's causal memory come from the host at once, at
+	// most, unless one row of it is more; 0 is 32 MiB.
+	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1, as the references. It changes speed and memory, not the
 	// result.
@@ -80,7 +99,7 @@ type Options struct {
 // engine are the options as the engine has them.
 func (o Options) engine() engine.Options {
 	return engine.Options{
-		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, Spool: o.Spool,
+		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, Offload: o.Offload, Host: o.Host, Across: o.Across, Spool: o.Spool,
 	}
 }
 

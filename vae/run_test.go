@@ -317,7 +317,7 @@ func TestBudgets(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	tile := func(side int) Options {
-		return Options{Tile: tiling.Choice{Tile: tiling.Square(side)}, Overlap: tiling.Square(64)}
+		return Options{Tile: tiling.Choice{Tile: tiling.Square(side)}, Overlap: tiling.Square(64), Offload: OffloadOff}
 	}
 	big, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: tile(512)})
 	require.NoError(t, err)
@@ -332,13 +332,13 @@ func TestBudgets(t *testing.T) {
 	require.LessOrEqual(t, l.Bytes(), tight.Budget, "shrunk to %v", l.Tile)
 	require.Less(t, l.Tile.H, 512)
 	require.GreaterOrEqual(t, l.Tile.H, 64)
-	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: tight.Budget}
+	auto := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: tight.Budget, Offload: OffloadOff}
 	same, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: auto})
 	require.NoError(t, err)
 	require.Equal(t, l.Tile, same.Tile, "auto chose another tile")
 	require.False(t, same.Shrunk, "auto can't shrink")
 	// A clip narrower than the overlap is no obstacle.
-	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes()}
+	narrow := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: l.Bytes(), Offload: OffloadOff}
 	small, err := m.PlanDecode(t.Context(), 3, 5, 7, DecodeOptions{Options: narrow})
 	require.NoError(t, err, "auto on a small clip")
 	require.True(t, small.Tiles.Whole(), "auto on a small clip")

@@ -171,6 +171,7 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 	require.NoError(t, err)
 	defer m.Close()
 	o := tiles("", 256, 256, 64)
+	o.Offload = OffloadOff
 	l, err := m.PlanDecode(t.Context(), 5, 90, 160, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	t.Logf("720p in exact tiles of 256: %s of %s in one tile", engine.Bytes(l.Bytes()), engine.Bytes(l.Untiled))

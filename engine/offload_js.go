@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"tessera/gpu"
+	"tessera/tiling"
+	"tessera/wgsl"
+)
+
+const offloads = false
+
+// A page has causal memory on the device.
+type (
+	away     struct{}
+	hostedAs struct{}
+	transfer struct{}
+	turn     struct{}
+)
+
+func (*memoryBank) free()                                       {}
+func (*emitter) heavy(*node, int, *wgsl.Tensor) bool            { return false }
+func (*emitter) off(*timeline, string)                          {}
+func (*emitter) fetch(*timeline, string)                        {}
+func (*emitter) comes(*timeline, int, gpu.View)                 {}
+func (*emitter) goes(*timeline, int, gpu.View)                  {}
+func (*timeline) leaves(*emitter)                               {}
+func (*emitter) turned()                                        {}
+func (*Options) offload() error                                 { return nil }
+func (*planner) hosted(*Plan) error                             { return nil }
+func (r *recording) between(map[*gpu.Buffer]*gpu.Buffer) []Step { return []Step{&runBatch{r.batch}} }
+
+// ways are those that there are: portions nested ever deeper.
+func (p *planner) ways() []way {
+	var ways []way
+	for depth := range p.deepest() + 1 {
+		ways = append(ways, way{depth: depth})
+	}
+	return ways
+}
+
+func (p *planner) least(tile tiling.Size) (*Plan, error) {
+	return p.portioned(tile, way{depth: p.deepest()})
+}

@@ -1,0 +1,153 @@
+//go:build !js
+
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/memory"
+	"tessera/wgsl"
+)
+
+// bytesOf are what buffers hold.
+type bytesOf map[*gpu.Buffer][]byte
+
+func (b bytesOf) view(v gpu.View) []byte {
+	if len(b[v.Buffer]) == 0 {
+		b[v.Buffer] = make([]byte, v.Buffer.Size)
+	}
+	return b[v.Buffer][v.Offset:][:v.Bytes()]
+}
+
+// moved does what transfers say.
+func (b bytesOf) moved(t *testing.T, all []transfer) {
+	for _, m := range all {
+		switch s := m.step.(type) {
+		case *comeIn:
+			copy(b.view(s.to), s.from.slots[s.slot].bytes()[s.at:])
+		case *goOut:
+			l := &landing{s.to.slots[s.slot], s.at, s.from.Bytes()}
+			require.NoError(t, l.put(nil, b.view(s.from)))
+		default:
+			require.NoError(t, s.do(t.Context(), &run{}))
+		}
+	}
+}
+
+// A layer in bands of rows, whose memory is on the host, reads of each row what it
+// would of the whole clip, however that comes in slices; again in a second clip, of
+// whose past the first one's is not part.
+func TestMemoryOnTheHost(t *testing.T) {
+	const high, wide = 7, 3
+	around := reach{by: 1, from: -1, to: 1, per: 1}
+	for _, c := range times {
+		if c.kept() == 0 {
+			continue
+		}
+		for _, rows := range []int{high, 3, 2, 1} {
+			for _, later := range [][]int{{2, 2, 2}, {2, 4, 2}, {4, 2, 6}} {
+				t.Run(fmt.Sprintf("%s/%d rows/%v", c.name, rows, later), func(t *testing.T) {
+					bank, held := newMemoryBank(), bytesOf{}
+					bank.away = true
+					for range 2 {
+						frames, made := 0, 0
+						for i, n := range append([]int{1}, later...) {
+							at := Steady
+							if i < 2 {
+								at = []Position{First, Second}[i]
+							}
+							x := wgsl.Tensor{Elem: wgsl.F32, T: n, H: high, W: wide, C: 4, Buffer: &gpu.Buffer{Label: "x"}}
+							x.Buffer.Size = x.Bytes()
+							all := held.view(x.Buffer.All())
+							for row := range n * high { // each number tells frame and row
+								for k := range wide * 4 {
+									binary.LittleEndian.PutUint32(all[(row*wide*4+k)*4:], uint32(1000*(frames+1)+row/high*1000+row%high))
+								}
+							}
+							e := &emitter{bank: bank, arena: newArena(1 << 20), limits: gpu.DefaultLimits, at: at, batch: &gpu.Batch{}}
+							outputs := c.frames(at, n) - c.head(at)
+							for _, b := range (&node{reach: around}).bands(rows, high, high) {
+								e.x, e.b = x.Part(b.lo, b.hi-b.lo), b
+								l := e.time("layer", c.Causal)
+								held.moved(t, e.transfers)
+								e.transfers = nil
+								for f := range outputs {
+									taps, want := l.taps(f), naive(c.Causal, made+c.head(at)+f)
+									for len(want) > len(taps) {
+										require.Equal(t, zeros, want[0])
+										want = want[1:]
+									}
+									for k, tap := range taps {
+										for y := range b.hi - b.lo {
+											number := binary.LittleEndian.Uint32(held.view(gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T) + int64(y)*tap.X.RowBytes(), Size: 4}))
+											expected := uint32(0)
+											if want[k] != zeros {
+												expected = uint32(1000*(want[k]+1) + b.lo + y)
+											}
+											require.Equal(t, expected, number, "output %d, tap %d, row %d", made+f, k, b.lo+y)
+										}
+									}
+								}
+								l.keep(e, "layer")
+								e.gone()
+							}
+							e.turned()
+							held.moved(t, e.transfers)
+							frames, made = frames+n, made+outputs+c.head(at)
+						}
+					}
+					require.Empty(t, bank.buffers())
+					bank.free()
+				})
+			}
+		}
+	}
+}
+
+// Causal memory goes to the host where the budget asks for it, of a card, and never
+// takes more there than may be taken: else tiles are smaller.
+func TestOffloadByItself(t *testing.T) {
+	j := job(t, 40, 40)
+	off := plan(t, j, Options{Offload: OffloadOff})
+	on := plan(t, j, Options{Offload: OffloadOn})
+	require.Zero(t, off.Host+off.Moved)
+	require.Equal(t, []int64{0, off.Causal}, []int64{on.Causal, on.Host})
+	short := Options{Budget: off.Bytes() - off.Ahead - 1}
+	_, err := NewPlan(t.Context(), j, short)
+	require.ErrorIs(t, err, ErrMemory, "the adapter shares the host's memory")
+	j.Adapter.Type = "discrete"
+	require.False(t, plan(t, j, Options{}).Away, "though there is room")
+	require.True(t, plan(t, j, short).Away)
+	short.Host = on.Host - 1
+	_, err = NewPlan(t.Context(), j, short)
+	require.ErrorIs(t, err, ErrMemory)
+	require.ErrorContains(t, err, "on the device")
+	short.Shrink = true
+	smaller := plan(t, j, short)
+	require.False(t, smaller.Tiles.Whole())
+	require.LessOrEqual(t, smaller.Host, short.Host)
+	short.Offload, short.Host = OffloadOn, 1
+	_, err = NewPlan(t.Context(), j, short)
+	require.ErrorIs(t, err, ErrMemory)
+	require.ErrorContains(t, err, "of the machine's memory, of which 1 bytes may be taken")
+	short.Offload = "perhaps"
+	_, err = NewPlan(t.Context(), j, short)
+	require.ErrorContains(t, err, `offload "perhaps", expected auto, on or off`)
+}
+
+// What is free on the host bounds what is taken of it where nobody says more.
+func TestHostBudget(t *testing.T) {
+	require.Equal(t, int64(5), Options{Host: 5}.hostBudget())
+	free, known := memory.Free()
+	if !known {
+		require.Equal(t, int64(2<<30), Options{}.hostBudget())
+		return
+	}
+	require.Less(t, Options{}.hostBudget(), free)
+	require.Equal(t, Options{}.hostBudget() > 0, free > 4)
+}

@@ -1,0 +1,181 @@
+//go:build !js
+
+package vae
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// coded is a clip as a model makes it of latents, and the latents it makes of a clip.
+type coded struct {
+	pixels, latent []float32
+	plans          [2]*Plan
+}
+
+// both decodes and encodes with options, and holds that no more is on the device than
+// was planned.
+func both(t *testing.T, m *Model, o Options) (is coded) {
+	t.Helper()
+	o.Unscaled = true
+	z := noiseLatent(4, 5, 3)
+	px := noiseClip(13, z.Height*m.Config.Spatial, z.Width*m.Config.Spatial)
+	d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	e, err := m.PlanEncode(t.Context(), px.t, px.h, px.w, EncodeOptions{Options: o})
+	require.NoError(t, err)
+	is.plans = [2]*Plan{d.Plan, e.Plan}
+	for i, p := range is.plans {
+		require.Equal(t, []bool{p.Away, p.Away, !p.Away}, []bool{p.Host > 0, p.Moved > 0, p.Causal > 0})
+		m.Unload()
+		drain(t, m.dev)
+		m.dev.ResetPeaks()
+		if i == 0 {
+			is.pixels, err = framesOf(d.Run(context.Background(), z, Watch{}))
+			require.NoError(t, err)
+		} else {
+			latent, err := e.Collect(context.Background(), px, Watch{})
+			require.NoError(t, err)
+			is.latent = latent.Data
+		}
+		peak := m.dev.Stats().PeakBytes
+		require.LessOrEqual(t, peak, p.Bytes(), "planned %s, had %s", engine.Bytes(p.Bytes()), engine.Bytes(peak))
+	}
+	return is
+}
+
+// banded holds that all layers that keep something were made in bands.
+func banded(t *testing.T, p, plain *Plan) {
+	was := plain.Layers()
+	for k, l := range p.Layers() {
+		if (l.Kind == "conv" || l.Kind == "upsample") && l.Name != "encoder.down_blocks.0.downsamplers.0.conv" { // it has one temporal tap
+			assert.Greater(t, l.Dispatches, was[k].Dispatches, "%s", l.Name)
+		}
+	}
+}
+
+// Clips whose causal memory is on the host become what they are without: frames at
+// once, every layer that keeps some in bands of rows, norms and others too, in
+// portions, and in slices of several frames in tiles.
+func TestOffloadIsExact(t *testing.T) {
+	dev := gputest.Open(t)
+	seedVR2 := open(t, dev, narrow(t), F32)
+	wan22 := open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32)
+	wan21 := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
+	const rows = 400 // bytes: of any layer's memory more are kept
+	for _, c := range []struct {
+		name    string
+		m       *Model
+		o       Options
+		binding int64
+	}{
+		{"frames at once", seedVR2, Options{}, 0},
+		{"rows", seedVR2, Options{Across: rows}, 0},
+		{"rows of everything, in portions", seedVR2, Options{Across: 5000, Least: true}, 14 << 10},
+		{"unfolded", unfolded(t, seedVR2), Options{Across: rows}, 0},
+		{"wan2.2", wan22, Options{Across: rows}, 0},
+		{"wan2.1", wan21, Options{Across: rows, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Cleanup(c.m.Unload)
+			plain := Options{Chunk: c.o.Chunk, Tiling: c.o.Tiling, Tile: c.o.Tile, Offload: OffloadOff}
+			want := both(t, c.m, plain)
+			if limit := c.m.info.Limits.MaxBinding; c.binding > 0 {
+				c.m.info.Limits.MaxBinding = c.binding
+				defer func() { c.m.info.Limits.MaxBinding = limit }()
+			}
+			c.o.Offload = OffloadOn
+			got := both(t, c.m, c.o)
+			for i, p := range got.plans {
+				require.True(t, p.Away)
+				require.Equal(t, c.o.Least, p.Depth > 0)
+				if c.o.Across == rows && c.m.Config.Family == seedVR2.Config.Family {
+					banded(t, p, want.plans[i])
+				}
+			}
+			if c.o.Least { // which rounds otherwise
+				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
+				closeTo(t, got.latent, want.latent, 1e-11, "encoded")
+				return
+			}
+			assert.True(t, slices.Equal(got.pixels, want.pixels), "decoded: NMSE %g", nmse(got.pixels, want.pixels))
+			assert.True(t, slices.Equal(got.latent, want.latent), "encoded: NMSE %g", nmse(got.latent, want.latent))
+		})
+	}
+}
+
+// Out of memory, a job on a card goes on with causal memory on the host; and where
+// that is there already, with less, to the same frames.
+func TestOffloadOutOfMemory(t *testing.T) {
+	dev := gputest.Open(t)
+	defer dev.Refuse(nil)
+	m := open(t, dev, narrow(t), F32)
+	defer m.Unload()
+	z := noiseLatent(4, 3, 5)
+	want := frames(t, m, z, Options{})
+	m.info.Type = "discrete"
+	for _, o := range []Options{{Host: 1 << 30}, {Offload: OffloadOn, Across: 3000}} {
+		m.Unload()
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, o.Offload == OffloadOn, p.Away)
+		var all []*Plan
+		o.Least, o.Offload = true, OffloadOff
+		if !p.Away { // no more than it takes at least without the host
+			least, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+			require.NoError(t, err)
+			smaller(dev, dev.Stats().Bytes+least.Bytes()-least.Ahead-1)
+		} else {
+			drain(t, dev)
+			count := 0
+			dev.Refuse(func(int64) error {
+				if count++; count == 120 {
+					return gpu.ErrOutOfMemory
+				}
+				return nil
+			})
+		}
+		got, err := framesOf(p.Run(context.Background(), z, Watch{Less: func(was, now *Plan, _ int) { all = append(all, was, now) }}))
+		dev.Refuse(nil)
+		require.NoError(t, err)
+		require.NotEmpty(t, all)
+		require.True(t, p.Away)
+		closeTo(t, got, want, 1e-11, "decoded otherwise")
+	}
+}
+
+// Tiles that must be smaller without are larger with causal memory on the host, as
+// long as that has room.
+func TestOffloadBeforeSmallerTiles(t *testing.T) {
+	a := gpu.Info{Limits: gpu.DefaultLimits, Type: "discrete", Memory: 8 << 30}
+	m, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
+	require.NoError(t, err)
+	defer m.Close()
+	o := Options{Tile: tiling.Choice{Auto: true}, Overlap: tiling.Square(64), Budget: 200 << 20, Host: 1 << 40}
+	side := func() (int, *Plan) {
+		p, err := m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		require.LessOrEqual(t, p.Bytes(), o.Budget)
+		require.LessOrEqual(t, p.Host, o.Host)
+		return p.Tile.H, p.Plan
+	}
+	away, p := side()
+	require.True(t, p.Away)
+	o.Offload = OffloadOff
+	off, _ := side()
+	require.Greater(t, away, off)
+	o.Offload, o.Host = OffloadAuto, 1
+	full, p := side()
+	require.False(t, p.Away)
+	require.Equal(t, off, full)
+}
