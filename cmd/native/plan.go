@@ -76,7 +76,9 @@ type planned struct {
 	Causal      int64 `json:"memory_bytes"` // frames kept from slice to slice
 	Canvas      int64 `json:"canvas_bytes"` // puts tiles together
 	Transfer    int64 `json:"transfer_bytes"`
-	Spool       int64 `json:"spool_bytes"` // beside the device
+	Spool       int64 `json:"spool_bytes"`           // beside the device
+	Host        int64 `json:"host_bytes,omitempty"`  // causal memory that lives on the host
+	Moved       int64 `json:"moved_bytes,omitempty"` // of it, to the device and back, in the whole job
 
 	Layers []planLayer `json:"layers"`
 	Map    []planLies  `json:"map,omitempty"` // with --map
@@ -144,7 +146,7 @@ func (c *planCmd) plan(ctx context.Context, m *vae.Model) (*vae.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Independent, o.Least = c.independent(m), c.Least
+	o.Independent, o.Least, o.Host = c.independent(m), c.Least, 1<<50 // not this machine's
 	n, h, w := int(c.Frames), c.Size.H, c.Size.W
 	if c.Op == "encode" {
 		p, err := m.PlanEncode(ctx, n, h, w, vae.EncodeOptions{Options: o})
@@ -178,6 +180,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
 		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
+		Host: p.Host, Moved: p.Moved,
 	}
 	if !slices.Contains(vae.Families(), c.Model) {
 		r.File = fileName(c.Model)
@@ -226,6 +229,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		}
 	}
 	a.say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
+	if r.Host > 0 {
+		a.say("  on the host %s of causal memory, of which %s cross for each frame: %s", engine.Bytes(r.Host), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
+	}
 	if r.Spool > 0 {
 		a.say("  on disk     %s", engine.Bytes(r.Spool))
 	}
@@ -241,6 +247,16 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
 	}
 	return t.Flush()
+}
+
+// link is what crosses in a second between a card and its machine, of PCI Express
+// 4.0 with 16 lanes as it is measured: 25 of 32 GB.
+const link = 25e9
+
+// crossing says whether what crosses or the arithmetic takes longer.
+func crossing(r *planned) string {
+	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
+	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices that do more than %sFLOPs a second", int(link/1e9), scaled(int64(flops)))
 }
 
 // tellMap prints what lies where.

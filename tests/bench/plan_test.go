@@ -71,7 +71,7 @@ func TestPlan(t *testing.T) {
 
 func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
 	a, b := plan(t, f32, direction, size, frames, tile), plan(t, f16, direction, size, frames, tile)
-	least := planWith(t, f16, direction, size, frames, tile, vae.Options{Least: true})
+	least := planWith(t, f16, direction, size, frames, tile, vae.Options{Least: true, Offload: vae.OffloadOff})
 	require.Equal(t, a.Cost.FLOPs, b.Cost.FLOPs, "%s %v: FLOPs in f32 and f16", direction, size)
 	tiles := "whole"
 	if tile > 0 {
@@ -88,12 +88,34 @@ func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int
 func TestMemory(t *testing.T) {
 	m := inspect(t, headerOnly(t, planned[0].tensors), vae.F16)
 	least := func(frames, side int) float64 {
-		return float64(planWith(t, m, "decode", tiling.Square(side), frames, 0, vae.Options{Least: true}).Bytes()) / (1 << 30)
+		return float64(planWith(t, m, "decode", tiling.Square(side), frames, 0, vae.Options{Least: true, Offload: vae.OffloadOff}).Bytes()) / (1 << 30)
 	}
 	require.Less(t, least(21, 512), 2.3)
 	require.Less(t, least(21, 1024), 7.8)
 	require.Less(t, least(1, 1024), 1.2)
 	require.Equal(t, least(21, 1024), least(201, 1024))
+}
+
+// TestOffload holds what that takes where causal memory is on the host.
+func TestOffload(t *testing.T) {
+	for _, c := range []struct {
+		model, frames, width, height int
+		most                         float64 // GiB
+	}{
+		{0, 21, 512, 512, 0.9},
+		{0, 21, 1920, 1080, 3.5},
+		{1, 21, 1920, 1080, 2},
+	} {
+		m := inspect(t, headerOnly(t, planned[c.model].tensors), vae.F16)
+		least := func(frames int) *vae.Plan {
+			return planWith(t, m, "decode", tiling.Size{H: c.height, W: c.width}, frames, 0, vae.Options{Least: true})
+		}
+		p := least(c.frames)
+		require.True(t, p.Away)
+		require.Zero(t, p.Causal)
+		require.Less(t, float64(p.Bytes())/(1<<30), c.most, "%s", planned[c.model].name)
+		require.Equal(t, p.Bytes(), least(c.frames+20).Bytes(), "a longer clip takes as much")
+	}
 }
 
 // plan is that of a clip in tiles, or whole.
