@@ -11,13 +11,16 @@ import (
 	"tessera/vae"
 )
 
-// Exit codes of the program.
+// Exit codes of the program. Given again, what ended with ExitFailed or
+// ExitInterrupted may come to its end; with ExitDevice on another machine, with
+// ExitMemory on one of more memory or with smaller tiles; with the rest never.
 const (
 	ExitDone        = 0
 	ExitFailed      = 1
 	ExitUsage       = 2
 	ExitInput       = 3
 	ExitDevice      = 4
+	ExitMemory      = 5
 	ExitInterrupted = 130
 )
 
@@ -34,8 +37,8 @@ var kinds = []Kind{
 	{"no_webgpu", ExitDevice, []error{gpu.ErrNoLibrary}},
 	{"no_adapter", ExitDevice, []error{gpu.ErrNoAdapter, ErrNoDevice}},
 	{"device_lost", ExitFailed, []error{gpu.ErrDeviceLost}},
-	{"out_of_memory", ExitFailed, []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
-	{"too_large", ExitFailed, []error{gpu.ErrTooLarge}},
+	{"out_of_memory", ExitMemory, []error{gpu.ErrOutOfMemory, vae.ErrMemory, tiling.ErrBudget}},
+	{"too_large", ExitMemory, []error{gpu.ErrTooLarge}},
 	{"flat", ExitInput, []error{vae.ErrFlat}},
 	{"bad_option", ExitUsage, []error{media.ErrFormat, media.ErrOption, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel}},

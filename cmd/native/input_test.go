@@ -308,10 +308,10 @@ func TestTooLarge(t *testing.T) {
 	small, large, huge := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500), latentFile(t, 16, 1, 600, 1000)
 	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }
 	refuse(t, []refusal{
-		{name: "for the limits", args: run(huge) + "--tile=off --memory=1TiB", code: job.ExitFailed, want: "too large for the device"},
-		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "does not fit the memory budget"},
-		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitFailed, want: "--tile auto"},
-		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitFailed, want: "MiB of 2.0 (--memory sets the budget)"},
+		{name: "for the limits", args: run(huge) + "--tile=off --memory=1TiB", code: job.ExitMemory, want: "too large for the device"},
+		{name: "for the memory", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitMemory, want: "does not fit the memory budget"},
+		{name: "with advice", args: run(large) + "--tile=512 --memory=64MiB", code: job.ExitMemory, want: "--tile auto"},
+		{name: "nothing fits", args: run(small) + "--memory=2MiB", code: job.ExitMemory, want: "MiB of 2.0 (--memory sets the budget)"},
 	})
 }
 

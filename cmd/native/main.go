@@ -57,11 +57,13 @@ Exit codes:
 
     0    done
     1    failed: disk full, output not writable or, with --no-clobber, already
-         there, too large for the device, ...
+         there, device lost, ...
     2    usage: unknown command or flag, a value that a flag doesn't take, or an
          output that would replace an input
     3    bad input: a model, latent or video that can't be used
     4    no usable device: no Dawn library, no adapter, or not the one asked for
+    5    out of memory on the device, or too large for it: smaller tiles or another
+         device may do
     130  interrupted; nothing half-written is left, but what --resume keeps`
 
 // cli is the command line.

@@ -101,7 +101,7 @@ func TestPlanIsTheJobs(t *testing.T) {
 	assert.Greater(t, r.Peak, int64(700<<20), "a larger tile fits")
 	assert.Equal(t, "feather", r.Tiling)
 	o := tesseraEnv(t, noDevice, "plan", "--model=seedvr2", "--size=1280x720", "--tile=off", "--memory=1GiB")
-	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Equal(t, job.ExitMemory, o.code)
 	assert.Contains(t, o.stderr, "the budget is 1.00 GiB")
 }
 
