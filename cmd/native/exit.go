@@ -10,8 +10,7 @@ import (
 	"tessera/app/job"
 )
 
-// exitCode is the code that an error ends the program with. A cancelled job that
-// nobody interrupted has failed.
+// exitCode is the code that an error ends the program with.
 func exitCode(ctx context.Context, err error) int {
 	if context.Cause(ctx) == errUnread {
 		return job.ExitInterrupted
@@ -19,6 +18,15 @@ func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return job.ExitDone
 	}
+	if b, ok := errors.AsType[*batchError](err); ok {
+		return b.code
+	}
+	return codeOf(ctx, err)
+}
+
+// codeOf is the code of a job's error. A cancelled job that nobody interrupted has
+// failed.
+func codeOf(ctx context.Context, err error) int {
 	if _, bad := errors.AsType[*usageError](err); bad {
 		return job.ExitUsage
 	}

@@ -35,6 +35,7 @@ func TestKeysOfJSON(t *testing.T) {
 		"decode":    {{"-m", tiny, latent, "-o", out}, {"-m", wan21(t), latentFile(t, 16, 1, 5, 4), "-o", out, "--tile=24"}, {"-m", "nowhere", latent, "-o", out}},
 		"encode":    {{"-m", tiny, clip, "-o", out}},
 		"roundtrip": {{"-m", tiny, clip, "-o", out, "--fps=25"}},
+		"batch":     {{"-m", tiny, latent, "-o", filepath.Join(dir, "{name}.png")}, {"-m", tiny, "nowhere.npz", "-o", out}},
 		"info":      {{tiny}, {wan21(t)}, {latent}, {clip}, {"nowhere"}},
 		"plan":      {{"--model=seedvr2", "--size=64x48"}, {"--model=wan2.1", "--size=64x48", "--tile=24"}, {"-m", tiny, "--size=64x48"}, {"--model=nowhere"}},
 		"devices":   {{}, {"--dawn=/none.so"}},
@@ -55,7 +56,9 @@ func TestKeysOfJSON(t *testing.T) {
 				if command == "demo" && testing.Short() {
 					t.Skip("the demo takes seconds on a processor")
 				}
-				checkKeys(t, tessera(t, append(args, "--json")...).stdout)
+				for line := range strings.SplitSeq(strings.TrimSpace(tessera(t, append(args, "--json")...).stdout), "\n{") {
+					checkKeys(t, "{"+strings.TrimPrefix(line, "{"))
+				}
 			})
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -45,6 +46,7 @@ const description = `Encode video and pictures to latents and decode latents to 
     tessera encode -m Wan2.1_VAE.pth in.mp4 -o latent.safetensors
     tessera decode -m qwen_image_vae.safetensors latent.safetensors -o out.png
     tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
+    tessera batch -m Wan2.1_VAE.pth 'clips/*.mp4' -o 'latents/{name}.safetensors' --resume
     tessera info ema_vae_fp16.safetensors
     tessera plan -m seedvr2 --frames 21 --size 1280x720
     tessera devices
@@ -77,6 +79,7 @@ type cli struct {
 	Decode    decodeCmd    `cmd:"" help:"Make a video of a latent."`
 	Encode    encodeCmd    `cmd:"" help:"Make a latent of a video."`
 	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
+	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
 	Info      infoCmd      `cmd:"" help:"Tell what a checkpoint, latent or video is and what it needs."`
 	Plan      planCmd      `cmd:"" help:"Count what a job would compute and need, without a device or a checkpoint."`
 	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
@@ -103,10 +106,16 @@ type app struct {
 	profiling bool                          // stages are profiled
 	profiles  []*stageProfile               // of those that are done
 
-	out     io.Writer // standard output, where it is the command's output
-	format  string    // of that
-	spool   *os.File  // folder with what came by standard input
-	spooled string    // the file in it
+	out    io.Writer         // standard output, where it is the command's output
+	format string            // of that
+	spool  *os.File          // folder with what came by standard input
+	called map[string]string // what files are called that came from elsewhere or go there
+
+	about string  // before what is told of a clip of many
+	clip  string  // that clip's name
+	warm  *warm   // keeps the machine from one clip to the next; nil: nobody
+	made  *result // of the command, when it is done
+	lines bool    // JSON is one line each
 }
 
 // run is the whole program; it returns the exit code.
@@ -238,7 +247,9 @@ func (a *app) fail(err error, code int) {
 func (a *app) print(v any) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
-	e.SetIndent("", "  ")
+	if !a.lines {
+		e.SetIndent("", "  ")
+	}
 	if err := e.Encode(v); err != nil {
 		return err
 	}
@@ -290,11 +301,11 @@ func (a *app) say(format string, args ...any) {
 
 // note prints a line on what is being done.
 func (a *app) note(format string, args ...any) {
-	text := quote.Message(a.spoken(fmt.Sprintf(format, args...)))
+	text := a.about + quote.Message(a.spoken(fmt.Sprintf(format, args...)))
 	switch {
 	case a.quiet:
 	case a.how == "json":
-		a.event(event{Event: "note", Text: text})
+		a.event(event{Event: "note", Text: strings.TrimPrefix(text, a.about)})
 	default:
 		fmt.Fprintln(a.stderr, text)
 	}
@@ -308,5 +319,5 @@ func (a *app) warn(format string, args ...any) {
 		a.event(event{Event: "warning", Text: text})
 		return
 	}
-	fmt.Fprintf(a.stderr, "tessera: warning: %s\n", text)
+	fmt.Fprintf(a.stderr, "tessera: warning: %s%s\n", a.about, text)
 }

@@ -18,6 +18,7 @@ type machine struct {
 	dev    *gpu.Device
 	model  *vae.Model
 	others []*machine
+	kept   bool // from one clip to the next
 }
 
 // check reads the model without a device, so that a bad one is told first.
@@ -65,8 +66,17 @@ func (a *app) close(f format.File) {
 	}
 }
 
-// open opens the device that the flags choose, and a model on it.
+// open opens the device that the flags choose, and a model on it, or takes what is
+// kept of the clip before.
 func (a *app) open(f deviceFlags, path string, s vae.Settings) (*machine, error) {
+	if a.warm != nil {
+		return a.warm.open(a, f, path, s)
+	}
+	return a.start(f, path, s)
+}
+
+// start is open, anew.
+func (a *app) start(f deviceFlags, path string, s vae.Settings) (*machine, error) {
 	if err := a.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -101,6 +111,9 @@ func openDevice(o gpu.Options) (dev *gpu.Device, err error) {
 }
 
 func (e *machine) close() {
+	if e.kept {
+		return
+	}
 	for _, o := range e.others {
 		o.close()
 	}

@@ -223,3 +223,12 @@ func TestRefusePatternsInput(t *testing.T) {
 	}
 	assert.Contains(t, succeed(t, "info", pattern).stdout, pattern+": video of 2 frames of 32x32 pixels\n")
 }
+
+// relative is a folder's tree, by names in it.
+func relative(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	for path, is := range tree(t, dir) {
+		all[strings.TrimPrefix(path, dir)] = is
+	}
+	return all
+}

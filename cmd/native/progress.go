@@ -79,13 +79,14 @@ func (p *progress) draw() {
 	p.pool = mpb.New(output, mpb.WithAutoRefresh(), mpb.WithWidth(110), mpb.WithRefreshRate(150*time.Millisecond))
 	p.bar = p.pool.New(barUnits, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
 		mpb.BarRemoveOnComplete(), mpb.BarWidth(40),
-		mpb.PrependDecorators(decor.Name(p.name+" ")),
+		mpb.PrependDecorators(decor.Name(p.a.about+p.name+" ")),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
 }
 
 // event is a line of --progress=json; docs/events.md explains the keys.
 type event struct {
 	Event   string   `json:"event"`
+	Clip    string   `json:"clip,omitempty"` // of a batch
 	Stage   string   `json:"stage,omitempty"`
 	Done    *float64 `json:"done,omitempty"`
 	Middle  bool     `json:"middle_layers,omitempty"`
@@ -106,6 +107,7 @@ type event struct {
 
 // event prints one.
 func (a *app) event(e event) {
+	e.Clip = a.clip
 	_ = json.NewEncoder(a.stderr).Encode(e) // as of all that is told there
 }
 

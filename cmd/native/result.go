@@ -147,6 +147,10 @@ func (r *result) clip(f media.Format) {
 // finish prints a result: as JSON, or for people.
 func (a *app) finish(r *result) error {
 	r.Warnings = a.warnings
+	for i, o := range r.Outputs {
+		r.Outputs[i] = fileName(a.spoken(string(o)))
+	}
+	a.made = r
 	if a.how == "json" {
 		a.event(event{Event: "result", Result: r})
 	}

@@ -86,7 +86,7 @@ func (a *app) input(path string) (string, error) {
 	a.spool = folder
 	own, err := soon(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
 	if err == nil {
-		a.spooled = own
+		a.called = map[string]string{own: stdin}
 	}
 	return own, err
 }
@@ -101,12 +101,13 @@ func (a *app) discard() {
 	}
 }
 
-// spoken is text without the name of the file that standard input is kept in.
+// spoken is text without the names of files that standard input or a URL's is kept
+// in.
 func (a *app) spoken(text string) string {
-	if a.spooled == "" {
-		return text
+	for own, name := range a.called {
+		text = strings.ReplaceAll(text, own, name)
 	}
-	return strings.ReplaceAll(text, a.spooled, stdin)
+	return text
 }
 
 // keep makes a file in folder of what f holds. A file that is at its beginning is

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -56,16 +55,13 @@ type unfinished struct {
 
 // record is what a folder's contents are of, and how far they go.
 type record struct {
-	Program    string            `json:"program"`
-	Latent     string            `json:"latent"`
-	Checkpoint string            `json:"checkpoint"`
-	Options    string            `json:"options"`
-	Adapter    string            `json:"adapter"`
-	Kernels    map[string]string `json:"kernels"`
-	Memory     string            `json:"memory"`      // which buffers it is
-	File       int               `json:"memory_file"` // that it is in
-	Slices     int               `json:"slices"`      // that are done
-	Frames     int               `json:"frames"`
+	origin
+	Latent  string            `json:"latent"`
+	Kernels map[string]string `json:"kernels"`
+	Memory  string            `json:"memory"`      // which buffers it is
+	File    int               `json:"memory_file"` // that it is in
+	Slices  int               `json:"slices"`      // that are done
+	Frames  int               `json:"frames"`
 }
 
 // resumed are a decode's folder and what is in it.
@@ -175,20 +171,6 @@ func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (rec
 	is.Adapter = fmt.Sprintf("%s, %s, %s", i.Name, i.Backend, i.Driver)
 	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.model.Elem, c.NoFold, c.Winograd)
 	return is, nil
-}
-
-// hashed is a file's SHA-256.
-func hashed(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", job.Mark(err, job.ErrInput)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", job.Mark(fmt.Errorf("%s: %w", path, err), job.ErrInput)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // hashedFloats is that of a latent's numbers and shape.

@@ -125,15 +125,6 @@ func closed(c <-chan bool, wait time.Duration) bool {
 	}
 }
 
-// relative is a folder's tree, by names in it.
-func relative(t *testing.T, dir string) map[string]string {
-	all := map[string]string{}
-	for path, is := range tree(t, dir) {
-		all[strings.TrimPrefix(path, dir)] = is
-	}
-	return all
-}
-
 // What is kept of one decode is not taken for another's, nor what is cut short for
 // whole; and what can't be gone on with is refused before the work.
 func TestResumeRefuses(t *testing.T) {

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"tessera/media"
+	"tessera/remote"
+)
+
+// clip is what is to be done with one, as a line of a manifest has it.
+type clip struct {
+	Name    string         `json:"name"` // of results and shards; default the input's without its ending
+	Input   string         `json:"input"`
+	Output  string         `json:"output"` // default --output
+	Op      string         `json:"op"`
+	Model   string         `json:"model"`   // default --model
+	Options map[string]any `json:"options"` // flags by name
+
+	where string // the line of the manifest
+	err   error  // of the line
+}
+
+// clips are those of this shard that the command line or a manifest names, all of
+// them found to be possible.
+func (b *batch) clips() ([]*clip, error) {
+	all, err := b.listed()
+	if err != nil {
+		return nil, err
+	}
+	var own []*clip
+	taken, named := map[string]*clip{}, map[string]*clip{}
+	for _, c := range all {
+		if err := b.complete(c); err != nil {
+			return nil, c.at(err)
+		}
+		name, err := filepath.Abs(c.Output)
+		if err != nil || remote.Is(c.Output) {
+			name = shown(c.Output)
+		}
+		if other := taken[name]; other != nil {
+			return nil, c.at(refused("--output=%s: of %s and of %s, expected another for each; {name} stands for the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
+		}
+		taken[name] = c
+		if b.Records != "" {
+			if other := named[c.Name]; other != nil {
+				return nil, c.at(refused("name %q: of %s and of %s, expected another for each with --records", c.Name, shown(other.Input), shown(c.Input)))
+			}
+			named[c.Name] = c
+		}
+		if err := b.possible(c); err != nil {
+			return nil, c.at(err)
+		}
+		if b.Shard.has(c.Name) {
+			own = append(own, c)
+		}
+	}
+	return own, nil
+}
+
+// listed are all clips that are named, as they are named.
+func (b *batch) listed() (all []*clip, err error) {
+	if b.Manifest == "" {
+		inputs, err := expanded(b.Inputs)
+		for _, input := range inputs {
+			if !strings.HasSuffix(input, recordEnding) { // which latents/* is, too
+				all = append(all, &clip{Input: input})
+			}
+		}
+		return all, err
+	}
+	text, err := os.ReadFile(b.Manifest)
+	if err != nil {
+		return nil, refused("--manifest: %w", err)
+	}
+	n := 0
+	for line := range bytes.Lines(text) {
+		n++
+		if c := readClip(line, fmt.Sprintf("%s:%d", b.Manifest, n)); c != nil {
+			if c.err != nil {
+				return nil, c.at(c.err)
+			}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// expanded are inputs, with what patterns stand for that a shell left alone.
+func expanded(inputs []string) (all []string, err error) {
+	for _, input := range inputs {
+		_, serr := os.Stat(input)
+		if serr == nil || remote.Is(input) || !strings.ContainsAny(input, "*?[") {
+			all = append(all, input)
+			continue
+		}
+		found, err := filepath.Glob(input)
+		if err != nil || len(found) == 0 {
+			return nil, refused("%s: no file is called so", input)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// readClip reads a line of a manifest; an empty one is none.
+func readClip(line []byte, where string) *clip {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	c := &clip{where: where}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	err := d.Decode(c)
+	if _, more := d.Token(); err == nil && more != io.EOF {
+		err = errors.New("something behind the object")
+	}
+	if err != nil {
+		c.err = refused("%w, expected an object with input, output, name, op, model and options", err)
+	}
+	return c
+}
+
+// at says of which line an error is.
+func (c *clip) at(err error) error {
+	if c.where == "" {
+		return err
+	}
+	return refused("%s: %w", c.where, err)
+}
+
+// follow runs the clips of a stream as they come.
+func (b *batch) follow(r io.Reader) error {
+	lines := make(chan []byte)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewReader(r); ; {
+			line, err := in.ReadBytes('\n')
+			if len(line) > 0 {
+				lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for n := 1; ; n++ {
+		select {
+		case <-b.ctx.Done():
+			return b.ctx.Err()
+		case line, more := <-lines:
+			if !more {
+				return nil
+			}
+			c := readClip(line, fmt.Sprintf("%s:%d", stdin, n))
+			if c == nil {
+				continue
+			}
+			if c.err == nil {
+				c.err = b.complete(c)
+			}
+			if c.err == nil && !b.Shard.has(c.Name) {
+				continue
+			}
+			if err := b.run(c); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// complete fills in what a clip leaves to the command line or to names.
+func (b *batch) complete(c *clip) error {
+	switch {
+	case c.Input == "" || c.Input == streamed:
+		return refused("input %q: expected a file, folder, pattern or URL", c.Input)
+	case remote.Is(c.Input):
+		if err := remote.Check(c.Input); err != nil {
+			return refused("%w", err)
+		}
+	}
+	if c.Name == "" {
+		c.Name = nameOf(c.Input)
+	}
+	if strings.ContainsAny(c.Name, `/\`) || c.Name == "" {
+		return refused("name %q: expected one without / and \\", c.Name)
+	}
+	if c.Output == "" {
+		c.Output = strings.ReplaceAll(b.Output, "{name}", c.Name)
+	}
+	if c.Model == "" {
+		c.Model = b.Model
+	}
+	if c.Op == "" && b.Op != "auto" {
+		c.Op = b.Op
+	}
+	if c.Op == "" {
+		c.Op = opOf(c.Input, c.Output)
+	}
+	switch {
+	case c.Output == "" || c.Output == streamed:
+		return refused("output %q of %s: expected a file, folder or URL", c.Output, shown(c.Input))
+	case c.Op == "":
+		return refused("%s to %s: may mean several things, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))
+	case !slices.Contains([]string{"decode", "encode", "roundtrip"}, c.Op):
+		return refused("op %q: expected decode, encode or roundtrip", c.Op)
+	}
+	return b.completeRemote(c)
+}
+
+// completeRemote refuses what can't be put to a URL.
+func (b *batch) completeRemote(c *clip) error {
+	switch {
+	case !remote.Is(c.Output):
+		return nil
+	case remote.Check(c.Output) != nil:
+		return refused("%w", remote.Check(c.Output))
+	case endingOf(c.Output) == "":
+		return refused("%s: has no ending that tells a format, expected a URL of a file", shown(c.Output))
+	case c.Op == "roundtrip":
+		return refused("%s: roundtrip writes a sheet beside its output, expected a file", shown(c.Output))
+	case b.NoClobber:
+		return refused("%s: what is there can't be seen, expected no --no-clobber", shown(c.Output))
+	case b.Resume && b.Records == "":
+		return refused("%s: no record can lie beside it, expected --records=FOLDER for --resume", shown(c.Output))
+	}
+	return nil
+}
+
+// nameOf is the last part of an input's name, without its ending.
+func nameOf(input string) string {
+	base := filepath.Base(input)
+	if u, err := url.Parse(input); remote.Is(input) && err == nil {
+		base = path.Base(u.Path)
+	}
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
+		return name
+	}
+	return base
+}
+
+// endingOf is the ending of a name, or of a URL's path, in lower case.
+func endingOf(name string) string {
+	if u, err := url.Parse(name); remote.Is(name) && err == nil {
+		name = u.Path
+	}
+	return strings.ToLower(path.Ext(filepath.ToSlash(name)))
+}
+
+// shown is an input or output as it may be told.
+func shown(name string) string {
+	if remote.Is(name) {
+		return remote.Name(name)
+	}
+	return name
+}
+
+// opOf is what names tell of what is meant, "" where they don't.
+func opOf(input, output string) string {
+	either := []string{".safetensors", ".npy"} // floats of a video, too
+	from, to := endingOf(input), endingOf(output)
+	latents := append([]string{".latent", ".npz", ".pt", ".pth"}, either...)
+	switch in, out := slices.Contains(latents, from), slices.Contains(latents, to); {
+	case !in && out:
+		return "encode"
+	case in && !out:
+		return "decode"
+	case in && out && !slices.Contains(either, from):
+		return "decode"
+	case in && out && !slices.Contains(either, to):
+		return "encode"
+	}
+	return ""
+}
+
+// clipCommands are the commands that a clip may be of.
+type clipCommands struct {
+	Decode    decodeCmd    `cmd:""`
+	Encode    encodeCmd    `cmd:""`
+	Roundtrip roundtripCmd `cmd:""`
+}
+
+// options are the flags of a clip, as they would stand on the command line.
+func (b *batch) options(c *clip) ([]string, error) {
+	args := slices.Clone(b.common)
+	for _, key := range slices.Sorted(maps.Keys(c.Options)) {
+		if slices.Contains([]string{"model", "output", "help"}, key) {
+			return nil, refused("option %q: stands beside the options", key)
+		}
+		switch v := c.Options[key].(type) {
+		case string, json.Number, bool:
+			args = append(args, fmt.Sprintf("--%s=%v", key, v))
+		default:
+			return nil, refused("option %q: expected a string, a number, true or false", key)
+		}
+	}
+	return args, nil
+}
+
+// parsed is a clip's command, ready to run.
+type parsed struct {
+	*kong.Context
+	*clipCommands
+}
+
+// parse makes the command of a clip with that output and input.
+func (b *batch) parse(c *clip, output, input string) (*parsed, error) {
+	args, err := b.options(c)
+	if err != nil {
+		return nil, err
+	}
+	args = append([]string{c.Op}, args...)
+	if c.Model != "" {
+		args = append(args, "--model="+c.Model)
+	}
+	args = append(args, "--output="+output, "--", input)
+	p := &parsed{clipCommands: new(clipCommands)}
+	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(groups), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+	if err != nil {
+		panic(err)
+	}
+	if p.Context, err = parser.Parse(args); err != nil {
+		return nil, refused("%s: %w", shown(c.Input), err)
+	}
+	return p, nil
+}
+
+// sound is the file whose sound goes along, "" for none and the input's own.
+func (p *parsed) sound(op string) string {
+	switch op {
+	case "decode":
+		return p.Decode.Audio
+	case "roundtrip":
+		return p.Roundtrip.soundFile()
+	}
+	return ""
+}
+
+// possible refuses what a clip's command would before it opens anything.
+func (b *batch) possible(c *clip) error {
+	if _, err := b.parse(c, c.Output, c.Input); err != nil {
+		return err
+	}
+	check := media.CheckVideoName
+	if c.Op == "encode" {
+		check = media.CheckLatentName
+	}
+	output := c.Output
+	if remote.Is(output) {
+		output = "output" + endingOf(output)
+	}
+	return check(output)
+}

@@ -1,0 +1,98 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// batchAt starts a batch and waits until so many clips are done.
+func batchAt(t *testing.T, clips int, env []string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(built.program, args...)
+	cmd.Env = append(os.Environ(), env...)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	start(t, cmd)
+	lines := bufio.NewReader(stdout)
+	for range clips {
+		_, err := lines.ReadString('\n')
+		require.NoError(t, err)
+	}
+	go io.Copy(io.Discard, lines)
+	return cmd
+}
+
+// Killed in the middle, and then interrupted, a batch with --resume makes what is missing
+// and nothing again; what comes out is what single runs make, and nothing else is left.
+func TestBatchKilled(t *testing.T) {
+	needDevice(t)
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	in, single, out, temp := manyLatents(t, names...), t.TempDir(), t.TempDir(), t.TempDir()
+	for _, name := range names {
+		succeed(t, "decode", "-m", tiny, filepath.Join(in, name+".safetensors"), "-o", filepath.Join(single, name+".png"))
+	}
+	env := []string{"TMPDIR=" + temp}
+	args := []string{"batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.png"), "--resume", "--quiet"}
+	killed := batchAt(t, 2, env, args...)
+	require.NoError(t, killed.Process.Kill())
+	killed.Wait()
+
+	stopped := batchAt(t, 3, env, args...)
+	require.NoError(t, stopped.Process.Signal(os.Interrupt))
+	stopped.Wait()
+	if code := stopped.ProcessState.ExitCode(); code != job.ExitDone { // it may have been quick
+		require.Equal(t, job.ExitInterrupted, code)
+	}
+	o := tesseraEnv(t, env, args...)
+	require.Equal(t, job.ExitDone, o.code, o.stderr)
+	all := outcomes(t, o.stdout)
+	for i, name := range names {
+		if i < 3 {
+			assert.Equal(t, clipSkipped, all[name].Status, name)
+		}
+		assert.Contains(t, []string{clipDone, clipSkipped}, all[name].Status, name)
+	}
+	made := relative(t, out)
+	for name, is := range relative(t, single) {
+		assert.True(t, made[name] == is, "%s differs", name)
+		delete(made, name)
+	}
+	for name := range made {
+		assert.True(t, strings.HasSuffix(name, ".png.done.json"), "left behind: %s", name)
+	}
+	assert.Len(t, made, len(names))
+	isEmpty(t, temp)
+}
+
+// A clip that is interrupted says so, and the batch ends with 130.
+func TestBatchInterrupted(t *testing.T) {
+	needDevice(t)
+	in, out := latentFile(t, 16, 9, 32, 32), t.TempDir()
+	list := manifest(t, fmt.Sprintf(`{"input": %q, "output": %q}`, in, filepath.Join(out, "frames")))
+	stdout := filepath.Join(t.TempDir(), "stdout")
+	f, err := os.Create(stdout)
+	require.NoError(t, err)
+	defer f.Close()
+	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest", list, events)
+	cmd.Stdout = f
+	code, _, stderr := interruptedCommand(t, os.Interrupt, cmd, func() {})
+	assert.Equal(t, job.ExitInterrupted, code, stderr)
+	assert.Contains(t, stderr, `"clip":"latent"`)
+	text, err := os.ReadFile(stdout)
+	require.NoError(t, err)
+	assert.Equal(t, clipInterrupted, outcomes(t, string(text))["latent"].Status)
+	isEmpty(t, out)
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tessera/media"
+	"tessera/remote"
+)
+
+// clipRecord says of an output what it was made of: it is written when all of that is
+// there. Hashes are SHA-256.
+type clipRecord struct {
+	origin
+	Op         string           `json:"op"`
+	Input      string           `json:"input"`
+	InputName  string           `json:"input_name"` // a file of that name, size and time is the same without being read, and a URL of that tag
+	InputBytes int64            `json:"input_bytes,omitempty"`
+	InputTime  string           `json:"input_time,omitempty"`
+	InputTag   string           `json:"input_etag,omitempty"`
+	Sound      string           `json:"sound,omitempty"`
+	Outputs    []recordedOutput `json:"outputs,omitempty"` // none of a URL
+}
+
+// recordedOutput is a file or folder beside the record.
+type recordedOutput struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// recordEnding is that of a record's name.
+const recordEnding = ".done.json"
+
+// recordPath is where the clip's record lies, "" for nowhere.
+func (w *work) recordPath() string {
+	switch {
+	case w.batch.Records != "":
+		return filepath.Join(w.batch.Records, w.Name+recordEnding)
+	case remote.Is(w.Output):
+		return ""
+	}
+	return filepath.Clean(w.Output) + recordEnding
+}
+
+// begin notes what is known before the input is read.
+func (w *work) begin(p *parsed) (err error) {
+	args, err := w.batch.options(w.clip)
+	if err != nil {
+		return err
+	}
+	w.is = clipRecord{origin: origin{Program: fmt.Sprint(programVersion()), Options: strings.Join(args, " ")}, Op: w.Op, InputName: shown(w.Input)}
+	if name, err := filepath.Abs(w.Input); err == nil && !remote.Is(w.Input) {
+		w.is.InputName = name
+	}
+	if w.is.Checkpoint = w.batch.hashes[w.Model]; w.is.Checkpoint == "" {
+		if w.is.Checkpoint, err = w.hashed(w.Model); err != nil {
+			return err
+		}
+		w.batch.hashes[w.Model] = w.is.Checkpoint
+	}
+	if sound := p.sound(w.Op); sound != "" {
+		w.is.Sound, err = w.hashed(sound)
+	}
+	return err
+}
+
+// isDone is whether the record is of this clip, and the output is there.
+func (w *work) isDone() (bool, error) {
+	var was clipRecord
+	text, err := os.ReadFile(w.recordPath())
+	if err != nil || json.Unmarshal(text, &was) != nil {
+		return false, nil
+	}
+	if was.Op != w.is.Op || was.Options != w.is.Options || was.Checkpoint != w.is.Checkpoint || was.Sound != w.is.Sound {
+		return false, nil
+	}
+	for _, o := range was.Outputs {
+		if sizeOf(filepath.Join(filepath.Dir(filepath.Clean(w.Output)), o.Name)) != o.Bytes {
+			return false, nil
+		}
+	}
+	if same, err := w.unread(was); same || err != nil {
+		return same, err
+	}
+	if err := w.identify(); err != nil {
+		return false, err
+	}
+	return was.Input == w.is.Input, nil
+}
+
+// unread is whether an input is the same by what is known without reading it.
+func (w *work) unread(was clipRecord) (bool, error) {
+	if was.InputName != w.is.InputName {
+		return false, nil
+	}
+	if !remote.Is(w.Input) {
+		size, at := fileState(w.Input)
+		return at != "" && was.InputBytes == size && was.InputTime == at, nil
+	}
+	if was.InputTag == "" {
+		return false, nil
+	}
+	is, err := remote.Transfer{}.Look(w.ctx, w.Input)
+	return is.Tag == was.InputTag, remoteError(err)
+}
+
+// fileState is a file's size and time, "" of what is none.
+func fileState(path string) (size int64, at string) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, ""
+	}
+	return info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)
+}
+
+// identify has the input and knows its hash. What is not there is left to the
+// command, which says so.
+func (w *work) identify() error {
+	if w.is.Input != "" {
+		return nil
+	}
+	if err := w.fetch(); err != nil {
+		return err
+	}
+	if !remote.Is(w.Input) {
+		w.is.InputBytes, w.is.InputTime = fileState(w.input)
+	}
+	var err error
+	w.is.Input, err = w.hashed(w.input)
+	return err
+}
+
+// hashed is the hash of a file, or of the names and hashes of a folder's or
+// pattern's pictures; "" where there is nothing.
+func (w *work) hashed(path string) (string, error) {
+	return soon(w.ctx, func() (string, error) {
+		pictures := media.PictureFiles(path)
+		if len(pictures) == 0 {
+			return hashOf(path)
+		}
+		all := sha256.New()
+		for _, picture := range slices.Sorted(slices.Values(pictures)) {
+			sum, err := hashOf(picture)
+			if err != nil {
+				return "", err
+			}
+			fmt.Fprintf(all, "%q %s\n", filepath.Base(picture), sum)
+		}
+		return hex.EncodeToString(all.Sum(nil)), nil
+	})
+}
+
+// hashOf is a file's, "" of what is none.
+func hashOf(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	return hashed(path)
+}
+
+// sizeOf is that of a file, or of the files in a folder; -1 of what isn't there.
+func sizeOf(path string) int64 {
+	size := int64(0)
+	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		return -1
+	}
+	return size
+}
+
+// record writes what was made of what.
+func (w *work) record() error {
+	path := w.recordPath()
+	if path == "" {
+		return nil
+	}
+	w.is.Adapter = w.made.Adapter.Name
+	if !remote.Is(w.Output) {
+		for _, o := range w.made.Outputs {
+			w.is.Outputs = append(w.is.Outputs, recordedOutput{filepath.Base(filepath.Clean(string(o))), sizeOf(string(o))})
+		}
+	}
+	text, err := json.MarshalIndent(w.is, "", "\t")
+	if err != nil {
+		return err
+	}
+	return media.WriteFile(path, append(text, '\n'))
+}

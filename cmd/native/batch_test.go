@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// manyLatents are small latents of other values each, by names in a new folder.
+func manyLatents(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for i, name := range names {
+		data := make([]float32, 16*2*3)
+		for j := range data {
+			data[j] = float32((i*31+j*17)%23)/11 - 1
+		}
+		writeTensors(t, filepath.Join(dir, name+".safetensors"), nil, tensor{"latent", []int{16, 1, 2, 3}, data})
+	}
+	return dir
+}
+
+// outcomes are the lines that a batch prints, by clip.
+func outcomes(t *testing.T, stdout string) map[string]clipOutcome {
+	t.Helper()
+	all := map[string]clipOutcome{}
+	for line := range strings.Lines(stdout) {
+		var o clipOutcome
+		require.NoError(t, json.Unmarshal([]byte(line), &o), line)
+		all[o.Name] = o
+	}
+	return all
+}
+
+// statuses are what became of each clip.
+func statuses(t *testing.T, stdout string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for name, o := range outcomes(t, stdout) {
+		all[name] = o.Status
+	}
+	return all
+}
+
+// manifest is a file of such lines.
+func manifest(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "clips.jsonl")
+	write(t, path, []byte(strings.Join(lines, "\n")+"\n"))
+	return path
+}
+
+// What a batch makes of clips, each with its own command, checkpoint and options, are
+// the bytes that commands of their own make.
+func TestBatchEqualsSingleRuns(t *testing.T) {
+	needDevice(t)
+	in, clip := manyLatents(t, "a", "b"), demoClip(t, 5, 24, 40)
+	single, many := t.TempDir(), t.TempDir()
+	a, b := filepath.Join(in, "a.safetensors"), filepath.Join(in, "b.safetensors")
+	for _, args := range [][]string{
+		{"decode", "-m", tiny, a, "-o", filepath.Join(single, "a.npy"), "--chunk=2"},
+		{"decode", "-m", wan21(t), b, "-o", filepath.Join(single, "b.png"), "--chunk=2", "--tile=24", "--tiling=exact"},
+		{"encode", "-m", tiny, clip, "-o", filepath.Join(single, "c.safetensors"), "--chunk=2", "--sample", "--seed=7"},
+		{"roundtrip", "-m", tiny, clip, "-o", filepath.Join(single, "d.y4m"), "--chunk=2", "--no-independent-frames"},
+	} {
+		succeed(t, args...)
+	}
+	line := func(c clipLine) string {
+		text, err := json.Marshal(c)
+		require.NoError(t, err)
+		return string(text)
+	}
+	list := manifest(t,
+		line(clipLine{Input: a, Output: filepath.Join(many, "a.npy"), Op: "decode"}),
+		"",
+		line(clipLine{Input: b, Output: filepath.Join(many, "b.png"), Model: wan21(t), Options: map[string]any{"tile": 24, "tiling": "exact"}}),
+		line(clipLine{Input: clip, Name: "c", Output: filepath.Join(many, "c.safetensors"), Options: map[string]any{"sample": true, "seed": 7}}),
+		line(clipLine{Input: clip, Name: "d", Output: filepath.Join(many, "d.y4m"), Op: "roundtrip", Options: map[string]any{"independent-frames": false}}),
+	)
+	o := succeed(t, "batch", "-m", tiny, "--manifest", list, "--chunk=2", "--progress=none")
+	all := outcomes(t, o.stdout)
+	for name, op := range map[string]string{"a": "decode", "b": "decode", "c": "encode", "d": "roundtrip"} {
+		assert.Equal(t, clipDone, all[name].Status)
+		require.NotNil(t, all[name].Result, name)
+		assert.Equal(t, op, all[name].Result.Command)
+	}
+	assert.Contains(t, o.stderr, "4 clips: 4 done")
+	made := relative(t, many)
+	for name := range made {
+		if strings.HasSuffix(name, ".done.json") {
+			delete(made, name)
+		}
+	}
+	require.Equal(t, len(relative(t, single)), len(made))
+	for name, is := range relative(t, single) {
+		assert.True(t, made[name] == is, "%s differs", name)
+	}
+}
+
+// clipLine is a line of a manifest.
+type clipLine struct {
+	Name    string         `json:"name,omitempty"`
+	Input   string         `json:"input"`
+	Output  string         `json:"output,omitempty"`
+	Op      string         `json:"op,omitempty"`
+	Model   string         `json:"model,omitempty"`
+	Options map[string]any `json:"options,omitempty"`
+}
+
+// A clip has the flags of the command line, but for those that it has itself.
+func TestBatchOptions(t *testing.T) {
+	b := &batch{batchCmd: &batchCmd{}, common: []string{"--tile=32", "--sample", "--memory", "2GiB"}}
+	p, err := b.parse(&clip{Op: "encode", Model: "m.pth", Options: map[string]any{"tile": json.Number("24"), "sample": false}}, "-o.npy", "-i.mp4")
+	require.NoError(t, err)
+	c := p.Encode
+	require.Equal(t, tiling.Square(24), c.Tile.Tile)
+	require.False(t, c.Sample)
+	require.Equal(t, int64(2<<30), int64(c.Memory))
+	require.Equal(t, []string{"m.pth", "-o.npy", "-i.mp4"}, []string{c.Model, c.Output, c.Video})
+}
+
+// The machine of one clip is the next one's, as long as that asks for the same.
+func TestWarm(t *testing.T) {
+	needDevice(t)
+	w := &warm{app: &app{ctx: context.Background(), stderr: io.Discard}}
+	defer w.drop()
+	flags := deviceFlags{Backend: "auto", Precision: "auto", plainFlags: plainFlags{Winograd: "auto"}}
+	open := func(f deviceFlags, path string) *machine {
+		e, err := w.open(w.app, f, path, f.settings(forceFlag{}))
+		require.NoError(t, err)
+		e.close() // as commands do
+		return e
+	}
+	first := open(flags, tiny)
+	require.Same(t, first, open(flags, tiny))
+	other := open(flags, wan21(t))
+	require.NotSame(t, first, other)
+	flags.Precision = "f32"
+	require.NotSame(t, other, open(flags, wan21(t)))
+	w.drop()
+	require.Nil(t, w.machine)
+	_, err := w.open(w.app, flags, "nowhere", vae.Settings{})
+	require.Error(t, err)
+}
+
+// --resume skips a clip as long as its input, checkpoint and options are those that
+// made the output that is there, and makes it again where one is not.
+func TestBatchResume(t *testing.T) {
+	needDevice(t)
+	in, out := manyLatents(t, "a", "b", "c"), t.TempDir()
+	path := func(name string) string { return filepath.Join(in, name+".safetensors") }
+	args := []string{"batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.npy"), "--op=decode", "--resume", "-q"}
+	again := func(want string, args ...string) {
+		t.Helper()
+		got := statuses(t, succeed(t, args...).stdout)
+		text := ""
+		for _, name := range []string{"a", "b", "c"} {
+			text += " " + got[name]
+		}
+		assert.Equal(t, want, text[1:])
+	}
+	again("done done done", args...)
+	again("skipped skipped skipped", args...)
+
+	later := time.Now().Add(time.Hour)
+	require.NoError(t, os.Chtimes(path("a"), later, later)) // the same contents
+	data, err := os.ReadFile(path("b"))
+	require.NoError(t, err)
+	data[len(data)-1] ^= 1
+	write(t, path("b"), data)
+	require.NoError(t, os.Truncate(filepath.Join(out, "c.npy"), 100))
+	again("skipped done done", args...)
+	require.NoError(t, os.Remove(filepath.Join(out, "b.npy")))
+	again("skipped done skipped", args...)
+	again("done done done", append(args, "--chunk=2")...)
+	args[2] = rebuilt(t, func(x tensor) *tensor { x.data[0] += 0.5; return &x })
+	again("done done done", args...)
+	again("skipped skipped skipped", args...)
+
+	// Records are no clips, where a pattern finds them.
+	require.Len(t, outcomes(t, succeed(t, "batch", "-m", tiny, filepath.Join(out, "a*"), "-o", filepath.Join(t.TempDir(), "{name}.latent"), "--op=encode", "-q").stdout), 1)
+
+	// A record that is none is no reason to skip, and without --resume none is.
+	write(t, filepath.Join(out, "a.npy.done.json"), []byte("{"))
+	again("done skipped skipped", args...)
+	again("done done done", append(args[:len(args)-2:len(args)-2], "-q")...)
+	records := filepath.Join(t.TempDir(), "records")
+	again("done done done", append(args, "--records", records)...)
+	assert.FileExists(t, filepath.Join(records, "a.done.json"))
+	again("skipped skipped skipped", append(args, "--records", records)...)
+}
+
+// Clips that fail leave the others be; each has its own code, and the batch that of
+// the failure that another try may cure.
+func TestBatchGoesOn(t *testing.T) {
+	needDevice(t)
+	in, out := manyLatents(t, "a", "z"), t.TempDir()
+	lines := []string{
+		fmt.Sprintf(`{"name": "missing", "input": %q, "output": %q}`, filepath.Join(in, "none.safetensors"), filepath.Join(out, "b.npy")),
+		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode", "options": {"memory": "1MiB"}, "name": "large"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "c.npy")),
+		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "z.safetensors"), filepath.Join(out, "z.npy")),
+		fmt.Sprintf(`{"name": "nowhere", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "none", "z.npy")),
+	}
+	for i := range lines[:2] {
+		lines[i] = strings.Replace(lines[i], "}", `, "op": "decode"}`, 1-i)
+	}
+	for _, c := range []struct {
+		lines []string
+		code  int
+	}{{lines, job.ExitFailed}, {lines[:3], job.ExitMemory}, {[]string{lines[0], lines[2]}, job.ExitInput}} {
+		o := tessera(t, "batch", "-m", tiny, "--manifest", manifest(t, c.lines...), "-q")
+		require.Equal(t, c.code, o.code, o.stderr)
+		all := outcomes(t, o.stdout)
+		require.Len(t, all, len(c.lines))
+		assert.Equal(t, clipDone, all["z"].Status)
+		assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
+		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitFailed} {
+			if o, ok := all[name]; ok {
+				assert.Equal(t, code, o.Code, name)
+				assert.Equal(t, clipFailed, o.Status)
+				assert.NotEmpty(t, o.Error)
+			}
+		}
+	}
+	// Without a device no clip is tried after the first, and what a scheduler reads is
+	// one line each.
+	o := tesseraEnv(t, noDevice, "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.png"), "--json")
+	assert.Equal(t, job.ExitDevice, o.code)
+	assert.Equal(t, 2, strings.Count(o.stdout, "\n"), o.stdout)
+	assert.Contains(t, o.stdout, `"exit_code":4`)
+}
+
+// What can't be is refused before the first clip, with the line.
+func TestBatchRefuses(t *testing.T) {
+	in := manyLatents(t, "a", "b")
+	a, b := filepath.Join(in, "a.safetensors"), filepath.Join(in, "b.safetensors")
+	line := func(text string) string {
+		return manifest(t, `{"input": "`+filepath.ToSlash(a)+`", "output": "OUT.png"}`, text)
+	}
+	var all []refusal
+	for name, c := range map[string]struct{ args, want string }{
+		"nothing":           {"", "no inputs: expected some, or --manifest"},
+		"both":              {a + " --manifest=x", "inputs and --manifest: expected one of the two"},
+		"no output":         {a, "missing flags: --output=OUT"},
+		"one output":        {a + " " + b + " -o OUT.png", "expected another for each; {name} stands for the input's name"},
+		"no such files":     {in + "/x*.npy -o OUT/{name}.png", "no file is called so"},
+		"several meanings":  {a + " -o OUT.npy", "may mean several things, expected --op=decode, --op=encode or --op=roundtrip"},
+		"videos":            {"a.mp4 -o OUT.mp4", "may mean several things"},
+		"no such format":    {a + " -o OUT.xyz", `"OUT.xyz"`},
+		"standard output":   {a + " -o -", `output "-"`},
+		"another's flag":    {a + " -o OUT.png --accept-damaged", "unknown flag --accept-damaged"},
+		"a shard":           {a + " -o OUT.png --shard=3/3", `"3/3", expected a part and how many there are`},
+		"no manifest":       {"--manifest=OUT.jsonl", "--manifest: "},
+		"no JSON":           {"--manifest=" + line("{"), "clips.jsonl:2: unexpected EOF"},
+		"another key":       {"--manifest=" + line(`{"inputs": "x"}`), `clips.jsonl:2: json: unknown field "inputs"`},
+		"two objects":       {"--manifest=" + line(`{"input": "x"} {}`), "clips.jsonl:2: something behind the object"},
+		"no input":          {"--manifest=" + line(`{"output": "x"}`), `clips.jsonl:2: input ""`},
+		"no output of one":  {"--manifest=" + line(`{"input": "x"}`), `clips.jsonl:2: output "" of x`},
+		"the same output":   {"--manifest=" + line(`{"input": "x.npz", "output": "OUT.png"}`), "clips.jsonl:2: --output=OUT.png: of "},
+		"a name":            {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "name": "../x"}`), `clips.jsonl:2: name "../x": expected one without / and \`},
+		"an op":             {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "op": "info"}`), `clips.jsonl:2: op "info"`},
+		"an option":         {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"tiles": 3}}`), "clips.jsonl:2: x.npz: unknown flag --tiles"},
+		"an option's value": {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"chunk": 0}}`), "clips.jsonl:2: x.npz: decode: --chunk=0: expected at least 1"},
+		"a list":            {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"tile": [3]}}`), `clips.jsonl:2: option "tile": expected a string, a number, true or false`},
+		"the model inside":  {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"model": "m"}}`), `clips.jsonl:2: option "model": stands beside the options`},
+		"a URL's sheet":     {"a.mp4 --op=roundtrip -o http://host/x.mp4", "writes a sheet beside its output"},
+		"a URL of frames":   {a + " -o http://host/x", "has no ending that tells a format"},
+		"a URL's record":    {a + " -o http://host/x.png --resume", "expected --records=FOLDER for --resume"},
+		"a URL kept":        {a + " -o http://host/x.png --no-clobber", "what is there can't be seen"},
+		"no URL":            {"http:///x.npz -o OUT.png", "is no URL of a file"},
+	} {
+		all = append(all, refusal{name: name, args: "batch -m " + tiny + " " + c.args, code: job.ExitUsage, want: c.want, env: noDevice})
+	}
+	for i := range all {
+		all[i].want = strings.ReplaceAll(all[i].want, `"OUT.xyz"`, ".xyz")
+	}
+	refuse(t, all)
+}
+
+// Each clip is of one shard of several, which its name alone decides.
+func TestShards(t *testing.T) {
+	for range 2 {
+		count := map[uint64]int{}
+		for i := range 400 {
+			name := fmt.Sprintf("clip_%04d", i)
+			parts := 0
+			for part := range uint64(8) {
+				if (shardFlag{part, 8}).has(name) {
+					parts++
+					count[part]++
+				}
+			}
+			assert.Equal(t, 1, parts, name)
+		}
+		for part, n := range count {
+			assert.InDelta(t, 50, n, 25, "shard %d", part)
+		}
+	}
+	assert.True(t, shardFlag{}.has("any"))
+	assert.True(t, shardFlag{0, 3}.has("clip")) // 0x67905ad3cc2dd52b, modulo 3: other programs count on it
+	var f shardFlag
+	for _, text := range []string{"", "1", "1/1", "-1/2", "0/0", "a/b", "0/2/3"} {
+		assert.Error(t, f.UnmarshalText([]byte(text)), text)
+	}
+}
+
+// A stream's clips are done as they come, by a program that stays warm, and a line that
+// is none doesn't end it.
+func TestBatchFollows(t *testing.T) {
+	needDevice(t)
+	in, out := manyLatents(t, "a", "b"), t.TempDir()
+	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest=-", "-o", filepath.Join(out, "{name}.png"), "-q")
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	defer cmd.Process.Kill()
+	lines := bufio.NewReader(stdout)
+	ask := func(line string) (o clipOutcome) {
+		_, err := fmt.Fprintln(stdin, line)
+		require.NoError(t, err)
+		text, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal([]byte(text), &o), text)
+		return o
+	}
+	for _, name := range []string{"a", "b", "a"} {
+		o := ask(fmt.Sprintf(`{"input": %q}`, filepath.Join(in, name+".safetensors")))
+		assert.Equal(t, clipDone, o.Status, o.Error)
+		assert.FileExists(t, filepath.Join(out, name+".png"))
+	}
+	o := ask("{]")
+	assert.Equal(t, job.ExitUsage, o.Code)
+	assert.Contains(t, o.Error, "standard input:4: invalid character")
+	require.NoError(t, stdin.Close())
+	cmd.Wait()
+	assert.Equal(t, job.ExitUsage, cmd.ProcessState.ExitCode())
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/engine"
+	"tessera/remote"
+	"tessera/temporary"
+)
+
+// work is a clip that is worked on.
+type work struct {
+	*app
+	*clip
+	batch         *batch
+	input, output string   // files; of URLs what they are kept in
+	folder        *os.File // with those, nil: none
+	is            clipRecord
+	fetched       bool // the input, where it is a URL
+}
+
+// do does what a clip asks for, unless that is done.
+func (w *work) do() (skipped bool, err error) {
+	p, err := w.batch.parse(w.clip, w.Output, w.Input) // before anything is fetched
+	if err != nil {
+		return false, err
+	}
+	if err := w.place(); err != nil {
+		return false, err
+	}
+	if err := w.begin(p); err != nil {
+		return false, err
+	}
+	if w.batch.Resume {
+		if done, err := w.isDone(); done || err != nil {
+			return done, err
+		}
+	}
+	if err := w.identify(); err != nil {
+		return false, err
+	}
+	if p, err = w.batch.parse(w.clip, w.output, w.input); err != nil {
+		return false, err
+	}
+	if err := w.forget(); err != nil {
+		return false, err
+	}
+	if err := p.Run(w.app); err != nil {
+		return false, err
+	}
+	return false, w.finish()
+}
+
+// place finds where a URL's file is kept.
+func (w *work) place() (err error) {
+	if !remote.Is(w.Input) && !remote.Is(w.Output) {
+		return nil
+	}
+	if w.folder, err = temporary.Mkdir(os.TempDir(), "tessera-batch", 0o700); err != nil {
+		return err
+	}
+	if remote.Is(w.Input) {
+		w.input = filepath.Join(w.folder.Name(), "input"+endingOf(w.Input))
+	}
+	if remote.Is(w.Output) {
+		w.output = filepath.Join(w.folder.Name(), "output"+endingOf(w.Output))
+		w.called[w.output] = shown(w.Output)
+	}
+	return nil
+}
+
+// close removes what was kept.
+func (w *work) close() {
+	if w.folder != nil {
+		os.RemoveAll(w.folder.Name())
+		w.folder.Close()
+		os.RemoveAll(w.folder.Name())
+	}
+}
+
+// fetch brings a URL's input.
+func (w *work) fetch() error {
+	if !remote.Is(w.Input) || w.fetched {
+		return nil
+	}
+	f, err := os.OpenFile(w.input, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	is, err := remote.Transfer{Room: room}.Fetch(w.ctx, w.Input, f)
+	if err != nil {
+		return remoteError(err)
+	}
+	w.is.InputTag = is.Tag
+	w.fetched = true
+	if endingOf(w.Input) == "" {
+		head := make([]byte, 64)
+		n, _ := f.ReadAt(head, 0)
+		w.input += ending(head[:n])
+		if err := os.Rename(f.Name(), w.input); err != nil {
+			return err
+		}
+	}
+	w.called[w.input] = shown(w.Input)
+	return nil
+}
+
+// room refuses a file that the disk has no room for, and some to spare.
+func room(size int64) error {
+	const spare = 256 << 20
+	if free, known := freeSpace(os.TempDir()); known && free < size+spare {
+		return fmt.Errorf("%s to fetch, %s are free in %s, expected %s to spare; TMPDIR names another folder",
+			engine.Bytes(max(0, size)), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
+	}
+	return nil
+}
+
+// remoteError is an error of a transfer: what is refused will be again.
+func remoteError(err error) error {
+	if errors.Is(err, remote.ErrRefused) {
+		return job.Mark(err, job.ErrInput)
+	}
+	return err
+}
+
+// put takes the output to its URL.
+func (w *work) put() error {
+	if !remote.Is(w.Output) {
+		return nil
+	}
+	if n := len(w.made.Outputs); n != 1 {
+		return job.BadInput("%s: a batch of %d clips, expected one for a URL", shown(w.Input), n)
+	}
+	f, err := os.Open(w.output)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return remoteError(remote.Transfer{}.Put(w.ctx, w.Output, f, info.Size()))
+}
+
+// forget removes the record of what was made before: it is not of what comes.
+func (w *work) forget() error {
+	if path := w.recordPath(); path != "" {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish takes the output to where it belongs, and records that it is made.
+func (w *work) finish() error {
+	if err := w.put(); err != nil {
+		return err
+	}
+	return w.record()
+}
+
+// told is an error without the names of files that only this program knows.
+func (w *work) told(err error) error {
+	text := err.Error()
+	if w.folder != nil {
+		text = strings.ReplaceAll(w.spoken(text), w.input, shown(w.Input))
+	}
+	return &toldError{err, text}
+}
+
+// toldError is an error in other words.
+type toldError struct {
+	error
+	text string
+}
+
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.error }
