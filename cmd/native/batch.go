@@ -37,6 +37,7 @@ type batchFlags struct {
 	forceFlag
 	clobberFlag
 	scaleFlag
+	cacheFlags
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
 	framesFlag
@@ -50,7 +51,7 @@ type batchFlags struct {
 
 // Validate refuses what no clip can have.
 func (f *batchFlags) Validate() error {
-	return cmp.Or(f.sampleFlags.Validate(), f.tileFlags.Validate())
+	return cmp.Or(f.sampleFlags.Validate(), f.tileFlags.Validate(), f.cacheFlags.Validate())
 }
 
 // Help is shown below the flags.

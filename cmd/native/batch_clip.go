@@ -337,6 +337,9 @@ func (b *batch) parse(c *clip, output, input string) (*parsed, error) {
 	if p.Context, err = parser.Parse(args); err != nil {
 		return nil, refused("%s: %w", shown(c.Input), err)
 	}
+	if c.Op == "encode" && remote.Is(c.Output) && p.Encode.cacheFlags.on() {
+		return nil, refused("%s: a cache's file has a name of its own, expected --output in a folder", shown(c.Output))
+	}
 	return p, nil
 }
 
@@ -364,5 +367,12 @@ func (b *batch) possible(c *clip) error {
 	if remote.Is(output) {
 		output = "output" + endingOf(output)
 	}
-	return check(output)
+	if err := check(output); err != nil {
+		return err
+	}
+	folder := filepath.Dir(filepath.Clean(output))
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return refused("--output=%s: folder %s doesn't exist", c.Output, folder)
+	}
+	return nil
 }

@@ -214,8 +214,10 @@ func TestBatchGoesOn(t *testing.T) {
 		fmt.Sprintf(`{"name": "missing", "input": %q, "output": %q}`, filepath.Join(in, "none.safetensors"), filepath.Join(out, "b.npy")),
 		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode", "options": {"memory": "1MiB"}, "name": "large"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "c.npy")),
 		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "z.safetensors"), filepath.Join(out, "z.npy")),
-		fmt.Sprintf(`{"name": "nowhere", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "none", "z.npy")),
+		fmt.Sprintf(`{"name": "nowhere", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "folder.npy")),
 	}
+	require.NoError(t, os.Mkdir(filepath.Join(out, "folder.npy"), 0o777))
+	write(t, filepath.Join(out, "folder.npy", "precious.txt"), nil)
 	for i := range lines[:2] {
 		lines[i] = strings.Replace(lines[i], "}", `, "op": "decode"}`, 1-i)
 	}
@@ -261,6 +263,8 @@ func TestBatchRefuses(t *testing.T) {
 		"no such files":     {in + "/x*.npy -o OUT/{name}.png", "no file is called so"},
 		"several meanings":  {a + " -o OUT.npy", "may mean several things, expected --op=decode, --op=encode or --op=roundtrip"},
 		"videos":            {"a.mp4 -o OUT.mp4", "may mean several things"},
+		"no folder":         {a + " -o OUT/{name}.png", "doesn't exist"},
+		"a cache's URL":     {"a.mp4 -o http://host/x.safetensors --cache=musubi", "a cache's file has a name of its own"},
 		"no such format":    {a + " -o OUT.xyz", `"OUT.xyz"`},
 		"standard output":   {a + " -o -", `output "-"`},
 		"another's flag":    {a + " -o OUT.png --accept-damaged", "unknown flag --accept-damaged"},

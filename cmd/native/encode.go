@@ -19,6 +19,7 @@ type encodeCmd struct {
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: safetensors, latent or npy; default safetensors."`
 	clobberFlag
 	scaleFlag
+	cacheFlags
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
 	framesFlag
@@ -59,6 +60,7 @@ func (encodeCmd) Help() string {
     tessera encode -m wan2.2_vae.safetensors in.mp4 -o in.latent
     tessera encode -m qwen_image_vae.safetensors photo.png -o photo.safetensors
     tessera encode -m Wan2.1_VAE.pth cut.mp4 -o latent.safetensors --accept-damaged
+    tessera encode -m Wan2.1_VAE.pth clip.mp4 -o cache/clip.safetensors --cache musubi
     ffmpeg -i in.mov -f yuv4mpegpipe - | tessera encode -m Wan2.1_VAE.pth - -o latent.safetensors`
 }
 
@@ -67,7 +69,10 @@ func (c *encodeCmd) Validate() error {
 	if c.Moments && c.scaleFlag.choice() == latent.ScalePipeline {
 		return errors.New("--moments with --scale=pipeline: moments are the model's own numbers, expected --scale=none or no --scale")
 	}
-	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+	if c.cacheFlags.on() && c.Output == streamed {
+		return errors.New("--output=-: a cache of latents is a file, expected its name")
+	}
+	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate(), c.cacheFlags.Validate())
 }
 
 func (c *encodeCmd) Run(a *app) error {
@@ -76,7 +81,8 @@ func (c *encodeCmd) Run(a *app) error {
 	}
 	a.profiling = c.Profile.on
 	out := append(outputs{{"--output=" + c.Output, c.Output}}, c.profileFlag.outputs()...)
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"library", c.Dawn}}); err != nil {
+	in := inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"library", c.Dawn}}
+	if err := c.begin(out, in); err != nil {
 		return err
 	}
 	if err := media.CheckLatentName(a.outputName(c.Output)); err != nil {
@@ -104,6 +110,18 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	write := func(z latent.Latent) error { return a.writeLatent(c.Output, z) }
+	if c.cacheFlags.on() {
+		k, err := c.cached(config, o, c.Output)
+		if err != nil {
+			return err
+		}
+		c.Output, write = k.path, k.write
+		out[0] = named{"--output=" + k.path, k.path}
+		if err := c.begin(out, in); err != nil {
+			return err
+		}
+	}
 	e, err := a.open(c.deviceFlags, c.Model, settings)
 	if err != nil {
 		return err
@@ -123,7 +141,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := c.vacant(out); err != nil {
 		return err
 	}
-	if err := a.writeLatent(c.Output, z); err != nil {
+	if err := write(z); err != nil {
 		return err
 	}
 	if o.Forgotten != "" {

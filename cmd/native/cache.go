@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/format/safetensors"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// cacheFlags write latents as trainers keep them: a file and a tensor of the names
+// that they look for.
+type cacheFlags struct {
+	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's cache of latents: musubi, of musubi-tuner. The ending of --output's name makes room for what the trainer has there."`
+	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder, with {name} for --output's without its ending, {frames}, {height} and {width} of the video, {T}, {H} and {W} of the latent; {frames:3} has three digits at least."`
+	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in it, with the same, and {dtype}; default latent."`
+	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Its type: float32, bfloat16 or float16; default float32, of musubi bfloat16."`
+}
+
+// on is whether any of them is given.
+func (f cacheFlags) on() bool {
+	return f.Cache != "none" || f.LatentName != "" || f.LatentKey != "" || f.LatentDtype != "default"
+}
+
+// Validate refuses what no file can be called.
+func (f cacheFlags) Validate() error {
+	if strings.ContainsAny(f.LatentName, `/\`) {
+		return fmt.Errorf("--latent-name=%s: expected a name without a folder, which is --output's", f.LatentName)
+	}
+	for flag, text := range map[string]string{"name": f.LatentName, "key": f.LatentKey} {
+		if _, err := filled(text, placeholders(vae.Config{}, job.Encoding{}, "", "")); err != nil {
+			return fmt.Errorf("--latent-%s: %w", flag, err)
+		}
+	}
+	return nil
+}
+
+// cached is a latent's file and what is in it.
+type cached struct {
+	path, key string
+	dtype     safetensors.DType
+	meta      map[string]string
+}
+
+var latentTypes = map[string]safetensors.DType{"float32": safetensors.F32, "bfloat16": safetensors.BF16, "float16": safetensors.F16}
+
+// cached is where and how the latent of an encoding is written.
+func (f cacheFlags) cached(c vae.Config, e job.Encoding, output string) (*cached, error) {
+	if ext := strings.ToLower(filepath.Ext(output)); ext != ".safetensors" {
+		return nil, refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
+	}
+	name, key, dtype := cmp.Or(f.LatentName, "{name}"), cmp.Or(f.LatentKey, "latent"), f.LatentDtype
+	var meta map[string]string
+	if f.Cache == "musubi" {
+		m, err := musubiOf(c, e)
+		if err != nil {
+			return nil, err
+		}
+		name, key, meta = cmp.Or(f.LatentName, m.name), cmp.Or(f.LatentKey, m.key), m.meta
+		if dtype == "default" {
+			dtype = "bfloat16"
+		}
+	}
+	if dtype == "default" {
+		dtype = "float32"
+	}
+	base := strings.TrimSuffix(filepath.Base(output), filepath.Ext(output))
+	values := placeholders(c, e, base, dtype)
+	file, err := filled(strings.TrimSuffix(name, ".safetensors"), values)
+	if err != nil {
+		return nil, err
+	}
+	k := &cached{path: filepath.Join(filepath.Dir(output), file+".safetensors"), dtype: latentTypes[dtype], meta: meta}
+	k.key, err = filled(key, values)
+	return k, err
+}
+
+// write writes the latent.
+func (k *cached) write(z latent.Latent) error {
+	z.Meta = maps.Clone(z.Meta)
+	maps.Copy(z.Meta, k.meta)
+	return media.WriteLatentAs(k.path, k.key, k.dtype, z)
+}
+
+// placeholders are what names may stand for.
+func placeholders(c vae.Config, e job.Encoding, name, dtype string) map[string]any {
+	spatial := max(1, c.Spatial)
+	return map[string]any{
+		"name": name, "dtype": dtype, "frames": e.Clip.Frames, "height": e.Clip.Height, "width": e.Clip.Width,
+		"T": e.Frames, "H": e.Padded.Height / spatial, "W": e.Padded.Width / spatial,
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{([^{}:]*)(?::(\d{1,2}))?\}`)
+
+// filled is text with its placeholders filled in.
+func filled(text string, values map[string]any) (string, error) {
+	var unknown error
+	text = placeholder.ReplaceAllStringFunc(text, func(whole string) string {
+		m := placeholder.FindStringSubmatch(whole)
+		switch v := values[m[1]].(type) {
+		case string:
+			return v
+		case int:
+			digits, _ := strconv.Atoi(m[2])
+			return fmt.Sprintf("%0*d", digits, v)
+		}
+		unknown = fmt.Errorf("%s is not known, expected {name}, {frames}, {height}, {width}, {T}, {H}, {W} or, in a key, {dtype}", whole)
+		return ""
+	})
+	return text, unknown
+}
+
+// musubi is what musubi-tuner's dataset looks for (src/musubi_tuner/dataset): files by the
+// ending of their names, which tell the frames and the size of the video, and tensors
+// by their names without size and type.
+type musubi struct {
+	name, key string
+	meta      map[string]string
+}
+
+// musubiSides is what the sides of its buckets are multiples of, in pixels.
+const musubiSides = 16
+
+// musubiOf is that of an encoding, if the trainer has the model and takes the clip.
+func musubiOf(c vae.Config, e job.Encoding) (*musubi, error) {
+	short, full := map[string]string{"Wan 2.1": "wan", "Qwen-Image": "qi"}[c.Model], map[string]string{"Wan 2.1": "wan", "Qwen-Image": "qwen_image"}[c.Model]
+	f := e.Clip
+	switch {
+	case short == "":
+		return nil, job.BadInput("--cache=musubi: the checkpoint is of %s, expected Wan 2.1 or Qwen-Image", c.Model)
+	case e.Options.Unscaled:
+		return nil, refused("--cache=musubi with numbers of the model's own: expected no --scale=none and no --moments")
+	case f.Height%musubiSides != 0 || f.Width%musubiSides != 0:
+		return nil, job.BadInput("--cache=musubi: a video of %dx%d, expected sides in multiples of %d, those of the trainer's bucket", f.Height, f.Width, musubiSides)
+	case f.Frames > 1 && e.Options.Independent:
+		return nil, job.BadInput("--cache=musubi: %d frames, expected one picture for %s", f.Frames, c.Model)
+	case e.Padded.Frames != f.Frames:
+		return nil, job.BadInput("--cache=musubi: %d frames, expected 1, 5, 9 and so on", f.Frames)
+	}
+	m := &musubi{name: "{name}_{width:4}x{height:4}_" + short, key: "latents_{T}x{H}x{W}_{dtype}", meta: map[string]string{
+		"architecture": full, "width": strconv.Itoa(f.Width), "height": strconv.Itoa(f.Height), "format_version": "1.0.1",
+	}}
+	if f.Frames > 1 {
+		m.name = "{name}_00000-{frames:3}_{width:4}x{height:4}_" + short
+		m.meta["frame_count"] = strconv.Itoa(f.Frames)
+	}
+	return m, nil
+}
