@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients
+.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -46,6 +46,9 @@ test-wgpu: ## the operations on wgpu, which Firefox runs WGSL with
 
 test-matrix: ## the kernels of subgroup matrices, computed by Mesa 26; needs root
 	@tools/matrix.sh
+
+test-kubernetes: ## the manifest against Kubernetes' own types
+	@cd integrations/kubernetes && go test ./...
 
 clean:
 	rm -rf tessera build out
