@@ -17,7 +17,7 @@ die() { echo "windows: $*" >&2; exit 1; }
 
 # covered is a sum of all that these tests run or build.
 covered() {
-	git ls-files app assets cmd engine format go.mod go.sum gpu latent media temporary tiling tune vae web wgsl tests/goldens tests/synthetic tests/windows \
+	git ls-files app assets cmd engine format go.mod go.sum gpu latent media remote temporary tiling tune vae web wgsl tests/goldens tests/synthetic tests/windows \
 		tools/deps.sh tools/dist tools/dist.sh tools/page.js tools/pins.sh tools/web.sh tools/windows.sh tools/wine |
 		grep -v '^tests/windows/passed$' | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-64
 }

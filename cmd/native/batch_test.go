@@ -241,7 +241,7 @@ func TestBatchGoesOn(t *testing.T) {
 	}
 	// Without a device no clip is tried after the first, and what a scheduler reads is
 	// one line each.
-	o := tesseraEnv(t, noDevice, "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.png"), "--json")
+	o := tessera(t, "batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.png"), "--json", "--adapter=99")
 	assert.Equal(t, job.ExitDevice, o.code)
 	assert.Equal(t, 2, strings.Count(o.stdout, "\n"), o.stdout)
 	assert.Contains(t, o.stdout, `"exit_code":4`)

@@ -103,6 +103,7 @@ func (w *work) fetch() error {
 	if endingOf(w.Input) == "" {
 		head := make([]byte, 64)
 		n, _ := f.ReadAt(head, 0)
+		f.Close() // Windows renames no open file
 		w.input += ending(head[:n])
 		if err := os.Rename(f.Name(), w.input); err != nil {
 			return err
