@@ -27,6 +27,7 @@ type planCmd struct {
 	Layers    bool       `help:"List every layer."`
 	Map       bool       `help:"List the buffers on the device, and what lies in them from which layer to which."`
 	Least     bool       `help:"Plan for the least memory: as a budget has it that is just enough."`
+	Choices   bool       `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory."`
 	framesFlag
 	plainFlags
 	tileFlags
@@ -80,6 +81,8 @@ type planned struct {
 	Host        int64 `json:"host_bytes,omitempty"`  // causal memory that lives on the host
 	Moved       int64 `json:"moved_bytes,omitempty"` // of it, to the device and back, in the whole job
 
+	Choices []planChoice `json:"choices,omitempty"` // with --choices
+
 	Layers []planLayer `json:"layers"`
 	Map    []planLies  `json:"map,omitempty"` // with --map
 }
@@ -110,13 +113,22 @@ func (c *planCmd) Run(a *app) error {
 		return err
 	}
 	defer m.Close()
-	p, err := c.plan(a.ctx, m)
+	o, err := c.options(m)
+	if err != nil {
+		return err
+	}
+	p, err := c.lay(a.ctx, m, o)
 	if err != nil {
 		return unplanned(err)
 	}
 	r, err := soon(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
 	if err != nil {
 		return err
+	}
+	if c.Choices {
+		if r.Choices, err = c.alternatives(a.ctx, m, o); err != nil {
+			return unplanned(err)
+		}
 	}
 	if a.json {
 		return a.print(r)
@@ -140,13 +152,15 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	return m, err
 }
 
-// plan lays the job out.
-func (c *planCmd) plan(ctx context.Context, m *vae.Model) (*vae.Plan, error) {
+// options are how the flags have the job cut.
+func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
 	o, err := c.choices().Options()
-	if err != nil {
-		return nil, err
-	}
 	o.Independent, o.Least, o.Host = c.independent(m), c.Least, 1<<50 // not this machine's
+	return o, err
+}
+
+// lay lays the job out.
+func (c *planCmd) lay(ctx context.Context, m *vae.Model, o vae.Options) (*vae.Plan, error) {
 	n, h, w := int(c.Frames), c.Size.H, c.Size.W
 	if c.Op == "encode" {
 		p, err := m.PlanEncode(ctx, n, h, w, vae.EncodeOptions{Options: o})
@@ -237,6 +251,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	}
 	if a.quiet {
 		return nil
+	}
+	if err := c.tellChoices(a, r.Choices); err != nil {
+		return err
 	}
 	if err := c.tellMap(a, r.Map); err != nil || !c.Layers {
 		return err

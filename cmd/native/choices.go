@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"tessera/engine"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// planChoice is one way to do a job; its JSON is the interface for machines.
+type planChoice struct {
+	Tile    string `json:"tile"` // "off", or HxW in pixels
+	Tiles   int    `json:"tiles"`
+	Offload bool   `json:"offload"` // causal memory lives on the host
+	Exact   bool   `json:"exact"`   // the result is that of one tile
+	Fits    bool   `json:"fits"`    // the budget; else it is the least that this takes
+	Peak    int64  `json:"peak_device_bytes"`
+	Host    int64  `json:"host_bytes"`
+	Moved   int64  `json:"moved_bytes"` // between the two, of causal memory, in the whole job
+	MACs    int64  `json:"macs"`        // attention's among them
+}
+
+// alternatives are the ways that there are: untiled with causal memory on the host,
+// where there is some, and without, and the largest tile within the budget.
+func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options) ([]planChoice, error) {
+	untiled, auto := o, o
+	untiled.Tile, untiled.Overlap, untiled.Shrink = tiling.Choice{}, tiling.Size{}, false
+	auto.Tile, auto.Shrink = tiling.Choice{Auto: true}, false
+	away := untiled
+	away.Offload, untiled.Offload = vae.OffloadOn, vae.OffloadOff
+	var all []planChoice
+	for _, o := range []vae.Options{away, untiled, auto} {
+		p, err := c.lay(ctx, m, o)
+		fits := !errors.Is(err, vae.ErrMemory)
+		if !fits && !o.Tile.Auto {
+			o.Budget, o.Least = 0, true
+			p, err = c.lay(ctx, m, o)
+		}
+		switch {
+		case errors.Is(err, tiling.ErrBudget) || errors.Is(err, vae.ErrMemory): // there is no such tile
+			continue
+		case err != nil:
+			return nil, err
+		case o.Offload == vae.OffloadOn && !p.Away:
+			continue
+		}
+		s := newStage(p, p.Frames, 1)
+		all = append(all, planChoice{s.Tile, s.Tiles, p.Away, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs})
+	}
+	return all, nil
+}
+
+// tellChoices prints them side by side.
+func (c *planCmd) tellChoices(a *app, all []planChoice) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  tiles\toffload\tdevice\thost\tmoved\tMACs\texact\tfits")
+	for _, p := range all {
+		tile := "one"
+		if p.Tiles > 1 {
+			tile = fmt.Sprintf("%d of %s", p.Tiles, p.Tile)
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tile, yes(p.Offload), engine.Bytes(p.Peak), engine.Bytes(p.Host), engine.Bytes(p.Moved), scaled(p.MACs), yes(p.Exact), yes(p.Fits))
+	}
+	return t.Flush()
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
