@@ -4,13 +4,17 @@
 #
 #   tools/clients.sh            all parts
 #   tools/clients.sh comfyui    one: the node pack in a real ComfyUI without a window
+#   tools/clients.sh curl       tensors and jobs
+#   tools/clients.sh diffusers  its own remote_decode and remote_encode
+#   tools/clients.sh python     integrations/python, by a server, the program and a pipeline
 #
 # COMFYUI=DIR names a checkout, else one is cloned. Packages, some gigabytes for
-# PyTorch, go into virtual environments in build/clients; needs Python 3.10 or later.
+# PyTorch, go into virtual environments in build/clients; needs Python 3.11 or later,
+# curl and ffmpeg.
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/build/clients
-parts="comfyui"
+parts="comfyui curl diffusers python"
 
 # venv NAME PACKAGES makes or keeps a virtual environment with them.
 venv() {
@@ -34,6 +38,21 @@ comfyui() {
 	needs=$(sed -e 's/#.*//' -e '/^comfyui-/d' -e '/^torch\(vision\|audio\)\{0,1\}$/d' "$comfy/requirements.txt" | tr -s ' \n' ' ')
 	venv comfyui "torch==2.9.1 torchvision==0.24.1 torchaudio==2.9.1 requests websockets $needs"
 	"$out/comfyui/bin/python" -u tools/clients/comfyui.py --comfyui "$comfy" --tessera "$out/tessera" --models "$out/models" --folder "$out/run"
+}
+
+# The parts of tools/clients/server.py are one virtual environment's.
+server() {
+	venv python "torch==2.9.1 numpy==2.4.6 diffusers==0.42.1 transformers==5.23.0 requests==2.34.2 pillow==13.0.0 safetensors==0.8.0 mypy==2.4.1"
+	"$out/python/bin/python" -u tools/clients/server.py --tessera "$out/tessera" --models "$out/models" --folder "$out/run-server" "$1"
+}
+
+curl() { server curl; }
+
+diffusers() { server diffusers; }
+
+python() {
+	server python
+	(cd integrations/python && "$out/python/bin/python" -m mypy)
 }
 
 for part in "$@"; do

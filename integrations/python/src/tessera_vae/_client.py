@@ -1,0 +1,251 @@
+"""Asks a `tessera serve` over HTTP."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import os
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import unquote, urlencode, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from ._tensors import Array, array, like, raw
+
+HOME = "http://127.0.0.1:7878"
+Scale = Literal["pipeline", "none"]
+"""Which numbers a latent holds: a pipeline's, or the VAE's own."""
+
+_FLOATS = ("float32", "float16", "bfloat16")
+_PIXELS = (*_FLOATS, "uint8")
+
+
+class TesseraError(RuntimeError):
+    """What is wrong, in a sentence. status is the server's, 0 where none answered;
+    code is its word for it, such as "busy"."""
+
+    def __init__(self, text: str, status: int = 0, code: str = "") -> None:
+        super().__init__(text)
+        self.status = status
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Config:
+    """A model that a server has."""
+
+    name: str
+    family: str  # "seedvr2", "wan2.1", "wan2.2"
+    model: str  # by its own name: "Qwen-Image"
+    latent_channels: int
+    channels: int  # of a pixel: 3, or 4 with alpha
+    spatial: int  # pixels along a latent cell's side
+    temporal: int  # frames in a latent frame after the first
+    widths: tuple[int, ...]  # channels of the encoder's stages
+    time_down: tuple[bool, ...]  # whether the stages' downsamplers halve time, too
+    mean: tuple[float, ...]  # a pipeline's latent is (latent - mean) * scale, by channel
+    scale: tuple[float, ...]
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Config:
+        c = told["config"]
+        n = c["latent"]
+        return cls(
+            told["name"], c["family"], c["model"], n, c["channels"], c["spatial"], c["temporal"], tuple(c["widths"]),
+            tuple(c["time_down"]), tuple(c["mean"] or [0.0] * n), tuple(c["scale"] or [1.0] * n),
+        )  # fmt: skip
+
+
+class Server:
+    """A server, and what it is asked for with every clip.
+
+    address   such as http://127.0.0.1:7878 or https://anyone:TOKEN@gpu.lan:7878;
+              by default TESSERA_SERVER's, else this machine's
+    model     one of several, by its name
+    token     for servers that ask for one; by default TESSERA_TOKEN's, which is sent to
+              the default address and no other
+    tile, overlap, tiling, independent_frames   as the command line's flags
+    timeout   seconds without a byte, None for no end: a frame may take long
+    patience  seconds that a server may say it is busy
+
+    Arrays come back as they were given: of numpy, or tensors of torch on their device,
+    in the same dtype. Latents are [B,C,T,h,w], or of pictures [B,C,h,w]; pixels are
+    [B,C,T,H,W] or [B,C,H,W] in [-1,1]. What fails raises TesseraError.
+    """
+
+    def __init__(
+        self, address: str = "", *, model: str = "", token: str = "", tile: str = "", overlap: str = "", tiling: str = "",
+        independent_frames: bool | None = None, timeout: float | None = None, patience: float = 600,
+    ) -> None:  # fmt: skip
+        home = os.environ.get("TESSERA_SERVER") or HOME
+        url = urlsplit(address or home)
+        if url.scheme not in ("http", "https") or not url.hostname or url.query or url.fragment:
+            raise ValueError(f"the address is {address or home!r}, expected one such as {HOME}")
+        own = os.environ.get("TESSERA_TOKEN", "") if not address or address == home else ""
+        self._token = token or unquote(url.password or "") or own
+        self._secure, self._host, self._port, self._path = url.scheme == "https", url.hostname, url.port, url.path.rstrip("/")
+        self.address = f"{url.scheme}://{url.netloc.rpartition('@')[2]}{self._path}"
+        self._timeout, self._patience = timeout, patience
+        choices = {"model": model, "tile": tile, "overlap": overlap, "tiling": tiling}
+        self._choices: dict[str, Any] = {name: value for name, value in choices.items() if value}
+        if independent_frames is not None:
+            self._choices["independent_frames"] = independent_frames
+        self._config: Config | None = None
+
+    def models(self) -> list[Config]:
+        """Those that the server has."""
+        with self._ask("GET", "/v1/models") as reply:
+            return [Config.of(told) for told in self._told(reply)]
+
+    @property
+    def config(self) -> Config:
+        """That of the model; asked for once."""
+        if self._config is None:
+            models, name = self.models(), self._choices.get("model")
+            found = [m for m in models if name in (None, m.name)]
+            if not found or (name is None and len(found) > 1):
+                names = ", ".join(m.name for m in models) or "none"
+                raise TesseraError(f"model is {name or 'not said'}, expected one of {self.address}'s: {names}")
+            self._config = found[0]
+        return self._config
+
+    def decode(self, latents: Array, *, scale: Scale = "pipeline") -> Array:
+        """Pixels of latents, in [-1,1] but for what the model makes beyond."""
+        body, shape, dtype = raw(latents, _FLOATS)
+        query = {"output_type": "pt", "do_scaling": scale == "pipeline"}
+        return like(latents, *self._tensor("/v1/decode", query, body, shape, dtype))
+
+    def encode(
+        self, pixels: Array, *, scale: Scale = "pipeline", sample: bool = False, seed: int | None = None, moments: bool = False
+    ) -> Array:
+        """Latents of pixels, floats in [-1,1] or 8-bit ones in uint8: the mean, or
+        sample draws them. With moments the VAE's own means and, behind them,
+        log-variances: twice the channels. Of uint8 they are float32."""
+        query: dict[str, Any] = {"do_scaling": scale == "pipeline" and not moments, "sample": sample, "moments": moments}
+        if seed is not None:
+            query["seed"] = seed
+        body, shape, dtype = raw(pixels, _PIXELS)
+        return like(pixels, *self._tensor("/v1/encode", query, body, shape, dtype))
+
+    def frames(
+        self, latents: object, *, scale: Scale = "pipeline", dtype: Literal["uint8", "float32"] = "uint8"
+    ) -> Iterator[npt.NDArray[Any]]:
+        """The frames of latents, [H,W,C] of numpy, while they are made: 8-bit pixels, or
+        floats in [-1,1]. A batch's clips follow one another. Who leaves early ends the
+        job."""
+        body, shape, kind = raw(latents, _FLOATS)
+        if len(shape) not in (4, 5) or 0 in shape:
+            raise ValueError(f"latents of shape {shape}, expected [B,C,T,h,w] or [B,C,h,w]")
+        query = {"kind": "decode", "output": {"uint8": "u8", "float32": "f32"}[dtype], "scale": scale}
+        for clip in body.reshape(shape[0], -1):
+            yield from self._job({**query, "shape": [1, *shape[1:]], "dtype": kind}, clip)
+
+    def _job(self, query: dict[str, Any], body: npt.NDArray[np.uint8]) -> Iterator[npt.NDArray[Any]]:
+        with self._ask("POST", "/v1/jobs", query, body) as reply:
+            job = "/v1/jobs/" + str(self._told(reply)["id"])
+        try:
+            with self._ask("GET", job + "/content") as reply:
+                frames, *size = json.loads(reply.headers["Shape"])
+                dtype = reply.headers["Dtype"]
+                for _ in range(frames):
+                    yield array(self._read(reply, math.prod(size) * np.dtype(dtype).itemsize, job), size, dtype)
+        finally:
+            self._forget(job)
+
+    def _forget(self, job: str) -> None:
+        """Ends a job, and forgets it."""
+        with suppress(TesseraError):
+            for _ in range(2):  # what was running is cancelled first
+                with self._ask("DELETE", job) as reply:
+                    if reply.status == http.HTTPStatus.NO_CONTENT:
+                        return
+
+    def _tensor(
+        self, path: str, query: dict[str, Any], body: npt.NDArray[np.uint8], shape: list[int], dtype: str
+    ) -> tuple[bytearray, list[int], str]:
+        with self._ask("POST", path, {**query, "shape": shape, "dtype": dtype}, body) as reply:
+            data = self._read(reply, int(reply.headers["Content-Length"]))
+            return data, json.loads(reply.headers["Shape"]), reply.headers["Dtype"]
+
+    def _read(self, reply: http.client.HTTPResponse, size: int, job: str = "") -> bytearray:
+        """So many bytes; where a job breaks off, the error says why."""
+        data = bytearray(size)
+        view, at = memoryview(data), 0
+        try:
+            while at < size and (n := reply.readinto(view[at:])):
+                at += n
+        except (OSError, http.client.HTTPException):
+            pass
+        if at == size:
+            return data
+        if job:
+            with self._ask("GET", job) as again:
+                if error := self._told(again).get("error"):
+                    raise TesseraError(f"{self.address}: {error}")
+        raise TesseraError(f"{self.address} broke off after {at} of {size} bytes")
+
+    @contextmanager
+    def _ask(
+        self, method: str, path: str, query: dict[str, Any] | None = None, body: npt.NDArray[np.uint8] | None = None
+    ) -> Iterator[http.client.HTTPResponse]:
+        """The answer to a request, while it is read; asked again where the server is busy."""
+        if body is not None:
+            path += "?" + urlencode({**self._choices, **(query or {})}, doseq=True)
+        until = time.monotonic() + self._patience
+        while True:
+            connection, reply = self._send(method, path, body)
+            try:
+                if reply.status < 300:
+                    yield reply
+                    return
+                error = self._refusal(reply)
+                wait = float(reply.headers.get("Retry-After") or 0)
+            finally:
+                connection.close()
+            if error.status != http.HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() + wait > until:
+                raise error
+            time.sleep(max(wait, 0.1))
+
+    def _send(
+        self, method: str, path: str, body: npt.NDArray[np.uint8] | None
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        connection = kind(self._host, self._port, timeout=self._timeout)
+        headers = {"Authorization": "Bearer " + self._token} if self._token else {}
+        try:
+            try:
+                connection.request(method, self._path + path, None if body is None else body.data, headers)
+            except (BrokenPipeError, ConnectionResetError):  # it may have been refused before all of it was sent
+                if connection.sock is None:
+                    raise
+            return connection, connection.getresponse()
+        except ssl.SSLCertVerificationError as err:
+            connection.close()
+            raise TesseraError(f"the certificate of {self.address} is not trusted: {err.verify_message}") from err
+        except (OSError, http.client.HTTPException) as err:
+            connection.close()
+            raise TesseraError(
+                f"no tessera server answers at {self.address} ({err or type(err).__name__}): start one with `tessera serve -m CHECKPOINT`"
+            ) from err
+
+    def _refusal(self, reply: http.client.HTTPResponse) -> TesseraError:
+        try:
+            told = json.loads(reply.read(1 << 20))
+            return TesseraError(f"{self.address}: {told['error']}", reply.status, told.get("code", ""))
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+            return TesseraError(f"{self.address} answers {reply.status} {reply.reason}, as no tessera server does", reply.status)
+
+    def _told(self, reply: http.client.HTTPResponse) -> Any:
+        try:
+            return json.loads(reply.read())
+        except (OSError, http.client.HTTPException, ValueError) as err:
+            raise TesseraError(f"{self.address} answers with no JSON, as no tessera server does") from err
+
+

@@ -1,0 +1,96 @@
+"""The program on this machine, as a server of one's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from . import _keeper
+from ._client import Server, TesseraError
+
+
+def find(program: str = "") -> str:
+    """The program: the one named, TESSERA_PROGRAM's, that of this package, or the
+    path's."""
+    name = "tessera.exe" if os.name == "nt" else "tessera"
+    own = Path(__file__).with_name("bin") / name
+    for found in (program, os.environ.get("TESSERA_PROGRAM", ""), str(own) if own.is_file() else "", shutil.which(name) or ""):
+        if found:
+            return found
+    raise TesseraError("no tessera program: put it on the PATH, or name it with program= or TESSERA_PROGRAM")
+
+
+class Program(Server):
+    """The program, started with a checkpoint, which stays loaded until close, or the
+    end of a with block or of this process. It is a Server that only this process can
+    ask.
+
+    checkpoint   the model's file
+    program      the program's file, see find
+    arguments    more of `tessera serve`'s, such as ["--precision", "f32"]
+
+    The rest is Server's.
+    """
+
+    def __init__(
+        self, checkpoint: str | os.PathLike[str], *, program: str = "", arguments: list[str] | None = None, **choices: Any
+    ) -> None:
+        token = secrets.token_urlsafe(32)
+        self._messages = tempfile.TemporaryFile("a+b")
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "token"
+            file.touch(0o600)
+            file.write_text(token)
+            command = [find(program), "serve", "--json", "--listen", "127.0.0.1:0", "--token-file", str(file)]
+            command += ["--model", "model=" + os.path.abspath(checkpoint), *(arguments or [])]
+            self._process = self._begin(command)
+            super().__init__(self._address(), token=token, **choices)
+
+    def _begin(self, command: list[str]) -> subprocess.Popen[bytes]:
+        own: dict[str, Any] = {"start_new_session": True}  # Ctrl+C is not for it
+        if sys.platform == "win32":
+            own = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+        return subprocess.Popen(
+            [sys.executable, "-I", _keeper.__file__, *command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._messages, **own,
+        )  # fmt: skip
+
+    def _address(self) -> str:
+        assert self._process.stdout
+        text, told = b"", {}
+        for line in self._process.stdout:
+            text += line
+            with suppress(ValueError):
+                told = json.loads(text)
+                break
+        if url := told.get("url"):
+            return str(url).partition("/#")[0]
+        self.close()
+        raise TesseraError(f"the program did not start: {told.get('error') or self.messages()}")
+
+    def messages(self) -> str:
+        """What the program has said on standard error."""
+        self._messages.seek(0)
+        return self._messages.read().decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """Ends the program."""
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

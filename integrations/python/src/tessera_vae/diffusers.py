@@ -1,0 +1,86 @@
+"""A stand-in for the VAE of a diffusers pipeline. Needs diffusers and torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from diffusers.models.autoencoders.vae import DecoderOutput, DiagonalGaussianDistribution
+from diffusers.models.modeling_outputs import AutoencoderKLOutput
+
+from ._client import Config, Server
+
+
+class VAEConfig(dict[str, Any]):
+    """What pipelines ask of a VAE's config, as a dictionary and by attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the VAE's config has no {name!r}") from None
+
+    @classmethod
+    def of(cls, c: Config) -> VAEConfig:
+        config = cls(
+            in_channels=c.channels, out_channels=c.channels, latent_channels=c.latent_channels, z_dim=c.latent_channels,
+            block_out_channels=list(c.widths), scale_factor_spatial=c.spatial, scale_factor_temporal=c.temporal,
+            temporal_compression_ratio=c.temporal, spatial_compression_ratio=c.spatial, temperal_downsample=list(c.time_down),
+            latents_mean=list(c.mean), latents_std=[1 / s for s in c.scale], force_upcast=False,
+        )  # fmt: skip
+        if len(set(c.scale)) == 1 and len(set(c.mean)) == 1:
+            config.update(scaling_factor=c.scale[0], shift_factor=c.mean[0])
+        return config
+
+
+class AutoencoderKL:
+    """Takes the place of a pipeline's VAE:
+
+        pipe.vae = AutoencoderKL("http://127.0.0.1:7878")
+
+    vae is a Server, a Program or a server's address. Latents are the VAE's own, as
+    diffusers' VAEs have them: pipelines scale them by config. Pixels are [B,C,T,H,W] or
+    [B,C,H,W] in [-1,1]. dtype is what pipelines turn latents into before they decode;
+    no device is the VAE's: what comes back is on the input's."""
+
+    def __init__(self, vae: Server | str = "", *, dtype: torch.dtype = torch.float32) -> None:
+        self.vae = Server(vae) if isinstance(vae, str) else vae
+        self.config = VAEConfig.of(self.vae.config)
+        self.dtype = dtype
+        self.device = torch.device("cpu")
+        self.temperal_downsample: list[bool] = self.config.temperal_downsample
+        self.z_dim: int = self.config.z_dim
+        self.use_tiling = self.use_slicing = False
+
+    @torch.no_grad()
+    def encode(self, x: torch.Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[DiagonalGaussianDistribution]:
+        """The distribution of a clip's latent."""
+        posterior = DiagonalGaussianDistribution(self.vae.encode(x, scale="none", moments=True))
+        return AutoencoderKLOutput(latent_dist=posterior) if return_dict else (posterior,)
+
+    @torch.no_grad()
+    def decode(self, z: torch.Tensor, return_dict: bool = True, generator: object = None) -> DecoderOutput | tuple[torch.Tensor]:
+        """Pixels of a latent."""
+        sample = self.vae.decode(z, scale="none")
+        return DecoderOutput(sample=sample) if return_dict else (sample,)
+
+    def to(self, *args: object, dtype: torch.dtype | None = None, **kwargs: object) -> AutoencoderKL:
+        """Another dtype; a device means nothing."""
+        self.dtype = next((a for a in (dtype, *args) if isinstance(a, torch.dtype)), self.dtype)
+        return self
+
+    def modules(self) -> Iterator[torch.nn.Module]:
+        """None: offloading has nothing to move."""
+        return iter(())
+
+    def eval(self) -> AutoencoderKL:
+        return self
+
+    def requires_grad_(self, requires_grad: bool = True) -> AutoencoderKL:
+        return self
+
+    def enable_tiling(self, *args: object, **kwargs: object) -> None:
+        """Nothing: Tessera tiles where memory needs it, or as Server is told."""
+
+    disable_tiling = enable_slicing = disable_slicing = enable_tiling

@@ -1,0 +1,362 @@
+"""Asks a real tessera serve by curl, by diffusers' own remote_decode and
+remote_encode, and by integrations/python: every result is the command line's, to the
+bit.
+
+tools/clients.sh curl, diffusers and python run it with what it needs:
+
+    python tools/clients/server.py --tessera FILE --models DIR --folder DIR PART
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy
+import torch
+from PIL import Image
+from safetensors.numpy import load_file, save_file
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
+MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
+CHANNELS = {"wan22": 48}
+COMMON = ["--precision", "f32", "--no-tune"]
+random = numpy.random.default_rng(7)
+
+
+class CommandLine:
+    """What the command line makes, in files of a folder."""
+
+    def __init__(self, o):
+        self.o, self.count = o, 0
+
+    def model(self, name):
+        return os.path.join(self.o.models, MODELS[name] + ".safetensors")
+
+    def run(self, command, name, *arguments):
+        command = [self.o.tessera, command, "-m", self.model(name), *COMMON, "-q", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+    def path(self, ending):
+        self.count += 1
+        return os.path.join(self.o.folder, f"{self.count:03}{ending}")
+
+    def decode(self, name, z, scale="pipeline"):
+        """[T,H,W,C] floats of a latent [1,C,T,h,w]."""
+        source, out = self.path(".safetensors"), self.path(".npy")
+        save_file({"latent": z[0]}, source)
+        self.run("decode", name, "--scale", scale, source, "-o", out)
+        return numpy.ascontiguousarray(numpy.load(out).transpose(1, 2, 3, 0))
+
+    def pictures(self, name, z):
+        """[T,H,W,3] 8-bit pixels of a pipeline's latent."""
+        source, out = self.path(".safetensors"), self.path("")
+        save_file({"latent": z[0]}, source)
+        self.run("decode", name, "--scale", "pipeline", source, "-o", out)
+        return numpy.stack([numpy.asarray(Image.open(os.path.join(out, f)).convert("RGB")) for f in sorted(os.listdir(out)) if f.endswith(".png")])
+
+    def encode(self, name, frames, *more):
+        """A latent of 8-bit frames [T,H,W,3]."""
+        folder, out = self.path(""), self.path(".safetensors")
+        os.makedirs(folder)
+        for i, f in enumerate(frames):
+            Image.fromarray(f).save(os.path.join(folder, f"frame_{i:04}.png"))
+        self.run("encode", name, *more, folder, "-o", out)
+        return load_file(out)["latent"]
+
+
+def latent(name, frames=2, h=2, w=3):
+    return random.standard_normal((1, CHANNELS.get(name, 16), frames, h, w), numpy.float32)
+
+
+def pixels(frames=5, h=32, w=48):
+    return random.integers(0, 256, (frames, h, w, 3), numpy.uint8)
+
+
+def same(got, want, what):
+    got, want = numpy.asarray(got), numpy.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, expected {want.shape}"
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, expected {want.dtype}"
+    assert got.tobytes() == want.tobytes(), f"{what}: other numbers, by {abs(got.astype(float) - want).max()} at most"
+
+
+def video(frames):
+    """[1,C,T,H,W] of [T,H,W,C]."""
+    return numpy.ascontiguousarray(frames.transpose(3, 0, 1, 2)[None])
+
+
+def served(o, line):
+    """A tessera serve of all models, and its address."""
+    models = [a for name in MODELS for a in ("-m", f"{name}={line.model(name)}")]
+    log = open(os.path.join(o.folder, "serve.log"), "w")
+    command = [o.tessera, "serve", "--json", "--listen", "127.0.0.1:0", *models, *COMMON, "--jobs", os.path.join(o.folder, "jobs")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+    told = b""
+    while not told.endswith(b"}\n"):
+        line = process.stdout.readline()
+        assert line, open(log.name).read()
+        told += line
+    return process, json.loads(told)["url"].partition("/#")[0]
+
+
+def curl(line, address):
+    """Tensors and jobs by curl."""
+
+    def ask(*arguments):
+        done = subprocess.run(["curl", "-sS", "--fail-with-body", *arguments], capture_output=True)
+        assert done.returncode == 0, f"curl {arguments}: {done.stderr.decode()} {done.stdout[:500]}"
+        return done.stdout
+
+    for name in MODELS:
+        z = latent(name)
+        shape = ",".join(str(n) for n in z.shape)
+        body = line.path(".bin")
+        z.tofile(body)
+        want = line.decode(name, z)
+        query = f"model={name}&dtype=float32&shape={shape}"
+        got = ask("--data-binary", "@" + body, f"{address}/v1/decode?{query}&output_type=pt&do_scaling=true")
+        same(numpy.frombuffer(got, numpy.float32), video(want).reshape(-1), f"{name}, decode")
+        job = json.loads(ask("--data-binary", "@" + body, f"{address}/v1/jobs?{query}&output=f32&scale=pipeline"))["id"]
+        got = ask(f"{address}/v1/jobs/{job}/content")
+        same(numpy.frombuffer(got, numpy.float32), want.reshape(-1), f"{name}, job")
+        frames = pixels()
+        video(frames).tofile(body)
+        got = ask("--data-binary", "@" + body, f"{address}/v1/encode?model={name}&dtype=uint8&shape=1,3,5,32,48&do_scaling=true")
+        want = line.encode(name, frames, "--scale", "pipeline")
+        same(numpy.frombuffer(got, numpy.float32), want.reshape(-1), f"{name}, encode")
+
+
+def diffusers(line, address):
+    """diffusers' own functions, as they are."""
+    from diffusers.image_processor import VaeImageProcessor
+    from diffusers.utils.remote_utils import remote_decode, remote_encode
+    from diffusers.video_processor import VideoProcessor
+
+    for name in MODELS:
+        url = f"{address}/v1/decode?model={name}"
+        z = latent(name)
+        t = torch.from_numpy(z)
+        want = line.decode(name, z)
+        same(remote_decode(url, t, output_type="pt", return_type="pt"), video(want), f"{name}, pt")
+        codes = line.pictures(name, z)
+        got = remote_decode(url, t, output_type="pt", return_type="pil", partial_postprocess=True)
+        same(numpy.stack(got), codes, f"{name}, 8-bit pixels")
+        got = remote_decode(url, t, output_type="pt", return_type="pil", processor=VideoProcessor())
+        assert abs(numpy.stack([numpy.asarray(f) for f in got]).astype(int) - codes).max() <= 1, f"{name}, by a processor"
+        got = remote_decode(url, t, output_type="mp4", return_type="mp4")
+        assert got[4:8] == b"ftyp", f"{name}, mp4"
+        one = latent(name, frames=1)
+        got = remote_decode(url, torch.from_numpy(one[:, :, 0]), output_type="pil", image_format="png")
+        same(got, line.pictures(name, one)[0], f"{name}, a picture as PNG")
+        got = remote_decode(url, torch.from_numpy(one[:, :, 0]), output_type="pt", return_type="pil", processor=VaeImageProcessor())
+        assert abs(numpy.asarray(got).astype(int) - line.pictures(name, one)[0]).max() <= 1, f"{name}, a picture by a processor"
+        frame = pixels(frames=1)
+        want = line.encode(name, frame, "--scale", "pipeline")
+        got = remote_encode(f"{address}/v1/encode?model={name}&do_scaling=true", Image.fromarray(frame[0]))
+        same(got, want[None], f"{name}, encode of a picture")
+        frames = pixels()
+        want = line.encode(name, frames, "--scale", "none")
+        got = remote_encode(f"{address}/v1/encode?model={name}", torch.from_numpy(video(frames) / numpy.float32(127.5) - 1))
+        same(got, want[None], f"{name}, encode")
+
+
+def python(line, address):
+    """The package tessera-vae: by a server, by the program, and in a pipeline."""
+    import tessera_vae
+
+    for name in MODELS:
+        vae = tessera_vae.Server(address, model=name)
+        client(line, name, vae)
+    batches(line, address)
+    refused(address)
+    program(line)
+    pipeline(line, address)
+
+
+def client(line, name, vae):
+    z = latent(name)
+    want = line.decode(name, z)
+    same(vae.decode(z), video(want), f"{name}, decode")
+    got = vae.decode(torch.from_numpy(z))
+    assert isinstance(got, torch.Tensor)
+    same(got, video(want), f"{name}, decode of a tensor")
+    same(vae.decode(z, scale="none"), video(line.decode(name, z, "none")), f"{name}, unscaled")
+    same(numpy.stack(list(vae.frames(z, dtype="float32"))), want, f"{name}, frames of floats")
+    same(numpy.stack(list(vae.frames(torch.from_numpy(z)))), line.pictures(name, z), f"{name}, frames")
+    frames = pixels()
+    want = line.encode(name, frames, "--scale", "pipeline")[None]
+    same(vae.encode(video(frames)), want, f"{name}, encode")
+    same(vae.encode(torch.from_numpy(video(frames))), want, f"{name}, encode of a tensor")
+    want = line.encode(name, frames, "--scale", "pipeline", "--sample", "--seed", "5")[None]
+    same(vae.encode(video(frames), sample=True, seed=5), want, f"{name}, a sample")
+    want = line.encode(name, frames, "--moments")[None]
+    same(vae.encode(video(frames), moments=True), want, f"{name}, moments")
+
+
+def batches(line, address):
+    """Batches, pictures and half the bits."""
+    import tessera_vae
+
+    vae = tessera_vae.Server(address, model="wan")
+    both = [latent("wan"), latent("wan")]
+    want = numpy.concatenate([video(line.decode("wan", z)) for z in both])
+    same(vae.decode(numpy.concatenate(both)), want, "a batch")
+    got = numpy.stack(list(vae.frames(numpy.concatenate(both), dtype="float32")))
+    same(got, want.transpose(0, 2, 3, 4, 1).reshape(got.shape), "a batch's frames")
+    picture = latent("wan", frames=1)
+    want = video(line.decode("wan", picture))
+    same(vae.decode(picture[:, :, 0]), want[:, :, 0], "a picture")
+    for dtype in (torch.bfloat16, torch.float16):
+        z = torch.from_numpy(both[0]).to(dtype)
+        want = torch.from_numpy(video(line.decode("wan", z.float().numpy()))).to(dtype)
+        got = vae.decode(z)
+        assert got.dtype == dtype
+        assert torch.equal(got, want), dtype
+    big = both[0].astype(">f4")
+    same(vae.decode(big), vae.decode(both[0]), "big-endian numbers")
+    turned = numpy.ascontiguousarray(both[0].transpose(4, 3, 2, 1, 0)).transpose(4, 3, 2, 1, 0)
+    same(vae.decode(turned), vae.decode(both[0]), "numbers in another order")
+
+
+def refused(address):
+    """Errors say what is wrong; who leaves early leaves no job."""
+    import tessera_vae
+
+    def fails(what, *words, kind=tessera_vae.TesseraError):
+        try:
+            what()
+        except kind as err:
+            assert all(w in str(err) for w in words), f"{err} lacks one of {words}"
+            return
+        raise AssertionError(f"expected an error with {words}")
+
+    vae = tessera_vae.Server(address, model="wan")
+    fails(lambda: vae.decode(numpy.zeros((1, 3, 1, 2, 2), numpy.float32)), "shape")
+    fails(lambda: vae.decode(numpy.zeros((1, 16, 1, 2, 2))), "float64", "float32", kind=TypeError)
+    fails(lambda: vae.decode([1.0]), "list", kind=TypeError)
+    fails(lambda: vae.decode(numpy.full((1, 16, 1, 2, 2), numpy.nan, numpy.float32)), "NaN")
+    fails(lambda: vae.encode(numpy.zeros((1, 3, 1, 16, 16), numpy.uint8), seed=1), "seed")
+    fails(lambda: tessera_vae.Server(address).config, "wan22")
+    fails(lambda: tessera_vae.Server(address, model="no").decode(latent("wan")), "no")
+    fails(lambda: tessera_vae.Server("http://127.0.0.1:9").models(), "tessera serve")
+    fails(lambda: tessera_vae.Server("ftp://x"), "address", kind=ValueError)
+    fails(lambda: tessera_vae.Program("no.safetensors", program=vae_program), "no.safetensors")
+    frames = vae.frames(latent("wan", frames=200))
+    next(frames)
+    begun = time.monotonic()
+    frames.close()
+    assert vae.decode(latent("wan")).shape == (1, 3, 5, 16, 24)
+    print(f"python: a job of 797 frames ends within {time.monotonic() - begun:.1f} s")
+
+
+def program(line):
+    """The program itself, which ends with who started it."""
+    import tessera_vae
+
+    global vae_program
+    z = latent("wan")
+    want = video(line.decode("wan", z))
+    with tessera_vae.Program(line.model("wan"), program=line.o.tessera, arguments=COMMON) as vae:
+        same(vae.decode(z), want, "the program")
+        address = vae.address
+    try:
+        tessera_vae.Server(address).models()
+        raise AssertionError("the program is still there")
+    except tessera_vae.TesseraError:
+        pass
+    code = "import sys, time, tessera_vae; v = tessera_vae.Program(sys.argv[1], program=sys.argv[2]); print(v.address, flush=True); time.sleep(600)"
+    env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "integrations", "python", "src")}
+    child = subprocess.Popen([sys.executable, "-c", code, line.model("wan"), line.o.tessera], stdout=subprocess.PIPE, text=True, env=env)
+    address = child.stdout.readline().strip()
+    asked = tessera_vae.Server(address)
+    try:
+        asked.models()
+        raise AssertionError("it answers without its token")
+    except tessera_vae.TesseraError as err:
+        assert err.status == 401, err
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    for _ in range(100):
+        try:
+            asked.models()
+        except tessera_vae.TesseraError as err:
+            if err.status == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError("the program outlives who started it")
+
+
+def pipeline(line, address):
+    """A whole diffusers pipeline with the stand-in as its VAE."""
+    import tessera_vae
+    from diffusers import FlowMatchEulerDiscreteScheduler, WanPipeline, WanTransformer3DModel
+    from tessera_vae.diffusers import AutoencoderKL
+
+    torch.manual_seed(3)
+    transformer = WanTransformer3DModel(
+        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=16, out_channels=16, text_dim=32,
+        freq_dim=256, ffn_dim=32, num_layers=1, cross_attn_norm=True, qk_norm="rms_norm_across_heads", rope_max_seq_len=32,
+    ).eval()  # fmt: skip
+    pipe = WanPipeline(tokenizer=None, text_encoder=None, vae=None, transformer=transformer, scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0))
+    pipe.set_progress_bar_config(disable=True)
+    pipe.vae = AutoencoderKL(tessera_vae.Server(address, model="wan"))
+
+    def run(output):
+        words = torch.ones(1, 4, 32)
+        return pipe(
+            prompt_embeds=words, negative_prompt_embeds=-words, height=32, width=48, num_frames=5, num_inference_steps=2,
+            generator=torch.Generator().manual_seed(1), output_type=output,
+        ).frames  # fmt: skip
+
+    z = run("latent").numpy()
+    want = numpy.clip(line.decode("wan", z) / 2 + 0.5, 0, 1)
+    got = run("np")[0]
+    assert got.shape == want.shape == (5, 32, 48, 3), got.shape
+    print(f"python: a pipeline's frames, whose scale is undone in torch: {abs(got - want).max():.1e} from the command line's")
+    assert abs(got - want).max() < 1e-5
+
+    vae = pipe.vae.to("cpu", torch.float32)
+    x = torch.from_numpy(video(pixels()) / numpy.float32(127.5) - 1)
+    dist = vae.encode(x).latent_dist
+    moments = vae.vae.encode(x, moments=True)
+    assert torch.equal(dist.mode(), moments[:, :16]) and torch.equal(dist.mean, vae.vae.encode(x, scale="none"))
+    again = [dist.sample(torch.Generator().manual_seed(2)) for _ in range(2)]
+    assert torch.equal(*again) and not torch.equal(again[0], dist.mode())
+    assert torch.equal(vae.decode(dist.mode(), return_dict=False)[0], vae.decode(dist.mode()).sample)
+    c = vae.config
+    assert c.z_dim == c["latent_channels"] == 16 and not hasattr(c, "scaling_factor")
+    assert c.scale_factor_temporal == 4 and c.scale_factor_spatial == 8
+    one = AutoencoderKL(tessera_vae.Server(address, model="seedvr2")).config
+    assert abs(one.scaling_factor - 0.9152) < 1e-9 and one.shift_factor == 0
+
+
+def main():
+    p = argparse.ArgumentParser()
+    for name in ("tessera", "models", "folder"):
+        p.add_argument("--" + name, required=True, type=os.path.abspath)
+    p.add_argument("part", choices=["curl", "diffusers", "python"])
+    o = p.parse_args()
+    o.folder = os.path.join(o.folder, o.part)
+    shutil.rmtree(o.folder, ignore_errors=True)
+    os.makedirs(o.folder)
+    line = CommandLine(o)
+    global vae_program
+    vae_program = o.tessera
+    server, address = served(o, line)
+    begun = time.monotonic()
+    try:
+        globals()[o.part](line, address)
+    finally:
+        server.terminate()
+        server.wait()
+    print(f"{o.part}: {time.monotonic() - begun:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
