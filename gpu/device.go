@@ -56,6 +56,8 @@ type Stats struct {
 	Bytes, PeakBytes               int64          // in buffers now; and at most, with freed memory that was kept
 	Longest                        time.Duration  // the longest submission measured,
 	LongestFirst                   time.Duration  // of those in which no pipeline ran for the first time; of the others
+	Warm                           time.Duration  // all of these others took,
+	WarmFLOPs                      float64        // and what they computed
 	Programs                       map[string]Use // by Program.Label
 }
 

@@ -124,14 +124,19 @@ func (d *Device) learn(p piece, took float64, late bool) {
 	}
 }
 
-// account adds a piece's time to that of its programs.
+// account adds a piece's time to that of its programs: where it was late to be
+// seen, what was predicted of it at most, since others may have been compiled
+// meanwhile.
 func (d *Device) account(p piece, took time.Duration, late bool) {
 	switch {
 	case late:
+		took = min(took, time.Duration(p.expect*float64(time.Second)))
 	case p.first:
 		d.stats.LongestFirst = max(d.stats.LongestFirst, took)
 	default:
 		d.stats.Longest = max(d.stats.Longest, took)
+		d.stats.Warm += took
+		d.stats.WarmFLOPs += p.flops
 	}
 	for _, part := range p.parts {
 		u := d.stats.Programs[part.pipeline.label]

@@ -294,7 +294,7 @@ async function run() {
       frames: () => { outcome.pictures = outcome.frames; gallery.present(outcome); },
       queued: (n) => line.say(t(n > 1 ? 'progress.queued' : 'progress.next', { n })),
     });
-    if (outcome.done) speed.learn(shown.device, shown.model, shown.plans, outcome.done.seconds);
+    if (outcome.done) speed.learn(shown.device, shown.model, outcome.done);
     await settle(outcome);
     outcome.pace = pace(outcome);
     if (gallery.outcome !== outcome) gallery.present(outcome);

@@ -290,6 +290,7 @@ export const inFlight = 4;
  * @property {number} hostBytes
  * @property {number} submissions
  * @property {number} longest seconds of the longest submission
+ * @property {number} flops a second, once shaders are compiled; 0 of a job too short to tell
  */
 
 /** @typedef {{type: 'done'} & Done} DoneEvent always the last */

@@ -2,12 +2,9 @@
 // measured once and corrected by every job.
 
 /** @import {Engine} from './engine.js' */
-/** @import {Device, Model, Plan} from './protocol.js' */
+/** @import {Device, Done, Model, Plan} from './protocol.js' */
 
 const store = 'speeds';
-
-/** Jobs from so many seconds on say more of a network than what was measured. */
-const telling = 1;
 
 /**
  * @typedef {object} Speed
@@ -67,12 +64,11 @@ export async function measure(engine, d, m) {
 }
 
 /**
- * Learns of a job that is done.
+ * Learns of a job that is done, which says more of its network than what was measured.
  * @param {Device} d
  * @param {Model} m
- * @param {Plan[]} plans
- * @param {number} took seconds
+ * @param {Done} done
  */
-export function learn(d, m, plans, took) {
-  if (took >= telling) keep(network(d, m), { flops: flops(plans) / took, job: true });
+export function learn(d, m, done) {
+  if (done.flops) keep(network(d, m), { flops: done.flops, job: true });
 }

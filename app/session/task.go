@@ -30,7 +30,11 @@ type done struct {
 	HostBytes   int64       `json:"hostBytes"`
 	Submissions int         `json:"submissions"`
 	Longest     float64     `json:"longest"`
+	FLOPs       float64     `json:"flops"`
 }
+
+// Jobs that run for so long tell how quick a device is.
+const telling = 100 * time.Millisecond
 
 // task is a decode, encode or round trip during its turn.
 type task struct {
@@ -144,10 +148,14 @@ func (t *task) on(dev *gpu.Device, c *checkpoint, work func() (frames int, err e
 	if err != nil {
 		return nil, err
 	}
+	var rate float64
+	if warm := after.Warm - before.Warm; warm >= telling {
+		rate = (after.WarmFLOPs - before.WarmFLOPs) / warm.Seconds()
+	}
 	return &done{
 		Seconds: time.Since(t.begun).Seconds(), Frames: frames, Operations: operations(before.Programs, after.Programs),
 		Bytes: after.Bytes, PeakBytes: after.PeakBytes, HostBytes: t.s.hostBytes(),
-		Submissions: after.Submissions - before.Submissions, Longest: after.Longest.Seconds(),
+		Submissions: after.Submissions - before.Submissions, Longest: after.Longest.Seconds(), FLOPs: rate,
 	}, nil
 }
 
