@@ -7,6 +7,7 @@
 #   tools/clients.sh curl       tensors and jobs
 #   tools/clients.sh diffusers  its own remote_decode and remote_encode
 #   tools/clients.sh python     integrations/python, by a server, the program and a pipeline
+#   tools/clients.sh wheel      the wheel of tools/dist.sh, with nothing beside it
 #
 # COMFYUI=DIR names a checkout, else one is cloned. Packages, some gigabytes for
 # PyTorch, go into virtual environments in build/clients; needs Python 3.11 or later,
@@ -14,7 +15,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/build/clients
-parts="comfyui curl diffusers python"
+parts="comfyui curl diffusers python wheel"
 
 # venv NAME PACKAGES makes or keeps a virtual environment with them.
 venv() {
@@ -53,6 +54,16 @@ diffusers() { server diffusers; }
 python() {
 	server python
 	(cd integrations/python && "$out/python/bin/python" -m mypy)
+}
+
+# wheel installs what tools/dist.sh built, or builds it, where no program is on the PATH.
+wheel() {
+	ls build/dist/tessera_vae-*-manylinux*.whl >/dev/null 2>&1 || tools/dist.sh linux/amd64
+	rm -rf "$out/wheel"
+	python3 -m venv "$out/wheel"
+	"$out/wheel/bin/pip" install -q --disable-pip-version-check --only-binary=:all: build/dist/tessera_vae-*-manylinux*.whl
+	"$out/wheel/bin/pip" check
+	(cd "$out/wheel" && PATH=/usr/bin:/bin bin/python ../../../tools/clients/wheel.py "$out/tessera" "$out/models/wan.safetensors")
 }
 
 for part in "$@"; do

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the archives that people download into build/dist, with SHA256SUMS.
+# Builds the archives that people download and the Python package's wheels into
+# build/dist, with SHA256SUMS.
 # Needs Go, Node and pip. The same commit gives the same bytes.
 #
 #   tools/dist.sh                  all platforms
@@ -16,5 +17,5 @@ libraries=build/dist/libraries
 export GOFLAGS=-buildvcs=false CGO_ENABLED=0
 tools/web.sh
 tools/deps.sh --dist $libraries
-rm -f build/dist/*.zip build/dist/SHA256SUMS
+rm -f build/dist/*.zip build/dist/*.whl build/dist/SHA256SUMS
 go run ./tools/dist -version "$version" -date "$date" -libraries $libraries -o build/dist "$@"

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"sort"
 )
@@ -102,7 +103,7 @@ func (j *job) pack(folder string, files map[string]entry) ([]byte, error) {
 	z := zip.NewWriter(&out)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
 	for _, name := range names {
-		h := &zip.FileHeader{Name: folder + "/" + name, Method: zip.Deflate, Modified: j.date}
+		h := &zip.FileHeader{Name: path.Join(folder, name), Method: zip.Deflate, Modified: j.date}
 		h.SetMode(0o644)
 		if files[name].program {
 			h.SetMode(0o755)

@@ -1,6 +1,7 @@
 // Command dist writes the archives that people download: for each platform a
 // zip with the program, the Dawn library, the licences of all that is in it, a
-// short README, the demo clip and the small model, and beside them SHA256SUMS.
+// short README, the demo clip and the small model; where it has that library a
+// wheel of the Python package, too; and beside them SHA256SUMS.
 // The same commit gives the same bytes. tools/dist.sh runs it.
 package main
 
@@ -29,15 +30,16 @@ type platform struct {
 	os, arch  string
 	libraries []string // below job.libraries, put beside the program
 	without   string   // what to tell where there is none
+	wheel     string   // the tag of the Python package's; "" for none
 }
 
 var platforms = []platform{
-	{os: "windows", arch: "amd64", libraries: []string{
+	{os: "windows", arch: "amd64", wheel: "win_amd64", libraries: []string{
 		"windows/webgpu_wrapper.dll", "dxc/dxcompiler.dll", "dxc/dxil.dll", "fxc/d3dcompiler_47.dll",
 		"msvc/msvcp140.dll", "msvc/vcruntime140.dll", "msvc/vcruntime140_1.dll",
 	}},
-	{os: "linux", arch: "amd64", libraries: []string{"linux/libwebgpu_dawn.so"}},
-	{os: "darwin", arch: "arm64", libraries: []string{"macos/libwebgpu_dawn.dylib"}},
+	{os: "linux", arch: "amd64", wheel: "manylinux_2_27_x86_64", libraries: []string{"linux/libwebgpu_dawn.so"}},
+	{os: "darwin", arch: "arm64", wheel: "macosx_12_0_arm64", libraries: []string{"macos/libwebgpu_dawn.dylib"}},
 	{os: "linux", arch: "arm64", without: `This archive has no Dawn library, which the program needs. Install the package
 libwebgpu-dawn0 of Debian (sid) or Ubuntu (26.10 or later), or put the
 libwebgpu_dawn.so of one of Dawn's own releases (github.com/google/dawn,
@@ -86,14 +88,31 @@ func (j *job) run(only []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(j.out, name+".zip"), data, 0o666); err != nil {
+		if err := j.write(name+".zip", data, &sums); err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%x  %s.zip\n", sha256.Sum256(data), name)
-		fmt.Printf("dist: %s.zip, %.1f MB\n", name, float64(len(data))/1e6)
+		if p.wheel == "" {
+			continue
+		}
+		if name, data, err = j.wheel(p); err != nil {
+			return fmt.Errorf("a wheel for %s: %w", p.wheel, err)
+		}
+		if err := j.write(name, data, &sums); err != nil {
+			return err
+		}
 	}
 	if sums.Len() == 0 {
 		return fmt.Errorf("no platform %s", strings.Join(only, ", "))
 	}
 	return os.WriteFile(filepath.Join(j.out, "SHA256SUMS"), []byte(sums.String()), 0o666)
+}
+
+// write writes a file for people and its sum.
+func (j *job) write(name string, data []byte, sums *strings.Builder) error {
+	if err := os.WriteFile(filepath.Join(j.out, name), data, 0o666); err != nil {
+		return err
+	}
+	fmt.Fprintf(sums, "%x  %s\n", sha256.Sum256(data), name)
+	fmt.Printf("dist: %s, %.1f MB\n", name, float64(len(data))/1e6)
+	return nil
 }

@@ -1,0 +1,32 @@
+"""Decodes by the program in the installed package, as the command line does.
+
+    python tools/clients/wheel.py TESSERA CHECKPOINT
+"""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import distribution
+
+import numpy
+import tessera_vae
+from tessera_vae._program import find
+
+tessera, checkpoint = sys.argv[1:]
+common = ["--precision", "f32", "--no-tune"]
+own = find()
+assert "site-packages" in own, own
+there = subprocess.run([own, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+files = distribution("tessera-vae").files
+assert all(f.locate().exists() for f in files) and any("licenses/dawn.txt" in str(f) for f in files)
+z = numpy.random.default_rng(7).standard_normal((1, 16, 2, 2, 3), numpy.float32)
+elsewhere = {name: os.environ.pop(name, None) for name in ("TESSERA_DAWN", "XDG_CACHE_HOME")}
+os.environ["XDG_CACHE_HOME"] = os.path.abspath("cache")  # where there is no Dawn
+with tessera_vae.Program(checkpoint, arguments=common) as vae:
+    pixels = vae.decode(z)
+del os.environ["XDG_CACHE_HOME"]
+os.environ.update({name: value for name, value in elsewhere.items() if value is not None})
+numpy.save("z.npy", z[0])
+subprocess.run([tessera, "decode", "-m", checkpoint, *common, "-q", "--scale", "pipeline", "z.npy", "-o", "out.npy"], check=True)
+assert pixels[0].tobytes() == numpy.load("out.npy").tobytes()
+print(f"wheel: {there} in {len(files)} files of {distribution('tessera-vae').version}")
