@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tries other programs' clients against a tessera serve of this machine, on lavapipe
-# where the user has chosen no driver. Each result is to be the command line's.
+# where the user has chosen no driver, and engines that run tessera batch. Each result
+# is to be the command line's.
 #
 #   tools/clients.sh            all parts
 #   tools/clients.sh comfyui    one: the node pack in a real ComfyUI without a window
@@ -8,6 +9,7 @@
 #   tools/clients.sh diffusers  its own remote_decode and remote_encode
 #   tools/clients.sh python     integrations/python, by a server, the program and a pipeline
 #   tools/clients.sh wheel      the wheel of tools/dist.sh, with nothing beside it
+#   tools/clients.sh ray        integrations/ray on two nodes, one of SwiftShader; minutes
 #
 # COMFYUI=DIR names a checkout, else one is cloned. Packages, some gigabytes for
 # PyTorch, go into virtual environments in build/clients; needs Python 3.11 or later,
@@ -15,7 +17,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 out=$PWD/build/clients
-parts="comfyui curl diffusers python wheel"
+parts="comfyui curl diffusers python wheel ray"
 
 # venv NAME PACKAGES makes or keeps a virtual environment with them.
 venv() {
@@ -64,6 +66,15 @@ wheel() {
 	"$out/wheel/bin/pip" install -q --disable-pip-version-check --only-binary=:all: build/dist/tessera_vae-*-manylinux*.whl
 	"$out/wheel/bin/pip" check
 	(cd "$out/wheel" && PATH=/usr/bin:/bin bin/python ../../../tools/clients/wheel.py "$out/tessera" "$out/models/wan.safetensors")
+}
+
+# ray runs many clips on two nodes of this machine.
+ray() {
+	swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
+	[ -f $swiftshader ] || { echo "clients: no SwiftShader: Debian's chromium package has it" >&2; exit 1; }
+	venv ray "ray[data]==2.52.0 numpy==2.4.6"
+	"$out/ray/bin/python" -u tools/clients/ray_clips.py --tessera "$out/tessera" --model "$out/models/seedvr2.safetensors" \
+		--folder "$out/run-ray" "${VK_DRIVER_FILES:-/usr/share/vulkan/icd.d/lvp_icd.json}" $swiftshader
 }
 
 for part in "$@"; do
