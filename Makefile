@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes
+.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes test-container
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -49,6 +49,9 @@ test-matrix: ## the kernels of subgroup matrices, computed by Mesa 26; needs roo
 
 test-kubernetes: ## the manifest against Kubernetes' own types
 	@cd integrations/kubernetes && go test ./...
+
+test-container: ## the steps of the Dockerfile without a daemon; needs root
+	@tools/container.sh
 
 clean:
 	rm -rf tessera build out
