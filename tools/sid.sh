@@ -1,4 +1,4 @@
-# Sourced by container.sh, isa.sh and matrix.sh: a Debian sid with Mesa's newest Vulkan drivers in
+# Sourced by isa.sh and matrix.sh: a Debian sid with Mesa's newest Vulkan drivers in
 # a folder, once. Needs root and Debian or Ubuntu; some minutes and 1.5 GB.
 #
 #   sid_or_skip NAME         says "NAME: skipped" and ends where that cannot be had
