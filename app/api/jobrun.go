@@ -5,10 +5,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"tessera/app/job"
-	"tessera/format/quote"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -16,8 +17,18 @@ import (
 
 // queue has a job whose input is complete wait for the device and run.
 func (a *API) queue(j *work) error {
-	if err := j.set(true, func(s *state) { s.State = stateQueued }); err != nil {
+	waits := false
+	err := j.set(true, func(s *state) {
+		if waits = s.State == stateReceiving; waits { // else it was cancelled
+			s.State = stateQueued
+		}
+	})
+	if err != nil {
+		j.end(a, err)
 		return err
+	}
+	if !waits {
+		return conflict("the job is over: nothing more is received")
 	}
 	a.busy.Add(1) // during a request or New, so the API is not closed yet
 	go func() {
@@ -64,7 +75,8 @@ func (j *work) begin(stage string, frames int) {
 
 // warn notes what its owner should know.
 func (j *work) warn(text string) {
-	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, quote.Message(text)) })
+	text = j.api.message(strings.ReplaceAll(text, j.folder+string(filepath.Separator), ""))
+	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, text) })
 }
 
 // run does a job.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,14 +43,31 @@ func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) erro
 		leave()
 		return err
 	}
-	if ask.size == 0 {
-		if err := a.part(w, r, j, 0, size); err != nil {
-			a.drop(j)
-			return err
-		}
+	if ask.size > 0 {
+		a.rest(j)
+	} else if err := a.part(w, r, j, 0, size); err != nil {
+		a.drop(j)
+		return err
 	}
 	w.Header().Set("Location", "/v1/jobs/"+j.state.ID)
 	return a.tellJob(w, http.StatusCreated, j)
+}
+
+// rest has a job in parts give up its place unless more comes soon: who sends it may
+// have gone. Callers hold upload, or are alone with the job.
+func (a *API) rest(j *work) { j.resting = time.AfterFunc(a.o.Stall, j.leave) }
+
+// wake has a job keep its place, or take one again, while a part comes. Callers hold
+// upload.
+func (a *API) wake(j *work) (err error) {
+	if j.resting != nil && j.resting.Stop() {
+		return nil
+	}
+	leave, err := a.places.enter(j.client)
+	if err == nil {
+		j.leave = leave
+	}
+	return err
 }
 
 // drop forgets a job that did not come to be.
@@ -107,7 +125,14 @@ func (a *API) putInput(w http.ResponseWriter, r *http.Request, _ string) error {
 	case first != s.Received:
 		return conflict("%d bytes are received, expected the part that begins there, not at %d", s.Received, first)
 	}
-	if err := a.part(w, r, j, first, length); err != nil {
+	if err := a.wake(j); err != nil {
+		return err
+	}
+	err = a.part(w, r, j, first, length)
+	if s, _ := j.now(); s.State == stateReceiving {
+		a.rest(j)
+	}
+	if err != nil {
 		return err
 	}
 	return a.tellJob(w, http.StatusOK, j)
@@ -131,13 +156,18 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 	defer f.Close()
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(a.patience(length))
+	ended := context.AfterFunc(j.ctx, func() { _ = c.SetReadDeadline(time.Now()) })
 	n, err := io.Copy(io.NewOffsetWriter(f, first), io.LimitReader(r.Body, length))
-	_ = c.SetReadDeadline(time.Time{})
+	if ended() && err == nil { // else the server would wait for the rest before it answers
+		_ = c.SetReadDeadline(time.Time{})
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	_ = j.set(false, func(s *state) { s.Received = first + n })
 	switch {
+	case j.ctx.Err() != nil:
+		return conflict("the job is over: nothing more is received")
 	case err != nil:
 		return sender(err)
 	case n < length:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -97,6 +98,10 @@ func TestJobs(t *testing.T) {
 		j, _ := jobOf(t, "POST", url+"/v1/jobs"+shape+"&output="+output, body)
 		s := ended(t, url, j.ID)
 		require.Equal(t, stateDone, s.State, s.Error)
+		if output == "y4m" {
+			require.NotEmpty(t, s.Warnings, "of a rate that nothing tells")
+			assert.True(t, strings.HasPrefix(s.Warnings[0], "output.y4m: "), s.Warnings[0])
+		}
 		path := filepath.Join(t.TempDir(), "out."+output)
 		_, file := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
 		assert.EqualValues(t, s.Bytes, len(file))
@@ -215,6 +220,91 @@ func TestParts(t *testing.T) {
 	s.Close()
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Forget(h.dev))
+}
+
+// Who begins an upload and sends no more loses the place and not the job: with the next
+// part it has one again, if there is one. An upload has its time from its last byte on.
+func TestUploadsRest(t *testing.T) {
+	a, url := start(t, &alone{}, Options{Places: 4, Stall: 50 * time.Millisecond, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	ids := []string{}
+	for range 3 { // as many as one client may have at once
+		j, status := jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		ids = append(ids, j.ID)
+	}
+	require.Eventually(t, func() bool { return a.places.count() == 0 }, 10*time.Second, time.Millisecond, "places of who has gone")
+	part := func(first, last int) (state, int) {
+		r, _ := http.NewRequest("PATCH", url+"/v1/jobs/"+ids[0]+"/input", strings.NewReader("0123456789"[first:last+1]))
+		r.Header.Set("Content-Range", fmt.Sprintf("bytes %d-%d/10", first, last))
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		var s state
+		require.NoError(t, json.NewDecoder(answer.Body).Decode(&s))
+		return s, answer.StatusCode
+	}
+	s, status := part(0, 3)
+	require.Equal(t, http.StatusOK, status, s.Error)
+	assert.EqualValues(t, 4, s.Received)
+	require.Eventually(t, func() bool { return a.places.count() == 0 }, 10*time.Second, time.Millisecond)
+	var leave []func()
+	for _, client := range []string{"a", "b", "c", "d"} {
+		l, err := a.places.enter(client)
+		require.NoError(t, err)
+		leave = append(leave, l)
+	}
+	s, status = part(4, 9)
+	require.Equal(t, http.StatusTooManyRequests, status)
+	assert.Contains(t, s.Error, "4 requests wait already")
+	for _, l := range leave {
+		l()
+	}
+	s, status = part(4, 9)
+	require.Equal(t, http.StatusOK, status, s.Error)
+	assert.Equal(t, "no_adapter", ended(t, url, ids[0]).Code)
+
+	j, err := a.jobs.find(ids[1])
+	require.NoError(t, err)
+	later := time.Now().Add(a.o.Keep)
+	require.NoError(t, os.Chtimes(j.input(), later, later))
+	a.jobs.tidy(later.Add(time.Hour), a.o.Keep)
+	_, err = a.jobs.find(ids[1])
+	require.NoError(t, err, "more came an hour ago")
+	_, err = a.jobs.find(ids[2])
+	require.Error(t, err)
+	a.jobs.tidy(later.Add(a.o.Keep+time.Hour), a.o.Keep)
+	_, err = a.jobs.find(ids[1])
+	require.Error(t, err)
+
+	for range maxJobs * 3 / 4 {
+		a.jobs.jobs[newID()] = a.newWork("", "", "", state{State: stateReceiving})
+	}
+	s, status = jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
+	assert.Equal(t, http.StatusTooManyRequests, status)
+	assert.Contains(t, s.Error, "7500 jobs are not over, 7500 of them yours")
+	clear(a.jobs.jobs)
+}
+
+// DELETE ends an upload that hangs in the middle of a part.
+func TestCancelHangingPart(t *testing.T) {
+	a, url := start(t, &alone{}, Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	j, status := jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
+	require.Equal(t, http.StatusCreated, status, j.Error)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "PATCH /v1/jobs/%s/input HTTP/1.1\r\nHost: x\r\nContent-Range: bytes 0-9/10\r\nContent-Length: 10\r\n\r\nhal", j.ID)
+	w, err := a.jobs.find(j.ID)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return w.received() == 3 }, 10*time.Second, time.Millisecond)
+	s, status := jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
+	require.Equal(t, http.StatusOK, status)
+	assert.Equal(t, stateCancelled, s.State)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	assert.Equal(t, http.StatusConflict, answer.StatusCode, "it was waited for")
+	assert.Zero(t, a.places.count())
 }
 
 // After a restart jobs that were done are there, and those that were not say so;

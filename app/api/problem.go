@@ -69,8 +69,12 @@ type failure struct {
 
 // failure of a problem, without the server's own paths.
 func (a *API) failure(p *problem) failure {
-	text := strings.NewReplacer(a.names()...).Replace(p.Error())
-	return failure{quote.Message(text), p.code}
+	return failure{a.message(p.Error()), p.code}
+}
+
+// message is a text as it is told.
+func (a *API) message(text string) string {
+	return quote.Message(strings.NewReplacer(a.names()...).Replace(text))
 }
 
 // fail tells an error to who asked, and what is the server's fault to its owner.

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"tessera/app/job"
-	"tessera/format/quote"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -189,7 +188,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 		return err
 	}
 	for _, text := range d.Warnings {
-		w.Header().Add("Tessera-Warning", quote.Message(text))
+		w.Header().Add("Tessera-Warning", a.message(text))
 	}
 	return a.send(w, out.header, out.spool)
 }

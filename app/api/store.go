@@ -86,7 +86,8 @@ func (a *API) restore(s *store, id string) error {
 	}
 	switch {
 	case j.state.State == stateReceiving && j.received() < j.state.Size:
-		err = a.resume(j)
+		j.state.Received = j.received() // a place it has when more comes
+		err = j.reserve(j.state.Size)
 	case !j.state.over():
 		os.Remove(j.input())
 		os.Remove(j.output())
@@ -105,19 +106,6 @@ func (a *API) restore(s *store, id string) error {
 	return err
 }
 
-// resume goes on receiving.
-func (a *API) resume(j *work) (err error) {
-	if j.leave, err = a.places.enter(j.client); err != nil {
-		return err
-	}
-	if err := j.reserve(j.state.Size); err != nil {
-		j.leave()
-		return err
-	}
-	j.state.Received = j.received()
-	return nil
-}
-
 // received is how much of the input is there.
 func (j *work) received() int64 {
 	if info, err := os.Stat(j.input()); err == nil {
@@ -126,14 +114,25 @@ func (j *work) received() int64 {
 	return 0
 }
 
+// heard is when the last of the input came.
+func (j *work) heard() time.Time {
+	if info, err := os.Stat(j.input()); err == nil {
+		return info.ModTime()
+	}
+	return j.state.Created
+}
+
 func (a *API) newWork(folder, query, client string, s state) *work {
-	j := &work{folder: folder, query: query, client: client, state: s, disk: &a.disk, leave: func() {}, changed: make(chan struct{})}
+	j := &work{folder: folder, query: query, client: client, state: s, api: a, leave: func() {}, changed: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(a.ctx)
 	return j
 }
 
 // add makes a job's folder and keeps it.
 func (a *API) add(ask *jobRequest, query, client string, size int64, leave func()) (*work, error) {
+	if err := a.jobs.admit(client); err != nil {
+		return nil, err
+	}
 	id := newID()
 	j := a.newWork(filepath.Join(a.jobs.folder, id), query, client, state{
 		ID: id, Kind: ask.kind, Model: ask.model.name, State: stateReceiving, Created: time.Now().UTC(), Size: size, Output: ask.output,
@@ -162,6 +161,25 @@ func (a *API) add(ask *jobRequest, query, client string, size int64, leave func(
 		a.jobs.forget(over)
 	}
 	return j, nil
+}
+
+// admit refuses a job where too many are not over, most of them uploads that rest: as
+// many as are kept, or three quarters of that of one client.
+func (s *store) admit(client string) error {
+	all, own := 0, 0
+	for _, j := range s.all() {
+		if now, _ := j.now(); !now.over() {
+			all++
+			if j.client == client {
+				own++
+			}
+		}
+	}
+	if all < maxJobs && own < maxJobs*3/4 {
+		return nil
+	}
+	err := fmt.Errorf("%d jobs are not over, %d of them yours: try again in a while", all, own)
+	return &problem{status: http.StatusTooManyRequests, code: "busy", err: err, wait: time.Minute}
 }
 
 // find is the job of a number.
@@ -242,15 +260,17 @@ func (s *store) tidy(now time.Time, keep time.Duration) {
 		}
 		s.forget(j)
 	}
-	for {
-		j := s.earliest(func(s state) bool { return s.State == stateReceiving && now.After(s.Created.Add(keep)) })
-		if j == nil {
-			return
+	for _, j := range s.all() {
+		if !j.upload.TryLock() { // more is being received
+			continue
 		}
-		j.stop()
-		j.leave()
-		_ = j.set(false, func(s *state) { s.State = stateCancelled })
-		s.forget(j)
+		if is, _ := j.now(); is.State == stateReceiving && now.After(j.heard().Add(keep)) {
+			j.stop()
+			j.leave()
+			_ = j.set(false, func(s *state) { s.State = stateCancelled })
+			s.forget(j)
+		}
+		j.upload.Unlock()
 	}
 }
 

@@ -95,10 +95,11 @@ type work struct {
 	ask    *jobRequest
 	ctx    context.Context
 	stop   context.CancelFunc
-	disk   *disk
+	api    *API
 	leave  func() // the place, once
 
-	upload sync.Mutex // of parts, one at a time
+	upload  sync.Mutex  // of parts, one at a time
+	resting *time.Timer // until it leaves between two of them; nil: it has no place
 
 	mu      sync.Mutex
 	state   state
@@ -147,11 +148,11 @@ func (j *work) reserve(n int64) error {
 	had := j.taken
 	j.mu.Unlock()
 	if n > had {
-		if err := j.disk.take(n - had); err != nil {
+		if err := j.api.disk.take(n - had); err != nil {
 			return err
 		}
 	} else {
-		j.disk.give(had - n)
+		j.api.disk.give(had - n)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
