@@ -23,7 +23,7 @@ import (
 type batchCmd struct {
 	Inputs   []string  `arg:"" optional:"" help:"Videos or latents, as encode and decode take them, patterns such as 'clips/*.mp4' that the shell leaves alone, or http and https URLs."`
 	Model    string    `short:"m" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint of clips that name none."`
-	Output   string    `short:"o" placeholder:"OUT" help:"Output of clips that name none: {name} stands for the input's name without its ending. Or a URL to put it to."`
+	Output   string    `short:"o" placeholder:"OUT" help:"Output of clips that name none: {name} stands for the input's name without its ending. Folders that aren't there are made. Or a URL to put it to."`
 	Manifest string    `placeholder:"FILE" help:"Clips, a JSON object a line, in place of inputs; - is standard input, whose clips are begun as they come."`
 	Op       string    `enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default as the names of input and output tell."`
 	Resume   bool      `help:"Skip clips whose record says that this input, checkpoint and choice of options made the output that is there."`

@@ -367,12 +367,5 @@ func (b *batch) possible(c *clip) error {
 	if remote.Is(output) {
 		output = "output" + endingOf(output)
 	}
-	if err := check(output); err != nil {
-		return err
-	}
-	folder := filepath.Dir(filepath.Clean(output))
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return refused("--output=%s: folder %s doesn't exist", c.Output, folder)
-	}
-	return nil
+	return check(output)
 }

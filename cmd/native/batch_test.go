@@ -164,6 +164,7 @@ func TestBatchResume(t *testing.T) {
 	needDevice(t)
 	in, out := manyLatents(t, "a", "b", "c"), t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name+".safetensors") }
+	out = filepath.Join(out, "a", "folder") // which is made
 	args := []string{"batch", "-m", tiny, filepath.Join(in, "*.safetensors"), "-o", filepath.Join(out, "{name}.npy"), "--op=decode", "--resume", "-q"}
 	again := func(want string, args ...string) {
 		t.Helper()
@@ -215,6 +216,7 @@ func TestBatchGoesOn(t *testing.T) {
 		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode", "options": {"memory": "1MiB"}, "name": "large"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "c.npy")),
 		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "z.safetensors"), filepath.Join(out, "z.npy")),
 		fmt.Sprintf(`{"name": "nowhere", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "folder.npy")),
+		fmt.Sprintf(`{"name": "below", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(in, "z.safetensors", "b.npy")),
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(out, "folder.npy"), 0o777))
 	write(t, filepath.Join(out, "folder.npy", "precious.txt"), nil)
@@ -231,7 +233,7 @@ func TestBatchGoesOn(t *testing.T) {
 		require.Len(t, all, len(c.lines))
 		assert.Equal(t, clipDone, all["z"].Status)
 		assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
-		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitFailed} {
+		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitFailed, "below": job.ExitFailed} {
 			if o, ok := all[name]; ok {
 				assert.Equal(t, code, o.Code, name)
 				assert.Equal(t, clipFailed, o.Status)
@@ -263,7 +265,6 @@ func TestBatchRefuses(t *testing.T) {
 		"no such files":     {in + "/x*.npy -o OUT/{name}.png", "no file is called so"},
 		"several meanings":  {a + " -o OUT.npy", "may mean several things, expected --op=decode, --op=encode or --op=roundtrip"},
 		"videos":            {"a.mp4 -o OUT.mp4", "may mean several things"},
-		"no folder":         {a + " -o OUT/{name}.png", "doesn't exist"},
 		"a cache's URL":     {"a.mp4 -o http://host/x.safetensors --cache=musubi", "a cache's file has a name of its own"},
 		"no such format":    {a + " -o OUT.xyz", `"OUT.xyz"`},
 		"standard output":   {a + " -o -", `output "-"`},

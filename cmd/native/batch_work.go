@@ -51,6 +51,9 @@ func (w *work) do() (skipped bool, err error) {
 	if err := w.forget(); err != nil {
 		return false, err
 	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(w.output)), 0o777); err != nil {
+		return false, fmt.Errorf("--output=%s: %w", w.Output, err)
+	}
 	if err := p.Run(w.app); err != nil {
 		return false, err
 	}
