@@ -35,3 +35,19 @@ func TestVulnerabilityStep(t *testing.T) {
 		})
 	}
 }
+
+// The page goes into no folder that is a slip of the pen or holds anything else, since
+// that is emptied first.
+func TestPageFolder(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "precious.txt"), nil, 0o666))
+	for name, says := range map[string]string{
+		"chekc": "web: chekc: expected check, or a folder with a slash in it, such as ./chekc",
+		folder:  "holds other files than a page",
+	} {
+		out, err := exec.Command("sh", "../tools/web.sh", name).CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(out), says)
+	}
+	require.FileExists(t, filepath.Join(folder, "precious.txt"))
+}

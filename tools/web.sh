@@ -18,6 +18,19 @@ raw=4985000    # bytes of tessera.wasm at most
 packed=1300000 # as a host compresses it
 
 out=${1:-web/dist}
+case $out in
+check) ;;
+*/*) # which is emptied
+	if [ "$out" != web/dist ] && [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ ! -f "$out/tessera.wasm.gz" ]; then
+		echo "web: $out: holds other files than a page, expected an empty folder or none" >&2
+		exit 2
+	fi
+	;;
+*)
+	echo "web: $out: expected check, or a folder with a slash in it, such as ./$out" >&2
+	exit 2
+	;;
+esac
 (cd web && npm ci --silent --no-audit --no-fund)
 if [ "$out" = check ]; then
 	cd web && exec npm run --silent check
