@@ -57,12 +57,12 @@ go1.26*) collector=nogreenteagc ;;
 *) collector= ;;
 esac
 
-# Nobody reads the shaders' comments in there: 25 kB.
+# Nobody reads the shaders' comments and spaces in there: 36 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
 mkdir -p "$texts/shared"
 for file in wgsl/*.wgsl wgsl/shared/*.wgsl; do
-	sed '/^ *\/\//d' "$file" >"$texts/${file#wgsl/}"
+	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:]\) /\1/g' "$file" >"$texts/${file#wgsl/}"
 	printf '%s"%s": "%s"' "${comma-}" "$PWD/$file" "$texts/${file#wgsl/}"
 	comma=,
 done >"$texts/files"
@@ -70,7 +70,8 @@ echo "{\"Replace\": {$(cat "$texts/files")}}" >"$texts/overlay.json"
 
 GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -overlay "$texts/overlay.json" -trimpath -ldflags '-s -w' \
 	-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
-	-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l -o build/wasm/tessera.wasm ./cmd/wasm
+	-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l \
+	-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o build/wasm/tessera.wasm ./cmd/wasm
 small=build/wasm/$(cat build/wasm/tessera.wasm web/package-lock.json tools/web.sh | cksum | tr ' ' -).wasm
 if [ ! -f "$small.gz" ]; then
 	rm -f build/wasm/[0-9]*.wasm*
