@@ -4,6 +4,7 @@ import * as addresses from './addresses.js';
 import * as demo from './demo.js';
 import { at, input as field, onChange, radio, select } from './dom.js';
 import { listenCard } from './card.js';
+import { listenChoices } from './choices.js';
 import { listenDrop, ofFolder } from './drop.js';
 import { EngineError } from './engine.js';
 import { Gallery } from './gallery.js';
@@ -429,7 +430,7 @@ function lock() {
   enable('save-card', !!saved?.pace);
   at('save-card').hidden = !saved?.pace;
   at('decode-encoded').hidden = !saved?.latent || !!saved.frames;
-  for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other']) enable(id, true);
+  for (const id of ['model-pick', 'kept-box', 'input-pick', 'frames-pick', 'folder', 'model-address-fields', 'latent-address-fields', 'decode-encoded', 'engines', 'tasks', 'settings-fields', 'other', 'choices-open']) enable(id, true);
   shelf.show(bench.input, !!running);
   document.body.dataset.ready = String(!running && plans.length > 0); // for scripts
 }
@@ -482,6 +483,13 @@ function listen() {
   addEventListener('hashchange', () => { const { named } = readLink(); void refresh().then(() => links.follow(named)); });
   listenSave(stage, () => gallery.savable);
   listenCard(() => gallery.savable);
+  listenChoices({
+    plan: (tile, least) => bench.plan(task(), { ...settings.options(recommended(), shown.model?.tilings ?? [], tile), ...least && { memory: 2 ** 50, least } }),
+    tile: () => settings.choices().tile,
+    seconds: (plans) => shown.device && shown.model && speed.seconds(shown.device, shown.model, plans),
+    use: (tile) => void useTile(tile),
+    trouble,
+  });
   listenZoom();
   listenDrop((files) => void take(files), trouble);
 }

@@ -85,9 +85,15 @@ export function roughly(s) {
 }
 
 /** @param {number} n floating-point operations */
-export function flops(n) {
-  for (const [unit, size] of /** @type {[string, number][]} */ ([['PFLOP', 1e15], ['TFLOP', 1e12], ['GFLOP', 1e9]])) {
-    if (n >= size) return `${number(n / size, n >= 10 * size ? 0 : 1)} ${unit}`;
+export const flops = (n) => scaled(n, 'FLOP');
+
+/** @param {number} n multiply-accumulates */
+export const macs = (n) => scaled(n, 'MAC');
+
+/** @param {number} n @param {string} unit */
+function scaled(n, unit) {
+  for (const [prefix, size] of /** @type {[string, number][]} */ ([['P', 1e15], ['T', 1e12], ['G', 1e9]])) {
+    if (n >= size) return `${number(n / size, n >= 10 * size ? 0 : 1)} ${prefix}${unit}`;
   }
-  return `${number(n / 1e6, 1)} MFLOP`;
+  return `${number(n / 1e6, 1)} M${unit}`;
 }

@@ -187,6 +187,9 @@ export const inFlight = 4;
  * @property {Code|''} code of the problem
  * @property {string} suggestion the largest tile that would fit, HxW; empty where none does or all is well
  * @property {number} flops of the whole job
+ * @property {number} macs multiply-accumulates of the whole job
+ * @property {number} host bytes of causal memory beside the device, where there is no room for it; never in the browser
+ * @property {number} moved bytes of it that cross, to the device and back, in the whole job
  */
 
 /**
@@ -210,7 +213,8 @@ export const inFlight = 4;
 /**
  * What a plan is asked for: frames and size of the clip (encode) or of the
  * latent (decode).
- * @typedef {Options & {direction: 'decode'|'encode', frames: number, height: number, width: number}} PlanOptions
+ * @typedef {Options & {direction: 'decode'|'encode', frames: number, height: number, width: number, least?: boolean}} PlanOptions least:
+ *   as a budget has it that is just enough
  */
 
 /**

@@ -41,14 +41,17 @@ const field = (name) => /** @type {HTMLSelectElement} */ (form.elements.namedIte
  * Choices as the engine takes them. Recommended tiles may be made smaller to fit, but for those of diffusers.
  * @param {{tile: string, overlap: string}} recommended
  * @param {Tiling[]} can tilings that the model can do; another one chosen does not count
+ * @param {string} [chosen] tile in place of the one that is
  * @returns {Options}
  */
-export function options(recommended, can) {
+export function options(recommended, can, chosen) {
   const c = choices();
+  if (chosen) c.tile = chosen;
   const tiling = can.find((name) => name === c.tiling);
   const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
   const tile = c.tile === 'recommended' ? best.tile : c.tile;
-  const overlap = c.overlap === 'recommended' ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
+  const own = c.overlap === 'recommended' || !!chosen && pixels(c.overlap) >= pixels(tile);
+  const overlap = own ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',

@@ -158,7 +158,7 @@ export class Workbench {
   /**
    * The plans of a task's stages.
    * @param {Task} task
-   * @param {Options} options
+   * @param {Options & {least?: boolean}} options
    * @returns {Promise<Plan[]>}
    */
   async plan(task, options) {

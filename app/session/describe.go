@@ -141,6 +141,9 @@ type plan struct {
 	Code        string     `json:"code"`
 	Suggestion  string     `json:"suggestion"`
 	FLOPs       int64      `json:"flops"`
+	MACs        int64      `json:"macs"`
+	Host        int64      `json:"host"`
+	Moved       int64      `json:"moved"`
 }
 
 // newPlan describes a plan with so many frames to come out; p is nil where
@@ -159,7 +162,7 @@ func newPlan(direction string, frames int, independent bool, p *vae.Plan) *plan 
 	}
 	v.Overlap, v.Shrunk, v.Slices = p.Overlap.String(), p.Shrunk, p.Slices
 	v.Weights, v.Activations, v.Causal, v.Canvas, v.Transfer, v.Spool = p.Weights, p.Activations, p.Causal, p.Canvas, p.Transfer, p.Spool
-	v.Bytes, v.Budget, v.FLOPs = p.Bytes(), p.Budget, p.Cost.FLOPs
+	v.Bytes, v.Budget, v.FLOPs, v.MACs, v.Host, v.Moved = p.Bytes(), p.Budget, p.Cost.FLOPs, p.Cost.MACs, p.Host, p.Moved
 	return v
 }
 
@@ -218,7 +221,7 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 		if err != nil {
 			return 0, false, nil, err
 		}
-		d.Options.RGBA8, d.Options.Preview = true, o.preview()
+		d.Options.RGBA8, d.Options.Preview, d.Options.Least = true, o.preview(), o.Least
 		decode, err := d.Plan(ctx, m)
 		if err == nil {
 			p = decode.Plan
@@ -229,6 +232,7 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 		if err != nil {
 			return 0, false, nil, err
 		}
+		e.Options.Least = o.Least
 		encode, err := e.Plan(ctx, m)
 		if err == nil {
 			p = encode.Plan

@@ -65,6 +65,7 @@ type options struct {
 	Shrink      *bool  `json:"shrink"`
 	Independent *bool  `json:"independent"`
 	Budget      int64  `json:"memory"`
+	Least       bool   `json:"least"`
 	Chunk       int    `json:"chunk"`
 	Preview     *bool  `json:"preview"`
 	Scale       string `json:"scale"`

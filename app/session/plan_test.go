@@ -63,3 +63,31 @@ func TestLargestPlansAreQuick(t *testing.T) {
 		}
 	}
 }
+
+// What a page shows of choices is the plan's, also of one beyond the budget, by the
+// least that it takes.
+func TestPlansOfChoices(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	ask := func(budget int64, least bool) *plan {
+		v, err := p.s.plan(&request{ctx: t.Context(), Options: options{Direction: "decode", Frames: 4, Height: 12, Width: 10, Tile: "off", Budget: budget, Least: least}})
+		require.NoError(t, err)
+		return v
+	}
+	one := ask(1<<40, false)
+	require.True(t, one.Fits)
+	m, err := p.s.plannerModel()
+	require.NoError(t, err)
+	d, err := m.PlanDecode(t.Context(), 4, 12, 10, vae.DecodeOptions{RGBA8: true, Options: vae.Options{Budget: 1 << 40}})
+	require.NoError(t, err)
+	assert.Equal(t, d.Cost.MACs, one.MACs)
+	assert.Positive(t, one.MACs)
+	assert.Zero(t, one.Host+one.Moved, "nothing is on the host")
+
+	few := ask(1<<20, false)
+	require.False(t, few.Fits)
+	assert.Zero(t, few.Bytes)
+	least := ask(1<<40, true)
+	require.True(t, least.Fits)
+	assert.Less(t, least.Bytes, one.Bytes, "in portions")
+}
