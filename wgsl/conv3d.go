@@ -109,6 +109,7 @@ type conv3dParams struct {
 	Weight_at, Weight_stride      uint32
 	Y_at, Y_stride                uint32
 	Segments, Across              uint32
+	Accumulate                    uint32
 }
 
 // Conv3D describes one dispatch of a causal convolution.
@@ -129,6 +130,7 @@ type Conv3D struct {
 	Y        Tensor // output
 	T, N     int    // output frames T to T+N-1
 	Add      bool   // add to Y, which holds the residual
+	summed   bool   // which holds sums with the bias
 }
 
 // conv3DKernels compute a convolution of stride 1.
@@ -202,6 +204,16 @@ func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	class := classOf(convOperation(c.Stride), Shape{O: c.Y.C, I: c.Taps[0].X.C, KS: 3})
 	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	if s.apart(h, c.Taps) {
+		each := c
+		each.KT = max(c.KT, len(c.Taps))
+		for k := range c.Taps {
+			each.Taps, each.Later = c.Taps[k:][:1], c.Later+len(c.Taps)-1-k
+			s.Conv3D(b, label, each)
+			each.Add, each.summed = true, true
+		}
+		return
+	}
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0
@@ -211,21 +223,18 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	}
 	x := c.Taps[0].X
 	in := readTaps(c.Weights, 4*c.Y.C4(), c.KT, c.Taps, 3, (c.N-1)*c.Step+1)
-	if c.Later > 0 {
-		in.weightAt -= uint32(c.Later) * in.weightStride / uint32(c.KT)
-	}
+	in.skip(c.Later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
-	p := s.products(h, e, class, c.Elem, constants{
-		"KT": float64(len(c.Taps)), "SCALE": float64(scale), "ACCUMULATE": flag(c.Add),
-	})
+	p := s.products(h, e, class, c.Elem, c.Add, constants{"KT": float64(len(c.Taps)), "SCALE": float64(scale)})
 	b.Dispatch(label, p, h.cover(e), conv3dParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(top), Left: int32(left),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+		Accumulate: uint32(flag(c.Add) + flag(c.summed)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 
@@ -268,6 +277,13 @@ func readTaps(w Weights, o, kt int, taps []Tap, ks, frames int) tapViews {
 	}
 	in.bytes = in.views[0].Bytes() + bytes*int64(n)/int64(kt)
 	return in
+}
+
+// skip goes back by so many taps of kt, the last ones.
+func (v *tapViews) skip(taps, kt int) {
+	if taps > 0 {
+		v.weightAt -= uint32(taps) * v.weightStride / uint32(kt)
+	}
 }
 
 // flag is a boolean override.

@@ -14,6 +14,7 @@ type convPairsParams struct {
 	Weight_stride                        uint32
 	Y_at, Y_stride                       uint32
 	Segments, Across                     uint32
+	Accumulate                           uint32
 }
 
 // ConvPairs describes one dispatch of a causal 3x3x3 convolution of stride 1 that
@@ -71,6 +72,9 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 	if shape.KS == 2 {
 		operation = "conv_up_pairs"
 	}
+	if shape.O <= 8 && looping(s.info) { // saves less than it takes to compile
+		return false
+	}
 	return shape.KT == 3 && *p == *pairs4x8 && s.find(classOf(operation, shape), nil).packing == pairs4x8
 }
 
@@ -114,11 +118,12 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
-	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add)}), h.cover(e), convPairsParams{
+	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.several())}), h.cover(e), convPairsParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(c.Y0 - 1), Left: int32(c.X0 - 1),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),
 		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+		Accumulate: uint32(flag(c.Add)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.views[3], in.weight, c.Bias.All(), y)
 }
 

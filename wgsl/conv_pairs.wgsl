@@ -35,6 +35,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
+    accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
 }
 
 const SCALE: u32 = 1;
@@ -43,6 +44,7 @@ const BIASES: u32 = 1;
 override ACCUMULATE: bool = false;
 
 #import pairs
+#import several
 
 fn place(f: u32, pixel: u32, o: u32) -> u32 {
     return f * params.y_stride + pixel * params.C_out4 + o;

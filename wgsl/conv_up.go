@@ -15,6 +15,7 @@ type convUpParams struct {
 	Weight_at, Weight_stride      uint32
 	Y_at, Y_stride                uint32
 	Segments, Across              uint32
+	Accumulate                    uint32
 }
 
 // ConvUp describes one dispatch of a convolution that enlarges twice, folded from
@@ -32,6 +33,7 @@ type ConvUp struct {
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N*Phases-1
 	Add     bool   // add to Y, without the bias
+	later   int    // as Conv3D has it
 }
 
 // convUpKernels compute ConvUp.
@@ -77,18 +79,30 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
 	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	if s.apart(h, c.Taps) {
+		each := c
+		each.KT = max(c.KT, len(c.Taps))
+		for k := range c.Taps {
+			each.Taps, each.later = c.Taps[k:][:1], len(c.Taps)-1-k
+			s.ConvUp(b, label, each)
+			each.Add = true
+		}
+		return
+	}
 	in := readTaps(c.Weights, 4*c.Phases*pad8(c.Y.C), c.KT, c.Taps, 2, c.N)
+	in.skip(c.later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: c.Phases * h.parities(blocks), N: c.N}
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
-	p := s.products(h, e, class, c.Elem, constants{"KT": float64(len(c.Taps)), "ACCUMULATE": flag(c.Add)})
+	p := s.products(h, e, class, c.Elem, c.Add, constants{"KT": float64(len(c.Taps))})
 	b.Dispatch(label, p, h.cover(e), convUpParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Z: uint32(c.Phases), Blocks: uint32(blocks),
 		Top: int32(c.Y0), Left: int32(c.X0),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+		Accumulate: uint32(flag(c.Add)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }
 

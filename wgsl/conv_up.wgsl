@@ -49,6 +49,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
+    accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -74,7 +75,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 
     var column = columns(to.column);
     var sums = Sums();
-    if !ACCUMULATE {
+    if !accumulates() {
         start(&sums, to.block);
         add_cells(&sums, &column, to);
     }

@@ -31,21 +31,22 @@ var convUpPairsKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: convUpKernels[0].shaders,
 }, {
-	name: "fused", packing: pairs4x8, better: processor,
+	name: "fused", packing: pairs4x8,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 }, {
 	name: "passes", packing: pairs4x8, better: amd,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
 }, {
-	name: "tall", packing: pairs4x8, needs: processor, better: processor,
+	name: "tall", packing: pairs4x8, needs: processor, better: uniform,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
 }, {
 	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
+
+// uniform says whether an adapter is Mesa's driver for processors from 26 on. Before,
+// pairs are no quicker than frames one by one, whose weights are broadcast.
+func uniform(info gpu.Info) bool { return processor(info) && !looping(info) }
 
 // ConvUpPairs records an enlarging convolution of pairs of frames.
 func (s *Set) ConvUpPairs(b *gpu.Batch, label string, c ConvUpPairs) {

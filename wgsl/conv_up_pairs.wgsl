@@ -34,7 +34,8 @@ struct Params {
     across: u32,
 }
 
-const ACCUMULATE: bool = false;
+fn accumulates() -> bool { return false; }
+fn biased() -> bool { return true; }
 
 #import pairs
 #import conv_up

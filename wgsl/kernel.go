@@ -240,6 +240,16 @@ func (h *shader) covering(channels int) *shader {
 	return &suited
 }
 
+// several says whether an invocation makes several blocks: then params have what is
+// an override elsewhere.
+func (h *shader) several() bool { return h.tall > 1 }
+
+// apart says whether taps are dispatches of their own, which add to y in f32: of a
+// kernel of several blocks one temporal tap is seconds less to compile than three.
+func (s *Set) apart(h *shader, taps []Tap) bool {
+	return h.several() && s.Elem == F32 && len(taps) > 1
+}
+
 // deep is how many channels an invocation makes.
 func (h *shader) deep() int { return h.block * max(1, h.tall) }
 

@@ -10,6 +10,7 @@ type pointwiseParams struct {
 	Weight_at, Weight_stride      uint32
 	Y_at, Y_stride                uint32
 	Across                        uint32
+	Accumulate                    uint32
 }
 
 // pointwiseKernels compute a 1x1xKT convolution, whose outputs the store may shuffle.
@@ -88,8 +89,10 @@ func (s *Set) TimeConv(b *gpu.Batch, label string, c TimeConv) {
 // pointwise is a TimeConv whose output channels are [Phases, s, s, C].
 type pointwise struct {
 	TimeConv
-	s   int
-	add bool
+	s      int
+	add    bool
+	later  int // as Conv3D has them
+	summed bool
 }
 
 func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
@@ -98,17 +101,29 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
 	h := s.shader(label, class, c.Packing).covering(4 * out4)
+	if s.apart(h, c.Taps) {
+		each := c
+		each.KT = max(c.KT, len(c.Taps))
+		for k := range c.Taps {
+			each.Taps, each.later = c.Taps[k:][:1], len(c.Taps)-1-k
+			s.pointwise(b, label, each)
+			each.add, each.summed = true, true
+		}
+		return
+	}
 	in := readTaps(c.Weights, 4*out4, c.KT, c.Taps, 1, (c.N-1)*c.Step+1)
+	in.skip(c.later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	e := extent{H: 1, W: pixels, C4: out4, N: c.N}
 	macs := int64(c.N) * int64(pixels) * int64(split*c.Y.C) * int64(x.C) * int64(len(c.Taps))
-	values := constants{"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1), "ACCUMULATE": flag(c.add)}
+	values := constants{"KT": float64(len(c.Taps)), "S": float64(c.s), "SHUFFLE": flag(split > 1)}
 	h.whole(values, x.C)
-	p := s.products(h, e, class, c.Elem, values)
+	p := s.products(h, e, class, c.Elem, c.add, values)
 	b.Dispatch(label, p, h.cover(e), pointwiseParams{
 		P: uint32(pixels), W: uint32(x.W), C_in4: uint32(x.C4()), C_out4: uint32(out4), C4: uint32(c.Y.C4()), Z: uint32(c.Phases),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,
 		Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Across: uint32(h.across(e)),
+		Accumulate: uint32(flag(c.add) + flag(c.summed)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.weight, c.Bias.All(), y)
 }

@@ -23,6 +23,7 @@
 
 #import pointwise_params
 #import products
+#import several
 
 // tap{k} adds the products of four channels c of temporal tap k, with weights from w on.
 #each k

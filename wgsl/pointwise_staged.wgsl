@@ -10,6 +10,7 @@
 
 #import pointwise_params
 #import products
+#import several
 
 const LANES: u32 = 8;
 const DEPTH: u32 = 4;                  // vec4s of input channels at a time

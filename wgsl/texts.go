@@ -87,6 +87,8 @@ var (
 	sharedProductsText string
 	//go:embed shared/rows.wgsl
 	sharedRowsText string
+	//go:embed shared/several.wgsl
+	sharedSeveralText string
 	//go:embed shared/silu.wgsl
 	sharedSiluText string
 	//go:embed shared/taps.wgsl
@@ -153,6 +155,7 @@ var texts = []embedded{
 	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
 	{"shared/products.wgsl", &sharedProductsText},
 	{"shared/rows.wgsl", &sharedRowsText},
+	{"shared/several.wgsl", &sharedSeveralText},
 	{"shared/silu.wgsl", &sharedSiluText},
 	{"shared/taps.wgsl", &sharedTapsText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},

@@ -3,6 +3,7 @@
 
 #import conv3d_params
 #import products
+#import several
 
 const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u; // pixels under those that an invocation makes
 

@@ -42,11 +42,13 @@ fn add_cells(sums: ptr<function, Sums>, cells: ptr<function, Columns>, to: Spot)
         let here = row >= 0 && row < i32(params.H_in);
         for (var b = 0u; b < BLOCKS; b++) {
             let at = (BIASES * (to.block + b) + 1u + i) * WIDE;
+            let b0 = bias[at];
+            let b1 = bias[at + 1u];
             for (var p = 0u; p < PIXELS; p++) {
                 let inside = (*cells).inside[p + i % 2u] && here;
                 let n = (b * PIXELS + p) * WIDE;
-                (*sums)[n] += select(vec4<f32>(), bias[at], inside);
-                (*sums)[n + 1u] += select(vec4<f32>(), bias[at + 1u], inside);
+                (*sums)[n] += select(vec4<f32>(), b0, inside);
+                (*sums)[n + 1u] += select(vec4<f32>(), b1, inside);
             }
         }
     }

@@ -56,8 +56,8 @@ fn start(sums: ptr<function, Sums>, block: u32) {
         return;
     }
     for (var b = 0u; b < BLOCKS; b++) {
-        let b0 = bias[BIASES * (block + b) * WIDE];
-        let b1 = bias[BIASES * (block + b) * WIDE + 1u];
+        let b0 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE], biased());
+        let b1 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE + 1u], biased());
         for (var p = 0u; p < PIXELS; p++) {
             let n = (b * PIXELS + p) * WIDE;
             (*sums)[n] = b0;
@@ -94,14 +94,24 @@ fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
 #end
         return;
     }
-    for (var b = 0u; b < BLOCKS; b++) {
+    if BLOCKS == 1u {
         for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
             for (var h = 0u; h < WIDE; h++) {
-                let o = (block + b) * WIDE + h;
+                let o = block * WIDE + h;
                 if pixel + p < end {
-                    put((*sums)[(b * PIXELS + p) * WIDE + h], place(f, pixel + p, o), o);
+                    put((*sums)[p * WIDE + h], place(f, pixel + p, o), o);
                 }
             }
+        }
+        return;
+    }
+    const ALL: u32 = BLOCKS * WIDE; // vec4s of a pixel; one place that stores is less to compile
+    for (var n = 0u; n < PIXELS * ALL && (!ROLLED || pixel + n / ALL < end); n++) {
+        let p = n / ALL;
+        let h = n % ALL;
+        let o = block * WIDE + h;
+        if pixel + p < end {
+            put((*sums)[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(f, pixel + p, o), o);
         }
     }
 }
@@ -110,10 +120,8 @@ fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
 fn put(sum: vec4<f32>, place: u32, o: u32) {
     if o < params.C_out4 {
         let at = params.y_at + place;
-        if ACCUMULATE {
-            y[at] = store4(sum + load4(y[at]));
-        } else {
-            y[at] = store4(sum);
-        }
+        var all = sum;
+        if accumulates() { all += load4(y[at]); }
+        y[at] = store4(all);
     }
 }

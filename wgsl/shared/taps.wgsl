@@ -2,6 +2,7 @@
 // params and KT, and what `rows` asks for.
 
 #import products
+#import several
 #import rows
 
 const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops that fit a processor's cache of instructions
