@@ -40,6 +40,13 @@ var attentionKernels = []kernel{{
 		{file: "attention_softmax", wg: 64, grid: frameGrid},
 		{file: "attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
 	},
+}, {
+	name: "broadcast4", needs: fours, better: fours,
+	shaders: []shader{
+		{file: "attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
+		{file: "attention_softmax", wg: 64, grid: frameGrid},
+		{file: "attention_values_fours", wg: 64, pixels: 8, block: 8, grid: blockGrid},
+	},
 }}
 
 // keyBlock divides every block of keys, whatever the kernel: what is beyond the

@@ -10,22 +10,7 @@
 // for all. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
 // WG, PIXELS and BLOCK are in attention.go.
 
-#import tile
-#import elem
-#import attention_params
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> q: array<elem4>;
-@group(0) @binding(2) var<storage, read> kv: array<elem4>;
-@group(0) @binding(3) var<storage, read_write> s: array<vec4<f32>>;
-
-const_assert BLOCK == 8u; // two vec4s of keys, a and b
-const LOWEST: f32 = -3e38;
-
-// token is where key j's token starts, clamped into the frame.
-fn token(j: u32) -> u32 {
-    return params.k_at + min(j, params.N - params.key - 1u) * 3u * params.C4;
-}
+#import attention_scores
 
 // keys4 turns four channels of four keys into four keys of each channel.
 fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {

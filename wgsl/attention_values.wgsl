@@ -11,18 +11,7 @@
 // Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS
 // and BLOCK are in attention.go.
 
-#import tile
-#import elem
-#import attention_params
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> kv: array<elem4>;
-@group(0) @binding(2) var<storage, read> s: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> state: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> acc: array<vec4<f32>>;
-@group(0) @binding(5) var<storage, read_write> o: array<elem4>;
-
-const_assert BLOCK == 8u; // two vec4s of channels
+#import attention_values
 
 // value is four channels of key j's value, j clamped into the frame.
 fn value(j: u32, column: u32) -> vec4<f32> {
@@ -64,17 +53,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
     }
 
-    let done = params.key + params.keys >= params.N;
     // Of constant length, with the bounds inside: else cards' compilers keep the sums in memory.
     for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
         for (var h = 0u; h < 2u; h++) {
             if i0 + i < params.queries && column0 + h < params.C4 {
-                let at = (i0 + i) * params.C4 + column0 + h;
-                if done {
-                    o[params.o_at + at] = store4(sums[2u * i + h] / state[i0 + i].y);
-                } else {
-                    acc[at] = sums[2u * i + h];
-                }
+                put(sums[2u * i + h], i0 + i, column0 + h);
             }
         }
     }

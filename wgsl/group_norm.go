@@ -48,6 +48,13 @@ var groupNormKernels = []kernel{{
 		{file: "group_norm_merge", wg: 64, grid: eachGrid},
 		{file: "group_norm_apply", wg: 256, pixels: 4, grid: frameGrid},
 	},
+}, {
+	name: "apart", better: host,
+	shaders: []shader{
+		{file: "group_norm_partial_apart", wg: 64, grid: frameGrid},
+		{file: "group_norm_merge", wg: 8, grid: eachGrid},
+		{file: "group_norm_apply", wg: 64, pixels: 16, grid: frameGrid},
+	},
 }}
 
 // Chunks, and with them the scratch, are the same for every kernel.
@@ -117,7 +124,7 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, first, pixels int, in gpu.View, at uint32, head gpu.View, headAt uint32) {
 	h := &s.kernel(label, "group_norm", nil).shaders[0]
 	chunk, elements := g.chunk(), int64(g.N)*int64(pixels)*int64(g.X.C)
-	b.Dispatch(label, s.program(h, nil, gpu.Read, gpu.Read, gpu.ReadWrite), h.cover(extent{W: (pixels + chunk - 1) / chunk, N: g.N}), groupNormPartialParams{
+	b.Dispatch(label, s.program(h, nil, gpu.Read, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: (pixels + chunk - 1) / chunk, C4: g.Groups, N: g.N}), groupNormPartialParams{
 		P: uint32(pixels), C4: uint32(g.X.C4()), G: uint32(g.Groups), Size: uint32(g.X.C / g.Groups),
 		Chunk: uint32(chunk), Chunks: uint32(g.chunks()), Base: uint32(first), X_at: at, Head_at: headAt,
 	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(g.N)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(g.X.H*g.X.W)}, in, head, to)

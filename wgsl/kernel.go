@@ -393,6 +393,10 @@ func looping(info gpu.Info) bool {
 	return eights(info) && (err != nil || version < 26)
 }
 
+// host says whether an adapter is the processor, whose drivers leave an invocation at
+// each barrier.
+func host(info gpu.Info) bool { return info.Type == "cpu" }
+
 // nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost
 // instructions of their own (docs/benchmarks/isa.md).
 func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }

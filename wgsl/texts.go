@@ -7,10 +7,14 @@ import _ "embed"
 var (
 	//go:embed attention_scores.wgsl
 	attentionScoresText string
+	//go:embed attention_scores_fours.wgsl
+	attentionScoresFoursText string
 	//go:embed attention_softmax.wgsl
 	attentionSoftmaxText string
 	//go:embed attention_values.wgsl
 	attentionValuesText string
+	//go:embed attention_values_fours.wgsl
+	attentionValuesFoursText string
 	//go:embed avg_down_3d.wgsl
 	avgDown3dText string
 	//go:embed conv3d.wgsl
@@ -41,6 +45,8 @@ var (
 	groupNormMergeText string
 	//go:embed group_norm_partial.wgsl
 	groupNormPartialText string
+	//go:embed group_norm_partial_apart.wgsl
+	groupNormPartialApartText string
 	//go:embed pair_taps.wgsl
 	pairTapsText string
 	//go:embed pointwise.wgsl
@@ -61,6 +67,10 @@ var (
 	sharedAttentionMaximumText string
 	//go:embed shared/attention_params.wgsl
 	sharedAttentionParamsText string
+	//go:embed shared/attention_scores.wgsl
+	sharedAttentionScoresText string
+	//go:embed shared/attention_values.wgsl
+	sharedAttentionValuesText string
 	//go:embed shared/conv3d.wgsl
 	sharedConv3dText string
 	//go:embed shared/conv3d_params.wgsl
@@ -75,6 +85,10 @@ var (
 	sharedElemF32Text string
 	//go:embed shared/elem_packed.wgsl
 	sharedElemPackedText string
+	//go:embed shared/group_norm_partial.wgsl
+	sharedGroupNormPartialText string
+	//go:embed shared/fours.wgsl
+	sharedFoursText string
 	//go:embed shared/pairs.wgsl
 	sharedPairsText string
 	//go:embed shared/frames_fused.wgsl
@@ -115,8 +129,10 @@ type embedded struct {
 // the code that would fill the table.
 var texts = []embedded{
 	{"attention_scores.wgsl", &attentionScoresText},
+	{"attention_scores_fours.wgsl", &attentionScoresFoursText},
 	{"attention_softmax.wgsl", &attentionSoftmaxText},
 	{"attention_values.wgsl", &attentionValuesText},
+	{"attention_values_fours.wgsl", &attentionValuesFoursText},
 	{"avg_down_3d.wgsl", &avgDown3dText},
 	{"conv3d.wgsl", &conv3dText},
 	{"conv3d_staged.wgsl", &conv3dStagedText},
@@ -132,6 +148,7 @@ var texts = []embedded{
 	{"group_norm_apply.wgsl", &groupNormApplyText},
 	{"group_norm_merge.wgsl", &groupNormMergeText},
 	{"group_norm_partial.wgsl", &groupNormPartialText},
+	{"group_norm_partial_apart.wgsl", &groupNormPartialApartText},
 	{"pair_taps.wgsl", &pairTapsText},
 	{"pointwise.wgsl", &pointwiseText},
 	{"pointwise_staged.wgsl", &pointwiseStagedText},
@@ -142,6 +159,8 @@ var texts = []embedded{
 	{"unpatchify.wgsl", &unpatchifyText},
 	{"shared/attention_maximum.wgsl", &sharedAttentionMaximumText},
 	{"shared/attention_params.wgsl", &sharedAttentionParamsText},
+	{"shared/attention_scores.wgsl", &sharedAttentionScoresText},
+	{"shared/attention_values.wgsl", &sharedAttentionValuesText},
 	{"shared/conv3d.wgsl", &sharedConv3dText},
 	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
 	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
@@ -149,6 +168,8 @@ var texts = []embedded{
 	{"shared/elem_f16.wgsl", &sharedElemF16Text},
 	{"shared/elem_f32.wgsl", &sharedElemF32Text},
 	{"shared/elem_packed.wgsl", &sharedElemPackedText},
+	{"shared/group_norm_partial.wgsl", &sharedGroupNormPartialText},
+	{"shared/fours.wgsl", &sharedFoursText},
 	{"shared/pairs.wgsl", &sharedPairsText},
 	{"shared/frames_fused.wgsl", &sharedFramesFusedText},
 	{"shared/frames_passes.wgsl", &sharedFramesPassesText},
