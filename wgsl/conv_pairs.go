@@ -72,8 +72,8 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 	if shape.KS == 2 {
 		operation = "conv_up_pairs"
 	}
-	if shape.O <= 8 && looping(s.info) { // saves less than it takes to compile
-		return false
+	if _, chosen := s.choices[operation]; !chosen && shape.O <= 8 && looping(s.info) {
+		return false // it saves less than it takes to compile
 	}
 	return shape.KT == 3 && *p == *pairs4x8 && s.find(classOf(operation, shape), nil).packing == pairs4x8
 }

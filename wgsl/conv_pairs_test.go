@@ -146,6 +146,8 @@ func TestPaired(t *testing.T) {
 		packing := s.ConvPacking(three, 1)
 		assert.Equal(t, c.name, s.find("conv_pairs", nil).name)
 		assert.Equal(t, c.name != "plain", s.Paired(packing, three))
+		few := Shape{O: 8, I: 128, KT: 3, KS: 3}
+		assert.Equal(t, c.name != "plain" && c.name != "broadcast", s.Paired(packing, few))
 		for _, on := range []bool{true, false} {
 			s, err := NewSet(F32, c.info, Choices(nil).Winograd(c.info, on))
 			require.NoError(t, err)
@@ -154,11 +156,14 @@ func TestPaired(t *testing.T) {
 			assert.False(t, s.Paired(blocked(8, 16), three))
 		}
 		on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(c.info, true)
-		name := c.name
+		name, up := c.name, c.name
 		if name == "plain" {
-			name = "fused"
+			name, up = "fused", "fused"
 		}
-		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": name, "conv3d": "plain"}, on)
+		if name == "broadcast" { // there enlarging convolutions are made so by choice alone
+			up = "fused"
+		}
+		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}, on)
 	}
 }
 
