@@ -177,7 +177,8 @@ def python(line, address):
     refused(address)
     program(line)
     pipeline(line, address)
-    picture_pipeline(line, address)
+    clip_pipelines(line, address)
+    picture_pipelines(line, address)
 
 
 def client(line, name, vae):
@@ -297,44 +298,69 @@ def program(line):
 def pipeline(line, address):
     """A whole diffusers pipeline with the stand-in as its VAE."""
     import tessera_vae
-    from diffusers import FlowMatchEulerDiscreteScheduler, WanPipeline, WanTransformer3DModel
+    from diffusers import WanPipeline
     from tessera_vae.diffusers import AutoencoderKL
+
+    pipe = made(WanPipeline, None, 16)
+    pipe.vae = AutoencoderKL(tessera_vae.Server(address, model="wan"))
+    clips(line, pipe, num_frames=5)
+    stand_in(pipe.vae.to("cpu", torch.float32), address)
+
+
+def clip_pipelines(line, address):
+    """Those that encode, too: a picture as the first frame, and a clip to begin with."""
+    import tessera_vae
+    from diffusers import WanImageToVideoPipeline, WanVideoToVideoPipeline
+    from tessera_vae.diffusers import AutoencoderKL
+
+    vae = AutoencoderKL(tessera_vae.Server(address, model="wan"))
+    frames = [Image.fromarray(frame) for frame in pixels()]
+    clips(line, made(WanImageToVideoPipeline, vae, 36), image=frames[0], num_frames=5)
+    clips(line, made(WanVideoToVideoPipeline, vae, 16), video=frames)
+
+
+def made(kind, vae, channels):
+    """A pipeline of Wan's with a small transformer that has learned nothing."""
+    from diffusers import FlowMatchEulerDiscreteScheduler, WanTransformer3DModel
 
     torch.manual_seed(3)
     transformer = WanTransformer3DModel(
-        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=16, out_channels=16, text_dim=32,
+        patch_size=(1, 2, 2), num_attention_heads=2, attention_head_dim=12, in_channels=channels, out_channels=16, text_dim=32,
         freq_dim=256, ffn_dim=32, num_layers=1, cross_attn_norm=True, qk_norm="rms_norm_across_heads", rope_max_seq_len=32,
     ).eval()  # fmt: skip
-    pipe = WanPipeline(tokenizer=None, text_encoder=None, vae=None, transformer=transformer, scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0))
+    pipe = kind(tokenizer=None, text_encoder=None, vae=vae, transformer=transformer, scheduler=FlowMatchEulerDiscreteScheduler(shift=3.0))
     pipe.set_progress_bar_config(disable=True)
-    pipe.vae = AutoencoderKL(tessera_vae.Server(address, model="wan"))
+    return pipe.to("cpu", torch.float32)
+
+
+def clips(line, pipe, **more):
+    """A pipeline's video is the command line's of its latents."""
 
     def run(output):
         words = torch.ones(1, 4, 32)
         return pipe(
-            prompt_embeds=words, negative_prompt_embeds=-words, height=32, width=48, num_frames=5, num_inference_steps=2,
-            generator=torch.Generator().manual_seed(1), output_type=output,
+            prompt_embeds=words, negative_prompt_embeds=-words, height=32, width=48, num_inference_steps=2,
+            generator=torch.Generator().manual_seed(1), output_type=output, **more,
         ).frames  # fmt: skip
 
     z = run("latent").numpy()
     want = numpy.clip(line.decode("wan", z) / 2 + 0.5, 0, 1)
     got = run("np")[0]
     assert got.shape == want.shape == (5, 32, 48, 3), got.shape
-    near("Wan", got, want)
-    stand_in(pipe.vae.to("cpu", torch.float32), address)
+    near(pipe, got, want)
 
 
-def near(name, got, want):
+def near(pipe, got, want):
     """Pipelines undo the scale in torch, so their last bits are others."""
     apart = abs(got - want).max()
-    print(f"python: {name}'s pipeline is {apart:.1e} from the command line")
+    print(f"python: {type(pipe).__name__} is {apart:.1e} from the command line")
     assert apart < 1e-5
 
 
-def picture_pipeline(line, address):
-    """QwenImagePipeline, whose latents are packed."""
+def picture_pipelines(line, address):
+    """Qwen-Image's, whose latents are packed; one begins with a picture."""
     import tessera_vae
-    from diffusers import FlowMatchEulerDiscreteScheduler, QwenImagePipeline, QwenImageTransformer2DModel
+    from diffusers import FlowMatchEulerDiscreteScheduler, QwenImageImg2ImgPipeline, QwenImagePipeline, QwenImageTransformer2DModel
     from tessera_vae.diffusers import AutoencoderKL
 
     torch.manual_seed(4)
@@ -342,18 +368,20 @@ def picture_pipeline(line, address):
         num_layers=1, attention_head_dim=16, num_attention_heads=2, joint_attention_dim=32, axes_dims_rope=(8, 4, 4)
     ).eval()  # fmt: skip
     vae = AutoencoderKL(tessera_vae.Server(address, model="qwen"))
-    pipe = QwenImagePipeline(FlowMatchEulerDiscreteScheduler(), vae, None, None, transformer)
-    pipe.set_progress_bar_config(disable=True)
+    picture = Image.fromarray(pixels(frames=1)[0])
+    for kind, more in ((QwenImagePipeline, {}), (QwenImageImg2ImgPipeline, {"image": picture})):
+        pipe = kind(FlowMatchEulerDiscreteScheduler(), vae, None, None, transformer)
+        pipe.set_progress_bar_config(disable=True)
 
-    def run(output):
-        words, mask = torch.ones(1, 4, 32), torch.ones(1, 4, dtype=torch.long)
-        return pipe(
-            prompt_embeds=words, prompt_embeds_mask=mask, height=32, width=48, num_inference_steps=2, true_cfg_scale=1.0,
-            generator=torch.Generator().manual_seed(1), output_type=output,
-        ).images  # fmt: skip
+        def run(output):
+            words, mask = torch.ones(1, 4, 32), torch.ones(1, 4, dtype=torch.long)
+            return pipe(
+                prompt_embeds=words, prompt_embeds_mask=mask, height=32, width=48, num_inference_steps=2, true_cfg_scale=1.0,
+                generator=torch.Generator().manual_seed(1), output_type=output, **more,
+            ).images  # fmt: skip
 
-    z = pipe._unpack_latents(run("latent"), 32, 48, pipe.vae_scale_factor).numpy()
-    near("Qwen-Image", run("np")[0], numpy.clip(line.decode("qwen", z)[0] / 2 + 0.5, 0, 1))
+        z = pipe._unpack_latents(run("latent"), 32, 48, pipe.vae_scale_factor).numpy()
+        near(pipe, run("np")[0], numpy.clip(line.decode("qwen", z)[0] / 2 + 0.5, 0, 1))
 
 
 def stand_in(vae, address):
@@ -365,6 +393,9 @@ def stand_in(vae, address):
     dist = vae.encode(x).latent_dist
     moments = vae.vae.encode(x, moments=True)
     assert torch.equal(dist.mode(), moments[:, :16]) and torch.equal(dist.mean, vae.vae.encode(x, scale="none"))
+    assert torch.equal(vae._encode(x), moments)
+    assert [p.dtype for p in vae.parameters()] == [torch.float32] and vae.eval().train(False).requires_grad_(False) is vae
+    assert vae.half().dtype == torch.float16 and vae.bfloat16().dtype == torch.bfloat16 and vae.float().dtype == torch.float32
     again = [dist.sample(torch.Generator().manual_seed(2)) for _ in range(2)]
     assert torch.equal(*again) and not torch.equal(again[0], dist.mode())
     assert torch.equal(vae.decode(dist.mode(), return_dict=False)[0], vae.decode(dist.mode()).sample)

@@ -56,8 +56,13 @@ class AutoencoderKL:
     @torch.no_grad()
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[DiagonalGaussianDistribution]:
         """The distribution of a clip's latent."""
-        posterior = DiagonalGaussianDistribution(self.vae.encode(x, scale="none", moments=True))
+        posterior = DiagonalGaussianDistribution(self._encode(x))
         return AutoencoderKLOutput(latent_dist=posterior) if return_dict else (posterior,)
+
+    @torch.no_grad()
+    def _encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Its means and log-variances, which some pipelines ask for by this name."""
+        return self.vae.encode(x, scale="none", moments=True)
 
     @torch.no_grad()
     def decode(self, z: torch.Tensor, return_dict: bool = True, generator: object = None) -> DecoderOutput | tuple[torch.Tensor]:
@@ -70,11 +75,33 @@ class AutoencoderKL:
         self.dtype = next((a for a in (dtype, *args) if isinstance(a, torch.dtype)), self.dtype)
         return self
 
+    def float(self) -> AutoencoderKL:
+        return self.to(torch.float32)
+
+    def half(self) -> AutoencoderKL:
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> AutoencoderKL:
+        return self.to(torch.bfloat16)
+
+    def cpu(self) -> AutoencoderKL:
+        return self
+
+    def cuda(self, device: object = None) -> AutoencoderKL:
+        return self
+
     def modules(self) -> Iterator[torch.nn.Module]:
         """None: offloading has nothing to move."""
         return iter(())
 
+    def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
+        """One without numbers, which some pipelines read the dtype of."""
+        return iter((torch.nn.Parameter(torch.empty(0, dtype=self.dtype), requires_grad=False),))
+
     def eval(self) -> AutoencoderKL:
+        return self
+
+    def train(self, mode: bool = True) -> AutoencoderKL:
         return self
 
     def requires_grad_(self, requires_grad: bool = True) -> AutoencoderKL:
