@@ -34,7 +34,7 @@ venv() {
 comfyui() {
 	comfy=${COMFYUI:-$out/ComfyUI}
 	if [ ! -f "$comfy/main.py" ]; then
-		git clone -q --depth 1 --branch v0.3.64 https://github.com/Comfy-Org/ComfyUI "$comfy" ||
+		git clone -q --depth 1 --branch v0.33.0 https://github.com/Comfy-Org/ComfyUI "$comfy" ||
 			{ echo "clients: no ComfyUI: COMFYUI=DIR names a checkout" >&2; exit 1; }
 	fi
 	# without the page and its templates, which nobody looks at here

@@ -142,6 +142,7 @@ class Comfy(Process):
         shutil.copytree(PACK, self.path("custom_nodes", "tessera-vae"), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(os.path.join(ROOT, "tools", "clients", "comfyui_keep.py"), self.path("custom_nodes"))
         os.makedirs(self.path("models", "vae"))
+        os.makedirs(self.path("models", "diffusion_models"))
         os.symlink(os.path.join(o.models, "published.safetensors"), self.path("models", "vae", "wan.safetensors"))
         front = os.path.join(o.folder, "front")
         os.makedirs(front)
@@ -401,7 +402,8 @@ def sizes(comfy, server):
 
 
 def workflows(comfy, server):
-    """Each example workflow is of nodes, inputs and outputs that are there, and runs where it needs no other models."""
+    """Each example workflow is of nodes, inputs and outputs that are there, and runs; text to video with a small
+    model that has learned nothing, made-up words and fewer pixels and steps."""
     found = sorted(glob.glob(os.path.join(PACK, "example_workflows", "*.json")))
     names = [os.path.basename(path).removesuffix(".json") for path in found]
     assert sorted(comfy.get("/api/workflow_templates")["tessera-vae"]) == names != []
@@ -414,10 +416,44 @@ def workflows(comfy, server):
             if n["class_type"] == "TesseraServer":
                 n["inputs"]["model"] = "wan"
         if any(n["class_type"] == "UNETLoader" for n in prompt.values()):
-            continue
+            text_to_video(comfy, server, prompt)
         comfy.done(prompt)
         for video in glob.glob(comfy.path("output", "video", "tessera*.mp4")):
             shutil.copy(video, comfy.path("input", "clip.mp4"))
+
+
+def text_to_video(comfy, server, prompt):
+    """Makes a workflow one that runs here, and holds its frames against the command line's of the latent it samples."""
+    of = {n["class_type"]: key for key, n in prompt.items()}
+    backbone(comfy.path("models", "diffusion_models", prompt[of["UNETLoader"]]["inputs"]["unet_name"]))
+    for n in prompt.values():
+        if n["class_type"] == "CLIPTextEncode":
+            n.update(node("MakeWords", seed=len(n["inputs"]["text"])))
+    del prompt[of["CLIPLoader"]]
+    prompt[of["EmptyHunyuanLatentVideo"]]["inputs"].update(width=48, height=32, length=5)
+    prompt[of["KSampler"]]["inputs"].update(steps=2)
+    z = comfy.kept({**prompt, "keep": node("KeepNumbers", latent=[of["KSampler"], 0])})
+    assert z.shape == (1, 16, 2, 4, 6) and z.std() > 0.1, z
+    got = comfy.kept({**prompt, "keep": node("KeepNumbers", image=[of["TesseraVAEDecode"], 0])})
+    same(got, decoded(server, "wan", z), "text to video")
+
+
+def backbone(path, dim=128, wide=256):
+    """A Wan 2.1 for text to video of one small block, with numbers that were never trained."""
+    shapes = {"patch_embedding": (dim, 16, 1, 2, 2), "text_embedding.0": (dim, 4096), "text_embedding.2": (dim, dim),
+              "time_embedding.0": (dim, 256), "time_embedding.2": (dim, dim), "time_projection.1": (6 * dim, dim), "head.head": (64, dim),
+              "blocks.0.ffn.0": (wide, dim), "blocks.0.ffn.2": (dim, wide), "blocks.0.norm3": (dim,)}
+    for kind in ("self_attn", "cross_attn"):
+        shapes.update({f"blocks.0.{kind}.{name}": (dim, dim) for name in "qkvo"})
+    numbers = {}
+    for name, shape in shapes.items():
+        numbers[name + ".weight"] = random.standard_normal(shape, dtype=numpy.float32) / numpy.float32(numpy.prod(shape[1:]) ** 0.5)
+        numbers[name + ".bias"] = numpy.zeros(shape[0], numpy.float32)
+    for name in ("self_attn.norm_q", "self_attn.norm_k", "cross_attn.norm_q", "cross_attn.norm_k"):
+        numbers[f"blocks.0.{name}.weight"] = numpy.ones(dim, numpy.float32)
+    for name, count in {"blocks.0.modulation": 6, "head.modulation": 2}.items():
+        numbers[name] = random.standard_normal((1, count, dim), dtype=numpy.float32)
+    save_file(numbers, path)
 
 
 def asked(comfy, workflow):
@@ -430,11 +466,14 @@ def asked(comfy, workflow):
         if n["type"] in ("Note", "MarkdownNote"):
             continue
         kind = comfy.nodes[n["type"]]
-        inputs = {**kind["input"].get("required", {}), **kind["input"].get("optional", {})}
+        optional = kind["input"].get("optional", {})
+        inputs = {**kind["input"].get("required", {}), **optional}
         values, given = list(n["widgets_values"]) if n.get("widgets_values") else [], {}
         for name, spec in inputs.items():
             spec = spec if isinstance(spec[-1], dict) else [*spec, {}]
-            if isinstance(spec[0], list) or spec[0] in ("STRING", "INT", "FLOAT", "BOOLEAN", "COMBO"):
+            if isinstance(spec[0], list) or spec[0] in ("STRING", "INT", "FLOAT", "BOOLEAN", "COMBO", "COMFY_DYNAMICCOMBO_V3"):
+                if not values and name in optional:
+                    continue  # of a later ComfyUI than the workflow
                 given[name] = values.pop(0)
                 if any(on and (key.endswith("_upload") or key == "control_after_generate") for key, on in spec[-1].items()):
                     values.pop(0)  # what stands below it

@@ -33,9 +33,22 @@ class Keep(io.ComfyNode):
         return io.NodeOutput()
 
 
+class Words(io.ComfyNode):
+    """What a text encoder of Wan's would make of a few words, in its size."""
+
+    @classmethod
+    def define_schema(cls):
+        return io.Schema(node_id="MakeWords", inputs=[io.Int.Input("seed")], outputs=[io.Conditioning.Output()])
+
+    @classmethod
+    def execute(cls, seed):
+        words = torch.randn(1, 8, 4096, generator=torch.Generator().manual_seed(seed))
+        return io.NodeOutput([[words, {}]])
+
+
 class Numbers(ComfyExtension):
     async def get_node_list(self):
-        return [Load, Keep]
+        return [Load, Keep, Words]
 
 
 async def comfy_entrypoint():
