@@ -13,6 +13,7 @@ import (
 type arena struct {
 	limit   int64 // bytes in one buffer
 	buffers []*gpu.Buffer
+	lies    []*use // in each of them, the latest placed
 	uses    []*use
 	batch   int    // that is recorded
 	now     int    // counts what is taken and given
@@ -26,6 +27,7 @@ type use struct {
 
 	own        *gpu.Buffer
 	in         *gpu.Buffer // the arena's, once it is placed
+	before     *use        // that was placed there
 	batch      int         // that it is in
 	last       string      // layer that reads it
 	from, till int
@@ -69,25 +71,22 @@ func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
 		sorted[i] = u
 	}
 	in := map[*gpu.Buffer]*gpu.Buffer{}
-	placed := make([][]*use, a.batch+1)
 	for _, u := range sorted {
-		u.in = a.fit(u, placed[u.batch])
-		placed[u.batch] = append(placed[u.batch], u)
+		a.fit(u)
 		in[u.own] = u.in
 	}
 	return in
 }
 
-// fit is a buffer for u that none of its batch's others has while u lives: the
+// fit puts u into a buffer that none of its batch's others has while u lives: the
 // smallest, and of several the one that was in use until shortly before. Those that
 // came before are no smaller than u.
-func (a *arena) fit(u *use, others []*use) *gpu.Buffer {
-	var best *gpu.Buffer
-	latest := 0
-	for _, b := range a.buffers {
+func (a *arena) fit(u *use) {
+	best, latest := -1, 0
+	for n, b := range a.buffers {
 		until := 0
-		for _, o := range others {
-			if o.in != b {
+		for o := a.lies[n]; o != nil; o = o.before {
+			if o.batch != u.batch {
 				continue
 			}
 			if o.till <= u.from {
@@ -97,15 +96,16 @@ func (a *arena) fit(u *use, others []*use) *gpu.Buffer {
 				break
 			}
 		}
-		if until >= 0 && (best == nil || b.Size < best.Size || b.Size == best.Size && until > latest) {
-			best, latest = b, until
+		if until >= 0 && (best < 0 || b.Size < a.buffers[best].Size || b.Size == a.buffers[best].Size && until > latest) {
+			best, latest = n, until
 		}
 	}
-	if best == nil {
-		best = &gpu.Buffer{Label: fmt.Sprintf("arena %d", len(a.buffers)), Size: u.own.Size}
-		a.buffers = append(a.buffers, best)
+	if best < 0 {
+		best = len(a.buffers)
+		a.buffers = append(a.buffers, &gpu.Buffer{Label: fmt.Sprintf("arena %d", best), Size: u.own.Size})
+		a.lies = append(a.lies, nil)
 	}
-	return best
+	u.in, u.before, a.lies[best] = a.buffers[best], a.lies[best], u
 }
 
 // bytes is what the arena's buffers take together.
