@@ -270,8 +270,14 @@ func (p *planner) ways() []way {
 			continue
 		}
 		for depth := range deepest + 1 {
-			ways = append(ways, way{depth, away})
+			ways = append(ways, way{depth, 0, away})
+			if p.mayUseHost() {
+				ways = append(ways, way{depth, 1, away})
+			}
 		}
+	}
+	if p.mayOffload() {
+		ways = append(ways, way{deepest, math.MaxInt, true})
 	}
 	return ways
 }
@@ -290,12 +296,14 @@ func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 	return l, err
 }
 
-// mayOffload says whether causal memory may live on the host: where there is some. By
-// itself it does where the device has memory of its own.
+// mayOffload says whether causal memory may live on the host: where there is some.
 func (p *planner) mayOffload() bool {
-	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) {
-		return false
-	}
+	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
+}
+
+// mayUseHost says whether something may live there: by itself where the device has
+// memory of its own.
+func (p *planner) mayUseHost() bool {
 	return p.o.Offload == OffloadOn || p.o.Offload != OffloadOff && p.Adapter.Type == "discrete"
 }
 
@@ -323,33 +331,36 @@ func (o Options) hostBudget() int64 {
 	return 2 << 30
 }
 
-// hosted adds up what causal memory takes on the host, and moves of it; an error
-// says that there is no room.
+// hosted adds up what lives on the host, and what crosses; an error says that there is
+// no room.
 func (p *planner) hosted(l *Plan) error {
 	l.count()
 	if l.Host > p.o.Host {
-		return fmt.Errorf("engine: what the %s keeps from slice to slice needs %s of the machine's memory, of which %s may be taken: %w",
+		return fmt.Errorf("engine: what the %s keeps beside the device needs %s of the machine's memory, of which %s may be taken: %w",
 			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrMemory)
 	}
 	return nil
 }
 
-// count adds up what causal memory takes on the host, and moves of it.
+// count adds up what lives on the host, and what crosses.
 func (p *Plan) count() {
 	for _, w := range p.passes {
-		bank := w.recordings.memory
-		if !bank.away {
-			continue
+		if bank := w.recordings.memory; bank.away {
+			p.Host = max(p.Host, sum(bank.order))
 		}
-		p.Host = max(p.Host, sum(bank.order))
+		p.streamed = append(p.streamed, w.recordings.streamed...)
 		recordings, times := w.times()
 		for _, r := range recordings {
 			for _, t := range r.transfers {
 				p.Moved += times[r] * t.bytes
-				p.piece = max(p.piece, t.bytes)
+				if _, in := t.step.(*bringWeight); !in {
+					p.piece = max(p.piece, t.bytes)
+				}
 			}
 		}
 	}
+	p.Streamed = sum(p.streamed)
+	p.Host += p.Streamed
 }
 
 // out reads what a view of causal memory is, wherever that lives; in writes it.

@@ -8,9 +8,11 @@ import (
 
 const offloads = false
 
-// A page has causal memory on the device.
+// A page has causal memory and weights on the device.
 type (
 	away     struct{}
+	held     struct{}
+	lived    struct{}
 	hostedAs struct{}
 	transfer struct{}
 	turn     struct{}
@@ -26,6 +28,12 @@ func (*timeline) leaves(*emitter)                               {}
 func (*emitter) turned()                                        {}
 func (*Options) offload() error                                 { return nil }
 func (*planner) hosted(*Plan) error                             { return nil }
+func (*emitter) lived(int) lived                                { return lived{} }
+func (*recordings) stream()                                     {}
+func (*held) hold([]*gpu.Buffer)                                {}
+func (*held) lack(map[*gpu.Buffer]bool)                         {}
+func (*held) take(*upload, []*gpu.Buffer) error                 { return nil }
+func (*held) some() bool                                        { return false }
 func (r *recording) between(map[*gpu.Buffer]*gpu.Buffer) []Step { return []Step{&runBatch{r.batch}} }
 
 // ways are those that there are: portions nested ever deeper.

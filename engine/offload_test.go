@@ -121,7 +121,11 @@ func TestOffloadByItself(t *testing.T) {
 	_, err := NewPlan(t.Context(), j, short)
 	require.ErrorIs(t, err, ErrMemory, "the adapter shares the host's memory")
 	j.Adapter.Type = "discrete"
-	require.False(t, plan(t, j, Options{}).Away, "though there is room")
+	require.Zero(t, plan(t, j, Options{}).Host, "though there is room")
+	weights := plan(t, j, short)
+	require.Equal(t, []int64{weights.Streamed, off.Weights}, []int64{weights.Host, weights.Weights + weights.Streamed})
+	require.Positive(t, weights.Host)
+	short.Budget = needed(weights) - 1
 	require.True(t, plan(t, j, short).Away)
 	short.Host = on.Host - 1
 	_, err = NewPlan(t.Context(), j, short)

@@ -38,8 +38,8 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
-	// Offload is whether causal memory lives on the host. It changes speed and memory,
-	// not the result. Not in a browser.
+	// Offload is whether causal memory lives on the host, and, where the budget asks for
+	// it, weights do. It changes speed and memory, not the result. Not in a browser.
 	Offload Offload
 	// Host is how many bytes of the host's memory offload takes at most; 0 is three
 	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
@@ -56,7 +56,8 @@ type Options struct {
 	Spool func(size int64) (Spool, error)
 }
 
-// Offload says whether causal memory lives on the host, not on the device.
+// Offload says whether causal memory lives on the host, not on the device, and weights
+// may.
 type Offload string
 
 const (

@@ -31,9 +31,10 @@ type Plan struct {
 	Transfer    int64 // results and previews on their way out
 	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
 
-	Away  bool  // causal memory lives on the host, and crosses
-	Host  int64 // bytes of it there
-	Moved int64 // bytes of it that cross, to the device and back, in the whole job
+	Away     bool  // causal memory lives on the host, and crosses
+	Streamed int64 // bytes of weights that live there, and cross for each layer that uses them
+	Host     int64 // bytes of both there
+	Moved    int64 // bytes of both that cross, to the device and back, in the whole job
 
 	Spool   int64 // bytes outside of the device
 	Budget  int64 // bytes allowed on the device
@@ -44,17 +45,19 @@ type Plan struct {
 	Helpers  []*Helper // that take tiles too; see Share
 	Unshared []string  // devices that can't, and why
 
-	job     *Job
-	options Options
-	weights []*gpu.Buffer // that its commands read
-	passes  []*pass
-	between *between // of two passes
-	joiner  joiner   // nil for one tile
-	outlet  *outlet
-	preview *preview      // nil where none is wanted
-	guest   *gpu.Buffer   // a frame that a helper made; nil where there are none
-	staging []*gpu.Buffer // that results leave by, readbacks
-	piece   int64         // of causal memory that crosses at once, at most
+	job      *Job
+	options  Options
+	weights  []*gpu.Buffer // that its commands read
+	streams  int           // see way
+	streamed []*gpu.Buffer // weights that are on the host
+	passes   []*pass
+	between  *between // of two passes
+	joiner   joiner   // nil for one tile
+	outlet   *outlet
+	preview  *preview      // nil where none is wanted
+	guest    *gpu.Buffer   // a frame that a helper made; nil where there are none
+	staging  []*gpu.Buffer // that results leave by, readbacks
+	piece    int64         // of causal memory that crosses at once, at most
 }
 
 // Helper is a plan of the same job, in the same tiles, on another device. It
@@ -174,8 +177,9 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 
 // way is how little memory is used, for more work.
 type way struct {
-	depth int  // of portions
-	away  bool // causal memory lives on the host
+	depth   int  // of portions
+	streams int  // weights that a slice uses at most so often live on the host
+	away    bool // and so does causal memory
 }
 
 // deepest is how deep portions are nested at most. A clip in one slice keeps no causal
@@ -190,7 +194,7 @@ func (p *planner) deepest() int {
 
 func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
-		Depth: w.depth, Away: w.away, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Depth: w.depth, Away: w.away, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -241,12 +245,15 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 // Of says whether the plan is of a job of this network.
 func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
 
-// Load has the weights that the plan reads on the device, and no others of the
-// network. told is called as bytes of those that were missing are done, if not nil.
+// Load has the weights that the plan reads on the device, and those that stream on the
+// host, and no others of the network. told is called as bytes of those that were missing are done, if not nil.
 func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {
 	needed := map[*gpu.Buffer]bool{}
 	for _, b := range p.weights {
 		needed[b] = true
+	}
+	if offloads {
+		p.job.Network.Weights.host.hold(p.streamed)
 	}
 	return p.job.Network.Weights.upload(ctx, dev, from, needed, told)
 }
@@ -262,6 +269,9 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 	r.outputs, r.depth, r.memory.away, r.memory.across = p.OutChannels, l.Depth, l.Away, p.o.Across
+	if offloads {
+		r.weights, r.streams = p.Network.Weights, l.streams
+	}
 	return r
 }
 

@@ -53,7 +53,8 @@ type recording struct {
 	number  int // of the arena's batch
 	cost    gpu.Cost
 
-	transfers []transfer // of causal memory that lives on the host
+	transfers []transfer // of what lives on the host
+	lived     []lived    // layers
 }
 
 // recorded is a layer: its commands are those up to end, from the layer's before
@@ -94,6 +95,10 @@ type recordings struct {
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*recording
+
+	weights  *Weights
+	streams  int           // see way
+	streamed []*gpu.Buffer // of the weights
 }
 
 // recordingKey tells recordings apart.
@@ -137,6 +142,9 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 
 // place gives all that was recorded its place in buffers that the recordings share.
 func (s *recordings) place() {
+	if offloads {
+		s.stream()
+	}
 	in := s.arena.place()
 	for _, r := range s.byShape {
 		r.in.Buffer, r.out.Buffer = in[r.in.Buffer], in[r.out.Buffer]
@@ -179,7 +187,11 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	r := &recording{}
 	marks := g.marks
 	for i := range g.nodes {
+		from := e.arena.now
 		e.node(&g.nodes[i], readers)
+		if offloads {
+			r.lived = append(r.lived, e.lived(from))
+		}
 		r.layers = append(r.layers, recorded{g.nodes[i].label, g.nodes[i].kind, len(e.batch.Commands)})
 		if err := ctx.Err(); err != nil {
 			return nil, err

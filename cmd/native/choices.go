@@ -15,17 +15,17 @@ import (
 type planChoice struct {
 	Tile    string `json:"tile"` // "off", or HxW in pixels
 	Tiles   int    `json:"tiles"`
-	Offload bool   `json:"offload"` // causal memory lives on the host
+	Offload bool   `json:"offload"` // causal memory or weights live on the host
 	Exact   bool   `json:"exact"`   // the result is that of one tile
 	Fits    bool   `json:"fits"`    // the budget; else it is the least that this takes
 	Peak    int64  `json:"peak_device_bytes"`
 	Host    int64  `json:"host_bytes"`
-	Moved   int64  `json:"moved_bytes"` // between the two, of causal memory, in the whole job
+	Moved   int64  `json:"moved_bytes"` // between the two, in the whole job
 	MACs    int64  `json:"macs"`        // attention's among them
 }
 
-// alternatives are the ways that there are: untiled with causal memory on the host,
-// where there is some, and without, and the largest tile within the budget.
+// alternatives are the ways that there are: untiled with causal memory or weights on
+// the host, where they may be, and without, and the largest tile within the budget.
 func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options) ([]planChoice, error) {
 	untiled, auto := o, o
 	untiled.Tile, untiled.Overlap, untiled.Shrink = tiling.Choice{}, tiling.Size{}, false
@@ -45,11 +45,11 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 			continue
 		case err != nil:
 			return nil, err
-		case o.Offload == vae.OffloadOn && !p.Away:
+		case o.Offload == vae.OffloadOn && p.Host == 0:
 			continue
 		}
 		s := newStage(p, p.Frames, 1)
-		all = append(all, planChoice{s.Tile, s.Tiles, p.Away, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs})
+		all = append(all, planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs})
 	}
 	return all, nil
 }

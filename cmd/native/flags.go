@@ -92,7 +92,7 @@ type tileFlags struct {
 	Tile    *tileFlag    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
 	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
 	Memory  bytesFlag    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
-	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where the device's does not do), on or off. The result is the same."`
+	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where the device's does not do), on or off. Weights follow where that is not enough. The result is the same."`
 	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
 }
 

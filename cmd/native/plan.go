@@ -77,9 +77,10 @@ type planned struct {
 	Causal      int64 `json:"memory_bytes"` // frames kept from slice to slice
 	Canvas      int64 `json:"canvas_bytes"` // puts tiles together
 	Transfer    int64 `json:"transfer_bytes"`
-	Spool       int64 `json:"spool_bytes"`           // beside the device
-	Host        int64 `json:"host_bytes,omitempty"`  // causal memory that lives on the host
-	Moved       int64 `json:"moved_bytes,omitempty"` // of it, to the device and back, in the whole job
+	Spool       int64 `json:"spool_bytes"`                 // beside the device
+	Host        int64 `json:"host_bytes,omitempty"`        // causal memory and weights that live on the host
+	HostWeights int64 `json:"host_weight_bytes,omitempty"` // of these, weights
+	Moved       int64 `json:"moved_bytes,omitempty"`       // of both, to the device and back, in the whole job
 
 	Choices []planChoice `json:"choices,omitempty"` // with --choices
 
@@ -194,7 +195,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
 		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
-		Host: p.Host, Moved: p.Moved,
+		Host: p.Host, HostWeights: p.Streamed, Moved: p.Moved,
 	}
 	if !slices.Contains(vae.Families(), c.Model) {
 		r.File = fileName(c.Model)
@@ -244,7 +245,16 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	}
 	a.say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
 	if r.Host > 0 {
-		a.say("  on the host %s of causal memory, of which %s cross for each frame: %s", engine.Bytes(r.Host), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
+		var parts []string
+		for _, m := range []struct {
+			what  string
+			bytes int64
+		}{{"causal memory", r.Host - r.HostWeights}, {"weights", r.HostWeights}} {
+			if m.bytes > 0 {
+				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
+			}
+		}
+		a.say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
 	}
 	if r.Spool > 0 {
 		a.say("  on disk     %s", engine.Bytes(r.Spool))

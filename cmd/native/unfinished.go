@@ -189,7 +189,7 @@ func hashedFloats(z latent.Latent) string {
 
 // room refuses a disk that has not what is still to come.
 func (u *unfinished) room(p *vae.Plan) error {
-	need := int64(u.clip)*u.size + 2*int64(len(p.Tiles.Tiles))*(p.Causal+p.Host)
+	need := int64(u.clip)*u.size + 2*int64(len(p.Tiles.Tiles))*(p.Causal+p.Host-p.Streamed)
 	for _, f := range append(u.memory[:], u.frames) {
 		if info, err := f.Stat(); err == nil {
 			need -= info.Size()

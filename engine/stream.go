@@ -1,0 +1,170 @@
+//go:build !js
+
+package engine
+
+import (
+	"context"
+
+	"tessera/gpu"
+)
+
+// Where the device has no room for all weights, large ones live on the host, as they
+// are packed, and come to the device right before a layer that uses them, into memory
+// that activations have no use for then. A slice uses most of them once: those of
+// layers that portions repeat come again for each.
+
+// smallest is the part of all weights that those of a layer are at least to stream.
+const smallest = 1.0 / 1024
+
+// lived is a layer's part of the arena's time, and the transfers up to its end.
+type lived struct{ from, till, transfers int }
+
+// lived is that of a layer that began at a time and is recorded.
+func (e *emitter) lived(from int) lived {
+	e.arena.now++ // so that it takes some
+	return lived{from, e.arena.now, len(e.transfers)}
+}
+
+// bringWeight brings a weight in.
+type bringWeight struct {
+	to   gpu.View
+	from *Weights
+	of   *gpu.Buffer
+}
+
+func (s *bringWeight) do(_ context.Context, r *run) error {
+	return r.dev.Write(s.to, s.from.host[s.of])
+}
+
+// stream has weights that a slice uses at most so often live on the host, and brings
+// them in for each layer that uses them.
+func (s *recordings) stream() {
+	if s.streams == 0 {
+		return
+	}
+	all := make([]*recording, len(s.byShape))
+	for _, r := range s.byShape {
+		all[r.number] = r
+	}
+	used := map[*gpu.Buffer]int{} // by layers of one recording, at most
+	for _, r := range all {
+		n := map[*gpu.Buffer]int{}
+		for i := range r.layers {
+			r.bound(i, func(v []*gpu.View) { n[v[0].Buffer]++ })
+		}
+		for b, n := range n {
+			used[b] = max(used[b], n)
+		}
+	}
+	streams := map[*gpu.Buffer]bool{}
+	for _, l := range s.weights.loads { // what is made together goes together
+		var most int
+		var mine []*gpu.Buffer
+		for _, b := range l.buffers {
+			if used[b] > 0 {
+				mine = append(mine, b)
+			}
+			most = max(most, used[b])
+		}
+		if most > s.streams || float64(sum(mine)) < smallest*float64(s.weights.Bytes()) {
+			continue
+		}
+		s.streamed = append(s.streamed, mine...)
+		for _, b := range mine {
+			streams[b] = true
+		}
+	}
+	for _, r := range all {
+		r.stream(s, streams)
+	}
+}
+
+// bound calls f with the views of each buffer that commands of layer i bind.
+func (r *recording) bound(i int, f func(views []*gpu.View)) {
+	begin := 0
+	if i > 0 {
+		begin = r.layers[i-1].end
+	}
+	var order []*gpu.Buffer
+	views := map[*gpu.Buffer][]*gpu.View{}
+	for k := begin; k < r.layers[i].end; k++ {
+		bindings := r.batch.Commands[k].Bindings
+		for b := range bindings {
+			v := &bindings[b]
+			if views[v.Buffer] == nil {
+				order = append(order, v.Buffer)
+			}
+			views[v.Buffer] = append(views[v.Buffer], v)
+		}
+	}
+	for _, b := range order {
+		f(views[b])
+	}
+}
+
+// stream brings weights in before each layer that binds them, behind what crosses for
+// the layer before: that may lie where they come to.
+func (r *recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
+	var transfers []transfer
+	begin, done := 0, 0
+	for i, l := range r.lived {
+		r.bound(i, func(views []*gpu.View) {
+			weight := views[0].Buffer
+			if !streams[weight] {
+				return
+			}
+			own := &gpu.Buffer{Label: weight.Label, Size: weight.Size}
+			s.arena.uses = append(s.arena.uses, &use{own: own, batch: r.number, from: l.from, till: l.till, last: r.layers[i].name})
+			for _, v := range views {
+				v.Buffer, v.Size = own, v.Bytes()
+			}
+			step := &bringWeight{gpu.View{Buffer: own, Size: own.Size}, s.weights, weight}
+			transfers = append(transfers, transfer{begin, step, &step.to, own.Size})
+		})
+		transfers = append(transfers, r.transfers[done:l.transfers]...)
+		begin, done = r.layers[i].end, l.transfers
+	}
+	r.transfers = transfers
+}
+
+// held are what buffers of weights hold that stream from the host: nothing, until it is
+// there.
+type held map[*gpu.Buffer][]byte
+
+// hold is for these buffers from now on, and lets go of others.
+func (h *held) hold(streamed []*gpu.Buffer) {
+	next := held{}
+	for _, b := range streamed {
+		next[b] = (*h)[b]
+	}
+	*h = next
+}
+
+// some says whether there are any.
+func (h *held) some() bool { return len(*h) > 0 }
+
+// lack adds those that are not there to the missing.
+func (h *held) lack(missing map[*gpu.Buffer]bool) {
+	for b, data := range *h {
+		if data == nil {
+			missing[b] = true
+		}
+	}
+}
+
+// take takes those of the buffers off the device, which has made or packed them.
+func (h *held) take(u *upload, buffers []*gpu.Buffer) error {
+	for _, b := range buffers {
+		if data, mine := (*h)[b]; !mine || data != nil {
+			continue
+		}
+		data := make([]byte, b.Size)
+		if err := u.dev.Read(u.ctx, data, b.All()); err != nil {
+			return failed(err)
+		}
+		u.dev.Free(b)
+		delete(u.missing, b)
+		(*h)[b] = data
+	}
+	return nil
+}

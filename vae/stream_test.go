@@ -1,0 +1,98 @@
+//go:build !js
+
+package vae
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/engine"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// As budgets get smaller, weights come from the host: those that a slice uses once, then
+// all large ones, and with them pictures' and those of exact tiles. The result has the
+// same bits where portions are as deep, and no more is on the device than was planned.
+func TestStreamIsExact(t *testing.T) {
+	dev := gputest.Open(t)
+	seedVR2 := open(t, dev, narrow(t), F32)
+	wan22 := open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32)
+	for _, c := range []struct {
+		name string
+		m    *Model
+		o    Options
+	}{
+		{"seedvr2", seedVR2, Options{Offload: OffloadOn}},
+		{"unfolded", unfolded(t, seedVR2), Options{Offload: OffloadOn}},
+		{"wan2.2", wan22, Options{Offload: OffloadOn}},
+		{"exact tiles", wan22, Options{Offload: OffloadOn, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(64)}}},
+		{"pictures", wan22, Options{Offload: OffloadOn, Independent: true}},
+	} {
+		c.o.Unscaled = true
+		s := c.m.Config.Spatial
+		z, px := noiseLatent(3, 5, 3), noiseClip(9, 5*s, 3*s)
+		t.Run(c.name+"/decode", func(t *testing.T) {
+			streamed(t, c.m, c.o, func(o Options) (*Plan, func() ([]float32, error), error) {
+				p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+				if err != nil {
+					return nil, nil, err
+				}
+				return p.Plan, func() ([]float32, error) { return framesOf(p.Run(context.Background(), z, Watch{})) }, nil
+			})
+		})
+		t.Run(c.name+"/encode", func(t *testing.T) {
+			streamed(t, c.m, c.o, func(o Options) (*Plan, func() ([]float32, error), error) {
+				p, err := c.m.PlanEncode(t.Context(), px.t, px.h, px.w, EncodeOptions{Options: o})
+				if err != nil {
+					return nil, nil, err
+				}
+				return p.Plan, func() ([]float32, error) {
+					z, err := p.Collect(context.Background(), px, Watch{})
+					return z.Data, err
+				}, nil
+			})
+		})
+	}
+}
+
+// streamed runs a job with ever less memory, until there is none that is enough.
+func streamed(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, func() ([]float32, error), error)) {
+	t.Cleanup(m.Unload)
+	made := map[int][]float32{} // by the depth of portions
+	var all []int64             // bytes that streamed
+	weights := int64(0)
+	for {
+		p, run, err := plan(o)
+		if errors.Is(err, ErrMemory) {
+			break
+		}
+		require.NoError(t, err)
+		m.Unload()
+		drain(t, m.dev)
+		m.dev.ResetPeaks()
+		got, err := run()
+		require.NoError(t, err)
+		peak := m.dev.Stats().PeakBytes
+		require.LessOrEqual(t, peak, p.Bytes(), "planned %s, had %s", engine.Bytes(p.Bytes()), engine.Bytes(peak))
+		if want := made[p.Depth]; want != nil {
+			assert.True(t, slices.Equal(got, want), "%d bytes streamed: NMSE %g", p.Streamed, nmse(got, want))
+		}
+		made[p.Depth] = got
+		closeTo(t, got, made[0], 1e-11, "in portions")
+		if all = append(all, p.Streamed); weights == 0 {
+			weights = p.Weights
+		}
+		require.Equal(t, p.Streamed > 0 || p.Away, p.Host > 0)
+		o.Budget = p.Bytes() - p.Ahead - 1
+	}
+	require.Zero(t, all[0], "though there is room")
+	require.Positive(t, all[len(all)-1])
+	require.Greater(t, all[len(all)-1], weights*9/10, "nearly all")
+}
