@@ -120,6 +120,7 @@ type memoryBank struct {
 	across int64                    // see Options.Across
 	away   bool                     // it lives on the host: the buffers only stand for it
 	hosts  map[*gpu.Buffer]hostedAs // where, for each
+	parked map[int]*away            // frames that wait for their portion, by its depth
 }
 
 // buffers are what is on the device of it.

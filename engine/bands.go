@@ -40,12 +40,15 @@ func (e *emitter) window(w Window) Window {
 
 // all makes all of an operation's output y, in bands where it can't be bound.
 func (e *emitter) all(n *node, y *wgsl.Tensor) {
-	e.x, e.reach, e.b = e.tensors[n.reads[0].id], n.reach, band{}
+	e.reach, e.b = n.reach, band{}
+	if len(n.reads) > 0 {
+		e.x = e.tensors[n.reads[0].id]
+	}
 	if n.reach.per == 0 {
 		n.emit(e, *y)
 		return
 	}
-	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) || e.heavy(n, e.x.H, &e.x) {
+	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer {
 		e.cut(n, e.x, y)
 		return
 	}
@@ -74,7 +77,8 @@ func (e *emitter) close(label string, x *wgsl.Tensor) {
 
 // beyond says whether n frames of x, or what there are, can't be bound at once.
 func (e *emitter) beyond(x *wgsl.Tensor, n int) bool {
-	return int64(max(1, min(n, x.T)))*x.FrameBytes() > e.room(x)
+	n = max(1, min(n, x.T))
+	return x.At(n)-x.At(1)+x.FrameBytes() > e.room(x)
 }
 
 // unbound says that so many rows of x can't be bound, if they can't.

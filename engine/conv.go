@@ -44,7 +44,7 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
-		reach: c.reach(w.Y), keeps: c.Time.kept(),
+		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: true,
 		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
 	})
 }
@@ -108,10 +108,13 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	if len(l.memory) == 0 {
 		return
 	}
-	none := e.temporary(c.Name+" no bias", c.Weights.Bias.Size)
-	e.batch.Clear(c.Name+" memory", none)
-	weights := c.Weights
-	weights.Bias = none.Buffer
+	weights := &e.weights[1]
+	if weights.Weight == nil {
+		none := e.temporary(c.Name+" no bias", c.Weights.Bias.Size)
+		e.batch.Clear(c.Name+" memory", none)
+		*weights = c.Weights
+		weights.Bias = none.Buffer
+	}
 	sums := l.memory[0]
 	if offloads && l.away != nil {
 		e.close(c.Name+" memory", &sums)
@@ -123,7 +126,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 		given := l.gives(e, c.Name, frameOf(&m, 0), l.x.T+i)
 		taps := l.taps(l.x.T + i) // the last of them read frames to come
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
-			Weights: weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
+			Weights: *weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
 		if offloads && l.away != nil {
 			e.goes(l, i, allOf(m))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"math"
 
 	"tessera/wgsl"
 )
@@ -45,8 +46,8 @@ func (r reach) high(h int) int {
 func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), max(n.makes, 1), max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
-	h := (y.H + step - 1) / step * step
-	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x)) {
+	h, trails := (y.H+step-1)/step*step, offloads && y.Buffer == x.Buffer && n.trails
+	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
 		h = max(step, min(h-step, h*15/16/step*step))
 	}
 	if e.err = cmp.Or(unbound(n.label, &x, read*n.reach.high(h), most), unbound(n.label, y, made*h, most)); e.err != nil {
@@ -58,6 +59,9 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	e.many = true
 	for _, b := range n.bands(h, y.H, x.H) {
 		e.part(n, b, &x, y)
+	}
+	if offloads {
+		e.follow(n.label, math.MaxInt64)
 	}
 }
 
@@ -73,14 +77,21 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
 	}
-	if e.apart(&to, n.makes) {
+	trails := offloads && y.Buffer == x.Buffer && n.trails
+	if trails {
+		made.Row, made.Rows = 0, 0
+		made.Buffer = e.take(n.label+" rows", made.Bytes())
+	} else if e.apart(&to, n.makes) {
 		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
 			e.move(n.label, &made, &to)
 		}
 	}
 	n.emit(e, made)
-	if made.Buffer != to.Buffer {
+	if trails {
+		e.trail = append(e.trail, trailing{made, to})
+		e.follow(n.label, int64(b.next)*x.RowBytes())
+	} else if made.Buffer != to.Buffer {
 		e.move(n.label, &to, &made)
 	}
 	e.gone()
@@ -88,8 +99,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 
 // apart says whether n frames of x are too far apart for a binding.
 func (e *emitter) apart(x *wgsl.Tensor, n int) bool {
-	n = min(n, x.T)
-	return n > 1 && x.At(n)-x.At(1)+x.FrameBytes() > e.room(x)
+	return min(n, x.T) > 1 && e.beyond(x, n)
 }
 
 // move copies all frames of a part of a tensor to another's.

@@ -36,8 +36,9 @@ type Value struct {
 type Graph struct {
 	at      Position
 	windows Windows
-	outputs int // channels that are wanted of what the network makes; 0: all
-	depth   int // of the portions that it is run in
+	outputs int  // channels that are wanted of what the network makes; 0: all
+	depth   int  // of the portions that it is run in
+	away    bool // see Plan.Away
 	nodes   []node
 	values  int
 	marks   []mark
@@ -45,15 +46,16 @@ type Graph struct {
 
 // node is one operation.
 type node struct {
-	at    Position
-	label string
-	kind  string // of layer: "conv"
-	macs  int64  // multiply-adds with every temporal tap and every output, needed or not
-	reads []Value
-	onto  Value // what it adds to in place, and returns; no id: nothing
-	over  bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
-	out   Value // no id: it only keeps causal memory
-	emit  func(e *emitter, y wgsl.Tensor)
+	at     Position
+	label  string
+	kind   string // of layer: "conv"
+	macs   int64  // multiply-adds with every temporal tap and every output, needed or not
+	reads  []Value
+	onto   Value // what it adds to in place, and returns; no id: nothing
+	over   bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
+	trails bool  // so may it, in plans of Plan.Rows, though it takes rows around each
+	out    Value // no id: it only keeps causal memory
+	emit   func(e *emitter, y wgsl.Tensor)
 
 	// Of what can be made in bands.
 	reach   reach            // the rows that it reads for some of the output's

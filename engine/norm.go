@@ -37,7 +37,7 @@ func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 
 // prepare records the factors of all frames of e.x.
 func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
-	most := e.atOnce(&e.x)
+	most := e.behind(&e.x, &e.x)
 	k.X, k.N, k.Most = e.x, min(most, e.x.T), e.limits.MaxBinding
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)

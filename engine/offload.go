@@ -33,7 +33,7 @@ func (e *emitter) piece() int64 {
 	if most == 0 {
 		most = mostAcross
 	}
-	return min(most, e.limits.MaxBinding/4) &^ 3
+	return max(4, min(most, e.limits.MaxBinding/4)&^3)
 }
 
 // away is a layer's memory on the host. A slot is a frame, the oldest first.
@@ -87,6 +87,43 @@ func (m *memoryBank) free() {
 	for _, h := range m.hosts {
 		h.away.slots[h.slot].data = nil
 	}
+	for _, a := range m.parked {
+		a.slots[0].data = nil
+	}
+}
+
+// parking is where frames wait for portions of a depth, and takes so many bytes or
+// more.
+func (m *memoryBank) parking(depth int, bytes int64) *away {
+	a := m.parked[depth]
+	if a == nil {
+		a = &away{slots: []*hosted{{}}}
+		if m.parked == nil {
+			m.parked = map[int]*away{}
+		}
+		m.parked[depth] = a
+	}
+	a.slots[0].size = max(a.slots[0].size, bytes)
+	return a
+}
+
+// park records that all of x goes to the host.
+func (g *Graph) park(depth int, x Value) {
+	g.record(node{label: "frames", kind: "copy", reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
+		e.goes(&timeline{away: e.bank.parking(depth, e.x.Bytes())}, 0, allOf(e.x))
+	}})
+}
+
+// unpark records that frames of it from t on come back, as a value like out.
+func (g *Graph) unpark(depth int, out Value, t int) Value {
+	return g.record(node{label: "frames", kind: "copy", out: out, emit: func(e *emitter, y wgsl.Tensor) {
+		l := &timeline{away: e.bank.parking(depth, 0)}
+		first := int64(t) * y.FrameBytes()
+		for at, all := int64(0), y.Bytes(); at < all; at += e.piece() {
+			l.from = first + at
+			e.comes(l, 0, gpu.View{Buffer: y.Buffer, Offset: at, Size: min(e.piece(), all-at)})
+		}
+	}})
 }
 
 // transfer is a step between the commands of a recording: before command number at.
@@ -270,14 +307,22 @@ func (p *planner) ways() []way {
 			continue
 		}
 		for depth := range deepest + 1 {
-			ways = append(ways, way{depth, 0, away})
-			if p.mayUseHost() {
-				ways = append(ways, way{depth, 1, away})
-			}
+			ways = append(ways, p.resident(way{depth: depth, away: away})...)
 		}
+		ways = append(ways, p.resident(way{depth: deepest, away: away, rows: true})...)
 	}
 	if p.mayOffload() {
-		ways = append(ways, way{deepest, math.MaxInt, true})
+		ways = append(ways, way{depth: deepest, streams: math.MaxInt, away: true, rows: true})
+	}
+	return ways
+}
+
+// resident is a way, and the same without the weights that a slice uses once.
+func (p *planner) resident(w way) []way {
+	ways := []way{w}
+	if p.mayUseHost() {
+		w.streams = 1
+		ways = append(ways, w)
 	}
 	return ways
 }
@@ -346,7 +391,11 @@ func (p *planner) hosted(l *Plan) error {
 func (p *Plan) count() {
 	for _, w := range p.passes {
 		if bank := w.recordings.memory; bank.away {
-			p.Host = max(p.Host, sum(bank.order))
+			host := sum(bank.order)
+			for _, a := range bank.parked {
+				host += a.slots[0].size
+			}
+			p.Host = max(p.Host, host)
 		}
 		p.streamed = append(p.streamed, w.recordings.streamed...)
 		recordings, times := w.times()

@@ -46,7 +46,8 @@ type Options struct {
 	// goes beyond.
 	Host int64
 	// Across is how many bytes of a layer's causal memory come from the host at once, at
-	// most, unless one row of it is more; 0 is 32 MiB.
+	// most, unless one row of it is more; 0 is 32 MiB. So it is for a band that is written
+	// over what it is made of; there 0 is 16 MiB.
 	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1. It changes speed and memory, not the result.

@@ -22,6 +22,7 @@ type Plan struct {
 	Slices  int         // of each tile
 	Frames  int         // that come out, without trimming
 	Depth   int         // of the portions that slices run in, where the budget asks for them: 0 is none
+	Rows    bool        // convolutions write over what they read, where the budget asks for that
 
 	// Bytes on the device.
 	Weights     int64
@@ -180,6 +181,7 @@ type way struct {
 	depth   int  // of portions
 	streams int  // weights that a slice uses at most so often live on the host
 	away    bool // and so does causal memory
+	rows    bool // convolutions write over what they read
 }
 
 // deepest is how deep portions are nested at most. A clip in one slice keeps no causal
@@ -194,7 +196,7 @@ func (p *planner) deepest() int {
 
 func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
-		Depth: w.depth, Away: w.away, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Depth: w.depth, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -268,7 +270,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 
 func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs, r.depth, r.memory.away, r.memory.across = p.OutChannels, l.Depth, l.Away, p.o.Across
+	r.outputs, r.depth, r.rows, r.memory.away, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, p.o.Across
 	if offloads {
 		r.weights, r.streams = p.Network.Weights, l.streams
 	}

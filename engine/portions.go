@@ -14,7 +14,8 @@ const (
 
 // Portions records do on a few frames of x after the others, so that what it makes
 // on its way takes less memory: in plans of a depth or more that budgets ask for,
-// else on all of x, as where a clip is one slice. do is causal in time: what it
+// else on all of x, as where a clip is one slice. Where causal memory lives on the host, frames
+// wait for their turn there. do is causal in time: what it
 // makes of a clip's first frame is one frame, and each `step` frames after it become
 // as many as any others.
 func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
@@ -22,18 +23,30 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 		return do(x)
 	}
 	var parts []Value
+	away := offloads && g.away
+	if away {
+		g.park(depth, x)
+	}
 	for t := 0; t < x.T; { // all at once, so that x is free
 		part := x
 		if part.T = min(step, x.T-t); t == 0 && g.Head() {
 			part.T = 1
 		}
-		parts = append(parts, g.copyFrames(part, Value{}, 0, x, t))
+		if !away {
+			part = g.copyFrames(part, Value{}, 0, x, t)
+		}
+		parts = append(parts, part)
 		t += part.T
 	}
 	at, marks := g.at, len(g.marks)
 	var joins []int // nodes
 	var all Value
+	from := 0
 	for _, part := range parts {
+		if away {
+			part = g.unpark(depth, part, from)
+			from += part.T
+		}
 		y := do(part)
 		t := all.T
 		all = g.copyFrames(y, all, t, y, 0)

@@ -90,8 +90,9 @@ type recordings struct {
 	set     *wgsl.Set
 	limits  gpu.Limits
 	noFold  bool
-	outputs int // channels that are wanted; 0: all
-	depth   int // of portions
+	outputs int  // channels that are wanted; 0: all
+	depth   int  // of portions
+	rows    bool // see Plan.Rows
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*recording
@@ -129,7 +130,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
-	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth}
+	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
 	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
 	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
@@ -175,7 +176,7 @@ func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 // operation was the last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
-		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth,
+		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
 	}
 	readers := map[int]int{out.id: 1}
@@ -229,6 +230,7 @@ type emitter struct {
 	limits  gpu.Limits
 	noFold  bool
 	depth   int      // of portions
+	rows    bool     // see Plan.Rows
 	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
@@ -241,6 +243,7 @@ type emitter struct {
 	many    bool            // there are several
 	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
 	copies  []*gpu.Buffer   // of the band
+	trail   []trailing      // bands that wait for their places
 
 	transfers []transfer // so far
 	turning   *turn      // that ends the operation; nil: none
@@ -250,13 +253,15 @@ type emitter struct {
 func (e *emitter) node(n *node, readers map[int]int) {
 	e.at, e.arena.layer = n.at, n.label
 	var y wgsl.Tensor
-	over := n.over && readers[n.reads[0].id] == 1
+	over := (n.over || offloads && e.trails(n)) && readers[n.reads[0].id] == 1
 	switch {
 	case n.onto.id != 0:
 		if readers[n.onto.id] > 1 {
 			panic(fmt.Sprintf("engine: %s: adds to a value that is read later", n.label))
 		}
 		y = e.tensors[n.onto.id]
+	case over && offloads:
+		y = e.within(n)
 	case over:
 		y = e.tensors[n.reads[0].id]
 	case n.out.id != 0:

@@ -96,8 +96,9 @@ func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
 // GroupFactors records what GroupNormed needs of frames of X, which are whole.
 func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 	x, n, partials, factors := &g.X, g.N, g.Partials, g.Factors
+	x.alone(n)
 	partialBytes, factorBytes := g.Scratch()
-	if x.C%g.Groups != 0 || x.C > normChannels || x.Rows > 0 || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
+	if x.C%g.Groups != 0 || x.C > normChannels || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
 		panic(wrong(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
 	}
 	partials.Size, factors.Size = partialBytes, factorBytes

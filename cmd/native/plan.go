@@ -62,6 +62,7 @@ type planned struct {
 	Tiles     int      `json:"tiles"`
 	Slices    int      `json:"slices"`          // of each tile
 	Depth     int      `json:"depth,omitempty"` // of portions that the slices run in
+	Rows      bool     `json:"rows,omitempty"`  // convolutions write over what they read
 	Shrunk    bool     `json:"shrunk"`
 
 	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
@@ -193,7 +194,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	s := newStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Shrunk: s.Shrunk,
+		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, Moved: p.Moved,
 	}
@@ -229,6 +230,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	}
 	if r.Depth > 0 {
 		cut += ", larger frames a few at a time"
+	}
+	if r.Rows {
+		cut += ", made over what they are made of"
 	}
 	a.say("  tiles       %s", cut)
 	a.say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))

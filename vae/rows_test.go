@@ -1,0 +1,56 @@
+//go:build !js
+
+package vae
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/engine"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tiling"
+)
+
+// A convolution that writes over what it reads makes what it makes beside that, from
+// one row at a time to frames in one band, in portions and of several frames, with
+// causal memory on the device and on the host, of pictures too.
+func TestRowsAreExact(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, m := range map[string]*Model{
+		"seedvr2": open(t, dev, narrow(t), F32),
+		"wan2.1":  open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32),
+		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
+	} {
+		for how, o := range map[string]Options{
+			"one row": {Across: 1}, "rows": {Across: 5000}, "chunks of two": {Across: 3000, Chunk: 2},
+			"pictures": {Across: 2000, Independent: true}, "one slice": {Across: 3000, Chunk: 4},
+			"one row away": {Across: 300, Offload: OffloadOn}, "rows away": {Across: 5000, Offload: OffloadOn},
+			"exact tiles": {Across: 1000, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}},
+		} {
+			if !slices.Contains(append(m.Config.Tilings, ""), o.Tiling) || name == "wan2.2" && !o.Independent { // its peak is elsewhere
+				continue
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				t.Cleanup(m.Unload)
+				plain := o
+				plain.Across, plain.Offload = 0, OffloadOff
+				want := both(t, m, plain)
+				o.Least = true
+				got := both(t, m, o)
+				for i, p := range got.plans {
+					require.True(t, p.Rows, "%s of %s", engine.Bytes(p.Bytes()), engine.Bytes(want.plans[i].Bytes()))
+				}
+				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
+				closeTo(t, got.latent, want.latent, 1e-11, "encoded")
+				if got.plans[0].Depth == 0 { // portions round otherwise
+					assert.True(t, slices.Equal(got.pixels, want.pixels), "decoded: NMSE %g", nmse(got.pixels, want.pixels))
+					assert.True(t, slices.Equal(got.latent, want.latent), "encoded: NMSE %g", nmse(got.latent, want.latent))
+				}
+			})
+		}
+	}
+}
