@@ -119,6 +119,7 @@ type memoryBank struct {
 	order  []*gpu.Buffer
 	across int64                    // see Options.Across
 	away   bool                     // it lives on the host: the buffers only stand for it
+	eight  bool                     // frames are kept in 8 bits
 	hosts  map[*gpu.Buffer]hostedAs // where, for each
 	parked map[int]*away            // frames that wait for their portion, by its depth
 }

@@ -77,6 +77,7 @@ type timeline struct {
 	x      wgsl.Tensor
 	rows   int           // of x that are kept: those that no later band reads of the memory
 	memory []wgsl.Tensor // nil where nothing is kept
+	packed []wgsl.Tensor // what that is in 8 bits; nil where it is not kept so
 	sums   bool          // the memory is what frames so far give to the next ones, not frames
 	away   *away         // where the memory lives, on the host; nil: on the device
 	from   int64         // byte of a frame there at which the rows begin
@@ -199,8 +200,12 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
-	if offloads && l.away != nil {
-		l.leaves(e)
+	switch {
+	case offloads && l.away != nil:
+		l.leaves(e, label)
+		return
+	case offloads && l.packed != nil:
+		l.stays(e, label+" memory")
 		return
 	}
 	bytes := int64(l.rows) * l.x.RowBytes()

@@ -89,9 +89,9 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 
 // timeline is the time around what is read, of an output so many rows high. Where y
 // has fewer channels, and memory is short, what is kept is what frames give to later
-// ones, in more dispatches.
+// ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() {
+	if e.depth == 0 || add || offloads && e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}

@@ -97,6 +97,9 @@ func (p *Plan) memory() (text string, bytes int64) {
 	var b strings.Builder
 	for _, w := range p.passes {
 		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.tiles), len(w.slices))
+		if p.Eight {
+			b.WriteString(", i8")
+		}
 		for _, m := range w.recordings.memory.order {
 			fmt.Fprintf(&b, ", %s: %d", m.Label, m.Size)
 		}

@@ -213,7 +213,7 @@ func (s *turn) do(context.Context, *run) error {
 
 // heavy says that a node's memory is too much to be on the device at once.
 func (e *emitter) heavy(n *node, rows int, x *wgsl.Tensor) bool {
-	return e.bank.away && e.at != Whole && int64(n.keeps*rows)*x.RowBytes() > e.piece()
+	return (e.bank.away || e.bank.eight) && e.at != Whole && int64(n.keeps*rows)*x.RowBytes() > e.piece()
 }
 
 // off has the timeline's memory on the host, if the plan has it there.
@@ -251,18 +251,17 @@ func (e *emitter) goes(l *timeline, slot int, from gpu.View) {
 
 // leaves takes the rows that are kept out. Those of frames that came before are on
 // the host: slots turn, once all bands are made.
-func (l *timeline) leaves(e *emitter) {
-	bytes := int64(l.rows) * l.x.RowBytes()
+func (l *timeline) leaves(e *emitter, label string) {
 	before := 0
 	if l.at.later() {
 		before = max(0, len(l.memory)-l.x.T)
 	}
 	for i := before; i < len(l.memory); i++ {
 		if tap, ok := l.frame(l.x.T - len(l.memory) + i); ok {
-			e.goes(l, i-before, gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T), Size: bytes})
+			l.leaving(e, label+" memory", i-before, tap)
 			continue
 		}
-		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &forget{l.away, i - before, l.from, bytes}})
+		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &forget{l.away, i - before, l.from, l.bytes()}})
 	}
 	if before > 0 {
 		e.turning = &turn{l.away, len(l.memory) - before}

@@ -23,10 +23,10 @@ func (*Graph) unpark(int, Value, int) Value                     { return Value{}
 func (*memoryBank) free()                                       {}
 func (*emitter) heavy(*node, int, *wgsl.Tensor) bool            { return false }
 func (*emitter) off(*timeline, string)                          {}
-func (*emitter) fetch(*timeline, string)                        {}
 func (*emitter) comes(*timeline, int, gpu.View)                 {}
 func (*emitter) goes(*timeline, int, gpu.View)                  {}
-func (*timeline) leaves(*emitter)                               {}
+func (*timeline) leaves(*emitter, string)                       {}
+func (*timeline) stays(*emitter, string)                        {}
 func (*emitter) turned()                                        {}
 func (*Options) offload() error                                 { return nil }
 func (*planner) hosted(*Plan) error                             { return nil }
@@ -37,6 +37,11 @@ func (*held) lack(map[*gpu.Buffer]bool)                         {}
 func (*held) take(*upload, []*gpu.Buffer) error                 { return nil }
 func (*held) some() bool                                        { return false }
 func (r *recording) between(map[*gpu.Buffer]*gpu.Buffer) []Step { return []Step{&runBatch{r.batch}} }
+
+// remember has n frames of the layer's memory.
+func (e *emitter) remember(l *timeline, layer string, n int) {
+	l.memory = e.bank.of(layer, n, e.x, e.b.of, e.b.lo)
+}
 
 // ways are those that there are: portions nested ever deeper.
 func (p *planner) ways() []way {

@@ -38,6 +38,9 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
+	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits. Not
+	// in a browser.
+	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
 	// it, weights do. It changes speed and memory, not the result. Not in a browser.
 	Offload Offload
@@ -56,6 +59,16 @@ type Options struct {
 	// device; nil is a temporary file, in a browser memory.
 	Spool func(size int64) (Spool, error)
 }
+
+// MemoryFormat is how causal memory is kept.
+type MemoryFormat uint8
+
+const (
+	MemoryF16 MemoryFormat = iota // as activations are: as f32 where those are
+	// MemoryI8 keeps frames in 8 bits, with a scale for each channel in each row. The
+	// result is another then, and depends on how a clip is cut.
+	MemoryI8
+)
 
 // Offload says whether causal memory lives on the host, not on the device, and weights
 // may.

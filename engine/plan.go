@@ -32,6 +32,7 @@ type Plan struct {
 	Transfer    int64 // results and previews on their way out
 	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
 
+	Eight    bool  // causal memory is kept in 8 bits, but for sums
 	Away     bool  // causal memory lives on the host, and crosses
 	Streamed int64 // bytes of weights that live there, and cross for each layer that uses them
 	Host     int64 // bytes of both there
@@ -196,7 +197,7 @@ func (p *planner) deepest() int {
 
 func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
-		Depth: w.depth, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -270,7 +271,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 
 func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs, r.depth, r.rows, r.memory.away, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, p.o.Across
+	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Across
 	if offloads {
 		r.weights, r.streams = p.Network.Weights, l.streams
 	}

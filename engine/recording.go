@@ -331,9 +331,7 @@ func (e *emitter) fail(err error) {
 func (e *emitter) time(layer string, c Causal) *timeline {
 	l := &timeline{Causal: c, at: e.at, x: e.x, rows: e.b.next - e.b.lo}
 	if e.at != Whole && c.kept() > 0 {
-		l.memory = e.bank.of(layer, c.kept(), e.x, e.b.of, e.b.lo)
-		e.off(l, layer)
-		e.fetch(l, layer)
+		e.remember(l, layer, c.kept())
 	}
 	return l
 }

@@ -74,6 +74,8 @@ func TestKeep(t *testing.T) {
 		"tiles":           {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8)}},
 		"tiles, less":     {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8), Least: true}},
 		"offloaded":       {seedVR2, Options{Offload: OffloadOn, Across: 3000}},
+		"in 8 bits":       {seedVR2, Options{MemoryFormat: MemoryI8}},
+		"in 8, offloaded": {seedVR2, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Across: 3000}},
 		"several at once": {seedVR2, Options{Chunk: 2}},
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},

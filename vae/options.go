@@ -12,6 +12,8 @@ type (
 	Direction = engine.Direction
 	// Tiling is how a frame that is cut into tiles becomes one again.
 	Tiling = engine.Tiling
+	// MemoryFormat is how causal memory is kept.
+	MemoryFormat = engine.MemoryFormat
 	// Offload says whether causal memory lives on the host.
 	Offload = engine.Offload
 	// Plan is how a job will be cut and what it will need.
@@ -40,6 +42,12 @@ const (
 	OffloadAuto = engine.OffloadAuto
 	OffloadOn   = engine.OffloadOn
 	OffloadOff  = engine.OffloadOff
+)
+
+// Memory formats.
+const (
+	MemoryF16 = engine.MemoryF16
+	MemoryI8  = engine.MemoryI8
 )
 
 // Errors of planning and running.
@@ -73,6 +81,9 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
+	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits. Not
+	// in a browser.
+	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
 	// it, weights do. It changes speed and memory, not the result. Not in a browser.
 	Offload Offload
@@ -99,7 +110,7 @@ type Options struct {
 // engine are the options as the engine has them.
 func (o Options) engine() engine.Options {
 	return engine.Options{
-		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, Offload: o.Offload, Host: o.Host, Across: o.Across, Spool: o.Spool,
+		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, MemoryFormat: o.MemoryFormat, Offload: o.Offload, Host: o.Host, Across: o.Across, Spool: o.Spool,
 	}
 }
 

@@ -87,7 +87,7 @@ func (s *Set) Texts() string {
 			}
 		}
 	}
-	for _, t := range slices.Concat(texts, matrixTexts) {
+	for _, t := range slices.Concat(texts, nativeTexts) {
 		all.WriteString(*t.text)
 	}
 	return all.String()

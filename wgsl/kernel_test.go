@@ -36,7 +36,7 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range slices.Concat(texts, matrixTexts) {
+	for _, entry := range slices.Concat(texts, nativeTexts) {
 		if !strings.HasPrefix(entry.file, "shared/") {
 			assert.True(t, files[entry.file], "%s is in no table", entry.file)
 		}
@@ -53,7 +53,7 @@ func TestTile(t *testing.T) {
 	}
 	h.block = 0
 	assert.NotContains(t, h.source(F32, F32), "const BLOCK")
-	for _, entry := range slices.Concat(texts, matrixTexts) {
+	for _, entry := range slices.Concat(texts, nativeTexts) {
 		for _, name := range []string{"WG", "PIXELS", "BLOCK"} {
 			assert.NotRegexp(t, `(const|override) `+name+`\b`, *entry.text, entry.file)
 		}

@@ -29,12 +29,15 @@ var (
 	sharedMatricesText string
 )
 
-var matrixTexts = []embedded{
+// nativeTexts are the shaders that are not in a page's engine.
+var nativeTexts = []embedded{
 	{"attention_scores_matrix.wgsl", &attentionScoresMatrixText},
 	{"attention_softmax_matrix.wgsl", &attentionSoftmaxMatrixText},
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"dequantise.wgsl", &dequantiseText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
+	{"quantise.wgsl", &quantiseText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},

@@ -188,7 +188,7 @@ var texts = []embedded{
 
 // text is a shader as its file has it.
 func text(file string) (string, bool) {
-	for _, some := range [...][]embedded{texts, matrixTexts} {
+	for _, some := range [...][]embedded{texts, nativeTexts} {
 		for _, t := range some {
 			if t.file == file {
 				return *t.text, true

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notInPages are the matrix kernels' texts.
+// notInPages are the texts of matrix kernels, and of what is kept in 8 bits.
 var notInPages = []string{
 	"attention_scores_matrix.wgsl", "attention_softmax_matrix.wgsl", "attention_values_matrix.wgsl", "conv3d_matrix.wgsl", "pointwise_matrix.wgsl",
-	"shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
+	"dequantise.wgsl", "quantise.wgsl", "shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
 }
 
 // Every shader of this folder is in the table, under its own name.
@@ -40,7 +40,7 @@ func TestTexts(t *testing.T) {
 		assert.True(t, ok, "%s is not in the table", file)
 		assert.Equal(t, string(want), got, "%s: another file's text is there", file)
 	}
-	for _, entry := range slices.Concat(texts, matrixTexts) {
+	for _, entry := range slices.Concat(texts, nativeTexts) {
 		assert.Contains(t, files, filepath.FromSlash(entry.file), "of the table, not in the folder")
 	}
 }

@@ -24,19 +24,13 @@ const (
 	F32    Elem = iota // vec4<f32>
 	F16                // vec4<f16>, needs the shader-f16 feature
 	Packed             // the bits of F16 in a vec2<u32>, on any adapter
+	I8                 // four int8 in a u32, of a Quantised
 )
 
 // Bytes of one element.
-func (e Elem) Bytes() int {
-	if e == F32 {
-		return 4
-	}
-	return 2
-}
+func (e Elem) Bytes() int { return [...]int{4, 2, 2, 1}[e] }
 
-func (e Elem) String() string {
-	return [...]string{"f32", "f16", "packed"}[e]
-}
+func (e Elem) String() string { return [...]string{"f32", "f16", "packed", "i8"}[e] }
 
 // Pad4 rounds a channel count up to a multiple of 4.
 func Pad4(c int) int { return (c + 3) &^ 3 }

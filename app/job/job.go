@@ -23,6 +23,8 @@ type Choices struct {
 	Shrink *bool
 	Budget int64 // bytes on the device; default engine.Budget
 	Chunk  int   // latent frames in a slice of time; default 1
+	// MemoryFormat is how causal memory is kept; default as activations are.
+	MemoryFormat vae.MemoryFormat
 	// Offload is whether causal memory lives on the host; default where the budget asks for it.
 	Offload vae.Offload
 
@@ -44,7 +46,7 @@ type Choices struct {
 // Options are how the work is cut by these choices. Independent and Unscaled
 // are left to Decode and Encode, which know the file.
 func (c Choices) Options() (vae.Options, error) {
-	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, Offload: c.Offload}
+	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload}
 	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
 	switch c.Tiling {
 	case "", vae.Feather, vae.Exact:

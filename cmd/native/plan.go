@@ -72,16 +72,17 @@ type planned struct {
 	Bytes              int64 `json:"bytes"` // read and written if every operand of every command moved once
 	Dispatches         int64 `json:"dispatches"`
 
-	Peak        int64 `json:"peak_device_bytes"` // the sum of the five below
-	Weights     int64 `json:"weight_bytes"`
-	Activations int64 `json:"activation_bytes"`
-	Causal      int64 `json:"memory_bytes"` // frames kept from slice to slice
-	Canvas      int64 `json:"canvas_bytes"` // puts tiles together
-	Transfer    int64 `json:"transfer_bytes"`
-	Spool       int64 `json:"spool_bytes"`                 // beside the device
-	Host        int64 `json:"host_bytes,omitempty"`        // causal memory and weights that live on the host
-	HostWeights int64 `json:"host_weight_bytes,omitempty"` // of these, weights
-	Moved       int64 `json:"moved_bytes,omitempty"`       // of both, to the device and back, in the whole job
+	Peak        int64  `json:"peak_device_bytes"` // the sum of the five below
+	Weights     int64  `json:"weight_bytes"`
+	Activations int64  `json:"activation_bytes"`
+	Causal      int64  `json:"memory_bytes"`            // frames kept from slice to slice
+	Format      string `json:"memory_format,omitempty"` // f32, f16 or i8
+	Canvas      int64  `json:"canvas_bytes"`            // puts tiles together
+	Transfer    int64  `json:"transfer_bytes"`
+	Spool       int64  `json:"spool_bytes"`                 // beside the device
+	Host        int64  `json:"host_bytes,omitempty"`        // causal memory and weights that live on the host
+	HostWeights int64  `json:"host_weight_bytes,omitempty"` // of these, weights
+	Moved       int64  `json:"moved_bytes,omitempty"`       // of both, to the device and back, in the whole job
 
 	Choices []planChoice `json:"choices,omitempty"` // with --choices
 
@@ -218,6 +219,12 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 			r.ReferenceMACs += l.Reference
 		}
 	}
+	if p.Causal+p.Host > p.Streamed {
+		r.Format = c.Precision
+		if p.Eight {
+			r.Format = "i8"
+		}
+	}
 	return r
 }
 
@@ -242,7 +249,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	for _, m := range []struct {
 		what  string
 		bytes int64
-	}{{"causal memory", r.Causal}, {"blending", r.Canvas}, {"results", r.Transfer}} {
+	}{{"causal memory" + in8(p), r.Causal}, {"blending", r.Canvas}, {"results", r.Transfer}} {
 		if m.bytes > 0 {
 			parts = append(parts, m.what+" "+engine.Bytes(m.bytes))
 		}
@@ -253,7 +260,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		for _, m := range []struct {
 			what  string
 			bytes int64
-		}{{"causal memory", r.Host - r.HostWeights}, {"weights", r.HostWeights}} {
+		}{{"causal memory" + in8(p), r.Host - r.HostWeights}, {"weights", r.HostWeights}} {
 			if m.bytes > 0 {
 				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
 			}
@@ -278,6 +285,14 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
 	}
 	return t.Flush()
+}
+
+// in8 says that causal memory is kept in 8 bits.
+func in8(p *vae.Plan) string {
+	if p.Eight {
+		return " in 8 bits"
+	}
+	return ""
 }
 
 // link is what crosses in a second between a card and its machine, of PCI Express

@@ -133,6 +133,29 @@ func TestPlanChoices(t *testing.T) {
 	assert.Len(t, picture.Choices, 2, "a picture keeps nothing")
 }
 
+// Causal memory in 8 bits is a little more than half of halves and a quarter of f32;
+// with --offload the host has it, and as much less crosses.
+func TestPlanMemoryFormat(t *testing.T) {
+	args := []string{"--model=wan2.1", "--frames=21", "--size=512x384", "--tile=off"}
+	with := func(more ...string) planned { return planJSON(t, append(args[:4:4], more...)...) }
+	f32, f16, i8 := with("--precision=f32"), with("--memory-format=f16"), with("--memory-format=i8")
+	assert.Equal(t, []string{"f32", "f16", "i8"}, []string{f32.Format, f16.Format, i8.Format})
+	assert.Equal(t, 2*f16.Causal, f32.Causal)
+	assert.InDelta(t, 0.5, float64(i8.Causal)/float64(f16.Causal), 0.02)
+	assert.Equal(t, i8.Causal, with("--memory-format=i8", "--precision=f32").Causal)
+	assert.Less(t, i8.Peak, f16.Peak-f16.Causal/3)
+	away, away8 := with("--offload=on"), with("--offload=on", "--memory-format=i8")
+	assert.Equal(t, i8.Causal, away8.Host)
+	assert.InDelta(t, 0.5, float64(away8.Moved)/float64(away.Moved), 0.03)
+	assert.Empty(t, planJSON(t, "--model=wan2.1", "--size=512x384", "--memory-format=i8").Format, "a picture keeps nothing")
+	o := tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--memory-format=i8", "--offload=on"}, args...)...)
+	assert.Contains(t, o.stdout, "of causal memory in 8 bits, of which")
+	o = tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--memory-format=i8"}, args...)...)
+	assert.Contains(t, o.stdout, "causal memory in 8 bits ")
+	o = tesseraEnv(t, noDevice, append([]string{"plan", "--memory-format=i4"}, args...)...)
+	assert.Equal(t, 2, o.code)
+}
+
 // What people read: the job, tiles, products next to the reference's, traffic
 // and memory; with --layers every layer.
 func TestPlanForPeople(t *testing.T) {

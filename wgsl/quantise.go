@@ -1,0 +1,90 @@
+//go:build !js
+
+package wgsl
+
+import (
+	_ "embed"
+	"fmt"
+
+	"tessera/gpu"
+)
+
+// What is kept in 8 bits is not in a page's engine.
+var (
+	//go:embed quantise.wgsl
+	quantiseText string
+	//go:embed dequantise.wgsl
+	dequantiseText string
+)
+
+type quantiseParams struct {
+	First      gpu.First
+	H, W, C4   uint32
+	X_at, Y_at uint32
+}
+
+type dequantiseParams struct {
+	First      gpu.First
+	W, C4      uint32
+	X_at, Y_at uint32
+}
+
+// Quantised is a tensor for what x is in 8 bits, without memory: each row has the
+// largest number of its channels, four bytes each, in place of four pixels, and so
+// is no other by what else is quantised.
+func (x *Tensor) Quantised() Tensor {
+	y := *x
+	y.Buffer, y.Elem, y.W = nil, I8, x.W+4
+	return y
+}
+
+// Quantise makes frame YT of Y, a Quantised, of frame XT of X. Dequantise makes X of Y.
+type Quantise struct {
+	X, Y   Tensor
+	XT, YT int
+}
+
+// quantiseKernels compute it, four channels of a row an invocation, and
+// dequantiseKernels the inverse, four of a pixel.
+var (
+	quantiseKernels   = []kernel{{name: "plain", shaders: []shader{{file: "quantise", wg: 64, grid: frameGrid}}}}
+	dequantiseKernels = []kernel{{name: "plain", shaders: []shader{{file: "dequantise", wg: 64, grid: rowGrid}}}}
+)
+
+// check panics where the two don't fit.
+func (q *Quantise) check(label string) {
+	x, y := &q.X, &q.Y
+	if y.Elem != I8 || y.W != x.W+4 || y.H != x.H || y.C4() != x.C4() {
+		panic(fmt.Sprintf("wgsl: %s: %dx%dx%d as %dx%dx%d in %v, expected four pixels more in i8", label, x.H, x.W, x.C, y.H, y.W, y.C, y.Elem))
+	}
+}
+
+// Quantise records y as x in 8 bits.
+func (s *Set) Quantise(b *gpu.Batch, label string, q Quantise) {
+	q.check(label)
+	x, y := &q.X, &q.Y
+	in, inAt := x.Frames(q.XT, 1)
+	out, outAt := y.Frames(q.YT, 1)
+	h := s.shader(label, "quantise", nil)
+	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{x.H, 1, x.C4(), 1}), quantiseParams{
+		H: uint32(x.H), W: uint32(x.W), C4: uint32(x.C4()), X_at: inAt, Y_at: outAt,
+	}, gpu.Cost{Bytes: x.FrameBytes() + y.FrameBytes()}, in, out)
+}
+
+// Dequantise records x as what y is in 8 bits.
+func (s *Set) Dequantise(b *gpu.Batch, label string, q Quantise) {
+	q.check(label)
+	x, y := &q.X, &q.Y
+	in, inAt := y.Frames(q.YT, 1)
+	out, outAt := x.Frames(q.XT, 1)
+	h := s.shader(label, "dequantise", nil)
+	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), 1}), dequantiseParams{
+		W: uint32(x.W), C4: uint32(x.C4()), X_at: inAt, Y_at: outAt,
+	}, gpu.Cost{Bytes: x.FrameBytes() + y.FrameBytes()}, in, out)
+}
+
+func init() { // a page's tables are made when it is compiled
+	tables = append(tables, table{"dequantise", dequantiseKernels}, table{"quantise", quantiseKernels})
+}
