@@ -105,14 +105,14 @@ func TestOffload(t *testing.T) {
 		width, height int
 		most          float64 // GiB
 	}{
-		{0, "decode", 512, 512, 0.75},
-		{0, "decode", 1920, 1080, 2.1},
-		{0, "decode", 3840, 2160, 7},
-		{0, "encode", 1920, 1080, 1.8},
-		{1, "decode", 1920, 1080, 1.2},
-		{1, "encode", 1920, 1080, 1.3},
-		{2, "decode", 1920, 1080, 2.4},
-		{2, "encode", 1920, 1080, 0.9},
+		{0, "decode", 512, 512, 0.4},
+		{0, "decode", 1920, 1080, 1.8},
+		{0, "decode", 3840, 2160, 6.6},
+		{0, "encode", 1920, 1080, 1.6},
+		{1, "decode", 1920, 1080, 1},
+		{1, "encode", 1920, 1080, 1.2},
+		{2, "decode", 1920, 1080, 1.4},
+		{2, "encode", 1920, 1080, 0.6},
 	} {
 		m := inspect(t, headerOnly(t, planned[c.model].tensors), vae.F16)
 		least := func(frames int) *vae.Plan {
