@@ -93,13 +93,21 @@ func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 
 // times are how often each of a pass's recordings runs.
 func (w *pass) times() (recordings []*recording, times map[*recording]int64) {
+	var kinds []int
+	slices := map[int]int64{}
+	for _, s := range w.slices {
+		if slices[s.kind]++; slices[s.kind] == 1 {
+			kinds = append(kinds, s.kind)
+		}
+	}
 	times = map[*recording]int64{}
-	for i := range w.tiles {
-		for _, s := range w.slices {
-			r := w.recorded[i][s.kind]
-			if times[r]++; times[r] == 1 {
+	for _, recorded := range w.recorded[:len(w.tiles)] {
+		for _, kind := range kinds {
+			r := recorded[kind]
+			if times[r] == 0 {
 				recordings = append(recordings, r)
 			}
+			times[r] += slices[kind]
 		}
 	}
 	return recordings, times
