@@ -44,6 +44,6 @@ export TESSERA_CASES
 rm -rf "$TESSERA_CASES"
 mkdir -p "$TESSERA_CASES"
 sum=$(covered)
-CGO_ENABLED=0 GPU=require go test -count=1 ./wgsl
+CGO_ENABLED=0 GPU=require go test -count=1 -timeout 40m ./wgsl
 "$venv/bin/python" tools/wgpu/replay.py "$TESSERA_CASES"
 echo "$sum $(date -u +%Y-%m-%d)" >tools/wgpu/passed
