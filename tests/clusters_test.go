@@ -52,7 +52,7 @@ func slurm(t *testing.T, body string, restarts int) (cmd *exec.Cmd, notes func()
 func TestSlurm(t *testing.T) {
 	const batch = "tessera batch --model=my model.pth --manifest=clips.jsonl --shard=3/8 --resume --progress=plain --tile=384\n"
 	for code, again := range map[int]bool{
-		job.ExitDone: false, job.ExitFailed: true, job.ExitUsage: false, job.ExitInput: false, job.ExitDevice: true, job.ExitMemory: false, job.ExitInterrupted: true, 137: false,
+		job.ExitDone: false, job.ExitFailed: true, job.ExitUsage: false, job.ExitInput: false, job.ExitDevice: true, job.ExitMemory: false, job.ExitInterrupted: true, 137: false, 143: true,
 	} {
 		for _, restarts := range []int{0, 5} {
 			cmd, notes := slurm(t, fmt.Sprint("exit ", code), restarts)
