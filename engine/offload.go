@@ -356,13 +356,13 @@ func (o *Options) offload() error {
 	if !slices.Contains([]Offload{"", OffloadAuto, OffloadOn, OffloadOff}, o.Offload) {
 		return fmt.Errorf("engine: offload %.20q, expected auto, on or off", string(o.Offload))
 	}
-	o.Host = o.hostBudget()
+	o.Host = o.HostBudget()
 	return nil
 }
 
-// hostBudget is what causal memory may take of the host by default: three quarters of
-// what is free there. Where that is not known, 2 GiB, or all that somebody asks for.
-func (o Options) hostBudget() int64 {
+// HostBudget is what a job may take of the host, by default three quarters of what is
+// free there. Where that is not known, 2 GiB, or all that somebody asks for.
+func (o Options) HostBudget() int64 {
 	free, known := memory.Free()
 	switch {
 	case o.Host > 0:

@@ -146,12 +146,12 @@ func TestOffloadByItself(t *testing.T) {
 
 // What is free on the host bounds what is taken of it where nobody says more.
 func TestHostBudget(t *testing.T) {
-	require.Equal(t, int64(5), Options{Host: 5}.hostBudget())
+	require.Equal(t, int64(5), Options{Host: 5}.HostBudget())
 	free, known := memory.Free()
 	if !known {
-		require.Equal(t, int64(2<<30), Options{}.hostBudget())
+		require.Equal(t, int64(2<<30), Options{}.HostBudget())
 		return
 	}
-	require.Less(t, Options{}.hostBudget(), free)
-	require.Equal(t, Options{}.hostBudget() > 0, free > 4)
+	require.Less(t, Options{}.HostBudget(), free)
+	require.Equal(t, Options{}.HostBudget() > 0, free > 4)
 }

@@ -2,14 +2,16 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
 
 // Free is how many bytes can be allocated without swapping, as the kernel has it, and
-// no more than what the process's group of a container may have; known is false where
-// it can't be told.
+// no more than control groups, those of containers and of jobs, leave the process;
+// known is false where it can't be told.
 func Free() (bytes int64, known bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -21,10 +23,58 @@ func Free() (bytes int64, known bool) {
 			bytes, known = kilobytes<<10, true
 		}
 	}
-	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-			bytes = min(bytes, limit)
+	groups, _ := os.ReadFile("/proc/self/cgroup")
+	return min(bytes, left(string(groups), "/sys/fs/cgroup")), known
+}
+
+// left is what the process's groups and those around them may still take, by the files
+// below root: of version 2, of version 1 beside it, or of both.
+func left(groups, root string) int64 {
+	least := int64(math.MaxInt64)
+	for line := range strings.Lines(groups) {
+		_, rest, _ := strings.Cut(line, ":") // number:controllers:path
+		controllers, path, _ := strings.Cut(strings.TrimSpace(rest), ":")
+		top, limit, usage, cache := root, "memory.max", "memory.current", "inactive_file"
+		switch controllers {
+		case "":
+		case "memory":
+			top, limit, usage, cache = filepath.Join(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+		default:
+			continue
+		}
+		// Within a container the path may be the host's: its own is at the top then.
+		for dir := filepath.Join("/", path); ; dir = filepath.Dir(dir) {
+			at := filepath.Join(top, dir)
+			if most, ok := number(at, limit); ok {
+				used, _ := number(at, usage)
+				least = min(least, max(0, most-max(0, used-stat(at, cache))))
+			}
+			if dir == "/" {
+				break
+			}
 		}
 	}
-	return bytes, known
+	return least
+}
+
+// number is what a file of a group says, unless that is no number.
+func number(group, file string) (n int64, ok bool) {
+	text, err := os.ReadFile(filepath.Join(group, file))
+	if err != nil {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+// stat is a number of a group's memory.stat: of what is used, files that nobody has
+// read for long are given up for others.
+func stat(group, name string) (n int64) {
+	text, _ := os.ReadFile(filepath.Join(group, "memory.stat"))
+	for line := range strings.Lines(string(text)) {
+		if value, mine := strings.CutPrefix(line, name+" "); mine {
+			n, _ = strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		}
+	}
+	return n
 }

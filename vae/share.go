@@ -24,11 +24,14 @@ func (m *Model) Share(others ...*Model) error {
 	return nil
 }
 
-// helped has the other devices take tiles of a plan that has several.
+// helped has the other devices take tiles of a plan that has several. What of the host
+// this device leaves is shared among them.
 func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.Job, options engine.Options) error {
 	options.Tile, options.Overlap, options.Tiling, options.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
 	var helpers []*engine.Helper
-	for _, other := range m.others {
+	host := options.HostBudget() - p.Host
+	for i, other := range m.others {
+		options.Host = max(1, host/int64(len(m.others)-i))
 		q, err := other.lay(ctx, job, options)
 		if ended := ctx.Err(); ended != nil {
 			return ended
@@ -37,6 +40,7 @@ func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.
 			p.Unshared = append(p.Unshared, fmt.Sprintf("%s: %v", other.info.Name, err))
 			continue
 		}
+		host -= q.Host
 		helpers = append(helpers, &engine.Helper{Plan: q, Dev: other.dev, Load: func(ctx context.Context) error { return other.load(ctx, q, nil) }})
 	}
 	p.Share(helpers)

@@ -56,6 +56,7 @@ func TestShare(t *testing.T) {
 		{"feathered", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}},
 		{"exact", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Tiling: Exact}},
 		{"pictures", tiny(t, synthetic.WanConfig{Dim: 4, Latent: 4}), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Feather, Independent: true}},
+		{"streamed", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Offload: OffloadOn, Least: true}},
 		{"in the order of diffusers", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Diffusers}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +73,49 @@ func TestShare(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.o.Tiling != Diffusers, len(p.Helpers) == 1)
 			require.Empty(t, p.Unshared)
+			for _, h := range p.Helpers {
+				require.Equal(t, c.o.Least, h.Plan.Streamed > 0)
+			}
 		})
+	}
+}
+
+// What may be taken of the host is for all devices: one for which too little is left
+// takes no tiles.
+func TestShareOfTheHost(t *testing.T) {
+	a := gpu.Info{Limits: gpu.DefaultLimits, Name: "card", Type: "discrete", Memory: 8 << 30}
+	var all []*Model
+	for range 3 {
+		m, err := Inspect(smallCheckpoint(t), a, Settings{Precision: F32})
+		require.NoError(t, err)
+		defer m.Close()
+		all = append(all, m)
+	}
+	require.NoError(t, all[0].Share(all[1:]...))
+	o := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Offload: OffloadOn, Host: 1 << 40}
+	helpers := func() (plans []*Plan, unshared []string) {
+		p, err := all[0].PlanDecode(t.Context(), 3, 6, 6, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		plans = append(plans, p.Plan)
+		for _, h := range p.Helpers {
+			plans = append(plans, h.Plan)
+		}
+		return plans, p.Unshared
+	}
+	plans, unshared := helpers()
+	require.Len(t, plans, 3)
+	require.Empty(t, unshared)
+	one := plans[0].Host
+	require.Positive(t, one)
+	for enough := range 3 {
+		o.Host = one * int64(enough+1)
+		plans, unshared = helpers()
+		require.Len(t, plans, enough+1)
+		require.Len(t, unshared, 2-enough)
+		for _, text := range unshared {
+			require.Contains(t, text, "card: ")
+			require.Contains(t, text, "of the machine's memory")
+		}
 	}
 }
 
