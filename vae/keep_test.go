@@ -60,7 +60,7 @@ var errEnough = errors.New("enough")
 
 // A decode that ends anywhere goes on from what was kept, to the same bytes: in one
 // tile, in tiles blended on the device and beside it, exact ones, pictures by
-// themselves, in slices of several frames, in portions, and with memory on the host.
+// themselves, in slices of several frames, in portions, and with memory and weights on the host.
 func TestKeep(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
@@ -76,6 +76,8 @@ func TestKeep(t *testing.T) {
 		"offloaded":       {seedVR2, Options{Offload: OffloadOn, Across: 3000}},
 		"in 8 bits":       {seedVR2, Options{MemoryFormat: MemoryI8}},
 		"in 8, offloaded": {seedVR2, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Across: 3000}},
+		"streamed":        {seedVR2, Options{Offload: OffloadOn, Least: true}},
+		"streamed tiles":  {seedVR2, Options{Offload: OffloadOn, Least: true, Tile: tiles, Overlap: tiling.Square(8), MemoryFormat: MemoryI8}},
 		"several at once": {seedVR2, Options{Chunk: 2}},
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},
@@ -86,6 +88,7 @@ func TestKeep(t *testing.T) {
 			z := noiseLatent(6, 3, 4)
 			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})
 			require.NoError(t, err)
+			require.Equal(t, c.o.Least && c.o.Offload == OffloadOn, p.Streamed > 0)
 			want, err := framesOf(p.Run(context.Background(), z, Watch{}))
 			require.NoError(t, err)
 			frame := len(want) / p.Plan.Output().Frames
@@ -98,6 +101,9 @@ func TestKeep(t *testing.T) {
 						return errEnough
 					}
 					return nil
+				}
+				if starts%2 > 0 {
+					c.m.Unload() // a program that starts again has no weights
 				}
 				got = got[:k.frames*frame]
 				more, err := framesOf(p.Run(context.Background(), z, Watch{Keep: k}))

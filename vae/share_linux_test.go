@@ -29,7 +29,8 @@ func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32
 	return dev
 }
 
-// Two drivers side by side make what one makes, each some of the tiles.
+// Two drivers side by side make what one makes, each some of the tiles; also where
+// weights come to each from the host.
 func TestShareOfTwoDrivers(t *testing.T) {
 	for _, file := range []string{lavapipe, swiftShader} {
 		if _, err := os.Stat(file); err != nil {
@@ -54,8 +55,8 @@ func TestShareOfTwoDrivers(t *testing.T) {
 	m, other := open(t, a, smallCheckpoint(t), F32), open(t, b, smallCheckpoint(t), F32)
 	o := DecodeOptions{Options: Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
 	z := noiseLatent(1, 12, 12)
-	decode := func() (p *DecodePlan, picture []float32) {
-		p, err := m.PlanDecode(t.Context(), 1, 12, 12, o)
+	decode := func(z Latent) (p *DecodePlan, picture []float32) {
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
 		require.NoError(t, err)
 		for f, err := range p.Run(t.Context(), z, Watch{}) {
 			require.NoError(t, err)
@@ -63,13 +64,24 @@ func TestShareOfTwoDrivers(t *testing.T) {
 		}
 		return p, picture
 	}
-	_, want := decode()
+	_, want := decode(z)
+	clip := noiseLatent(3, 6, 6)
+	_, wantClip := decode(clip)
 	require.NoError(t, m.Share(other))
-	p, got := decode()
+	p, got := decode(z)
 	closeTo(t, got, want, 1e-9, "decoded")
 	require.Len(t, p.Tiles.Tiles, 121)
 	made := p.Helpers[0].Tiles
 	t.Logf("%s made %d of %d tiles, %s the others", b.Info().Name, made, len(p.Tiles.Tiles), a.Info().Name)
 	require.Positive(t, made)
 	require.Less(t, made, len(p.Tiles.Tiles))
+
+	o.Offload, o.Least = OffloadOn, true
+	p, got = decode(clip)
+	closeTo(t, got, wantClip, 1e-9, "with weights from the host")
+	for _, of := range []*Plan{p.Plan, p.Helpers[0].Plan} {
+		require.Positive(t, of.Streamed)
+	}
+	require.Positive(t, p.Helpers[0].Tiles)
+	require.Less(t, p.Helpers[0].Tiles, len(p.Tiles.Tiles))
 }

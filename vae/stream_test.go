@@ -5,6 +5,7 @@ package vae
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -59,6 +60,55 @@ func TestStreamIsExact(t *testing.T) {
 				}, nil
 			})
 		})
+	}
+}
+
+// A job that is cancelled while weights come to the host, or from there, lets go of all
+// but those that stay on the device, and the next one makes what it would have.
+func TestStreamCancelled(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, narrow(t), F32)
+	z := noiseLatent(4, 5, 3)
+	o := DecodeOptions{Options: Options{Offload: OffloadOn, Least: true, Unscaled: true}}
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
+	require.NoError(t, err)
+	require.Greater(t, p.Streamed, 10*p.Weights)
+	want, err := framesOf(p.Run(context.Background(), z, Watch{}))
+	require.NoError(t, err)
+	m.Unload()
+	drain(t, dev)
+	empty := dev.Stats().Bytes
+	for _, loading := range []bool{true, false} {
+		for _, at := range []float64{0.01, 0.5, 0.95} {
+			name := fmt.Sprintf("loading %t, at %v", loading, at)
+			ctx, cancel := context.WithCancel(t.Context())
+			w := Watch{
+				Loading: func(done, total int64) {
+					if loading && float64(done) > at*float64(total) {
+						cancel()
+					}
+				},
+				Progress: func(v Progress) {
+					if v.Done > at {
+						cancel()
+					}
+				},
+			}
+			_, err := framesOf(p.Run(ctx, z, w))
+			require.ErrorIs(t, err, context.Canceled, name)
+			drain(t, dev)
+			stay := p.Weights
+			if loading {
+				stay = 0
+			}
+			require.Equal(t, empty+stay, dev.Stats().Bytes, name)
+			dev.ResetPeaks()
+			got, err := framesOf(p.Run(context.Background(), z, Watch{}))
+			require.NoError(t, err, name)
+			require.LessOrEqual(t, dev.Stats().PeakBytes, p.Bytes(), name)
+			require.True(t, slices.Equal(got, want), "%s: then NMSE %g", name, nmse(got, want))
+			m.Unload()
+		}
 	}
 }
 
