@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"tessera/engine"
@@ -25,15 +26,18 @@ type planChoice struct {
 }
 
 // alternatives are the ways that there are: untiled with causal memory or weights on
-// the host, where they may be, and without, and the largest tile within the budget.
+// the host, where they may be, and without, and the largest tile within the budget, with
+// and without. What comes to the same is one.
 func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options) ([]planChoice, error) {
 	untiled, auto := o, o
 	untiled.Tile, untiled.Overlap, untiled.Shrink = tiling.Choice{}, tiling.Size{}, false
 	auto.Tile, auto.Shrink = tiling.Choice{Auto: true}, false
 	away := untiled
 	away.Offload, untiled.Offload = vae.OffloadOn, vae.OffloadOff
+	alone := auto
+	alone.Offload = vae.OffloadOff
 	var all []planChoice
-	for _, o := range []vae.Options{away, untiled, auto} {
+	for _, o := range []vae.Options{away, untiled, auto, alone} {
 		p, err := c.lay(ctx, m, o)
 		fits := !errors.Is(err, vae.ErrMemory)
 		if !fits && !o.Tile.Auto {
@@ -49,7 +53,10 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 			continue
 		}
 		s := newStage(p, p.Frames, 1)
-		all = append(all, planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs})
+		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs}
+		if !slices.Contains(all, choice) {
+			all = append(all, choice)
+		}
 	}
 	return all, nil
 }

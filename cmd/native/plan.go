@@ -27,7 +27,7 @@ type planCmd struct {
 	Layers    bool       `help:"List every layer."`
 	Map       bool       `help:"List the buffers on the device, and what lies in them from which layer to which."`
 	Least     bool       `help:"Plan for the least memory: as a budget has it that is just enough."`
-	Choices   bool       `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory."`
+	Choices   bool       `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory, with and without."`
 	framesFlag
 	plainFlags
 	tileFlags

@@ -113,24 +113,25 @@ func TestPlanChoices(t *testing.T) {
 	args := []string{"--model=seedvr2", "--frames=21", "--size=512x384", "--memory=1GiB", "--choices"}
 	r := planJSON(t, append(args, "--tile=auto")...)
 	require.Len(t, r.Choices, 3)
-	away, untiled, largest := r.Choices[0], r.Choices[1], r.Choices[2]
-	assert.Equal(t, []bool{true, true, true}, []bool{away.Offload, away.Exact, away.Fits})
+	away, untiled, tiles := r.Choices[0], r.Choices[1], r.Choices[2]
+	assert.Equal(t, []bool{true, true, true}, []bool{away.Offload, away.Exact, away.Fits}, "with offload one tile is the largest")
 	assert.Equal(t, []bool{false, true, false}, []bool{untiled.Offload, untiled.Exact, untiled.Fits})
-	assert.Equal(t, away, largest, "with offload one tile is the largest")
+	assert.Equal(t, []bool{false, false, true}, []bool{tiles.Offload, tiles.Exact, tiles.Fits}, "what it is without")
 	assert.LessOrEqual(t, away.Peak, int64(1<<30))
 	assert.Greater(t, untiled.Peak, int64(1<<30))
 	assert.Equal(t, []any{r.Tile, r.Tiles, r.Peak, r.Host, r.Moved, r.MACs + r.AttentionMACs},
-		[]any{largest.Tile, largest.Tiles, largest.Peak, largest.Host, largest.Moved, largest.MACs})
+		[]any{away.Tile, away.Tiles, away.Peak, away.Host, away.Moved, away.MACs})
 	assert.Equal(t, untiled.Peak, planJSON(t, append(args[:3:3], "--tile=off", "--least", "--offload=off")...).Peak)
 
-	r = planJSON(t, append(args, "--offload=off")...)
-	assert.Equal(t, []bool{false, false, true}, []bool{r.Choices[2].Offload, r.Choices[2].Exact, r.Choices[2].Fits})
-	assert.Less(t, r.Choices[2].Peak, int64(1<<30))
+	off := planJSON(t, append(args, "--offload=off")...)
+	assert.Equal(t, r.Choices, off.Choices)
+	assert.Less(t, tiles.Peak, int64(1<<30))
+	assert.Equal(t, []any{off.Tile, off.Tiles, off.Peak}, []any{tiles.Tile, tiles.Tiles, tiles.Peak})
 	o := tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--offload=off"}, args...)...)
 	require.Zero(t, o.code, o.stderr)
 	assert.Regexp(t, `(?m)^  tiles +offload +device +host +moved +MACs +exact +fits\n  one +yes +\S+ MiB +\S+ .iB +\S+ GiB +\S+ T +yes +yes\n  one +no +1\.\S+ GiB +0 bytes +0 bytes +\S+ T +yes +no\n  \d+ of \S+ +no .* no +yes$`, o.stdout)
 	picture := planJSON(t, "--model=seedvr2", "--size=512x384", "--choices")
-	assert.Len(t, picture.Choices, 2, "a picture keeps nothing")
+	assert.Len(t, picture.Choices, 1, "a picture keeps nothing, and without a budget no tile is larger")
 }
 
 // Causal memory in 8 bits is a little more than half of halves and a quarter of f32;
