@@ -34,15 +34,18 @@ func createPending(path string, need int64) (*pending, error) {
 	}
 	p := &pending{path: path, target: target, need: need}
 	mode := fs.FileMode(0o666) // not os.CreateTemp's 0600, which would stay on the result
-	if info, err := os.Stat(target); err == nil {
-		if !info.Mode().IsRegular() {
-			kind := "not a regular file"
-			if info.IsDir() {
-				kind = "a folder"
-			}
-			return nil, fmt.Errorf("media: %s: exists and is %s, expected a file or nothing", path, kind)
+	info, err := os.Stat(target)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		kind := "not a regular file"
+		if info.IsDir() {
+			kind = "a folder"
 		}
+		return nil, badOutput("media: %s: exists and is %s, expected a file or nothing", path, kind)
+	case err == nil:
 		p.old, mode = info, info.Mode().Perm()|0o600 // nobody else reads meanwhile who may not later
+	case !errors.Is(err, fs.ErrNotExist): // a name that is too long, which a temporary one may not be
+		return nil, tempError(path, err)
 	}
 	dir, base := filepath.Split(target)
 	if p.file, err = temporary.Create(dir, "."+base, mode); err != nil {
@@ -68,9 +71,36 @@ func WriteFile(path string, data []byte) error {
 // tempError is why nothing can be made beside the output at path.
 func tempError(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
+		return badOutput("media: %s: folder %s doesn't exist", path, filepath.Dir(path))
 	}
-	return outputError(path, 0, err)
+	return Lasting(outputError(path, 0, err))
+}
+
+// ErrOutput marks an error about an output that can't come into being, however often
+// it is tried: its folder is missing or can't be written to, something else has its
+// name, or a format of one frame was to hold more. A full disk is none.
+var ErrOutput = errors.New("media: bad output")
+
+// lastingError is an ErrOutput in its own words.
+type lastingError struct{ error }
+
+func (e *lastingError) Unwrap() []error { return []error{e.error, ErrOutput} }
+
+func badOutput(format string, args ...any) error { return &lastingError{fmt.Errorf(format, args...)} }
+
+// Lasting makes an error of creating a file or folder an ErrOutput where the system's
+// reason for it stays.
+func Lasting(err error) error {
+	var windows []error
+	if runtime.GOOS == "windows" { // write protected, and names that can't be
+		windows = []error{syscall.Errno(19), syscall.Errno(123), syscall.Errno(161), syscall.Errno(206), syscall.Errno(267)}
+	}
+	for _, reason := range append(windows, fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS, syscall.ENAMETOOLONG, syscall.ELOOP) {
+		if errors.Is(err, reason) {
+			return &lastingError{err}
+		}
+	}
+	return err
 }
 
 // Write appends to the file.

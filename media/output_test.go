@@ -5,6 +5,7 @@ package media
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image/png"
 	"io"
 	"math"
@@ -272,6 +273,8 @@ func TestCreateErrors(t *testing.T) {
 		}
 		assert.ErrorContains(t, err, c.want, c.path)
 		assert.NotErrorIs(t, err, ErrInput, c.path)
+		lasting := errors.Is(err, ErrOutput) || errors.Is(err, ErrFormat)
+		assert.Equal(t, c.f == f, lasting, "%s: another try meets it again: %v", c.path, err)
 	}
 	err := WriteLatent(in("videos"), latent.Latent{Channels: 1, Frames: 1, Height: 1, Width: 1, Data: []float32{0}})
 	require.Error(t, err, "latent written over a folder")
@@ -300,6 +303,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o555))
 	_, err := Create(context.Background(), filepath.Join(dir, "x.npy"), Format{Height: 2, Width: 2, Frames: 1})
 	require.ErrorContains(t, err, "x.npy: cannot write: permission denied")
+	require.ErrorIs(t, err, ErrOutput)
 }
 
 // TestDiskFull fills a file system of 256 KiB.

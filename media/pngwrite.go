@@ -61,7 +61,7 @@ func createPNG(path string, f Format) (backend, error) {
 		if strings.Contains(folder, "%") { // a pattern, which is read only
 			folder = filepath.Join(filepath.Dir(path), "frames")
 		}
-		return nil, fmt.Errorf("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them", path, f.Frames, folder)
+		return nil, badOutput("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them", path, f.Frames, folder)
 	}
 	p, err := createPending(path, 0)
 	if err != nil {
@@ -156,16 +156,16 @@ func checkFolder(path, target string) error {
 		return nil
 	}
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("media: %s: exists and isn't a folder", path)
+		return badOutput("media: %s: exists and isn't a folder", path)
 	}
 	entries, err := os.ReadDir(target)
 	if err != nil {
-		return outputError(path, 0, err)
+		return Lasting(outputError(path, 0, err))
 	}
 	ours := regexp.MustCompile(`^frame_[0-9]+\.png$`)
 	for _, e := range entries {
 		if !ours.MatchString(e.Name()) || !ourFrame(filepath.Join(target, e.Name())) {
-			return fmt.Errorf("media: %s: folder holds %s, expected nothing but frames that tessera wrote", path, e.Name())
+			return badOutput("media: %s: folder holds %s, expected nothing but frames that tessera wrote", path, e.Name())
 		}
 	}
 	return nil

@@ -59,8 +59,8 @@ var errClosed = errors.New("media: output is closed")
 // Target; one that leads nowhere is an error. ctx stops writing: every call of the Sink
 // returns its error, wrapped, from then on.
 //
-// Create's errors are never ErrInput. A full disk is syscall.ENOSPC, here and in
-// the Sink's calls.
+// Create's errors are never ErrInput; what another try would meet again is ErrOutput,
+// ErrFormat or ErrOption. A full disk is syscall.ENOSPC, here and in the Sink's calls.
 func Create(ctx context.Context, path string, f Format) (*Sink, error) {
 	return CreateWith(ctx, path, f, CreateOptions{})
 }
@@ -189,7 +189,7 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 		return createPNG(path, f)
 	case ".y4m", ".mp4", ".mov", ".mkv", ".webm":
 		if f.channels() == 4 {
-			return nil, fmt.Errorf("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .npy or "+
+			return nil, badOutput("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .npy or "+
 				".safetensors for frames of 4 channels", path, ext)
 		}
 		if ext == ".y4m" {

@@ -16,14 +16,14 @@ import (
 // empty path, one whose folder doesn't exist, and a link that leads nowhere.
 func Target(path string) (string, error) {
 	if path == "" {
-		return "", errors.New("media: output has no name")
+		return "", badOutput("media: output has no name")
 	}
 	resolved, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		return absolute(path, resolved)
 	}
 	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return "", fmt.Errorf("media: %s: is a link that leads nowhere, expected one to a file or folder: %w", path, err)
+		return "", badOutput("media: %s: is a link that leads nowhere, expected one to a file or folder: %w", path, err)
 	}
 	// The file is new, its folder isn't. What is before a .. may be a link, so
 	// nothing is cleaned before links are followed.
@@ -35,7 +35,7 @@ func Target(path string) (string, error) {
 	case err == nil:
 		return absolute(path, filepath.Join(parent, base))
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("media: %s: folder %s doesn't exist", path, trimSlashes(dir))
+		return "", badOutput("media: %s: folder %s doesn't exist", path, trimSlashes(dir))
 	}
 	return absolute(path, path) // a file system that doesn't tell
 }

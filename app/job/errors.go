@@ -42,6 +42,7 @@ var kinds = []Kind{
 	{"flat", ExitInput, []error{vae.ErrFlat}},
 	{"bad_option", ExitUsage, []error{media.ErrFormat, media.ErrOption, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel}},
+	{"failed", ExitUsage, []error{media.ErrOutput}}, // to the page and to programs a fault of here
 	{"failed", ExitFailed, nil},
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/format/quote"
+	"tessera/media"
 )
 
 type batchCmd struct {
@@ -143,7 +144,7 @@ func (c *batchCmd) Run(a *app, k *kong.Context) error {
 	defer b.warm.drop()
 	if c.Records != "" {
 		if err := os.MkdirAll(c.Records, 0o777); err != nil {
-			return fmt.Errorf("--records: %w", err)
+			return fmt.Errorf("--records: %w", media.Lasting(err))
 		}
 	}
 	if c.Manifest == streamed {

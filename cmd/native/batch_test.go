@@ -217,6 +217,7 @@ func TestBatchGoesOn(t *testing.T) {
 		fmt.Sprintf(`{"input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "z.safetensors"), filepath.Join(out, "z.npy")),
 		fmt.Sprintf(`{"name": "nowhere", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "folder.npy")),
 		fmt.Sprintf(`{"name": "below", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(in, "z.safetensors", "b.npy")),
+		fmt.Sprintf(`{"name": "without", "input": %q, "output": %q, "op": "decode"}`, filepath.Join(in, "a.safetensors"), filepath.Join(out, "b.mp4")),
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(out, "folder.npy"), 0o777))
 	write(t, filepath.Join(out, "folder.npy", "precious.txt"), nil)
@@ -226,14 +227,16 @@ func TestBatchGoesOn(t *testing.T) {
 	for _, c := range []struct {
 		lines []string
 		code  int
-	}{{lines, job.ExitFailed}, {lines[:3], job.ExitMemory}, {[]string{lines[0], lines[2]}, job.ExitInput}} {
-		o := tessera(t, "batch", "-m", tiny, "--manifest", manifest(t, c.lines...), "-q")
+	}{{lines, job.ExitFailed}, {lines[:5], job.ExitMemory}, {[]string{lines[0], lines[2], lines[3]}, job.ExitInput}, {lines[2:5], job.ExitUsage}} {
+		o := tesseraEnv(t, []string{"PATH=" + out}, "batch", "-m", tiny, "--manifest", manifest(t, c.lines...), "-q") // without ffmpeg
 		require.Equal(t, c.code, o.code, o.stderr)
 		all := outcomes(t, o.stdout)
 		require.Len(t, all, len(c.lines))
 		assert.Equal(t, clipDone, all["z"].Status)
-		assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
-		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitFailed, "below": job.ExitFailed} {
+		if c.code != job.ExitUsage {
+			assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
+		}
+		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitUsage, "below": job.ExitUsage, "without": job.ExitFailed} {
 			if o, ok := all[name]; ok {
 				assert.Equal(t, code, o.Code, name)
 				assert.Equal(t, clipFailed, o.Status)

@@ -10,6 +10,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/engine"
+	"tessera/media"
 	"tessera/remote"
 	"tessera/temporary"
 )
@@ -48,11 +49,11 @@ func (w *work) do() (skipped bool, err error) {
 	if p, err = w.batch.parse(w.clip, w.output, w.input); err != nil {
 		return false, err
 	}
+	if err := os.MkdirAll(filepath.Dir(filepath.Clean(w.output)), 0o777); err != nil {
+		return false, fmt.Errorf("--output=%s: %w", w.Output, media.Lasting(err))
+	}
 	if err := w.forget(); err != nil {
 		return false, err
-	}
-	if err := os.MkdirAll(filepath.Dir(filepath.Clean(w.output)), 0o777); err != nil {
-		return false, fmt.Errorf("--output=%s: %w", w.Output, err)
 	}
 	if err := p.Run(w.app); err != nil {
 		return false, err
@@ -66,7 +67,7 @@ func (w *work) place() (err error) {
 		return nil
 	}
 	if w.folder, err = temporary.Mkdir(os.TempDir(), "tessera-batch", 0o700); err != nil {
-		return err
+		return fmt.Errorf("a folder for URLs' files, which TMPDIR names: %w", media.Lasting(err))
 	}
 	if remote.Is(w.Input) {
 		w.input = filepath.Join(w.folder.Name(), "input"+endingOf(w.Input))
@@ -158,7 +159,7 @@ func (w *work) put() error {
 func (w *work) forget() error {
 	if path := w.recordPath(); path != "" {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return media.Lasting(err)
 		}
 	}
 	return nil

@@ -153,7 +153,7 @@ func makeFolder(path string) (remove func(), err error) {
 		return func() {}, nil
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return nil, fmt.Errorf("demo: %w", err)
+		return nil, fmt.Errorf("demo: %w", media.Lasting(err))
 	}
 	return func() { os.Remove(path) }, nil
 }

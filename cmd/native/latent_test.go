@@ -104,7 +104,7 @@ func TestDecodeBatch(t *testing.T) {
 	assert.Contains(t, succeed(t, "info", batch).stdout, "batch of 2 latents of 16 channels")
 
 	o = tessera(t, "decode", "-m", tiny, batch, "-o", path("out.npy"), "--no-clobber")
-	assert.Equal(t, job.ExitFailed, o.code)
+	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "out_000.npy: exists, expected nothing there with --no-clobber")
 	itself := writeTensors(t, path("b_001.safetensors"), nil, tensor{"samples", []int{2, 16, 2, 2, 3}, data})
 	o = tessera(t, "decode", "-m", tiny, itself, "-o", path("b.safetensors"))

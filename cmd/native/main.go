@@ -58,10 +58,10 @@ A latent that is dragged onto the program is decoded beside itself, with the che
 Exit codes:
 
     0    done
-    1    failed: disk full, output not writable or, with --no-clobber, already
-         there, device lost, ...
+    1    failed: disk full, device lost, ffmpeg not installed, ...
     2    usage: unknown command or flag, a value that a flag doesn't take, or an
-         output that would replace an input
+         output that can't be: it would replace an input, its folder is missing or
+         not writable, or something else has its name
     3    bad input: a model, latent or video that can't be used
     4    no usable device: no Dawn library, no adapter, or not the one asked for
     5    out of memory on the device, or too large for it: smaller tiles or another

@@ -180,7 +180,7 @@ func (f clobberFlag) vacant(out outputs) error {
 	}
 	for _, o := range out {
 		if _, err := os.Lstat(o.path); err == nil && o.path != streamed {
-			return fmt.Errorf("%s: exists, expected nothing there with --no-clobber", o.path)
+			return refused("%s: exists, expected nothing there with --no-clobber", o.path)
 		}
 	}
 	return nil

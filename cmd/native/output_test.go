@@ -172,7 +172,7 @@ func TestRefuseToClobber(t *testing.T) {
 		write(t, filepath.Join(dir, name), []byte("mine"))
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "out", "decoded"), 0o777))
-	unwritable(t, dir, job.ExitFailed,
+	unwritable(t, dir, job.ExitUsage,
 		"decode -m m.safetensors z.safetensors -o x.npy --no-clobber # tessera: x.npy: exists, expected nothing there with --no-clobber",
 		"decode -m m.safetensors z.safetensors -o one --no-clobber # tessera: one: exists",
 		"encode -m m.safetensors frames -o x.npy --no-clobber # tessera: x.npy: exists",
@@ -181,8 +181,8 @@ func TestRefuseToClobber(t *testing.T) {
 		"demo -o out --no-clobber # tessera: out/decoded: exists",
 	)
 	if linked("nowhere.npy", filepath.Join(dir, "lost.npy")) {
-		unwritable(t, dir, job.ExitFailed, "decode -m m.safetensors z.safetensors -o lost.npy --no-clobber # tessera: lost.npy: exists")
-		unwritable(t, dir, job.ExitFailed, "decode -m m.safetensors z.safetensors -o lost.npy # leads nowhere")
+		unwritable(t, dir, job.ExitUsage, "decode -m m.safetensors z.safetensors -o lost.npy --no-clobber # tessera: lost.npy: exists")
+		unwritable(t, dir, job.ExitUsage, "decode -m m.safetensors z.safetensors -o lost.npy # leads nowhere")
 	}
 }
 

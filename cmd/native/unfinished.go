@@ -17,6 +17,7 @@ import (
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/latent"
+	"tessera/media"
 	"tessera/temporary"
 	"tessera/vae"
 )
@@ -81,7 +82,7 @@ func (c *decodeCmd) resumed(a *app, clips outputs, w *clipWriter) (*unfinished, 
 	case errors.Is(err, fs.ErrNotExist):
 		return u, u.vacant()
 	case err != nil:
-		return nil, fmt.Errorf("--resume: %w", err)
+		return nil, fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	if err := json.Unmarshal(text, &u.is); err != nil {
 		return nil, u.other("%s is no record of --resume: %v", recordFile, err)
@@ -97,7 +98,7 @@ func (u *unfinished) vacant() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("--resume: %w", err)
+		return fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	for _, e := range entries {
 		if n := e.Name(); n != framesFile && n != u.name(0) && n != u.name(1) && n != recordFile+".part" {
@@ -137,11 +138,11 @@ func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.De
 		u.size *= int64(d.Clip.Channels)
 	}
 	if err := os.MkdirAll(u.path, 0o777); err != nil {
-		return fmt.Errorf("--resume: %w", err)
+		return fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	for name, f := range map[string]**os.File{framesFile: &u.frames, u.name(0): &u.memory[0], u.name(1): &u.memory[1]} {
 		if *f, err = os.OpenFile(filepath.Join(u.path, name), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-			return fmt.Errorf("--resume: %w", err)
+			return fmt.Errorf("--resume: %w", media.Lasting(err))
 		}
 	}
 	if temporary.Locked(u.frames) {
