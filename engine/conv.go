@@ -142,7 +142,7 @@ const pairPixels = 256
 // runs of so many at most.
 func (c *Conv) single(e *emitter, l *timeline, y wgsl.Tensor, w Window, most int) int {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: c.Time.Kernel, KS: 3}
-	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 {
+	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 || wgsl.Ahead && e.set.PairSums(y.C, &l.x) > e.limits.MaxBinding {
 		return y.T
 	}
 	return e.single(l, c.Weights, shape, y.T, most, w.H*w.W)
@@ -164,7 +164,12 @@ func (e *emitter) single(l *timeline, w wgsl.Weights, shape wgsl.Shape, n, most,
 func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, add bool) {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
 	e.pairs(l, c.Name, c.Weights, shape, y, frames, func(weights wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
-		e.set.ConvPairs(e.batch, c.Name, wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add})
+		pairs := wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add}
+		if wgsl.Ahead {
+			e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x))
+			pairs.Sums = e.sums
+		}
+		e.set.ConvPairs(e.batch, c.Name, pairs)
 	})
 }
 
@@ -182,6 +187,13 @@ func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Sha
 		t := frames.t + r.t
 		first, second := l.taps(t), l.taps(t+1)
 		record(w, [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, t, r.n)
+	}
+}
+
+// sumsFor has memory for so many bytes of sums of frames.
+func (e *emitter) sumsFor(name string, bytes int64) {
+	if bytes > 0 && (e.sums == nil || e.sums.Size < bytes) {
+		e.sums = e.temporary(name+" sums", bytes).Buffer
 	}
 }
 

@@ -242,6 +242,7 @@ type emitter struct {
 	b       band            // that is made
 	many    bool            // there are several
 	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
+	sums    *gpu.Buffer     // of frames, for pairs; nil: none yet
 	copies  []*gpu.Buffer   // of the band
 	trail   []trailing      // bands that wait for their places
 
@@ -309,7 +310,7 @@ func (e *emitter) release() {
 	for _, b := range e.scratch {
 		e.arena.give(b)
 	}
-	e.scratch, e.weights = e.scratch[:0], [4]wgsl.Weights{}
+	e.scratch, e.weights, e.sums = e.scratch[:0], [4]wgsl.Weights{}, nil
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {

@@ -72,6 +72,9 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		x := s.tensor(n+2, z.h, z.w, d.In)
 		pairs.Y, pairs.Taps = s.result(n, z.h, z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
 		pairs.Weights = s.paired(pairs.Weights, shape)
+		if sums := s.set.PairSums(d.Out, &x); sums > 0 {
+			pairs.Sums = s.buffer("sums", sums)
+		}
 		s.set.ConvPairs(s.batch, "sample", pairs)
 	},
 	"conv_up": func(s *sample, d wgsl.Duty, z size) {

@@ -24,11 +24,12 @@ type convPairsParams struct {
 // Y0, X0 and Y are as Conv3D has them.
 type ConvPairs struct {
 	Weights
-	Taps   [4]Tap // the first frame of a pair reads the first three, the second the last three; the next pair two frames on
-	Y0, X0 int    // of the input, for output pixel (0, 0)
-	Y      Tensor // output
-	T, N   int    // output frames T to T+N-1, an even number
-	Add    bool   // add to Y, which holds the residual
+	Taps   [4]Tap      // the first frame of a pair reads the first three, the second the last three; the next pair two frames on
+	Y0, X0 int         // of the input, for output pixel (0, 0)
+	Y      Tensor      // output
+	T, N   int         // output frames T to T+N-1, an even number
+	Add    bool        // add to Y, which holds the residual
+	Sums   *gpu.Buffer // of at least the bytes of PairSums
 }
 
 // convPairsKernels compute ConvPairs: the plain one each frame by itself, as Conv3D
@@ -48,9 +49,6 @@ var convPairsKernels = []kernel{{
 }, {
 	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
 	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: pairs4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 }}
 
 // pairs4x8 is how PairTaps leaves a weight.
@@ -112,6 +110,9 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_pairs", Shape{O: c.Y.C, I: x.C, KS: 3})
+	if Ahead && s.ahead(b, label, class, &c) {
+		return
+	}
 	h := s.shader(label, class, c.Packing).covering(c.Y.C)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4

@@ -35,7 +35,9 @@ var nativeTexts = []embedded{
 	{"attention_softmax_matrix.wgsl", &attentionSoftmaxMatrixText},
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
 	{"dequantise.wgsl", &dequantiseText},
+	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
@@ -224,6 +226,8 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(t.kernels, attentionMatrixKernels...)
 		case "conv3d":
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
+		case "conv_pairs":
+			t.kernels = append(t.kernels, convPairsAheadKernels...)
 		case "pointwise":
 			t.kernels = append(t.kernels, pointwiseMatrixKernels...)
 		}

@@ -1,7 +1,16 @@
 package wgsl
 
+import "tessera/gpu"
+
 // A page's engine has no kernels of subgroup matrices, since no browser has these,
 // and keeps nothing in 8 bits.
 var nativeTexts []embedded
+
+// Ahead says that sums of frames may be made before pairs of them.
+const Ahead = false
+
+func (*Set) ahead(*gpu.Batch, string, string, *ConvPairs) bool { return false }
+
+func (*Set) PairSums(int, *Tensor) int64 { return 0 }
 
 func (*shader) whole(constants, int) {}

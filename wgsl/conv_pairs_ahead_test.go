@@ -1,0 +1,39 @@
+//go:build !js
+
+package wgsl
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/gputest"
+)
+
+func init() { // pages have no such kernels
+	paramsOf["conv_pairs_ahead"] = convPairsAheadParams{}
+	paramsOf["pair_frames"] = pairFramesParams{}
+}
+
+// Sums that are made for few rows at a time give the same frames.
+func TestPairsAheadInRows(t *testing.T) {
+	dev := gputest.Open(t)
+	if !eights(dev.Info()) {
+		t.Skipf("%s has no subgroups of eight", dev.Info().Name)
+	}
+	s, err := NewSet(F32, dev.Info(), Choices{"conv_pairs": "ahead"})
+	require.NoError(t, err)
+	all := sumsAhead
+	defer func() { sumsAhead = all }()
+	for _, c := range pairCases {
+		t.Run(c.name, func(t *testing.T) {
+			h, w := c.size()
+			x := Tensor{H: h, W: w, C: c.C}
+			for _, rows := range []int{1, 3} { // between one above and one below
+				sumsAhead = (rows + 2) * int(sumsRow(&x))
+				test := pairCase(s, c, F32)
+				test.Run(t, dev)
+			}
+		})
+	}
+}
