@@ -250,6 +250,8 @@ def refused(address):
     fails(lambda: tessera_vae.Server("http://127.0.0.1:9").models(), "tessera serve")
     fails(lambda: tessera_vae.Server("ftp://x"), "address", kind=ValueError)
     fails(lambda: tessera_vae.Program("no.safetensors", program=vae_program), "no.safetensors")
+    fails(lambda: tessera_vae.Program("no.safetensors", program="/no/program"), "did not start", "exit code 1", "/no/program")
+    fails(lambda: tessera_vae.Program("no.safetensors", program="/bin/false"), "did not start", "exit code 1")
     frames = vae.frames(latent("wan", frames=200))
     next(frames)
     begun = time.monotonic()
@@ -273,6 +275,7 @@ def program(line):
         raise AssertionError("the program is still there")
     except tessera_vae.TesseraError:
         pass
+    killed(line, z)
     code = "import sys, time, tessera_vae; v = tessera_vae.Program(sys.argv[1], program=sys.argv[2]); print(v.address, flush=True); time.sleep(600)"
     env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "integrations", "python", "src")}
     child = subprocess.Popen([sys.executable, "-c", code, line.model("wan"), line.o.tessera], stdout=subprocess.PIPE, text=True, env=env)
@@ -293,6 +296,32 @@ def program(line):
                 return
         time.sleep(0.1)
     raise AssertionError("the program outlives who started it")
+
+
+def killed(line, z):
+    """A program that ends on its own says why, whatever was asked of it."""
+    import tessera_vae
+
+    with tessera_vae.Program(line.model("wan"), program=line.o.tessera, arguments=COMMON) as vae:
+        frames = vae.frames(numpy.concatenate([z] * 40, axis=2))
+        next(frames)
+        keeper = vae._process.pid
+        with open(f"/proc/{keeper}/task/{keeper}/children") as f:
+            os.kill(int(f.read()), signal.SIGKILL)
+        for ask in (lambda: list(frames), lambda: vae.decode(z), vae.models):
+            said_why(ask, "the program ended with signal 9, having said:\n", "Ctrl-C ends it.")
+    said_why(vae.models, "the program was closed")
+
+
+def said_why(ask, *words):
+    import tessera_vae
+
+    try:
+        ask()
+    except tessera_vae.TesseraError as err:
+        assert all(w in str(err) for w in words), err
+        return
+    raise AssertionError("a program that is gone has answered")
 
 
 def pipeline(line, address):

@@ -189,7 +189,7 @@ class Server:
             with self._ask("GET", job) as again:
                 if error := self._told(again).get("error"):
                     raise TesseraError(f"{self.address}: {error}")
-        raise TesseraError(f"{self.address} broke off after {at} of {size} bytes")
+        raise TesseraError(self._gone() or f"{self.address} broke off after {at} of {size} bytes")
 
     @contextmanager
     def _ask(
@@ -232,8 +232,13 @@ class Server:
         except (OSError, http.client.HTTPException) as err:
             connection.close()
             raise TesseraError(
-                f"no tessera server answers at {self.address} ({err or type(err).__name__}): start one with `tessera serve -m CHECKPOINT`"
+                self._gone()
+                or f"no tessera server answers at {self.address} ({err or type(err).__name__}): start one with `tessera serve -m CHECKPOINT`"
             ) from err
+
+    def _gone(self) -> str:
+        """Why there is no answer, where that is known."""
+        return ""
 
     def _refusal(self, reply: http.client.HTTPResponse) -> TesseraError:
         try:

@@ -1,5 +1,6 @@
 """Runs a program until standard input ends, so that it never outlives who started
-it, however that ends. A command of its own: it imports nothing of the package."""
+it, however that ends, and ends as it does: 128 and the signal, where it was one. A
+command of its own: it imports nothing of the package."""
 
 import os
 import subprocess
@@ -8,7 +9,10 @@ import threading
 
 
 def main() -> None:
-    program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    try:
+        program = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+    except OSError as err:
+        sys.exit(str(err))
 
     def watch() -> None:
         sys.stdin.buffer.read()
@@ -19,7 +23,8 @@ def main() -> None:
             program.kill()
 
     threading.Thread(target=watch, daemon=True).start()
-    os._exit(program.wait() & 0xFF)
+    code = program.wait()
+    os._exit(128 - code if code < 0 else min(code, 255))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,22 @@ class Program(Server):
         if url := told.get("url"):
             return str(url).partition("/#")[0]
         self.close()
-        raise TesseraError(f"the program did not start: {told.get('error') or self.messages()}")
+        raise TesseraError(f"the program did not start: {told.get('error') or self._end()}")
+
+    def _gone(self) -> str:
+        if self._process.stdin and self._process.stdin.closed:
+            return "the program was closed"
+        with suppress(subprocess.TimeoutExpired):  # its connections end before it does
+            self._process.wait(2)
+            return self._end()
+        return ""
+
+    def _end(self) -> str:
+        """How the program ended, and the last of what it said."""
+        code = self._process.returncode
+        how = f"signal {code - 128}" if code > 128 else f"exit code {code}"
+        said = "\n".join(self.messages().splitlines()[-5:])
+        return f"the program ended with {how}, having said:\n{said}" if said else f"the program ended with {how}"
 
     def messages(self) -> str:
         """What the program has said on standard error."""
