@@ -145,7 +145,7 @@ var conv3DKernels = []kernel{{
 	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
 }, {
 	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 16, block: 8, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
 	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},

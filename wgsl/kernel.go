@@ -69,13 +69,17 @@ type shader struct {
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
-// way is which of shared/weights_*.wgsl or frames_*.wgsl its text has.
+// way is which of shared/weights_*.wgsl, frames_*.wgsl or multiply_*.wgsl its text has.
 func (h *shader) way(name string) string {
 	switch {
 	case name == "frames" && h.passes:
 		return "passes"
+	case name != "weights" && h.together == 4:
+		return "written"
 	case name == "frames":
 		return "fused"
+	case name == "multiply":
+		return "loops"
 	case h.together > 0:
 		return fmt.Sprintf("of_%d", h.together)
 	}
@@ -105,11 +109,13 @@ type size struct {
 }
 
 // size is a shader's by name: P pixels of an invocation, of which J taps read Q
-// pixels of x, K temporal taps, or one of its table.
+// pixels of x, K temporal taps, H vec4s of a block, or one of its table.
 func (h *shader) size(name string) int {
 	switch name {
 	case "P":
 		return h.pixels
+	case "H":
+		return h.block / 4
 	case "J":
 		return h.taps
 	case "Q":

@@ -56,7 +56,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let f = group.z;
 
     var sums = Sums();
-    start(&sums, block);
+    if WRITTEN {
+#each p
+        sums[WIDE * {p}u] = bias[BIASES * block * WIDE];
+        sums[WIDE * {p}u + 1u] = bias[BIASES * block * WIDE + 1u];
+#end
+    } else {
+        start(&sums, block);
+    }
     var at = array<u32, PIXELS>();
 #each p
     at[{p}] = f * params.x_stride + min(p0 + {p}u, params.P - 1u) * params.C_in4;
@@ -69,7 +76,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         if KT > 1u { tap1(&sums, &at, c, w + tap_size); }
         if KT > 2u { tap2(&sums, &at, c, w + 2u * tap_size); }
     }
-    if real {
-        store(&sums, f, p0, params.P, block);
+    if !real { return; }
+    if WRITTEN {
+#each p
+        if p0 + {p}u < params.P {
+            put(sums[WIDE * {p}u], place(f, p0 + {p}u, block * WIDE), block * WIDE);
+            put(sums[WIDE * {p}u + 1u], place(f, p0 + {p}u, block * WIDE + 1u), block * WIDE + 1u);
+        }
+#end
+        return;
     }
+    store(&sums, f, p0, params.P, block);
 }

@@ -93,6 +93,12 @@ var (
 	sharedPairsText string
 	//go:embed shared/frames_fused.wgsl
 	sharedFramesFusedText string
+	//go:embed shared/frames_written.wgsl
+	sharedFramesWrittenText string
+	//go:embed shared/multiply_loops.wgsl
+	sharedMultiplyLoopsText string
+	//go:embed shared/multiply_written.wgsl
+	sharedMultiplyWrittenText string
 	//go:embed shared/frames_passes.wgsl
 	sharedFramesPassesText string
 	//go:embed shared/pointwise_params.wgsl
@@ -172,6 +178,9 @@ var texts = []embedded{
 	{"shared/fours.wgsl", &sharedFoursText},
 	{"shared/pairs.wgsl", &sharedPairsText},
 	{"shared/frames_fused.wgsl", &sharedFramesFusedText},
+	{"shared/frames_written.wgsl", &sharedFramesWrittenText},
+	{"shared/multiply_loops.wgsl", &sharedMultiplyLoopsText},
+	{"shared/multiply_written.wgsl", &sharedMultiplyWrittenText},
 	{"shared/frames_passes.wgsl", &sharedFramesPassesText},
 	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
 	{"shared/products.wgsl", &sharedProductsText},

@@ -35,15 +35,6 @@ fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<functio
             multiply(odd, &e, w + 3u * tap);
         }
     }
-    if WRITTEN {
-#each p
-        (*sums)[WIDE * {p}u] += m1[WIDE * {p}u] + m2[WIDE * {p}u];
-        (*sums)[WIDE * {p}u + 1u] += m1[WIDE * {p}u + 1u] + m2[WIDE * {p}u + 1u];
-        (*odd)[WIDE * {p}u] += m1[WIDE * {p}u] - m2[WIDE * {p}u];
-        (*odd)[WIDE * {p}u + 1u] += m1[WIDE * {p}u + 1u] - m2[WIDE * {p}u + 1u];
-#end
-        return;
-    }
     for (var n = 0u; n < BLOCKS * PIXELS * WIDE; n++) {
         (*sums)[n] += m1[n] + m2[n];
         (*odd)[n] += m1[n] - m2[n];

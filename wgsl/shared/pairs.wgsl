@@ -25,6 +25,7 @@
 struct Part {
     row: i32,
     column: Columns,
+    first: i32, // column
     frame: u32,
     weights: u32,
 }

@@ -1,8 +1,8 @@
 // Sums of products in registers: PIXELS pixels of y in BLOCKS blocks of BLOCK output
 // channels. The kernel declares params, with across, place(f, pixel, o), where y has the
 // four channels o, and BIASES, vectors of bias for a block. Where invocations work
-// TOGETHER none may leave before the others. Loops are WRITTEN out for a compiler that
-// unrolls none; others take longer for such a text.
+// TOGETHER none may leave before the others. Loops are WRITTEN out, in kernels that have
+// such a text, for a compiler that unrolls none; others take longer for it.
 
 #import tile
 
@@ -46,15 +46,6 @@ struct Matrix {
 
 // start is the sums before the first product.
 fn start(sums: ptr<function, Sums>, block: u32) {
-    if WRITTEN {
-        let b0 = bias[BIASES * block * WIDE];
-        let b1 = bias[BIASES * block * WIDE + 1u];
-#each p
-        (*sums)[WIDE * {p}u] = b0;
-        (*sums)[WIDE * {p}u + 1u] = b1;
-#end
-        return;
-    }
     for (var b = 0u; b < BLOCKS; b++) {
         let b0 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE], biased());
         let b1 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE + 1u], biased());
@@ -85,15 +76,6 @@ fn add{p}(sums: ptr<function, Sums>, v: vec4<f32>, m: Matrix) {
 // constant length with the bound inside: else cards' compilers keep the sums in
 // memory. On processors they are faster there.
 fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
-    if WRITTEN {
-#each p
-        if pixel + {p}u < end {
-            put((*sums)[WIDE * {p}u], place(f, pixel + {p}u, block * WIDE), block * WIDE);
-            put((*sums)[WIDE * {p}u + 1u], place(f, pixel + {p}u, block * WIDE + 1u), block * WIDE + 1u);
-        }
-#end
-        return;
-    }
     if BLOCKS == 1u {
         for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
             for (var h = 0u; h < WIDE; h++) {

@@ -9,12 +9,11 @@ const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops t
 
 // tap{k} adds the products of temporal tap k, in a row of x.
 #each k
-fn tap{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, at: u32, here: bool, w: u32) {
-    var row = Row();
+fn tap{k}(sums: ptr<function, Sums>, under: ptr<function, Row>, column: ptr<function, Columns>, at: u32, here: bool, w: u32) {
 #each q
-    row[{q}] = select(vec4<f32>(), load4(x{k}[params.x{k}_at + at + (*column).at[{q}]]), (*column).inside[{q}] && here);
+    (*under)[{q}] = select(vec4<f32>(), load4(x{k}[params.x{k}_at + at + (*column).at[{q}]]), (*column).inside[{q}] && here);
 #end
-    multiply(sums, &row, w);
+    multiply(sums, under, w);
 }
 #end
 
@@ -23,6 +22,8 @@ fn tap{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, at: u32, he
 #each k
 fn sweep{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, row: i32, f: u32, block: u32) {
     let size = TAPS * params.C_in4 * TAPS * MATRIX; // weights of one temporal tap
+    var under = Row();
+    hold(&under);
     let weights = params.weight_at + block * params.weight_stride + {k}u * size;
     for (var i = 0u; i < TAPS; i++) {
         let r_in = row + i32(i);
@@ -32,9 +33,9 @@ fn sweep{k}(sums: ptr<function, Sums>, column: ptr<function, Columns>, row: i32,
         let line = f * params.x_stride + u32(r) / SCALE * params.W_in * params.C_in4;
         for (var c = 0u; c < params.C_in4; c++) {
             let w = weights + (i * params.C_in4 + c) * TAPS * MATRIX;
-            tap{k}(sums, column, line + c, here, w);
-            if !APART && KT > 1u { tap1(sums, column, line + c, here, w + size); }
-            if !APART && KT > 2u { tap2(sums, column, line + c, here, w + 2u * size); }
+            tap{k}(sums, &under, column, line + c, here, w);
+            if !APART && KT > 1u { tap1(sums, &under, column, line + c, here, w + size); }
+            if !APART && KT > 2u { tap2(sums, &under, column, line + c, here, w + 2u * size); }
         }
     }
 }

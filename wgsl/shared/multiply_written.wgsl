@@ -1,0 +1,42 @@
+// multiply() for SwiftShader, which unrolls no loop. It computes four invocations with
+// sixteen registers, and gives them to what is read most: were rows and weights values,
+// each product and sum would go through memory. So they and the sums are memory, at
+// places that the text says, where a number of four invocations is one load.
+
+var<private> held: array<vec4<f32>, TAPS * MATRIX>; // weights of a row
+
+// hold makes a row and the weights memory, which for SwiftShader is what a loop indexes.
+fn hold(row: ptr<function, Row>) {
+    for (var q = 0u; q < INPUTS; q++) { (*row)[q] = vec4<f32>(); }
+    for (var n = 0u; n < TAPS * MATRIX; n++) { held[n] = vec4<f32>(); }
+}
+
+// multiply adds the products of a row with its taps.
+fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
+    var m = Matrix();
+#each j
+    m = matrix(at + {j}u * MATRIX);
+    held[{j}u * MATRIX] = m.a0;
+    held[{j}u * MATRIX + 1u] = m.a1;
+    held[{j}u * MATRIX + 2u] = m.b0;
+    held[{j}u * MATRIX + 3u] = m.b1;
+    held[{j}u * MATRIX + 4u] = m.c0;
+    held[{j}u * MATRIX + 5u] = m.c1;
+    held[{j}u * MATRIX + 6u] = m.d0;
+    held[{j}u * MATRIX + 7u] = m.d1;
+#end
+#each p
+#each h
+    {
+        var sum = (*sums)[WIDE * {p}u + {h}u];
+#each j
+        sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].x), held[{j}u * MATRIX + {h}u], sum);
+        sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].y), held[{j}u * MATRIX + 2u + {h}u], sum);
+        sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].z), held[{j}u * MATRIX + 4u + {h}u], sum);
+        sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].w), held[{j}u * MATRIX + 6u + {h}u], sum);
+#end
+        (*sums)[WIDE * {p}u + {h}u] = sum;
+    }
+#end
+#end
+}
