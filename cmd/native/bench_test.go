@@ -67,7 +67,7 @@ func TestBenchFlags(t *testing.T) {
 		{[]string{"--seconds=0"}, 2, "--seconds=0: expected 1 to 100000"},
 		{[]string{"nothing"}, 2, "must be one of"},
 		{[]string{"-m", model, "--report", linked}, 2, "which it would replace"},
-		{[]string{"--no-clobber", "--report", there}, 1, "exists"},
+		{[]string{"--no-clobber", "--report", there}, 2, "exists"},
 		{[]string{"-m", there}, 3, "there.md"},
 	} {
 		o := tessera(t, append([]string{"bench"}, c.flags...)...)

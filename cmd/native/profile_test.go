@@ -131,7 +131,7 @@ func TestProfileNames(t *testing.T) {
 		{[]string{"--profile=trace.txt"}, 2, "expected FILE.json"},
 		{[]string{"--profile="}, 2, "expected FILE.json"},
 		{[]string{"--profile", link}, 2, "which it would replace"},
-		{[]string{"--no-clobber", "--profile", there}, 1, "exists"},
+		{[]string{"--no-clobber", "--profile", there}, 2, "exists"},
 	} {
 		o := tessera(t, append([]string{"decode", "-m", tiny, latent, "-o", filepath.Join(t.TempDir(), "out.npy")}, c.flags...)...)
 		assert.Equal(t, c.code, o.code, "%v: %s", c.flags, o.stderr)
