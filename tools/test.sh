@@ -128,7 +128,7 @@ web() {
 	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
 	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 -timeout 30m ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./wgsl ./tiling
 	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$|^TestBandsAreExact$/^(seedvr2|wan2.1)$/^1|^TestPreviewsInBands$' ./vae
-	go test -count=1 -short -timeout 20m ./tests/web
+	go test -count=1 -short -timeout 40m ./tests/web
 }
 
 # fuzz gives every fuzz test a short run. It counts inputs: where the time is
