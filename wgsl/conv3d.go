@@ -145,7 +145,7 @@ var conv3DKernels = []kernel{{
 	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
 }, {
 	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 16, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv3d", taps: 3, wg: 16, pixels: 16, block: 8, tall: 4, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
 	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
@@ -179,7 +179,7 @@ var conv3DStridedKernels = []kernel{{
 	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},
 }, {
 	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
 	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
@@ -213,6 +213,9 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 			each.Add, each.summed = true, true
 		}
 		return
+	}
+	if len(c.Taps) > 1 {
+		h = h.low()
 	}
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {

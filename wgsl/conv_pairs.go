@@ -48,7 +48,7 @@ var convPairsKernels = []kernel{{
 	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
 }, {
 	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 16, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 }}
 
 // pairs4x8 is how PairTaps leaves a weight.

@@ -62,7 +62,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let r = segment / per_row;
     let s = (segment % per_row) * PIXELS;
 
-    var part = Part(i32(r) + params.top, columns(i32(s) + params.left), i32(s) + params.left, group.z * params.x_stride, mine.block * params.weight_stride);
+    var part = Part(i32(r) + params.top, columns(i32(s) + params.left), group.z * params.x_stride, mine.block * params.weight_stride);
     var even = Sums();
     var odd = Sums();
     start(&even, mine.block);

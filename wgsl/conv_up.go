@@ -45,7 +45,7 @@ var convUpKernels = []kernel{{
 	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
 }, {
 	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv_up", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 }, {
 	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
 	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},

@@ -41,7 +41,7 @@ var convUpPairsKernels = []kernel{{
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
 }, {
 	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 }}
 
 // uniform says whether an adapter is Mesa's driver for processors from 26 on. Before,

@@ -50,7 +50,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     ready();
 
     var cells = columns(to.column);
-    var part = Part(to.row, cells, to.column, group.z * params.x_stride, to.block * params.weight_stride);
+    var part = Part(to.row, cells, group.z * params.x_stride, to.block * params.weight_stride);
     var even = Sums();
     var odd = Sums();
     start(&even, to.block);

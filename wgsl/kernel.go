@@ -69,7 +69,8 @@ type shader struct {
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
-// way is which of shared/weights_*.wgsl, frames_*.wgsl or multiply_*.wgsl its text has.
+// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl or under_*.wgsl
+// its text has.
 func (h *shader) way(name string) string {
 	switch {
 	case name == "frames" && h.passes:
@@ -80,6 +81,8 @@ func (h *shader) way(name string) string {
 		return "fused"
 	case name == "multiply":
 		return "loops"
+	case name == "under":
+		return "each"
 	case h.together > 0:
 		return fmt.Sprintf("of_%d", h.together)
 	}
@@ -109,7 +112,7 @@ type size struct {
 }
 
 // size is a shader's by name: P pixels of an invocation, of which J taps read Q
-// pixels of x, K temporal taps, H vec4s of a block, or one of its table.
+// pixels of x, K temporal taps, B blocks of H vec4s, or one of its table.
 func (h *shader) size(name string) int {
 	switch name {
 	case "P":
@@ -118,6 +121,8 @@ func (h *shader) size(name string) int {
 		return h.block / 4
 	case "J":
 		return h.taps
+	case "B":
+		return max(1, h.tall)
 	case "Q":
 		return (h.pixels-1)*max(1, h.stride) + h.taps
 	case "K":
@@ -229,7 +234,7 @@ func segmentGrid(h *shader, e extent) [3]uint32 {
 }
 
 // covering is a tall shader with the height that suits so many channels: that of the
-// table, three where so the last is full, or one where there is one block alone.
+// table, three or two where so the last is full, or one where there is one block alone.
 func (h *shader) covering(channels int) *shader {
 	blocks := int(groups(channels, max(1, h.block)))
 	tall := h.tall
@@ -240,9 +245,21 @@ func (h *shader) covering(channels int) *shader {
 		tall = 1
 	case blocks%tall != 0 && blocks%3 == 0:
 		tall = 3
+	case blocks%tall != 0 && blocks%2 == 0:
+		tall = 2
 	}
 	suited := *h
 	suited.tall = tall
+	return &suited
+}
+
+// low is a shader that makes two blocks where it would make four: with several temporal
+// taps in its text these take three times as long to compile, and are no faster.
+func (h *shader) low() *shader {
+	suited := *h
+	if h.tall > 3 {
+		suited.tall = 2
+	}
 	return &suited
 }
 

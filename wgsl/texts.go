@@ -113,6 +113,10 @@ var (
 	sharedSiluText string
 	//go:embed shared/taps.wgsl
 	sharedTapsText string
+	//go:embed shared/under_each.wgsl
+	sharedUnderEachText string
+	//go:embed shared/under_written.wgsl
+	sharedUnderWrittenText string
 	//go:embed shared/weight_f32.wgsl
 	sharedWeightF32Text string
 	//go:embed shared/weight_packed.wgsl
@@ -188,6 +192,8 @@ var texts = []embedded{
 	{"shared/several.wgsl", &sharedSeveralText},
 	{"shared/silu.wgsl", &sharedSiluText},
 	{"shared/taps.wgsl", &sharedTapsText},
+	{"shared/under_each.wgsl", &sharedUnderEachText},
+	{"shared/under_written.wgsl", &sharedUnderWrittenText},
 	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
 	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
 	{"shared/weights_each.wgsl", &sharedWeightsEachText},

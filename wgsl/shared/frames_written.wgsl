@@ -23,7 +23,7 @@ fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<functio
                 var d1 = vec4<f32>();
                 var d2 = vec4<f32>();
                 var d3 = vec4<f32>();
-                let s_in = (*part).first + i32(q);
+                let s_in = (*part).column.first + i32(q);
                 let s = clamp(s_in, 0, i32(params.W_in) - 1);
                 if s_in == s && r_in == r {
                     let at = line + u32(s) * params.C_in4 + c;

@@ -14,8 +14,9 @@ fn hold(row: ptr<function, Row>) {
 // multiply adds the products of a row with its taps.
 fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
     var m = Matrix();
+#each b
 #each j
-    m = matrix(at + {j}u * MATRIX);
+    m = matrix(at + {b}u * params.weight_stride + {j}u * MATRIX);
     held[{j}u * MATRIX] = m.a0;
     held[{j}u * MATRIX + 1u] = m.a1;
     held[{j}u * MATRIX + 2u] = m.b0;
@@ -28,15 +29,16 @@ fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
 #each p
 #each h
     {
-        var sum = (*sums)[WIDE * {p}u + {h}u];
+        var sum = (*sums)[WIDE * (PIXELS * {b}u + {p}u) + {h}u];
 #each j
         sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].x), held[{j}u * MATRIX + {h}u], sum);
         sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].y), held[{j}u * MATRIX + 2u + {h}u], sum);
         sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].z), held[{j}u * MATRIX + 4u + {h}u], sum);
         sum = fma(vec4<f32>((*row)[STRIDE * {p}u + {j}u].w), held[{j}u * MATRIX + 6u + {h}u], sum);
 #end
-        (*sums)[WIDE * {p}u + {h}u] = sum;
+        (*sums)[WIDE * (PIXELS * {b}u + {p}u) + {h}u] = sum;
     }
+#end
 #end
 #end
 }

@@ -25,7 +25,6 @@
 struct Part {
     row: i32,
     column: Columns,
-    first: i32, // column
     frame: u32,
     weights: u32,
 }

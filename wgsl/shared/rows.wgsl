@@ -7,12 +7,14 @@ alias Row = array<vec4<f32>, INPUTS>; // of these pixels, four channels
 
 // Columns are their offsets, clamped into the row, and whether they are inside of it.
 struct Columns {
+    first: i32,
     at: array<u32, INPUTS>,
     inside: array<bool, INPUTS>,
 }
 
 fn columns(first: i32) -> Columns {
     var all = Columns();
+    all.first = first;
     var s = first;
     var clamped = 0;
 #each q

@@ -4,15 +4,14 @@
 #import products
 #import several
 #import rows
+#import under
 
 const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops that fit a processor's cache of instructions
 
 // tap{k} adds the products of temporal tap k, in a row of x.
 #each k
 fn tap{k}(sums: ptr<function, Sums>, under: ptr<function, Row>, column: ptr<function, Columns>, at: u32, here: bool, w: u32) {
-#each q
-    (*under)[{q}] = select(vec4<f32>(), load4(x{k}[params.x{k}_at + at + (*column).at[{q}]]), (*column).inside[{q}] && here);
-#end
+    under{k}(under, column, at, here);
     multiply(sums, under, w);
 }
 #end
