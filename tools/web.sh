@@ -48,6 +48,11 @@ cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
 
 node tools/page.js "$out"
 
+# Nor those of the page's scripts, which not every host compresses: 140 kB.
+for file in "$out"/*.js "$out"/strings/*.js; do
+	[ "$file" = "$out/sw.js" ] || web/node_modules/.bin/terser "$file" --module --compress --mangle --comments false --output "$file"
+done
+
 # fmt is large, and is not where time goes: without inlining it is 60 kB less.
 # Recording, planning and headers are no more: another 55. Go 1.26's new collector is for
 # many cores, of which a tab has one, and 45 kB larger; 1.27 has no other.
@@ -57,12 +62,16 @@ go1.26*) collector=nogreenteagc ;;
 *) collector= ;;
 esac
 
-# Nobody reads the shaders' comments and spaces in there: 36 kB.
+# Nobody reads the shaders' comments, spaces and lines in there: 40 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
 mkdir -p "$texts/shared"
 for file in wgsl/*.wgsl wgsl/shared/*.wgsl; do
-	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:]\) /\1/g' "$file" >"$texts/${file#wgsl/}"
+	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:;]\) /\1/g; s/ {$/{/' "$file" |
+		awk '/^(#|enable |diagnostic)/ { if (line) print line; print; line = ""; next }
+			line ~ /[A-Za-z0-9_]$/ && /^[A-Za-z0-9_]/ { line = line " " }
+			{ line = line $0 }
+			END { if (line) print line }' >"$texts/${file#wgsl/}"
 	printf '%s"%s": "%s"' "${comma-}" "$PWD/$file" "$texts/${file#wgsl/}"
 	comma=,
 done >"$texts/files"
