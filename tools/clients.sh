@@ -83,6 +83,7 @@ done
 tools/deps.sh
 . tools/adapter.sh
 mkdir -p "$out/models"
+[ -f web/dist/index.html ] || tools/web.sh # without its page serve won't start
 CGO_ENABLED=0 go build -o "$out/tessera" ./cmd/native
 go run ./tools/checkpoints "$out/models"
 cp assets/tiny-seedvr2.safetensors "$out/models/seedvr2.safetensors"

@@ -102,7 +102,9 @@ def served(o, line):
         line = process.stdout.readline()
         assert line, open(log.name).read()
         told += line
-    return process, json.loads(told)["url"].partition("/#")[0]
+    told = json.loads(told)
+    assert "url" in told, f"serve: {told['error']}"
+    return process, told["url"].partition("/#")[0]
 
 
 def curl(line, address):
