@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"unicode/utf8"
 
 	"tessera/temporary"
 )
@@ -32,6 +33,10 @@ func createPending(path string, need int64) (*pending, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir, base := filepath.Split(target)
+	if runtime.GOOS == "windows" && utf8.RuneCountInString(base) > 255 { // which Wine tells at the rename, as a missing file
+		return nil, tempError(path, syscall.ENAMETOOLONG)
+	}
 	p := &pending{path: path, target: target, need: need}
 	mode := fs.FileMode(0o666) // not os.CreateTemp's 0600, which would stay on the result
 	info, err := os.Stat(target)
@@ -47,7 +52,6 @@ func createPending(path string, need int64) (*pending, error) {
 	case !errors.Is(err, fs.ErrNotExist): // a name that is too long, which a temporary one may not be
 		return nil, tempError(path, err)
 	}
-	dir, base := filepath.Split(target)
 	if p.file, err = temporary.Create(dir, "."+base, mode); err != nil {
 		return nil, tempError(path, err)
 	}
