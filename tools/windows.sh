@@ -138,8 +138,6 @@ in_wine() {
 	echo "windows: $package on $backend"
 	TESSERA_BACKEND=$backend TESSERA_STATS="Z:\\wine\\stats-$backend.txt" TESSERA_PROGRAM='C:\tests\tessera.exe' \
 		"$run" "/source/$package" wine "C:\\tests\\$(basename "$package").exe" "$@" >"$root/wine/test.log" 2>&1 || {
-		# On a busy machine a process of Direct3D 12 may be killed while it ends.
-		[ $? != 137 ] || ! grep -qx 'PASS.\{0,1\}' "$root/wine/test.log" || return 0
 		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$root/wine/test.log" | tail -n 60 >&2
 		die "$package on $backend failed"
 	}
