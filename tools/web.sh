@@ -48,7 +48,7 @@ cp "$(go env GOROOT)/lib/wasm/wasm_exec.js" "$out"/
 
 node tools/page.js "$out"
 
-# Nor those of the page's scripts, which not every host compresses: 140 kB.
+# Nobody reads the scripts' comments and names in there, which not every host compresses: 140 kB.
 for file in "$out"/*.js "$out"/strings/*.js; do
 	[ "$file" = "$out/sw.js" ] || web/node_modules/.bin/terser "$file" --module --compress --mangle --comments false --output "$file"
 done
