@@ -42,7 +42,8 @@ func (r Roofline) best(again Roofline) Roofline {
 
 // Chains and workgroups of the FMA kernel, and the bytes that are copied.
 const (
-	fmaChains   = 32
+	fmaChains   = 8 // of an invocation,
+	fmaWide     = 4 // more where it is wide
 	fmaWG       = 64
 	fmaSteps    = 4096
 	fmaGroups   = 32
@@ -62,14 +63,14 @@ type rooflineParams struct{ First gpu.First }
 // MeasureRoofline measures, in about a second.
 func MeasureRoofline(ctx context.Context, dev *gpu.Device, patience time.Duration) (Roofline, error) {
 	var r Roofline
-	for _, fused := range []float64{1, 0} { // drivers differ in which is the quicker
+	for _, f := range fmaForms {
 		for groups := uint32(fmaGroups); ; groups *= 4 {
-			f := newFMA(groups, fmaSteps, fused)
-			seconds, err := f.time(ctx, dev, patience/6)
+			k := newFMA(groups, fmaSteps, f)
+			seconds, err := k.time(ctx, dev, patience/12)
 			if err != nil {
 				return r, err
 			}
-			r.GFLOPs = max(r.GFLOPs, float64(f.batch.Cost().FLOPs)/seconds/1e9)
+			r.GFLOPs = max(r.GFLOPs, float64(k.batch.Cost().FLOPs)/seconds/1e9)
 			if seconds > enough.Seconds()/4 || groups >= fmaLongest {
 				break
 			}
@@ -149,19 +150,26 @@ func (k *kernel) fill(dev *gpu.Device) error {
 	return nil
 }
 
+// fmaForm is a way to write the arithmetic; drivers differ in which is the quickest.
+type fmaForm struct{ fused, wide float64 }
+
+var fmaForms = []fmaForm{{1, 1}, {1, 0}, {0, 1}, {0, 0}}
+
+func (f fmaForm) chains() int { return fmaChains + fmaWide*int(f.wide) }
+
 // newFMA is the arithmetic of so many workgroups.
-func newFMA(groups uint32, steps int, fused float64) *kernel {
+func newFMA(groups uint32, steps int, f fmaForm) *kernel {
 	x := &gpu.Buffer{Label: "fma in", Size: 2 * wordBytes}
 	y := &gpu.Buffer{Label: "fma out", Size: int64(groups) * fmaWG * wordBytes}
 	p := &gpu.Program{
 		Label: "fma", Source: fmaText, Storage: []gpu.Access{gpu.Read, gpu.ReadWrite},
-		Constants: map[string]float64{"STEPS": float64(steps), "FUSED": fused},
+		Constants: map[string]float64{"STEPS": float64(steps), "FUSED": f.fused, "WIDE": f.wide},
 	}
 	k := &kernel{batch: &gpu.Batch{Label: "fma"}, buffers: []*gpu.Buffer{x, y}}
 	for _, v := range []float32{scale, shift} {
 		k.data = binary.LittleEndian.AppendUint32(k.data, math.Float32bits(v))
 	}
-	cost := gpu.Cost{FLOPs: 2 * fmaChains * fmaWG * int64(groups) * int64(steps), Bytes: y.Size}
+	cost := gpu.Cost{FLOPs: 2 * int64(f.chains()) * fmaWG * int64(groups) * int64(steps), Bytes: y.Size}
 	k.batch.Dispatch("fma", p, [3]uint32{groups, 1, 1}, rooflineParams{}, cost, x.All(), y.All())
 	return k
 }

@@ -30,13 +30,13 @@ func result(t *testing.T, dev *gpu.Device, k *kernel) []byte {
 // its sums still depend on each, and many are what the chains settle at.
 func TestFMA(t *testing.T) {
 	dev := gputest.Open(t)
-	for _, fused := range []float64{1, 0} {
-		for _, steps := range []int{0, 1, 2, 5, fmaSteps} {
+	for _, f := range fmaForms {
+		for _, steps := range []int{0, 16, 32, fmaSteps} {
 			const groups = 3
-			out := result(t, dev, newFMA(groups, steps, fused))
+			out := result(t, dev, newFMA(groups, steps, f))
 			for i := range groups * fmaWG {
 				want := 0.0
-				for k := range fmaChains {
+				for k := range f.chains() {
 					v := float64(i%fmaWG+k) / 64
 					for range steps {
 						v = v*scale + shift
