@@ -203,7 +203,7 @@ func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 // Conv3D records a 3x3 convolution with one to three temporal taps.
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	class := classOf(convOperation(c.Stride), Shape{O: c.Y.C, I: c.Taps[0].X.C, KS: 3})
-	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	h := s.shader(label, class, c.Packing)
 	if s.apart(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
@@ -214,9 +214,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		}
 		return
 	}
-	if len(c.Taps) > 1 {
-		h = h.low()
-	}
+	h = h.covering(c.Y.C, len(c.Taps))
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0

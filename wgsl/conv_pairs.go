@@ -113,13 +113,13 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	if Ahead && s.ahead(b, label, class, &c) {
 		return
 	}
-	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
 	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
-	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.several())}), h.cover(e), convPairsParams{
+	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), convPairsParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(c.Y0 - 1), Left: int32(c.X0 - 1),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),

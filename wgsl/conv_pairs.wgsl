@@ -35,7 +35,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
+    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
 }
 
 const SCALE: u32 = 1;

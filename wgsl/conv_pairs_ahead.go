@@ -77,7 +77,7 @@ func (s *Set) ahead(b *gpu.Batch, label, class string, c *ConvPairs) bool {
 			from := min(max(y+c.Y0-1, 0), x.H-1)
 			to := min(max(y+c.Y0+rows+1, from+1), x.H)
 			s.sumsOf(b, label, &k.shaders[1], c, t, from, to-from)
-			s.productsOf(b, label, class, k.shaders[0].covering(c.Y.C), c, t, y, rows, from, to-from)
+			s.productsOf(b, label, class, k.shaders[0].covering(c.Y.C, 1), c, t, y, rows, from, to-from)
 		}
 	}
 	return true
@@ -114,7 +114,7 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, c *ConvPa
 	plain := Conv3D{Y: part, Stride: 1}
 	macs := int64(plain.rows(top, n)) * int64(part.W) * int64(part.C) * int64(x.C) * 3 * 4
 	p := s.made(h, class, c.Elem, constants{
-		"ACCUMULATE": flag(c.Add && !h.several()), "DEEP": flag(h.across(e) < h.wg), "ROLLED": 1,
+		"ACCUMULATE": flag(c.Add && !h.shared()), "DEEP": flag(h.across(e) < h.wg), "ROLLED": 1,
 	}, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(e), convPairsAheadParams{
 		H_in: uint32(n), W_in: uint32(x.W), W: uint32(part.W), C_in4: uint32(x.C4()), C_out4: uint32(part.C4()),

@@ -78,7 +78,7 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps))
 	if s.apart(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))

@@ -49,7 +49,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
+    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

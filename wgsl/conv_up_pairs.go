@@ -63,7 +63,7 @@ func (s *Set) ConvUpPairs(b *gpu.Batch, label string, c ConvUpPairs) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_up_pairs", ConvUpShape(c.Y.C, x.C, 4, 1))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
 	shape := ConvUpShape(c.Y.C, x.C, 4, 1)
 	macs := int64(c.N/2) * int64(one.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * 4
 	in := readPairs(c.Weights, shape, c.Taps, c.N)

@@ -198,6 +198,9 @@ func (h *shader) tile() string {
 			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK", "BLOCKS", "TAPS", "STRIDE"}[i], value)
 		}
 	}
+	if h.block > 0 {
+		text += fmt.Sprintf("const SHARED: bool = %t;\n", h.shared())
+	}
 	for _, s := range h.sizes {
 		text += fmt.Sprintf("const %s: u32 = %d;\n", s.name, s.value)
 	}
@@ -235,7 +238,9 @@ func segmentGrid(h *shader, e extent) [3]uint32 {
 
 // covering is a tall shader with the height that suits so many channels: that of the
 // table, three or two where so the last is full, or one where there is one block alone.
-func (h *shader) covering(channels int) *shader {
+// With several temporal taps in its text it is two in place of four, which take three
+// times as long to compile, and are no faster.
+func (h *shader) covering(channels, taps int) *shader {
 	blocks := int(groups(channels, max(1, h.block)))
 	tall := h.tall
 	switch {
@@ -247,30 +252,22 @@ func (h *shader) covering(channels int) *shader {
 		tall = 3
 	case blocks%tall != 0 && blocks%2 == 0:
 		tall = 2
+	case tall > 3 && taps > 1:
+		tall = 2
 	}
 	suited := *h
 	suited.tall = tall
 	return &suited
 }
 
-// low is a shader that makes two blocks where it would make four: with several temporal
-// taps in its text these take three times as long to compile, and are no faster.
-func (h *shader) low() *shader {
-	suited := *h
-	if h.tall > 3 {
-		suited.tall = 2
-	}
-	return &suited
-}
+// shared says whether one pipeline is to do for many layers, since it takes seconds to
+// compile: then params have what is an override elsewhere (SHARED).
+func (h *shader) shared() bool { return h.tall > 0 }
 
-// several says whether an invocation makes several blocks: then params have what is
-// an override elsewhere.
-func (h *shader) several() bool { return h.tall > 1 }
-
-// apart says whether taps are dispatches of their own, which add to y in f32: of a
-// kernel of several blocks one temporal tap is seconds less to compile than three.
+// apart says whether taps are dispatches of their own, which add to y in f32: where
+// pipelines are shared, one temporal tap is seconds less to compile than three.
 func (s *Set) apart(h *shader, taps []Tap) bool {
-	return h.several() && s.Elem == F32 && len(taps) > 1
+	return h.shared() && s.Elem == F32 && len(taps) > 1
 }
 
 // deep is how many channels an invocation makes.

@@ -86,7 +86,7 @@ func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ..
 // imports `products` or `matrices`, and adds to what is there or does not.
 func (s *Set) products(h *shader, e extent, class string, weight Elem, add bool, c constants) *gpu.Program {
 	const R = gpu.Read
-	c["ACCUMULATE"] = flag(add && !h.several())
+	c["ACCUMULATE"] = flag(add && !h.shared())
 	if h.fit == nil {
 		c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
 	}

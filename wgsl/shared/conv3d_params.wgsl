@@ -24,7 +24,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // of kernels of several blocks: 1 is as ACCUMULATE, 2 that y has the bias too
+    accumulate: u32, // where pipelines are SHARED: 1 is as ACCUMULATE, 2 that y has the bias too
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
