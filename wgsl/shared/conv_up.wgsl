@@ -36,16 +36,17 @@ fn spot(segment: u32, block: u32) -> Spot {
 }
 
 // add_cells adds the bias of the cells that are inside of x.
-fn add_cells(sums: ptr<function, Sums>, cells: ptr<function, Columns>, to: Spot) {
-    for (var i = 0u; i < 4u; i++) {
-        let row = to.row + i32(i / 2u);
-        let here = row >= 0 && row < i32(params.H_in);
-        for (var b = 0u; b < BLOCKS; b++) {
-            let at = (BIASES * (to.block + b) + 1u + i) * WIDE;
-            let b0 = bias[at];
-            let b1 = bias[at + 1u];
+fn add_cells(sums: ptr<function, Sums>, under: ptr<function, Columns>, to: Spot) {
+    for (var b = 0u; b < BLOCKS; b++) {
+        let at = (BIASES * (to.block + b) + 1u) * WIDE;
+        let all = cells(at);
+        for (var i = 0u; i < 4u; i++) {
+            let row = to.row + i32(i / 2u);
+            let here = row >= 0 && row < i32(params.H_in);
+            let b0 = cell(all, at, i * WIDE);
+            let b1 = cell(all, at, i * WIDE + 1u);
             for (var p = 0u; p < PIXELS; p++) {
-                let inside = (*cells).inside[p + i % 2u] && here;
+                let inside = (*under).inside[p + i % 2u] && here;
                 let n = (b * PIXELS + p) * WIDE;
                 (*sums)[n] += select(vec4<f32>(), b0, inside);
                 (*sums)[n + 1u] += select(vec4<f32>(), b1, inside);

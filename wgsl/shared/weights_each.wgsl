@@ -13,3 +13,8 @@ fn matrix(at: u32) -> Matrix {
         load_weight4(weight[at + 6u]), load_weight4(weight[at + 7u]),
     );
 }
+
+// cells and cell are for weights_of_8.wgsl.
+fn cells(at: u32) -> vec4<f32> { return vec4<f32>(); }
+
+fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return bias[at + n]; }

@@ -20,3 +20,10 @@ fn matrix(at: u32) -> Matrix {
         subgroupBroadcast(mine, 6u), subgroupBroadcast(mine, 7u),
     );
 }
+
+// cells are eight vec4s of biases, one in each invocation: one load is a quarter of
+// a second less to compile than eight.
+fn cells(at: u32) -> vec4<f32> { return bias[at + lane]; }
+
+// cell is number n of them.
+fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return subgroupShuffle(all, n); }
