@@ -33,10 +33,6 @@ var<workgroup> powers: array<array<vec4<u32>, M * PITCH * AHEAD>, (FETCHES * WG 
 var<workgroup> values: array<array<vec2<u32>, WIDE * 2u * PITCH * AHEAD>, ACROSS>;                  // [subgroups across][DEPTH keys][channel][key]
 var<workgroup> sums: array<array<vec4<f32>, M * N / 4u>, SUBGROUPS>;
 
-// low and high are two halves of two words each.
-fn low(a: u32, b: u32) -> u32 { return bitcast<u32>(vec2<f16>(bitcast<vec2<f16>>(a).x, bitcast<vec2<f16>>(b).x)); }
-fn high(a: u32, b: u32) -> u32 { return bitcast<u32>(vec2<f16>(bitcast<vec2<f16>>(a).y, bitcast<vec2<f16>>(b).y)); }
-
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
     let group = workgroup + params.first.xyz;
@@ -64,37 +60,42 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
 #end
 #end
-    for (var j = 0u; j < params.keys; j += AHEAD * DEPTH) {
+    // Dawn counts the turns of loops, but of one whose bound is constant.
+    let steps = (params.keys + AHEAD * DEPTH - 1u) / (AHEAD * DEPTH);
+    for (var step = 0u; step < 0x1000000u; step++) {
+        if step >= steps { break; }
         workgroupBarrier();
 #each ahead
-        let real{ahead} = WHOLE || j + {ahead}u * DEPTH + 8u * part < params.keys;
+        let real{ahead} = WHOLE || (step * AHEAD + {ahead}u) * DEPTH + 8u * part < params.keys;
 #each fetches
         powers[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = select(vec4<u32>(), s[power{fetches} + {ahead}u * DEPTH / 8u], real{ahead});
 #end
 #end
 #each turns
         {
-            let a = kv[value + {turns}u * (WG / FOURS)];
-            let b = kv[value + token + {turns}u * (WG / FOURS)];
-            let c = kv[value + 2u * token + {turns}u * (WG / FOURS)];
-            let d = kv[value + 3u * token + {turns}u * (WG / FOURS)];
+            let a = bitcast<vec4<f16>>(kv[value + {turns}u * (WG / FOURS)]);
+            let b = bitcast<vec4<f16>>(kv[value + token + {turns}u * (WG / FOURS)]);
+            let c = bitcast<vec4<f16>>(kv[value + 2u * token + {turns}u * (WG / FOURS)]);
+            let d = bitcast<vec4<f16>>(kv[value + 3u * token + {turns}u * (WG / FOURS)]);
             let outer = wide + {turns}u * (WG / FOURS) * 4u / WIDE;
             let inner = there + {turns}u * (WG / FOURS) * 4u % WIDE * 2u * PITCH;
-            values[outer][inner] = vec2<u32>(low(a.x, b.x), low(c.x, d.x));
-            values[outer][inner + 2u * PITCH] = vec2<u32>(high(a.x, b.x), high(c.x, d.x));
-            values[outer][inner + 4u * PITCH] = vec2<u32>(low(a.y, b.y), low(c.y, d.y));
-            values[outer][inner + 6u * PITCH] = vec2<u32>(high(a.y, b.y), high(c.y, d.y));
+            values[outer][inner] = bitcast<vec2<u32>>(vec4<f16>(a.x, b.x, c.x, d.x));
+            values[outer][inner + 2u * PITCH] = bitcast<vec2<u32>>(vec4<f16>(a.y, b.y, c.y, d.y));
+            values[outer][inner + 4u * PITCH] = bitcast<vec2<u32>>(vec4<f16>(a.z, b.z, c.z, d.z));
+            values[outer][inner + 6u * PITCH] = bitcast<vec2<u32>>(vec4<f16>(a.w, b.w, c.w, d.w));
         }
 #end
         workgroupBarrier();
 #each ahead
 #each parts
         {
+#each rows
+            let left{rows} = subgroupMatrixLoad<Left, row_major>(&powers[down + {rows}u], {ahead}u * M * PITCH + {parts}u * K / 8u, PITCH);
+#end
 #each columns
             let right{columns} = subgroupMatrixLoad<Right, col_major>(&values[across], ({ahead}u * WIDE + {columns}u * N) * 2u * PITCH + {parts}u * K / 4u, 2u * PITCH);
 #end
 #each rows
-            let left{rows} = subgroupMatrixLoad<Left, row_major>(&powers[down + {rows}u], {ahead}u * M * PITCH + {parts}u * K / 8u, PITCH);
 #each columns
             sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(left{rows}, right{columns}, sum{rows}{columns});
 #end

@@ -54,7 +54,7 @@ var (
 
 // attentionMatrixKernels store powers as halves, which are multiplied with.
 var attentionMatrixKernels = []kernel{{
-	name: "matrix", halves: true, needs: hasDoubled,
+	name: "matrix", halves: true, needs: hasRoom(layout.forValues),
 	shaders: []shader{
 		{file: "attention_scores_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices},
 		{file: "attention_softmax_matrix", wg: 64, grid: frameGrid},
@@ -68,7 +68,7 @@ var conv3DMatrixKernels = []kernel{{
 }}
 
 var pointwiseMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasDoubled,
+	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
 	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices}},
 }}
 
@@ -114,13 +114,12 @@ func layoutOf(info gpu.Info) *layout {
 
 func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
 
-// hasDoubled is for workgroups of twice as many channels.
-func hasDoubled(info gpu.Info) bool {
-	if !hasMatrices(info) {
-		return false
+// hasRoom is for workgroups of what is made of a layout.
+func hasRoom(made func(layout) layout) func(info gpu.Info) bool {
+	return func(info gpu.Info) bool {
+		l := made(layoutFor(info))
+		return hasMatrices(info) && info.Limits.MaxInvocations >= l.workgroup()
 	}
-	l := layoutFor(info).doubled()
-	return info.Limits.MaxInvocations >= l.workgroup()
 }
 
 // workgroup is its invocations.
@@ -178,13 +177,22 @@ func (l layout) doubled() layout {
 	return l
 }
 
+// forValues is doubled, in subgroups of 64 with twice as many of them down: values
+// that a workgroup has turned serve twice the queries.
+func (l layout) forValues() layout {
+	l = l.doubled()
+	if l.subgroup == 64 {
+		l.down *= 2
+	}
+	return l
+}
+
 // ahead is how many times matrixDepth these multiply between two barriers.
 const ahead = 2
 
-// flatMatrices is a shader for an adapter that makes blocks of doubled channels and
+// flatMatrices is a shader of a layout that makes blocks of doubled channels and
 // fetches what is multiplied, PIXELS of it in a matrix.
-func flatMatrices(h *shader, info gpu.Info) *shader {
-	l := layoutFor(info).doubled()
+func flatMatrices(h *shader, l layout) *shader {
 	fit := h.fitted(&l)
 	fetches := groups(l.down*l.rows*l.m*matrixDepth/8, fit.wg)
 	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"AHEAD", ahead})
@@ -194,14 +202,14 @@ func flatMatrices(h *shader, info gpu.Info) *shader {
 // pointwiseMatrices is pointwise_matrix for an adapter, or attention_scores_matrix,
 // whose weights are keys.
 func pointwiseMatrices(h *shader, info gpu.Info) *shader {
-	fit := flatMatrices(h, info)
+	fit := flatMatrices(h, layoutFor(info).doubled())
 	fit.sizes = append(fit.sizes, size{"WEIGHTS", int(groups(h.block*matrixDepth/8, fit.wg))})
 	return fit
 }
 
 // valuesMatrices is attention_values_matrix for an adapter.
 func valuesMatrices(h *shader, info gpu.Info) *shader {
-	fit := flatMatrices(h, info)
+	fit := flatMatrices(h, layoutFor(info).forValues())
 	fit.sizes = append(fit.sizes, size{"TURNS", ahead * matrixDepth / 4 * h.block / 4 / fit.wg})
 	return fit
 }

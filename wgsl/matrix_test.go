@@ -107,6 +107,18 @@ func TestPointwiseFillsRegisters(t *testing.T) {
 	}
 }
 
+// On these cards a workgroup makes 256 queries of attention's values, which it turns
+// for them: in subgroups of 64 with half of them a tenth of its loop was moves.
+func TestValuesForManyQueries(t *testing.T) {
+	for _, l := range layouts {
+		if l.m < 16 {
+			continue
+		}
+		h := attentionMatrixKernels[0].shaders[2].on(able(l.m, l.n, l.k, l.subgroup))
+		assert.Equal(t, 256, h.size("DOWN")*h.size("ROWS")*l.m, "%+v", l)
+	}
+}
+
 // What stands between #each and #end is repeated, blocks in blocks too.
 func TestRepeat(t *testing.T) {
 	h := &shader{sizes: []size{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
