@@ -13,7 +13,8 @@ import (
 type arena struct {
 	limit   int64 // bytes in one buffer
 	buffers []*gpu.Buffer
-	lies    []*use // in each of them, the latest placed
+	lies    []*use   // in each of them, the latest placed
+	times   schedule // the same by time; none in a page
 	uses    []*use
 	batch   int    // that is recorded
 	now     int    // counts what is taken and given
@@ -64,7 +65,10 @@ func (a *arena) give(b *gpu.Buffer) {
 // where it fits best, and tells where each then lies.
 func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
 	sorted := append([]*use(nil), a.uses...)
-	for i, u := range a.uses {
+	if offloads {
+		largestFirst(sorted)
+	}
+	for i, u := range sorted {
 		for ; i > 0 && sorted[i-1].own.Size < u.own.Size; i-- {
 			sorted[i] = sorted[i-1]
 		}
@@ -85,7 +89,10 @@ func (a *arena) fit(u *use) {
 	best, latest := -1, 0
 	for n, b := range a.buffers {
 		until := 0
-		for o := a.lies[n]; o != nil; o = o.before {
+		if offloads {
+			until = a.times.until(n, u)
+		}
+		for o := a.lies[n]; !offloads && o != nil; o = o.before { // there are few
 			if o.batch != u.batch {
 				continue
 			}
@@ -106,6 +113,9 @@ func (a *arena) fit(u *use) {
 		a.lies = append(a.lies, nil)
 	}
 	u.in, u.before, a.lies[best] = a.buffers[best], a.lies[best], u
+	if offloads {
+		a.times.add(best, u)
+	}
 }
 
 // bytes is what the arena's buffers take together.

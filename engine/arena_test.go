@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,6 +52,59 @@ func TestArenaLeavesGaps(t *testing.T) {
 	require.Same(t, in['a'], in['c'])
 	require.Same(t, in['b'], in['x'])
 	require.EqualValues(t, 200, a.bytes())
+}
+
+// However many there are, each lies where a look at all that lies there already would
+// put it: the smallest buffer, of equal ones that in use until shortly before.
+func TestArenaTakesTheBest(t *testing.T) {
+	a, r := newArena(1<<20), rand.New(rand.NewPCG(13, 0))
+	for a.batch = range 3 {
+		var live []*gpu.Buffer
+		for range 200 {
+			if len(live) > 8 || len(live) > 0 && r.IntN(2) == 0 {
+				n := r.IntN(len(live))
+				a.give(live[n])
+				live = append(live[:n], live[n+1:]...)
+				continue
+			}
+			b, err := a.take("x", int64(4*(1+r.IntN(20))))
+			require.NoError(t, err)
+			live = append(live, b)
+		}
+		for _, b := range live {
+			a.give(b)
+		}
+	}
+	in := a.place()
+	slices.SortStableFunc(a.uses, func(u, o *use) int { return int(o.own.Size - u.own.Size) })
+	for n, u := range a.uses {
+		var best *gpu.Buffer
+		latest := 0
+		for _, b := range a.buffers {
+			until, free := 0, false
+			for _, o := range a.uses[:n] {
+				if o.in != b {
+					continue
+				}
+				free = true // as far as it is there by now
+				if o.batch == u.batch && o.from < u.till && u.from < o.till {
+					free = false
+					break
+				}
+				if o.batch == u.batch && o.till <= u.from {
+					until = max(until, o.till)
+				}
+			}
+			if free && (best == nil || b.Size < best.Size || b.Size == best.Size && until > latest) {
+				best, latest = b, until
+			}
+		}
+		if best == nil {
+			require.Equal(t, u.own.Size, u.in.Size, "one of its own")
+			continue
+		}
+		require.Same(t, best, in[u.own])
+	}
 }
 
 // Batches run one after another, so that they share all buffers.

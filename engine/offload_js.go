@@ -16,6 +16,7 @@ type (
 	hostedAs struct{}
 	transfer struct{}
 	turn     struct{}
+	schedule struct{}
 )
 
 func (*Graph) park(int, Value)                                  {}
@@ -27,6 +28,9 @@ func (*emitter) comes(*timeline, int, gpu.View)                 {}
 func (*emitter) goes(*timeline, int, gpu.View)                  {}
 func (*timeline) leaves(*emitter, string)                       {}
 func (*timeline) stays(*emitter, string)                        {}
+func (*schedule) until(int, *use) int                           { return 0 }
+func (*schedule) add(int, *use)                                 {}
+func largestFirst([]*use)                                       {}
 func (*emitter) turned()                                        {}
 func (*Options) offload() error                                 { return nil }
 func (*planner) hosted(*Plan) error                             { return nil }
