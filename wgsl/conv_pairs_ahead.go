@@ -21,13 +21,14 @@ var (
 const Ahead = true
 
 type convPairsAheadParams struct {
-	First                        gpu.First
-	H_in, W_in, W, C_in4, C_out4 uint32
-	Top, Left                    int32
-	X_stride, Weight_stride      uint32
-	Y_at, Y_stride               uint32
-	Segments, Across             uint32
-	Accumulate                   uint32
+	First                           gpu.First
+	H_in, W_in, H, W, C_in4, C_out4 uint32
+	Top, Left                       int32
+	X_stride, Weight_stride         uint32
+	Y_at, Y_stride                  uint32
+	Segments, Across                uint32
+	Start                           int32
+	Accumulate                      uint32
 }
 
 type pairFramesParams struct {
@@ -39,7 +40,7 @@ type pairFramesParams struct {
 var convPairsAheadKernels = []kernel{{
 	name: "ahead", packing: pairs4x8, needs: eights, better: looping,
 	shaders: []shader{
-		{file: "conv_pairs_ahead", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8},
+		{file: "conv_pairs_ahead", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, together: 8},
 		{file: "pair_frames", wg: 64, grid: rowGrid},
 	},
 }}
@@ -51,17 +52,34 @@ var sumsAhead = 8 << 20
 // PairSums is the bytes of ConvPairs.Sums for o outputs of frames like x; 0 where its
 // kernel takes none.
 func (s *Set) PairSums(o int, x *Tensor) int64 {
-	if k := s.find(classOf("conv_pairs", Shape{O: o, I: x.C, KS: 3}), nil); k.packing != pairs4x8 || len(k.shaders) < 2 {
+	k := s.find(classOf("conv_pairs", Shape{O: o, I: x.C, KS: 3}), nil)
+	if k.packing != pairs4x8 || len(k.shaders) < 2 {
 		return 0
 	}
-	return int64(min(x.H, sumsRows(x)+2)) * sumsRow(x)
+	return int64(min(x.H, k.shaders[0].columns(o).sumsRows(x)+2)) * sumsRow(x)
 }
 
 // sumsRow is the bytes of a row of four sums.
 func sumsRow(x *Tensor) int64 { return int64(x.W) * int64(x.C4()) * 4 * 16 }
 
 // sumsRows is of how many rows there are sums at a time, but for one above and below.
-func sumsRows(x *Tensor) int { return max(1, sumsAhead/int(sumsRow(x))-2) }
+func (h *shader) sumsRows(x *Tensor) int {
+	rows := max(1, sumsAhead/int(sumsRow(x))-2)
+	if rows > h.pixels {
+		rows -= rows % h.pixels
+	}
+	return rows
+}
+
+// columns is the shader for so many channels: three blocks have columns of six pixels,
+// since sums of eight take a third longer to compile and are no faster.
+func (h *shader) columns(channels int) *shader {
+	suited := *h.covering(channels, 1)
+	if suited.tall == 3 {
+		suited.pixels = 6
+	}
+	return &suited
+}
 
 // ahead records pairs of frames whose sums are made first, some rows at a time; false
 // where the kernel makes none.
@@ -70,14 +88,15 @@ func (s *Set) ahead(b *gpu.Batch, label, class string, c *ConvPairs) bool {
 	if len(k.shaders) < 2 {
 		return false
 	}
-	x := &c.Taps[0].X
+	x, h := &c.Taps[0].X, k.shaders[0].columns(c.Y.C)
+	most := h.sumsRows(x)
 	for t := 0; t < c.N; t += 2 {
-		for y := 0; y < c.Y.H; y += sumsRows(x) {
-			rows := min(c.Y.H-y, sumsRows(x))
+		for y := 0; y < c.Y.H; y += most {
+			rows := min(c.Y.H-y, most)
 			from := min(max(y+c.Y0-1, 0), x.H-1)
 			to := min(max(y+c.Y0+rows+1, from+1), x.H)
 			s.sumsOf(b, label, &k.shaders[1], c, t, from, to-from)
-			s.productsOf(b, label, class, k.shaders[0].covering(c.Y.C, 1), c, t, y, rows, from, to-from)
+			s.productsOf(b, label, class, h, c, t, y, rows, from, to-from)
 		}
 	}
 	return true
@@ -106,7 +125,7 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, c *ConvPa
 	const R = gpu.Read
 	x, part := &c.Taps[0].X, c.Y.Part(y0, rows)
 	y, yAt := part.Frames(c.T+t, 2)
-	e := extent{H: rows, W: part.W, C4: part.C4(), N: 1}
+	e := extent{H: int(groups(rows, h.pixels)), W: h.pixels * 8 * int(groups(part.W, 8)), C4: part.C4(), N: 1} // segments are columns of pixels, eight of them together
 	top := y0 + c.Y0 - 1 - from
 	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * sumsRow(x)}
 	shape := Shape{O: 4 * part.C4(), I: x.C, KT: 4, KS: 3}
@@ -117,8 +136,8 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, c *ConvPa
 		"ACCUMULATE": flag(c.Add && !h.shared()), "DEEP": flag(h.across(e) < h.wg), "ROLLED": 1,
 	}, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(e), convPairsAheadParams{
-		H_in: uint32(n), W_in: uint32(x.W), W: uint32(part.W), C_in4: uint32(x.C4()), C_out4: uint32(part.C4()),
+		H_in: uint32(n), W_in: uint32(x.W), H: uint32(rows), W: uint32(part.W), C_in4: uint32(x.C4()), C_out4: uint32(part.C4()),
 		Top: int32(top), Left: int32(c.X0 - 1), X_stride: uint32(n * x.W * x.C4()), Weight_stride: uint32(c.Packing.tap(x.C, 3)),
-		Y_at: yAt, Y_stride: uint32(part.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Accumulate: uint32(flag(c.Add)),
+		Y_at: yAt, Y_stride: uint32(part.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.size("Q") > 8)), Accumulate: uint32(flag(c.Add)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, c.Bias.All(), y)
 }

@@ -12,10 +12,12 @@
 //
 // Offset y_at, x_stride (between sums), y_stride (between frames) and weight_stride
 // (between blocks) count vec4s. Outside of x in space is zero. One invocation makes
-// PIXELS pixels of a row in BLOCKS blocks of BLOCK output channels of both frames; sums
-// are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and BLOCKS are in
-// conv_pairs_ahead.go.
-// Grid: (segments of rows / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
+// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of both frames; the
+// eight of a subgroup have columns side by side, so that what the others load is what
+// lies left and right. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
+// BLOCKS are in conv_pairs_ahead.go; shuffles take a lane to be the invocation's number in
+// its eight, which segmentGrid's seats have.
+// Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 
 #import tile
 #import elem
@@ -28,6 +30,7 @@ struct Params {
     first: vec4<u32>,
     H_in: u32,
     W_in: u32,
+    H: u32,
     W: u32,
     C_in4: u32,
     C_out4: u32,
@@ -39,6 +42,7 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
+    start: i32, // -1 where there are more than eight INPUTS
     accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
 }
 
@@ -53,53 +57,102 @@ const BIASES: u32 = 1;
 
 override ACCUMULATE: bool = false;
 
+var<private> s: u32; // the column
+
+// place's pixels are rows of it.
 fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return f * params.y_stride + pixel * params.C_out4 + o;
+    return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
+}
+
+// Near is what an invocation loads: of a row past eight the pixel left or right of the
+// subgroup's, its own column, and of the row that its lane says the one left and right.
+alias Near = array<vec4<f32>, INPUTS + 3u>;
+
+// end is the pixel left (tap 0) or right (2) of the subgroup's in row q.
+fn end(near: ptr<function, Near>, q: u32, tap: u32) -> vec4<f32> {
+    if q < 8u { return subgroupShuffle(select((*near)[INPUTS + 1u], (*near)[INPUTS + 2u], tap == 2u), q); }
+    return subgroupShuffle((*near)[0], q - 8u + tap);
+}
+
+// pixel is four channels of one of x.
+fn pixel(at: u32, r: i32, column: i32) -> vec4<f32> {
+    let r_at = clamp(r, 0, i32(params.H_in) - 1);
+    let at_column = clamp(column, 0, i32(params.W_in) - 1);
+    let inside = r == r_at && column == at_column;
+    return select(vec4<f32>(), x[at + (u32(r_at) * params.W_in + u32(at_column)) * params.C_in4], inside);
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
     let mine = seat(group, local);
-    let real = mine.segment < params.segments && WIDE * mine.block < params.C_out4;
-    if !TOGETHER && !real { return; }
     ready();
     let segment = min(mine.segment, params.segments - 1u);
-    let per_row = (params.W + PIXELS - 1u) / PIXELS;
-    let r = segment / per_row;
-    let s = (segment % per_row) * PIXELS;
+    let per_row = (params.W + 7u) & ~7u;
+    let r = PIXELS * (segment / per_row);
+    s = segment % per_row;
+    let top = i32(r) + params.top;
+    let left = i32(s & ~7u) + params.left;
+    let own = i32(s) + params.left + 1;
 
-    var column = columns(i32(s) + params.left);
     var even = Sums();
     start(&even, mine.block);
     var odd = even;
     for (var k = 0u; k < 4u; k++) {
         var sums = Sums();
-        for (var i = 0u; i < TAPS; i++) {
-            let r_in = i32(r + i) + params.top;
-            let r_at = clamp(r_in, 0, i32(params.H_in) - 1);
-            if !TOGETHER && r_in != r_at { continue; }
-            let here = !TOGETHER || r_in == r_at;
-            let line = k * params.x_stride + u32(r_at) * params.W_in * params.C_in4;
-            let weights = mine.block * params.weight_stride + (k * TAPS + i) * params.C_in4 * TAPS * MATRIX;
-            for (var c = 0u; c < params.C_in4; c++) {
+        for (var c = 0u; c < params.C_in4; c++) {
+            let at = k * params.x_stride + c;
+            var near = Near();
+            for (var q = params.start; q < i32(INPUTS) + 2; q++) { // not unrolled: a load is a kilobyte
+                for (var p = 1u; p < INPUTS + 3u; p++) {
+                    near[p - 1u] = near[p];
+                }
+                var r_in = q;
+                var column = own;
+                if q < 0 {
+                    r_in = i32(8u + lane % 2u);
+                    column = select(left, left + 9, lane % 4u > 1u);
+                } else if q >= i32(INPUTS) {
+                    r_in = i32(lane);
+                    column = select(left, left + 9, q > i32(INPUTS));
+                }
+                near[INPUTS + 2u] = pixel(at, top + r_in, column);
+            }
+            for (var j = 0u; j < TAPS; j++) {
+                let ends = lane == select(select(8u, 0u, j == 0u), 7u, j == 2u);
                 var row = Row();
 #each q
-                row[{q}] = select(vec4<f32>(), x[line + c + column.at[{q}]], column.inside[{q}] && here);
+                row[{q}] = select(subgroupShuffle(near[{q} + 1], (lane + j + 7u) & 7u), end(&near, {q}u, j), ends);
 #end
-                multiply(&sums, &row, weights + c * TAPS * MATRIX);
+                for (var i = 0u; i < TAPS; i++) {
+                    let weights = mine.block * params.weight_stride + (((k * TAPS + i) * params.C_in4 + c) * TAPS + j) * MATRIX;
+#each b
+                    {
+                        let m = matrix(weights + {b}u * params.weight_stride);
+#each p
+                        add(&sums, {b}u * PIXELS + {p}u, row[{p}], m);
+#end
+                    }
+#end
+                    for (var q = 1u; q < INPUTS; q++) {
+                        row[q - 1u] = row[q];
+                    }
+                }
             }
         }
         let a = select(1.0, 0.0, k == 3u);
         let b = select(select(-1.0, 1.0, k == 1u), 0.0, k == 0u);
-        for (var n = 0u; n < BLOCKS * PIXELS * WIDE; n++) {
-            even[n] += a * sums[n];
-            odd[n] += b * sums[n];
-        }
+#each b
+#each p
+#each h
+        even[({b}u * PIXELS + {p}u) * WIDE + {h}u] += a * sums[({b}u * PIXELS + {p}u) * WIDE + {h}u];
+        odd[({b}u * PIXELS + {p}u) * WIDE + {h}u] += b * sums[({b}u * PIXELS + {p}u) * WIDE + {h}u];
+#end
+#end
+#end
     }
-    let pixel = r * params.W + s;
-    if real {
-        store(&even, 0u, pixel, (r + 1u) * params.W, mine.block);
-        store(&odd, 1u, pixel, (r + 1u) * params.W, mine.block);
+    if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W {
+        store(&even, 0u, r, params.H, mine.block);
+        store(&odd, 1u, r, params.H, mine.block);
     }
 }
