@@ -254,6 +254,11 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 	if m.madeUp != nil {
 		from = m.madeUp
 	}
+	for _, w := range []*way{m.encoder, m.decoder} {
+		if n := w.net; !p.Of(n) && p.Bytes()+n.Weights.Bytes() > p.Budget {
+			n.Weights.Unload(m.dev)
+		}
+	}
 	if err := p.Load(ctx, m.dev, from, told); err != nil {
 		return m.explain(err)
 	}

@@ -124,6 +124,32 @@ func peakOf(t *testing.T, m *Model, p *Plan, run func(Watch) error) {
 	require.Zero(t, m.dev.Stats().Bytes, "left on the device")
 }
 
+// What another direction has left on the device, its weights, stays as long as the budget
+// has room.
+func TestWeightsOfBothDirections(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F32)
+	z := Latent{Channels: m.Config.Latent, Frames: 1, Height: 2, Width: 2, Data: noise(m.Config.Latent * 4)}
+	for _, room := range []bool{true, false} {
+		encodeAll(t, m, floats{1, 16, 16, noise(m.Config.Channels * 256)}, EncodeOptions{})
+		left := dev.Stats().Bytes
+		require.Positive(t, left)
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{})
+		require.NoError(t, err)
+		if !room {
+			p, err = m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: Options{Budget: p.Bytes()}})
+			require.NoError(t, err)
+		}
+		most := int64(0)
+		for _, err := range p.Run(context.Background(), z, Watch{Progress: func(Progress) { most = max(most, dev.Stats().Bytes) }}) {
+			require.NoError(t, err)
+		}
+		require.Positive(t, most)
+		require.Equal(t, room, most > p.Bytes(), "%s on the device, planned %s", engine.Bytes(most), engine.Bytes(p.Bytes()))
+		m.Unload()
+	}
+}
+
 // drain has a device give up the memory that it keeps.
 func drain(t *testing.T, dev *gpu.Device) {
 	t.Helper()
