@@ -173,7 +173,7 @@ var conv3DStridedKernels = []kernel{{
 	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 }, {
 	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
-	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 4, block: 8, grid: squareGrid}},
+	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 6, block: 8, grid: squareGrid}},
 }, {
 	name: "tall", packing: blocks4x8, needs: processor, better: processor,
 	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},

@@ -42,6 +42,7 @@ var convCases = []convCase{
 	{"down_space_only", 3, 6, 10, 24, 24, 1, 1, 2, false, false},
 	{"down_time", 2, 5, 7, 12, 20, 3, 2, 2, false, false},
 	{"down_row_of_4_and_1", 2, 3, 5, 8, 8, 3, 2, 2, false, false},
+	{"down_row_of_6_and_1", 2, 3, 7, 8, 8, 3, 2, 2, false, false},
 	{"down_width_256", 1, 4, 6, 256, 64, 3, 2, 2, false, false},
 }
 
