@@ -136,7 +136,7 @@ web() {
 # its own until Go 1.27 (golang/go issue 75804).
 fuzz() {
 	grep -roE --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do
-		go test -run '^$' -fuzz "^${name#func }\$" -fuzztime "${FUZZTIME:-100000x}" "$(dirname "$file")" || exit 1
+		go test -run '^$' -fuzz "^${name#func }\$" -fuzztime "${FUZZTIME:-100000x}" -fuzzminimizetime 1000x "$(dirname "$file")" || exit 1
 	done
 }
 
