@@ -6,7 +6,7 @@
 // as in the checkpoint; how they are run on a clip of any size is package
 // engine's affair. Planning takes no device.
 //
-// A Model is not safe for concurrent use.
+// A Model is not safe for concurrent use, nor for one run within the loop of another.
 package vae
 
 import (
