@@ -3,6 +3,7 @@ package wgsl
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -45,12 +46,34 @@ func format(e Elem) gputest.Format {
 // drivers for processors compile for minutes. TABLES=matrix is for kernels of that
 // name alone.
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
+	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
+}
+
+// eachWeights is eachKernel with weights in f32 and in halves. A browser, whose
+// kernels' other combinations natively are the same text, has each with its own.
+func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set, weights Elem)) {
+	whole, halves := []Elem{F32, F16, Packed}, []Elem{F32, F16, Packed}
+	if inBrowser() {
+		whole, halves = []Elem{F32}, []Elem{F16, Packed}
+	}
+	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) { run(t, s, F32) })
+	eachKernelIn(t, halves, operation, name+"/half_weights", dev, func(t *testing.T, s *Set) { run(t, s, Packed) })
+}
+
+// inBrowser says that only what a page runs is tried, and not what is for other
+// adapters: that is natively, also on the browser's driver.
+func inBrowser() bool { return runtime.GOOS == "js" && os.Getenv("TABLES") != "all" }
+
+func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
 	usual := (&Set{info: dev.Info(), tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
-		for _, e := range []Elem{F32, F16, Packed} {
+		for _, e := range storages {
 			if k.halves && e != F16 || !tried(k.name) {
+				continue
+			}
+			if inBrowser() && k.name != usual && i > 0 {
 				continue
 			}
 			if k.name != usual && !k.halves && !(e == Packed || e == F32 && i == 0) && os.Getenv("TABLES") != "all" {

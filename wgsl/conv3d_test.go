@@ -91,10 +91,11 @@ func TestConv3D(t *testing.T) {
 	}
 	for _, c := range all {
 		operation := convOperation(c.stride)
-		eachKernel(t, operation, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
-		if !c.up { // which compiles slowly, and has nothing to do with weights
-			eachKernel(t, operation, c.name+"/half_weights", dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, Packed) })
+		if c.up { // which compiles slowly, and has nothing to do with weights
+			eachKernel(t, operation, c.name, dev, func(t *testing.T, s *Set) { checkConv(t, dev, s, c, F32) })
+			continue
 		}
+		eachWeights(t, operation, c.name, dev, func(t *testing.T, s *Set, weights Elem) { checkConv(t, dev, s, c, weights) })
 	}
 }
 

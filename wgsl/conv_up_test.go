@@ -51,8 +51,7 @@ func TestConvUp(t *testing.T) {
 		if c.H == 0 {
 			c.H, c.W = 2*c.h, 2*c.w
 		}
-		eachKernel(t, "conv_up", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, F32) })
-		eachKernel(t, "conv_up", c.name+"/half_weights", dev, func(t *testing.T, s *Set) { c.run(t, dev, s, Packed) })
+		eachWeights(t, "conv_up", c.name, dev, func(t *testing.T, s *Set, weights Elem) { c.run(t, dev, s, weights) })
 	}
 }
 

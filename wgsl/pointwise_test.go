@@ -147,12 +147,8 @@ func TestTimeConv(t *testing.T) {
 		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
 	}
 	for _, c := range cases {
-		eachKernel(t, "pointwise", c.name, dev, func(t *testing.T, s *Set) {
-			test := c.test(s, F32)
-			test.Run(t, dev)
-		})
-		eachKernel(t, "pointwise", c.name+"/half_weights", dev, func(t *testing.T, s *Set) {
-			test := c.test(s, Packed)
+		eachWeights(t, "pointwise", c.name, dev, func(t *testing.T, s *Set, weights Elem) {
+			test := c.test(s, weights)
 			test.Run(t, dev)
 		})
 	}
