@@ -31,11 +31,19 @@ type Proof struct {
 func (p Proof) Agrees() bool { return p.Verdict == agrees }
 
 func (p Proof) String() string {
-	text := fmt.Sprintf("%s %s in %s: %s", p.Operation, p.Kernel, p.Storage, p.Verdict)
+	text := fmt.Sprintf("%s %s in %s: %s", p.Operation, p.Kernel, stored(p.Storage, p.Weights), p.Verdict)
 	if !p.Agrees() {
 		text += ", not used"
 	}
 	return text
+}
+
+// stored names the storage of activations, and that of weights where it is another.
+func stored(activations, weights string) string {
+	if activations == wgsl.F32.String() && weights == wgsl.Packed.String() {
+		return "f32, weights in f16"
+	}
+	return activations
 }
 
 // Trial is what became of timing kernels.
@@ -54,7 +62,7 @@ func (t Trial) String() string {
 	if t.Taps > 0 {
 		taps = fmt.Sprintf(", %d taps", t.Taps)
 	}
-	text := fmt.Sprintf("%s%s in %s: %s", t.Class, taps, t.Storage, t.Kernel)
+	text := fmt.Sprintf("%s%s in %s: %s", t.Class, taps, stored(t.Storage, t.Weights), t.Kernel)
 	if len(t.GFLOPs) > 0 {
 		text += ", " + round(t.GFLOPs[t.Kernel]) + " GFLOP/s"
 	}

@@ -15,6 +15,9 @@ func TestRecordTold(t *testing.T) {
 	require.Equal(t, "conv3d staged in f16: agrees with the reference", p.String())
 	k := Trial{Class: "conv3d 128→256", Taps: 3, Storage: "f32", Usual: "plain", Kernel: "staged", GFLOPs: map[string]float64{"plain": 812.5, "staged": 1024, "wide": 99}}
 	require.Equal(t, "conv3d 128→256, 3 taps in f32: staged, 1024 GFLOP/s (plain 812, wide 99)", k.String())
+	k.Weights = "packed"
+	require.Contains(t, k.String(), "3 taps in f32, weights in f16: staged")
+	require.Equal(t, "fold plain in f32, weights in f16: "+agrees, Proof{Operation: "fold", Kernel: "plain", Storage: "f32", Weights: "packed", Verdict: agrees}.String())
 }
 
 // A verdict of no stands, whatever another says; one that is not in is replaced,
