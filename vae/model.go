@@ -254,10 +254,12 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 	if m.madeUp != nil {
 		from = m.madeUp
 	}
-	for _, w := range []*way{m.encoder, m.decoder} {
-		if n := w.net; !p.Of(n) && p.Bytes()+n.Weights.Bytes() > p.Budget {
-			n.Weights.Unload(m.dev)
-		}
+	other := m.encoder.net
+	if p.Of(other) {
+		other = m.decoder.net
+	}
+	if p.Bytes()+other.Weights.Bytes() > p.Budget {
+		other.Weights.Unload(m.dev)
 	}
 	if err := p.Load(ctx, m.dev, from, told); err != nil {
 		return m.explain(err)
