@@ -1,7 +1,8 @@
 #!/bin/sh
 # Computes what needs subgroup matrices, which few machines have, on a processor:
 # Mesa 26's lavapipe has them, and is Debian sid's. The operation tables of every
-# matrix kernel and a small model in f16, in a chroot.
+# matrix kernel and of the one that is for this driver alone, and a small model in
+# f16, in a chroot.
 #
 #   tools/matrix.sh                  noted in tools/matrix/passed
 #   tools/matrix.sh unless-passed    unless it passed for these very sources
@@ -43,10 +44,10 @@ dawn=$(sid_library)
 mount --bind "$PWD" "$root/tessera/source"
 mount --bind "$(dirname "$(readlink -f "$dawn")")" "$root/tessera/dawn"
 
-# in_sid PACKAGE RUN runs a package's tests there, all of which must run.
+# in_sid PACKAGE RUN [KERNEL] runs a package's tests there, all of which must run.
 in_sid() {
-	echo "matrix: $1 $2"
-	chroot "$root" env -u VK_ICD_FILENAMES HOME=/root GPU=require TABLES=matrix VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
+	echo "matrix: $1 $2${3:+ of $3}"
+	chroot "$root" env -u VK_ICD_FILENAMES HOME=/root GPU=require TABLES="${3:-matrix}" VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \
 		TESSERA_DAWN="/tessera/dawn/$(basename "$dawn")" sh -c 'cd "/tessera/source/$1" && exec "../$2/$1.test" -test.v -test.run "$3"' x "$1" $out "$2" >$out/$1.txt 2>&1 ||
 		{ grep -v '^=== ' $out/$1.txt | tail -n 40 >&2; exit 1; }
 	if grep -q -e '--- SKIP' $out/$1.txt || ! grep -q -e '^--- PASS' $out/$1.txt; then
@@ -57,6 +58,7 @@ in_sid() {
 }
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
+in_sid wgsl '^TestConv3D$' columns
 in_sid vae '^TestMatrixGoldens$'
 mkdir -p tools/matrix
 echo "$sum $(date -u +%Y-%m-%d)" >tools/matrix/passed

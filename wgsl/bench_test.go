@@ -146,14 +146,15 @@ func BenchmarkConvPairs(b *testing.B) {
 					x.Elem, y.Elem = elem, elem
 					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
 					to := &gpu.Buffer{Label: "taps", Size: s.PairBytes(shape)}
+					sums := &gpu.Buffer{Label: "sums", Size: max(4, s.PairSums(c.c, &x))}
 					if s.Paired(w.Packing, shape) {
 						w = s.PairTaps(batch, "taps", PairTaps{Weights: w, Shape: shape, To: to})
-						s.ConvPairs(batch, "pairs", ConvPairs{Weights: w, Taps: [4]Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
+						s.ConvPairs(batch, "pairs", ConvPairs{Weights: w, Taps: [4]Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4, Sums: sums})
 					} else {
 						s.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, N: 4})
 					}
-					gputest.Benchmark(b, dev, batch, x.Buffer, to, y.Buffer)
-					dev.Free(x.Buffer, to, y.Buffer)
+					gputest.Benchmark(b, dev, batch, x.Buffer, to, sums, y.Buffer)
+					dev.Free(x.Buffer, to, sums, y.Buffer)
 				})
 			}
 		}

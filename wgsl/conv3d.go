@@ -103,7 +103,8 @@ type Tap struct {
 
 type conv3dParams struct {
 	First                         gpu.First
-	H_in, W_in, W, C_in4, C_out4  uint32
+	H_in, W_in, H, W              uint32
+	C_in4, C_out4                 uint32
 	Top, Left                     int32
 	X0_at, X1_at, X2_at, X_stride uint32
 	Weight_at, Weight_stride      uint32
@@ -227,10 +228,13 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in.skip(c.Later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
+	if Ahead && h.upright {
+		h, e = h.inColumns(&c.Y, c.N)
+	}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))
 	p := s.products(h, e, class, c.Elem, c.Add, constants{"KT": float64(len(c.Taps)), "SCALE": float64(scale)})
 	b.Dispatch(label, p, h.cover(e), conv3dParams{
-		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
+		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(top), Left: int32(left),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X_stride: uint32(c.Step * x.Stride()),
 		Weight_at: in.weightAt, Weight_stride: in.weightStride,

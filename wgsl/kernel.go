@@ -65,6 +65,7 @@ type shader struct {
 	sizes []size                                 // other constants of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
+	upright  bool // pixels are of a column, as inColumns has them
 	passes   bool // pairs of frames are made one product after the other
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }

@@ -139,7 +139,7 @@ func TestChosenKernel(t *testing.T) {
 	require.Contains(t, got.Program.Source, "const PIXELS: u32 = 4;\nconst BLOCK: u32 = 16;\n")
 	tap := 9 * 16 * 16 / 4                    // vec4s of a temporal tap in a block of 16
 	require.Equal(t, gpu.Params(conv3dParams{ // views begin 128 bytes before frame 1, and at frame 2
-		H_in: 2, W_in: 9, W: 9, C_in4: 4, C_out4: 8, Top: -1, Left: -1, X0_at: 8, X1_at: 0, X2_at: 0, X_stride: 72,
+		H_in: 2, W_in: 9, H: 2, W: 9, C_in4: 4, C_out4: 8, Top: -1, Left: -1, X0_at: 8, X1_at: 0, X2_at: 0, X_stride: 72,
 		Weight_at: uint32(tap), Weight_stride: uint32(3 * tap), Y_stride: 144, Segments: 6, Across: 8,
 	})[16:], got.Params[16:])
 

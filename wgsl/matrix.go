@@ -35,6 +35,7 @@ var nativeTexts = []embedded{
 	{"attention_softmax_matrix.wgsl", &attentionSoftmaxMatrixText},
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"conv3d_columns.wgsl", &conv3dColumnsText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
 	{"dequantise.wgsl", &dequantiseText},
 	{"pair_frames.wgsl", &pairFramesText},
@@ -233,6 +234,7 @@ func init() { // a page's tables are made when it is compiled
 		case "attention":
 			t.kernels = append(t.kernels, attentionMatrixKernels...)
 		case "conv3d":
+			t.kernels = append(t.kernels, conv3DColumnsKernels...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)

@@ -17,7 +17,7 @@ import (
 // that are made ahead.
 var notInPages = []string{
 	"attention_scores_matrix.wgsl", "attention_softmax_matrix.wgsl", "attention_values_matrix.wgsl", "conv3d_matrix.wgsl", "pointwise_matrix.wgsl",
-	"conv_pairs_ahead.wgsl", "dequantise.wgsl", "pair_frames.wgsl", "quantise.wgsl", "shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
+	"conv3d_columns.wgsl", "conv_pairs_ahead.wgsl", "dequantise.wgsl", "pair_frames.wgsl", "quantise.wgsl", "shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
 }
 
 // Every shader of this folder is in the table, under its own name.

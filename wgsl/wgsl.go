@@ -149,6 +149,9 @@ func (l *loader) add(file, from string) {
 // halves out of words, as the words they lie in.
 func (l *loader) addElem(file string) {
 	elem := l.elem
+	if l.shader.upright && elem == F16 { // Mesa's driver for processors loads halves one by one
+		elem = Packed
+	}
 	if elem == F16 {
 		l.enable += "enable f16;\n"
 	}

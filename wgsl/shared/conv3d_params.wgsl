@@ -9,6 +9,7 @@ struct Params {
     first: vec4<u32>,
     H_in: u32,
     W_in: u32,
+    H: u32,
     W: u32,
     C_in4: u32,
     C_out4: u32,

@@ -1,0 +1,42 @@
+//go:build !js
+
+package wgsl
+
+import (
+	_ "embed"
+
+	"tessera/gpu"
+)
+
+// Convolutions in columns of pixels. They are for Mesa's drivers for processors, which
+// no browser has.
+//
+//go:embed conv3d_columns.wgsl
+var conv3dColumnsText string
+
+var conv3DColumnsKernels = []kernel{{
+	name: "columns", packing: blocks4x8, needs: columned, better: columned,
+	shaders: []shader{{file: "conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, upright: true, grid: columnGrid}},
+}}
+
+// columned says whether an adapter is Mesa's driver for processors from 26 on, with
+// subgroups of eight.
+func columned(info gpu.Info) bool { return eights(info) && uniform(info) }
+
+// inColumns is an upright shader for n frames like y, and its extent, whose segments are
+// columns, eight of them together. Where columns of 16 pixels would reach beyond y by
+// more than those of 8 cost, which is an eighth, they have 8, of two blocks.
+func (h *shader) inColumns(y *Tensor, n int) (*shader, extent) {
+	suited := *h
+	if 16*8*groups(y.H, 16) > 8*9*groups(y.H, 8) {
+		suited.pixels, suited.tall = 8, 2
+	}
+	h = suited.covering(y.C, 1)
+	return h, extent{H: int(groups(y.H, h.pixels)), W: 8 * h.pixels * int(groups(y.W, 8)), C4: y.C4(), N: n}
+}
+
+// columnGrid covers blocks of channels and columns of pixels: the blocks of the same
+// pixels one after the other, so that the processor's cache has these.
+func columnGrid(h *shader, e extent) [3]uint32 {
+	return [3]uint32{groups(4*e.C4, h.deep()), groups(h.segments(e), h.wg), uint32(e.N)}
+}
