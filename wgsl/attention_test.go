@@ -1,6 +1,7 @@
 package wgsl
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,17 +121,26 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 	test.Run(t, dev)
 }
 
-// BenchmarkAttention is SeedVR2's mid block on a 256x256 tile.
+// BenchmarkAttention is SeedVR2's mid block on a 256x256 tile, and one of fewer
+// channels, in every kernel that the adapter can run.
 func BenchmarkAttention(b *testing.B) {
 	dev := gputest.Open(b)
-	s := plain(b, F32)
-	qkv, o := Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 3 * 512}, Tensor{Elem: F32, T: 1, H: 32, W: 32, C: 512}
-	in, out := &gpu.Buffer{Label: "qkv", Size: qkv.Bytes()}, &gpu.Buffer{Label: "o", Size: o.Bytes()}
-	a := Attention{QKV: qkv.in(in), O: o.in(out), N: 1}
-	scoreBytes, stateBytes, accBytes := a.Scratch()
-	scores, state, acc := &gpu.Buffer{Label: "scores", Size: scoreBytes}, &gpu.Buffer{Label: "state", Size: stateBytes}, &gpu.Buffer{Label: "acc", Size: accBytes}
-	batch := &gpu.Batch{Label: "attention"}
-	a.Scores, a.State, a.Acc = scores.All(), state.All(), acc.All()
-	s.Attention(batch, "attention", a)
-	gputest.Benchmark(b, dev, batch, in, out, scores, state, acc)
+	for _, c := range []int{16, 128, 512} {
+		for _, name := range Kernels("attention", F32, dev.Info()) {
+			b.Run(fmt.Sprintf("%d/%s", c, name), func(b *testing.B) {
+				s, err := NewSet(F32, dev.Info(), Choices{"attention": name})
+				require.NoError(b, err)
+				qkv, o := benchTensor("qkv", 1, 32, 32, 3*c), benchTensor("o", 1, 32, 32, c)
+				a := Attention{QKV: qkv, O: o, N: 1}
+				scoreBytes, stateBytes, accBytes := a.Scratch()
+				scores, state, acc := &gpu.Buffer{Label: "scores", Size: scoreBytes}, &gpu.Buffer{Label: "state", Size: stateBytes}, &gpu.Buffer{Label: "acc", Size: accBytes}
+				batch := &gpu.Batch{Label: "attention"}
+				a.Scores, a.State, a.Acc = scores.All(), state.All(), acc.All()
+				s.Attention(batch, "attention", a)
+				bufs := []*gpu.Buffer{qkv.Buffer, o.Buffer, scores, state, acc}
+				gputest.Benchmark(b, dev, batch, bufs...)
+				dev.Free(bufs...)
+			})
+		}
+	}
 }

@@ -31,8 +31,10 @@ var (
 
 // nativeTexts are the shaders that are not in a page's engine.
 var nativeTexts = []embedded{
+	{"attention_scores_eights.wgsl", &attentionScoresEightsText},
 	{"attention_scores_matrix.wgsl", &attentionScoresMatrixText},
 	{"attention_softmax_matrix.wgsl", &attentionSoftmaxMatrixText},
+	{"attention_values_eights.wgsl", &attentionValuesEightsText},
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"conv3d_columns.wgsl", &conv3dColumnsText},
@@ -41,6 +43,7 @@ var nativeTexts = []embedded{
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
+	{"shared/eights.wgsl", &sharedEightsText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
@@ -232,7 +235,7 @@ func init() { // a page's tables are made when it is compiled
 	for i := range tables {
 		switch t := &tables[i]; t.operation {
 		case "attention":
-			t.kernels = append(t.kernels, attentionMatrixKernels...)
+			t.kernels = append(append(t.kernels, attentionEightsKernels...), attentionMatrixKernels...)
 		case "conv3d":
 			t.kernels = append(t.kernels, conv3DColumnsKernels...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notInPages are the texts of matrix kernels, of what is kept in 8 bits, and of sums
-// that are made ahead.
+// notInPages are the texts of matrix kernels, of what is kept in 8 bits, and of kernels
+// for Mesa's drivers for processors alone.
 var notInPages = []string{
 	"attention_scores_matrix.wgsl", "attention_softmax_matrix.wgsl", "attention_values_matrix.wgsl", "conv3d_matrix.wgsl", "pointwise_matrix.wgsl",
-	"conv3d_columns.wgsl", "conv_pairs_ahead.wgsl", "dequantise.wgsl", "pair_frames.wgsl", "quantise.wgsl", "shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
+	"attention_scores_eights.wgsl", "attention_values_eights.wgsl", "conv3d_columns.wgsl", "conv_pairs_ahead.wgsl", "dequantise.wgsl", "pair_frames.wgsl", "quantise.wgsl", "shared/eights.wgsl", "shared/matrices.wgsl", "shared/halves_f32.wgsl", "shared/halves_packed.wgsl",
 }
 
 // Every shader of this folder is in the table, under its own name.
