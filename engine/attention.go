@@ -19,12 +19,15 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 	return g.record(node{
 		label: a.Name, kind: Attend, macs: macs(2*qkv.H*qkv.W, qkv.T, qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
 		emit: func(e *emitter, o wgsl.Tensor) {
-			k := wgsl.Attention{QKV: e.x, O: o, N: o.T, Most: e.limits.MaxBinding}
+			k := wgsl.Attention{QKV: e.x, O: o, Most: e.limits.MaxBinding}
 			scores, state, sums := k.Scratch()
 			k.Scores = e.temporary(a.Name+" scores", scores)
 			k.State = e.temporary(a.Name+" softmax", state)
 			k.Acc = e.temporary(a.Name+" sums", sums)
-			e.set.Attention(e.batch, a.Name, k)
+			for k.T = 0; k.T < o.T && e.going(); k.T += k.N {
+				k.N = min(framesAtOnce, o.T-k.T)
+				e.set.Attention(e.batch, a.Name, k)
+			}
 		},
 	})
 }

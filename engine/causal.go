@@ -107,18 +107,22 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 // Taps that are zeros are left out, and always are the first: what remains are
 // the kernel's last ones.
 func (l *timeline) taps(t int) []wgsl.Tap {
-	t += l.head(l.at)
-	past := max(l.Kernel, 1) - 1
-	if l.at.later() && l.Kernel > 1 {
-		past = l.kept()
-	}
 	var taps []wgsl.Tap
 	for k := range max(l.Kernel, 1) {
-		if tap, ok := l.frame(t*l.step() + k - past); ok {
+		if tap, ok := l.tap(t, k); ok {
 			taps = append(taps, tap)
 		}
 	}
 	return taps
+}
+
+// tap is the frame that the kernel's tap k reads for frame t; none where it is zeros.
+func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
+	past := max(l.Kernel, 1) - 1
+	if l.at.later() && l.Kernel > 1 {
+		past = l.kept()
+	}
+	return l.frame((t+l.head(l.at))*l.step() + k - past)
 }
 
 // span is a run of n frames from frame t on.
@@ -133,12 +137,10 @@ func (l *timeline) runs(n, most int) []span {
 // joined tells whether frame t+n may be made with frame t: what n frames later each
 // of its taps reads lies as many frames further on.
 func (l *timeline) joined(t, n int) bool {
-	before, after := l.taps(t), l.taps(t+n)
-	if len(before) != len(after) {
-		return false
-	}
-	for k := range before {
-		if before[k].X.Buffer != after[k].X.Buffer || after[k].T != before[k].T+n*l.step() {
+	for k := range max(l.Kernel, 1) {
+		before, had := l.tap(t, k)
+		after, has := l.tap(t+n, k)
+		if had != has || had && (before.X.Buffer != after.X.Buffer || after.T != before.T+n*l.step()) {
 			return false
 		}
 	}

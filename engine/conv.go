@@ -182,8 +182,11 @@ func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Sha
 		e.weights[0] = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
 	}
 	w = e.weights[0]
-	most := min(e.atOnce(&l.x), e.atOnce(&y)) &^ 1
+	most := min(e.atOnce(&l.x), e.atOnce(&y), framesAtOnce) &^ 1
 	for _, r := range runs(frames.n, most, func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
+		if !e.going() {
+			return
+		}
 		t := frames.t + r.t
 		first, second := l.taps(t), l.taps(t+1)
 		record(w, [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, t, r.n)

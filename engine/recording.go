@@ -176,7 +176,7 @@ func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 // operation was the last to read.
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
 	e := &emitter{
-		set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
+		ctx: ctx, set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
 	}
 	readers := map[int]int{out.id: 1}
@@ -194,16 +194,13 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			r.lived = append(r.lived, e.lived(from))
 		}
 		r.layers = append(r.layers, recorded{g.nodes[i].label, g.nodes[i].kind, len(e.batch.Commands)})
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if !e.going() {
+			return nil, e.err
 		}
 		for len(marks) > 0 && marks[0].node == i+1 {
 			r.traced = append(r.traced, traced{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
 			marks = marks[1:]
 		}
-	}
-	if e.err != nil {
-		return nil, e.err
 	}
 	e.arena.give(e.tensors[out.id].Buffer)
 	for _, b := range s.memory.order {
@@ -224,6 +221,7 @@ func (s *recordings) buffers() []*gpu.Buffer {
 
 // emitter makes commands of a graph's operations.
 type emitter struct {
+	ctx     context.Context
 	set     *wgsl.Set
 	arena   *arena
 	bank    *memoryBank
@@ -235,7 +233,7 @@ type emitter struct {
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
 	scratch []*gpu.Buffer       // of the current operation
-	err     error               // the first one; recording goes on to keep operations simple
+	err     error               // the first one; recording goes on to its operation's end, to keep operations simple
 
 	x       wgsl.Tensor     // that the current operation reads: rows of it, in a band
 	reach   reach           // of the operation
@@ -326,6 +324,18 @@ func (e *emitter) fail(err error) {
 	if e.err == nil {
 		e.err = err
 	}
+}
+
+// framesAtOnce is how many frames an operation is asked for at most that may take
+// dispatches for each: between them is time to stop.
+const framesAtOnce = 1 << 10
+
+// going is whether nothing has failed and nobody has interrupted.
+func (e *emitter) going() bool {
+	if e.err == nil {
+		e.err = e.ctx.Err()
+	}
+	return e.err == nil
 }
 
 // time is the timeline around what a layer reads.
