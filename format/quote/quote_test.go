@@ -30,6 +30,7 @@ func TestMessage(t *testing.T) {
 	require.Equal(t, "no adapter:\n  one\n  two\n", Message("no adapter:\none\n  two\n"))
 	require.Equal(t, `media: a\x1b[1m`, Message("media: a\x1b[1m"))
 	require.Len(t, Message(strings.Repeat("x", 1<<20)), 8000+len("… (1048576 bytes)"))
+	require.Equal(t, strings.Repeat(`\x00`, 8000)+"… (9000 bytes)", Message(strings.Repeat("\x00", 9000)))
 }
 
 func TestList(t *testing.T) {
