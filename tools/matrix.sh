@@ -1,8 +1,8 @@
 #!/bin/sh
 # Computes what needs subgroup matrices, which few machines have, on a processor:
 # Mesa 26's lavapipe has them, and is Debian sid's. The operation tables of every
-# matrix kernel and of the one that is for this driver alone, and a small model in
-# f16, in a chroot.
+# matrix kernel and of those in columns, which this driver has otherwise than the one
+# of other tests, and a small model in f16, in a chroot.
 #
 #   tools/matrix.sh                  noted in tools/matrix/passed
 #   tools/matrix.sh unless-passed    unless it passed for these very sources
@@ -59,6 +59,7 @@ in_sid() {
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
 in_sid wgsl '^TestConv3D$' columns
+in_sid wgsl '^Test(ConvPairs|PairsAheadInRows)$' ahead
 in_sid vae '^TestMatrixGoldens$'
 mkdir -p tools/matrix
 echo "$sum $(date -u +%Y-%m-%d)" >tools/matrix/passed

@@ -64,6 +64,7 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 // adapters: that is natively, also on the browser's driver.
 func inBrowser() bool { return runtime.GOOS == "js" && os.Getenv("TABLES") != "all" }
 
+// eachKernelIn is eachKernel with activations stored in some ways.
 func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)

@@ -38,7 +38,7 @@ type pairFramesParams struct {
 
 // convPairsAheadKernels have two shaders: the products', and the sums'.
 var convPairsAheadKernels = []kernel{{
-	name: "ahead", packing: pairs4x8, needs: eights, better: looping,
+	name: "ahead", packing: pairs4x8, needs: eights, better: eights,
 	shaders: []shader{
 		{file: "conv_pairs_ahead", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, together: 8},
 		{file: "pair_frames", wg: 64, grid: rowGrid},

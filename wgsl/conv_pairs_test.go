@@ -136,7 +136,7 @@ func TestPaired(t *testing.T) {
 		name string // of the kernel
 	}{
 		{llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "ahead"},
-		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "tall"},
+		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "ahead"},
 		{gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain"},
 		{gpu.Info{Vendor: "amd", Type: "discrete"}, "passes"},
 		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain"},
@@ -152,7 +152,7 @@ func TestPaired(t *testing.T) {
 		assert.Equal(t, usual, s.find("conv_pairs", nil).name)
 		assert.Equal(t, c.name != "plain", s.Paired(packing, three))
 		few := Shape{O: 8, I: 128, KT: 3, KS: 3}
-		assert.Equal(t, c.name != "plain" && c.name != "ahead", s.Paired(packing, few))
+		assert.Equal(t, c.name != "plain" && !looping(c.info), s.Paired(packing, few))
 		for _, on := range []bool{true, false} {
 			s, err := NewSet(F32, c.info, Choices(nil).Winograd(c.info, on))
 			require.NoError(t, err)
@@ -165,8 +165,11 @@ func TestPaired(t *testing.T) {
 		if name == "plain" {
 			name, up = "fused", "fused"
 		}
-		if c.name == "ahead" { // there enlarging convolutions are made so by choice alone
+		switch {
+		case looping(c.info): // there enlarging convolutions are made so by choice alone
 			up = "fused"
+		case uniform(c.info):
+			up = "tall"
 		}
 		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}, on)
 	}
