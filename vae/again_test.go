@@ -6,6 +6,8 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -61,6 +63,7 @@ func frames(t *testing.T, m *Model, z Latent, o Options) []float32 {
 
 // Out of memory at any point, a job goes on with less, in the same tiles: what it
 // makes is the same, each frame once, and no more is on the device than planned.
+// FAULTS=N tries that many points.
 func TestOutOfMemoryAnywhere(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrow(t), F32)
@@ -78,8 +81,11 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 			encodeAll(t, m, clip, EncodeOptions{Options: o})
 			encoding := count()
 			r := rand.New(rand.NewPCG(13, uint64(len(name))))
-			finished := 0
-			for i := range 4 {
+			finished, points := 0, 4
+			if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
+				points = n
+			}
+			for i := range points {
 				var lessened int
 				w := Watch{Less: func(was, now *Plan, frames int) {
 					lessened++
@@ -87,7 +93,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 					assert.Less(t, now.Bytes(), was.Bytes())
 					assert.Equal(t, was.Tile, now.Tile)
 				}}
-				nth := 1 + (i*decoding+r.IntN(decoding))/4
+				nth := 1 + (i*decoding+r.IntN(decoding))/points
 				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 				require.NoError(t, err)
 				count := refusing(dev, nth)
@@ -97,7 +103,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 				assert.Equal(t, 1, lessened)
 				closeTo(t, got, want, 1e-11, "decoded otherwise")
 
-				nth = 1 + (i*encoding+r.IntN(encoding))/4
+				nth = 1 + (i*encoding+r.IntN(encoding))/points
 				count = refusing(dev, nth)
 				got = encodeWatched(t, m, clip, EncodeOptions{Options: o}, w)
 				count()

@@ -93,7 +93,7 @@ type tileFlags struct {
 	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
 	Memory  bytesFlag    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
 	Format  string       `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Causal memory, what a clip's later frames need of those before: f16 (as activations are: f32 with --precision=f32) or i8 (frames in 8 bits: half of that, or a quarter; pictures change a little)."`
-	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where the device's does not do), on or off. Weights follow where that is not enough. The result is the same."`
+	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where a graphics card's own does not do), on or off. Weights follow where that is not enough. The result is the same."`
 	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
 }
 
