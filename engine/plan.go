@@ -249,7 +249,8 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
 
 // Load has the weights that the plan reads on the device, and those that stream on the
-// host, and no others of the network. told is called as bytes of those that were missing are done, if not nil.
+// host, and no others of the network. told is called as bytes of those that were
+// missing are done, if not nil.
 func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {
 	needed := map[*gpu.Buffer]bool{}
 	for _, b := range p.weights {

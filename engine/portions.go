@@ -14,10 +14,10 @@ const (
 
 // Portions records do on a few frames of x after the others, so that what it makes
 // on its way takes less memory: in plans of a depth or more that budgets ask for,
-// else on all of x, as where a clip is one slice. Where causal memory lives on the host, frames
-// wait for their turn there. do is causal in time: what it
-// makes of a clip's first frame is one frame, and each `step` frames after it become
-// as many as any others.
+// else on all of x, as where a clip is one slice. Where causal memory lives on the
+// host, frames wait for their turn there. do is causal in time: what it makes of a
+// clip's first frame is one frame, and each `step` frames after it become as many as
+// any others.
 func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
 	if depth < 1 || depth > g.depth || x.T <= step || g.at == Whole {
 		return do(x)

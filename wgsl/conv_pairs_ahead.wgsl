@@ -43,7 +43,7 @@ struct Params {
     segments: u32,
     across: u32,
     start: i32, // -1 where there are more than eight INPUTS
-    accumulate: u32, // 1 as ACCUMULATE, of kernels of several blocks
+    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
 }
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -7,8 +7,8 @@ type Shape struct{ O, I, KT, KS int }
 
 // Packing is how a weight lies in memory, for the kernels that read it so:
 // [O/out, KT, KS, I/in, KS, in, out], so that for a block of outputs all that a
-// row of taps needs lies together, or [O/out, KT, I/in, KS, KS, out, in]. Identity is the pointer; a Set says which one
-// a weight takes.
+// row of taps needs lies together, or [O/out, KT, I/in, KS, KS, out, in]. Identity is
+// the pointer; a Set says which one a weight takes.
 type Packing struct {
 	in, out int
 	rows    bool // the second of these

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,13 +116,16 @@ func (c *serveCmd) Run(a *app) error {
 	return s.Serve()
 }
 
-// Validate refuses a queue and a time of nothing.
+// Validate refuses a queue and a time of nothing, and an address without a port.
 func (c *serveCmd) Validate() error {
+	_, _, address := net.SplitHostPort(c.Listen)
 	switch {
 	case c.Queue < 1:
 		return fmt.Errorf("--queue=%d: expected at least 1", c.Queue)
 	case c.Keep <= 0:
 		return fmt.Errorf("--keep=%v: expected a time such as 24h", c.Keep)
+	case address != nil:
+		return fmt.Errorf("--listen=%s: %w, expected HOST:PORT", c.Listen, address)
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("--tls-cert and --tls-key: expected both or none")
 	}
@@ -153,6 +157,9 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		}
 		if name == "" || path == "" {
 			return nil, refused("--model=%s: expected a checkpoint, or NAME=FILE", text)
+		}
+		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
+			return nil, refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}
@@ -206,10 +213,13 @@ func (c *serveCmd) certificates() ([]tls.Certificate, error) {
 
 // page is what is served.
 func (c *serveCmd) page() (fs.FS, error) {
-	if c.Page != "" {
-		return os.DirFS(c.Page), nil
+	if c.Page == "" {
+		return web.Page()
 	}
-	return web.Page()
+	if _, err := os.Stat(filepath.Join(c.Page, "index.html")); err != nil {
+		return nil, job.BadInput("--page %s: expected a folder with index.html: %w", c.Page, err)
+	}
+	return os.DirFS(c.Page), nil
 }
 
 // announce tells the address.

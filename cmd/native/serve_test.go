@@ -88,8 +88,9 @@ func TestServeRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"serve", "--page", dir}, job.ExitFailed, "no index.html"},
-		{[]string{"serve", "--addr", "nowhere"}, job.ExitFailed, "nowhere"},
+		{[]string{"serve", "--page", dir}, job.ExitInput, "--page " + dir + ": expected a folder with index.html"},
+		{[]string{"serve", "--addr", "nowhere"}, job.ExitUsage, "--listen=nowhere"},
+		{[]string{"serve", "--addr", "nowhere.invalid:1"}, job.ExitFailed, "nowhere.invalid"},
 		{[]string{"serve", "--adapter", "second"}, job.ExitUsage, "--adapter"},
 		{[]string{"serve", "--queue", "0"}, job.ExitUsage, "--queue=0: expected at least 1"},
 		{[]string{"serve", "--keep", "0s"}, job.ExitUsage, "--keep=0s: expected a time such as 24h"},
@@ -99,7 +100,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--token-file", empty}, job.ExitInput, "holds no token"},
 		{[]string{"serve", "--token-file", short}, job.ExitInput, "line 2 is not NAME TOKEN with a token of 16 characters"},
 		{[]string{"serve", "--model", none}, job.ExitInput, none},
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitFailed, "two models are called"},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitUsage, "another is called a"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if c.args[1] != "--page" {
