@@ -19,6 +19,7 @@ func (v *visit) focused() string {
 // The focus goes from the button that starts a job to the one that ends it and
 // back, and Escape cancels wherever it is.
 func TestFocusIsKept(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	eval[bool](t, v.tab, `(document.getElementById('run').focus(), true)`)
 	v.do(chromedp.KeyEvent(kb.Enter))
@@ -40,6 +41,7 @@ func TestFocusIsKept(t *testing.T) {
 
 // Playback is not announced, nor every step of a job; its start and its end are.
 func TestAnnouncements(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	eval[bool](t, v.tab, `(() => {
 		window.said = [];
@@ -66,6 +68,7 @@ func TestAnnouncements(t *testing.T) {
 
 // What runs the job is in sight, also where the panel is longer than the window.
 func TestRunIsInSight(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 2)
 	v.pick("input-file", files...)
@@ -82,6 +85,7 @@ func TestRunIsInSight(t *testing.T) {
 // On a phone the progress and the button that cancels are in sight while a job
 // runs, wherever the page is scrolled to, and its start is no longer to find.
 func TestProgressOnAPhone(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	v.screen(390, 844, 2, true, "light")
 	eval[bool](t, v.tab, `(document.getElementById('run').scrollIntoView(), document.getElementById('run').focus(), true)`)
@@ -99,6 +103,7 @@ func TestProgressOnAPhone(t *testing.T) {
 
 // Both buttons for files say what files.
 func TestNamesOfFileButtons(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	for language, want := range map[string][2]string{"en": {"Choose a model…", "Choose files…"}, "tr": {"Model seç…", "Dosya seç…"}} {
 		eval[bool](t, v.tab, `(() => { const f = document.getElementById('language'); f.value = $; f.dispatchEvent(new Event('change')); return true; })()`, language)

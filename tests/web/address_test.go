@@ -122,6 +122,7 @@ func sparse(t *testing.T, name string, size int64) string {
 // A site that has ranges is asked for what is wanted of a large file, and one
 // that lacks ranges, or lets no other page read, is named with what can be done.
 func TestSitesByWhatTheyLack(t *testing.T) {
+	t.Parallel()
 	const size = 40 << 20
 	large, few := sparse(t, "large.safetensors", size), sparse(t, "few.npy", 100_000)
 	v := plain(t)
@@ -156,6 +157,7 @@ func TestSitesByWhatTheyLack(t *testing.T) {
 // A checkpoint and a latent by their addresses are used as files are; what is
 // no address, or of a site that can't be read, leaves the bench as it is.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")
 	v := plain(t)
@@ -197,6 +199,7 @@ func TestAddresses(t *testing.T) {
 // A large checkpoint is read by range and never asked for whole: here one whose
 // header ends in 32 MiB of spaces.
 func TestLargeCheckpointIsReadByRange(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(model)
 	require.NoError(t, err)
 	end := 8 + binary.LittleEndian.Uint64(data)
@@ -222,6 +225,7 @@ func TestLargeCheckpointIsReadByRange(t *testing.T) {
 
 // The page of `tessera serve` reads other sites by https only, and says so.
 func TestPolicyIsNamed(t *testing.T) {
+	t.Parallel()
 	_, latent := ramp(t, "ramp.npy")
 	site := newAnother(t, true, true, latent)
 	v := small(t)
@@ -233,6 +237,7 @@ func TestPolicyIsNamed(t *testing.T) {
 // A copied link has the settings and the addresses, never a token, the engine or
 // what may be a key. Who opens it is asked before another site is.
 func TestCopiedLink(t *testing.T) {
+	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")
 	site := newAnother(t, true, true, checkpoint, latent)
@@ -302,6 +307,7 @@ func TestCopiedLink(t *testing.T) {
 
 // What was encoded is decoded with two clicks, and saved by the clip's name.
 func TestDecodeWhatWasEncoded(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 5)
 	v.pick("input-file", files...)

@@ -51,6 +51,7 @@ func (v *visit) accessible(state, script string) {
 
 // axe finds nothing in any state of the page.
 func TestAxe(t *testing.T) {
+	t.Parallel()
 	script := axe(t)
 	v := newVisit(t, "")
 	v.open("?demo=2x32x32", "&tile=64&precision=f32")
@@ -92,6 +93,7 @@ func TestAxe(t *testing.T) {
 
 // Nor without a GPU.
 func TestAxeWithoutGPU(t *testing.T) {
+	t.Parallel()
 	script := axe(t)
 	v := newVisit(t, "")
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium(t)),

@@ -96,6 +96,7 @@ func copyOf(t *testing.T, name string) string {
 // The demo is a choice beside others: neither the checkpoint nor the input that
 // was there is lost with it.
 func TestDemoThrowsNothingAway(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	assert.True(t, v.visible("demo"), "the button on the picture")
 	v.pick("model-file", copyOf(t, "mine.safetensors"))
@@ -122,6 +123,7 @@ func TestDemoThrowsNothingAway(t *testing.T) {
 // A clip is on the stage as soon as it was opened, a latent as its channels; and
 // encoding shows the latent that it made, not the clip again.
 func TestInputsAndLatentsAreShown(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	_, files, rgba := pictures(t, 2)
 	eval[bool](t, v.tab, `(() => {
@@ -190,6 +192,7 @@ func checkChannels(v *visit, z latent.Latent) {
 // A cancelled job gives the last result back and keeps what it made; both are
 // saved under the names of what they are, whatever is on the bench.
 func TestCancelKeeps(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
@@ -258,6 +261,7 @@ func (v *visit) drop(paths ...string) {
 
 // Files come in any order, several at once, in folders, and while a job runs.
 func TestAnyOrder(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
 	narrow := filepath.Join(t.TempDir(), "narrow.npy")
@@ -320,6 +324,7 @@ func TestAnyOrder(t *testing.T) {
 // What doesn't go together is not offered, is told in the engine's words, and
 // never as damage.
 func TestWords(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&tile=64&overlap=128&precision=f32")
 	v.ready()
@@ -351,6 +356,7 @@ func TestWords(t *testing.T) {
 // Latents of other programs: one of torch.save is read, though its name may be a
 // checkpoint's; what only the program reads is called that, not damaged.
 func TestLatentsOfOthers(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	written, err := filepath.Abs(root + "/media/testdata/latents")
 	require.NoError(t, err)
@@ -376,6 +382,7 @@ func TestLatentsOfOthers(t *testing.T) {
 
 // A picture of a clip that can't be read is named where it is met.
 func TestBrokenFrameIsNamed(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 3)
 	require.NoError(t, os.WriteFile(files[1], []byte("no picture"), 0o666))
@@ -391,6 +398,7 @@ func TestBrokenFrameIsNamed(t *testing.T) {
 
 // Of a job in tiles that is cancelled there are parts of all frames.
 func TestCancelledTiles(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	v.click("#run")
 	v.wait("the second tile", 2*time.Minute, `document.getElementById('progress-text').textContent.includes('tile 2')`)
@@ -411,6 +419,7 @@ func TestCancelledTiles(t *testing.T) {
 // The native engine needs the token of the program that serves the page: a link
 // without one takes the browser's and says so, and no link asks for it.
 func TestEngineIsNotShared(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	token := v.url
 	v.url = v.url[:strings.Index(v.url, "#")] + "#engine=native"

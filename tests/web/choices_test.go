@@ -35,6 +35,7 @@ func (v *visit) choices() []choice {
 // TestChoices: what one tile takes and what tiles do stand side by side, with
 // what does not fit, and the one that is picked is taken.
 func TestChoices(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x32x32", "&tile=64&overlap=16&memory=24&precision=f32")
 	v.wait("an estimate", time.Minute, `document.getElementById('estimate').textContent !== ''`)

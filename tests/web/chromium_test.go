@@ -1,4 +1,6 @@
-// Package web tests the page's side of things in a real Chromium.
+// Package web tests the page's side of things in a real Chromium. Most of a visit
+// there is one core that compiles shaders, so tests run beside each other, but for
+// those that look at a clock or change the environment.
 package web
 
 import (

@@ -46,6 +46,7 @@ func (v *visit) recording() {
 // TestFirstBytes counts what a visit costs before anything is run, on a host
 // that compresses only HTML.
 func TestFirstBytes(t *testing.T) {
+	t.Parallel()
 	url, log := hosted(t, built(t), "")
 	v := newVisitAt(t, url+"#")
 	v.open("", "")
@@ -68,6 +69,7 @@ func TestFirstBytes(t *testing.T) {
 // early, who presses the button before the engine has come gets the job, and the
 // visit goes on to the last saved file.
 func TestSlowLink(t *testing.T) {
+	t.Parallel()
 	url, _ := hosted(t, built(t), "limit_rate 300k;")
 	v := newVisitAt(t, url+"#")
 	v.throttle(150*time.Millisecond, 300<<10)
@@ -128,6 +130,7 @@ func bareTab(t *testing.T) context.Context {
 // is there with all that one can do with it, what to do is said, nothing is
 // fetched that can't be used and no button is dead.
 func TestWithoutGPU(t *testing.T) {
+	t.Parallel()
 	url, log := hosted(t, built(t), "")
 	v := visitIn(t, bareTab(t), url+"#")
 	v.open("", "")
@@ -153,6 +156,7 @@ func TestWithoutGPU(t *testing.T) {
 // TestWithoutScripts: a page that gets no scripts, or was opened as a file, says
 // so.
 func TestWithoutScripts(t *testing.T) {
+	t.Parallel()
 	v := &visit{t: t, tab: bareTab(t)}
 	v.do(chromedp.Navigate("file://" + built(t) + "/index.html"))
 	seen := eval[string](t, v.tab, `document.body.innerText`)

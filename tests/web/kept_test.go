@@ -28,8 +28,7 @@ func (v *visit) stored() map[string]int {
 // reload loads the page again.
 func (v *visit) reload() {
 	v.t.Helper()
-	eval[bool](v.t, v.tab, `(setTimeout(() => location.reload(), 100), true)`)
-	time.Sleep(time.Second)
+	v.do(chromedp.Reload())
 	v.ready()
 }
 
@@ -77,6 +76,7 @@ func (v *visit) begun() {
 // TestKeptIsAsked: a checkpoint is kept when the visitor says so; a no is
 // remembered and can be taken back; a job goes on beside the question.
 func TestKeptIsAsked(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
 	v.asked()
@@ -105,6 +105,7 @@ func TestKeptIsAsked(t *testing.T) {
 // TestKeptIsTakenUp: the checkpoint that a visitor chose last is there again
 // after a reload, until another was chosen or it was removed.
 func TestKeptIsTakenUp(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
 	v.kept("mine.safetensors")
@@ -120,6 +121,7 @@ func TestKeptIsTakenUp(t *testing.T) {
 // middle, by a reload or because it was stopped, is neither listed nor left. Another
 // tab leaves it alone while it is written.
 func TestUnfinishedIsNotKept(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	begin := func() {
 		eval[bool](t, v.tab, slow)
@@ -170,6 +172,7 @@ func TestUnfinishedIsNotKept(t *testing.T) {
 // TestKeptIsRemoved: each one can be removed, and all at once; who used one
 // gets the built-in checkpoint.
 func TestKeptIsRemoved(t *testing.T) {
+	t.Parallel()
 	v := small(t)
 	for _, name := range []string{"a", "b", "c"} {
 		v.own(name+".safetensors", name)
@@ -195,6 +198,7 @@ func TestKeptIsRemoved(t *testing.T) {
 // question; Chromium usually says that there are 10 GiB, so that the copy comes
 // to an end which leaves nothing.
 func TestNoRoomToKeep(t *testing.T) {
+	t.Parallel()
 	for _, told := range []bool{true, false} {
 		v := newVisit(t, "")
 		if told {

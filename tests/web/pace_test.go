@@ -32,6 +32,9 @@ const moves = `(() => {
 // One tile of one slice is one step of the network: the bar moves within it, by
 // what the device has done, and the line gives a sign of life every second.
 func TestProgressMovesWithinATile(t *testing.T) {
+	if testing.Short() { // else it looks at a clock
+		t.Parallel()
+	}
 	v := newVisit(t, "")
 	v.open("?demo=1x16x16", "&tile=off&precision=f32")
 	v.ready()

@@ -85,6 +85,7 @@ func TestSharedLink(t *testing.T) {
 // TestSharedAddress: built with PAGE_URL, the page names its picture by its
 // whole address; anything else than an http address is refused.
 func TestSharedAddress(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil && os.Getenv("GPU") != "require" {
 		t.Skip("no node")

@@ -17,6 +17,7 @@ import (
 // TestDeviceLost crashes the browser's GPU process in the middle of a decode:
 // the page says so, offers to resume, and then shows the right frames.
 func TestDeviceLost(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6&autoplay", "&tile=32&overlap=16&precision=f32")
 	v.wait("the middle of the job", time.Minute, `document.getElementById('progress-text').textContent.includes('tile')`) // it began by itself
@@ -35,6 +36,7 @@ func TestDeviceLost(t *testing.T) {
 // TestTooLarge asks for more than the budget: the plan says so before anything
 // runs, and offers what fits.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x32x32", "&tile=off&memory=24&precision=f32")
 	v.wait("the plan", 2*time.Minute, `document.querySelector('#plans [data-fits=false]') !== null`)
@@ -54,6 +56,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestNoAdapter visits with a browser that has no GPU to offer.
 func TestNoAdapter(t *testing.T) {
+	t.Parallel()
 	v := newVisit(t, "")
 	v.tab = bareTab(t)
 	v.open("", "")

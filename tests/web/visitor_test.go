@@ -86,6 +86,9 @@ func (v *visit) sees(want [][]byte) {
 // TestVisitor is a visit to the page of the program, whose engine takes over in
 // its middle. TestSlowLink does the rest, and Firefox all.
 func TestVisitor(t *testing.T) {
+	if testing.Short() { // else it looks at a clock
+		t.Parallel()
+	}
 	v := newVisit(t, "")
 	v.screen(1280, 900, 1, false, "light")
 	v.open("?demo=2x6x6", smallPart)

@@ -71,6 +71,7 @@ func (v *visit) drag(x, y, toX, toY float64) {
 // TestOneToOne: at 1:1 a pixel of the picture is one of the screen, on its raster,
 // whatever the screen's density; keys, buttons and double clicks go there and back.
 func TestOneToOne(t *testing.T) {
+	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1.5, false)
 	fit := v.picture()
 	require.Greater(t, fit.Scale, 2.0)
@@ -105,6 +106,7 @@ func TestOneToOne(t *testing.T) {
 // TestZoomAndPan: the wheel zooms at its point, keys and drags move the picture
 // no further than its edges, and the arrows alone still step.
 func TestZoomAndPan(t *testing.T) {
+	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
 	v.click("input[name=view][value=result]")
 	fit := v.picture()
@@ -140,6 +142,7 @@ func TestZoomAndPan(t *testing.T) {
 // TestSliderWhenZoomed: the boundary of original and result is dragged where it is
 // seen, the picture elsewhere, and the slider's keys go on working.
 func TestSliderWhenZoomed(t *testing.T) {
+	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
 	v.click("input[name=view][value=compare]")
 	v.key("+", false)
@@ -173,6 +176,7 @@ func TestSliderWhenZoomed(t *testing.T) {
 
 // TestPinch zooms a phone's picture with two fingers.
 func TestPinch(t *testing.T) {
+	t.Parallel()
 	v := recordedSite(t, 390, 844, 2, true)
 	v.click("input[name=view][value=result]")
 	fit := v.picture()
@@ -199,6 +203,7 @@ func TestPinch(t *testing.T) {
 
 // TestFullScreen fills the screen with the picture and what plays it, and returns.
 func TestFullScreen(t *testing.T) {
+	t.Parallel()
 	v := recordedSite(t, 1280, 900, 1, false)
 	_, err := chromedp.Run(v.tab, chromedp.Evaluate[bool](`(document.getElementById('zoom-full').click(), true)`, func(p *runtime.EvaluateParams) { p.UserGesture = new(true) }))
 	require.NoError(t, err)
