@@ -97,23 +97,31 @@ race() {
 	raced=$(go list $some)
 }
 
-# test runs everything that race has not run just before; a package at a time,
-# since each uses all cores.
+# test runs everything that race has not run just before; two packages at a time,
+# since the longest wait for the program that they start, or for one core that
+# compiles shaders; the longest first. app/session looks at a clock, and goes alone.
 raced=
 tests() {
-	go test -p 1 -count=1 -shuffle=on -timeout 40m $({ go list ./... && echo "$raced"; } | grep -v /tests/web | sort | uniq -u)
+	go test -count=1 -shuffle=on ./app/session
+	go test -p 2 -count=1 -shuffle=on -timeout 40m ./cmd/native ./vae $({ go list ./... && echo "$raced"; } | grep -v -e /tests/web -e /app/session | sort | uniq -u)
 }
 
-# swiftshader repeats the operations and the small models on a second driver.
+# two takes lines of arguments of go test, the longest first, and runs two of these at
+# once: a driver for processors compiles a shader on one core, which is most of what
+# they do.
+two() { xargs -P 2 -L 1 go test -p 1 -count=1 "$@"; }
+
+# swiftshader repeats the operations on a second driver. Kernels for its subgroups
+# and whole models web runs there, since it is Chromium's own driver.
 swiftshader() {
 	if [ ! -f $swiftshader ]; then
 		skip "no $swiftshader"
 		return
 	fi
-	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
-		go test -p 1 -count=1 -timeout 20m ./gpu ./gpu/gputest ./wgsl/...
-	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader \
-		go test -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$' ./vae
+	VK_DRIVER_FILES=$swiftshader VK_ICD_FILENAMES=$swiftshader two -timeout 20m <<-'end'
+		./wgsl -run ^TestConv -skip ./././broadcast4|././././broadcast4
+		./wgsl/... ./gpu ./gpu/gputest -skip ^TestConv|./././broadcast4|././././broadcast4
+	end
 }
 
 # web builds the page, and runs the operations and the page in Chromium.
@@ -126,9 +134,13 @@ web() {
 	tools/web.sh
 	go build -o build/wasmtest ./tools/wasmtest
 	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
-	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -p 1 -count=1 -timeout 30m ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./wgsl ./tiling
-	GOOS=js GOARCH=wasm go test -exec "$PWD/build/wasmtest" -count=1 -timeout 20m -short -run '^TestGoldens$/././^small$|^TestBandsAreExact$/^(seedvr2|wan2.1)$/^1|^TestPreviewsInBands$' ./vae
-	go test -count=1 -short -timeout 40m ./tests/web
+	GOOS=js GOARCH=wasm two -exec "$PWD/build/wasmtest" -timeout 30m <<-'end'
+		./wgsl -run ^TestConv
+		./vae -short -run ^TestGoldens$/././^small$|^TestBandsAreExact$/^(seedvr2|wan2.1)$/^1|^TestPreviewsInBands$
+		./wgsl -skip ^TestConv
+		./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./tiling
+	end
+	go test -count=1 -short -parallel 2 -timeout 40m ./tests/web
 }
 
 # fuzz gives every fuzz test a short run. It counts inputs: where the time is
