@@ -119,10 +119,11 @@ func (v *visit) wait(what string, limit time.Duration, script string, args ...an
 	}
 }
 
-// ready waits until the page knows what its job will need.
+// ready waits until the page knows what its job will need; a page that loads has
+// no body at first.
 func (v *visit) ready() {
 	v.t.Helper()
-	v.wait("a plan", 2*time.Minute, `document.body.dataset.ready === 'true'`)
+	v.wait("a plan", 2*time.Minute, `document.body?.dataset.ready === 'true'`)
 }
 
 // ended waits for a job's end, which is such as "done".
