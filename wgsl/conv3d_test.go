@@ -44,6 +44,7 @@ var convCases = []convCase{
 	{"down_row_of_4_and_1", 2, 3, 5, 8, 8, 3, 2, 2, false, false},
 	{"down_row_of_6_and_1", 2, 3, 7, 8, 8, 3, 2, 2, false, false},
 	{"down_width_256", 1, 4, 6, 256, 64, 3, 2, 2, false, false},
+	{"down_several_tiles", 2, 5, 19, 20, 80, 3, 1, 2, true, false},
 }
 
 // convVariant is a convolution that reads a part of x, x enlarged, or no past.

@@ -19,8 +19,12 @@ var (
 	attentionValuesMatrixText string
 	//go:embed conv3d_matrix.wgsl
 	conv3dMatrixText string
+	//go:embed conv3d_strided_matrix.wgsl
+	conv3dStridedMatrixText string
 	//go:embed pointwise_matrix.wgsl
 	pointwiseMatrixText string
+	//go:embed shared/conv3d_matrix.wgsl
+	sharedConv3dMatrixText string
 	//go:embed shared/halves_f32.wgsl
 	sharedHalvesF32Text string
 	//go:embed shared/halves_packed.wgsl
@@ -38,19 +42,21 @@ var nativeTexts = []embedded{
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_columns.wgsl", &conv3dColumnsText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
 	{"dequantise.wgsl", &dequantiseText},
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
+	{"shared/conv3d_matrix.wgsl", &sharedConv3dMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
 }
 
-// rows16x64 is what conv3d's reads, and rows16x128 pointwise's: for each output 16
-// inputs, as a product of matrices takes them without turning them.
+// rows16x64 is what conv3d's reads, and rows16x128 those of conv3d_strided and pointwise:
+// for each output 16 inputs, as a product of matrices takes them without turning them.
 var (
 	rows16x64  = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
 	rows16x128 = &Packing{in: matrixDepth, out: 2 * matrixBlock, rows: true}
@@ -69,6 +75,11 @@ var attentionMatrixKernels = []kernel{{
 var conv3DMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasMatrices,
 	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices}},
+}}
+
+var conv3DStridedMatrixKernels = []kernel{{
+	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
+	shaders: []shader{{file: "conv3d_strided_matrix", stride: 2, block: 2 * matrixBlock, grid: tallGrid, fit: convMatrices}},
 }}
 
 var pointwiseMatrixKernels = []kernel{{
@@ -131,7 +142,7 @@ func (l *layout) workgroup() int { return l.subgroup * l.down * l.across }
 
 // sizes are the constants that all texts of a layout have.
 func (l *layout) sizes() []size {
-	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"TAKEN", l.rows + 2}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"LINES", 3}, {"FRAMES", l.written}, {"POINTS", l.written}}
+	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"FRAMES", l.written}, {"POINTS", l.written}}
 }
 
 // fitted is a shader of a layout.
@@ -151,15 +162,20 @@ func layoutFor(info gpu.Info) layout {
 	return layouts[0]
 }
 
-// convMatrices is conv3d_matrix for an adapter. What invocations fetch they
-// fetch by eight halves.
+// convMatrices is conv3d_matrix or conv3d_strided_matrix for an adapter: that has pixels
+// under three rows of taps in workgroup memory, this under one. What invocations fetch
+// they fetch by eight halves.
 func convMatrices(h *shader, info gpu.Info) *shader {
 	l := layoutFor(info)
+	lines, columns := 3, l.m+2
+	if h.stride == 2 {
+		l, lines, columns = l.forStrided(), 1, 2*(l.m+1)
+	}
 	fit := h.fitted(&l)
 	eights := matrixDepth / 8
-	fetches := groups((l.down*l.rows+2)*(l.m+2)*eights, fit.wg)
-	weights := groups(9*matrixBlock*eights, fit.wg)
-	fit.sizes = append(fit.sizes, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)})
+	fetches := groups((l.down*l.rows+lines-1)*columns*eights, fit.wg)
+	weights := groups(lines*3*h.block*eights, fit.wg)
+	fit.sizes = append(fit.sizes, size{"LINES", lines}, size{"TAKEN", l.rows + lines - 1}, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)})
 	return fit
 }
 
@@ -187,6 +203,17 @@ func (l layout) forValues() layout {
 	l = l.doubled()
 	if l.subgroup == 64 {
 		l.down *= 2
+	}
+	return l
+}
+
+// forStrided is of twice as many channels as well, since each pixel of x is under few
+// taps: by twice as many subgroups across, and in subgroups of 64 of seven rows: with
+// eight, AMD's compiler puts some registers into local memory.
+func (l layout) forStrided() layout {
+	l.across *= 2
+	if l.subgroup == 64 {
+		l.rows, l.down = 7, 2
 	}
 	return l
 }
@@ -239,6 +266,8 @@ func init() { // a page's tables are made when it is compiled
 		case "conv3d":
 			t.kernels = append(t.kernels, conv3DColumnsKernels...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
+		case "conv3d_strided":
+			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)
 		case "pointwise":

@@ -29,13 +29,14 @@ func TestMatricesChosen(t *testing.T) {
 	card := able(16, 16, 16, 32)
 	wide, narrow := Shape{O: 64, I: 32, KT: 3, KS: 3}, Shape{O: 3, I: 128, KT: 3, KS: 3}
 	for operation, packing := range map[string]func(s *Set, at Shape) *Packing{
-		"conv3d":    func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
-		"pointwise": func(s *Set, at Shape) *Packing { return s.PointwisePacking(at) },
+		"conv3d":         func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
+		"conv3d_strided": func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 2) },
+		"pointwise":      func(s *Set, at Shape) *Packing { return s.PointwisePacking(at) },
 	} {
 		choice := Choices{operation: "matrix"}
 		s, err := NewSet(F16, card, choice)
 		require.NoError(t, err)
-		assert.Same(t, map[string]*Packing{"conv3d": rows16x64, "pointwise": rows16x128}[operation], packing(s, wide), operation)
+		assert.Same(t, map[string]*Packing{"conv3d": rows16x64, "conv3d_strided": rows16x128, "pointwise": rows16x128}[operation], packing(s, wide), operation)
 		assert.Same(t, blocks4x8, packing(s, narrow), operation)
 		assert.Equal(t, []string{"plain", "staged", "matrix"}, Kernels(operation, F16, card))
 
@@ -82,7 +83,7 @@ func TestLayouts(t *testing.T) {
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
 		scores, values := attentionMatrixKernels[0].shaders[0], attentionMatrixKernels[0].shaders[2]
-		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
+		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], conv3DStridedMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
 			h := h.on(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
@@ -132,19 +133,18 @@ func TestRepeat(t *testing.T) {
 // sharedBytes is what a matrix kernel declares in workgroup memory.
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
-	wide, long := h.size("COLUMNS")*h.size("N"), h.size("M")+2
-	deep := h.size("FETCHES") * h.wg / 2
-	if h.file != "conv3d_matrix" { // BLOCK outputs, in whole subgroups, and sums of their own
+	wide := h.size("COLUMNS") * h.size("N")
+	if !strings.HasPrefix(h.file, "conv3d") { // BLOCK outputs, in whole subgroups, and sums of their own
 		sums := 4 * h.size("M") * h.size("N") * h.size("DOWN") * h.size("ACROSS")
-		outputs := h.block
+		deep, outputs := h.size("FETCHES")*h.wg/2, h.block
 		if h.file != "attention_values_matrix" {
 			outputs = h.size("WEIGHTS") * h.wg / 2
 		}
 		return 16*h.size("PITCH")*h.size("AHEAD")*(up(deep, h.size("M"))*h.size("M")+up(outputs, wide)*wide) + sums
 	}
-	outputs := h.size("WEIGHTS") * h.wg / 2
-	require.GreaterOrEqual(t, deep, (h.size("ROWS")*h.size("DOWN")+2)*long)
-	return 16 * h.size("PITCH") * (up(deep, long)*long + up(outputs, wide)*wide)
+	stride := max(1, h.stride)
+	pixels := (h.size("ROWS")*h.size("DOWN") + h.size("LINES") - 1) * stride * (h.size("M") + 2/stride)
+	return 16 * h.size("PITCH") * (pixels + up(h.size("WEIGHTS")*h.wg/2, wide)*wide)
 }
 
 // The layouts of cards whose matrices are larger differ from lavapipe's in how
@@ -159,10 +159,12 @@ func TestMatricesInOtherLayouts(t *testing.T) {
 	before := *own
 	t.Cleanup(func() { *own = before })
 	own.rows, own.columns, own.down, own.across, own.pitch, own.written = 2, 2, 2, 4, 3, 3
-	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "pointwise": "matrix"})
+	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "conv3d_strided": "matrix", "pointwise": "matrix"})
 	require.NoError(t, err)
-	test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, 1, true, false}}.test(s, Packed)
-	test.Run(t, dev)
+	for _, stride := range []int{1, 2} {
+		test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, stride, true, false}}.test(s, Packed)
+		test.Run(t, dev)
+	}
 	checkPointwise(t, dev, s, convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}, Packed)
 	const n = 7 * 11 * 36
 	checkAttention(t, dev, s, Attention{Queries: 48, Keys: 40}, 1, 7, 11, 36, random(1, n, 0, 1), random(2, n, 0, 1), random(3, n, 0.5, 1), boundSum)

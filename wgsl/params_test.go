@@ -47,6 +47,7 @@ var paramsOf = map[string]any{
 	"attention_values_matrix":  attentionParams{},
 	"conv3d_matrix":            conv3dParams{},
 	"conv3d_staged":            conv3dParams{},
+	"conv3d_strided_matrix":    conv3dParams{},
 	"conv3d_strided_staged":    conv3dParams{},
 	"pointwise_matrix":         pointwiseParams{},
 	"pointwise_staged":         pointwiseParams{},
