@@ -122,6 +122,8 @@ func TestZoomAndPan(t *testing.T) {
 	v.drag(500, 400, 440, 370)
 	assert.InDelta(t, near.X-60, v.picture().X, 1)
 	assert.InDelta(t, near.Y-30, v.picture().Y, 1)
+	v.click("#play") // which would go on to another frame
+	v.wait("a pause", 5*time.Second, `document.getElementById('play').dataset.playing === 'false'`)
 	frame := v.text("at")
 	v.key("ArrowRight", true)
 	assert.InDelta(t, near.X-120, v.picture().X, 1, "Shift and an arrow")
