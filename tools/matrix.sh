@@ -57,7 +57,7 @@ in_sid() {
 	fi
 }
 in_sid gpu '^TestMatrices$'
-in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
+in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|ConvUp|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
 in_sid wgsl '^TestConv3D$' columns
 in_sid wgsl '^Test(ConvPairs|PairsAheadInRows)$' ahead
 in_sid vae '^TestMatrixGoldens$'

@@ -19,7 +19,7 @@ import (
 func TestMatrixGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	choices := wgsl.Choices{}
-	for _, operation := range []string{"attention", "conv3d", "pointwise"} {
+	for _, operation := range []string{"attention", "conv3d", "conv3d_strided", "conv_up", "pointwise"} {
 		if slices.Contains(wgsl.Kernels(operation, wgsl.F16, dev.Info()), "matrix") {
 			choices[operation] = "matrix"
 		}
@@ -30,11 +30,15 @@ func TestMatrixGoldens(t *testing.T) {
 	m, err := Open(dev, smallCheckpoint(t), Settings{Precision: F16, Kernels: choices})
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
-	p, err := m.PlanDecode(t.Context(), 3, 2, 3, DecodeOptions{})
+	decode, err := m.PlanDecode(t.Context(), 3, 2, 3, DecodeOptions{})
+	require.NoError(t, err)
+	encode, err := m.PlanEncode(t.Context(), 9, 16, 24, EncodeOptions{})
 	require.NoError(t, err)
 	labels := map[string]bool{}
-	for program := range p.Programs() {
-		labels[program.Label] = true
+	for _, p := range []*Plan{decode.Plan, encode.Plan} {
+		for program := range p.Programs() {
+			labels[program.Label] = true
+		}
 	}
 	for operation := range choices {
 		if operation == "attention" {

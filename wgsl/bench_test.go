@@ -107,7 +107,7 @@ func benchTensor(label string, t, h, w, c int) Tensor {
 func benchApart(b *testing.B, dev *gpu.Device, c, h, w, z int) {
 	s, batch := plain(b, F32), &gpu.Batch{Label: "upsampler"}
 	x, u, y := benchTensor("x", 2, h, w, c), benchTensor("u", 2*z+2, 2*h, 2*w, c), benchTensor("y", 2*z, 2*h, 2*w, c)
-	up, conv := Shape{4 * z * c, c, 1, 1}, Shape{c, c, 3, 3}
+	up, conv := Shape{O: 4 * z * c, I: c, KT: 1, KS: 1}, Shape{O: c, I: c, KT: 3, KS: 3}
 	s.PixelShuffle(batch, "shuffle", PixelShuffle{Weights: benchWeights(b, dev, s.PointwisePacking(up), up, up.O), X: x, Y: u, YT: 2, N: 2, Phases: z})
 	s.Conv3D(batch, "conv", Conv3D{
 		Weights: benchWeights(b, dev, s.ConvPacking(conv, 1), conv, c), Taps: []Tap{{u, 0}, {u, 1}, {u, 2}}, Step: 1, Stride: 1, Y: y, N: 2 * z,
@@ -142,7 +142,7 @@ func BenchmarkConvPairs(b *testing.B) {
 				b.Run(fmt.Sprintf("%d/%s/%s", c.c, elem, kernel), func(b *testing.B) {
 					s, err := NewSet(elem, dev.Info(), Choices{"conv_pairs": kernel})
 					require.NoError(b, err)
-					x, y, shape := benchTensor("x", 6, c.h, c.w, c.c), benchTensor("y", 4, c.h, c.w, c.c), Shape{c.c, c.c, 3, 3}
+					x, y, shape := benchTensor("x", 6, c.h, c.w, c.c), benchTensor("y", 4, c.h, c.w, c.c), Shape{O: c.c, I: c.c, KT: 3, KS: 3}
 					x.Elem, y.Elem = elem, elem
 					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
 					to := &gpu.Buffer{Label: "taps", Size: s.PairBytes(shape)}

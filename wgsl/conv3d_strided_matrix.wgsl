@@ -8,5 +8,3 @@
 // Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
 
 #import conv3d_matrix
-
-const STRIDE: u32 = 2;

@@ -178,7 +178,7 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{c.O, c.C, c.kt + c.later, 3}
+	shape := Shape{O: c.O, I: c.C, KT: c.kt + c.later, KS: 3}
 	weight = withLater(weight, 9*c.kt, 9*c.later)
 	packing := s.ConvPacking(shape, c.stride)
 	test := gputest.Case{
@@ -263,7 +263,7 @@ func TestSharedPipeline(t *testing.T) {
 			x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 12}
 			y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 3, H: 4, W: 8, C: outputs}
 			w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
-			w.Packing = s.ConvPacking(Shape{outputs, 12, 3, 3}, 1)
+			w.Packing = s.ConvPacking(Shape{O: outputs, I: 12, KT: 3, KS: 3}, 1)
 			b, taps := &gpu.Batch{}, []Tap{{x, 0}, {x, 1}, {x, 2}}
 			for n := 1; n <= 3; n++ {
 				for _, add := range []bool{false, true} {
@@ -289,9 +289,9 @@ func TestTapsCost(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		b := &gpu.Batch{}
 		taps := []Tap{{x, 0}, {x, 1}, {x, 2}}[3-n:]
-		w.Packing = s.ConvPacking(Shape{20, 12, 3, 3}, 1)
+		w.Packing = s.ConvPacking(Shape{O: 20, I: 12, KT: 3, KS: 3}, 1)
 		s.Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps, Step: 1, Stride: 1, Y: y, N: 1})
-		w.Packing = s.PointwisePacking(Shape{40, 12, 3, 1})
+		w.Packing = s.PointwisePacking(Shape{O: 40, I: 12, KT: 3, KS: 1})
 		s.TimeConv(b, "time_conv", TimeConv{Weights: w, KT: 3, Taps: taps, Step: 1, Phases: 2, Y: y, N: 1})
 		assert.Equal(t, int64(2*(3*4-2)*8*12*20*3*n), b.Commands[0].Cost.FLOPs, "conv3d with %d taps", n)
 		assert.Equal(t, int64(2*4*8*12*20*2*n), b.Commands[1].Cost.FLOPs, "time_conv with %d taps", n)

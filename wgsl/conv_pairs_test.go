@@ -58,7 +58,7 @@ func pairCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 2, h, w, c.C, x[:2*h*w*c.C])
 	xs, xt := activation("x", s.Elem, in-2, h, w, c.C, x[2*h*w*c.C:])
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{c.O, c.C, c.kt, 3}
+	shape := Shape{O: c.O, I: c.C, KT: c.kt, KS: 3}
 	packing := s.ConvPacking(shape, 1)
 	test := gputest.Case{
 		Op: "conv_pairs", Out: ys,
@@ -95,7 +95,7 @@ func TestPairTaps(t *testing.T) {
 		for _, weights := range []Elem{F32, Packed} {
 			eachKernel(t, "pair_taps", c.name+"/"+weights.String(), dev, func(t *testing.T, s *Set) {
 				s.choices = Choices{"conv_pairs": "fused"}
-				shape := Shape{c.o, c.i, 3, 3}
+				shape := Shape{O: c.o, I: c.i, KT: 3, KS: 3}
 				w := gputest.Round(random(1, c.o*c.i*27, 0, 1), format(weights))
 				if c.whole {
 					w = integers(1, c.o*c.i*27, -3, 3)
@@ -106,7 +106,7 @@ func TestPairTaps(t *testing.T) {
 				for i, v := range taps {
 					made[i] = float32(v)
 				}
-				want := weightArray(made, pairs4x8, Shape{c.o, c.i, 4, 3}, s.summed(), nil).Data
+				want := weightArray(made, pairs4x8, Shape{O: c.o, I: c.i, KT: 4, KS: 3}, s.summed(), nil).Data
 				test := gputest.Case{
 					Op:  "pair_taps",
 					In:  []gputest.Array{weightArray(w, packing, shape, weights, nil)},

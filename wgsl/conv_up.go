@@ -63,7 +63,7 @@ func pad8(c int) int { return (c + 7) &^ 7 }
 // ConvUpShape is the shape of ConvUp's weight: outputs are [phases, row parity,
 // column parity, o padded to 8].
 func ConvUpShape(o, i, taps, phases int) Shape {
-	return Shape{O: 4 * phases * pad8(o), I: i, KT: taps, KS: 2}
+	return Shape{O: 4 * phases * pad8(o), I: i, KT: taps, KS: 2, Phases: phases}
 }
 
 // ConvUpBias is the number of elements of ConvUp's bias, f32: for every eight
@@ -95,7 +95,9 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: c.Phases * h.parities(blocks), N: c.N}
 	macs := int64(c.N*c.Phases) * int64(c.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * int64(len(c.Taps))
-	p := s.products(h, e, class, c.Elem, c.Add, constants{"KT": float64(len(c.Taps))})
+	values := constants{"KT": float64(len(c.Taps))}
+	h.whole(values, x.C)
+	p := s.products(h, e, class, c.Elem, c.Add, values)
 	b.Dispatch(label, p, h.cover(e), convUpParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Z: uint32(c.Phases), Blocks: uint32(blocks),
@@ -121,7 +123,7 @@ type foldParams struct {
 	Inputs, C_out4           uint32
 	Y_at, Parity, Block, Row uint32
 	Group, Column            uint32
-	Inputs_in, Outputs_in4   uint32
+	Inputs_in, Outputs_in    uint32
 }
 
 // Fold describes the last step of making a ConvUp's weight: X holds, for each of
@@ -134,7 +136,7 @@ type Fold struct {
 	Shape      Shape  // of the weight
 	Phases     int    // of time in it
 	Phase, Tap int    // that X makes
-	O          int    // the first output, a multiple of 8
+	O          int    // the first output, of a block of the packing
 }
 
 // foldKernels compute Fold.
@@ -145,18 +147,22 @@ var foldKernels = []kernel{{
 // Fold records that X becomes part of a weight.
 func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {
 	x := f.X
-	if x.Elem != F32 || x.T != 16 || x.W != f.Shape.I || f.O%8 != 0 || x.C%8 != 0 {
+	if x.Elem != F32 || x.T != 16 || x.W != f.Shape.I || f.O%f.Packing.out != 0 || x.C%8 != 0 {
 		panic(fmt.Sprintf("wgsl: %s: folds %d frames of %d inputs and %d outputs from %d on into %+v", label, x.T, x.W, x.C, f.O, f.Shape))
 	}
 	parity := f.Shape.O / (4 * f.Phases)
 	pack := f.Packing
 	matrix, tap := pack.in*pack.out/4, pack.tap(f.Shape.I, 2)/4
 	block := f.Shape.KT * tap
+	row, group, e := tap/2, 2*matrix, extent{H: 1, W: x.W, C4: x.C4(), N: 1}
+	if pack.rows {
+		row, group, e.W, e.C4 = 2*matrix, 4*matrix, Pad4(x.W)/4, 4*x.C4()
+	}
 	h := s.shader(label, "fold", nil)
 	made := 16 * int64(x.W*x.C)
-	b.Dispatch(label, s.weighted(h, f.Elem, nil, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: x.W, C4: x.C4(), N: 1}), foldParams{
+	b.Dispatch(label, s.weighted(h, f.Elem, constants{"ROWS": flag(pack.rows)}, gpu.Read, gpu.ReadWrite), h.cover(e), foldParams{
 		Inputs: uint32(x.W), C_out4: uint32(x.C4()),
 		Y_at: uint32((4*f.Phase*parity+f.O)/pack.out*block + f.Tap*tap), Parity: uint32(parity / pack.out * block), Block: uint32(block),
-		Row: uint32(tap / 2), Group: uint32(2 * matrix), Column: uint32(matrix), Inputs_in: uint32(pack.in), Outputs_in4: uint32(pack.out / 4),
+		Row: uint32(row), Group: uint32(group), Column: uint32(matrix), Inputs_in: uint32(pack.in), Outputs_in: uint32(pack.out),
 	}, gpu.Cost{FLOPs: 4 * made, Bytes: x.Bytes() + made*int64(f.Elem.Bytes())}, gpu.View{Buffer: x.Buffer, Size: x.Bytes()}, f.Weight.All())
 }

@@ -43,6 +43,7 @@ var convUpCases = []convUpCase{
 	{name: "last_tap_added_exact", T: 1, h: 3, w: 5, C: 8, O: 7, kt: 3, z: 1, whole: true, add: true},
 	{name: "width_128", T: 1, h: 3, w: 5, C: 128, O: 128, kt: 2, z: 2},
 	{name: "width_512", T: 1, h: 2, w: 3, C: 512, O: 16, kt: 3, z: 1},
+	{name: "several_tiles", T: 2, h: 7, w: 21, C: 20, O: 64, kt: 2, z: 2, y0: -3, x0: 5, H: 13, W: 35, add: true},
 }
 
 func TestConvUp(t *testing.T) {
@@ -111,6 +112,9 @@ func (c convUpCase) packed(s *Set, elem Elem, weight, bias, cell []float32) (Sha
 
 func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	t.Helper()
+	if out := s.ConvUpPacking(ConvUpShape(c.O, c.C, c.kt, c.z)).out; out > 8 { // whose blocks are of one parity
+		c.O = (c.O + out - 1) / out * out
+	}
 	in := c.T + c.kt - 1
 	x := gputest.Round(c.values(1, in*c.h*c.w*c.C, 1), format(s.Elem))
 	weight := gputest.Round(c.values(2, c.z*4*c.O*c.C*c.kt*4, math.Sqrt(1/float64(c.C*4*c.kt))), format(elem))
@@ -184,7 +188,7 @@ func TestConvUpCost(t *testing.T) {
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 6, H: 6, W: 10, C: 20}
 	s, b := plain(t, F32), &gpu.Batch{}
 	shape := ConvUpShape(20, 12, 2, 2)
-	assert.Equal(t, Shape{O: 8 * 24, I: 12, KT: 2, KS: 2}, shape)
+	assert.Equal(t, Shape{O: 8 * 24, I: 12, KT: 2, KS: 2, Phases: 2}, shape)
 	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 14}, Packing: s.ConvUpPacking(shape)}
 	s.ConvUp(b, "conv_up", ConvUp{Weights: w, Taps: []Tap{{x, 0}, {x, 1}}, Phases: 2, Y: y, N: 3})
 	const rows = 2*6 - 2 // two of cells for each of pixels, the first and the last of them outside
@@ -209,8 +213,12 @@ func TestFold(t *testing.T) {
 		{"width_96", 96, 96, 8, 2, 2, 1, 0},
 	} {
 		eachKernel(t, "fold", c.name, dev, func(t *testing.T, s *Set) {
-			if s.Elem != F16 { // of weights, here
-				c.run(t, dev, s.Elem)
+			if s.Elem == F16 { // of weights, here
+				return
+			}
+			c.run(t, dev, s.Elem, blocks4x8)
+			if rows := (&Packing{in: 16, out: 8, rows: true}); c.kt > 1 {
+				c.run(t, dev, s.Elem, rows)
 			}
 		})
 	}
@@ -238,7 +246,7 @@ func at(v []float64, k, ey, ex int) float64 {
 	return points(rows...)[ey]
 }
 
-func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem) {
+func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem, packing *Packing) {
 	t.Helper()
 	s := plain(t, F32)
 	a, p := wide(integers(1, c.O*c.C*9, -4, 4)), wide(integers(2, 4*c.C*c.I, -4, 4))
@@ -259,8 +267,8 @@ func (c foldCase) run(t *testing.T, dev *gpu.Device, elem Elem) {
 		}
 	}
 	shape := ConvUpShape(c.O, c.I, c.kt, c.z)
-	packing := s.ConvUpPacking(shape)
-	// What FoldUp says, where it belongs; the rest stays as it is.
+	// What FoldUp says, where it belongs; the rest stays as it is, but for inputs that
+	// there are not, which vec4s of inputs have as zeros.
 	weight := slices.Repeat([]float32{7}, shape.O*c.I*c.kt*4)
 	before := make([]float32, packing.Size(shape))
 	Pack(packing, before, weight, shape, nil)

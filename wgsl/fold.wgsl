@@ -11,8 +11,9 @@
 //   y  as conv_up's weight     weight  read_write  from y_at on
 //
 // Where a number of y lies is said by strides in vec4s. One invocation makes all
-// of four outputs of one input. Reference: ref/conv_up.go. Grid: (vec4s of
-// outputs of all inputs / WG, 1, 1).
+// of four outputs of one input, or with ROWS, where a vec4 of y is of inputs, of one
+// output of four. Reference: ref/conv_up.go. Grid: (vec4s of y for a cell of a parity
+// / WG, 1, 1).
 
 #import tile
 #import weight
@@ -27,13 +28,15 @@ struct Params {
     row: u32,      // rows of cells,
     group: u32,    // groups of inputs_in inputs,
     column: u32,   // columns of cells
-    inputs_in: u32,
-    outputs_in4: u32, // vec4s of outputs in a block
+    inputs_in: u32,   // a group,
+    outputs_in: u32,  // and outputs a block
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> y: array<weight4>;
+
+override ROWS: bool = false;
 
 alias Four = array<vec4<f32>, 4>;
 
@@ -42,25 +45,37 @@ fn coefficients(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> Four 
     return Four(a, 0.5 * (b - c) - d, 0.5 * (b + c) - a, d);
 }
 
+// value is what x has at point e for output o, or the four from there on, and input c,
+// or the four from there on, of which those that are not there are zeros.
+fn value(e: u32, o: u32, c: u32) -> vec4<f32> {
+    var v = vec4<f32>();
+    if !ROWS {
+        return x[(e * params.inputs + c) * params.C_out4 + o / 4u];
+    }
+    for (var k = 0u; k < min(4u, params.inputs - c); k++) {
+        v[k] = x[(e * params.inputs + c + k) * params.C_out4 + o / 4u][o % 4u];
+    }
+    return v;
+}
+
 // across is the coefficients along columns of row e of the values.
-fn across(e: u32, at: u32) -> Four {
-    let stride = params.inputs * params.C_out4;
-    let v = 4u * e * stride + at;
-    return coefficients(x[v], x[v + stride], x[v + 2u * stride], x[v + 3u * stride]);
+fn across(e: u32, o: u32, c: u32) -> Four {
+    return coefficients(value(4u * e, o, c), value(4u * e + 1u, o, c), value(4u * e + 2u, o, c), value(4u * e + 3u, o, c));
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let n = (workgroup.x + params.first.x) * WG + local;
-    if n >= params.inputs * params.C_out4 { return; }
-    let o = n % params.C_out4;
-    let c = n / params.C_out4;
+    let outputs = select(params.C_out4, 4u * params.C_out4, ROWS); // or vec4s of them
+    let o = n % outputs * select(4u, 1u, ROWS);
+    let c = n / outputs * select(1u, 4u, ROWS);
+    if c >= params.inputs { return; }
     var values = array<Four, 4>();
     for (var e = 0u; e < 4u; e++) {
-        values[e] = across(e, n);
+        values[e] = across(e, o, c);
     }
-    let at = params.y_at + o / params.outputs_in4 * params.block + o % params.outputs_in4
-        + c / params.inputs_in * params.group + c % params.inputs_in * params.outputs_in4;
+    let inner = select(c % params.inputs_in * params.outputs_in + o % params.outputs_in, o % params.outputs_in * params.inputs_in + c % params.inputs_in, ROWS);
+    let at = params.y_at + o / params.outputs_in * params.block + c / params.inputs_in * params.group + inner / 4u;
     for (var j = 0u; j < 4u; j++) { // along columns
         var down = coefficients(values[0][j], values[1][j], values[2][j], values[3][j]);
         for (var i = 0u; i < 4u; i++) { // along rows

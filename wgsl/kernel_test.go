@@ -123,7 +123,7 @@ func TestChosenKernel(t *testing.T) {
 	require.Equal(t, 32*16*27, packing.Size(wide))
 	require.Same(t, blocks4x8, s.ConvPacking(narrow, 1), "of channels that it can't take")
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 2), "with a stride")
-	require.Same(t, blocks4x8, s.PointwisePacking(Shape{32, 16, 1, 1}))
+	require.Same(t, blocks4x8, s.PointwisePacking(Shape{O: 32, I: 16, KT: 1, KS: 1}))
 
 	record := func(s *Set, p *Packing) gpu.Command {
 		x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 2, W: 9, C: 16}

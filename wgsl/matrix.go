@@ -21,10 +21,14 @@ var (
 	conv3dMatrixText string
 	//go:embed conv3d_strided_matrix.wgsl
 	conv3dStridedMatrixText string
+	//go:embed conv_up_matrix.wgsl
+	convUpMatrixText string
 	//go:embed pointwise_matrix.wgsl
 	pointwiseMatrixText string
 	//go:embed shared/conv3d_matrix.wgsl
 	sharedConv3dMatrixText string
+	//go:embed shared/conv_matrix.wgsl
+	sharedConvMatrixText string
 	//go:embed shared/halves_f32.wgsl
 	sharedHalvesF32Text string
 	//go:embed shared/halves_packed.wgsl
@@ -44,18 +48,20 @@ var nativeTexts = []embedded{
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
+	{"conv_up_matrix.wgsl", &convUpMatrixText},
 	{"dequantise.wgsl", &dequantiseText},
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
 	{"shared/conv3d_matrix.wgsl", &sharedConv3dMatrixText},
+	{"shared/conv_matrix.wgsl", &sharedConvMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
 }
 
-// rows16x64 is what conv3d's reads, and rows16x128 those of conv3d_strided and pointwise:
+// rows16x64 is what conv3d's and conv_up's read, and rows16x128 those of conv3d_strided and pointwise:
 // for each output 16 inputs, as a product of matrices takes them without turning them.
 var (
 	rows16x64  = &Packing{in: matrixDepth, out: matrixBlock, rows: true}
@@ -73,13 +79,18 @@ var attentionMatrixKernels = []kernel{{
 }}
 
 var conv3DMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasMatrices,
-	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices}},
+	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
+	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(3, 1, layout.asIs)}},
 }}
 
 var conv3DStridedMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
-	shaders: []shader{{file: "conv3d_strided_matrix", stride: 2, block: 2 * matrixBlock, grid: tallGrid, fit: convMatrices}},
+	shaders: []shader{{file: "conv3d_strided_matrix", block: 2 * matrixBlock, grid: tallGrid, fit: convMatrices(3, 2, layout.forStrided)}},
+}}
+
+var convUpMatrixKernels = []kernel{{
+	name: "matrix", packing: rows16x64, halves: true, takes: fillsParities, needs: hasRoom(layout.forUp),
+	shaders: []shader{{file: "conv_up_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(2, 1, layout.forUp)}},
 }}
 
 var pointwiseMatrixKernels = []kernel{{
@@ -89,6 +100,11 @@ var pointwiseMatrixKernels = []kernel{{
 
 // fillsMatrices leaves weights to others that would leave most of a block idle.
 func fillsMatrices(s Shape) bool { return s.O >= 48 && s.I >= matrixDepth }
+
+// fillsParities leaves to others a ConvUpShape whose blocks would be of two parities.
+func fillsParities(s Shape) bool {
+	return s.O/(4*max(1, s.Phases))%matrixBlock == 0 && s.I >= matrixDepth
+}
 
 // layout is how a workgroup's sums are made of matrices: each subgroup has rows x
 // columns of them, and there are down x across subgroups.
@@ -142,7 +158,7 @@ func (l *layout) workgroup() int { return l.subgroup * l.down * l.across }
 
 // sizes are the constants that all texts of a layout have.
 func (l *layout) sizes() []size {
-	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"FRAMES", l.written}, {"POINTS", l.written}}
+	return []size{{"M", l.m}, {"N", l.n}, {"K", l.k}, {"ROWS", l.rows}, {"COLUMNS", l.columns}, {"DOWN", l.down}, {"ACROSS", l.across}, {"PITCH", l.pitch}, {"PARTS", matrixDepth / l.k}, {"TAPS", 3}, {"FRAMES", l.written}}
 }
 
 // fitted is a shader of a layout.
@@ -162,21 +178,21 @@ func layoutFor(info gpu.Info) layout {
 	return layouts[0]
 }
 
-// convMatrices is conv3d_matrix or conv3d_strided_matrix for an adapter: that has pixels
-// under three rows of taps in workgroup memory, this under one. What invocations fetch
-// they fetch by eight halves.
-func convMatrices(h *shader, info gpu.Info) *shader {
-	l := layoutFor(info)
-	lines, columns := 3, l.m+2
-	if h.stride == 2 {
-		l, lines, columns = l.forStrided(), 1, 2*(l.m+1)
+// convMatrices is the shader, of what is made of an adapter's layout, of a convolution
+// with side x side taps: with pixels under all rows of taps in workgroup memory, or with
+// stride 2 under one. What invocations fetch they fetch by eight halves.
+func convMatrices(side, stride int, made func(layout) layout) func(h *shader, info gpu.Info) *shader {
+	return func(h *shader, info gpu.Info) *shader {
+		l, lines := made(layoutFor(info)), side
+		if stride == 2 {
+			lines = 1
+		}
+		fit := h.fitted(&l)
+		pixels := (l.down*l.rows + lines - 1) * stride * (l.m + (side-1)/stride)
+		fit.sizes = append(fit.sizes, size{"SIDE", side}, size{"STRIDE", stride}, size{"LINES", lines}, size{"POINTS", min(side, l.written)}, size{"TAKEN", l.rows + lines - 1},
+			size{"FETCHES", int(groups(pixels*matrixDepth/8, fit.wg))}, size{"WEIGHTS", int(groups(lines*side*h.block*matrixDepth/8, fit.wg))})
+		return fit
 	}
-	fit := h.fitted(&l)
-	eights := matrixDepth / 8
-	fetches := groups((l.down*l.rows+lines-1)*columns*eights, fit.wg)
-	weights := groups(lines*3*h.block*eights, fit.wg)
-	fit.sizes = append(fit.sizes, size{"LINES", lines}, size{"TAKEN", l.rows + lines - 1}, size{"FETCHES", int(fetches)}, size{"WEIGHTS", int(weights)})
-	return fit
 }
 
 // tallGrid covers rows and columns with workgroups as many rows tall as their
@@ -203,6 +219,17 @@ func (l layout) forValues() layout {
 	l = l.doubled()
 	if l.subgroup == 64 {
 		l.down *= 2
+	}
+	return l
+}
+
+func (l layout) asIs() layout { return l }
+
+// forUp has in subgroups of 64 twice the rows, by half as many of them down: with four
+// taps under a row of pixels they are what most loads of matrices go with.
+func (l layout) forUp() layout {
+	if l.subgroup == 64 {
+		l.rows, l.down = 2*l.rows, l.down/2
 	}
 	return l
 }
@@ -270,6 +297,8 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)
+		case "conv_up":
+			t.kernels = append(t.kernels, convUpMatrixKernels...)
 		case "pointwise":
 			t.kernels = append(t.kernels, pointwiseMatrixKernels...)
 		}

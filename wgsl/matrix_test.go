@@ -31,14 +31,16 @@ func TestMatricesChosen(t *testing.T) {
 	for operation, packing := range map[string]func(s *Set, at Shape) *Packing{
 		"conv3d":         func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 1) },
 		"conv3d_strided": func(s *Set, at Shape) *Packing { return s.ConvPacking(at, 2) },
+		"conv_up":        func(s *Set, at Shape) *Packing { at.KS, at.O = 2, 4*at.O; return s.ConvUpPacking(at) },
 		"pointwise":      func(s *Set, at Shape) *Packing { return s.PointwisePacking(at) },
 	} {
 		choice := Choices{operation: "matrix"}
 		s, err := NewSet(F16, card, choice)
 		require.NoError(t, err)
-		assert.Same(t, map[string]*Packing{"conv3d": rows16x64, "conv3d_strided": rows16x128, "pointwise": rows16x128}[operation], packing(s, wide), operation)
+		assert.Same(t, map[string]*Packing{"conv3d": rows16x64, "conv3d_strided": rows16x128, "conv_up": rows16x64, "pointwise": rows16x128}[operation], packing(s, wide), operation)
 		assert.Same(t, blocks4x8, packing(s, narrow), operation)
-		assert.Equal(t, []string{"plain", "staged", "matrix"}, Kernels(operation, F16, card))
+		all := Kernels(operation, F16, card)
+		assert.Equal(t, "matrix", all[len(all)-1])
 
 		s, err = NewSet(F16, card, nil)
 		require.NoError(t, err)
@@ -47,7 +49,7 @@ func TestMatricesChosen(t *testing.T) {
 			s, err := NewSet(e, card, choice)
 			require.NoError(t, err)
 			assert.Same(t, blocks4x8, packing(s, wide), "%s of %v", operation, e)
-			assert.Equal(t, []string{"plain", "staged"}, Kernels(operation, e, card))
+			assert.Equal(t, all[:len(all)-1], Kernels(operation, e, card))
 		}
 		for why, change := range map[string]func(i *gpu.Info){
 			"no f16":                  func(i *gpu.Info) { i.F16 = false },
@@ -83,7 +85,7 @@ func TestLayouts(t *testing.T) {
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
 		scores, values := attentionMatrixKernels[0].shaders[0], attentionMatrixKernels[0].shaders[2]
-		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], conv3DStridedMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
+		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], conv3DStridedMatrixKernels[0].shaders[0], convUpMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
 			h := h.on(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
@@ -134,7 +136,7 @@ func TestRepeat(t *testing.T) {
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
 	wide := h.size("COLUMNS") * h.size("N")
-	if !strings.HasPrefix(h.file, "conv3d") { // BLOCK outputs, in whole subgroups, and sums of their own
+	if !strings.HasPrefix(h.file, "conv") { // BLOCK outputs, in whole subgroups, and sums of their own
 		sums := 4 * h.size("M") * h.size("N") * h.size("DOWN") * h.size("ACROSS")
 		deep, outputs := h.size("FETCHES")*h.wg/2, h.block
 		if h.file != "attention_values_matrix" {
@@ -142,8 +144,12 @@ func sharedBytes(t *testing.T, h *shader) int {
 		}
 		return 16*h.size("PITCH")*h.size("AHEAD")*(up(deep, h.size("M"))*h.size("M")+up(outputs, wide)*wide) + sums
 	}
-	stride := max(1, h.stride)
-	pixels := (h.size("ROWS")*h.size("DOWN") + h.size("LINES") - 1) * stride * (h.size("M") + 2/stride)
+	stride := h.size("STRIDE")
+	long := stride * (h.size("M") + (h.size("SIDE")-1)/stride)
+	pixels := (h.size("ROWS")*h.size("DOWN") + h.size("LINES") - 1) * long
+	if stride == 1 {
+		pixels = up(h.size("FETCHES")*h.wg/2, long) * long
+	}
 	return 16 * h.size("PITCH") * (pixels + up(h.size("WEIGHTS")*h.wg/2, wide)*wide)
 }
 
@@ -159,12 +165,13 @@ func TestMatricesInOtherLayouts(t *testing.T) {
 	before := *own
 	t.Cleanup(func() { *own = before })
 	own.rows, own.columns, own.down, own.across, own.pitch, own.written = 2, 2, 2, 4, 3, 3
-	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "conv3d_strided": "matrix", "pointwise": "matrix"})
+	s, err := NewSet(F16, info, Choices{"attention": "matrix", "conv3d": "matrix", "conv3d_strided": "matrix", "conv_up": "matrix", "pointwise": "matrix"})
 	require.NoError(t, err)
 	for _, stride := range []int{1, 2} {
 		test := convVariant{convCase: convCase{"", 1, 5, 11, 20, 64, 1, 1, stride, true, false}}.test(s, Packed)
 		test.Run(t, dev)
 	}
+	convUpCase{T: 1, h: 5, w: 11, C: 20, O: 64, kt: 2, z: 2, y0: -1, x0: 1, H: 11, W: 21}.run(t, dev, s, Packed)
 	checkPointwise(t, dev, s, convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}, Packed)
 	const n = 7 * 11 * 36
 	checkAttention(t, dev, s, Attention{Queries: 48, Keys: 40}, 1, 7, 11, 36, random(1, n, 0, 1), random(2, n, 0, 1), random(3, n, 0.5, 1), boundSum)

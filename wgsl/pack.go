@@ -3,7 +3,10 @@ package wgsl
 import "fmt"
 
 // Shape of a convolution's weight, [O, I, KT, KS, KS].
-type Shape struct{ O, I, KT, KS int }
+type Shape struct {
+	O, I, KT, KS int
+	Phases       int // of time, among the outputs of a ConvUpShape
+}
 
 // Packing is how a weight lies in memory, for the kernels that read it so:
 // [O/out, KT, KS, I/in, KS, in, out], so that for a block of outputs all that a

@@ -70,7 +70,7 @@ func TestPackOrder(t *testing.T) {
 }
 
 func BenchmarkPack(b *testing.B) {
-	for _, s := range []Shape{{512, 512, 3, 3}, {2048, 1024, 1, 1}} {
+	for _, s := range []Shape{{O: 512, I: 512, KT: 3, KS: 3}, {O: 2048, I: 1024, KT: 1, KS: 1}} {
 		src, dst := make([]uint16, s.O*s.I*s.KT*s.KS*s.KS), make([]uint16, blocks4x8.Size(s))
 		b.Run(fmt.Sprintf("%dx%dx%d", s.O, s.I, s.KT*s.KS*s.KS), func(b *testing.B) {
 			for b.Loop() {

@@ -24,6 +24,7 @@ var paramsOf = map[string]any{
 	"conv3d_strided":           conv3dParams{},
 	"conv_pairs":               convPairsParams{},
 	"conv_up":                  convUpParams{},
+	"conv_up_matrix":           convUpParams{},
 	"conv_up_pairs":            convUpPairsParams{},
 	"dup_up_3d":                dupUp3DParams{},
 	"feather_blend":            featherBlendParams{},

@@ -34,10 +34,10 @@ func TestParts(t *testing.T) {
 		return Weights{Weight: weight(p.Size(shape), 0), Bias: weight(0, biases), Elem: F32, Packing: p}
 	}
 	of := func(T, H, W, C int) Tensor { return Tensor{Elem: F32, T: T, H: H, W: W, C: C} }
-	conv, up, point := Shape{20, 12, 1, 3}, ConvUpShape(20, 12, 1, 2), Shape{20, 12, 1, 1}
+	conv, up, point := Shape{O: 20, I: 12, KT: 1, KS: 3}, ConvUpShape(20, 12, 1, 2), Shape{O: 20, I: 12, KT: 1, KS: 1}
 	stride1, stride2 := weights(s.ConvPacking(conv, 1), conv, 24), weights(s.ConvPacking(conv, 2), conv, 24)
 	folded, product := weights(s.ConvUpPacking(up), up, ConvUpBias(up)), weights(s.PointwisePacking(point), point, 24)
-	shuffle := weights(s.PointwisePacking(Shape{96, 12, 1, 1}), Shape{96, 12, 1, 1}, 96)
+	shuffle := weights(s.PointwisePacking(Shape{O: 96, I: 12, KT: 1, KS: 1}), Shape{O: 96, I: 12, KT: 1, KS: 1}, 96)
 	gamma := weight(12, 0)
 	cells := func(y0, h int) (from, n int) { return (y0 - 1) >> 1, (y0+h)>>1 - (y0-1)>>1 + 1 }
 	all := map[string]parted{

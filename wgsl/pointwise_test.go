@@ -42,7 +42,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	}
 	xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{c.O, c.C, 1, 1}
+	shape := Shape{O: c.O, I: c.C, KT: 1, KS: 1}
 	packing := s.PointwisePacking(shape)
 	test := gputest.Case{
 		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)}, Out: ys,
@@ -100,7 +100,7 @@ func TestPixelShuffle(t *testing.T) {
 			}
 			xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 			ys, y := activation("y", s.Elem, c.z*c.T-head, 2*c.H, 2*c.W, c.C, nil)
-			shape := Shape{4 * c.z * pad, c.C, 1, 1}
+			shape := Shape{O: 4 * c.z * pad, I: c.C, KT: 1, KS: 1}
 			packing := s.PointwisePacking(shape)
 			test := gputest.Case{
 				Op: "pixel shuffle", Out: ys,
@@ -179,7 +179,7 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 1, c.H, c.W, c.C, x[:frame])
 	xs, xt := activation("x", s.Elem, frames-past, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, nil)
-	shape := Shape{c.phases * pad, c.C, 3, 1}
+	shape := Shape{O: c.phases * pad, I: c.C, KT: 3, KS: 1}
 	packing := s.PointwisePacking(shape)
 	test := gputest.Case{
 		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,

@@ -32,7 +32,7 @@ func TestSumTaps(t *testing.T) {
 				name += "/half_weights"
 			}
 			eachKernel(t, "sum_taps", name, dev, func(t *testing.T, s *Set) {
-				shape, summed := Shape{c.o, c.i, 3, 3}, Shape{c.o, c.i, 4 - c.first, 3}
+				shape, summed := Shape{O: c.o, I: c.i, KT: 3, KS: 3}, Shape{O: c.o, I: c.i, KT: 4 - c.first, KS: 3}
 				w := gputest.Round(random(1, c.o*c.i*27, 0, 1), format(weights))
 				if c.whole {
 					w = integers(1, c.o*c.i*27, -3, 3)

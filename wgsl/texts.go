@@ -79,6 +79,8 @@ var (
 	sharedConv3dStagedText string
 	//go:embed shared/conv_up.wgsl
 	sharedConvUpText string
+	//go:embed shared/conv_up_params.wgsl
+	sharedConvUpParamsText string
 	//go:embed shared/elem_f16.wgsl
 	sharedElemF16Text string
 	//go:embed shared/elem_f32.wgsl
@@ -175,6 +177,7 @@ var texts = []embedded{
 	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
 	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
 	{"shared/conv_up.wgsl", &sharedConvUpText},
+	{"shared/conv_up_params.wgsl", &sharedConvUpParamsText},
 	{"shared/elem_f16.wgsl", &sharedElemF16Text},
 	{"shared/elem_f32.wgsl", &sharedElemF32Text},
 	{"shared/elem_packed.wgsl", &sharedElemPackedText},

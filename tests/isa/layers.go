@@ -17,6 +17,14 @@ var layers = []layer{
 	{"conv3d", "3 taps", conv(1, 3)},
 	{"conv3d", "1 tap", conv(1, 1)},
 	{"conv3d_strided", "3 taps", conv(2, 3)},
+	{"conv_up", "2 taps", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		x, y := tensor(s, "x", channels), tensor(s, "y", channels)
+		y.H, y.W = 2*y.H, 2*y.W
+		s.ConvUp(b, label, wgsl.ConvUp{
+			Weights: weights(s, s.ConvUpPacking(wgsl.ConvUpShape(channels, channels, 2, 2))),
+			Taps:    []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}}, Phases: 2, Y: y, N: 1,
+		})
+	}},
 	{"pointwise", "1 tap", func(s *wgsl.Set, b *gpu.Batch, label string) {
 		s.Pointwise(b, label, wgsl.Pointwise{
 			Weights: weights(s, s.PointwisePacking(wgsl.Shape{O: channels, I: channels, KT: 1, KS: 1})),

@@ -1,138 +1,23 @@
-// The 3x3xKT convolution of conv3d_matrix.wgsl and conv3d_strided_matrix.wgsl, which
-// say what it computes and declare STRIDE. LINES rows of taps are in workgroup memory.
+// Where the tiles of conv3d_matrix.wgsl and conv3d_strided_matrix.wgsl lie.
 
 #import conv3d_params
-#import halves
-#import matrices
+#import conv_matrix
 
-override WHOLE: bool = false; // C_in is a multiple of DEPTH
+fn wide() -> u32 { return params.W; }
 
-const TALL: u32 = DOWN * ROWS;
-const EACH: u32 = M + 2u / STRIDE;      // pixels under a row of the tile, of every STRIDE-th column
-const LONG: u32 = STRIDE * EACH;        // of all columns
-const UNDER: u32 = TALL + LINES - 1u;   // rows under the tile
-const DEEP: u32 = FETCHES * WG / 2u;    // pixels fetched
-const OUTPUTS: u32 = WEIGHTS * WG / 2u; // outputs of a tap, of all that are there
-const PER_LINE: u32 = 3u * BLOCK * DEPTH / 4u; // weights of a row of taps and DEPTH inputs, as bound
-const SUMS: u32 = M * N / 4u;           // of a matrix
-const APART: u32 = WIDE * PITCH / SUMS; // matrices of sums where weights of WIDE outputs lie
-
-// With stride 1 all that is fetched has room, since there is some: given less, AMD's
-// compiler saves registers and moves what is in them. Else the last pixel is fetched again.
-const ROOM: u32 = select(UNDER, (DEEP + LONG - 1u) / LONG, STRIDE == 1u) * LONG;
-const_assert DEEP >= UNDER * LONG;
-const_assert OUTPUTS >= LINES * 3u * BLOCK;
-const_assert SUBGROUPS <= APART * (OUTPUTS / WIDE);
-
-// Arrays lie in arrays so that where a matrix begins in the inner one is known
-// when the text is compiled: its bounds then need no looking at, and cards' own
-// loads of matrices are used.
-var<workgroup> pixels: array<array<vec4<u32>, LONG * PITCH>, ROOM / LONG>; // [row][column, those of a remainder of STRIDE together][input]
-var<workgroup> matrices: array<array<vec4<u32>, WIDE * PITCH>, (OUTPUTS + WIDE - 1u) / WIDE>; // [row, column of taps, subgroups across][output][input]; at last sums
-
-@compute @workgroup_size(WG)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32, @builtin(subgroup_id) id: u32) {
-    let group = workgroup + params.first.xyz;
-    let per_row = (params.W + M - 1u) / M;
-    let r = group.x / per_row * TALL;
-    let s = group.x % per_row * M;
-    let f = group.z;
-    let mine = id & (SUBGROUPS - 1u); // where subgroups are smaller than they may be, two do the same
-    let down = mine / ACROSS * ROWS;
-    let across = mine % ACROSS;
-
-    let part = local % 2u; // 8 channels of a pixel, of 16, that this invocation fetches
-
-    // Sums begin as products of nothing, as those of pointwise_matrix.wgsl.
-#each rows
-#each columns
-    var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
-#end
-#end
-    var w = params.weight_at + group.y * params.weight_stride + 2u * local;
-#each frames
-    for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
-        for (var line = 0u; line < 3u; line += LINES) {
-            // The pixels that this invocation fetches, 8 channels of each: where they
-            // are, and whether they are inside of x.
-#each fetches
-            let q{fetches} = min((local + {fetches}u * WG) / 2u, ROOM - 1u);
-            let r{fetches} = i32(STRIDE * (r + q{fetches} / LONG) + line) + params.top;
-            let s{fetches} = i32(STRIDE * (s + q{fetches} % EACH) + q{fetches} % LONG / EACH) + params.left;
-            let row{fetches} = clamp(r{fetches}, 0, i32(SCALE * params.H_in) - 1);
-            let column{fetches} = clamp(s{fetches}, 0, i32(SCALE * params.W_in) - 1);
-            let inside{fetches} = r{fetches} == row{fetches} && s{fetches} == column{fetches};
-            let at{fetches} = f * params.x_stride + (u32(row{fetches}) / SCALE * params.W_in + u32(column{fetches}) / SCALE) * params.C_in4 + 2u * part;
-#end
-            var v = w + line * PER_LINE;
-            for (var c = 0u; c < params.C_in4; c += DEPTH / 4u) {
-                let first = WHOLE || c + 2u * part < params.C_in4;
-                let second = WHOLE || c + 2u * part + 1u < params.C_in4;
-                workgroupBarrier();
-#each taps
-                if frame == {taps}u {
-#each fetches
-                    pixels[q{fetches} / LONG][q{fetches} % LONG * PITCH + part] = vec4<u32>(
-                        select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c], inside{fetches} && first),
-                        select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c + 1u], inside{fetches} && second));
-#end
-                }
-#end
-#each weights
-                matrices[(local / 2u + {weights}u * (WG / 2u)) / WIDE][(local / 2u + {weights}u * (WG / 2u)) % WIDE * PITCH + part] = vec4<u32>(
-                    halves(weight[v + {weights}u * 2u * WG]), halves(weight[v + {weights}u * 2u * WG + 1u]));
-#end
-                workgroupBarrier();
-#each points
-#each parts
-                for (var point = {points}u; point < {points}u + 4u - POINTS; point++) {
-#each taken
-                    let left{taken} = subgroupMatrixLoad<Left, row_major>(&pixels[down + {taken}u], (point % STRIDE * EACH + point / STRIDE) * PITCH + {parts}u * K / 8u, PITCH);
-#end
-#each lines
-#each columns
-                    let right{lines}{columns} = subgroupMatrixLoad<Right, col_major>(&matrices[({lines}u * 3u + point) * ACROSS + across], {columns}u * N * PITCH + {parts}u * K / 8u, PITCH);
-#end
-#each rows
-#each columns
-                    sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(left{lines+rows}, right{lines}{columns}, sum{rows}{columns});
-#end
-#end
-#end
-                }
-#end
-#end
-                v += 3u * PER_LINE;
-            }
-        }
-        w += (params.C_in4 + DEPTH / 4u - 1u) / (DEPTH / 4u) * 3u * PER_LINE;
-    }
-#end
-#each rows
-#each columns
-    workgroupBarrier();
-    subgroupMatrixStore<row_major>(&matrices[mine / APART], mine % APART * SUMS, sum{rows}{columns}, N / 4u);
-    workgroupBarrier();
-    store({rows}u, {columns}u, r, s, f, group.y, local);
-#end
-#end
+fn corner(group: vec3<u32>, r: u32, s: u32) -> Corner {
+    return Corner(i32(STRIDE * r) + params.top, i32(STRIDE * s) + params.left, group.y * params.weight_stride);
 }
 
-// store writes one of each subgroup's matrices of sums, which lie in matrices.
-fn store(m: u32, n: u32, r: u32, s: u32, f: u32, block: u32, local: u32) {
-    let per_row = (params.W + M - 1u) / M;
-    for (var i = local; i < SUBGROUPS * SUMS; i += WG) {
-        let by = i / SUMS;
-        let row = r + by / ACROSS * ROWS + m;
-        let column = s + i / (N / 4u) % M;
-        let o = (block * BLOCK + by % ACROSS * WIDE + n * N) / 4u + i % (N / 4u);
-        if row * per_row < params.segments && column < params.W && o < params.C_out4 {
-            var v = bitcast<vec4<f32>>(matrices[by / APART][by % APART * SUMS + i % SUMS]) + bias[o];
-            let at = params.y_at + place(f, row * params.W + column, o);
-            if ACCUMULATE {
-                v += load4(y[at]);
-            }
-            y[at] = store4(v);
-        }
+fn finish(group: vec3<u32>, r: u32, s: u32, part: u32, sum: vec4<f32>) {
+    let o = group.y * BLOCK / 4u + part;
+    if r >= params.H || s >= params.W || o >= params.C_out4 {
+        return;
     }
+    var v = sum + bias[o];
+    let at = params.y_at + place(group.z, r * params.W + s, o);
+    if ACCUMULATE {
+        v += load4(y[at]);
+    }
+    y[at] = store4(v);
 }
