@@ -48,7 +48,11 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 		n.emit(e, *y)
 		return
 	}
-	if e.beyond(&e.x, n.joint) || e.beyond(y, n.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer {
+	e.makes = max(n.makes, 1)
+	if n.paired != nil && y.T > 1 && n.paired(e) {
+		e.makes = 2
+	}
+	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer {
 		e.cut(n, e.x, y)
 		return
 	}

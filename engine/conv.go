@@ -45,7 +45,8 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
 		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: true,
-		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
+		paired: func(e *emitter) bool { return c.paired(e, &e.x) },
+		emit:   func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
 	})
 }
 
@@ -63,7 +64,10 @@ func (c *Conv) reach(top int) reach {
 func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 	l, step, w := c.timeline(e, y, whole.H, add), c.Time.step(), e.window(whole)
 	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)))
-	single := c.single(e, l, y, whole, most)
+	single := y.T
+	if c.paired(e, &l.x) {
+		single = e.single(l, y, whole.H*whole.W)
+	}
 	for _, r := range l.runs(single, most) {
 		if c.Folded {
 			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
@@ -138,26 +142,30 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 // their weights takes longer than what those save.
 const pairPixels = 256
 
-// single is how many of the frames come before those that are made in pairs, of
-// runs of so many at most.
-func (c *Conv) single(e *emitter, l *timeline, y wgsl.Tensor, w Window, most int) int {
-	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: c.Time.Kernel, KS: 3}
-	if c.Stride > 1 || c.Enlarge || c.Folded || l.step() > 1 || wgsl.Ahead && e.set.PairSums(y.C, &l.x) > e.limits.MaxBinding {
-		return y.T
-	}
-	return e.single(l, c.Weights, shape, y.T, most, w.H*w.W)
+// paired says whether the set makes frames of those like x in pairs.
+func (c *Conv) paired(e *emitter, x *wgsl.Tensor) bool {
+	return c.Stride <= 1 && !c.Enlarge && !c.Folded && c.Time.step() == 1 &&
+		e.paired(c.Weights, wgsl.Shape{O: c.Out, I: x.C, KT: c.Time.Kernel, KS: 3}) && e.set.PairSums(c.Out, x) <= e.limits.MaxBinding
 }
 
-// single is that of a layer with weights of a shape, that many pixels of a frame
-// read.
-func (e *emitter) single(l *timeline, w wgsl.Weights, shape wgsl.Shape, n, most, pixels int) int {
-	if most < 2 || !e.set.Paired(w.Packing, shape) || e.set.PairBytes(shape) > e.limits.MaxBinding {
-		return n
-	}
-	if single := l.single(n); pixels*(n-single)/2 >= pairPixels {
+// paired says whether the set makes frames in pairs, with weights of a shape.
+func (e *emitter) paired(w wgsl.Weights, shape wgsl.Shape) bool {
+	return e.set.Paired(w.Packing, shape) && e.set.PairBytes(shape) <= e.limits.MaxBinding
+}
+
+// pairsAtOnce is how many frames of y one dispatch may make in pairs: it binds each of
+// the four that a pair reads by itself, of pairs next to each other all but the last.
+func (e *emitter) pairsAtOnce(x, y *wgsl.Tensor) int {
+	return min(e.atOnce(x)+1, e.atOnce(y), framesAtOnce) &^ 1
+}
+
+// single is how many frames of y come before those that are made in pairs, of a layer
+// with that many pixels of a frame.
+func (e *emitter) single(l *timeline, y wgsl.Tensor, pixels int) int {
+	if single := l.single(y.T); e.pairsAtOnce(&l.x, &y) > 0 && pixels*(y.T-single)/2 >= pairPixels {
 		return single
 	}
-	return n
+	return y.T
 }
 
 // pairs makes frames two by two, with weights made right before, like sums of taps.
@@ -182,8 +190,7 @@ func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Sha
 		e.weights[0] = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
 	}
 	w = e.weights[0]
-	most := min(e.atOnce(&l.x), e.atOnce(&y), framesAtOnce) &^ 1
-	for _, r := range runs(frames.n, most, func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
+	for _, r := range runs(frames.n, e.pairsAtOnce(&l.x, &y), func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
 		if !e.going() {
 			return
 		}

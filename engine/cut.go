@@ -44,7 +44,7 @@ func (r reach) high(h int) int {
 
 // cut makes a node's output y of x in bands that can be bound.
 func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
-	read, made, step := max(n.joint, 1), max(n.makes, 1), max(n.step, 1)
+	read, made, step := max(n.joint, 1), e.makes, max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
 	h, trails := (y.H+step-1)/step*step, offloads && y.Buffer == x.Buffer && n.trails
 	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
@@ -81,7 +81,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	if trails {
 		made.Row, made.Rows = 0, 0
 		made.Buffer = e.take(n.label+" rows", made.Bytes())
-	} else if e.apart(&to, n.makes) {
+	} else if e.apart(&to, e.makes) {
 		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
 			e.move(n.label, &made, &to)

@@ -39,7 +39,8 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
 		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
 		reach: cells(0), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
-		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
+		paired: func(e *emitter) bool { return s.paired(e, e.x.C) },
+		emit:   func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
 	})
 }
 
@@ -60,20 +61,28 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		from++
 	}
 	most := max(1, min(e.atOnce(&x), e.atOnce(&y)/s.Phases))
-	shape, single := wgsl.ConvUpShape(s.Out, x.C, 3, 1), x.T
-	if s.Phases == 1 {
-		single = max(from, e.single(l, s.Weights.Steady, shape, x.T, most, e.b.of*x.W))
+	single := x.T
+	if s.paired(e, x.C) {
+		single = max(from, e.single(l, y, e.b.of*x.W))
 	}
 	for _, r := range runs(single-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
 		t := from + r.t
 		make(s.Weights.Steady, l.taps(t), s.Phases, t*s.Phases-head, r.n)
 	}
 	if single < x.T {
-		e.pairs(l, s.Name, s.Weights.Steady, shape, y, span{single, x.T - single}, func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
+		e.pairs(l, s.Name, s.Weights.Steady, s.steady(x.C), y, span{single, x.T - single}, func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
 			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y0: top, Y: y, T: t, N: n})
 		})
 	}
 	l.keep(e, s.Name)
+}
+
+// steady is the shape of its weights for frames with one phase.
+func (s *Upsample) steady(in int) wgsl.Shape { return wgsl.ConvUpShape(s.Out, in, 3, 1) }
+
+// paired says whether the set makes frames of those with so many channels in pairs.
+func (s *Upsample) paired(e *emitter, in int) bool {
+	return s.Phases == 1 && e.paired(s.Weights.Steady, s.steady(in))
 }
 
 // term is a part of a temporal tap: taps of the 3x3x3 convolution, on what one

@@ -388,3 +388,29 @@ func TestFramesInPairs(t *testing.T) {
 		})
 	}
 }
+
+// Two frames that a binding can't hold are made in bands that it can, in pairs too:
+// with frames that it holds one by one, and with larger ones.
+func TestFramesInPairsInBands(t *testing.T) {
+	const h, frame = 64, 64 * 16 * 12 * 4 // bytes of one
+	for _, most := range []int64{4 * frame, frame, frame / 2} {
+		run := func(on bool) int64 {
+			set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, wgsl.Choices(nil).Winograd(gpu.Info{}, on))
+			require.NoError(t, err)
+			w := NewWeights(set, wgsl.Packed)
+			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: Causal{Kernel: 3}}
+			limits := gpu.DefaultLimits
+			limits.MaxBinding = most
+			r, err := newRecordings("net", conv, &feed{}, set, limits, false).of(t.Context(), tileShape{h: h, w: 16, c: 4}, Slice{n: 4, at: Steady})
+			require.NoError(t, err)
+			for _, c := range r.batch.Commands {
+				for _, v := range c.Bindings {
+					require.LessOrEqual(t, v.Bytes(), most)
+				}
+			}
+			return r.cost.MACs / int64((3*h-2)*16*12*4*3)
+		}
+		require.EqualValues(t, 12, run(false), "one by one")
+		require.EqualValues(t, 8, run(true), "in pairs, of %d bytes", most)
+	}
+}

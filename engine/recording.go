@@ -238,6 +238,7 @@ type emitter struct {
 	x       wgsl.Tensor     // that the current operation reads: rows of it, in a band
 	reach   reach           // of the operation
 	b       band            // that is made
+	makes   int             // frames that one command makes
 	many    bool            // there are several
 	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
 	sums    *gpu.Buffer     // of frames, for pairs; nil: none yet
