@@ -37,6 +37,7 @@ var convCases = []convCase{
 	{"no_temporal_taps", 3, 6, 10, 8, 8, 1, 1, 1, false, false},
 	{"width_128", 1, 6, 10, 128, 128, 3, 1, 1, true, false},
 	{"width_512", 1, 2, 3, 512, 32, 3, 1, 1, false, false},
+	{"several_tiles_of_40_inputs", 1, 17, 19, 40, 72, 3, 1, 1, true, false},
 	{"down_one_pixel", 1, 1, 1, 4, 8, 1, 1, 2, false, false},
 	{"down_exact_integers", 2, 4, 5, 8, 8, 3, 2, 2, false, true},
 	{"down_space_only", 3, 6, 10, 24, 24, 1, 1, 2, false, false},
@@ -44,7 +45,7 @@ var convCases = []convCase{
 	{"down_row_of_4_and_1", 2, 3, 5, 8, 8, 3, 2, 2, false, false},
 	{"down_row_of_6_and_1", 2, 3, 7, 8, 8, 3, 2, 2, false, false},
 	{"down_width_256", 1, 4, 6, 256, 64, 3, 2, 2, false, false},
-	{"down_several_tiles", 2, 5, 19, 20, 80, 3, 1, 2, true, false},
+	{"down_several_tiles", 2, 5, 19, 24, 80, 3, 1, 2, true, false},
 }
 
 // convVariant is a convolution that reads a part of x, x enlarged, or no past.

@@ -55,7 +55,7 @@ func (s *Set) Duty(p *gpu.Program) (Duty, bool) {
 // Kernels are the names of an operation's kernels that can run here and take
 // weights of a shape. The first is the default.
 func (s *Set) Kernels(operation string, shape Shape) []string {
-	fits := func(k *kernel) bool { return k.takes == nil || k.takes(shape) }
+	fits := func(k *kernel) bool { return k.suits(shape) }
 	plainly := Set{Elem: s.Elem, info: s.info, tables: s.tables}
 	first := plainly.find(operation, fits)
 	var names []string

@@ -45,6 +45,7 @@ type kernel struct {
 	shaders []shader            // run one after the other
 	packing *Packing            // of its weights; nil where it has none
 	takes   func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
+	eights  bool                // inputs are a multiple of eight; the same
 	needs   func(gpu.Info) bool // adapters that can run it; nil is all
 	halves  bool                // it is for activations stored as F16 alone
 	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
@@ -70,10 +71,14 @@ type shader struct {
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
-// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl or under_*.wgsl
+// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl, under_*.wgsl or sources_*.wgsl
 // its text has.
 func (h *shader) way(name string) string {
 	switch {
+	case name == "sources" && h.fit != nil:
+		return "eights"
+	case name == "sources":
+		return "each"
 	case name == "frames" && h.passes:
 		return "passes"
 	case name != "weights" && h.together == 4:
@@ -379,7 +384,12 @@ func (s *Set) list(name string) string {
 
 // packing is that of the kernel an operation takes for a weight.
 func (s *Set) packing(name string, shape Shape) *Packing {
-	return s.find(classOf(name, shape), func(k *kernel) bool { return k.takes == nil || k.takes(shape) }).packing
+	return s.find(classOf(name, shape), func(k *kernel) bool { return k.suits(shape) }).packing
+}
+
+// suits says whether weights of a shape are packed for a kernel.
+func (k *kernel) suits(shape Shape) bool {
+	return (k.takes == nil || k.takes(shape)) && (!k.eights || shape.I%8 == 0)
 }
 
 // kernel is the one that a class takes for weights packed so; nil is for an

@@ -35,6 +35,8 @@ var (
 	sharedHalvesPackedText string
 	//go:embed shared/matrices.wgsl
 	sharedMatricesText string
+	//go:embed shared/sources_eights.wgsl
+	sharedSourcesEightsText string
 )
 
 // nativeTexts are the shaders that are not in a page's engine.
@@ -59,6 +61,7 @@ var nativeTexts = []embedded{
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
+	{"shared/sources_eights.wgsl", &sharedSourcesEightsText},
 }
 
 // rows16x64 is what conv3d's and conv_up's read, and rows16x128 those of conv3d_strided and pointwise:
@@ -79,22 +82,22 @@ var attentionMatrixKernels = []kernel{{
 }}
 
 var conv3DMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x64, halves: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
+	name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
 	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(3, 1, layout.asIs)}},
 }}
 
 var conv3DStridedMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
+	name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
 	shaders: []shader{{file: "conv3d_strided_matrix", block: 2 * matrixBlock, grid: tallGrid, fit: convMatrices(3, 2, layout.forStrided)}},
 }}
 
 var convUpMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x64, halves: true, takes: fillsParities, needs: hasRoom(layout.forUp),
+	name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsParities, needs: hasRoom(layout.forUp),
 	shaders: []shader{{file: "conv_up_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(2, 1, layout.forUp)}},
 }}
 
 var pointwiseMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x128, halves: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+	name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
 	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices}},
 }}
 

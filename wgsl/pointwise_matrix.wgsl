@@ -12,13 +12,12 @@
 // Grid: (P / (TALL*M), C_out/BLOCK, frames).
 
 #import pointwise_params
-#import halves
 #import matrices
 
 override WHOLE: bool = false; // channels are a multiple of what is fetched at a time
 
 const TALL: u32 = DOWN * ROWS;
-const CHUNK: u32 = BLOCK * DEPTH / 4u; // weights of a temporal tap and DEPTH inputs, as bound
+const CHUNK: u32 = BLOCK * DEPTH / 8u; // weights of a temporal tap and DEPTH inputs, as bound
 const_assert FETCHES * WG >= 2u * TALL * M;
 const_assert WEIGHTS * WG >= 2u * BLOCK;
 const_assert WG % (2u * M) == 0u && (WG & (WG - 1u)) == 0u && (WIDE & (WIDE - 1u)) == 0u;
@@ -45,7 +44,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let wide = local / (2u * WIDE);
     let there = local / 2u % WIDE * PITCH + part;
 #each fetches
-    let at{fetches} = f * params.x_stride + min(p0 + (local + {fetches}u * WG) / 2u, params.P - 1u) * params.C_in4 + 2u * part;
+    let at{fetches} = (f * params.x_stride + min(p0 + (local + {fetches}u * WG) / 2u, params.P - 1u) * params.C_in4) / 2u + part;
 #end
     // Sums begin as products of nothing, not as zeros: these got registers one by one
     // on NVK, a product takes four in a row, and all sums were moved twice a turn.
@@ -55,15 +54,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
 #end
     let blocks = (4u * params.C_in4 + DEPTH - 1u) / DEPTH; // of the weight, in a temporal tap
-    var w = params.weight_at + group.y * params.weight_stride + 2u * local;
+    var w = (params.weight_at + group.y * params.weight_stride) / 2u + local;
 #each frames
     for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
-        var base = params.x0_at;
+        var base = params.x0_at / 2u;
         if frame == 1u {
-            base = params.x1_at;
+            base = params.x1_at / 2u;
         }
         if frame == 2u {
-            base = params.x2_at;
+            base = params.x2_at / 2u;
         }
 #each fetches
         var now{fetches} = base + at{fetches};
@@ -71,21 +70,16 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         for (var block = 0u; block < blocks; block += AHEAD) {
             workgroupBarrier();
 #each ahead
-            let c{ahead} = (block + {ahead}u) * (DEPTH / 4u);
-            let first{ahead} = WHOLE || c{ahead} + 2u * part < params.C_in4;
-            let second{ahead} = WHOLE || c{ahead} + 2u * part + 1u < params.C_in4;
+            let there{ahead} = WHOLE || (block + {ahead}u) * (DEPTH / 8u) + part < params.C_in4 / 2u;
 #each taps
             if frame == {taps}u {
 #each fetches
-                pixels[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = vec4<u32>(
-                    select(vec2<u32>(), x{taps}[now{fetches} + {ahead}u * (DEPTH / 4u)], first{ahead}),
-                    select(vec2<u32>(), x{taps}[now{fetches} + {ahead}u * (DEPTH / 4u) + 1u], second{ahead}));
+                pixels[row + {fetches}u * (WG / 2u / M)][{ahead}u * M * PITCH + here] = select(vec4<u32>(), x{taps}[now{fetches} + {ahead}u * (DEPTH / 8u)], there{ahead});
 #end
             }
 #end
 #each weights
-            matrices[wide + {weights}u * (WG / 2u) / WIDE][({ahead}u * WIDE + {weights}u * (WG / 2u) % WIDE) * PITCH + there] = vec4<u32>(
-                halves(weight[w + {ahead}u * CHUNK + {weights}u * 2u * WG]), halves(weight[w + {ahead}u * CHUNK + {weights}u * 2u * WG + 1u]));
+            matrices[wide + {weights}u * (WG / 2u) / WIDE][({ahead}u * WIDE + {weights}u * (WG / 2u) % WIDE) * PITCH + there] = halves(weight[w + {ahead}u * CHUNK + {weights}u * WG]);
 #end
 #end
             workgroupBarrier();
@@ -108,7 +102,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
             w += AHEAD * CHUNK;
 #each fetches
-            now{fetches} += AHEAD * DEPTH / 4u;
+            now{fetches} += AHEAD * DEPTH / 8u;
 #end
         }
         // Weights behind the last block were multiplied by zeros.

@@ -19,6 +19,7 @@ func TestPointwise(t *testing.T) {
 		{name: "channels_not_a_multiple_of_4", T: 2, H: 5, W: 5, C: 6, O: 10, add: true},
 		{name: "group_and_one_pixel", T: 1, H: 1, W: 513, C: 4, O: 4},
 		{name: "workgroup_of_blocks_and_one", T: 1, H: 1, W: 1, C: 4, O: 8*64 + 8, whole: true},
+		{name: "40_inputs", T: 2, H: 5, W: 19, C: 40, O: 136, add: true},
 		{name: "width_512", T: 1, H: 4, W: 6, C: 512, O: 256, add: true},
 	}
 	for _, c := range cases {

@@ -113,6 +113,8 @@ var (
 	sharedSeveralText string
 	//go:embed shared/silu.wgsl
 	sharedSiluText string
+	//go:embed shared/sources_each.wgsl
+	sharedSourcesEachText string
 	//go:embed shared/taps.wgsl
 	sharedTapsText string
 	//go:embed shared/under_each.wgsl
@@ -194,6 +196,7 @@ var texts = []embedded{
 	{"shared/rows.wgsl", &sharedRowsText},
 	{"shared/several.wgsl", &sharedSeveralText},
 	{"shared/silu.wgsl", &sharedSiluText},
+	{"shared/sources_each.wgsl", &sharedSourcesEachText},
 	{"shared/taps.wgsl", &sharedTapsText},
 	{"shared/under_each.wgsl", &sharedUnderEachText},
 	{"shared/under_written.wgsl", &sharedUnderWrittenText},

@@ -52,6 +52,9 @@ func compile() error {
 	for _, l := range layers {
 		for _, e := range elems {
 			for _, name := range wgsl.Kernels(l.operation, e, info) {
+				if only := os.Getenv("KERNEL"); only != "" && name != only {
+					continue
+				}
 				s, err := wgsl.NewSet(e, info, wgsl.Choices{l.operation: name})
 				if err != nil {
 					return err

@@ -7,13 +7,12 @@
 //   fn corner(group, r, s) -> Corner  where what is under pixel (r, s) begins
 //   fn finish(group, r, s, o, sum)    stores channels 4*o to 4*o+3 of the group's
 
-#import halves
 #import matrices
 
 struct Corner {
     row: i32, // of x, under the first tap of row r
     column: i32,
-    weight: u32, // in vec4s
+    weight: u32, // in vec4s of numbers
 }
 
 override WHOLE: bool = false; // C_in is a multiple of DEPTH
@@ -24,7 +23,7 @@ const LONG: u32 = STRIDE * EACH;        // of all columns
 const UNDER: u32 = TALL + LINES - 1u;   // rows under the tile
 const DEEP: u32 = FETCHES * WG / 2u;    // pixels fetched
 const OUTPUTS: u32 = WEIGHTS * WG / 2u; // outputs of a tap, of all that are there
-const PER_LINE: u32 = SIDE * BLOCK * DEPTH / 4u; // weights of a row of taps and DEPTH inputs, as bound
+const PER_LINE: u32 = SIDE * BLOCK * DEPTH / 8u; // weights of a row of taps and DEPTH inputs, as bound
 const SUMS: u32 = M * N / 4u;           // of a matrix
 const APART: u32 = WIDE * PITCH / SUMS; // matrices of sums where weights of WIDE outputs lie
 
@@ -61,7 +60,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sum{rows}{columns} = subgroupMatrixMultiplyAccumulate(Left(), Right(), Sum());
 #end
 #end
-    var w = params.weight_at + begin.weight + 2u * local;
+    var w = (params.weight_at + begin.weight) / 2u + local;
 #each frames
     for (var frame = {frames}u; frame < min(KT, {frames}u + 4u - FRAMES); frame++) {
         for (var line = 0u; line < SIDE; line += LINES) {
@@ -74,25 +73,22 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             let row{fetches} = clamp(r{fetches}, 0, i32(SCALE * params.H_in) - 1);
             let column{fetches} = clamp(s{fetches}, 0, i32(SCALE * params.W_in) - 1);
             let inside{fetches} = r{fetches} == row{fetches} && s{fetches} == column{fetches};
-            let at{fetches} = f * params.x_stride + (u32(row{fetches}) / SCALE * params.W_in + u32(column{fetches}) / SCALE) * params.C_in4 + 2u * part;
+            let at{fetches} = (f * params.x_stride + (u32(row{fetches}) / SCALE * params.W_in + u32(column{fetches}) / SCALE) * params.C_in4) / 2u + part;
 #end
             var v = w + line * PER_LINE;
-            for (var c = 0u; c < params.C_in4; c += DEPTH / 4u) {
-                let first = WHOLE || c + 2u * part < params.C_in4;
-                let second = WHOLE || c + 2u * part + 1u < params.C_in4;
+            for (var c = 0u; c < params.C_in4 / 2u; c += DEPTH / 8u) {
+                let there = WHOLE || c + part < params.C_in4 / 2u;
                 workgroupBarrier();
 #each taps
                 if frame == {taps}u {
 #each fetches
-                    pixels[q{fetches} / LONG][q{fetches} % LONG * PITCH + part] = vec4<u32>(
-                        select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c], inside{fetches} && first),
-                        select(vec2<u32>(), x{taps}[params.x{taps}_at + at{fetches} + c + 1u], inside{fetches} && second));
+                    pixels[q{fetches} / LONG][q{fetches} % LONG * PITCH + part] =
+                        select(vec4<u32>(), x{taps}[params.x{taps}_at / 2u + at{fetches} + c], inside{fetches} && there);
 #end
                 }
 #end
 #each weights
-                matrices[(local / 2u + {weights}u * (WG / 2u)) / WIDE][(local / 2u + {weights}u * (WG / 2u)) % WIDE * PITCH + part] = vec4<u32>(
-                    halves(weight[v + {weights}u * 2u * WG]), halves(weight[v + {weights}u * 2u * WG + 1u]));
+                matrices[(local / 2u + {weights}u * (WG / 2u)) / WIDE][(local / 2u + {weights}u * (WG / 2u)) % WIDE * PITCH + part] = halves(weight[v + {weights}u * WG]);
 #end
                 workgroupBarrier();
 #each points

@@ -2,7 +2,7 @@
 
 #import tile
 #import elem
-#import weight
+#import sources
 
 struct Params {
     first: vec4<u32>,
@@ -30,10 +30,10 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x0: array<elem4>;
-@group(0) @binding(2) var<storage, read> x1: array<elem4>;
-@group(0) @binding(3) var<storage, read> x2: array<elem4>;
-@group(0) @binding(4) var<storage, read> weight: array<weight4>;
+@group(0) @binding(1) var<storage, read> x0: array<source>;
+@group(0) @binding(2) var<storage, read> x1: array<source>;
+@group(0) @binding(3) var<storage, read> x2: array<source>;
+@group(0) @binding(4) var<storage, read> weight: array<coefficient>;
 @group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 

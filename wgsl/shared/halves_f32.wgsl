@@ -1,2 +1,8 @@
-// halves of a weight4, which is rounded to them.
-fn halves(e: weight4) -> vec2<u32> { return vec2<u32>(pack2x16float(e.xy), pack2x16float(e.zw)); }
+// weight8: eight f32, which are rounded to halves.
+struct weight8 {
+    a: vec4<f32>,
+    b: vec4<f32>,
+}
+fn halves(e: weight8) -> vec4<u32> {
+    return vec4<u32>(pack2x16float(e.a.xy), pack2x16float(e.a.zw), pack2x16float(e.b.xy), pack2x16float(e.b.zw));
+}

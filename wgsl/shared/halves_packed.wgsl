@@ -1,2 +1,3 @@
-// halves of a weight4, as they are.
-fn halves(e: weight4) -> vec2<u32> { return e; }
+// weight8: eight halves in four words.
+alias weight8 = vec4<u32>;
+fn halves(e: weight8) -> vec4<u32> { return e; }
