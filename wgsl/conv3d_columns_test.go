@@ -13,6 +13,7 @@ import (
 
 func init() { // pages have no such kernels
 	paramsOf["conv3d_columns"] = conv3dParams{}
+	paramsOf["conv_up_columns"] = convUpParams{}
 }
 
 // Convolutions are in columns with Mesa 26's driver for processors, of 16 pixels, or of
@@ -22,6 +23,11 @@ func TestColumns(t *testing.T) {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
 		require.NoError(t, err)
 		assert.Equal(t, name, s.find("conv3d", nil).name, driver)
+	}
+	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "columns8", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
+		s, err := NewSet(F32, llvmpipe(driver), nil)
+		require.NoError(t, err)
+		assert.Equal(t, name, s.find("conv_up", nil).name, driver)
 	}
 	assert.False(t, columned(gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}))
 	for _, c := range []struct{ h, w, channels, pixels, blocks, rows, width int }{
@@ -36,5 +42,22 @@ func TestColumns(t *testing.T) {
 		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{groups(c.channels, 8*c.blocks), uint32(c.rows * c.width / 8), 2}, h.cover(e), "%+v", c)
+	}
+}
+
+// Enlarging ones are in columns of pixels of a parity, with either driver.
+func TestEnlargingColumns(t *testing.T) {
+	for _, c := range []struct{ kernel, h, w, channels, pixels, blocks, rows, width, all int }{
+		{0, 64, 64, 128, 16, 1, 2, 32, 64 * 2},
+		{0, 47, 17, 128, 8, 2, 3, 16, 64 * 2},
+		{0, 16, 16, 24, 6, 3, 2, 8, 12 * 2},
+		{1, 64, 64, 128, 8, 2, 4, 32, 64 * 2},
+		{1, 64, 64, 24, 6, 3, 6, 32, 12 * 2},
+		{1, 1, 1, 3, 8, 1, 1, 8, 4 * 2},
+	} {
+		h, e := convUpColumnsKernels[c.kernel].shaders[0].enlarging(&Tensor{H: c.h, W: c.w, C: c.channels}, 2, 3)
+		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
+		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
+		assert.Equal(t, [3]uint32{uint32(c.all / c.blocks), uint32(c.rows * c.width / 8), 3}, h.cover(e), "%+v", c)
 	}
 }

@@ -165,11 +165,8 @@ func TestPaired(t *testing.T) {
 		if name == "plain" {
 			name, up = "fused", "fused"
 		}
-		switch {
-		case looping(c.info): // there enlarging convolutions are made so by choice alone
+		if eights(c.info) { // there enlarging convolutions are made so by choice alone
 			up = "fused"
-		case uniform(c.info):
-			up = "tall"
 		}
 		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}, on)
 	}

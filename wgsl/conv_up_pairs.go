@@ -26,7 +26,8 @@ type ConvUpPairs struct {
 }
 
 // convUpPairsKernels compute ConvUpPairs: the plain one each frame by itself, as
-// ConvUp does.
+// ConvUp does, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of
+// six products for 31 of four.
 var convUpPairsKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: convUpKernels[0].shaders,
@@ -37,15 +38,15 @@ var convUpPairsKernels = []kernel{{
 	name: "passes", packing: pairs4x8, better: amd,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
 }, {
-	name: "tall", packing: pairs4x8, needs: processor, better: uniform,
+	name: "tall", packing: pairs4x8, needs: processor,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
 }, {
 	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
 	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 }}
 
-// uniform says whether an adapter is Mesa's driver for processors from 26 on. Before,
-// pairs are no quicker than frames one by one, whose weights are broadcast.
+// uniform says whether an adapter is Mesa's driver for processors from 26 on, which sees
+// loads of weights to be the same for all.
 func uniform(info gpu.Info) bool { return processor(info) && !looping(info) }
 
 // ConvUpPairs records an enlarging convolution of pairs of frames.

@@ -50,6 +50,7 @@ var nativeTexts = []embedded{
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
+	{"conv_up_columns.wgsl", &convUpColumnsText},
 	{"conv_up_matrix.wgsl", &convUpMatrixText},
 	{"dequantise.wgsl", &dequantiseText},
 	{"pair_frames.wgsl", &pairFramesText},
@@ -301,6 +302,7 @@ func init() { // a page's tables are made when it is compiled
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)
 		case "conv_up":
+			t.kernels = append(t.kernels, convUpColumnsKernels...)
 			t.kernels = append(t.kernels, convUpMatrixKernels...)
 		case "pointwise":
 			t.kernels = append(t.kernels, pointwiseMatrixKernels...)

@@ -13,6 +13,8 @@ func (*Set) ahead(*gpu.Batch, string, string, *ConvPairs) bool { return false }
 
 func (h *shader) inColumns(*Tensor, int) (*shader, extent) { return h, extent{} }
 
+func (h *shader) enlarging(*Tensor, int, int) (*shader, extent) { return h, extent{} }
+
 func (*Set) PairSums(int, *Tensor) int64 { return 0 }
 
 func (*shader) whole(constants, int) {}
