@@ -19,16 +19,27 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: checkpoints DIR")
 		os.Exit(2)
 	}
-	for name, c := range map[string]synthetic.WanConfig{
+	if err := create(os.Args[1], map[string]synthetic.WanConfig{
 		"wan":            {Dim: 8},
 		"published":      {},
 		"wan22":          {Nested: true, Dim: 8, Decoder: 16},
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},
-	} {
-		if err := synthetic.CreateWan(filepath.Join(os.Args[1], name+".safetensors"), c); err != nil {
-			fmt.Fprintln(os.Stderr, "checkpoints:", err)
-			os.Exit(1)
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, "checkpoints:", err)
+		os.Exit(1)
+	}
+}
+
+// create writes checkpoints into a folder, which it makes where there is none.
+func create(folder string, all map[string]synthetic.WanConfig) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	for name, c := range all {
+		if err := synthetic.CreateWan(filepath.Join(folder, name+".safetensors"), c); err != nil {
+			return err
 		}
 	}
+	return nil
 }

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/tests/synthetic"
+)
+
+// The folder need not be there.
+func TestFolderIsMade(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "models")
+	for range 2 {
+		require.NoError(t, create(folder, map[string]synthetic.WanConfig{"wan": {Dim: 8}}))
+		require.FileExists(t, filepath.Join(folder, "wan.safetensors"))
+	}
+}
