@@ -18,7 +18,7 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.8.0
 gosec=github.com/securego/gosec/v2/cmd/gosec@v2.22.11
 swiftshader=/usr/lib/chromium/vk_swiftshader_icd.json
-steps="setup format tidy vet staticcheck govulncheck gosec cross race test swiftshader web fuzz"
+steps="setup format tidy vet staticcheck govulncheck gosec cross race test swiftshader web pack fuzz"
 
 export CGO_ENABLED=0 GPU="${GPU-require}"
 
@@ -142,6 +142,9 @@ web() {
 	end
 	go test -count=1 -short -parallel 2 -timeout 40m ./tests/web
 }
+
+# pack makes the folder for a real card, which must stay small, beside a page.
+pack() { tools/gpu.sh check; }
 
 # fuzz gives every fuzz test a short run. It counts inputs: where the time is
 # limited, go test on a busy machine fails with "context deadline exceeded" of
