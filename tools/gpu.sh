@@ -207,7 +207,7 @@ run() {
 		cat "$report"
 		exit 1
 	fi
-	sed "s|$here/||g; /^ *kernels* /d" "$here/devices.log" >>"$report" # those at the end
+	sed -E "s|$here/||g; /^ *(kernels?|chosen) /d" "$here/devices.log" >>"$report" # those at the end
 	say '```'
 	say ""
 	user=${XDG_CACHE_HOME:-$HOME/.cache}
@@ -258,7 +258,7 @@ run() {
 	if wanted bench; then
 		bench 90 --seconds "${BENCH:-40}" || bad=1
 		if [ -f "$here/part.md" ]; then
-			sed '/^## Kernels/,$d; s/^#/##/' "$here/part.md" >>"$report"
+			sed '/^## Kernels/,$d; s/^#/##/' "$here/part.md" >>"$report" # which come below
 		else
 			say "**failed**: tessera bench"
 			quote "$here/bench.log" 5
@@ -268,7 +268,7 @@ run() {
 	say "## Kernels, by proof and by trial"
 	say ""
 	say '```'
-	timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" 2>&1 | grep -E '^ *kernels? ' >>"$report" || :
+	timeout -k 5 60 "$here/tessera" devices --dawn "$dawn" 2>&1 | grep -E '^[* ] [0-9]+ |^ *(kernels?|chosen) ' >>"$report" || :
 	say '```'
 	say ""
 	if wanted ops; then

@@ -1,0 +1,53 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/tune"
+	"tessera/wgsl"
+)
+
+// The report of tools/gpu.sh ends with what is known of the adapter's kernels: what
+// was proven, and what was chosen.
+func TestReportOfCard(t *testing.T) {
+	needDevice(t)
+	var list struct{ Library string }
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "devices", "--json").stdout), &list))
+	folder := t.TempDir()
+	script, err := os.ReadFile("../../tools/gpu.sh")
+	require.NoError(t, err)
+	write(t, filepath.Join(folder, "gpu.sh"), script)
+	library := filepath.Join(folder, filepath.Base(list.Library))
+	require.NoError(t, os.Symlink(list.Library, library))
+	require.NoError(t, os.Symlink(built.program, filepath.Join(folder, "tessera")))
+
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
+	all, err := gpu.Adapters(gpu.Options{Adapter: -1, Library: library})
+	require.NoError(t, err)
+	set, err := wgsl.NewSet(wgsl.F32, all[0], nil)
+	require.NoError(t, err)
+	proof := tune.Proof{Operation: "conv3d", Kernel: "staged", Storage: "f32", Weights: "f16", Verdict: "agrees with the reference"}
+	trial := tune.Trial{Class: "conv3d 128→256", Storage: "f32", Weights: "f16", Usual: "plain", Kernel: "staged", GFLOPs: map[string]float64{"plain": 100, "staged": 150}}
+	record, err := json.Marshal(tune.Record{Proofs: []tune.Proof{proof}, Trials: []tune.Trial{trial}})
+	require.NoError(t, err)
+	gpu.Keep(all[0], "kernels by reference\n"+set.Texts(), record)
+
+	cmd := exec.Command("sh", filepath.Join(folder, "gpu.sh"))
+	cmd.Env = append(os.Environ(), "STEPS=none")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	report, err := os.ReadFile(filepath.Join(folder, "report.md"))
+	require.NoError(t, err)
+	require.Regexp(t, "(?s)## Kernels, by proof and by trial\n\n```\n.*     kernel "+proof.String()+"\n     chosen .*\n```", string(report))
+	require.Contains(t, string(report), "     chosen "+trial.String()+"\n")
+	require.NotRegexp(t, "(?s)chosen .*## Kernels", string(report))
+}
