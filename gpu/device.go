@@ -124,9 +124,12 @@ func (d *Device) Limits() Limits { return d.limits }
 func (d *Device) Stats() Stats {
 	s := d.stats
 	s.Programs = maps.Clone(s.Programs)
-	s.Kept, s.Missed = d.drv.Kept()
+	s.Kept, s.Missed = d.Kept()
 	return s
 }
+
+// Kept are Stats.Kept and Missed, for whoever looks on from another goroutine.
+func (d *Device) Kept() (found, missed int) { return d.drv.Kept() }
 
 // Watch has done called with the FLOPs of each submission that is known to have
 // ended, by whoever waits for it; nil ends that.

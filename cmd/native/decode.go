@@ -289,7 +289,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		if clips > 1 {
 			name = fmt.Sprintf("decode %d/%d", i+1, clips)
 		}
-		p := a.progress(name, d.Whole)
+		p := a.progress(name, d.Whole).on(e.dev)
 		defer p.done()
 		watch := vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less(name)}
 		if u, ok := t.(*unfinished); ok {

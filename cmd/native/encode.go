@@ -196,7 +196,7 @@ func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.En
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
-	p := a.progress("encode", o.Padded.Frames)
+	p := a.progress("encode", o.Padded.Frames).on(e.dev)
 	defer p.done()
 	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less("encode")})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"tessera/gpu"
 	"tessera/vae"
 )
 
@@ -29,7 +30,9 @@ type progress struct {
 	lastAt time.Time
 	begun  float64 // share that was done before
 
-	compiled, shaders int // of those that are compiled before the first tile
+	compiled, shaders int                        // of those that are compiled before the first tile
+	kept              func() (found, missed int) // in the cache, as gpu.Device has it; nil: nobody tells
+	found, missed     int                        // before the first of them
 
 	pool   *mpb.Progress // nil where there is no terminal
 	bar    *mpb.Bar
@@ -58,6 +61,14 @@ func (a *app) progress(name string, frames int) *progress {
 	case p.how == "json":
 		p.event()
 	}
+	return p
+}
+
+// on says which device's shaders the stage compiles.
+func (p *progress) on(dev *gpu.Device) *progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = dev.Kept
 	return p
 }
 
@@ -148,6 +159,9 @@ func (p *progress) update(v vae.Progress) {
 func (p *progress) compiling(done, all int) {
 	p.mu.Lock()
 	p.compiled, p.shaders = done, all
+	if done == 0 && p.kept != nil {
+		p.found, p.missed = p.kept()
+	}
 	p.mu.Unlock()
 	since := time.Since(p.toldAt)
 	switch {
@@ -177,11 +191,16 @@ func (p *progress) line(v vae.Progress) {
 func (p *progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
-	compiled, shaders := p.compiled, p.shaders
+	compiled, shaders, making := p.compiled, p.shaders, "compiling"
+	if p.kept != nil {
+		if found, missed := p.kept(); found > p.found && missed == p.missed {
+			making = "loading"
+		}
+	}
 	p.mu.Unlock()
 	switch {
 	case v.Done == 0 && compiled < shaders:
-		return fmt.Sprintf("compiling %d of %d shaders", compiled+1, shaders)
+		return fmt.Sprintf("%s %d of %d shaders", making, compiled+1, shaders)
 	case v.Done <= p.begun:
 		return "preparing"
 	}

@@ -186,3 +186,18 @@ func TestCompilingIsTold(t *testing.T) {
 	p.compiling(120, 120)
 	assert.Equal(t, "preparing", p.status())
 }
+
+// Shaders that all come from the cache are loaded, not compiled.
+func TestLoadingIsTold(t *testing.T) {
+	p := (&app{stderr: io.Discard}).progress("decode", 5)
+	found, missed := 3, 1 // when the device was opened
+	p.kept = func() (int, int) { return found, missed }
+	p.compiling(0, 120)
+	assert.Equal(t, "compiling 1 of 120 shaders", p.status(), "nothing was looked up")
+	found += 2
+	p.compiling(1, 120)
+	assert.Equal(t, "loading 2 of 120 shaders", p.status())
+	missed++
+	p.compiling(2, 120)
+	assert.Equal(t, "compiling 3 of 120 shaders", p.status())
+}
