@@ -35,7 +35,7 @@ type forceFlag struct {
 
 // cacheFlag turns off what is kept from one run to the next.
 type cacheFlag struct {
-	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Compile all shaders anew, and keep none of them in the user's cache folder."`
+	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Compile all shaders anew, and keep none of them in the user's cache folder; the driver may keep its own."`
 }
 
 // deviceFlags choose what to run on.
