@@ -54,6 +54,7 @@ type Report struct {
 	Jobs     []Job    `json:"jobs,omitempty"`
 	Kernels  []string `json:"kernels,omitempty"` // what is known of them on the adapter
 	Missing  string   `json:"missing,omitempty"` // why the rest was not measured
+	Busy     string   `json:"busy,omitempty"`    // by what the device was seen to do other work meanwhile
 	Seconds  float64  `json:"seconds"`           // that all took
 }
 
@@ -78,15 +79,21 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	}
 	share := o.Time / time.Duration(1+2*len(o.Parts))
 	o.Say("roofline")
-	if r.Roofline, err = MeasureRoofline(ctx, dev, share); err != nil {
+	var t turns // but of models, which are planned and compiled on several threads
+	if err = t.during(func() error { r.Roofline, err = MeasureRoofline(ctx, dev, share); return err }); err != nil {
 		return nil, err
 	}
-	if err = r.measure(ctx, dev, set, o, 2*share); err == nil {
+	if err = t.during(func() error { return r.operations(ctx, dev, set, o, 2*share) }); err == nil {
+		err = r.models(ctx, dev, o, 2*share)
+	}
+	var again Roofline
+	if err == nil {
 		o.Say("roofline once more")
-		var again Roofline
-		if again, err = MeasureRoofline(ctx, dev, share/2); err == nil {
-			r.Roofline = r.Roofline.best(again)
-		}
+		err = t.during(func() (err error) { again, err = MeasureRoofline(ctx, dev, share/2); return err })
+	}
+	if err == nil {
+		r.Busy = busy(info.Type == "cpu", t, r.Roofline, again)
+		r.Roofline = r.Roofline.best(again)
 	}
 	r.compare()
 	if err != nil {
@@ -96,21 +103,21 @@ func Run(ctx context.Context, dev *gpu.Device, o Options) (*Report, error) {
 	return r, err
 }
 
-// measure measures what there is a roofline for, each part in the time there is
-// for it.
-func (r *Report) measure(ctx context.Context, dev *gpu.Device, set *wgsl.Set, o Options, patience time.Duration) error {
-	if slices.Contains(o.Parts, "ops") {
-		for i := range opCases {
-			c, patience := &opCases[i], patience/time.Duration(len(opCases))
-			o.Say(c.name + " " + c.of)
-			op, err := c.run(ctx, dev, set, c.side(r.Roofline, patience), patience)
-			if err != nil {
-				return err
-			}
-			r.Ops = append(r.Ops, op)
-		}
+// operations measures them, in the time there is for a part.
+func (r *Report) operations(ctx context.Context, dev *gpu.Device, set *wgsl.Set, o Options, patience time.Duration) error {
+	if !slices.Contains(o.Parts, "ops") {
+		return nil
 	}
-	return r.models(ctx, dev, o, patience)
+	for i := range opCases {
+		c, patience := &opCases[i], patience/time.Duration(len(opCases))
+		o.Say(c.name + " " + c.of)
+		op, err := c.run(ctx, dev, set, c.side(r.Roofline, patience), patience)
+		if err != nil {
+			return err
+		}
+		r.Ops = append(r.Ops, op)
+	}
+	return nil
 }
 
 // compare sets what share of a roofline all of it reached.

@@ -16,6 +16,9 @@ func (r *Report) Markdown() string {
 		fmt.Fprintf(&b, "%s: %s  \n", line[0], line[1])
 	}
 	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", three(r.Roofline.GFLOPs), three(r.Roofline.GBs))
+	if r.Busy != "" {
+		fmt.Fprintf(&b, "**The machine was busy with other work, so the figures tell little**: %s.\n", r.Busy)
+	}
 	switch m := r.Roofline.Matrix; {
 	case m != nil && m.Missing != "":
 		fmt.Fprintf(&b, "Matrix units: products of %s failed: %s\n", m.Of, m.Missing)
