@@ -20,6 +20,11 @@ var references = map[string]func(d wgsl.Duty, z size) []float64{
 	"conv_pairs":     func(d wgsl.Duty, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
 	"conv_up":        func(d wgsl.Duty, z size) []float64 { return convUp(d, z, z.n) },
 	"conv_up_pairs":  func(d wgsl.Duty, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
+	"group_norm": func(d wgsl.Duty, z size) []float64 {
+		c, groups := normed(d, z)
+		x, gamma, beta := wide(numbers(1, z.n*z.h*z.w*c, 1)), wide(numbers(2, c, 1)), wide(numbers(3, c, biasOver))
+		return ref.GroupNorm(x, z.n, z.h*z.w, c, groups, gamma, beta, normEps, true)
+	},
 	"pointwise": func(d wgsl.Duty, z size) []float64 {
 		s := shapeOf(d)
 		weight, bias := plainWeights(s), wide(numbers(3, s.O, biasOver))

@@ -3,6 +3,9 @@ package tune
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +18,10 @@ import (
 // are trials for, with as many taps as it may have.
 func TestReferences(t *testing.T) {
 	dev := gputest.Open(t)
-	taps := map[string][]int{"attention": {0}, "conv_pairs": {0}, "conv_up_pairs": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
+	taps := map[string][]int{"attention": {0}, "conv_pairs": {0}, "conv_up_pairs": {0}, "group_norm": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
 	require.Len(t, samples, len(taps))
 	require.Len(t, references, len(taps))
+	require.ElementsMatch(t, wgsl.Operations(), slices.Collect(maps.Keys(taps)), "operations of several kernels, none of which may be used unproven")
 	for operation, counts := range taps {
 		set, err := wgsl.NewSet(wgsl.F32, dev.Info(), wgsl.Choices{operation: "plain"})
 		require.NoError(t, err)
@@ -26,7 +30,14 @@ func TestReferences(t *testing.T) {
 				d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 16, Out: 32}, Taps: n, Weight: wgsl.Packed}
 				z := size{2, 3, 5}
 				c := (&Tuner{NoCache: true}).begin(context.Background(), dev, set)
-				got, err := c.compute(newSample(set, d, d.Weight, z))
+				s := newSample(set, d, d.Weight, z)
+				noted := n == 0 && strings.HasSuffix(operation, "_pairs") // plainly frames one by one
+				for _, command := range s.batch.Commands {
+					of, ok := set.Duty(command.Program)
+					noted = noted || ok && of.Operation == operation
+				}
+				require.True(t, noted, "a job would not tell of it")
+				got, err := c.compute(s)
 				require.NoError(t, err)
 				want := references[operation](d, z)
 				require.LessOrEqual(t, len(want), len(got))

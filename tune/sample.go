@@ -91,12 +91,39 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		pairs.Weights = s.paired(pairs.Weights, shape)
 		s.set.ConvUpPairs(s.batch, "sample", pairs)
 	},
+	"group_norm": func(s *sample, d wgsl.Duty, z size) {
+		c, groups := normed(d, z)
+		g := wgsl.GroupNorm{Groups: groups, Eps: normEps, SiLU: true, N: z.n, Gamma: s.numbers("gamma", c, 2, 1), Beta: s.numbers("beta", c, 3, biasOver)}
+		g.X, g.Y = s.tensor(z.n, z.h, z.w, c), s.result(z.n, z.h, z.w, c)
+		partials, factors := g.Scratch()
+		g.Partials, g.Factors = s.buffer("moments", partials).All(), s.buffer("factors", factors).All()
+		s.set.GroupNorm(s.batch, "sample", g)
+	},
 	"pointwise": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
 		w := s.weights(shape, s.set.PointwisePacking(shape), shape.O)
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		s.set.TimeConv(s.batch, "sample", wgsl.TimeConv{Weights: w, Taps: taps(x, shape.KT), Step: 1, Phases: 1, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
 	},
+}
+
+// normEps is that of norms of groups.
+const normEps = 1e-6
+
+// normed is the channels of a norm and its groups: three channels each, which cross
+// vec4s, where kernels are compared, and a vec4 where they are timed.
+func normed(d wgsl.Duty, z size) (channels, groups int) {
+	if z.h%2 == 0 {
+		return d.Out, d.Out / 4
+	}
+	return d.Out / 4 * 3, d.Out / 4
+}
+
+// numbers are f32 in a buffer.
+func (s *sample) numbers(label string, n int, seed uint32, over float64) *gpu.Buffer {
+	b := s.buffer(label, int64(4*n))
+	s.fill(b, func() []byte { return encode(numbers(seed, n, over), wgsl.F32) })
+	return b
 }
 
 // conv records a 3x3 convolution of a stride.

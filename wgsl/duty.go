@@ -52,6 +52,16 @@ func (s *Set) Duty(p *gpu.Program) (Duty, bool) {
 	return d, ok
 }
 
+// Operations are those of which there is more than one kernel.
+func Operations() (names []string) {
+	for i := range tables {
+		if len(tables[i].kernels) > 1 {
+			names = append(names, tables[i].operation)
+		}
+	}
+	return names
+}
+
 // Kernels are the names of an operation's kernels that can run here and take
 // weights of a shape. The first is the default.
 func (s *Set) Kernels(operation string, shape Shape) []string {
