@@ -77,7 +77,7 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 }
 
 // Winograd are choices by which an adapter makes frames in pairs, or does not, and
-// the others of c.
+// the others of c, which may leave pairs to the plain kernel all the same.
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	all := Choices{}
 	for class, name := range c {
@@ -89,7 +89,7 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
 		name := s.find(operation, nil).name
 		switch {
-		case !on:
+		case !on || c[operation] == "plain":
 			name = "plain"
 		case name == "plain":
 			name = "fused"
