@@ -32,7 +32,7 @@ func BenchmarkTrials(b *testing.B) {
 					require.NoError(b, err)
 					for b.Loop() {
 						t := &tune.Tuner{Patient: true, NoCache: true}
-						_, err = t.Choose(context.Background(), dev, set, map[wgsl.Duty]int64{d: 1 << 50})
+						_, err = t.Choose(context.Background(), dev, set, map[wgsl.Duty]int64{d: 1 << 50}, nil)
 						require.NoError(b, err)
 						known, err := t.Known(dev.Info())
 						require.NoError(b, err)

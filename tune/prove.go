@@ -25,62 +25,109 @@ const (
 // proofChannels are enough for several blocks of each kernel's.
 const proofChannels = 64
 
+// proof is a small case that has a text of a kernel.
+type proof struct {
+	sample *sample
+	right  func() []float64
+	claims []Proof // all that it proves
+}
+
+// proof is that of a duty's text, or where the duty leaves the kernel open, of a text
+// that the kernel has for about so many channels; nil where no case has it.
+func (c *chooser) proof(d wgsl.Duty, kernel string) (*proof, error) {
+	set, err := c.set(c.elem, d.Operation, kernel)
+	if err != nil {
+		return nil, err
+	}
+	few := d
+	few.In = min(d.In, proofChannels)
+	for _, z := range smalls {
+		for _, few.Out = range []int{min(d.Out, proofChannels), 8, 16, 24, proofChannels, d.Out} { // of one, two, three blocks and more
+			if !slices.Contains(c.kernels(duty{Duty: few}), kernel) {
+				continue
+			}
+			p := &proof{sample: newSample(set, few, d.Weight, z)}
+			for _, command := range p.sample.batch.Commands {
+				of, ok := set.Duty(command.Program)
+				claim := c.claim(of, kernel)
+				if ok && of.Operation == d.Operation && of.Kernel == kernel && !slices.Contains(p.claims, claim) {
+					p.claims = append(p.claims, claim)
+				}
+			}
+			if d.Kernel == "" && len(p.claims) > 0 || slices.Contains(p.claims, c.claim(d, kernel)) {
+				p.right = c.reference(few, z)
+				return p, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
 // prove has the device compute a small case with a kernel, and notes whether that
 // is what the reference says, to which tests hold the plain kernels. Until that is
 // known the record has it that the trial did not end: a kernel that takes the
 // program down with it, or the device, is not tried again.
-func (c *chooser) prove(d duty, kernel string) (bool, error) {
-	claim := c.claim(d, kernel)
-	if p := c.record.proof(claim); p == nil {
-		claim.Verdict = unfinished
-		c.note(Record{Proofs: []Proof{claim}})
+func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
+	p, err := c.proof(d, kernel)
+	if err != nil {
+		return false, err
 	}
-	verdict, err := c.verdict(d, kernel)
+	if p == nil {
+		claim := c.claim(d, kernel)
+		claim.Verdict = unproven
+		c.note(Record{Proofs: []Proof{claim}})
+		return false, nil
+	}
+	claims := slices.DeleteFunc(p.claims, func(claim Proof) bool { return c.record.proof(claim) != nil })
+	if len(claims) == 0 {
+		return !c.refuted(duty{Duty: d}, kernel), nil
+	}
+	c.note(Record{Proofs: as(claims, unfinished)})
+	verdict, err := c.verdict(p, kernel != c.kernels(duty{Duty: d})[0])
 	if c.ctx.Err() != nil {
-		c.forget(claim)
+		c.forget(claims)
 		return false, c.ctx.Err()
 	}
 	if err != nil {
 		if !errors.Is(err, gpu.ErrDeviceLost) {
-			c.forget(claim)
+			c.forget(claims)
 		}
 		return false, err
 	}
-	claim.Verdict = verdict
-	c.note(Record{Proofs: []Proof{claim}})
-	return claim.Agrees(), nil
+	c.note(Record{Proofs: as(claims, verdict)})
+	return verdict == agrees, nil
 }
 
-// forget takes back that a trial did not end.
-func (c *chooser) forget(claim Proof) {
-	c.record.forget(claim)
+// as are claims with a verdict.
+func as(claims []Proof, verdict string) []Proof {
+	claims = slices.Clone(claims)
+	for i := range claims {
+		claims[i].Verdict = verdict
+	}
+	return claims
+}
+
+// forget takes back that trials did not end.
+func (c *chooser) forget(claims []Proof) {
+	r := recall(c.info, c.usual)
+	for _, claim := range claims {
+		c.record.forget(claim)
+		r.forget(claim)
+	}
 	c.found[key(c.info)] = c.record
 	if !c.NoCache {
-		r := recall(c.info, c.usual)
-		r.forget(claim)
 		keep(c.info, c.usual, r)
 	}
 }
 
 // verdict compares. Its errors are those of the device. The reference is computed
-// while the kernel compiles.
-func (c *chooser) verdict(d duty, kernel string) (string, error) {
-	few := d
-	few.In, few.Out = min(d.In, proofChannels), min(d.Out, proofChannels)
-	if !slices.Contains(c.kernels(few), kernel) {
-		few = d
-	}
-	set, err := c.set(c.elem, d.Operation, kernel)
-	if err != nil {
-		return "", err
-	}
-	right := c.reference(few.Duty)
-	go right()
-	s := newSample(set, few.Duty, d.Weight, small)
-	if kernel != c.kernels(d)[0] && c.late(s) {
+// while the kernel compiles, for which there is a limit.
+func (c *chooser) verdict(p *proof, limited bool) (string, error) {
+	go p.right()
+	if limited && c.late(p.sample) {
 		return fmt.Sprintf("does not compile within %v", c.compile()), nil
 	}
-	got, err := c.compute(s)
+	got, err := c.compute(p.sample)
 	switch {
 	case errors.Is(err, gpu.ErrDeviceLost), errors.Is(err, gpu.ErrOutOfMemory), c.ctx.Err() != nil:
 		return "", err
@@ -92,19 +139,26 @@ func (c *chooser) verdict(d duty, kernel string) (string, error) {
 	if c.elem == wgsl.F32 { // weights that are halves are exact
 		bound = boundF32
 	}
-	if e := nmse(got, right()); !(e <= bound) {
+	if e := nmse(got, p.right()); !(e <= bound) {
 		return fmt.Sprintf("disagrees with the reference (NMSE %.0e)", e), nil
 	}
 	return agrees, nil
 }
 
-// reference is what the small case of a duty is to give, once it is computed.
-func (c *chooser) reference(d wgsl.Duty) func() []float64 {
-	d.Weight = 0 // the numbers are the same in each
-	if c.rights[d] == nil {
-		c.rights[d] = sync.OnceValue(func() []float64 { return references[d.Operation](d, small) })
+// right is what a result depends on.
+type right struct {
+	class wgsl.Class
+	taps  int
+	size  size
+}
+
+// reference is what a case of a duty is to give, once it is computed.
+func (c *chooser) reference(d wgsl.Duty, z size) func() []float64 {
+	of := right{d.Class, d.Taps, z}
+	if c.rights[of] == nil {
+		c.rights[of] = sync.OnceValue(func() []float64 { return references[d.Operation](d, z) })
 	}
-	return c.rights[d]
+	return c.rights[of]
 }
 
 // compile is how long a compiler may take.

@@ -11,19 +11,24 @@ import (
 	"tessera/wgsl"
 )
 
-// Verdicts on a kernel: that it computes what it should, and that
-// whoever compared them did not live to tell.
+// Verdicts on a kernel: that it computes what it should, that whoever compared them
+// did not live to tell, and that nothing could be compared.
 const (
 	agrees     = "agrees with the reference"
 	unfinished = "its trial did not end"
+	unproven   = "there is no case to prove it by"
 )
 
-// Proof is what became of comparing a kernel with the reference.
+// Proof is what became of comparing a text of a kernel with the reference.
 type Proof struct {
 	Operation string `json:"operation"`
 	Kernel    string `json:"kernel"`
 	Storage   string `json:"storage"` // of activations
 	Weights   string `json:"weights"` // of weights
+	Taps      int    `json:"taps,omitempty"`
+	Blocks    int    `json:"blocks,omitempty"` // as wgsl.Form has them
+	Pixels    int    `json:"pixels,omitempty"`
+	Narrow    bool   `json:"narrow,omitempty"`
 	Verdict   string `json:"verdict"` // "agrees with the reference", or why it is not used
 }
 
@@ -31,11 +36,29 @@ type Proof struct {
 func (p Proof) Agrees() bool { return p.Verdict == agrees }
 
 func (p Proof) String() string {
-	text := fmt.Sprintf("%s %s in %s: %s", p.Operation, p.Kernel, stored(p.Storage, p.Weights), p.Verdict)
+	text := fmt.Sprintf("%s %s in %s", p.Operation, p.Kernel, stored(p.Storage, p.Weights))
+	if p.Taps > 0 {
+		text += ", " + count(p.Taps, "tap")
+	}
+	if p.Blocks > 0 {
+		text += fmt.Sprintf(", %s of %s", count(p.Blocks, "block"), count(p.Pixels, "pixel"))
+	}
+	if p.Narrow {
+		text += ", narrow"
+	}
+	text += ": " + p.Verdict
 	if !p.Agrees() {
 		text += ", not used"
 	}
 	return text
+}
+
+// count counts things.
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // stored names the storage of activations, and that of weights where it is another.
@@ -93,7 +116,7 @@ type Record struct {
 }
 
 // subject is what a record is about: these texts of kernels.
-func subject(set *wgsl.Set) string { return "kernels by reference\n" + set.Texts() }
+func subject(set *wgsl.Set) string { return "kernels by text\n" + set.Texts() }
 
 // Known is what was found out about the kernels on an adapter; nothing where
 // they were not tried yet.
@@ -143,15 +166,24 @@ func (r *Record) trial(a about) *Trial {
 	return nil
 }
 
-// proof is a kernel's; nil: none.
-func (r *Record) proof(p Proof) *Proof {
+// proof is that of a claim; nil: none.
+func (r *Record) proof(claim Proof) *Proof {
 	for i := range r.Proofs {
-		q := &r.Proofs[i]
-		if q.Operation == p.Operation && q.Kernel == p.Kernel && q.Storage == p.Storage && q.Weights == p.Weights {
-			return q
+		q := r.Proofs[i]
+		q.Verdict = claim.Verdict
+		if q == claim {
+			return &r.Proofs[i]
 		}
 	}
 	return nil
+}
+
+// refutes says whether a text of a kernel was not what it should be: then none of its
+// texts for that storage of activations is used.
+func (r *Record) refutes(operation, kernel, storage string) bool {
+	return slices.ContainsFunc(r.Proofs, func(p Proof) bool {
+		return p.Operation == operation && p.Kernel == kernel && p.Storage == storage && !p.Agrees()
+	})
 }
 
 // add takes in what was found out. A verdict that says no stands.

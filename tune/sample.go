@@ -16,10 +16,11 @@ type size struct{ n, h, w int }
 // biasOver makes biases a quarter of inputs.
 const biasOver = 4
 
-// small is what kernels are compared on: rows and frames that don't fill blocks,
-// but as many as keep workgroups one block of channels deep, as in large frames:
-// that is what is compiled for those.
-var small = size{3, 17, 17}
+// smalls are what kernels are compared on, the first that has a text: rows and frames
+// that don't fill blocks, but as many as keep workgroups one block of channels deep,
+// as in large frames, since that is what is compiled for those; columns that fill
+// them; and so few pixels that workgroups are several blocks deep.
+var smalls = []size{{3, 17, 17}, {3, 16, 17}, {3, 3, 5}}
 
 // square is what they are timed on.
 func square(side int) size { return size{2, side, side} }
@@ -113,7 +114,7 @@ const normEps = 1e-6
 // normed is the channels of a norm and its groups: three channels each, which cross
 // vec4s, where kernels are compared, and a vec4 where they are timed.
 func normed(d wgsl.Duty, z size) (channels, groups int) {
-	if z.h%2 == 0 {
+	if z == square(z.h) {
 		return d.Out, d.Out / 4
 	}
 	return d.Out / 4 * 3, d.Out / 4

@@ -1,8 +1,10 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -31,14 +33,14 @@ type chooser struct {
 	elem   wgsl.Elem
 	usual  *wgsl.Set // the job's
 	sets   map[string]*wgsl.Set
-	rights map[wgsl.Duty]func() []float64 // what small cases give
-	record Record                         // that was kept, and what was found out since
-	said   bool                           // that kernels are chosen: something was tried
+	rights map[right]func() []float64 // what small cases give
+	record Record                     // that was kept, and what was found out since
+	said   bool                       // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
-	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[wgsl.Duty]func() []float64{}}
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
 	if !t.NoCache {
 		c.record = recall(c.info, set)
 	}
@@ -83,13 +85,15 @@ func (c *chooser) trusted(d duty) []string {
 }
 
 func (c *chooser) refuted(d duty, kernel string) bool {
-	p := c.record.proof(c.claim(d, kernel))
-	return p != nil && !p.Agrees()
+	return c.record.refutes(d.Operation, kernel, c.elem.String())
 }
 
-// claim is what is to be proven of a kernel.
-func (c *chooser) claim(d duty, kernel string) Proof {
-	return Proof{Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String()}
+// claim is what is to be proven of a kernel: its text for a duty.
+func (c *chooser) claim(d wgsl.Duty, kernel string) Proof {
+	return Proof{
+		Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String(),
+		Taps: d.Taps, Blocks: d.Blocks, Pixels: d.Pixels, Narrow: d.Narrow,
+	}
 }
 
 // about is what is to be tried.
@@ -97,12 +101,18 @@ func (c *chooser) about(d duty) about {
 	return about{Class: d.Class.String(), Taps: d.Taps, Storage: c.elem.String(), Weights: d.Weight.String()}
 }
 
-// trustDefaults proves what comes first where that is not the plain kernel,
-// however short the job is.
-func (c *chooser) trustDefaults(all []duty) error {
+// trustAll proves each text that a job has of kernels but the plain ones, however
+// short it is. Those are what it compiles anyway.
+func (c *chooser) trustAll(work map[wgsl.Duty]int64) error {
+	all := slices.SortedFunc(maps.Keys(work), func(a, b wgsl.Duty) int {
+		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
 	for _, d := range all {
-		name := c.kernels(d)[0]
-		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || samples[d.Operation] == nil {
+		name := d.Kernel
+		if name == "" {
+			name = c.kernels(duty{Duty: d})[0]
+		}
+		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || c.refuted(duty{Duty: d}, name) {
 			continue
 		}
 		if _, err := c.prove(d, name); err != nil {
@@ -167,7 +177,7 @@ func (c *chooser) try(d duty, names []string) error {
 	c.say()
 	right := names[:1:1]
 	for _, name := range names[1:] {
-		ok, err := c.prove(d, name)
+		ok, err := c.prove(d.Duty, name)
 		if err != nil {
 			return err
 		}

@@ -57,9 +57,14 @@ type duty struct {
 
 // duties are work by classes, the most first. A class takes one kernel, so what
 // counts is how most of it is done.
-func duties(work map[wgsl.Duty]int64) []duty {
+func duties(by map[wgsl.Duty]int64) []duty {
 	most := map[wgsl.Class]wgsl.Duty{}
 	sums := map[wgsl.Class]int64{}
+	work := map[wgsl.Duty]int64{} // by whichever kernel and text
+	for d, flops := range by {
+		d.Kernel, d.Form = "", wgsl.Form{}
+		work[d] += flops
+	}
 	for d, flops := range work {
 		sums[d.Class] += flops
 		if m, ok := most[d.Class]; !ok || flops > work[m] || flops == work[m] && before(d, m) {
@@ -86,7 +91,7 @@ func (c *chooser) paired(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
 	all := maps.Clone(work)
 	for d, flops := range work {
 		pairs := d
-		pairs.Operation, pairs.Taps = "conv_pairs", 0
+		pairs.Operation, pairs.Taps, pairs.Kernel, pairs.Form = "conv_pairs", 0, "", wgsl.Form{}
 		if d.Operation == "conv3d" && d.Taps == 3 && !known[pairs.Class] && len(c.kernels(duty{Duty: pairs})) > 0 {
 			all[pairs] += flops
 		}
@@ -100,16 +105,18 @@ func before(a, b wgsl.Duty) bool {
 }
 
 // Choose is a vae.Chooser: the kernels for a job, work, whose commands set has
-// recorded. Its errors are the device's and the context's.
-func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error) {
+// recorded. Where they are recorded with what it has chosen for the job it tries no
+// more, and gives that without what turns out to be wrong. Its errors are the
+// device's and the context's.
+func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 	if gpu.Untried() {
 		return nil, nil
 	}
 	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
 	all := duties(c.paired(work))
-	err := c.trustDefaults(all)
-	if err == nil && !t.Off {
+	err := c.trustAll(work)
+	if err == nil && !t.Off && chosen == nil {
 		err = c.tryAll(all)
 	}
 	if dev.Stats().Submissions > worked { // of the job alone
@@ -118,7 +125,10 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	if err != nil && !errors.Is(err, gpu.ErrOutOfMemory) {
 		return nil, err
 	}
-	return c.choices(all), nil
+	if chosen != nil {
+		return c.left(work, all, chosen), nil
+	}
+	return c.choices(work, all), nil
 }
 
 // Chosen are the kernels that trials on an adapter have chosen so far for
@@ -132,23 +142,39 @@ func (t *Tuner) Chosen(a gpu.Info, elem wgsl.Elem) (wgsl.Choices, error) {
 	for i := range known.Trials {
 		trial := &known.Trials[i]
 		operation, _, _ := strings.Cut(trial.Class, " ")
-		claim := Proof{Operation: operation, Kernel: trial.Kernel, Storage: elem.String(), Weights: trial.Weights}
-		if p := known.proof(claim); trial.Storage == elem.String() && trial.Kernel != trial.Usual && p != nil && p.Agrees() {
+		if trial.Storage == elem.String() && trial.Kernel != trial.Usual && !known.refutes(operation, trial.Kernel, trial.Storage) {
 			choices[trial.Class] = trial.Kernel
 		}
 	}
 	return choices, nil
 }
 
-// choices are what the record has for duties.
-func (c *chooser) choices(all []duty) wgsl.Choices {
+// left are choices without what is refuted. Operations that have it in the job, or
+// would by themselves, are left to their plain kernels.
+func (c *chooser) left(work map[wgsl.Duty]int64, all []duty, chosen wgsl.Choices) wgsl.Choices {
 	choices := wgsl.Choices{}
+	for name, kernel := range chosen {
+		operation, _, _ := strings.Cut(name, " ")
+		if !c.record.refutes(operation, kernel, c.elem.String()) {
+			choices[name] = kernel
+		}
+	}
 	for _, d := range all {
-		usual := c.kernels(d)[0]
-		if c.refuted(d, usual) { // nothing of the operation may take it
+		if c.refuted(d, c.kernels(d)[0]) {
 			choices[d.Operation] = "plain"
 		}
 	}
+	for d := range work {
+		if c.refuted(duty{Duty: d}, d.Kernel) {
+			choices[d.Operation] = "plain"
+		}
+	}
+	return choices
+}
+
+// choices are what the record has for duties.
+func (c *chooser) choices(work map[wgsl.Duty]int64, all []duty) wgsl.Choices {
+	choices := c.left(work, all, nil)
 	for _, d := range all {
 		names := c.trusted(d)
 		if trial := c.record.trial(c.about(d)); trial != nil && !c.Off && slices.Contains(names, trial.Kernel) && trial.Kernel != names[0] {

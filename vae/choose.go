@@ -14,17 +14,19 @@ import (
 
 // Chooser chooses kernels on a device for a job whose commands set has recorded,
 // where work is the FLOPs of those that there is a choice for. What it does not
-// name takes what comes first. An error ends the planning.
-type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error)
+// name takes what comes first. Where that changes the plan it is asked again, with
+// the work of the new one and with what it chose, until it leaves that as it is: a
+// plan has texts of kernels that the one before had not. An error ends the planning.
+type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error)
 
 // Noted is a Chooser of the kernels in `in` where they are there, else of what c
 // chooses, which is put there.
 func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
-	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error) {
+	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 		if there {
 			return *in, nil
 		}
-		choices, err := c(ctx, dev, set, work)
+		choices, err := c(ctx, dev, set, work, chosen)
 		*in = choices
 		return choices, err
 	}
@@ -41,30 +43,36 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 	if p.Of(m.decoder.net) {
 		w = m.decoder
 	}
+	var choices wgsl.Choices
+	for {
+		var err error
+		choices, err = m.choose(ctx, m.dev, w.kernels.Activations, w.work(p), choices)
+		if err != nil || maps.Equal(choices, w.chosen) {
+			return p, err
+		}
+		before := *w
+		if err := m.take(w, choices); err != nil {
+			return nil, err
+		}
+		q, err := engine.NewPlan(ctx, job(m), o)
+		if err != nil {
+			*w = before
+			return p, ctx.Err()
+		}
+		before.net.Weights.Unload(m.dev)
+		p = q
+	}
+}
+
+// work is the FLOPs of a plan's programs that there is a choice for.
+func (w *way) work(p *Plan) map[wgsl.Duty]int64 {
 	work := map[wgsl.Duty]int64{}
 	for program, cost := range p.Programs() {
 		if d, ok := w.kernels.Activations.Duty(program); ok {
 			work[d] += cost.FLOPs
 		}
 	}
-	choices, err := m.choose(ctx, m.dev, w.kernels.Activations, work)
-	if err != nil || maps.Equal(choices, w.chosen) {
-		return p, err
-	}
-	before := *w
-	if err := m.take(w, choices); err != nil {
-		return nil, err
-	}
-	q, err := engine.NewPlan(ctx, job(m), o)
-	if err == nil {
-		before.net.Weights.Unload(m.dev)
-		return q, nil
-	}
-	*w = before
-	if ended := ctx.Err(); ended != nil {
-		return nil, ended
-	}
-	return p, nil
+	return work
 }
 
 // take makes the network of a direction anew, for kernels that were chosen.

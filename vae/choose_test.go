@@ -22,7 +22,7 @@ type stager struct {
 	on  []*gpu.Device
 }
 
-func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Duty]int64) (wgsl.Choices, error) {
+func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Duty]int64, _ wgsl.Choices) (wgsl.Choices, error) {
 	c.on = append(c.on, dev)
 	choices := wgsl.Choices{}
 	for d, flops := range work {

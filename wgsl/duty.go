@@ -20,11 +20,22 @@ type Class struct {
 // String is what Choices name it by.
 func (c Class) String() string { return classOf(c.Operation, Shape{O: c.Out, I: c.In}) }
 
-// Duty is what a program does, where more than one kernel could be chosen.
+// Duty is what a program does, where more than one kernel could be chosen, and by
+// which of its texts.
 type Duty struct {
 	Class
-	Taps   int  // temporal, that it reads; 0 where it has none
-	Weight Elem // as weights are stored
+	Taps   int    // temporal, that it reads; 0 where it has none
+	Weight Elem   // as weights are stored
+	Kernel string // that it is of; "" in a Duty that leaves this open
+	Form
+}
+
+// Form is what tells the texts of one kernel apart: sizes that it takes as there are
+// channels and pixels.
+type Form struct {
+	Blocks int  // of channels, of an invocation; 0 is always one
+	Pixels int  // of an invocation; 0 where it makes no blocks
+	Narrow bool // workgroups are narrower than their invocations (DEEP)
 }
 
 // duties are those of a set's programs, which are noted.
@@ -32,17 +43,31 @@ type duties map[*gpu.Program]Duty
 
 const noting = true
 
-// note notes what a program is for, if there is a choice.
-func (s *Set) note(p *gpu.Program, class string, weight Elem) {
+// note notes what a program of a shader is for, if there is a choice.
+func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 	d := Duty{Taps: int(p.Constants["KT"]), Weight: weight}
 	if n, _ := fmt.Sscanf(class, "%s %d→%d", &d.Operation, &d.In, &d.Out); n < 3 {
 		return
+	}
+	if h.block > 0 {
+		d.Form = Form{h.tall, h.pixels, p.Constants["DEEP"] > 0}
+	}
+	if k := s.find(class, func(k *kernel) bool { return k.has(h, s.info) }); k != nil {
+		d.Kernel = k.name
 	}
 	for i := range s.tables {
 		if s.tables[i].operation == d.Operation && len(s.tables[i].kernels) > 1 {
 			s.duties[p] = d
 		}
 	}
+}
+
+// has says whether h is a shader of a kernel, with the sizes of some channels and pixels.
+func (k *kernel) has(h *shader, info gpu.Info) bool {
+	return slices.ContainsFunc(k.shaders, func(own shader) bool {
+		own = *own.on(info)
+		return own.name() == h.name() && own.wg == h.wg && own.block == h.block && (own.pixels == h.pixels || own.tall > 0)
+	})
 }
 
 // Duty is that of a program which the set made; none for an operation of one

@@ -7,4 +7,4 @@ type duties struct{}
 
 const noting = false
 
-func (*Set) note(*gpu.Program, string, Elem) {}
+func (*Set) note(*gpu.Program, *shader, string, Elem) {}

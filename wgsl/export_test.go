@@ -20,7 +20,7 @@ type Sets = func(Elem, gpu.Info, Choices) (*Set, error)
 type Variant struct {
 	Name, Old, New string
 	WG, Pixels     int
-	Stride         int
+	Stride, Tall   int
 	Better         bool // it goes before those in front of it
 }
 
@@ -29,7 +29,8 @@ type Variant struct {
 func WithVariants(t *testing.T, variants ...Variant) Sets {
 	before := texts
 	t.Cleanup(func() { texts = before })
-	texts = slices.Clone(texts)
+	wrong := strings.Replace(sharedConv3dText, "if real {", "if real && BLOCKS > 1u {", 1) // of one block it stores nothing
+	texts = append(slices.Clone(texts), embedded{"shared/conv3d_wrong_of_one.wgsl", &wrong})
 	all := slices.Clone(tables)
 	at := slices.IndexFunc(all, func(t table) bool { return t.operation == "conv3d" })
 	all[at].kernels = nil
@@ -44,7 +45,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		better := func(gpu.Info) bool { return v.Better }
 		all[at].kernels = append(all[at].kernels, kernel{
 			name: v.Name, packing: blocks4x8, better: better,
-			shaders: []shader{{file: file, taps: 3, stride: v.Stride, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
+			shaders: []shader{{file: file, taps: 3, stride: v.Stride, tall: v.Tall, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
 		})
 	}
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }

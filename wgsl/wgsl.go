@@ -77,7 +77,7 @@ func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ..
 	p := &gpu.Program{Label: h.name() + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
 	s.programs[key] = p
 	if noting {
-		s.note(p, class, weight)
+		s.note(p, h, class, weight)
 	}
 	return p
 }

@@ -1,0 +1,63 @@
+package tune
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// adapters have among them all kernels that there are.
+var adapters = map[string]gpu.Info{
+	"lavapipe 25": {Name: "llvmpipe (LLVM 15.0.6, 256 bits)", Driver: "llvmpipe: Mesa 25.0.7", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
+	"lavapipe 26": {Name: "llvmpipe (LLVM 22.1.0, 256 bits)", Driver: "llvmpipe: Mesa 26.2.6", Type: "cpu", Subgroups: true, SubgroupMin: 8, SubgroupMax: 8},
+	"swiftshader": {Name: "SwiftShader Device", Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4},
+	"card": {
+		Name: "card", Vendor: "nvidia", Type: "discrete", F16: true, Subgroups: true, SubgroupMin: 32, SubgroupMax: 32,
+		Matrices: []gpu.Matrix{{M: 16, N: 8, K: 16, In: "f16", Out: "f32"}}, Limits: gpu.Limits{MaxWorkgroupMemory: 64 << 10, MaxInvocations: 1024},
+	},
+}
+
+// Each text that a kernel may have, for whatever channels, frames and taps, is in a
+// case that it can be proven by.
+func TestEveryTextHasCase(t *testing.T) {
+	seen := map[Proof]bool{}
+	for name, info := range adapters {
+		for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.F16} {
+			usual, err := wgsl.NewSet(elem, info, nil)
+			require.NoError(t, err)
+			c := &chooser{Tuner: &Tuner{}, ctx: context.Background(), info: info, elem: elem, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
+			for _, operation := range wgsl.Operations() {
+				for _, kernel := range wgsl.Kernels(operation, elem, info)[1:] {
+					set, err := c.set(elem, operation, kernel)
+					require.NoError(t, err)
+					for _, out := range []int{4, 12, 20, 32, 40, 48, 56, 96, 128} {
+						for _, z := range []size{{2, 4, 4}, {2, 18, 30}, {2, 64, 64}} {
+							for taps := 1; taps <= 3; taps++ {
+								d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: out}, Taps: taps, Weight: wgsl.Packed}
+								for _, command := range newSample(set, d, d.Weight, z).batch.Commands {
+									of, ok := set.Duty(command.Program)
+									if claim := c.claim(of, of.Kernel); ok && of.Operation == operation && of.Kernel == kernel && !seen[claim] {
+										seen[claim] = true
+										p, err := c.proof(of, kernel)
+										require.NoError(t, err)
+										assert.NotNil(t, p, "%s: %+v of %d channels on %+v", name, of, out, z)
+									}
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	blocks := map[int]bool{}
+	for claim := range seen {
+		blocks[claim.Blocks] = true
+	}
+	require.Equal(t, map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}, blocks)
+}
