@@ -35,12 +35,13 @@ type chooser struct {
 	sets   map[string]*wgsl.Set
 	rights map[right]func() []float64 // what small cases give
 	record Record                     // that was kept, and what was found out since
+	sides  map[wgsl.Duty]int          // of frames, that a duty is measured well with
 	said   bool                       // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
-	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}, sides: map[wgsl.Duty]int{}}
 	if !t.NoCache {
 		c.record = recall(c.info, set)
 	}
@@ -79,9 +80,14 @@ func (c *chooser) say() {
 // first.
 func (c *chooser) kernels(d duty) []string { return c.usual.Kernels(d.Operation, shapeOf(d.Duty)) }
 
-// trusted are those of them that are not refuted. The plain one is trusted.
+// trusted are those of them that are not refuted; the plain one, which is trusted,
+// first where the one that comes first is refuted.
 func (c *chooser) trusted(d duty) []string {
-	return slices.DeleteFunc(c.kernels(d), func(name string) bool { return c.refuted(d, name) })
+	names := c.kernels(d)
+	if at := slices.Index(names, "plain"); c.refuted(d, names[0]) && at > 0 {
+		names[0], names[at] = names[at], names[0]
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return c.refuted(d, name) })
 }
 
 func (c *chooser) refuted(d duty, kernel string) bool {
@@ -122,82 +128,144 @@ func (c *chooser) trustAll(work map[wgsl.Duty]int64) error {
 	return nil
 }
 
-// speeds of a device before its own are known: what a kernel's trial takes, most
-// of which is compiling, and what all may take.
-func (c *chooser) patience() (each, all time.Duration) {
-	if c.info.Type == "cpu" {
-		return time.Second, 3 * time.Second
-	}
-	return 50 * time.Millisecond, 300 * time.Millisecond
+// rivalry is the kernels that the usual one of a duty was not timed against yet, those
+// first that have a chance.
+type rivalry struct {
+	duty
+	usual  string
+	rivals []string
+	spent  time.Duration
 }
 
-// tryAll times kernels for what was not tried yet, the most of the job first, as
-// long as it pays.
+// turn is one of them.
+type turn struct {
+	*rivalry
+	rival string
+}
+
+// turns are all rivals, the first of each duty before the second of any.
+func turns(all []*rivalry) (turns []turn) {
+	for i, left := 0, true; left; i++ {
+		left = false
+		for _, r := range all {
+			if i < len(r.rivals) {
+				turns, left = append(turns, turn{r, r.rivals[i]}), true
+			}
+		}
+	}
+	return turns
+}
+
+// rivalry is a duty's; nil where all is known.
+func (c *chooser) rivalry(d duty) *rivalry {
+	names := c.trusted(d)
+	r := &rivalry{duty: d, usual: names[0]}
+	trial := c.record.trial(c.about(d))
+	for _, name := range names[1:] {
+		if trial == nil || trial.GFLOPs[name] == 0 {
+			r.rivals = append(r.rivals, name)
+		}
+	}
+	if len(r.rivals) == 0 {
+		return nil
+	}
+	return r
+}
+
+// budget is what trials may take.
+type budget struct {
+	each  time.Duration // that a kernel's takes, most of which is compiling; a guess before the first
+	all   time.Duration // that all may take; 0 is a part of what they are for
+	speed float64       // FLOPs of the job in a second
+	spent time.Duration
+	tried int
+}
+
+// budget is one before anything is known of the device.
+func (c *chooser) budget() *budget {
+	if c.info.Type == "cpu" {
+		return &budget{each: time.Second}
+	}
+	return &budget{each: 50 * time.Millisecond, all: 300 * time.Millisecond}
+}
+
+// pays says whether one more kernel may be tried for a duty.
+func (b *budget) pays(r *rivalry) bool {
+	share := float64(r.flops) / b.speed / part
+	return (r.spent+b.each).Seconds() <= share && (b.all == 0 || b.spent+b.each <= b.all)
+}
+
+// took is told what a trial has taken.
+func (b *budget) took(r *rivalry, t time.Duration) {
+	r.spent += t
+	b.spent += t
+	b.tried++
+	b.each = b.spent / time.Duration(b.tried)
+}
+
+// tryAll times kernels for what was not tried yet, as far as it pays: what doesn't is
+// left to another job, and doesn't keep others from their turn.
 func (c *chooser) tryAll(all []duty) error {
 	var total int64
-	pending := all[:0:0]
+	var pending []*rivalry
 	for _, d := range all {
 		total += d.flops
-		if len(c.trusted(d)) > 1 && c.record.trial(c.about(d)) == nil && samples[d.Operation] != nil {
-			pending = append(pending, d)
+		if r := c.rivalry(d); r != nil {
+			pending = append(pending, r)
 		}
 	}
 	worth := c.Least
 	if worth == 0 {
 		worth = least
 	}
-	if total < worth {
+	if total < worth || len(pending) == 0 {
 		return nil
 	}
-	each, longest := c.patience()
-	speed, begun := 0.0, time.Now()
-	for _, d := range pending {
-		names := c.trusted(d)
-		if speed == 0 {
-			var err error
-			if _, speed, err = c.speed(d, names[0]); err != nil {
-				return err
-			}
-		}
-		expected := time.Duration(len(names)-1) * each
-		if !c.Patient && (float64(d.flops)/speed < part*expected.Seconds() || time.Since(begun)+expected > longest) {
-			break
+	b := c.budget()
+	var err error
+	if _, b.speed, err = c.speed(pending[0].duty, pending[0].usual); err != nil {
+		return err
+	}
+	for _, t := range turns(pending) {
+		if !c.Patient && !b.pays(t.rivalry) {
+			continue
 		}
 		start := time.Now()
-		if err := c.try(d, names); err != nil {
+		if err := c.try(t); err != nil {
 			return err
 		}
-		each = time.Since(start) / time.Duration(len(names)-1)
+		b.took(t.rivalry, time.Since(start))
 	}
 	return nil
 }
 
-// try proves and times the kernels of a duty, the one that comes first first.
-func (c *chooser) try(d duty, names []string) error {
+// try proves a kernel and times it against the usual one.
+func (c *chooser) try(t turn) error {
 	c.say()
-	right := names[:1:1]
-	for _, name := range names[1:] {
-		ok, err := c.prove(d.Duty, name)
+	trial := c.about(t.duty)
+	gflops := map[string]float64{}
+	if old := c.record.trial(trial); old != nil && old.Usual == t.usual {
+		maps.Copy(gflops, old.GFLOPs)
+	}
+	ok, err := c.prove(t.Duty, t.rival)
+	if err != nil {
+		return err
+	}
+	if ok {
+		now, err := c.time(t.duty, []string{t.usual, t.rival})
 		if err != nil {
 			return err
 		}
-		if ok {
-			right = append(right, name)
+		scale := 1.0 // as the usual one was when it was timed first
+		if before := gflops[t.usual]; before > 0 {
+			scale = before / now[t.usual]
+		}
+		for name, speed := range now {
+			gflops[name] = scale * speed
 		}
 	}
-	trial := c.about(d)
-	trial.Usual, trial.Kernel = names[0], names[0]
-	if len(right) > 1 {
-		var err error
-		if trial.GFLOPs, err = c.time(d, right); err != nil {
-			return err
-		}
-		for _, name := range right[1:] {
-			if trial.GFLOPs[name] > trial.GFLOPs[trial.Kernel] && trial.GFLOPs[name]*margin > trial.GFLOPs[names[0]] {
-				trial.Kernel = name
-			}
-		}
-	}
+	trial.Usual, trial.GFLOPs = t.usual, gflops
+	trial.Kernel = trial.quickest(c.trusted(t.duty))
 	c.note(Record{Trials: []Trial{trial}})
 	return nil
 }
@@ -205,7 +273,7 @@ func (c *chooser) try(d duty, names []string) error {
 // speed finds the side of samples that a kernel is measured well with, and how
 // many FLOPs it does in a second.
 func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err error) {
-	for side = sideLeast; ; side *= 2 {
+	for side = max(sideLeast, c.sides[d.Duty]); ; side *= 2 {
 		r, err := c.runner(d, kernel, side)
 		if err != nil {
 			return 0, 0, err
@@ -220,6 +288,7 @@ func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err err
 			return 0, 0, err
 		}
 		if c.info.Type == "cpu" || r.best >= enough || 2*side > sideMost || !c.fits(r.sample) {
+			c.sides[d.Duty] = side
 			return side, float64(r.flops()) / r.best.Seconds(), nil
 		}
 	}

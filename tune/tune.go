@@ -177,8 +177,10 @@ func (c *chooser) choices(work map[wgsl.Duty]int64, all []duty) wgsl.Choices {
 	choices := c.left(work, all, nil)
 	for _, d := range all {
 		names := c.trusted(d)
-		if trial := c.record.trial(c.about(d)); trial != nil && !c.Off && slices.Contains(names, trial.Kernel) && trial.Kernel != names[0] {
-			choices[d.Class.String()] = trial.Kernel
+		if trial := c.record.trial(c.about(d)); trial != nil && !c.Off && trial.Usual == names[0] {
+			if kernel := trial.quickest(names); kernel != names[0] {
+				choices[d.Class.String()] = kernel
+			}
 		}
 	}
 	return choices

@@ -3,7 +3,9 @@
 package wgsl
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,23 +90,41 @@ func Operations() (names []string) {
 }
 
 // Kernels are the names of an operation's kernels that can run here and take
-// weights of a shape. The first is the default.
+// weights of a shape. The first is the default; then come those that are better on
+// such adapters, those for what this one has, others, and what is better elsewhere.
 func (s *Set) Kernels(operation string, shape Shape) []string {
 	fits := func(k *kernel) bool { return k.suits(shape) }
 	plainly := Set{Elem: s.Elem, info: s.info, tables: s.tables}
 	first := plainly.find(operation, fits)
-	var names []string
+	var all []*kernel
 	for i := range s.tables {
 		for j := range s.tables[i].kernels {
-			k := &s.tables[i].kernels[j]
-			switch {
-			case s.tables[i].operation != operation || !s.runs(k) || !fits(k):
-			case k == first:
-				names = append([]string{k.name}, names...)
-			default:
-				names = append(names, k.name)
+			if k := &s.tables[i].kernels[j]; s.tables[i].operation == operation && s.runs(k) && fits(k) {
+				all = append(all, k)
 			}
 		}
+	}
+	rank := func(k *kernel) int {
+		switch {
+		case k == first:
+			return math.MinInt
+		case k.better != nil && k.better(s.info): // the last of a table goes before those in front of it
+			return -slices.Index(all, k)
+		case k.needs != nil:
+			return 1
+		case k.better == nil:
+			return 2
+		}
+		return 3
+	}
+	ranks := map[*kernel]int{}
+	for _, k := range all {
+		ranks[k] = rank(k)
+	}
+	slices.SortStableFunc(all, func(a, b *kernel) int { return cmp.Compare(ranks[a], ranks[b]) })
+	var names []string
+	for _, k := range all {
+		names = append(names, k.name)
 	}
 	return names
 }

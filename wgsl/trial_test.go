@@ -157,6 +157,22 @@ func TestQuickestKernel(t *testing.T) {
 	require.Zero(t, worked)
 }
 
+// A long job tries what may be quicker however many kernels there are, without
+// patience: a kernel at a time, those first that have a chance.
+func TestManyKernels(t *testing.T) {
+	b := newTrials(t)
+	others := []wgsl.Variant{slowPlain}
+	for _, name := range []string{"some", "more", "many", "most"} {
+		others = append(others, wgsl.Variant{Name: name, WG: 1, Pixels: 1})
+	}
+	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, append(others, quick)...), Compile: time.Hour}
+	set, err := tuner.Sets(wgsl.F32, b.dev.Info(), nil)
+	require.NoError(t, err)
+	choices, err := tuner.Choose(t.Context(), b.dev, set, work, nil)
+	require.NoError(t, err)
+	require.Equal(t, wgsl.Choices{"conv3d 16→16": "quick"}, choices)
+}
+
 // A proof compiles the kernel that it is about, and no other to compare it with.
 func TestProofCompilesOne(t *testing.T) {
 	b := newTrials(t)

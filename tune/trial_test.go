@@ -1,0 +1,45 @@
+package tune
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/wgsl"
+)
+
+// rivals are three duties of a job, most of which is the first.
+func rivals() []*rivalry {
+	of := func(operation string, flops int64, rivals ...string) *rivalry {
+		return &rivalry{duty: duty{wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals}
+	}
+	return []*rivalry{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
+}
+
+// tried are the rivals that a budget has room for, where each takes so long.
+func tried(b *budget, took time.Duration) (names string) {
+	for _, t := range turns(rivals()) {
+		if b.pays(t.rivalry) {
+			b.took(t.rivalry, took)
+			names += t.rival
+		}
+	}
+	return names
+}
+
+// Every duty has a turn before any has its second, each takes a twentieth of its own
+// part, and what has no room keeps nothing behind it from its turn.
+func TestBudget(t *testing.T) {
+	require.Equal(t, "adebfc", tried(&budget{each: time.Second, speed: 1e9}, time.Second))
+	require.Equal(t, "adb", tried(&budget{each: time.Second, speed: 1e10}, 2*time.Second-time.Millisecond))
+	require.Equal(t, "a", tried(&budget{each: 2 * time.Second, speed: 1e10}, 9*time.Second))
+	require.Empty(t, tried(&budget{each: time.Second, speed: 1e11}, time.Second))
+	c := &chooser{}
+	require.Equal(t, "adebf", tried(func() *budget { b := c.budget(); b.speed = 1e10; return b }(), 55*time.Millisecond), "on a card")
+	c.info.Type = "cpu"
+	b := c.budget()
+	b.speed = 2e10 // 40 s, 20 s and 5 s of the job
+	require.Equal(t, "adb", tried(b, time.Second))
+	require.Equal(t, 3*time.Second, b.spent)
+}
