@@ -63,7 +63,8 @@ type piece struct {
 type part struct {
 	pipeline *pipeline
 	rate     *rate
-	seconds  float64 // predicted
+	unit     rate    // what it was when the part was cut
+	seconds  float64 // predicted by that
 }
 
 // pacer remembers the pieces that were waited for.
@@ -93,9 +94,10 @@ const fading = 0.8
 const atOnce = time.Millisecond
 
 // learn moves the rates of the parts of a piece towards what was measured, each
-// in proportion to its share. When this thread was late to see the end of one,
-// the next seem quicker than they were: rates fall by no more than what the
-// last few took together. A pipeline's first piece runs alone and took no more
+// by its share. They were cut by what was known then: what others on their way
+// have told meanwhile is not told again. When this thread was late to see the end
+// of one, the next seem quicker than they were: rates fall by no more than what
+// the last few took together. A pipeline's first piece runs alone and took no more
 // than was measured: its rate falls to that at once.
 //
 // What was late to be seen is an upper bound, which raises no rate.
@@ -117,7 +119,11 @@ func (d *Device) learn(p piece, took float64, late bool) {
 	}
 	ratio = min(max(ratio, least), maxSlower)
 	for _, part := range p.parts {
-		*part.rate *= rate(1 + (ratio-1)*part.seconds/p.expect)
+		unit := part.unit * rate(ratio)
+		if late {
+			unit = min(unit, *part.rate)
+		}
+		*part.rate += (unit - *part.rate) * rate(part.seconds/p.expect)
 	}
 	if took >= measured.Seconds() && len(p.parts) == 1 && (d.pace.fastest == 0 || *p.parts[0].rate < d.pace.fastest) {
 		d.pace.fastest = *p.parts[0].rate

@@ -1,11 +1,18 @@
 package gpu
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tessera/gpu/internal/driver"
 )
 
 // run sends a piece of one part at a time; true is what a unit takes. late is
@@ -23,7 +30,7 @@ func pieces(n int, speed *rate, actual func(i int) float64, late float64) float6
 		case 6:
 			took = max(0, took-late)
 		}
-		d.learn(piece{parts: []part{{rate: speed, seconds: pieceTarget.Seconds()}}, expect: pieceTarget.Seconds()}, took, false)
+		d.learn(piece{parts: []part{{rate: speed, unit: *speed, seconds: pieceTarget.Seconds()}}, expect: pieceTarget.Seconds()}, took, false)
 	}
 	return most
 }
@@ -52,7 +59,7 @@ func TestRatesWithLateMeasurements(t *testing.T) {
 // A piece that was done before anybody looked says only what it took at most.
 func TestRatesWithUpperBounds(t *testing.T) {
 	d, speed := &Device{}, rate(1e-9)
-	p := piece{parts: []part{{rate: &speed, seconds: 0.06}}, expect: 0.06}
+	p := piece{parts: []part{{rate: &speed, unit: 1e-9, seconds: 0.06}}, expect: 0.06}
 	d.learn(p, 3, true)
 	require.Equal(t, rate(1e-9), speed, "after a piece that was seen late")
 	d = &Device{}
@@ -92,13 +99,140 @@ func TestFindingThePieceSize(t *testing.T) {
 					expect, took := units*float64(*speed), units*actual+overhead
 					longest = max(longest, took)
 					pieces++
-					d.learn(piece{parts: []part{{rate: speed, seconds: expect}}, expect: expect, first: target < pieceTarget.Seconds()}, took, took < 0.001)
+					d.learn(piece{parts: []part{{rate: speed, unit: *speed, seconds: expect}}, expect: expect, first: target < pieceTarget.Seconds()}, took, took < 0.001)
 				}
 			}
 			lost := float64(pieces-pipelines) * overhead // one each would do
 			t.Logf("%d pieces, %.2f %% of the time, the longest %.0f ms", pieces, 100*lost/(pipelines*each), 1000*longest)
 			require.LessOrEqual(t, lost, 0.02*pipelines*each, "seconds, for %d pieces", pieces)
 			require.LessOrEqual(t, longest, 1.5*pieceTarget.Seconds(), "seconds of the longest piece")
+		})
+	}
+}
+
+// card is a device that computes nothing: a dispatch takes as long as its params
+// say. Its clock is synctest's.
+type card struct {
+	driver.Device
+	params []byte
+	began  time.Time
+	free   time.Time     // when it is done with all it has
+	idle   time.Duration // between two submissions
+	took   []time.Duration
+	slow   func(at time.Duration) float64 // how many times as long all takes
+}
+
+// What a card costs beside its work: this machine's part of a submission, the
+// card's between two, and how late this machine is told of an end.
+const (
+	toSend  = 30 * time.Microsecond
+	between = 10 * time.Microsecond
+	toTell  = 200 * time.Microsecond
+)
+
+type nothing struct{}
+
+func (nothing) Release() {}
+
+func (c *card) Write(_ driver.Buffer, _ int64, data []byte) error {
+	c.params = append(c.params[:0], data...)
+	return nil
+}
+
+func (c *card) NewBindGroup(string, driver.Pipeline, driver.Buffer, []driver.Binding) (driver.BindGroup, error) {
+	return nothing{}, nil
+}
+
+func (c *card) Submit(_ string, commands []driver.Command, _ driver.Stopwatch) (driver.Fence, error) {
+	time.Sleep(toSend)
+	if gap := time.Since(c.free); gap > 0 {
+		c.idle, c.free = c.idle+gap, time.Now()
+	}
+	seconds := 0.0
+	for _, m := range commands {
+		group := math.Float64frombits(binary.LittleEndian.Uint64(c.params[m.UniformOffset+16:]))
+		seconds += group * float64(m.Groups[0]) * float64(m.Groups[1]) * float64(m.Groups[2])
+	}
+	if c.slow != nil {
+		seconds *= c.slow(c.free.Sub(c.began))
+	}
+	took := time.Duration(seconds * 1e9)
+	c.free, c.took = c.free.Add(between+took), append(c.took, took)
+	return c.free.Add(toTell), nil
+}
+
+func (c *card) Wait(_ context.Context, f driver.Fence) error {
+	time.Sleep(time.Until(f.(time.Time)))
+	return nil
+}
+
+// layer is a dispatch that takes so long on a card, as what one of its pipelines
+// does.
+type layer struct {
+	pipeline int
+	seconds  float64
+	unit     float64 // seconds for a unit of its work
+}
+
+// on is a device of such a card and a batch of such layers.
+func (c *card) on(layers []layer) (*Device, *Batch) {
+	d := &Device{
+		drv: c, limits: Limits{MaxGroups: 65535}, params: make([]byte, 0, uniformSlot*uniformSlots),
+		programs: map[*Program]*pipeline{}, groups: map[string]driver.BindGroup{}, stats: Stats{Programs: map[string]Use{}},
+	}
+	b, programs := &Batch{}, map[int]*Program{}
+	for i, l := range layers {
+		p := programs[l.pipeline]
+		if p == nil {
+			p = &Program{Label: fmt.Sprint(l.pipeline)}
+			programs[l.pipeline] = p
+			d.programs[p] = &pipeline{id: uint64(l.pipeline), label: p.Label, handle: nothing{}, rates: map[shape]*rate{}}
+		}
+		groups := [3]uint32{64, uint32(32 + i), 8}
+		bits := math.Float64bits(l.seconds / float64(64*(32+i)*8))
+		b.Dispatch(p.Label, p, groups, struct {
+			First First
+			Group [2]uint32
+		}{Group: [2]uint32{uint32(bits), uint32(bits >> 32)}}, Cost{FLOPs: int64(l.seconds / l.unit)})
+	}
+	return d, b
+}
+
+// run submits a batch and says how long all of it took, in how many pieces.
+func (c *card) run(t *testing.T, d *Device, b *Batch) (time.Duration, int) {
+	t.Helper()
+	c.began, c.free = time.Now(), time.Now()
+	pieces := len(c.took)
+	require.NoError(t, d.Submit(t.Context(), b))
+	require.NoError(t, d.Wait(t.Context()))
+	return time.Since(c.began), len(c.took) - pieces
+}
+
+// A card that others use for a second is followed, and pieces don't swing: one on
+// its way tells of the speed by which it was cut, not of what those before it have
+// told since. Told again, a decode on lavapipe had pieces of 1 ms and of 1.8 s in
+// turns.
+func TestRatesDoNotSwing(t *testing.T) {
+	for _, slower := range []float64{0.2, 5} {
+		t.Run(fmt.Sprint(slower), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				layers := make([]layer, 100)
+				for i := range layers {
+					layers[i] = layer{1, 1, 3e-11}
+				}
+				card := &card{}
+				d, b := card.on(layers)
+				card.run(t, d, b)
+				card.took, card.slow = nil, func(at time.Duration) float64 {
+					if at > 10*time.Second && at < 11*time.Second {
+						return slower
+					}
+					return 1
+				}
+				_, pieces := card.run(t, d, b)
+				t.Logf("%d pieces, the longest %v", pieces, slices.Max(card.took))
+				require.LessOrEqual(t, slices.Max(card.took), 11*pieceTarget/2, "cut before it was known")
+			})
 		})
 	}
 }

@@ -150,7 +150,7 @@ func (s *submission) dispatch(c *Command) error {
 			UniformOffset: d.slot(c.Params, at, c.Groups[0]),
 		})
 		seconds := one * float64(size[0]) * float64(size[1]) * float64(size[2])
-		s.parts = append(s.parts, part{l, speed, seconds})
+		s.parts = append(s.parts, part{l, speed, *speed, seconds})
 		s.expect += seconds
 		s.flops += float64(c.Cost.FLOPs) * float64(int64(size[0])*int64(size[1])*int64(size[2])) / float64(total)
 		s.first, l.ran = s.first || !l.ran, true
