@@ -11,14 +11,18 @@ const (
 
 	mostInFlight = 8 // of short ones, which together are no longer than those
 
-	// A pipeline's first piece is a probe. firstRate is the guess for it: the
-	// slowest adapter seen (SwiftShader, 1 GFLOP/s). Once something ran for long
-	// enough to be measured, no pipeline is taken to be slower than that by more
-	// than spread.
-	probe     = pieceTarget / 3
-	firstRate = 1e-9
-	spread    = 64
-	measured  = pieceTarget / 6
+	// The speed of a shape that is new is guessed, and fills unsure times as much
+	// of a piece; nobody waits until it was measured: what is behind keeps the
+	// device busy meanwhile. The guess is firstRate, a tenth of what the slowest
+	// adapter seen does (SwiftShader's convolutions, 1 GFLOP/s); once pieces took
+	// long enough to be measured, no more than spread times as slow as the
+	// fastest, and where others of the pipeline have run, no more than kin times
+	// as slow as the slowest of these.
+	unsure    = 3
+	firstRate = 1e-8
+	spread    = 32
+	kin       = 4
+	measured  = time.Millisecond / 4
 	maxSlower = 4.0       // a measurement moves a rate up by at most this,
 	maxFaster = 1.0 / 8.0 // or down
 )
@@ -30,22 +34,25 @@ type shape struct {
 	work   float64
 }
 
-// rate is the measured speed of one pipeline on one shape: seconds for one unit
-// of work.
-type rate float64
+// rate is the speed of one pipeline on one shape.
+type rate struct {
+	unit  float64 // seconds for one unit of work
+	known bool    // measured; else guessed
+}
 
-// rate finds the speed of a shape. One that is new starts from the slowest of
-// the pipeline's, or where that has none from the guess.
-func (l *pipeline) rate(s shape, guess rate) *rate {
+// rate finds the speed of a shape. One that is new is taken to be slower than all
+// of the pipeline's, but no slower than the guess unless they are.
+func (l *pipeline) rate(s shape, guess float64) *rate {
 	if r := l.rates[s]; r != nil {
 		return r
 	}
-	r := new(rate)
+	slowest := 0.0
 	for _, other := range l.rates {
-		*r = max(*r, *other)
+		slowest = max(slowest, other.unit)
 	}
-	if *r == 0 {
-		*r = guess
+	r := &rate{unit: guess}
+	if slowest > 0 {
+		r.unit = min(kin*slowest, max(slowest, guess))
 	}
 	l.rates[s] = r
 	return r
@@ -55,7 +62,9 @@ func (l *pipeline) rate(s shape, guess rate) *rate {
 type piece struct {
 	parts  []part
 	expect float64 // seconds
+	filled float64 // of pieceTarget
 	flops  float64
+	work   float64
 	first  bool // a pipeline runs for the first time; some drivers compile it then
 }
 
@@ -63,19 +72,26 @@ type piece struct {
 type part struct {
 	pipeline *pipeline
 	rate     *rate
-	unit     rate    // what it was when the part was cut
+	unit     float64 // of the rate when it was cut
 	seconds  float64 // predicted by that
 }
 
 // pacer remembers the pieces that were waited for.
 type pacer struct {
-	done         time.Time // when the last was known to be done
-	took, expect float64   // seconds of all, a piece's share shrinking with each that follows
-	fastest      rate      // of those that took long enough to be measured; 0: none
+	done time.Time // when the last was known to be done
+	sums
+	fastest float64 // seconds a unit, of several that took long enough to be measured; 0: none
 }
 
-// guess is the speed of a pipeline that has not run.
-func (p *pacer) guess() rate {
+// sums are of all pieces, a piece's share shrinking with each that follows.
+type sums struct {
+	took, expect float64 // seconds
+	work         float64
+}
+
+// guess is the seconds a unit of a pipeline that has not run, no fewer than are
+// likely.
+func (p *pacer) guess() float64 {
 	if p.fastest == 0 {
 		return firstRate
 	}
@@ -84,7 +100,7 @@ func (p *pacer) guess() rate {
 
 // idle says that nothing is on its way: what comes next owes nothing to what
 // was seen late before.
-func (p *pacer) idle() { p.took, p.expect = 0, 0 }
+func (p *pacer) idle() { p.sums = sums{} }
 
 // fading is what is left of a piece's share after the next one.
 const fading = 0.8
@@ -97,36 +113,41 @@ const atOnce = time.Millisecond
 // by its share. They were cut by what was known then: what others on their way
 // have told meanwhile is not told again. When this thread was late to see the end
 // of one, the next seem quicker than they were: rates fall by no more than what
-// the last few took together. A pipeline's first piece runs alone and took no more
-// than was measured: its rate falls to that at once.
+// the last few took together.
 //
-// What was late to be seen is an upper bound, which raises no rate.
+// What was late to be seen is an upper bound, which raises no rate. A pipeline's
+// first piece says nothing of others: it may have been compiled in it.
 func (d *Device) learn(p piece, took float64, late bool) {
 	if p.expect <= 0 {
 		return
 	}
-	d.pace.took = took + fading*d.pace.took
-	d.pace.expect = p.expect + fading*d.pace.expect
+	all := sums{took + fading*d.pace.took, p.expect + fading*d.pace.expect, p.work + fading*d.pace.work}
 	ratio := took / p.expect
 	if ratio < 1 {
-		ratio = min(1, max(ratio, d.pace.took/d.pace.expect))
-	} else if late {
-		ratio = 1
+		ratio = min(1, max(ratio, all.took/all.expect))
 	}
-	least := maxFaster
-	if p.first {
-		least = 1e-4
+	if late || !p.first {
+		d.pace.sums = all
 	}
-	ratio = min(max(ratio, least), maxSlower)
+	bound := ratio >= 1 && (late || p.first)
 	for _, part := range p.parts {
-		unit := part.unit * rate(ratio)
-		if late {
-			unit = min(unit, *part.rate)
+		r, share := part.rate, part.seconds/p.expect
+		least, most := maxFaster, maxSlower
+		if !r.known {
+			least = 1e-4
 		}
-		*part.rate += (unit - *part.rate) * rate(part.seconds/p.expect)
+		unit := part.unit * min(max(ratio, least), most)
+		if late {
+			unit = min(unit, r.unit)
+		}
+		r.unit += (unit - r.unit) * share
+		if !r.known { // it took no longer than all of the piece
+			r.unit = min(r.unit, part.unit*ratio/share)
+			r.known = !bound && (share >= 0.5 || ratio <= share)
+		}
 	}
-	if took >= measured.Seconds() && len(p.parts) == 1 && (d.pace.fastest == 0 || *p.parts[0].rate < d.pace.fastest) {
-		d.pace.fastest = *p.parts[0].rate
+	if unit := all.took / all.work; all.took >= measured.Seconds() && (d.pace.fastest == 0 || unit < d.pace.fastest) {
+		d.pace.fastest = unit
 	}
 }
 

@@ -131,12 +131,12 @@ func (s *submission) dispatch(c *Command) error {
 	}
 	speed := l.rate(shape{c.Groups, work}, guess)
 	for at := [3]uint32{}; at[2] < c.Groups[2]; {
-		one := work / float64(total) * float64(*speed) // seconds a workgroup
-		target := pieceTarget
-		if !l.ran {
-			target = probe
+		one := work / float64(total) * speed.unit // seconds a workgroup
+		weight := 1.0
+		if !speed.known {
+			weight = unsure
 		}
-		room := (target.Seconds() - s.expect) / one
+		room := (pieceTarget.Seconds() - s.filled) / (one * weight)
 		full := len(s.commands) >= driver.MostTimed || len(d.params) >= uniformSlot*uniformSlots
 		if full || s.expect > 0 && (room < 1 || s.first || !l.ran) {
 			if err := s.flush(); err != nil {
@@ -149,10 +149,12 @@ func (s *submission) dispatch(c *Command) error {
 			Pipeline: l.handle, Group: group, Groups: size,
 			UniformOffset: d.slot(c.Params, at, c.Groups[0]),
 		})
-		seconds := one * float64(size[0]) * float64(size[1]) * float64(size[2])
-		s.parts = append(s.parts, part{l, speed, *speed, seconds})
-		s.expect += seconds
-		s.flops += float64(c.Cost.FLOPs) * float64(int64(size[0])*int64(size[1])*int64(size[2])) / float64(total)
+		n := float64(size[0]) * float64(size[1]) * float64(size[2])
+		s.parts = append(s.parts, part{l, speed, speed.unit, one * n})
+		s.expect += one * n
+		s.filled += one * n * weight
+		s.work += work * n / float64(total)
+		s.flops += float64(c.Cost.FLOPs) * n / float64(total)
 		s.first, l.ran = s.first || !l.ran, true
 		at = after(c.Groups, at, size)
 	}
@@ -213,7 +215,7 @@ func (s *submission) flush() error {
 		return nil
 	}
 	d := s.d
-	for len(d.flight) > 0 && (s.first || d.full(s.expect)) { // a probe runs alone and tells the speed by which the next is cut
+	for d.full(s.expect) {
 		if err := d.meanwhile(); err != nil {
 			return err
 		}
@@ -221,7 +223,7 @@ func (s *submission) flush() error {
 			return err
 		}
 	}
-	if s.first {
+	if len(d.flight) == 0 {
 		d.pace.idle()
 	}
 	if err := s.ctx.Err(); err != nil {
@@ -249,11 +251,7 @@ func (s *submission) flush() error {
 	d.stats.Submissions++
 	d.stats.Dispatches += len(s.parts)
 	d.flight = append(d.flight, sent{s.piece, fence, now, times})
-	first := s.first
 	s.commands, s.piece = s.commands[:0], piece{}
-	if first {
-		return d.Wait(s.ctx)
-	}
 	return nil
 }
 
