@@ -230,3 +230,45 @@ func BenchmarkOverlap(b *testing.B) {
 		})
 	}
 }
+
+// How long the device is idle between the first and the last command of a
+// picture's first decode, whose dispatches it has not measured, and of those
+// after it.
+func BenchmarkFirstRun(b *testing.B) {
+	var idle, busy [3]time.Duration
+	var pieces [3]int
+	for b.Loop() {
+		dev := gputest.Open(b)
+		if !dev.Info().Timestamps {
+			b.Skip("no timestamps")
+		}
+		m := open(b, dev, smallCheckpoint(b), F32)
+		p, err := m.PlanDecode(b.Context(), 1, 16, 16, DecodeOptions{})
+		require.NoError(b, err)
+		z := noiseLatent(1, 16, 16)
+		for i := range idle {
+			profile, err := dev.Profile(b.Context())
+			require.NoError(b, err)
+			for _, err := range p.Run(b.Context(), z, Watch{}) {
+				require.NoError(b, err)
+			}
+			require.NoError(b, profile.End(b.Context()))
+			var last time.Duration
+			for _, piece := range profile.Pieces {
+				for _, r := range piece.Commands {
+					if last > 0 {
+						idle[i] += r.Begin - last
+					}
+					last = r.End
+				}
+			}
+			busy[i] += profile.Busy()
+			pieces[i] += len(profile.Pieces)
+		}
+	}
+	for i, name := range []string{"1", "2", "3"} {
+		b.ReportMetric(1e3*idle[i].Seconds()/float64(b.N), "idle-ms-"+name)
+		b.ReportMetric(1e3*busy[i].Seconds()/float64(b.N), "busy-ms-"+name)
+		b.ReportMetric(float64(pieces[i])/float64(b.N), "pieces-"+name)
+	}
+}
