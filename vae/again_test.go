@@ -22,18 +22,15 @@ import (
 
 // refusing has a device out of memory once, at the nth buffer or batch from now on;
 // what it returns tells how many there were.
-func refusing(dev *gpu.Device, nth int) func() int {
-	count := 0
+func refusing(dev *gpu.Device, nth int) *int {
+	count := new(int)
 	dev.Refuse(func(int64) error {
-		if count++; count == nth {
+		if *count++; *count == nth {
 			return gpu.ErrOutOfMemory
 		}
 		return nil
 	})
-	return func() int {
-		dev.Refuse(nil)
-		return count
-	}
+	return count
 }
 
 // narrow is a checkpoint of few channels.
@@ -61,57 +58,78 @@ func frames(t *testing.T, m *Model, z Latent, o Options) []float32 {
 	return all
 }
 
-// Out of memory at any point, a job goes on with less, in the same tiles: what it
-// makes is the same, each frame once, and no more is on the device than planned.
-// FAULTS=N tries that many points.
+// Out of memory at any point, as weights load and after frames are finished, a job goes
+// on with less, in the same tiles: what it makes is the same, each frame once, and no
+// more is on the device than planned. FAULTS=N tries that many points.
 func TestOutOfMemoryAnywhere(t *testing.T) {
 	dev := gputest.Open(t)
+	defer dev.Refuse(nil)
 	m := open(t, dev, narrow(t), F32)
-	z, clip := noiseLatent(3, 3, 4), noiseClip(9, 24, 32)
+	z, clip := noiseLatent(6, 3, 4), noiseClip(9, 24, 32)
+	points := 4
+	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
+		points = n
+	}
 	for name, o := range map[string]Options{
 		"one tile": {},
 		"tiles":    {Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			want, wantZ := frames(t, m, z, o), encodeAll(t, m, clip, EncodeOptions{Options: o})
-			count := refusing(dev, 0)
-			frames(t, m, z, o)
-			decoding := count()
-			count = refusing(dev, 0)
-			encodeAll(t, m, clip, EncodeOptions{Options: o})
-			encoding := count()
-			r := rand.New(rand.NewPCG(13, uint64(len(name))))
-			finished, points := 0, 4
-			if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
-				points = n
-			}
-			for i := range points {
-				var lessened int
-				w := Watch{Less: func(was, now *Plan, frames int) {
-					lessened++
-					finished += frames
-					assert.Less(t, now.Bytes(), was.Bytes())
-					assert.Equal(t, was.Tile, now.Tile)
-				}}
-				nth := 1 + (i*decoding+r.IntN(decoding))/points
-				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		decode := func(t *testing.T, w Watch, made func()) (all []float32) {
+			p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+			require.NoError(t, err)
+			for f, err := range p.Run(context.Background(), z, w) {
 				require.NoError(t, err)
-				count := refusing(dev, nth)
-				got, err := framesOf(p.Run(context.Background(), z, w))
-				count()
-				require.NoError(t, err, "at %d of %d", nth, decoding)
-				assert.Equal(t, 1, lessened)
-				closeTo(t, got, want, 1e-11, "decoded otherwise")
-
-				nth = 1 + (i*encoding+r.IntN(encoding))/points
-				count = refusing(dev, nth)
-				got = encodeWatched(t, m, clip, EncodeOptions{Options: o}, w)
-				count()
-				assert.Equal(t, 2, lessened, "at %d of %d", nth, encoding)
-				closeTo(t, got, wantZ, 1e-11, "encoded otherwise")
+				all = append(all, f.Pixels...)
+				made()
 			}
-			t.Logf("%d finished frames kept", finished)
-		})
+			return all
+		}
+		encode := func(t *testing.T, w Watch, made func()) []float32 {
+			w.Progress = func(Progress) { made() }
+			return encodeWatched(t, m, clip, EncodeOptions{Options: o}, w)
+		}
+		for op, run := range map[string]func(*testing.T, Watch, func()) []float32{"decode": decode, "encode": encode} {
+			t.Run(name+"/"+op, func(t *testing.T) {
+				// Weights load in every run, as they do in one that goes on. first is the
+				// request after which the first frame of a decode, or part of an encode, was made.
+				cold := func(nth int, w Watch) (all []float32, first, requests int) {
+					m.Unload()
+					drain(t, dev)
+					count := refusing(dev, nth)
+					all = run(t, w, func() {
+						if first == 0 {
+							first = *count
+						}
+					})
+					dev.Refuse(nil)
+					return all, first, *count
+				}
+				want, first, requests := cold(0, Watch{})
+				require.Less(t, first, requests, "nothing is asked for after the first frame")
+				r := rand.New(rand.NewPCG(13, uint64(len(name))))
+				finished := 0
+				for i := range points {
+					lessened := 0
+					w := Watch{Less: func(was, now *Plan, frames int) {
+						lessened++
+						finished += frames
+						assert.Less(t, now.Bytes(), was.Bytes())
+						assert.Equal(t, was.Tile, now.Tile)
+					}}
+					nth := 1 + (i*requests+r.IntN(requests))/points
+					if i%2 == 1 { // few come after the weights
+						nth = first + 1 + r.IntN(requests-first)
+					}
+					got, _, _ := cold(nth, w)
+					assert.Equal(t, 1, lessened, "at %d of %d", nth, requests)
+					closeTo(t, got, want, 1e-11, "made otherwise")
+				}
+				t.Logf("%d requests, the first frame after %d, %d finished frames kept", requests, first, finished)
+				if op == "decode" && points > 1 {
+					assert.Positive(t, finished, "none went on after finished frames")
+				}
+			})
+		}
 	}
 }
 
