@@ -22,16 +22,46 @@ func (e Encoding) Plan(ctx context.Context, m *vae.Model) (*vae.EncodePlan, erro
 // Note says what was taken, where the options leave that to the plan or it isn't
 // what they ask for; else it is empty.
 func Note(c vae.Config, o vae.Options, p *vae.Plan) string {
-	budget := engine.Bytes(p.Budget)
+	budget, beside := engine.Bytes(p.Budget), hosted(p)
+	if beside != "" {
+		beside = ", with " + beside + " on the host"
+	}
 	switch {
 	case o.Tiling == "" && p.Tiling != c.Tilings[0] && !p.Tiles.Whole():
-		return string(c.Tilings[0]) + " tiles don't fit " + budget + " and the device's limits: taking " + Cut(p)
+		return string(c.Tilings[0]) + " tiles don't fit " + budget + " and the device's limits: taking " + Cut(p) + beside
 	case p.Shrunk:
-		return "tiles of " + o.Tile.String() + " don't fit " + budget + " and the device's limits: taking " + Cut(p)
+		return "tiles of " + o.Tile.String() + " don't fit " + budget + " and the device's limits: taking " + Cut(p) + beside
 	case o.Tile.Auto:
-		return Cut(p) + ", the largest within " + budget
+		exact := "exact"
+		if !p.Tiles.Whole() && p.Tiling != vae.Exact {
+			exact = "not exact"
+		}
+		return Cut(p) + ", the largest within " + budget + ", " + exact + beside
 	}
 	return ""
+}
+
+// hosted names what lives on the host; "" is nothing.
+func hosted(p *vae.Plan) string {
+	switch {
+	case p.Away && p.Streamed > 0:
+		return "causal memory and weights"
+	case p.Away:
+		return "causal memory"
+	case p.Streamed > 0:
+		return "weights"
+	}
+	return ""
+}
+
+// Crosses says how much lives on the host and how much of it crosses; of what lives
+// on the device alone nothing.
+func Crosses(p *vae.Plan) string {
+	what := hosted(p)
+	if what == "" {
+		return ""
+	}
+	return engine.Bytes(p.Host) + " of " + what + " on the host, " + engine.Bytes(p.Moved) + " moved"
 }
 
 // Cut describes the tiles of a plan.

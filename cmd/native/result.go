@@ -60,6 +60,9 @@ type stage struct {
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
 	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
+	Host         int64   `json:"host_bytes,omitempty"`           // causal memory and weights that live on the host
+	HostWeights  int64   `json:"host_weight_bytes,omitempty"`    // of these, weights
+	Moved        int64   `json:"moved_bytes,omitempty"`          // of both, to the device and back, in a whole clip
 	BudgetBytes  int64   `json:"budget_bytes"`
 	FLOPs        int64   `json:"flops"`
 	Shares       []share `json:"shares,omitempty"` // of the adapters but the first
@@ -72,12 +75,15 @@ func newStage(l *vae.Plan, frames int, took time.Duration) *stage {
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
 		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
 		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l), Shares: shares(l),
+		Host: l.Host, HostWeights: l.Streamed, Moved: l.Moved,
 	}
 	for _, h := range s.Shares {
 		s.cut += fmt.Sprintf(", %d by %s", h.Tiles, h.Adapter.Name)
 	}
-	if needs := job.Needs(l); needs != "" {
-		s.cut += ", " + needs
+	for _, more := range []string{job.Needs(l), job.Crosses(l)} {
+		if more != "" {
+			s.cut += ", " + more
+		}
 	}
 	switch {
 	case l.Tiles.Whole():
