@@ -24,6 +24,9 @@ var (
 	// ErrMemory: what was asked for needs more memory than the budget. Of
 	// NewPlan.
 	ErrMemory = errors.New("does not fit the memory budget")
+	// ErrHost: what is to live on the host needs more memory than may be taken there.
+	// It is an ErrMemory.
+	ErrHost = fmt.Errorf("%w of the host", ErrMemory)
 	// ErrTiling: the network's tiles can't be put together in that way. Of
 	// NewPlan.
 	ErrTiling = errors.New("not for this model: its group norms see the whole tile, so only feathered tiles can be blended")

@@ -381,7 +381,7 @@ func (p *planner) hosted(l *Plan) error {
 	l.count()
 	if l.Host > p.o.Host {
 		return fmt.Errorf("engine: what the %s keeps beside the device needs %s of the machine's memory, of which %s may be taken: %w",
-			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrMemory)
+			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrHost)
 	}
 	return nil
 }

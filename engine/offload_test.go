@@ -139,6 +139,7 @@ func TestOffloadByItself(t *testing.T) {
 	_, err = NewPlan(t.Context(), j, short)
 	require.ErrorIs(t, err, ErrMemory)
 	require.ErrorContains(t, err, "of the machine's memory, of which 1 bytes may be taken")
+	require.ErrorIs(t, err, ErrHost)
 	short.Offload = "perhaps"
 	_, err = NewPlan(t.Context(), j, short)
 	require.ErrorContains(t, err, `offload "perhaps", expected auto, on or off`)

@@ -54,6 +54,9 @@ const (
 var (
 	// ErrMemory: what was asked for needs more memory than the budget.
 	ErrMemory = engine.ErrMemory
+	// ErrHost: what is to live on the host needs more memory than may be taken there. It
+	// is an ErrMemory.
+	ErrHost = engine.ErrHost
 	// ErrTiling: the model has no such tiling.
 	ErrTiling = engine.ErrTiling
 	// ErrOverflow: a result has a NaN or an infinity in it.

@@ -267,7 +267,14 @@ func (f takerFunc) end() error             { return nil }
 func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
 	plan, err := d.Plan(a.ctx, e.model)
 	if err != nil {
-		return nil, unplanned(err)
+		return nil, unplanned(err, d.Options.Options, func(o vae.Options) (*vae.Plan, error) {
+			d.Options.Options = o
+			p, err := d.Plan(a.ctx, e.model)
+			if err != nil {
+				return nil, err
+			}
+			return p.Plan, nil
+		})
 	}
 	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
 	a.shared("decode", e, plan.Plan)

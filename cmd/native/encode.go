@@ -183,7 +183,14 @@ func formatOf(c media.Clip) media.Format {
 func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
 	plan, err := o.Plan(a.ctx, e.model)
 	if err != nil {
-		return nil, unplanned(err)
+		return nil, unplanned(err, o.Options.Options, func(with vae.Options) (*vae.Plan, error) {
+			o.Options.Options = with
+			p, err := o.Plan(a.ctx, e.model)
+			if err != nil {
+				return nil, err
+			}
+			return p.Plan, nil
+		})
 	}
 	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
 	a.shared("encode", e, plan.Plan)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/engine"
 	"tessera/format"
 	"tessera/format/file"
 	"tessera/gpu"
@@ -133,18 +134,36 @@ func (a *app) less(stage string) func(was, now *vae.Plan, finished int) {
 	return func(was, now *vae.Plan, finished int) { a.warn("%s: %s", stage, job.Less(was, now, finished)) }
 }
 
-// unplanned tells what to do about a job that is too large.
-func unplanned(err error) error {
+// unplanned tells what to do about a job that is too large. plan plans it with other
+// options.
+func unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, error)) error {
 	const tile, memory = "--tile auto takes the largest tile that fits", "--memory sets the budget"
+	var hints []string
 	switch {
+	case errors.Is(err, vae.ErrHost):
+		if !o.Tile.Auto && !o.Shrink {
+			hints = append(hints, "a smaller --tile takes less")
+		}
+		if o.MemoryFormat != vae.MemoryI8 {
+			hints = append(hints, "--memory-format i8 takes about half")
+		}
+		hints = append(hints, "--offload off takes none, with tiles that fit the device", "other programs that end leave more")
 	case errors.Is(err, tiling.ErrBudget):
-		return fmt.Errorf("%w (%s)", err, memory)
+		hints = []string{memory}
 	case errors.Is(err, vae.ErrMemory):
-		return fmt.Errorf("%w (%s, %s)", err, tile, memory)
+		hints = []string{tile, memory}
 	case errors.Is(err, gpu.ErrTooLarge):
-		return fmt.Errorf("%w (%s)", err, tile)
+		hints = []string{tile}
+	default:
+		return err
 	}
-	return err
+	if !errors.Is(err, vae.ErrHost) && o.Offload != vae.OffloadOn {
+		o.Offload = vae.OffloadOn
+		if p, err := plan(o); err == nil && p.Host > 0 {
+			hints = append([]string{fmt.Sprintf("--offload on has it, with %s on the device and %s on the host", engine.Bytes(p.Bytes()), engine.Bytes(p.Host))}, hints...)
+		}
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(hints, ", "))
 }
 
 // precision names the storage of activations.

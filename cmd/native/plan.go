@@ -120,9 +120,10 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.lay(a.ctx, m, o)
+	lay := func(o vae.Options) (*vae.Plan, error) { return c.lay(a.ctx, m, o) }
+	p, err := lay(o)
 	if err != nil {
-		return unplanned(err)
+		return unplanned(err, o, lay)
 	}
 	r, err := soon(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
 	if err != nil {
@@ -130,7 +131,7 @@ func (c *planCmd) Run(a *app) error {
 	}
 	if c.Choices {
 		if r.Choices, err = c.alternatives(a.ctx, m, o); err != nil {
-			return unplanned(err)
+			return unplanned(err, o, lay)
 		}
 	}
 	if a.json {
