@@ -375,6 +375,9 @@ func (o Options) HostBudget() int64 {
 	return 2 << 30
 }
 
+// HostFree is how much must be free on the host for HostBudget to be so much.
+func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
+
 // hosted adds up what lives on the host, and what crosses; an error says that there is
 // no room.
 func (p *planner) hosted(l *Plan) error {

@@ -155,4 +155,8 @@ func TestHostBudget(t *testing.T) {
 	}
 	require.Less(t, Options{}.HostBudget(), free)
 	require.Equal(t, Options{}.HostBudget() > 0, free > 4)
+	for _, n := range []int64{0, 1, 2, 3, 4, 1<<30 + 1} {
+		require.GreaterOrEqual(t, HostFree(n)/4*3, n)
+		require.Less(t, (HostFree(n)-4)/4*3, n)
+	}
 }

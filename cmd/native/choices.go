@@ -21,8 +21,9 @@ type planChoice struct {
 	Fits    bool   `json:"fits"`    // the budget; else it is the least that this takes
 	Peak    int64  `json:"peak_device_bytes"`
 	Host    int64  `json:"host_bytes"`
-	Moved   int64  `json:"moved_bytes"` // between the two, in the whole job
-	MACs    int64  `json:"macs"`        // attention's among them
+	Free    int64  `json:"host_free_bytes"` // that must be free there for a run to take those
+	Moved   int64  `json:"moved_bytes"`     // between the two, in the whole job
+	MACs    int64  `json:"macs"`            // attention's among them
 }
 
 // alternatives are the ways that there are: untiled with causal memory or weights on
@@ -53,7 +54,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 			continue
 		}
 		s := newStage(p, p.Frames, 1)
-		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, p.Moved, p.Cost.MACs}
+		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, engine.HostFree(p.Host), p.Moved, p.Cost.MACs}
 		if !slices.Contains(all, choice) {
 			all = append(all, choice)
 		}
@@ -67,13 +68,13 @@ func (c *planCmd) tellChoices(a *app, all []planChoice) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "  tiles\toffload\tdevice\thost\tmoved\tMACs\texact\tfits")
+	fmt.Fprintln(t, "  tiles\toffload\tdevice\thost\tfree there\tmoved\tMACs\texact\tfits")
 	for _, p := range all {
 		tile := "one"
 		if p.Tiles > 1 {
 			tile = fmt.Sprintf("%d of %s", p.Tiles, p.Tile)
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tile, yes(p.Offload), engine.Bytes(p.Peak), engine.Bytes(p.Host), engine.Bytes(p.Moved), scaled(p.MACs), yes(p.Exact), yes(p.Fits))
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tile, yes(p.Offload), engine.Bytes(p.Peak), engine.Bytes(p.Host), engine.Bytes(p.Free), engine.Bytes(p.Moved), scaled(p.MACs), yes(p.Exact), yes(p.Fits))
 	}
 	return t.Flush()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/engine"
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/tests/synthetic"
@@ -129,7 +130,10 @@ func TestPlanChoices(t *testing.T) {
 	assert.Equal(t, []any{off.Tile, off.Tiles, off.Peak}, []any{tiles.Tile, tiles.Tiles, tiles.Peak})
 	o := tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none", "--offload=off"}, args...)...)
 	require.Zero(t, o.code, o.stderr)
-	assert.Regexp(t, `(?m)^  tiles +offload +device +host +moved +MACs +exact +fits\n  one +yes +\S+ MiB +\S+ .iB +\S+ GiB +\S+ T +yes +yes\n  one +no +1\.\S+ GiB +0 bytes +0 bytes +\S+ T +yes +no\n  \d+ of \S+ +no .* no +yes$`, o.stdout)
+	assert.Regexp(t, `(?m)^  tiles +offload +device +host +free there +moved +MACs +exact +fits\n  one +yes +\S+ MiB +\S+ .iB +\S+ .iB +\S+ GiB +\S+ T +yes +yes\n  one +no +1\.\S+ GiB +0 bytes +0 bytes +0 bytes +\S+ T +yes +no\n  \d+ of \S+ +no .* no +yes$`, o.stdout)
+	assert.Equal(t, []int64{engine.HostFree(r.Host), engine.HostFree(r.Host), 0}, []int64{r.HostFree, away.Free, untiled.Free}, "three quarters of it are taken")
+	o = tesseraEnv(t, noDevice, append([]string{"plan", "--progress=none"}, args...)...)
+	assert.Contains(t, o.stdout, "\n  free there  "+engine.Bytes(r.HostFree)+" at least: a run takes three quarters of it, a plan is without that limit\n")
 	picture := planJSON(t, "--model=seedvr2", "--size=512x384", "--choices")
 	assert.Len(t, picture.Choices, 1, "a picture keeps nothing, and without a budget no tile is larger")
 }
