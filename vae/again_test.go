@@ -4,7 +4,6 @@ package vae
 
 import (
 	"context"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -38,17 +37,6 @@ func narrow(t *testing.T) string {
 	return made(t, "narrow.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
 	})
-}
-
-// framesOf are the pixels of all frames.
-func framesOf(run iter.Seq2[Frame, error]) (all []float32, err error) {
-	for f, err := range run {
-		if err != nil {
-			return all, err
-		}
-		all = append(all, f.Pixels...)
-	}
-	return all, nil
 }
 
 // frames decodes a latent.

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/engine"
 	"tessera/format/safetensors"
+	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 	"tessera/tiling"
@@ -17,20 +19,26 @@ import (
 
 var bandsConfig = synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32}
 
-// Frames that no binding holds, of odd sizes and in the latent's size too, become
-// what they are at once; so do those larger by little than a binding.
-func TestBandsAreExact(t *testing.T) {
-	dev := gputest.Open(t)
+// bandsModels are one of each family, and SeedVR2 unfolded. None has weights on the
+// device while another runs.
+func bandsModels(t *testing.T, dev *gpu.Device) map[string]*Model {
 	seedVR2 := made(t, "bands.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, bandsConfig)
 	})
-	models := map[string]*Model{ // none has weights on the device while another runs
+	models := map[string]*Model{
 		"seedvr2": open(t, dev, seedVR2, F32),
 		"wan2.1":  open(t, dev, wan(t, "bands_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32),
 		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
 	}
 	models["unfolded"] = unfolded(t, models["seedvr2"])
-	for name, m := range models {
+	return models
+}
+
+// Frames that no binding holds, of odd sizes and in the latent's size too, become
+// what they are at once; so do those larger by little than a binding.
+func TestBandsAreExact(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, m := range bandsModels(t, dev) {
 		c, limit := m.Config, m.info.Limits.MaxBinding
 		z := Latent{Channels: c.Latent, Frames: 3, Height: 7, Width: 5}
 		z.Data = noise(c.Latent * z.Frames * z.Height * z.Width)
@@ -73,6 +81,54 @@ func TestBandsAreExact(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Every layer in bands, on narrow frames whose height no binding holds in the latent's
+// size either: each is dispatched more often than at once.
+func TestEveryLayerInBands(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, m := range bandsModels(t, dev) {
+		c, limit := m.Config, m.info.Limits.MaxBinding
+		z := Latent{Channels: c.Latent, Frames: 2, Height: 27, Width: 3, Data: noise(c.Latent * 2 * 27 * 3)}
+		px := floats{5, 27 * c.Spatial, 3 * c.Spatial, noise(c.Channels * 5 * 27 * 3 * c.Spatial * c.Spatial)}
+		o := Options{Unscaled: true, Least: true}
+		run := func(t *testing.T, bytes int64) (decoded, encoded []float32, layers []engine.Layer) {
+			t.Cleanup(m.Unload)
+			m.info.Limits.MaxBinding = bytes
+			defer func() { m.info.Limits.MaxBinding = limit }()
+			d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+			require.NoError(t, err)
+			decoded, err = framesOf(d.Run(context.Background(), z, Watch{}))
+			require.NoError(t, err)
+			m.Unload()
+			e, err := m.PlanEncode(t.Context(), px.t, px.h, px.w, EncodeOptions{Options: o})
+			require.NoError(t, err)
+			latent, err := e.Collect(context.Background(), px, Watch{})
+			require.NoError(t, err)
+			return decoded, latent.Data, append(d.Layers(), e.Layers()...)
+		}
+		t.Run(name, func(t *testing.T) {
+			decoded, encoded, whole := run(t, limit)
+			d, e, bands := run(t, 5<<10)
+			closeTo(t, d, decoded, 1e-11, "decoded in bands")
+			closeTo(t, e, encoded, 1e-11, "encoded in bands")
+			require.Len(t, bands, len(whole))
+			before, kinds := map[string]int64{}, map[string]int{}
+			for _, l := range whole {
+				before[l.Name] = l.Dispatches
+			}
+			for _, l := range bands {
+				switch {
+				case l.Dispatches == 0: // frames that are copied
+				case l.Name == "conv1" || l.Name == "conv2": // of the latent's channels alone, which are few
+				default:
+					kinds[l.Kind]++
+					assert.Greater(t, l.Dispatches, before[l.Name], "%s, %s", l.Name, l.Kind)
+				}
+			}
+			t.Logf("layers in bands: %v", kinds)
+		})
 	}
 }
 

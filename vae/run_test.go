@@ -3,6 +3,7 @@ package vae
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -43,6 +44,17 @@ func noiseClip(frames, h, w int) floats {
 func encodeAll(t *testing.T, m *Model, c Clip, o EncodeOptions) []float32 {
 	t.Helper()
 	return encodeWatched(t, m, c, o, Watch{})
+}
+
+// framesOf are the pixels of all frames.
+func framesOf(run iter.Seq2[Frame, error]) (all []float32, err error) {
+	for f, err := range run {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, f.Pixels...)
+	}
+	return all, nil
 }
 
 // encodeWatched is encodeAll with someone who is told.
