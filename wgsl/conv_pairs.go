@@ -89,7 +89,7 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
 		name := s.find(operation, nil).name
 		switch {
-		case !on || c[operation] == "plain":
+		case !on || noting && c[operation] == "plain":
 			name = "plain"
 		case name == "plain":
 			name = "fused"

@@ -169,7 +169,9 @@ func TestPaired(t *testing.T) {
 			up = "fused"
 		}
 		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}, on)
-		assert.Equal(t, Choices{"conv_pairs": "plain", "conv_up_pairs": up}, Choices{"conv_pairs": "plain"}.Winograd(c.info, true), "refuted")
+		if noting { // pages refute nothing
+			assert.Equal(t, Choices{"conv_pairs": "plain", "conv_up_pairs": up}, Choices{"conv_pairs": "plain"}.Winograd(c.info, true), "refuted")
+		}
 	}
 }
 

@@ -94,10 +94,20 @@ func (g *GroupNorm) Scratch() (partials, factors int64) {
 	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
 }
 
-// phase is a shader of the kernel that norms take, and their class.
-func (g *GroupNorm) phase(s *Set, label string, i int) (*shader, string) {
-	class := classOf("group_norm", Shape{O: g.X.C, I: g.X.C})
-	return &s.kernel(label, class, nil).shaders[i], class
+// phase is a shader of the kernel that norms take, and its program: merging reads four
+// buffers, the others two.
+func (g *GroupNorm) phase(s *Set, label string, i int, c constants) (*shader, *gpu.Program) {
+	const R, W = gpu.Read, gpu.ReadWrite
+	class := "group_norm"
+	if noting {
+		class = classOf(class, Shape{O: g.X.C, I: g.X.C})
+	}
+	h := &s.kernel(label, class, nil).shaders[i]
+	storage := []gpu.Access{R, R, R, R, W}
+	if i != 1 {
+		storage = storage[2:]
+	}
+	return h, s.made(h, class, F32, c, storage...)
 }
 
 // GroupNorm records y = norm(x).
@@ -115,16 +125,14 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 		panic(wrong(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
 	}
 	partials.Size, factors.Size = partialBytes, factorBytes
-	const R, W = gpu.Read, gpu.ReadWrite
-
-	merge, class := g.phase(s, label, 1)
+	merge, p := g.phase(s, label, 1, nil)
 	head, headAt := x.Frames(g.XT, n)
 	if g.Most > 0 && head.Bytes() > g.Most {
 		head, headAt = g.parts(s, b, label, partials)
 	} else {
 		g.partial(s, b, label, partials, 0, x.H*x.W, head, headAt, head, headAt)
 	}
-	b.Dispatch(label, s.made(merge, class, F32, nil, R, R, R, R, W), merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
+	b.Dispatch(label, p, merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
 		P: uint32(x.H * x.W), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
 		Chunk: uint32(g.chunk()), Chunks: uint32(g.chunks()), X_at: headAt, Frame: uint32(g.XT), Eps: g.Eps,
 	}, gpu.Cost{
@@ -136,9 +144,9 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 // partial records the moments of chunks from number `first` on, of so many pixels
 // that lie in a view.
 func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, first, pixels int, in gpu.View, at uint32, head gpu.View, headAt uint32) {
-	h, class := g.phase(s, label, 0)
+	h, p := g.phase(s, label, 0, nil)
 	chunk, elements := g.chunk(), int64(g.N)*int64(pixels)*int64(g.X.C)
-	b.Dispatch(label, s.made(h, class, F32, nil, gpu.Read, gpu.Read, gpu.ReadWrite), h.cover(extent{H: 1, W: (pixels + chunk - 1) / chunk, C4: g.Groups, N: g.N}), groupNormPartialParams{
+	b.Dispatch(label, p, h.cover(extent{H: 1, W: (pixels + chunk - 1) / chunk, C4: g.Groups, N: g.N}), groupNormPartialParams{
 		P: uint32(pixels), C4: uint32(g.X.C4()), G: uint32(g.Groups), Size: uint32(g.X.C / g.Groups),
 		Chunk: uint32(chunk), Chunks: uint32(g.chunks()), Base: uint32(first), X_at: at, Head_at: headAt,
 	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(g.N)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(g.X.H*g.X.W)}, in, head, to)
@@ -159,10 +167,9 @@ func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	if g.SiLU {
 		flops = flops / 3 * 7
 	}
-	h, class := g.phase(s, label, 2)
 	c, in := inPlace(in, out, factors)
 	c["SILU"] = flag(g.SiLU)
-	p := s.made(h, class, F32, c, gpu.Read, gpu.Read, gpu.ReadWrite)
+	h, p := g.phase(s, label, 2, c)
 	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
 		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, h.pixels), X_at: inAt, Y_at: outAt, Frame: uint32(g.XT),
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + int64(n)*int64(48*x.C4())}, in, factors, out)
