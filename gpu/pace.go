@@ -24,7 +24,8 @@ const (
 	kin       = 4
 	measured  = time.Millisecond / 4
 	maxSlower = 4.0       // a measurement moves a rate up by at most this,
-	maxFaster = 1.0 / 8.0 // or down
+	maxFaster = 1.0 / 8.0 // or down,
+	fastest   = 1e-4      // a guess by this
 )
 
 // shape is what a dispatch's speed depends on beside its pipeline: layers that
@@ -46,13 +47,16 @@ func (l *pipeline) rate(s shape, guess float64) *rate {
 	if r := l.rates[s]; r != nil {
 		return r
 	}
-	slowest := 0.0
+	r, slowest := &rate{unit: guess}, 0.0
 	for _, other := range l.rates {
-		slowest = max(slowest, other.unit)
+		if other.unit > slowest {
+			slowest = other.unit
+		}
 	}
-	r := &rate{unit: guess}
-	if slowest > 0 {
-		r.unit = min(kin*slowest, max(slowest, guess))
+	if slowest > guess {
+		r.unit = slowest
+	} else if slowest > 0 && kin*slowest < guess {
+		r.unit = kin * slowest
 	}
 	l.rates[s] = r
 	return r
@@ -64,7 +68,6 @@ type piece struct {
 	expect float64 // seconds
 	filled float64 // of pieceTarget
 	flops  float64
-	work   float64
 	first  bool // a pipeline runs for the first time; some drivers compile it then
 }
 
@@ -92,10 +95,10 @@ type sums struct {
 // guess is the seconds a unit of a pipeline that has not run, no fewer than are
 // likely.
 func (p *pacer) guess() float64 {
-	if p.fastest == 0 {
-		return firstRate
+	if unit := spread * p.fastest; unit > 0 && unit < firstRate {
+		return unit
 	}
-	return min(firstRate, spread*p.fastest)
+	return firstRate
 }
 
 // idle says that nothing is on its way: what comes next owes nothing to what
@@ -117,32 +120,46 @@ const atOnce = time.Millisecond
 //
 // What was late to be seen is an upper bound, which raises no rate. A pipeline's
 // first piece says nothing of others: it may have been compiled in it.
-func (d *Device) learn(p piece, took float64, late bool) {
+func (d *Device) learn(p *piece, took float64, late bool) {
 	if p.expect <= 0 {
 		return
 	}
-	all := sums{took + fading*d.pace.took, p.expect + fading*d.pace.expect, p.work + fading*d.pace.work}
+	work := 0.0
+	for i := range p.parts {
+		work += p.parts[i].seconds / p.parts[i].unit
+	}
+	all := sums{took + fading*d.pace.took, p.expect + fading*d.pace.expect, work + fading*d.pace.work}
 	ratio := took / p.expect
 	if ratio < 1 {
-		ratio = min(1, max(ratio, all.took/all.expect))
+		if least := all.took / all.expect; ratio < least {
+			ratio = least
+		}
+		if ratio > 1 {
+			ratio = 1
+		} else if ratio < fastest { // a clock may stand still
+			ratio = fastest
+		}
 	}
 	if late || !p.first {
 		d.pace.sums = all
 	}
 	bound := ratio >= 1 && (late || p.first)
-	for _, part := range p.parts {
+	for i := range p.parts {
+		part := &p.parts[i]
 		r, share := part.rate, part.seconds/p.expect
-		least, most := maxFaster, maxSlower
-		if !r.known {
-			least = 1e-4
+		times := ratio
+		if times > maxSlower {
+			times = maxSlower
+		} else if r.known && times < maxFaster {
+			times = maxFaster
 		}
-		unit := part.unit * min(max(ratio, least), most)
-		if late {
-			unit = min(unit, r.unit)
+		if unit := part.unit * times; unit < r.unit || !late {
+			r.unit += (unit - r.unit) * share
 		}
-		r.unit += (unit - r.unit) * share
 		if !r.known { // it took no longer than all of the piece
-			r.unit = min(r.unit, part.unit*ratio/share)
+			if most := part.unit * ratio / share; most < r.unit {
+				r.unit = most
+			}
 			r.known = !bound && (share >= 0.5 || ratio <= share)
 		}
 	}
@@ -154,7 +171,7 @@ func (d *Device) learn(p piece, took float64, late bool) {
 // account adds a piece's time to that of its programs: where it was late to be
 // seen, what was predicted of it at most, since others may have been compiled
 // meanwhile.
-func (d *Device) account(p piece, took time.Duration, late bool) {
+func (d *Device) account(p *piece, took time.Duration, late bool) {
 	switch {
 	case late:
 		took = min(took, time.Duration(p.expect*float64(time.Second)))

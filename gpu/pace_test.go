@@ -30,7 +30,7 @@ func pieces(n int, speed *rate, actual func(i int) float64, late float64) float6
 		case 6:
 			took = max(0, took-late)
 		}
-		d.learn(piece{parts: []part{{rate: speed, unit: speed.unit, seconds: pieceTarget.Seconds()}}, expect: pieceTarget.Seconds(), work: units}, took, false)
+		d.learn(&piece{parts: []part{{rate: speed, unit: speed.unit, seconds: pieceTarget.Seconds()}}, expect: pieceTarget.Seconds()}, took, false)
 	}
 	return most
 }
@@ -59,11 +59,11 @@ func TestRatesWithLateMeasurements(t *testing.T) {
 // A piece that was done before anybody looked says only what it took at most.
 func TestRatesWithUpperBounds(t *testing.T) {
 	d, speed := &Device{}, rate{unit: 1e-9, known: true}
-	p := piece{parts: []part{{rate: &speed, unit: 1e-9, seconds: 0.06}}, expect: 0.06, work: 0.06e9}
-	d.learn(p, 3, true)
+	p := piece{parts: []part{{rate: &speed, unit: 1e-9, seconds: 0.06}}, expect: 0.06}
+	d.learn(&p, 3, true)
 	require.Equal(t, 1e-9, speed.unit, "after a piece that was seen late")
 	d = &Device{}
-	d.learn(p, 0.03, true)
+	d.learn(&p, 0.03, true)
 	require.InEpsilon(t, 0.5e-9, speed.unit, 1e-6, "after a piece of half the time at most")
 }
 

@@ -153,7 +153,6 @@ func (s *submission) dispatch(c *Command) error {
 		s.parts = append(s.parts, part{l, speed, speed.unit, one * n})
 		s.expect += one * n
 		s.filled += one * n * weight
-		s.work += work * n / float64(total)
 		s.flops += float64(c.Cost.FLOPs) * n / float64(total)
 		s.first, l.ran = s.first || !l.ran, true
 		at = after(c.Groups, at, size)
@@ -320,8 +319,8 @@ func (d *Device) waitOldest(ctx context.Context) error {
 	d.pace.done = now
 	took := now.Sub(began)
 	late := now.Sub(looked) < atOnce
-	d.account(p.piece, took, late)
-	d.learn(p.piece, took.Seconds(), late)
+	d.account(&p.piece, took, late)
+	d.learn(&p.piece, took.Seconds(), late)
 	if d.done != nil {
 		d.done(p.flops)
 	}
