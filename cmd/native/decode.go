@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tessera/app/job"
@@ -265,6 +266,8 @@ func (f takerFunc) end() error             { return nil }
 
 // planDecode lays the decode of a clip out.
 func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
+	done := sync.OnceFunc(a.planning("decode"))
+	defer done()
 	plan, err := d.Plan(a.ctx, e.model)
 	if err != nil {
 		return nil, unplanned(err, d.Options.Options, func(o vae.Options) (*vae.Plan, error) {
@@ -276,6 +279,7 @@ func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
 			return p.Plan, nil
 		})
 	}
+	done()
 	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
 	a.shared("decode", e, plan.Plan)
 	return plan, nil

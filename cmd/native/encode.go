@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"sync"
 
 	"tessera/app/job"
 	"tessera/latent"
@@ -181,6 +182,8 @@ func formatOf(c media.Clip) media.Format {
 
 // planEncode lays the encode out.
 func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
+	done := sync.OnceFunc(a.planning("encode"))
+	defer done()
 	plan, err := o.Plan(a.ctx, e.model)
 	if err != nil {
 		return nil, unplanned(err, o.Options.Options, func(with vae.Options) (*vae.Plan, error) {
@@ -192,6 +195,7 @@ func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
 			return p.Plan, nil
 		})
 	}
+	done()
 	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
 	a.shared("encode", e, plan.Plan)
 	return plan, nil

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"tessera/app/job"
@@ -121,6 +122,8 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	done := sync.OnceFunc(a.planning(c.Op))
+	defer done()
 	lay := func(o vae.Options) (*vae.Plan, error) { return c.lay(a.ctx, m, o) }
 	p, err := lay(o)
 	if err != nil {
@@ -135,6 +138,7 @@ func (c *planCmd) Run(a *app) error {
 			return unplanned(err, o, lay)
 		}
 	}
+	done()
 	if a.json {
 		return a.print(r)
 	}

@@ -72,6 +72,21 @@ func (p *progress) on(dev *gpu.Device) *progress {
 	return p
 }
 
+// planning tells, where it takes long, that a stage is being planned, until what it
+// returns is called.
+func (a *app) planning(stage string) (done func()) {
+	told := make(chan struct{})
+	timer := time.AfterFunc(3*time.Second, func() {
+		defer close(told)
+		a.note("%s planning", stage)
+	})
+	return func() {
+		if !timer.Stop() {
+			<-told
+		}
+	}
+}
+
 // isTerminal is whether somebody sees what is written to w.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// A plan that takes long is told of once, and one that does not is not.
+func TestPlanningIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told bytes.Buffer
+		a := &app{stderr: &told}
+		done := a.planning("decode")
+		time.Sleep(2 * time.Second)
+		done()
+		time.Sleep(time.Minute)
+		assert.Empty(t, told.String())
+		done = a.planning("decode")
+		time.Sleep(time.Minute)
+		done()
+		assert.Equal(t, "decode planning\n", told.String())
+	})
+}
