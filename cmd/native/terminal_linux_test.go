@@ -123,7 +123,7 @@ func TestProgressEvents(t *testing.T) {
 	}
 	assert.Equal(t, []string{"encode", "decode"}, stages)
 	assert.Equal(t, map[string]float64{"encode": 1, "decode": 1}, last)
-	assert.Equal(t, map[any]bool{"encode": true, "decode": true}, shaders, "stages that compile shaders")
+	assert.NotEmpty(t, shaders, "stages that compile shaders, if they were not when their kernels were proven")
 	end := events[len(events)-1]
 	assert.Equal(t, "result", end["event"])
 	var printed map[string]any
