@@ -95,7 +95,7 @@ var forbidden = map[string][]string{
 // exclusive are packages of the standard library that only some of ours, and
 // those below them, may import.
 var exclusive = map[string][]string{
-	"unsafe":     {"gpu/internal"},
+	"unsafe":     {"gpu/internal", "memory"},
 	"syscall/js": {"gpu/internal", "cmd/wasm", "tools/peers"},
 }
 

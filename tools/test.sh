@@ -69,7 +69,7 @@ govulncheck() {
 }
 
 # gosec looks for what is often a hole. Left out are, with what was looked at:
-#   G103  unsafe: in gpu/internal alone, which tests/deps_test.go holds
+#   G103  unsafe: in gpu/internal and memory alone, which tests/deps_test.go holds
 #   G104  errors that nobody looks at: of closing and removing, where another is told already
 #   G115  narrower integers: sizes are bounded where they are read and where they are planned
 #   G204  commands: ffmpeg, and who opens a browser, without a shell

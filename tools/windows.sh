@@ -17,7 +17,7 @@ die() { echo "windows: $*" >&2; exit 1; }
 
 # covered is a sum of all that these tests run or build.
 covered() {
-	git ls-files app assets cmd engine format go.mod go.sum gpu latent media remote temporary tiling tune vae web wgsl tests/goldens tests/synthetic tests/windows \
+	git ls-files app assets cmd engine format go.mod go.sum gpu latent media memory remote temporary tiling tune vae web wgsl tests/goldens tests/synthetic tests/windows \
 		tools/deps.sh tools/dist tools/dist.sh tools/page.js tools/pins.sh tools/web.sh tools/windows.sh tools/wine |
 		grep -v '^tests/windows/passed$' | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -c1-64
 }
@@ -121,7 +121,7 @@ program() {
 test_programs() {
 	mkdir -p "$tests" "$root/source"
 	mountpoint -q "$root/source" || mount --bind "$PWD" "$root/source"
-	for package in gpu gpu/internal/dawn wgsl vae cmd/native; do
+	for package in memory gpu gpu/internal/dawn wgsl vae cmd/native; do
 		GOOS=windows go test -c -o "$tests/$(basename $package).exe" ./$package
 	done
 	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
@@ -145,7 +145,7 @@ in_wine() {
 	}
 }
 
-# tables runs the operations, the device and the command line.
+# tables runs the operations, the device, what is free of memory and the command line.
 tables() {
 	test_programs
 	rm -f "$root"/wine/stats-*.txt
@@ -153,6 +153,7 @@ tables() {
 		in_wine $b gpu
 		in_wine $b wgsl
 	done
+	in_wine auto memory
 	in_wine auto gpu/internal/dawn
 	in_wine vulkan cmd/native -test.short
 }

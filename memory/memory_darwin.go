@@ -1,0 +1,20 @@
+package memory
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Free is how many bytes can be allocated without swapping: pages that are free, those
+// of files, speculative ones among them, and those that programs offer.
+func Free() (bytes int64, known bool) {
+	for _, name := range []string{"vm.page_free_count", "vm.page_pageable_external_count", "vm.page_purgeable_count"} {
+		pages, err := unix.SysctlUint32(name)
+		if err != nil {
+			return 0, false
+		}
+		bytes += int64(pages) * int64(os.Getpagesize())
+	}
+	return bytes, true
+}
