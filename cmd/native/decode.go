@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"tessera/app/job"
@@ -266,23 +265,15 @@ func (f takerFunc) end() error             { return nil }
 
 // planDecode lays the decode of a clip out.
 func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
-	done := sync.OnceFunc(a.planning("decode"))
-	defer done()
-	plan, err := d.Plan(a.ctx, e.model)
-	if err != nil {
-		return nil, unplanned(err, d.Options.Options, func(o vae.Options) (*vae.Plan, error) {
-			d.Options.Options = o
-			p, err := d.Plan(a.ctx, e.model)
-			if err != nil {
-				return nil, err
-			}
-			return p.Plan, nil
-		})
-	}
-	done()
-	a.planned("decode", e.model.Config, d.Options.Options, plan.Plan)
-	a.shared("decode", e, plan.Plan)
-	return plan, nil
+	var plan *vae.DecodePlan
+	err := a.layOut("decode", e, d.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
+		d.Options.Options = with
+		if plan, err = d.Plan(a.ctx, e.model); err != nil {
+			return nil, err
+		}
+		return plan.Plan, nil
+	})
+	return plan, err
 }
 
 // decode runs the decoder on one clip after another, hands them to t, and

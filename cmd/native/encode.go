@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"sync"
 
 	"tessera/app/job"
 	"tessera/latent"
@@ -180,25 +179,17 @@ func formatOf(c media.Clip) media.Format {
 	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS(), Aspect: media.AspectOf(c)}
 }
 
-// planEncode lays the encode out.
+// planEncode lays the encode of a clip out.
 func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
-	done := sync.OnceFunc(a.planning("encode"))
-	defer done()
-	plan, err := o.Plan(a.ctx, e.model)
-	if err != nil {
-		return nil, unplanned(err, o.Options.Options, func(with vae.Options) (*vae.Plan, error) {
-			o.Options.Options = with
-			p, err := o.Plan(a.ctx, e.model)
-			if err != nil {
-				return nil, err
-			}
-			return p.Plan, nil
-		})
-	}
-	done()
-	a.planned("encode", e.model.Config, o.Options.Options, plan.Plan)
-	a.shared("encode", e, plan.Plan)
-	return plan, nil
+	var plan *vae.EncodePlan
+	err := a.layOut("encode", e, o.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
+		o.Options.Options = with
+		if plan, err = o.Plan(a.ctx, e.model); err != nil {
+			return nil, err
+		}
+		return plan.Plan, nil
+	})
+	return plan, err
 }
 
 // encode runs the encoder and measures.

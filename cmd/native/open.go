@@ -122,6 +122,21 @@ func (e *machine) close() {
 	e.dev.Close()
 }
 
+// layOut plans a stage with options, and tells of it where it takes long, how it is
+// cut, or what to do about one that is too large.
+func (a *app) layOut(stage string, e *machine, o vae.Options, plan func(vae.Options) (*vae.Plan, error)) error {
+	done := a.planning(stage)
+	defer done()
+	p, err := plan(o)
+	if err != nil {
+		return unplanned(err, o, plan)
+	}
+	done()
+	a.planned(stage, e.model.Config, o, p)
+	a.shared(stage, e, p)
+	return nil
+}
+
 // planned says how a stage is cut, where that is news.
 func (a *app) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
 	if text := job.Note(c, o, p); text != "" {

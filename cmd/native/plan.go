@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"tessera/app/job"
@@ -122,7 +121,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done := sync.OnceFunc(a.planning(c.Op))
+	done := a.planning(c.Op)
 	defer done()
 	lay := func(o vae.Options) (*vae.Plan, error) { return c.lay(a.ctx, m, o) }
 	p, err := lay(o)

@@ -73,18 +73,18 @@ func (p *progress) on(dev *gpu.Device) *progress {
 }
 
 // planning tells, where it takes long, that a stage is being planned, until what it
-// returns is called.
+// returns is called, the first time.
 func (a *app) planning(stage string) (done func()) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(3*time.Second, func() {
 		defer close(told)
 		a.note("%s planning", stage)
 	})
-	return func() {
+	return sync.OnceFunc(func() {
 		if !timer.Stop() {
 			<-told
 		}
-	}
+	})
 }
 
 // isTerminal is whether somebody sees what is written to w.
