@@ -11,6 +11,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/tune"
 )
 
 // BenchmarkCompile takes the time of a decoder's shaders on a device that was
@@ -36,6 +37,34 @@ func BenchmarkCompile(b *testing.B) {
 			})
 		})
 	}
+}
+
+// The second start of a decode of the published size compiles nothing: neither what
+// proves its kernels nor what runs.
+func TestSecondStartCompilesNothing(t *testing.T) {
+	path, library := fullCheckpoint(t), gputest.Open(t).Info().Library
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	z := Latent{Channels: 16, Frames: 2, Height: 8, Width: 8, Data: make([]float32, 16*2*8*8)}
+	var made [2]int
+	for i, start := range []string{"first", "second"} {
+		begun := time.Now()
+		dev, err := gpu.Open(gpu.Options{Adapter: -1, Library: library})
+		require.NoError(t, err)
+		m, err := Open(dev, path, Settings{Precision: F16, Choose: (&tune.Tuner{}).Choose})
+		require.NoError(t, err)
+		decodeAll(t, m, z, DecodeOptions{})
+		require.NoError(t, m.Close())
+		s := dev.Stats()
+		require.NoError(t, dev.Close())
+		t.Logf("%s start: %d pipelines, %d shaders and pipelines compiled and %d loaded, %.1f s", start, s.Pipelines, s.Missed, s.Kept, time.Since(begun).Seconds())
+		if made[i] = s.Pipelines; i == 0 {
+			require.GreaterOrEqual(t, s.Missed, s.Pipelines, "compiled with an empty folder")
+			continue
+		}
+		require.Zero(t, s.Missed, "compiled a second time")
+		require.GreaterOrEqual(t, s.Kept, s.Pipelines, "loaded")
+	}
+	require.Equal(t, made[0], made[1], "pipelines")
 }
 
 // compileDecoder compiles and returns how much of it was not in the cache
