@@ -57,6 +57,9 @@ type Options struct {
 	Models []Model // the first is taken where a request names none
 	// Budget bounds the memory on the device, in bytes; 0 is engine.Budget.
 	Budget int64
+	// Host bounds what offload takes of the machine's memory, in bytes; 0 is three
+	// quarters of what is free there.
+	Host int64
 	// Places bounds the requests that are worked on or wait; 0 means 512. One
 	// client may have three quarters of them.
 	Places int

@@ -190,3 +190,11 @@ func TestUnpacked(t *testing.T) {
 	_, err = d.latent()
 	assert.ErrorContains(t, err, "need height and width")
 }
+
+// Jobs are bounded as the server is, on the device and beside it.
+func TestBounds(t *testing.T) {
+	c := newQuery("").choices(Options{Budget: 3 << 30, Host: 5 << 30})
+	o, err := c.Options()
+	require.NoError(t, err)
+	require.Equal(t, []int64{3 << 30, 5 << 30}, []int64{o.Budget, o.Host})
+}

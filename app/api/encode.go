@@ -28,7 +28,7 @@ func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 	if e.shape != nil {
 		e.dtype = q.dtype(half, brain, float, code)
 	}
-	e.want = q.choices(a.models.budget)
+	e.want = q.choices(a.o)
 	q.draw(&e.want)
 	var err error
 	if e.model, err = a.models.find(q.text("model")); err != nil {

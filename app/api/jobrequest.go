@@ -73,7 +73,7 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	} else if j.input == "tensor" {
 		q.refuse(bad("input=tensor without a shape"))
 	}
-	j.want = q.choices(a.models.budget)
+	j.want = q.choices(a.o)
 	j.want.Scale = q.one("scale", "", latent.ScalePipeline, latent.ScaleNone)
 	q.draw(&j.want)
 	if v := q.float("size"); v != nil {

@@ -163,8 +163,8 @@ func (q *query) sides(name string, list []int) []int {
 }
 
 // choices are what a job can be told besides, by the command line's names.
-func (q *query) choices(budget int64) job.Choices {
-	c := job.Choices{Tiling: vae.Tiling(q.one("tiling", "", string(vae.Feather), string(vae.Exact), string(vae.Diffusers))), Budget: budget}
+func (q *query) choices(o Options) job.Choices {
+	c := job.Choices{Tiling: vae.Tiling(q.one("tiling", "", string(vae.Feather), string(vae.Exact), string(vae.Diffusers))), Budget: o.Budget, Host: o.Host}
 	if v := q.text("tile"); v != "" {
 		tile, err := tiling.ParseTile(v)
 		if err != nil {

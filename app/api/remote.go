@@ -50,7 +50,7 @@ func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 	format := q.one("image_format", "jpg", "jpeg", "png")
 	d.jpeg = format != "png"
 	d.form = form(q.one("output_type", "pil", "pt", "mp4"), q.is("partial_postprocess"), r.Header.Get("Accept"))
-	d.want = q.choices(a.models.budget)
+	d.want = q.choices(a.o)
 	var err error
 	if d.model, err = a.models.find(q.text("model")); err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Choices struct {
 	// was asked for, but for tiles that are to be as in diffusers.
 	Shrink *bool
 	Budget int64 // bytes on the device; default engine.Budget
+	Host   int64 // bytes that offload takes of the machine's memory; default three quarters of what is free
 	Chunk  int   // latent frames in a slice of time; default 1
 	// MemoryFormat is how causal memory is kept; default as activations are.
 	MemoryFormat vae.MemoryFormat
@@ -46,7 +47,7 @@ type Choices struct {
 // Options are how the work is cut by these choices. Independent and Unscaled
 // are left to Decode and Encode, which know the file.
 func (c Choices) Options() (vae.Options, error) {
-	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload}
+	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host}
 	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
 	switch c.Tiling {
 	case "", vae.Feather, vae.Exact:

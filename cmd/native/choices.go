@@ -54,7 +54,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 			continue
 		}
 		s := newStage(p, p.Frames, 1)
-		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, engine.HostFree(p.Host), p.Moved, p.Cost.MACs}
+		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, c.free(p.Host), p.Moved, p.Cost.MACs}
 		if !slices.Contains(all, choice) {
 			all = append(all, choice)
 		}

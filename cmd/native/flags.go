@@ -92,6 +92,7 @@ type tileFlags struct {
 	Tile    *tileFlag    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
 	Overlap *overlapFlag `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
 	Memory  bytesFlag    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
+	Host    bytesFlag    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"The machine's memory that --offload takes at most, such as 20GiB; default three quarters of what is free there, 2GiB where that isn't known."`
 	Format  string       `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Causal memory, what a clip's later frames need of those before: f16 (as activations are: f32 with --precision=f32) or i8 (frames in 8 bits: half of that, or a quarter; pictures change a little)."`
 	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where a graphics card's own does not do), on or off. Weights follow where that is not enough. The result is the same."`
 	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
@@ -120,7 +121,7 @@ func (f tileFlags) Validate() error {
 
 // choices are what the flags say.
 func (f tileFlags) choices() job.Choices {
-	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Chunk: f.Chunk}
+	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Host: int64(f.Host), Chunk: f.Chunk}
 	if f.Format == "i8" {
 		c.MemoryFormat = vae.MemoryI8
 	}

@@ -84,8 +84,8 @@ func TestChoices(t *testing.T) {
 		"nothing":   {tileFlags{Tiling: "default", Chunk: 1}, job.Choices{Chunk: 1}},
 		"diffusers": {tileFlags{Tiling: "diffusers"}, job.Choices{Tiling: vae.Diffusers}},
 		"all": {
-			tileFlags{Tiling: "feather", Tile: (*tileFlag)(&tile), Overlap: (*overlapFlag)(&overlap), Memory: 6 << 30, Format: "i8", Chunk: 3},
-			job.Choices{Tiling: vae.Feather, Tile: &tile, Overlap: &overlap, Budget: 6 << 30, MemoryFormat: vae.MemoryI8, Chunk: 3},
+			tileFlags{Tiling: "feather", Tile: (*tileFlag)(&tile), Overlap: (*overlapFlag)(&overlap), Memory: 6 << 30, Host: 5 << 30, Format: "i8", Chunk: 3},
+			job.Choices{Tiling: vae.Feather, Tile: &tile, Overlap: &overlap, Budget: 6 << 30, Host: 5 << 30, MemoryFormat: vae.MemoryI8, Chunk: 3},
 		},
 	} {
 		require.Equal(t, c.want, c.flags.choices(), name)

@@ -59,7 +59,36 @@ func TestHintsOfMemory(t *testing.T) {
 	full := fmt.Errorf("vae: what the decoder keeps: %w", vae.ErrHost)
 	none := func(vae.Options) (*vae.Plan, error) { panic("planned once more") }
 	assert.EqualError(t, unplanned(full, vae.Options{Offload: vae.OffloadOn}, none), full.Error()+
-		" (a smaller --tile takes less, --memory-format i8 takes about half, --offload off takes none, with tiles that fit the device, other programs that end leave more)")
-	assert.EqualError(t, unplanned(full, vae.Options{Tile: tiling.Choice{Auto: true}, MemoryFormat: vae.MemoryI8}, none), full.Error()+
-		" (--offload off takes none, with tiles that fit the device, other programs that end leave more)")
+		" (a smaller --tile takes less, --memory-format i8 takes about half, --offload off takes none, with tiles that fit the device, --host-memory sets what may be taken, other programs that end leave more)")
+	assert.EqualError(t, unplanned(full, vae.Options{Tile: tiling.Choice{Auto: true}, MemoryFormat: vae.MemoryI8, Host: 1}, none), full.Error()+
+		" (--offload off takes none, with tiles that fit the device, --host-memory sets what may be taken)")
+}
+
+// --host-memory bounds what is on the host, in a plan as in a run: with a byte less than
+// a plan takes another is made, and where there is none the job is refused with what helps.
+func TestHostMemoryFlag(t *testing.T) {
+	args := []string{"plan", "-m", "seedvr2", "--frames=21", "--size=256x192", "--tile=off", "--offload=on"}
+	host := planJSON(t, args[1:]...).Host
+	bounded := func(bytes int64) []string {
+		return append(args[:len(args):len(args)], fmt.Sprintf("--host-memory=%d", bytes))
+	}
+	r := planJSON(t, bounded(host)[1:]...)
+	assert.Equal(t, []int64{host, host}, []int64{r.Host, r.HostFree})
+	o := tesseraEnv(t, noDevice, bounded(host)...)
+	assert.Contains(t, o.stdout, "at least: a run takes what --host-memory says, whatever is free\n")
+	assert.Less(t, planJSON(t, bounded(host - 1)[1:]...).Host, host)
+	o = tesseraEnv(t, noDevice, bounded(1<<20)...)
+	assert.Equal(t, job.ExitMemory, o.code, o.stdout)
+	assert.Regexp(t, `of the machine's memory, of which .* may be taken.*--host-memory sets what may be taken\)`, o.stderr)
+
+	needDevice(t)
+	latent := latentFile(t, 16, 3, 4, 4)
+	run := func(bound string) outcome {
+		return tessera(t, "decode", "-m", tiny, latent, "-o", filepath.Join(t.TempDir(), "o.npy"), "--tile=off", "--offload=on", bound)
+	}
+	o = run("--host-memory=2KiB")
+	assert.Equal(t, job.ExitMemory, o.code, o.stdout+o.stderr)
+	assert.Contains(t, o.stderr, "of which 2.0 KiB may be taken")
+	o = run("--host-memory=1GiB")
+	assert.Zero(t, o.code, o.stderr)
 }

@@ -162,7 +162,10 @@ func unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, erro
 		if o.MemoryFormat != vae.MemoryI8 {
 			hints = append(hints, "--memory-format i8 takes about half")
 		}
-		hints = append(hints, "--offload off takes none, with tiles that fit the device", "other programs that end leave more")
+		hints = append(hints, "--offload off takes none, with tiles that fit the device", "--host-memory sets what may be taken")
+		if o.Host == 0 {
+			hints = append(hints, "other programs that end leave more")
+		}
 	case errors.Is(err, tiling.ErrBudget):
 		hints = []string{memory}
 	case errors.Is(err, vae.ErrMemory):

@@ -35,7 +35,7 @@ type planCmd struct {
 
 // Help is shown below the flags.
 func (planCmd) Help() string {
-	return `Counted from the commands that would run, on no device and without weights: multiply-accumulates of convolutions and products, attention's apart, bytes that commands read and write if every operand moved once, dispatches, and the peak on the device. The adapter is one without limits, whose memory holds all but for --memory, so a real one may need more dispatches or smaller tiles. The machine's memory is taken as unlimited too, where a run takes three quarters of what is free: a plan with something on the host says how much must be. The weights of a published model are halves.
+	return `Counted from the commands that would run, on no device and without weights: multiply-accumulates of convolutions and products, attention's apart, bytes that commands read and write if every operand moved once, dispatches, and the peak on the device. The adapter is one without limits, whose memory holds all but for --memory, so a real one may need more dispatches or smaller tiles. Without --host-memory the machine's is taken as unlimited too, where a run takes three quarters of what is free: a plan with something on the host says how much must be. The weights of a published model are halves.
 
 The reference is the original implementation on the same job: it computes every temporal tap, also of zeros and of one frame again, every upsampled frame, also those it drops, and log-variances. It has the same tiles, but for exact ones, in whose place it has the whole frame.
 
@@ -163,7 +163,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 // options are how the flags have the job cut.
 func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
 	o, err := c.choices().Options()
-	o.Independent, o.Least, o.Host = c.independent(m), c.Least, 1<<50 // not this machine's
+	o.Independent, o.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
 	return o, err
 }
 
@@ -187,6 +187,14 @@ func (c *planCmd) lay(ctx context.Context, m *vae.Model, o vae.Options) (*vae.Pl
 	return p.Plan, nil
 }
 
+// free is how much must be free on the host for a run to take so much there.
+func (c *planCmd) free(host int64) int64 {
+	if c.Host > 0 {
+		return host
+	}
+	return engine.HostFree(host)
+}
+
 // independent is whether frames are pictures.
 func (c *planCmd) independent(m *vae.Model) bool {
 	if c.Independent == nil {
@@ -202,7 +210,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
 		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
-		Host: p.Host, HostWeights: p.Streamed, HostFree: engine.HostFree(p.Host), Moved: p.Moved,
+		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
 	if !slices.Contains(vae.Families(), c.Model) {
 		r.File = fileName(c.Model)
@@ -271,7 +279,11 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 			}
 		}
 		a.say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
-		a.say("  free there  %s at least: a run takes three quarters of it, a plan is without that limit", engine.Bytes(r.HostFree))
+		rule := "a run takes three quarters of it, a plan is without that limit"
+		if c.Host > 0 {
+			rule = "a run takes what --host-memory says, whatever is free"
+		}
+		a.say("  free there  %s at least: %s", engine.Bytes(r.HostFree), rule)
 	}
 	if r.Spool > 0 {
 		a.say("  on disk     %s", engine.Bytes(r.Spool))

@@ -27,6 +27,7 @@ type serveCmd struct {
 	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
 	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
 	Memory    bytesFlag     `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
+	Host      bytesFlag     `name:"host-memory" placeholder:"SIZE" help:"The machine's memory that programs' jobs take at most where the device's is short, such as 20GiB; default as of decode."`
 	Disk      bytesFlag     `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
 	Jobs      string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
 	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
@@ -84,7 +85,7 @@ func (c *serveCmd) Run(a *app) error {
 	s, err := serve.New(c.Listen, serve.Options{
 		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
 		Tokens: tokens, Certificates: certificates,
-		API:     api.Options{Models: models, Budget: int64(c.Memory), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
+		API:     api.Options{Models: models, Budget: int64(c.Memory), Host: int64(c.Host), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
 	})
 	if err != nil {
