@@ -338,7 +338,7 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 // stage declares what results like `out` leave by, as far as the budget allows:
 // without, the device waits for each. Nothing follows the only slice of all.
 func (p *Plan) stage(out wgsl.Tensor) {
-	if len(p.passes) == 1 && len(p.last().tiles)*len(p.last().slices) == 1 {
+	if p.options.Least || len(p.passes) == 1 && len(p.last().tiles)*len(p.last().slices) == 1 {
 		return
 	}
 	most := out.FrameBytes() // draws are no more
@@ -370,7 +370,7 @@ func (p *Plan) stage(out wgsl.Tensor) {
 // canvas is one on the device where the budget allows, else in a spool.
 func (p *planner) canvas(l *Plan) *canvas {
 	frame := int64(l.Tiles.Out.H) * int64(l.Tiles.Out.W) * int64(wgsl.Pad4(p.OutChannels)) * 4
-	if int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
+	if p.o.Least || int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
 		return newCanvas(p.Job, l.Tiles, l.Frames, true)
 	}
 	v := newCanvas(p.Job, l.Tiles, l.Frames, false)

@@ -131,10 +131,14 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 		}
 		dev.ResetPeaks()
 		less := 0
-		got, err := framesOf(p.Run(context.Background(), z, Watch{Less: func(_, now *Plan, _ int) {
+		w := Watch{Less: func(_, now *Plan, _ int) {
 			less++
 			require.True(t, now.Eight)
-		}}))
+		}}
+		if o.Least {
+			w.Loading = loaded(t, dev)
+		}
+		got, err := framesOf(p.Run(context.Background(), z, w))
 		require.NoError(t, err, name)
 		require.Equal(t, name == "out of memory", less > 0)
 		require.LessOrEqual(t, dev.Stats().PeakBytes, most, name)

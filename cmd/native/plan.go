@@ -26,7 +26,7 @@ type planCmd struct {
 	Precision string     `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
 	Layers    bool       `help:"List every layer."`
 	Map       bool       `help:"List the buffers on the device, and what lies in them from which layer to which."`
-	Least     bool       `help:"Plan for the least memory: as a budget has it that is just enough."`
+	Least     bool       `help:"Plan for the least memory: the smallest --memory that the job runs with."`
 	Choices   bool       `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory, with and without."`
 	framesFlag
 	plainFlags
