@@ -136,7 +136,7 @@ web() {
 	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
 	GOOS=js GOARCH=wasm two -exec "$PWD/build/wasmtest" -timeout 30m <<-'end'
 		./wgsl -run ^TestConv
-		./vae -short -run ^TestGoldens$/././^small$|^TestBandsAreExact$/^(seedvr2|wan2.1)$/^1|^TestPreviewsInBands$
+		./vae -short -run ^TestGoldens$/././^small$|^Test(BandsAreExact|EveryLayerInBands)$/^(seedvr2|wan)|^TestPreviewsInBands$
 		./wgsl -skip ^TestConv
 		./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./tiling
 	end
