@@ -176,7 +176,7 @@ func (c *chooser) rivalry(d duty) *rivalry {
 type budget struct {
 	each  time.Duration // that a kernel's takes, most of which is compiling; a guess before the first
 	all   time.Duration // that all may take; 0 is a part of what they are for
-	speed float64       // FLOPs of the job in a second
+	speed float64       // FLOPs of the job in a second: the most that a usual kernel did
 	spent time.Duration
 	tried int
 }
@@ -195,8 +195,11 @@ func (b *budget) pays(r *rivalry) bool {
 	return (r.spent+b.each).Seconds() <= share && (b.all == 0 || b.spent+b.each <= b.all)
 }
 
-// took is told what a trial has taken.
-func (b *budget) took(r *rivalry, t time.Duration) {
+// took is told what a trial has taken, and how many FLOPs the usual kernel did in a
+// second of it; 0: it was not timed. Samples are small, and others may compute
+// meanwhile, so that the most is nearest to what a job does.
+func (b *budget) took(r *rivalry, t time.Duration, speed float64) {
+	b.speed = max(b.speed, speed)
 	r.spent += t
 	b.spent += t
 	b.tried++
@@ -231,16 +234,18 @@ func (c *chooser) tryAll(all []duty) error {
 			continue
 		}
 		start := time.Now()
-		if err := c.try(t); err != nil {
+		speed, err := c.try(t)
+		if err != nil {
 			return err
 		}
-		b.took(t.rivalry, time.Since(start))
+		b.took(t.rivalry, time.Since(start), speed)
 	}
 	return nil
 }
 
-// try proves a kernel and times it against the usual one.
-func (c *chooser) try(t turn) error {
+// try proves a kernel and times it against the usual one, whose FLOPs a second it
+// returns.
+func (c *chooser) try(t turn) (speed float64, err error) {
 	c.say()
 	trial := c.about(t.duty)
 	gflops := map[string]float64{}
@@ -249,12 +254,12 @@ func (c *chooser) try(t turn) error {
 	}
 	ok, err := c.prove(t.Duty, t.rival)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if ok {
-		now, err := c.time(t.duty, []string{t.usual, t.rival})
-		if err != nil {
-			return err
+		var now map[string]float64
+		if now, speed, err = c.time(t.duty, []string{t.usual, t.rival}); err != nil {
+			return 0, err
 		}
 		scale := 1.0 // as the usual one was when it was timed first
 		if before := gflops[t.usual]; before > 0 {
@@ -267,7 +272,7 @@ func (c *chooser) try(t turn) error {
 	trial.Usual, trial.GFLOPs = t.usual, gflops
 	trial.Kernel = trial.quickest(c.trusted(t.duty))
 	c.note(Record{Trials: []Trial{trial}})
-	return nil
+	return speed, nil
 }
 
 // speed finds the side of samples that a kernel is measured well with, and how
@@ -300,12 +305,13 @@ func (c *chooser) fits(s *sample) bool {
 	return 4*all <= most && 4*largest <= c.info.Limits.MaxBinding
 }
 
-// time measures kernels in turns: GFLOP/s of their best runs. One that is behind
-// in its first is not run again.
-func (c *chooser) time(d duty, names []string) (map[string]float64, error) {
+// time measures kernels in turns: GFLOP/s of their best runs, by the FLOPs of the one
+// that computes the most, since others may need less for the same, and the first's
+// FLOPs a second by its own. One that is behind in its first is not run again.
+func (c *chooser) time(d duty, names []string) (gflops map[string]float64, speed float64, err error) {
 	side, speed, err := c.speed(d, names[0])
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	var all []*runner
 	defer func() {
@@ -316,13 +322,13 @@ func (c *chooser) time(d duty, names []string) (map[string]float64, error) {
 	for _, name := range names {
 		r, err := c.runner(d, name, side)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		all = append(all, r)
 		for i := 0; i < 2 && name != names[0]; i++ { // the first warms up
 			r.best = 0
 			if err := r.run(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 	}
@@ -331,19 +337,19 @@ func (c *chooser) time(d duty, names []string) (map[string]float64, error) {
 	for i := 0; i < rounds && len(left) > 1; i++ {
 		for _, r := range left {
 			if err := r.run(); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 	}
-	flops := int64(0) // of the one that computes the most: others may need less for the same
+	flops := int64(0)
 	for _, r := range all {
 		flops = max(flops, r.flops())
 	}
-	gflops := map[string]float64{}
+	gflops = map[string]float64{}
 	for i, r := range all {
 		gflops[names[i]] = float64(flops) / r.best.Seconds() / 1e9
 	}
-	return gflops, nil
+	return gflops, float64(all[0].flops()) / all[0].best.Seconds(), nil
 }
 
 // runner runs a sample.

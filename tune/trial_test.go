@@ -21,7 +21,7 @@ func rivals() []*rivalry {
 func tried(b *budget, took time.Duration) (names string) {
 	for _, t := range turns(rivals()) {
 		if b.pays(t.rivalry) {
-			b.took(t.rivalry, took)
+			b.took(t.rivalry, took, 0)
 			names += t.rival
 		}
 	}
@@ -42,4 +42,13 @@ func TestBudget(t *testing.T) {
 	b.speed = 2e10 // 40 s, 20 s and 5 s of the job
 	require.Equal(t, "adb", tried(b, time.Second))
 	require.Equal(t, 3*time.Second, b.spent)
+
+	b = c.budget()
+	b.speed = 1e10
+	r := rivals()[0] // of 80 s, a trial of which takes 2
+	require.True(t, b.pays(r))
+	b.took(r, 2*time.Second, 5e9)
+	require.True(t, b.pays(r), "after a slow one")
+	b.took(r, time.Second/2, 2e10)
+	require.False(t, b.pays(r), "it is half as long as was thought")
 }
