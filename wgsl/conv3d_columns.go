@@ -10,9 +10,12 @@ import (
 
 // Convolutions in columns of pixels. They are for Mesa's drivers for processors, which
 // no browser has.
-//
-//go:embed conv3d_columns.wgsl
-var conv3dColumnsText string
+var (
+	//go:embed conv3d_columns.wgsl
+	conv3dColumnsText string
+	//go:embed shared/columns.wgsl
+	sharedColumnsText string
+)
 
 var conv3DColumnsKernels = []kernel{{
 	name: "columns", packing: blocks4x8, needs: columned, better: columned,
@@ -23,16 +26,21 @@ var conv3DColumnsKernels = []kernel{{
 // subgroups of eight.
 func columned(info gpu.Info) bool { return eights(info) && uniform(info) }
 
-// inColumns is an upright shader for n frames like y, and its extent, whose segments are
-// columns, eight of them together. Where columns of 16 pixels would reach beyond y by
-// more than those of 8 cost, which is an eighth, they have 8, of two blocks.
-func (h *shader) inColumns(y *Tensor, n int) (*shader, extent) {
+// inColumns is an upright shader for what e counts in pixels, and e in columns of them,
+// eight of them together. Where columns of 16 pixels would reach beyond e by more than
+// those of 8 cost, which is an eighth, they have 8, of two blocks; of three blocks they
+// have six, which take less to compile.
+func (h *shader) inColumns(e extent, channels int) (*shader, extent) {
 	suited := *h
-	if 16*8*groups(y.H, 16) > 8*9*groups(y.H, 8) {
+	if h.pixels == 16 && 16*8*groups(e.H, 16) > 8*9*groups(e.H, 8) {
 		suited.pixels, suited.tall = 8, 2
 	}
-	h = suited.covering(y.C, 1)
-	return h, extent{H: int(groups(y.H, h.pixels)), W: 8 * h.pixels * int(groups(y.W, 8)), C4: y.C4(), N: n}
+	h = suited.covering(channels, 1)
+	if h.tall == 3 {
+		h.pixels = 6
+	}
+	e.H, e.W = int(groups(e.H, h.pixels)), 8*h.pixels*int(groups(e.W, 8))
+	return h, e
 }
 
 // columnGrid covers blocks of channels and columns of pixels: the blocks of the same

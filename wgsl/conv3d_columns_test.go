@@ -34,11 +34,11 @@ func TestColumns(t *testing.T) {
 		{32, 32, 128, 16, 1, 2, 32},
 		{30, 9, 128, 16, 1, 2, 16},
 		{24, 8, 128, 8, 2, 3, 8},
-		{24, 8, 24, 8, 3, 3, 8},
+		{24, 8, 24, 6, 3, 4, 8},
 		{1, 1, 3, 8, 1, 1, 8},
 		{72, 1, 128, 16, 1, 5, 8},
 	} {
-		h, e := conv3DColumnsKernels[0].shaders[0].inColumns(&Tensor{H: c.h, W: c.w, C: c.channels}, 2)
+		h, e := conv3DColumnsKernels[0].shaders[0].inColumns(extent{H: c.h, W: c.w, C4: Pad4(c.channels) / 4, N: 2}, c.channels)
 		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{groups(c.channels, 8*c.blocks), uint32(c.rows * c.width / 8), 2}, h.cover(e), "%+v", c)
@@ -55,7 +55,8 @@ func TestEnlargingColumns(t *testing.T) {
 		{1, 64, 64, 24, 6, 3, 6, 32, 12 * 2},
 		{1, 1, 1, 3, 8, 1, 1, 8, 4 * 2},
 	} {
-		h, e := convUpColumnsKernels[c.kernel].shaders[0].enlarging(&Tensor{H: c.h, W: c.w, C: c.channels}, 2, 3)
+		h, e := convUpColumnsKernels[c.kernel].shaders[0].inColumns(extent{H: (c.h + 1) / 2, W: (c.w + 1) / 2, N: 3}, c.channels)
+		e.C4 = 2 * h.parities(pad8(c.channels)/h.block)
 		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{uint32(c.all / c.blocks), uint32(c.rows * c.width / 8), 3}, h.cover(e), "%+v", c)

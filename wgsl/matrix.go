@@ -56,6 +56,7 @@ var nativeTexts = []embedded{
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
+	{"shared/columns.wgsl", &sharedColumnsText},
 	{"shared/conv3d_matrix.wgsl", &sharedConv3dMatrixText},
 	{"shared/conv_matrix.wgsl", &sharedConvMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},

@@ -1,0 +1,110 @@
+// Columns of PIXELS pixels, eight of them side by side in a subgroup, which is a
+// workgroup, so that what the others load is what lies left and right; and the products
+// of TAPS rows and columns there, in BLOCKS blocks of BLOCK output channels. A sum takes
+// the products of all rows of taps and four input channels at once, fused: sums are
+// memory, and in a loop each is written through a mask.
+//
+// The kernel declares params, x0 to x2, KT and SCALE, so often x is enlarged by nearest
+// neighbour. WG, PIXELS, BLOCK and BLOCKS are in conv3d_columns.go and
+// conv_up_columns.go; shuffles take a lane to be the invocation's number.
+
+enable subgroups;
+diagnostic(off, subgroup_uniformity); // loops are the same for a subgroup, which the text doesn't show
+
+#import products
+#import several
+
+const LEFT: u32 = TAPS - 2u;                  // pixels that taps reach left; right it is one
+const SIDES: u32 = LEFT + 1u;                 // pixels beside a row of the subgroup
+const INPUTS: u32 = PIXELS + TAPS - 1u;       // rows under a column
+const ENDS: u32 = (SIDES * INPUTS + 7u) / 8u; // loads of what lies beside the subgroup
+const NOWHERE: u32 = 0xffffffffu;
+const_assert WG == 8u && (TAPS == 2u || TAPS == 3u);
+
+// Near is what an invocation loads: its own column, and for 8 / SIDES rows a pixel
+// beside the subgroup's.
+alias Near = array<vec4<f32>, INPUTS + ENDS>;
+
+// Places are where that lies in a frame.
+alias Places = array<u32, INPUTS + ENDS>;
+
+// find is where a pixel is.
+fn find(r: i32, column: i32) -> u32 {
+    let r_in = clamp(r, 0, i32(SCALE * params.H_in) - 1);
+    let column_in = clamp(column, 0, i32(SCALE * params.W_in) - 1);
+    return select(NOWHERE, (u32(r_in) / SCALE * params.W_in + u32(column_in) / SCALE) * params.C_in4, r == r_in && column == column_in);
+}
+
+// places are those of a subgroup's rows from `top` on, whose first column reads from `left` on.
+fn places(top: i32, left: i32, own: u32) -> Places {
+    var all = Places();
+#each q
+    all[{q}] = find(top + {q}, left + i32(own + LEFT));
+#end
+    for (var e = 0u; e < ENDS; e++) {
+        let side = 8u * e + own;
+        all[INPUTS + e] = find(top + i32(side / SIDES), left + select(0, i32(8u + LEFT), side % SIDES == LEFT));
+    }
+    return all;
+}
+
+// beside is row q's pixel under tap j.
+fn beside(near: ptr<function, Near>, q: u32, j: u32, own: u32) -> vec4<f32> {
+    let end = subgroupShuffle((*near)[INPUTS + SIDES * q / 8u], SIDES * q % 8u + u32(j == 2u));
+    let ends = own == select(select(8u, 0u, LEFT == 1u && j == 0u), 7u, j == TAPS - 1u);
+    return select(subgroupShuffle((*near)[q], (own + j + 8u - LEFT) % 8u), end, ends);
+}
+
+// fused adds the products of four channels of x.
+fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+    return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
+}
+
+// sweep{k} adds the products of temporal tap k, of a frame from `line` on.
+#each k
+fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: u32) {
+    let size = params.C_in4 * TAPS * MATRIX; // weights of a row of taps
+    let first = params.weight_at + block * params.weight_stride + {k}u * TAPS * size;
+    for (var c = 0u; c < params.C_in4; c++) {
+        var near = Near();
+#each q
+        near[{q}] = select(load4(x{k}[params.x{k}_at + line + c + all[{q}]]), vec4<f32>(), all[{q}] == NOWHERE);
+#end
+        for (var e = INPUTS; e < INPUTS + ENDS; e++) {
+            near[e] = select(load4(x{k}[params.x{k}_at + line + c + all[e]]), vec4<f32>(), all[e] == NOWHERE);
+        }
+        for (var j = 0u; j < TAPS; j++) {
+            var row = array<vec4<f32>, INPUTS>();
+#each q
+            row[{q}] = beside(&near, {q}u, j, own);
+#end
+#each b
+            {
+                let w = first + {b}u * params.weight_stride + (c * TAPS + j) * MATRIX;
+#each j
+                let m{j} = matrix(w + {j}u * size);
+#end
+#each p
+#each h
+                {
+                    var sum = (*sums)[({b}u * PIXELS + {p}u) * WIDE + {h}u];
+#each j
+                    sum = fused(sum, row[{p} + {j}], m{j}.a{h}, m{j}.b{h}, m{j}.c{h}, m{j}.d{h});
+#end
+                    (*sums)[({b}u * PIXELS + {p}u) * WIDE + {h}u] = sum;
+                }
+#end
+#end
+            }
+#end
+        }
+    }
+}
+#end
+
+// sweep adds the products of all temporal taps.
+fn sweep(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: u32) {
+    sweep0(sums, all, line, block, own);
+    if KT > 1u { sweep1(sums, all, line, block, own); }
+    if KT > 2u { sweep2(sums, all, line, block, own); }
+}
