@@ -134,7 +134,27 @@ type rivalry struct {
 	duty
 	usual  string
 	rivals []string
-	spent  time.Duration
+	share  *share
+}
+
+// share is what jobs have of a class in this run of the program, and what its trials
+// have taken.
+type share struct {
+	flops int64
+	spent time.Duration
+}
+
+// share is a duty's with a job that has it.
+func (c *chooser) share(d duty) *share {
+	of := key(c.info) + d.Class.String() + c.elem.String()
+	if c.parts == nil {
+		c.parts = map[string]*share{}
+	}
+	if c.parts[of] == nil {
+		c.parts[of] = &share{}
+	}
+	c.parts[of].flops += d.flops
+	return c.parts[of]
 }
 
 // turn is one of them.
@@ -191,8 +211,8 @@ func (c *chooser) budget() *budget {
 
 // pays says whether one more kernel may be tried for a duty.
 func (b *budget) pays(r *rivalry) bool {
-	share := float64(r.flops) / b.speed / part
-	return (r.spent+b.each).Seconds() <= share && (b.all == 0 || b.spent+b.each <= b.all)
+	most := float64(r.share.flops) / b.speed / part
+	return (r.share.spent+b.each).Seconds() <= most && (b.all == 0 || b.spent+b.each <= b.all)
 }
 
 // took is told what a trial has taken, and how many FLOPs the usual kernel did in a
@@ -200,7 +220,7 @@ func (b *budget) pays(r *rivalry) bool {
 // meanwhile, so that the most is nearest to what a job does.
 func (b *budget) took(r *rivalry, t time.Duration, speed float64) {
 	b.speed = max(b.speed, speed)
-	r.spent += t
+	r.share.spent += t
 	b.spent += t
 	b.tried++
 	b.each = b.spent / time.Duration(b.tried)
@@ -212,8 +232,10 @@ func (c *chooser) tryAll(all []duty) error {
 	var total int64
 	var pending []*rivalry
 	for _, d := range all {
-		total += d.flops
+		s := c.share(d)
+		total += s.flops
 		if r := c.rivalry(d); r != nil {
+			r.share = s
 			pending = append(pending, r)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // rivals are three duties of a job, most of which is the first.
 func rivals() []*rivalry {
 	of := func(operation string, flops int64, rivals ...string) *rivalry {
-		return &rivalry{duty: duty{wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals}
+		return &rivalry{duty: duty{wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals, share: &share{flops: flops}}
 	}
 	return []*rivalry{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
 }
@@ -51,4 +51,30 @@ func TestBudget(t *testing.T) {
 	require.True(t, b.pays(r), "after a slow one")
 	b.took(r, time.Second/2, 2e10)
 	require.False(t, b.pays(r), "it is half as long as was thought")
+}
+
+// Short jobs are worth together what a long one is, each class and adapter by itself,
+// and what was spent on them is.
+func TestShortJobsAddUp(t *testing.T) {
+	d := duty{wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 64}, Taps: 3}, 1e11}
+	other := duty{wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 128}, Taps: 3}, 1e9}
+	var tuner Tuner
+	pays := func(index int, d duty) bool {
+		c := &chooser{Tuner: &tuner}
+		c.info.Index = index
+		r := &rivalry{duty: d, share: c.share(d)}
+		b := &budget{each: time.Second, speed: 1e10} // a job of 10 s, of which a twentieth is half a second
+		if !b.pays(r) {
+			return false
+		}
+		b.took(r, time.Second, 0)
+		return true
+	}
+	for range 2 {
+		require.False(t, pays(0, d))
+		require.False(t, pays(0, other))
+		require.False(t, pays(1, d))
+		require.True(t, pays(0, d))
+		require.True(t, pays(1, d))
+	}
 }

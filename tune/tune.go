@@ -7,8 +7,8 @@
 // one is to compute, in f64 on the processor, on made-up numbers. One that
 // disagrees is never used. A feature that an adapter says it has proves nothing.
 //
-// A trial takes a twentieth of the part of the job that it is for, at most. Start
-// at Tuner.Choose; Tuner.Known tells what was found out.
+// A trial takes a twentieth of the part of the job that it is for, at most, with those
+// of jobs before it: many short ones are a long one. Start at Tuner.Choose; Tuner.Known tells what was found out.
 package tune
 
 import (
@@ -29,13 +29,14 @@ type Tuner struct {
 	Off     bool                                                       // nothing is tried: what comes first is taken, if it is the plain one or computes what that should
 	NoCache bool                                                       // nothing is kept, nor believed of what was
 	Say     func(string)                                               // is told that it takes a moment; nil: nobody
-	Least   int64                                                      // FLOPs of jobs that are worth a trial; 0 is what takes some seconds on a slow device
+	Least   int64                                                      // FLOPs of jobs, one or more, that are worth a trial; 0 is what takes some seconds on a slow device
 	Patient bool                                                       // it tries all that there is, however long that takes next to the job
 	Sets    func(wgsl.Elem, gpu.Info, wgsl.Choices) (*wgsl.Set, error) // nil is wgsl.NewSet
 
 	Compile time.Duration // that a kernel may take to be compiled for a trial; 0 is 5 s
 
 	found map[string]Record // by adapter, of this run of the program
+	parts map[string]*share // by adapter, class and storage, of this run
 }
 
 // newSet makes a set of kernels.
