@@ -55,6 +55,21 @@ func TestFoldedIsExact(t *testing.T) {
 	}
 }
 
+// Weights are folded by the kernel that runs everywhere: what is quicker on an adapter is
+// proven there for what a job's commands have, which these are not.
+func TestFoldedByThePlainKernel(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, smallCheckpoint(t), F16) // so that no product of the job is in f32
+	decodeAll(t, m, noiseLatent(2, 4, 4), DecodeOptions{})
+	var products []string
+	for label := range dev.Stats().Programs {
+		if strings.HasPrefix(label, "pointwise") && strings.HasSuffix(label, "_f32") {
+			products = append(products, label)
+		}
+	}
+	require.Equal(t, []string{"pointwise_f32"}, products)
+}
+
 // At the published widths, from a checkpoint of halves: folded weights are f32 there.
 func TestFoldedIsExactAtThePublishedSize(t *testing.T) {
 	m := open(t, gputest.Open(t), fullCheckpoint(t), F32)
