@@ -44,7 +44,7 @@ func format(e Elem) gputest.Format {
 // that are not the device's usual one are tried in packed halves, the plain one, by
 // which others are judged, in f32 too; TABLES=all tries them in all storages, where
 // drivers for processors compile for minutes. TABLES=matrix is for kernels of that
-// name alone.
+// name alone, TABLES=halves too, as on a card, which they are for.
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
 }
@@ -68,7 +68,11 @@ func inBrowser() bool { return runtime.GOOS == "js" && os.Getenv("TABLES") != "a
 func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
-	usual := (&Set{info: dev.Info(), tables: tables}).find(operation, nil).name
+	info := dev.Info()
+	if os.Getenv("TABLES") == "halves" {
+		info.Type = ""
+	}
+	usual := (&Set{info: info, tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
 		for _, e := range storages {
 			if k.halves && e != F16 || !tried(k.name) {
@@ -85,13 +89,13 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 				full += "/" + k.name
 			}
 			t.Run(full, func(t *testing.T) {
-				if e == F16 && !dev.Info().F16 {
-					t.Skipf("%s has no shader-f16", dev.Info().Name)
+				if e == F16 && !info.F16 {
+					t.Skipf("%s has no shader-f16", info.Name)
 				}
-				if k.needs != nil && !k.needs(dev.Info()) {
-					t.Skipf("%s can't run kernel %s", dev.Info().Name, k.name)
+				if k.needs != nil && !k.needs(info) {
+					t.Skipf("%s can't run kernel %s", info.Name, k.name)
 				}
-				s, err := newSet(e, dev.Info(), Choices{operation: k.name}, forAll(at, i))
+				s, err := newSet(e, info, Choices{operation: k.name}, forAll(at, i))
 				require.NoError(t, err)
 				run(t, s)
 			})

@@ -67,6 +67,7 @@ type shader struct {
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
 	upright  bool // pixels are of a column, as inColumns has them
+	halved   bool // products are of halves, and sums of few of them
 	passes   bool // pairs of frames are made one product after the other
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
@@ -75,12 +76,16 @@ type shader struct {
 // its text has.
 func (h *shader) way(name string) string {
 	switch {
+	case h.halved:
+		return "halves"
 	case name == "sources" && h.fit != nil:
 		return "eights"
 	case name == "sources":
 		return "each"
 	case name == "frames" && h.passes:
 		return "passes"
+	case name == "points":
+		return "each"
 	case name != "weights" && h.together == 4:
 		return "written"
 	case name == "frames":
@@ -100,6 +105,9 @@ func (h *shader) name() string {
 	name := h.file
 	if h.passes {
 		name += "_passes"
+	}
+	if h.halved {
+		name += "_halves"
 	}
 	if h.tall > 0 {
 		name += "_tall"

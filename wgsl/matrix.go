@@ -63,7 +63,12 @@ var nativeTexts = []embedded{
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
+	{"shared/multiply_halves.wgsl", &sharedMultiplyHalvesText},
+	{"shared/points_halves.wgsl", &sharedPointsHalvesText},
 	{"shared/sources_eights.wgsl", &sharedSourcesEightsText},
+	{"shared/sources_halves.wgsl", &sharedSourcesHalvesText},
+	{"shared/under_halves.wgsl", &sharedUnderHalvesText},
+	{"shared/weights_halves.wgsl", &sharedWeightsHalvesText},
 }
 
 // rows16x64 is what conv3d's and conv_up's read, and rows16x128 those of conv3d_strided and pointwise:
@@ -297,15 +302,19 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(append(t.kernels, attentionEightsKernels...), attentionMatrixKernels...)
 		case "conv3d":
 			t.kernels = append(t.kernels, conv3DColumnsKernels...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
 		case "conv3d_strided":
+			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
 			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)
 		case "conv_up":
 			t.kernels = append(t.kernels, convUpColumnsKernels...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
 			t.kernels = append(t.kernels, convUpMatrixKernels...)
 		case "pointwise":
+			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
 			t.kernels = append(t.kernels, pointwiseMatrixKernels...)
 		}
 	}

@@ -24,25 +24,7 @@
 #import pointwise_params
 #import products
 #import several
-
-// tap{k} adds the products of four channels c of temporal tap k, with weights from w on.
-#each k
-fn tap{k}(sums: ptr<function, Sums>, at: ptr<function, array<u32, PIXELS>>, c: u32, w: u32) {
-    if BLOCKS == 1u {
-        let m = matrix(w);
-#each p
-        add{p}(sums, load4(x{k}[params.x{k}_at + (*at)[{p}] + c]), m);
-#end
-        return;
-    }
-    var row = array<vec4<f32>, PIXELS>();
-    for (var p = 0u; p < PIXELS; p++) { row[p] = load4(x{k}[params.x{k}_at + (*at)[p] + c]); }
-    for (var b = 0u; b < BLOCKS; b++) {
-        let m = matrix(w + b * params.weight_stride);
-        for (var p = 0u; p < PIXELS; p++) { add(sums, b * PIXELS + p, row[p], m); }
-    }
-}
-#end
+#import points
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -70,7 +52,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
 #end
     let tap_size = params.C_in4 * MATRIX; // weights of one temporal tap
     let w_block = params.weight_at + block * params.weight_stride;
-    for (var c = 0u; c < params.C_in4; c++) {
+    for (var c = 0u; c < params.C_in4; c += DEPTH) {
         let w = w_block + c * MATRIX;
         tap0(&sums, &at, c, w);
         if KT > 1u { tap1(&sums, &at, c, w + tap_size); }

@@ -103,6 +103,8 @@ var (
 	sharedMultiplyWrittenText string
 	//go:embed shared/frames_passes.wgsl
 	sharedFramesPassesText string
+	//go:embed shared/points_each.wgsl
+	sharedPointsEachText string
 	//go:embed shared/pointwise_params.wgsl
 	sharedPointwiseParamsText string
 	//go:embed shared/products.wgsl
@@ -191,6 +193,7 @@ var texts = []embedded{
 	{"shared/multiply_loops.wgsl", &sharedMultiplyLoopsText},
 	{"shared/multiply_written.wgsl", &sharedMultiplyWrittenText},
 	{"shared/frames_passes.wgsl", &sharedFramesPassesText},
+	{"shared/points_each.wgsl", &sharedPointsEachText},
 	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
 	{"shared/products.wgsl", &sharedProductsText},
 	{"shared/rows.wgsl", &sharedRowsText},

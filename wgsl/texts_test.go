@@ -48,7 +48,7 @@ func TestSources(t *testing.T) {
 	for _, table := range tables {
 		for _, k := range table.kernels {
 			if k.halves {
-				continue // Dawn's own language, which no other compiler knows
+				continue // in Dawn's own language, or of words as halves, which other compilers don't take
 			}
 			for i := range k.shaders {
 				for _, elem := range []Elem{F32, F16, Packed} {

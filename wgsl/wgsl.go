@@ -17,7 +17,7 @@ import (
 	"tessera/gpu"
 )
 
-// Elem is how an activation or a weight is stored; arithmetic is f32 always.
+// Elem is how an activation or a weight is stored; sums are f32.
 type Elem uint8
 
 const (
@@ -137,7 +137,7 @@ func (l *loader) add(file, from string) {
 			l.addElem(file)
 		case "weight", "halves":
 			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
-		case "weights", "frames", "multiply", "under", "sources":
+		case "weights", "frames", "multiply", "under", "sources", "points":
 			l.add("shared/"+name+"_"+l.shader.way(name)+".wgsl", file)
 		default:
 			l.add("shared/"+name+".wgsl", file)
@@ -149,7 +149,7 @@ func (l *loader) add(file, from string) {
 // halves out of words, as the words they lie in.
 func (l *loader) addElem(file string) {
 	elem := l.elem
-	if l.shader.upright && elem == F16 { // Mesa's driver for processors loads halves one by one
+	if (l.shader.upright || l.shader.halved) && elem == F16 { // drivers load halves one by one
 		elem = Packed
 	}
 	if elem == F16 {

@@ -1,5 +1,7 @@
 // multiply() of kernels whose compilers unroll loops.
 
+alias Row = array<vec4<f32>, INPUTS>; // of pixels under a row's taps, four channels
+
 // hold is for multiply_written.wgsl.
 fn hold(row: ptr<function, Row>) {}
 

@@ -3,6 +3,8 @@
 // each product and sum would go through memory. So they and the sums are memory, at
 // places that the text says, where a number of four invocations is one load.
 
+alias Row = array<vec4<f32>, INPUTS>; // of pixels under a row's taps, four channels
+
 var<private> held: array<vec4<f32>, TAPS * MATRIX>; // weights of a row
 
 // hold makes a row and the weights memory, which for SwiftShader is what a loop indexes.

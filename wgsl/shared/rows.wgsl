@@ -3,8 +3,6 @@
 
 const INPUTS: u32 = (PIXELS - 1u) * STRIDE + TAPS; // pixels under a row's taps
 
-alias Row = array<vec4<f32>, INPUTS>; // of these pixels, four channels
-
 // Columns are their offsets, clamped into the row, and whether they are inside of it.
 struct Columns {
     first: i32,
