@@ -37,7 +37,7 @@ func TestProfile(t *testing.T) {
 	for _, piece := range p.Pieces {
 		assert.Equal(t, "time", piece.Label)
 		assert.GreaterOrEqual(t, piece.Begin, sent)
-		assert.Greater(t, piece.End, piece.Begin)
+		assert.GreaterOrEqual(t, piece.End, piece.Begin) // equal within a step of a clock such as Windows'
 		assert.LessOrEqual(t, piece.End, p.Wall)
 		sent = piece.Begin
 		for _, r := range piece.Commands {
@@ -58,6 +58,7 @@ func TestProfile(t *testing.T) {
 		c := &b.Commands[i]
 		assert.InDelta(t, c.Cost.FLOPs, flops[c], 1+float64(c.Cost.FLOPs)/1e3, c.Label)
 	}
+	require.Greater(t, p.Pieces[len(p.Pieces)-1].End, p.Pieces[0].Begin)
 	require.LessOrEqual(t, p.Busy(), p.Wall)
 	if p.Queried {
 		require.Greater(t, took[&b.Commands[1]], p.Busy()/2, "80 times the work")

@@ -8,7 +8,8 @@
 // disagrees is never used. A feature that an adapter says it has proves nothing.
 //
 // A trial takes a twentieth of the part of the job that it is for, at most, with those
-// of jobs before it: many short ones are a long one. Start at Tuner.Choose; Tuner.Known tells what was found out.
+// of jobs before it: many short ones are a long one. Start at Tuner.Choose; Tuner.Known
+// tells what was found out.
 package tune
 
 import (
