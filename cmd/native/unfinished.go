@@ -164,7 +164,7 @@ func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (rec
 		return is, err
 	}
 	o := d.Options
-	o.Budget, o.Host, o.Spool = 0, 0, nil // which the plan tells
+	o.Budget, o.Host, o.Offload, o.Spool = 0, 0, "", nil // which the plan tells
 	i := e.dev.Info()
 	is.Program = fmt.Sprint(programVersion())
 	is.Latent = hashedFloats(d.Latent)

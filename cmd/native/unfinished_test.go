@@ -133,14 +133,9 @@ func closed(c <-chan bool, wait time.Duration) bool {
 	}
 }
 
-// What is kept of one decode is not taken for another's, nor what is cut short for
-// whole; and what can't be gone on with is refused before the work.
-func TestResumeRefuses(t *testing.T) {
-	needDevice(t)
-	dir := t.TempDir()
-	latent, out := latentFile(t, 16, 8, 16, 16), filepath.Join(dir, "out.npy")
-	folder := out + ".unfinished"
-	args := []string{"decode", "-m", tiny, latent, "-o", out, "--resume"}
+// leave interrupts a decode with --resume when some of it is done.
+func leave(t *testing.T, folder string, args ...string) {
+	t.Helper()
 	for range 20 {
 		cmd := exec.Command(built.program, append(args, "--quiet")...)
 		require.NoError(t, cmd.Start())
@@ -153,8 +148,37 @@ func TestResumeRefuses(t *testing.T) {
 			break
 		}
 	}
-	kept := tree(t, folder)
 	require.Positive(t, recordOf(t, folder).Frames)
+}
+
+// A decode goes on with its memory elsewhere, to the same bytes, where the plan is
+// else the same.
+func TestResumeElsewhere(t *testing.T) {
+	needDevice(t)
+	latent, dir := latentFile(t, 16, 8, 16, 16), t.TempDir()
+	whole, out := filepath.Join(dir, "whole.npy"), filepath.Join(dir, "out.npy")
+	succeed(t, "decode", "-m", tiny, latent, "-o", whole)
+	args := []string{"decode", "-m", tiny, latent, "-o", out, "--resume"}
+	leave(t, out+".unfinished", args...)
+	o := succeed(t, append(args, "--offload=on", "--host-memory=1GiB", "--memory=2GiB")...)
+	require.Contains(t, o.stderr, "going on from there")
+	want, err := os.ReadFile(whole)
+	require.NoError(t, err)
+	got, err := os.ReadFile(out)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got), "other frames")
+}
+
+// What is kept of one decode is not taken for another's, nor what is cut short for
+// whole; and what can't be gone on with is refused before the work.
+func TestResumeRefuses(t *testing.T) {
+	needDevice(t)
+	dir := t.TempDir()
+	latent, out := latentFile(t, 16, 8, 16, 16), filepath.Join(dir, "out.npy")
+	folder := out + ".unfinished"
+	args := []string{"decode", "-m", tiny, latent, "-o", out, "--resume"}
+	leave(t, folder, args...)
+	kept := tree(t, folder)
 	for says, change := range map[string][]string{
 		"was begun with another choice of options": append(args, "--chunk=2"),
 		"was begun with another latent":            {"decode", "-m", tiny, latentFile(t, 16, 8, 16, 17), "-o", out, "--resume"},
