@@ -23,9 +23,10 @@ func main() {
 	model := flag.String("m", "assets/tiny-seedvr2.safetensors", "checkpoint")
 	frames := flag.Int("frames", 501, "frames of the latent, whose numbers are drawn")
 	cells := flag.Int("cells", 6, "cells of the latent along each side")
+	offload := flag.String("offload", "auto", "auto, on or off, as of tessera decode")
 	out := flag.String("o", "flat.svg", "plot to write")
 	flag.Parse()
-	if err := run(*model, *frames, *cells, *out); err != nil {
+	if err := run(*model, *frames, *cells, vae.Offload(*offload), *out); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -33,7 +34,7 @@ func main() {
 // sample is what there was after a frame, in bytes.
 type sample struct{ device, process int64 }
 
-func run(model string, frames, cells int, out string) error {
+func run(model string, frames, cells int, offload vae.Offload, out string) error {
 	dev, err := gpu.Open(gpu.Options{Adapter: -1})
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ func run(model string, frames, cells int, out string) error {
 	for range z.Channels * frames * cells * cells {
 		z.Data = append(z.Data, float32(r.NormFloat64()))
 	}
-	p, err := m.PlanDecode(context.Background(), frames, cells, cells, vae.DecodeOptions{RGBA8: true})
+	p, err := m.PlanDecode(context.Background(), frames, cells, cells, vae.DecodeOptions{Options: vae.Options{Offload: offload}, RGBA8: true})
 	if err != nil {
 		return err
 	}
@@ -69,6 +70,7 @@ func run(model string, frames, cells int, out string) error {
 	tenth := all[len(all)/10]
 	last := all[len(all)-1]
 	fmt.Printf("%s: %d frames of %dx%d in %.0f s\n", dev.Info().Name, len(all), p.Output().Width, p.Output().Height, took.Seconds())
+	fmt.Printf("planned %d bytes on the host, %d to cross in all\n", p.Host, p.Moved)
 	fmt.Printf("planned %d bytes; on the device %d after the first frame, %d after a tenth, %d after the last, peak %d\n",
 		p.Bytes(), all[0].device, tenth.device, last.device, dev.Stats().PeakBytes)
 	fmt.Printf("the process had %d bytes resident after the first frame, %d after a tenth, %d after the last\n", all[0].process, tenth.process, last.process)
