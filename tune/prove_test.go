@@ -61,3 +61,21 @@ func TestEveryTextHasCase(t *testing.T) {
 	}
 	require.Equal(t, map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}, blocks)
 }
+
+// Pairs of frames made one by one are what other operations' kernels make, and need no
+// proof of their own to be tried.
+func TestPlainPairsAreTried(t *testing.T) {
+	for name, info := range adapters {
+		usual, err := wgsl.NewSet(wgsl.F32, info, nil)
+		require.NoError(t, err)
+		c := &chooser{Tuner: &Tuner{NoCache: true, found: map[string]Record{}}, ctx: context.Background(), info: info, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
+		for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
+			d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}, Weight: wgsl.F32}
+			ok, err := c.prove(d, "plain")
+			require.NoError(t, err)
+			require.True(t, ok, "%s: %s", name, operation)
+			require.Contains(t, c.trusted(duty{Duty: d}), "plain")
+		}
+		require.Empty(t, c.record.Proofs)
+	}
+}
