@@ -79,3 +79,20 @@ func TestPlainPairsAreTried(t *testing.T) {
 		require.Empty(t, c.record.Proofs)
 	}
 }
+
+// An adapter that computes nothing right with any kernel is left with the plain ones.
+func TestAllRefuted(t *testing.T) {
+	info := adapters["lavapipe 25"]
+	usual, err := wgsl.NewSet(wgsl.F32, info, nil)
+	require.NoError(t, err)
+	d := duty{wgsl.Duty{Class: wgsl.Class{Operation: "pointwise", In: 64, Out: 64}, Taps: 1, Weight: wgsl.Packed}, 1 << 50}
+	c := &chooser{Tuner: &Tuner{}, info: info, usual: usual}
+	require.Greater(t, len(c.kernels(d)), 2)
+	for _, kernel := range c.kernels(d) {
+		claim := c.claim(d.Duty, kernel)
+		claim.Verdict = "disagrees with the reference"
+		c.record.add(Record{Proofs: []Proof{claim}})
+	}
+	require.Nil(t, c.rivalry(d))
+	require.Equal(t, wgsl.Choices{"pointwise": "plain"}, c.choices(map[wgsl.Duty]int64{d.Duty: d.flops}, []duty{d}))
+}

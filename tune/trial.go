@@ -81,13 +81,16 @@ func (c *chooser) say() {
 func (c *chooser) kernels(d duty) []string { return c.usual.Kernels(d.Operation, shapeOf(d.Duty)) }
 
 // trusted are those of them that are not refuted; the plain one, which is trusted,
-// first where the one that comes first is refuted.
+// first where the one that comes first is refuted, and where all are: there is no other.
 func (c *chooser) trusted(d duty) []string {
 	names := c.kernels(d)
 	if at := slices.Index(names, "plain"); c.refuted(d, names[0]) && at > 0 {
 		names[0], names[at] = names[at], names[0]
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return c.refuted(d, name) })
+	if left := slices.DeleteFunc(names, func(name string) bool { return c.refuted(d, name) }); len(left) > 0 {
+		return left
+	}
+	return []string{"plain"}
 }
 
 func (c *chooser) refuted(d duty, kernel string) bool {
