@@ -72,8 +72,8 @@ type shader struct {
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
-// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl, under_*.wgsl or sources_*.wgsl
-// its text has.
+// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl, under_*.wgsl, sources_*.wgsl,
+// points_*.wgsl or staged_*.wgsl its text has.
 func (h *shader) way(name string) string {
 	switch {
 	case h.halved:
@@ -84,7 +84,7 @@ func (h *shader) way(name string) string {
 		return "each"
 	case name == "frames" && h.passes:
 		return "passes"
-	case name == "points":
+	case name == "points", name == "staged":
 		return "each"
 	case name != "weights" && h.together == 4:
 		return "written"

@@ -67,6 +67,7 @@ var nativeTexts = []embedded{
 	{"shared/points_halves.wgsl", &sharedPointsHalvesText},
 	{"shared/sources_eights.wgsl", &sharedSourcesEightsText},
 	{"shared/sources_halves.wgsl", &sharedSourcesHalvesText},
+	{"shared/staged_halves.wgsl", &sharedStagedHalvesText},
 	{"shared/under_halves.wgsl", &sharedUnderHalvesText},
 	{"shared/weights_halves.wgsl", &sharedWeightsHalvesText},
 }
@@ -302,19 +303,19 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(append(t.kernels, attentionEightsKernels...), attentionMatrixKernels...)
 		case "conv3d":
 			t.kernels = append(t.kernels, conv3DColumnsKernels...)
-			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
 		case "conv3d_strided":
-			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":
 			t.kernels = append(t.kernels, convPairsAheadKernels...)
 		case "conv_up":
 			t.kernels = append(t.kernels, convUpColumnsKernels...)
-			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, convUpMatrixKernels...)
 		case "pointwise":
-			t.kernels = append(t.kernels, halvesKernels(t.kernels[0])...)
+			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, pointwiseMatrixKernels...)
 		}
 	}

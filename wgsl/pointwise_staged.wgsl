@@ -11,38 +11,39 @@
 #import pointwise_params
 #import products
 #import several
+#import staged
 
 const LANES: u32 = 8;
 const DEPTH: u32 = 4;                  // vec4s of input channels at a time
 const FETCHED: u32 = WG / DEPTH;       // pixels fetched at once
 const FETCHES: u32 = LANES * PIXELS / FETCHED;
 const_assert WG == LANES * LANES;
-const_assert MATRIX == LANES; // an invocation fetches one vec4 of each
 
-var<workgroup> pixels: array<array<array<vec4<f32>, LANES>, PIXELS>, DEPTH>;  // [input][pixel][segment]
-var<workgroup> matrices: array<array<array<vec4<f32>, MATRIX>, DEPTH>, LANES>; // [block][input][input, output]
+const PER_FOUR: u32 = 4u * PIECES;     // pieces of weights
+const_assert LANES % PER_FOUR == 0u;
+
+var<workgroup> pixels: array<array<array<Four, LANES>, PIXELS>, DEPTH>;     // [input][pixel][segment]
+var<workgroup> matrices: array<array<array<Piece, PER_FOUR>, DEPTH>, LANES>; // [block][input][input, output]
 
 // keep puts away what was fetched as pixel n of the tile.
-fn keep(n: u32, c: u32, v: vec4<f32>, inside: bool) {
-    pixels[c][n % PIXELS][n / PIXELS] = select(vec4<f32>(), v, inside);
+fn keep(n: u32, c: u32, v: Four, inside: bool) {
+    pixels[c][n % PIXELS][n / PIXELS] = select(Four(), v, inside);
 }
 
 // multiply adds the products of what is there.
 fn multiply(sums: ptr<function, Sums>, lane: u32, deep: u32) {
+    var parts = begin(sums);
     for (var c = 0u; c < DEPTH; c++) {
-        var row = array<vec4<f32>, PIXELS>();
+        var row = array<Four, PIXELS>();
         for (var p = 0u; p < PIXELS; p++) {
             row[p] = pixels[c][p][lane];
         }
         for (var i = 0u; i < 4u; i++) {
-            let a = matrices[deep][c][i * WIDE];
-            let b = matrices[deep][c][i * WIDE + 1u];
-            for (var p = 0u; p < PIXELS; p++) {
-                (*sums)[WIDE * p] += row[p][i] * a;
-                (*sums)[WIDE * p + 1u] += row[p][i] * b;
-            }
+            let m = eight(matrices[deep][c][i * PIECES], matrices[deep][c][i * PIECES + PIECES - 1u]);
+            for (var p = 0u; p < PIXELS; p++) { add8(&parts, p, numbers(row[p])[i], m); }
         }
     }
+    finish(sums, &parts);
 }
 
 @compute @workgroup_size(WG)
@@ -55,10 +56,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let f = group.z;
 
     var sums = Sums();
+    let nth = select(lane % PER_FOUR, lane, PER_FOUR == LANES); // the piece of weights that it fetches,
+    let behind = select(lane / PER_FOUR, 0u, PER_FOUR == LANES); // for vec4s so far behind
     let block_in = min(block, (params.C_out4 - 1u) / WIDE);
     start(&sums, block_in);
-    let tap_size = params.C_in4 * MATRIX; // weights of one temporal tap
-    let w_block = params.weight_at + block_in * params.weight_stride + lane;
+    let tap_size = params.C_in4 * PER_FOUR; // weights of one temporal tap
+    let w_block = (params.weight_at + block_in * params.weight_stride) / (WIDE / PIECES) + nth;
     let n = local / DEPTH; // the first pixel that this invocation fetches
     let d = local % DEPTH; // and its channels
     var line = array<u32, FETCHES>();
@@ -71,14 +74,15 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             let column = min(c + d, params.C_in4 - 1u);
             workgroupBarrier();
             if KT == 1u || k == 0u {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x0[params.x0_at + line[p] + column]), inside); }
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x0[params.x0_at + line[p] + column]), inside); }
             } else if KT == 2u || k == 1u {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x1[params.x1_at + line[p] + column]), inside); }
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x1[params.x1_at + line[p] + column]), inside); }
             } else {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, load4(x2[params.x2_at + line[p] + column]), inside); }
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x2[params.x2_at + line[p] + column]), inside); }
             }
-            for (var j = 0u; j < DEPTH; j++) {
-                matrices[deep][j][lane] = load_weight4(weight[w_block + k * tap_size + min(c + j, params.C_in4 - 1u) * MATRIX]);
+            for (var j = 0u; j < DEPTH * PER_FOUR / LANES; j++) {
+                let d4 = j * (LANES / PER_FOUR) + behind;
+                matrices[deep][d4][nth] = piece(weight[w_block + k * tap_size + min(c + d4, params.C_in4 - 1u) * PER_FOUR]);
             }
             workgroupBarrier();
             multiply(&sums, lane, deep);

@@ -117,6 +117,8 @@ var (
 	sharedSiluText string
 	//go:embed shared/sources_each.wgsl
 	sharedSourcesEachText string
+	//go:embed shared/staged_each.wgsl
+	sharedStagedEachText string
 	//go:embed shared/taps.wgsl
 	sharedTapsText string
 	//go:embed shared/under_each.wgsl
@@ -200,6 +202,7 @@ var texts = []embedded{
 	{"shared/several.wgsl", &sharedSeveralText},
 	{"shared/silu.wgsl", &sharedSiluText},
 	{"shared/sources_each.wgsl", &sharedSourcesEachText},
+	{"shared/staged_each.wgsl", &sharedStagedEachText},
 	{"shared/taps.wgsl", &sharedTapsText},
 	{"shared/under_each.wgsl", &sharedUnderEachText},
 	{"shared/under_written.wgsl", &sharedUnderWrittenText},

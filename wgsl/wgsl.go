@@ -137,7 +137,7 @@ func (l *loader) add(file, from string) {
 			l.addElem(file)
 		case "weight", "halves":
 			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
-		case "weights", "frames", "multiply", "under", "sources", "points":
+		case "weights", "frames", "multiply", "under", "sources", "points", "staged":
 			l.add("shared/"+name+"_"+l.shader.way(name)+".wgsl", file)
 		default:
 			l.add("shared/"+name+".wgsl", file)

@@ -22,6 +22,7 @@ type class string
 const (
 	matrix class = "matrix"
 	fma    class = "multiply-add"
+	packed class = "two multiply-adds of halves"
 	vector class = "vector"
 	scalar class = "scalar"
 	memory class = "memory"
@@ -72,7 +73,7 @@ type block struct {
 var (
 	amdLabel = regexp.MustCompile(`^(BB\d+):`)
 	amdOp    = regexp.MustCompile(`^\s+([a-z]\w+)(?:\s+(BB\d+))?`)
-	amdFMA   = regexp.MustCompile(`^v_(dual_)?(fma|fmac|pk_fma|dot|mac)`)
+	amdFMA   = regexp.MustCompile(`^v_(dual_)?(fma|fmac|dot|mac)`)
 )
 
 // amd reads what RADV prints.
@@ -113,6 +114,8 @@ func amdClass(op string) class {
 	switch {
 	case strings.Contains(op, "wmma"):
 		return matrix
+	case strings.HasPrefix(op, "v_pk_fma"):
+		return packed
 	case amdFMA.MatchString(op):
 		return fma
 	case strings.HasPrefix(op, "v_"):
@@ -163,8 +166,10 @@ func nvidiaClass(op, line string) class {
 	switch {
 	case op == "hmma", op == "imma":
 		return matrix
-	case op == "ffma", op == "hfma2":
+	case op == "ffma":
 		return fma
+	case op == "hfma2", op == "hmul2":
+		return packed
 	case op == "ldsm", strings.Contains(line, ".shared"):
 		return shared
 	case op == "ld", op == "st":
@@ -178,8 +183,9 @@ func nvidiaClass(op, line string) class {
 func innerLoop(blocks []block) map[class]int {
 	busiest, most := 0, 0
 	for i := range blocks {
-		if n := count(blocks[i:i+1], map[int]bool{0: true}); n[fma]+n[matrix] > most {
-			busiest, most = i, n[fma]+n[matrix]
+		n := count(blocks[i:i+1], map[int]bool{0: true})
+		if n := n[fma] + n[packed] + n[matrix]; n > most {
+			busiest, most = i, n
 		}
 	}
 	var shortest map[class]int

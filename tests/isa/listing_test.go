@@ -28,6 +28,7 @@ BB2:
 	s_waitcnt vmcnt(0)                        ; bf8903f7
 	v_fma_mix_f32 v8, v80, v92, v8            ; cc201008
 	v_dual_fmac_f32 v8, v9, v9 :: v_dual_fmac_f32 v1, v2, v2
+	v_pk_fma_f16 v8, v9, v9, v8
 	v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[8:15], v[0:7]
 BB3:
 	ds_load_b128 v[2:5], v1                   ; 00
@@ -91,7 +92,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, "CARD (RADV), radv: Mesa 26", adapter)
 	require.Equal(t, []shader{{
 		label: "conv3d_f16", layer: "3 taps", kernel: "plain", elem: "f16", registers: 96, waves: 10, local: 16,
-		loop: map[class]int{fma: 2, matrix: 1, vector: 1, shared: 1, memory: 1, scalar: 3, wait: 1},
+		loop: map[class]int{fma: 2, packed: 1, matrix: 1, vector: 1, shared: 1, memory: 1, scalar: 3, wait: 1},
 	}}, shaders)
 
 	adapter, shaders = parse(nak)
@@ -107,6 +108,7 @@ func TestReport(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ada.txt")
 	text := adapterMark + "NVK, Mesa 26\n" + shaderMark + "softmax_f32|l|plain|f32\nnothing\n" +
 		shaderMark + "rms_norm_f32|l|plain|f32\nNAK IR\nblock 0 [] -> {\n ffma r1\n\nStage: compute\nNum GPRs: 32\nMax warps/SM: 48\n" +
+		shaderMark + "conv3d_f16|l|halves|f16\nNAK IR\nblock 0 [0] -> {\n r1 = hmul2 r1\n r1 = hfma2 r1\n r1 = ffma r1\n bra x\n\nStage: compute\nNum GPRs: 64\nMax warps/SM: 32\n" +
 		shaderMark + "conv3d_f32|l|plain|f32\nNAK IR\nblock 0 [0] -> {\n r1 = ffma r1\n r1 = ffma r1\n r1 = ffma r1\n bra x\n\nStage: compute\nNum GPRs: 64\nMax warps/SM: 32\n"
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	var out bytes.Buffer
@@ -117,6 +119,7 @@ func TestReport(t *testing.T) {
 |---|---|---|---|---|---|---|---|---|---|---|
 | softmax | l | plain | f32 | not listed by this driver | | | | | | |
 | rms_norm | l | plain | f32 | 32 | 48 | 0 | none that multiplies | | | |
+| conv3d | l | halves | f16 | 64 | 32 | 0 | 4 | 0.75 | 0.00 | 103 |
 | conv3d | l | plain | f32 | 64 | 32 | 0 | 4 | 0.75 | 0.00 | 62 |
 
 `, out.String())

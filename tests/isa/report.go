@@ -59,7 +59,7 @@ func table(w io.Writer, c card, adapter string, shaders []shader) {
 			fmt.Fprintln(w, " none that multiplies | | | |")
 			continue
 		}
-		fmt.Fprintf(w, " %.0f | %.2f | %.2f | %s |\n", n, float64(s.loop[fma])/n, float64(s.loop[matrix])/n, c.bound(&s))
+		fmt.Fprintf(w, " %.0f | %.2f | %.2f | %s |\n", n, float64(s.loop[fma]+s.loop[packed])/n, float64(s.loop[matrix])/n, c.bound(&s))
 	}
 	fmt.Fprintln(w)
 }
@@ -85,9 +85,9 @@ func (c card) bound(s *shader) string {
 	if c.peak == 0 {
 		return ""
 	}
-	slots := total(s.loop)
+	slots := max(total(s.loop), 2*s.loop[packed]) // NVIDIA's since Ampere take two cycles for these
 	if c.beside {
-		slots = s.loop[fma] + s.loop[vector]
+		slots = s.loop[fma] + s.loop[packed] + s.loop[vector]
 	}
-	return fmt.Sprintf("%.0f", c.peak*float64(s.loop[fma])/float64(slots))
+	return fmt.Sprintf("%.0f", c.peak*float64(s.loop[fma]+2*s.loop[packed])/float64(slots))
 }

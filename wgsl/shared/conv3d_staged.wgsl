@@ -4,43 +4,43 @@
 #import conv3d_params
 #import products
 #import several
+#import staged
 
 const INPUTS: u32 = (PIXELS - 1u) * STRIDE + 3u; // pixels under those that an invocation makes
 
 const LANES: u32 = 8;
 const_assert WG == LANES * LANES;
-const_assert MATRIX == LANES; // an invocation fetches one vec4 of each
 const_assert LANES <= INPUTS && INPUTS <= 2u * LANES;
 
-const PER_TAP: u32 = 3u * MATRIX; // weights under a row of taps, vec4s
+const PER_TAP: u32 = 12u * PIECES; // pieces of weights under a row of taps
 
-var<workgroup> pixels: array<array<array<vec4<f32>, LANES>, INPUTS>, 3>;    // [tap][input][segment]
-var<workgroup> matrices: array<array<array<vec4<f32>, PER_TAP>, 3>, LANES>; // [block][tap][column, input, output]
+var<workgroup> pixels: array<array<array<Four, LANES>, INPUTS>, 3>;     // [tap][input][segment]
+var<workgroup> matrices: array<array<array<Piece, PER_TAP>, 3>, LANES>; // [block][tap][column, input, output]
 
 // fetch puts four channels of the pixel at `at` under every temporal tap.
 fn fetch(q: u32, lane: u32, at: u32, inside: bool) {
-    pixels[0][q][lane] = select(vec4<f32>(), load4(x0[params.x0_at + at]), inside);
-    if KT > 1u { pixels[1][q][lane] = select(vec4<f32>(), load4(x1[params.x1_at + at]), inside); }
-    if KT > 2u { pixels[2][q][lane] = select(vec4<f32>(), load4(x2[params.x2_at + at]), inside); }
+    pixels[0][q][lane] = select(Four(), four(x0[params.x0_at + at]), inside);
+    if KT > 1u { pixels[1][q][lane] = select(Four(), four(x1[params.x1_at + at]), inside); }
+    if KT > 2u { pixels[2][q][lane] = select(Four(), four(x2[params.x2_at + at]), inside); }
 }
 
 // multiply adds the products of a row of x under temporal tap k with its three taps.
 fn multiply(sums: ptr<function, Sums>, k: u32, lane: u32, deep: u32) {
-    var row = array<vec4<f32>, INPUTS>();
+    var row = array<Four, INPUTS>();
     for (var q = 0u; q < INPUTS; q++) {
         row[q] = pixels[k][q][lane];
     }
+    var parts = begin(sums);
     for (var j = 0u; j < 3u; j++) {
         for (var i = 0u; i < 4u; i++) {
-            let a = matrices[deep][k][j * MATRIX + i * WIDE];
-            let b = matrices[deep][k][j * MATRIX + i * WIDE + 1u];
+            let at = (j * 4u + i) * PIECES;
+            let m = eight(matrices[deep][k][at], matrices[deep][k][at + PIECES - 1u]);
             for (var p = 0u; p < PIXELS; p++) {
-                let v = row[STRIDE * p + j][i];
-                (*sums)[WIDE * p] += v * a;
-                (*sums)[WIDE * p + 1u] += v * b;
+                add8(&parts, p, numbers(row[STRIDE * p + j])[i], m);
             }
         }
     }
+    finish(sums, &parts);
 }
 
 @compute @workgroup_size(WG)
@@ -58,7 +58,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sums = Sums();
     start(&sums, min(block, (params.C_out4 - 1u) / WIDE));
     let tap_size = 3u * params.C_in4 * PER_TAP; // weights of one temporal tap
-    let w_block = params.weight_at + min(block, (params.C_out4 - 1u) / WIDE) * params.weight_stride + lane;
+    let w_block = (params.weight_at + min(block, (params.C_out4 - 1u) / WIDE) * params.weight_stride) / (WIDE / PIECES) + lane;
     // The two pixels that this invocation fetches: clamped into the row, and whether they are inside of it.
     let s_in = vec2<i32>(i32(STRIDE * s + deep)) + vec2<i32>(0, i32(LANES)) + params.left;
     let clamped = clamp(s_in, vec2<i32>(), vec2<i32>(i32(SCALE * params.W_in) - 1));
@@ -76,8 +76,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             }
             let w = w_block + (i * params.C_in4 + c) * PER_TAP;
             for (var k = 0u; k < KT; k++) {
-                for (var j = 0u; j < 3u; j++) {
-                    matrices[deep][k][j * MATRIX + lane] = load_weight4(weight[w + k * tap_size + j * MATRIX]);
+                for (var j = 0u; j < (PER_TAP + LANES - 1u) / LANES; j++) {
+                    if PER_TAP % LANES == 0u || j * LANES + lane < PER_TAP {
+                        matrices[deep][k][j * LANES + lane] = piece(weight[w + k * tap_size + j * LANES]);
+                    }
                 }
             }
             workgroupBarrier();
