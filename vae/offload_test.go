@@ -180,3 +180,55 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 	require.False(t, p.Away)
 	require.Equal(t, off, full)
 }
+
+// The least is a budget that a job runs within, and nothing is planned for a byte less.
+func TestLeastIsEnough(t *testing.T) {
+	for name, path := range map[string]string{
+		"seedvr2": narrow(t),
+		"wan2.2":  tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}),
+	} {
+		m := open(t, gputest.Open(t), path, F32)
+		z := Latent{Channels: m.Config.Latent, Frames: 3, Height: 4, Width: 3, Data: noise(m.Config.Latent * 3 * 12)}
+		cell := m.Config.Spatial
+		for how, o := range map[string]Options{
+			"one tile": {},
+			"tiles":    {Tiling: m.Config.Tilings[0], Tile: tiling.Choice{Tile: tiling.Square(2 * cell)}, Overlap: tiling.Square(cell)},
+		} {
+			for _, offload := range []Offload{OffloadOff, OffloadOn} {
+				t.Run(name+"/"+how+"/offload "+string(offload), func(t *testing.T) {
+					o.Offload = offload
+					plan := func(budget int64, least bool) (*DecodePlan, error) {
+						o.Budget, o.Least = budget, least
+						return m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o, RGBA8: true})
+					}
+					least, err := plan(0, true)
+					require.NoError(t, err)
+					p, err := plan(least.Bytes(), false)
+					require.NoError(t, err)
+					peakOf(t, m, p.Plan, func(w Watch) error {
+						w.Loading = loaded(t, m.dev)
+						for _, err := range p.Run(context.Background(), z, w) {
+							if err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+					_, err = plan(least.Bytes()-1, false)
+					require.ErrorIs(t, err, ErrMemory)
+				})
+			}
+		}
+	}
+}
+
+// loaded begins a peak anew when weights are there: to fold few channels takes more than
+// the smallest decode of them.
+func loaded(t *testing.T, dev *gpu.Device) func(done, total int64) {
+	return func(done, total int64) {
+		if done == total {
+			drain(t, dev)
+			dev.ResetPeaks()
+		}
+	}
+}
