@@ -41,11 +41,15 @@ func both(t *testing.T, m *Model, o Options) (is coded) {
 		m.Unload()
 		drain(t, m.dev)
 		m.dev.ResetPeaks()
+		w := Watch{}
+		if o.Least {
+			w.Loading = loaded(t, m.dev)
+		}
 		if i == 0 {
-			is.pixels, err = framesOf(d.Run(context.Background(), z, Watch{}))
+			is.pixels, err = framesOf(d.Run(context.Background(), z, w))
 			require.NoError(t, err)
 		} else {
-			latent, err := e.Collect(context.Background(), px, Watch{})
+			latent, err := e.Collect(context.Background(), px, w)
 			require.NoError(t, err)
 			is.latent = latent.Data
 		}
