@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -49,6 +50,9 @@ func (c *benchCmd) Validate() error {
 	if ext := strings.ToLower(filepath.Ext(c.Report)); c.Report != "" && ext != ".md" && ext != ".json" {
 		return fmt.Errorf("--report=%s: expected .md or .json", c.Report)
 	}
+	if c.Adapter.all || len(c.Adapter.list) > 1 {
+		return errors.New("--adapter: bench measures one adapter, expected best or its number")
+	}
 	return nil
 }
 
@@ -67,7 +71,7 @@ func (c *benchCmd) Run(a *app) error {
 	}
 	if c.Model != "" && !published {
 		if _, err := a.check(c.Model, vae.Settings{Precision: vae.Precision(c.Precision), Force: true}); err != nil {
-			return err
+			return absent(c.Model, err)
 		}
 	}
 	dev, err := openDevice(c.options())

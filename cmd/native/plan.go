@@ -154,10 +154,15 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 		return vae.Published(c.Model, adapter, settings)
 	}
 	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
+	return m, absent(c.Model, err)
+}
+
+// absent says of a model that is neither a family nor a file what there is.
+func absent(model string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refused("--model=%s: there is no such file, expected a checkpoint or one of %s", c.Model, strings.Join(vae.Families(), ", "))
+		return refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
 	}
-	return m, err
+	return err
 }
 
 // options are how the flags have the job cut.
