@@ -54,9 +54,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let w_block = params.weight_at + block * params.weight_stride;
     for (var c = 0u; c < params.C_in4; c += DEPTH) {
         let w = w_block + c * MATRIX;
-        tap0(&sums, &at, c, w);
-        if KT > 1u { tap1(&sums, &at, c, w + tap_size); }
-        if KT > 2u { tap2(&sums, &at, c, w + 2u * tap_size); }
+#each k
+        if KT > {k}u { tap{k}(&sums, &at, c, w + {k}u * tap_size); }
+#end
     }
     if !real { return; }
     if WRITTEN {

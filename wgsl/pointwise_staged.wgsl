@@ -73,13 +73,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
             let inside = c + d < params.C_in4;
             let column = min(c + d, params.C_in4 - 1u);
             workgroupBarrier();
-            if KT == 1u || k == 0u {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x0[params.x0_at + line[p] + column]), inside); }
-            } else if KT == 2u || k == 1u {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x1[params.x1_at + line[p] + column]), inside); }
-            } else {
-                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x2[params.x2_at + line[p] + column]), inside); }
+#each k
+            if KT > {k}u && (KT == 1u || k == {k}u) {
+                for (var p = 0u; p < FETCHES; p++) { keep(n + p * FETCHED, d, four(x{k}[params.x{k}_at + line[p] + column]), inside); }
             }
+#end
             for (var j = 0u; j < DEPTH * PER_FOUR / LANES; j++) {
                 let d4 = j * (LANES / PER_FOUR) + behind;
                 matrices[deep][d4][nth] = piece(weight[w_block + k * tap_size + min(c + d4, params.C_in4 - 1u) * PER_FOUR]);

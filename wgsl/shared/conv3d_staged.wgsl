@@ -19,9 +19,9 @@ var<workgroup> matrices: array<array<array<Piece, PER_TAP>, 3>, LANES>; // [bloc
 
 // fetch puts four channels of the pixel at `at` under every temporal tap.
 fn fetch(q: u32, lane: u32, at: u32, inside: bool) {
-    pixels[0][q][lane] = select(Four(), four(x0[params.x0_at + at]), inside);
-    if KT > 1u { pixels[1][q][lane] = select(Four(), four(x1[params.x1_at + at]), inside); }
-    if KT > 2u { pixels[2][q][lane] = select(Four(), four(x2[params.x2_at + at]), inside); }
+#each k
+    if KT > {k}u { pixels[{k}][q][lane] = select(Four(), four(x{k}[params.x{k}_at + at]), inside); }
+#end
 }
 
 // multiply adds the products of a row of x under temporal tap k with its three taps.
@@ -83,9 +83,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 }
             }
             workgroupBarrier();
-            multiply(&sums, 0u, lane, deep);
-            if KT > 1u { multiply(&sums, 1u, lane, deep); }
-            if KT > 2u { multiply(&sums, 2u, lane, deep); }
+#each k
+            if KT > {k}u { multiply(&sums, {k}u, lane, deep); }
+#end
         }
     }
     if segment < params.segments {
