@@ -256,7 +256,7 @@ func (r *run) bytes(n int64) []byte {
 func (r *run) did(flops float64) {
 	early := min(flops, r.ahead)
 	r.ahead -= early
-	if r.done += flops - early; early < flops && r.done < r.end {
+	if r.done += flops - early; flops-early >= 1 && r.done < r.end { // less is rounding
 		r.watch.Progress(r.plan.progress(r.at, 0, r.done))
 	}
 }
