@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// What submissions of the slice before have done was told with its end: they sum up to
+// it but for rounding, which is no advance.
+func TestProgressIsNotOfRounding(t *testing.T) {
+	var told []float64
+	p := &Plan{Cost: gpu.Cost{FLOPs: 1e6}, passes: []*pass{{slices: []Slice{{}, {}}}}}
+	r := &run{plan: p, watch: Watch{Progress: func(v Progress) { told = append(told, v.Done) }}, at: place{pass: p.passes[0]}, end: 1e6}
+	part, sum := 102.4, 307.2
+	require.Greater(t, part, sum-part-part, "rounded")
+	r.done, r.ahead = 0.5e6, sum
+	for range 3 {
+		r.did(part)
+	}
+	require.Empty(t, told)
+	r.did(part)
+	require.Len(t, told, 1)
+}
