@@ -166,11 +166,15 @@ def start():
 
 
 SUBGROUPS = "naga knows no `enable subgroups`, and Firefox offers none: such kernels are for others"
+HALVES = "naga makes no halves of words by `bitcast`; such kernels are native programs' alone"
+OTHERS = (SUBGROUPS, HALVES)
 
 
 def lacks(sources):
     if any("\nenable subgroups;\n" in "\n" + s for s in sources):
         return SUBGROUPS
+    if any("bitcast<vec4<f16>>" in s for s in sources):
+        return HALVES
     f16 = any(s.startswith("enable f16;") for s in sources)
     return "no shader-f16" if f16 and "shader-f16" not in replay.features else ""
 
@@ -233,11 +237,11 @@ def main(folder):
     count = collections.Counter(what for _, what, *_ in compiled)
     print(f"wgpu: {count['passed']} shader texts compiled, {count['skipped']} skipped, {count['failed']} failed")
     missed = {text for *_, text in compiled} - {text for *_, used in runs for text in used}
-    bad = [f"{name}: {what}: {why}" for name, what, why, text in compiled if what != "passed" and why != SUBGROUPS]
+    bad = [f"{name}: {what}: {why}" for name, what, why, text in compiled if what != "passed" and why not in OTHERS]
     bad += [f"{name}: in no case" for name, *_, text in compiled if text in missed]
-    bad += sorted(f"{test} ({op}): {what}: {why}" for op, test, what, why, _ in runs if what != "passed" and why != SUBGROUPS)
-    apart = sum(why == SUBGROUPS for *_, why, _ in runs)
-    print(f"wgpu: {apart} cases skipped: {SUBGROUPS}")
+    bad += sorted(f"{test} ({op}): {what}: {why}" for op, test, what, why, _ in runs if what != "passed" and why not in OTHERS)
+    for other in OTHERS:
+        print(f"wgpu: {sum(why == other for *_, why, _ in runs)} cases skipped: {other}")
     for line in bad:
         print(f"wgpu: {line}")
     for op, n in sorted(collections.Counter(op for op, _, what, *_ in runs if what == "passed").items()):
