@@ -13,4 +13,24 @@
 // Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
 // Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
 
-#import conv3d_matrix
+#import conv3d_params
+#import conv_matrix
+
+fn wide() -> u32 { return params.W; }
+
+fn corner(group: vec3<u32>, r: u32, s: u32) -> Corner {
+    return Corner(i32(r) + params.top, i32(s) + params.left, group.y * params.weight_stride);
+}
+
+fn finish(group: vec3<u32>, r: u32, s: u32, part: u32, sum: vec4<f32>) {
+    let o = group.y * BLOCK / 4u + part;
+    if r >= params.H || s >= params.W || o >= params.C_out4 {
+        return;
+    }
+    var v = sum + bias[o];
+    let at = params.y_at + place(group.z, r * params.W + s, o);
+    if ACCUMULATE {
+        v += load4(y[at]);
+    }
+    y[at] = store4(v);
+}

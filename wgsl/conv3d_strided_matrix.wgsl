@@ -1,10 +1,24 @@
 // conv3d_strided_matrix: conv3d_strided.wgsl by subgroup matrices, for activations stored as f16
 //
-// The same y, x0 to x2 and bias, with the same Params and weight as conv3d_matrix.wgsl,
-// computed as there but for what lies in workgroup memory, which has no room for all
-// pixels under as many of y: those under one row of taps, columns that are even before
-// those that are odd. So the pixels under a tap lie side by side, as there. Sums are
-// f32. Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
-// Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
+// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL*M pixels
+// in BLOCK output channels as pointwise_matrix.wgsl does, for each of the taps the
+// pixels under it, with zeros where there is none. A pixel of x is under no more than
+// 2.25 taps, too few to keep a tile of them as conv3d_matrix.wgsl does. Sums are f32.
+//
+//   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
+//
+// Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
+// Grid: (H*W / (TALL*M), C_out/BLOCK, frames).
 
-#import conv3d_matrix
+#import conv3d_params
+#import flat_matrix
+
+fn count() -> u32 { return params.H * params.W; }
+
+fn under(p: u32, tap: u32) -> Under {
+    let r = i32(2u * (p / params.W) + tap / SIDE) + params.top;
+    let s = i32(2u * (p % params.W) + tap % SIDE) + params.left;
+    let row = clamp(r, 0, i32(SCALE * params.H_in) - 1);
+    let column = clamp(s, 0, i32(SCALE * params.W_in) - 1);
+    return Under((u32(row) / SCALE * params.W_in + u32(column) / SCALE) * params.C_in4 / 2u, row == r && column == s);
+}

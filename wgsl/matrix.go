@@ -25,10 +25,10 @@ var (
 	convUpMatrixText string
 	//go:embed pointwise_matrix.wgsl
 	pointwiseMatrixText string
-	//go:embed shared/conv3d_matrix.wgsl
-	sharedConv3dMatrixText string
 	//go:embed shared/conv_matrix.wgsl
 	sharedConvMatrixText string
+	//go:embed shared/flat_matrix.wgsl
+	sharedFlatMatrixText string
 	//go:embed shared/halves_f32.wgsl
 	sharedHalvesF32Text string
 	//go:embed shared/halves_packed.wgsl
@@ -57,9 +57,9 @@ var nativeTexts = []embedded{
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
 	{"shared/columns.wgsl", &sharedColumnsText},
-	{"shared/conv3d_matrix.wgsl", &sharedConv3dMatrixText},
 	{"shared/conv_matrix.wgsl", &sharedConvMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},
+	{"shared/flat_matrix.wgsl", &sharedFlatMatrixText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
@@ -83,7 +83,7 @@ var (
 var attentionMatrixKernels = []kernel{{
 	name: "matrix", halves: true, needs: hasRoom(layout.forValues),
 	shaders: []shader{
-		{file: "attention_scores_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices},
+		{file: "attention_scores_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointMatrices(1)},
 		{file: "attention_softmax_matrix", wg: 64, grid: frameGrid},
 		{file: "attention_values_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: valuesMatrices},
 	},
@@ -91,22 +91,22 @@ var attentionMatrixKernels = []kernel{{
 
 var conv3DMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
-	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(3, 1, layout.asIs)}},
+	shaders: []shader{{file: "conv3d_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(3, layout.asIs)}},
 }}
 
 var conv3DStridedMatrixKernels = []kernel{{
-	name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.forStrided),
-	shaders: []shader{{file: "conv3d_strided_matrix", block: 2 * matrixBlock, grid: tallGrid, fit: convMatrices(3, 2, layout.forStrided)}},
+	name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+	shaders: []shader{{file: "conv3d_strided_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointMatrices(3)}},
 }}
 
 var convUpMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsParities, needs: hasRoom(layout.forUp),
-	shaders: []shader{{file: "conv_up_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(2, 1, layout.forUp)}},
+	shaders: []shader{{file: "conv_up_matrix", block: matrixBlock, grid: tallGrid, fit: convMatrices(2, layout.forUp)}},
 }}
 
 var pointwiseMatrixKernels = []kernel{{
 	name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
-	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointwiseMatrices}},
+	shaders: []shader{{file: "pointwise_matrix", block: 2 * matrixBlock, grid: flatGrid, fit: pointMatrices(1)}},
 }}
 
 // fillsMatrices leaves weights to others that would leave most of a block idle.
@@ -190,18 +190,15 @@ func layoutFor(info gpu.Info) layout {
 }
 
 // convMatrices is the shader, of what is made of an adapter's layout, of a convolution
-// with side x side taps: with pixels under all rows of taps in workgroup memory, or with
-// stride 2 under one. What invocations fetch they fetch by eight halves.
-func convMatrices(side, stride int, made func(layout) layout) func(h *shader, info gpu.Info) *shader {
+// with side x side taps and the pixels under all of them in workgroup memory. What
+// invocations fetch they fetch by eight halves.
+func convMatrices(side int, made func(layout) layout) func(h *shader, info gpu.Info) *shader {
 	return func(h *shader, info gpu.Info) *shader {
-		l, lines := made(layoutFor(info)), side
-		if stride == 2 {
-			lines = 1
-		}
+		l := made(layoutFor(info))
 		fit := h.fitted(&l)
-		pixels := (l.down*l.rows + lines - 1) * stride * (l.m + (side-1)/stride)
-		fit.sizes = append(fit.sizes, size{"SIDE", side}, size{"STRIDE", stride}, size{"LINES", lines}, size{"POINTS", min(side, l.written)}, size{"TAKEN", l.rows + lines - 1},
-			size{"FETCHES", int(groups(pixels*matrixDepth/8, fit.wg))}, size{"WEIGHTS", int(groups(lines*side*h.block*matrixDepth/8, fit.wg))})
+		pixels := (l.down*l.rows + side - 1) * (l.m + side - 1)
+		fit.sizes = append(fit.sizes, size{"SIDE", side}, size{"POINTS", min(side, l.written)}, size{"TAKEN", l.rows + side - 1},
+			size{"FETCHES", int(groups(pixels*matrixDepth/8, fit.wg))}, size{"WEIGHTS", int(groups(side*side*h.block*matrixDepth/8, fit.wg))})
 		return fit
 	}
 }
@@ -213,9 +210,9 @@ func tallGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.H, tall) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
 }
 
-// doubled makes twice as many channels, since a pixel of pointwise has one tap to
-// be used for: by twice as many subgroups across, and in subgroups of 64, which
-// hold a sum in half as many registers, by half as many of twice the rows.
+// doubled makes twice as many channels, since a pixel that pointwise or conv3d_strided
+// fetches has one tap to be used for: by twice as many subgroups across, and in subgroups
+// of 64, which hold a sum in half as many registers, by half as many of twice the rows.
 func (l layout) doubled() layout {
 	l.across *= 2
 	if l.subgroup == 64 {
@@ -245,17 +242,6 @@ func (l layout) forUp() layout {
 	return l
 }
 
-// forStrided is of twice as many channels as well, since each pixel of x is under few
-// taps: by twice as many subgroups across, and in subgroups of 64 of seven rows: with
-// eight, AMD's compiler puts some registers into local memory.
-func (l layout) forStrided() layout {
-	l.across *= 2
-	if l.subgroup == 64 {
-		l.rows, l.down = 7, 2
-	}
-	return l
-}
-
 // ahead is how many times matrixDepth these multiply between two barriers.
 const ahead = 2
 
@@ -268,12 +254,14 @@ func flatMatrices(h *shader, l layout) *shader {
 	return fit
 }
 
-// pointwiseMatrices is pointwise_matrix for an adapter, or attention_scores_matrix,
-// whose weights are keys.
-func pointwiseMatrices(h *shader, info gpu.Info) *shader {
-	fit := flatMatrices(h, layoutFor(info).doubled())
-	fit.sizes = append(fit.sizes, size{"WEIGHTS", int(groups(h.block*matrixDepth/8, fit.wg))})
-	return fit
+// pointMatrices is pointwise_matrix for an adapter, attention_scores_matrix, whose weights
+// are keys, or with 3x3 taps conv3d_strided_matrix.
+func pointMatrices(side int) func(h *shader, info gpu.Info) *shader {
+	return func(h *shader, info gpu.Info) *shader {
+		fit := flatMatrices(h, layoutFor(info).doubled())
+		fit.sizes = append(fit.sizes, size{"SIDE", side}, size{"WEIGHTS", int(groups(h.block*matrixDepth/8, fit.wg))})
+		return fit
+	}
 }
 
 // valuesMatrices is attention_values_matrix for an adapter.
@@ -291,9 +279,9 @@ func (h *shader) whole(values constants, terms int) {
 	}
 }
 
-// flatGrid covers pixels with workgroups of all that their sums are of.
+// flatGrid covers pixels, all rows as one, with workgroups of all that their sums are of.
 func flatGrid(h *shader, e extent) [3]uint32 {
-	return [3]uint32{groups(e.W, h.pixels*h.size("ROWS")*h.size("DOWN")), groups(4*e.C4, h.block), uint32(e.N)}
+	return [3]uint32{groups(max(1, e.H)*e.W, h.pixels*h.size("ROWS")*h.size("DOWN")), groups(4*e.C4, h.block), uint32(e.N)}
 }
 
 func init() { // a page's tables are made when it is compiled
