@@ -58,7 +58,7 @@ in_sid() {
 }
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|ConvUp|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
-in_sid wgsl '^Test(Conv3D|ConvUp)$' columns
+in_sid wgsl '^Test(Conv3D|ConvPairs|ConvUp)$' columns
 in_sid wgsl '^Test(ConvPairs|PairsAheadInRows)$' ahead
 in_sid vae '^TestMatrixGoldens$'
 mkdir -p tools/matrix

@@ -15,6 +15,8 @@ var (
 	conv3dColumnsText string
 	//go:embed shared/columns.wgsl
 	sharedColumnsText string
+	//go:embed shared/columns_frames.wgsl
+	sharedColumnsFramesText string
 )
 
 var conv3DColumnsKernels = []kernel{{

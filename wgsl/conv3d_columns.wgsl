@@ -7,7 +7,7 @@
 // Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, frames).
 
 #import conv3d_params
-#import columns
+#import columns_frames
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {

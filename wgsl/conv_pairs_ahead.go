@@ -15,6 +15,8 @@ var (
 	convPairsAheadText string
 	//go:embed pair_frames.wgsl
 	pairFramesText string
+	//go:embed shared/pairs_params.wgsl
+	sharedPairsParamsText string
 )
 
 // Ahead says that there are kernels which make them.
@@ -126,6 +128,9 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, c *ConvPa
 	x, part := &c.Taps[0].X, c.Y.Part(y0, rows)
 	y, yAt := part.Frames(c.T+t, 2)
 	e := extent{H: int(groups(rows, h.pixels)), W: h.pixels * 8 * int(groups(part.W, 8)), C4: part.C4(), N: 1} // segments are columns of pixels, eight of them together
+	if h.upright {
+		h, e = h.inColumns(extent{H: rows, W: part.W, C4: part.C4(), N: 1}, part.C)
+	}
 	top := y0 + c.Y0 - 1 - from
 	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * sumsRow(x)}
 	shape := Shape{O: 4 * part.C4(), I: x.C, KT: 4, KS: 3}

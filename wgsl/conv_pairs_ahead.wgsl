@@ -4,7 +4,7 @@
 // each is read once, in one loop for all four products, which is as fast as that of
 // one temporal tap, and no longer to compile. A is 1, 1, 1, 0 and 0, 1, -1, -1.
 //
-//   x         [4, H_in, W_in, C_in]      f32     read        d0-d2, d1+d2, d2-d1, d1-d3
+//   x0        [4, H_in, W_in, C_in]      f32     read        d0-d2, d1+d2, d2-d1, d1-d3
 //   weight    [C_out/BLOCK, 4, 3, C_in/4, 3, 4, BLOCK]  weight  read  G0..G3; ends: block, tap, row, input, column, input, output
 //   bias      [C_out/BLOCK * BLOCK]      f32     read
 //   y         [2, H, W, C_out]           elem    read_write  from y_at on; aliases nothing; with
@@ -19,43 +19,10 @@
 // its eight, which segmentGrid's seats have.
 // Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 
-#import tile
-#import elem
-#import weight
+#import pairs_params
 #import products
 #import rows
 #import several
-
-struct Params {
-    first: vec4<u32>,
-    H_in: u32,
-    W_in: u32,
-    H: u32,
-    W: u32,
-    C_in4: u32,
-    C_out4: u32,
-    top: i32,
-    left: i32,
-    x_stride: u32,
-    weight_stride: u32,
-    y_at: u32,
-    y_stride: u32,
-    segments: u32,
-    across: u32,
-    start: i32, // -1 where there are more than eight INPUTS
-    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
-}
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> weight: array<weight4>;
-@group(0) @binding(3) var<storage, read> bias: array<vec4<f32>>;
-@group(0) @binding(4) var<storage, read_write> y: array<elem4>;
-
-const SCALE: u32 = 1;
-const BIASES: u32 = 1;
-
-override ACCUMULATE: bool = false;
 
 var<private> s: u32; // the column
 
@@ -79,7 +46,7 @@ fn pixel(at: u32, r: i32, column: i32) -> vec4<f32> {
     let r_at = clamp(r, 0, i32(params.H_in) - 1);
     let at_column = clamp(column, 0, i32(params.W_in) - 1);
     let inside = r == r_at && column == at_column;
-    return select(vec4<f32>(), x[at + (u32(r_at) * params.W_in + u32(at_column)) * params.C_in4], inside);
+    return select(vec4<f32>(), x0[at + (u32(r_at) * params.W_in + u32(at_column)) * params.C_in4], inside);
 }
 
 @compute @workgroup_size(WG)

@@ -12,6 +12,7 @@ import (
 
 func init() { // pages have no such kernels
 	paramsOf["conv_pairs_ahead"] = convPairsAheadParams{}
+	paramsOf["conv_pairs_columns"] = convPairsAheadParams{}
 	paramsOf["pair_frames"] = pairFramesParams{}
 }
 
@@ -21,19 +22,24 @@ func TestPairsAheadInRows(t *testing.T) {
 	if !eights(dev.Info()) {
 		t.Skipf("%s has no subgroups of eight", dev.Info().Name)
 	}
-	s, err := NewSet(F32, dev.Info(), Choices{"conv_pairs": "ahead"})
-	require.NoError(t, err)
 	all := sumsAhead
 	defer func() { sumsAhead = all }()
-	for _, c := range pairCases {
-		t.Run(c.name, func(t *testing.T) {
-			h, w := c.size()
-			x := Tensor{H: h, W: w, C: c.C}
-			for _, rows := range []int{1, 3} { // between one above and one below
-				sumsAhead = (rows + 2) * int(sumsRow(&x))
-				test := pairCase(s, c, F32)
-				test.Run(t, dev)
-			}
-		})
+	for _, kernel := range []string{"ahead", "columns"} {
+		if kernel == "columns" && !columned(dev.Info()) {
+			continue
+		}
+		s, err := NewSet(F32, dev.Info(), Choices{"conv_pairs": kernel})
+		require.NoError(t, err)
+		for _, c := range pairCases {
+			t.Run(kernel+"/"+c.name, func(t *testing.T) {
+				h, w := c.size()
+				x := Tensor{H: h, W: w, C: c.C}
+				for _, rows := range []int{1, 3} { // between one above and one below
+					sumsAhead = (rows + 2) * int(sumsRow(&x))
+					test := pairCase(s, c, F32)
+					test.Run(t, dev)
+				}
+			})
+		}
 	}
 }

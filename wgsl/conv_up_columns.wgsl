@@ -8,7 +8,7 @@
 // Grid: (blocks/BLOCKS, columns, of rows of a multiple of 8 / WG, frames).
 
 #import conv_up_params
-#import columns
+#import columns_frames
 
 const BIASES: u32 = 5; // of pixels, and of the four cells
 const SCALE: u32 = 1;

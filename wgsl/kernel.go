@@ -126,8 +126,14 @@ type size struct {
 }
 
 // size is a shader's by name: P pixels of an invocation, of which J taps read Q
-// pixels of x, K temporal taps, B blocks of H vec4s, or one of its table.
+// pixels of x, K temporal taps, B blocks of H vec4s, or one of its table, which comes
+// before these.
 func (h *shader) size(name string) int {
+	for _, s := range h.sizes {
+		if s.name == name {
+			return s.value
+		}
+	}
 	switch name {
 	case "P":
 		return h.pixels
@@ -141,11 +147,6 @@ func (h *shader) size(name string) int {
 		return (h.pixels-1)*max(1, h.stride) + h.taps
 	case "K":
 		return 3
-	}
-	for _, s := range h.sizes {
-		if s.name == name {
-			return s.value
-		}
 	}
 	panic(fmt.Sprintf("wgsl: %s has no size %s", h.file, name))
 }

@@ -50,6 +50,7 @@ var nativeTexts = []embedded{
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
+	{"conv_pairs_columns.wgsl", &convPairsColumnsText},
 	{"conv_up_columns.wgsl", &convUpColumnsText},
 	{"conv_up_matrix.wgsl", &convUpMatrixText},
 	{"dequantise.wgsl", &dequantiseText},
@@ -57,6 +58,7 @@ var nativeTexts = []embedded{
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quantise.wgsl", &quantiseText},
 	{"shared/columns.wgsl", &sharedColumnsText},
+	{"shared/columns_frames.wgsl", &sharedColumnsFramesText},
 	{"shared/conv_matrix.wgsl", &sharedConvMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},
 	{"shared/flat_matrix.wgsl", &sharedFlatMatrixText},
@@ -64,6 +66,7 @@ var nativeTexts = []embedded{
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
 	{"shared/multiply_halves.wgsl", &sharedMultiplyHalvesText},
+	{"shared/pairs_params.wgsl", &sharedPairsParamsText},
 	{"shared/points_halves.wgsl", &sharedPointsHalvesText},
 	{"shared/sources_eights.wgsl", &sharedSourcesEightsText},
 	{"shared/sources_halves.wgsl", &sharedSourcesHalvesText},
@@ -297,7 +300,7 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":
-			t.kernels = append(t.kernels, convPairsAheadKernels...)
+			t.kernels = append(append(t.kernels, convPairsAheadKernels...), convPairsColumnsKernels...)
 		case "conv_up":
 			t.kernels = append(t.kernels, convUpColumnsKernels...)
 			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)

@@ -4,9 +4,10 @@
 // the products of all rows of taps and four input channels at once, fused: sums are
 // memory, and in a loop each is written through a mask.
 //
-// The kernel declares params, x0 to x2, KT and SCALE, so often x is enlarged by nearest
-// neighbour. WG, PIXELS, BLOCK and BLOCKS are in conv3d_columns.go and
-// conv_up_columns.go; shuffles take a lane to be the invocation's number.
+// The kernel declares params, sources x0 and so on, K of them, four(source), and SCALE, so
+// often x is enlarged by nearest neighbour. WG, PIXELS, BLOCK and BLOCKS are in
+// conv3d_columns.go, conv_up_columns.go and conv_pairs_columns.go; shuffles take a lane to
+// be the invocation's number.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity); // loops are the same for a subgroup, which the text doesn't show
@@ -60,18 +61,18 @@ fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>,
     return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
 }
 
-// sweep{k} adds the products of temporal tap k, of a frame from `line` on.
+// sweep{k} adds the products of x{k}, of a frame from `line` on, with the weights of a
+// temporal tap and the first block from `weights` on.
 #each k
-fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: u32) {
+fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, weights: u32, own: u32) {
     let size = params.C_in4 * TAPS * MATRIX; // weights of a row of taps
-    let first = params.weight_at + block * params.weight_stride + {k}u * TAPS * size;
     for (var c = 0u; c < params.C_in4; c++) {
         var near = Near();
 #each q
-        near[{q}] = select(load4(x{k}[params.x{k}_at + line + c + all[{q}]]), vec4<f32>(), all[{q}] == NOWHERE);
+        near[{q}] = select(four(x{k}[line + c + all[{q}]]), vec4<f32>(), all[{q}] == NOWHERE);
 #end
         for (var e = INPUTS; e < INPUTS + ENDS; e++) {
-            near[e] = select(load4(x{k}[params.x{k}_at + line + c + all[e]]), vec4<f32>(), all[e] == NOWHERE);
+            near[e] = select(four(x{k}[line + c + all[e]]), vec4<f32>(), all[e] == NOWHERE);
         }
         for (var j = 0u; j < TAPS; j++) {
             var row = array<vec4<f32>, INPUTS>();
@@ -80,7 +81,7 @@ fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: 
 #end
 #each b
             {
-                let w = first + {b}u * params.weight_stride + (c * TAPS + j) * MATRIX;
+                let w = weights + {b}u * params.weight_stride + (c * TAPS + j) * MATRIX;
 #each j
                 let m{j} = matrix(w + {j}u * size);
 #end
@@ -101,10 +102,3 @@ fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: 
     }
 }
 #end
-
-// sweep adds the products of all temporal taps.
-fn sweep(sums: ptr<function, Sums>, all: Places, line: u32, block: u32, own: u32) {
-    sweep0(sums, all, line, block, own);
-    if KT > 1u { sweep1(sums, all, line, block, own); }
-    if KT > 2u { sweep2(sums, all, line, block, own); }
-}

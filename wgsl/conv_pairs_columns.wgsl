@@ -1,0 +1,50 @@
+// conv_pairs_columns: conv_pairs_ahead.wgsl in columns of pixels, for processors whose compiler sees which addresses are the same for all
+//
+// The same x, weight, bias and y, with the same Params. One invocation makes PIXELS
+// pixels of a column in BLOCKS blocks of BLOCK output channels of both frames, of the
+// four products one after the other, each as shared/columns.wgsl has it.
+//
+// Sums are f32. Reference: ref/conv3d.go.
+// Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
+
+#import pairs_params
+#import columns
+
+fn four(v: vec4<f32>) -> vec4<f32> { return v; }
+
+fn place(f: u32, pixel: u32, o: u32) -> u32 { return f * params.y_stride + pixel * params.C_out4 + o; }
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
+    let group = workgroup + params.first.xyz;
+    let mine = Seat(group.y * WG + own, BLOCKS * group.x);
+    let per_row = (params.W + 7u) & ~7u;
+    let r = PIXELS * (mine.segment / per_row);
+    let s = mine.segment % per_row;
+    let all = places(i32(r) + params.top, i32(s - own) + params.left, own);
+    let weights = mine.block * params.weight_stride;
+
+    var even = Sums();
+    start(&even, mine.block);
+    var odd = even;
+    for (var k = 0u; k < 4u; k++) {
+        var sums = Sums();
+        sweep0(&sums, all, k * params.x_stride, weights + k * TAPS * params.C_in4 * TAPS * MATRIX, own);
+        let a = select(1.0, 0.0, k == 3u);
+        let b = select(select(-1.0, 1.0, k == 1u), 0.0, k == 0u);
+        for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) {
+            even[n] += a * sums[n];
+            odd[n] += b * sums[n];
+        }
+    }
+    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) {
+        let p = n / (BLOCKS * WIDE);
+        let h = n % (BLOCKS * WIDE);
+        let o = mine.block * WIDE + h;
+        if r + p < params.H && s < params.W {
+            let pixel = (r + p) * params.W + s;
+            put(even[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(0u, pixel, o), o);
+            put(odd[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(1u, pixel, o), o);
+        }
+    }
+}
