@@ -51,6 +51,9 @@ var convPairsAheadKernels = []kernel{{
 // while the processor's cache has them. Tests make fewer.
 var sumsAhead = 8 << 20
 
+// sumsLeast is of how many rows they are at least; tests have less.
+var sumsLeast = 8
+
 // PairSums is the bytes of ConvPairs.Sums for o outputs of frames like x; 0 where its
 // kernel takes none.
 func (s *Set) PairSums(o int, x *Tensor) int64 {
@@ -64,13 +67,14 @@ func (s *Set) PairSums(o int, x *Tensor) int64 {
 // sumsRow is the bytes of a row of four sums.
 func sumsRow(x *Tensor) int64 { return int64(x.W) * int64(x.C4()) * 4 * 16 }
 
-// sumsRows is of how many rows there are sums at a time, but for one above and below.
+// sumsRows is of how many rows there are sums at a time, but for one above and below:
+// whole columns of an invocation, of 8 pixels where there is no room for longer ones.
 func (h *shader) sumsRows(x *Tensor) int {
-	rows := max(1, sumsAhead/int(sumsRow(x))-2)
-	if rows > h.pixels {
-		rows -= rows % h.pixels
+	rows, column := sumsAhead/int(sumsRow(x))-2, min(h.pixels, sumsLeast)
+	if rows >= h.pixels {
+		column = h.pixels
 	}
-	return rows
+	return max(column, rows-rows%column)
 }
 
 // columns is the shader for so many channels: three blocks have columns of six pixels,
