@@ -23,9 +23,10 @@ func TestOps(t *testing.T) {
 	const side = 8
 	const rows = 3*side - 2    // of the input that all rows of an output read: two lie outside
 	exact := map[string]int64{ // worked out by hand
-		"conv3d 3×3×3 128→128": 4 * rows * side * 2 * 9 * 128 * 128,
-		"conv3d 1×3×3 512→512": rows * side * 2 * 3 * 512 * 512,
-		"pointwise 512→512":    4 * 64 * 2 * 512 * 512,
+		"conv3d 3×3×3 128→128":          4 * rows * side * 2 * 9 * 128 * 128,
+		"conv3d 3×3×3 in pairs 128→128": 4 * rows * side * 2 * 9 * 128 * 128,
+		"conv3d 1×3×3 512→512":          rows * side * 2 * 3 * 512 * 512,
+		"pointwise 512→512":             4 * 64 * 2 * 512 * 512,
 	}
 	for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.Packed} {
 		set, err := wgsl.NewSet(elem, dev.Info(), nil)
@@ -47,7 +48,7 @@ func TestOps(t *testing.T) {
 
 // Frames grow with the device and the time, and stop where they should.
 func TestOpSides(t *testing.T) {
-	c, attention, norm := &opCases[0], &opCases[6], &opCases[7]
+	c, attention, norm := &opCases[0], &opCases[8], &opCases[9]
 	require.Equal(t, sideLeast, c.side(Roofline{GFLOPs: 1, GBs: 1}, time.Second))
 	require.Equal(t, sideMost, c.side(Roofline{GFLOPs: 1e6, GBs: 1e3}, time.Second))
 	require.Equal(t, 64, attention.side(Roofline{GFLOPs: 1e6, GBs: 1e3}, time.Second))

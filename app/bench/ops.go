@@ -15,7 +15,7 @@ type Op struct {
 	Of      string  `json:"of"`                // shape
 	Kernel  string  `json:"kernel,omitempty"`  // the first of its programs
 	Seconds float64 `json:"seconds,omitempty"` // the best of several runs
-	FLOPs   int64   `json:"flops"`
+	FLOPs   int64   `json:"flops"`             // of the operation; what makes frames in pairs computes fewer
 	Bytes   int64   `json:"bytes"`             // if every operand moved once
 	Share   float64 `json:"share,omitempty"`   // of the roofline
 	Missing string  `json:"missing,omitempty"` // why it was not measured
@@ -41,12 +41,14 @@ type opCase struct {
 	n       int
 	flops   float64 // a pixel of a frame, about; 0 for what moves memory only
 	record  func(b *bench, n, side int)
-	largest int // side; of what moves memory only, beyond caches, the only one
+	counted func(b *bench, n, side int) // what its FLOPs are those of, where fewer do; nil is record
+	largest int                         // side; of what moves memory only, beyond caches, the only one
 }
 
 // opCases are the operations at the widths that the models have.
 var opCases = []opCase{
 	conv(128, 128, 3, 4), conv(256, 256, 3, 4), conv(512, 512, 3, 2), conv(96, 96, 3, 4), conv(512, 512, 1, 1),
+	pairs(128), pairs(256),
 	{name: "pointwise", of: "512→512", n: 4, flops: 2 * 512 * 512, record: func(b *bench, n, side int) {
 		shape := wgsl.Shape{O: 512, I: 512, KT: 1, KS: 1}
 		w := b.weights(shape, b.set.PointwisePacking(shape))
@@ -90,6 +92,28 @@ func conv(in, out, kt, n int) opCase {
 			taps = append(taps, wgsl.Tap{X: x, T: t})
 		}
 		b.set.Conv3D(b.batch, "conv3d", wgsl.Conv3D{Weights: w, Taps: taps, Step: 1, Stride: 1, Y: y, N: n})
+	}
+	return c
+}
+
+// pairs is a 3x3x3 convolution as clips have it, by kernels that make frames in pairs
+// and, where the adapter has such, take four products for six.
+func pairs(channels int) opCase {
+	c := conv(channels, channels, 3, 4)
+	c.name, c.counted = c.name+" in pairs", c.record
+	c.record = func(b *bench, n, side int) {
+		shape := wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}
+		w := b.weights(shape, b.set.ConvPacking(shape, 1))
+		if b.set.Paired(w.Packing, shape) {
+			to := &gpu.Batch{} // weights are made once for many frames
+			w = b.set.PairTaps(to, "taps", wgsl.PairTaps{Weights: w, Shape: shape, To: b.buffer(b.set.PairBytes(shape))})
+		}
+		x, y := b.tensor(n+2, side, channels), b.tensor(n, side, channels)
+		p := wgsl.ConvPairs{Weights: w, Y: y, N: n, Sums: b.buffer(max(4, b.set.PairSums(channels, &x)))}
+		for t := range p.Taps {
+			p.Taps[t] = wgsl.Tap{X: x, T: t}
+		}
+		b.set.ConvPairs(b.batch, "conv_pairs", p)
 	}
 	return c
 }
@@ -142,6 +166,11 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side i
 	b := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
 	c.record(b, c.n, side)
 	cost := b.batch.Cost()
+	if c.counted != nil {
+		whole := &bench{set: set, kernel: kernel{batch: &gpu.Batch{Label: c.name}}}
+		c.counted(whole, c.n, side)
+		cost = whole.batch.Cost()
+	}
 	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), Kernel: b.batch.Commands[0].Program.Label, FLOPs: cost.FLOPs, Bytes: cost.Bytes}
 	if o.Missing = tooLarge(dev, b.buffers); o.Missing != "" {
 		return o, nil
