@@ -95,7 +95,7 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 // has fewer channels, and memory is short, what is kept is what frames give to later
 // ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || offloads && e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() {
+	if e.depth == 0 || add || offloads && e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
@@ -104,6 +104,12 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 		e.off(l, c.Name)
 	}
 	return l
+}
+
+// pairsInstead says whether frames are rather kept, on the host, than what they give: the
+// device has as little of them, and frames that add to sums can't be made in pairs.
+func (c *Conv) pairsInstead(e *emitter) bool {
+	return offloads && e.bank.away && !e.rows && c.Stride <= 1 && !c.Enlarge && !c.Folded && e.paired(c.Weights, wgsl.Shape{O: c.Out, I: e.x.C, KT: c.Time.Kernel, KS: 3})
 }
 
 // keepSums records that what the frames so far give to each of the next ones is

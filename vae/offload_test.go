@@ -185,6 +185,47 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 	require.Equal(t, off, full)
 }
 
+// In portions a convolution to fewer channels keeps, on the host, the frames that it reads
+// where it makes frames in pairs, which can't add to what frames give to later ones; the
+// least memory keeps what they give. All make the same.
+func TestPairsKeepFramesOnTheHost(t *testing.T) {
+	dev, on := gputest.Open(t), true
+	m, err := Open(dev, narrow(t), Settings{Precision: F32, Winograd: &on})
+	require.NoError(t, err)
+	t.Cleanup(func() { m.Close() })
+	z := noiseLatent(4, 5, 6)
+	z.Channels = m.Config.Latent
+	z.Data = noise(z.Channels * z.Frames * z.Height * z.Width)
+	plan := func(o Options) *DecodePlan {
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		return p
+	}
+	macs := func(p *DecodePlan) int64 {
+		layers := p.Layers()
+		return layers[slices.IndexFunc(layers, func(l engine.Layer) bool { return l.Name == "decoder.up_blocks.3.resnets.0.conv1" })].MACs
+	}
+	run := func(p *DecodePlan) []float32 {
+		all, err := framesOf(p.Run(context.Background(), z, Watch{}))
+		require.NoError(t, err)
+		return all
+	}
+	o := Options{Offload: OffloadOn}
+	p := plan(o)
+	want, once := run(p), macs(p)
+	for p.Depth == 0 {
+		o.Budget = p.Bytes() - 1
+		p = plan(o)
+	}
+	require.False(t, p.Rows)
+	require.Equal(t, once, macs(p))
+	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
+	p = plan(Options{Offload: OffloadOn, Least: true})
+	require.True(t, p.Rows)
+	require.Greater(t, macs(p), once)
+	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
+}
+
 // The least is a budget that a job runs within, and nothing is planned for a byte less.
 func TestLeastIsEnough(t *testing.T) {
 	for name, path := range map[string]string{
