@@ -92,7 +92,9 @@ func (o *ours) conv(n numbers, single bool) {
 		to := o.buffer("taps", o.set.PairBytes(shape))
 		weights = o.set.PairTaps(o.batch, c.Op, wgsl.PairTaps{Weights: weights, Shape: shape, To: to})
 		taps := [4]wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}, {X: x, T: 2}, {X: x, T: 3}}
-		o.set.ConvPairs(o.batch, c.Op, wgsl.ConvPairs{Weights: weights, Taps: taps, Y: y, N: c.T})
+		o.set.ConvPairs(o.batch, c.Op, wgsl.ConvPairs{
+			Weights: weights, Taps: taps, Y: y, N: c.T, Sums: o.buffer("sums", max(4, o.set.PairSums(c.Out, &x))),
+		})
 		return
 	}
 	o.singles(wgsl.Conv3D{Weights: weights, KT: kt, Step: 1, Stride: 1, Y: y}, x)
