@@ -78,10 +78,12 @@ func (m *machine) step(i instruction) (err error) {
 		return m.put(i.number())
 	case opAppend:
 		return m.extend(m.pop(1))
-	case opSetItem:
-		return m.extend(m.pop(2))
-	case opAppends, opSetItems:
+	case opAppends:
 		return m.extend(m.popMark(), nil)
+	case opSetItem:
+		return m.set(m.pop(2))
+	case opSetItems:
+		return m.set(m.popMark(), nil)
 	case opBuild:
 		return m.build()
 	case opTuple:
@@ -173,7 +175,7 @@ func (m *machine) put(n int) error {
 	return nil
 }
 
-// extend adds items to the list or dict below them.
+// extend adds items to the list below them.
 func (m *machine) extend(items []any, err error) error {
 	if err != nil {
 		return err
@@ -182,15 +184,28 @@ func (m *machine) extend(items []any, err error) error {
 	if err != nil {
 		return err
 	}
-	if list, ok := target.(types.ListAppender); ok {
-		for _, v := range items {
-			list.Append(v)
-		}
-		return nil
+	list, ok := target.(types.ListAppender)
+	if !ok {
+		return fmt.Errorf("%d items are added to %s, expected a list", len(items), kind(target))
+	}
+	for _, v := range items {
+		list.Append(v)
+	}
+	return nil
+}
+
+// set sets pairs of a key and a value in the dict below them.
+func (m *machine) set(items []any, err error) error {
+	if err != nil {
+		return err
+	}
+	target, err := m.top()
+	if err != nil {
+		return err
 	}
 	d, ok := target.(types.DictSetter)
 	if !ok || len(items)%2 != 0 {
-		return fmt.Errorf("%d items are added to %s, expected a list, or pairs and a dict", len(items), kind(target))
+		return fmt.Errorf("%d items are set in %s, expected pairs and a dict", len(items), kind(target))
 	}
 	for i := 0; i < len(items); i += 2 {
 		d.Set(items[i], items[i+1])
