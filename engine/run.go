@@ -256,7 +256,9 @@ func (r *run) bytes(n int64) []byte {
 func (r *run) did(flops float64) {
 	early := min(flops, r.ahead)
 	r.ahead -= early
-	if r.done += flops - early; flops-early >= 1 && r.done < r.end { // less is rounding
+	r.done += flops - early
+	rounding := 1 + 1e-9*float64(r.plan.Cost.FLOPs)
+	if flops-early >= rounding && r.end-r.done >= rounding {
 		r.watch.Progress(r.plan.progress(r.at, 0, r.done))
 	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // What submissions of the slice before have done was told with its end: they sum up to
-// it but for rounding, which is no advance.
+// it but for rounding, which is no advance; nor is there one where rounding alone is
+// left of a slice.
 func TestProgressIsNotOfRounding(t *testing.T) {
 	var told []float64
 	p := &Plan{Cost: gpu.Cost{FLOPs: 1e6}, passes: []*pass{{slices: []Slice{{}, {}}}}}
@@ -23,4 +24,10 @@ func TestProgressIsNotOfRounding(t *testing.T) {
 	require.Empty(t, told)
 	r.did(part)
 	require.Len(t, told, 1)
+
+	r.end = 0.7e6
+	r.did(r.end - r.done - 1e-7)
+	require.Len(t, told, 1, "told of the slice's end before it was reached")
+	r.finished()
+	require.Len(t, told, 2)
 }
