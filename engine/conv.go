@@ -109,7 +109,7 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 // pairsInstead says whether frames are rather kept, on the host, than what they give: the
 // device has as little of them, and frames that add to sums can't be made in pairs.
 func (c *Conv) pairsInstead(e *emitter) bool {
-	return offloads && e.bank.away && !e.rows && c.Stride <= 1 && !c.Enlarge && !c.Folded && e.paired(c.Weights, wgsl.Shape{O: c.Out, I: e.x.C, KT: c.Time.Kernel, KS: 3})
+	return offloads && e.bank.away && !e.rows && c.pairable(e, &e.x)
 }
 
 // keepSums records that what the frames so far give to each of the next ones is
@@ -150,8 +150,13 @@ const pairPixels = 256
 
 // paired says whether the set makes frames of those like x in pairs.
 func (c *Conv) paired(e *emitter, x *wgsl.Tensor) bool {
+	return c.pairable(e, x) && e.set.PairSums(c.Out, x) <= e.limits.MaxBinding
+}
+
+// pairable says whether the set has pairs for such a convolution.
+func (c *Conv) pairable(e *emitter, x *wgsl.Tensor) bool {
 	return c.Stride <= 1 && !c.Enlarge && !c.Folded && c.Time.step() == 1 &&
-		e.paired(c.Weights, wgsl.Shape{O: c.Out, I: x.C, KT: c.Time.Kernel, KS: 3}) && e.set.PairSums(c.Out, x) <= e.limits.MaxBinding
+		e.paired(c.Weights, wgsl.Shape{O: c.Out, I: x.C, KT: c.Time.Kernel, KS: 3})
 }
 
 // paired says whether the set makes frames in pairs, with weights of a shape.

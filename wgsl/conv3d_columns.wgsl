@@ -12,18 +12,18 @@
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
     let group = workgroup + params.first.xyz;
-    let mine = Seat(group.y * WG + own, BLOCKS * group.x);
-    let per_row = (params.W + 7u) & ~7u;
-    let r = PIXELS * (mine.segment / per_row);
-    let s = mine.segment % per_row;
+    let block = BLOCKS * group.x;
+    let first = column(group.y, params.W);
+    let r = first.x;
+    let s = first.y + own;
 
     var sums = Sums();
-    start(&sums, mine.block);
-    sweep(&sums, places(i32(r) + params.top, i32(s - own) + params.left, own), group.z * params.x_stride, mine.block, own);
+    start(&sums, block);
+    sweep(&sums, places(i32(r) + params.top, i32(first.y) + params.left, own), group.z * params.x_stride, block, own);
     for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // one place that stores is less to compile
         let p = n / (BLOCKS * WIDE);
         let h = n % (BLOCKS * WIDE);
-        let o = mine.block * WIDE + h;
+        let o = block * WIDE + h;
         if r + p < params.H && s < params.W {
             put(sums[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(group.z, (r + p) * params.W + s, o), o);
         }

@@ -17,15 +17,15 @@ fn place(f: u32, pixel: u32, o: u32) -> u32 { return f * params.y_stride + pixel
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
     let group = workgroup + params.first.xyz;
-    let mine = Seat(group.y * WG + own, BLOCKS * group.x);
-    let per_row = (params.W + 7u) & ~7u;
-    let r = PIXELS * (mine.segment / per_row);
-    let s = mine.segment % per_row;
-    let all = places(i32(r) + params.top, i32(s - own) + params.left, own);
-    let weights = mine.block * params.weight_stride;
+    let block = BLOCKS * group.x;
+    let first = column(group.y, params.W);
+    let r = first.x;
+    let s = first.y + own;
+    let all = places(i32(r) + params.top, i32(first.y) + params.left, own);
+    let weights = block * params.weight_stride;
 
     var even = Sums();
-    start(&even, mine.block);
+    start(&even, block);
     var odd = even;
     for (var k = 0u; k < 4u; k++) {
         var sums = Sums();
@@ -40,7 +40,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) {
         let p = n / (BLOCKS * WIDE);
         let h = n % (BLOCKS * WIDE);
-        let o = mine.block * WIDE + h;
+        let o = block * WIDE + h;
         if r + p < params.H && s < params.W {
             let pixel = (r + p) * params.W + s;
             put(even[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(0u, pixel, o), o);

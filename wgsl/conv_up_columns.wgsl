@@ -46,11 +46,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let block = phase * params.blocks + part;
     let parity = vec2<i32>(i32(phase / 2u % 2u), i32(phase % 2u));
     let odd = (parity - vec2(params.top, params.left)) & vec2(1); // the first row and column that have it
-    let per_row = ((params.W + 1u) / 2u + 7u) & ~7u;
-    let segment = group.y * WG;
-    let r = PIXELS * (segment / per_row);
-    let s = segment % per_row;
-    let begin = ((vec2(params.top, params.left) + odd) >> vec2(1u)) - 1 + parity + vec2(i32(r), i32(s));
+    let first = column(group.y, (params.W + 1u) / 2u);
+    let begin = ((vec2(params.top, params.left) + odd) >> vec2(1u)) - 1 + parity + vec2<i32>(first);
     ready();
 
     var sums = Sums();
@@ -59,14 +56,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         add_cells(&sums, block, begin.x, begin.y + i32(own));
     }
     sweep(&sums, places(begin.x, begin.y, own), group.z * params.x_stride, block, own);
-    let column = 2u * (s + own) + u32(odd.y);
+    let s = 2u * (first.y + own) + u32(odd.y);
     let frame = (group.z * params.Z + phase / 4u) * params.y_stride;
     for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) { // one place that stores is less to compile
-        let row = 2u * (r + n / (BLOCKS * WIDE)) + u32(odd.x);
+        let r = 2u * (first.x + n / (BLOCKS * WIDE)) + u32(odd.x);
         let h = n % (BLOCKS * WIDE);
         let o = part * WIDE + h;
-        if row < params.H && column < params.W && phase < 4u * params.Z {
-            put(sums[(h / WIDE * PIXELS + n / (BLOCKS * WIDE)) * WIDE + h % WIDE], place(frame, row * params.W + column, o), o);
+        if r < params.H && s < params.W && phase < 4u * params.Z {
+            put(sums[(h / WIDE * PIXELS + n / (BLOCKS * WIDE)) * WIDE + h % WIDE], place(frame, r * params.W + s, o), o);
         }
     }
 }

@@ -1,12 +1,12 @@
 // pair_frames: y = d0-d2, d1+d2, d2-d1, d1-d3 of four frames d
 //
-// What conv_pairs_ahead.wgsl multiplies with.
+// What conv_pairs_ahead.wgsl and conv_pairs_columns.wgsl multiply with.
 //
 //   x0 .. x3  [size]     elem  read        d0 .. d3, from x0_at .. x3_at on
 //   y         [4, size]  f32   read_write  aliases nothing
 //
 // size and offsets count vec4s. One invocation makes a vec4 of each. Reference: as of
-// conv_pairs_ahead.wgsl. Grid: (size / WG, 1, 1). WG is in conv_pairs_ahead.go.
+// those. Grid: (size / WG, 1, 1). WG is in conv_pairs_ahead.go.
 
 #import tile
 #import elem

@@ -29,11 +29,17 @@ alias Near = array<vec4<f32>, INPUTS + ENDS>;
 // Places are where that lies in a frame.
 alias Places = array<u32, INPUTS + ENDS>;
 
+// column is the first row and column of a subgroup, of pixels `width` wide.
+fn column(group: u32, width: u32) -> vec2<u32> {
+    let per_row = (width + 7u) & ~7u;
+    return vec2<u32>(PIXELS * (group * WG / per_row), group * WG % per_row);
+}
+
 // find is where a pixel is.
-fn find(r: i32, column: i32) -> u32 {
+fn find(r: i32, s: i32) -> u32 {
     let r_in = clamp(r, 0, i32(SCALE * params.H_in) - 1);
-    let column_in = clamp(column, 0, i32(SCALE * params.W_in) - 1);
-    return select(NOWHERE, (u32(r_in) / SCALE * params.W_in + u32(column_in) / SCALE) * params.C_in4, r == r_in && column == column_in);
+    let s_in = clamp(s, 0, i32(SCALE * params.W_in) - 1);
+    return select(NOWHERE, (u32(r_in) / SCALE * params.W_in + u32(s_in) / SCALE) * params.C_in4, r == r_in && s == s_in);
 }
 
 // places are those of a subgroup's rows from `top` on, whose first column reads from `left` on.
