@@ -21,6 +21,17 @@ func BenchmarkConv3D(b *testing.B) {
 	}, 27)
 }
 
+// BenchmarkStrided times a 3x3x3 convolution of stride 2, of pixels of which a quarter
+// come out, in the same way.
+func BenchmarkStrided(b *testing.B) {
+	benchmark(b, "conv3d_strided", []int{128, 256, 512}, func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights {
+		w.Packing = s.ConvPacking(Shape{O: y.C, I: x.C, KT: 3, KS: 3}, 2)
+		y.H, y.W = x.H/2, x.W/2
+		s.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 2, Y: y, N: y.T})
+		return w
+	}, 27)
+}
+
 // BenchmarkPointwise times a 1x1 convolution in the same way.
 func BenchmarkPointwise(b *testing.B) {
 	benchmark(b, "pointwise", []int{128, 512}, func(s *Set, batch *gpu.Batch, x, y Tensor, w Weights) Weights {

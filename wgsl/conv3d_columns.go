@@ -13,15 +13,24 @@ import (
 var (
 	//go:embed conv3d_columns.wgsl
 	conv3dColumnsText string
+	//go:embed conv3d_strided_columns.wgsl
+	conv3dStridedColumnsText string
 	//go:embed shared/columns.wgsl
 	sharedColumnsText string
 	//go:embed shared/columns_frames.wgsl
 	sharedColumnsFramesText string
+	//go:embed shared/conv3d_columns.wgsl
+	sharedConv3dColumnsText string
 )
 
 var conv3DColumnsKernels = []kernel{{
 	name: "columns", packing: blocks4x8, needs: columned, better: columned,
 	shaders: []shader{{file: "conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, upright: true, grid: columnGrid}},
+}}
+
+var conv3DStridedColumnsKernels = []kernel{{
+	name: "columns", packing: blocks4x8, needs: columned, better: columned,
+	shaders: []shader{{file: "conv3d_strided_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, tall: 2, upright: true, grid: columnGrid}},
 }}
 
 // columned says whether an adapter is Mesa's driver for processors from 26 on, with

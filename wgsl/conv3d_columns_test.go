@@ -13,6 +13,7 @@ import (
 
 func init() { // pages have no such kernels
 	paramsOf["conv3d_columns"] = conv3dParams{}
+	paramsOf["conv3d_strided_columns"] = conv3dParams{}
 	paramsOf["conv_up_columns"] = convUpParams{}
 }
 
@@ -23,12 +24,16 @@ func TestColumns(t *testing.T) {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
 		require.NoError(t, err)
 		assert.Equal(t, name, s.find("conv3d", nil).name, driver)
+		assert.Equal(t, name, s.find("conv3d_strided", nil).name, driver)
 	}
 	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "columns8", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
 		require.NoError(t, err)
 		assert.Equal(t, name, s.find("conv_up", nil).name, driver)
 	}
+	h, e := conv3DStridedColumnsKernels[0].shaders[0].inColumns(extent{H: 17, W: 9, C4: 128 / 4, N: 2}, 128)
+	assert.Equal(t, []int{8, 2}, []int{h.pixels, h.tall})
+	assert.Equal(t, [3]uint32{8, 3 * 2, 2}, h.cover(e))
 	assert.False(t, columned(gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}))
 	for _, c := range []struct{ h, w, channels, pixels, blocks, rows, width int }{
 		{32, 32, 128, 16, 1, 2, 32},

@@ -48,6 +48,7 @@ var nativeTexts = []embedded{
 	{"attention_values_matrix.wgsl", &attentionValuesMatrixText},
 	{"conv3d_columns.wgsl", &conv3dColumnsText},
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
+	{"conv3d_strided_columns.wgsl", &conv3dStridedColumnsText},
 	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
 	{"conv_pairs_columns.wgsl", &convPairsColumnsText},
@@ -59,6 +60,7 @@ var nativeTexts = []embedded{
 	{"quantise.wgsl", &quantiseText},
 	{"shared/columns.wgsl", &sharedColumnsText},
 	{"shared/columns_frames.wgsl", &sharedColumnsFramesText},
+	{"shared/conv3d_columns.wgsl", &sharedConv3dColumnsText},
 	{"shared/conv_matrix.wgsl", &sharedConvMatrixText},
 	{"shared/eights.wgsl", &sharedEightsText},
 	{"shared/flat_matrix.wgsl", &sharedFlatMatrixText},
@@ -297,6 +299,7 @@ func init() { // a page's tables are made when it is compiled
 			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, conv3DMatrixKernels...)
 		case "conv3d_strided":
+			t.kernels = append(t.kernels, conv3DStridedColumnsKernels...)
 			t.kernels = append(t.kernels, halvesKernels(t.kernels)...)
 			t.kernels = append(t.kernels, conv3DStridedMatrixKernels...)
 		case "conv_pairs":

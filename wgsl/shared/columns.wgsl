@@ -1,6 +1,6 @@
 // Columns of PIXELS pixels, eight of them side by side in a subgroup, which is a
 // workgroup, so that what the others load is what lies left and right; and the products
-// of TAPS rows and columns there, in BLOCKS blocks of BLOCK output channels. A sum takes
+// of TAPS rows and columns there, STRIDE from those of the next pixel, in BLOCKS blocks of BLOCK output channels. A sum takes
 // the products of all rows of taps and four input channels at once, fused: sums are
 // memory, and in a loop each is written through a mask.
 //
@@ -15,19 +15,20 @@ diagnostic(off, subgroup_uniformity); // loops are the same for a subgroup, whic
 #import products
 #import several
 
-const LEFT: u32 = TAPS - 2u;                  // pixels that taps reach left; right it is one
-const SIDES: u32 = LEFT + 1u;                 // pixels beside a row of the subgroup
-const INPUTS: u32 = PIXELS + TAPS - 1u;       // rows under a column
-const ENDS: u32 = (SIDES * INPUTS + 7u) / 8u; // loads of what lies beside the subgroup
+const LEFT: u32 = TAPS - 1u - STRIDE;              // pixels that taps reach left; right it is one
+const SIDES: u32 = LEFT + 1u;                      // pixels beside a row of the subgroup
+const INPUTS: u32 = (PIXELS - 1u) * STRIDE + TAPS; // rows under a column
+const OWN: u32 = STRIDE * INPUTS;                  // pixels under it that no other column has as its own
+const ENDS: u32 = (SIDES * INPUTS + 7u) / 8u;      // loads of what lies beside the subgroup
 const NOWHERE: u32 = 0xffffffffu;
-const_assert WG == 8u && (TAPS == 2u || TAPS == 3u);
+const_assert WG == 8u && (TAPS == STRIDE + 1u || TAPS == STRIDE + 2u) && TAPS <= 3u;
 
-// Near is what an invocation loads: its own column, and for 8 / SIDES rows a pixel
-// beside the subgroup's.
-alias Near = array<vec4<f32>, INPUTS + ENDS>;
+// Near is what an invocation loads: its own pixels, STRIDE in a row, and for 8 / SIDES
+// rows one beside the subgroup's.
+alias Near = array<vec4<f32>, OWN + ENDS>;
 
 // Places are where that lies in a frame.
-alias Places = array<u32, INPUTS + ENDS>;
+alias Places = array<u32, OWN + ENDS>;
 
 // column is the first row and column of a subgroup, of pixels `width` wide.
 fn column(group: u32, width: u32) -> vec2<u32> {
@@ -46,20 +47,22 @@ fn find(r: i32, s: i32) -> u32 {
 fn places(top: i32, left: i32, own: u32) -> Places {
     var all = Places();
 #each q
-    all[{q}] = find(top + {q}, left + i32(own + LEFT));
+    all[STRIDE * {q}u] = find(top + {q}, left + i32(STRIDE * own + LEFT));
+    if STRIDE == 2u { all[STRIDE * {q}u + STRIDE - 1u] = find(top + {q}, left + i32(STRIDE * own + 1u)); }
 #end
     for (var e = 0u; e < ENDS; e++) {
         let side = 8u * e + own;
-        all[INPUTS + e] = find(top + i32(side / SIDES), left + select(0, i32(8u + LEFT), side % SIDES == LEFT));
+        all[OWN + e] = find(top + i32(side / SIDES), left + select(0, i32(8u * STRIDE + LEFT), side % SIDES == LEFT));
     }
     return all;
 }
 
 // beside is row q's pixel under tap j.
 fn beside(near: ptr<function, Near>, q: u32, j: u32, own: u32) -> vec4<f32> {
-    let end = subgroupShuffle((*near)[INPUTS + SIDES * q / 8u], SIDES * q % 8u + u32(j == 2u));
+    let end = subgroupShuffle((*near)[OWN + SIDES * q / 8u], SIDES * q % 8u + select(0u, LEFT, j == 2u));
     let ends = own == select(select(8u, 0u, LEFT == 1u && j == 0u), 7u, j == TAPS - 1u);
-    return select(subgroupShuffle((*near)[q], (own + j + 8u - LEFT) % 8u), end, ends);
+    let first = select(subgroupShuffle((*near)[STRIDE * q], (own + j / STRIDE + 8u - LEFT) % 8u), end, ends);
+    return select(first, (*near)[STRIDE * q + STRIDE - 1u], STRIDE == 2u && j == 1u);
 }
 
 // fused adds the products of four channels of x.
@@ -75,9 +78,10 @@ fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, weights: u32, own
     for (var c = 0u; c < params.C_in4; c++) {
         var near = Near();
 #each q
-        near[{q}] = select(four(x{k}[line + c + all[{q}]]), vec4<f32>(), all[{q}] == NOWHERE);
+        near[STRIDE * {q}u] = select(four(x{k}[line + c + all[STRIDE * {q}u]]), vec4<f32>(), all[STRIDE * {q}u] == NOWHERE);
+        if STRIDE == 2u { near[STRIDE * {q}u + STRIDE - 1u] = select(four(x{k}[line + c + all[STRIDE * {q}u + STRIDE - 1u]]), vec4<f32>(), all[STRIDE * {q}u + STRIDE - 1u] == NOWHERE); }
 #end
-        for (var e = INPUTS; e < INPUTS + ENDS; e++) {
+        for (var e = OWN; e < OWN + ENDS; e++) {
             near[e] = select(four(x{k}[line + c + all[e]]), vec4<f32>(), all[e] == NOWHERE);
         }
         for (var j = 0u; j < TAPS; j++) {
@@ -96,7 +100,7 @@ fn sweep{k}(sums: ptr<function, Sums>, all: Places, line: u32, weights: u32, own
                 {
                     var sum = (*sums)[({b}u * PIXELS + {p}u) * WIDE + {h}u];
 #each j
-                    sum = fused(sum, row[{p} + {j}], m{j}.a{h}, m{j}.b{h}, m{j}.c{h}, m{j}.d{h});
+                    sum = fused(sum, row[{p}u * STRIDE + {j}u], m{j}.a{h}, m{j}.b{h}, m{j}.c{h}, m{j}.d{h});
 #end
                     (*sums)[({b}u * PIXELS + {p}u) * WIDE + {h}u] = sum;
                 }
