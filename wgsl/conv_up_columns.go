@@ -14,7 +14,7 @@ var convUpColumnsText string
 // load weights together.
 var convUpColumnsKernels = []kernel{{
 	name: "columns", packing: blocks4x8, needs: columned, better: columned,
-	shaders: []shader{{file: "conv_up_columns", taps: 2, wg: 8, pixels: 16, block: 8, tall: 1, upright: true, grid: columnGrid}},
+	shaders: []shader{{file: "conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, upright: true, grid: columnGrid}},
 }, {
 	name: "columns8", packing: blocks4x8, needs: eights, better: looping,
 	shaders: []shader{{file: "conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, upright: true, grid: columnGrid, together: 8}},
