@@ -154,6 +154,7 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 		return d.lost
 	}
 	var made, missing []*Buffer
+	zero := &Batch{Label: "kept memory"}
 	for _, b := range bufs {
 		if m := d.buffers[b]; m != nil {
 			if m.size != b.Size {
@@ -161,17 +162,16 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 			}
 			continue
 		}
-		m, err := d.kept(b)
-		if err != nil {
-			d.Free(made...)
-			return err
-		}
+		m := d.kept(b)
 		if m == nil {
 			missing = append(missing, b)
 			continue
 		}
 		d.give(b, m)
 		made = append(made, b)
+		if !m.readback { // which is copied to before it is read
+			zero.Clear(b.Label, b.All())
+		}
 	}
 	if missing != nil {
 		d.drain()
@@ -184,6 +184,10 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 		}
 		d.give(b, m)
 		made = append(made, b)
+	}
+	if err := d.submit(context.Background(), zero, nil); err != nil {
+		d.Free(made...)
+		return err
 	}
 	return nil
 }

@@ -60,20 +60,13 @@ func (p *pool) get(k kind) *memory {
 	return m
 }
 
-// kept is zeroed memory of b's size from the pool, nil where there is none.
-func (d *Device) kept(b *Buffer) (*memory, error) {
+// kept is memory of b's size from the pool, with what others left in it; nil where
+// there is none.
+func (d *Device) kept(b *Buffer) *memory {
 	if b.Size <= 0 || b.Size%4 != 0 {
 		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
 	}
-	m := d.pool.get(kind{b.Size, b.Readback})
-	if m == nil || m.readback { // which is copied to before it is read
-		return m, nil
-	}
-	if err := d.drv.Write(m.handle, 0, make([]byte, m.size)); err != nil {
-		d.release(m)
-		return nil, d.note(err)
-	}
-	return m, nil
+	return d.pool.get(kind{b.Size, b.Readback})
 }
 
 // fresh is new memory for b.
