@@ -53,7 +53,8 @@ type Options struct {
 	// over what it is made of; there 0 is 16 MiB.
 	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
-	// first; 0 is 1. It changes speed and memory, not the result.
+	// first; 0 is 1. It changes speed and memory, not the result, unless that has
+	// causal memory in 8 bits.
 	Chunk int
 	// Spool makes what holds bytes that the budget has no room for on the
 	// device; nil is a temporary file, in a browser memory.
@@ -69,6 +70,12 @@ const (
 	// result is another then, and depends on how a clip is cut.
 	MemoryI8
 )
+
+// AutoChunk has the budget choose Options.Chunk: four latent frames, or two, where a
+// plan with them takes no more than a quarter of it. It is one where memory is short
+// enough for anything else to be given up, in 8 bits, with Options.Least and in a
+// browser.
+const AutoChunk = -1
 
 // Offload says whether causal memory lives on the host, not on the device, and weights
 // may.

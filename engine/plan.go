@@ -20,6 +20,7 @@ type Plan struct {
 	Halo    tiling.Size // pixels that an exact tile reads beyond each of its edges, at most
 	Shrunk  bool        // Tile is smaller than asked for, see Options.Shrink
 	Slices  int         // of each tile
+	Chunk   int         // latent frames that a slice has at most, but for the first
 	Frames  int         // that come out, without trimming
 	Depth   int         // of the portions that slices run in, where the budget asks for them: 0 is none
 	Rows    bool        // convolutions write over what they read, where the budget asks for that
@@ -197,7 +198,7 @@ func (p *planner) deepest() int {
 
 func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
-		Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})

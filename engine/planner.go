@@ -23,7 +23,8 @@ type planner struct {
 // does, with its error.
 func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	j.Direction.check()
-	if o.Chunk < 0 {
+	auto := o.Chunk == AutoChunk
+	if o.Chunk < 0 && !auto {
 		return nil, fmt.Errorf("engine: chunk of %d latent frames, expected at least 1", o.Chunk)
 	}
 	if o.Tiling != "" && !slices.Contains(j.Network.Tilings, o.Tiling) {
@@ -38,6 +39,9 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 		p.budget = Budget(j.Adapter)
 	}
 	l, err := p.best()
+	if auto && err == nil {
+		l = p.longer(l)
+	}
 	if ended := ctx.Err(); ended != nil {
 		return nil, ended // a plan may lack what was still to be compared
 	}

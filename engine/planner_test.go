@@ -289,8 +289,8 @@ func TestTilingIsTheNetworks(t *testing.T) {
 		require.ErrorIs(t, err, ErrTiling, how)
 		require.ErrorContains(t, err, string(how))
 	}
-	_, err := NewPlan(t.Context(), j, Options{Chunk: -1})
-	require.ErrorContains(t, err, "chunk of -1 latent frames")
+	_, err := NewPlan(t.Context(), j, Options{Chunk: -2})
+	require.ErrorContains(t, err, "chunk of -2 latent frames")
 }
 
 // Where a pass over the whole frame has no room, or exact tiles save nothing,

@@ -44,6 +44,9 @@ const (
 	OffloadOff  = engine.OffloadOff
 )
 
+// AutoChunk is Options.Chunk by the budget.
+const AutoChunk = engine.AutoChunk
+
 // Memory formats.
 const (
 	MemoryF16 = engine.MemoryF16
@@ -98,8 +101,9 @@ type Options struct {
 	// most, unless one row of it is more; 0 is 32 MiB.
 	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
-	// first; 0 is 1, as the references. It changes speed and memory, not the
-	// result.
+	// first; 0 is 1, as the references, AutoChunk what the budget has plenty of room
+	// for. It changes speed and memory, not the result, unless that has causal memory
+	// in 8 bits.
 	Chunk int
 	// Unscaled takes and gives the model's own numbers; else a latent is as the
 	// pipeline's diffusion model has it, (latent - Mean) * Scale, and pixels are

@@ -87,7 +87,7 @@ func up(n, step int) int { return (n + step - 1) / step }
 // options are the program's own: tiles of the default size, or less where that
 // does not fit.
 var options = vae.Options{
-	Tile: tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}, Overlap: tiling.Square(tiling.DefaultOverlap), Shrink: true,
+	Tile: tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}, Overlap: tiling.Square(tiling.DefaultOverlap), Shrink: true, Chunk: vae.AutoChunk,
 }
 
 // run measures the largest clip that is done often enough in the time there is.

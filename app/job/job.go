@@ -23,7 +23,7 @@ type Choices struct {
 	Shrink *bool
 	Budget int64 // bytes on the device; default engine.Budget
 	Host   int64 // bytes that offload takes of the machine's memory; default three quarters of what is free
-	Chunk  int   // latent frames in a slice of time; default 1
+	Chunk  int   // latent frames in a slice of time; default what the budget has plenty of room for
 	// MemoryFormat is how causal memory is kept; default as activations are.
 	MemoryFormat vae.MemoryFormat
 	// Offload is whether causal memory lives on the host; default where the budget asks for it.
@@ -48,6 +48,9 @@ type Choices struct {
 // are left to Decode and Encode, which know the file.
 func (c Choices) Options() (vae.Options, error) {
 	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host}
+	if c.Chunk == 0 {
+		o.Chunk = vae.AutoChunk
+	}
 	tile, overlap := tiling.DefaultTile, tiling.DefaultOverlap
 	switch c.Tiling {
 	case "", vae.Feather, vae.Exact:

@@ -30,14 +30,14 @@ func TestOptions(t *testing.T) {
 		want Choices
 		is   vae.Options
 	}{
-		"nothing":                 {Choices{}, vae.Options{Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
-		"exact":                   {Choices{Tiling: vae.Exact}, vae.Options{Tiling: vae.Exact, Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
-		"diffusers":               {Choices{Tiling: vae.Diffusers}, vae.Options{Tiling: vae.Diffusers, Tile: *square(256), Overlap: tiling.Square(64)}},
-		"diffusers and own tile":  {Choices{Tiling: vae.Diffusers, Tile: square(384), Overlap: &small}, vae.Options{Tiling: vae.Diffusers, Tile: *square(384), Overlap: small}},
-		"a tile":                  {Choices{Tile: square(384)}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64)}},
-		"one tile":                {Choices{Tile: &tiling.Choice{}}, vae.Options{Overlap: tiling.Square(64)}},
-		"a tile that may shrink":  {Choices{Tile: square(384), Shrink: &yes}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64), Shrink: true}},
-		"the default may not":     {Choices{Shrink: &no}, vae.Options{Tile: *square(512), Overlap: tiling.Square(64)}},
+		"nothing":                 {Choices{}, vae.Options{Chunk: vae.AutoChunk, Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
+		"exact":                   {Choices{Tiling: vae.Exact}, vae.Options{Chunk: vae.AutoChunk, Tiling: vae.Exact, Tile: *square(512), Overlap: tiling.Square(64), Shrink: true}},
+		"diffusers":               {Choices{Tiling: vae.Diffusers}, vae.Options{Chunk: vae.AutoChunk, Tiling: vae.Diffusers, Tile: *square(256), Overlap: tiling.Square(64)}},
+		"diffusers and own tile":  {Choices{Tiling: vae.Diffusers, Tile: square(384), Overlap: &small}, vae.Options{Chunk: vae.AutoChunk, Tiling: vae.Diffusers, Tile: *square(384), Overlap: small}},
+		"a tile":                  {Choices{Tile: square(384)}, vae.Options{Chunk: vae.AutoChunk, Tile: *square(384), Overlap: tiling.Square(64)}},
+		"one tile":                {Choices{Tile: &tiling.Choice{}}, vae.Options{Chunk: vae.AutoChunk, Overlap: tiling.Square(64)}},
+		"a tile that may shrink":  {Choices{Tile: square(384), Shrink: &yes}, vae.Options{Chunk: vae.AutoChunk, Tile: *square(384), Overlap: tiling.Square(64), Shrink: true}},
+		"the default may not":     {Choices{Shrink: &no}, vae.Options{Chunk: vae.AutoChunk, Tile: *square(512), Overlap: tiling.Square(64)}},
 		"a budget and long parts": {Choices{Tile: square(384), Budget: 5, Chunk: 2}, vae.Options{Tile: *square(384), Overlap: tiling.Square(64), Budget: 5, Chunk: 2}},
 	} {
 		got, err := c.want.Options()

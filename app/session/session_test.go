@@ -30,7 +30,7 @@ func TestDecode(t *testing.T) {
 	require.NoError(t, err)
 	l, err := media.DecodeLatent(bytes.NewReader(p.files[2]), int64(len(p.files[2])), "z.safetensors", 4)
 	require.NoError(t, err)
-	o := vae.DecodeOptions{RGBA8: true, Options: vae.Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}}
+	o := vae.DecodeOptions{RGBA8: true, Options: vae.Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Chunk: vae.AutoChunk}}
 	var want [][]byte
 	for f, err := range m.Decode(context.Background(), latent.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Data: l.Data}, o) {
 		require.NoError(t, err)

@@ -283,7 +283,7 @@ func TestBatchRefuses(t *testing.T) {
 		"a name":            {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "name": "../x"}`), `clips.jsonl:2: name "../x": expected one without / and \`},
 		"an op":             {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "op": "info"}`), `clips.jsonl:2: op "info"`},
 		"an option":         {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"tiles": 3}}`), "clips.jsonl:2: x.npz: unknown flag --tiles"},
-		"an option's value": {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"chunk": 0}}`), "clips.jsonl:2: x.npz: decode: --chunk=0: expected at least 1"},
+		"an option's value": {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"chunk": 0}}`), "clips.jsonl:2: x.npz: --chunk: \"0\", expected auto or a number of latent frames, at least 1"},
 		"a list":            {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"tile": [3]}}`), `clips.jsonl:2: option "tile": expected a string, a number, true or false`},
 		"the model inside":  {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"model": "m"}}`), `clips.jsonl:2: option "model": stands beside the options`},
 		"a URL's sheet":     {"a.mp4 --op=roundtrip -o http://host/x.mp4", "writes a sheet beside its output"},

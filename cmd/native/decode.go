@@ -106,6 +106,9 @@ func (c *decodeCmd) Run(a *app) error {
 		}
 		a.chooser = u.choose
 		defer u.leave()
+		if u.found && c.Chunk == 0 {
+			d.Options.Chunk = u.is.Chunk // also where another would have room now
+		}
 	}
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err

@@ -95,14 +95,12 @@ type tileFlags struct {
 	Host    bytesFlag    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"The machine's memory that --offload takes at most, such as 20GiB; default three quarters of what is free there, 2GiB where that isn't known."`
 	Format  string       `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Causal memory, what a clip's later frames need of those before: f16 (as activations are: f32 with --precision=f32) or i8 (frames in 8 bits: half of that, or a quarter; pictures change a little)."`
 	Offload string       `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where a graphics card's own does not do), on or off. Weights follow where that is not enough. The result is the same."`
-	Chunk   int          `group:"tiles" default:"1" placeholder:"N" help:"Latent frames worked on at once; changes speed and memory, not the result."`
+	Chunk   chunkFlag    `group:"tiles" placeholder:"N" help:"Latent frames worked on at once, N or auto: 4 or 2 where all that is then on the device takes a quarter of the memory to use or less, else 1; default auto. It changes speed and memory, not the result, but for i8 memory's."`
 }
 
 // Validate refuses what no clip can be cut into.
 func (f tileFlags) Validate() error {
 	switch {
-	case f.Chunk < 1:
-		return fmt.Errorf("--chunk=%d: expected at least 1", f.Chunk)
 	case f.Overlap != nil && f.Tiling == string(vae.Exact):
 		return errors.New("--overlap with --tiling=exact: exact tiles have a halo and no overlap, expected one of the two")
 	case f.Overlap != nil && f.Tile != nil && tiling.Choice(*f.Tile) == (tiling.Choice{}):
@@ -121,7 +119,7 @@ func (f tileFlags) Validate() error {
 
 // choices are what the flags say.
 func (f tileFlags) choices() job.Choices {
-	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Host: int64(f.Host), Chunk: f.Chunk}
+	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Host: int64(f.Host), Chunk: int(f.Chunk)}
 	if f.Format == "i8" {
 		c.MemoryFormat = vae.MemoryI8
 	}
@@ -163,6 +161,23 @@ func (f *tileFlag) UnmarshalText(text []byte) error {
 	c, err := tiling.ParseTile(string(text))
 	*f = tileFlag(c)
 	return err
+}
+
+// chunkFlag is how many latent frames a slice has; 0 leaves it to the budget.
+type chunkFlag int
+
+// UnmarshalText reads auto or N.
+func (f *chunkFlag) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*f = 0
+		return nil
+	}
+	n, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q, expected auto or a number of latent frames, at least 1", text)
+	}
+	*f = chunkFlag(n)
+	return nil
 }
 
 type overlapFlag tiling.Size

@@ -81,7 +81,7 @@ func TestChoices(t *testing.T) {
 		flags tileFlags
 		want  job.Choices
 	}{
-		"nothing":   {tileFlags{Tiling: "default", Chunk: 1}, job.Choices{Chunk: 1}},
+		"nothing":   {tileFlags{Tiling: "default"}, job.Choices{}},
 		"diffusers": {tileFlags{Tiling: "diffusers"}, job.Choices{Tiling: vae.Diffusers}},
 		"all": {
 			tileFlags{Tiling: "feather", Tile: (*tileFlag)(&tile), Overlap: (*overlapFlag)(&overlap), Memory: 6 << 30, Host: 5 << 30, Format: "i8", Chunk: 3},

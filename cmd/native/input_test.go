@@ -240,7 +240,7 @@ func TestBadUsage(t *testing.T) {
 		{name: "adapter", args: "decode" + in + "--adapter=-2", want: "expected best, all or numbers"},
 		{name: "scale", args: "decode" + in + "--scale=half", want: "--scale"},
 		{name: "memory", args: "decode" + in + "--memory=lots", want: "6GiB"},
-		{name: "chunk", args: "decode" + in + "--chunk=0", want: "expected at least 1"},
+		{name: "chunk", args: "decode" + in + "--chunk=0", want: "expected auto or a number of latent frames"},
 		{name: "rate", args: "decode" + in + "--fps=0", want: "30000/1001"},
 		{name: "tile", args: "decode" + in + "--tile=big", want: "expected off, auto, N or HxW"},
 		{name: "tiling", args: "decode" + in + "--tiling=linear", want: "--tiling"},

@@ -39,6 +39,8 @@ func (planCmd) Help() string {
 
 The reference is the original implementation on the same job: it computes every temporal tap, also of zeros and of one frame again, every upsampled frame, also those it drops, and log-variances. It has the same tiles, but for exact ones, in whose place it has the whole frame.
 
+Slices have one latent frame unless --chunk says more, or --memory leaves room for them.
+
     tessera plan -m seedvr2 --frames 21 --size 1280x720 --tile off
     tessera plan -m wan2.1 --op encode --size 1920x1080 --memory 6GiB --layers
     tessera plan -m Wan2.2_VAE.pth --frames 81 --size 1280x704 --json`
@@ -61,6 +63,7 @@ type planned struct {
 	Halo      string   `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
 	Tiles     int      `json:"tiles"`
 	Slices    int      `json:"slices"`          // of each tile
+	Chunk     int      `json:"chunk"`           // latent frames in each but the first, at most
 	Depth     int      `json:"depth,omitempty"` // of portions that the slices run in
 	Rows      bool     `json:"rows,omitempty"`  // convolutions write over what they read
 	Shrunk    bool     `json:"shrunk"`
@@ -169,6 +172,9 @@ func absent(model string, err error) error {
 func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
 	o, err := c.choices().Options()
 	o.Independent, o.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
+	if o.Chunk == vae.AutoChunk && c.Memory == 0 {
+		o.Chunk = 1 // not what there is always room for
+	}
 	return o, err
 }
 
@@ -213,7 +219,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	s := newStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
+		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Chunk: p.Chunk, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
@@ -252,6 +258,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	cut := job.Cut(p)
 	if r.Slices > 1 {
 		cut += fmt.Sprintf(", %d slices", r.Slices)
+	}
+	if r.Slices > 1 && r.Chunk > 1 {
+		cut += fmt.Sprintf(" of up to %d latent frames", r.Chunk)
 	}
 	if r.Depth > 0 {
 		cut += ", larger frames a few at a time"

@@ -57,6 +57,7 @@ type stage struct {
 	Halo         string  `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
 	Tiles        int     `json:"tiles"`
 	Slices       int     `json:"slices"` // of each tile
+	Chunk        int     `json:"chunk"`  // latent frames in each but the first, at most
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
 	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
@@ -73,7 +74,7 @@ type stage struct {
 func newStage(l *vae.Plan, frames int, took time.Duration) *stage {
 	s := &stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
-		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Shrunk: l.Shrunk,
+		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Chunk: l.Chunk, Shrunk: l.Shrunk,
 		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l), Shares: shares(l),
 		Host: l.Host, HostWeights: l.Streamed, Moved: l.Moved,
 	}

@@ -61,6 +61,7 @@ type record struct {
 	Kernels map[string]string `json:"kernels"`
 	Memory  string            `json:"memory"`      // which buffers it is
 	File    int               `json:"memory_file"` // that it is in
+	Chunk   int               `json:"chunk"`       // latent frames in a slice
 	Slices  int               `json:"slices"`      // that are done
 	Frames  int               `json:"frames"`
 }
@@ -164,7 +165,8 @@ func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (rec
 		return is, err
 	}
 	o := d.Options
-	o.Budget, o.Host, o.Offload, o.Spool = 0, 0, "", nil // which the plan tells
+	o.Budget, o.Host, o.Offload, o.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
+	is.Chunk = p.Chunk
 	i := e.dev.Info()
 	is.Program = fmt.Sprint(programVersion())
 	is.Latent = hashedFloats(d.Latent)

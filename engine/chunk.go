@@ -1,0 +1,30 @@
+//go:build !js
+
+package engine
+
+// room is the part of the budget that a plan in longer slices leaves free, and
+// mostChunk how many latent frames they have at most: more was measured to gain no
+// more.
+const (
+	room      = 4
+	mostChunk = 4
+)
+
+// longer is a plan like l in slices as long as the budget has plenty of room for.
+func (p *planner) longer(l *Plan) *Plan {
+	if l.frugal() || p.o.Least || l.Eight || p.Independent || l.Slices == 1 {
+		return l
+	}
+	p.o.Tiling = l.Tiling
+	for p.o.Chunk = mostChunk; p.o.Chunk > 1; p.o.Chunk /= 2 {
+		m, err := p.try(l.Tile)
+		if err == nil && !m.frugal() && m.Bytes() <= p.budget/room {
+			m.Shrunk = l.Shrunk
+			return m
+		}
+	}
+	return l
+}
+
+// frugal says that the plan gives up time for memory.
+func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.streams > 0 }
