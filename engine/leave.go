@@ -7,8 +7,11 @@ import (
 	"tessera/gpu"
 )
 
-// What takeOuts copy to, at most: so many bytes in all, or one copy.
-const stagingBytes = 64 << 20
+// What takeOuts copy to, at most: so many bytes in all, or one copy, in so many buffers.
+const (
+	stagingBytes = 64 << 20
+	mostStaging  = 64
+)
 
 // errStopped: the caller left the loop.
 var errStopped = errors.New("engine: stopped")
@@ -20,10 +23,10 @@ type leaving struct {
 }
 
 // stagings declares what the bytes of a run leave by: as many buffers as there
-// are frames in a slice, so that all of them may be on their way while the
-// device makes the next.
+// are frames in a slice, if they are not many, so that all of them may be on their
+// way while the device makes the next.
 func stagings(most int64, frames int) (all []*gpu.Buffer) {
-	for range max(1, min(frames, int(stagingBytes/most))) {
+	for range max(1, min(frames, mostStaging, int(stagingBytes/most))) {
 		all = append(all, &gpu.Buffer{Label: "staging", Size: most, Readback: true})
 	}
 	return all

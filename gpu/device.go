@@ -19,6 +19,10 @@ const uniformSlot = 256
 // buffer are ordered with submissions, so every submission starts at slot 0.
 const uniformSlots = 1024
 
+// mostGroups is how many bind groups a device keeps: some drivers map memory for each,
+// of which Linux lets a process have 65,530 pieces.
+const mostGroups = 1 << 14
+
 // Device runs batches. It owns everything it made; Close releases it.
 type Device struct {
 	drv    driver.Device
@@ -427,6 +431,22 @@ func (d *Device) bindGroup(c *Command, l *pipeline) (driver.BindGroup, error) {
 		m.groups = append(m.groups, key)
 	}
 	return g, nil
+}
+
+// dropGroups releases all bind groups. Pieces on their way keep theirs.
+func (d *Device) dropGroups() {
+	for _, g := range d.groups {
+		g.Release()
+	}
+	clear(d.groups)
+	for _, m := range d.buffers {
+		m.groups = nil
+	}
+	for _, all := range d.pool.of {
+		for _, m := range all {
+			m.groups = nil
+		}
+	}
 }
 
 // Close waits for the device, then releases everything it made. Of the device

@@ -96,6 +96,30 @@ func TestReplayMakesNothing(t *testing.T) {
 	require.EqualValues(t, 3, words(t, dev, x)[0], "runs counted in new memory")
 }
 
+// More bind groups than a process may have maps of memory, which lavapipe makes one
+// for each.
+func TestManyBindGroups(t *testing.T) {
+	dev := gputest.Open(t)
+	const n, apart = 70000, 256
+	y := &gpu.Buffer{Label: "y", Size: n * apart}
+	require.NoError(t, dev.Alloc(y))
+	b := &gpu.Batch{Label: "many"}
+	for i := range int64(n) {
+		b.Dispatch("count", counter(count), [3]uint32{1, 1, 1}, countParams{}, gpu.Cost{}, gpu.View{Buffer: y, Offset: i * apart, Size: 4})
+	}
+	require.NoError(t, dev.Submit(context.Background(), b))
+	for i, v := range words(t, dev, y) {
+		want := uint32(0)
+		if i%(apart/4) == 0 {
+			want = 1
+		}
+		if v != want { // require would take seconds
+			t.Fatalf("word %d was counted %d times", i, v)
+		}
+	}
+	require.Equal(t, n, dev.Stats().BindGroups)
+}
+
 // made is the numbers of pipelines, bind groups and buffers.
 func made(s gpu.Stats) [3]int { return [3]int{s.Pipelines, s.BindGroups, s.Buffers} }
 

@@ -116,6 +116,12 @@ func (s *submission) move(c *Command) error {
 func (s *submission) dispatch(c *Command) error {
 	d := s.d
 	l := d.programs[c.Program]
+	if len(d.groups) >= mostGroups {
+		if err := s.flush(); err != nil { // its commands have some
+			return err
+		}
+		d.dropGroups()
+	}
 	group, err := d.bindGroup(c, l)
 	if err != nil {
 		return err
