@@ -2,9 +2,8 @@
 
 package engine
 
-// room is the part of the budget that a plan in longer slices leaves free, and
-// mostChunk how many latent frames they have at most: more was measured to gain no
-// more.
+// A plan in longer slices takes a part of the budget at most, one in `room`, and has
+// mostChunk latent frames in them at most: more was measured to gain no more.
 const (
 	room      = 4
 	mostChunk = 4
@@ -12,7 +11,7 @@ const (
 
 // longer is a plan like l in slices as long as the budget has plenty of room for.
 func (p *planner) longer(l *Plan) *Plan {
-	if l.frugal() || p.o.Least || l.Eight || p.Independent || l.Slices == 1 {
+	if l.frugal() || p.o.Least || l.Eight || p.Independent || l.Slices == 1 || l.Bytes() > p.budget/room {
 		return l
 	}
 	p.o.Tiling = l.Tiling

@@ -1,11 +1,11 @@
+//go:build !js
+
 package engine
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"tessera/tiling"
 )
 
 // The budget chooses how long slices are: no longer than leaves three quarters of it.
@@ -37,19 +37,4 @@ func TestAutoChunk(t *testing.T) {
 			require.Equal(t, []any{asked.Tiling, asked.Tile, asked.Untiled, asked.Slices}, []any{p.Tiling, p.Tile, p.Untiled, p.Slices}, name)
 		}
 	}
-}
-
-// Where memory is given up for anything, or frames are pictures, slices stay short.
-func TestAutoChunkIsOne(t *testing.T) {
-	j := job(t, 90, 160)
-	j.Frames = 21
-	for name, o := range map[string]Options{
-		"least": {Least: true}, "in 8 bits": {MemoryFormat: MemoryI8}, "on the host": {Offload: OffloadOn},
-		"the largest tile": {Tile: tiling.Choice{Auto: true}, Budget: 6 << 20, Offload: OffloadOff},
-	} {
-		o.Chunk = AutoChunk
-		require.Equal(t, 1, plan(t, j, o).Chunk, name)
-	}
-	j.Independent = true
-	require.Equal(t, 1, plan(t, j, Options{Chunk: AutoChunk}).Chunk, "pictures")
 }

@@ -102,12 +102,20 @@ func (e *emitter) apart(x *wgsl.Tensor, n int) bool {
 	return min(n, x.T) > 1 && e.beyond(x, n)
 }
 
-// move copies all frames of a part of a tensor to another's.
+// move copies all frames of a part of a tensor to another's, those that lie one right
+// behind the other in both at once.
 func (e *emitter) move(label string, to, from *wgsl.Tensor) {
+	if gapless(to) && gapless(from) {
+		e.batch.Copy(label, allOf(*to), allOf(*from))
+		return
+	}
 	for t := range to.T {
 		e.batch.Copy(label, frameOf(to, t), frameOf(from, t))
 	}
 }
+
+// gapless is whether x has whole frames, one right behind the other.
+func gapless(x *wgsl.Tensor) bool { return x.Rows == 0 || x.Rows == x.H }
 
 // boundRows is how many rows of a result can be bound at once.
 func (p *Plan) boundRows(x wgsl.Tensor) int {

@@ -477,3 +477,18 @@ func TestShortWriteIsTold(t *testing.T) {
 	r := &rectangle{brief{make(inMemory, 64)}, 4, tiling.Square(4), 0, tiling.Rect{Y1: 2, X1: 2}}
 	require.ErrorIs(t, r.put(nil, make([]byte, 16)), io.ErrShortWrite)
 }
+
+// Where memory is given up for anything, or frames are pictures, slices stay short.
+func TestAutoChunkIsOne(t *testing.T) {
+	j := job(t, 90, 160)
+	j.Frames = 21
+	for name, o := range map[string]Options{
+		"least": {Least: true}, "in 8 bits": {MemoryFormat: MemoryI8}, "on the host": {Offload: OffloadOn},
+		"the largest tile": {Tile: tiling.Choice{Auto: true}, Budget: 6 << 20, Offload: OffloadOff},
+	} {
+		o.Chunk = AutoChunk
+		require.Equal(t, 1, plan(t, j, o).Chunk, name)
+	}
+	j.Independent = true
+	require.Equal(t, 1, plan(t, j, Options{Chunk: AutoChunk}).Chunk, "pictures")
+}

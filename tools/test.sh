@@ -134,13 +134,11 @@ web() {
 	tools/web.sh
 	go build -o build/wasmtest ./tools/wasmtest
 	GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling
-	# TestAutoChunk is of programs: slices of a page keep to one latent frame.
 	GOOS=js GOARCH=wasm two -exec "$PWD/build/wasmtest" -timeout 30m <<-'end'
 		./wgsl -run ^TestConv
 		./vae -short -run ^TestGoldens$/././^small$|^Test(BandsAreExact|EveryLayerInBands)$/^(seedvr2|wan)|^TestPreviewsInBands$
 		./wgsl -skip ^TestConv
-		./engine -skip ^TestAutoChunk$
-		./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./tiling
+		./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./tiling
 	end
 	go test -count=1 -short -parallel 2 -timeout 40m ./tests/web
 }

@@ -219,7 +219,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	s := newStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Chunk: p.Chunk, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
+		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Chunk: s.Chunk, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
