@@ -150,7 +150,7 @@ const pairPixels = 256
 
 // paired says whether the set makes frames of those like x in pairs.
 func (c *Conv) paired(e *emitter, x *wgsl.Tensor) bool {
-	return c.pairable(e, x) && e.set.PairSums(c.Out, x) <= e.limits.MaxBinding
+	return c.pairable(e, x) && e.set.PairSums(c.Out, x, 2) <= e.limits.MaxBinding
 }
 
 // pairable says whether the set has pairs for such a convolution.
@@ -161,7 +161,7 @@ func (c *Conv) pairable(e *emitter, x *wgsl.Tensor) bool {
 
 // paired says whether the set makes frames in pairs, with weights of a shape.
 func (e *emitter) paired(w wgsl.Weights, shape wgsl.Shape) bool {
-	return e.set.Paired(w.Packing, shape) && e.set.PairBytes(shape) <= e.limits.MaxBinding
+	return e.set.Paired(w.Packing, shape) && e.set.PairBytes(shape, 2) <= e.limits.MaxBinding
 }
 
 // pairsAtOnce is how many frames of y one dispatch may make in pairs: it binds each of
@@ -179,35 +179,61 @@ func (e *emitter) single(l *timeline, y wgsl.Tensor, pixels int) int {
 	return y.T
 }
 
-// pairs makes frames two by two, with weights made right before, like sums of taps.
+// pairs makes frames two by two or four by four, with weights made right before, like
+// sums of taps.
 func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, add bool) {
+	if quads := (span{frames.t, frames.n &^ 3}); c.quads(e, l, &y, quads.n) {
+		c.together(e, l, y, w, quads, 4, add)
+		frames = span{quads.t + quads.n, frames.n - quads.n}
+	}
+	if frames.n > 0 {
+		c.together(e, l, y, w, frames, 2, add)
+	}
+}
+
+// quads says whether n frames are made four by four: where the set does so, and the four
+// and all else that this takes can be bound.
+func (c *Conv) quads(e *emitter, l *timeline, y *wgsl.Tensor, n int) bool {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
-	e.pairs(l, c.Name, c.Weights, shape, y, frames, func(weights wgsl.Weights, taps [4]wgsl.Tap, t, n int) {
+	return wgsl.Ahead && e.set.Together(shape, n) == 4 && !e.beyond(y, 4) &&
+		max(e.set.PairBytes(shape, 4), e.set.PairSums(y.C, &l.x, 4)) <= e.limits.MaxBinding
+}
+
+// together makes frames `of` by `of`.
+func (c *Conv) together(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, of int, add bool) {
+	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
+	e.pairs(l, c.Name, c.Weights, shape, y, frames, of, func(weights wgsl.Weights, taps []wgsl.Tap, t, n int) {
 		pairs := wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add}
 		if wgsl.Ahead {
-			e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x))
+			e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x, of))
 			pairs.Sums = e.sums
 		}
 		e.set.ConvPairs(e.batch, c.Name, pairs)
 	})
 }
 
-// pairs makes frames by `record`, which is given what n of them from frame t on
-// need.
-func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, record func(w wgsl.Weights, taps [4]wgsl.Tap, t, n int)) {
-	label := name + " pairs"
-	if e.weights[0].Weight == nil {
-		to := e.temporary(label, e.set.PairBytes(shape))
-		e.weights[0] = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, To: to.Buffer})
+// pairs makes frames, `of` together, by `record`, which is given what n of them from
+// frame t on need.
+func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, of int, record func(w wgsl.Weights, taps []wgsl.Tap, t, n int)) {
+	label, made, most := name+" pairs", &e.weights[0], e.pairsAtOnce(&l.x, &y)
+	if of == 4 {
+		label, made, most = name+" quads", &e.weights[4], of
 	}
-	w = e.weights[0]
-	for _, r := range runs(frames.n, e.pairsAtOnce(&l.x, &y), func(t, n int) bool { return l.pairsJoined(frames.t+t, n) }) {
+	if made.Weight == nil {
+		to := e.temporary(label, e.set.PairBytes(shape, of))
+		*made = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, Of: of, To: to.Buffer})
+	}
+	for _, r := range runs(frames.n, most, func(t, n int) bool { return of == 4 || l.pairsJoined(frames.t+t, n) }) {
 		if !e.going() {
 			return
 		}
 		t := frames.t + r.t
-		first, second := l.taps(t), l.taps(t+1)
-		record(w, [4]wgsl.Tap{first[0], first[1], first[2], second[2]}, t, r.n)
+		taps := l.taps(t)
+		for f := 1; f < of; f++ {
+			next := l.taps(t + f)
+			taps = append(taps, next[len(next)-1])
+		}
+		record(*made, taps, t, r.n)
 	}
 }
 

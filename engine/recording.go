@@ -240,7 +240,7 @@ type emitter struct {
 	b       band            // that is made
 	makes   int             // frames that one command makes
 	many    bool            // there are several
-	weights [4]wgsl.Weights // made of the operation's own: pairs, sums of so many taps
+	weights [5]wgsl.Weights // made of the operation's own: pairs, sums of so many taps, quads
 	sums    *gpu.Buffer     // of frames, for pairs; nil: none yet
 	copies  []*gpu.Buffer   // of the band
 	trail   []trailing      // bands that wait for their places
@@ -309,7 +309,7 @@ func (e *emitter) release() {
 	for _, b := range e.scratch {
 		e.arena.give(b)
 	}
-	e.scratch, e.weights, e.sums = e.scratch[:0], [4]wgsl.Weights{}, nil
+	e.scratch, e.weights, e.sums = e.scratch[:0], [5]wgsl.Weights{}, nil
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {

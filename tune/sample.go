@@ -69,14 +69,25 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
 	"conv_pairs": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
-		pairs := wgsl.ConvPairs{Weights: s.weights(shape, s.set.ConvPacking(shape, 1), shape.O), N: n}
-		x := s.tensor(n+2, z.h, z.w, d.In)
-		pairs.Y, pairs.Taps = s.result(n, z.h, z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
-		pairs.Weights = s.paired(pairs.Weights, shape)
-		if sums := s.set.PairSums(d.Out, &x); sums > 0 {
-			pairs.Sums = s.buffer("sums", sums)
+		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
+		x, y := s.tensor(n+2, z.h, z.w, d.In), s.result(n, z.h, z.w, d.Out)
+		record := func(t, of int) {
+			pairs := wgsl.ConvPairs{Weights: s.paired(plain, shape, of), Y: y, T: t, N: n - t}
+			for _, tap := range taps(x, of+2) {
+				tap.T += t
+				pairs.Taps = append(pairs.Taps, tap)
+			}
+			if sums := s.set.PairSums(d.Out, &x, of); sums > 0 {
+				pairs.Sums = s.buffer("sums", sums)
+			}
+			s.set.ConvPairs(s.batch, "sample", pairs)
 		}
-		s.set.ConvPairs(s.batch, "sample", pairs)
+		if s.set.Paired(plain.Packing, shape) && s.set.Together(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
+			record(0, 4)
+			record(2, 2)
+			return
+		}
+		record(0, 2)
 	},
 	"conv_up": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
@@ -89,7 +100,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		pairs := wgsl.ConvUpPairs{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
 		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
-		pairs.Weights = s.paired(pairs.Weights, shape)
+		pairs.Weights = s.paired(pairs.Weights, shape, 2)
 		s.set.ConvUpPairs(s.batch, "sample", pairs)
 	},
 	"group_norm": func(s *sample, d wgsl.Duty, z size) {
@@ -135,12 +146,12 @@ func (s *sample) conv(d wgsl.Duty, z size, stride int) {
 	s.set.Conv3D(s.batch, "sample", wgsl.Conv3D{Weights: w, Taps: taps(x, shape.KT), Step: 1, Stride: stride, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
 }
 
-// paired are weights for pairs of frames, where the set makes those.
-func (s *sample) paired(w wgsl.Weights, shape wgsl.Shape) wgsl.Weights {
+// paired are weights for frames, `of` together, where the set makes those.
+func (s *sample) paired(w wgsl.Weights, shape wgsl.Shape, of int) wgsl.Weights {
 	if !s.set.Paired(w.Packing, shape) {
 		return w
 	}
-	return s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: w, Shape: shape, To: s.buffer("taps", s.set.PairBytes(shape))})
+	return s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: w, Shape: shape, Of: of, To: s.buffer("taps", s.set.PairBytes(shape, of))})
 }
 
 // taps are so many, one frame after another.

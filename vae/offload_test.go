@@ -218,11 +218,12 @@ func TestPairsKeepFramesOnTheHost(t *testing.T) {
 		p = plan(o)
 	}
 	require.False(t, p.Rows)
-	require.Equal(t, once, macs(p))
+	pairs := macs(p) // of portions of two frames, where all at once may be four together
+	require.LessOrEqual(t, pairs, once*4/3)
 	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
 	p = plan(Options{Offload: OffloadOn, Least: true})
 	require.True(t, p.Rows)
-	require.Greater(t, macs(p), once)
+	require.Greater(t, macs(p), pairs)
 	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
 }
 

@@ -17,17 +17,18 @@ type convPairsParams struct {
 	Accumulate                           uint32
 }
 
-// ConvPairs describes one dispatch of a causal 3x3x3 convolution of stride 1 that
-// makes frames two by two, of four frames each. With weights of PairTaps it does so
-// by Winograd's F(2,3), in four products for six.
+// ConvPairs describes a causal 3x3x3 convolution of stride 1 that makes frames two by
+// two, of four frames each. With weights of PairTaps it does so by Winograd's F(2,3), in
+// four products for six. Where Together says so it makes them four by four, of six
+// frames each, in six products for twelve.
 //
 // Y0, X0 and Y are as Conv3D has them.
 type ConvPairs struct {
 	Weights
-	Taps   [4]Tap      // the first frame of a pair reads the first three, the second the last three; the next pair two frames on
+	Taps   []Tap       // of a pair four, of a quad six: each frame reads three, from its own on; the next pair two frames on, the next quad four
 	Y0, X0 int         // of the input, for output pixel (0, 0)
 	Y      Tensor      // output
-	T, N   int         // output frames T to T+N-1, an even number
+	T, N   int         // output frames T to T+N-1, of whole pairs or quads
 	Add    bool        // add to Y, which holds the residual
 	Sums   *gpu.Buffer // of at least the bytes of PairSums
 }
@@ -101,7 +102,8 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 
 // ConvPairs records a convolution of pairs of frames.
 func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
-	if c.N < 2 || c.N%2 != 0 {
+	of := len(c.Taps) - 2
+	if of != 2 && of != 4 || c.N < of || c.N%of != 0 {
 		panic("wgsl: " + label + ": frames that are no pairs")
 	}
 	if c.Packing != pairs4x8 {
@@ -113,10 +115,13 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	if Ahead && s.ahead(b, label, class, &c) {
 		return
 	}
+	if of != 2 {
+		panic("wgsl: " + label + ": quads of a kernel that has none")
+	}
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
-	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
+	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, [4]Tap(c.Taps), c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
 	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), convPairsParams{
@@ -169,7 +174,7 @@ func pairTaps(taps [4]Tap, f int) (all []Tap) {
 func (s *Set) unpaired(b *gpu.Batch, label string, c ConvPairs) {
 	for f := range c.N {
 		s.Conv3D(b, label, Conv3D{
-			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
+			Weights: c.Weights, Taps: pairTaps([4]Tap(c.Taps), f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
 		})
 	}
 }

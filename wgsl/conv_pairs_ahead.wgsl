@@ -1,18 +1,19 @@
-// conv_pairs_ahead: y[n,r,s,o] = bias[o] + sum_k A[n,k] * sum_{i,j,c} G[o,c,k,i,j] * x[k, r+i+top, s+j+left, c]  (+ y[n,r,s,o]), n = 0, 1
+// conv_pairs_ahead: y[n,r,s,o] = bias[o] + sum_k A[n,k] * sum_{i,j,c} G[o,c,k,i,j] * x[k, r+i+top, s+j+left, c]  (+ y[n,r,s,o])
 //
-// conv_pairs.wgsl's pair of frames, of sums of frames that pair_frames.wgsl has made:
-// each is read once, in one loop for all four products, which is as fast as that of
-// one temporal tap, and no longer to compile. A is 1, 1, 1, 0 and 0, 1, -1, -1.
+// conv_pairs.wgsl's pair of frames, of sums of frames that pair_frames.wgsl has made, or
+// a quad of frames, of quad_frames.wgsl's: each is read once, in one loop for all four or
+// six products, which is as fast as that of one temporal tap, and no longer to compile.
+// A is in Params.
 //
-//   x0        [4, H_in, W_in, C_in]      f32     read        d0-d2, d1+d2, d2-d1, d1-d3
-//   weight    [C_out/BLOCK, 4, 3, C_in/4, 3, 4, BLOCK]  weight  read  G0..G3; ends: block, tap, row, input, column, input, output
-//   bias      [C_out/BLOCK * BLOCK]      f32     read
-//   y         [2, H, W, C_out]           elem    read_write  from y_at on; aliases nothing; with
-//                                                            ACCUMULATE it holds the residual
+//   x0        [products, H_in, W_in, C_in]  f32     read
+//   weight    [C_out/BLOCK, products, 3, C_in/4, 3, 4, BLOCK]  weight  read  of pair_taps.wgsl or quad_taps.wgsl; ends: block, tap, row, input, column, input, output
+//   bias      [C_out/BLOCK * BLOCK]         f32     read
+//   y         [frames, H, W, C_out]         elem    read_write  from y_at on; aliases nothing; with
+//                                                               ACCUMULATE it holds the residual
 //
 // Offset y_at, x_stride (between sums), y_stride (between frames) and weight_stride
 // (between blocks) count vec4s. Outside of x in space is zero. One invocation makes
-// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of both frames; the
+// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames; the
 // eight of a subgroup have columns side by side, so that what the others load is what
 // lies left and right. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
 // BLOCKS are in conv_pairs_ahead.go; shuffles take a lane to be the invocation's number in
@@ -62,10 +63,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let left = i32(s & ~7u) + params.left;
     let own = i32(s) + params.left + 1;
 
-    var even = Sums();
-    start(&even, mine.block);
-    var odd = even;
-    for (var k = 0u; k < 4u; k++) {
+    let weights = mine.block * params.weight_stride;
+    var made = Made();
+    begin(&made, mine.block);
+    for (var k = 0u; k < params.products; k++) {
         var sums = Sums();
         for (var c = 0u; c < params.C_in4; c++) {
             let at = k * params.x_stride + c;
@@ -92,10 +93,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 row[{q}] = select(subgroupShuffle(near[{q} + 1], (lane + j + 7u) & 7u), end(&near, {q}u, j), ends);
 #end
                 for (var i = 0u; i < TAPS; i++) {
-                    let weights = mine.block * params.weight_stride + (((k * TAPS + i) * params.C_in4 + c) * TAPS + j) * MATRIX;
+                    let w = weights + (((k * TAPS + i) * params.C_in4 + c) * TAPS + j) * MATRIX;
 #each b
                     {
-                        let m = matrix(weights + {b}u * params.weight_stride);
+                        let m = matrix(w + {b}u * params.weight_stride);
 #each p
                         add(&sums, {b}u * PIXELS + {p}u, row[{p}], m);
 #end
@@ -107,19 +108,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
                 }
             }
         }
-        let a = select(1.0, 0.0, k == 3u);
-        let b = select(select(-1.0, 1.0, k == 1u), 0.0, k == 0u);
-#each b
-#each p
-#each h
-        even[({b}u * PIXELS + {p}u) * WIDE + {h}u] += a * sums[({b}u * PIXELS + {p}u) * WIDE + {h}u];
-        odd[({b}u * PIXELS + {p}u) * WIDE + {h}u] += b * sums[({b}u * PIXELS + {p}u) * WIDE + {h}u];
-#end
-#end
-#end
+        give(&made, k, &sums);
     }
     if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W {
-        store(&even, 0u, r, params.H, mine.block);
-        store(&odd, 1u, r, params.H, mine.block);
+        finish(&made, r, params.H, mine.block);
     }
 }

@@ -14,6 +14,8 @@ func init() { // pages have no such kernels
 	paramsOf["conv_pairs_ahead"] = convPairsAheadParams{}
 	paramsOf["conv_pairs_columns"] = convPairsAheadParams{}
 	paramsOf["pair_frames"] = pairFramesParams{}
+	paramsOf["quad_frames"] = quadFramesParams{}
+	paramsOf["quad_taps"] = pairTapsParams{}
 }
 
 // Sums that are made for few rows at a time give the same frames.
@@ -36,9 +38,13 @@ func TestPairsAheadInRows(t *testing.T) {
 				h, w := c.size()
 				x := Tensor{H: h, W: w, C: c.C}
 				for _, rows := range []int{1, 3} { // between one above and one below
-					sumsAhead = (rows + 2) * int(sumsRow(&x))
-					test := pairCase(s, c, F32)
-					test.Run(t, dev)
+					for _, of := range []int{2, 4} {
+						if c.T%of == 0 {
+							sumsAhead = (rows + 2) * int(sumsRow(&x, of))
+							test := pairCase(s, c, F32, of)
+							test.Run(t, dev)
+						}
+					}
 				}
 			})
 		}

@@ -4,7 +4,7 @@ package wgsl
 
 import _ "embed"
 
-// Pairs of frames in columns of pixels, as conv3d_columns.go has single ones.
+// Pairs and quads of frames in columns of pixels, as conv3d_columns.go has single ones.
 //
 //go:embed conv_pairs_columns.wgsl
 var convPairsColumnsText string
@@ -14,5 +14,6 @@ var convPairsColumnsKernels = []kernel{{
 	shaders: []shader{
 		{file: "conv_pairs_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, upright: true, grid: columnGrid, sizes: []size{{"K", 1}}},
 		{file: "pair_frames", wg: 64, grid: rowGrid},
+		quadShaders[0], quadShaders[1],
 	},
 }}

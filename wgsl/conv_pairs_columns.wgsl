@@ -1,8 +1,8 @@
 // conv_pairs_columns: conv_pairs_ahead.wgsl in columns of pixels, for processors whose compiler sees which addresses are the same for all
 //
 // The same x, weight, bias and y, with the same Params. One invocation makes PIXELS
-// pixels of a column in BLOCKS blocks of BLOCK output channels of both frames, of the
-// four products one after the other, each as shared/columns.wgsl has it.
+// pixels of a column in BLOCKS blocks of BLOCK output channels of all frames, of the
+// products one after the other, each as shared/columns.wgsl has it.
 //
 // Sums are f32. Reference: ref/conv3d.go.
 // Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
@@ -12,7 +12,12 @@
 
 fn four(v: vec4<f32>) -> vec4<f32> { return v; }
 
-fn place(f: u32, pixel: u32, o: u32) -> u32 { return f * params.y_stride + pixel * params.C_out4 + o; }
+var<private> s: u32; // the column
+
+// place's pixels are rows of it.
+fn place(f: u32, pixel: u32, o: u32) -> u32 {
+    return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
+}
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
@@ -20,31 +25,18 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let block = BLOCKS * group.x;
     let first = column(group.y, params.W);
     let r = first.x;
-    let s = first.y + own;
+    s = first.y + own;
     let all = places(i32(r) + params.top, i32(first.y) + params.left, own);
     let weights = block * params.weight_stride;
 
-    var even = Sums();
-    start(&even, block);
-    var odd = even;
-    for (var k = 0u; k < 4u; k++) {
+    var made = Made();
+    begin(&made, block);
+    for (var k = 0u; k < params.products; k++) {
         var sums = Sums();
         sweep0(&sums, all, k * params.x_stride, weights + k * TAPS * params.C_in4 * TAPS * MATRIX, own);
-        let a = select(1.0, 0.0, k == 3u);
-        let b = select(select(-1.0, 1.0, k == 1u), 0.0, k == 0u);
-        for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) {
-            even[n] += a * sums[n];
-            odd[n] += b * sums[n];
-        }
+        give(&made, k, &sums);
     }
-    for (var n = 0u; n < PIXELS * BLOCKS * WIDE; n++) {
-        let p = n / (BLOCKS * WIDE);
-        let h = n % (BLOCKS * WIDE);
-        let o = block * WIDE + h;
-        if r + p < params.H && s < params.W {
-            let pixel = (r + p) * params.W + s;
-            put(even[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(0u, pixel, o), o);
-            put(odd[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(1u, pixel, o), o);
-        }
+    if s < params.W {
+        finish(&made, r, params.H, block);
     }
 }

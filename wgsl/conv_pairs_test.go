@@ -22,7 +22,8 @@ var pairCases = []convVariant{
 	{convCase: convCase{"rgb_out", 2, 7, 11, 24, 3, 3, 1, 1, true, false}},
 	{convCase: convCase{"primes", 6, 13, 17, 5, 7, 3, 1, 1, true, false}},
 	{convCase: convCase{"group_and_one_segment", 2, 65, 8, 4, 8, 3, 1, 1, false, false}},
-	{convCase: convCase{"width_128", 2, 6, 10, 128, 128, 3, 1, 1, true, false}},
+	{convCase: convCase{"eight_frames", 8, 7, 9, 12, 24, 3, 1, 1, true, false}},
+	{convCase: convCase{"width_128", 4, 6, 10, 128, 128, 3, 1, 1, true, false}},
 	{convCase: convCase{"width_512", 2, 2, 3, 512, 32, 3, 1, 1, true, false}},
 	{convCase: convCase{"window", 4, 4, 9, 12, 20, 3, 1, 1, true, false}, y0: 2, x0: 3, h: 9, w: 23},
 	{convCase: convCase{"window_wider_than_x", 2, 9, 25, 5, 7, 3, 1, 1, true, false}, y0: -3, x0: -9, h: 3, w: 5},
@@ -32,15 +33,25 @@ func TestConvPairs(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range pairCases {
 		eachKernel(t, "conv_pairs", c.name, dev, func(t *testing.T, s *Set) {
-			test := pairCase(s, c, s.summed())
+			test := pairCase(s, c, s.summed(), 2)
 			test.Run(t, dev)
+			if c.T%4 == 0 && s.Together(c.shape(), c.T) == 4 {
+				for _, weights := range []Elem{F32, Packed} {
+					test := pairCase(s, c, weights, 4)
+					test.Run(t, dev)
+				}
+			}
 		})
 	}
 }
 
-// pairCase is a case whose first pair reads two frames of memory, which lie apart,
-// and whose others are one dispatch.
-func pairCase(s *Set, c convVariant, weights Elem) gputest.Case {
+// shape is that of its weight.
+func (c convVariant) shape() Shape { return Shape{O: c.O, I: c.C, KT: c.kt, KS: 3} }
+
+// pairCase is a case whose first pair, or quad, reads two frames of memory, which lie
+// apart, and whose others are one dispatch.
+func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
+	c.whole = c.whole && of == 2 // six products have thirds
 	h, w := c.size()
 	in := c.kt + c.T - 1
 	fan := math.Sqrt(1 / float64(c.C*9*c.kt))
@@ -58,22 +69,26 @@ func pairCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	ms, m := activation("memory", s.Elem, 2, h, w, c.C, x[:2*h*w*c.C])
 	xs, xt := activation("x", s.Elem, in-2, h, w, c.C, x[2*h*w*c.C:])
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
-	shape := Shape{O: c.O, I: c.C, KT: c.kt, KS: 3}
+	shape := c.shape()
 	packing := s.ConvPacking(shape, 1)
 	test := gputest.Case{
 		Op: "conv_pairs", Out: ys,
 		In:      []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
-		Scratch: []int64{s.PairBytes(shape), max(4, s.PairSums(c.O, &xt))},
+		Scratch: []int64{s.PairBytes(shape, of), max(4, s.PairSums(c.O, &xt, of))},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			m, x := m.in(in[0]), xt.in(in[1])
 			pairs := ConvPairs{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, Sums: scratch[1]}
 			if s.Paired(packing, shape) {
-				pairs.Weights = s.PairTaps(b, "taps", PairTaps{Weights: pairs.Weights, Shape: shape, To: scratch[0]})
+				pairs.Weights = s.PairTaps(b, "taps", PairTaps{Weights: pairs.Weights, Shape: shape, Of: of, To: scratch[0]})
 			}
-			pairs.Taps, pairs.T, pairs.N = [4]Tap{{m, 1}, {m, 2}, {x, 1}, {x, 2}}, 1, 2
+			pairs.Taps, pairs.T, pairs.N = []Tap{{m, 1}, {m, 2}, {x, 1}, {x, 2}, {x, 3}, {x, 4}}[:of+2], 1, of
 			s.ConvPairs(b, "conv_pairs", pairs)
-			if c.T > 2 {
-				pairs.Taps, pairs.T, pairs.N = [4]Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, 3, c.T-2
+			if c.T > of {
+				pairs.Taps = nil
+				for k := range of + 2 {
+					pairs.Taps = append(pairs.Taps, Tap{x, of - 1 + k})
+				}
+				pairs.T, pairs.N = 1+of, c.T-of
 				s.ConvPairs(b, "conv_pairs", pairs)
 			}
 		},
@@ -112,7 +127,7 @@ func TestPairTaps(t *testing.T) {
 					In:  []gputest.Array{weightArray(w, packing, shape, weights, nil)},
 					Out: gputest.Array{Label: "y", Format: format(s.summed()), Len: len(want)},
 					Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-						got := s.PairTaps(b, "pair_taps", PairTaps{Weights: Weights{Weight: in[0], Elem: weights, Packing: packing}, Shape: shape, To: out})
+						got := s.PairTaps(b, "pair_taps", PairTaps{Weights: Weights{Weight: in[0], Elem: weights, Packing: packing}, Shape: shape, Of: 2, To: out})
 						assert.Equal(t, s.summed(), got.Elem)
 						assert.Same(t, pairs4x8, got.Packing)
 					},
@@ -189,7 +204,7 @@ func TestPairsCost(t *testing.T) {
 	for packing, products := range map[*Packing]int{blocks4x8: 6, pairs4x8: 4} {
 		w.Packing = packing
 		b := &gpu.Batch{}
-		s.ConvPairs(b, "pairs", ConvPairs{Weights: w, Taps: [4]Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
+		s.ConvPairs(b, "pairs", ConvPairs{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
 		assert.Equal(t, int64(2*products*(3*4-2)*8*12*20*3), b.Cost().MACs, "%d products", products)
 	}
 	assert.Panics(t, func() { s.ConvPairs(&gpu.Batch{}, "pairs", ConvPairs{Weights: w, N: 3}) })

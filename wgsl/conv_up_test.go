@@ -147,7 +147,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	}
 	shape, weights := c.packed(s, elem, weight, bias, cell)
 	test := gputest.Case{
-		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys, Scratch: []int64{s.PairBytes(shape)},
+		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys, Scratch: []int64{s.PairBytes(shape, 2)},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			conv := ConvUp{
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
@@ -157,7 +157,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 				x := xt.in(in[0])
 				w := conv.Weights
 				if s.Paired(w.Packing, shape) {
-					w = s.PairTaps(b, "taps", PairTaps{Weights: w, Shape: shape, To: scratch[0]})
+					w = s.PairTaps(b, "taps", PairTaps{Weights: w, Shape: shape, Of: 2, To: scratch[0]})
 				}
 				s.ConvUpPairs(b, "conv_up", ConvUpPairs{Weights: w, Taps: [4]Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
 				return

@@ -57,6 +57,8 @@ var nativeTexts = []embedded{
 	{"dequantise.wgsl", &dequantiseText},
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
+	{"quad_frames.wgsl", &quadFramesText},
+	{"quad_taps.wgsl", &quadTapsText},
 	{"quantise.wgsl", &quantiseText},
 	{"shared/columns.wgsl", &sharedColumnsText},
 	{"shared/columns_frames.wgsl", &sharedColumnsFramesText},

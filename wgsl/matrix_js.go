@@ -13,6 +13,10 @@ func (*Set) ahead(*gpu.Batch, string, string, *ConvPairs) bool { return false }
 
 func (h *shader) inColumns(e extent, _ int) (*shader, extent) { return h, e }
 
-func (*Set) PairSums(int, *Tensor) int64 { return 0 }
+func (*Set) PairSums(int, *Tensor, int) int64 { return 0 }
+
+func (*Set) Together(Shape, int) int { return 2 }
+
+var quadTaps *shader
 
 func (*shader) whole(constants, int) {}

@@ -1,4 +1,5 @@
-// What kernels of pairs of frames whose sums are made ahead declare: bindings and Params.
+// What kernels of pairs and quads of frames whose sums are made ahead declare: bindings
+// and Params, and the frames that products go to.
 
 #import tile
 #import elem
@@ -6,6 +7,14 @@
 
 struct Params {
     first: vec4<u32>,
+    share0: vec4<f32>, // A: how often product 0 goes to frames 0 to 3
+    share1: vec4<f32>,
+    share2: vec4<f32>,
+    share3: vec4<f32>,
+    share4: vec4<f32>,
+    share5: vec4<f32>,
+    products: u32,
+    frames: u32,
     H_in: u32,
     W_in: u32,
     H: u32,
@@ -34,3 +43,68 @@ const SCALE: u32 = 1;
 const BIASES: u32 = 1;
 
 override ACCUMULATE: bool = false;
+
+const SUMS: u32 = BLOCKS * PIXELS * WIDE;
+
+alias Made = array<vec4<f32>, 4u * SUMS>; // [frame][block][pixel][vec4s of output channels]
+
+// begin has the bias in all frames.
+fn begin(made: ptr<function, Made>, block: u32) {
+    var sums = Sums();
+    start(&sums, block);
+#each b
+#each p
+#each h
+    {
+        const n = ({b}u * PIXELS + {p}u) * WIDE + {h}u;
+        (*made)[n] = sums[n];
+        (*made)[SUMS + n] = sums[n];
+        (*made)[2u * SUMS + n] = sums[n];
+        (*made)[3u * SUMS + n] = sums[n];
+    }
+#end
+#end
+#end
+}
+
+// give adds product k to the frames.
+fn give(made: ptr<function, Made>, k: u32, sums: ptr<function, Sums>) {
+    let to = share(k);
+#each b
+#each p
+#each h
+    {
+        const n = ({b}u * PIXELS + {p}u) * WIDE + {h}u;
+        (*made)[n] += to.x * (*sums)[n];
+        (*made)[SUMS + n] += to.y * (*sums)[n];
+        (*made)[2u * SUMS + n] += to.z * (*sums)[n];
+        (*made)[3u * SUMS + n] += to.w * (*sums)[n];
+    }
+#end
+#end
+#end
+}
+
+// finish writes the pixels from `pixel` on, up to `end`; its loops are as those of store.
+fn finish(made: ptr<function, Made>, pixel: u32, end: u32, block: u32) {
+    const ALL: u32 = BLOCKS * WIDE;
+    for (var f = 0u; f < params.frames; f++) {
+        for (var n = 0u; n < PIXELS * ALL && pixel + n / ALL < end; n++) {
+            let p = n / ALL;
+            let h = n % ALL;
+            let o = block * WIDE + h;
+            put((*made)[f * SUMS + (h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(f, pixel + p, o), o);
+        }
+    }
+}
+
+fn share(k: u32) -> vec4<f32> {
+    switch k {
+        case 0u: { return params.share0; }
+        case 1u: { return params.share1; }
+        case 2u: { return params.share2; }
+        case 3u: { return params.share3; }
+        case 4u: { return params.share4; }
+        default: { return params.share5; }
+    }
+}

@@ -1,0 +1,44 @@
+// quad_taps: y[o] = six sums of the three temporal taps W of weight[o]
+//
+// What multiplies with the frames of quad_frames.wgsl: at its points p, which are
+// -3/4, 3/4 and so on, (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
+// from p to the others, and W2 at infinity.
+//
+//   weight  [blocks, 3, size]  weight  read        any packing of [block of outputs, tap, ...]
+//   y       [blocks, 6, size]  f32     read_write  aliases nothing
+//
+// size counts vec4s. One invocation makes a vec4 of each tap. Reference: ref/pair_taps.go.
+// Grid: (size / WG, blocks, 1). WG is in quads.go.
+
+#import tile
+#import elem
+#import weight
+
+struct Params {
+    first: vec4<u32>,
+    size: u32,
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> weight: array<weight4>;
+@group(0) @binding(2) var<storage, read_write> y: array<elem4>;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let i = group.x * WG + local;
+    if i >= params.size { return; }
+    let read = 3u * group.y * params.size + i;
+    let w0 = load_weight4(weight[read]);
+    let w1 = load_weight4(weight[read + params.size]);
+    let w2 = load_weight4(weight[read + 2u * params.size]);
+    let made = 6u * group.y * params.size + i;
+    let near = (w0 + 0.5625 * w2) / -1.8984375;
+    let far = (w0 + 2.25 * w2) / 7.59375;
+    y[made] = store4(w0 / 1.265625);
+    y[made + params.size] = store4(near + w1 * (0.75 / -1.8984375));
+    y[made + 2u * params.size] = store4(near - w1 * (0.75 / -1.8984375));
+    y[made + 3u * params.size] = store4(far + w1 * (1.5 / 7.59375));
+    y[made + 4u * params.size] = store4(far - w1 * (1.5 / 7.59375));
+    y[made + 5u * params.size] = store4(w2);
+}
