@@ -75,10 +75,13 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 		}
 		weights, kt, taps := c.folded(e, l.taps(r.t), y)
 		given := l.gives(e, c.Name, frameOf(&y, r.t), r.t)
-		e.set.Conv3D(e.batch, c.Name, wgsl.Conv3D{
+		frames := wgsl.Conv3D{
 			Weights: weights, KT: kt, Taps: taps, Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
 			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add || given,
-		})
+		}
+		if !c.lines(e, frames, whole.H*whole.W) {
+			e.set.Conv3D(e.batch, c.Name, frames)
+		}
 		e.release()
 	}
 	if single < y.T {

@@ -241,7 +241,8 @@ type emitter struct {
 	makes   int             // frames that one command makes
 	many    bool            // there are several
 	weights [5]wgsl.Weights // made of the operation's own: pairs, sums of so many taps, quads
-	sums    *gpu.Buffer     // of frames, for pairs; nil: none yet
+	lined   wgsl.Weights    // the same, of lines
+	sums    *gpu.Buffer     // of frames, for pairs, or pixels, for lines; nil: none yet
 	copies  []*gpu.Buffer   // of the band
 	trail   []trailing      // bands that wait for their places
 
@@ -310,6 +311,7 @@ func (e *emitter) release() {
 		e.arena.give(b)
 	}
 	e.scratch, e.weights, e.sums = e.scratch[:0], [5]wgsl.Weights{}, nil
+	e.lined = wgsl.Weights{}
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {

@@ -67,6 +67,17 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	},
 	"conv3d":         func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 1) },
 	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
+	"conv_lines": func(s *sample, d wgsl.Duty, z size) {
+		shape := shapeOf(d)
+		z = lined(z)
+		x := s.tensor(z.n, z.h, z.w, d.In)
+		lines := wgsl.ConvLines{Weights: s.weights(shape, s.set.ConvPacking(shape, 1), shape.O), Tap: wgsl.Tap{X: x}, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n}
+		if s.set.Lined(lines.Packing, shape, math.MaxInt) {
+			lines.Weights = s.set.LineTaps(s.batch, "sample", lines.Weights, shape, s.buffer("columns", s.set.LineBytes(shape)))
+			lines.Sums = s.buffer("sums", s.set.LineSums(d.Out, &x, z.w))
+		}
+		s.set.ConvLines(s.batch, "sample", lines)
+	},
 	"conv_pairs": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
 		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
@@ -118,6 +129,9 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		s.set.TimeConv(s.batch, "sample", wgsl.TimeConv{Weights: w, Taps: taps(x, shape.KT), Step: 1, Phases: 1, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
 	},
 }
+
+// lined is a size whose fours of pixels fill workgroups as another's pixels do.
+func lined(z size) size { return size{1, z.h, 4*z.w - 3} }
 
 // normEps is that of norms of groups.
 const normEps = 1e-6

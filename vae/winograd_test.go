@@ -46,6 +46,34 @@ func TestPairsAreExact(t *testing.T) {
 	}
 }
 
+// Pictures made with four pixels of a row together are those made one by one.
+func TestLinesAreExact(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
+		t.Run(name, func(t *testing.T) {
+			with := func(on bool) *Model {
+				m, err := Open(dev, path, Settings{Precision: F32, Winograd: &on})
+				require.NoError(t, err)
+				t.Cleanup(func() { m.Close() })
+				return m
+			}
+			lines, singles := with(true), with(false)
+			z, picture := noiseLatent(1, 16, 17), noiseClip(1, 128, 136)
+			z.Channels = lines.Config.Latent
+			z.Data = noise(z.Channels * 16 * 17)
+			a, err := lines.PlanDecode(t.Context(), 1, 16, 17, DecodeOptions{})
+			require.NoError(t, err)
+			b, err := singles.PlanDecode(t.Context(), 1, 16, 17, DecodeOptions{})
+			require.NoError(t, err)
+			if strings.HasPrefix(dev.Info().Name, "llvmpipe") {
+				require.Less(t, a.Cost.MACs, b.Cost.MACs)
+			}
+			closeTo(t, decodeAll(t, lines, z, DecodeOptions{}), decodeAll(t, singles, z, DecodeOptions{}), 1e-9, "decoded with four pixels together and one by one")
+			closeTo(t, encodeAll(t, lines, picture, EncodeOptions{}), encodeAll(t, singles, picture, EncodeOptions{}), 1e-9, "encoded with four pixels together and one by one")
+		})
+	}
+}
+
 // Clips made in pairs are the reference's in halves, too.
 func TestPairGoldens(t *testing.T) {
 	dev := gputest.Open(t)

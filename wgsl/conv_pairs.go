@@ -82,7 +82,7 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	all := Choices{}
 	for class, name := range c {
-		if operation, _, _ := strings.Cut(class, " "); !strings.HasSuffix(operation, "_pairs") {
+		if operation, _, _ := strings.Cut(class, " "); !strings.HasSuffix(operation, "_pairs") && (on || operation != "conv_lines") {
 			all[class] = name
 		}
 	}
@@ -96,6 +96,9 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 			name = "fused"
 		}
 		all[operation] = name
+	}
+	if Ahead && !on {
+		all["conv_lines"] = "plain"
 	}
 	return all
 }

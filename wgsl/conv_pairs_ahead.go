@@ -15,6 +15,10 @@ var (
 	convPairsAheadText string
 	//go:embed pair_frames.wgsl
 	pairFramesText string
+	//go:embed shared/made_loops.wgsl
+	sharedMadeLoopsText string
+	//go:embed shared/made_written.wgsl
+	sharedMadeWrittenText string
 	//go:embed shared/pairs_params.wgsl
 	sharedPairsParamsText string
 )
@@ -74,8 +78,11 @@ func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int6
 
 // sumsRows is of how many rows there are sums at a time, but for one above and below:
 // whole columns of an invocation, of 8 pixels where there is no room for longer ones.
-func (h *shader) sumsRows(x *Tensor, of int) int {
-	rows, column := sumsAhead/int(sumsRow(x, of))-2, min(h.pixels, sumsLeast)
+func (h *shader) sumsRows(x *Tensor, of int) int { return h.rowsOf(sumsRow(x, of)) }
+
+// rowsOf is how many rows of so many bytes that is.
+func (h *shader) rowsOf(bytes int64) int {
+	rows, column := sumsAhead/int(bytes)-2, min(h.pixels, sumsLeast)
 	if rows >= h.pixels {
 		column = h.pixels
 	}

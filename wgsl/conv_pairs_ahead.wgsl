@@ -21,6 +21,7 @@
 // Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 
 #import pairs_params
+#import made_written
 #import products
 #import rows
 #import several
@@ -111,6 +112,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         give(&made, k, &sums);
     }
     if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W {
-        finish(&made, r, params.H, mine.block);
+        finish(&made, params.frames, r, params.H, mine.block);
     }
 }

@@ -8,6 +8,7 @@
 // Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
 
 #import pairs_params
+#import made_loops
 #import columns
 
 fn four(v: vec4<f32>) -> vec4<f32> { return v; }
@@ -37,6 +38,6 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         give(&made, k, &sums);
     }
     if s < params.W {
-        finish(&made, r, params.H, block);
+        finish(&made, params.frames, r, params.H, block);
     }
 }

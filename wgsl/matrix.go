@@ -50,11 +50,15 @@ var nativeTexts = []embedded{
 	{"conv3d_matrix.wgsl", &conv3dMatrixText},
 	{"conv3d_strided_columns.wgsl", &conv3dStridedColumnsText},
 	{"conv3d_strided_matrix.wgsl", &conv3dStridedMatrixText},
+	{"conv_lines.wgsl", &convLinesText},
+	{"conv_lines_columns.wgsl", &convLinesColumnsText},
 	{"conv_pairs_ahead.wgsl", &convPairsAheadText},
 	{"conv_pairs_columns.wgsl", &convPairsColumnsText},
 	{"conv_up_columns.wgsl", &convUpColumnsText},
 	{"conv_up_matrix.wgsl", &convUpMatrixText},
 	{"dequantise.wgsl", &dequantiseText},
+	{"line_frames.wgsl", &lineFramesText},
+	{"line_taps.wgsl", &lineTapsText},
 	{"pair_frames.wgsl", &pairFramesText},
 	{"pointwise_matrix.wgsl", &pointwiseMatrixText},
 	{"quad_frames.wgsl", &quadFramesText},
@@ -68,6 +72,8 @@ var nativeTexts = []embedded{
 	{"shared/flat_matrix.wgsl", &sharedFlatMatrixText},
 	{"shared/halves_f32.wgsl", &sharedHalvesF32Text},
 	{"shared/halves_packed.wgsl", &sharedHalvesPackedText},
+	{"shared/made_loops.wgsl", &sharedMadeLoopsText},
+	{"shared/made_written.wgsl", &sharedMadeWrittenText},
 	{"shared/matrices.wgsl", &sharedMatricesText},
 	{"shared/multiply_halves.wgsl", &sharedMultiplyHalvesText},
 	{"shared/pairs_params.wgsl", &sharedPairsParamsText},
@@ -292,6 +298,7 @@ func flatGrid(h *shader, e extent) [3]uint32 {
 }
 
 func init() { // a page's tables are made when it is compiled
+	tables = append(tables, table{"conv_lines", convLinesKernels})
 	for i := range tables {
 		switch t := &tables[i]; t.operation {
 		case "attention":

@@ -48,47 +48,11 @@ const SUMS: u32 = BLOCKS * PIXELS * WIDE;
 
 alias Made = array<vec4<f32>, 4u * SUMS>; // [frame][block][pixel][vec4s of output channels]
 
-// begin has the bias in all frames.
-fn begin(made: ptr<function, Made>, block: u32) {
-    var sums = Sums();
-    start(&sums, block);
-#each b
-#each p
-#each h
-    {
-        const n = ({b}u * PIXELS + {p}u) * WIDE + {h}u;
-        (*made)[n] = sums[n];
-        (*made)[SUMS + n] = sums[n];
-        (*made)[2u * SUMS + n] = sums[n];
-        (*made)[3u * SUMS + n] = sums[n];
-    }
-#end
-#end
-#end
-}
-
-// give adds product k to the frames.
-fn give(made: ptr<function, Made>, k: u32, sums: ptr<function, Sums>) {
-    let to = share(k);
-#each b
-#each p
-#each h
-    {
-        const n = ({b}u * PIXELS + {p}u) * WIDE + {h}u;
-        (*made)[n] += to.x * (*sums)[n];
-        (*made)[SUMS + n] += to.y * (*sums)[n];
-        (*made)[2u * SUMS + n] += to.z * (*sums)[n];
-        (*made)[3u * SUMS + n] += to.w * (*sums)[n];
-    }
-#end
-#end
-#end
-}
-
-// finish writes the pixels from `pixel` on, up to `end`; its loops are as those of store.
-fn finish(made: ptr<function, Made>, pixel: u32, end: u32, block: u32) {
+// finish writes the pixels from `pixel` on, up to `end`, of so many frames; its loops are
+// as those of store.
+fn finish(made: ptr<function, Made>, frames: u32, pixel: u32, end: u32, block: u32) {
     const ALL: u32 = BLOCKS * WIDE;
-    for (var f = 0u; f < params.frames; f++) {
+    for (var f = 0u; f < frames; f++) {
         for (var n = 0u; n < PIXELS * ALL && pixel + n / ALL < end; n++) {
             let p = n / ALL;
             let h = n % ALL;

@@ -1,0 +1,83 @@
+// conv_lines_columns: conv_lines.wgsl for processors whose compiler sees which addresses are the same for all
+//
+// The same x, weight, bias and y, with the same Params. A sum takes the products of all
+// three rows and four input channels at once, as shared/columns.wgsl's do.
+//
+// Sums are f32. Reference: ref/conv3d.go.
+// Grid: (C_out/BLOCK/BLOCKS, columns, of rows of a multiple of 8 / WG, 1).
+
+#import pairs_params
+#import made_loops
+#import products
+#import several
+
+const INPUTS: u32 = PIXELS + TAPS - 1u;
+const NOWHERE: u32 = 0xffffffffu;
+
+var<private> s: u32; // the column of fours
+
+// place's pixels are rows of it.
+fn place(f: u32, pixel: u32, o: u32) -> u32 {
+    return (pixel * params.W + 4u * s + f) * params.C_out4 + o;
+}
+
+// fused adds the products of four channels of x.
+fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+    return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
+}
+
+// line is where a row is in x.
+fn line(r: i32) -> u32 {
+    let r_in = clamp(r, 0, i32(params.H_in) - 1);
+    return select(NOWHERE, (u32(r_in) * params.W_in + min(s, params.W_in - 1u)) * params.C_in4, r == r_in);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
+    let group = workgroup + params.first.xyz;
+    let block = BLOCKS * group.x;
+    let per_row = (params.W_in + 7u) & ~7u;
+    let r = PIXELS * (group.y * WG / per_row);
+    s = group.y * WG % per_row + own;
+    let top = i32(r) + params.top;
+    var at = array<u32, INPUTS>();
+#each q
+    at[{q}] = line(top + {q});
+#end
+    let size = params.C_in4 * MATRIX; // weights of a row
+    var made = Made();
+    begin(&made, block);
+    for (var k = 0u; k < params.products; k++) {
+        var sums = Sums();
+        let weights = block * params.weight_stride + k * TAPS * size;
+        for (var c = 0u; c < params.C_in4; c++) {
+            var row = array<vec4<f32>, INPUTS>();
+#each q
+            row[{q}] = select(x0[k * params.x_stride + c + at[{q}]], vec4<f32>(), at[{q}] == NOWHERE);
+#end
+#each b
+            {
+                let w = weights + {b}u * params.weight_stride + c * MATRIX;
+#each j
+                let m{j} = matrix(w + {j}u * size);
+#end
+#each p
+#each h
+                {
+                    var sum = sums[({b}u * PIXELS + {p}u) * WIDE + {h}u];
+#each j
+                    sum = fused(sum, row[{p}u + {j}u], m{j}.a{h}, m{j}.b{h}, m{j}.c{h}, m{j}.d{h});
+#end
+                    sums[({b}u * PIXELS + {p}u) * WIDE + {h}u] = sum;
+                }
+#end
+#end
+            }
+#end
+        }
+        give(&made, k, &sums);
+    }
+    if s < params.W_in {
+        finish(&made, min(params.frames, params.W - 4u * s), r, params.H, block);
+    }
+}

@@ -1,0 +1,56 @@
+// line_frames: sums of six pixels d of a row, from column 4s+left on, for each four of y
+//
+// What line_taps.wgsl's weights multiply with; which sums is at quad_frames.wgsl.
+//
+//   x  [H, W, C]       elem  read        from x_at on
+//   y  [6, H, W/4, C]  f32   read_write  aliases nothing
+//
+// Offsets count vec4s. Outside of a row is zero. One invocation makes a vec4 of each sum.
+// Reference: that of conv_lines.wgsl. Grid: (fours of a row x C_in4 / WG, rows, 1). WG is
+// in conv_lines.go.
+
+#import tile
+#import elem
+
+struct Params {
+    first: vec4<u32>,
+    W_in: u32,
+    W: u32, // fours of a row
+    C_in4: u32,
+    left: i32,
+    x_at: u32,
+    stride: u32, // between sums
+}
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<elem4>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4<f32>>;
+
+fn pixel(line: u32, s: i32) -> vec4<f32> {
+    let s_in = clamp(s, 0, i32(params.W_in) - 1);
+    return select(vec4<f32>(), load4(x[line + u32(s_in) * params.C_in4]), s == s_in);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let i = group.x * WG + local;
+    if i >= params.W * params.C_in4 { return; }
+    let line = params.x_at + group.y * params.W_in * params.C_in4 + i % params.C_in4;
+    let s = i32(4u * (i / params.C_in4)) + params.left;
+    let d1 = pixel(line, s + 1);
+    let d2 = pixel(line, s + 2);
+    let d3 = pixel(line, s + 3);
+    let d4 = pixel(line, s + 4);
+    let even = d4 - 2.25 * d2;
+    let odd = 0.75 * (d3 - 2.25 * d1);
+    let even_b = d4 - 0.5625 * d2;
+    let odd_b = 1.5 * (d3 - 0.5625 * d1);
+    let at = group.y * params.W * params.C_in4 + i;
+    y[at] = even_b - 2.25 * d2 + 1.265625 * pixel(line, s);
+    y[at + params.stride] = even + odd;
+    y[at + 2u * params.stride] = even - odd;
+    y[at + 3u * params.stride] = even_b + odd_b;
+    y[at + 4u * params.stride] = even_b - odd_b;
+    y[at + 5u * params.stride] = pixel(line, s + 5) - 2.8125 * d3 + 1.265625 * d1;
+}
