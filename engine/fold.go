@@ -71,7 +71,7 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 	}
 	if single < x.T {
 		e.pairs(l, s.Name, s.Weights.Steady, s.steady(x.C), y, span{single, x.T - single}, 2, func(w wgsl.Weights, taps []wgsl.Tap, t, n int) {
-			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: [4]wgsl.Tap(taps), Y0: top, Y: y, T: t, N: n})
+			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y0: top, Y: y, T: t, N: n})
 		})
 	}
 	l.keep(e, s.Name)

@@ -58,8 +58,8 @@ in_sid() {
 }
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|ConvUp|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
-in_sid wgsl '^Test(Conv3D|ConvPairs|ConvUp)$' columns
-in_sid wgsl '^Test(ConvPairs|PairsAheadInRows)$' ahead
+in_sid wgsl '^Test(Conv3D|ConvPairs|ConvLines|ConvUp)$' columns
+in_sid wgsl '^Test(ConvPairs|PairsAheadInRows|ConvLines|LinesInRows)$' ahead
 in_sid vae '^TestMatrixGoldens$'
 mkdir -p tools/matrix
 echo "$sum $(date -u +%Y-%m-%d)" >tools/matrix/passed

@@ -110,7 +110,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		shape, n := shapeOf(d), (z.n+1)&^1
 		pairs := wgsl.ConvUpPairs{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
-		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), [4]wgsl.Tap(taps(x, 4))
+		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), taps(x, 4)
 		pairs.Weights = s.paired(pairs.Weights, shape, 2)
 		s.set.ConvUpPairs(s.batch, "sample", pairs)
 	},

@@ -58,7 +58,7 @@ type Settings struct {
 	Precision Precision
 	Force     bool         // take a file that ErrFlat is said of
 	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
-	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs, in four products for six; nil: where that is known to be faster
+	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 	Choose    Chooser      // chooses kernels for what is planned on a device, in place of Kernels; nil, and in a browser: nobody
 }

@@ -124,7 +124,7 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
-	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, [4]Tap(c.Taps), c.N)
+	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
 	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), convPairsParams{
@@ -153,7 +153,7 @@ type pairViews struct {
 }
 
 // readPairs binds the frames that n frames read, and a weight of a shape.
-func readPairs(w Weights, shape Shape, taps [4]Tap, n int) pairViews {
+func readPairs(w Weights, shape Shape, taps []Tap, n int) pairViews {
 	in := pairViews{
 		weight:       gpu.View{Buffer: w.Weight, Size: int64(w.Packing.Size(shape) * w.Elem.Bytes())},
 		weightStride: uint32(w.Packing.tap(shape.I, shape.KS)), // four taps, in vec4s
@@ -166,7 +166,7 @@ func readPairs(w Weights, shape Shape, taps [4]Tap, n int) pairViews {
 }
 
 // pairTaps are the three that frame f of those that pairs make reads.
-func pairTaps(taps [4]Tap, f int) (all []Tap) {
+func pairTaps(taps []Tap, f int) (all []Tap) {
 	for _, tap := range taps[f%2:][:3] {
 		all = append(all, Tap{tap.X, tap.T + f - f%2})
 	}
@@ -177,7 +177,7 @@ func pairTaps(taps [4]Tap, f int) (all []Tap) {
 func (s *Set) unpaired(b *gpu.Batch, label string, c ConvPairs) {
 	for f := range c.N {
 		s.Conv3D(b, label, Conv3D{
-			Weights: c.Weights, Taps: pairTaps([4]Tap(c.Taps), f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
+			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
 		})
 	}
 }

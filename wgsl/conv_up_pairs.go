@@ -19,7 +19,7 @@ type convUpPairsParams struct {
 // Y0, X0 and Y are as ConvUp has them.
 type ConvUpPairs struct {
 	Weights        // of a ConvUpShape; bias as ConvUpBias says
-	Taps    [4]Tap // as ConvPairs has them
+	Taps    []Tap  // as ConvPairs has those of pairs
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N-1, an even number

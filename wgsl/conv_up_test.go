@@ -159,7 +159,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 				if s.Paired(w.Packing, shape) {
 					w = s.PairTaps(b, "taps", PairTaps{Weights: w, Shape: shape, Of: 2, To: scratch[0]})
 				}
-				s.ConvUpPairs(b, "conv_up", ConvUpPairs{Weights: w, Taps: [4]Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
+				s.ConvUpPairs(b, "conv_up", ConvUpPairs{Weights: w, Taps: []Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
 				return
 			}
 			first := 0

@@ -65,7 +65,7 @@ func (f tuneFlag) tuner(a *app, noCache bool) *tune.Tuner {
 // plainFlags take shortcuts, or leave them out.
 type plainFlags struct {
 	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
-	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two, in four products for six: auto (where that is known to be faster), on or off."`
+	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
 }
 
 // winograd is Settings.Winograd.
