@@ -36,8 +36,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let i = group.x * WG + local;
     if i >= params.W * params.C_in4 { return; }
-    let line = params.x_at + group.y * params.W_in * params.C_in4 + i % params.C_in4;
-    let s = i32(4u * (i / params.C_in4)) + params.left;
+    let four = u32((f32(i) + 0.5) / f32(params.C_in4)); // processors divide integers one by one; exact below 4 million
+    let line = params.x_at + group.y * params.W_in * params.C_in4 + i - four * params.C_in4;
+    let s = i32(4u * four) + params.left;
     let d1 = pixel(line, s + 1);
     let d2 = pixel(line, s + 2);
     let d3 = pixel(line, s + 3);
