@@ -220,7 +220,7 @@ func (c *Conv) together(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames
 func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, of int, record func(w wgsl.Weights, taps []wgsl.Tap, t, n int)) {
 	label, made, most := name+" pairs", &e.weights[0], e.pairsAtOnce(&l.x, &y)
 	if of == 4 {
-		label, made, most = name+" quads", &e.weights[4], of
+		made, most = &e.weights[4], of
 	}
 	if made.Weight == nil {
 		to := e.temporary(label, e.set.PairBytes(shape, of))

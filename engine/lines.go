@@ -4,12 +4,12 @@ package engine
 
 import "tessera/wgsl"
 
-// lines makes a picture's frames t to t+n-1 with the pixels of a row four by four, where
-// the set does so and all that this takes can be bound. Of clips the first frame is one
-// by itself, which is not worth what another kernel takes to compile.
+// lines makes a picture with the pixels of a row four by four, where the set does so and
+// all that this takes can be bound. Of clips the first frame is one by itself, which is
+// not worth what another kernel takes to compile.
 func (c *Conv) lines(e *emitter, p wgsl.Conv3D, pixels int) bool {
 	shape := wgsl.Shape{O: p.Y.C, I: p.Taps[0].X.C, KT: p.KT, KS: 3}
-	if e.at != Whole || len(p.Taps) > 1 || p.Stride > 1 || p.Upsample || !e.set.Lined(p.Packing, shape, pixels) {
+	if e.at != Whole || p.Y.T > 1 || len(p.Taps) > 1 || p.Stride > 1 || p.Upsample || !e.set.Lined(p.Packing, shape, pixels) {
 		return false
 	}
 	bytes, sums := e.set.LineBytes(shape), e.set.LineSums(p.Y.C, &p.Taps[0].X, p.Y.W)
@@ -17,8 +17,8 @@ func (c *Conv) lines(e *emitter, p wgsl.Conv3D, pixels int) bool {
 		return false
 	}
 	if e.lined.Weight == nil {
-		to := e.temporary(c.Name+" columns", bytes)
-		e.lined = e.set.LineTaps(e.batch, c.Name+" columns", p.Weights, shape, to.Buffer)
+		to := e.temporary(c.Name+" taps", bytes)
+		e.lined = e.set.LineTaps(e.batch, c.Name+" taps", p.Weights, shape, to.Buffer)
 	}
 	e.sumsFor(c.Name, sums)
 	e.set.ConvLines(e.batch, c.Name, wgsl.ConvLines{Weights: e.lined, Tap: p.Taps[0], Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: e.sums})

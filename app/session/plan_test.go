@@ -78,7 +78,7 @@ func TestPlansOfChoices(t *testing.T) {
 	require.True(t, one.Fits)
 	m, err := p.s.plannerModel()
 	require.NoError(t, err)
-	d, err := m.PlanDecode(t.Context(), 4, 12, 10, vae.DecodeOptions{RGBA8: true, Options: vae.Options{Budget: 1 << 40}})
+	d, err := m.PlanDecode(t.Context(), 4, 12, 10, vae.DecodeOptions{RGBA8: true, Options: vae.Options{Budget: 1 << 40, Chunk: vae.AutoChunk}})
 	require.NoError(t, err)
 	assert.Equal(t, d.Cost.MACs, one.MACs)
 	assert.Positive(t, one.MACs)
