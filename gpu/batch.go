@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 )
 
@@ -52,18 +51,9 @@ func (b *Batch) Dispatch(label string, p *Program, groups [3]uint32, params any,
 	if len(bindings) != len(p.Storage) {
 		panic(fmt.Sprintf("gpu: %s: %s takes %d bindings, got %d", label, p.Label, len(p.Storage), len(bindings)))
 	}
-	b.add(Command{
+	b.Commands = append(b.Commands, Command{
 		Label: label, Program: p, Groups: groups, Params: Params(params), Bindings: bindings, Cost: cost,
 	})
-}
-
-// add appends a command. Of a long slice there are millions, and to move them takes a
-// second in which nobody looks whether to stop: the list grows twofold at a time.
-func (b *Batch) add(c Command) {
-	if len(b.Commands) == cap(b.Commands) {
-		b.Commands = slices.Grow(b.Commands, max(8, len(b.Commands)))
-	}
-	b.Commands = append(b.Commands, c)
 }
 
 // Copy records a copy of dst.Bytes() bytes from src, which is at least as long.
@@ -72,12 +62,12 @@ func (b *Batch) Copy(label string, dst, src View) {
 	if dst.Buffer == src.Buffer {
 		panic(fmt.Sprintf("gpu: %s: copy within buffer %q", label, dst.Buffer.Label))
 	}
-	b.add(Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
+	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Src: src, Cost: Cost{Bytes: 2 * dst.Bytes()}})
 }
 
 // Clear records that dst, of any multiple of 4 bytes, becomes zeros.
 func (b *Batch) Clear(label string, dst View) {
-	b.add(Command{Label: label, Dst: dst, Cost: Cost{Bytes: dst.Bytes()}})
+	b.Commands = append(b.Commands, Command{Label: label, Dst: dst, Cost: Cost{Bytes: dst.Bytes()}})
 }
 
 // Cost sums the commands' costs.
