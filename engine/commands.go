@@ -24,10 +24,7 @@ func (e *emitter) roomy() {
 	}
 	more := make([]gpu.Command, 0, len(all)+max(len(all)/4, 2*moreCommands)) // which is cleared at once
 	for some := range slices.Chunk(all, moreCommands) {
-		if e.err == nil {
-			e.err = e.ctx.Err()
-		}
-		if e.err != nil {
+		if e.stopped() {
 			return
 		}
 		more = append(more, some...)

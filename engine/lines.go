@@ -16,11 +16,12 @@ func (c *Conv) lines(e *emitter, p wgsl.Conv3D, pixels int) bool {
 	if max(bytes, sums) > e.limits.MaxBinding {
 		return false
 	}
-	if e.lined.Weight == nil {
+	weights := &e.weights[5]
+	if weights.Weight == nil {
 		to := e.temporary(c.Name+" taps", bytes)
-		e.lined = e.set.LineTaps(e.batch, c.Name+" taps", p.Weights, shape, to.Buffer)
+		*weights = e.set.LineTaps(e.batch, c.Name+" taps", p.Weights, shape, to.Buffer)
 	}
 	e.sumsFor(c.Name, sums)
-	e.set.ConvLines(e.batch, c.Name, wgsl.ConvLines{Weights: e.lined, Tap: p.Taps[0], Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: e.sums})
+	e.set.ConvLines(e.batch, c.Name, wgsl.ConvLines{Weights: *weights, Tap: p.Taps[0], Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: e.sums})
 	return true
 }

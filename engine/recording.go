@@ -240,8 +240,7 @@ type emitter struct {
 	b       band            // that is made
 	makes   int             // frames that one command makes
 	many    bool            // there are several
-	weights [5]wgsl.Weights // made of the operation's own: pairs, sums of so many taps, quads
-	lined   wgsl.Weights    // the same, of lines
+	weights [6]wgsl.Weights // made of the operation's own: pairs, sums of so many taps, quads, lines
 	sums    *gpu.Buffer     // of frames, for pairs, or pixels, for lines; nil: none yet
 	copies  []*gpu.Buffer   // of the band
 	trail   []trailing      // bands that wait for their places
@@ -310,8 +309,7 @@ func (e *emitter) release() {
 	for _, b := range e.scratch {
 		e.arena.give(b)
 	}
-	e.scratch, e.weights, e.sums = e.scratch[:0], [5]wgsl.Weights{}, nil
-	e.lined = wgsl.Weights{}
+	e.scratch, e.weights, e.sums = e.scratch[:0], [6]wgsl.Weights{}, nil
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {
@@ -335,11 +333,17 @@ const framesAtOnce = 1 << 10
 
 // going is whether nothing has failed and nobody has interrupted.
 func (e *emitter) going() bool {
+	if !e.stopped() {
+		e.roomy()
+	}
+	return e.err == nil
+}
+
+func (e *emitter) stopped() bool {
 	if e.err == nil {
 		e.err = e.ctx.Err()
 	}
-	e.roomy()
-	return e.err == nil
+	return e.err != nil
 }
 
 // time is the timeline around what a layer reads.
