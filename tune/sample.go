@@ -83,14 +83,11 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		x, y := s.tensor(n+2, z.h, z.w, d.In), s.result(n, z.h, z.w, d.Out)
 		record := func(t, of int) {
-			pairs := wgsl.ConvPairs{Weights: s.paired(plain, shape, of), Y: y, T: t, N: n - t}
-			for _, tap := range taps(x, of+2) {
-				tap.T += t
-				pairs.Taps = append(pairs.Taps, tap)
+			pairs := s.set.PairsOf(s.batch, "sample", plain, x, y, of, s.buffer)
+			for i := range pairs.Taps {
+				pairs.Taps[i].T += t
 			}
-			if sums := s.set.PairSums(d.Out, &x, of); sums > 0 {
-				pairs.Sums = s.buffer("sums", sums)
-			}
+			pairs.T, pairs.N = t, n-t
 			s.set.ConvPairs(s.batch, "sample", pairs)
 		}
 		if s.set.Paired(plain.Packing, shape) && s.set.Together(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
@@ -111,7 +108,9 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		pairs := wgsl.ConvUpPairs{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
 		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), taps(x, 4)
-		pairs.Weights = s.paired(pairs.Weights, shape, 2)
+		if s.set.Paired(pairs.Packing, shape) {
+			pairs.Weights = s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: pairs.Weights, Shape: shape, Of: 2, To: s.buffer("taps", s.set.PairBytes(shape, 2))})
+		}
 		s.set.ConvUpPairs(s.batch, "sample", pairs)
 	},
 	"group_norm": func(s *sample, d wgsl.Duty, z size) {
@@ -158,14 +157,6 @@ func (s *sample) conv(d wgsl.Duty, z size, stride int) {
 	w := s.weights(shape, s.set.ConvPacking(shape, stride), shape.O)
 	x := s.tensor(z.n+shape.KT-1, stride*z.h, stride*z.w, d.In)
 	s.set.Conv3D(s.batch, "sample", wgsl.Conv3D{Weights: w, Taps: taps(x, shape.KT), Step: 1, Stride: stride, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n})
-}
-
-// paired are weights for frames, `of` together, where the set makes those.
-func (s *sample) paired(w wgsl.Weights, shape wgsl.Shape, of int) wgsl.Weights {
-	if !s.set.Paired(w.Packing, shape) {
-		return w
-	}
-	return s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: w, Shape: shape, Of: of, To: s.buffer("taps", s.set.PairBytes(shape, of))})
 }
 
 // taps are so many, one frame after another.

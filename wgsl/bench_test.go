@@ -156,17 +156,19 @@ func BenchmarkConvPairs(b *testing.B) {
 					x, y, shape := benchTensor("x", 6, c.h, c.w, c.c), benchTensor("y", 4, c.h, c.w, c.c), Shape{O: c.c, I: c.c, KT: 3, KS: 3}
 					x.Elem, y.Elem = elem, elem
 					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
-					of := s.Together(shape, 4)
-					to := &gpu.Buffer{Label: "taps", Size: s.PairBytes(shape, of)}
-					sums := &gpu.Buffer{Label: "sums", Size: max(4, s.PairSums(c.c, &x, of))}
+					buffers := []*gpu.Buffer{x.Buffer}
 					if s.Paired(w.Packing, shape) {
-						w = s.PairTaps(batch, "taps", PairTaps{Weights: w, Shape: shape, Of: of, To: to})
-						s.ConvPairs(batch, "pairs", ConvPairs{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}, {x, 4}, {x, 5}}[:of+2], Y: y, N: 4, Sums: sums})
+						s.ConvPairs(batch, "pairs", s.PairsOf(batch, "taps", w, x, y, s.Together(shape, 4), func(label string, bytes int64) *gpu.Buffer {
+							made := &gpu.Buffer{Label: label, Size: bytes}
+							buffers = append(buffers, made)
+							return made
+						}))
 					} else {
 						s.Conv3D(batch, "conv3d", Conv3D{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}}, Step: 1, Stride: 1, Y: y, N: 4})
 					}
-					gputest.Benchmark(b, dev, batch, x.Buffer, to, sums, y.Buffer)
-					dev.Free(x.Buffer, to, sums, y.Buffer)
+					buffers = append(buffers, y.Buffer)
+					gputest.Benchmark(b, dev, batch, buffers...)
+					dev.Free(buffers...)
 				})
 			}
 		}

@@ -17,6 +17,8 @@ var (
 	conv3dStridedColumnsText string
 	//go:embed shared/columns.wgsl
 	sharedColumnsText string
+	//go:embed shared/fused.wgsl
+	sharedFusedText string
 	//go:embed shared/columns_frames.wgsl
 	sharedColumnsFramesText string
 	//go:embed shared/conv3d_columns.wgsl

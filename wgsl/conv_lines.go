@@ -18,8 +18,6 @@ var (
 	convLinesColumnsText string
 	//go:embed line_frames.wgsl
 	lineFramesText string
-	//go:embed line_taps.wgsl
-	lineTapsText string
 )
 
 type lineFramesParams struct {
@@ -43,8 +41,8 @@ type ConvLines struct {
 	Sums   *gpu.Buffer // of at least the bytes of LineSums
 }
 
-// convLinesKernels compute ConvLines: the plain one as Conv3D does. The others have three
-// shaders: the products', the sums' and that of weights.
+// convLinesKernels compute ConvLines: the plain one as Conv3D does. The others have two
+// shaders: the products' and the sums'.
 var convLinesKernels = []kernel{{
 	name: "plain", packing: blocks4x8,
 	shaders: conv3DKernels[0].shaders,
@@ -52,17 +50,15 @@ var convLinesKernels = []kernel{{
 	name: "ahead", packing: pairs4x8, needs: eights, better: looping,
 	shaders: []shader{
 		{file: "conv_lines", taps: 3, wg: 64, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 8},
-		{file: "line_frames", wg: 64, grid: rowGrid}, lineTaps,
+		{file: "line_frames", wg: 64, grid: rowGrid},
 	},
 }, {
 	name: "columns", packing: pairs4x8, needs: columned, better: columned,
 	shaders: []shader{
 		{file: "conv_lines_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, upright: true, grid: columnGrid},
-		{file: "line_frames", wg: 64, grid: rowGrid}, lineTaps,
+		{file: "line_frames", wg: 64, grid: rowGrid},
 	},
 }}
-
-var lineTaps = shader{file: "line_taps", wg: 64, grid: rowGrid}
 
 // linePixels is how many pixels a frame has at least: with fewer, to make weights takes
 // longer than what they save, or before Mesa 26, which takes 5 s for the kernel, once, that.
@@ -95,18 +91,13 @@ func (s *Set) LineTaps(b *gpu.Batch, label string, w Weights, shape Shape, to *g
 	}
 	size := w.Packing.tap(shape.I, 3)
 	blocks := w.Packing.Size(shape) / size
-	from := gpu.View{Buffer: w.Weight, Size: int64(blocks * size * w.Elem.Bytes())}
-	made := gpu.View{Buffer: to, Size: s.LineBytes(shape)}
-	p := s.weighted(&lineTaps, w.Elem, constants{}, gpu.Read, gpu.ReadWrite)
-	b.Dispatch(label, p, lineTaps.cover(extent{H: blocks, W: size / 12, C4: 1, N: 1}), pairTapsParams{Size: uint32(size / 12)},
-		gpu.Cost{FLOPs: 13 * int64(blocks*size) / 3, Bytes: from.Size + made.Size}, from, made)
+	s.sixTaps(b, label, w, blocks, size/12, pairs4x8.in*pairs4x8.out/4, gpu.View{Buffer: to, Size: s.LineBytes(shape)})
 	return Weights{Weight: to, Bias: w.Bias, Elem: s.summed(), Packing: pairs4x8}
 }
 
 // LineSums is the bytes of ConvLines.Sums for o outputs, w pixels wide, of frames like x.
 func (s *Set) LineSums(o int, x *Tensor, w int) int64 {
-	h := s.lines(Shape{O: o, I: x.C, KS: 3}).shaders[0].columns(o)
-	return int64(min(x.H, h.rowsOf(lineRow(x, w))+2)) * lineRow(x, w)
+	return s.lines(Shape{O: o, I: x.C, KS: 3}).shaders[0].columns(o).sums(x.H, lineRow(x, w))
 }
 
 // lineRow is the bytes of a row of six sums for w pixels.
@@ -122,16 +113,15 @@ func (s *Set) ConvLines(b *gpu.Batch, label string, c ConvLines) {
 	class := classOf("conv_lines", Shape{O: c.Y.C, I: x.C, KS: 3})
 	k := s.kernel(label, class, c.Packing)
 	h := k.shaders[0].columns(c.Y.C)
-	most := h.rowsOf(lineRow(x, c.Y.W))
 	for t := range c.N {
-		for y := 0; y < c.Y.H; y += most {
-			rows := min(c.Y.H-y, most)
-			from := min(max(y+c.Y0-1, 0), x.H-1)
-			to := min(max(y+c.Y0+rows+1, from+1), x.H)
-			in := x.Part(from, to-from)
+		h.inRows(lineRow(x, c.Y.W), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+			in := x.Part(from, n)
 			s.lineSumsOf(b, label, &k.shaders[1], &c, c.Tap.T+t, &in)
-			s.lineProductsOf(b, label, class, h, &c, c.T+t, y, rows, from, to-from)
-		}
+			s.productsOf(b, label, class, h, &products{
+				Weights: c.Weights, sums: c.Sums, H: n, W: (c.Y.W + 3) / 4, C: x.C, top: y + c.Y0 - 1 - from,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, lines: true, add: c.Add,
+			})
+		})
 	}
 }
 
@@ -143,29 +133,4 @@ func (s *Set) lineSumsOf(b *gpu.Batch, label string, h *shader, c *ConvLines, t 
 	b.Dispatch(label, s.program(h, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: in.H, W: fours, C4: in.C4(), N: 1}), lineFramesParams{
 		W_in: uint32(in.W), W: uint32(fours), C_in4: uint32(in.C4()), Left: int32(c.X0 - 1), X_at: at, Stride: uint32(in.H * fours * in.C4()),
 	}, gpu.Cost{FLOPs: 88 * int64(in.H*fours*in.C4()), Bytes: x.Bytes() + sums.Size}, x, sums)
-}
-
-// lineProductsOf records theirs, of rows of the output from y0 on, with n rows of sums.
-func (s *Set) lineProductsOf(b *gpu.Batch, label, class string, h *shader, c *ConvLines, t, y0, rows, from, n int) {
-	const R = gpu.Read
-	x, part, fours := &c.Tap.X, c.Y.Part(y0, rows), (c.Y.W+3)/4
-	y, yAt := part.Frames(t, 1)
-	e := extent{H: int(groups(rows, h.pixels)), W: h.pixels * 8 * int(groups(fours, 8)), C4: part.C4(), N: 1} // segments as of pairs
-	if h.upright {
-		h, e = h.inColumns(extent{H: rows, W: fours, C4: part.C4(), N: 1}, part.C)
-	}
-	top := y0 + c.Y0 - 1 - from
-	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * lineRow(x, c.Y.W)}
-	weight := gpu.View{Buffer: c.Weight, Size: s.LineBytes(Shape{O: part.C, I: x.C, KT: 1, KS: 3})}
-	plain := Conv3D{Y: part, Stride: 1}
-	macs := int64(plain.rows(top, n)) * int64(fours) * int64(part.C) * int64(x.C) * 6
-	p := s.made(h, class, c.Elem, constants{
-		"ACCUMULATE": flag(c.Add && !h.shared()), "DEEP": flag(h.across(e) < h.wg),
-	}, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, h.cover(e), convPairsAheadParams{
-		Share0: quadShares[0], Share1: quadShares[1], Share2: quadShares[2], Share3: quadShares[3], Share4: quadShares[4], Share5: quadShares[5], Products: 6, Frames: 4,
-		H_in: uint32(n), W_in: uint32(fours), H: uint32(rows), W: uint32(part.W), C_in4: uint32(x.C4()), C_out4: uint32(part.C4()),
-		Top: int32(top), X_stride: uint32(n * fours * x.C4()), Weight_stride: uint32(c.Packing.tap(x.C, 3) / 2),
-		Y_at: yAt, Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Accumulate: uint32(flag(c.Add)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, c.Bias.All(), y)
 }

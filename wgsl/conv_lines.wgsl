@@ -1,11 +1,10 @@
 // conv_lines: y[r,4s+n,o] = bias[o] + sum_k A[n,k] * sum_{i,c} G[o,c,k,i] * x[k, r+i+top, s, c]  (+ y[r,4s+n,o])
 //
 // conv3d.wgsl's convolution of one frame with one temporal tap, of four pixels of a row
-// together, by Winograd's F(4,3) along the row: six products for twelve. Sums of pixels
-// are line_frames.wgsl's. A is in Params.
+// together, by Winograd's F(4,3) along the row: six products for twelve. A is in Params.
 //
-//   x0        [6, H_in, W/4, C_in]   f32     read        sums of pixels
-//   weight    [C_out/BLOCK, 6, 3, C_in/4, 4, BLOCK]  weight  read  of line_taps.wgsl: block, product, row, input, input, output
+//   x0        [6, H_in, W/4, C_in]   f32     read        sums of pixels, of line_frames.wgsl
+//   weight    [C_out/BLOCK, 6, 3, C_in/4, 4, BLOCK]  weight  read  of quad_taps.wgsl: block, product, row, input, input, output
 //   bias      [C_out/BLOCK * BLOCK]  f32     read
 //   y         [H, W, C_out]          elem    read_write  from y_at on; aliases nothing; with
 //                                                        ACCUMULATE it holds the residual
@@ -22,13 +21,6 @@
 #import rows
 #import several
 
-var<private> s: u32; // the column of fours
-
-// place's pixels are rows of it.
-fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return (pixel * params.W + 4u * s + f) * params.C_out4 + o;
-}
-
 // pixel is four channels of one of x.
 fn pixel(at: u32, r: i32) -> vec4<f32> {
     let r_at = clamp(r, 0, i32(params.H_in) - 1);
@@ -43,9 +35,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let segment = min(mine.segment, params.segments - 1u);
     let per_row = (params.W_in + 7u) & ~7u;
     let r = PIXELS * (segment / per_row);
-    s = segment % per_row;
+    let four = segment % per_row;
+    s = 4u * four;
     let top = i32(r) + params.top;
-    let column = min(s, params.W_in - 1u) * params.C_in4;
+    let column = min(four, params.W_in - 1u) * params.C_in4;
 
     let weights = mine.block * params.weight_stride;
     var made = Made();
@@ -78,7 +71,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         give(&made, k, &sums);
     }
-    if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W_in {
-        finish(&made, min(params.frames, params.W - 4u * s), r, params.H, mine.block);
+    if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W {
+        finish(&made, min(params.frames, params.W - s), r, params.H, mine.block);
     }
 }

@@ -9,27 +9,15 @@
 #import pairs_params
 #import made_loops
 #import products
+#import fused
 #import several
 
 const INPUTS: u32 = PIXELS + TAPS - 1u;
-const NOWHERE: u32 = 0xffffffffu;
 
-var<private> s: u32; // the column of fours
-
-// place's pixels are rows of it.
-fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return (pixel * params.W + 4u * s + f) * params.C_out4 + o;
-}
-
-// fused adds the products of four channels of x.
-fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
-    return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
-}
-
-// line is where a row is in x.
-fn line(r: i32) -> u32 {
+// find is where a row's sums of a four are.
+fn find(r: i32, four: u32) -> u32 {
     let r_in = clamp(r, 0, i32(params.H_in) - 1);
-    return select(NOWHERE, (u32(r_in) * params.W_in + min(s, params.W_in - 1u)) * params.C_in4, r == r_in);
+    return select(NOWHERE, (u32(r_in) * params.W_in + min(four, params.W_in - 1u)) * params.C_in4, r == r_in);
 }
 
 @compute @workgroup_size(WG)
@@ -38,11 +26,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let block = BLOCKS * group.x;
     let per_row = (params.W_in + 7u) & ~7u;
     let r = PIXELS * (group.y * WG / per_row);
-    s = group.y * WG % per_row + own;
+    let four = group.y * WG % per_row + own;
+    s = 4u * four;
     let top = i32(r) + params.top;
     var at = array<u32, INPUTS>();
 #each q
-    at[{q}] = line(top + {q});
+    at[{q}] = find(top + {q}, four);
 #end
     let size = params.C_in4 * MATRIX; // weights of a row
     var made = Made();
@@ -77,7 +66,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
         }
         give(&made, k, &sums);
     }
-    if s < params.W_in {
-        finish(&made, min(params.frames, params.W - 4u * s), r, params.H, block);
+    if s < params.W {
+        finish(&made, min(params.frames, params.W - s), r, params.H, block);
     }
 }

@@ -17,20 +17,19 @@ func init() { // pages have no such kernels
 	paramsOf["conv_lines"] = convPairsAheadParams{}
 	paramsOf["conv_lines_columns"] = convPairsAheadParams{}
 	paramsOf["line_frames"] = lineFramesParams{}
-	paramsOf["line_taps"] = pairTapsParams{}
 }
 
 var lineCases = []convVariant{
 	{convCase: convCase{"one_pixel", 1, 1, 1, 4, 8, 1, 1, 1, true, false}},
-	{convCase: convCase{"a_row_and_a_residual", 2, 1, 9, 8, 16, 1, 1, 1, false, true}},
+	{convCase: convCase{"a_row_and_a_residual", 2, 1, 9, 8, 16, 1, 1, 1, true, false}},
 	{convCase: convCase{"rgb_in", 1, 7, 11, 3, 24, 1, 1, 1, true, false}},
 	{convCase: convCase{"rgb_out", 3, 7, 12, 24, 3, 1, 1, 1, false, false}},
-	{convCase: convCase{"primes", 2, 13, 17, 5, 7, 1, 1, 1, false, true}},
+	{convCase: convCase{"primes", 2, 13, 17, 5, 7, 1, 1, 1, false, false}},
 	{convCase: convCase{"group_and_one_segment", 1, 65, 8, 4, 8, 1, 1, 1, false, false}},
 	{convCase: convCase{"width_128", 1, 6, 10, 128, 128, 1, 1, 1, false, false}},
 	{convCase: convCase{"width_512", 1, 2, 3, 512, 32, 1, 1, 1, false, false}},
 	{convCase: convCase{"window", 2, 4, 9, 12, 20, 1, 1, 1, false, false}, y0: 2, x0: 3, h: 9, w: 23},
-	{convCase: convCase{"window_wider_than_x", 1, 9, 25, 5, 7, 1, 1, 1, false, true}, y0: -3, x0: -9, h: 3, w: 5},
+	{convCase: convCase{"window_wider_than_x", 1, 9, 25, 5, 7, 1, 1, 1, false, false}, y0: -3, x0: -9, h: 3, w: 5},
 }
 
 func TestConvLines(t *testing.T) {
@@ -47,33 +46,12 @@ func TestConvLines(t *testing.T) {
 
 // Sums that are made for few rows at a time give the same.
 func TestLinesInRows(t *testing.T) {
-	dev := gputest.Open(t)
-	if !eights(dev.Info()) {
-		t.Skipf("%s has no subgroups of eight", dev.Info().Name)
-	}
-	all, least := sumsAhead, sumsLeast
-	sumsLeast = 1
-	defer func() { sumsAhead, sumsLeast = all, least }()
-	for _, kernel := range []string{"ahead", "columns"} {
-		if kernel == "columns" && !columned(dev.Info()) {
-			continue
-		}
-		s, err := NewSet(F32, dev.Info(), Choices{"conv_lines": kernel})
-		require.NoError(t, err)
-		for _, c := range lineCases {
-			t.Run(kernel+"/"+c.name, func(t *testing.T) {
-				for _, rows := range []int{1, 3} { // between one above and one below
-					sumsAhead = (rows + 2) * int(lineRow(&Tensor{C: c.C}, c.W))
-					test := lineCase(s, c, F32)
-					test.Run(t, dev)
-				}
-			})
-		}
-	}
+	inRows(t, "conv_lines", lineCases, []int{4}, func(c convVariant, _ int) int64 {
+		return lineRow(&Tensor{C: c.C}, c.W)
+	}, func(s *Set, c convVariant, _ int) gputest.Case { return lineCase(s, c, F32) })
 }
 
 func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
-	c.whole = false // six products have thirds
 	h, w := c.size()
 	x := random(1, c.T*h*w*c.C, 0, 1)
 	weight := gputest.Round(random(2, c.O*c.C*9, 0, math.Sqrt(1/float64(c.C*9))), format(weights))

@@ -103,6 +103,23 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	return all
 }
 
+// PairsOf gives y, all of whose frames are made `of` together, of frames of x from the
+// first on. It records PairTaps where the kernel takes those, in a buffer that is made, as
+// is one for sums.
+func (s *Set) PairsOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of int, buffer func(label string, bytes int64) *gpu.Buffer) ConvPairs {
+	c, shape := ConvPairs{Weights: w, Y: y, N: y.T}, Shape{O: y.C, I: x.C, KT: 3, KS: 3}
+	if s.Paired(w.Packing, shape) {
+		c.Weights = s.PairTaps(b, label, PairTaps{Weights: w, Shape: shape, Of: of, To: buffer("taps", s.PairBytes(shape, of))})
+	}
+	if sums := s.PairSums(y.C, &x, of); sums > 0 {
+		c.Sums = buffer("sums", sums)
+	}
+	for t := range of + 2 {
+		c.Taps = append(c.Taps, Tap{x, t})
+	}
+	return c
+}
+
 // ConvPairs records a convolution of pairs of frames.
 func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	of := len(c.Taps) - 2

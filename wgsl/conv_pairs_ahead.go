@@ -28,8 +28,7 @@ const Ahead = true
 
 type convPairsAheadParams struct {
 	First                           gpu.First
-	Share0, Share1, Share2          [4]float32
-	Share3, Share4, Share5          [4]float32
+	Shares                          [6][4]float32
 	Products, Frames                uint32
 	H_in, W_in, H, W, C_in4, C_out4 uint32
 	Top, Left                       int32
@@ -70,18 +69,18 @@ func (s *Set) PairSums(o int, x *Tensor, of int) int64 {
 	if k.packing != pairs4x8 || len(k.shaders) < 2 {
 		return 0
 	}
-	return int64(min(x.H, k.shaders[0].columns(o).sumsRows(x, of)+2)) * sumsRow(x, of)
+	return k.shaders[0].columns(o).sums(x.H, sumsRow(x, of))
 }
 
 // sumsRow is the bytes of a row of the sums for so many frames.
 func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int64(of+2) * 16 }
 
-// sumsRows is of how many rows there are sums at a time, but for one above and below:
-// whole columns of an invocation, of 8 pixels where there is no room for longer ones.
-func (h *shader) sumsRows(x *Tensor, of int) int { return h.rowsOf(sumsRow(x, of)) }
+// sums is the bytes of those of x, so high, whose rows have so many bytes.
+func (h *shader) sums(high int, row int64) int64 { return int64(min(high, h.sumsRows(row)+2)) * row }
 
-// rowsOf is how many rows of so many bytes that is.
-func (h *shader) rowsOf(bytes int64) int {
+// sumsRows is how many rows of so many bytes there are at a time, but for one above and
+// below: whole columns of an invocation, of 8 pixels where there is no room for longer ones.
+func (h *shader) sumsRows(bytes int64) int {
 	rows, column := sumsAhead/int(bytes)-2, min(h.pixels, sumsLeast)
 	if rows >= h.pixels {
 		column = h.pixels
@@ -107,17 +106,28 @@ func (s *Set) ahead(b *gpu.Batch, label, class string, c *ConvPairs) bool {
 		return false
 	}
 	x, h, of := &c.Taps[0].X, k.shaders[0].columns(c.Y.C), len(c.Taps)-2
-	most := h.sumsRows(x, of)
 	for t := 0; t < c.N; t += of {
-		for y := 0; y < c.Y.H; y += most {
-			rows := min(c.Y.H-y, most)
-			from := min(max(y+c.Y0-1, 0), x.H-1)
-			to := min(max(y+c.Y0+rows+1, from+1), x.H)
-			s.sumsOf(b, label, k, c, t, from, to-from)
-			s.productsOf(b, label, class, h, c, t, y, rows, from, to-from)
-		}
+		h.inRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+			s.sumsOf(b, label, k, c, t, from, n)
+			s.productsOf(b, label, class, h, &products{
+				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add,
+			})
+		})
 	}
 	return true
+}
+
+// inRows records sums for rows of the output, as many at a time as sumsRows says, which
+// read n rows of x from `from` on.
+func (h *shader) inRows(row int64, high, y0, out int, record func(y, rows, from, n int)) {
+	most := h.sumsRows(row)
+	for y := 0; y < out; y += most {
+		rows := min(out-y, most)
+		from := min(max(y+y0-1, 0), high-1)
+		to := min(max(y+y0+rows+1, from+1), high)
+		record(y, rows, from, to-from)
+	}
 }
 
 // sumsOf records those of n rows of the pair or quad from frame t on.
@@ -149,33 +159,45 @@ func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *ConvPairs, t, row
 	}, gpu.Cost{FLOPs: 16 * int64(size), Bytes: bytes}, views[:5]...)
 }
 
-// productsOf records theirs, of rows of the output from y0 on.
-func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, c *ConvPairs, t, y0, rows, from, n int) {
+// products are those of sums made ahead with weights of as many sums.
+type products struct {
+	Weights
+	sums      *gpu.Buffer
+	H, W, C   int    // of each
+	top, left int    // of sums, for output pixel (0, 0)
+	Y         Tensor // rows of the output
+	T, of     int    // output frames T to T+of-1
+	lines     bool   // they are `of` pixels of a row in place of frames
+	add       bool
+}
+
+// productsOf records them.
+func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *products) {
 	const R = gpu.Read
-	products := len(c.Taps)
-	shares := pairShares
-	if products == 6 {
-		shares = quadShares
+	n, columns, frames, wide, apart, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), quadShares
+	if p.lines { // whose columns are in the sums
+		columns, frames, wide, apart = 1, 1, p.W, p.Y.C4()
 	}
-	x, part := &c.Taps[0].X, c.Y.Part(y0, rows)
-	y, yAt := part.Frames(c.T+t, products-2)
-	e := extent{H: int(groups(rows, h.pixels)), W: h.pixels * 8 * int(groups(part.W, 8)), C4: part.C4(), N: 1} // segments are columns of pixels, eight of them together
+	if p.of == 2 {
+		shares = pairShares
+	}
+	y, at := p.Y.Frames(p.T, frames)
+	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, eight of them together
 	if h.upright {
-		h, e = h.inColumns(extent{H: rows, W: part.W, C4: part.C4(), N: 1}, part.C)
+		h, e = h.inColumns(extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
 	}
-	top := y0 + c.Y0 - 1 - from
-	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * sumsRow(x, products-2)}
-	shape := Shape{O: 4 * part.C4(), I: x.C, KT: products, KS: 3}
-	weight := gpu.View{Buffer: c.Weight, Size: int64(c.Packing.Size(shape) * c.Elem.Bytes())}
-	plain := Conv3D{Y: part, Stride: 1}
-	macs := int64(plain.rows(top, n)) * int64(part.W) * int64(part.C) * int64(x.C) * 3 * int64(products)
-	p := s.made(h, class, c.Elem, constants{
-		"ACCUMULATE": flag(c.Add && !h.shared()), "DEEP": flag(h.across(e) < h.wg),
+	sums := gpu.View{Buffer: p.sums, Size: 16 * int64(n) * int64(p.H) * int64(p.W) * int64(groups(p.C, 4))}
+	of := Shape{O: p.Y.C, I: p.C, KT: n, KS: 3}
+	weight := gpu.View{Buffer: p.Weight, Size: int64(p.Packing.Size(of) / 3 * columns * p.Elem.Bytes())}
+	plain := Conv3D{Y: p.Y, Stride: 1}
+	macs := int64(plain.rows(p.top, p.H)) * int64(wide) * int64(p.Y.C) * int64(p.C) * int64(n*columns)
+	program := s.made(h, class, p.Elem, constants{
+		"ACCUMULATE": flag(p.add && !h.shared()), "DEEP": flag(h.across(e) < h.wg),
 	}, R, R, R, gpu.ReadWrite)
-	b.Dispatch(label, p, h.cover(e), convPairsAheadParams{
-		Share0: shares[0], Share1: shares[1], Share2: shares[2], Share3: shares[3], Share4: shares[4], Share5: shares[5], Products: uint32(products), Frames: uint32(products - 2),
-		H_in: uint32(n), W_in: uint32(x.W), H: uint32(rows), W: uint32(part.W), C_in4: uint32(x.C4()), C_out4: uint32(part.C4()),
-		Top: int32(top), Left: int32(c.X0 - 1), X_stride: uint32(n * x.W * x.C4()), Weight_stride: uint32(c.Packing.tap(x.C, 3) * products / 4),
-		Y_at: yAt, Y_stride: uint32(part.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.size("Q") > 8)), Accumulate: uint32(flag(c.Add)),
-	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, c.Bias.All(), y)
+	b.Dispatch(label, program, h.cover(e), convPairsAheadParams{
+		Shares: shares, Products: uint32(n), Frames: uint32(p.of),
+		H_in: uint32(p.H), W_in: uint32(p.W), H: uint32(p.Y.H), W: uint32(p.Y.W), C_in4: groups(p.C, 4), C_out4: uint32(p.Y.C4()),
+		Top: int32(p.top), Left: int32(p.left), X_stride: uint32(p.H * p.W * int(groups(p.C, 4))), Weight_stride: uint32(p.Packing.tap(p.C, 3) * n * columns / 12),
+		Y_at: at, Y_stride: uint32(apart), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.size("Q") > 8)), Accumulate: uint32(flag(p.add)),
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, p.Bias.All(), y)
 }

@@ -26,13 +26,6 @@
 #import rows
 #import several
 
-var<private> s: u32; // the column
-
-// place's pixels are rows of it.
-fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
-}
-
 // Near is what an invocation loads: of a row past eight the pixel left or right of the
 // subgroup's, its own column, and of the row that its lane says the one left and right.
 alias Near = array<vec4<f32>, INPUTS + 3u>;

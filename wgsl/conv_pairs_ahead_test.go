@@ -15,11 +15,20 @@ func init() { // pages have no such kernels
 	paramsOf["conv_pairs_columns"] = convPairsAheadParams{}
 	paramsOf["pair_frames"] = pairFramesParams{}
 	paramsOf["quad_frames"] = quadFramesParams{}
-	paramsOf["quad_taps"] = pairTapsParams{}
+	paramsOf["quad_taps"] = quadTapsParams{}
 }
 
 // Sums that are made for few rows at a time give the same frames.
 func TestPairsAheadInRows(t *testing.T) {
+	inRows(t, "conv_pairs", pairCases, []int{2, 4}, func(c convVariant, of int) int64 {
+		_, w := c.size()
+		return sumsRow(&Tensor{W: w, C: c.C}, of)
+	}, func(s *Set, c convVariant, of int) gputest.Case { return pairCase(s, c, F32, of) })
+}
+
+// inRows runs cases by the kernels of sums made ahead, with room for one row and for three
+// between one above and one below, of so many bytes, and of as many frames or pixels together.
+func inRows(t *testing.T, operation string, cases []convVariant, together []int, row func(c convVariant, of int) int64, record func(s *Set, c convVariant, of int) gputest.Case) {
 	dev := gputest.Open(t)
 	if !eights(dev.Info()) {
 		t.Skipf("%s has no subgroups of eight", dev.Info().Name)
@@ -31,19 +40,18 @@ func TestPairsAheadInRows(t *testing.T) {
 		if kernel == "columns" && !columned(dev.Info()) {
 			continue
 		}
-		s, err := NewSet(F32, dev.Info(), Choices{"conv_pairs": kernel})
+		s, err := NewSet(F32, dev.Info(), Choices{operation: kernel})
 		require.NoError(t, err)
-		for _, c := range pairCases {
+		for _, c := range cases {
 			t.Run(kernel+"/"+c.name, func(t *testing.T) {
-				h, w := c.size()
-				x := Tensor{H: h, W: w, C: c.C}
-				for _, rows := range []int{1, 3} { // between one above and one below
-					for _, of := range []int{2, 4} {
-						if c.T%of == 0 {
-							sumsAhead = (rows + 2) * int(sumsRow(&x, of))
-							test := pairCase(s, c, F32, of)
-							test.Run(t, dev)
-						}
+				for _, of := range together {
+					if operation == "conv_pairs" && c.T%of != 0 {
+						continue
+					}
+					for _, rows := range []int{1, 3} {
+						sumsAhead = (rows + 2) * int(row(c, of))
+						test := record(s, c, of)
+						test.Run(t, dev)
 					}
 				}
 			})

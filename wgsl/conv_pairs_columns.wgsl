@@ -13,13 +13,6 @@
 
 fn four(v: vec4<f32>) -> vec4<f32> { return v; }
 
-var<private> s: u32; // the column
-
-// place's pixels are rows of it.
-fn place(f: u32, pixel: u32, o: u32) -> u32 {
-    return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
-}
-
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) own: u32) {
     let group = workgroup + params.first.xyz;

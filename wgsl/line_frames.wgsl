@@ -1,6 +1,6 @@
-// line_frames: sums of six pixels d of a row, from column 4s+left on, for each four of y
+// line_frames: the six sums of shared/six.wgsl of pixels of a row, from column 4s+left on, for each four of y
 //
-// What line_taps.wgsl's weights multiply with; which sums is at quad_frames.wgsl.
+// What conv_lines.wgsl and conv_lines_columns.wgsl multiply with.
 //
 //   x  [H, W, C]       elem  read        from x_at on
 //   y  [6, H, W/4, C]  f32   read_write  aliases nothing
@@ -11,6 +11,7 @@
 
 #import tile
 #import elem
+#import six
 
 struct Params {
     first: vec4<u32>,
@@ -39,19 +40,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let four = u32((f32(i) + 0.5) / f32(params.C_in4)); // processors divide integers one by one; exact below 4 million
     let line = params.x_at + group.y * params.W_in * params.C_in4 + i - four * params.C_in4;
     let s = i32(4u * four) + params.left;
-    let d1 = pixel(line, s + 1);
-    let d2 = pixel(line, s + 2);
-    let d3 = pixel(line, s + 3);
-    let d4 = pixel(line, s + 4);
-    let even = d4 - 2.25 * d2;
-    let odd = 0.75 * (d3 - 2.25 * d1);
-    let even_b = d4 - 0.5625 * d2;
-    let odd_b = 1.5 * (d3 - 0.5625 * d1);
+    let sums = six(pixel(line, s), pixel(line, s + 1), pixel(line, s + 2), pixel(line, s + 3), pixel(line, s + 4), pixel(line, s + 5));
     let at = group.y * params.W * params.C_in4 + i;
-    y[at] = even_b - 2.25 * d2 + 1.265625 * pixel(line, s);
-    y[at + params.stride] = even + odd;
-    y[at + 2u * params.stride] = even - odd;
-    y[at + 3u * params.stride] = even_b + odd_b;
-    y[at + 4u * params.stride] = even_b - odd_b;
-    y[at + 5u * params.stride] = pixel(line, s + 5) - 2.8125 * d3 + 1.265625 * d1;
+    for (var k = 0u; k < 6u; k++) {
+        y[k * params.stride + at] = sums[k];
+    }
 }

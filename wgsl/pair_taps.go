@@ -38,14 +38,16 @@ func (s *Set) PairTaps(b *gpu.Batch, label string, c PairTaps) Weights {
 	}
 	size := c.Packing.tap(c.Shape.I, c.Shape.KS)
 	blocks := c.Packing.Size(c.Shape) / (3 * size)
-	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}
 	to := gpu.View{Buffer: c.To, Size: s.PairBytes(c.Shape, c.Of)}
-	h, operations := s.shader(label, "pair_taps", nil), int64(5)
-	if c.Of == 4 {
-		h, operations = quadTaps, 13
+	made := Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: pairs4x8}
+	if Ahead && c.Of == 4 {
+		s.sixTaps(b, label, c.Weights, blocks, size/4, size/4, to)
+		return made
 	}
+	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}
+	h := s.shader(label, "pair_taps", nil)
 	p := s.weighted(h, c.Elem, constants{}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{H: blocks, W: size / 4, C4: 1, N: 1}), pairTapsParams{Size: uint32(size / 4)},
-		gpu.Cost{FLOPs: operations * int64(blocks*size), Bytes: from.Size + to.Size}, from, to)
-	return Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: pairs4x8}
+		gpu.Cost{FLOPs: 5 * int64(blocks*size), Bytes: from.Size + to.Size}, from, to)
+	return made
 }

@@ -82,6 +82,7 @@ func TestParams(t *testing.T) {
 var (
 	paramsBlock = regexp.MustCompile(`struct Params \{([^}]*)\}`)
 	comment     = regexp.MustCompile(`//.*`)
+	fieldEnd    = regexp.MustCompile(`,\s*\n`)
 )
 
 // shaderFields lists "Name type" of a shader's struct Params.
@@ -89,7 +90,7 @@ func shaderFields(t *testing.T, source string) []string {
 	block := paramsBlock.FindStringSubmatch(source)
 	require.NotNil(t, block, "no struct Params")
 	var fields []string
-	for _, field := range strings.Split(comment.ReplaceAllString(block[1], ""), ",") {
+	for _, field := range fieldEnd.Split(comment.ReplaceAllString(block[1], ""), -1) {
 		if strings.TrimSpace(field) == "" {
 			continue
 		}
@@ -104,12 +105,13 @@ func shaderFields(t *testing.T, source string) []string {
 // goFields lists the same of a Go struct.
 func goFields(t *testing.T, params any) []string {
 	wgsl := map[reflect.Type]string{
-		reflect.TypeFor[gpu.First]():  "vec4<u32>",
-		reflect.TypeFor[uint32]():     "u32",
-		reflect.TypeFor[int32]():      "i32",
-		reflect.TypeFor[float32]():    "f32",
-		reflect.TypeFor[[4]uint32]():  "vec4<u32>",
-		reflect.TypeFor[[4]float32](): "vec4<f32>",
+		reflect.TypeFor[gpu.First]():     "vec4<u32>",
+		reflect.TypeFor[uint32]():        "u32",
+		reflect.TypeFor[int32]():         "i32",
+		reflect.TypeFor[float32]():       "f32",
+		reflect.TypeFor[[4]uint32]():     "vec4<u32>",
+		reflect.TypeFor[[4]float32]():    "vec4<f32>",
+		reflect.TypeFor[[6][4]float32](): "array<vec4<f32>, 6>",
 	}
 	typ := reflect.TypeOf(params)
 	assert.Equal(t, reflect.TypeFor[gpu.First](), typ.Field(0).Type, "the first field of %v", typ)
@@ -119,7 +121,7 @@ func goFields(t *testing.T, params any) []string {
 		f := typ.Field(i)
 		name := wgsl[f.Type]
 		require.NotEmpty(t, name, "%v.%s: a uniform has no %v", typ, f.Name, f.Type)
-		if strings.HasPrefix(name, "vec4") {
+		if strings.Contains(name, "vec4") {
 			assert.Zero(t, offset%16, "%v.%s: a vec4 at offset %d, not a multiple of 16", typ, f.Name, offset)
 		}
 		offset += int(f.Type.Size())

@@ -1,13 +1,13 @@
-// quad_taps: y[o] = six sums of the three temporal taps W of weight[o]
+// quad_taps: y[o] = six sums of the three temporal taps W of weight[o], or of its three columns
 //
-// What multiplies with the frames of quad_frames.wgsl: at its points p, which are
-// -3/4, 3/4 and so on, (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
+// What multiplies with the sums of shared/six.wgsl: at its points p, which are 0, 3/4,
+// -3/4 and so on, (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
 // from p to the others, and W2 at infinity.
 //
-//   weight  [blocks, 3, size]  weight  read        any packing of [block of outputs, tap, ...]
-//   y       [blocks, 6, size]  f32     read_write  aliases nothing
+//   weight  [blocks, size / run, 3, run]  weight  read        any packing, by what comes before and behind taps or columns
+//   y       [blocks, 6, size]             f32     read_write  aliases nothing
 //
-// size counts vec4s. One invocation makes a vec4 of each tap. Reference: ref/pair_taps.go.
+// size and run count vec4s. One invocation makes a vec4 of each sum. Reference: ref/conv3d.go.
 // Grid: (size / WG, blocks, 1). WG is in quads.go.
 
 #import tile
@@ -17,6 +17,7 @@
 struct Params {
     first: vec4<u32>,
     size: u32,
+    run: u32,
 }
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -28,10 +29,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     let group = workgroup + params.first.xyz;
     let i = group.x * WG + local;
     if i >= params.size { return; }
-    let read = 3u * group.y * params.size + i;
+    let read = 3u * (group.y * params.size + i / params.run * params.run) + i % params.run;
     let w0 = load_weight4(weight[read]);
-    let w1 = load_weight4(weight[read + params.size]);
-    let w2 = load_weight4(weight[read + 2u * params.size]);
+    let w1 = load_weight4(weight[read + params.run]);
+    let w2 = load_weight4(weight[read + 2u * params.run]);
     let made = 6u * group.y * params.size + i;
     let near = (w0 + 0.5625 * w2) / -1.8984375;
     let far = (w0 + 2.25 * w2) / 7.59375;

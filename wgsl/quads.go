@@ -9,18 +9,24 @@ import (
 )
 
 // Frames four by four, by Winograd's F(4,3) along time: six products for twelve, or for
-// the eight of two pairs. What the transforms of frames, taps and products are is at their
-// shaders, quad_frames.wgsl, quad_taps.wgsl and in quadShares; the kernels are those of
-// pairs, of sums made ahead. The points 0, ±3/4, ±3/2 and infinity are numbers that f32
-// has and so are their powers: 1152 products have an error (NMSE) of 1.7e-12 with them,
-// where frames one by one have 1.0e-12, pairs 0.6e-12, and the usual points, 1 and 2,
-// 3.7e-12.
+// the eight of two pairs. What the transforms of frames, taps and products are is in
+// shared/six.wgsl, quad_taps.wgsl and quadShares; the kernels are those of pairs, of sums
+// made ahead. The points 0, ±3/4, ±3/2 and infinity are numbers that f32 has and so are
+// their powers: 1152 products have an error (NMSE) of 1.7e-12 with them, where frames one
+// by one have 1.0e-12, pairs 0.6e-12, and the usual points, 1 and 2, 3.7e-12.
 var (
 	//go:embed quad_frames.wgsl
 	quadFramesText string
 	//go:embed quad_taps.wgsl
 	quadTapsText string
+	//go:embed shared/six.wgsl
+	sharedSixText string
 )
+
+type quadTapsParams struct {
+	First     gpu.First
+	Size, Run uint32
+}
 
 type quadFramesParams struct {
 	First                                          gpu.First
@@ -42,14 +48,21 @@ var (
 // quadShaders are those that a kernel of sums made ahead has behind that of pairs.
 var quadShaders = [...]shader{{file: "quad_frames", wg: 64, grid: rowGrid}, {file: "quad_taps", wg: 64, grid: rowGrid}}
 
-// quadTaps is PairTaps of quads.
-var quadTaps = &quadShaders[1]
+// sixTaps records the six sums of a weight's three taps or columns, of so many vec4s one
+// after the other; it has blocks of size vec4s of each.
+func (s *Set) sixTaps(b *gpu.Batch, label string, w Weights, blocks, size, run int, to gpu.View) {
+	h := &quadShaders[1]
+	from := gpu.View{Buffer: w.Weight, Size: int64(3 * blocks * 4 * size * w.Elem.Bytes())}
+	b.Dispatch(label, s.weighted(h, w.Elem, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: blocks, W: size, C4: 1, N: 1}), quadTapsParams{
+		Size: uint32(size), Run: uint32(run),
+	}, gpu.Cost{FLOPs: 13 * int64(blocks*4*size), Bytes: from.Size + to.Size}, from, to)
+}
 
 // Together is how many of n frames ConvPairs makes together, with a weight that Paired
-// has: four, where its kernel does and there are as many, or two. With halves it is two,
+// has: four, where its kernel does and they are of whole quads, or two. With halves it is two,
 // since six products of rounded weights have too large an error.
 func (s *Set) Together(shape Shape, n int) int {
-	if s.Elem == F32 && n >= 4 && len(s.find(classOf("conv_pairs", shape), nil).shaders) > 1 {
+	if s.Elem == F32 && n%4 == 0 && len(s.find(classOf("conv_pairs", shape), nil).shaders) > 1 {
 		return 4
 	}
 	return 2

@@ -104,18 +104,11 @@ func pairs(channels int) opCase {
 	c.record = func(b *bench, n, side int) {
 		shape := wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}
 		w := b.weights(shape, b.set.ConvPacking(shape, 1))
-		of := 2
-		if b.set.Paired(w.Packing, shape) {
-			of = b.set.Together(shape, n)
-			to := &gpu.Batch{} // weights are made once for many frames
-			w = b.set.PairTaps(to, "taps", wgsl.PairTaps{Weights: w, Shape: shape, Of: of, To: b.buffer(b.set.PairBytes(shape, of))})
-		}
 		x, y := b.tensor(n+2, side, channels), b.tensor(n, side, channels)
-		p := wgsl.ConvPairs{Weights: w, Y: y, N: n, Sums: b.buffer(max(4, b.set.PairSums(channels, &x, of)))}
-		for t := range of + 2 {
-			p.Taps = append(p.Taps, wgsl.Tap{X: x, T: t})
-		}
-		b.set.ConvPairs(b.batch, "conv_pairs", p)
+		once := &gpu.Batch{} // weights are made once for many frames
+		b.set.ConvPairs(b.batch, "conv_pairs", b.set.PairsOf(once, "taps", w, x, y, b.set.Together(shape, n), func(_ string, bytes int64) *gpu.Buffer {
+			return b.buffer(bytes)
+		}))
 	}
 	return c
 }

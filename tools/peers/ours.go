@@ -89,19 +89,7 @@ func (o *ours) conv(n numbers, single bool) {
 	x, y := o.tensor("x", c.T+o.before()+kt/2, c.In), o.tensor("y", c.T, c.Out)
 	o.x, o.y = x.Buffer, y.Buffer
 	if o.pairs {
-		of := 2
-		if c.T%4 == 0 {
-			of = o.set.Together(shape, c.T)
-		}
-		to := o.buffer("taps", o.set.PairBytes(shape, of))
-		weights = o.set.PairTaps(o.batch, c.Op, wgsl.PairTaps{Weights: weights, Shape: shape, Of: of, To: to})
-		var taps []wgsl.Tap
-		for t := range of + 2 {
-			taps = append(taps, wgsl.Tap{X: x, T: t})
-		}
-		o.set.ConvPairs(o.batch, c.Op, wgsl.ConvPairs{
-			Weights: weights, Taps: taps, Y: y, N: c.T, Sums: o.buffer("sums", max(4, o.set.PairSums(c.Out, &x, of))),
-		})
+		o.set.ConvPairs(o.batch, c.Op, o.set.PairsOf(o.batch, c.Op, weights, x, y, o.set.Together(shape, c.T), o.buffer))
 		return
 	}
 	o.singles(wgsl.Conv3D{Weights: weights, KT: kt, Step: 1, Stride: 1, Y: y}, x)

@@ -13,6 +13,7 @@ enable subgroups;
 diagnostic(off, subgroup_uniformity); // loops are the same for a subgroup, which the text doesn't show
 
 #import products
+#import fused
 #import several
 
 const LEFT: u32 = TAPS - 1u - STRIDE;              // pixels that taps reach left; right it is one
@@ -20,7 +21,6 @@ const SIDES: u32 = LEFT + 1u;                      // pixels beside a row of the
 const INPUTS: u32 = (PIXELS - 1u) * STRIDE + TAPS; // rows under a column
 const OWN: u32 = STRIDE * INPUTS;                  // pixels under it that no other column has as its own
 const ENDS: u32 = (SIDES * INPUTS + 7u) / 8u;      // loads of what lies beside the subgroup
-const NOWHERE: u32 = 0xffffffffu;
 const_assert WG == 8u && (TAPS == STRIDE + 1u || TAPS == STRIDE + 2u) && TAPS <= 3u;
 
 // Near is what an invocation loads: its own pixels, STRIDE in a row, and for 8 / SIDES
@@ -63,11 +63,6 @@ fn beside(near: ptr<function, Near>, q: u32, j: u32, own: u32) -> vec4<f32> {
     let ends = own == select(select(8u, 0u, LEFT == 1u && j == 0u), 7u, j == TAPS - 1u);
     let first = select(subgroupShuffle((*near)[STRIDE * q], (own + j / STRIDE + 8u - LEFT) % 8u), end, ends);
     return select(first, (*near)[STRIDE * q + STRIDE - 1u], STRIDE == 2u && j == 1u);
-}
-
-// fused adds the products of four channels of x.
-fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
-    return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
 }
 
 // sweep{k} adds the products of x{k}, of a frame from `line` on, with the weights of a

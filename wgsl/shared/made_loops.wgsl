@@ -15,7 +15,7 @@ fn begin(made: ptr<function, Made>, block: u32) {
 
 // give adds product k to the frames.
 fn give(made: ptr<function, Made>, k: u32, sums: ptr<function, Sums>) {
-    let to = share(k);
+    let to = params.shares[k];
     for (var n = 0u; n < SUMS; n++) {
         (*made)[n] += to.x * (*sums)[n];
         (*made)[SUMS + n] += to.y * (*sums)[n];

@@ -22,7 +22,7 @@ fn begin(made: ptr<function, Made>, block: u32) {
 
 // give adds product k to the frames.
 fn give(made: ptr<function, Made>, k: u32, sums: ptr<function, Sums>) {
-    let to = share(k);
+    let to = params.shares[k];
 #each b
 #each p
 #each h

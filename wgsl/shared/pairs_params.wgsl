@@ -1,5 +1,5 @@
-// What kernels of pairs and quads of frames whose sums are made ahead declare: bindings
-// and Params, and the frames that products go to.
+// What kernels of sums made ahead declare, of pairs and quads of frames and of four pixels
+// of a row, which here are frames too: bindings and Params, and where what is made goes.
 
 #import tile
 #import elem
@@ -7,12 +7,7 @@
 
 struct Params {
     first: vec4<u32>,
-    share0: vec4<f32>, // A: how often product 0 goes to frames 0 to 3
-    share1: vec4<f32>,
-    share2: vec4<f32>,
-    share3: vec4<f32>,
-    share4: vec4<f32>,
-    share5: vec4<f32>,
+    shares: array<vec4<f32>, 6>, // A: how often each product goes to frames 0 to 3
     products: u32,
     frames: u32,
     H_in: u32,
@@ -48,6 +43,13 @@ const SUMS: u32 = BLOCKS * PIXELS * WIDE;
 
 alias Made = array<vec4<f32>, 4u * SUMS>; // [frame][block][pixel][vec4s of output channels]
 
+var<private> s: u32; // the column of y, the first where there are four
+
+// place's pixels are rows of it.
+fn place(f: u32, pixel: u32, o: u32) -> u32 {
+    return f * params.y_stride + (pixel * params.W + s) * params.C_out4 + o;
+}
+
 // finish writes the pixels from `pixel` on, up to `end`, of so many frames; its loops are
 // as those of store.
 fn finish(made: ptr<function, Made>, frames: u32, pixel: u32, end: u32, block: u32) {
@@ -59,16 +61,5 @@ fn finish(made: ptr<function, Made>, frames: u32, pixel: u32, end: u32, block: u
             let o = block * WIDE + h;
             put((*made)[f * SUMS + (h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(f, pixel + p, o), o);
         }
-    }
-}
-
-fn share(k: u32) -> vec4<f32> {
-    switch k {
-        case 0u: { return params.share0; }
-        case 1u: { return params.share1; }
-        case 2u: { return params.share2; }
-        case 3u: { return params.share3; }
-        case 4u: { return params.share4; }
-        default: { return params.share5; }
     }
 }

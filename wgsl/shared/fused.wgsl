@@ -1,0 +1,9 @@
+// Products of four channels of x and four rows of weights, one after the other, where a
+// sum takes those of all rows of taps at once.
+
+const NOWHERE: u32 = 0xffffffffu; // where what is outside of x lies
+
+// fused adds the products of four channels of x.
+fn fused(sum: vec4<f32>, v: vec4<f32>, a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> vec4<f32> {
+    return fma(v.wwww, d, fma(v.zzzz, c, fma(v.yyyy, b, fma(v.xxxx, a, sum))));
+}
