@@ -45,7 +45,7 @@ type input struct {
 func shapeOf(d wgsl.Duty) wgsl.Shape {
 	taps := max(1, d.Taps)
 	switch d.Operation {
-	case "conv_pairs":
+	case "conv_lines", "conv_pairs":
 		taps = 3
 	case "conv_up_pairs":
 		return wgsl.ConvUpShape(d.Out, d.In, 3, 1)
@@ -70,13 +70,9 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	"conv_lines": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
 		z = lined(z)
-		x := s.tensor(z.n, z.h, z.w, d.In)
-		lines := wgsl.ConvLines{Weights: s.weights(shape, s.set.ConvPacking(shape, 1), shape.O), Tap: wgsl.Tap{X: x}, Y: s.result(z.n, z.h, z.w, d.Out), N: z.n}
-		if s.set.Lined(lines.Packing, shape, math.MaxInt) {
-			lines.Weights = s.set.LineTaps(s.batch, "sample", lines.Weights, shape, s.buffer("columns", s.set.LineBytes(shape)))
-			lines.Sums = s.buffer("sums", s.set.LineSums(d.Out, &x, z.w))
-		}
-		s.set.ConvLines(s.batch, "sample", lines)
+		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
+		w := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
+		s.set.ConvLines(s.batch, "sample", s.set.LinesOf(s.batch, "sample", w, taps(x, shape.KT), s.result(z.n, z.h, z.w, d.Out), s.buffer))
 	},
 	"conv_pairs": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1

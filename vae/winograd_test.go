@@ -46,7 +46,8 @@ func TestPairsAreExact(t *testing.T) {
 	}
 }
 
-// Pictures made with four pixels of a row together are those made one by one.
+// Pictures and single frames made with four pixels of a row together are those made one by
+// one.
 func TestLinesAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
@@ -70,6 +71,11 @@ func TestLinesAreExact(t *testing.T) {
 			}
 			closeTo(t, decodeAll(t, lines, z, DecodeOptions{}), decodeAll(t, singles, z, DecodeOptions{}), 1e-9, "decoded with four pixels together and one by one")
 			closeTo(t, encodeAll(t, lines, picture, EncodeOptions{}), encodeAll(t, singles, picture, EncodeOptions{}), 1e-9, "encoded with four pixels together and one by one")
+			z, clip := noiseLatent(2, 32, 33), noiseClip(5, 72, 136)
+			z.Channels = lines.Config.Latent
+			z.Data = noise(z.Channels * 2 * 32 * 33)
+			closeTo(t, decodeAll(t, lines, z, DecodeOptions{}), decodeAll(t, singles, z, DecodeOptions{}), 1e-9, "a clip decoded so")
+			closeTo(t, encodeAll(t, lines, clip, EncodeOptions{}), encodeAll(t, singles, clip, EncodeOptions{}), 1e-9, "a clip encoded so")
 		})
 	}
 }

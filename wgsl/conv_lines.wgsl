@@ -1,7 +1,8 @@
 // conv_lines: y[r,4s+n,o] = bias[o] + sum_k A[n,k] * sum_{i,c} G[o,c,k,i] * x[k, r+i+top, s, c]  (+ y[r,4s+n,o])
 //
-// conv3d.wgsl's convolution of one frame with one temporal tap, of four pixels of a row
-// together, by Winograd's F(4,3) along the row: six products for twelve. A is in Params.
+// conv3d.wgsl's convolution of one frame, where c counts the channels of all temporal taps
+// one behind the other, of four pixels of a row together, by Winograd's F(4,3) along the
+// row: six products for twelve. A is in Params.
 //
 //   x0        [6, H_in, W/4, C_in]   f32     read        sums of pixels, of line_frames.wgsl
 //   weight    [C_out/BLOCK, 6, 3, C_in/4, 4, BLOCK]  weight  read  of quad_taps.wgsl: block, product, row, input, input, output

@@ -28,6 +28,9 @@ var lineCases = []convVariant{
 	{convCase: convCase{"group_and_one_segment", 1, 65, 8, 4, 8, 1, 1, 1, false, false}},
 	{convCase: convCase{"width_128", 1, 6, 10, 128, 128, 1, 1, 1, false, false}},
 	{convCase: convCase{"width_512", 1, 2, 3, 512, 32, 1, 1, 1, false, false}},
+	{convCase: convCase{"two_frames", 2, 9, 10, 24, 16, 2, 1, 1, false, false}},
+	{convCase: convCase{"three_frames", 3, 7, 9, 12, 24, 3, 1, 1, true, false}},
+	{convCase: convCase{"three_frames_of_five_channels", 2, 19, 17, 5, 7, 3, 1, 1, false, false}},
 	{convCase: convCase{"window", 2, 4, 9, 12, 20, 1, 1, 1, false, false}, y0: 2, x0: 3, h: 9, w: 23},
 	{convCase: convCase{"window_wider_than_x", 1, 9, 25, 5, 7, 1, 1, 1, false, false}, y0: -3, x0: -9, h: 3, w: 5},
 }
@@ -47,14 +50,15 @@ func TestConvLines(t *testing.T) {
 // Sums that are made for few rows at a time give the same.
 func TestLinesInRows(t *testing.T) {
 	inRows(t, "conv_lines", lineCases, []int{4}, func(c convVariant, _ int) int64 {
-		return lineRow(&Tensor{C: c.C}, c.W)
+		return lineRow(&Tensor{C: c.C}, c.W, c.kt)
 	}, func(s *Set, c convVariant, _ int) gputest.Case { return lineCase(s, c, F32) })
 }
 
 func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	h, w := c.size()
-	x := random(1, c.T*h*w*c.C, 0, 1)
-	weight := gputest.Round(random(2, c.O*c.C*9, 0, math.Sqrt(1/float64(c.C*9))), format(weights))
+	in := c.T + c.kt - 1
+	x := random(1, in*h*w*c.C, 0, 1)
+	weight := gputest.Round(random(2, c.O*c.C*9*c.kt, 0, math.Sqrt(1/float64(c.C*9*c.kt))), format(weights))
 	bias := random(3, c.O, 0, 1)
 	want := c.want(wide(x), wide(weight), wide(bias))
 	var residual []float32
@@ -64,17 +68,20 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
-	xs, xt := activation("x", F32, c.T, h, w, c.C, x)
+	xs, xt := activation("x", F32, in, h, w, c.C, x)
 	ys, y := activation("y", F32, c.T, c.H, c.W, c.O, residual)
 	shape := c.shape()
 	packing := s.ConvPacking(shape, 1)
 	return gputest.Case{
 		Op: "conv_lines", Out: ys,
 		In:      []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
-		Scratch: []int64{s.LineBytes(shape), s.LineSums(c.O, &xt, c.W)},
+		Scratch: []int64{s.LineBytes(shape), s.LineSums(c.O, &xt, c.W, c.kt)},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			lines := ConvLines{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Tap: Tap{xt.in(in[0]), 1}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, Sums: scratch[1]}
-			if s.Lined(packing, shape, linePixels(s.info)) {
+			lines := ConvLines{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, Sums: scratch[1]}
+			for k := range c.kt {
+				lines.Taps = append(lines.Taps, Tap{xt.in(in[0]), 1 + k})
+			}
+			if s.lines(shape).packing == pairs4x8 && *packing == *pairs4x8 {
 				lines.Weights = s.LineTaps(b, "columns", lines.Weights, shape, scratch[0])
 			}
 			s.ConvLines(b, "conv_lines", lines)
@@ -83,22 +90,32 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	}
 }
 
-// Frames are made so on Mesa's drivers for processors, of many pixels in f32.
+// Frames are made so on Mesa's drivers for processors, of many pixels and channels in f32;
+// with Mesa 25 those of pictures alone, of more.
 func TestLined(t *testing.T) {
-	one := Shape{O: 128, I: 128, KT: 1, KS: 3}
+	one, three := Shape{O: 128, I: 128, KT: 1, KS: 3}, Shape{O: 128, I: 128, KT: 3, KS: 3}
 	for name, info := range map[string]gpu.Info{"ahead": llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "columns": llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "plain": {}} {
 		s, err := NewSet(F32, info, nil)
 		require.NoError(t, err)
-		packing := s.ConvPacking(one, 1)
+		packing, pixels := s.ConvPacking(one, 1), linePixels
+		if name == "ahead" {
+			pixels = slowLinePixels
+		}
 		assert.Equal(t, name, s.lines(one).name)
-		assert.Equal(t, name != "plain", s.Lined(packing, one, linePixels(info)))
-		assert.False(t, s.Lined(packing, one, linePixels(info)-1))
-		assert.False(t, s.Lined(packing, Shape{O: 128, I: 128, KT: 3, KS: 3}, linePixels(info)))
-		s, err = NewSet(F32, info, Choices(nil).Winograd(info, false))
-		require.NoError(t, err)
-		assert.False(t, s.Lined(packing, one, linePixels(info)))
+		for _, shape := range []Shape{one, three} {
+			assert.Equal(t, name != "plain", s.Lined(packing, shape, pixels, false))
+			assert.Equal(t, name == "columns", s.Lined(packing, shape, pixels, true), "of a clip")
+			assert.False(t, s.Lined(packing, shape, pixels-1, false))
+		}
+		assert.False(t, s.Lined(packing, Shape{O: 128, I: 48, KT: 1, KS: 3}, pixels, false))
+		assert.False(t, s.Lined(packing, Shape{O: 48, I: 128, KT: 1, KS: 3}, pixels, false))
+		for _, on := range []bool{true, false} {
+			s, err = NewSet(F32, info, Choices(nil).Winograd(info, on))
+			require.NoError(t, err)
+			assert.Equal(t, on && name != "plain", s.Lined(packing, Shape{O: 8, I: 8, KT: 3, KS: 3}, linePixels, true), "chosen")
+		}
 		s, err = NewSet(Packed, info, nil)
 		require.NoError(t, err)
-		assert.False(t, s.Lined(packing, one, linePixels(info)), "of halves")
+		assert.False(t, s.Lined(packing, one, pixels, false), "of halves")
 	}
 }

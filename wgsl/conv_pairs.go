@@ -1,6 +1,7 @@
 package wgsl
 
 import (
+	"slices"
 	"strings"
 
 	"tessera/gpu"
@@ -77,28 +78,30 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 	return shape.KT == 3 && *p == *pairs4x8 && s.find(classOf(operation, shape), nil).packing == pairs4x8
 }
 
-// Winograd are choices by which an adapter makes frames in pairs, or does not, and
-// the others of c, which may leave pairs to the plain kernel all the same.
+// Winograd are choices by which an adapter makes frames in pairs, and pixels of a row four
+// by four where it has kernels for that, or does not, and the others of c, which may leave
+// both to the plain kernel all the same.
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
+	operations := []string{"conv_pairs", "conv_up_pairs"}
+	if Ahead {
+		operations = append(operations, "conv_lines")
+	}
 	all := Choices{}
 	for class, name := range c {
-		if operation, _, _ := strings.Cut(class, " "); !strings.HasSuffix(operation, "_pairs") && (on || operation != "conv_lines") {
+		if operation, _, _ := strings.Cut(class, " "); !slices.Contains(operations, operation) {
 			all[class] = name
 		}
 	}
 	s := &Set{info: info, tables: tables}
-	for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
+	for _, operation := range operations {
 		name := s.find(operation, nil).name
 		switch {
 		case !on || noting && c[operation] == "plain":
 			name = "plain"
-		case name == "plain":
+		case name == "plain" && operation != "conv_lines":
 			name = "fused"
 		}
 		all[operation] = name
-	}
-	if Ahead && !on {
-		all["conv_lines"] = "plain"
 	}
 	return all
 }

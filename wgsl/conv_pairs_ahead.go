@@ -110,7 +110,7 @@ func (s *Set) ahead(b *gpu.Batch, label, class string, c *ConvPairs) bool {
 		h.inRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
 			s.sumsOf(b, label, k, c, t, from, n)
 			s.productsOf(b, label, class, h, &products{
-				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1,
+				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1, taps: 1,
 				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add,
 			})
 		})
@@ -163,7 +163,8 @@ func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *ConvPairs, t, row
 type products struct {
 	Weights
 	sums      *gpu.Buffer
-	H, W, C   int    // of each
+	H, W, C   int    // of each, of a temporal tap
+	taps      int    // temporal ones, whose channels lie behind one another; of frames one
 	top, left int    // of sums, for output pixel (0, 0)
 	Y         Tensor // rows of the output
 	T, of     int    // output frames T to T+of-1
@@ -182,22 +183,23 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *produc
 		shares = pairShares
 	}
 	y, at := p.Y.Frames(p.T, frames)
+	in4 := p.taps * int(groups(p.C, 4))
 	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, eight of them together
 	if h.upright {
 		h, e = h.inColumns(extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
 	}
-	sums := gpu.View{Buffer: p.sums, Size: 16 * int64(n) * int64(p.H) * int64(p.W) * int64(groups(p.C, 4))}
-	of := Shape{O: p.Y.C, I: p.C, KT: n, KS: 3}
+	sums := gpu.View{Buffer: p.sums, Size: 16 * int64(n) * int64(p.H) * int64(p.W) * int64(in4)}
+	of := Shape{O: p.Y.C, I: 4 * in4, KT: n, KS: 3}
 	weight := gpu.View{Buffer: p.Weight, Size: int64(p.Packing.Size(of) / 3 * columns * p.Elem.Bytes())}
 	plain := Conv3D{Y: p.Y, Stride: 1}
-	macs := int64(plain.rows(p.top, p.H)) * int64(wide) * int64(p.Y.C) * int64(p.C) * int64(n*columns)
+	macs := int64(plain.rows(p.top, p.H)) * int64(wide) * int64(p.Y.C) * int64(p.C) * int64(p.taps*n*columns)
 	program := s.made(h, class, p.Elem, constants{
 		"ACCUMULATE": flag(p.add && !h.shared()), "DEEP": flag(h.across(e) < h.wg),
 	}, R, R, R, gpu.ReadWrite)
 	b.Dispatch(label, program, h.cover(e), convPairsAheadParams{
 		Shares: shares, Products: uint32(n), Frames: uint32(p.of),
-		H_in: uint32(p.H), W_in: uint32(p.W), H: uint32(p.Y.H), W: uint32(p.Y.W), C_in4: groups(p.C, 4), C_out4: uint32(p.Y.C4()),
-		Top: int32(p.top), Left: int32(p.left), X_stride: uint32(p.H * p.W * int(groups(p.C, 4))), Weight_stride: uint32(p.Packing.tap(p.C, 3) * n * columns / 12),
+		H_in: uint32(p.H), W_in: uint32(p.W), H: uint32(p.Y.H), W: uint32(p.Y.W), C_in4: uint32(in4), C_out4: uint32(p.Y.C4()),
+		Top: int32(p.top), Left: int32(p.left), X_stride: uint32(p.H * p.W * in4), Weight_stride: uint32(p.Packing.tap(of.I, 3) * n * columns / 12),
 		Y_at: at, Y_stride: uint32(apart), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.size("Q") > 8)), Accumulate: uint32(flag(p.add)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, p.Bias.All(), y)
 }

@@ -183,9 +183,17 @@ func TestPaired(t *testing.T) {
 		if eights(c.info) { // there enlarging convolutions are made so by choice alone
 			up = "fused"
 		}
-		assert.Equal(t, Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}, on)
+		want := Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}
+		refuted := Choices{"conv_pairs": "plain", "conv_up_pairs": up}
+		if Ahead {
+			want["conv_lines"], refuted["conv_lines"] = "plain", "plain"
+			if eights(c.info) {
+				want["conv_lines"] = c.name
+			}
+		}
+		assert.Equal(t, want, on)
 		if noting { // pages refute nothing
-			assert.Equal(t, Choices{"conv_pairs": "plain", "conv_up_pairs": up}, Choices{"conv_pairs": "plain"}.Winograd(c.info, true), "refuted")
+			assert.Equal(t, refuted, Choices{"conv_pairs": "plain", "conv_lines": "plain"}.Winograd(c.info, true), "refuted")
 		}
 	}
 }

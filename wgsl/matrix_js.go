@@ -17,6 +17,8 @@ func (*Set) PairSums(int, *Tensor, int) int64 { return 0 }
 
 func (*Set) Together(Shape, int) int { return 2 }
 
-func (*Set) sixTaps(*gpu.Batch, string, Weights, int, int, int, gpu.View) {}
+type quadTapsParams struct{ Size, Run, Part, Rows, Taps uint32 }
+
+func (*Set) sixTaps(*gpu.Batch, string, Weights, int, quadTapsParams, gpu.View) {}
 
 func (*shader) whole(constants, int) {}

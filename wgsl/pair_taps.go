@@ -41,7 +41,8 @@ func (s *Set) PairTaps(b *gpu.Batch, label string, c PairTaps) Weights {
 	to := gpu.View{Buffer: c.To, Size: s.PairBytes(c.Shape, c.Of)}
 	made := Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: pairs4x8}
 	if Ahead && c.Of == 4 {
-		s.sixTaps(b, label, c.Weights, blocks, size/4, size/4, to)
+		all := uint32(size / 4)
+		s.sixTaps(b, label, c.Weights, blocks, quadTapsParams{Size: all, Run: all, Part: all, Rows: 1, Taps: 1}, to)
 		return made
 	}
 	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}

@@ -24,8 +24,8 @@ var (
 )
 
 type quadTapsParams struct {
-	First     gpu.First
-	Size, Run uint32
+	First                       gpu.First
+	Size, Run, Part, Rows, Taps uint32
 }
 
 type quadFramesParams struct {
@@ -48,14 +48,14 @@ var (
 // quadShaders are those that a kernel of sums made ahead has behind that of pairs.
 var quadShaders = [...]shader{{file: "quad_frames", wg: 64, grid: rowGrid}, {file: "quad_taps", wg: 64, grid: rowGrid}}
 
-// sixTaps records the six sums of a weight's three taps or columns, of so many vec4s one
-// after the other; it has blocks of size vec4s of each.
-func (s *Set) sixTaps(b *gpu.Batch, label string, w Weights, blocks, size, run int, to gpu.View) {
+// sixTaps records the six sums of a weight's three taps or columns, of which each of its
+// blocks has p.Size vec4s.
+func (s *Set) sixTaps(b *gpu.Batch, label string, w Weights, blocks int, p quadTapsParams, to gpu.View) {
 	h := &quadShaders[1]
+	size := int(p.Size)
 	from := gpu.View{Buffer: w.Weight, Size: int64(3 * blocks * 4 * size * w.Elem.Bytes())}
-	b.Dispatch(label, s.weighted(h, w.Elem, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: blocks, W: size, C4: 1, N: 1}), quadTapsParams{
-		Size: uint32(size), Run: uint32(run),
-	}, gpu.Cost{FLOPs: 13 * int64(blocks*4*size), Bytes: from.Size + to.Size}, from, to)
+	b.Dispatch(label, s.weighted(h, w.Elem, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: blocks, W: size, C4: 1, N: 1}), p,
+		gpu.Cost{FLOPs: 13 * int64(blocks*4*size), Bytes: from.Size + to.Size}, from, to)
 }
 
 // Together is how many of n frames ConvPairs makes together, with a weight that Paired

@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"tessera/gpu"
@@ -13,9 +15,9 @@ import (
 type Op struct {
 	Name    string  `json:"name"`
 	Of      string  `json:"of"`                // shape
-	Kernel  string  `json:"kernel,omitempty"`  // the first of its programs
+	Kernel  string  `json:"kernel,omitempty"`  // of its programs the one with most operations
 	Seconds float64 `json:"seconds,omitempty"` // the best of several runs
-	FLOPs   int64   `json:"flops"`             // of the operation; what makes frames in pairs computes fewer
+	FLOPs   int64   `json:"flops"`             // of the operation; what makes frames or pixels together computes fewer
 	Bytes   int64   `json:"bytes"`             // if every operand moved once
 	Share   float64 `json:"share,omitempty"`   // of the roofline
 	Missing string  `json:"missing,omitempty"` // why it was not measured
@@ -80,35 +82,45 @@ var opCases = []opCase{
 	}},
 }
 
-// conv is a 3x3 convolution of kt temporal taps.
+// conv is a 3x3 convolution of kt temporal taps, frame by frame.
 func conv(in, out, kt, n int) opCase {
 	c := opCase{name: fmt.Sprintf("conv3d %d×3×3", kt), of: fmt.Sprintf("%d→%d", in, out), n: n, flops: float64(2 * 9 * kt * in * out)}
-	c.record = func(b *bench, n, side int) {
-		shape := wgsl.Shape{O: out, I: in, KT: kt, KS: 3}
-		w := b.weights(shape, b.set.ConvPacking(shape, 1))
-		x, y := b.tensor(n+kt-1, side, in), b.tensor(n, side, out)
-		var taps []wgsl.Tap
+	shape := wgsl.Shape{O: out, I: in, KT: kt, KS: 3}
+	operands := func(b *bench, n, side int) (w wgsl.Weights, taps []wgsl.Tap, y wgsl.Tensor) {
+		w = b.weights(shape, b.set.ConvPacking(shape, 1))
+		x := b.tensor(n+kt-1, side, in)
 		for t := range kt {
 			taps = append(taps, wgsl.Tap{X: x, T: t})
 		}
+		return w, taps, b.tensor(n, side, out)
+	}
+	c.counted = func(b *bench, n, side int) {
+		w, taps, y := operands(b, n, side)
 		b.set.Conv3D(b.batch, "conv3d", wgsl.Conv3D{Weights: w, Taps: taps, Step: 1, Stride: 1, Y: y, N: n})
+	}
+	c.record = func(b *bench, n, side int) {
+		if !b.set.Lined(b.set.ConvPacking(shape, 1), shape, side*side, n > 1) {
+			c.counted(b, n, side)
+			return
+		}
+		w, taps, y := operands(b, n, side)
+		once := &gpu.Batch{} // weights are made once for many frames
+		b.set.ConvLines(b.batch, "conv3d", b.set.LinesOf(once, "columns", w, taps, y, b.named))
 	}
 	return c
 }
 
 // pairs is a 3x3x3 convolution as clips have it, by kernels that make frames in pairs
-// and, where the adapter has such, take four products for six.
+// or fours, where the adapter has such, in fewer products.
 func pairs(channels int) opCase {
 	c := conv(channels, channels, 3, 4)
-	c.name, c.counted = c.name+" in pairs", c.record
+	c.name += " in pairs"
 	c.record = func(b *bench, n, side int) {
 		shape := wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}
 		w := b.weights(shape, b.set.ConvPacking(shape, 1))
 		x, y := b.tensor(n+2, side, channels), b.tensor(n, side, channels)
 		once := &gpu.Batch{} // weights are made once for many frames
-		b.set.ConvPairs(b.batch, "conv_pairs", b.set.PairsOf(once, "taps", w, x, y, b.set.Together(shape, n), func(_ string, bytes int64) *gpu.Buffer {
-			return b.buffer(bytes)
-		}))
+		b.set.ConvPairs(b.batch, "conv_pairs", b.set.PairsOf(once, "taps", w, x, y, b.set.Together(shape, n), b.named))
 	}
 	return c
 }
@@ -118,6 +130,8 @@ func (b *bench) buffer(bytes int64) *gpu.Buffer {
 	b.buffers = append(b.buffers, v)
 	return v
 }
+
+func (b *bench) named(_ string, bytes int64) *gpu.Buffer { return b.buffer(bytes) }
 
 func (b *bench) scratch(bytes int64) gpu.View { return b.buffer(bytes).All() }
 
@@ -166,7 +180,7 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side i
 		c.counted(whole, c.n, side)
 		cost = whole.batch.Cost()
 	}
-	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), Kernel: b.batch.Commands[0].Program.Label, FLOPs: cost.FLOPs, Bytes: cost.Bytes}
+	o := Op{Name: c.name, Of: fmt.Sprintf("%s on %d×%d×%d", c.of, c.n, side, side), Kernel: b.main(), FLOPs: cost.FLOPs, Bytes: cost.Bytes}
 	if o.Missing = tooLarge(dev, b.buffers); o.Missing != "" {
 		return o, nil
 	}
@@ -176,6 +190,12 @@ func (c *opCase) run(ctx context.Context, dev *gpu.Device, set *wgsl.Set, side i
 	}
 	o.Seconds = seconds
 	return o, nil
+}
+
+// main is the program that most operations are of.
+func (b *bench) main() string {
+	most := slices.MaxFunc(b.batch.Commands, func(x, y gpu.Command) int { return cmp.Compare(x.Cost.FLOPs, y.Cost.FLOPs) })
+	return most.Program.Label
 }
 
 // tooLarge is the buffer that is beyond the device's limits.
