@@ -43,12 +43,18 @@ func TestShareOfTwoDrivers(t *testing.T) {
 	}
 	var setenv func(name, value string, overwrite int32) int32
 	purego.RegisterLibFunc(&setenv, libc, "setenv")
-	before := os.Getenv("VK_DRIVER_FILES")
-	t.Cleanup(func() {
-		for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
-			setenv(name, before, 1)
-		}
-	})
+	var unsetenv func(name string) int32
+	purego.RegisterLibFunc(&unsetenv, libc, "unsetenv")
+	for _, name := range []string{"VK_DRIVER_FILES", "VK_ICD_FILENAMES"} {
+		before, was := os.LookupEnv(name)
+		t.Cleanup(func() {
+			if was {
+				setenv(name, before, 1)
+			} else {
+				unsetenv(name) // set to nothing it would hide all drivers from later tests
+			}
+		})
+	}
 	a, b := driver(t, setenv, lavapipe), driver(t, setenv, swiftShader)
 	require.NotEqual(t, a.Info().Name, b.Info().Name)
 
