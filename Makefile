@@ -29,8 +29,8 @@ bench-peers: ## operations and a whole decode against the best peers on the same
 bench-torch: ## the small model and the published size against PyTorch on the same processor
 	@tools/torch.sh $(ARGS)
 
-isa: ## what cards' compilers make of the kernels, of cards that aren't there with MESA=DIR: docs/benchmarks/isa.md
-	@tools/isa.sh $(MESA)
+isa: ## what AMD's and NVIDIA's shader compilers make of the kernels: docs/benchmarks/isa.md
+	@tools/isa.sh $(ARGS)
 
 dist: ## archives for people to download: build/dist
 	@tools/dist.sh

@@ -1,5 +1,5 @@
 # Sourced by isa.sh and matrix.sh: a Debian sid with Mesa's newest Vulkan drivers in
-# a folder, once. Needs root and Debian or Ubuntu; some minutes and 1.5 GB.
+# a folder, once. Needs root and Debian or Ubuntu; some minutes and 1 GB.
 #
 #   sid_or_skip NAME         says "NAME: skipped" and ends where that cannot be had
 #   sid_made NAME DIR        makes it, with /proc and /dev mounted in it: call it in
@@ -21,24 +21,24 @@ sid_uri() {
 }
 
 sid_made() {
-	if [ ! -x "$2/usr/bin/gcc" ]; then
+	if [ ! -d "$2/usr/share/doc/mesa-drm-shim" ]; then
 		command -v debootstrap >/dev/null || {
 			apt-get update -qq >/dev/null
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends debootstrap debian-archive-keyring >/dev/null
 		}
 		sid_from=$(sid_uri)
 		[ -n "$sid_from" ] || { echo "$1: no apt source of Debian to copy" >&2; exit 1; }
-		echo "$1: Debian sid with Mesa in $2: some minutes, 1.5 GB"
+		echo "$1: Debian sid with Mesa in $2: some minutes, 1 GB"
 		rm -rf "$2"
 		mkdir -p "$2"
 		debootstrap --variant=minbase sid "$2" "$sid_from" >"$2.log" 2>&1 || { echo "$1: debootstrap: $(tail -n 1 "$2.log")" >&2; exit 1; }
 	fi
 	mountpoint -q "$2/proc" || mount -t proc proc "$2/proc"
 	mountpoint -q "$2/dev" || mount --rbind /dev "$2/dev"
-	[ -x "$2/usr/bin/gcc" ] && return
+	[ -d "$2/usr/share/doc/mesa-drm-shim" ] && return
 	cp /etc/resolv.conf "$2/etc/"
 	DEBIAN_FRONTEND=noninteractive chroot "$2" apt-get install -y -qq --no-install-recommends \
-		mesa-vulkan-drivers libvulkan1 gcc libc6-dev libdrm-dev zlib1g-dev >>"$2.log" 2>&1 || { echo "$1: packages: $(tail -n 1 "$2.log")" >&2; exit 1; }
+		mesa-vulkan-drivers mesa-drm-shim libvulkan1 >>"$2.log" 2>&1 || { echo "$1: packages: $(tail -n 1 "$2.log")" >&2; exit 1; }
 }
 
 sid_library() {

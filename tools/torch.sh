@@ -27,5 +27,5 @@ fi
 CGO_ENABLED=0 go build -o $out/tessera ./cmd/native
 cp assets/tiny-seedvr2.safetensors $out/
 root=${TESSERA_ISA_ROOT:-${XDG_CACHE_HOME:-${HOME:?}/.cache}/tessera/isa}
-[ "$(id -u)" = 0 ] && [ -x "$root/usr/bin/gcc" ] || root=
+[ "$(id -u)" = 0 ] && [ -d "$root/usr/share/doc/mesa-drm-shim" ] || root=
 TESSERA_DAWN=$(sid_library) exec $out/bin/python tools/torch_bench.py -folder $out -goldens tests/goldens -chroot "$root" "$@"
