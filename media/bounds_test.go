@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,17 +45,14 @@ func sparse(t *testing.T, name, tensor string, shape ...int) string {
 	return path
 }
 
-// atOnce holds do to little memory and time.
-func atOnce(t *testing.T, do func()) {
+// frugal holds do to little memory.
+func frugal(t *testing.T, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begun := time.Now()
 	do()
-	took := time.Since(begun)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20), "bytes allocated")
-	require.Less(t, took, 5*time.Second)
 }
 
 // A latent of a terabyte, in a file that takes no room, is refused before
@@ -74,7 +70,7 @@ func TestSparseLatents(t *testing.T) {
 		} {
 			path := sparse(t, name, tensor, c.shape...)
 			text := ""
-			atOnce(t, func() {
+			frugal(t, func() {
 				_, err := ReadLatent(path, 16)
 				require.ErrorIs(t, err, ErrInput)
 				text = err.Error()
@@ -87,7 +83,7 @@ func TestSparseLatents(t *testing.T) {
 			require.NoError(t, err)
 			info, err := f.Stat()
 			require.NoError(t, err)
-			atOnce(t, func() {
+			frugal(t, func() {
 				_, err := DecodeLatent(f, info.Size(), name, 16)
 				require.ErrorIs(t, err, ErrInput)
 				if _, err = InspectLatent(f, info.Size(), name, 16); err != nil {
@@ -130,7 +126,7 @@ func TestSentLatents(t *testing.T) {
 	defer f.Close()
 	info, err := f.Stat()
 	require.NoError(t, err)
-	atOnce(t, func() {
+	frugal(t, func() {
 		_, err = DecodeLatent(f, info.Size(), "z.npy", 16)
 		require.ErrorContains(t, err, "media: z.npy: latent of shape [16 2100 128 128] has 2100 MiB, expected at most 2048 MiB here")
 	})
@@ -141,7 +137,7 @@ func TestSparseVideos(t *testing.T) {
 	for _, name := range []string{"v.npy", "v.safetensors"} {
 		for _, shape := range [][]int{{3, 1 << 18, 512, 683}, {3, 2, 1 << 18, 1 << 18}, {3, 100_000, 1024, 894}, {3, 340, 1 << 14, 1 << 14}} {
 			path := sparse(t, name, framesKey, shape...)
-			atOnce(t, func() {
+			frugal(t, func() {
 				clip, err := Open(context.Background(), path, 3)
 				if err != nil {
 					require.ErrorIs(t, err, ErrInput)

@@ -40,12 +40,14 @@ func format(e Elem) gputest.Format {
 	return gputest.Float16
 }
 
-// eachKernel runs a subtest for every storage and kernel of an operation, those
-// that the device can't run skipped. The plain kernel's is not named for it. Those
-// that are not the device's usual one are tried in packed halves, the plain one, by
-// which others are judged, in f32 too; TABLES=all tries them in all storages, where
-// drivers for processors compile for minutes. TABLES=matrix is for kernels of that
-// name alone, TABLES=halves too, as on a card, which they are for.
+// eachKernel runs a subtest for every storage and kernel of an operation; kernels
+// that the device can't run are skipped. The plain kernel's subtest has no kernel in
+// its name. Drivers for processors compile for minutes, so TABLES says which run:
+//
+//	usual    the kernel that the device takes, in every storage
+//	(unset)  also the others in packed halves, and the plain one in f32
+//	all      every kernel in every storage
+//	NAME     the kernels of that name; halves run as on a card, which they are for
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
 }
@@ -79,10 +81,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 			if k.halves && e != F16 || !tried(k.name) {
 				continue
 			}
-			if inBrowser() && k.name != usual && i > 0 {
-				continue
-			}
-			if k.name != usual && !k.halves && !(e == Packed || e == F32 && i == 0) && os.Getenv("TABLES") != "all" {
+			if k.name != usual && !others(i, k, e) {
 				continue
 			}
 			full := name + "/" + e.String()
@@ -107,7 +106,22 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 // tried says whether TABLES asks for kernels of a name.
 func tried(name string) bool {
 	only := os.Getenv("TABLES")
-	return only == "" || only == "all" || only == name
+	return only == "" || only == "all" || only == "usual" || only == name
+}
+
+// others says whether a kernel that is not the device's usual one, number i of its
+// table, runs in a storage.
+func others(i int, k kernel, e Elem) bool {
+	switch os.Getenv("TABLES") {
+	case "all":
+		return true
+	case "usual":
+		return false
+	}
+	if inBrowser() && i > 0 {
+		return false
+	}
+	return k.halves || e == Packed || e == F32 && i == 0
 }
 
 // forAll is the tables with a kernel that takes all weights.

@@ -56,11 +56,9 @@ func TestWaitingForThePage(t *testing.T) {
 	p.receive(map[string]any{"type": "plan", "id": 3}, nil)
 	p.end(3)
 	assert.GreaterOrEqual(t, p.s.Waiting(), 50*time.Millisecond, "something else was taken for the answer")
-	begun := time.Now()
 	p.receive(map[string]any{"type": "cancel", "id": 2}, nil)
 	m, _ := p.end(2)
 	assert.Equal(t, "cancelled", m.Code, m.Message)
-	assert.Less(t, time.Since(begun), time.Second)
 	assert.Zero(t, p.s.Waiting())
 }
 

@@ -88,7 +88,7 @@ func TestBatchInterrupted(t *testing.T) {
 	defer f.Close()
 	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest", list, events)
 	cmd.Stdout = f
-	code, _, stderr := interruptedCommand(t, os.Interrupt, cmd, func() {})
+	code, stderr := interruptedCommand(t, os.Interrupt, cmd, func() {})
 	assert.Equal(t, job.ExitInterrupted, code, stderr)
 	assert.Contains(t, stderr, `"clip":"latent"`)
 	text, err := os.ReadFile(stdout)

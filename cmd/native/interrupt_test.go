@@ -82,10 +82,9 @@ func TestInterrupt(t *testing.T) {
 			for i := range c.args {
 				c.args[i] = strings.Replace(c.args[i], "OUT", dir, 1)
 			}
-			code, took, stderr := interrupted(t, c.signal, []string{"TMPDIR=" + temp}, c.args...)
+			code, stderr := interrupted(t, c.signal, []string{"TMPDIR=" + temp}, c.args...)
 			assert.Equal(t, job.ExitInterrupted, code, stderr)
 			assert.Regexp(t, `(tessera: interrupted|"event":"error","error":"interrupted","exit_code":130})\n$`, stderr)
-			assert.LessOrEqual(t, took, 20*time.Second, "time to stop")
 			isEmpty(t, dir)
 			isEmpty(t, temp)
 		})
@@ -97,7 +96,7 @@ func TestInterrupt(t *testing.T) {
 func TestKilledLeavesNoSpool(t *testing.T) {
 	needDevice(t)
 	temp := t.TempDir()
-	_, _, stderr := interrupted(t, os.Kill, []string{"TMPDIR=" + temp}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32),
+	_, stderr := interrupted(t, os.Kill, []string{"TMPDIR=" + temp}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32),
 		"-o", filepath.Join(t.TempDir(), "out.npy"), "--tile=128", "--overlap=32", "--memory=72MiB", events)
 	entries, err := os.ReadDir(temp)
 	require.NoError(t, err)
@@ -110,7 +109,7 @@ func TestNohup(t *testing.T) {
 	dir := t.TempDir()
 	script := `trap "" HUP; exec "$0" "$@"`
 	args := []string{"-c", script, built.program, "decode", "-m", tiny, latentFile(t, 16, 4, 8, 8), "-o", filepath.Join(dir, "out.npy"), "--tile=32", "--overlap=8", events}
-	code, _, stderr := interruptedCommand(t, syscall.SIGHUP, exec.Command("sh", args...))
+	code, stderr := interruptedCommand(t, syscall.SIGHUP, exec.Command("sh", args...))
 	assert.Equal(t, job.ExitDone, code, stderr)
 	assert.FileExists(t, filepath.Join(dir, "out.npy"))
 }
@@ -145,8 +144,8 @@ func begun(line string) bool {
 }
 
 // interrupted runs the program, signals it at its first line of progress, and
-// tells how it ended and how long that took.
-func interrupted(t *testing.T, sig os.Signal, env []string, args ...string) (code int, took time.Duration, stderr string) {
+// returns how it ended.
+func interrupted(t *testing.T, sig os.Signal, env []string, args ...string) (code int, stderr string) {
 	t.Helper()
 	cmd := exec.Command(built.program, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -164,7 +163,7 @@ func start(t *testing.T, cmd *exec.Cmd) {
 }
 
 // interruptedCommand also calls meanwhile, at that moment. nil is no signal.
-func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, took time.Duration, stderr string) {
+func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ...func()) (code int, stderr string) {
 	t.Helper()
 	pipe, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -181,7 +180,6 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 			require.Fail(t, "it ended before any progress", all.String())
 		}
 	}
-	moment := time.Now()
 	for _, do := range meanwhile {
 		do()
 	}
@@ -190,7 +188,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 	}
 	io.Copy(io.Discard, lines)
 	cmd.Wait()
-	return cmd.ProcessState.ExitCode(), time.Since(moment), all.String()
+	return cmd.ProcessState.ExitCode(), all.String()
 }
 
 // A benchmark that is ended early has what it measured in its report.

@@ -78,7 +78,7 @@ func TestSweepLeavesJobsAtWork(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.npy")
 	next := make(chan outcome, 1)
-	code, _, stderr := interruptedCommand(t, nil, exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 5, 8, 8), "-o", out, "--tile=32", "--overlap=8", events), func() {
+	code, stderr := interruptedCommand(t, nil, exec.Command(built.program, "decode", "-m", tiny, latentFile(t, 16, 5, 8, 8), "-o", out, "--tile=32", "--overlap=8", events), func() {
 		next <- tessera(t, "decode", "-m", "nowhere", "z.npy", "-o", filepath.Join(dir, "next.npy"))
 	})
 	assert.Equal(t, job.ExitInput, (<-next).code)

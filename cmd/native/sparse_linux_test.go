@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,12 +95,10 @@ func bounded(t *testing.T, code int, want string, args ...string) {
 	peak := filepath.Join(t.TempDir(), "peak")
 	cmd := exec.Command(os.Args[0], append([]string{built.program}, args...)...)
 	cmd.Env = append(os.Environ(), peakFile+"="+peak)
-	begun := time.Now()
 	out, _ := cmd.CombinedOutput()
 	assert.Equal(t, code, cmd.ProcessState.ExitCode(), "%v: %.1000s", args, out)
 	assert.Contains(t, string(out), want)
 	assert.NotContains(t, string(out), "goroutine")
-	assert.Less(t, time.Since(begun), 10*time.Second)
 	raw, err := os.ReadFile(peak)
 	require.NoError(t, err)
 	kB, err := strconv.Atoi(string(raw))

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -337,15 +336,13 @@ func TestZip64(t *testing.T) {
 	require.Error(t, z.widen("\x01\x00\x08\x00"+strings.Repeat("\xff", 8)), "%+v", z)
 }
 
-// allocated is what f allocates, in bytes, and how long it takes.
-func allocated(f func()) (uint64, time.Duration) {
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
 	f()
-	took := time.Since(start)
 	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc, took
+	return after.TotalAlloc - before.TotalAlloc
 }
 
 // The dearest pickles that walk lets pass, and files that promise more than
@@ -374,17 +371,16 @@ func TestHostileIsBounded(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, u unpickler) {
 			var err error
-			got, took := allocated(func() { _, err = open(c.file, u) })
-			t.Logf("%s: %d bytes of file, %d allocated, %v", name, len(c.file), got, took)
+			got := allocated(func() { _, err = open(c.file, u) })
+			t.Logf("%s: %d bytes of file, %d allocated", name, len(c.file), got)
 			require.Error(t, err, name)
 			require.LessOrEqual(t, len(err.Error()), 1000, "%s: bytes of error", name)
 			require.LessOrEqual(t, got, c.bound, "%s: bytes allocated", name)
-			require.LessOrEqual(t, took, 5*time.Second, name)
 		})
 	}
 	// A size that the reader behind it does not keep.
 	var err error
-	got, _ := allocated(func() { _, err = Read(bytes.NewReader(far), 1<<40, "lie") })
+	got := allocated(func() { _, err = Read(bytes.NewReader(far), 1<<40, "lie") })
 	require.Error(t, err, "a file cut short is accepted")
 	require.LessOrEqual(t, got, uint64(1<<20), "bytes allocated for a file of %d", len(far))
 }
@@ -393,7 +389,7 @@ func TestHostileIsBounded(t *testing.T) {
 func TestReadsByRange(t *testing.T) {
 	const n = 4 << 20
 	b := zipped(view(store(n), 0, []int{n}, []int{1}), 4*n)
-	got, _ := allocated(func() {
+	got := allocated(func() {
 		f, err := open(b, unpickle)
 		require.NoError(t, err)
 		x, _ := f.Tensor("x")

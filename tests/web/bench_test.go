@@ -446,15 +446,17 @@ func TestEngineIsNotShared(t *testing.T) {
 	assert.Regexp(t, "vulkan|d3d12|metal", v.text("device-rows"))
 }
 
-// cancelledAtOnce presses Cancel, after a script, and holds the page to its word.
+// cancelledAtOnce presses Cancel, after a script, and checks that the page ends the job
+// by itself, without waiting for the engine, which is busy for many turns of the page's
+// event loop.
 func (v *visit) cancelledAtOnce(before string) {
 	v.t.Helper()
-	took := eval[float64](v.t, v.tab, `(async () => {
+	turns := eval[int](v.t, v.tab, `(async () => {
 		`+before+`
-		const start = performance.now();
+		let turns = 0;
 		document.getElementById('cancel').click();
-		while (document.getElementById('stage').dataset.state === 'running') await new Promise((r) => setTimeout(r, 1));
-		return performance.now() - start;
+		while (document.getElementById('stage').dataset.state === 'running') turns += await new Promise((r) => setTimeout(r, 1, 1));
+		return turns;
 	})()`)
-	assert.Less(v.t, took, 250.0, "milliseconds until the page answered")
+	assert.LessOrEqual(v.t, turns, 2, "turns of the event loop until the page answered")
 }
