@@ -42,7 +42,7 @@ func TestPageFolder(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "precious.txt"), nil, 0o666))
 	for name, says := range map[string]string{
-		"chekc": "web: chekc: expected check, or a folder with a slash in it, such as ./chekc",
+		"chekc": "web: chekc: expected check, quick, or a folder with a slash in it, such as ./chekc",
 		folder:  "holds other files than a page",
 	} {
 		out, err := exec.Command("sh", "../tools/web.sh", name).CombinedOutput()

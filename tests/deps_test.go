@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 	"gpu/gputest":                    {"gpu"},
 	"gpu/internal/driver/drivertest": {"gpu/internal/driver"},
 	"format/pth/pthtest":             {"format/safetensors"},
+	"tests/build":                    {},
 	"tests/isa":                      {"gpu", "wgsl"},
 	"tests/synthetic":                {"format/safetensors"},
 	"tools/checkpoints":              {"tests/synthetic"},
@@ -76,6 +77,7 @@ var allowed = map[string][]string{
 	"tools/dist":                     {},
 	"tools/flat":                     {"gpu", "vae"},
 	"tools/peers":                    {"gpu", "wgsl"},
+	"tools/test":                     {},
 	"tools/tiled":                    {"gpu", "media", "tiling", "vae"},
 	"tools/wasmtest":                 {},
 }

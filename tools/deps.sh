@@ -4,8 +4,9 @@
 # Mesa's lavapipe. Says nothing when there is nothing to do.
 #
 #   tools/deps.sh          what a user needs
-#   tools/deps.sh --test   also what the tests need: the older Dawn,
-#                          SwiftShader, nginx and Firefox
+#   tools/deps.sh --test   also what make test needs: the older Dawn, Chromium with
+#                          its SwiftShader, ffmpeg and a C compiler
+#   tools/deps.sh --test-all   also nginx and Firefox, for make test-all
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
 #                              licences, for tools/dist.sh
 #
@@ -235,6 +236,14 @@ swiftshader_icd() {
 	apt_install chromium
 }
 
+# programs are what some tests run, and a compiler for go test -race.
+programs() {
+	missing=
+	has ffmpeg || missing=ffmpeg
+	has cc || missing="$missing gcc libc6-dev"
+	[ -z "$missing" ] || apt_install $missing
+}
+
 # static_host is what the page is served with where a test wants somebody's host.
 static_host() {
 	has nginx || [ -x /usr/sbin/nginx ] && return
@@ -262,12 +271,13 @@ dawn_linux_other() {
 	apt_install libwebgpu-dawn0
 }
 
-test= dist=
+test= all= dist=
 case ${1:-} in
 --test) test=1 ;;
+--test-all) test=1 all=1 ;;
 --dist) dist=${2:?--dist wants a folder} ;;
 '') ;;
-*) die "unknown argument $1; usage: tools/deps.sh [--test | --dist DIR]" ;;
+*) die "unknown argument $1; usage: tools/deps.sh [--test | --test-all | --dist DIR]" ;;
 esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -310,6 +320,9 @@ if [ $os = linux ]; then
 	if [ -n "$test" ]; then
 		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
 		swiftshader_icd
+		programs
+	fi
+	if [ -n "$all" ]; then
 		static_host
 		other_browser
 	fi

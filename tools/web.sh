@@ -3,6 +3,8 @@
 #
 #   tools/web.sh           into web/dist, which the program then embeds
 #   tools/web.sh DIR       into DIR
+#   tools/web.sh quick     into web/dist as well, for tests: neither minified nor
+#                          optimised, and of any size
 #   tools/web.sh check     type-checks the page's scripts instead
 #
 # PAGE_URL=https://... is where the page will be: what shows links wants the whole
@@ -17,9 +19,10 @@ cd "$(dirname "$0")/.."
 raw=5020000    # bytes of tessera.wasm at most
 packed=1300000 # as a host compresses it
 
-out=${1:-web/dist}
+out=${1:-web/dist} quick=
 case $out in
 check) ;;
+quick) out=web/dist quick=1 ;;
 */*) # which is emptied
 	if [ "$out" != web/dist ] && [ -n "$(ls -A "$out" 2>/dev/null)" ] && [ ! -f "$out/tessera.wasm.gz" ]; then
 		echo "web: $out: holds other files than a page, expected an empty folder or none" >&2
@@ -27,7 +30,7 @@ check) ;;
 	fi
 	;;
 *)
-	echo "web: $out: expected check, or a folder with a slash in it, such as ./$out" >&2
+	echo "web: $out: expected check, quick, or a folder with a slash in it, such as ./$out" >&2
 	exit 2
 	;;
 esac
@@ -50,7 +53,7 @@ node tools/page.js "$out"
 
 # Nobody reads the scripts' comments and names in there, which not every host compresses: 140 kB.
 for file in "$out"/*.js "$out"/strings/*.js; do
-	[ "$file" = "$out/sw.js" ] || web/node_modules/.bin/terser "$file" --module --compress --mangle --comments false --output "$file"
+	[ -n "$quick" ] || [ "$file" = "$out/sw.js" ] || web/node_modules/.bin/terser "$file" --module --compress --mangle --comments false --output "$file"
 done
 
 # fmt is large, and is not where time goes: without inlining it is 60 kB less.
@@ -81,6 +84,12 @@ GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -overlay "$texts/overlay.js
 	-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
 	-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l \
 	-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o build/wasm/tessera.wasm ./cmd/wasm
+if [ -n "$quick" ]; then
+	gzip -1 -n -c build/wasm/tessera.wasm >"$out/tessera.wasm.gz"
+	node tools/offline.js "$out"
+	echo "the page is in $out, for tests"
+	exit
+fi
 small=build/wasm/$(cat build/wasm/tessera.wasm web/package-lock.json tools/web.sh | cksum | tr ' ' -).wasm
 if [ ! -f "$small.gz" ]; then
 	rm -f build/wasm/[0-9]*.wasm*

@@ -55,6 +55,9 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 	m := open(t, dev, narrow(t), F32)
 	z, clip := noiseLatent(6, 3, 4), noiseClip(9, 24, 32)
 	points := 4
+	if testing.Short() {
+		points = 2
+	}
 	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
 		points = n
 	}

@@ -58,6 +58,7 @@ func TestFoldedIsExact(t *testing.T) {
 // Weights are folded by the kernel that runs everywhere: what is quicker on an adapter is
 // proven there for what a job's commands have, which these are not.
 func TestFoldedByThePlainKernel(t *testing.T) {
+	long(t)
 	dev := gputest.Open(t)
 	m := open(t, dev, smallCheckpoint(t), F16) // so that no product of the job is in f32
 	decodeAll(t, m, noiseLatent(2, 4, 4), DecodeOptions{})

@@ -221,9 +221,11 @@ func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
 	}
 }
 
+// long skips what make test leaves to make test-all: go test -short.
 func long(t testing.TB) {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("the full size takes minutes on a processor")
+		t.Skip("left out by -short: its shaders take long to compile on a processor")
 	}
 }
 

@@ -38,6 +38,9 @@ func TestMemoryIn8Bits(t *testing.T) {
 		{"wan2.1", open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32), Options{Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 1e-4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name != "seedvr2" {
+				long(t)
+			}
 			t.Cleanup(c.m.Unload)
 			c.o.Offload = OffloadOff
 			plain := both(t, c.m, c.o)

@@ -32,6 +32,7 @@ func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32
 // Two drivers side by side make what one makes, each some of the tiles; also where
 // weights come to each from the host.
 func TestShareOfTwoDrivers(t *testing.T) {
+	long(t)
 	for _, file := range []string{lavapipe, swiftShader} {
 		if _, err := os.Stat(file); err != nil {
 			t.Skipf("no second driver: %v", err)

@@ -228,6 +228,7 @@ func causal(memory, x Tensor, T, kt, step, past int, record func(taps []Tap, f, 
 // A dispatch is cut wherever the device likes; here, by their cost, into single
 // workgroups until it has measured how fast it is.
 func TestConvolutionsInPieces(t *testing.T) {
+	otherKernels(t)
 	for name, test := range map[string]gputest.Case{
 		"conv3d": convVariant{
 			convCase: convCase{"", 3, 66, 8, 4, 20, 3, 1, 1, false, false}, zeros: true, y0: 1, x0: 2,

@@ -36,8 +36,14 @@ func TestHalves(t *testing.T) {
 					continue
 				}
 				t.Run(name+"/"+c.name+"/"+weights.String(), func(t *testing.T) {
+					if testing.Short() && (c.name != "primes" || weights == F32) {
+						t.Skip("left out by -short")
+					}
 					checkConv(t, dev, set(t, convOperation(c.stride), name), convVariant{convCase: c}, weights)
 				})
+			}
+			if testing.Short() {
+				continue
 			}
 			t.Run(name+"/time/"+weights.String(), func(t *testing.T) {
 				test := timeCase{T: 2, H: 3, W: 25, C: 20, O: 20, step: 1, phases: 2}.test(set(t, "pointwise", name), weights)
@@ -49,6 +55,9 @@ func TestHalves(t *testing.T) {
 		}
 	}
 	for _, weights := range []Elem{F32, Packed} {
+		if testing.Short() {
+			break
+		}
 		t.Run("halves/up/"+weights.String(), func(t *testing.T) {
 			c := convUpCase{T: 2, h: 7, w: 11, C: 20, O: 12, kt: 2, z: 2, H: 14, W: 22}
 			c.run(t, dev, set(t, "conv_up", "halves"), weights)

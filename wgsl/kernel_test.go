@@ -70,6 +70,7 @@ func TestTile(t *testing.T) {
 // A tile's sizes are changed in the table, and nowhere else: shaders and grids
 // follow, and the results are right.
 func TestOtherTiles(t *testing.T) {
+	otherKernels(t)
 	dev := gputest.Open(t)
 	all := slices.Clone(tables)
 	for i := range all {
@@ -203,6 +204,7 @@ func TestDefaultKernel(t *testing.T) {
 // What cards run differs from what processors do: loops that store are unrolled,
 // and on some workgroups share what they read.
 func TestAsOnCards(t *testing.T) {
+	otherKernels(t)
 	dev := gputest.Open(t)
 	for _, name := range []string{"plain", "staged"} {
 		s, err := NewSet(F32, gpu.Info{Type: "discrete"}, Choices{"conv3d": name, "conv3d_strided": name, "pointwise": name})

@@ -29,6 +29,7 @@ import (
 	"tessera/gpu/gputest"
 	"tessera/latent"
 	"tessera/media"
+	"tessera/tests/build"
 	"tessera/tests/synthetic"
 )
 
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 			defer os.RemoveAll(dir)
 			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 			os.Unsetenv("TESSERA_MODEL")
-			err = build(dir)
+			err = prepare(dir)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -55,13 +56,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// build makes the program, a checkpoint and a latent.
-func build(dir string) error {
+// prepare makes the program, a checkpoint and a latent.
+func prepare(dir string) error {
 	built.program = filepath.Join(dir, "tessera")
-	cmd := exec.Command("go", "build", "-o", built.program, "../../cmd/native")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
+	if err := build.Program(built.program, "tessera/cmd/native", nil); err != nil {
+		return err
 	}
 	built.model = filepath.Join(dir, "model.safetensors")
 	if err := synthetic.CreateSeedVR2(built.model, synthetic.SeedVR2Config{Widths: []int{4, 4, 8, 8}, Latent: 4, Groups: 2}); err != nil {

@@ -21,6 +21,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/build"
 )
 
 const root = "../.."
@@ -107,11 +109,7 @@ func eval[T any](t testing.TB, page context.Context, expression string, args ...
 func buildWASM(t testing.TB) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "tessera.wasm")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/wasm")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
-	text, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", text)
+	require.NoError(t, build.Program(out, "tessera/cmd/wasm", []string{"GOOS=js", "GOARCH=wasm"}, "-trimpath", "-ldflags", "-s -w"))
 	return out
 }
 

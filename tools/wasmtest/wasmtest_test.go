@@ -42,6 +42,8 @@ func binary(t *testing.T) string {
 		require.NotEqual(t, "require", os.Getenv("GPU"), "%v", err)
 		t.Skip(err)
 	}
+	_, err := os.Stat("fs_js_test.go") // which go's test cache then watches
+	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "wasmtest.test")
 	build := exec.Command("go", "test", "-c", "-o", path, ".")
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")

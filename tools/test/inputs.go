@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// inputs are what a step's result depends on.
+type inputs struct {
+	env      []string // of the build, such as GOOS=js
+	packages []string // packages whose tests or programs it builds
+	files    []string // paths of git that it reads besides, relative to the module's root
+	versions []string // installed Debian packages
+}
+
+// fingerprint is a sum of what is really built and read. Comments, the names of Go
+// files and their order do not change it.
+func (in inputs) fingerprint() (string, error) {
+	var parts []string
+	code, err := in.code()
+	if err != nil {
+		return "", err
+	}
+	parts = append(parts, code...)
+	more, err := tracked(append([]string{"go.mod", "go.sum", "tools/pins.sh"}, in.files...))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range more {
+		sum, err := sumOf(file)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, file+" "+sum)
+	}
+	for _, name := range in.versions {
+		parts = append(parts, name+" "+installed(name))
+	}
+	slices.Sort(parts)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(parts), "\n")))
+	return hex.EncodeToString(sum[:12]), nil
+}
+
+// listed is a package as go list prints it.
+type listed struct {
+	Dir, ImportPath               string
+	Module                        *struct{ Main bool }
+	GoFiles, CgoFiles, EmbedFiles []string
+}
+
+// code sums the module's own files in the packages and all that they import. Tests
+// are those of the packages themselves; go list names them by their import paths.
+func (in inputs) code() (parts []string, err error) {
+	if len(in.packages) == 0 {
+		return nil, nil
+	}
+	args := append([]string{"list", "-deps", "-test", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,EmbedFiles"}, in.packages...)
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), in.env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, stderr.String())
+	}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return parts, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if p.Module == nil || !p.Module.Main || strings.HasSuffix(p.ImportPath, ".test") {
+			continue
+		}
+		of, _, _ := strings.Cut(p.ImportPath, " ")
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.EmbedFiles) {
+			sum, err := sumOf(filepath.Join(p.Dir, name))
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, of+" "+sum)
+		}
+		data, err := filepath.Glob(filepath.Join(p.Dir, "testdata", "*"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range data {
+			if sum, err := sumOf(file); err == nil { // no folder
+				parts = append(parts, of+" testdata "+sum)
+			}
+		}
+	}
+}
+
+// tracked are git's files under some paths.
+func tracked(paths []string) ([]string, error) {
+	out, err := exec.Command("git", append([]string{"ls-files", "-z", "--"}, paths...)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-files: %w", err)
+	}
+	files := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	return slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) == ".md" }), nil
+}
+
+// sumOf sums a file without its comments.
+func sumOf(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(bare(file, data))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// bare is a file's text without comments and empty lines, as far as its kind is
+// known.
+func bare(file string, data []byte) []byte {
+	switch filepath.Ext(file) {
+	case ".go":
+		return tokens(data)
+	case ".wgsl": // has no strings
+		return withoutComments(data, "//", true)
+	case ".js", ".c":
+		return withoutComments(data, "//", false)
+	case ".sh", ".py":
+		return withoutComments(data, "#", false)
+	}
+	return data
+}
+
+// withoutComments drops comments that fill a line, and with `behind` those behind
+// code.
+func withoutComments(data []byte, mark string, behind bool) []byte {
+	var out []byte
+	for line := range bytes.Lines(data) {
+		if at := bytes.Index(line, []byte(mark)); at >= 0 && (behind || len(bytes.TrimSpace(line[:at])) == 0) {
+			line = line[:at]
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			out = append(append(out, line...), '\n')
+		}
+	}
+	return out
+}
+
+// tokens are a Go file's, one a line, with its directives.
+func tokens(data []byte) []byte {
+	files := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(files.AddFile("", files.Base(), len(data)), data, nil, scanner.ScanComments)
+	var out []byte
+	for {
+		_, kind, text := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return out
+		case kind == token.COMMENT && !strings.HasPrefix(text, "//go:"):
+			continue
+		case kind == token.SEMICOLON:
+			text = ";"
+		case text == "":
+			text = kind.String()
+		}
+		out = append(append(out, text...), '\n')
+	}
+}
+
+// installed is a Debian package's version, "none" where dpkg knows of none.
+func installed(name string) string {
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", name).Output()
+	if err != nil || len(out) == 0 {
+		return "none"
+	}
+	return string(out)
+}

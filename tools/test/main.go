@@ -1,0 +1,77 @@
+// Command test runs the project's checks, two steps at a time:
+//
+//	go run ./tools/test check        while working: what the change can touch
+//	go run ./tools/test test         what shows the program right
+//	go run ./tools/test all          everything; a step that passed with the same
+//	                                 inputs (tests/passed) does not run again
+//	go run ./tools/test STEP...      these steps, whether they passed or not
+//	go run ./tools/test names OLD    compare the tests that ran with a list of names
+//
+// steps.go has the steps. Each writes its output to build/test/STEP.log and the
+// results of Go tests to build/test/STEP.json. Set GPU= to let tests that need a
+// device skip where there is none, ADAPTER=any to use the adapter that the program
+// would, or VK_DRIVER_FILES to name a Vulkan driver. The exit code is 1 where a step
+// fails, 2 for a wrong argument.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		usage("no argument")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if os.Args[1] == "names" {
+		if len(os.Args) != 3 {
+			usage("names: expected one file")
+		}
+		end(compareNames(os.Stdout, os.Args[2]))
+		return
+	}
+	r, err := chosen(os.Args[1:])
+	if err != nil {
+		usage(err.Error())
+	}
+	end(r.run(ctx))
+}
+
+// chosen is a run of what the command line asks for.
+func chosen(args []string) (*run, error) {
+	if s, ok := sets[args[0]]; ok && len(args) == 1 {
+		return newRun(args[0], s), nil
+	}
+	var list []step
+	for _, name := range args {
+		at := slices.IndexFunc(steps, func(s step) bool { return s.name == name })
+		if at < 0 {
+			return nil, fmt.Errorf("unknown step %q", name)
+		}
+		list = append(list, steps[at])
+	}
+	return &run{list: list, again: true}, nil
+}
+
+func usage(why string) {
+	var names []string
+	for _, s := range steps {
+		names = append(names, s.name)
+	}
+	fmt.Fprintf(os.Stderr, "test: %s; expected check, test, all, names FILE or some of these steps:\n  %s\n", why, strings.Join(names, " "))
+	os.Exit(2)
+}
+
+func end(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test:", err)
+		os.Exit(1)
+	}
+}

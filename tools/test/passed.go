@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// committed remembers across machines which steps passed, and on what.
+const committed = "tests/passed"
+
+// here remembers steps of this checkout that Go's own cache does not.
+const here = "build/test/passed"
+
+// pass is a line of such a file: a step, its inputs' fingerprint and the day.
+type pass struct{ step, fingerprint, day string }
+
+func readPassed(file string) (list []pass, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if len(f) != 3 {
+			return nil, fmt.Errorf("%s:%d: found %q, expected STEP FINGERPRINT DAY; delete the line", file, i+1, line)
+		}
+		list = append(list, pass{f[0], f[1], f[2]})
+	}
+	return list, err
+}
+
+// passedOn is the day on which a step passed with these inputs, "" if it did not.
+func passedOn(file, step, fingerprint string) (string, error) {
+	list, err := readPassed(file)
+	for _, p := range list {
+		if p.step == step && p.fingerprint == fingerprint {
+			return p.day, nil
+		}
+	}
+	return "", err
+}
+
+// remember notes that a step passed, in place of what was noted of it before.
+func remember(file, step, fingerprint string) error {
+	list, err := readPassed(file)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(p pass) bool { return p.step == step })
+	list = append(list, pass{step, fingerprint, time.Now().UTC().Format(time.DateOnly)})
+	slices.SortFunc(list, func(a, b pass) int { return strings.Compare(a.step, b.step) })
+	var text strings.Builder
+	for _, p := range list {
+		fmt.Fprintf(&text, "%s %s %s\n", p.step, p.fingerprint, p.day)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	part := fmt.Sprintf("%s.%d", file, os.Getpid())
+	if err := os.WriteFile(part, []byte(text.String()), 0o666); err != nil {
+		return err
+	}
+	return os.Rename(part, file)
+}

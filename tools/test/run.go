@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// logs is the folder of what steps write.
+const logs = "build/test"
+
+// atOnce is how many steps run at once.
+const atOnce = 2
+
+// run is some steps in order.
+type run struct {
+	name  string // of the set; "" for single steps
+	list  []step
+	again bool // whether steps run that passed with the same inputs
+
+	mu      sync.Mutex
+	started int
+	ended   map[string]bool
+	failed  []string
+}
+
+func newRun(name string, s set) *run {
+	r := &run{name: name}
+	for _, step := range steps {
+		if step.in&s != 0 {
+			r.list = append(r.list, step)
+		}
+	}
+	return r
+}
+
+// run runs the steps and prints a line for each.
+func (r *run) run(ctx context.Context) error {
+	if err := os.MkdirAll(logs, 0o777); err != nil {
+		return err
+	}
+	begun := time.Now()
+	r.ended = map[string]bool{}
+	var workers sync.WaitGroup
+	changed := sync.NewCond(&r.mu)
+	for range atOnce {
+		workers.Go(func() {
+			for s := r.next(ctx, changed); s != nil; s = r.next(ctx, changed) {
+				r.one(ctx, s)
+				r.mu.Lock()
+				r.ended[s.name] = true
+				changed.Broadcast()
+				r.mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(r.failed) > 0 {
+		return fmt.Errorf("failed: %s", strings.Join(r.failed, ", "))
+	}
+	fmt.Printf("%-14s %4.0f s, all passed\n", "", time.Since(begun).Seconds())
+	r.leftOut()
+	return nil
+}
+
+// next is the first step that has not begun, once those that it needs have ended;
+// nil after the last.
+func (r *run) next(ctx context.Context, changed *sync.Cond) *step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ctx.Err() == nil && r.started < len(r.list) {
+		if s := &r.list[r.started]; s.after == "" || r.ended[s.after] || !r.has(s.after) {
+			r.started++
+			return s
+		}
+		changed.Wait()
+	}
+	return nil
+}
+
+func (r *run) has(name string) bool {
+	for _, s := range r.list {
+		if s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// one runs a step, unless it passed with the same inputs.
+func (r *run) one(ctx context.Context, s *step) {
+	start := time.Now()
+	file, fingerprint, day, err := r.known(s)
+	if err == nil && day != "" {
+		r.say("%-14s         passed with the same inputs on %s\n", s.name, day)
+		return
+	}
+	if err == nil {
+		err = s.execute(ctx, r.say)
+	}
+	if skipped := (skip{}); errors.As(err, &skipped) {
+		r.say("%-14s %4.0f s  skipped: %s\n", s.name, time.Since(start).Seconds(), skipped.why)
+		return
+	}
+	if err == nil && fingerprint != "" {
+		r.mu.Lock()
+		err = remember(file, s.name, fingerprint)
+		r.mu.Unlock()
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.failed = append(r.failed, s.name)
+		r.mu.Unlock()
+		r.say("%-14s %4.0f s  FAILED: %v\n%s", s.name, time.Since(start).Seconds(), err, ending(s.log()))
+		return
+	}
+	r.say("%-14s %4.0f s  %s\n", s.name, time.Since(start).Seconds(), s.shows)
+}
+
+// known is what is remembered of a step with these inputs: the day it passed, "" if
+// it did not; and where that goes.
+func (r *run) known(s *step) (file, fingerprint, day string, err error) {
+	if s.inputs == nil {
+		return "", "", "", nil
+	}
+	if fingerprint, err = s.inputs.fingerprint(); err != nil {
+		return "", "", "", err
+	}
+	file = committed
+	if s.in&test != 0 {
+		file = here
+	}
+	if !r.again {
+		day, err = passedOn(file, s.name, fingerprint)
+	}
+	return file, fingerprint, day, err
+}
+
+func (r *run) say(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Printf(format, args...)
+}
+
+// leftOut names the steps of the whole that this set lacks.
+func (r *run) leftOut() {
+	if r.name == "" || r.name == "all" {
+		return
+	}
+	var names []string
+	for _, s := range steps {
+		if s.in&sets[r.name] == 0 && s.in&all != 0 {
+			names = append(names, s.name)
+		}
+	}
+	fmt.Printf("left to make test-all: %s\n", strings.Join(names, ", "))
+}
+
+// skip is the error of a step that cannot run on this machine.
+type skip struct{ why string }
+
+func (s skip) Error() string { return s.why }
+
+func (s *step) log() string { return filepath.Join(logs, s.name+".log") }
+
+// execute runs a step's command with its output in a file. A last line of
+// "skipped: REASON" says that it could not.
+func (s *step) execute(ctx context.Context, say func(string, ...any)) error {
+	log, err := os.Create(s.log())
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, "sh", "-c", ". tools/adapter.sh; "+s.command())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 20 * time.Second
+	cmd.Env = append(append(os.Environ(), environment()...), s.env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if s.tests != "" {
+		cmd.Stdout = io.MultiWriter(log, &packages{say: say})
+	}
+	if err := cmd.Run(); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(s.log())
+	if at := bytes.LastIndex(data, []byte("skipped: ")); at >= 0 && bytes.Count(data[at:], []byte("\n")) <= 1 && s.tests == "" {
+		return skip{strings.TrimSpace(string(data[at+len("skipped: "):]))}
+	}
+	return err
+}
+
+// packages passes on gotestsum's lines of packages that ran for a while.
+type packages struct {
+	say  func(string, ...any)
+	rest []byte
+}
+
+func (p *packages) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, found := bytes.Cut(p.rest, []byte("\n"))
+		if !found {
+			return len(b), nil
+		}
+		p.rest = rest
+		if bytes.HasPrefix(line, []byte("✖")) || bytes.HasPrefix(line, []byte("✓")) && bytes.HasSuffix(line, []byte("s)")) && !bytes.HasSuffix(line, []byte("ms)")) {
+			p.say("  %s\n", line)
+		}
+	}
+}
+
+// ending is what tells of a failure: gotestsum's list of failed tests, or the last
+// lines.
+func ending(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	text := string(data)
+	if at := strings.Index(text, "=== Failed"); at >= 0 {
+		text = text[at:]
+	}
+	lines := strings.SplitAfter(text, "\n")
+	const most = 80
+	if len(lines) > most {
+		lines = lines[len(lines)-most:]
+	}
+	return strings.Join(lines, "") + "all of it: " + file + "\n"
+}
+
+// environment is of every step. What lies outside of the module, and so out of sight
+// of Go's test cache, is in TESSERA_MACHINE, which tests read that depend on it.
+func environment() []string {
+	env := []string{"CGO_ENABLED=0", "TESSERA_MACHINE=" + machine()}
+	if _, set := os.LookupEnv("GPU"); !set {
+		env = append(env, "GPU=require")
+	}
+	return env
+}
+
+// machine names the versions of what tests use besides Go.
+var machine = sync.OnceValue(func() string {
+	var all []string
+	for _, name := range []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"} {
+		all = append(all, name+"="+installed(name))
+	}
+	return strings.Join(append(all, os.Getenv("VK_DRIVER_FILES"), os.Getenv("ADAPTER")), " ")
+})
