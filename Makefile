@@ -1,6 +1,6 @@
 # What people run. `make demo` and `make test` install what they need first.
 
-.PHONY: deps build demo test lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes test-container
+.PHONY: deps build demo check test test-all lint bench bench-peers bench-torch isa clean web dist test-windows test-wgpu test-matrix test-clients test-kubernetes test-container
 
 deps: ## Dawn, and a Vulkan driver where there is none
 	@tools/deps.sh
@@ -14,11 +14,17 @@ web: ## the page, a folder for any static host: web/dist
 demo: deps ## encode and decode the clip that ships with the project
 	CGO_ENABLED=0 go run ./cmd/native demo
 
-test: ## everything, as CI does
-	@tools/test.sh
+check: ## while working: format, vet, tests without a device, operations and small goldens
+	@go run ./tools/test check
+
+test: ## what shows the program right
+	@go run ./tools/test test
+
+test-all: ## everything, but for steps that passed with the same inputs (tests/passed)
+	@go run ./tools/test all
 
 lint: ## the checks that run nothing
-	@tools/test.sh format tidy vet staticcheck govulncheck gosec cross
+	@go run ./tools/test format tidy vet staticcheck govulncheck gosec cross
 
 bench: ## conv3d against onnxruntime on the same adapter
 	@tools/peers.sh -in native -only conv3d

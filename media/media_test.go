@@ -124,6 +124,7 @@ func only(t *testing.T, dir string, names ...string) {
 
 func needFFmpeg(t *testing.T) {
 	t.Helper()
+	os.Getenv("TESSERA_MACHINE") // has its version, for Go's test cache to watch
 	if !HaveFFmpeg() {
 		t.Skip("ffmpeg is not installed")
 	}

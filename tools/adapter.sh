@@ -1,4 +1,4 @@
-# Sourced by test.sh and peers.sh: where the user has not chosen a Vulkan
+# Sourced by tools/test and peers.sh: where the user has not chosen a Vulkan
 # driver, take Mesa's lavapipe, so that results are the same on every machine.
 # ADAPTER=any leaves the choice to the program, which prefers a real GPU.
 if [ -z "${VK_DRIVER_FILES:-}${VK_ICD_FILENAMES:-}" ] && [ "${ADAPTER:-}" != any ]; then

@@ -33,7 +33,7 @@ this)
 *) die "unknown argument $1; usage: tools/isa.sh [this]" ;;
 esac
 
-sid_or_skip isa
+sid_or_skip
 
 # Mounts are this process's own and end with it.
 if [ -z "${TESSERA_UNSHARED:-}" ]; then

@@ -1,17 +1,17 @@
 # Sourced by isa.sh and matrix.sh: a Debian sid with Mesa's newest Vulkan drivers in
 # a folder, once. Needs root and Debian or Ubuntu; some minutes and 1 GB.
 #
-#   sid_or_skip NAME         says "NAME: skipped" and ends where that cannot be had
+#   sid_or_skip              says "skipped: REASON" and ends where that cannot be had
 #   sid_made NAME DIR        makes it, with /proc and /dev mounted in it: call it in
 #                            a mount namespace of your own
 #   sid_library              the path of Dawn's library here
 
 sid_or_skip() {
 	if [ "$(id -u)" != 0 ]; then
-		echo "$1: skipped: needs root, for a chroot"
+		echo "skipped: needs root, for a chroot"
 		exit
 	fi
-	command -v apt-get >/dev/null || { echo "$1: skipped: needs Debian or Ubuntu, whose packages it installs"; exit; }
+	command -v apt-get >/dev/null || { echo "skipped: needs Debian or Ubuntu, whose packages it installs"; exit; }
 }
 
 # sid_uri prints where this system's packages come from.

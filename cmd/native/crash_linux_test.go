@@ -38,7 +38,7 @@ func driverFile(t *testing.T, worst string) string {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		if os.Getenv("GPU") == "require" {
-			t.Fatal("no C compiler: tools/test.sh setup installs one")
+			t.Fatal("no C compiler: tools/deps.sh --test installs one")
 		}
 		t.Skip("no C compiler")
 	}

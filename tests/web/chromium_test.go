@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"tessera/gpu/gputest"
 	"tessera/tests/build"
 )
 
@@ -31,6 +32,10 @@ const root = "../.."
 // fails where the environment has GPU=require.
 func chromium(t testing.TB) string {
 	t.Helper()
+	gputest.Machine()
+	if os.Getenv("GPU") == "none" {
+		t.Skip("GPU=none leaves out the browser, too")
+	}
 	if name := os.Getenv("CHROMIUM"); name != "" {
 		return name
 	}

@@ -19,21 +19,28 @@ import (
 
 // inputs are what a step's result depends on.
 type inputs struct {
-	env      []string // of the build, such as GOOS=js
-	packages []string // packages whose tests or programs it builds
+	builds   []build
 	files    []string // paths of git that it reads besides, relative to the module's root
 	versions []string // installed Debian packages
+}
+
+// build is programs and tests of packages, with all that they import.
+type build struct {
+	env      string // such as GOOS=js
+	packages []string
 }
 
 // fingerprint is a sum of what is really built and read. Comments, the names of Go
 // files and their order do not change it.
 func (in inputs) fingerprint() (string, error) {
 	var parts []string
-	code, err := in.code()
-	if err != nil {
-		return "", err
+	for _, b := range in.builds {
+		code, err := b.code()
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, code...)
 	}
-	parts = append(parts, code...)
 	more, err := tracked(append([]string{"go.mod", "go.sum", "tools/pins.sh"}, in.files...))
 	if err != nil {
 		return "", err
@@ -62,13 +69,11 @@ type listed struct {
 
 // code sums the module's own files in the packages and all that they import. Tests
 // are those of the packages themselves; go list names them by their import paths.
-func (in inputs) code() (parts []string, err error) {
-	if len(in.packages) == 0 {
-		return nil, nil
-	}
-	args := append([]string{"list", "-deps", "-test", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,EmbedFiles"}, in.packages...)
+// The page in web/dist, which git ignores, is a build of its own.
+func (b build) code() (parts []string, err error) {
+	args := append([]string{"list", "-deps", "-test", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,EmbedFiles"}, b.packages...)
 	cmd := exec.Command("go", args...)
-	cmd.Env = append(os.Environ(), in.env...)
+	cmd.Env = append(os.Environ(), strings.Fields(b.env)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -87,6 +92,9 @@ func (in inputs) code() (parts []string, err error) {
 		}
 		of, _, _ := strings.Cut(p.ImportPath, " ")
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.EmbedFiles) {
+			if strings.HasPrefix(name, "dist/") {
+				continue
+			}
 			sum, err := sumOf(filepath.Join(p.Dir, name))
 			if err != nil {
 				return nil, err

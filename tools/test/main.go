@@ -5,7 +5,10 @@
 //	go run ./tools/test all          everything; a step that passed with the same
 //	                                 inputs (tests/passed) does not run again
 //	go run ./tools/test STEP...      these steps, whether they passed or not
-//	go run ./tools/test names OLD    compare the tests that ran with a list of names
+//	go run ./tools/test names        list the tests and cases that passed in those logs
+//	go run ./tools/test names OLD [RENAMED]
+//	                                 compare them with an older list; lines of RENAMED
+//	                                 are "OLD NEW"
 //
 // steps.go has the steps. Each writes its output to build/test/STEP.log and the
 // results of Go tests to build/test/STEP.json. Set GPU= to let tests that need a
@@ -31,10 +34,14 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if os.Args[1] == "names" {
-		if len(os.Args) != 3 {
-			usage("names: expected one file")
+		switch files := append(os.Args[2:], "", ""); len(os.Args) {
+		case 2:
+			end(printNames(os.Stdout))
+		case 3, 4:
+			end(compareNames(os.Stdout, files[0], files[1]))
+		default:
+			usage("names: expected at most two files")
 		}
-		end(compareNames(os.Stdout, os.Args[2]))
 		return
 	}
 	r, err := chosen(os.Args[1:])
@@ -65,7 +72,7 @@ func usage(why string) {
 	for _, s := range steps {
 		names = append(names, s.name)
 	}
-	fmt.Fprintf(os.Stderr, "test: %s; expected check, test, all, names FILE or some of these steps:\n  %s\n", why, strings.Join(names, " "))
+	fmt.Fprintf(os.Stderr, "test: %s; expected check, test, all, names or some of these steps:\n  %s\n", why, strings.Join(names, " "))
 	os.Exit(2)
 }
 

@@ -250,10 +250,10 @@ func environment() []string {
 }
 
 // machine names the versions of what tests use besides Go.
-var machine = sync.OnceValue(func() string {
+func machine() string {
 	var all []string
 	for _, name := range []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"} {
 		all = append(all, name+"="+installed(name))
 	}
 	return strings.Join(append(all, os.Getenv("VK_DRIVER_FILES"), os.Getenv("ADAPTER")), " ")
-})
+}

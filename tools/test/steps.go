@@ -21,8 +21,8 @@ type step struct {
 	name  string
 	in    set
 	after string   // the step that has to end first
-	does  string   // a shell command line; or
-	tests string   // arguments of go test
+	does  string   // a shell command line
+	tests string   // arguments of go test, which runs behind it
 	env   []string // NAME=value
 	shows string   // what its passing shows
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
@@ -42,34 +42,118 @@ func (s *step) command() string {
 	if s.tests == "" {
 		return s.does
 	}
-	return fmt.Sprintf("GOOS= GOARCH= GOBIN=$PWD/%[1]s/bin go install %[2]s && exec %[1]s/bin/gotestsum --format pkgname --hide-summary skipped --jsonfile %[1]s/%[3]s.json -- %[4]s",
-		logs, gotestsum, s.name, strings.Join(strings.Fields(s.tests), " "))
+	return fmt.Sprintf("%[5]s GOOS= GOARCH= GOBIN=$PWD/%[1]s/bin go install %[2]s && exec %[1]s/bin/gotestsum --format pkgname --hide-summary skipped --jsonfile %[1]s/%[3]s.json -- %[4]s",
+		logs, gotestsum, s.name, strings.Join(strings.Fields(s.tests), " "), s.does)
 }
 
 // swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders
-// in a tenth of lavapipe's time.
+// in a tenth of lavapipe's time, and has no f16.
 const swiftshader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
-// tables is TABLES for lavapipe: where SwiftShader runs the kernels that lavapipe
-// would not take, lavapipe leaves them out.
-const tables = `export TABLES=$([ -f ` + swiftshader + ` ] && echo usual); `
+// usual sets TABLES for lavapipe where SwiftShader runs the kernels that lavapipe would
+// not take.
+const usual = `[ ! -f ` + swiftshader + ` ] || export TABLES=usual;`
 
-// device are the packages that the operations' tables run.
-var device = []string{"./wgsl/...", "./gpu", "./gpu/gputest"}
+// onSwiftShader ends a step where the driver is missing.
+const onSwiftShader = `[ -f ` + swiftshader + ` ] || { echo "skipped: no ` + swiftshader + `"; exit 0; };`
 
+// inChromium are the environment and the flags of tests in a browser.
+const inChromium = `command -v "${CHROMIUM:-chromium}" >/dev/null || { echo "skipped: no chromium"; exit 0; }; go build -o build/wasmtest ./tools/wasmtest && export GOOS=js GOARCH=wasm &&`
+
+var (
+	native   = build{"", []string{"./..."}}
+	page     = build{"GOOS=js GOARCH=wasm", []string{"./cmd/wasm"}}
+	tables   = build{"", []string{"./wgsl/...", "./gpu", "./gpu/gputest"}}
+	pageFile = []string{"web", "tools/web.sh", "tools/page.js", "tools/offline.js", "assets"}
+)
+
+// steps are in the order in which they begin: the longest early, so that two of them
+// end together.
 var steps = []step{
 	{name: "setup", in: test | all, does: "tools/deps.sh --test",
 		shows: "Dawn, Vulkan drivers, Chromium and ffmpeg are installed"},
 	{name: "format", in: check | test | all, does: `bad=$(gofmt -l .) && [ -z "$bad" ] || { echo "gofmt would change: $bad"; exit 1; }`,
 		shows: "Go files are formatted"},
-	{name: "vet", in: check | test | all, does: "go vet ./... && GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu/... ./vae ./wgsl ./tiling",
+	{name: "vet", in: check | test | all, does: "go vet ./... && GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling",
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},
+	{name: "nodevice", in: check, tests: "-short -p 2 ./...", env: []string{"GPU=none"},
+		shows: "tests that need no device"},
+	{name: "touched", in: check, tests: "-short -p 2 -run '^Test' -timeout 20m ./wgsl/... ./gpu", env: []string{"TABLES=usual"},
+		shows: "operations, on lavapipe"},
+	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae",
+		shows: "small models compute what PyTorch does"},
+	{name: "page", in: test | all, after: "setup", does: "tools/web.sh check && tools/web.sh quick",
+		shows: "the page's scripts have the right types, and the page builds"},
+	{name: "tests", in: test | all, after: "page", does: usual, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./...",
+		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
+	{name: "swiftshader", in: test | all, after: "page", does: onSwiftShader, tests: "-timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl/... ./gpu ./gpu/gputest",
+		env:   []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader},
+		shows: "operations by every kernel on a second driver"},
+	{name: "chromium", in: test | all, after: "page", does: inChromium, tests: `-exec "$PWD/build/wasmtest" -short -timeout 30m -run '^TestGoldens$/^f32$/./^small$' ./vae`,
+		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./vae"}}, {"", []string{"./tools/wasmtest"}}}, files: []string{"tests/goldens"}, versions: []string{"chromium"}},
+		shows:  "small models compute the same as wasm in Chromium"},
 	{name: "tidy", in: test | all, does: "go mod tidy -diff",
 		shows: "go.mod lists what is imported"},
 	{name: "builds", in: test | all, does: "for on in windows/amd64 darwin/arm64; do GOOS=${on%/*} GOARCH=${on#*/} go build -o /dev/null ./cmd/native || exit 1; done",
 		shows: "the program builds for Windows and macOS"},
-	{name: "page", in: test | all, does: "tools/web.sh check && tools/web.sh quick",
-		shows: "the page's scripts have the right types, and the page builds"},
+
+	{name: "setup-all", in: all, after: "setup", does: "tools/deps.sh --test-all",
+		shows: "nginx and Firefox are installed, too"},
+	{name: "page-all", in: all, after: "tests", does: "tools/web.sh && tools/gpu.sh check",
+		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tools/gpu.sh")},
+		shows:  "the page's engine and the folder for a real card are small enough"},
+	{name: "windows", in: all, after: "page-all", does: "DEMO=short tools/windows.sh",
+		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./memory", "./gpu", "./gpu/internal/dawn", "./wgsl", "./vae", "./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
+			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
+		shows: "the Windows archive, operations and small models through Direct3D 12 and Vulkan under Wine"},
+	{name: "tests-all", in: all, after: "page-all", tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./...",
+		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "tools", "integrations", "Makefile"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
+		shows:  "published sizes and every test that -short leaves out"},
+	{name: "tables-all", in: all, after: "setup", tests: "-timeout 60m -run '^Test' ./wgsl", env: []string{"TABLES=all"},
+		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
+		shows:  "operations by every kernel in every storage"},
+	{name: "chromium-all", in: all, after: "setup", does: inChromium,
+		tests:  `-exec "$PWD/build/wasmtest" -p 1 -timeout 60m ./wgsl ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./latent ./tiling`,
+		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./wgsl", "./engine", "./gpu", "./gpu/gputest", "./gpu/internal/browser", "./latent", "./tiling"}}, {"", []string{"./tools/wasmtest"}}}, versions: []string{"chromium"}},
+		shows:  "operations and the engine's packages as wasm in Chromium"},
+	{name: "chromium-vae", in: all, after: "setup", does: inChromium,
+		tests:  `-exec "$PWD/build/wasmtest" -timeout 60m -short -run '^TestGoldens$/././^small$|^Test(BandsAreExact|EveryLayerInBands)$/^(seedvr2|wan)|^TestPreviewsInBands$' ./vae`,
+		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./vae"}}, {"", []string{"./tools/wasmtest"}}}, files: []string{"tests/goldens"}, versions: []string{"chromium"}},
+		shows:  "small models in bands as wasm in Chromium"},
+	{name: "wgpu", in: all, after: "setup", does: "tools/wgpu.sh",
+		inputs: &inputs{builds: []build{tables}, files: []string{"tools/wgpu", "tools/wgpu.sh"}, versions: []string{"mesa-vulkan-drivers"}},
+		shows:  "operations on wgpu, which Firefox runs WGSL with"},
+	{name: "matrix", in: all, after: "setup", does: "tools/matrix.sh",
+		inputs: &inputs{builds: []build{{"", []string{"./gpu", "./wgsl", "./vae"}}}, files: []string{"tools/matrix.sh", "tools/sid.sh", "tests/goldens"}},
+		shows:  "kernels of subgroup matrices on Mesa 26"},
+	{name: "race", in: all, after: "setup", tests: "-race -shuffle on ./format/... ./tests/synthetic ./app/job ./app/serve ./engine ./latent ./media ./temporary ./tiling ./wgsl/ref ./tests",
+		env: []string{"CGO_ENABLED=1"}, inputs: &inputs{builds: []build{native}, versions: []string{"ffmpeg"}},
+		shows: "no data races in packages that need no device of their own"},
+	{name: "fuzz", in: all, does: `grep -roE --include='*_test.go' '^func Fuzz\w+' . | while IFS=: read -r file name; do go test -run '^$' -fuzz "^${name#func }\$" -fuzztime "${FUZZTIME:-100000x}" -fuzzminimizetime 1000x "$(dirname "$file")" || exit 1; done`,
+		inputs: &inputs{builds: []build{{"", []string{"./format/...", "./media", "./tiling", "./vae", "./engine", "./latent", "./app/..."}}}},
+		shows:  "100,000 inputs for each fuzz test"},
+	{name: "cross", in: all, does: "for on in linux windows darwin; do for arch in amd64 arm64; do GOOS=$on GOARCH=$arch go vet ./... && GOOS=$on GOARCH=$arch go build -o /dev/null ./cmd/native || exit 1; done; done",
+		inputs: &inputs{builds: []build{native, {"GOOS=windows", []string{"./..."}}, {"GOOS=darwin", []string{"./..."}}}},
+		shows:  "the program and all tests build for six platforms"},
+	{name: "govulncheck", in: all, does: vulnerabilities,
+		shows: "no calls of code that is known to be vulnerable"},
+	{name: "gosec", in: all, does: "go run " + gosec + " -quiet -exclude-generated -exclude=" + unsafeButMeant + " ./...",
+		inputs: &inputs{builds: []build{native}},
+		shows:  "no code that is often a hole"},
 }
+
+// vulnerabilities skips where the network has no data.
+const vulnerabilities = `out=$(go run ` + govulncheck + ` ./... 2>&1) && { printf '%s\n' "$out"; exit; }; printf '%s\n' "$out"; case $out in *"fetching vulnerabilities: "*) echo "skipped: no vulnerability data" ;; *) exit 1 ;; esac`
+
+// unsafeButMeant are gosec's rules that are left out:
+//
+//	G103  unsafe: only gpu/internal and memory have it, which tests/deps_test.go checks
+//	G104  ignored errors: of closing and removing, behind an error that is reported
+//	G115  narrower integers: sizes have bounds where they are read and planned
+//	G204  commands: ffmpeg and the program that opens a browser, without a shell
+//	G301 G302 G306  modes: the umask decides for users' files; private ones ask for 0600
+//	G304  files by name: that is what a command line is for; pages go through os.Root
+//	G602  indices: Go checks them itself, and a page's job survives its panics
+const unsafeButMeant = "G103,G104,G115,G204,G301,G302,G304,G306,G602"
