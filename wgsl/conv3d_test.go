@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -246,7 +247,9 @@ func TestConvolutionsInPieces(t *testing.T) {
 				}
 			}
 			test.Run(t, dev)
-			require.GreaterOrEqual(t, dev.Stats().Submissions, 10, "submissions")
+			if os.Getenv("TESSERA_CASES") == "" { // else it was written, and did not run
+				require.GreaterOrEqual(t, dev.Stats().Submissions, 10, "submissions")
+			}
 		})
 	}
 }

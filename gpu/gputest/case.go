@@ -39,11 +39,12 @@ type run struct {
 // Run records the case twice in one batch, each with its own NaN-filled output
 // and scratch, and checks that the runs agree bit for bit, that inputs and
 // guards are untouched, and that the output is as wanted. With
-// TESSERA_CASES=FOLDER the case is written there, too, for tools/wgpu/replay.py.
+// TESSERA_CASES=FOLDER the case is written there instead, for tools/wgpu/replay.py.
 func (c *Case) Run(t *testing.T, dev *gpu.Device) {
 	t.Helper()
 	if folder := casesFolder(); folder != "" {
 		require.NoError(t, c.export(t, folder), "gputest: TESSERA_CASES")
+		return
 	}
 	if err := c.run(dev); err != nil {
 		t.Fatalf("%s: %s on %s: %v\n\trepeat: go test %s -run '%s'", c.Op, t.Name(), dev.Info().Name, err, packagePath(), pattern(t.Name()))

@@ -66,7 +66,7 @@ type exportedView struct {
 	Size   int64 `json:"size"`
 }
 
-// casesFolder is where cases are written besides being run; "" is nowhere.
+// casesFolder is where cases are written instead of being run; "" is nowhere.
 func casesFolder() string { return os.Getenv("TESSERA_CASES") }
 
 // export writes the case into a folder, as the device of this test recorded it.
