@@ -157,6 +157,7 @@ func TestSitesByWhatTheyLack(t *testing.T) {
 // A checkpoint and a latent by their addresses are used as files are; what is
 // no address, or of a site that can't be read, leaves the bench as it is.
 func TestAddresses(t *testing.T) {
+	long(t)
 	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")
@@ -199,6 +200,7 @@ func TestAddresses(t *testing.T) {
 // A large checkpoint is read by range and never asked for whole: here one whose
 // header ends in 32 MiB of spaces.
 func TestLargeCheckpointIsReadByRange(t *testing.T) {
+	long(t)
 	t.Parallel()
 	data, err := os.ReadFile(model)
 	require.NoError(t, err)
@@ -225,6 +227,7 @@ func TestLargeCheckpointIsReadByRange(t *testing.T) {
 
 // The page of `tessera serve` reads other sites by https only, and says so.
 func TestPolicyIsNamed(t *testing.T) {
+	long(t)
 	t.Parallel()
 	_, latent := ramp(t, "ramp.npy")
 	site := newAnother(t, true, true, latent)
@@ -307,6 +310,7 @@ func TestCopiedLink(t *testing.T) {
 
 // What was encoded is decoded with two clicks, and saved by the clip's name.
 func TestDecodeWhatWasEncoded(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 5)

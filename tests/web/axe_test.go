@@ -51,6 +51,7 @@ func (v *visit) accessible(state, script string) {
 
 // axe finds nothing in any state of the page.
 func TestAxe(t *testing.T) {
+	long(t)
 	t.Parallel()
 	script := axe(t)
 	v := newVisit(t, "")

@@ -16,6 +16,7 @@ import (
 // TestBandsInATab: frames that no binding of the browser holds go in bands of rows,
 // and one tile is what it is without.
 func TestBandsInATab(t *testing.T) {
+	long(t)
 	t.Parallel()
 	const most = 640 << 10 // bytes, enough for all weights; a frame of 120x136 pixels is 1 MiB and more
 	dir := copied(t)

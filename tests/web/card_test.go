@@ -19,6 +19,7 @@ import (
 // TestSpeedCard: after a job there is a picture of how fast it was and on what, to
 // save and to copy; not before one, nor of the recording.
 func TestSpeedCard(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := newSite(t)
 	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")

@@ -176,6 +176,7 @@ type inFirefox struct{}
 // TestVisitorInFirefox is all of the visit: another browser's engine compiles and
 // runs what the page does.
 func TestVisitorInFirefox(t *testing.T) {
+	long(t)
 	t.Parallel()
 	downloads := t.TempDir()
 	f := newFirefox(t, downloads)

@@ -76,6 +76,7 @@ func (v *visit) begun() {
 // TestKeptIsAsked: a checkpoint is kept when the visitor says so; a no is
 // remembered and can be taken back; a job goes on beside the question.
 func TestKeptIsAsked(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
@@ -105,6 +106,7 @@ func TestKeptIsAsked(t *testing.T) {
 // TestKeptIsTakenUp: the checkpoint that a visitor chose last is there again
 // after a reload, until another was chosen or it was removed.
 func TestKeptIsTakenUp(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
@@ -121,6 +123,7 @@ func TestKeptIsTakenUp(t *testing.T) {
 // middle, by a reload or because it was stopped, is neither listed nor left. Another
 // tab leaves it alone while it is written.
 func TestUnfinishedIsNotKept(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := small(t)
 	begin := func() {
@@ -172,6 +175,7 @@ func TestUnfinishedIsNotKept(t *testing.T) {
 // TestKeptIsRemoved: each one can be removed, and all at once; who used one
 // gets the built-in checkpoint.
 func TestKeptIsRemoved(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := small(t)
 	for _, name := range []string{"a", "b", "c"} {

@@ -32,6 +32,7 @@ const moves = `(() => {
 // One tile of one slice is one step of the network: the bar moves within it, by
 // what the device has done, and the line gives a sign of life every second.
 func TestProgressMovesWithinATile(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=1x16x16", "&tile=off&precision=f32")
@@ -52,6 +53,7 @@ func TestProgressMovesWithinATile(t *testing.T) {
 // never used from a measurement, then from the job before; minutes with a
 // warning.
 func TestEstimate(t *testing.T) {
+	long(t)
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&tile=off&precision=f32")
 	v.wait("an estimate", time.Minute, `document.getElementById('estimate').textContent !== ''`)

@@ -18,6 +18,7 @@ import (
 // TestVideoTags saves frames of one colour: the video says how its colours are
 // meant, as the program's do, and means what it says.
 func TestVideoTags(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
@@ -52,6 +53,7 @@ func TestVideoTags(t *testing.T) {
 // TestLeftOutOfVideos: what the page doesn't take of a video, and what one of its
 // own can't hold, is said.
 func TestLeftOutOfVideos(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
@@ -78,6 +80,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 
 // TestCutVideos: a video that was cut short is not taken for a shorter one.
 func TestCutVideos(t *testing.T) {
+	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
@@ -112,6 +115,7 @@ func TestCutVideos(t *testing.T) {
 
 // TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
 func TestVideoCodeIsLazy(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := newSite(t)
 	v.open("", "")

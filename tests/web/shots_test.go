@@ -14,6 +14,7 @@ var shots = flag.String("shots", "", "folder for screenshots of the page: docs/w
 
 // TestShots takes the pictures of docs/web.
 func TestShots(t *testing.T) {
+	long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}
@@ -58,6 +59,7 @@ func taker(v *visit) func(name string) {
 // TestShotsModels takes pictures with other models, of weights that were never
 // trained: to look at, not for docs/web.
 func TestShotsModels(t *testing.T) {
+	long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}
@@ -94,6 +96,7 @@ func TestShotsModels(t *testing.T) {
 
 // TestShotsFirst takes pictures of the first look, with and without a GPU.
 func TestShotsFirst(t *testing.T) {
+	long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}

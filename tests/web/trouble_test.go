@@ -17,6 +17,7 @@ import (
 // TestDeviceLost crashes the browser's GPU process in the middle of a decode:
 // the page says so, offers to resume, and then shows the right frames.
 func TestDeviceLost(t *testing.T) {
+	long(t)
 	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6&autoplay", "&tile=32&overlap=16&precision=f32")

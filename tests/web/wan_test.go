@@ -128,6 +128,7 @@ func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byt
 // TestVisitorWan drops a .pth of Wan and runs the demo clip through it, in exact
 // tiles.
 func TestVisitorWan(t *testing.T) {
+	long(t)
 	t.Parallel()
 	checkpoint := wan(t, "wan.safetensors", synthetic.WanConfig{})
 	v := newVisit(t, "")
@@ -203,6 +204,7 @@ func glassFile(t *testing.T) string {
 // TestVisitorAlpha takes one picture with alpha through a model of 4 channels:
 // in and out without loss, shown as a picture.
 func TestVisitorAlpha(t *testing.T) {
+	long(t)
 	t.Parallel()
 	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
 	v := newVisit(t, "")
