@@ -221,6 +221,7 @@ func TestFindingThePieceSize(t *testing.T) {
 		{100 * time.Second, 2e-9, 3, 5}, // 0.5 GFLOP/s, and 0.03
 	} {
 		t.Run(fmt.Sprintf("%v/%v", c.all, c.unit), func(t *testing.T) {
+			said := "" // logged behind the bubble: with -v a browser cannot print in it
 			synctest.Test(t, func(t *testing.T) {
 				card := &card{}
 				d, b := card.on(network(c.all, c.unit, c.apart, c.kin))
@@ -231,11 +232,12 @@ func TestFindingThePieceSize(t *testing.T) {
 				}
 				longest, lost, idle := slices.Max(card.took), first-work, card.idle
 				again, fewer := card.run(t, d, b)
-				t.Logf("%.2f %% of the time in %d pieces, the longest %v, idle %v; again %.2f %% in %d",
+				said = fmt.Sprintf("%.2f %% of the time in %d pieces, the longest %v, idle %v; again %.2f %% in %d",
 					100*lost.Seconds()/first.Seconds(), pieces, longest, idle, 100*(again-work).Seconds()/again.Seconds(), fewer)
 				require.LessOrEqual(t, lost, first/50)
 				require.LessOrEqual(t, longest, 100*time.Millisecond)
 			})
+			t.Log(said)
 		})
 	}
 }
@@ -247,6 +249,7 @@ func TestFindingThePieceSize(t *testing.T) {
 func TestRatesDoNotSwing(t *testing.T) {
 	for _, slower := range []float64{0.2, 5} {
 		t.Run(fmt.Sprint(slower), func(t *testing.T) {
+			said := ""
 			synctest.Test(t, func(t *testing.T) {
 				layers := make([]layer, 100)
 				for i := range layers {
@@ -262,9 +265,10 @@ func TestRatesDoNotSwing(t *testing.T) {
 					return 1
 				}
 				_, pieces := card.run(t, d, b)
-				t.Logf("%d pieces, the longest %v", pieces, slices.Max(card.took))
+				said = fmt.Sprintf("%d pieces, the longest %v", pieces, slices.Max(card.took))
 				require.LessOrEqual(t, slices.Max(card.took), 11*pieceTarget/2, "cut before it was known")
 			})
+			t.Log(said)
 		})
 	}
 }

@@ -240,6 +240,7 @@ func TestPolicyIsNamed(t *testing.T) {
 // A copied link has the settings and the addresses, never a token, the engine or
 // what may be a key. Who opens it is asked before another site is.
 func TestCopiedLink(t *testing.T) {
+	long(t)
 	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")

@@ -121,14 +121,17 @@ func TestDemoThrowsNothingAway(t *testing.T) {
 	assert.NotContains(t, v.text("inputs"), "ramp.npy")
 }
 
-// A clip is on the stage as soon as it was opened, a latent as its channels; and
-// encoding shows the latent that it made, not the clip again.
-func TestInputsAndLatentsAreShown(t *testing.T) {
-	long(t)
+// A clip is on the stage as soon as it was opened, with its own pixels.
+func TestInputsAreShown(t *testing.T) {
 	t.Parallel()
-	v := small(t)
-	_, files, rgba := pictures(t, 2)
-	eval[bool](t, v.tab, `(() => {
+	small(t).shownInput()
+}
+
+// shownInput opens a clip of two pictures and compares what the stage shows with them.
+func (v *visit) shownInput() {
+	v.t.Helper()
+	_, files, rgba := pictures(v.t, 2)
+	eval[bool](v.t, v.tab, `(() => {
 		window.early = null;
 		new MutationObserver(() => { early ??= document.getElementById('caption').textContent === 'Input: picture0.png … picture1.png' ? document.body.dataset.ready : null; })
 			.observe(document.getElementById('caption'), { childList: true });
@@ -136,15 +139,24 @@ func TestInputsAndLatentsAreShown(t *testing.T) {
 	})()`)
 	v.pick("input-file", files...)
 	v.wait("the clip", time.Minute, `early !== null`)
-	assert.Equal(t, "false", eval[string](t, v.tab, `early`), "ready when the clip was shown")
+	assert.Equal(v.t, "false", eval[string](v.t, v.tab, `early`), "ready when the clip was shown")
 	v.ready()
 	got, h, w := v.pixels()
-	require.Equal(t, [2]int{24, 40}, [2]int{h, w})
-	assert.Equal(t, rgba[0], got, "the first frame")
-	assert.Equal(t, rgba[1], v.frame(1), "the second frame")
+	require.Equal(v.t, [2]int{24, 40}, [2]int{h, w})
+	assert.Equal(v.t, rgba[0], got, "the first frame")
+	assert.Equal(v.t, rgba[1], v.frame(1), "the second frame")
 	for _, id := range []string{"save-mp4", "save-png", "save-latent"} {
-		assert.True(t, eval[bool](t, v.tab, `document.getElementById($).disabled`, id), "%s: nothing was made", id)
+		assert.True(v.t, eval[bool](v.t, v.tab, `document.getElementById($).disabled`, id), "%s: nothing was made", id)
 	}
+}
+
+// A latent is on the stage as its channels, and encoding shows the latent that it made,
+// not the clip again.
+func TestInputsAndLatentsAreShown(t *testing.T) {
+	long(t)
+	t.Parallel()
+	v := small(t)
+	v.shownInput()
 	v.click("input[name=task][value=encode]")
 	v.ready()
 	v.click("#run")

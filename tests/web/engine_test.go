@@ -132,6 +132,7 @@ func nmse[E byte | float32](got, want []E) float64 {
 // TestEngineInChromium uses the engine as the page does, and compares with the
 // native engine on the same driver.
 func TestEngineInChromium(t *testing.T) {
+	long(t)
 	chromium(t)
 	m := native(t)
 	s := serve(t, map[string]string{"tessera.wasm.gz": buildWASM(t), "model.safetensors": model}, "testdata", root+"/web")

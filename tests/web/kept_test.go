@@ -202,6 +202,7 @@ func TestKeptIsRemoved(t *testing.T) {
 // question; Chromium usually says that there are 10 GiB, so that the copy comes
 // to an end which leaves nothing.
 func TestNoRoomToKeep(t *testing.T) {
+	long(t)
 	t.Parallel()
 	for _, told := range []bool{true, false} {
 		v := newVisit(t, "")

@@ -14,7 +14,7 @@ import (
 // committed remembers across machines which steps passed, and on what.
 const committed = "tests/passed"
 
-// here remembers steps of this checkout that Go's own cache does not.
+// here remembers steps of make check and make test that Go's own cache does not.
 const here = "build/test/passed"
 
 // pass is a line of such a file: a step, its inputs' fingerprint and the day.

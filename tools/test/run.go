@@ -138,7 +138,7 @@ func (r *run) known(s *step) (file, fingerprint, day string, err error) {
 		return "", "", "", err
 	}
 	file = committed
-	if s.in&test != 0 {
+	if s.in&(check|test) != 0 {
 		file = here
 	}
 	if !r.again {
