@@ -62,7 +62,12 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 	case os.Getenv("TABLES") == "usual": // models in f16 and packed have their weights in halves
 		whole = []Elem{F32}
 	}
-	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) { run(t, s, F32) })
+	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) {
+		if testing.Short() && s.Elem == Packed {
+			t.Skip("left out by -short: weights in f32 beside activations in halves")
+		}
+		run(t, s, F32)
+	})
 	eachKernelIn(t, halves, operation, name+"/half_weights", dev, func(t *testing.T, s *Set) { run(t, s, Packed) })
 }
 
