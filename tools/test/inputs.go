@@ -113,14 +113,15 @@ func (b build) code() (parts []string, err error) {
 	}
 }
 
-// tracked are git's files under some paths.
+// tracked are git's files under some paths, but for documents and what this program
+// writes.
 func tracked(paths []string) ([]string, error) {
 	out, err := exec.Command("git", append([]string{"ls-files", "-z", "--"}, paths...)...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("git ls-files: %w", err)
 	}
 	files := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	return slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) == ".md" }), nil
+	return slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) == ".md" || f == committed }), nil
 }
 
 // sumOf sums a file without its comments.
