@@ -140,7 +140,7 @@ tables() {
 	done
 	in_wine auto memory
 	in_wine auto gpu/internal/dawn
-	in_wine vulkan cmd/native -test.short
+	in_wine vulkan cmd/native -test.short -test.parallel 1
 }
 
 # goldens runs the small models against the reference's numbers.

@@ -81,6 +81,9 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 		}
 		for op, run := range map[string]func(*testing.T, Watch, func()) []float32{"decode": decode, "encode": encode} {
 			t.Run(name+"/"+op, func(t *testing.T) {
+				if name == "tiles" {
+					long(t)
+				}
 				// Weights load in every run, as they do in one that goes on. first is the
 				// request after which the first frame of a decode, or part of an encode, was made.
 				cold := func(nth int, w Watch) (all []float32, first, requests int) {

@@ -189,6 +189,7 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 // where it makes frames in pairs, which can't add to what frames give to later ones; the
 // least memory keeps what they give. All make the same.
 func TestPairsKeepFramesOnTheHost(t *testing.T) {
+	long(t)
 	dev, on := gputest.Open(t), true
 	m, err := Open(dev, narrow(t), Settings{Precision: F32, Winograd: &on})
 	require.NoError(t, err)

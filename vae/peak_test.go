@@ -86,6 +86,9 @@ func TestPeakIsPlanned(t *testing.T) {
 					continue // nothing more to see
 				}
 				t.Run(name+"/"+j.name+"/"+how, func(t *testing.T) {
+					if name != "seedvr2" {
+						long(t)
+					}
 					p, run, err := j.plan(o)
 					require.NoError(t, err)
 					peakOf(t, m, p, run)

@@ -36,6 +36,7 @@ func decodePNG(t *testing.T, path string) *image.NRGBA {
 
 // TestAlpha takes a picture with alpha through a model of 4 channels.
 func TestAlpha(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	model, dir := layered(t), t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -83,6 +84,7 @@ func TestAlpha(t *testing.T) {
 
 // TestImageBatch decodes a batch of latents, each an image.
 func TestImageBatch(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	model, dir := layered(t), t.TempDir()
 	all := make([]float64, 3*4*2*3)

@@ -38,6 +38,7 @@ func batchAt(t *testing.T, clips int, env []string, args ...string) *exec.Cmd {
 // Killed in the middle, and then interrupted, a batch with --resume makes what is missing
 // and nothing again; what comes out is what single runs make, and nothing else is left.
 func TestBatchKilled(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	in, single, out, temp := manyLatents(t, names...), t.TempDir(), t.TempDir(), t.TempDir()
@@ -79,6 +80,7 @@ func TestBatchKilled(t *testing.T) {
 
 // A clip that is interrupted says so, and the batch ends with 130.
 func TestBatchInterrupted(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	in, out := latentFile(t, 16, 9, 32, 32), t.TempDir()
 	list := manifest(t, fmt.Sprintf(`{"input": %q, "output": %q}`, in, filepath.Join(out, "frames")))

@@ -74,6 +74,7 @@ func (s *objects) url(path string) string {
 // secret and nothing is left behind. A record makes --resume skip such a clip by the
 // first byte of its input.
 func TestBatchURLs(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	in, dir, temp, s := manyLatents(t, "a"), t.TempDir(), t.TempDir(), newObjects(t)
 	latent, err := os.ReadFile(filepath.Join(in, "a.safetensors"))

@@ -68,6 +68,7 @@ func manifest(t *testing.T, lines ...string) string {
 // What a batch makes of clips, each with its own command, checkpoint and options, are
 // the bytes that commands of their own make.
 func TestBatchEqualsSingleRuns(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	in, clip := manyLatents(t, "a", "b"), demoClip(t, 5, 24, 40)
 	single, many := t.TempDir(), t.TempDir()
@@ -161,6 +162,7 @@ func TestWarm(t *testing.T) {
 // --resume skips a clip as long as its input, checkpoint and options are those that
 // made the output that is there, and makes it again where one is not.
 func TestBatchResume(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	in, out := manyLatents(t, "a", "b", "c"), t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name+".safetensors") }
@@ -209,6 +211,7 @@ func TestBatchResume(t *testing.T) {
 // Clips that fail leave the others be; each has its own code, and the batch that of
 // the failure that another try may cure.
 func TestBatchGoesOn(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	in, out := manyLatents(t, "a", "z"), t.TempDir()
 	lines := []string{

@@ -16,6 +16,7 @@ import (
 // bench measures a checkpoint on clips of the size that was asked for, and
 // writes what it prints to a report that names no folder.
 func TestBench(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	for _, name := range []string{"report.json", "report.md"} {

@@ -25,6 +25,7 @@ func only(t *testing.T, dir, pattern string) string {
 // and size, and its tensors by their names without the last two parts; the numbers are
 // those of a latent as pipelines have it, in bfloat16.
 func TestMusubiCache(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	clip, picture := demoClip(t, 5, 32, 48), only(t, demoClip(t, 1, 32, 48), "*.png")

@@ -14,6 +14,7 @@ import (
 // A clip of an odd size and count comes back at its size and count, whatever
 // the formats, and the metadata says how.
 func TestOddSizes(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 7, 50, 38)
 	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.safetensors")
@@ -59,6 +60,7 @@ func TestOddSizes(t *testing.T) {
 
 // Frames keep their order and number through a video file.
 func TestVideoFile(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	if !haveFFmpeg() {
 		t.Skip("no ffmpeg")
@@ -86,6 +88,7 @@ func TestVideoFile(t *testing.T) {
 // --sample is reproducible and not the mean; --moments are unscaled; --scale
 // changes the numbers by the model's factor and is followed when decoding.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 1, 16, 24)
 	encode := func(name string, flags ...string) (tensor, map[string]string) {
@@ -138,6 +141,7 @@ func TestNumbers(t *testing.T) {
 
 // Without --tile a smaller tile is taken where 512 does not fit, and said so.
 func TestShrink(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, latent := t.TempDir(), latentFile(t, 16, 1, 20, 36)
 	out := filepath.Join(dir, "out.npy")

@@ -27,6 +27,7 @@ func ffmpegClip(t *testing.T, name, source string, args ...string) string {
 
 // A video that is cut short ends the job with its reason, unless it is accepted.
 func TestDamagedVideo(t *testing.T) {
+	t.Parallel()
 	whole := ffmpegClip(t, "whole.mkv", "testsrc2=s=32x32:r=25:d=1", "-c:v", "mpeg4", "-g", "1")
 	data, err := os.ReadFile(whole)
 	require.NoError(t, err)

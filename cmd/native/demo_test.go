@@ -67,6 +67,7 @@ func TestDemoModel(t *testing.T) {
 }
 
 func TestInfoWan(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		model, name, family string
 		words               []string

@@ -14,6 +14,7 @@ import (
 // outputs, folders and patterns. Text shows their bytes escaped, JSON as
 // surrogates.
 func TestNamesKeepTheirBytes(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("file systems here have no such names")
 	}

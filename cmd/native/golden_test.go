@@ -136,6 +136,7 @@ func (g golden) input() []float32 {
 }
 
 func TestGoldensSmall(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	model := checkpoint(t, "small.safetensors", synthetic.SeedVR2Config{
 		Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32,
@@ -151,7 +152,7 @@ func TestGoldensSmall(t *testing.T) {
 func (g golden) testSmall(t *testing.T, i int, name, model string) {
 	for j, c := range []struct{ precision, kind string }{{"f32", ".safetensors"}, {"f16", ".npy"}} {
 		t.Run(name+"/"+c.precision, func(t *testing.T) {
-			if testing.Short() && i%2 != j && runtime.GOOS != "windows" {
+			if testing.Short() && (i%2 != j || i > 3) && runtime.GOOS != "windows" {
 				t.Skip("left out by -short: it is one of vae's goldens")
 			}
 			g.test(t, model, c.precision, c.kind)
@@ -160,6 +161,7 @@ func (g golden) testSmall(t *testing.T, i int, name, model string) {
 }
 
 func TestGoldensSmallWan(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	for _, s := range []struct {
 		name  string

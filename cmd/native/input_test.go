@@ -304,6 +304,7 @@ func onWindows(there, elsewhere string) string {
 
 // A tile that is asked for by name is not made smaller.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	small, large, huge := latentFile(t, 16, 1, 20, 20), latentFile(t, 16, 1, 300, 500), latentFile(t, 16, 1, 600, 1000)
 	run := func(latent string) string { return "decode -m " + tiny + " " + latent + " -o OUT.npy " }

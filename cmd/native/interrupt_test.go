@@ -23,6 +23,7 @@ import (
 
 // Ctrl-C ends a job whose output is not read on.
 func TestInterruptStalledOutput(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	for _, format := range []string{"y4m", "npy"} {
 		temp := t.TempDir()
@@ -55,6 +56,7 @@ const events = "--progress=json"
 
 // Ctrl-C in the middle of the work ends it with 130 and leaves nothing.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	clip := "../../assets/demo"
 	latent := latentFile(t, 16, 9, 32, 32)
@@ -94,6 +96,7 @@ func TestInterrupt(t *testing.T) {
 // Nothing that a job keeps beside the device outlives it, even where it has no
 // time to clean up.
 func TestKilledLeavesNoSpool(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	temp := t.TempDir()
 	_, stderr := interrupted(t, os.Kill, []string{"TMPDIR=" + temp}, "decode", "-m", tiny, latentFile(t, 16, 9, 32, 32),
@@ -105,6 +108,7 @@ func TestKilledLeavesNoSpool(t *testing.T) {
 
 // Started by nohup, a job outlives its terminal.
 func TestNohup(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	script := `trap "" HUP; exec "$0" "$@"`
@@ -193,6 +197,7 @@ func interruptedCommand(t *testing.T, sig os.Signal, cmd *exec.Cmd, meanwhile ..
 
 // A benchmark that is ended early has what it measured in its report.
 func TestBenchInterrupted(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	report := filepath.Join(t.TempDir(), "report.md")
 	cmd := exec.Command(built.program, "bench", "ops", "--seconds=5", "--report", report)

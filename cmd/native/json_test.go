@@ -25,6 +25,7 @@ var (
 
 // What every command prints with --json has keys in snake_case, errors too.
 func TestKeysOfJSON(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 2, 16, 24)
 	latent, out := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.npy")

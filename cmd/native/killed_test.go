@@ -34,6 +34,7 @@ func kills(t *testing.T) int {
 // Killed at any moment, a job leaves nothing that the next start doesn't remove,
 // and of frames that it was to replace either those or its own, all of them.
 func TestKilledIsSweptUp(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	latent, clip := latentFile(t, 16, 2, 8, 8), demoClip(t, 5, 40, 40)
 	jobs := map[string]string{
@@ -74,6 +75,7 @@ func TestKilledIsSweptUp(t *testing.T) {
 
 // What a job at work writes is not what a killed one left.
 func TestSweepLeavesJobsAtWork(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.npy")

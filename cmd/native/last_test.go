@@ -17,6 +17,7 @@ import (
 // A checkpoint's path is kept when it is dragged onto the program together with
 // a latent, and by nothing else.
 func TestPathIsKeptOfDraggedLatents(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "darwin" {
 		t.Skip("its configuration is in a folder that no variable of its own names")
 	}

@@ -17,6 +17,7 @@ import (
 // A latent tells which checkpoint made it, and other models are warned of or
 // refused.
 func TestLatentKnowsItsModel(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 1, 16, 24)
 	z, out := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.png")
@@ -48,6 +49,7 @@ func TestLatentKnowsItsModel(t *testing.T) {
 
 // A file that tells nothing has its numbers looked at, and one that tells not.
 func TestLatentNumbers(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	z, out := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.png")
@@ -76,6 +78,7 @@ func numbers(n int) []float32 {
 
 // A batch of clips becomes numbered outputs, each what its clip alone becomes.
 func TestDecodeBatch(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -114,6 +117,7 @@ func TestDecodeBatch(t *testing.T) {
 
 // In ComfyUI's files the batch comes first, also where the channels would fit.
 func TestDecodeComfyBatch(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	z, out := filepath.Join(dir, "z.latent"), filepath.Join(dir, "out")
@@ -128,6 +132,7 @@ func TestDecodeComfyBatch(t *testing.T) {
 
 // Moments decode as their mean does, or as the sample that encoding draws.
 func TestDecodeMoments(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 3, 16, 24)
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -156,6 +161,7 @@ func TestDecodeMoments(t *testing.T) {
 
 // What torch.save and numpy.savez wrote is decoded, and told of.
 func TestDecodeForeign(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	var first []float32

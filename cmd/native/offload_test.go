@@ -16,6 +16,7 @@ import (
 // What lives on the host, and how much of it crossed, is told with the result, as the
 // plan has it; without --offload nothing is.
 func TestOffloadIsTold(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 9, 32, 32)
 	z, out := filepath.Join(dir, "z.npy"), filepath.Join(dir, "o.npy")

@@ -19,6 +19,7 @@ import (
 // step: reading, opening the device or planning, which for slices of this length
 // takes long.
 func TestInterruptBeforeWork(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	model, latent := wan21(t), latentFile(t, 16, 1<<17, 1, 1)
 	for _, after := range []time.Duration{300 * time.Millisecond, 600 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second} {
@@ -39,6 +40,7 @@ func TestInterruptBeforeWork(t *testing.T) {
 
 // Ctrl-C also ends the sums over what small tiles of a long clip hand out.
 func TestInterruptPlan(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(built.program, "plan", "-m", "seedvr2", "--frames=2000", "--size=7680x4320", "--tile=128")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

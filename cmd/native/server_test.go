@@ -93,6 +93,7 @@ func float32s(v []float32) []byte {
 // What the server answers is what the command line makes, to the bit: floats of
 // both scales, 8-bit pixels, and latents.
 func TestServerIsTheCommandLine(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	models := map[string]string{"wan": wan21(t), "qwen": qwen(t), "seedvr2": tiny}
 	address, _ := served(t, "--precision", "f32", "-m", "wan="+models["wan"], "-m", "qwen="+models["qwen"], "-m", "seedvr2="+models["seedvr2"])

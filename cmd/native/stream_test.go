@@ -42,6 +42,7 @@ func read(t *testing.T, path string) string {
 
 // What goes through standard input and output is what files would hold.
 func TestStreams(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -106,6 +107,7 @@ func TestStreams(t *testing.T) {
 
 // ffmpeg's video in, ffmpeg's video out, and a film that isn't y4m.
 func TestStreamsOfFFmpeg(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	if !haveFFmpeg() {
 		t.Skip("ffmpeg isn't installed")

@@ -51,6 +51,7 @@ func inTerminal(t *testing.T, size unix.Winsize, env []string, stdout io.Writer,
 // A bar is drawn in terminals of every size, also one that says none, and lines
 // are printed where the terminal can't move up.
 func TestProgressInTerminals(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	latent := latentFile(t, 16, 1, 12, 12)
 	run := func(size unix.Winsize, env []string, flags ...string) string {

@@ -36,6 +36,7 @@ func recordOf(t *testing.T, folder string) (r record) {
 // without making finished frames twice, to the bytes that it makes in one go, and
 // leaves nothing else. Until then the output is not there.
 func TestKilledGoesOn(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	latent := latentFile(t, 16, 10, 5, 6)
 	jobs := map[string][]string{
@@ -154,6 +155,7 @@ func leave(t *testing.T, folder string, args ...string) {
 // A decode goes on with its memory elsewhere, to the same bytes, where the plan is
 // else the same.
 func TestResumeElsewhere(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	latent, dir := latentFile(t, 16, 8, 16, 16), t.TempDir()
 	whole, out := filepath.Join(dir, "whole.npy"), filepath.Join(dir, "out.npy")
@@ -172,6 +174,7 @@ func TestResumeElsewhere(t *testing.T) {
 // What is kept of one decode is not taken for another's, nor what is cut short for
 // whole; and what can't be gone on with is refused before the work.
 func TestResumeRefuses(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	latent, out := latentFile(t, 16, 8, 16, 16), filepath.Join(dir, "out.npy")

@@ -36,6 +36,7 @@ func TestVideoColour(t *testing.T) {
 
 // The shape of pixels goes through a latent.
 func TestVideoAspect(t *testing.T) {
+	t.Parallel()
 	clip := ffmpegClip(t, "x.mkv", "color=0xC83C28:s=32x32:r=25:d=0.2", "-vf", "setsar=64/45", "-c:v", "ffv1", "-pix_fmt", "bgr0")
 	assert.Contains(t, succeed(t, "info", clip).stdout, "x.mkv: video of 5 frames of 32x32 pixels, 25 frames/s, each 64/45 as wide as high\n")
 	needDevice(t)
@@ -134,6 +135,7 @@ func sameBytes(t *testing.T, want, got string) {
 // A roundtrip keeps the sound, a decode takes it from where it is told to, and
 // what can't be is refused before the work.
 func TestVideoSound(t *testing.T) {
+	t.Parallel()
 	clip := ffmpegClip(t, "x.mp4", "testsrc2=s=32x32:r=25:d=0.2", "-f", "lavfi", "-i", "sine=d=0.2", "-c:v", "libx264rgb", "-c:a", "aac")
 	for _, r := range []refusal{
 		{name: "codec", args: "roundtrip -m " + tiny + " " + clip + " -o OUT.mp4 --codec nonsense", code: job.ExitUsage,

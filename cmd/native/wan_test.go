@@ -69,6 +69,7 @@ func same(t *testing.T, what, a, b string) {
 }
 
 func TestLayoutsAreIdentical(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	for _, c := range []struct {
 		model  string
@@ -113,6 +114,7 @@ func TestLayoutsAreIdentical(t *testing.T) {
 // Exact tiles are the default of Wan's models and give what one tile gives; what
 // they need is told next to what one tile needs.
 func TestExactTiles(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	npyFile := func(name string) string { return filepath.Join(dir, name+".npy") }
@@ -150,6 +152,7 @@ func TestExactTiles(t *testing.T) {
 // Other tilings are taken as asked, with the defaults of diffusers for its own,
 // and refused by name where the model has none.
 func TestTilings(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	out := filepath.Join(t.TempDir(), "out.npy")
 	latent := latentFile(t, 16, 1, 33, 2)
@@ -218,6 +221,7 @@ func TestFlat(t *testing.T) {
 
 // A clip of any count and size comes back as it was, cells of 16 pixels included.
 func TestOddSizesWan(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 7, 37, 53)
 	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.safetensors")
@@ -247,6 +251,7 @@ func TestOddSizesWan(t *testing.T) {
 
 // One picture is one latent frame and one picture again, with every family.
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	picture := filepath.Join(demoClip(t, 1, 19, 30), "frame_0000.png")
@@ -269,6 +274,7 @@ func TestPictures(t *testing.T) {
 // Qwen-Image takes frames as pictures, unless told otherwise; the latent keeps
 // which it was, whatever the model's default.
 func TestIndependentFrames(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 3, 16, 24)
 	latent, video := filepath.Join(dir, "z.safetensors"), filepath.Join(dir, "out.npy")
@@ -314,6 +320,7 @@ func TestIndependentFrames(t *testing.T) {
 // ComfyUI keeps Wan's latents as the VAE's own numbers: that is the default for
 // its files, read and written, and not for others or other families.
 func TestComfyUI(t *testing.T) {
+	t.Parallel()
 	needDevice(t)
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

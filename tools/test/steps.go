@@ -54,6 +54,10 @@ const swiftshader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 // not take.
 const usual = `[ ! -f ` + swiftshader + ` ] || export TABLES=usual;`
 
+// oneThread keeps lavapipe in the thread that calls it. Small dispatches wait for other
+// threads for as long as they compute, and another step has the other core.
+const oneThread = "LP_NUM_THREADS=0"
+
 // unoptimised has lavapipe compile in half the time, for kernels that it would not
 // choose and that run only once.
 const unoptimised = "GALLIVM_PERF=nopt"
@@ -82,9 +86,9 @@ var steps = []step{
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},
-	{name: "operations", in: check, tests: "-short -timeout 20m -skip '^Fuzz' ./wgsl ./gpu", env: []string{"TABLES=usual"},
+	{name: "operations", in: check, tests: "-short -timeout 20m -skip '^Fuzz' ./wgsl ./gpu", env: []string{"TABLES=usual", oneThread},
 		shows: "the kernels that lavapipe takes; Mesa keeps those that have not changed"},
-	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae",
+	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
 		shows: "small models compute what PyTorch does"},
 	{name: "nodevice", in: check, tests: "-short -p 2 ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
@@ -93,17 +97,14 @@ var steps = []step{
 		shows:  "the page in Chromium, without a job"},
 	{name: "page", in: test | all, after: "setup", does: "tools/web.sh check && tools/web.sh quick",
 		shows: "the page's scripts have the right types, and the page builds"},
-	{name: "tests", in: test | all, after: "page", does: usual, tests: "-short -p 2 -timeout 30m ./vae ./cmd/native ./wgsl ./tests/web ./media ./app/... ./gpu/... ./...",
+	{name: "tests", in: test | all, after: "page", does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
 		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
 	{name: "swiftshader", in: test | all, after: "page", does: onSwiftShader, tests: "-short -timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl/... ./gpu ./gpu/gputest",
 		env:   []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader},
 		shows: "operations by every kernel on a second driver"},
-	{name: "chromium", in: test | all, after: "page", does: inChromium, tests: `-exec "$PWD/build/wasmtest" -short -timeout 30m -run '^TestGoldens$/^f32$/./^small$' ./vae`,
-		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./vae"}}, {"", []string{"./tools/wasmtest"}}}, files: []string{"tests/goldens"}, versions: []string{"chromium"}},
-		shows:  "small models compute the same as wasm in Chromium"},
 	{name: "tidy", in: test | all, does: "go mod tidy -diff",
 		shows: "go.mod lists what is imported"},
-	{name: "builds", in: test | all, does: "for on in windows/amd64 darwin/arm64; do GOOS=${on%/*} GOARCH=${on#*/} go build -o /dev/null ./cmd/native || exit 1; done",
+	{name: "builds", in: all, does: "for on in windows/amd64 darwin/arm64; do GOOS=${on%/*} GOARCH=${on#*/} go build -o /dev/null ./cmd/native || exit 1; done",
 		shows: "the program builds for Windows and macOS"},
 
 	{name: "setup-all", in: all, after: "setup", does: "tools/deps.sh --test-all",
@@ -130,7 +131,7 @@ var steps = []step{
 		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./wgsl", "./engine", "./gpu", "./gpu/gputest", "./gpu/internal/browser", "./latent", "./tiling"}}, {"", []string{"./tools/wasmtest"}}}, versions: []string{"chromium"}},
 		shows:  "operations and the engine's packages as wasm in Chromium"},
 	{name: "chromium-vae", in: all, after: "setup", does: inChromium,
-		tests:  `-exec "$PWD/build/wasmtest" -timeout 60m -short -run '^TestGoldens$/././^small$|^Test(BandsAreExact|EveryLayerInBands)$/^(seedvr2|wan)|^TestPreviewsInBands$' ./vae`,
+		tests:  `-exec "$PWD/build/wasmtest" -timeout 60m -run '^TestGoldens$/././^small$|^Test(BandsAreExact|EveryLayerInBands)$/^(seedvr2|wan)|^TestPreviewsInBands$' ./vae`,
 		inputs: &inputs{builds: []build{{"GOOS=js GOARCH=wasm", []string{"./vae"}}, {"", []string{"./tools/wasmtest"}}}, files: []string{"tests/goldens"}, versions: []string{"chromium"}},
 		shows:  "small models in bands as wasm in Chromium"},
 	{name: "wgpu", in: all, after: "setup", does: "tools/wgpu.sh",
