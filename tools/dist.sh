@@ -6,6 +6,7 @@
 #   tools/dist.sh                  all platforms
 #   tools/dist.sh windows/amd64    these only
 #
+#   PAGE=built  the page in web/dist, rather than a new one
 #   VERSION=V   the version to stamp, rather than what git describe says
 set -eu
 cd "$(dirname "$0")/.."
@@ -15,7 +16,7 @@ date=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 libraries=build/dist/libraries
 
 export GOFLAGS=-buildvcs=false CGO_ENABLED=0
-tools/web.sh
+[ "${PAGE:-}" = built ] || tools/web.sh
 tools/deps.sh --dist $libraries
 rm -f build/dist/*.zip build/dist/*.whl build/dist/SHA256SUMS
 go run ./tools/dist -version "$version" -date "$date" -libraries $libraries -o build/dist "$@"

@@ -74,13 +74,15 @@ func (r *run) run(ctx context.Context) error {
 	return nil
 }
 
-// next is the first step that has not begun, once those that it needs have ended;
-// nil after the last.
+// next is the first step that has not begun, once what it waits for has ended; nil after
+// the last.
 func (r *run) next(ctx context.Context, changed *sync.Cond) *step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for ctx.Err() == nil && r.started < len(r.list) {
-		if s := &r.list[r.started]; s.after == "" || r.ended[s.after] || !r.has(s.after) {
+		s, running := &r.list[r.started], r.started-len(r.ended)
+		waits := s.after != "" && r.has(s.after) && !r.ended[s.after] || running > 0 && (s.alone || r.list[r.started-1].alone)
+		if !waits {
 			r.started++
 			return s
 		}

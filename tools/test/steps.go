@@ -21,6 +21,7 @@ type step struct {
 	name  string
 	in    set
 	after string   // the step that has to end first
+	alone bool     // no other step runs meanwhile: it replaces files that they read
 	does  string   // a shell command line
 	tests string   // arguments of go test, which runs behind it
 	env   []string // NAME=value
@@ -95,7 +96,7 @@ var steps = []step{
 	{name: "shown", in: check, does: "tools/web.sh check && tools/web.sh quick && ", tests: "-short -skip '^TestVisitor$' ./tests/web",
 		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web"}}}, files: pageFile, versions: []string{"chromium"}},
 		shows:  "the page in Chromium, without a job"},
-	{name: "page", in: test | all, after: "setup", does: "tools/web.sh check && tools/web.sh quick",
+	{name: "page", in: test | all, alone: true, does: "tools/web.sh check && tools/web.sh quick",
 		shows: "the page's scripts have the right types, and the page builds"},
 	{name: "tests", in: test | all, after: "page", does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
 		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
@@ -109,10 +110,9 @@ var steps = []step{
 
 	{name: "setup-all", in: all, after: "setup", does: "tools/deps.sh --test-all",
 		shows: "nginx and Firefox are installed, too"},
-	{name: "page-all", in: all, after: "tests", does: "tools/web.sh && tools/gpu.sh check",
-		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tools/gpu.sh")},
-		shows:  "the page's engine and the folder for a real card are small enough"},
-	{name: "windows", in: all, after: "page-all", does: "DEMO=short tools/windows.sh",
+	{name: "page-all", in: all, alone: true, does: "tools/web.sh && tools/gpu.sh check",
+		shows: "the page's engine and the folder for a real card are small enough"},
+	{name: "windows", in: all, after: "page-all", does: "PAGE=built DEMO=short tools/windows.sh",
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./memory", "./gpu", "./gpu/internal/dawn", "./wgsl", "./vae", "./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the Windows archive, operations and small models through Direct3D 12 and Vulkan under Wine"},

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Two steps run at once, a step waits for the one that it needs, one that is alone runs
+// alone, and all run although one fails.
+func TestRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("tools", 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join("tools", "adapter.sh"), nil, 0o666))
+	r := &run{list: []step{
+		{name: "a", does: "exit 3"}, {name: "b"}, {name: "c", after: "b"}, {name: "d", alone: true},
+		{name: "e", does: "echo 'skipped: no reason'"}, {name: "f"},
+	}}
+	for i, s := range r.list {
+		r.list[i].does = "echo +" + s.name + " >>order; sleep 0.1; echo -" + s.name + " >>order; " + s.does
+	}
+	require.EqualError(t, r.run(t.Context()), "failed: a")
+	text, err := os.ReadFile("order")
+	require.NoError(t, err)
+	order := strings.Fields(string(text))
+	at := func(what string) int {
+		for i, each := range order {
+			if each == what {
+				return i
+			}
+		}
+		require.Fail(t, "missing", "%s in %v", what, order)
+		return -1
+	}
+	assert.Less(t, max(at("+a"), at("+b")), min(at("-a"), at("-b")), "two at once: %v", order)
+	assert.Less(t, at("-b"), at("+c"), "c waits for b: %v", order)
+	assert.Equal(t, at("+d")+1, at("-d"), "d is alone: %v", order)
+	assert.Less(t, max(at("-a"), at("-c")), at("+d"), "d waits for all: %v", order)
+	assert.Less(t, at("-d"), min(at("+e"), at("+f")), "all wait for d: %v", order)
+}
