@@ -30,10 +30,10 @@ type build struct {
 	packages []string
 }
 
-// fingerprint is a sum of what is really built and read. Comments, the names of Go
-// files and their order do not change it.
-func (in inputs) fingerprint() (string, error) {
-	var parts []string
+// fingerprint is a sum of a command line and of what it builds and reads. Comments, the
+// names of Go files and their order do not change it.
+func (in inputs) fingerprint(command string) (string, error) {
+	parts := []string{command}
 	for _, b := range in.builds {
 		code, err := b.code()
 		if err != nil {
@@ -91,7 +91,7 @@ func (b build) code() (parts []string, err error) {
 			continue
 		}
 		of, _, _ := strings.Cut(p.ImportPath, " ")
-		if strings.HasSuffix(of, "/tools/test") { // a step's command is not what it tests
+		if strings.HasSuffix(of, "/tools/test") { // of which the command counts
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.EmbedFiles) {

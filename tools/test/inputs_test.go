@@ -46,7 +46,7 @@ func TestFingerprint(t *testing.T) {
 			}
 		}
 		module(t, all)
-		sum, err := inputs{builds: []build{{"", []string{"./a"}}}, files: []string{"tool.sh", "text.md"}}.fingerprint()
+		sum, err := inputs{builds: []build{{"", []string{"./a"}}}, files: []string{"tool.sh", "text.md"}}.fingerprint("echo")
 		require.NoError(t, err)
 		return sum
 	}

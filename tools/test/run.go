@@ -136,7 +136,7 @@ func (r *run) known(s *step) (file, fingerprint, day string, err error) {
 	if s.inputs == nil {
 		return "", "", "", nil
 	}
-	if fingerprint, err = s.inputs.fingerprint(); err != nil {
+	if fingerprint, err = s.inputs.fingerprint(s.command() + strings.Join(s.env, " ")); err != nil {
 		return "", "", "", err
 	}
 	file = committed
