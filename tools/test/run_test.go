@@ -17,11 +17,16 @@ func TestRun(t *testing.T) {
 	require.NoError(t, os.MkdirAll("tools", 0o777))
 	require.NoError(t, os.WriteFile(filepath.Join("tools", "adapter.sh"), nil, 0o666))
 	r := &run{list: []step{
-		{name: "a", does: "exit 3"}, {name: "b"}, {name: "c", after: "b"}, {name: "d", alone: true},
+		{name: "a", does: "until grep -q +b order; do sleep 0.01; done; echo -a >>order; exit 3"},
+		{name: "b", does: "until grep -q +a order; do sleep 0.01; done; echo -b >>order"},
+		{name: "c", after: "b"}, {name: "d", alone: true},
 		{name: "e", does: "echo 'skipped: no reason'"}, {name: "f"},
 	}}
 	for i, s := range r.list {
-		r.list[i].does = "echo +" + s.name + " >>order; sleep 0.1; echo -" + s.name + " >>order; " + s.does
+		r.list[i].does = "echo +" + s.name + " >>order; " + s.does
+		if s.name > "b" {
+			r.list[i].does = "echo +" + s.name + " >>order; echo -" + s.name + " >>order; " + s.does
+		}
 	}
 	require.EqualError(t, r.run(t.Context()), "failed: a")
 	text, err := os.ReadFile("order")
@@ -36,7 +41,7 @@ func TestRun(t *testing.T) {
 		require.Fail(t, "missing", "%s in %v", what, order)
 		return -1
 	}
-	assert.Less(t, max(at("+a"), at("+b")), min(at("-a"), at("-b")), "two at once: %v", order)
+	assert.Less(t, max(at("+a"), at("+b")), min(at("-a"), at("-b")), "each waits for the other: %v", order)
 	assert.Less(t, at("-b"), at("+c"), "c waits for b: %v", order)
 	assert.Equal(t, at("+d")+1, at("-d"), "d is alone: %v", order)
 	assert.Less(t, max(at("-a"), at("-c")), at("+d"), "d waits for all: %v", order)
