@@ -143,7 +143,7 @@ func (r *run) known(s *step) (file, fingerprint, day string, err error) {
 	if s.in&(check|test) != 0 {
 		file = here
 	}
-	if !r.again {
+	if _, missing := os.Stat(s.makes); !r.again && (s.makes == "" || missing == nil) {
 		day, err = passedOn(file, s.name, fingerprint)
 	}
 	return file, fingerprint, day, err

@@ -26,6 +26,7 @@ type step struct {
 	tests string   // arguments of go test, which runs behind it
 	env   []string // NAME=value
 	shows string   // what its passing shows
+	makes string   // a file that must be there for its passing to be remembered
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
 	// since Go's own test cache remembers
 	inputs *inputs
@@ -96,8 +97,9 @@ var steps = []step{
 	{name: "shown", in: check, does: "tools/web.sh check && tools/web.sh quick && ", tests: "-short -skip '^TestVisitor$' ./tests/web",
 		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web"}}}, files: pageFile, versions: []string{"chromium"}},
 		shows:  "the page in Chromium, without a job"},
-	{name: "page", in: test | all, alone: true, does: "tools/web.sh check && tools/web.sh quick",
-		shows: "the page's scripts have the right types, and the page builds"},
+	{name: "page", in: test | all, alone: true, does: "tools/web.sh check && tools/web.sh quick", makes: "web/dist/index.html",
+		inputs: &inputs{builds: []build{page}, files: pageFile},
+		shows:  "the page's scripts have the right types, and the page builds"},
 	{name: "tests", in: test | all, after: "page", does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
 		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
 	{name: "swiftshader", in: test | all, after: "page", does: onSwiftShader, tests: "-short -timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl/... ./gpu ./gpu/gputest",
