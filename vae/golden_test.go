@@ -225,7 +225,7 @@ func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
 func long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("left out by -short: its shaders take long to compile on a processor")
+		t.Skip("left out by -short: it takes long on a processor")
 	}
 }
 

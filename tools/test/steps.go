@@ -92,7 +92,7 @@ var steps = []step{
 		shows: "the kernels that lavapipe takes; Mesa keeps those that have not changed"},
 	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
 		shows: "small models compute what PyTorch does"},
-	{name: "nodevice", in: check, tests: "-short -p 2 ./...", env: []string{"GPU=none"},
+	{name: "nodevice", in: check, tests: "-short -p 2 -skip ^Fuzz ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
 	{name: "shown", in: check, does: "tools/web.sh check && tools/web.sh quick && ", tests: "-short -skip '^TestVisitor$' ./tests/web",
 		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web"}}}, files: pageFile, versions: []string{"chromium"}},
