@@ -44,7 +44,6 @@ func headed(t *testing.T, named string, many int, meta map[string]string) string
 
 // Whatever a file of tensors is found to be, its header is parsed once.
 func TestInfoReadsAHeaderOnce(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		path string
 		code int
