@@ -68,11 +68,16 @@ func chosen(args []string) (*run, error) {
 }
 
 func usage(why string) {
-	var names []string
+	fmt.Fprintf(os.Stderr, "test: %s; expected check, test, all, names or some of these steps:\n", why)
 	for _, s := range steps {
-		names = append(names, s.name)
+		var of []string
+		for _, name := range []string{"check", "test", "all"} {
+			if s.in&sets[name] != 0 {
+				of = append(of, name)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "  %-16s %-14s %s\n", s.name, strings.Join(of, " "), s.shows)
 	}
-	fmt.Fprintf(os.Stderr, "test: %s; expected check, test, all, names or some of these steps:\n  %s\n", why, strings.Join(names, " "))
 	os.Exit(2)
 }
 

@@ -119,7 +119,7 @@ var steps = []step{
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the Windows archive, operations and small models through Direct3D 12 and Vulkan under Wine"},
 	{name: "tests-all", in: all, after: "page-all", does: usual, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
-		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "tools", "integrations", "Makefile"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
+		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
 		shows:  "published sizes and every test that -short leaves out"},
 	{name: "tables-all", in: all, after: "setup", tests: "-timeout 60m -skip '^Fuzz' ./wgsl", env: []string{"TABLES=all", unoptimised},
 		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
