@@ -49,7 +49,7 @@ func (s *step) command() string {
 }
 
 // swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders
-// in a tenth of lavapipe's time, and has no f16.
+// in a fifth of lavapipe's time, and has no f16.
 const swiftshader = "/usr/lib/chromium/vk_swiftshader_icd.json"
 
 // usual sets TABLES for lavapipe where SwiftShader runs the kernels that lavapipe would
