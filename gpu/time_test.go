@@ -152,15 +152,13 @@ func TestTimeCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	began := time.Now()
 	took, err := dev.Time(ctx, long)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Zero(t, took)
-	require.Less(t, time.Since(began), 20*time.Second)
 
 	took, err = dev.Time(context.Background(), timeBatch(light, light, y, z))
 	require.NoError(t, err)
-	require.Equal(t, dev.Info().Timestamps, took.Queried)
+	require.Positive(t, took.Total)
 
 	_, err = dev.Time(ctx, timeBatch(light, light, y, z))
 	require.ErrorIs(t, err, context.DeadlineExceeded, "a context that ended before")
