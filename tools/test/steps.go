@@ -21,7 +21,7 @@ type step struct {
 	name  string
 	in    set
 	after string   // the step that has to end first
-	alone bool     // no other step runs meanwhile: it replaces files that they read
+	alone bool     // no other step runs meanwhile: it replaces files that they read, or fails on a busy machine
 	does  string   // a shell command line
 	tests string   // arguments of go test, which runs behind it
 	env   []string // NAME=value
@@ -114,7 +114,7 @@ var steps = []step{
 		shows: "nginx and Firefox are installed, too"},
 	{name: "page-all", in: all, alone: true, does: "tools/web.sh && tools/gpu.sh check",
 		shows: "the page's engine and the folder for a real card are small enough"},
-	{name: "windows", in: all, after: "page-all", does: "PAGE=built DEMO=short tools/windows.sh",
+	{name: "windows", in: all, alone: true, does: "PAGE=built DEMO=short tools/windows.sh",
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./memory", "./gpu", "./gpu/internal/dawn", "./wgsl", "./vae", "./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the Windows archive, operations and small models through Direct3D 12 and Vulkan under Wine"},
