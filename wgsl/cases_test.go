@@ -49,6 +49,7 @@ func format(e Elem) gputest.Format {
 //	(unset)  also the others in packed halves, and the plain one in f32
 //	all      every kernel in every storage
 //	NAME     the kernels of that name; halves run as on a card, which they are for
+//	OPERATION/NAME ...  these kernels
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
 }
@@ -87,7 +88,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	usual := (&Set{info: info, tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
 		for _, e := range storages {
-			if k.halves && e != F16 || !tried(k.name) {
+			if k.halves && e != F16 || !tried(operation, k.name) {
 				continue
 			}
 			if k.name != usual && (!others(i, k, e) || testing.Short() && i > 0 && !third(name)) {
@@ -112,10 +113,12 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	}
 }
 
-// tried says whether TABLES asks for kernels of a name.
-func tried(name string) bool {
-	only := os.Getenv("TABLES")
-	return only == "" || only == "all" || only == "usual" || only == name
+// tried reports whether TABLES asks for a kernel.
+func tried(operation, name string) bool {
+	asked := strings.Fields(os.Getenv("TABLES"))
+	return len(asked) == 0 || slices.ContainsFunc(asked, func(word string) bool {
+		return slices.Contains([]string{"all", "usual", name, operation + "/" + name}, word)
+	})
 }
 
 // others says whether a kernel that is not the device's usual one, number i of its

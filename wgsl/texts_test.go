@@ -1,7 +1,9 @@
 package wgsl
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -41,7 +43,8 @@ func TestTexts(t *testing.T) {
 }
 
 // Every text that a program can have, once. With TESSERA_CASES=FOLDER they are
-// written there, so that another compiler sees those too that no case runs.
+// written there, so that another compiler sees those too that no case runs. The log has
+// a checksum of each kernel's texts, from which tools/test finds those that changed.
 func TestSources(t *testing.T) {
 	sources := map[string]string{} // by text, a name
 	all := 0
@@ -50,17 +53,20 @@ func TestSources(t *testing.T) {
 			if k.halves {
 				continue // in Dawn's own language, or of words as halves, which other compilers don't take
 			}
+			sum := sha256.New()
 			for i := range k.shaders {
 				for _, elem := range []Elem{F32, F16, Packed} {
 					for _, weight := range []Elem{F32, Packed} {
 						all++
 						source := k.shaders[i].source(elem, weight)
+						io.WriteString(sum, withoutComments(source))
 						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, k.shaders[i].file, elem, weight)
 						assert.NotContains(t, source, "#import")
 						assert.Equal(t, elem == F16 && strings.Contains(source, "f16>"), strings.HasPrefix(source, "enable f16;"), sources[source])
 					}
 				}
 			}
+			t.Logf("kernel %s/%s %x", table.operation, k.name, sum.Sum(nil)[:8])
 		}
 	}
 	t.Logf("%d texts, %d of them different", all, len(sources))
@@ -69,4 +75,16 @@ func TestSources(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(source), 0o666))
 		}
 	}
+}
+
+// withoutComments is a text without comments, indentation and empty lines.
+func withoutComments(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "//") // WGSL has no strings
+		if line = strings.TrimSpace(line); line != "" {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
 }

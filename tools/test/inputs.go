@@ -10,9 +10,11 @@ import (
 	"go/scanner"
 	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -52,9 +54,11 @@ func (in inputs) fingerprint(command string) (string, error) {
 		}
 		parts = append(parts, file+" "+sum)
 	}
+	found := versions()
 	for _, name := range in.versions {
-		parts = append(parts, name+" "+installed(name))
+		parts = append(parts, name+" "+found[name])
 	}
+	parts = append(parts, runtime.Version())
 	slices.Sort(parts)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(parts), "\n")))
 	return hex.EncodeToString(sum[:12]), nil
@@ -104,16 +108,32 @@ func (b build) code() (parts []string, err error) {
 			}
 			parts = append(parts, of+" "+sum)
 		}
-		data, err := filepath.Glob(filepath.Join(p.Dir, "testdata", "*"))
+		data, err := under(filepath.Join(p.Dir, "testdata"))
 		if err != nil {
 			return nil, err
 		}
 		for _, file := range data {
-			if sum, err := sumOf(file); err == nil { // no folder
-				parts = append(parts, of+" testdata "+sum)
+			sum, err := sumOf(file)
+			if err != nil {
+				return nil, err
 			}
+			parts = append(parts, of+" "+filepath.ToSlash(strings.TrimPrefix(file, p.Dir))+" "+sum)
 		}
 	}
+}
+
+// under are the files in a folder and its folders; none where the folder is missing.
+func under(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return files, err
 }
 
 // tracked are git's files under some paths, but for documents and what this program
@@ -190,11 +210,19 @@ func tokens(data []byte) []byte {
 	}
 }
 
-// installed is a Debian package's version, "none" where dpkg knows of none.
-func installed(name string) string {
-	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", name).Output()
-	if err != nil || len(out) == 0 {
-		return "none"
+// outside are the Debian packages whose programs and drivers tests use.
+var outside = []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}
+
+// versions are those of the packages in outside that are installed. It asks anew each
+// time, since the step setup installs them.
+func versions() map[string]string {
+	args := append([]string{"-W", "-f", "${Package} ${Version}\n"}, outside...)
+	out, _ := exec.Command("dpkg-query", args...).Output() // fails where one is missing, and prints the others
+	found := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if name, version, _ := strings.Cut(strings.TrimSpace(line), " "); version != "" {
+			found[name] = version
+		}
 	}
-	return string(out)
+	return found
 }

@@ -67,6 +67,7 @@ func TestFingerprint(t *testing.T) {
 		"a shader":    {"a/x.wgsl": "let x = 2;\n"},
 		"a test":      {"a/a_test.go": "package a\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Log() }\n"},
 		"test data":   {"a/testdata/data": "2"},
+		"nested data": {"a/testdata/b/c/data": "1"},
 		"a script":    {"tool.sh": "echo 2\n"},
 	} {
 		assert.NotEqual(t, was, sum(changes), what)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -62,12 +61,5 @@ func remember(file, step, fingerprint string) error {
 	for _, p := range list {
 		fmt.Fprintf(&text, "%s %s %s\n", p.step, p.fingerprint, p.day)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		return err
-	}
-	part := fmt.Sprintf("%s.%d", file, os.Getpid())
-	if err := os.WriteFile(part, []byte(text.String()), 0o666); err != nil {
-		return err
-	}
-	return os.Rename(part, file)
+	return replace(file, text.String())
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,12 +109,28 @@ func (r *run) one(ctx context.Context, s *step) {
 		r.say("%-14s         passed with the same inputs on %s\n", s.name, day)
 		return
 	}
+	var texts map[string]string
+	if err == nil && s.kernels != noKernels {
+		texts, err = kernelTexts(ctx)
+	}
+	if err == nil && s.kernels == changedOnes {
+		changed := changedKernels(kernelsFile, texts)
+		if len(changed) == 0 {
+			r.say("%-14s %4.0f s  no text has changed since its kernel passed\n", s.name, time.Since(start).Seconds())
+			return
+		}
+		r.say("  changed since they passed here: %s\n", strings.Join(changed, " "))
+		s.env = append(slices.Clone(s.env), "TABLES="+strings.Join(changed, " "))
+	}
 	if err == nil {
 		err = s.execute(ctx, r.say)
 	}
 	if skipped := (skip{}); errors.As(err, &skipped) {
 		r.say("%-14s %4.0f s  skipped: %s\n", s.name, time.Since(start).Seconds(), skipped.why)
 		return
+	}
+	if err == nil && texts != nil {
+		err = rememberKernels(kernelsFile, texts)
 	}
 	if err == nil && fingerprint != "" {
 		r.mu.Lock()
@@ -155,18 +172,27 @@ func (r *run) say(format string, args ...any) {
 	fmt.Printf(format, args...)
 }
 
-// leftOut names the steps of the whole that this set lacks.
+// leftOut names the steps that this set leaves to larger ones.
 func (r *run) leftOut() {
-	if r.name == "" || r.name == "all" {
+	if r.name == "" {
 		return
 	}
-	var names []string
-	for _, s := range steps {
-		if s.in&sets[r.name] == 0 && s.in&all != 0 {
-			names = append(names, s.name)
+	done := sets[r.name]
+	for _, larger := range []struct {
+		set     set
+		command string
+	}{{test, "make test"}, {all, "make test-all"}} {
+		var names []string
+		for _, s := range steps {
+			if s.in&done == 0 && s.in&larger.set != 0 {
+				names = append(names, s.name)
+			}
 		}
+		if len(names) > 0 {
+			fmt.Printf("left to %s: %s\n", larger.command, strings.Join(names, ", "))
+		}
+		done |= larger.set
 	}
-	fmt.Printf("left to make test-all: %s\n", strings.Join(names, ", "))
 }
 
 // skip is the error of a step that cannot run on this machine.
@@ -254,8 +280,9 @@ func environment() []string {
 // machine names the versions of what tests use besides Go.
 func machine() string {
 	var all []string
-	for _, name := range []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"} {
-		all = append(all, name+"="+installed(name))
+	found := versions()
+	for _, name := range outside {
+		all = append(all, name+"="+found[name])
 	}
 	return strings.Join(append(all, os.Getenv("VK_DRIVER_FILES"), os.Getenv("ADAPTER")), " ")
 }

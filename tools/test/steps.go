@@ -27,6 +27,9 @@ type step struct {
 	env   []string // NAME=value
 	shows string   // what its passing shows
 	makes string   // a file that must be there for its passing to be remembered
+	// kernels says which of package wgsl's it runs, for those of make check to be told by
+	// what has changed
+	kernels kernelSet
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
 	// since Go's own test cache remembers
 	inputs *inputs
@@ -37,6 +40,15 @@ const (
 	govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 	gosec       = "github.com/securego/gosec/v2/cmd/gosec@v2.22.11"
 	gotestsum   = "gotest.tools/gotestsum@v1.13.0"
+)
+
+// kernelSet is which kernels a step runs, apart from those that lavapipe takes.
+type kernelSet uint8
+
+const (
+	noKernels   kernelSet = iota
+	changedOnes           // those whose assembled texts changed since they last passed here
+	everyKernel
 )
 
 // command is the step's command line.
@@ -51,6 +63,8 @@ func (s *step) command() string {
 // swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders
 // in a fifth of lavapipe's time, and has no f16.
 const swiftshader = "/usr/lib/chromium/vk_swiftshader_icd.json"
+
+var onlySwiftShader = []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader}
 
 // usual sets TABLES for lavapipe where SwiftShader runs the kernels that lavapipe would
 // not take.
@@ -81,7 +95,7 @@ var (
 // end together.
 var steps = []step{
 	{name: "setup", in: test | all, does: "tools/deps.sh --test",
-		shows: "Dawn, Vulkan drivers, Chromium and ffmpeg are installed"},
+		shows: "Dawn, Vulkan drivers, Chromium, nginx and ffmpeg are installed"},
 	{name: "format", in: check | test | all, does: `bad=$(gofmt -l .) && [ -z "$bad" ] || { echo "gofmt would change: $bad"; exit 1; }`,
 		shows: "Go files are formatted"},
 	{name: "vet", in: check | test | all, does: "go vet ./... && GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling",
@@ -92,6 +106,9 @@ var steps = []step{
 		shows: "the kernels that lavapipe takes; Mesa keeps those that have not changed"},
 	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
 		shows: "small models compute what PyTorch does"},
+	{name: "kernels", in: check, kernels: changedOnes, does: onSwiftShader, tests: "-short -timeout 20m -skip './././broadcast4|././././broadcast4' ./wgsl",
+		env:   onlySwiftShader,
+		shows: "other kernels whose texts changed, on SwiftShader"},
 	{name: "nodevice", in: check, tests: "-short -p 2 -skip ^Fuzz ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
 	{name: "shown", in: check, does: "tools/web.sh check && tools/web.sh quick && ", tests: "-short -skip '^TestVisitor$' ./tests/web",
@@ -103,7 +120,7 @@ var steps = []step{
 	{name: "tests", in: test | all, after: "page", does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
 		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
 	{name: "swiftshader", in: test | all, after: "page", does: onSwiftShader, tests: "-short -timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl/... ./gpu ./gpu/gputest",
-		env:   []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader},
+		env: onlySwiftShader, kernels: everyKernel,
 		shows: "operations by every kernel on a second driver"},
 	{name: "tidy", in: test | all, does: "go mod tidy -diff",
 		shows: "go.mod lists what is imported"},
@@ -111,7 +128,7 @@ var steps = []step{
 		shows: "the program builds for Windows and macOS"},
 
 	{name: "setup-all", in: all, after: "setup", does: "tools/deps.sh --test-all",
-		shows: "nginx and Firefox are installed, too"},
+		shows: "Firefox is installed, too"},
 	{name: "page-all", in: all, alone: true, does: "tools/web.sh && tools/gpu.sh check",
 		shows: "the page's engine and the folder for a real card are small enough"},
 	{name: "windows", in: all, alone: true, does: "PAGE=built DEMO=short tools/windows.sh",
@@ -125,7 +142,7 @@ var steps = []step{
 		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
 		shows:  "operations by every kernel in every storage"},
 	{name: "swiftshader-all", in: all, after: "setup", does: onSwiftShader, tests: "-timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl",
-		env:    []string{"VK_DRIVER_FILES=" + swiftshader, "VK_ICD_FILENAMES=" + swiftshader},
+		env:    onlySwiftShader,
 		inputs: &inputs{builds: []build{tables}, versions: []string{"chromium"}},
 		shows:  "operations on SwiftShader, in every storage"},
 	{name: "chromium-all", in: all, after: "setup", does: inChromium,
