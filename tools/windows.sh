@@ -124,32 +124,44 @@ in_wine() {
 	shift 2
 	echo "windows: $package on $backend"
 	TESSERA_BACKEND=$backend TESSERA_STATS="Z:\\wine\\stats-$backend.txt" TESSERA_PROGRAM='C:\tests\tessera.exe' \
-		"$run" "/source/$package" wine cmd /c "C:\\tests\\$(basename "$package").exe" "$@" >"$root/wine/test.log" 2>&1 || {
-		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$root/wine/test.log" | tail -n 60 >&2
+		"$run" "/source/$package" wine cmd /c "C:\\tests\\$(basename "$package").exe" "$@" >"$root/wine/$backend.log" 2>&1 || {
+		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$root/wine/$backend.log" | tail -n 60 >&2
 		die "$package on $backend failed"
 	}
+	echo "windows: $package on $backend passed"
+}
+
+# both runs a function of this script for each backend, one beside the other.
+both() {
+	"$1" vulkan &
+	vulkan=$!
+	"$1" d3d12
+	wait $vulkan
 }
 
 # tables runs the operations, the device, what is free of memory and the command line.
 tables() {
 	test_programs
 	rm -f "$root"/wine/stats-*.txt
-	for b in vulkan d3d12; do
-		in_wine $b gpu
-		in_wine $b wgsl
-	done
+	in_wine vulkan gpu # which times the device
+	in_wine d3d12 gpu
 	in_wine auto memory
 	in_wine auto gpu/internal/dawn
-	in_wine vulkan cmd/native -test.short -test.parallel 1
+	both tables_on
+}
+
+tables_on() {
+	in_wine $1 wgsl
+	[ $1 = d3d12 ] || in_wine $1 cmd/native -test.short -test.parallel 1
 }
 
 # goldens runs the small models against the reference's numbers.
 goldens() {
 	test_programs
-	for b in vulkan d3d12; do
-		in_wine $b vae -test.short -test.run 'TestGoldens$/././small$'
-	done
+	both goldens_on
 }
+
+goldens_on() { in_wine $1 vae -test.short -test.run 'TestGoldens$/././small$'; }
 
 # report prints how long Direct3D's old compiler took and the longest pieces.
 report() {
