@@ -12,17 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu/internal/kept"
+	"tessera/tests/testenv"
 )
 
 // halves opens a device with f16 and a cache folder of its own.
 func halves(t *testing.T) *Device {
 	t.Helper()
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out what needs a device")
-	}
+	testenv.Device(t)
 	d, err := Open(Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND"), NoCache: true})
-	if (errors.Is(err, ErrNoLibrary) || errors.Is(err, ErrNoAdapter)) && os.Getenv("GPU") != "require" {
-		t.Skipf("no device: %v", err)
+	if errors.Is(err, ErrNoLibrary) || errors.Is(err, ErrNoAdapter) {
+		testenv.Missing(t, "no device: %v", err)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })

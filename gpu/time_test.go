@@ -156,9 +156,16 @@ func TestTimeCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Zero(t, took)
 
-	took, err = dev.Time(context.Background(), timeBatch(light, light, y, z))
-	require.NoError(t, err)
-	require.Positive(t, took.Total)
+	for try := 0; ; try++ {
+		took, err = dev.Time(context.Background(), timeBatch(light, light, y, z))
+		require.NoError(t, err)
+		if took.Queried == dev.Info().Timestamps {
+			break
+		}
+		// A busy machine may take so long between two commands that the device's clock
+		// is not believed.
+		require.Less(t, try, 20, "the adapter has timestamps: %t; the device timed the commands: %t", dev.Info().Timestamps, took.Queried)
+	}
 
 	_, err = dev.Time(ctx, timeBatch(light, light, y, z))
 	require.ErrorIs(t, err, context.DeadlineExceeded, "a context that ended before")

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
+	"tessera/tests/testenv"
 )
 
 // testFrame is a smooth picture, [H,W,3], that differs in every channel, row,
@@ -124,9 +125,9 @@ func only(t *testing.T, dir string, names ...string) {
 
 func needFFmpeg(t *testing.T) {
 	t.Helper()
-	os.Getenv("TESSERA_MACHINE") // has its version, for Go's test cache to watch
+	testenv.Watch()
 	if !HaveFFmpeg() {
-		t.Skip("ffmpeg is not installed")
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
 	}
 }
 

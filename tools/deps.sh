@@ -5,8 +5,8 @@
 #
 #   tools/deps.sh          what a user needs
 #   tools/deps.sh --test   also what make test needs: the older Dawn, Chromium with
-#                          its SwiftShader, ffmpeg and a C compiler
-#   tools/deps.sh --test-all   also nginx and Firefox, for make test-all
+#                          its SwiftShader, nginx, ffmpeg and a C compiler
+#   tools/deps.sh --test-all   also Firefox, for make test-all
 #   tools/deps.sh --dist DIR   only the libraries of every platform, with their
 #                              licences, for tools/dist.sh
 #
@@ -321,9 +321,9 @@ if [ $os = linux ]; then
 		[ "$arch" = x86_64 ] && fetch_npm $npm_linux $npm_linux_hash "$dawn/$npm_pin" libwebgpu_wrapper.so $npm_linux_lib
 		swiftshader_icd
 		programs
+		static_host
 	fi
 	if [ -n "$all" ]; then
-		static_host
 		other_browser
 	fi
 	finish

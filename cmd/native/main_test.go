@@ -22,6 +22,7 @@ import (
 	"tessera/app/job"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // tiny is the trained model that ships with the program.
@@ -125,17 +126,13 @@ func succeedJSON(t testing.TB, args ...string) (r result) {
 	return r
 }
 
-// needDevice skips a test where there is no device, with the reason; where the
-// environment has GPU=require it fails. GPU=none skips it anyway.
+// needDevice skips a test without a device, or fails it, as package testenv describes.
 func needDevice(t testing.TB) {
 	t.Helper()
-	os.Getenv("TESSERA_MACHINE") // the driver's version, for Go's test cache to watch
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out what needs a device")
-	}
+	testenv.Device(t)
 	o := tessera(t, "devices")
 	switch {
-	case o.code == job.ExitDevice && os.Getenv("GPU") != "require":
+	case o.code == job.ExitDevice && !testenv.Required():
 		t.Skipf("no device: %s", o.stderr)
 	case o.code != 0:
 		require.Fail(t, "no device", "exit code %d\n%s", o.code, o.stderr)

@@ -13,25 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
+	"tessera/tests/testenv"
 )
 
-// Open opens the best adapter for a test and closes it at its end. Without one
-// the test is skipped with the reason, or fails where the environment has
-// GPU=require; GPU=none skips it anyway. Which Vulkan driver there is, VK_DRIVER_FILES
-// says, and its version TESSERA_MACHINE: Go's test cache watches both.
+// Open opens the best adapter for a test and closes it at its end. Without one the
+// test skips or fails, as package testenv describes.
 // TESSERA_BACKEND takes only one backend's adapters. With TESSERA_STATS=FILE
 // what Stats says at the end is appended there.
 func Open(t testing.TB) *gpu.Device {
 	t.Helper()
-	Machine()
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out what needs a device")
-	}
+	testenv.Device(t)
 	dev, err := gpu.Open(gpu.Options{Adapter: -1, Backend: os.Getenv("TESSERA_BACKEND"), NoCache: true})
 	if errors.Is(err, gpu.ErrNoLibrary) || errors.Is(err, gpu.ErrNoAdapter) {
-		if os.Getenv("GPU") != "require" {
-			t.Skipf("no device: %v", err)
-		}
+		testenv.Missing(t, "no device: %v", err)
 	}
 	require.NoError(t, err, "gputest: open")
 	t.Cleanup(func() {
@@ -41,13 +35,6 @@ func Open(t testing.TB) *gpu.Device {
 		assert.NoError(t, dev.Close(), "gputest: close")
 	})
 	return dev
-}
-
-// Machine makes Go's test cache watch the versions of what a test uses besides Go: tests
-// that start a program of the system call it.
-func Machine() {
-	os.Getenv("TESSERA_MACHINE")
-	os.Getenv("VK_DRIVER_FILES")
 }
 
 // appendStats writes a line for each program, "compile SECONDS LABEL", and for

@@ -10,13 +10,15 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // axe is the script that finds what is not accessible; npm brings it for tests.
 func axe(t *testing.T) string {
 	t.Helper()
 	script, err := os.ReadFile(filepath.Join(root, "web/node_modules/axe-core/axe.min.js"))
-	if os.IsNotExist(err) && os.Getenv("GPU") != "require" {
+	if os.IsNotExist(err) && !testenv.Required() {
 		t.Skip("no axe-core: run `make web`")
 	}
 	require.NoError(t, err)

@@ -22,20 +22,17 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"tessera/gpu/gputest"
 	"tessera/tests/build"
+	"tessera/tests/testenv"
 )
 
 const root = "../.."
 
-// chromium is the program to test with; without one the test is skipped, or
-// fails where the environment has GPU=require.
+// chromium is the program to test with. Without one the test skips or fails, as package
+// needs describes.
 func chromium(t testing.TB) string {
 	t.Helper()
-	gputest.Machine()
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out the browser, too")
-	}
+	testenv.Device(t)
 	if name := os.Getenv("CHROMIUM"); name != "" {
 		return name
 	}
@@ -44,8 +41,7 @@ func chromium(t testing.TB) string {
 			return path
 		}
 	}
-	require.NotEqual(t, "require", os.Getenv("GPU"), "no Chromium on the path; $CHROMIUM may name it")
-	t.Skip("no Chromium on the path; $CHROMIUM may name it")
+	testenv.Missing(t, "no Chromium on the path; $CHROMIUM may name it")
 	return ""
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/tests/testenv"
 	page "tessera/web"
 )
 
@@ -26,15 +27,14 @@ func nginx(t *testing.T) string {
 			return path
 		}
 	}
-	require.NotEqual(t, "require", os.Getenv("GPU"), "no nginx: tools/deps.sh --test installs it")
-	t.Skip("no nginx: tools/deps.sh --test installs it")
+	testenv.Missing(t, "no nginx: tools/deps.sh --test installs it")
 	return ""
 }
 
 // built is the folder that tools/web.sh makes, as it is.
 func built(t *testing.T) string {
 	t.Helper()
-	if _, err := page.Page(); err != nil && os.Getenv("GPU") != "require" {
+	if _, err := page.Page(); err != nil && !testenv.Required() {
 		t.Skip(err)
 	}
 	dir, err := filepath.Abs(root + "/web/dist")

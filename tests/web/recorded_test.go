@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/media"
+	"tessera/tests/testenv"
 	"tessera/vae"
 )
 
@@ -114,8 +115,7 @@ func readStrip(t *testing.T, name string) strip {
 // engine makes of the demo clip, and is small.
 func TestRecorded(t *testing.T) {
 	if !media.HaveFFmpeg() {
-		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
-		t.Skip("no ffmpeg")
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
 	}
 	if *update {
 		writeRecorded(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/media"
+	"tessera/tests/testenv"
 )
 
 // TestVideoTags saves frames of one colour: the video says how its colours are
@@ -21,8 +22,7 @@ func TestVideoTags(t *testing.T) {
 	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
-		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
-		t.Skip("no ffmpeg")
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
 	}
 	v := newSite(t)
 	v.open("", "")
@@ -56,8 +56,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
-		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
-		t.Skip("no ffmpeg")
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
 	}
 	path := filepath.Join(t.TempDir(), "loud.webm")
 	said, err := exec.Command("ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=40x26:rate=12:duration=0.25", "-f", "lavfi", "-i", "sine=duration=0.25",
@@ -83,8 +82,7 @@ func TestCutVideos(t *testing.T) {
 	long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
-		require.NotEqual(t, "require", os.Getenv("GPU"), "no ffmpeg")
-		t.Skip("no ffmpeg")
+		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
 	}
 	v := small(t)
 	dir := t.TempDir()

@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 //go:embed testdata/share.html
@@ -87,7 +89,7 @@ func TestSharedLink(t *testing.T) {
 func TestSharedAddress(t *testing.T) {
 	t.Parallel()
 	node, err := exec.LookPath("node")
-	if err != nil && os.Getenv("GPU") != "require" {
+	if err != nil && !testenv.Required() {
 		t.Skip("no node")
 	}
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 
 	server "tessera/app/serve"
 	"tessera/gpu"
+	"tessera/tests/testenv"
 	page "tessera/web"
 )
 
@@ -43,7 +44,7 @@ func newVisit(t *testing.T, folder string) *visit {
 func servePage(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := page.Page()
-	if errors.Is(err, page.ErrNotBuilt) && os.Getenv("GPU") != "require" {
+	if errors.Is(err, page.ErrNotBuilt) && !testenv.Required() {
 		t.Skip(err)
 	}
 	require.NoError(t, err)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // sink is a buffer that may be written and read at once.
@@ -38,13 +40,9 @@ func (s *sink) String() string {
 // binary builds the tests of fs_js_test.go.
 func binary(t *testing.T) string {
 	t.Helper()
-	os.Getenv("TESSERA_MACHINE") // the browser's version, for Go's test cache to watch
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out the browser, too")
-	}
+	testenv.Device(t)
 	if _, err := chromium(); err != nil {
-		require.NotEqual(t, "require", os.Getenv("GPU"), "%v", err)
-		t.Skip(err)
+		testenv.Missing(t, "%v", err)
 	}
 	_, err := os.Stat("fs_js_test.go") // which go's test cache then watches
 	require.NoError(t, err)

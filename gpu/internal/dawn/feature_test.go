@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"tessera/gpu/internal/driver"
-	"tessera/gpu/internal/driver/drivertest"
+	"tessera/tests/testenv"
 )
 
 // TestFeatures: what an adapter is said to have, shaders may use, and nothing
@@ -19,7 +19,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			list, err := Adapters(driver.Options{Library: l.path})
 			if err != nil {
-				drivertest.Missing(t, "%v; run make deps", err)
+				testenv.Missing(t, "%v; run make deps", err)
 			}
 			for _, a := range list {
 				d := open(t, driver.Options{Adapter: a.Index, Library: l.path})

@@ -16,6 +16,7 @@ import (
 
 	"tessera/gpu/internal/driver"
 	"tessera/gpu/internal/driver/drivertest"
+	"tessera/tests/testenv"
 )
 
 // someLibrary is a shared library that is no Dawn.
@@ -177,7 +178,7 @@ func TestNoAdapter(t *testing.T) {
 	for _, l := range vintages() {
 		_, err := Open(driver.Options{Adapter: -1, Library: l.path})
 		if errors.Is(err, driver.ErrNoLibrary) {
-			drivertest.Missing(t, "%v", err)
+			testenv.Missing(t, "%v", err)
 		}
 		drivertest.Wants(t, err, driver.ErrNoAdapter, "vulkan", "make deps", "VK_DRIVER_FILES")
 	}
@@ -195,7 +196,7 @@ func TestDrivers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, _ := filepath.Glob(pattern)
 			if len(found) == 0 {
-				drivertest.Missing(t, "no %s; run tools/deps.sh --test", pattern)
+				testenv.Missing(t, "no %s; run tools/deps.sh --test", pattern)
 			}
 			child(t, "^(TestDriverNamed|TestDriver)$/./^(Compute|ShaderError|LargeTransfers|DeviceLost|Times)$",
 				"VK_DRIVER_FILES="+found[0], "VK_ICD_FILENAMES="+found[0], "TESSERA_WANT="+name)

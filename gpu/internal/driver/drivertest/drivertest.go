@@ -6,13 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu/internal/driver"
+	"tessera/tests/testenv"
 )
 
 // Subject is a driver under test.
@@ -56,26 +56,14 @@ func Run(t *testing.T, s Subject) {
 // environment has GPU=require.
 func Open(t testing.TB, open func(driver.Options) (driver.Device, error), o driver.Options) driver.Device {
 	t.Helper()
-	os.Getenv("TESSERA_MACHINE") // the driver's version, for Go's test cache to watch
-	if os.Getenv("GPU") == "none" {
-		t.Skip("GPU=none leaves out what needs a device")
-	}
+	testenv.Device(t)
 	d, err := open(o)
 	if errors.Is(err, driver.ErrNoLibrary) || errors.Is(err, driver.ErrNoAdapter) {
-		Missing(t, "%v", err)
+		testenv.Missing(t, "%v", err)
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, d.Close()) })
 	return d
-}
-
-// Missing skips a test with the reason; with GPU=require it fails it.
-func Missing(t testing.TB, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("GPU") == "require" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
 }
 
 // Wants fails unless err is target, where that is not nil, and its text has

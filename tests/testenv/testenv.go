@@ -1,0 +1,44 @@
+// Package testenv decides what a test does when the machine lacks something, such as a
+// device, a browser or ffmpeg. The environment says how strict to be:
+//
+//	GPU=require      a missing device or program fails the test; tools/test sets it
+//	GPU=none         tests that need a device or a browser skip, even if there is one
+//	TESSERA_MACHINE  versions of drivers and programs, which tools/test fills in
+//
+// It imports only the standard library, so that every package's tests can use it.
+package testenv
+
+import (
+	"os"
+	"testing"
+)
+
+// Device skips a test that needs a device or a browser if GPU=none, and calls Watch.
+func Device(t testing.TB) {
+	t.Helper()
+	Watch()
+	if os.Getenv("GPU") == "none" {
+		t.Skip("GPU=none: this test needs a device or a browser")
+	}
+}
+
+// Watch reads the versions of drivers and programs outside of the module. Go's test
+// cache then repeats the test when one of them changes. Every test that starts such a
+// program or opens a device calls it, directly or through Device.
+func Watch() {
+	os.Getenv("TESSERA_MACHINE")
+	os.Getenv("VK_DRIVER_FILES")
+}
+
+// Required reports whether a missing device or program fails a test.
+func Required() bool { return os.Getenv("GPU") == "require" }
+
+// Missing ends a test for want of a device or a program: it fails if Required, and skips
+// otherwise.
+func Missing(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if Required() {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
+}
