@@ -16,6 +16,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -55,7 +56,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 	m := open(t, dev, narrow(t), F32)
 	z, clip := noiseLatent(6, 3, 4), noiseClip(9, 24, 32)
 	points := 4
-	if testing.Short() {
+	if testenv.Short(t) {
 		points = 2
 	}
 	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
@@ -82,7 +83,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 		for op, run := range map[string]func(*testing.T, Watch, func()) []float32{"decode": decode, "encode": encode} {
 			t.Run(name+"/"+op, func(t *testing.T) {
 				if name == "tiles" {
-					long(t)
+					testenv.Long(t)
 				}
 				// Weights load in every run, as they do in one that goes on. first is the
 				// request after which the first frame of a decode, or part of an encode, was made.

@@ -14,6 +14,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -70,8 +71,8 @@ func TestBandsAreExact(t *testing.T) {
 				return decoded, latent.Data, dispatches(d.Plan) + dispatches(e.Plan)
 			}
 			t.Run(fmt.Sprintf("%s/%d at once", name, chunk), func(t *testing.T) {
-				if name == "unfolded" || chunk == 2 && name != "seedvr2" {
-					long(t)
+				if name == "unfolded" || (chunk == 2) != (name == "seedvr2") {
+					testenv.Long(t)
 				}
 				decoded, encoded, before := run(t, limit)
 				for _, bytes := range []int64{40 << 10, 8 << 10} { // the latter is less than a tile, and than an attention's frame
@@ -112,6 +113,9 @@ func TestEveryLayerInBands(t *testing.T) {
 			return decoded, latent.Data, append(d.Layers(), e.Layers()...)
 		}
 		t.Run(name, func(t *testing.T) {
+			if name == "unfolded" || name == "wan2.2" {
+				testenv.Long(t)
+			}
 			decoded, encoded, whole := run(t, limit)
 			d, e, bands := run(t, 5<<10)
 			closeTo(t, d, decoded, 1e-11, "decoded in bands")

@@ -22,6 +22,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/wgsl"
 )
@@ -208,7 +209,7 @@ func layeredCheckpoint(t testing.TB) string {
 }
 
 func fullCheckpoint(t testing.TB) string {
-	long(t)
+	testenv.Long(t)
 	return made(t, "full.safetensors", func(path string) error {
 		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{})
 	})
@@ -216,16 +217,8 @@ func fullCheckpoint(t testing.TB) string {
 
 func full(name string, c synthetic.WanConfig) func(t testing.TB) string {
 	return func(t testing.TB) string {
-		long(t)
+		testenv.Long(t)
 		return wan(t, name, c)
-	}
-}
-
-// long skips what make test leaves to make test-all: go test -short.
-func long(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("left out by -short: it takes long on a processor")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -84,6 +85,9 @@ func TestKeep(t *testing.T) {
 		"pictures":        {wan, Options{Independent: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if slices.Contains([]string{"tiles, less", "in 8, offloaded", "streamed"}, name) {
+				testenv.Long(t)
+			}
 			defer c.m.Unload()
 			z := noiseLatent(6, 3, 4)
 			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})

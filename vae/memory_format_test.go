@@ -18,6 +18,7 @@ import (
 
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -39,7 +40,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name != "seedvr2" {
-				long(t)
+				testenv.Long(t)
 			}
 			t.Cleanup(c.m.Unload)
 			c.o.Offload = OffloadOff
@@ -72,6 +73,9 @@ func TestMemoryIn8Bits(t *testing.T) {
 				"rows on the host": {Options{Offload: OffloadOn, Across: 400}, limit},
 				"bands":            {Options{}, 14 << 10},
 			} {
+				if (name == "rows" || name == "on the host") && testenv.Short(t) {
+					continue // "rows on the host" is both
+				}
 				if c.m.Config.Family != seedVR2.Config.Family && name == "bands" {
 					continue // whose middle needs more
 				}

@@ -14,6 +14,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -92,6 +93,9 @@ func TestOffloadIsExact(t *testing.T) {
 		{"wan2.1", wan21, Options{Across: rows, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if slices.Contains([]string{"rows", "unfolded", "wan2.2"}, c.name) {
+				testenv.Long(t)
+			}
 			t.Cleanup(c.m.Unload)
 			plain := Options{Chunk: c.o.Chunk, Tiling: c.o.Tiling, Tile: c.o.Tile, Offload: OffloadOff}
 			want := both(t, c.m, plain)
@@ -189,7 +193,7 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 // where it makes frames in pairs, which can't add to what frames give to later ones; the
 // least memory keeps what they give. All make the same.
 func TestPairsKeepFramesOnTheHost(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	dev, on := gputest.Open(t), true
 	m, err := Open(dev, narrow(t), Settings{Precision: F32, Winograd: &on})
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package vae
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -86,8 +88,8 @@ func TestPeakIsPlanned(t *testing.T) {
 					continue // nothing more to see
 				}
 				t.Run(name+"/"+j.name+"/"+how, func(t *testing.T) {
-					if name != "seedvr2" {
-						long(t)
+					if name != "seedvr2" || how == "feathered" && strings.HasPrefix(j.name, "rgba8") {
+						testenv.Long(t)
 					}
 					p, run, err := j.plan(o)
 					require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"tessera/engine"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -35,8 +36,8 @@ func TestRowsAreExact(t *testing.T) {
 				continue
 			}
 			t.Run(name+"/"+how, func(t *testing.T) {
-				if name != "seedvr2" {
-					long(t)
+				if name != "seedvr2" || how == "one row away" || how == "one slice" {
+					testenv.Long(t)
 				}
 				t.Cleanup(m.Unload)
 				plain := o

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -32,7 +33,7 @@ func driver(t *testing.T, setenv func(name, value string, overwrite int32) int32
 // Two drivers side by side make what one makes, each some of the tiles; also where
 // weights come to each from the host.
 func TestShareOfTwoDrivers(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	for _, file := range []string{lavapipe, swiftShader} {
 		if _, err := os.Stat(file); err != nil {
 			t.Skipf("no second driver: %v", err)

@@ -17,6 +17,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -60,6 +61,9 @@ func TestShare(t *testing.T) {
 		{"in the order of diffusers", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Diffusers}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "streamed" || c.o.Tiling == Diffusers {
+				testenv.Long(t)
+			}
 			m := open(t, gputest.Open(t), c.path, F32)
 			z, clip := noiseLatent(2, 4, 4), noiseClip(5, 32, 32)
 			decoded, encoded := decodeAll(t, m, z, DecodeOptions{Options: c.o}), encodeAll(t, m, clip, EncodeOptions{Options: c.o})

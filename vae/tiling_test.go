@@ -14,6 +14,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 )
 
@@ -173,7 +174,7 @@ func TestHaloIsNeeded(t *testing.T) {
 // What exact tiles are for: they need a fraction of the memory, and are taken
 // without being asked for.
 func TestExactIsTheDefaultAndSmall(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	a := gpu.Info{Limits: gpu.DefaultLimits, Memory: 64 << 30, Type: "discrete"}
 	a.Limits.MaxBuffer, a.Limits.MaxBinding = 4<<30, 4<<30
 	m, err := Inspect(wan21Checkpoint(t), a, Settings{Precision: F32})

@@ -12,13 +12,14 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/wgsl"
 )
 
 // Frames made in pairs are those made one by one: clips with an odd frame and
 // without, in one slice, in slices of one latent frame and of several.
 func TestPairsAreExact(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
 		with := func(on bool) *Model {
@@ -50,7 +51,7 @@ func TestPairsAreExact(t *testing.T) {
 // Pictures and single frames made with four pixels of a row together are those made one by
 // one.
 func TestLinesAreExact(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/tests/testenv"
 )
 
 // Bounds of NMSE by storage: what a single rounding of each output leaves, with
@@ -48,6 +49,7 @@ func format(e Elem) gputest.Format {
 //	usual    the kernel that the device takes, in every storage
 //	(unset)  also the others in packed halves, and the plain one in f32
 //	all      every kernel in every storage
+//	rest     all but what usual with -short runs
 //	NAME     the kernels of that name; halves run as on a card, which they are for
 //	OPERATION/NAME ...  these kernels
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
@@ -65,8 +67,8 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 		whole = []Elem{F32}
 	}
 	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) {
-		if testing.Short() && s.Elem == Packed {
-			t.Skip("left out by -short: weights in f32 beside activations in halves")
+		if s.Elem == Packed { // weights in f32 beside activations in halves
+			testenv.Long(t)
 		}
 		run(t, s, F32)
 	})
@@ -91,12 +93,16 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 			if k.halves && e != F16 || !tried(operation, k.name) {
 				continue
 			}
-			if k.name != usual && (!others(i, k, e) || testing.Short() && i > 0 && !third(name)) {
-				continue
-			}
 			full := name + "/" + e.String()
 			if i > 0 {
 				full += "/" + k.name
+			}
+			if k.name != usual && !others(i, k, e) {
+				continue
+			}
+			inShort := short(full, e, i == 0, k.name == usual)
+			if os.Getenv("TABLES") == "rest" && k.name == usual && inShort || !inShort && testenv.Short(t) {
+				continue
 			}
 			t.Run(full, func(t *testing.T) {
 				if e == F16 && !info.F16 {
@@ -117,7 +123,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 func tried(operation, name string) bool {
 	asked := strings.Fields(os.Getenv("TABLES"))
 	return len(asked) == 0 || slices.ContainsFunc(asked, func(word string) bool {
-		return slices.Contains([]string{"all", "usual", name, operation + "/" + name}, word)
+		return slices.Contains([]string{"all", "rest", "usual", name, operation + "/" + name}, word)
 	})
 }
 
@@ -125,7 +131,7 @@ func tried(operation, name string) bool {
 // table, runs in a storage.
 func others(i int, k kernel, e Elem) bool {
 	switch os.Getenv("TABLES") {
-	case "all":
+	case "all", "rest":
 		return true
 	case "usual":
 		return false
@@ -136,18 +142,28 @@ func others(i int, k kernel, e Elem) bool {
 	return k.halves || e == Packed || e == F32 && i == 0
 }
 
-// third chooses a third of the cases by their names, for kernels that make test-all runs
-// through all of them.
-func third(name string) bool {
-	h := fnv.New32()
+// short reports whether -short runs a case. It runs the kernel that the device takes
+// through all cases in f32 and through half of them in each other storage, the plain
+// kernel through half, and others through a fifth. Hashes of names choose them, so that
+// each storage and each kernel has other cases.
+func short(name string, e Elem, plain, usual bool) bool {
+	share := uint32(5)
+	switch {
+	case usual && e == F32:
+		share = 1
+	case usual, plain:
+		share = 2
+	}
+	h := fnv.New32a()
 	h.Write([]byte(name))
-	return h.Sum32()%3 == 0
+	return h.Sum32()%share == 0
 }
 
 // otherKernels skips a test of kernels that the device would not take, where
 // TABLES=usual leaves them to another driver.
 func otherKernels(t *testing.T) {
 	if os.Getenv("TABLES") == "usual" {
+		testenv.Long(t)
 		t.Skip("TABLES=usual: another driver runs these kernels")
 	}
 }

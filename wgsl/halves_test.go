@@ -11,6 +11,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/tests/testenv"
 )
 
 // Kernels of halves as cards run them. Drivers for processors compile one for seconds,
@@ -36,13 +37,13 @@ func TestHalves(t *testing.T) {
 					continue
 				}
 				t.Run(name+"/"+c.name+"/"+weights.String(), func(t *testing.T) {
-					if testing.Short() && (c.name != "primes" || weights == F32) {
-						t.Skip("left out by -short")
+					if c.name != "primes" || weights == F32 {
+						testenv.Long(t)
 					}
 					checkConv(t, dev, set(t, convOperation(c.stride), name), convVariant{convCase: c}, weights)
 				})
 			}
-			if testing.Short() {
+			if testenv.Short(t) {
 				continue
 			}
 			t.Run(name+"/time/"+weights.String(), func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestHalves(t *testing.T) {
 		}
 	}
 	for _, weights := range []Elem{F32, Packed} {
-		if testing.Short() {
+		if testenv.Short(t) {
 			break
 		}
 		t.Run("halves/up/"+weights.String(), func(t *testing.T) {

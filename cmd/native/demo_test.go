@@ -10,14 +10,13 @@ import (
 
 	"tessera/app/job"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // The demo prints the quality that the model's README promises, and leaves all
 // that it lists.
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the demo takes half a minute on a processor")
-	}
+	testenv.Long(t)
 	needDevice(t)
 	dir := filepath.Join(t.TempDir(), "a", "demo")
 	r := succeedJSON(t, "demo", "-o", dir)
@@ -47,9 +46,7 @@ func TestDemo(t *testing.T) {
 // The demo runs its clip through any checkpoint. That of pictures with alpha
 // has no mp4.
 func TestDemoModel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the demo takes seconds on a processor")
-	}
+	testenv.Long(t)
 	needDevice(t)
 	dir := t.TempDir()
 	model := wan(t, "narrow_layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 4, Channels: 4})

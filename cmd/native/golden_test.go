@@ -18,6 +18,7 @@ import (
 
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // golden is a case of tests/goldens: outputs of the reference implementation.
@@ -152,8 +153,8 @@ func TestGoldensSmall(t *testing.T) {
 func (g golden) testSmall(t *testing.T, i int, name, model string) {
 	for j, c := range []struct{ precision, kind string }{{"f32", ".safetensors"}, {"f16", ".npy"}} {
 		t.Run(name+"/"+c.precision, func(t *testing.T) {
-			if testing.Short() && (i%2 != j || i > 3) && runtime.GOOS != "windows" {
-				t.Skip("left out by -short: it is one of vae's goldens")
+			if (i%3 != 0 || i%2 != j) && runtime.GOOS != "windows" {
+				testenv.Long(t)
 			}
 			g.test(t, model, c.precision, c.kind)
 		})
@@ -181,9 +182,7 @@ func TestGoldensSmallWan(t *testing.T) {
 }
 
 func TestGoldensFull(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the full size takes minutes on a processor")
-	}
+	testenv.Long(t)
 	needDevice(t)
 	model := checkpoint(t, "full.safetensors", synthetic.SeedVR2Config{})
 	for _, g := range fullGoldens(t) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 var (
@@ -54,8 +55,8 @@ func TestKeysOfJSON(t *testing.T) {
 		for _, args := range all {
 			args = append(strings.Fields(command), args...)
 			t.Run(strings.Join(args, " "), func(t *testing.T) {
-				if command == "demo" && testing.Short() {
-					t.Skip("the demo takes seconds on a processor")
+				if command == "demo" || strings.HasPrefix(strings.Join(args, " "), "bench ops") {
+					testenv.Long(t)
 				}
 				for line := range strings.SplitSeq(strings.TrimSpace(tessera(t, append(args, "--json")...).stdout), "\n{") {
 					checkKeys(t, "{"+strings.TrimPrefix(line, "{"))

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/tests/testenv"
 )
 
 // kills is how many of each kind of job are killed: KILLS, or a few.
@@ -25,7 +26,7 @@ func kills(t *testing.T) int {
 	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
 		return n
 	}
-	if testing.Short() {
+	if testenv.Short(t) {
 		return 1
 	}
 	return 4

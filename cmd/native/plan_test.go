@@ -16,6 +16,7 @@ import (
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/vae"
 )
 
@@ -219,9 +220,7 @@ func TestPlanRefuses(t *testing.T) {
 // The longest clip and the largest frame that are taken are counted without an
 // overflow.
 func TestPlanOfTheLargest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a frame of 8K takes seconds to record")
-	}
+	testenv.Long(t)
 	for _, size := range [][2]string{{"--size=1024x256", "--frames=1048573"}, {"--size=7680x4320", "--frames=1"}} {
 		r := planJSON(t, "--model=seedvr2", size[0], size[1], "--tile=off")
 		for _, l := range r.Layers {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/tests/testenv"
 )
 
 // piped runs the program with bytes on its standard input.
@@ -48,7 +49,7 @@ func TestStreams(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	clip := demoClip(t, 5, 40, 24)
 	some := func(formats ...string) []string {
-		if testing.Short() {
+		if testenv.Short(t) {
 			return formats[:1]
 		}
 		return formats

@@ -39,7 +39,7 @@ func TestBrokenVideo(t *testing.T) {
 			in, out := filepath.Join(dir, "in."+kind.name), filepath.Join(dir, "out", "z.safetensors")
 			require.NoError(t, os.Mkdir(filepath.Dir(out), 0o777))
 			counts := map[string]int{}
-			for i := range count() {
+			for i := range count(t) {
 				data, how := broken(whole, r, i)
 				require.NoError(t, os.WriteFile(in, data, 0o666))
 				o := run(t, command(temp, "encode", in, "-m", built.model, "-o", out, "--json"))
@@ -66,7 +66,7 @@ func TestBrokenVideo(t *testing.T) {
 					t.FailNow()
 				}
 			}
-			t.Logf("%s: %d with random bytes: %v", kind.name, count(), counts)
+			t.Logf("%s: %d with random bytes: %v", kind.name, count(t), counts)
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestFullDisk(t *testing.T) {
 		for _, size := range whole {
 			bytes += size
 		}
-		for i := at; i < count(); i += len(jobs) {
+		for i := at; i < count(t); i += len(jobs) {
 			size := 4096 * (4 + r.Int64N(2+bytes/4096)) // 4 pages are folders
 			o, left := onDisk(t, disk, size, all...)
 			if o.code == job.ExitDone {
@@ -56,7 +56,7 @@ func TestFullDisk(t *testing.T) {
 			counts[what]++
 		}
 	}
-	t.Logf("%d disks of random sizes: %v", count(), counts)
+	t.Logf("%d disks of random sizes: %v", count(t), counts)
 }
 
 // onDisk runs a command with a disk of so many bytes, and tells what is on it at

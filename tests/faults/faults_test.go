@@ -31,6 +31,7 @@ import (
 	"tessera/media"
 	"tessera/tests/build"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // mark is in the environment of all that a test starts.
@@ -75,11 +76,11 @@ func prepare(dir string) error {
 }
 
 // count is how many faults of each kind are tried.
-func count() int {
+func count(t testing.TB) int {
 	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
 		return n
 	}
-	if testing.Short() {
+	if testenv.Short(t) {
 		return 3
 	}
 	return 10

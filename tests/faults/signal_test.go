@@ -86,7 +86,7 @@ func stopped(t *testing.T, signal os.Signal, after func(t *testing.T, dir, temp 
 		took := time.Since(start)
 		require.Equal(t, job.ExitDone, o.code, "%s: %s", line, o.text)
 		names := slices.Sorted(maps.Keys(tree(t, whole)))
-		for i := at; i < count(); i += len(jobs) {
+		for i := at; i < count(t); i += len(jobs) {
 			dir, temp := t.TempDir(), t.TempDir()
 			cmd := command(temp, fields(line, clip, dir)...)
 			moment := time.Duration(r.Float64() * 1.1 * float64(took))
@@ -104,5 +104,5 @@ func stopped(t *testing.T, signal os.Signal, after func(t *testing.T, dir, temp 
 			require.NoError(t, os.RemoveAll(dir))
 		}
 	}
-	t.Logf("%d of %v at random moments: %v", count(), signal, counts)
+	t.Logf("%d of %v at random moments: %v", count(t), signal, counts)
 }

@@ -42,3 +42,26 @@ func Missing(t testing.TB, format string, args ...any) {
 	}
 	t.Skipf(format, args...)
 }
+
+// left is what the log says where -short leaves something out. tools/test looks for it
+// and has make test-all run those tests again, whole.
+const left = "left to make test-all"
+
+// Long skips a test, or a case of one, that make test leaves to make test-all: it takes
+// long on a processor, or differs little from one that runs.
+func Long(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip(left)
+	}
+}
+
+// Short reports whether make test leaves a part of a test to make test-all, for loops in
+// which Long would end too much. It notes so in the log.
+func Short(t testing.TB) bool {
+	t.Helper()
+	if testing.Short() {
+		t.Log(left + ", in part")
+	}
+	return testing.Short()
+}

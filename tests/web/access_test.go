@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // focused is the id of what has the focus.
@@ -19,7 +21,7 @@ func (v *visit) focused() string {
 // The focus goes from the button that starts a job to the one that ends it and
 // back, and Escape cancels wherever it is.
 func TestFocusIsKept(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	eval[bool](t, v.tab, `(document.getElementById('run').focus(), true)`)
@@ -42,7 +44,7 @@ func TestFocusIsKept(t *testing.T) {
 
 // Playback is not announced, nor every step of a job; its start and its end are.
 func TestAnnouncements(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	eval[bool](t, v.tab, `(() => {
@@ -70,7 +72,7 @@ func TestAnnouncements(t *testing.T) {
 
 // What runs the job is in sight, also where the panel is longer than the window.
 func TestRunIsInSight(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 2)
@@ -88,7 +90,7 @@ func TestRunIsInSight(t *testing.T) {
 // On a phone the progress and the button that cancels are in sight while a job
 // runs, wherever the page is scrolled to, and its start is no longer to find.
 func TestProgressOnAPhone(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.screen(390, 844, 2, true, "light")
@@ -107,7 +109,7 @@ func TestProgressOnAPhone(t *testing.T) {
 
 // Both buttons for files say what files.
 func TestNamesOfFileButtons(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	for language, want := range map[string][2]string{"en": {"Choose a model…", "Choose files…"}, "tr": {"Model seç…", "Dosya seç…"}} {

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/tests/testenv"
 	page "tessera/web"
 )
 
@@ -157,7 +158,7 @@ func TestSitesByWhatTheyLack(t *testing.T) {
 // A checkpoint and a latent by their addresses are used as files are; what is
 // no address, or of a site that can't be read, leaves the bench as it is.
 func TestAddresses(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")
@@ -200,7 +201,7 @@ func TestAddresses(t *testing.T) {
 // A large checkpoint is read by range and never asked for whole: here one whose
 // header ends in 32 MiB of spaces.
 func TestLargeCheckpointIsReadByRange(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	data, err := os.ReadFile(model)
 	require.NoError(t, err)
@@ -227,7 +228,7 @@ func TestLargeCheckpointIsReadByRange(t *testing.T) {
 
 // The page of `tessera serve` reads other sites by https only, and says so.
 func TestPolicyIsNamed(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	_, latent := ramp(t, "ramp.npy")
 	site := newAnother(t, true, true, latent)
@@ -240,7 +241,7 @@ func TestPolicyIsNamed(t *testing.T) {
 // A copied link has the settings and the addresses, never a token, the engine or
 // what may be a key. Who opens it is asked before another site is.
 func TestCopiedLink(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	checkpoint := copyOf(t, "mine.safetensors")
 	_, latent := ramp(t, "ramp.npy")
@@ -311,7 +312,7 @@ func TestCopiedLink(t *testing.T) {
 
 // What was encoded is decoded with two clicks, and saved by the clip's name.
 func TestDecodeWhatWasEncoded(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 5)

@@ -53,7 +53,7 @@ func (v *visit) accessible(state, script string) {
 
 // axe finds nothing in any state of the page.
 func TestAxe(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	script := axe(t)
 	v := newVisit(t, "")

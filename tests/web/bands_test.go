@@ -10,13 +10,14 @@ import (
 
 	"tessera/latent"
 	"tessera/media"
+	"tessera/tests/testenv"
 	"tessera/vae"
 )
 
 // TestBandsInATab: frames that no binding of the browser holds go in bands of rows,
 // and one tile is what it is without.
 func TestBandsInATab(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	const most = 640 << 10 // bytes, enough for all weights; a frame of 120x136 pixels is 1 MiB and more
 	dir := copied(t)

@@ -22,6 +22,7 @@ import (
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // small is a visit to a demo of 5 frames of 48x48 pixels in four tiles.
@@ -96,7 +97,7 @@ func copyOf(t *testing.T, name string) string {
 // The demo is a choice beside others: neither the checkpoint nor the input that
 // was there is lost with it.
 func TestDemoThrowsNothingAway(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	assert.True(t, v.visible("demo"), "the button on the picture")
@@ -153,7 +154,7 @@ func (v *visit) shownInput() {
 // A latent is on the stage as its channels, and encoding shows the latent that it made,
 // not the clip again.
 func TestInputsAndLatentsAreShown(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.shownInput()
@@ -206,7 +207,7 @@ func checkChannels(v *visit, z latent.Latent) {
 // A cancelled job gives the last result back and keeps what it made; both are
 // saved under the names of what they are, whatever is on the bench.
 func TestCancelKeeps(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.click("#run")
@@ -276,7 +277,7 @@ func (v *visit) drop(paths ...string) {
 
 // Files come in any order, several at once, in folders, and while a job runs.
 func TestAnyOrder(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
@@ -372,7 +373,7 @@ func TestWords(t *testing.T) {
 // Latents of other programs: one of torch.save is read, though its name may be a
 // checkpoint's; what only the program reads is called that, not damaged.
 func TestLatentsOfOthers(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	written, err := filepath.Abs(root + "/media/testdata/latents")
@@ -399,7 +400,7 @@ func TestLatentsOfOthers(t *testing.T) {
 
 // A picture of a clip that can't be read is named where it is met.
 func TestBrokenFrameIsNamed(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	_, files, _ := pictures(t, 3)
@@ -416,7 +417,7 @@ func TestBrokenFrameIsNamed(t *testing.T) {
 
 // Of a job in tiles that is cancelled there are parts of all frames.
 func TestCancelledTiles(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.click("#run")

@@ -14,12 +14,14 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // TestSpeedCard: after a job there is a picture of how fast it was and on what, to
 // save and to copy; not before one, nor of the recording.
 func TestSpeedCard(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := newSite(t)
 	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")

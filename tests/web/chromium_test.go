@@ -45,15 +45,6 @@ func chromium(t testing.TB) string {
 	return ""
 }
 
-// long skips what make test leaves to make test-all. A job in a new browser compiles
-// shaders for half a minute.
-func long(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("left out by -short")
-	}
-}
-
 // tab is a page in a new Chromium, gone with the test.
 func tab(t testing.TB, url string) context.Context {
 	t.Helper()

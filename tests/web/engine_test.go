@@ -18,6 +18,7 @@ import (
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -132,7 +133,7 @@ func nmse[E byte | float32](got, want []E) float64 {
 // TestEngineInChromium uses the engine as the page does, and compares with the
 // native engine on the same driver.
 func TestEngineInChromium(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	chromium(t)
 	m := native(t)
 	s := serve(t, map[string]string{"tessera.wasm.gz": buildWASM(t), "model.safetensors": model}, "testdata", root+"/web")
@@ -292,9 +293,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 // 501 MB little may ever be in wasm's memory, which never shrinks.
 func TestLargeCheckpoint(t *testing.T) {
 	chromium(t)
-	if testing.Short() {
-		t.Skip("half a gigabyte to the GPU and back takes minutes on a processor")
-	}
+	testenv.Long(t)
 	path := filepath.Join(t.TempDir(), "full.safetensors")
 	require.NoError(t, synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{}))
 	s := serve(t, map[string]string{"tessera.wasm.gz": buildWASM(t), "full.safetensors": path}, "testdata", root+"/web")

@@ -15,6 +15,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // preferences switch WebGPU on in builds that have it off, also for software
@@ -176,7 +178,7 @@ type inFirefox struct{}
 // TestVisitorInFirefox is all of the visit: another browser's engine compiles and
 // runs what the page does.
 func TestVisitorInFirefox(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	downloads := t.TempDir()
 	f := newFirefox(t, downloads)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -46,7 +47,7 @@ func (v *visit) recording() {
 // TestFirstBytes counts what a visit costs before anything is run, on a host
 // that compresses only HTML.
 func TestFirstBytes(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	url, log := hosted(t, built(t), "")
 	v := newVisitAt(t, url+"#")
@@ -70,7 +71,7 @@ func TestFirstBytes(t *testing.T) {
 // early, who presses the button before the engine has come gets the job, and the
 // visit goes on to the last saved file.
 func TestSlowLink(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	url, _ := hosted(t, built(t), "limit_rate 300k;")
 	v := newVisitAt(t, url+"#")
@@ -129,7 +130,7 @@ func bareTab(t *testing.T) context.Context {
 // is there with all that one can do with it, what to do is said, nothing is
 // fetched that can't be used and no button is dead.
 func TestWithoutGPU(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	url, log := hosted(t, built(t), "")
 	v := visitIn(t, bareTab(t), url+"#")

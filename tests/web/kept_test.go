@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // stored are the files that the browser has in the checkpoints' folder, with
@@ -76,7 +78,7 @@ func (v *visit) begun() {
 // TestKeptIsAsked: a checkpoint is kept when the visitor says so; a no is
 // remembered and can be taken back; a job goes on beside the question.
 func TestKeptIsAsked(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
@@ -106,7 +108,7 @@ func TestKeptIsAsked(t *testing.T) {
 // TestKeptIsTakenUp: the checkpoint that a visitor chose last is there again
 // after a reload, until another was chosen or it was removed.
 func TestKeptIsTakenUp(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	v.own("mine.safetensors", "mine")
@@ -123,7 +125,7 @@ func TestKeptIsTakenUp(t *testing.T) {
 // middle, by a reload or because it was stopped, is neither listed nor left. Another
 // tab leaves it alone while it is written.
 func TestUnfinishedIsNotKept(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	begin := func() {
@@ -175,7 +177,7 @@ func TestUnfinishedIsNotKept(t *testing.T) {
 // TestKeptIsRemoved: each one can be removed, and all at once; who used one
 // gets the built-in checkpoint.
 func TestKeptIsRemoved(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -202,7 +204,7 @@ func TestKeptIsRemoved(t *testing.T) {
 // question; Chromium usually says that there are 10 GiB, so that the copy comes
 // to an end which leaves nothing.
 func TestNoRoomToKeep(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	for _, told := range []bool{true, false} {
 		v := newVisit(t, "")

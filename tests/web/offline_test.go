@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -58,7 +59,7 @@ func edit(t *testing.T, path string, change func(text string) string) {
 // TestOffline: a page that was loaded once opens and runs its demo when its host
 // is gone; what it keeps came after it was ready.
 func TestOffline(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	url, log, stop := host(t, built(t), "")
 	v := newVisitAt(t, url+"#")
@@ -81,7 +82,7 @@ func TestOffline(t *testing.T) {
 // that it has yet to load, and so does a second tab; the build takes over once
 // both are closed.
 func TestNewBuild(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	dir := copied(t)
 	url, log := hosted(t, dir, "")
@@ -134,7 +135,7 @@ func TestNewBuild(t *testing.T) {
 // TestDamagedIsNotKept: bytes that are not the build's are not kept, and nothing
 // is said to be; once the host is mended the rest is fetched.
 func TestDamagedIsNotKept(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	dir := copied(t)
 	url, log := hosted(t, dir, "")
@@ -162,7 +163,7 @@ func TestDamagedIsNotKept(t *testing.T) {
 // TestNotKeptWithToken: the page of the native program is not kept, and one that
 // was at its address goes.
 func TestNotKeptWithToken(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := newSite(t)
 	v.open("?demo=2x6x6", smallPart)
@@ -178,7 +179,7 @@ func TestNotKeptWithToken(t *testing.T) {
 // TestWorkerOfTheSite: the worker of a site that has the page below it neither
 // makes it a kept one nor is removed.
 func TestWorkerOfTheSite(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	dir := copied(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "other.js"), nil, 0o666))
@@ -200,7 +201,7 @@ func TestWorkerOfTheSite(t *testing.T) {
 
 // TestUnpackedIsKept: a host that unpacks what is packed sends what is kept.
 func TestUnpackedIsKept(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	url, _ := hosted(t, built(t), "location ~ wasm.gz$ { add_header Content-Encoding gzip; }")
 	v := newVisitAt(t, url+"#")
@@ -211,7 +212,7 @@ func TestUnpackedIsKept(t *testing.T) {
 // TestInstall: Chromium finds nothing that is missing to install the page, and
 // where it would, a quiet button does it.
 func TestInstall(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	if *update {
 		writeIcons(t)

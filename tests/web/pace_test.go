@@ -7,6 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/tests/testenv"
 )
 
 // moves notes how the bar and the line under the picture move while a job runs:
@@ -32,7 +34,7 @@ const moves = `(() => {
 // One tile of one slice is one step of the network: the bar moves within it, by
 // what the device has done, and the line gives a sign of life every second.
 func TestProgressMovesWithinATile(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=1x16x16", "&tile=off&precision=f32")
@@ -53,7 +55,7 @@ func TestProgressMovesWithinATile(t *testing.T) {
 // never used from a measurement, then from the job before; minutes with a
 // warning.
 func TestEstimate(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&tile=off&precision=f32")
 	v.wait("an estimate", time.Minute, `document.getElementById('estimate').textContent !== ''`)

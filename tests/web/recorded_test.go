@@ -136,8 +136,7 @@ func TestRecorded(t *testing.T) {
 	got, want := readStrip(t, "decoded.webp"), originals(t)
 	assert.GreaterOrEqual(t, measureStrip(readStrip(t, "original.webp"), want).Clip.PSNR, 33.0, "PSNR of the originals")
 	assert.InDelta(t, told.Clip.PSNR, measureStrip(got, want).Clip.PSNR, 0.7, "PSNR of the recorded frames")
-	if testing.Short() {
-		t.Log("-short: the clip is not decoded")
+	if testenv.Short(t) { // it decodes the clip
 		return
 	}
 	now := decodeDemo(t)

@@ -19,7 +19,7 @@ import (
 // TestVideoTags saves frames of one colour: the video says how its colours are
 // meant, as the program's do, and means what it says.
 func TestVideoTags(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
@@ -53,7 +53,7 @@ func TestVideoTags(t *testing.T) {
 // TestLeftOutOfVideos: what the page doesn't take of a video, and what one of its
 // own can't hold, is said.
 func TestLeftOutOfVideos(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
@@ -79,7 +79,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 
 // TestCutVideos: a video that was cut short is not taken for a shorter one.
 func TestCutVideos(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	if !media.HaveFFmpeg() {
 		testenv.Missing(t, "no ffmpeg: tools/deps.sh --test installs it")
@@ -113,7 +113,7 @@ func TestCutVideos(t *testing.T) {
 
 // TestVideoCodeIsLazy: what only videos need, 0.7 MB, is fetched when one comes.
 func TestVideoCodeIsLazy(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := newSite(t)
 	v.open("", "")

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 var shots = flag.String("shots", "", "folder for screenshots of the page: docs/web (slow)")
 
 // TestShots takes the pictures of docs/web.
 func TestShots(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}
@@ -59,7 +60,7 @@ func taker(v *visit) func(name string) {
 // TestShotsModels takes pictures with other models, of weights that were never
 // trained: to look at, not for docs/web.
 func TestShotsModels(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}
@@ -96,7 +97,7 @@ func TestShotsModels(t *testing.T) {
 
 // TestShotsFirst takes pictures of the first look, with and without a GPU.
 func TestShotsFirst(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	if *shots == "" {
 		t.Skip("no -shots")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -17,7 +18,7 @@ import (
 // TestDeviceLost crashes the browser's GPU process in the middle of a decode:
 // the page says so, offers to resume, and then shows the right frames.
 func TestDeviceLost(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6&autoplay", "&tile=32&overlap=16&precision=f32")

@@ -20,6 +20,7 @@ import (
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -128,7 +129,7 @@ func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byt
 // TestVisitorWan drops a .pth of Wan and runs the demo clip through it, in exact
 // tiles.
 func TestVisitorWan(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	checkpoint := wan(t, "wan.safetensors", synthetic.WanConfig{})
 	v := newVisit(t, "")
@@ -204,7 +205,7 @@ func glassFile(t *testing.T) string {
 // TestVisitorAlpha takes one picture with alpha through a model of 4 channels:
 // in and out without loss, shown as a picture.
 func TestVisitorAlpha(t *testing.T) {
-	long(t)
+	testenv.Long(t)
 	t.Parallel()
 	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
 	v := newVisit(t, "")

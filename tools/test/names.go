@@ -13,7 +13,7 @@ import (
 )
 
 // event is a line of go test -json.
-type event struct{ Action, Package, Test string }
+type event struct{ Action, Package, Test, Output string }
 
 // passedNames are the tests and cases that passed in the steps' last runs, as
 // "DRIVER PACKAGE TEST". Skipped ones are not among them.

@@ -210,7 +210,18 @@ func (s *step) execute(ctx context.Context, say func(string, ...any)) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, "sh", "-c", ". tools/adapter.sh; "+s.command())
+	command := s.command()
+	if s.rest != nil {
+		args, ok, err := s.rest.arguments()
+		if err != nil {
+			return err
+		}
+		if ok {
+			flags, _, _ := strings.Cut(s.tests, " ./")
+			command = s.commandFor(flags + " " + args)
+		}
+	}
+	cmd := exec.CommandContext(ctx, "sh", "-c", ". tools/adapter.sh; "+command)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Env = append(append(os.Environ(), environment()...), s.env...)

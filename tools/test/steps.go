@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
 )
 
 // set is which runs a step belongs to.
@@ -30,6 +30,9 @@ type step struct {
 	// kernels says which of package wgsl's it runs, for those of make check to be told by
 	// what has changed
 	kernels kernelSet
+	// rest has it run only those tests of which another step left something out; all, where
+	// that has not run here
+	rest *rest
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
 	// since Go's own test cache remembers
 	inputs *inputs
@@ -52,12 +55,15 @@ const (
 )
 
 // command is the step's command line.
-func (s *step) command() string {
-	if s.tests == "" {
+func (s *step) command() string { return s.commandFor(s.tests) }
+
+// commandFor is the step's command line with other arguments of go test.
+func (s *step) commandFor(tests string) string {
+	if tests == "" {
 		return s.does
 	}
 	return fmt.Sprintf("%[5]s GOOS= GOARCH= GOBIN=$PWD/%[1]s/bin go install %[2]s && exec %[1]s/bin/gotestsum --format pkgname --hide-summary skipped --jsonfile %[1]s/%[3]s.json -- %[4]s",
-		logs, gotestsum, s.name, strings.Join(strings.Fields(s.tests), " "), s.does)
+		logs, gotestsum, s.name, tests, s.does)
 }
 
 // swiftshader is the Vulkan driver in Debian's package chromium. It compiles shaders
@@ -135,10 +141,10 @@ var steps = []step{
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./memory", "./gpu", "./gpu/internal/dawn", "./wgsl", "./vae", "./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the Windows archive, operations and small models through Direct3D 12 and Vulkan under Wine"},
-	{name: "tests-all", in: all, after: "page-all", does: usual, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
+	{name: "tests-all", in: all, after: "page-all", does: usual, rest: &rest{"tests", regexp.MustCompile("^tessera/([^w]|w[^g])")}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
 		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
 		shows:  "published sizes and every test that -short leaves out"},
-	{name: "tables-all", in: all, after: "setup", tests: "-timeout 60m -skip '^Fuzz' ./wgsl", env: []string{"TABLES=all", unoptimised},
+	{name: "tables-all", in: all, after: "setup", rest: &rest{"tests", regexp.MustCompile("^tessera/wgsl$")}, tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
 		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
 		shows:  "operations by every kernel in every storage"},
 	{name: "swiftshader-all", in: all, after: "setup", does: onSwiftShader, tests: "-timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl",
