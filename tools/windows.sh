@@ -3,14 +3,14 @@
 # lavapipe, and its Direct3D 12 backend on Wine's own, which lacks one call
 # (tools/wine/d3d12.c). Needs root, Debian or Ubuntu with debootstrap, Go, Node.
 #
-#   tools/windows.sh          all steps
-#   tools/windows.sh tables   these only, after chroot has run once
+#   tools/windows.sh                 all steps
+#   tools/windows.sh chroot tables   these only
 #
 #   TESSERA_WINE_ROOT=DIR   where the chroot is kept; default in the user's cache
 #   DEMO=short              without the demo on Direct3D 12, which takes minutes
 set -eu
 cd "$(dirname "$0")/.."
-steps="chroot dist program tables goldens report"
+steps="chroot dist program commands device tables goldens report"
 
 die() { echo "windows: $*" >&2; exit 1; }
 
@@ -102,14 +102,15 @@ program() {
 		go test -count=1 -v -timeout 60m ${DEMO:+-short} ./tests/windows
 }
 
-# test_programs builds the Go tests for Windows, beside the archive's libraries.
+# test_programs builds the Go tests of packages for Windows, beside the archive's
+# libraries.
 test_programs() {
+	tools/deps.sh --dist build/dist/libraries
 	mkdir -p "$tests" "$root/source"
 	mountpoint -q "$root/source" || mount --bind "$PWD" "$root/source"
-	for package in memory gpu gpu/internal/dawn wgsl vae cmd/native; do
+	for package; do
 		GOOS=windows go test -c -o "$tests/$(basename $package).exe" ./$package
 	done
-	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
 	for library in windows/webgpu_wrapper.dll dxc/dxcompiler.dll dxc/dxil.dll fxc/d3dcompiler_47.dll \
 		msvc/msvcp140.dll msvc/vcruntime140.dll msvc/vcruntime140_1.dll; do
 		cp "build/dist/libraries/$library" "$tests/"
@@ -131,34 +132,42 @@ in_wine() {
 	echo "windows: $package on $backend passed"
 }
 
-# both runs a function of this script for each backend, one beside the other.
-both() {
-	"$1" vulkan &
-	vulkan=$!
-	"$1" d3d12
-	wait $vulkan
+# beside runs two command lines at once.
+beside() {
+	$1 &
+	first=$!
+	$2
+	wait $first
 }
 
-# tables runs the operations, the device, what is free of memory and the command line.
-tables() {
-	test_programs
+# commands runs the tests of the command line.
+commands() {
+	test_programs cmd/native
+	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
+	in_wine vulkan cmd/native -test.short -test.parallel 1
+}
+
+# device runs the tests of the device, one backend after the other since they time it,
+# and of what is free of memory.
+device() {
+	test_programs gpu gpu/internal/dawn memory
 	rm -f "$root"/wine/stats-*.txt
-	in_wine vulkan gpu # which times the device
+	in_wine vulkan gpu
 	in_wine d3d12 gpu
 	in_wine auto memory
 	in_wine auto gpu/internal/dawn
-	both tables_on
 }
 
-tables_on() {
-	in_wine $1 wgsl
-	[ $1 = d3d12 ] || in_wine $1 cmd/native -test.short -test.parallel 1
+# tables runs the operations.
+tables() {
+	test_programs wgsl
+	beside "in_wine vulkan wgsl" "in_wine d3d12 wgsl"
 }
 
 # goldens runs the small models against the reference's numbers.
 goldens() {
-	test_programs
-	both goldens_on
+	test_programs vae
+	beside "goldens_on vulkan" "goldens_on d3d12"
 }
 
 goldens_on() { in_wine $1 vae -test.short -test.run 'TestGoldens$/././small$'; }
