@@ -10,7 +10,7 @@
 #   DEMO=short              without the demo on Direct3D 12, which takes minutes
 set -eu
 cd "$(dirname "$0")/.."
-steps="chroot dist program commands device tables goldens report"
+steps="chroot dist program device tables goldens report"
 
 die() { echo "windows: $*" >&2; exit 1; }
 
@@ -95,11 +95,18 @@ END
 
 dist() { tools/dist.sh windows/amd64 linux/amd64; }
 
-# program is what a user does: tests/windows.
+# program is what a user does, tests/windows, and the tests of the command line.
 program() {
+	test_programs cmd/native
+	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
+	beside "commands [A-R]" "archive_and_commands [S-Z]" # which take as long
+}
+
+archive_and_commands() {
 	TESSERA_WINE=$run TESSERA_WINE_ROOT=$root TESSERA_DIST=$PWD/build/dist \
 		TESSERA_NEWER_DAWN=$PWD/build/dist/libraries/newer/webgpu_dawn.dll \
 		go test -count=1 -v -timeout 60m ${DEMO:+-short} ./tests/windows
+	commands "$1"
 }
 
 # test_programs builds the Go tests of packages for Windows, beside the archive's
@@ -123,12 +130,14 @@ test_programs() {
 in_wine() {
 	backend=$1 package=$2
 	shift 2
+	log=$(mktemp "$root/wine/log.XXXXXX")
 	echo "windows: $package on $backend"
 	TESSERA_BACKEND=$backend TESSERA_STATS="Z:\\wine\\stats-$backend.txt" TESSERA_PROGRAM='C:\tests\tessera.exe' \
-		"$run" "/source/$package" wine cmd /c "C:\\tests\\$(basename "$package").exe" "$@" >"$root/wine/$backend.log" 2>&1 || {
-		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$root/wine/$backend.log" | tail -n 60 >&2
+		"$run" "/source/$package" wine cmd /c "C:\\tests\\$(basename "$package").exe" "$@" >"$log" 2>&1 || {
+		grep -v -e 'get cached blob' -e CheckHRESULTImpl "$log" | tail -n 60 >&2
 		die "$package on $backend failed"
 	}
+	rm -f "$log"
 	echo "windows: $package on $backend passed"
 }
 
@@ -140,12 +149,8 @@ beside() {
 	wait $first
 }
 
-# commands runs the tests of the command line.
-commands() {
-	test_programs cmd/native
-	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
-	in_wine vulkan cmd/native -test.short -test.parallel 1
-}
+# commands LETTERS runs the tests of the command line whose names begin with these.
+commands() { in_wine vulkan cmd/native -test.short -test.parallel 1 -test.run "Test$1"; }
 
 # device runs the tests of the device, one backend after the other since they time it,
 # and of what is free of memory.
@@ -167,10 +172,12 @@ tables() {
 # goldens runs the small models against the reference's numbers.
 goldens() {
 	test_programs vae
-	beside "goldens_on vulkan" "goldens_on d3d12"
+	goldens_of vulkan .
+	beside "goldens_of d3d12 seed" "goldens_of d3d12 [wq][aw]" # each family is in one; its compiler takes minutes
 }
 
-goldens_on() { in_wine $1 vae -test.short -test.run 'TestGoldens$/././small$'; }
+# goldens_of BACKEND FAMILIES
+goldens_of() { in_wine $1 vae -test.short -test.run "TestGoldens\$/./$2/small\$"; }
 
 # report prints how long Direct3D's old compiler took and the longest pieces.
 report() {

@@ -141,7 +141,7 @@ var steps = []step{
 		inputs: &inputs{builds: []build{{"GOOS=windows", []string{"./memory", "./gpu", "./gpu/internal/dawn", "./wgsl", "./vae"}}},
 			files: []string{"tests/goldens", "tools/wine", "tools/windows.sh", "tools/deps.sh"}},
 		shows: "operations and small models through Direct3D 12 and Vulkan under Wine"},
-	{name: "windows-program", in: all, alone: true, does: "PAGE=built DEMO=short tools/windows.sh chroot dist program commands",
+	{name: "windows-program", in: all, alone: true, does: "PAGE=built DEMO=short tools/windows.sh chroot dist program",
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the archive for Windows and its command line under Wine"},
