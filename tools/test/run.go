@@ -222,7 +222,7 @@ func (s *step) execute(ctx context.Context, say func(string, ...any)) error {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", ". tools/adapter.sh; "+command)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	grouped(cmd)
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Env = append(append(os.Environ(), environment()...), s.env...)
 	cmd.Stdout, cmd.Stderr = log, log

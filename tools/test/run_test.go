@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,4 +48,19 @@ func TestRun(t *testing.T) {
 	assert.Equal(t, at("+d")+1, at("-d"), "d is alone: %v", order)
 	assert.Less(t, max(at("-a"), at("-c")), at("+d"), "d waits for all: %v", order)
 	assert.Less(t, at("-d"), min(at("+e"), at("+f")), "all wait for d: %v", order)
+}
+
+// A cancelled step leaves no program behind that it started.
+func TestCancel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.MkdirAll("tools", 0o777))
+	require.NoError(t, os.WriteFile(filepath.Join("tools", "adapter.sh"), nil, 0o666))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &run{list: []step{{name: "a", does: `sh -c 'trap "echo ended >child; exit" INT; touch ready; while :; do sleep 0.01; done'; true`}}}
+	ended := make(chan error)
+	go func() { ended <- r.run(ctx) }()
+	require.Eventually(t, func() bool { _, err := os.Stat("ready"); return err == nil }, time.Minute, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Eventually(t, func() bool { _, err := os.Stat("child"); return err == nil }, time.Minute, time.Millisecond)
 }
