@@ -16,7 +16,7 @@ import (
 type event struct{ Action, Package, Test, Output string }
 
 // passedNames are the tests and cases that passed in the steps' last runs, as
-// "DRIVER PACKAGE TEST". Skipped ones are not among them.
+// "RUNTIME PACKAGE TEST". Skipped ones are not among them.
 func passedNames() (map[string]bool, error) {
 	names := map[string]bool{}
 	for _, s := range steps {
@@ -34,7 +34,7 @@ func passedNames() (map[string]bool, error) {
 			}
 			var e event
 			if json.Unmarshal(line, &e) == nil && e.Action == "pass" && e.Test != "" {
-				names[strings.Join([]string{s.driver(), e.Package, e.Test}, " ")] = true
+				names[strings.Join([]string{s.runtime(), e.Package, e.Test}, " ")] = true
 			}
 		}
 		f.Close()
@@ -42,14 +42,13 @@ func passedNames() (map[string]bool, error) {
 	return names, nil
 }
 
-// driver is what the step's Go tests run on.
-func (s *step) driver() string {
-	for _, name := range []string{"swiftshader", "chromium"} {
-		if strings.HasPrefix(s.name, name) {
-			return name
-		}
+// runtime is where the step's Go tests run. Two drivers of one runtime count as one:
+// SwiftShader has the kernels that lavapipe would not take.
+func (s *step) runtime() string {
+	if strings.HasPrefix(s.name, "chromium") {
+		return "chromium"
 	}
-	return "lavapipe"
+	return "native"
 }
 
 // printNames prints the names of tests that passed, for compareNames to read later.
