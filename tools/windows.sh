@@ -99,6 +99,9 @@ dist() { tools/dist.sh windows/amd64 linux/amd64; }
 program() {
 	test_programs cmd/native
 	GOOS=windows go build -o "$tests/tessera.exe" ./cmd/native
+	# Wine's server and services, which would keep the output of who starts them first.
+	"$run" / $wineserver -p
+	"$run" / wine cmd /c exit >/dev/null 2>&1
 	beside "commands [A-R]" "archive_and_commands [S-Z]" # which take as long
 }
 

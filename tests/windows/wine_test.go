@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -94,6 +95,7 @@ func (w wine) start(t *testing.T, dir string, line []string) (o outcome) {
 		cmd := exec.Command(w.run, append([]string{"/" + inside}, line...)...)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		cmd.WaitDelay = 2 * time.Second // Wine's explorer lives on beside other programs, with the output of the first one
 		err = cmd.Run()
 		require.NotNil(t, cmd.ProcessState, "%v", err)
 		o = outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
