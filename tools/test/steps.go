@@ -145,7 +145,7 @@ var steps = []step{
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the archive for Windows and its command line under Wine"},
-	{name: "tests-all", in: all, after: "page-all", does: usual, rest: &rest{"tests", regexp.MustCompile("^tessera/([^w]|w[^g])")}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
+	{name: "tests-all", in: all, after: "page-all", alone: true, does: usual, rest: &rest{"tests", regexp.MustCompile("^tessera/([^w]|w[^g])")}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
 		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
 		shows:  "published sizes and every test that -short leaves out"},
 	{name: "tables-all", in: all, after: "setup", rest: &rest{"tests", regexp.MustCompile("^tessera/wgsl$")}, tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
