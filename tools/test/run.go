@@ -30,6 +30,7 @@ type run struct {
 	mu      sync.Mutex
 	started int
 	ended   map[string]bool
+	passed  map[string]bool
 	failed  []string
 }
 
@@ -49,7 +50,7 @@ func (r *run) run(ctx context.Context) error {
 		return err
 	}
 	begun := time.Now()
-	r.ended = map[string]bool{}
+	r.ended, r.passed = map[string]bool{}, map[string]bool{}
 	var workers sync.WaitGroup
 	changed := sync.NewCond(&r.mu)
 	for range atOnce {
@@ -123,7 +124,10 @@ func (r *run) one(ctx context.Context, s *step) {
 		s.env = append(slices.Clone(s.env), "TABLES="+strings.Join(changed, " "))
 	}
 	if err == nil {
-		err = s.execute(ctx, r.say)
+		r.mu.Lock()
+		rest := s.rest != nil && r.passed[s.rest.of]
+		r.mu.Unlock()
+		err = s.execute(ctx, rest, r.say)
 	}
 	if skipped := (skip{}); errors.As(err, &skipped) {
 		r.say("%-14s %4.0f s  skipped: %s\n", s.name, time.Since(start).Seconds(), skipped.why)
@@ -144,6 +148,9 @@ func (r *run) one(ctx context.Context, s *step) {
 		r.say("%-14s %4.0f s  FAILED: %v\n%s", s.name, time.Since(start).Seconds(), err, ending(s.log()))
 		return
 	}
+	r.mu.Lock()
+	r.passed[s.name] = true
+	r.mu.Unlock()
 	r.say("%-14s %4.0f s  %s\n", s.name, time.Since(start).Seconds(), s.shows)
 }
 
@@ -203,15 +210,16 @@ func (s skip) Error() string { return s.why }
 func (s *step) log() string { return filepath.Join(logs, s.name+".log") }
 
 // execute runs a step's command with its output in a file. A last line of
-// "skipped: REASON" says that it could not.
-func (s *step) execute(ctx context.Context, say func(string, ...any)) error {
+// "skipped: REASON" says that it could not. With rest it runs only what another step
+// left out.
+func (s *step) execute(ctx context.Context, rest bool, say func(string, ...any)) error {
 	log, err := os.Create(s.log())
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	command := s.command()
-	if s.rest != nil {
+	if rest {
 		args, ok, err := s.rest.arguments()
 		if err != nil {
 			return err

@@ -30,8 +30,8 @@ type step struct {
 	// kernels says which of package wgsl's it runs, for those of make check to be told by
 	// what has changed
 	kernels kernelSet
-	// rest has it run only those tests of which another step left something out; all, where
-	// that has not run here
+	// rest limits the step to tests of which another step left something out. It runs all
+	// tests unless that step passed in the same run: an old or partial log lacks some.
 	rest *rest
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
 	// since Go's own test cache remembers
