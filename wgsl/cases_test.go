@@ -52,7 +52,7 @@ func format(e Elem) gputest.Format {
 //	rest     what usual with -short leaves out of the usual kernel, and as many cases of
 //	         each other kernel, in every storage, as -short has
 //	NAME     the kernels of that name; halves run as on a card, which they are for
-//	OPERATION/NAME ...  these kernels
+//	OPERATION/NAME ...  these kernels; behind usual, those of them that the device takes
 func eachKernel(t *testing.T, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
 	eachKernelIn(t, []Elem{F32, F16, Packed}, operation, name, dev, run)
 }
@@ -64,7 +64,7 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 	switch {
 	case inBrowser():
 		whole, halves = []Elem{F32}, []Elem{F16, Packed}
-	case os.Getenv("TABLES") == "usual": // models in f16 and packed have their weights in halves
+	case askedSet() == "usual": // models in f16 and packed have their weights in halves
 		whole = []Elem{F32}
 	}
 	eachKernelIn(t, whole, operation, name, dev, func(t *testing.T, s *Set) {
@@ -78,7 +78,7 @@ func eachWeights(t *testing.T, operation, name string, dev *gpu.Device, run func
 
 // inBrowser says that only what a page runs is tried, and not what is for other
 // adapters: that is natively, also on the browser's driver.
-func inBrowser() bool { return runtime.GOOS == "js" && os.Getenv("TABLES") != "all" }
+func inBrowser() bool { return runtime.GOOS == "js" && askedSet() != "all" }
 
 // eachKernelIn is eachKernel with activations stored in some ways.
 func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gpu.Device, run func(t *testing.T, s *Set)) {
@@ -102,7 +102,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 				continue
 			}
 			inShort := short(full, e, i == 0, k.name == usual)
-			if os.Getenv("TABLES") == "rest" && inShort == (k.name == usual) || !inShort && testenv.Short(t) {
+			if askedSet() == "rest" && inShort == (k.name == usual) || !inShort && testenv.Short(t) {
 				continue
 			}
 			t.Run(full, func(t *testing.T) {
@@ -120,18 +120,31 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	}
 }
 
-// tried reports whether TABLES asks for a kernel.
+// asked is TABLES as a set of kernels, "" where it names none, and the kernels that it
+// is limited to.
+func asked() (set string, names []string) {
+	words := strings.Fields(os.Getenv("TABLES"))
+	if len(words) > 0 && slices.Contains([]string{"usual", "all", "rest"}, words[0]) {
+		return words[0], words[1:]
+	}
+	return "", words
+}
+
+func askedSet() string {
+	set, _ := asked()
+	return set
+}
+
+// tried reports whether TABLES asks for a kernel, in so far as it names kernels.
 func tried(operation, name string) bool {
-	asked := strings.Fields(os.Getenv("TABLES"))
-	return len(asked) == 0 || slices.ContainsFunc(asked, func(word string) bool {
-		return slices.Contains([]string{"all", "rest", "usual", name, operation + "/" + name}, word)
-	})
+	_, names := asked()
+	return len(names) == 0 || slices.Contains(names, name) || slices.Contains(names, operation+"/"+name)
 }
 
 // others says whether a kernel that is not the device's usual one, number i of its
 // table, runs in a storage.
 func others(i int, k kernel, e Elem) bool {
-	switch os.Getenv("TABLES") {
+	switch askedSet() {
 	case "all", "rest":
 		return true
 	case "usual":
@@ -163,7 +176,7 @@ func short(name string, e Elem, plain, usual bool) bool {
 // otherKernels skips a test of kernels that the device would not take, where
 // TABLES=usual leaves them to another driver.
 func otherKernels(t *testing.T) {
-	if os.Getenv("TABLES") == "usual" {
+	if askedSet() == "usual" {
 		testenv.Long(t)
 		t.Skip("TABLES=usual: another driver runs these kernels")
 	}

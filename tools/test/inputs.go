@@ -22,6 +22,7 @@ import (
 // inputs are what a step's result depends on.
 type inputs struct {
 	builds   []build
+	except   string   // the end of names of embedded files that do not count
 	files    []string // paths of git that it reads besides, relative to the module's root
 	versions []string // installed Debian packages
 }
@@ -37,7 +38,7 @@ type build struct {
 func (in inputs) fingerprint(command string) (string, error) {
 	parts := []string{command}
 	for _, b := range in.builds {
-		code, err := b.code()
+		code, err := b.code(in.except)
 		if err != nil {
 			return "", err
 		}
@@ -73,8 +74,9 @@ type listed struct {
 
 // code sums the module's own files in the packages and all that they import. Tests
 // are those of the packages themselves; go list names them by their import paths.
-// The page in web/dist, which git ignores, is a build of its own.
-func (b build) code() (parts []string, err error) {
+// The page in web/dist, which git ignores, is a build of its own; embedded files whose
+// names end in except do not count.
+func (b build) code(except string) (parts []string, err error) {
 	args := append([]string{"list", "-deps", "-test", "-json=Dir,ImportPath,Module,GoFiles,CgoFiles,EmbedFiles"}, b.packages...)
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), strings.Fields(b.env)...)
@@ -99,7 +101,7 @@ func (b build) code() (parts []string, err error) {
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.EmbedFiles) {
-			if strings.HasPrefix(name, "dist/") {
+			if strings.HasPrefix(name, "dist/") || except != "" && strings.HasSuffix(name, except) {
 				continue
 			}
 			sum, err := sumOf(filepath.Join(p.Dir, name))

@@ -12,9 +12,16 @@ import (
 	"strings"
 )
 
-// kernelsFile remembers with which texts each kernel last passed here, one
+// kernels are what a step runs of package wgsl's.
+type kernels struct {
+	driver  string // on which they run
+	tables  string // the set in TABLES, which wgsl/cases_test.go lists
+	changed bool   // only those whose assembled texts changed since they last passed here
+}
+
+// file remembers with which texts each kernel last passed on the driver, one
 // "OPERATION/NAME CHECKSUM" a line.
-const kernelsFile = "build/test/kernels"
+func (k kernels) file() string { return filepath.Join(logs, "kernels-"+k.driver) }
 
 // kernelLine is what wgsl's TestSources logs of a kernel.
 var kernelLine = regexp.MustCompile(`\bkernel (\S+/\S+) ([0-9a-f]{16})\b`)
@@ -37,7 +44,7 @@ func kernelTexts(ctx context.Context) (map[string]string, error) {
 	return sums, nil
 }
 
-// readKernels reads kernelsFile; a missing or damaged file has fewer kernels.
+// readKernels reads such a file; a missing or damaged file has fewer kernels.
 func readKernels(file string) map[string]string {
 	data, _ := os.ReadFile(file)
 	sums := map[string]string{}
@@ -62,6 +69,24 @@ func rememberKernels(file string, sums map[string]string) error {
 		fmt.Fprintf(&text, "%s %s\n", name, sums[name])
 	}
 	return replace(file, text.String())
+}
+
+// cannotRun is what package wgsl logs of a kernel that the driver lacks something for.
+var cannotRun = regexp.MustCompile(`can't run kernel (\w+)`)
+
+// notRun are those of some kernels that the driver could not run, by a step's log.
+func notRun(log []byte, names []string) []string {
+	lacking := map[string]bool{}
+	for _, m := range cannotRun.FindAllSubmatch(log, -1) {
+		lacking[string(m[1])] = true
+	}
+	var list []string
+	for _, name := range names {
+		if _, kernel, _ := strings.Cut(name, "/"); lacking[kernel] {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // replace writes a file whole or not at all.

@@ -18,6 +18,11 @@ func TestChangedKernels(t *testing.T) {
 	assert.Equal(t, []string{"conv3d/staged", "conv_up/plain"}, changedKernels(file, texts))
 }
 
+func TestNotRun(t *testing.T) {
+	log := []byte(`{"Output":"    cases_test.go:115: SwiftShader can't run kernel matrix\n"}`)
+	assert.Equal(t, []string{"conv3d/matrix"}, notRun(log, []string{"conv3d/matrix", "conv3d/plain"}))
+}
+
 // The log of package wgsl's test has every operation's plain kernel.
 func TestKernelTexts(t *testing.T) {
 	t.Chdir("../..")

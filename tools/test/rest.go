@@ -19,8 +19,13 @@ const left = "left to make test-all"
 
 // rest is a step that runs what another one left out by -short.
 type rest struct {
-	of string // the other step
-	in *regexp.Regexp
+	of     string // the other step
+	only   string // a package, "" for all
+	except string // a package, "" for none
+}
+
+func (r *rest) has(path string) bool {
+	return path != r.except && (r.only == "" || path == r.only)
 }
 
 // arguments are those of go test for the tests of which something was left out, whole.
@@ -44,7 +49,7 @@ func (r *rest) arguments() (args string, ok bool, err error) {
 			return "", false, err
 		}
 		var e event
-		if json.Unmarshal(line, &e) == nil && e.Action == "output" && strings.Contains(e.Output, left) && r.in.MatchString(e.Package) {
+		if json.Unmarshal(line, &e) == nil && e.Action == "output" && strings.Contains(e.Output, left) && r.has(e.Package) {
 			name, _, _ := strings.Cut(e.Test, "/")
 			packages[e.Package], names[regexp.QuoteMeta(name)] = true, true
 		}

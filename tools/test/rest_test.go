@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +11,7 @@ import (
 
 func TestRest(t *testing.T) {
 	t.Chdir(t.TempDir())
-	r := rest{"tests", regexp.MustCompile("^m/[ab]$")}
+	r := rest{of: "tests", except: "m/c"}
 	_, ok, err := r.arguments()
 	require.NoError(t, err)
 	assert.False(t, ok, "the other step has not run")
@@ -29,4 +28,8 @@ func TestRest(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, ok)
 	assert.Equal(t, "-run '^(TestX|TestY)$' m/a m/b", args)
+	r = rest{of: "tests", only: "m/b"}
+	args, _, err = r.arguments()
+	require.NoError(t, err)
+	assert.Equal(t, "-run '^(TestY)$' m/b", args)
 }

@@ -106,22 +106,27 @@ func (r *run) has(name string) bool {
 func (r *run) one(ctx context.Context, s *step) {
 	start := time.Now()
 	file, fingerprint, day, err := r.known(s)
-	if err == nil && day != "" {
+	narrow := s.kernels != nil && s.kernels.changed && (s.inputs == nil || day != "")
+	if err == nil && day != "" && !narrow {
 		r.say("%-14s         passed with the same inputs on %s\n", s.name, day)
 		return
 	}
 	var texts map[string]string
-	if err == nil && s.kernels != noKernels {
+	if err == nil && s.kernels != nil {
 		texts, err = kernelTexts(ctx)
 	}
-	if err == nil && s.kernels == changedOnes {
-		changed := changedKernels(kernelsFile, texts)
+	var changed []string
+	if err == nil && narrow {
+		changed = changedKernels(s.kernels.file(), texts)
 		if len(changed) == 0 {
 			r.say("%-14s %4.0f s  no text has changed since its kernel passed\n", s.name, time.Since(start).Seconds())
 			return
 		}
-		r.say("  changed since they passed here: %s\n", strings.Join(changed, " "))
-		s.env = append(slices.Clone(s.env), "TABLES="+strings.Join(changed, " "))
+		r.say("  %s: changed since they passed here: %s\n", s.name, strings.Join(changed, " "))
+	}
+	if s.kernels != nil && s.kernels.changed {
+		asked := strings.TrimSpace(s.kernels.tables + " " + strings.Join(changed, " "))
+		s.env = append(slices.Clone(s.env), "TABLES="+asked)
 	}
 	if err == nil {
 		r.mu.Lock()
@@ -134,7 +139,10 @@ func (r *run) one(ctx context.Context, s *step) {
 		return
 	}
 	if err == nil && texts != nil {
-		err = rememberKernels(kernelsFile, texts)
+		err = rememberKernels(s.kernels.file(), texts)
+	}
+	if err == nil && narrow {
+		err = r.sayNotRun(s, changed)
 	}
 	if err == nil && fingerprint != "" {
 		r.mu.Lock()
@@ -177,6 +185,15 @@ func (r *run) say(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Printf(format, args...)
+}
+
+// sayNotRun names the kernels that a step's driver could not run.
+func (r *run) sayNotRun(s *step, names []string) error {
+	log, err := os.ReadFile(filepath.Join(logs, s.name+".json"))
+	if list := notRun(log, names); len(list) > 0 {
+		r.say("  %s cannot run of them: %s\n", s.kernels.driver, strings.Join(list, " "))
+	}
+	return err
 }
 
 // leftOut names the steps that this set leaves to larger ones.

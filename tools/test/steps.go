@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"regexp"
-)
+import "fmt"
 
 // set is which runs a step belongs to.
 type set uint8
@@ -18,23 +15,22 @@ var sets = map[string]set{"check": check, "test": test, "all": all}
 
 // step is one line of the table.
 type step struct {
-	name  string
-	in    set
-	after string   // the step that has to end first
-	alone bool     // no other step runs meanwhile: it replaces files that they read, or fails on a busy machine
-	does  string   // a shell command line
-	tests string   // arguments of go test, which runs behind it
-	env   []string // NAME=value
-	shows string   // what its passing shows
-	makes string   // a file that must be there for its passing to be remembered
-	// kernels says which of package wgsl's it runs, for those of make check to be told by
-	// what has changed
-	kernels kernelSet
+	name    string
+	in      set
+	after   string   // the step that has to end first
+	alone   bool     // no other step runs meanwhile: it replaces files that they read, or fails on a busy machine
+	does    string   // a shell command line
+	tests   string   // arguments of go test, which runs behind it
+	env     []string // NAME=value
+	shows   string   // what its passing shows
+	makes   string   // a file that must be there for its passing to be remembered
+	kernels *kernels // of package wgsl that it runs, where passing is remembered for each
 	// rest limits the step to tests of which another step left something out. It runs all
 	// tests unless that step passed in the same run: an old or partial log lacks some.
 	rest *rest
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
-	// since Go's own test cache remembers
+	// since Go's own test cache remembers. A step of only those kernels that changed
+	// runs all of them where its inputs did.
 	inputs *inputs
 }
 
@@ -43,15 +39,6 @@ const (
 	govulncheck = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 	gosec       = "github.com/securego/gosec/v2/cmd/gosec@v2.22.11"
 	gotestsum   = "gotest.tools/gotestsum@v1.13.0"
-)
-
-// kernelSet is which kernels a step runs, apart from those that lavapipe takes.
-type kernelSet uint8
-
-const (
-	noKernels   kernelSet = iota
-	changedOnes           // those whose assembled texts changed since they last passed here
-	everyKernel
 )
 
 // command is the step's command line.
@@ -108,25 +95,27 @@ var steps = []step{
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},
-	{name: "operations", in: check, tests: "-short -timeout 20m -skip '^Fuzz' ./wgsl ./gpu", env: []string{"TABLES=usual", oneThread},
-		shows: "the kernels that lavapipe takes; Mesa keeps those that have not changed"},
-	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
-		shows: "small models compute what PyTorch does"},
-	{name: "kernels", in: check, kernels: changedOnes, does: onSwiftShader, tests: "-short -timeout 20m -skip './././broadcast4|././././broadcast4' ./wgsl",
-		env:   onlySwiftShader,
-		shows: "other kernels whose texts changed, on SwiftShader"},
 	{name: "nodevice", in: check, tests: "-short -p 2 -skip ^Fuzz ./...", env: []string{"GPU=none"},
 		shows: "tests that need no device"},
+	{name: "operations", in: check, kernels: &kernels{driver: "lavapipe", tables: "usual", changed: true},
+		tests: "-short -timeout 20m -skip '^Fuzz' ./wgsl ./gpu", env: []string{oneThread},
+		inputs: &inputs{builds: []build{tables}, except: ".wgsl", versions: []string{"mesa-vulkan-drivers"}},
+		shows:  "operations by the kernels that lavapipe takes"},
+	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
+		shows: "small models compute what PyTorch does"},
+	{name: "kernels", in: check, kernels: &kernels{driver: "swiftshader", changed: true}, does: onSwiftShader, tests: "-short -timeout 20m -skip './././broadcast4|././././broadcast4|^Test(Parts|AsOnCards|OtherTiles|ConvolutionsInPieces|ManyKernels|GroupNormInParts)$' ./wgsl",
+		env:   onlySwiftShader,
+		shows: "kernels whose texts changed, on SwiftShader"},
 	{name: "shown", in: check, does: "tools/web.sh check && tools/web.sh quick && ", tests: "-short -skip '^TestVisitor$' ./tests/web",
-		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web"}}}, files: pageFile, versions: []string{"chromium"}},
+		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web"}}}, except: ".wgsl", files: pageFile, versions: []string{"chromium"}},
 		shows:  "the page in Chromium, without a job"},
 	{name: "page", in: test | all, alone: true, does: "tools/web.sh check && tools/web.sh quick", makes: "web/dist/index.html",
 		inputs: &inputs{builds: []build{page}, files: pageFile},
 		shows:  "the page's scripts have the right types, and the page builds"},
-	{name: "tests", in: test | all, after: "page", does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
+	{name: "tests", in: test | all, after: "page", kernels: &kernels{driver: "lavapipe"}, does: usual, env: []string{oneThread}, tests: "-short -p 2 -timeout 30m ./vae ./tests/web ./wgsl ./cmd/native ./media ./app/... ./gpu/... ./...",
 		shows: "all packages: operations and models on lavapipe, files, the command line, the page in Chromium"},
 	{name: "swiftshader", in: test | all, after: "page", does: onSwiftShader, tests: "-short -timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl/... ./gpu ./gpu/gputest",
-		env: onlySwiftShader, kernels: everyKernel,
+		env: onlySwiftShader, kernels: &kernels{driver: "swiftshader"},
 		shows: "operations by every kernel on a second driver"},
 	{name: "tidy", in: test | all, does: "go mod tidy -diff",
 		shows: "go.mod lists what is imported"},
@@ -145,10 +134,10 @@ var steps = []step{
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the archive for Windows and its command line under Wine"},
-	{name: "tests-all", in: all, after: "page-all", alone: true, does: usual, rest: &rest{"tests", regexp.MustCompile("^tessera/([^w]|w[^g])")}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
+	{name: "tests-all", in: all, after: "page-all", alone: true, does: usual, rest: &rest{of: "tests", except: "tessera/wgsl"}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
 		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
 		shows:  "published sizes and every test that -short leaves out"},
-	{name: "tables-all", in: all, after: "setup", rest: &rest{"tests", regexp.MustCompile("^tessera/wgsl$")}, tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
+	{name: "tables-all", in: all, after: "setup", rest: &rest{of: "tests", only: "tessera/wgsl"}, tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
 		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
 		shows:  "operations by every kernel in every storage on lavapipe, all cases of those that it takes"},
 	{name: "swiftshader-all", in: all, after: "setup", does: onSwiftShader, tests: "-timeout 30m -skip './././broadcast4|././././broadcast4' ./wgsl",
