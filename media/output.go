@@ -169,7 +169,7 @@ func outputError(path string, need int64, err error) error {
 	if err == nil {
 		return nil
 	}
-	full := isDiskFull(err)
+	full := temporary.IsFull(err)
 	if perr, ok := errors.AsType[*os.PathError](err); ok {
 		err = perr.Err
 	}
@@ -187,9 +187,4 @@ func outputError(path string, need int64, err error) error {
 		return fmt.Errorf("media: %s: disk full: %w", path, err)
 	}
 	return fmt.Errorf("media: %s: cannot write: %w", path, err)
-}
-
-func isDiskFull(err error) bool {
-	const windowsDiskFull = syscall.Errno(112)
-	return errors.Is(err, syscall.ENOSPC) || runtime.GOOS == "windows" && errors.Is(err, windowsDiskFull)
 }

@@ -64,18 +64,19 @@ type Options struct {
 	// client may have three quarters of them.
 	Places int
 	// Disk bounds what lies in files, of requests and jobs together, in bytes; 0
-	// means 10 GiB.
+	// means 10 GiB. One client may have three quarters of it.
 	Disk int64
 	// Folder is where jobs are kept over a restart; "" keeps them for as long as the
 	// API is open.
 	Folder string
 	// Keep is how long a job that is over is kept, and one that nothing more is sent
-	// of; 0 means a day. Where Disk is full the earliest go before.
+	// of; 0 means a day. Where its owner's next job has no room the earliest go before.
 	Keep time.Duration
 	// Body bounds what a request may send at once, in bytes; 0 means 2 GiB.
 	Body int64
 	// Stall is how long a body or an answer may take, 0 means 30 seconds, besides a
-	// second for every Rate bytes of it; 0 means 64 KiB.
+	// second for every Rate bytes of it; 0 means 64 KiB. It is also how long nothing of
+	// a body may come.
 	Stall time.Duration
 	Rate  int64
 	// Allow says who asks, or with an HTTP status why it may not; open is for what
@@ -91,7 +92,7 @@ type API struct {
 	host    Host
 	models  *models
 	places  places
-	disk    disk
+	disk    *disk
 	mux     *http.ServeMux
 	jobs    *store
 	metrics *metrics
@@ -131,7 +132,7 @@ func New(host Host, o Options) (*API, error) {
 	if o.Log == nil {
 		o.Log = func(string) {}
 	}
-	a := &API{o: o, host: host, places: newPlaces(o.Places), disk: disk{free: o.Disk}}
+	a := &API{o: o, host: host, places: newPlaces(o.Places), disk: newDisk(o.Disk)}
 	var err error
 	if a.models, err = newModels(o.Models, o.Budget); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func New(host Host, o Options) (*API, error) {
 	if a.jobs, err = a.openStore(o.Folder); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
-	a.disk.more = a.jobs.makeRoom
+	a.disk.old = a.jobs.results
 	a.metrics = newMetrics(a)
 	a.busy.Add(1)
 	go a.tidy()

@@ -1,33 +1,99 @@
 package api
 
 import (
+	"errors"
+	"io"
 	"net/http"
+	"os"
+	"sync"
 	"time"
 )
 
+// body reads a request's body, of which something has to come all the time: who sends
+// nothing has a place and room on the disk that others wait for.
+type body struct {
+	from  io.Reader
+	c     *http.ResponseController
+	stall time.Duration
+	end   time.Time // when all of it must have come
+
+	mu      sync.Mutex
+	stopped bool
+}
+
+// body is one of so many bytes.
+func (a *API) body(w http.ResponseWriter, from io.Reader, size int64) *body {
+	return &body{from: from, c: http.NewResponseController(w), stall: a.o.Stall, end: a.patience(size)}
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	if !b.stopped {
+		next := time.Now().Add(b.stall)
+		if next.After(b.end) {
+			next = b.end
+		}
+		_ = b.c.SetReadDeadline(next) // not of a test's recorder
+	}
+	b.mu.Unlock()
+	n, err := b.from.Read(p)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		err = &broken{err}
+	}
+	return n, err
+}
+
+// broken is why a body ended before it was whole.
+type broken struct{ error }
+
+func (b *broken) Unwrap() error { return b.error }
+
+// sender says that a body did not come, where that is why keeping it failed.
+func sender(err error) error {
+	if _, ok := errors.AsType[*broken](err); !ok {
+		return err
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return &problem{status: http.StatusRequestTimeout, code: "too_slow", err: errors.New("the body did not come in time")}
+	}
+	return bad("the body broke off: %w", err)
+}
+
+// stop has reading fail at once.
+func (b *body) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	_ = b.c.SetReadDeadline(time.Now())
+}
+
+// done lets the connection be silent: while a request waits it is read for its end,
+// which no deadline may be mistaken for.
+func (b *body) done() { _ = b.c.SetReadDeadline(time.Time{}) }
+
 // receive takes a body of so many bytes. How long that may take is bounded: who
 // sends slowly has a place, not the device.
-func (a *API) receive(w http.ResponseWriter, r *http.Request, size int64) (*spool, error) {
+func (a *API) receive(w http.ResponseWriter, r *http.Request, client string, size int64) (*spool, error) {
 	if size > a.o.Body {
 		return nil, tooLarge("a body of %d bytes, expected at most %d", size, a.o.Body)
 	}
 	if r.ContentLength >= 0 && r.ContentLength != size {
 		return nil, bad("the body has %d bytes, expected %d", r.ContentLength, size)
 	}
-	s, err := a.disk.spool(size)
+	s, err := a.disk.spool(client, size)
 	if err != nil {
 		return nil, err
 	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(a.patience(size)) // not of a test's recorder
-	if err := s.fill(http.MaxBytesReader(w, r.Body, size+1)); err != nil {
+	body := a.body(w, http.MaxBytesReader(w, r.Body, size+1), size)
+	if err := s.fill(body); err != nil {
 		s.Close()
 		return nil, sender(err)
 	}
-	// While a request waits its connection is read for its end, which no deadline
-	// may be mistaken for.
-	_ = c.SetReadDeadline(time.Time{})
-	_ = c.SetWriteDeadline(time.Time{})
+	body.done()
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	return s, nil
 }
 

@@ -128,7 +128,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	} else if size < 0 {
 		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: fmt.Errorf("a picture without Content-Length")}
 	}
-	body, err := a.receive(w, r, size)
+	body, err := a.receive(w, r, client, size)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (t *turn) latents(e *encodeRequest, clips []vae.Clip) (out *latents, err er
 	if e.want.Moments {
 		out.shape[1] *= 2
 	}
-	if out.spool, err = t.api.disk.spool(bytesOf(out.shape, d)); err != nil {
+	if out.spool, err = t.api.disk.spool(t.client, bytesOf(out.shape, d)); err != nil {
 		return nil, err
 	}
 	for i, c := range clips {

@@ -240,20 +240,20 @@ func (f *tensorFile) Close() error         { return f.from.Close() }
 
 // held keeps a clip on disk that is decoded while it is read, where a plan reads
 // it several times. done gives the room back.
-func (a *API) held(c vae.Clip, reads int) (done func(), err error) {
+func (t *turn) held(c vae.Clip, reads int) (done func(), err error) {
 	s, streamed := c.(media.Streamed)
 	if !streamed || reads < 2 {
 		return func() {}, nil
 	}
 	n := s.KeepBytes()
-	if err := a.disk.take(n); err != nil {
+	if err := t.api.disk.take(t.client, n); err != nil {
 		return nil, err
 	}
 	if err := s.Keep(); err != nil {
-		a.disk.give(n)
+		t.api.disk.give(t.client, n)
 		return nil, err
 	}
-	return func() { a.disk.give(n) }, nil
+	return func() { t.api.disk.give(t.client, n) }, nil
 }
 
 // output is what a job writes its frames to.

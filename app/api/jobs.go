@@ -154,16 +154,20 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 		return fmt.Errorf("api: %w", err)
 	}
 	defer f.Close()
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(a.patience(length))
-	ended := context.AfterFunc(j.ctx, func() { _ = c.SetReadDeadline(time.Now()) })
-	n, err := io.Copy(io.NewOffsetWriter(f, first), io.LimitReader(r.Body, length))
+	if err := a.disk.room(j.client, length, false); err != nil {
+		return err
+	}
+	body := a.body(w, r.Body, length)
+	ended := context.AfterFunc(j.ctx, body.stop)
+	n, err := io.Copy(&arriving{j, f, first, first, first + length}, io.LimitReader(body, length))
 	if ended() && err == nil { // else the server would wait for the rest before it answers
-		_ = c.SetReadDeadline(time.Time{})
+		body.done()
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
+	j.keepFor(a.o.Keep)
+	_ = j.reserve(first + n)
 	_ = j.set(false, func(s *state) { s.Received = first + n })
 	switch {
 	case j.ctx.Err() != nil:
@@ -177,6 +181,26 @@ func (a *API) part(w http.ResponseWriter, r *http.Request, j *work, first, lengt
 		return nil
 	}
 	return a.queue(j)
+}
+
+// arriving writes what comes of a job's input, and reserves room for it as it comes.
+type arriving struct {
+	j             *work
+	f             *os.File
+	at, room, end int64
+}
+
+func (w *arriving) Write(b []byte) (int, error) {
+	if need := w.at + int64(len(b)); need > w.room {
+		room := min(max(need, w.room+8<<20), w.end)
+		if err := w.j.reserve(room); err != nil {
+			return 0, err
+		}
+		w.room = room
+	}
+	n, err := w.f.WriteAt(b, w.at)
+	w.at += int64(n)
+	return n, err
 }
 
 // cancelJob answers DELETE /v1/jobs/{id}: a job that is not over ends, and one that

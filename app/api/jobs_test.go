@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -266,22 +268,25 @@ func TestUploadsRest(t *testing.T) {
 	j, err := a.jobs.find(ids[1])
 	require.NoError(t, err)
 	later := time.Now().Add(a.o.Keep)
-	require.NoError(t, os.Chtimes(j.input(), later, later))
-	a.jobs.tidy(later.Add(time.Hour), a.o.Keep)
+	j.due = later.Add(a.o.Keep)
+	a.jobs.tidy(later.Add(time.Hour))
 	_, err = a.jobs.find(ids[1])
 	require.NoError(t, err, "more came an hour ago")
 	_, err = a.jobs.find(ids[2])
 	require.Error(t, err)
-	a.jobs.tidy(later.Add(a.o.Keep+time.Hour), a.o.Keep)
+	a.jobs.tidy(later.Add(a.o.Keep + time.Hour))
 	_, err = a.jobs.find(ids[1])
 	require.Error(t, err)
 
+	for _, j := range a.jobs.all() {
+		a.jobs.forget(j)
+	}
 	for range maxJobs * 3 / 4 {
 		a.jobs.jobs[newID()] = a.newWork("", "", "", state{State: stateReceiving})
 	}
 	s, status = jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
 	assert.Equal(t, http.StatusTooManyRequests, status)
-	assert.Contains(t, s.Error, "7500 jobs are not over, 7500 of them yours")
+	assert.Contains(t, s.Error, "7500 jobs are kept, 7500 of them yours, none of which is over")
 	clear(a.jobs.jobs)
 }
 
@@ -374,13 +379,93 @@ func TestKeeping(t *testing.T) {
 	if big.ID != "" {
 		assert.Equal(t, "no_room", ended(t, url, big.ID).Code)
 	}
-	a.jobs.tidy(time.Now().Add(25*time.Hour), a.o.Keep)
+	a.jobs.tidy(time.Now().Add(25 * time.Hour))
 	r, _ = ask(t, "GET", url+"/v1/jobs/"+ids[2], "", nil)
 	assert.Equal(t, http.StatusNotFound, r.StatusCode)
 	assert.Zero(t, a.jobs.bytes())
 	entries, err := os.ReadDir(a.jobs.folder)
 	require.NoError(t, err)
 	assert.Empty(t, entries)
+}
+
+// done keeps a job of a client's that has made so many bytes.
+func done(t *testing.T, a *API, client string, bytes int64) *work {
+	t.Helper()
+	id := newID()
+	j := a.newWork(filepath.Join(a.jobs.folder, id), "", client, state{ID: id, State: stateDone, Ended: time.Now(), Bytes: bytes})
+	require.NoError(t, j.reserve(bytes))
+	require.NoError(t, a.jobs.enter(j))
+	return j
+}
+
+// A client's job makes room by that client's own results alone, and only where that is
+// enough; what it says that it will send takes no room before it comes.
+func TestRoomIsTheOwners(t *testing.T) {
+	a, url := start(t, &alone{}, Options{Disk: 8 << 10, Allow: byName, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	theirs := done(t, a, "a", 2<<10)
+	first, second := done(t, a, "b", 3<<10), done(t, a, "b", 1<<10)
+	kept := func(j *work) bool { _, err := a.jobs.find(j.state.ID); return err == nil }
+	post := func(query string, body []byte) (state, int) {
+		r, err := http.NewRequest("POST", url+"/v1/jobs?input=npy"+query, bytes.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("From", "b")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		var s state
+		require.NoError(t, json.NewDecoder(answer.Body).Decode(&s))
+		return s, answer.StatusCode
+	}
+
+	s, status := post("&size=6145", nil)
+	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
+	assert.Contains(t, s.Error, "at most 6.0 KiB for one client")
+	s, status = post("", make([]byte, 6145))
+	assert.Equal(t, http.StatusRequestEntityTooLarge, status, s.Error)
+	assert.True(t, kept(theirs) && kept(first) && kept(second), "what can't fit removes nothing")
+
+	s, status = post("&size=5000", nil)
+	require.Equal(t, http.StatusCreated, status, s.Error)
+	assert.EqualValues(t, 2<<10, a.disk.left(), "nothing has come")
+	assert.True(t, kept(first) && kept(second))
+
+	s, status = post("", make([]byte, 3000))
+	require.Equal(t, http.StatusCreated, status, s.Error)
+	assert.True(t, kept(theirs), "another's result")
+	assert.False(t, kept(first), "the earliest of its own")
+	assert.True(t, kept(second), "the next, which need not go")
+}
+
+// Of jobs at once no more are kept than there may be.
+func TestJobsAreBounded(t *testing.T) {
+	a, _ := start(t, &alone{}, Options{Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	for range maxJobs - 2 {
+		a.jobs.jobs[newID()] = a.newWork("", "", newID(), state{State: stateReceiving})
+	}
+	var entered atomic.Int32
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if a.jobs.enter(a.newWork("", "", "x", state{ID: newID(), State: stateReceiving})) == nil {
+				entered.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	assert.EqualValues(t, 2, entered.Load())
+	clear(a.jobs.jobs)
+}
+
+// A job whose record can't be read is kept aside.
+func TestUnreadableJobIsKept(t *testing.T) {
+	folder, id := t.TempDir(), newID()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, id), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "job.json"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "output.mp4"), []byte("frames"), 0o600))
+	start(t, &alone{}, Options{Folder: folder, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	text, err := os.ReadFile(filepath.Join(folder, id+".unreadable", "output.mp4"))
+	require.NoError(t, err)
+	assert.Equal(t, "frames", string(text))
 }
 
 // Jobs that can't be are refused before anything is received.

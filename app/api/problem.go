@@ -15,6 +15,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/format/quote"
+	"tessera/temporary"
 )
 
 // problem is an error with the answer that tells it.
@@ -51,6 +52,9 @@ func asProblem(err error) *problem {
 		err = fmt.Errorf("the body has more than %d bytes", large.Limit)
 		return &problem{status: http.StatusRequestEntityTooLarge, code: "too_large", err: err}
 	}
+	if temporary.IsFull(err) {
+		return &problem{status: http.StatusInsufficientStorage, code: "no_room", err: errors.New("the server's disk is full"), wait: time.Minute}
+	}
 	p := &problem{status: http.StatusInternalServerError, code: job.KindOf(err).Code, err: err}
 	if status, ok := statuses[p.code]; ok {
 		p.status = status
@@ -60,6 +64,9 @@ func asProblem(err error) *problem {
 	}
 	return p
 }
+
+// statusClosed is nginx's for a client that closed its connection too early.
+const statusClosed = 499
 
 // failure is how errors look.
 type failure struct {
@@ -79,8 +86,8 @@ func (a *API) message(text string) string {
 
 // fail tells an error to who asked, and what is the server's fault to its owner.
 func (a *API) fail(w http.ResponseWriter, err error) {
-	if errors.Is(err, context.Canceled) { // by who asked: nobody reads on
-		return
+	if errors.Is(err, context.Canceled) { // by who asked, who may still read on
+		err = &problem{status: statusClosed, code: "closed", err: errors.New("the connection was closed for sending while the request waited: keep it open until the answer has come")}
 	}
 	p := asProblem(err)
 	if p.status >= http.StatusInternalServerError {

@@ -8,7 +8,6 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -151,7 +150,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 		return err
 	}
 	defer leave()
-	body, err := a.receive(w, r, bytesOf(q.shape, q.dtype))
+	body, err := a.receive(w, r, client, bytesOf(q.shape, q.dtype))
 	if err != nil {
 		return err
 	}
@@ -175,7 +174,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // which looks at the numbers
 			return err
 		}
-		if out, err = a.answer(r, q, d); err != nil {
+		if out, err = t.answer(q, d); err != nil {
 			return err
 		}
 		d.Options.RGBA8 = out.bytes
@@ -227,18 +226,18 @@ func (q *decodeRequest) fits(d job.Decoding) error {
 }
 
 // answer begins the answer to a decode.
-func (a *API) answer(r *http.Request, q *decodeRequest, d job.Decoding) (*answer, error) {
+func (t *turn) answer(q *decodeRequest, d job.Decoding) (*answer, error) {
 	switch q.form {
 	case formPicture:
-		return a.picture(q.jpeg, d.Clip), nil
+		return t.picture(q.jpeg, d.Clip), nil
 	case formVideo:
-		return a.video(r, d.Clip)
+		return t.video(d.Clip)
 	}
-	return a.tensor(q, d)
+	return t.tensor(q, d)
 }
 
 // tensor is an answer of numbers.
-func (a *API) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
+func (t *turn) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
 	f, clips := d.Clip, d.Latent.Clips()
 	store, shape := q.dtype, []int{clips, f.Channels, f.Frames, f.Height, f.Width}
 	switch {
@@ -249,7 +248,7 @@ func (a *API) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
 	case len(q.shape) == 4:
 		shape = []int{clips, f.Channels, f.Height, f.Width}
 	}
-	s, err := a.disk.spool(bytesOf(shape, store))
+	s, err := t.api.disk.spool(t.client, bytesOf(shape, store))
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +325,7 @@ func pack(to io.WriterAt, f media.Format) func(clip int, v vae.Frame) error {
 const jpegQuality = 95
 
 // picture is an answer of one PNG or JPEG.
-func (a *API) picture(asJPEG bool, f media.Format) *answer {
+func (t *turn) picture(asJPEG bool, f media.Format) *answer {
 	o := &answer{header: map[string]string{"Content-Type": "image/png"}, bytes: true, abort: func() {}}
 	encode := png.Encode
 	if asJPEG {
@@ -350,16 +349,16 @@ func (a *API) picture(asJPEG bool, f media.Format) *answer {
 		if err := encode(&b, img); err != nil {
 			return fmt.Errorf("api: %w", err)
 		}
-		o.spool, err = a.disk.keep(&b, int64(b.Len()))
+		o.spool, err = t.api.disk.keep(t.client, &b, int64(b.Len()))
 		return err
 	}
 	return o
 }
 
 // video is an answer of an .mp4 by ffmpeg.
-func (a *API) video(r *http.Request, f media.Format) (*answer, error) {
-	path, remove := a.file(".mp4")
-	sink, err := media.Create(r.Context(), path, f)
+func (t *turn) video(f media.Format) (*answer, error) {
+	path, remove := t.api.file(".mp4")
+	sink, err := media.Create(t.ctx, path, f)
 	if err != nil {
 		return nil, err
 	}
@@ -378,7 +377,7 @@ func (a *API) video(r *http.Request, f media.Format) (*answer, error) {
 		if err != nil {
 			return fmt.Errorf("api: %w", err)
 		}
-		o.spool, err = a.disk.keep(from, info.Size())
+		o.spool, err = t.api.disk.keep(t.client, from, info.Size())
 		return err
 	}
 	o.abort = func() {
@@ -403,12 +402,4 @@ func reply(w http.ResponseWriter, header map[string]string, s *spool) error {
 // tooLarge refuses what is beyond a bound.
 func tooLarge(format string, args ...any) error {
 	return &problem{status: http.StatusRequestEntityTooLarge, code: "too_large", err: fmt.Errorf(format, args...)}
-}
-
-// sender says that a body did not come, where that is why reading it failed.
-func sender(err error) error {
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
-		return &problem{status: http.StatusRequestTimeout, code: "too_slow", err: fmt.Errorf("the body did not come in time")}
-	}
-	return err
 }

@@ -14,12 +14,13 @@ import (
 
 // turn is a client's time with the device and a model.
 type turn struct {
-	api   *API
-	ctx   context.Context
-	dev   *gpu.Device
-	model *model
-	open  *vae.Model
-	watch vae.Watch
+	api    *API
+	client string
+	ctx    context.Context
+	dev    *gpu.Device
+	model  *model
+	open   *vae.Model
+	watch  vae.Watch
 }
 
 // during waits for the device and has work done with it.
@@ -35,7 +36,7 @@ func (a *API) during(ctx context.Context, client string, m *model, watch vae.Wat
 		a.metrics.device.WithLabelValues(m.name).Observe(time.Since(begun).Seconds())
 	}()
 	defer a.caught(&err)
-	t := &turn{api: a, ctx: ctx, dev: dev, model: m, watch: watch}
+	t := &turn{api: a, client: client, ctx: ctx, dev: dev, model: m, watch: watch}
 	if t.open, err = a.models.on(dev, m); err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
 	if err != nil {
 		return latent.Latent{}, err
 	}
-	done, err := t.api.held(c, p.Reads())
+	done, err := t.held(c, p.Reads())
 	if err != nil {
 		return latent.Latent{}, err
 	}

@@ -14,28 +14,100 @@ import (
 // disk counts what lies in files.
 type disk struct {
 	mu   sync.Mutex
-	free int64
-	more func() bool // makes room, if it can; may be nil
+	most int64            // for one client
+	free int64            // for all
+	of   map[string]int64 // what each client has
+	// old are what can be removed of a client's, the earliest first; may be nil
+	old func(client string) []removable
 }
 
-// take reserves bytes.
-func (d *disk) take(n int64) error {
-	for n > d.left() && d.more != nil && d.more() {
+// removable gives so many bytes back.
+type removable struct {
+	bytes  int64
+	remove func()
+}
+
+// newDisk counts so many bytes. One client may have three quarters of them: the rest
+// is for others.
+func newDisk(size int64) *disk {
+	return &disk{most: max(1, size/4*3), free: size, of: map[string]int64{}}
+}
+
+// fits refuses so many bytes, of files that belong together, where a client may never
+// have them.
+func (d *disk) fits(n int64) error {
+	if n <= d.most {
+		return nil
+	}
+	return tooLarge("%s, and the server keeps at most %s for one client", engine.Bytes(n), engine.Bytes(d.most))
+}
+
+// take reserves bytes for a client. Where there is no room it removes what the client
+// itself had before, if that makes enough, and nothing else.
+func (d *disk) take(client string, n int64) error {
+	if err := d.room(client, n, true); err != nil {
+		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if n > d.free {
-		err := fmt.Errorf("%s more than the server keeps at a time, %s are free now", engine.Bytes(n), engine.Bytes(d.free))
-		return &problem{status: http.StatusInsufficientStorage, code: "no_room", err: err, wait: 30 * time.Second}
+	if d.short(client, n) > 0 { // somebody else took it meanwhile
+		return d.full(n)
 	}
 	d.free -= n
+	if d.of[client] += n; d.of[client] == 0 {
+		delete(d.of, client)
+	}
 	return nil
 }
 
-func (d *disk) give(n int64) {
+// room refuses bytes that there is no room for, and removes what it must where asked.
+func (d *disk) room(client string, n int64, remove bool) error {
+	d.mu.Lock()
+	short := d.short(client, n)
+	d.mu.Unlock()
+	if short <= 0 {
+		return nil
+	}
+	var old []removable
+	if d.old != nil {
+		old = d.old(client)
+	}
+	enough, sum := 0, int64(0)
+	for enough < len(old) && sum < short {
+		sum += old[enough].bytes
+		enough++
+	}
+	if sum < short {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.full(n)
+	}
+	for _, o := range old[:enough] {
+		if remove {
+			o.remove()
+		}
+	}
+	return nil
+}
+
+// short is how much less there is than n for a client. Callers hold mu.
+func (d *disk) short(client string, n int64) int64 {
+	return max(n-d.free, d.of[client]+n-d.most)
+}
+
+// full says that there is no room. Callers hold mu.
+func (d *disk) full(n int64) error {
+	err := fmt.Errorf("%s more than the server keeps at a time, %s are free now", engine.Bytes(n), engine.Bytes(d.free))
+	return &problem{status: http.StatusInsufficientStorage, code: "no_room", err: err, wait: 30 * time.Second}
+}
+
+func (d *disk) give(client string, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.free += n
+	if d.of[client] -= n; d.of[client] == 0 {
+		delete(d.of, client)
+	}
 }
 
 // left is how much is free.
@@ -55,28 +127,32 @@ type spool struct {
 	memory []byte
 	file   *temporary.File
 	disk   *disk
+	client string
 }
 
-func (d *disk) spool(size int64) (*spool, error) {
-	s := &spool{size: size, disk: d}
+func (d *disk) spool(client string, size int64) (*spool, error) {
+	s := &spool{size: size, disk: d, client: client}
 	if size <= little {
 		s.memory = make([]byte, size)
 		return s, nil
 	}
-	if err := d.take(size); err != nil {
+	err := d.fits(size)
+	if err == nil {
+		err = d.take(client, size)
+	}
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if s.file, err = temporary.Open("serve"); err != nil {
-		d.give(size)
+		d.give(client, size)
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	return s, nil
 }
 
 // keep makes one of what r has, so many bytes.
-func (d *disk) keep(r io.Reader, size int64) (*spool, error) {
-	s, err := d.spool(size)
+func (d *disk) keep(client string, r io.Reader, size int64) (*spool, error) {
+	s, err := d.spool(client, size)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +211,6 @@ func (s *spool) Close() error {
 	if s.file == nil {
 		return nil
 	}
-	s.disk.give(s.size)
+	s.disk.give(s.client, s.size)
 	return s.file.Close()
 }

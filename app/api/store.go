@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,7 +26,8 @@ type store struct {
 	jobs map[string]*work
 }
 
-// maxJobs bounds the jobs that are kept, of which many may take no disk.
+// maxJobs bounds the jobs that are kept, of which many may take no disk. One client may
+// have three quarters of them.
 const maxJobs = 10_000
 
 // numbers are those of jobs.
@@ -56,8 +58,11 @@ func (a *API) openStore(folder string) (*store, error) {
 	for _, e := range entries {
 		if e.IsDir() && numbers.MatchString(e.Name()) {
 			if err := a.restore(s, e.Name()); err != nil {
-				a.o.Log(fmt.Sprintf("job %s of an earlier start is lost: %v", e.Name(), err))
-				os.RemoveAll(filepath.Join(s.folder, e.Name()))
+				aside := filepath.Join(s.folder, e.Name()+".unreadable")
+				if rerr := os.Rename(filepath.Join(s.folder, e.Name()), aside); rerr != nil {
+					err = errors.Join(err, rerr)
+				}
+				a.o.Log(fmt.Sprintf("job %s of an earlier start can't be gone on with and is kept aside in %s: %v", e.Name(), aside, err))
 			}
 		}
 	}
@@ -86,9 +91,10 @@ func (a *API) restore(s *store, id string) error {
 	}
 	switch {
 	case j.state.State == stateReceiving && j.received() < j.state.Size:
+		j.keepFor(time.Until(j.heard().Add(a.o.Keep)))
 		j.state.Received = j.received() // a place it has when more comes
-		err = j.reserve(j.state.Size)
-	case !j.state.over():
+		err = j.reserve(j.state.Received)
+	case !j.state.over() || j.state.State == stateDone && sizeOf(j.output()) != j.state.Bytes:
 		os.Remove(j.input())
 		os.Remove(j.output())
 		err = j.set(true, func(s *state) {
@@ -98,6 +104,7 @@ func (a *API) restore(s *store, id string) error {
 		})
 	}
 	if err == nil && j.state.over() {
+		j.keepFor(time.Until(j.state.Expires))
 		err = j.reserve(j.occupies())
 	}
 	if err == nil {
@@ -107,8 +114,11 @@ func (a *API) restore(s *store, id string) error {
 }
 
 // received is how much of the input is there.
-func (j *work) received() int64 {
-	if info, err := os.Stat(j.input()); err == nil {
+func (j *work) received() int64 { return sizeOf(j.input()) }
+
+// sizeOf is that of a file, 0 where there is none.
+func sizeOf(path string) int64 {
+	if info, err := os.Stat(path); err == nil {
 		return info.Size()
 	}
 	return 0
@@ -125,12 +135,16 @@ func (j *work) heard() time.Time {
 func (a *API) newWork(folder, query, client string, s state) *work {
 	j := &work{folder: folder, query: query, client: client, state: s, api: a, leave: func() {}, changed: make(chan struct{})}
 	j.ctx, j.stop = context.WithCancel(a.ctx)
+	j.keepFor(a.o.Keep)
 	return j
 }
 
 // add makes a job's folder and keeps it.
 func (a *API) add(ask *jobRequest, query, client string, size int64, leave func()) (*work, error) {
-	if err := a.jobs.admit(client); err != nil {
+	if err := a.disk.fits(size); err != nil {
+		return nil, err
+	}
+	if err := a.disk.room(client, size, false); err != nil {
 		return nil, err
 	}
 	id := newID()
@@ -138,10 +152,13 @@ func (a *API) add(ask *jobRequest, query, client string, size int64, leave func(
 		ID: id, Kind: ask.kind, Model: ask.model.name, State: stateReceiving, Created: time.Now().UTC(), Size: size, Output: ask.output,
 	})
 	j.ask, j.leave = ask, leave
-	if err := j.reserve(size); err != nil {
+	if err := a.jobs.enter(j); err != nil {
 		return nil, err
 	}
 	err := os.Mkdir(j.folder, 0o700)
+	if err == nil {
+		err = temporary.FlushNames(a.jobs.folder)
+	}
 	if err == nil {
 		err = os.WriteFile(j.input(), nil, 0o600)
 	}
@@ -149,37 +166,51 @@ func (a *API) add(ask *jobRequest, query, client string, size int64, leave func(
 		err = j.set(true, func(*state) {})
 	}
 	if err != nil {
-		os.RemoveAll(j.folder)
-		_ = j.reserve(0)
+		a.jobs.forget(j)
 		return nil, fmt.Errorf("api: %w", err)
-	}
-	a.jobs.mu.Lock()
-	crowded := len(a.jobs.jobs) >= maxJobs
-	a.jobs.jobs[id] = j
-	a.jobs.mu.Unlock()
-	if over := a.jobs.earliest(state.over); crowded && over != nil {
-		a.jobs.forget(over)
 	}
 	return j, nil
 }
 
-// admit refuses a job where too many are not over, most of them uploads that rest: as
-// many as are kept, or three quarters of that of one client.
-func (s *store) admit(client string) error {
-	all, own := 0, 0
-	for _, j := range s.all() {
-		if now, _ := j.now(); !now.over() {
-			all++
-			if j.client == client {
-				own++
-			}
+// enter keeps a job. Where too many are kept it takes the place of the one of its
+// client's that ended first, or is refused.
+func (s *store) enter(j *work) error {
+	s.mu.Lock()
+	own, over := 0, finished(s.jobs, j.client)
+	for _, other := range s.jobs {
+		if other.client == j.client {
+			own++
 		}
 	}
-	if all < maxJobs && own < maxJobs*3/4 {
-		return nil
+	full := len(s.jobs) >= maxJobs || own >= maxJobs*3/4
+	if full && len(over) == 0 {
+		defer s.mu.Unlock()
+		err := fmt.Errorf("%d jobs are kept, %d of them yours, none of which is over: try again in a while", len(s.jobs), own)
+		return &problem{status: http.StatusTooManyRequests, code: "busy", err: err, wait: time.Minute}
 	}
-	err := fmt.Errorf("%d jobs are not over, %d of them yours: try again in a while", all, own)
-	return &problem{status: http.StatusTooManyRequests, code: "busy", err: err, wait: time.Minute}
+	if full {
+		delete(s.jobs, over[0].state.ID)
+	}
+	s.jobs[j.state.ID] = j
+	s.mu.Unlock()
+	if full {
+		over[0].remove()
+	}
+	return nil
+}
+
+// finished are a client's jobs that are over, the earliest first.
+func finished(jobs map[string]*work, client string) []*work {
+	var list []*work
+	ended := map[*work]time.Time{}
+	for _, j := range jobs {
+		if now, _ := j.now(); j.client == client && now.over() {
+			list = append(list, j)
+			ended[j] = now.Ended
+		}
+	}
+	slices.SortFunc(list, func(a, b *work) int { return ended[a].Compare(ended[b]) })
+	return list
 }
 
 // find is the job of a number.
@@ -198,24 +229,16 @@ func (s *store) forget(j *work) {
 	_, there := s.jobs[j.state.ID]
 	delete(s.jobs, j.state.ID)
 	s.mu.Unlock()
-	if !there {
-		return
+	if there {
+		j.remove()
 	}
+}
+
+// remove removes the files of a job that is kept no more.
+func (j *work) remove() {
 	os.RemoveAll(j.folder)
 	_ = j.reserve(0)
 	_ = j.set(false, func(*state) {})
-}
-
-// earliest is the job that ended first of those that keep says yes to.
-func (s *store) earliest(keep func(state) bool) *work {
-	var first *work
-	var ended time.Time
-	for _, j := range s.all() {
-		if now, _ := j.now(); keep(now) && (first == nil || now.Ended.Before(ended)) {
-			first, ended = j, now.Ended
-		}
-	}
-	return first
 }
 
 // all are the jobs.
@@ -225,46 +248,48 @@ func (s *store) all() []*work {
 	return slices.Collect(maps.Values(s.jobs))
 }
 
-// makeRoom removes what has been finished for the longest, where a disk is full.
-func (s *store) makeRoom() bool {
-	j := s.earliest(func(s state) bool { return s.over() && s.Bytes > 0 })
-	if j == nil {
-		return false
+// results are what can be removed of a client's where the disk is full.
+func (s *store) results(client string) (list []removable) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range finished(s.jobs, client) {
+		j.mu.Lock()
+		taken := j.taken
+		j.mu.Unlock()
+		if taken > 0 {
+			list = append(list, removable{taken, func() { s.forget(j) }})
+		}
 	}
-	s.forget(j)
-	return true
+	return list
 }
 
 // tidy forgets what has had its time, until the API ends.
 func (a *API) tidy() {
 	defer a.busy.Done()
-	look := time.NewTicker(min(a.o.Keep/4, time.Minute))
+	look := time.NewTicker(max(min(a.o.Keep/4, time.Minute), time.Millisecond))
 	defer look.Stop()
 	for {
 		select {
 		case <-a.ctx.Done():
 			return
 		case now := <-look.C:
-			a.jobs.tidy(now, a.o.Keep)
+			a.jobs.tidy(now)
 		}
 	}
 }
 
 // tidy forgets what has had its time at now, and gives up what no more was received
 // of for as long.
-func (s *store) tidy(now time.Time, keep time.Duration) {
-	for {
-		j := s.earliest(func(s state) bool { return s.over() && !s.Expires.IsZero() && now.After(s.Expires) })
-		if j == nil {
-			break
-		}
-		s.forget(j)
-	}
+func (s *store) tidy(now time.Time) {
 	for _, j := range s.all() {
-		if !j.upload.TryLock() { // more is being received
+		is, _ := j.now()
+		if is.over() && j.isDue(now) {
+			s.forget(j)
+		}
+		if is.over() || !j.upload.TryLock() { // more is being received
 			continue
 		}
-		if is, _ := j.now(); is.State == stateReceiving && now.After(j.heard().Add(keep)) {
+		if is, _ = j.now(); is.State == stateReceiving && j.isDue(now) {
 			j.stop()
 			j.leave()
 			_ = j.set(false, func(s *state) { s.State = stateCancelled })

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tessera/media"
+	"tessera/temporary"
 )
 
 // States of a job.
@@ -104,6 +106,7 @@ type work struct {
 	mu      sync.Mutex
 	state   state
 	taken   int64         // of the disk
+	due     time.Time     // when it is forgotten, or given up if nothing more comes; by the monotonic clock
 	changed chan struct{} // closed and replaced whenever state is another
 }
 
@@ -127,6 +130,20 @@ func (j *work) set(keep bool, change func(*state)) error {
 	return j.keep()
 }
 
+// keepFor has the job forgotten after a time, whatever the machine's date is then.
+func (j *work) keepFor(d time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.due = time.Now().Add(max(0, min(d, j.api.o.Keep)))
+}
+
+// isDue reports whether that time is over.
+func (j *work) isDue(now time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return now.After(j.due)
+}
+
 // keep writes job.json. Callers hold mu.
 func (j *work) keep() error {
 	s := j.state
@@ -148,11 +165,15 @@ func (j *work) reserve(n int64) error {
 	had := j.taken
 	j.mu.Unlock()
 	if n > had {
-		if err := j.api.disk.take(n - had); err != nil {
+		err := j.api.disk.fits(n)
+		if err == nil {
+			err = j.api.disk.take(j.client, n-had)
+		}
+		if err != nil {
 			return err
 		}
 	} else {
-		j.api.disk.give(had - n)
+		j.api.disk.give(j.client, had-n)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,14 +194,17 @@ func (j *work) occupies() (n int64) {
 // end is how a job ended: err nil is well.
 func (j *work) end(a *API, err error) {
 	os.Remove(j.input())
-	keep := a.o.Keep
+	if err == nil { // what is said to be done stays when the power is lost
+		err = errors.Join(temporary.Flush(j.output()), temporary.FlushNames(j.folder))
+	}
 	if err != nil {
 		os.Remove(j.output())
 	}
+	j.keepFor(a.o.Keep)
 	_ = j.reserve(j.occupies()) // which is less than was taken, or there already
 	serr := j.set(true, func(s *state) {
 		s.Ended, s.Progress = time.Now().UTC(), nil
-		s.Expires = s.Ended.Add(keep)
+		s.Expires = s.Ended.Add(a.o.Keep)
 		s.Bytes = 0
 		if info, err := os.Stat(j.output()); err == nil {
 			s.Bytes = info.Size()

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -59,7 +60,8 @@ type Options struct {
 	Tokens map[string]string
 	// Certificates are served by, if there are any: https in place of http.
 	Certificates []tls.Certificate
-	// MaxConnections bounds those at once; 0 means 1024.
+	// MaxConnections bounds those at once; 0 means 1024. One address may have three
+	// quarters of them.
 	MaxConnections int
 	// Log is told what happens, if not nil: one line without an end.
 	Log func(line string)
@@ -132,6 +134,7 @@ func New(addr string, o Options) (*Server, error) {
 	mux.HandleFunc("GET /folder", s.folder)
 	s.http = &http.Server{
 		Handler: mux, MaxHeaderBytes: 32 << 10,
+		ErrorLog:          log.New(&connectionErrors{log: o.Log, now: time.Now, last: map[string]time.Time{}}, "", 0),
 		ReadHeaderTimeout: min(10*time.Second, o.Idle), ReadTimeout: min(10*time.Second, o.Idle), IdleTimeout: o.Idle, WriteTimeout: 10 * time.Minute, // not of websockets
 	}
 	return s, nil
@@ -169,7 +172,7 @@ func (s *Server) Beyond() bool {
 
 // Serve answers until Close.
 func (s *Server) Serve() error {
-	l := netutil.LimitListener(s.listen, s.o.MaxConnections)
+	l := newShared(netutil.LimitListener(s.listen, s.o.MaxConnections), max(1, s.o.MaxConnections*3/4))
 	serve := func() error { return s.http.Serve(l) }
 	if s.access.secure {
 		s.http.TLSConfig = &tls.Config{Certificates: s.o.Certificates, MinVersion: tls.VersionTLS12}

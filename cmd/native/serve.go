@@ -123,8 +123,8 @@ func (c *serveCmd) Validate() error {
 	switch {
 	case c.Queue < 1:
 		return fmt.Errorf("--queue=%d: expected at least 1", c.Queue)
-	case c.Keep <= 0:
-		return fmt.Errorf("--keep=%v: expected a time such as 24h", c.Keep)
+	case c.Keep < time.Second:
+		return fmt.Errorf("--keep=%v: expected a second or more, such as 24h", c.Keep)
 	case address != nil:
 		return fmt.Errorf("--listen=%s: %w, expected HOST:PORT", c.Listen, address)
 	case (c.TLSCert == "") != (c.TLSKey == ""):

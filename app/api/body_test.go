@@ -1,0 +1,59 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A body of which nothing comes for a while is refused, though all of it had hours; one
+// that is no body is the sender's fault; and who closes a connection before the answer
+// is told so, and counted.
+func TestBodies(t *testing.T) {
+	h := &busy{make(chan string, 10)}
+	a, err := New(h, Options{Stall: 200 * time.Millisecond, Rate: 1, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})
+	require.NoError(t, err)
+	s := httptest.NewServer(a)
+	defer func() {
+		s.Close()
+		documented(t, a)
+		require.NoError(t, a.Close())
+	}()
+	for name, c := range map[string]struct {
+		path, send string
+		close      bool
+		want, says string
+	}{
+		"silence": {path: "/v1/decode?shape=[1,16,1,75,62]&dtype=float32", send: "Content-Length: 297600\r\n\r\nbegin",
+			want: " 408 ", says: "did not come in time"},
+		"a wrong chunk": {path: small, send: "Transfer-Encoding: chunked\r\n\r\nno number\r\n",
+			want: " 400 ", says: "the body broke off"},
+		"closed to send": {path: small, send: "Content-Length: 64\r\n\r\n" + strings.Repeat("x", 64), close: true,
+			want: " 499 ", says: "closed for sending"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n%s", c.path, c.send)
+			require.NoError(t, err)
+			if c.close {
+				<-h.waits // for the device
+				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+			}
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+			answer, _ := io.ReadAll(conn)
+			assert.Contains(t, string(answer), c.want)
+			assert.Contains(t, string(answer), c.says)
+		})
+	}
+	require.Eventually(t, func() bool { return a.places.count() == 0 }, time.Minute, time.Millisecond)
+	assert.Equal(t, a.o.Disk, a.disk.left())
+}
