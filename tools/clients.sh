@@ -55,6 +55,7 @@ diffusers() { server diffusers; }
 
 python() {
 	server python
+	"$out/python/bin/python" tools/clients/strange.py
 	(cd integrations/python && "$out/python/bin/python" -m mypy)
 }
 

@@ -5,9 +5,11 @@ Server.job.
 """
 
 import contextlib
+import email.utils
 import http.client
 import json
 import os
+import re
 import ssl
 import time
 from urllib.parse import quote, urlencode, urlsplit
@@ -93,7 +95,7 @@ class Server:
                 f"the certificate of {self.address} is not trusted ({err.verify_message}): "
                 "start ComfyUI with SSL_CERT_FILE naming one's own"
             ) from err
-        except (OSError, http.client.HTTPException) as err:
+        except (OSError, http.client.HTTPException, UnicodeError) as err:
             raise TesseraError(
                 f"no tessera server answers at {self.address} ({err or type(err).__name__}): start one with "
                 "`tessera serve -m CHECKPOINT`, or name another in the node Tessera Server"
@@ -105,8 +107,8 @@ class Server:
         """What a server's refusal means."""
         try:
             text = json.loads(reply.read(1 << 20))["error"]
-        except (ValueError, KeyError, TypeError):
-            return TesseraError(f"{self.address} answers {reply.status} {reply.reason}, as no tessera server does")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return self.strange(f"{reply.status} {reply.reason}")
         if reply.status == 401 and self.token():
             return TesseraError(f"{self.address} does not know the token in TESSERA_TOKEN")
         if reply.status == 401:
@@ -115,22 +117,36 @@ class Server:
                 "and TESSERA_TOKEN=… in its environment; no other address is sent it"
             )
         if reply.status == 429:
-            return Busy(f"{self.address}: {text}", float(reply.headers.get("Retry-After") or 1))
+            return Busy(f"{self.address}: {text}", seconds(reply.headers.get("Retry-After", "")))
         return TesseraError(f"{self.address}: {text}")
+
+    def strange(self, what):
+        return TesseraError(f"{self.address} answers {what}, as no tessera server does")
 
     def tell(self, method, path, body=None, headers=None):
         """The JSON that a request is answered with."""
         with self.ask(method, path, body, headers) as reply:
-            text = reply.read()
+            text = reply.read(16 << 20)
         try:
             return json.loads(text)
-        except ValueError:
-            raise TesseraError(f"{self.address} answers with no JSON, as no tessera server does") from None
+        except (ValueError, RecursionError):
+            raise self.strange("with no JSON") from None
+
+    def tell_job(self, method, path, body=None, headers=None):
+        """A job's state."""
+        state = self.tell(method, path, body, headers)
+        known = isinstance(state, dict) and isinstance(state.get("state"), str)
+        if not known or not re.fullmatch("[0-9a-f]{32}", str(state.get("id"))) or not isinstance(state.get("progress") or {}, dict):
+            raise self.strange("with JSON that is no job's state")
+        return state
 
     def config(self):
         """The model's name and what the server tells of it."""
         models = self.tell("GET", "/v1/models")
-        names = [m["name"] for m in models]
+        try:
+            names = [m["name"] + "" for m in models if m["config"]]
+        except (KeyError, TypeError):
+            raise self.strange("with JSON that is no list of models") from None
         if not models:
             raise TesseraError(f"{self.address} serves no model: start it with `tessera serve -m CHECKPOINT`")
         if self.model and self.model not in names:
@@ -164,7 +180,7 @@ class Server:
         until = time.monotonic() + PATIENCE
         while True:
             try:
-                return self.tell("POST", path)
+                return self.tell_job("POST", path)
             except Busy as busy:
                 again = time.monotonic() + busy.wait
                 if again > until:
@@ -186,7 +202,7 @@ class Server:
         """The state of a job that is done."""
         pause = 0.02
         while True:
-            state = self.tell("GET", path)
+            state = self.tell_job("GET", path)
             if state["state"] == "done":
                 return state
             if state["state"] not in ("receiving", "queued", "running"):
@@ -194,6 +210,19 @@ class Server:
             wait((state.get("progress") or {}).get("done", 0.0))
             time.sleep(pause)
             pause = min(2 * pause, 0.5)
+
+
+def seconds(after):
+    """How long a Retry-After asks to wait, a number or a date: between one second and
+    ten minutes."""
+    try:
+        wait = float(after)
+    except ValueError:
+        try:
+            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            wait = 1
+    return min(max(1.0, wait), 600.0)  # of NaN: 1
 
 
 def fill(reply, buffer, wait):

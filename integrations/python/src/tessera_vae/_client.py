@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import json
 import math
 import os
+import re
 import ssl
 import time
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ Scale = Literal["pipeline", "none"]
 
 _FLOATS = ("float32", "float16", "bfloat16")
 _PIXELS = (*_FLOATS, "uint8")
+_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "uint8": 1}
 
 
 class TesseraError(RuntimeError):
@@ -56,10 +59,11 @@ class Config:
     @classmethod
     def of(cls, told: dict[str, Any]) -> Config:
         c = told["config"]
-        n = c["latent"]
+        n = int(c["latent"])
         return cls(
-            told["name"], c["family"], c["model"], n, c["channels"], c["spatial"], c["temporal"], tuple(c["widths"]),
-            tuple(c["time_down"]), tuple(c["mean"] or [0.0] * n), tuple(c["scale"] or [1.0] * n),
+            str(told["name"]), str(c["family"]), str(c["model"]), n, int(c["channels"]), int(c["spatial"]), int(c["temporal"]),
+            tuple(map(int, c["widths"])), tuple(map(bool, c["time_down"])),
+            tuple(map(float, c["mean"] or [0.0] * n)), tuple(map(float, c["scale"] or [1.0] * n)),
         )  # fmt: skip
 
 
@@ -102,7 +106,13 @@ class Server:
     def models(self) -> list[Config]:
         """Those that the server has."""
         with self._ask("GET", "/v1/models") as reply:
-            return [Config.of(told) for told in self._told(reply)]
+            told = self._told(reply)
+        try:
+            if not isinstance(told, list):
+                raise TypeError
+            return [Config.of(model) for model in told]
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as err:
+            raise self._strange("/v1/models with JSON of another form") from err
 
     @property
     def config(self) -> Config:
@@ -149,13 +159,17 @@ class Server:
 
     def _job(self, query: dict[str, Any], body: npt.NDArray[np.uint8]) -> Iterator[npt.NDArray[Any]]:
         with self._ask("POST", "/v1/jobs", query, body) as reply:
-            job = "/v1/jobs/" + str(self._told(reply)["id"])
+            told = self._told(reply)
+        if not isinstance(told, dict) or not re.fullmatch("[0-9a-f]{32}", str(told.get("id"))):
+            raise self._strange("/v1/jobs with no job's number")
+        job = "/v1/jobs/" + told["id"]
         try:
             with self._ask("GET", job + "/content") as reply:
-                frames, *size = json.loads(reply.headers["Shape"])
-                dtype = reply.headers["Dtype"]
+                (frames, *size), dtype, _ = self._form(reply)
+                if dtype not in ("uint8", "float32"):
+                    raise self._strange(f"with frames of {dtype}")
                 for _ in range(frames):
-                    yield array(self._read(reply, math.prod(size) * np.dtype(dtype).itemsize, job), size, dtype)
+                    yield array(self._read(reply, math.prod(size) * _BYTES[dtype], job), size, dtype)
         finally:
             self._forget(job)
 
@@ -163,7 +177,7 @@ class Server:
         """Ends a job, and forgets it."""
         with suppress(TesseraError):
             for _ in range(2):  # what was running is cancelled first
-                with self._ask("DELETE", job) as reply:
+                with self._ask("DELETE", job, timeout=10) as reply:
                     if reply.status == http.HTTPStatus.NO_CONTENT:
                         return
 
@@ -171,53 +185,70 @@ class Server:
         self, path: str, query: dict[str, Any], body: npt.NDArray[np.uint8], shape: list[int], dtype: str
     ) -> tuple[bytearray, list[int], str]:
         with self._ask("POST", path, {**query, "shape": shape, "dtype": dtype}, body) as reply:
-            data = self._read(reply, int(reply.headers["Content-Length"]))
-            return data, json.loads(reply.headers["Shape"]), reply.headers["Dtype"]
+            shape, dtype, size = self._form(reply)
+            if reply.length not in (None, size):
+                raise self._strange(f"with {reply.length} bytes of {dtype} for the shape {shape}")
+            return self._read(reply, size), shape, dtype
+
+    def _form(self, reply: http.client.HTTPResponse) -> tuple[list[int], str, int]:
+        """The shape and dtype of an answer's numbers, and how many bytes they have."""
+        told, dtype = reply.headers.get("Shape", ""), reply.headers.get("Dtype", "")
+        if dtype not in _BYTES:
+            raise self._strange(f"with Dtype: {dtype!r:.60}")
+        if not re.fullmatch(r"\[ *[1-9]\d{0,8}( *, *[1-9]\d{0,8}){0,4} *\]", told):
+            raise self._strange(f"with Shape: {told!r:.60}")
+        shape = [int(n) for n in told.strip("[]").split(",")]
+        return shape, dtype, math.prod(shape) * _BYTES[dtype]
 
     def _read(self, reply: http.client.HTTPResponse, size: int, job: str = "") -> bytearray:
         """So many bytes; where a job breaks off, the error says why."""
-        data = bytearray(size)
+        try:
+            data = bytearray(size)
+        except (MemoryError, OverflowError) as err:
+            raise TesseraError(f"{self.address} answers with {size} bytes, and this machine has no memory for them") from err
         view, at = memoryview(data), 0
         try:
             while at < size and (n := reply.readinto(view[at:])):
                 at += n
-        except (OSError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException, ValueError):
             pass
         if at == size:
             return data
         if job:
             with self._ask("GET", job) as again:
-                if error := self._told(again).get("error"):
-                    raise TesseraError(f"{self.address}: {error}")
+                told = self._told(again)
+                if isinstance(told, dict) and told.get("error"):
+                    raise TesseraError(f"{self.address}: {told['error']}")
         raise TesseraError(self._gone() or f"{self.address} broke off after {at} of {size} bytes")
 
     @contextmanager
     def _ask(
-        self, method: str, path: str, query: dict[str, Any] | None = None, body: npt.NDArray[np.uint8] | None = None
-    ) -> Iterator[http.client.HTTPResponse]:
+        self, method: str, path: str, query: dict[str, Any] | None = None, body: npt.NDArray[np.uint8] | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
         """The answer to a request, while it is read; asked again where the server is busy."""
         if body is not None:
             path += "?" + urlencode({**self._choices, **(query or {})}, doseq=True)
         until = time.monotonic() + self._patience
         while True:
-            connection, reply = self._send(method, path, body)
+            connection, reply = self._send(method, path, body, timeout)
             try:
                 if reply.status < 300:
                     yield reply
                     return
                 error = self._refusal(reply)
-                wait = float(reply.headers.get("Retry-After") or 0)
+                wait = _seconds(reply.headers.get("Retry-After", ""))
             finally:
                 connection.close()
             if error.status != http.HTTPStatus.TOO_MANY_REQUESTS or time.monotonic() + wait > until:
                 raise error
-            time.sleep(max(wait, 0.1))
+            time.sleep(wait)
 
     def _send(
-        self, method: str, path: str, body: npt.NDArray[np.uint8] | None
+        self, method: str, path: str, body: npt.NDArray[np.uint8] | None, timeout: float | None
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-        connection = kind(self._host, self._port, timeout=self._timeout)
+        connection = kind(self._host, self._port, timeout=timeout or self._timeout)
         headers = {"Authorization": "Bearer " + self._token} if self._token else {}
         try:
             try:
@@ -229,7 +260,7 @@ class Server:
         except ssl.SSLCertVerificationError as err:
             connection.close()
             raise TesseraError(f"the certificate of {self.address} is not trusted: {err.verify_message}") from err
-        except (OSError, http.client.HTTPException) as err:
+        except (OSError, http.client.HTTPException, ValueError) as err:
             connection.close()
             raise TesseraError(
                 self._gone()
@@ -243,14 +274,33 @@ class Server:
     def _refusal(self, reply: http.client.HTTPResponse) -> TesseraError:
         try:
             told = json.loads(reply.read(1 << 20))
-            return TesseraError(f"{self.address}: {told['error']}", reply.status, told.get("code", ""))
-        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-            return TesseraError(f"{self.address} answers {reply.status} {reply.reason}, as no tessera server does", reply.status)
+            return TesseraError(f"{self.address}: {told['error']}", reply.status, str(told.get("code", "")))
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError, RecursionError):
+            return self._strange(f"{reply.status} {reply.reason}", reply.status)
+
+    def _strange(self, what: str, status: int = 0) -> TesseraError:
+        return TesseraError(f"{self.address} answers {what}, as no tessera server does", status)
 
     def _told(self, reply: http.client.HTTPResponse) -> Any:
         try:
-            return json.loads(reply.read())
-        except (OSError, http.client.HTTPException, ValueError) as err:
-            raise TesseraError(f"{self.address} answers with no JSON, as no tessera server does") from err
+            text = reply.read((16 << 20) + 1)
+            if len(text) > 16 << 20:
+                raise self._strange("with more than 16 MiB of JSON")
+            return json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as err:
+            raise self._strange("with no JSON") from err
+
+
+def _seconds(after: str) -> float:
+    """How long a Retry-After asks to wait, a number or a date: between one second and
+    ten minutes."""
+    try:
+        wait = float(after)
+    except ValueError:
+        try:
+            wait = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            wait = 1
+    return min(max(1.0, wait), 600.0)  # of NaN: 1
 
 

@@ -1,0 +1,104 @@
+"""Asks a server that answers strangely, by integrations/python: each call is to end
+with a TesseraError within seconds, whatever it answers.
+
+tools/clients.sh python runs it; needs numpy.
+"""
+
+import itertools
+import os
+import socket
+import sys
+import threading
+import time
+
+import numpy
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
+
+from tessera_vae import Server, TesseraError  # noqa: E402
+
+JOB = b'{"id":"' + b"0" * 32 + b'","state":"done"}'
+JSON = [
+    b"", b"no JSON", b"null", b"[]", b"{}", b"7", b'"text"', b"[" * 100_000, b'{"id":7}', b'{"id":"../../x"}', b'[{"name":"m"}]',
+    b'[{"name":"m","config":null}]', b'[{"name":"m","config":{"latent":"x"}}]', b'{"error":null}', b'{"error":{"a":[]},"code":[]}',
+    b"\xff\xfe", b"1" * 100_000, JOB,
+]  # fmt: skip
+WAIT = ["0", "-1", "NaN", "inf", "1e400", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 99 Oct 2015"]
+FORMS = [
+    {}, {"Shape": "[1,3,1,8,8]"}, {"Dtype": "float32"}, {"Shape": "x", "Dtype": "float32"}, {"Shape": "[]", "Dtype": "uint8"},
+    {"Shape": "[-1]", "Dtype": "uint8"}, {"Shape": "[1,3,1,8,8]", "Dtype": "float64"}, {"Shape": "[1,3,1,8,8]", "Dtype": "float32"},
+    {"Shape": "[999999999,999999999,999999999]", "Dtype": "uint8"}, {"Shape": "[1.5]", "Dtype": "uint8"}, {"Shape": '"a"', "Dtype": "uint8"},
+    {"Shape": "[" * 9999, "Dtype": "uint8"},
+]  # fmt: skip
+
+
+def answers():
+    """Whole answers, each to one request."""
+    for status, text in itertools.product(["200 OK", "201 Created", "400 Bad", "500 Broken", "507 Full", "302 Found"], JSON):
+        yield f"HTTP/1.1 {status}\r\nContent-Length: {len(text)}\r\n\r\n".encode() + text
+    for after in WAIT:
+        yield f"HTTP/1.1 429 Busy\r\nRetry-After: {after}\r\nContent-Length: 15\r\n\r\n".encode() + b'{"error":"busy"}'
+    for form, length in itertools.product(FORMS, ["0", "5", "-5", "x", "99999999999999999999", None]):
+        headers = "".join(f"{name}: {value}\r\n" for name, value in form.items())
+        size = f"Content-Length: {length}\r\n" if length else ""
+        yield f"HTTP/1.1 200 OK\r\n{headers}{size}\r\nbegin".encode()
+    yield b""
+    yield b"no HTTP\r\n\r\n"
+    yield b"HTTP/1.1 999999999999 ?\r\n\r\n"
+    yield b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500 + b"\r\n"
+    yield b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n"
+    yield b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n"
+
+
+def serve(listener, answer):
+    """Answers every request with the same bytes."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            try:
+                connection.settimeout(1)
+                connection.recv(1 << 16)
+                connection.sendall(answer)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(1 << 16):
+                    pass
+            except OSError:
+                pass
+
+
+def main():
+    z = numpy.zeros((1, 4, 1, 2, 2), numpy.float32)
+    calls = {
+        "models": lambda s: s.models(),
+        "config": lambda s: s.config,
+        "decode": lambda s: s.decode(z),
+        "encode": lambda s: s.encode(z),
+        "frames": lambda s: list(s.frames(z)),
+    }
+    count = 0
+    for answer in answers():
+        listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=serve, args=(listener, answer), daemon=True).start()
+        server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=5, patience=1.5)
+        for name, call in calls.items():
+            begun = time.monotonic()
+            try:
+                call(server)
+            except TesseraError:
+                pass
+            except Exception as err:
+                sys.exit(f"{name} of {answer[:200]!r} ends with {err!r}, expected a TesseraError")
+            else:
+                assert name == "models" and answer.endswith(b"\r\n\r\n[]"), f"{name} took {answer[:200]!r}"
+            took = time.monotonic() - begun
+            assert took < 30, f"{name} of {answer[:200]!r} took {took:.0f} s"
+            count += 1
+        listener.close()
+    print(f"{count} calls of strange servers: each a TesseraError")
+
+
+main()
