@@ -13,10 +13,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,7 +33,7 @@ type Transfer struct {
 	Tries int                    // that come no further, before it is given up; 0: 6
 	Pause time.Duration          // before the second, twice that before the next; 0: one second
 	Stall time.Duration          // without a byte that ends a try; 0: two minutes
-	Room  func(size int64) error // asked before a file of so many bytes is brought, -1: unknown; nil: nobody
+	Room  func(size int64) error // asked before so many bytes are brought, -1: unknown, and every 16 MiB for what is left; nil: nobody
 }
 
 // State tells a file at a URL from what it was or will be.
@@ -60,10 +63,16 @@ func Name(address string) string {
 // Check refuses what is no URL of a file.
 func Check(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Hostname() == "" || badPort(u) {
 		return fmt.Errorf("%s: is no URL of a file, expected https://HOST/PATH: %w", Name(address), ErrRefused)
 	}
 	return nil
+}
+
+// badPort reports whether a URL has a port that none is.
+func badPort(u *url.URL) bool {
+	n, err := strconv.Atoi(u.Port())
+	return u.Port() != "" && (err != nil || n < 1 || n > 65535)
 }
 
 // client follows redirects, but to none that everybody can read.
@@ -71,17 +80,53 @@ var client = &http.Client{
 	Transport: func() http.RoundTripper {
 		t := http.DefaultTransport.(*http.Transport).Clone()
 		t.DisableCompression = true // ranges are of the file's own bytes
-		return t
+		return legible{t}
 	}(),
 	CheckRedirect: func(next *http.Request, via []*http.Request) error {
-		if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
+		switch first := via[0].URL; {
+		case first.Scheme == "https" && next.URL.Scheme != "https":
 			return fmt.Errorf("is redirected from https to %s: %w", next.URL.Scheme, ErrRefused)
-		}
-		if len(via) >= 10 {
+		case next.URL.Scheme != "http" && next.URL.Scheme != "https":
+			return fmt.Errorf("is redirected to %s, expected http or https: %w", next.URL.Scheme, ErrRefused)
+		case next.URL.Hostname() == "" || badPort(next.URL):
+			return fmt.Errorf("is redirected to %.100q, which is no host and port: %w", next.URL.Host, ErrRefused)
+		case len(via) >= 10:
 			return fmt.Errorf("is redirected more than 10 times: %w", ErrRefused)
+		case own(next.Context(), next.URL.Hostname()) && !own(next.Context(), first.Hostname()):
+			return fmt.Errorf("is redirected to %s, an address of this machine or its host's alone: %w", next.URL.Hostname(), ErrRefused)
 		}
 		return nil
 	},
+}
+
+// legible refuses redirects to what is no URL, which package http would tell as any
+// error of a connection.
+type legible struct{ http.RoundTripper }
+
+func (l legible) RoundTrip(request *http.Request) (*http.Response, error) {
+	r, err := l.RoundTripper.RoundTrip(request)
+	if err != nil || r.StatusCode/100 != 3 {
+		return r, err
+	}
+	if _, err := url.Parse(r.Header.Get("Location")); err != nil {
+		r.Body.Close()
+		return nil, fmt.Errorf("is redirected to %.100q, which is no URL: %w", Name(r.Header.Get("Location")), ErrRefused)
+	}
+	return r, nil
+}
+
+// metadata are addresses, beside link-local ones, at which clouds tell a machine its
+// credentials: of AWS by IPv6, and of Alibaba.
+var metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
+
+// own reports whether a host is this machine, or something that answers it because of
+// where it is. A stranger's redirect may not lead there.
+func own(ctx context.Context, host string) bool {
+	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // what can't be found can't be asked
+	return slices.ContainsFunc(all, func(a netip.Addr) bool {
+		a = a.Unmap()
+		return a.IsLoopback() || a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() || slices.Contains(metadata, a)
+	})
 }
 
 // Fetch brings the file at a URL to f, which is empty. Where a connection breaks off
@@ -272,8 +317,14 @@ func (d *download) begin(is State) error {
 	return nil
 }
 
-// Write appends to the file.
+// Write appends to the file, as long as there is room.
 func (d *download) Write(b []byte) (int, error) {
+	const part = 16 << 20
+	if d.Room != nil && d.have/part < (d.have+int64(len(b)))/part {
+		if err := d.Room(max(0, d.is.Size-d.have)); err != nil {
+			return 0, &ownError{err}
+		}
+	}
 	n, err := d.file.WriteAt(b, d.have)
 	d.have += int64(n)
 	if err != nil {

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -217,6 +218,79 @@ func TestFetchEnds(t *testing.T) {
 }
 
 // Looking tells what is there by one byte of it.
+// A redirect to something else than a server, or to what only this machine can ask, is
+// refused at once.
+func TestRedirects(t *testing.T) {
+	for name, c := range map[string]struct{ first, next, want string }{
+		"another server":    {"https://192.0.2.1/a", "https://192.0.2.2/b", ""},
+		"a private network": {"http://192.0.2.1/a", "http://10.0.0.1/b", ""},
+		"of this machine":   {"http://127.0.0.1:8000/a", "http://[::1]:8001/b", ""},
+		"less secret":       {"https://192.0.2.1/a", "http://192.0.2.1/a", "from https to http"},
+		"a file":            {"http://192.0.2.1/a", "file:///etc/passwd", "redirected to file, expected http or https"},
+		"ftp":               {"http://192.0.2.1/a", "ftp://192.0.2.1/a", "redirected to ftp"},
+		"no port":           {"http://192.0.2.1/a", "http://192.0.2.1:99999/a", "no host and port"},
+		"no host":           {"http://192.0.2.1/a", "http:///a", "no host and port"},
+		"this machine":      {"http://192.0.2.1/a", "http://127.0.0.1/a", "of this machine"},
+		"by IPv6":           {"http://192.0.2.1/a", "http://[::ffff:127.0.0.1]/a", "of this machine"},
+		"any address":       {"http://192.0.2.1/a", "http://0.0.0.0/a", "of this machine"},
+		"its link":          {"http://192.0.2.1/a", "http://[fe80::1]/a", "of this machine"},
+		"credentials":       {"http://192.0.2.1/a", "http://169.254.169.254/latest/meta-data", "of this machine"},
+		"credentials, IPv6": {"http://192.0.2.1/a", "http://[fd00:ec2::254]/latest", "of this machine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, err := http.NewRequestWithContext(t.Context(), "GET", c.first, nil)
+			require.NoError(t, err)
+			next, err := http.NewRequestWithContext(t.Context(), "GET", c.next, nil)
+			require.NoError(t, err)
+			err = client.CheckRedirect(next, []*http.Request{first})
+			if c.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, ErrRefused)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+	for _, to := range []string{"ftp://127.0.0.1/a", "http://127.0.0.1:99999/", "http://127.0.0.1:port/", "http://[::1/"} {
+		s := newStore(t, nil)
+		s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+			return true
+		}
+		_, _, err := s.fetch(t, quick)
+		require.ErrorIs(t, err, ErrRefused, to)
+		require.Len(t, s.asked, 1, to)
+	}
+}
+
+// A file that comes without a length is no longer brought when the disk has no room to
+// spare.
+func TestRoomAllAlong(t *testing.T) {
+	s := newStore(t, nil)
+	s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		for range 64 {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				break
+			}
+		}
+		return true
+	}
+	var asked []int64
+	limited := quick
+	limited.Room = func(size int64) error {
+		if asked = append(asked, size); len(asked) == 3 {
+			return errors.New("no room")
+		}
+		return nil
+	}
+	data, _, err := s.fetch(t, limited)
+	require.ErrorContains(t, err, "no room")
+	require.Len(t, s.asked, 1)
+	require.Equal(t, []int64{-1, 0, 0}, asked)
+	require.Less(t, len(data), 32<<20)
+}
+
 func TestLook(t *testing.T) {
 	for name, size := range map[string]int{"file": 12345, "empty": 0} {
 		s := newStore(t, sample(size))
