@@ -40,6 +40,10 @@ func Open(path string) (File, error) {
 	if isTorch(f) {
 		return orNil(pth.Take(f, size))
 	}
+	if err := foreign(f, path); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return orNil(safetensors.Take(f, size))
 }
 
@@ -48,6 +52,9 @@ func Open(path string) (File, error) {
 func Read(r io.ReaderAt, size int64, name string) (File, error) {
 	if isTorch(r) {
 		return orNil(pth.Read(r, size, name))
+	}
+	if err := foreign(r, name); err != nil {
+		return nil, err
 	}
 	return orNil(safetensors.Read(r, size, name))
 }

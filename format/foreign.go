@@ -1,0 +1,62 @@
+package format
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"tessera/format/quote"
+)
+
+// foreigners are files that people have under a checkpoint's or a latent's name, by how
+// they begin, in small letters.
+var foreigners = []struct{ begins, is string }{
+	{"version https://git-lfs.github.com/spec/", "a Git LFS pointer, which stands for the file: fetch the file itself, with git lfs pull or from its page"},
+	{"<!doctype html", "a web page: download the file itself; on Hugging Face its address has /resolve/ in place of /blob/"},
+	{"<html", "a web page: download the file itself; on Hugging Face its address has /resolve/ in place of /blob/"},
+	{"<?xml", "an XML text, which servers send in place of a file: download it again"},
+	{"gguf", "a GGUF file, whose weights are quantised for other programs: take the VAE's .safetensors or .pth"},
+	{"\x89hdf", "an HDF5 file, expected safetensors or torch's"},
+	{"\x93numpy", "a NumPy array, expected named tensors"},
+	{"7z\xbc\xaf\x27\x1c", "a 7-Zip archive: unpack it"},
+	{"rar!", "a RAR archive: unpack it"},
+	{"\x1f\x8b", "a gzip archive: unpack it"},
+}
+
+// shardIndex is in the JSON that lists in which of several files each tensor is.
+const shardIndex = `"weight_map"`
+
+// foreign refuses a file that is neither safetensors nor torch's, where it can be told
+// what it is.
+func foreign(r io.ReaderAt, name string) error {
+	head := make([]byte, 4<<10)
+	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
+	head = bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
+	is := ""
+	for _, f := range foreigners {
+		if n := len(f.begins); len(head) >= n && lower(head[:n]) == f.begins {
+			is = f.is
+		}
+	}
+	if bytes.HasPrefix(head, []byte("{")) {
+		is = "a JSON text, expected named tensors"
+		if bytes.Contains(head, []byte(shardIndex)) {
+			is = "the index of a checkpoint in several files: take the one of them that has the VAE"
+		}
+	}
+	if is == "" {
+		return nil
+	}
+	return fmt.Errorf("format: %s: is %s", quote.Text(name), is)
+}
+
+// lower is text with ASCII's letters small.
+func lower(text []byte) string {
+	small := bytes.Clone(text)
+	for i, c := range small {
+		if 'A' <= c && c <= 'Z' {
+			small[i] += 'a' - 'A'
+		}
+	}
+	return string(small)
+}
