@@ -74,6 +74,10 @@ func (c *Config) is(family string) bool { return c.Family == family }
 // shapes, and finds the tensors under the layers' names.
 func recognise(f format.File) (*family, Config, tensors, error) {
 	var marks []string
+	f, err := unprefixed(f)
+	if err != nil {
+		return nil, Config{}, tensors{}, err
+	}
 	for _, fam := range families {
 		if !fam.told(f) {
 			for _, m := range fam.marks {

@@ -185,7 +185,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 	if err != nil {
 		return nil, err
 	}
-	m, err := newModel(fam, c, elem, weightElem(f, elem), a, o)
+	m, err := newModel(fam, c, elem, weightElem(have.file, elem), a, o)
 	if err != nil {
 		return nil, err
 	}

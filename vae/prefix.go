@@ -1,0 +1,57 @@
+package vae
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tessera/format"
+	"tessera/format/quote"
+	"tessera/format/safetensors"
+)
+
+// inside is the part of a file whose tensors' names have a prefix, which are found
+// without it: a VAE in the checkpoint of a whole pipeline ("vae.", "first_stage_model."),
+// or one that a trainer saved with its wrappers ("module.", "_orig_mod.").
+type inside struct {
+	format.File
+	prefix string
+}
+
+// Names are those with the prefix, without it.
+func (i inside) Names() []string {
+	var names []string
+	for _, name := range i.File.Names() {
+		if rest, ok := strings.CutPrefix(name, i.prefix); ok {
+			names = append(names, rest)
+		}
+	}
+	return names
+}
+
+// Tensor finds one, whose own name stays the file's.
+func (i inside) Tensor(name string) (safetensors.Tensor, bool) { return i.File.Tensor(i.prefix + name) }
+
+// unprefixed is the part of a file with a family's tensors: the file itself where it
+// has them, or has none.
+func unprefixed(f format.File) (format.File, error) {
+	var prefixes []string
+	names := f.Names()
+	for _, fam := range families {
+		for _, m := range fam.marks {
+			for _, name := range names {
+				prefix, ok := strings.CutSuffix(name, m.tensor)
+				if ok && (prefix == "" || strings.HasSuffix(prefix, ".")) && !slices.Contains(prefixes, prefix) {
+					prefixes = append(prefixes, prefix)
+				}
+			}
+		}
+	}
+	switch {
+	case len(prefixes) == 0 || slices.Contains(prefixes, ""):
+		return f, nil
+	case len(prefixes) > 1:
+		return f, fmt.Errorf("vae: %s: %w: it has %d VAEs, whose names begin with %s, expected one", f.Name(), ErrUnknownModel, len(prefixes), quote.List(prefixes, " and "))
+	}
+	return inside{f, prefixes[0]}, nil
+}
