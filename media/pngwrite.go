@@ -194,6 +194,10 @@ func (s *folderSink) commit() error {
 		s.abort()
 		return err
 	}
+	if err := s.flush(); err != nil {
+		s.abort()
+		return outputError(s.path, 0, err)
+	}
 	old := temporary.Aside(s.temp)
 	err := os.Rename(s.target, old)
 	replaced := err == nil
@@ -215,6 +219,21 @@ func (s *folderSink) commit() error {
 		return outputError(s.path, 0, os.RemoveAll(old))
 	}
 	return nil
+}
+
+// flush has the frames on the disk, with their names: those that they replace are gone
+// after that.
+func (s *folderSink) flush() error {
+	entries, err := os.ReadDir(s.temp)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := temporary.Flush(filepath.Join(s.temp, e.Name())); err != nil {
+			return err
+		}
+	}
+	return temporary.FlushNames(s.temp)
 }
 
 func (s *folderSink) abort() error {

@@ -3,7 +3,10 @@
 package temporary
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -47,11 +50,33 @@ func abandoned(path string, remove func()) {
 }
 
 // Publish closes a file made by Create and gives it its name, in one step as
-// others see it. It stays locked until it has it.
+// others see it. It stays locked until it has it. The name is on the disk then; what
+// the file holds is what its writer flushed.
 func Publish(f *os.File, target string) error {
 	if err := os.Rename(f.Name(), target); err != nil {
 		f.Close()
 		return err
 	}
-	return f.Close()
+	err := FlushNames(filepath.Dir(target))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// FlushNames has the names in a folder on the disk, as they are: without it files may
+// have their former names, or none, after the power was lost.
+func FlushNames(folder string) error {
+	f, err := os.Open(folder)
+	if errors.Is(err, fs.ErrPermission) { // may be written to and not read
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) { // of file systems that can't
+		return err
+	}
+	return nil
 }

@@ -32,7 +32,8 @@ const (
 // unfinished is a folder beside an output with what a decode has done, until the
 // output is complete: the frames as they came, the causal memory behind them, and a
 // record of how far that goes and what it is of. The record comes last, at once, and
-// with the rest on the disk; what goes beyond it counts for nothing.
+// with the rest on the disk; what goes beyond it counts for nothing. A memory file says
+// behind which slice it is, so that it is never read by a record of another.
 type unfinished struct {
 	*app
 	path   string
@@ -46,6 +47,7 @@ type unfinished struct {
 	began  int // frames that were there
 
 	started  bool // by this start: frames are made
+	writing  bool // the memory behind the next slice
 	complete bool
 
 	mu      sync.Mutex
@@ -204,6 +206,25 @@ func (u *unfinished) room(p *vae.Plan) error {
 	return nil
 }
 
+// memoryHead is the length of what a memory file begins with: behind how many slices it
+// is, 0 while it is written.
+const memoryHead = 8
+
+// mark notes behind how many slices a memory file is, on the disk.
+func (u *unfinished) mark(file, slices int) error {
+	_, err := u.memory[file].WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(slices)), 0)
+	return cmp.Or(err, u.memory[file].Sync())
+}
+
+// marked is what mark noted.
+func (u *unfinished) marked(file int) uint64 {
+	b := make([]byte, memoryHead)
+	if _, err := u.memory[file].ReadAt(b, 0); err != nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
 // Begin tells how many slices are done, of a plan with that memory: none, where one
 // that takes less had to be made after those.
 func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
@@ -223,23 +244,33 @@ func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
 	for _, f := range []struct {
 		file  *os.File
 		bytes int64
-	}{{u.frames, int64(u.is.Frames) * u.size}, {u.memory[u.is.File], bytes}} {
+	}{{u.frames, int64(u.is.Frames) * u.size}, {u.memory[u.is.File], memoryHead + bytes}} {
 		if info, err := f.file.Stat(); err != nil || info.Size() < f.bytes && u.is.Frames < u.clip {
 			return 0, u.other("%s is cut short", filepath.Base(f.file.Name()))
 		}
+	}
+	if behind := u.marked(u.is.File); behind != uint64(u.is.Slices) && u.is.Frames < u.clip {
+		return 0, u.other("%s is of another moment than %s, which has %d slices", u.name(u.is.File), recordFile, u.is.Slices)
 	}
 	return u.is.Slices, nil
 }
 
 // ReadAt reads the memory behind the slices that are done.
 func (u *unfinished) ReadAt(b []byte, at int64) (int, error) {
-	n, err := u.memory[u.is.File].ReadAt(b, at)
+	n, err := u.memory[u.is.File].ReadAt(b, memoryHead+at)
 	return n, u.failed(err)
 }
 
 // WriteAt writes the memory behind more of them.
 func (u *unfinished) WriteAt(b []byte, at int64) (int, error) {
-	n, err := u.memory[1-u.is.File].WriteAt(b, at)
+	file := 1 - u.is.File
+	if !u.writing { // over the memory behind fewer slices
+		if err := u.mark(file, 0); err != nil {
+			return 0, u.failed(err)
+		}
+		u.writing = true
+	}
+	n, err := u.memory[file].WriteAt(b, memoryHead+at)
 	return n, u.failed(err)
 }
 
@@ -264,13 +295,13 @@ func (u *unfinished) Done(slices, frames int) error {
 	}
 	next := u.is
 	next.Slices, next.Frames, next.File = slices, frames, 1-next.File
-	if err := cmp.Or(u.frames.Sync(), u.memory[next.File].Sync()); err != nil {
+	if err := cmp.Or(u.frames.Sync(), u.memory[next.File].Sync(), u.mark(next.File, slices)); err != nil {
 		return u.failed(err)
 	}
 	if err := u.write(next); err != nil {
 		return err
 	}
-	u.is = next
+	u.is, u.writing = next, false
 	return nil
 }
 
@@ -290,7 +321,7 @@ func (u *unfinished) write(r record) error {
 		f.Close()
 		return u.failed(err)
 	}
-	return u.failed(cmp.Or(f.Close(), os.Rename(path+".part", path)))
+	return u.failed(cmp.Or(f.Close(), os.Rename(path+".part", path), temporary.FlushNames(u.path)))
 }
 
 // take keeps a frame.

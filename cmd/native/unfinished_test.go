@@ -194,13 +194,25 @@ func TestResumeRefuses(t *testing.T) {
 		assert.Contains(t, o.stderr, says)
 	}
 	require.True(t, maps.Equal(kept, tree(t, folder)), "what was kept is changed")
+	for _, name := range []string{"memory0", "memory1"} { // as if written behind a slice more than the record says
+		path := filepath.Join(folder, name)
+		memory, err := os.ReadFile(path)
+		require.NoError(t, err)
+		if len(memory) > 0 {
+			memory[0]++
+			write(t, path, memory)
+		}
+	}
+	o := tessera(t, args...)
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "is of another moment than record.json")
 	for _, name := range []string{framesFile, "memory0", "memory1"} {
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.NoError(t, os.Truncate(path, info.Size()/2))
 	}
-	o := tessera(t, args...)
+	o = tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "is cut short")
 	write(t, filepath.Join(folder, recordFile), []byte("{"))

@@ -1,0 +1,203 @@
+//go:build linux
+
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/tests/testenv"
+)
+
+// card is an ext4 file system in a file. What programs have written and not flushed is
+// in the machine's memory, and not in that file: a copy of it is a disk after the power
+// was lost.
+type card struct{ image, dir string }
+
+// newCard makes and mounts one. The journal is not written by itself meanwhile.
+func newCard(t *testing.T) card {
+	t.Helper()
+	c := card{filepath.Join(t.TempDir(), "image"), t.TempDir()}
+	f, err := os.Create(c.image)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(64<<20))
+	require.NoError(t, f.Close())
+	out, err := exec.Command("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", c.image).CombinedOutput()
+	if err != nil {
+		t.Skipf("no disk of its own: %v: %s", err, out)
+	}
+	c.mount(t)
+	return c
+}
+
+func (c card) mount(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("mount", "-o", "loop,commit=3600", c.image, c.dir).CombinedOutput()
+	if err != nil {
+		t.Skipf("no disk of its own: %v: %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", c.dir).Run() })
+}
+
+// afterLoss is what is on the disk if the power is lost now.
+func (c card) afterLoss(t *testing.T) card {
+	t.Helper()
+	lost := card{filepath.Join(t.TempDir(), "image"), t.TempDir()}
+	out, err := exec.Command("cp", "--sparse=always", c.image, lost.image).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	lost.mount(t)
+	return lost
+}
+
+// What a command that ended well has made is on the disk, whole, in place of what was
+// there before; and when the power is lost during it, one of the two is there.
+func TestPowerLoss(t *testing.T) {
+	needs(t, true)
+	disk := newCard(t)
+	clip := clip(t, "clip.mp4", 13)
+	r := random(t)
+	counts := map[string]int{}
+	lines := append(slices.Clone(jobs), "decode LATENT -o OUT/out.npy --resume", "batch LATENT -o OUT/out.mp4 --resume")
+	for at, line := range lines {
+		out := filepath.Join(disk.dir, "out")
+		require.NoError(t, os.RemoveAll(out))
+		require.NoError(t, os.Mkdir(out, 0o777))
+		args := fields(line, clip, out)
+		temp := t.TempDir()
+		start := time.Now()
+		o := run(t, command(temp, args...))
+		took := time.Since(start)
+		require.Equal(t, job.ExitDone, o.code, "%s: %s", line, o.text)
+		whole := tree(t, out)
+		same := func(t *testing.T, left map[string]string) {
+			t.Helper()
+			maps.DeleteFunc(left, func(name, _ string) bool { return strings.Contains(name, ".unfinished") }) // which it may still have to remove
+			require.Equal(t, slices.Sorted(maps.Keys(whole)), slices.Sorted(maps.Keys(left)), line)
+			for name, data := range whole {
+				if !strings.HasSuffix(name, ".done.json") { // has a time
+					require.True(t, data == left[name], "%s: %s has %d bytes, expected %d", line, name, len(left[name]), len(data))
+				}
+			}
+		}
+		same(t, tree(t, filepath.Join(disk.afterLoss(t).dir, "out")))
+		for i := at; i < count(t); i += len(lines) {
+			moment := time.Duration(r.Float64() * float64(took))
+			for name := range whole { // a batch would find its work done
+				if strings.HasSuffix(name, ".done.json") {
+					require.NoError(t, os.RemoveAll(filepath.Join(out, name)))
+				}
+			}
+			syscall.Sync()
+			cmd := command(temp, args...)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			var lost card
+			o := run(t, cmd, func() {
+				time.Sleep(moment)
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGSTOP) // for the copy to be of one moment
+				lost = disk.afterLoss(t)
+				_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			})
+			counts[fmt.Sprint("code ", o.code)]++
+			o = run(t, command(temp, "decode", "-m", "nowhere", built.latent, "-o", filepath.Join(lost.dir, "out", "next.npy"))) // which puts back what was moved aside
+			require.Equal(t, job.ExitInput, o.code, o.text)
+			for name, data := range tree(t, filepath.Join(lost.dir, "out")) {
+				if want, ok := whole[name]; ok && !strings.HasSuffix(name, ".done.json") {
+					require.True(t, data == want, "%s, after %v: %s has %d bytes, expected %d", line, moment, name, len(data), len(want))
+				}
+			}
+			for name := range whole {
+				if !strings.HasSuffix(name, ".done.json") {
+					require.Contains(t, tree(t, filepath.Join(lost.dir, "out")), name, "%s, after %v", line, moment)
+				}
+			}
+			if strings.Contains(line, "--resume") {
+				o = run(t, command(temp, strings.Split(strings.ReplaceAll(strings.Join(args, "\x00"), disk.dir, lost.dir), "\x00")...))
+				require.Equal(t, job.ExitDone, o.code, "%s, after %v: %s", line, moment, o.text)
+				same(t, tree(t, filepath.Join(lost.dir, "out")))
+			}
+		}
+	}
+	t.Logf("%d losses of power: %v", count(t), counts)
+}
+
+// A job of a server that said it was done is there after the power was lost.
+func TestPowerLossOfServer(t *testing.T) {
+	needs(t, false)
+	testenv.Watch()
+	disk := newCard(t)
+	url, stop := serve(t, filepath.Join(disk.dir, "jobs"))
+	latent, err := os.ReadFile(built.latent)
+	require.NoError(t, err)
+	answer, err := http.Post(url+"/v1/jobs?input=safetensors&output=u8", "application/octet-stream", bytes.NewReader(latent))
+	require.NoError(t, err)
+	type state struct {
+		ID, State, Error string
+		Bytes            int
+	}
+	var s state
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&s))
+	answer.Body.Close()
+	require.Equal(t, http.StatusCreated, answer.StatusCode, s.Error)
+	require.Eventually(t, func() bool {
+		text, _ := get(t, url+"/v1/jobs/"+s.ID)
+		require.NoError(t, json.Unmarshal(text, &s))
+		return s.State == "done"
+	}, time.Minute, time.Millisecond, "%+v", s)
+	want, _ := get(t, url+"/v1/jobs/"+s.ID+"/content")
+	require.Len(t, want, s.Bytes)
+	lost := disk.afterLoss(t)
+	stop()
+	url, stop = serve(t, filepath.Join(lost.dir, "jobs"))
+	defer stop()
+	got, status := get(t, url+"/v1/jobs/"+s.ID+"/content")
+	require.Equal(t, http.StatusOK, status, "%s", got)
+	require.True(t, string(want) == string(got), "%d bytes, expected %d", len(got), len(want))
+}
+
+func get(t *testing.T, url string) (body []byte, status int) {
+	t.Helper()
+	r, err := http.Get(url)
+	require.NoError(t, err)
+	defer r.Body.Close()
+	body, err = io.ReadAll(r.Body)
+	require.NoError(t, err)
+	return body, r.StatusCode
+}
+
+// serve starts a server that keeps its jobs in a folder.
+func serve(t *testing.T, jobs string) (url string, stop func()) {
+	t.Helper()
+	cmd := command(t.TempDir(), "serve", "-m", built.model, "--listen", "127.0.0.1:0", "--jobs", jobs)
+	said, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	cmd.Stdout = cmd.Stderr
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(said)
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	for url == "" && lines.Scan() {
+		url = address.FindString(lines.Text())
+	}
+	require.NotEmpty(t, url, "the server's address")
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	return url, func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
