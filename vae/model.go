@@ -56,7 +56,7 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 // Settings are how a checkpoint is opened.
 type Settings struct {
 	Precision Precision
-	Force     bool         // take a file that ErrFlat is said of
+	Force     bool         // take a file that ErrFlat is said of, or whose weights are zero
 	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
 	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
 	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
@@ -77,6 +77,7 @@ type Model struct {
 	specs    []spec         // that the networks need
 	kernels  engine.Kernels
 	weights  wgsl.Elem // of convolutions, as stored
+	force    bool      // Settings.Force
 	noFold   bool      // Settings.NoFold
 	winograd *bool     // Settings.Winograd
 	choose   Chooser   // Settings.Choose
@@ -201,7 +202,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd}
 	var err error
 	choices := m.shortened(o.Kernels)
 	if m.kernels.Activations, err = wgsl.NewSet(elem, a, choices); err != nil {
@@ -250,7 +251,7 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
-	var from engine.Tensors = &reader{tensors: m.tensors}
+	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force}
 	if m.madeUp != nil {
 		from = m.madeUp
 	}

@@ -196,6 +196,7 @@ func checkTensors(specs []spec, have tensors) error {
 // to the largest of them and no further.
 type reader struct {
 	tensors
+	force bool // take weights that are all zero
 
 	wide []float32
 	raw  []byte // a piece on its way
@@ -204,9 +205,13 @@ type reader struct {
 // pieceBytes of a tensor are converted at once.
 const pieceBytes = 1 << 20
 
-var errNotFinite = errors.New("weights must be finite")
+var (
+	errNotFinite = errors.New("weights must be finite")
+	errZero      = errors.New("is all zero, as where a download broke off: take another copy (--force takes it all the same)")
+)
 
-// Float32s appends a tensor, refusing NaN and infinity.
+// Float32s appends a tensor, refusing NaN and infinity, and a weight of nothing but
+// zeros.
 func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 	t, _ := r.find(name)
 	from := len(dst)
@@ -219,13 +224,13 @@ func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 			return dst, r.notFinite(t.Name, i, x)
 		}
 	}
-	return dst, nil
+	return dst, r.some(t, slices.ContainsFunc(dst[from:], func(x float32) bool { return x != 0 }))
 }
 
 // Float16s appends a tensor as halves; one stored as F16 is not converted.
 func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 	t, _ := r.find(name)
-	dst = slices.Grow(dst, t.Elements())
+	dst, some := slices.Grow(dst, t.Elements()), false
 	if t.DType != safetensors.F16 {
 		wide, err := r.Float32s(r.wide[:0], name)
 		r.wide = wide
@@ -248,10 +253,19 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 			if v&0x7c00 == 0x7c00 {
 				return dst, r.notFinite(t.Name, at+i/2, float16.Frombits(v).Float32())
 			}
-			dst = append(dst, v)
+			dst, some = append(dst, v), some || v&0x7fff != 0
 		}
 	}
-	return dst, nil
+	return dst, r.some(t, some)
+}
+
+// some refuses a weight in which there is no number but zero. Vectors, such as biases,
+// may be so.
+func (r *reader) some(t safetensors.Tensor, some bool) error {
+	if some || r.force || len(t.Shape) < 2 {
+		return nil
+	}
+	return &badModel{fmt.Errorf("vae: %s: tensor %s of shape %v %w", r.file.Name(), t.Name, t.Shape, errZero)}
 }
 
 func (r *reader) notFinite(name string, i int, v float32) error {

@@ -30,7 +30,7 @@ type modelFlag struct {
 
 // forceFlag opens what is refused.
 type forceFlag struct {
-	Force bool `help:"Take a checkpoint that is refused because all its pictures would be flat."`
+	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or such that every picture would be flat."`
 }
 
 // cacheFlag turns off what is kept from one run to the next.
