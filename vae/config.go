@@ -55,6 +55,9 @@ type Config struct {
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`
 	Print string `json:"-"`
+	// Beside is the config.json that Mean and Scale are from, "" where they are the
+	// published ones.
+	Beside string `json:"-"`
 }
 
 // check refuses what the layers of any family can't be built for.

@@ -30,6 +30,7 @@ type family struct {
 	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
 	previews      bool                         // tiles of a decode are pictures by themselves
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
+	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
 // mark is a tensor that only some files have, and whose they are.

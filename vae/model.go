@@ -114,10 +114,16 @@ func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 // Close closes it; where there is none, it stays open and the caller's.
 func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	m, err := inspect(f, a, o)
-	if err == nil && m.family.named != nil {
+	if err != nil {
+		return m, err
+	}
+	if m.family.named != nil {
 		m.family.named(&m.Config, f.Name())
 	}
-	return m, err
+	if err := m.Config.statisticsBeside(f.Name()); err != nil {
+		return nil, &badModel{err}
+	}
+	return m, nil
 }
 
 // InspectReader is Inspect of the size bytes behind r; name stands for them in

@@ -34,6 +34,7 @@ func wanFamily(name string, nested bool, published Config, marks ...mark) family
 		clamps:        true,
 		previews:      true,
 		comfyUnscaled: true,
+		classes:       []string{"AutoencoderKLWan", "AutoencoderKLQwenImage"},
 	}
 }
 

@@ -1,0 +1,108 @@
+//go:build !js
+
+package vae
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tessera/format/file"
+)
+
+// diffusersConfig is what the config.json beside a checkpoint says of its latents, as
+// diffusers writes it.
+type diffusersConfig struct {
+	Class  string    `json:"_class_name"`
+	Wan    int       `json:"z_dim"`
+	Latent int       `json:"latent_channels"`
+	Mean   []float64 `json:"latents_mean"`
+	Std    []float64 `json:"latents_std"`
+	Factor *float64  `json:"scaling_factor"`
+	Shift  *float64  `json:"shift_factor"`
+}
+
+// statisticsBeside takes the statistics in the config.json beside a checkpoint before
+// the published ones. A config.json of something else is left alone.
+func (c *Config) statisticsBeside(path string) error {
+	name := filepath.Join(filepath.Dir(path), "config.json")
+	text := configBeside(path)
+	var d diffusersConfig
+	err := json.Unmarshal(text, &d)
+	classes := c.family().classes
+	if err != nil && slices.ContainsFunc(classes, func(class string) bool { return strings.Contains(string(text), class) }) {
+		return fmt.Errorf("vae: %s: %w", name, err)
+	}
+	own := slices.Contains(classes, d.Class) || d.Class == "" && max(d.Wan, d.Latent) == c.Latent
+	if err != nil || !own || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
+		return nil
+	}
+	mean, scale, err := d.statistics(c.Latent)
+	if err != nil {
+		return fmt.Errorf("vae: %s: %w", name, err)
+	}
+	if !nearly(mean, c.Mean) || !nearly(scale, c.Scale) {
+		c.Mean, c.Scale, c.Beside = mean, scale, name
+	}
+	return nil
+}
+
+// statistics are those of latents of so many channels.
+func (d diffusersConfig) statistics(channels int) (mean, scale []float64, err error) {
+	mean, scale = make([]float64, channels), slices.Repeat([]float64{1}, channels)
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	for key, list := range map[string][]float64{"latents_mean": d.Mean, "latents_std": d.Std} {
+		if list != nil && len(list) != channels {
+			return nil, nil, fmt.Errorf("%s has %d numbers, expected one for each of %d channels", key, len(list), channels)
+		}
+	}
+	copy(mean, d.Mean)
+	for i, std := range d.Std {
+		if scale[i] = 1 / std; std <= 0 || !finite(scale[i]) {
+			return nil, nil, fmt.Errorf("latents_std has %g, expected positive numbers", std)
+		}
+	}
+	if d.Factor != nil {
+		for i := range scale {
+			scale[i] *= *d.Factor
+		}
+		if !(*d.Factor > 0) {
+			return nil, nil, fmt.Errorf("scaling_factor is %g, expected a positive number", *d.Factor)
+		}
+	}
+	if d.Shift != nil {
+		for i := range mean {
+			mean[i] += *d.Shift
+		}
+	}
+	return mean, scale, nil
+}
+
+// nearly compares statistics, which some files have with fewer digits.
+func nearly(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(y)) })
+}
+
+// qwenConfig is whether the config.json beside a file is that of Qwen-Image's VAE.
+func qwenConfig(path string) bool {
+	return strings.Contains(string(configBeside(path)), "AutoencoderKLQwenImage")
+}
+
+// configBeside is the config.json beside a file, nil for none.
+func configBeside(path string) []byte {
+	f, _, err := file.Open(filepath.Join(filepath.Dir(path), "config.json"))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	if err != nil {
+		return nil
+	}
+	return bytes.TrimPrefix(text, []byte("\ufeff"))
+}

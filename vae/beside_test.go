@@ -1,0 +1,76 @@
+//go:build !js
+
+package vae
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/tests/synthetic"
+)
+
+// The statistics in the config.json beside a checkpoint count before the published
+// ones, if it is of the checkpoint's class.
+func TestStatisticsBeside(t *testing.T) {
+	list := func(x float64) string {
+		return "[" + strings.Join(slices.Repeat([]string{fmt.Sprint(x)}, 16), ", ") + "]"
+	}
+	published := fmt.Sprintf(`{"_class_name": "AutoencoderKLWan", "latents_mean": %s, "latents_std": %s}`,
+		strings.Join(strings.Fields(fmt.Sprint(wan21Mean)), ", "), strings.Join(strings.Fields(fmt.Sprint(wan21Std)), ", "))
+	own := fmt.Sprintf(`{"_class_name": "AutoencoderKLWan", "latents_mean": %s, "latents_std": %s}`, list(0.5), list(4))
+	path := filepath.Join(t.TempDir(), "diffusion_pytorch_model.safetensors")
+	require.NoError(t, synthetic.CreateWan(path, synthetic.WanConfig{Dim: 4, Latent: 16}))
+	name := filepath.Join(filepath.Dir(path), "config.json")
+	for _, c := range []struct {
+		about       string
+		text        string
+		mean, scale float64 // 0: the published ones
+		error       string
+	}{
+		{"lists", own, 0.5, 0.25, ""},
+		{"with a byte order mark", "\ufeff" + own, 0.5, 0.25, ""},
+		{"factors", `{"_class_name": "AutoencoderKLQwenImage", "scaling_factor": 0.5, "shift_factor": 0.25, "latents_mean": null}`, 0.25, 0.5, ""},
+		{"lists and a factor", fmt.Sprintf(`{"_class_name": "AutoencoderKLWan", "latents_std": %s, "scaling_factor": 3}`, list(2)), 0, 1.5, ""},
+		{"of no class, with its channels", `{"z_dim": 16, "scaling_factor": 0.5}`, 0, 0.5, ""},
+		{"of no class", `{"scaling_factor": 0.5}`, 0, 0, ""},
+		{"the published ones", published, 0, 0, ""},
+		{"none", `{"_class_name": "AutoencoderKLWan", "z_dim": 16}`, 0, 0, ""},
+		{"another VAE's", `{"_class_name": "AutoencoderKL", "latent_channels": 16, "scaling_factor": 0.3611, "shift_factor": 0.1159}`, 0, 0, ""},
+		{"a transformer's", `{"_class_name": "WanModel", "dim": 5120}`, 0, 0, ""},
+		{"no JSON", `scaling_factor: 1`, 0, 0, ""},
+		{"a list", `[1]`, 0, 0, ""},
+		{"cut", own[:len(own)-1], 0, 0, "unexpected end of JSON input"},
+		{"few", `{"_class_name": "AutoencoderKLWan", "latents_mean": [1, 2]}`, 0, 0, "latents_mean has 2 numbers, expected one for each of 16 channels"},
+		{"a deviation of 0", fmt.Sprintf(`{"_class_name": "AutoencoderKLWan", "latents_std": %s}`, list(0)), 0, 0, "latents_std has 0, expected positive numbers"},
+		{"a factor of 0", `{"_class_name": "AutoencoderKLWan", "scaling_factor": 0}`, 0, 0, "scaling_factor is 0, expected a positive number"},
+	} {
+		require.NoError(t, os.WriteFile(name, []byte(c.text), 0o666))
+		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{Precision: F32})
+		if c.error != "" {
+			assert.ErrorIs(t, err, ErrBadModel, c.about)
+			assert.ErrorContains(t, err, "vae: "+name+": "+c.error, c.about)
+			continue
+		}
+		require.NoError(t, err, c.about)
+		mean, scale := slices.Repeat([]float64{c.mean}, 16), slices.Repeat([]float64{c.scale}, 16)
+		is := name
+		if c.scale == 0 {
+			mean, scale, is = wan21Mean, nil, ""
+			for _, std := range wan21Std {
+				scale = append(scale, 1/std)
+			}
+		}
+		assert.Equal(t, mean, m.Config.Mean, c.about)
+		assert.Equal(t, scale, m.Config.Scale, c.about)
+		assert.Equal(t, is, m.Config.Beside, c.about)
+		require.NoError(t, m.Close())
+	}
+}
