@@ -12,6 +12,7 @@ package pth
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -38,6 +39,7 @@ type File struct {
 	size    int64
 	names   []string
 	tensors map[string]safetensors.Tensor
+	numbers map[string]string
 	release func() error
 }
 
@@ -96,10 +98,11 @@ func (f *File) load(a *archive, unpickle unpickler) error {
 	if err != nil {
 		return fmt.Errorf("data.pkl: %w", err)
 	}
-	state, err := stateDict(root)
+	state, items, err := stateDict(root)
 	if err != nil {
 		return err
 	}
+	f.numbers = numbers(items)
 	for _, item := range state {
 		t, err := f.place(a, item.name, item.tensor)
 		if err != nil {
@@ -120,8 +123,8 @@ func (f *File) Size() int64 { return f.size }
 // Names lists the tensors in the order of the pickle.
 func (f *File) Names() []string { return slices.Clone(f.names) }
 
-// Metadata is empty: the format has none.
-func (f *File) Metadata() map[string]string { return map[string]string{} }
+// Metadata is a copy of the whole numbers that lie among the tensors, by their names.
+func (f *File) Metadata() map[string]string { return maps.Clone(f.numbers) }
 
 // Tensor finds a tensor by name.
 func (f *File) Tensor(name string) (safetensors.Tensor, bool) {

@@ -198,6 +198,20 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Whole numbers among the tensors are what the file says besides.
+func TestNumbers(t *testing.T) {
+	var b bytes.Buffer
+	numbers := map[string]int{"latent_height": 4, "below": -1, "large": 1 << 40}
+	require.NoError(t, pthtest.Write(&b, content(network()), pthtest.Options{Numbers: numbers}))
+	both(t, func(t *testing.T, u unpickler) {
+		f, err := open(b.Bytes(), u)
+		require.NoError(t, err)
+		defer f.Close()
+		compare(t, f, network())
+		require.Equal(t, map[string]string{"latent_height": "4", "below": "-1", "large": "1099511627776"}, f.Metadata())
+	})
+}
+
 func TestEveryStorage(t *testing.T) {
 	for _, d := range []safetensors.DType{
 		safetensors.F32, safetensors.F16, safetensors.BF16, safetensors.F64, safetensors.I64,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/nlpodyssey/gopickle/types"
@@ -22,25 +23,41 @@ type named struct {
 const alone = "tensor"
 
 // stateDict finds the tensors in what a pickle holds: a dict of them, a dict in
-// which one of wrappers is such a dict, or one tensor by itself.
-func stateDict(root any) ([]named, error) {
+// which one of wrappers is such a dict, or one tensor by itself. Items are all that
+// lies among them.
+func stateDict(root any) (list []named, items []types.DictEntry, err error) {
 	if t, ok := root.(*tensor); ok {
-		return []named{{alone, t}}, nil
+		return []named{{alone, t}}, nil, nil
 	}
 	items, ok := dict(root)
 	if !ok {
-		return nil, fmt.Errorf("it holds %s, expected a dict of tensors: %s of the model's state_dict", kind(root), resave)
+		return nil, nil, fmt.Errorf("it holds %s, expected a dict of tensors: %s of the model's state_dict", kind(root), resave)
 	}
 	if !slices.ContainsFunc(items, isTensor) {
 		where, inner, err := unwrap(items)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if inner != nil {
-			return tensors(where, inner)
+			list, err = tensors(where, inner)
+			return list, inner, err
 		}
 	}
-	return tensors("the dict", items)
+	list, err = tensors("the dict", items)
+	return list, items, err
+}
+
+// numbers are the whole numbers among the items of a dict, such as a latent's size.
+func numbers(items []types.DictEntry) map[string]string {
+	all := map[string]string{}
+	for _, e := range items {
+		if name, ok := e.Key.(string); ok {
+			if n, ok := e.Value.(int); ok {
+				all[name] = strconv.Itoa(n)
+			}
+		}
+	}
+	return all
 }
 
 func isTensor(e types.DictEntry) bool {

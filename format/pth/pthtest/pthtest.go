@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 
 	"tessera/format/safetensors"
@@ -34,6 +36,8 @@ func Bytes(b []byte) func(io.Writer) error {
 type Options struct {
 	Ordered bool   // an OrderedDict with _metadata, as state_dict() makes it, rather than a dict
 	Key     string // where not empty, the dict is under this key of another
+	// Numbers lie among the tensors, by their names.
+	Numbers map[string]int
 }
 
 // Create writes a checkpoint into a new file at path.
@@ -96,6 +100,9 @@ func Dump(tensors []Tensor, o Options) []byte {
 	for i, t := range tensors {
 		p.String(t.Name)
 		p.Tensor(Storage{Class(t.DType), strconv.Itoa(i), product(t.Shape)}, 0, t.Shape, Strides(t.Shape))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Numbers)) {
+		p.String(name).Int(o.Numbers[name])
 	}
 	p.Raw("u")
 	if o.Ordered {
