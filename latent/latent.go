@@ -49,6 +49,8 @@ type Latent struct {
 	Images bool
 	// ComfyUI: it was read from a file with ComfyUI's version mark.
 	ComfyUI bool
+	// Notes say what its reader took to be so where the file says nothing of it.
+	Notes []string
 }
 
 // Shape is [C,L,h,w], of a batch [B,C,L,h,w].

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tessera/format"
@@ -20,47 +21,105 @@ const framesKey = "frames"
 // array is the one tensor of interest in an open .npy or safetensors file.
 type array struct {
 	name  string // tensor name, empty for .npy
+	note  string // why it is that one, where there are others
 	shape []int
 	meta  map[string]string // nil for .npy
 	comfy bool              // bears ComfyUI's version mark
 	batch bool              // its first dimension is a batch, as ComfyUI's always is
+	codes string            // the type of 8-bit pixels, which are read as -1 to 1; "" of floats
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
 	close   func() error
 }
 
-// openArray opens the file and picks its tensor: .npy has one, of the others it
-// is the first of keys that is there, or else the only tensor. Errors don't name
-// the path.
-func openArray(path string, keys ...string) (*array, error) {
+// picker chooses one of the names of a file's tensors, or of the arrays of a .npz, of
+// which those that are not empty are filled, and may say why.
+type picker func(kind string, names, filled []string) (name, note string, err error)
+
+// firstOf picks the first of keys that is there, or else the only one. Empty tensors,
+// such as ComfyUI's version mark, don't count.
+func firstOf(keys ...string) picker {
+	return func(kind string, names, filled []string) (name, note string, err error) {
+		for _, key := range keys {
+			if slices.Contains(names, key) {
+				return key, "", nil
+			}
+		}
+		if len(filled) != 1 {
+			return "", "", fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", "))
+		}
+		return filled[0], "", nil
+	}
+}
+
+// latentPicker picks a latent: that of key, or the only one whose name is key but for
+// a size; where there is no key, as ReadLatent says.
+func latentPicker(key string) picker {
+	return func(kind string, names, filled []string) (name, note string, err error) {
+		sized := func(of string) []string {
+			var found []string
+			for _, name := range filled {
+				if rest, ok := strings.CutPrefix(name, of+"_"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
+					found = append(found, name)
+				}
+			}
+			return found
+		}
+		if key != "" {
+			if found := sized(key); !slices.Contains(names, key) && len(found) == 1 {
+				key = found[0]
+			}
+			if !slices.Contains(names, key) {
+				return "", "", fmt.Errorf("%d %s%s, expected one named %s, as --latent-key says", len(filled), kind, listed(filled), quote.Text(key))
+			}
+			return key, "", nil
+		}
+		name, _, err = firstOf(latentKey, "samples", comfyKey, "latents")(kind, names, filled)
+		if found := sized("latents"); err != nil && len(found) == 1 {
+			return found[0], fmt.Sprintf("the latent is %s of %d %s: --latent-key names another", quote.Text(found[0]), len(filled), kind), nil
+		}
+		return name, "", err
+	}
+}
+
+// cached is whether a tensor has a name as musubi-tuner gives them, whose latents are
+// [C,F,H,W].
+func cached(name string) bool {
+	rest, ok := strings.CutPrefix(name, "latents_")
+	return ok && strings.Contains(rest, "x")
+}
+
+// openArray opens the file and picks its tensor; .npy has one. Errors don't name the
+// path.
+func openArray(path string, pick picker) (*array, error) {
 	switch extension(path) {
 	case ".npy":
 		return openNPYArray(path)
 	case ".npz":
-		return openNPZArray(path, keys)
+		return openNPZArray(path, pick)
 	}
 	f, err := format.Open(path)
-	return pickArray(f, err, keys)
+	return pickArray(f, err, pick)
 }
 
 // readArray is openArray of the size bytes behind r; name tells the format.
-func readArray(r io.ReaderAt, size int64, name string, keys ...string) (*array, error) {
+func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, error) {
 	switch extension(name) {
 	case ".npy":
 		npy, err := openNPY(r, size)
 		if err != nil {
 			return nil, err
 		}
-		return &array{shape: npy.shape, readF32: npy.ReadF32, close: func() error { return nil }}, nil
+		return npy.array(func() error { return nil }), nil
 	case ".npz":
-		return readNPZ(r, size, keys)
+		return readNPZ(r, size, pick)
 	}
 	f, err := format.Read(r, size, name)
-	return pickArray(f, err, keys)
+	return pickArray(f, err, pick)
 }
 
 // pickArray takes over file, of whose opening err came.
-func pickArray(file format.File, err error, keys []string) (*array, error) {
+func pickArray(file format.File, err error, pick picker) (*array, error) {
 	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
 		return nil, ferr.Err
 	}
@@ -70,7 +129,7 @@ func pickArray(file format.File, err error, keys []string) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := tensorArray(file, keys)
+	a, err := tensorArray(file, pick)
 	if err != nil {
 		file.Close()
 		return nil, err
@@ -79,16 +138,44 @@ func pickArray(file format.File, err error, keys []string) (*array, error) {
 }
 
 // tensorArray takes file over, but for an error.
-func tensorArray(file format.File, keys []string) (*array, error) {
-	t, err := pickTensor(file, keys)
+func tensorArray(file format.File, pick picker) (*array, error) {
+	var filled []string
+	for _, name := range file.Names() {
+		if t, _ := file.Tensor(name); t.Elements() > 0 {
+			filled = append(filled, name)
+		}
+	}
+	name, note, err := pick("tensors", file.Names(), filled)
 	if err != nil {
 		return nil, err
 	}
+	t, _ := file.Tensor(name)
+	if !t.DType.Float() && t.DType != safetensors.U8 {
+		return nil, fmt.Errorf("tensor %.80q is %s, expected F16, BF16, F32 or F64", t.Name, t.DType)
+	}
 	_, comfy := file.Tensor(comfyVersion)
-	return &array{
-		name: t.Name, shape: t.Shape, meta: file.Metadata(), comfy: comfy, batch: comfy || t.Name == comfyKey,
+	a := &array{
+		name: t.Name, note: note, shape: t.Shape, meta: file.Metadata(), comfy: comfy, batch: comfy || t.Name == comfyKey,
 		readF32: t.ReadF32, close: file.Close,
-	}, nil
+	}
+	if t.DType == safetensors.U8 {
+		a.codes, a.readF32 = string(t.DType), func(dst []float32, start int) error { return readCodes(t, dst, start) }
+	}
+	return a, nil
+}
+
+// readCodes is ReadF32 of a tensor of 8-bit pixels.
+func readCodes(t safetensors.Tensor, dst []float32, start int) error {
+	buffer := make([]byte, min(len(dst), 1<<16))
+	for part := range slices.Chunk(dst, 1<<16) {
+		raw := buffer[:len(part)]
+		if err := t.ReadRaw(raw, int64(start)); err != nil {
+			return err
+		}
+		npyType{size: 1}.decode(part, raw)
+		start += len(part)
+	}
+	return nil
 }
 
 func openNPYArray(path string) (*array, error) {
@@ -101,36 +188,16 @@ func openNPYArray(path string) (*array, error) {
 		f.Close()
 		return nil, err
 	}
-	return &array{shape: npy.shape, readF32: npy.ReadF32, close: f.Close}, nil
+	return npy.array(f.Close), nil
 }
 
-// pickTensor finds the first of keys, or the only tensor. Empty tensors, such
-// as ComfyUI's version mark, don't count.
-func pickTensor(file format.File, keys []string) (safetensors.Tensor, error) {
-	var t safetensors.Tensor
-	found := false
-	for _, key := range keys {
-		if t, found = file.Tensor(key); found {
-			break
-		}
+// array is f's, which close closes.
+func (f *npyFile) array(close func() error) *array {
+	a := &array{shape: f.shape, readF32: f.ReadF32, close: close}
+	if f.dtype.size == 1 {
+		a.codes = "uint8"
 	}
-	if !found {
-		var filled []string
-		for _, name := range file.Names() {
-			if t, _ := file.Tensor(name); t.Elements() > 0 {
-				filled = append(filled, name)
-			}
-		}
-		if len(filled) != 1 {
-			return t, fmt.Errorf("%d tensors%s, expected one named %s, or only one",
-				len(filled), listed(filled), strings.Join(keys, ", "))
-		}
-		t, _ = file.Tensor(filled[0])
-	}
-	if !t.DType.Float() {
-		return t, fmt.Errorf("tensor %.80q is %s, expected F16, BF16, F32 or F64", t.Name, t.DType)
-	}
-	return t, nil
+	return a
 }
 
 // listed is " (a, b, c ...)", nothing for none.
@@ -141,8 +208,9 @@ func listed(names []string) string {
 	return " (" + quote.List(names, ", ") + ")"
 }
 
-// floatsClip is a clip of floats, [C,T,H,W] or [1,C,T,H,W], or a single frame
-// [C,H,W], in a .npy or safetensors file. C is 3 or the channels asked for.
+// floatsClip is a clip of floats or 8-bit pixels, [C,T,H,W] or [1,C,T,H,W], or a
+// single frame [C,H,W], in a .npy or safetensors file. C is 3 or the channels asked
+// for.
 type floatsClip struct {
 	path                  string
 	array                 *array
@@ -153,10 +221,10 @@ type floatsClip struct {
 	plane                 []float32 // [H,W], once a frame is read
 }
 
-func framesKeys() []string { return []string{framesKey, "video", "samples"} }
+func framesPicker() picker { return firstOf(framesKey, "video", "samples") }
 
 func openFloats(path string, channels int) (Clip, error) {
-	a, err := openArray(path, framesKeys()...)
+	a, err := openArray(path, framesPicker())
 	if err != nil {
 		return nil, badInput(path, err)
 	}

@@ -21,10 +21,11 @@ const (
 // errLong says what to do about what is too large for memory.
 var errLong = errors.New("cut it into shorter ones")
 
-// checkLatentShape refuses a latent that no job could use.
-func checkLatentShape(shape []int) error {
+// checkLatentShape refuses a latent of so many along each axis that no job could use;
+// shape is that of its file.
+func checkLatentShape(shape, sides []int) error {
 	long := 0
-	for _, d := range shape {
+	for _, d := range sides {
 		if d > maxFrames {
 			return fmt.Errorf("latent has shape %v, expected at most %d along an axis", shape, maxFrames)
 		}

@@ -84,9 +84,9 @@ func TestSparseLatents(t *testing.T) {
 			info, err := f.Stat()
 			require.NoError(t, err)
 			frugal(t, func() {
-				_, err := DecodeLatent(f, info.Size(), name, 16)
+				_, err := DecodeLatent(f, info.Size(), name, LatentOptions{Channels: 16})
 				require.ErrorIs(t, err, ErrInput)
-				if _, err = InspectLatent(f, info.Size(), name, 16); err != nil {
+				if _, err = InspectLatent(f, info.Size(), name, LatentOptions{Channels: 16}); err != nil {
 					require.ErrorIs(t, err, ErrInput)
 				}
 			})
@@ -127,7 +127,7 @@ func TestSentLatents(t *testing.T) {
 	info, err := f.Stat()
 	require.NoError(t, err)
 	frugal(t, func() {
-		_, err = DecodeLatent(f, info.Size(), "z.npy", 16)
+		_, err = DecodeLatent(f, info.Size(), "z.npy", LatentOptions{Channels: 16})
 		require.ErrorContains(t, err, "media: z.npy: latent of shape [16 2100 128 128] has 2100 MiB, expected at most 2048 MiB here")
 	})
 }

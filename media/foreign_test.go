@@ -39,10 +39,10 @@ func TestForeignLatents(t *testing.T) {
 		}
 		file, err := os.ReadFile(path)
 		require.NoError(t, err)
-		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), name, 16)
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), name, LatentOptions{Channels: 16})
 		require.NoError(t, err, name)
 		assert.Equal(t, foreign(), l.Data, name)
-		l, err = InspectLatent(bytes.NewReader(file), int64(len(file)), name, 16)
+		l, err = InspectLatent(bytes.NewReader(file), int64(len(file)), name, LatentOptions{Channels: 16})
 		require.NoError(t, err, name)
 		assert.Equal(t, []int{16, 2, 2, 3}, l.Shape(), name)
 		assert.Nil(t, l.Data, name)
@@ -71,11 +71,11 @@ func TestDamagedForeignLatents(t *testing.T) {
 		refused := 0
 		for i := range 200 {
 			at := i * len(file) / 200
-			_, err := DecodeLatent(bytes.NewReader(file[:at]), int64(at), name, 16)
+			_, err := DecodeLatent(bytes.NewReader(file[:at]), int64(at), name, LatentOptions{Channels: 16})
 			require.ErrorIs(t, err, ErrInput, "%s cut at %d", name, at)
 			bad := slices.Clone(file)
 			bad[at] ^= 1 << (i % 8)
-			l, err := DecodeLatent(bytes.NewReader(bad), int64(len(bad)), name, 16)
+			l, err := DecodeLatent(bytes.NewReader(bad), int64(len(bad)), name, LatentOptions{Channels: 16})
 			if err != nil {
 				require.ErrorIs(t, err, ErrInput, "%s with byte %d changed", name, at)
 				refused++
@@ -126,7 +126,7 @@ func TestHostileNPZ(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := DecodeLatent(bytes.NewReader(c.file), int64(len(c.file)), "z.npz", 16)
+		_, err := DecodeLatent(bytes.NewReader(c.file), int64(len(c.file)), "z.npz", LatentOptions{Channels: 16})
 		runtime.ReadMemStats(&after)
 		assert.ErrorIs(t, err, ErrInput, c.want)
 		assert.ErrorContains(t, err, c.want)

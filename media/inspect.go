@@ -48,7 +48,7 @@ func Inspect(ctx context.Context, path string) (Summary, error) {
 
 // InspectFile is Inspect of an open file of tensors, which stays open.
 func InspectFile(f format.File) (Summary, error) {
-	a, err := tensorArray(f, framesKeys())
+	a, err := tensorArray(f, framesPicker())
 	if err != nil {
 		return Summary{}, badInput(f.Name(), err)
 	}

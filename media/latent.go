@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -24,80 +25,87 @@ const (
 
 // ReadLatent reads a latent of so many channels from .safetensors, ComfyUI's
 // .latent, .npy, .npz, or .pt and .pth of torch.save. The tensor is named latent,
-// samples, latent_tensor or latents, or is the only one. Its shape is one of
+// samples, latent_tensor or latents, or is the only one, or the only one of a name
+// like latents_3x6x8_bfloat16, which musubi-tuner keeps beside others. Its shape is
+// one of
 //
 //	[C,L,h,w]  [B,C,L,h,w]        channels first
 //	[L,h,w,C]  [B,L,h,w,C]        channels last
+//	[B,L,C,h,w]                   frames first
 //	[C,h,w]    [1,C,h,w]  [h,w,C] a single frame
 //	[B,C,h,w]  [B,C,1,h,w]        a batch of images, as B frames
+//	[L*h*w,C]                     where L, h and w lie beside it, as LingBot keeps it
 //
 // told apart by the channels. Where two fit, such as [16,h,w,16], it is the
 // one with channels first, and a batch of 4 dimensions only where nothing else
 // fits: with 16 channels, [16,16,h,w] is a clip and [3,16,w,16] has them last.
-// In ComfyUI's files the batch comes first always: [16,16,h,w] is 16 images.
-// 0 channels accepts any number, channels first and [B,C,h,w] as a clip.
+// Latent.Notes says so. In ComfyUI's files the batch comes first always:
+// [16,16,h,w] is 16 images. 0 channels accepts any number, channels first and
+// [B,C,h,w] as a clip.
 //
-// Twice the channels are the moments of a latent: where the metadata says so, or
-// where nothing else fits and it says nothing.
+// Twice the channels are the moments of a latent where the metadata says so, or
+// where the tensor is named parameters or moments.
 //
 // It returns ErrInput for a file that is missing or damaged, of another shape,
 // or with a NaN or infinity in the data, and, before it is read, for one that
 // memory can't hold.
 func ReadLatent(path string, channels int) (latent.Latent, error) {
+	return ReadLatentWith(path, LatentOptions{Channels: channels})
+}
+
+// ReadLatentWith is ReadLatent with options.
+func ReadLatentWith(path string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(path); err != nil {
 		return latent.Latent{}, err
 	}
-	a, err := openArray(path, latentKeys()...)
-	return takeLatent(a, err, path, channels, math.MaxInt64)
+	a, err := openArray(path, latentPicker(o.Key))
+	return takeLatent(a, err, path, o, math.MaxInt64)
 }
 
-// DecodeLatent is ReadLatent of the size bytes behind r, with the same errors;
+// DecodeLatent is ReadLatentWith of the size bytes behind r, with the same errors;
 // name tells the format by its extension, and stands for them in errors. More
 // than 2 GiB are not read: it is for what others send.
-func DecodeLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
+func DecodeLatent(r io.ReaderAt, size int64, name string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
 	}
-	a, err := readArray(r, size, name, latentKeys()...)
-	return takeLatent(a, err, name, channels, maxSent)
+	a, err := readArray(r, size, name, latentPicker(o.Key))
+	return takeLatent(a, err, name, o, maxSent)
 }
 
 // InspectLatent is DecodeLatent without Data: it reads the header only.
-func InspectLatent(r io.ReaderAt, size int64, name string, channels int) (latent.Latent, error) {
+func InspectLatent(r io.ReaderAt, size int64, name string, o LatentOptions) (latent.Latent, error) {
 	if err := checkLatentName(name); err != nil {
 		return latent.Latent{}, err
 	}
-	a, err := readArray(r, size, name, latentKeys()...)
-	return a.inspect(err, name, channels)
+	a, err := readArray(r, size, name, latentPicker(o.Key))
+	return a.inspect(err, name, o)
 }
 
 // InspectLatentFile is InspectLatent of an open file of tensors, which stays open.
-func InspectLatentFile(f format.File, channels int) (latent.Latent, error) {
-	a, err := tensorArray(f, latentKeys())
-	return a.inspect(err, f.Name(), channels)
+func InspectLatentFile(f format.File, o LatentOptions) (latent.Latent, error) {
+	a, err := tensorArray(f, latentPicker(o.Key))
+	return a.inspect(err, f.Name(), o)
 }
 
 // inspect tells of a, of whose opening err came, without its data.
-func (a *array) inspect(err error, name string, channels int) (l latent.Latent, _ error) {
+func (a *array) inspect(err error, name string, o LatentOptions) (l latent.Latent, _ error) {
 	if err == nil {
-		l, err = a.told(channels)
+		var y layout
+		if y, err = a.told(o); err == nil {
+			return a.latent(y), nil
+		}
 	}
-	if err != nil {
-		return latent.Latent{}, badInput(name, err)
-	}
-	return l, nil
+	return latent.Latent{}, badInput(name, err)
 }
 
-// told is a's latent without the data, of a shape that a job could use.
-func (a *array) told(channels int) (latent.Latent, error) {
-	if err := checkLatentShape(a.shape); err != nil {
-		return latent.Latent{}, err
-	}
-	y, err := a.layout(channels)
+// told names a's dimensions, if a job could use such a latent.
+func (a *array) told(o LatentOptions) (layout, error) {
+	y, err := a.layout(o)
 	if err != nil {
-		return latent.Latent{}, err
+		return y, cmp.Or(checkLatentShape(a.shape, a.shape), err)
 	}
-	return a.latent(y), nil
+	return y, checkLatentShape(a.shape, y.sides())
 }
 
 func checkLatentName(name string) error {
@@ -109,16 +117,14 @@ func checkLatentName(name string) error {
 	}
 }
 
-func latentKeys() []string { return []string{latentKey, "samples", comfyKey, "latents"} }
-
 // takeLatent reads and closes a, of whose opening err came, of at most most bytes
 // as float32.
-func takeLatent(a *array, err error, name string, channels int, most int64) (latent.Latent, error) {
+func takeLatent(a *array, err error, name string, o LatentOptions, most int64) (latent.Latent, error) {
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
 	defer a.close()
-	l, err := readLatent(a, channels, most)
+	l, err := readLatent(a, o, most)
 	if err != nil {
 		return latent.Latent{}, badInput(name, err)
 	}
@@ -126,11 +132,8 @@ func takeLatent(a *array, err error, name string, channels int, most int64) (lat
 }
 
 // readLatent reads a's data, whose size the file itself has vouched for.
-func readLatent(a *array, channels int, most int64) (latent.Latent, error) {
-	if err := checkLatentShape(a.shape); err != nil {
-		return latent.Latent{}, err
-	}
-	y, err := a.layout(channels)
+func readLatent(a *array, o LatentOptions, most int64) (latent.Latent, error) {
+	y, err := a.told(o)
 	if err != nil {
 		return latent.Latent{}, err
 	}

@@ -113,8 +113,8 @@ func TestComfyOrigin(t *testing.T) {
 		{"without the mark", latentFile(t, nil, tensor), false},
 	} {
 		size := int64(len(c.file))
-		l, err1 := DecodeLatent(bytes.NewReader(c.file), size, "z.latent", 16)
-		short, err2 := InspectLatent(bytes.NewReader(c.file), size, "z.latent", 16)
+		l, err1 := DecodeLatent(bytes.NewReader(c.file), size, "z.latent", LatentOptions{Channels: 16})
+		short, err2 := InspectLatent(bytes.NewReader(c.file), size, "z.latent", LatentOptions{Channels: 16})
 		require.NoError(t, err1, c.name)
 		require.NoError(t, err2, c.name)
 		for _, l := range []latent.Latent{l, short} {
@@ -191,10 +191,9 @@ func TestLatentLayouts(t *testing.T) {
 	}
 	// Both ends fit: channels first.
 	for _, shape := range [][]int{{16, 3, 2, 16}, {1, 16, 2, 16}} {
-		l, err := layoutOf(shape, 16, false)
+		l, err := (&array{shape: shape}).layout(LatentOptions{Channels: 16})
 		require.NoError(t, err, "%v", shape)
-		assert.False(t, l.last, "%v: channels last", shape)
-		assert.Equal(t, []int{16, 16}, []int{l.channels, l.width}, "%v: channels and width", shape)
+		assert.Equal(t, []int{1, 16, 16}, []int{l.outer, l.channels, l.width}, "%v: values before the channels, channels and width", shape)
 	}
 }
 
@@ -240,9 +239,10 @@ func TestLatentBatches(t *testing.T) {
 		{[]int{1, 16, 5, 4}, 16, true, []int{16, 1, 5, 4}, false},
 		{[]int{2, 16, 3, 5, 4}, 16, true, []int{2, 16, 3, 5, 4}, false},
 	} {
-		y, err := layoutOf(c.shape, c.channels, c.comfy)
+		a := &array{shape: c.shape, batch: c.comfy}
+		y, err := a.layout(LatentOptions{Channels: c.channels})
 		require.NoError(t, err, "%v of %d channels", c.shape, c.channels)
-		l := (&array{}).latent(y)
+		l := a.latent(y)
 		assert.Equal(t, c.want, l.Shape(), "%v of %d channels", c.shape, c.channels)
 		assert.Equal(t, c.images, l.Images, "%v of %d channels", c.shape, c.channels)
 	}
@@ -263,16 +263,16 @@ func TestComfyBatch(t *testing.T) {
 		"marked": latentFile(t, nil, tensor, mark), "of before the mark": latentFile(t, nil, tensor),
 	} {
 		for _, channels := range []int{0, 16} {
-			l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", channels)
+			l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", LatentOptions{Channels: channels})
 			require.NoError(t, err, name)
 			assert.True(t, l.Images, name)
 			assert.Equal(t, want.Data, l.Data, name)
 		}
-		_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", 8)
-		require.NoError(t, err, "16 are the moments of 8")
+		_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", LatentOptions{Channels: 8})
+		require.ErrorContains(t, err, "expected 8 channels behind the batch", "ComfyUI saves no moments")
 	}
 	file := latentFile(t, nil, latentTensor{comfyKey, safetensors.F32, []int{16, 2, 8, 8}, batch[:16*2*64]})
-	_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", 16)
+	_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.latent", LatentOptions{Channels: 16})
 	require.ErrorContains(t, err, "latent of ComfyUI has shape [16 2 8 8], expected 16 channels behind the batch")
 }
 
@@ -292,7 +292,7 @@ func TestBatchOfClips(t *testing.T) {
 		data  []float32
 	}{{[]int{3, 16, 2, 5, 4}, want.Data}, {[]int{3, 2, 5, 4, 16}, last}} {
 		file := latentFile(t, nil, latentTensor{"samples", safetensors.F32, c.shape, c.data})
-		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", 16)
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
 		require.NoError(t, err, "%v", c.shape)
 		require.Equal(t, 3, l.Clips(), "%v", c.shape)
 		require.Equal(t, []int{3, 16, 2, 5, 4}, l.Shape(), "%v", c.shape)
@@ -305,8 +305,8 @@ func TestBatchOfClips(t *testing.T) {
 	}
 }
 
-// TestMoments: twice the channels are moments where the file says so, or says
-// nothing and nothing else fits.
+// TestMoments: twice the channels are moments where the file says so or names them
+// so, or the layout does.
 func TestMoments(t *testing.T) {
 	z := testLatent(32, 2, 5, 4)
 	meta := latent.Original{Scale: latent.ScaleNone}.Meta(latent.KindMoments)
@@ -321,8 +321,9 @@ func TestMoments(t *testing.T) {
 		{"told", []int{32, 2, 5, 4}, meta, 16, true, ""},
 		{"told, of any model", []int{32, 2, 5, 4}, meta, 0, true, ""},
 		{"told, also of the latent's channels", []int{32, 16, 5, 2}, meta, 16, true, ""},
-		{"not told", []int{1, 32, 2, 5, 4}, nil, 16, true, ""},
-		{"a batch", []int{2, 32, 1, 5, 4}, nil, 16, true, ""},
+		{"a batch", []int{2, 32, 1, 5, 4}, meta, 16, true, ""},
+		{"not told", []int{1, 32, 2, 5, 4}, nil, 16, false, "expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels; --layout=BMFHW reads 32 of them as means and log-variances"},
+		{"channels last, not told", []int{2, 5, 4, 32}, nil, 16, false, "expected 16 channels first or last; --layout=FHWM reads 32"},
 		{"32 images", []int{32, 16, 5, 2}, nil, 16, false, ""},
 		{"told to be a latent", []int{32, 2, 5, 4}, latent.Original{}.Meta(latent.KindLatent), 16, false, "expected 16 channels first or last"},
 		{"of another model", []int{32, 2, 5, 4}, meta, 48, false, "expected 96 channels first or last"},
@@ -333,7 +334,7 @@ func TestMoments(t *testing.T) {
 			n *= d
 		}
 		file := latentFile(t, c.meta, latentTensor{"latent", safetensors.F32, c.shape, testLatent(n, 1, 1, 1).Data})
-		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", c.channels)
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: c.channels})
 		if c.error != "" {
 			assert.ErrorContains(t, err, c.error, c.name)
 			continue
@@ -345,6 +346,16 @@ func TestMoments(t *testing.T) {
 			_, _, err := Original("z", l, 8, 4)
 			assert.NoError(t, err, c.name)
 		}
+	}
+	for key, moments := range map[string]bool{"parameters": true, "moments": true, "latent": false} {
+		file := latentFile(t, nil, latentTensor{key, safetensors.F32, []int{1, 32, 2, 5, 4}, z.Data})
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
+		require.Equal(t, moments, err == nil, key)
+		require.Equal(t, moments, l.Moments, key)
+		l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16, Layout: "BMFHW"})
+		require.NoError(t, err, key)
+		require.True(t, l.Moments, key)
+		require.Equal(t, z.Data, l.Data, key)
 	}
 	z.Batch, z.Channels = 2, 16 // two clips of moments of 8 channels
 	mean := z.Mean()
@@ -479,7 +490,7 @@ func FuzzLatent(f *testing.F) {
 				if err != nil {
 					return nil, err
 				}
-				return tensorArray(st, []string{latentKey, "samples", comfyKey})
+				return tensorArray(st, latentPicker(""))
 			},
 		} {
 			a, err := open()
@@ -487,7 +498,7 @@ func FuzzLatent(f *testing.F) {
 				continue
 			}
 			for _, channels := range []int{0, 1, 16} {
-				l, err := readLatent(a, channels, math.MaxInt64)
+				l, err := readLatent(a, LatentOptions{Channels: channels}, math.MaxInt64)
 				if err != nil {
 					continue
 				}

@@ -3,85 +3,263 @@ package media
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tessera/latent"
 )
+
+// LatentOptions are what a reader of latents can be told. The zero value takes a
+// latent of any channels.
+type LatentOptions struct {
+	// Channels of a latent; 0 accepts any number, channels first and [B,C,h,w] as
+	// a clip.
+	Channels int
+	// Folded: a clip's frames may lie among the channels, [B,C*L,h,w], as
+	// ComfyUI's samplers leave SeedVR2's latents.
+	Folded bool
+	// Layout names the dimensions, as ParseLayout returns it; "" tells them by the
+	// channels.
+	Layout string
+	// Key names the tensor, see ReadLatent.
+	Key string
+	// Height and Width are those of packed latents, in cells, both even.
+	Height, Width int
+}
+
+// layouts are the orders of dimensions that are read: B is the batch, C are
+// channels, F frames, H and W cells.
+var layouts = []string{"BCFHW", "BFCHW", "BFHWC", "CFHW", "FCHW", "FHWC", "BCHW", "BHWC", "CHW", "HWC"}
+
+// folded is also the layout of four dimensions where frames lie among the channels.
+const folded = "BCFHW"
+
+// ParseLayout reads a layout such as FCHW or bcthw: T and L stand for F, too. M in
+// place of C are the channels of moments.
+func ParseLayout(text string) (string, error) {
+	order := strings.NewReplacer("T", "F", "L", "F").Replace(strings.ToUpper(text))
+	if !slices.Contains(layouts, strings.Replace(order, "M", "C", 1)) {
+		return "", fmt.Errorf("%.20q, expected %s, or one with M in place of C for moments", text, strings.Join(layouts, ", "))
+	}
+	return order, nil
+}
 
 // layout names the dimensions of an array.
 type layout struct {
 	batch, channels, frames, height, width int
 
-	last    bool // channels come last
-	images  bool // it is a batch of single frames
-	moments bool // half of the channels are means, the others log-variances
+	outer   int    // values of a clip that lie before its channels
+	packed  bool   // squares of 2x2 cells lie among the channels
+	images  bool   // it is a batch of single frames
+	moments bool   // half of the channels are means, the others log-variances
+	note    string // what was taken to be so
 }
 
 // layout names a's dimensions, see ReadLatent.
-func (a *array) layout(channels int) (layout, error) {
-	kind := a.meta[latent.MetaKind]
-	if kind == latent.KindMoments {
-		y, err := layoutOf(a.shape, 2*channels, a.batch)
-		y.moments = true
-		if err == nil && y.channels%2 != 0 {
-			err = fmt.Errorf("shape %v of moments, expected means and as many log-variances", a.shape)
-		}
-		return y, err
+func (a *array) layout(o LatentOptions) (layout, error) {
+	if a.codes != "" {
+		return layout{}, fmt.Errorf("dtype %s, expected floats: float16, bfloat16, float32 or float64", a.codes)
 	}
-	y, err := layoutOf(a.shape, channels, a.batch)
-	if err != nil && kind == "" {
-		if y, err := layoutOf(a.shape, 2*channels, a.batch); err == nil {
-			y.moments = true
+	if slices.Contains(a.shape, 0) {
+		return layout{}, fmt.Errorf("latent is empty: shape %v", a.shape)
+	}
+	switch {
+	case o.Layout != "":
+		return named(a.shape, o)
+	case o.Height > 0:
+		return unpacking(a.shape, o)
+	case a.meta[latent.MetaKind] == latent.KindMoments:
+		return a.moments(o)
+	}
+	if y, ok := a.tokens(o); ok {
+		return y, nil
+	}
+	untold := a.meta[latent.MetaKind] == "" && !a.batch                              // ComfyUI saves no moments
+	if untold && o.Channels > 0 && (a.name == "parameters" || a.name == "moments") { // diffusers' name for them
+		if y, err := a.moments(o); err == nil {
 			return y, nil
 		}
 	}
-	if model := a.meta[latent.MetaModel]; err != nil && model != "" {
-		err = fmt.Errorf("%w: it is of the model %.40q", err, model)
+	y, orders, err := fitting(a.shape, o, a.batch)
+	switch {
+	case err != nil && untold:
+		err = a.otherwise(o, err)
+	case err != nil && a.meta[latent.MetaModel] != "":
+		err = fmt.Errorf("%w: it is of the model %.40q", err, a.meta[latent.MetaModel])
+	case untold && o.Channels > 0 && !cached(a.name): // others have one layout
+		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err
 }
 
-// layoutOf names the dimensions of a shape; batch: the first is a batch.
-func layoutOf(s []int, channels int, batch bool) (layout, error) {
-	if slices.Contains(s, 0) {
-		return layout{}, fmt.Errorf("latent is empty: shape %v", s)
+// moments names the dimensions of means and log-variances.
+func (a *array) moments(o LatentOptions) (layout, error) {
+	o.Channels, o.Folded = 2*o.Channels, false
+	y, _, err := fitting(a.shape, o, a.batch)
+	y.moments = true
+	switch model := a.meta[latent.MetaModel]; {
+	case err != nil && model != "":
+		err = fmt.Errorf("%w: it is of the model %.40q", err, model)
+	case err == nil && y.channels%2 != 0:
+		err = fmt.Errorf("shape %v of moments, expected means and as many log-variances", a.shape)
 	}
-	fits := func(axis int) bool { return s[axis] == channels || channels == 0 }
+	return y, err
+}
+
+// otherwise adds to err, which says that a is no latent, that it could be moments.
+func (a *array) otherwise(o LatentOptions, err error) error {
+	o.Channels, o.Folded = 2*o.Channels, false
+	_, orders, merr := fitting(a.shape, o, false)
+	if merr != nil || o.Channels == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; --layout=%s reads %d of them as means and log-variances", err, strings.Replace(orders[0], "C", "M", 1), o.Channels)
+}
+
+// doubt says how a shape is read that could be read otherwise; "" is nothing.
+func doubt(s []int, y layout, orders []string) string {
+	is := orders[0]
 	switch {
-	case len(s) == 5 && fits(1):
-		return layout{batch: s[0], channels: s[1], frames: s[2], height: s[3], width: s[4]}.asImages(), nil
-	case len(s) == 5 && fits(4):
-		return layout{batch: s[0], frames: s[1], height: s[2], width: s[3], channels: s[4], last: true}.asImages(), nil
-	case len(s) == 4 && batch && fits(1):
-		return layout{batch: s[0], channels: s[1], frames: 1, height: s[2], width: s[3]}.asImages(), nil
-	case len(s) == 4 && batch:
-		return layout{}, fmt.Errorf("latent of ComfyUI has shape %v, expected %d channels behind the batch", s, channels)
-	case len(s) == 4 && fits(0):
-		return layout{batch: 1, channels: s[0], frames: s[1], height: s[2], width: s[3]}, nil
-	case len(s) == 4 && s[0] == 1 && fits(1):
-		return layout{batch: 1, channels: s[1], frames: 1, height: s[2], width: s[3]}, nil
-	case len(s) == 4 && fits(3):
-		return layout{batch: 1, frames: s[0], height: s[1], width: s[2], channels: s[3], last: true}, nil
-	case len(s) == 4 && fits(1):
-		return layout{batch: s[0], channels: s[1], frames: 1, height: s[2], width: s[3]}.asImages(), nil
-	case len(s) == 3 && fits(0):
-		return layout{batch: 1, channels: s[0], frames: 1, height: s[1], width: s[2]}, nil
-	case len(s) == 3 && fits(2):
-		return layout{batch: 1, frames: 1, height: s[0], width: s[1], channels: s[2], last: true}, nil
-	case len(s) == 5:
-		return layout{}, fmt.Errorf("latent has shape %v, expected [B,C,L,h,w] or [B,L,h,w,C] of %d channels", s, channels)
-	case len(s) == 4 || len(s) == 3:
-		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels first or last", s, channels)
+	case len(orders) == 1 && len(s) == 4 && is == folded && y.frames == 2:
+		return fmt.Sprintf("shape %v is read as 2 frames of %d channels (%s), but could be moments (BMHW): --layout decides", s, y.channels, is)
+	case len(orders) == 1:
+		return ""
+	case y.images:
+		is += fmt.Sprintf(", %d pictures", y.frames)
 	}
-	return layout{}, fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a batch before it", s, len(s))
+	return fmt.Sprintf("shape %v is read as %s, but could be %s: --layout decides", s, is, strings.Join(orders[1:], " or "))
+}
+
+// tokens are a clip [F*H*W,C] whose sizes lie beside it, as LingBot keeps latents.
+func (a *array) tokens(o LatentOptions) (y layout, ok bool) {
+	if len(a.shape) != 2 || o.Channels != 0 && a.shape[1] != o.Channels {
+		return y, false
+	}
+	y = layout{batch: 1, channels: a.shape[1], outer: a.shape[0]}
+	for key, n := range map[string]*int{"latent_num_frames": &y.frames, "latent_height": &y.height, "latent_width": &y.width} {
+		var err error
+		if *n, err = strconv.Atoi(a.meta[key]); err != nil || *n < 1 || *n > maxFrames {
+			return y, false
+		}
+	}
+	return y, y.frames*y.height*y.width == a.shape[0]
+}
+
+// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
+func unpacking(s []int, o LatentOptions) (layout, error) {
+	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
+		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
+	}
+	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
+		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
+	}
+	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1, packed: true}
+	return y.asImages(), nil
+}
+
+// named names the dimensions of a shape as o.Layout does.
+func named(s []int, o LatentOptions) (layout, error) {
+	order, channels := o.Layout, o.Channels
+	moments := strings.Contains(order, "M")
+	if moments {
+		order, channels = strings.Replace(order, "M", "C", 1), 2*channels
+	}
+	if len(s) != len(order) && (order != folded || len(s) != 4) {
+		return layout{}, fmt.Errorf("latent has shape %v, expected %d dimensions for --layout=%s", s, len(order), o.Layout)
+	}
+	y, ok := sized(s, order, channels)
+	if !ok {
+		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
+	}
+	y.moments = moments
+	return y, nil
+}
+
+// sized gives the dimensions of a shape in an order their names, if its channels
+// are those; 0 is any number.
+func sized(s []int, order string, channels int) (layout, bool) {
+	y := layout{batch: 1, frames: 1, outer: 1}
+	if len(s) == 4 && order == folded {
+		if channels == 0 || s[1]%channels != 0 {
+			return y, false
+		}
+		s = []int{s[0], channels, s[1] / channels, s[2], s[3]}
+	}
+	before := true
+	for i, letter := range order {
+		side := map[rune]*int{'B': &y.batch, 'C': &y.channels, 'F': &y.frames, 'H': &y.height, 'W': &y.width}[letter]
+		*side = s[i]
+		if before = before && letter != 'C'; before && letter != 'B' {
+			y.outer *= s[i]
+		}
+	}
+	return y.asImages(), channels == 0 || y.channels == channels
+}
+
+// fitting names the dimensions of a shape by where its channels are; batch: the
+// first is a batch. Of the orders that fit the first is taken.
+func fitting(s []int, o LatentOptions, batch bool) (y layout, orders []string, err error) {
+	for _, order := range likely(s, batch, o) {
+		one, ok := sized(s, order, o.Channels)
+		if !ok {
+			continue
+		}
+		if orders = append(orders, order); len(orders) == 1 {
+			y = one
+		}
+	}
+	switch {
+	case orders != nil:
+		return y, orders, nil
+	case len(s) == 5:
+		err = fmt.Errorf("latent has shape %v, expected [B,C,L,h,w] or [B,L,h,w,C] of %d channels", s, o.Channels)
+	case len(s) == 4 && batch:
+		err = fmt.Errorf("latent of ComfyUI has shape %v, expected %d channels behind the batch", s, o.Channels)
+	case len(s) == 3 && o.Channels > 0 && s[2] == 4*o.Channels:
+		err = fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", s, s[1])
+	case len(s) == 4 || len(s) == 3:
+		err = fmt.Errorf("latent has shape %v, expected %d channels first or last", s, o.Channels)
+	default:
+		err = fmt.Errorf("latent has shape %v of rank %d, expected [C,L,h,w], possibly with a batch before it", s, len(s))
+	}
+	return layout{}, nil, err
+}
+
+// likely are the layouts that a shape may have, the likeliest first. A batch of one
+// picture is not told from a clip of one frame: they are the same.
+func likely(s []int, batch bool, o LatentOptions) []string {
+	var orders []string
+	switch {
+	case len(s) == 5:
+		return []string{"BCFHW", "BFHWC", "BFCHW"}
+	case len(s) == 3:
+		return []string{"CHW", "HWC"}
+	case len(s) != 4:
+		return nil
+	case batch:
+		orders = []string{"BCHW"}
+	case s[0] == 1:
+		orders = []string{"CFHW", "BCHW", "FHWC"}
+	default:
+		orders = []string{"CFHW", "FHWC", "BCHW", "FCHW"}
+	}
+	if o.Folded && s[1] > o.Channels {
+		orders = append(orders, folded)
+	}
+	return orders
 }
 
 // asImages makes one clip of a batch of single frames.
 func (y layout) asImages() layout {
 	if y.frames == 1 && y.batch > 1 {
+		y.outer *= y.batch
 		y.batch, y.frames, y.images = 1, y.batch, true
 	}
 	return y
 }
+
+// sides are all dimensions.
+func (y layout) sides() []int { return []int{y.batch, y.channels, y.frames, y.height, y.width} }
 
 // latent is all of a latent but the data.
 func (a *array) latent(y layout) latent.Latent {
@@ -92,32 +270,39 @@ func (a *array) latent(y layout) latent.Latent {
 	if y.batch > 1 {
 		l.Batch = y.batch
 	}
+	for _, note := range []string{a.note, y.note} {
+		if note != "" {
+			l.Notes = append(l.Notes, note)
+		}
+	}
 	return l
 }
 
 // ordered puts data as it lies in the file in a latent's order.
 func (y layout) ordered(data []float32) []float32 {
+	if y.packed {
+		data = latent.Unpacked(data, y.channels, y.height, y.width)
+	}
 	switch {
-	case y.last && y.images: // [B,1,h,w,C], which the frames of a clip are too
-		return channelsFirst(data, y.channels, y.frames*y.height*y.width)
-	case y.last:
-		n := len(data) / y.batch
-		for i := range y.batch {
-			copy(data[i*n:], channelsFirst(data[i*n:][:n], y.channels, n/y.channels))
-		}
-	case y.images:
-		return channelsFirst(data, y.channels, y.frames)
+	case y.outer == 1:
+		return data
+	case y.batch == 1:
+		return channelsFirst(data, y.channels, y.outer)
+	}
+	n := len(data) / y.batch
+	for i := range y.batch {
+		copy(data[i*n:], channelsFirst(data[i*n:][:n], y.channels, y.outer))
 	}
 	return data
 }
 
 // moved is how many values ordered holds besides the data.
 func (y layout) moved() int64 {
-	values := int64(y.batch) * int64(y.channels) * int64(y.frames) * int64(y.height) * int64(y.width)
+	values := floatsBytes(y.sides()) / 4
 	switch {
-	case y.images:
+	case y.packed || y.outer > 1 && y.batch == 1:
 		return values
-	case y.last:
+	case y.outer > 1:
 		return values / int64(y.batch)
 	}
 	return 0

@@ -16,7 +16,7 @@ import (
 // bytes.
 const maxNPYHeader = 10_000
 
-// npyFile is an open .npy file of floats in C order, read by range.
+// npyFile is an open .npy file of floats or 8-bit pixels in C order, read by range.
 type npyFile struct {
 	source io.ReaderAt
 	data   int64 // offset of the first element
@@ -24,7 +24,7 @@ type npyFile struct {
 	dtype  npyType
 }
 
-// npyType is an element type: f2, f4 or f8.
+// npyType is an element type: u1, f2, f4 or f8.
 type npyType struct {
 	size  int // bytes
 	order binary.ByteOrder
@@ -110,8 +110,10 @@ func parseNPY(text string) (dtype npyType, shape []int, err error) {
 		dtype = npyType{int(descr[2] - '0'), binary.LittleEndian}
 	case ">f2", ">f4", ">f8":
 		dtype = npyType{int(descr[2] - '0'), binary.BigEndian}
+	case "|u1":
+		dtype = npyType{1, binary.LittleEndian}
 	default:
-		return dtype, nil, fmt.Errorf("dtype %.20q, expected float16, float32 or float64", descr)
+		return dtype, nil, fmt.Errorf("dtype %.20q, expected float16, float32 or float64, of pixels uint8 too", descr)
 	}
 	if fortran == "True" {
 		return dtype, nil, fmt.Errorf("array is in Fortran order, expected C order; numpy.ascontiguousarray makes it so")
@@ -162,9 +164,12 @@ func (f *npyFile) ReadF32(dst []float32, start int) error {
 	return nil
 }
 
+// decode reads elements; 8-bit ones are pixels, in [-1,1].
 func (d npyType) decode(dst []float32, src []byte) {
 	for i := range dst {
 		switch d.size {
+		case 1:
+			dst[i] = float32(src[i])/127.5 - 1
 		case 2:
 			dst[i] = float16.Frombits(d.order.Uint16(src[2*i:])).Float32()
 		case 4:

@@ -22,12 +22,12 @@ const (
 	inflation = 1032
 )
 
-func openNPZArray(path string, keys []string) (*array, error) {
+func openNPZArray(path string, pick picker) (*array, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	a, err := readNPZ(f, size, keys)
+	a, err := readNPZ(f, size, pick)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -36,42 +36,29 @@ func openNPZArray(path string, keys []string) (*array, error) {
 	return a, nil
 }
 
-// readNPZ picks an array of a .npz file of size bytes, a zip of .npy files: the
-// first of keys that is there, or else the only one.
-func readNPZ(r io.ReaderAt, size int64, keys []string) (*array, error) {
+// readNPZ picks an array of a .npz file of size bytes, a zip of .npy files.
+func readNPZ(r io.ReaderAt, size int64, pick picker) (*array, error) {
 	bounded := &readUpTo{r, maxNPZDirectory}
 	z, err := zip.NewReader(bounded, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a .npz file: %w", err)
 	}
 	bounded.left = -1
-	entry, err := pickEntry(z, keys)
+	var names []string
+	for _, f := range z.File {
+		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
+	}
+	name, note, err := pick("arrays", names, names)
 	if err != nil {
 		return nil, err
 	}
-	a := &npzArray{entry: entry}
+	a := &npzArray{entry: z.File[slices.Index(names, name)]}
 	if err := a.open(size); err != nil {
-		return nil, fmt.Errorf("array %.80q: %w", entry.Name, err)
+		return nil, fmt.Errorf("array %.80q: %w", a.entry.Name, err)
 	}
-	return &array{name: arrayName(entry), shape: a.npy.shape, readF32: a.ReadF32, close: func() error { return nil }}, nil
-}
-
-func arrayName(f *zip.File) string { return strings.TrimSuffix(f.Name, ".npy") }
-
-func pickEntry(z *zip.Reader, keys []string) (*zip.File, error) {
-	var names []string
-	for _, key := range keys {
-		if i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == key+".npy" }); i >= 0 {
-			return z.File[i], nil
-		}
-	}
-	for _, f := range z.File {
-		names = append(names, arrayName(f))
-	}
-	if len(names) != 1 {
-		return nil, fmt.Errorf("%d arrays%s, expected one named %s, or only one", len(names), listed(names), strings.Join(keys, ", "))
-	}
-	return z.File[0], nil
+	picked := a.npy.array(func() error { return nil })
+	picked.name, picked.note, picked.readF32 = name, note, a.ReadF32
+	return picked, nil
 }
 
 // npzArray is one array of a .npz file, read from its start.

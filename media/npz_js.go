@@ -8,6 +8,6 @@ import (
 // errNPZ: inflating would be a twentieth of the page's engine.
 var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")
 
-func openNPZArray(string, []string) (*array, error) { return nil, errNPZ }
+func openNPZArray(string, picker) (*array, error) { return nil, errNPZ }
 
-func readNPZ(io.ReaderAt, int64, []string) (*array, error) { return nil, errNPZ }
+func readNPZ(io.ReaderAt, int64, picker) (*array, error) { return nil, errNPZ }

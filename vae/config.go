@@ -51,6 +51,9 @@ type Config struct {
 	// ComfyUIUnscaled: ComfyUI's files of its latents hold the model's own
 	// numbers, not the pipeline's.
 	ComfyUIUnscaled bool `json:"comfyui_unscaled"`
+	// ComfyUIFolded: ComfyUI's samplers leave its latents with frames among the
+	// channels, [B,C*L,h,w].
+	ComfyUIFolded bool `json:"comfyui_folded"`
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`

@@ -30,6 +30,8 @@ type family struct {
 	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
 	previews      bool                         // tiles of a decode are pictures by themselves
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
+	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
+	caches        map[string]string            // models by musubi-tuner's architectures, whose latents it caches
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
@@ -55,7 +57,8 @@ func Families() []string {
 
 // complete sets what a family's configurations have in common.
 func (f *family) complete(c *Config) {
-	c.Family, c.Tilings, c.ComfyUIUnscaled = f.name, slices.Clone(f.tilings), f.comfyUnscaled
+	c.Family, c.Tilings = f.name, slices.Clone(f.tilings)
+	c.ComfyUIUnscaled, c.ComfyUIFolded = f.comfyUnscaled, f.comfyFolded
 }
 
 // family of a configuration.

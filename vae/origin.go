@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"path/filepath"
+	"sort"
 	"strings"
 
 	"tessera/latent"
@@ -56,6 +57,20 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 		return OtherFile
 	}
 	return Same
+}
+
+// Cached is the model of c's family whose latents musubi-tuner caches for an
+// architecture, zero for none, and the architectures that it has such of.
+func (c Config) Cached(architecture string) (made latent.Checkpoint, known []string) {
+	caches := c.family().caches
+	if model := caches[architecture]; model != "" {
+		made = latent.Checkpoint{Family: c.Family, Model: model}
+	}
+	for name := range caches {
+		known = append(known, name)
+	}
+	sort.Stable(sort.StringSlice(known))
+	return made, known
 }
 
 // Checkpoint is what latents keep of the model that makes them.

@@ -17,10 +17,11 @@ var seedVR2Family = family{
 	encoder:   newSeedVR2Encoder,
 	decoder:   newSeedVR2Decoder,
 
-	tilings:  []Tiling{Feather}, // a group norm sees all of a tile
-	first:    func(step int) int { return 1 + step },
-	beyond:   mirrored,
-	previews: true,
+	tilings:     []Tiling{Feather}, // a group norm sees all of a tile
+	first:       func(step int) int { return 1 + step },
+	beyond:      mirrored,
+	previews:    true,
+	comfyFolded: true,
 }
 
 // seedVR2Eps is that of every group norm (yaml: norm_eps).

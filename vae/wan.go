@@ -11,11 +11,16 @@ import (
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
 // of Wan 2.2 (vae2_2.py).
 var (
-	wan21Family = wanFamily(wan21, false, publishedWan21, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
-	wan22Family = wanFamily(wan22, true, publishedWan22)
+	wan21Family = wanFamily(wan21, false, publishedWan21, wan21Caches, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
+	wan22Family = wanFamily(wan22, true, publishedWan22, nil)
 )
 
-func wanFamily(name string, nested bool, published Config, marks ...mark) family {
+// wan21Caches are musubi-tuner's.
+var wan21Caches = map[string]string{
+	"wan": "Wan 2.1", "qwen_image": "Qwen-Image", "qwen_image_edit": "Qwen-Image", "krea2": "Qwen-Image", "qwen_image_layered": "Qwen-Image-Layered",
+}
+
+func wanFamily(name string, nested bool, published Config, caches map[string]string, marks ...mark) family {
 	return family{
 		name: name, marks: marks, published: published,
 		told: func(f format.File) bool {
@@ -34,6 +39,7 @@ func wanFamily(name string, nested bool, published Config, marks ...mark) family
 		clamps:        true,
 		previews:      true,
 		comfyUnscaled: true,
+		caches:        caches,
 		classes:       []string{"AutoencoderKLWan", "AutoencoderKLQwenImage"},
 	}
 }

@@ -144,6 +144,7 @@ async function read(file, shape) {
   const layouts = [
     [[c, t, h, w], [t * h * w, h * w, w, 1]], [[t, h, w, c], [1, h * w * c, w * c, c]],
     [[t, c, h, w], [h * w, c * h * w, w, 1]], [[c, h, w], [h * w, 0, w, 1]],
+    [[1, c * t, h, w], [t * h * w, h * w, w, 1]], // ComfyUI's samplers leave SeedVR2's so
   ];
   if (/\.latent$/i.test(file.name ?? '')) layouts.unshift(layouts.splice(2, 1)[0]); // batches first
   const found = layouts.find(([d]) => String(d) === String(squeezed));
@@ -157,7 +158,8 @@ async function read(file, shape) {
 function safetensorsHeader(bytes) {
   const n = Number(new DataView(bytes).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 8, n)));
-  const name = ['latent', 'latent_tensor', 'latents', 'samples'].find((k) => k in header) ?? Object.keys(header).find((k) => k !== '__metadata__') ?? '';
+  const names = Object.keys(header).filter((k) => k !== '__metadata__');
+  const name = ['latent', 'latent_tensor', 'latents', 'samples'].find((k) => k in header) ?? names.find((k) => /^latents_\d/.test(k)) ?? names[0] ?? '';
   const { shape, dtype, data_offsets: [first] } = header[name];
   return { dims: shape, type: dtype, from: 8 + n + first };
 }

@@ -20,6 +20,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/tests/synthetic"
 	"tessera/vae"
 )
@@ -185,7 +186,7 @@ func TestUnpacked(t *testing.T) {
 	for i := range z.Data {
 		z.Data[i] = float32(i)
 	}
-	assert.Equal(t, []float32{0, 1, 8, 9, 16, 17, 2, 3, 10, 11, 18, 19, 24, 25, 32, 33, 40, 41, 26, 27, 34, 35, 42, 43}, unpacked(z)[:24])
+	assert.Equal(t, []float32{0, 1, 8, 9, 16, 17, 2, 3, 10, 11, 18, 19, 24, 25, 32, 33, 40, 41, 26, 27, 34, 35, 42, 43}, latent.Unpacked(z.Data, 2, 4, 6)[:24])
 	d.height = 16
 	_, err = d.latent()
 	assert.ErrorContains(t, err, "need height and width")

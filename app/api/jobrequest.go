@@ -76,6 +76,9 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	j.want = q.choices(a.o)
 	j.want.Scale = q.one("scale", "", latent.ScalePipeline, latent.ScaleNone)
 	q.draw(&j.want)
+	if j.kind == kindDecode && j.shape == nil {
+		q.reading(&j.want)
+	}
 	if v := q.float("size"); v != nil {
 		if j.size = int64(*v); *v != math.Trunc(*v) || *v < 1 || *v > float64(a.o.Disk) {
 			q.refuse(bad("size is %g, expected 1 to %d bytes", *v, a.o.Disk))

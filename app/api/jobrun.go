@@ -97,7 +97,7 @@ func (t *turn) runDecode(j *work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	for _, text := range d.Warnings {
+	for _, text := range append(d.Guesses, d.Warnings...) {
 		j.warn(text)
 	}
 	out, err := t.api.output(j, d.Clip)
@@ -117,7 +117,11 @@ func (t *turn) runDecode(j *work) (r result, err error) {
 // readLatent reads a job's input.
 func (q *jobRequest) readLatent(path string, c vae.Config) (z latent.Latent, err error) {
 	if q.shape == nil {
-		if z, err = media.ReadLatent(path, c.Latent); err == nil && z.Clips() > 1 {
+		o, err := q.want.Reading(c)
+		if err != nil {
+			return z, err
+		}
+		if z, err = media.ReadLatentWith(path, o); err == nil && z.Clips() > 1 {
 			err = job.BadInput("a batch of %d clips, expected one", z.Clips())
 		}
 		return z, err

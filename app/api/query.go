@@ -11,6 +11,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/latent"
+	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -188,6 +189,22 @@ func (q *query) choices(o Options) job.Choices {
 	}
 	c.Independent = q.yes("independent_frames")
 	return c
+}
+
+// reading chooses how a latent lies in its file.
+func (q *query) reading(c *job.Choices) {
+	c.Key = q.text("latent_key")
+	if v := q.text("layout"); v != "" {
+		layout, err := media.ParseLayout(v)
+		if err != nil {
+			q.refuse(bad("layout is %w", err))
+		}
+		c.Layout = layout
+	}
+	c.Packed = tiling.Size{H: q.whole("height", maxPixel), W: q.whole("width", maxPixel)}
+	if (c.Packed.H == 0) != (c.Packed.W == 0) {
+		q.refuse(bad("height and width of packed latents, expected both or none"))
+	}
 }
 
 // draw chooses how a latent is made of its distribution.

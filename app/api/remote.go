@@ -92,14 +92,15 @@ func (q *query) dtype(of ...dtype) dtype {
 }
 
 // latent is what a body holds, without its numbers: a batch of clips of latents
-// [B,C,T,h,w], of pictures' [B,C,h,w], or of packed ones [B,h/2*w/2,C*4].
+// [B,C,T,h,w], or [B,C*T,h,w] as ComfyUI's samplers leave SeedVR2's, of pictures'
+// [B,C,h,w], or of packed ones [B,h/2*w/2,C*4].
 func (d *decodeRequest) latent() (z latent.Latent, err error) {
 	c, s := d.model.config, d.shape
 	switch {
 	case len(s) == 5 && s[1] == c.Latent:
 		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: s[2], Height: s[3], Width: s[4]}
-	case len(s) == 4 && s[1] == c.Latent:
-		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}
+	case len(s) == 4 && (s[1] == c.Latent || c.ComfyUIFolded && s[1]%c.Latent == 0):
+		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: s[1] / c.Latent, Height: s[2], Width: s[3]}
 	case len(s) == 3 && s[2] == 4*c.Latent:
 		h, w := d.height/(2*c.Spatial), d.width/(2*c.Spatial)
 		if h < 1 || w < 1 || h*w != s[1] {
@@ -114,25 +115,6 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 		return z, tooLarge("a latent of shape %v, expected at most %d values, and frames of at most %dx%d pixels", s, maxValue, maxPixel, maxPixel)
 	}
 	return z, media.CheckLatentMemory(z)
-}
-
-// unpacked puts the values of packed latents, [N,h/2,w/2,C,2,2], where [N,C,h,w]
-// has them.
-func unpacked(z latent.Latent) []float32 {
-	out := make([]float32, len(z.Data))
-	i := 0
-	for b := range z.Clips() {
-		for y := range z.Height / 2 {
-			for x := range z.Width / 2 {
-				for c := range z.Channels {
-					row := out[((b*z.Channels+c)*z.Height+2*y)*z.Width+2*x:]
-					row[0], row[1], row[z.Width], row[z.Width+1] = z.Data[i], z.Data[i+1], z.Data[i+2], z.Data[i+3]
-					i += 4
-				}
-			}
-		}
-	}
-	return out
 }
 
 // remoteDecode answers diffusers' remote_decode.
@@ -169,7 +151,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 			return err
 		}
 		if len(q.shape) == 3 {
-			z.Data = unpacked(z)
+			z.Data = latent.Unpacked(z.Data, z.Channels, z.Height, z.Width)
 		}
 		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // which looks at the numbers
 			return err
@@ -245,7 +227,7 @@ func (t *turn) tensor(q *decodeRequest, d job.Decoding) (*answer, error) {
 		store, shape = code, []int{clips * f.Frames, f.Height, f.Width, f.Channels}
 	case q.form == formUnit:
 		shape = []int{clips * f.Frames, f.Channels, f.Height, f.Width}
-	case len(q.shape) == 4:
+	case len(q.shape) == 4 && d.Latent.Frames == 1:
 		shape = []int{clips, f.Channels, f.Height, f.Width}
 	}
 	s, err := t.api.disk.spool(t.client, bytesOf(shape, store))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format/safetensors"
 	"tessera/latent"
 	"tessera/vae"
 )
@@ -70,6 +71,73 @@ func TestRemoteDecodeTensors(t *testing.T) {
 	first := decoded(t, h, a, "wan", latent.Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: picture[64:]}, vae.DecodeOptions{Options: vae.Options{Unscaled: true}})
 	for i, v := range floats(float, got)[3*256:] {
 		require.Equal(t, first[0][i%256*3+i/256], v, "value %d of the second picture", i)
+	}
+}
+
+// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, are those
+// of five dimensions to the byte, of a tensor, of a job's and of its file; other models
+// have none.
+func TestFoldedTensors(t *testing.T) {
+	h := device(t)
+	_, url := start(t, h, Options{})
+	body := tensor(float, ramp(2*16*2*2*3))
+	query := func(model string, shape ...int) string {
+		return params(shape, map[string]string{"dtype": "float32", "output_type": "pt", "do_scaling": "True", "model": model})
+	}
+	r, want := ask(t, "POST", url+"/v1/decode"+query("seedvr2", 2, 16, 2, 2, 3), "", body)
+	require.Equal(t, http.StatusOK, r.StatusCode, string(want))
+	r, got := ask(t, "POST", url+"/v1/decode"+query("seedvr2", 2, 32, 2, 3), "", body)
+	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+	assert.Equal(t, "[2,3,5,16,24]", r.Header.Get("shape"))
+	assert.True(t, bytes.Equal(want, got))
+	r, got = ask(t, "POST", url+"/v1/decode"+query("wan", 2, 32, 2, 3), "", body)
+	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
+	assert.Contains(t, string(got), "shape is [2 32 2 3], expected [B,16,T,h,w]")
+
+	one := body[:len(body)/2]
+	jobs := url + "/v1/jobs"
+	var bits [][]byte
+	for _, shape := range [][]int{{1, 16, 2, 2, 3}, {1, 32, 2, 3}} {
+		j, status := jobOf(t, "POST", jobs+params(shape, map[string]string{"dtype": "float32", "model": "seedvr2", "output": "f32"}), one)
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		require.Equal(t, stateDone, ended(t, url, j.ID).State)
+		_, content := ask(t, "GET", jobs+"/"+j.ID+"/content", "", nil)
+		bits = append(bits, content)
+	}
+	file := func(shape ...int) []byte {
+		var b bytes.Buffer
+		w, err := safetensors.NewWriter(&b, []safetensors.Spec{{Name: "samples", DType: safetensors.F32, Shape: shape}}, nil)
+		require.NoError(t, err)
+		require.NoError(t, w.Begin("samples"))
+		require.NoError(t, w.WriteF32(floats(float, one)))
+		require.NoError(t, w.Close())
+		return b.Bytes()
+	}
+	for _, layout := range []string{"", "BCFHW"} {
+		j, status := jobOf(t, "POST", jobs+"?model=seedvr2&output=f32&input=safetensors&layout="+layout, file(1, 32, 2, 3))
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		s := ended(t, url, j.ID)
+		require.Equal(t, stateDone, s.State, s.Error)
+		_, content := ask(t, "GET", jobs+"/"+j.ID+"/content", "", nil)
+		bits = append(bits, content)
+		var said []string
+		for _, text := range s.Warnings {
+			if strings.Contains(text, "--layout decides") {
+				said = append(said, text)
+			}
+		}
+		assert.Len(t, said, map[string]int{"": 1, "BCFHW": 0}[layout], "%q: %v", layout, s.Warnings)
+	}
+	require.Len(t, bits[0], 4*5*16*24*3)
+	for _, b := range bits[1:] {
+		assert.True(t, bytes.Equal(bits[0], b))
+	}
+	j, status := jobOf(t, "POST", jobs+"?model=seedvr2&input=safetensors&layout=HWC&output=f32", file(1, 32, 2, 3))
+	require.Equal(t, http.StatusCreated, status)
+	assert.Contains(t, ended(t, url, j.ID).Error, "expected 3 dimensions for --layout=HWC")
+	for _, bad := range []string{"layout=CFWH", "height=32", "height=0&width=16"} {
+		r, text := ask(t, "POST", jobs+"?input=safetensors&"+bad, "", file(1, 32, 2, 3))
+		assert.Equal(t, http.StatusBadRequest, r.StatusCode, "%s: %s", bad, text)
 	}
 }
 

@@ -3,6 +3,7 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"tessera/latent"
 	"tessera/media"
@@ -17,8 +18,9 @@ type Decoding struct {
 	Clip    media.Format      // what comes out
 	Whole   int               // frames that the latent stands for; Clip has no more
 	Scale   string            // of the latent's numbers
-	// Notes say what was taken to be so, Warnings what is probably not meant.
-	Notes, Warnings []string
+	// Notes say what was taken to be so, Guesses how the file was read where it could
+	// be read otherwise, Warnings what is probably not meant.
+	Notes, Guesses, Warnings []string
 }
 
 // Decode resolves the decoding of the latent in the file called name.
@@ -33,6 +35,16 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 		return d, err
 	}
 	d.Warnings = warnings
+	if !z.Images || !c.Independent { // else it is one whether frames or pictures come first
+		for _, text := range z.Notes {
+			d.Guesses = append(d.Guesses, name+": "+text)
+		}
+	}
+	if was.Checkpoint == (latent.Checkpoint{}) {
+		if was.Checkpoint, err = cacheOf(c, z, name); err != nil {
+			return d, err
+		}
+	}
 	if err := d.draw(name, want); err != nil {
 		return d, err
 	}
@@ -57,6 +69,20 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	return d, nil
 }
 
+// cacheOf is the model that a cache of musubi-tuner's names, which has to be of c's
+// family; zero where z is of no cache.
+func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {
+	is := z.Meta["architecture"]
+	if is == "" || z.Meta["format_version"] == "" || c.Latent == 0 { // its caches have both, and no model yet is no other
+		return latent.Checkpoint{}, nil
+	}
+	made, expected := c.Cached(is)
+	if made == (latent.Checkpoint{}) {
+		return made, BadInput("job: %s: metadata architecture is %.40q, expected %s for %s", name, is, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
+	}
+	return made, nil
+}
+
 // draw makes a latent of moments: their mean, unless a sample is asked for.
 func (d *Decoding) draw(name string, want Choices) error {
 	z := d.Latent
@@ -73,11 +99,7 @@ func (d *Decoding) draw(name string, want Choices) error {
 	if d.Latent = z.Mean(); want.Sample {
 		text, d.Latent = "decoding a sample of them", vae.Draw(z, want.Seed)
 	}
-	if z.Meta[latent.MetaKind] == "" {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %d channels are taken for moments, means and log-variances: %s", name, z.Channels, text))
-	} else {
-		d.Notes = append(d.Notes, name+": holds moments: "+text)
-	}
+	d.Notes = append(d.Notes, name+": holds moments: "+text)
 	return nil
 }
 

@@ -78,7 +78,10 @@ func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	if clip.FPS.Known() && clip.Frames > 1 {
 		lost = append(lost, "decoding it takes --fps "+clip.FPS.String())
 	}
-	if e.Options.Unscaled && !want.Moments {
+	switch {
+	case want.Moments:
+		lost = append(lost, "decoding it takes --layout MFHW")
+	case e.Options.Unscaled:
 		lost = append(lost, "decoding it takes --scale none")
 	}
 	switch images := e.Options.Independent; {

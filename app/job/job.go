@@ -9,6 +9,7 @@ package job
 
 import (
 	"tessera/latent"
+	"tessera/media"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -37,6 +38,11 @@ type Choices struct {
 	Scale string
 
 	FPS latent.Rational // of what is decoded; default as before it was encoded
+
+	// Layout, Key and Packed are how a latent lies in its file: media.LatentOptions',
+	// and the size of packed ones in pixels.
+	Layout, Key string
+	Packed      tiling.Size
 
 	// Moments and Sample are vae.EncodeOptions'. To decode, Sample draws from
 	// moments; default is their mean.
@@ -77,6 +83,19 @@ func (c Choices) Options() (vae.Options, error) {
 	if c.Shrink != nil {
 		o.Shrink = *c.Shrink
 	}
+	return o, nil
+}
+
+// Reading is how a model's latent is read from a file.
+func (c Choices) Reading(m vae.Config) (media.LatentOptions, error) {
+	o := media.LatentOptions{Channels: m.Latent, Folded: m.ComfyUIFolded, Layout: c.Layout, Key: c.Key}
+	if c.Packed == (tiling.Size{}) {
+		return o, nil
+	}
+	if square := 2 * m.Spatial; c.Packed.H%square != 0 || c.Packed.W%square != 0 {
+		return o, BadInput("job: packed latents of %dx%d pixels, expected multiples of %d, the side of what is packed into one", c.Packed.W, c.Packed.H, square)
+	}
+	o.Height, o.Width = c.Packed.H/m.Spatial, c.Packed.W/m.Spatial
 	return o, nil
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -221,8 +222,7 @@ func TestMadeBy(t *testing.T) {
 	}
 }
 
-// Of moments the mean is decoded, or a sample as encoding draws it; what they
-// are is told where the file does not say it, and noted where it does.
+// Of moments the mean is decoded, or a sample as encoding draws it, which is noted.
 func TestMoments(t *testing.T) {
 	meta := latent.Original{Frames: 5, Scale: latent.ScaleNone, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindMoments)
 	z := latent.Latent{Channels: 32, Frames: 2, Height: 1, Width: 1, Moments: true, Meta: meta, Data: make([]float32, 64)}
@@ -248,11 +248,90 @@ func TestMoments(t *testing.T) {
 	z.Meta = nil
 	d, err = Decode(wan21, z, "z", Choices{Scale: latent.ScaleNone})
 	require.NoError(t, err)
-	require.Equal(t, []string{"z: 32 channels are taken for moments, means and log-variances: decoding their mean"}, d.Warnings)
+	require.Equal(t, []string{"z: holds moments: decoding their mean"}, d.Notes)
 	z.Channels, z.Moments = 16, false
 	_, err = Decode(wan21, z, "z", Choices{Sample: true})
 	require.ErrorIs(t, err, ErrInput)
 	require.EqualError(t, err, "job: z: holds a latent, expected moments to draw a sample from")
+}
+
+// What a reader took to be so is told, but where frames and pictures are the same.
+func TestGuesses(t *testing.T) {
+	z := latent.Latent{Channels: 16, Frames: 3, Height: 1, Width: 1, Notes: []string{"is read as BCHW"}, Data: make([]float32, 48)}
+	for _, images := range []bool{false, true} {
+		z.Images = images
+		for _, c := range []vae.Config{wan21, qwen, seedvr2} {
+			d, err := Decode(c, z, "z", Choices{})
+			require.NoError(t, err)
+			want := []string{"z: is read as BCHW"}
+			if images && c.Independent {
+				want = nil
+			}
+			assert.Equal(t, want, d.Guesses, "%s, pictures: %v", c.Model, images)
+		}
+	}
+}
+
+// A cache of musubi-tuner's says which model it is of: another is refused, another of
+// the family warned of.
+func TestCachesOfOthers(t *testing.T) {
+	for _, c := range []struct {
+		architecture string
+		model        vae.Config
+		error        string
+		warns        bool
+	}{
+		{"wan", wan21, "", false},
+		{"wan", qwen, "", true},
+		{"qwen_image", qwen, "", false},
+		{"qwen_image_edit", qwen, "", false},
+		{"qwen_image", wan21, "", true},
+		{"hunyuan_video", wan21, `job: z: metadata architecture is "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`, false},
+		{"z_image", qwen, `job: z: metadata architecture is "z_image", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Qwen-Image`, false},
+		{"wan", seedvr2, `job: z: metadata architecture is "wan", expected none for SeedVR2`, false},
+	} {
+		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Meta: map[string]string{"architecture": c.architecture, "format_version": "1.0.1"}}
+		for _, scale := range []string{"", latent.ScalePipeline} {
+			d, err := Decode(c.model, z, "z", Choices{Scale: scale})
+			if c.error != "" {
+				assert.ErrorIs(t, err, ErrInput)
+				assert.EqualError(t, err, c.error)
+				continue
+			}
+			require.NoError(t, err)
+			assert.Equal(t, latent.ScalePipeline, d.Scale)
+			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.architecture, c.model.Model, d.Warnings)
+		}
+	}
+	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Meta: map[string]string{"architecture": "mine"}}
+	_, err := Decode(wan21, z, "z", Choices{})
+	require.NoError(t, err, "of no cache")
+	z.Meta = wan21Meta("mine")
+	_, err = Decode(wan21, z, "z", Choices{})
+	require.NoError(t, err, "ours, which says more")
+}
+
+// wan21Meta is that of a cache of ours for another trainer.
+func wan21Meta(architecture string) map[string]string {
+	meta := latent.Original{Scale: latent.ScalePipeline, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindLatent)
+	meta["architecture"], meta["format_version"] = architecture, "1.0.1"
+	return meta
+}
+
+// How a latent is read is of the model and the choices; packed ones have sides of whole
+// squares.
+func TestReading(t *testing.T) {
+	folds := seedvr2
+	folds.ComfyUIFolded = true
+	o, err := Choices{Layout: "FCHW", Key: "k"}.Reading(folds)
+	require.NoError(t, err)
+	require.Equal(t, media.LatentOptions{Channels: 16, Folded: true, Layout: "FCHW", Key: "k"}, o)
+	o, err = Choices{Packed: tiling.Size{H: 48, W: 64}}.Reading(qwen)
+	require.NoError(t, err)
+	require.Equal(t, media.LatentOptions{Channels: 16, Height: 6, Width: 8}, o)
+	_, err = Choices{Packed: tiling.Size{H: 48, W: 72}}.Reading(qwen)
+	require.ErrorIs(t, err, ErrInput)
+	require.EqualError(t, err, "job: packed latents of 72x48 pixels, expected multiples of 16, the side of what is packed into one")
 }
 
 // texts is a list of one, or none.
@@ -334,7 +413,7 @@ func TestForgotten(t *testing.T) {
 		"z.npy: .npy keeps no metadata: decoding it takes --scale none":                                            {wan21, Choices{Scale: latent.ScaleNone}},
 		"z.npy: .npy keeps no metadata: decoding it takes --independent-frames":                                    {wan21, Choices{Independent: &yes}},
 		"z.npy: .npy keeps no metadata: decoding it takes --scale none, decoding it takes --no-independent-frames": {qwen, Choices{Independent: &no, Scale: latent.ScaleNone}},
-		"": {wan21, Choices{Moments: true}},
+		"z.npy: .npy keeps no metadata: decoding it takes --layout MFHW":                                           {wan21, Choices{Moments: true}},
 	} {
 		e, err := Encode(c.model, whole, "z.npy", c.want)
 		require.NoError(t, err)

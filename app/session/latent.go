@@ -50,7 +50,7 @@ func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string
 		return l, name, err
 	}
 	defer done()
-	if l, err = media.InspectLatent(headerOf(file, name), size, name, c.Latent); err != nil {
+	if l, err = media.InspectLatent(headerOf(file, name), size, name, readingOf(c)); err != nil {
 		return l, name, err
 	}
 	return l, name, checkLatent(name, l, c)
@@ -65,14 +65,19 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) 
 	}
 	defer closed()
 	same := &pinned{ReaderAt: file, seen: map[span][]byte{}}
-	if l, err = media.InspectLatent(same, size, name, c.Latent); err != nil {
+	if l, err = media.InspectLatent(same, size, name, readingOf(c)); err != nil {
 		return l, err
 	}
 	if err := checkLatent(name, l, c); err != nil {
 		return l, err
 	}
 	same.full = true
-	return media.DecodeLatent(same, size, name, c.Latent)
+	return media.DecodeLatent(same, size, name, readingOf(c))
+}
+
+// readingOf is how a model's latents are read.
+func readingOf(c vae.Config) media.LatentOptions {
+	return media.LatentOptions{Channels: c.Latent, Folded: c.ComfyUIFolded}
 }
 
 // pinned gives what was read of a file before it was full to who reads it again:

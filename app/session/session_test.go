@@ -28,7 +28,7 @@ func TestDecode(t *testing.T) {
 	p.open()
 	m, err := vae.OpenReader(h.dev, bytes.NewReader(p.files[1]), int64(len(p.files[1])), "small", vae.Settings{Precision: vae.F32})
 	require.NoError(t, err)
-	l, err := media.DecodeLatent(bytes.NewReader(p.files[2]), int64(len(p.files[2])), "z.safetensors", 4)
+	l, err := media.DecodeLatent(bytes.NewReader(p.files[2]), int64(len(p.files[2])), "z.safetensors", media.LatentOptions{Channels: 4})
 	require.NoError(t, err)
 	o := vae.DecodeOptions{RGBA8: true, Options: vae.Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Chunk: vae.AutoChunk}}
 	var want [][]byte
@@ -126,7 +126,7 @@ func TestRoundtrip(t *testing.T) {
 	require.Equal(t, 4, count(all, "quality"))
 	require.Equal(t, 2, count(all, "plan"))
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
-	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "latent.latent", 4)
+	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "latent.latent", media.LatentOptions{Channels: 4})
 	require.NoError(t, err)
 	assert.Equal(t, 2, l.Frames)
 	assert.Equal(t, "30000/1001", l.Meta[latent.MetaFPS])

@@ -217,7 +217,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 			return 0, err
 		}
 		d.Options.RGBA8 = true
-		for _, w := range d.Warnings {
+		for _, w := range append(d.Guesses, d.Warnings...) {
 			if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
 				return 0, err
 			}

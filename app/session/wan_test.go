@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -219,7 +220,7 @@ func TestLatentOfAnotherModel(t *testing.T) {
 			p.files[3] = m.payload
 		}
 	}
-	l, err := media.DecodeLatent(bytes.NewReader(p.files[3]), int64(len(p.files[3])), "z.safetensors", 4)
+	l, err := media.DecodeLatent(bytes.NewReader(p.files[3]), int64(len(p.files[3])), "z.safetensors", media.LatentOptions{Channels: 4})
 	require.NoError(t, err)
 	var c vae.Config
 	require.NoError(t, c.Identify("", bytes.NewReader(p.files[10]), int64(len(p.files[10]))))
@@ -251,25 +252,81 @@ func TestLatentOfAnotherModel(t *testing.T) {
 func TestBatchAndMoments(t *testing.T) {
 	p, _ := start(t)
 	p.open()
-	encode := func(z latent.Latent) []byte {
+	encode := func(name string, z latent.Latent) []byte {
 		z.Data = slices.Repeat([]float32{1, -1}, z.Clips()*z.Channels*z.Frames*z.Height*z.Width/2)
 		var b bytes.Buffer
-		require.NoError(t, media.EncodeLatent(&b, "z.npy", z))
+		require.NoError(t, media.EncodeLatent(&b, name, z))
 		return b.Bytes()
 	}
-	p.files[3] = encode(latent.Latent{Batch: 3, Channels: 4, Frames: 2, Height: 2, Width: 2})
-	p.files[4] = encode(latent.Latent{Channels: 8, Frames: 2, Height: 2, Width: 2})
+	p.files[3] = encode("z.npy", latent.Latent{Batch: 3, Channels: 4, Frames: 2, Height: 2, Width: 2})
+	p.files[4] = encode("z.safetensors", latent.Latent{Channels: 8, Frames: 2, Height: 2, Width: 2, Meta: latent.Original{}.Meta(latent.KindMoments)})
+	p.files[5] = encode("z.npy", latent.Latent{Channels: 8, Frames: 2, Height: 2, Width: 2})
 	for id, kind := range []string{"inspect", "decode"} {
 		end, _ := p.run(20+id, map[string]any{"type": kind, "source": p.source(3, "z.npy")})
 		assert.Equal(t, "bad_input", end.Code, kind)
 		assert.Contains(t, end.Message, "z.npy: a batch of 3 clips, expected one: `tessera decode` decodes them all", kind)
 	}
-	end, all := p.run(30, map[string]any{"type": "decode", "source": p.source(4, "z.npy"), "options": map[string]any{"sample": true}})
+	end, all := p.run(30, map[string]any{"type": "decode", "source": p.source(4, "z.safetensors"), "options": map[string]any{"sample": true}})
 	require.Equal(t, "result", end.Type, end.Message)
 	assert.Equal(t, 5, count(all, "frame"))
-	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
-	require.GreaterOrEqual(t, i, 0)
-	assert.Contains(t, all[i].Message, "8 channels are taken for moments")
+	end, _ = p.run(31, map[string]any{"type": "decode", "source": p.source(5, "z.npy")})
+	assert.Equal(t, "bad_input", end.Code)
+	assert.Contains(t, end.Message, "z.npy: latent has shape [8 2 2 2], expected 4 channels first or last")
+}
+
+// Frames among the channels, as ComfyUI's samplers leave SeedVR2's latents, are the
+// frames of a clip, which the page is told of where the file is not ComfyUI's.
+func TestFoldedFrames(t *testing.T) {
+	p, _ := start(t)
+	p.open()
+	values := make([]float32, 4*2*2*3)
+	for i := range values {
+		values[i] = float32(i%7)/3 - 1
+	}
+	file := func(key string, shape ...int) []byte {
+		specs := []safetensors.Spec{{Name: key, DType: safetensors.F32, Shape: shape}}
+		if key == "latent_tensor" {
+			specs = append(specs, safetensors.Spec{Name: "latent_format_version_0", DType: safetensors.F32, Shape: []int{0}})
+		}
+		var b bytes.Buffer
+		w, err := safetensors.NewWriter(&b, specs, nil)
+		require.NoError(t, err)
+		for i, s := range specs {
+			require.NoError(t, w.Begin(s.Name))
+			if i == 0 {
+				require.NoError(t, w.WriteF32(values))
+			}
+		}
+		require.NoError(t, w.Close())
+		return b.Bytes()
+	}
+	p.files[3] = file("latent_tensor", 1, 4, 2, 2, 3)
+	p.files[4] = file("latent_tensor", 1, 8, 2, 3)
+	p.files[5] = file("samples", 1, 8, 2, 3)
+	var want [][]byte
+	for id, name := range []string{3: "five.latent", 4: "four.latent", 5: "four.safetensors"} {
+		if name == "" {
+			continue
+		}
+		end, all := p.run(20+id, map[string]any{"type": "decode", "source": p.source(id, name)})
+		require.Equal(t, "result", end.Type, end.Message)
+		var frames [][]byte
+		said := 0
+		for _, m := range all {
+			if m.Type == "frame" {
+				frames = append(frames, m.payload)
+			}
+			if m.Type == "warning" && strings.Contains(m.Message, "shape [1 8 2 3] is read as 2 frames of 4 channels (BCFHW), but could be moments (BMHW)") {
+				said++
+			}
+		}
+		require.Len(t, frames, 5, name)
+		if want == nil {
+			want = frames
+		}
+		assert.Equal(t, want, frames, name)
+		assert.Equal(t, map[bool]int{true: 1}[id == 5], said, name)
+	}
 }
 
 // What a .npy forgets is told in the page too.
@@ -328,7 +385,7 @@ func TestIndependent(t *testing.T) {
 	end, all := p.run(100, encode)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
 	require.NotEqual(t, -1, i, end.Message)
-	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "z.safetensors", 4)
+	l, err := media.DecodeLatent(bytes.NewReader(all[i].payload), int64(len(all[i].payload)), "z.safetensors", media.LatentOptions{Channels: 4})
 	require.NoError(t, err)
 	assert.Equal(t, 3, l.Frames)
 	assert.Equal(t, "true", l.Meta[latent.MetaImages])
@@ -347,7 +404,7 @@ func TestLatentScale(t *testing.T) {
 		})
 		k := slices.IndexFunc(all, func(m message) bool { return m.Type == "latent" })
 		data := all[k].payload
-		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z"+format, 16)
+		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z"+format, media.LatentOptions{Channels: 16})
 		require.NoError(t, err)
 		latents[format], p.files[20+i] = l, data
 	}
@@ -395,7 +452,7 @@ func TestAlpha(t *testing.T) {
 				data = m.payload
 			}
 		}
-		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z.safetensors", 4)
+		l, err := media.DecodeLatent(bytes.NewReader(data), int64(len(data)), "z.safetensors", media.LatentOptions{Channels: 4})
 		require.NoError(t, err, end.Message)
 		require.Len(t, frames, 1, end.Message)
 		return l.Data, frames

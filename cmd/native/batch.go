@@ -41,6 +41,7 @@ type batchFlags struct {
 	cacheFlags
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
 	sampleFlags
+	latentFlags
 	framesFlag
 	videoFlags
 	outFlags

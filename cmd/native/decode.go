@@ -24,6 +24,8 @@ type decodeCmd struct {
 	clobberFlag
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
 	scaleFlag
+	LatentKey string `placeholder:"KEY" help:"Name of the tensor in a file of several, also without the size in it, such as latents_image; default latent, samples and such, or the only one."`
+	latentFlags
 	framesFlag
 	sampleFlags
 	outFlags
@@ -48,6 +50,8 @@ func (decodeCmd) Help() string {
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
+    tessera decode -m qwen_image_vae.safetensors packed.pt -o out.png --size 1328x1328
+    tessera decode -m Wan2.1_VAE.pth frames_first.npy -o out.mp4 --layout FCHW
     tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume
     tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
 }
@@ -72,7 +76,11 @@ func (c *decodeCmd) Run(a *app) error {
 	if c.Latent, err = a.latentInput(c.Latent); err != nil {
 		return err
 	}
-	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatent(c.Latent, config.Latent) })
+	o, err := c.choices().Reading(config)
+	if err != nil {
+		return err
+	}
+	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatentWith(c.Latent, o) })
 	if err != nil {
 		return err
 	}
@@ -154,6 +162,8 @@ func (c *decodeCmd) Run(a *app) error {
 func (c *decodeCmd) choices() job.Choices {
 	w := c.tileFlags.choices()
 	w.Scale, w.Independent, w.FPS = c.scaleFlag.choice(), c.Independent, latent.Rational(c.FPS)
+	w.Key = c.LatentKey
+	c.latentFlags.choose(&w)
 	c.sampleFlags.choose(&w)
 	return w
 }
@@ -246,7 +256,7 @@ func (w *clipWriter) abort() {
 
 // tell prints what was found out about a latent.
 func (a *app) tell(d job.Decoding) {
-	for _, text := range d.Notes {
+	for _, text := range append(d.Guesses, d.Notes...) {
 		a.note("%s", text)
 	}
 	for _, text := range d.Warnings {

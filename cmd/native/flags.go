@@ -12,6 +12,7 @@ import (
 	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
+	"tessera/media"
 	"tessera/tiling"
 	"tessera/tune"
 	"tessera/vae"
@@ -135,6 +136,30 @@ func (f tileFlags) choices() job.Choices {
 // framesFlag tells pictures from the frames of a clip.
 type framesFlag struct {
 	Independent *bool `name:"independent-frames" negatable:"" help:"Take every frame as a picture by itself, with a latent frame of its own; default for Qwen-Image, and for latents that were made so."`
+}
+
+// latentFlags say how a latent lies in its file.
+type latentFlags struct {
+	Layout layoutFlag  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M of moments), F frames, H and W; default as the channels tell."`
+	Size   *pixelsFlag `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C], as Qwen-Image's pipeline has them."`
+}
+
+// choose fills in what the flags say.
+func (f latentFlags) choose(w *job.Choices) {
+	w.Layout = string(f.Layout)
+	if f.Size != nil {
+		w.Packed = tiling.Size(*f.Size)
+	}
+}
+
+// layoutFlag is an order of dimensions, "" for none.
+type layoutFlag string
+
+// UnmarshalText reads CFHW, bcthw and so on.
+func (f *layoutFlag) UnmarshalText(text []byte) error {
+	layout, err := media.ParseLayout(string(text))
+	*f = layoutFlag(layout)
+	return err
 }
 
 // adapterFlag is an adapter's number, -1 for the best.

@@ -87,7 +87,7 @@ func inspectArray(path string) (latent.Latent, error) {
 		return latent.Latent{}, job.Mark(err, job.ErrInput)
 	}
 	defer f.Close()
-	return media.InspectLatent(f, size, path, 0)
+	return media.InspectLatent(f, size, path, media.LatentOptions{})
 }
 
 // noModel tells of tensors that are no model, for the reason err: they may be a
@@ -99,7 +99,7 @@ func (a *app) noModel(f format.File, err error) error {
 	if !errors.Is(err, vae.ErrUnknownModel) {
 		return err
 	}
-	l, latentErr := media.InspectLatentFile(f, 0)
+	l, latentErr := media.InspectLatentFile(f, media.LatentOptions{})
 	switch {
 	case latentErr == nil:
 		return a.latent(f.Name(), l)

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
+)
+
+// array writes a .npy file of floats, or of bytes.
+func array(t *testing.T, path string, shape []int, data any) string {
+	t.Helper()
+	descr := "<f4"
+	if _, ok := data.([]byte); ok {
+		descr = "|u1"
+	}
+	header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s,), }", descr, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ", "), "[]"))
+	header += strings.Repeat(" ", 117-len(header)) + "\n"
+	b := bytes.NewBufferString("\x93NUMPY\x01\x00" + string([]byte{118, 0}) + header)
+	require.NoError(t, binary.Write(b, binary.LittleEndian, data))
+	write(t, path, b.Bytes())
+	return path
+}
+
+// Latents of other programs decode to the bits of the plain [C,L,h,w].
+func TestDecodeLayoutsOfOthers(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	made := func(model, latent string, flags ...string) []float32 {
+		t.Helper()
+		succeed(t, append([]string{"decode", "-m", model, latent, "-o", path("out.npy")}, flags...)...)
+		return readNPY(t, path("out.npy"))
+	}
+	mark := tensor{"latent_format_version_0", []int{0}, nil}
+	data := numbers(16 * 2 * 2 * 4)
+	plain := writeTensors(t, path("plain.safetensors"), nil, tensor{"latent", []int{16, 2, 2, 4}, data})
+	want := made(tiny, plain)
+	require.Len(t, want, 3*5*16*32)
+
+	folded := writeTensors(t, path("folded.latent"), nil, tensor{"latent_tensor", []int{1, 32, 2, 4}, data}, mark)
+	assert.Equal(t, want, made(tiny, folded), "frames among the channels")
+	folded = writeTensors(t, path("folded.safetensors"), nil, tensor{"samples", []int{1, 32, 2, 4}, data})
+	assert.Equal(t, want, made(tiny, folded), "not ComfyUI's")
+	assert.Contains(t, succeed(t, "decode", "-m", tiny, folded, "-o", path("out.npy")).stderr, "folded.safetensors: shape [1 32 2 4] is read as 2 frames of 16 channels (BCFHW), but could be moments (BMHW): --layout decides")
+	assert.Contains(t, succeed(t, "decode", "-m", tiny, folded, "-o", path("out.npy"), "--layout=bmhw").stderr, "holds moments")
+
+	var first []float32
+	for f := range 2 {
+		for c := range 16 {
+			first = append(first, data[(c*2+f)*8:][:8]...)
+		}
+	}
+	frames := array(t, path("frames.npy"), []int{2, 16, 2, 4}, first)
+	assert.Equal(t, want, made(tiny, frames, "--layout=FCHW"), "frames first")
+	frames = array(t, path("frames.npy"), []int{1, 2, 16, 2, 4}, first)
+	assert.Equal(t, want, made(tiny, frames), "frames first, behind a batch")
+	pictures := array(t, path("pictures.npy"), []int{2, 16, 2, 4}, first)
+	r := succeed(t, "decode", "-m", tiny, pictures, "-o", path("pictures"))
+	assert.Contains(t, r.stderr, "pictures.npy: shape [2 16 2 4] is read as BCHW, 2 pictures, but could be FCHW: --layout decides")
+	assert.NotContains(t, succeed(t, "decode", "-m", qwen(t), pictures, "-o", path("pictures")).stderr, "--layout", "Qwen-Image's are pictures")
+
+	i2v := writeTensors(t, path("i2v.safetensors"), map[string]string{"architecture": "wan", "format_version": "1.0.1"},
+		tensor{"latents_2x2x4_float32", []int{16, 2, 2, 4}, data}, tensor{"latents_image_2x2x4_float32", []int{20, 2, 2, 4}, numbers(320)}, tensor{"latents_end_2x2x4_float32", []int{16, 2, 2, 4}, numbers(256)})
+	assert.Equal(t, made(wan21(t), plain), made(wan21(t), i2v), "the plain one of a cache")
+	assert.Equal(t, made(wan21(t), plain), made(wan21(t), i2v, "--latent-key=latents_end"))
+
+	packed := array(t, path("packed.npy"), []int{1, 4, 64}, numbers(256))
+	var picture []float32 // of 4x4 cells
+	for c := range 16 {
+		for y := range 4 {
+			for x := range 4 {
+				picture = append(picture, numbers(256)[(y/2*2+x/2)*64+c*4+y%2*2+x%2])
+			}
+		}
+	}
+	one := array(t, path("picture.npy"), []int{16, 1, 4, 4}, picture)
+	assert.Equal(t, made(qwen(t), one), made(qwen(t), packed, "--size=32x32"), "packed")
+
+	const c, h, w = 48, 1, 2
+	clip, tokens := numbers(c*2*h*w), make([]float32, c*2*h*w)
+	for i := range 2 * h * w {
+		for channel := range c {
+			tokens[i*c+channel] = clip[channel*2*h*w+i]
+		}
+	}
+	raw := new(bytes.Buffer)
+	require.NoError(t, binary.Write(raw, binary.LittleEndian, tokens))
+	require.NoError(t, pthtest.Create(path("tokens.pth"), []pthtest.Tensor{
+		{Name: "latent", DType: safetensors.F32, Shape: []int{2 * h * w, c}, Data: pthtest.Bytes(raw.Bytes())},
+		{Name: "text_emb", DType: safetensors.F32, Shape: []int{1}, Data: pthtest.Bytes(make([]byte, 4))},
+	}, pthtest.Options{Numbers: map[string]int{"latent_num_frames": 2, "latent_height": h, "latent_width": w}}))
+	clipFile := array(t, path("clip.npy"), []int{c, 2, h, w}, clip)
+	assert.Equal(t, made(wan22(t), clipFile), made(wan22(t), path("tokens.pth")), "tokens")
+
+	hunyuan := writeTensors(t, path("hunyuan.latent"), nil, tensor{"latent_tensor", []int{1, 32, 2, 2, 4}, numbers(512)}, mark)
+	cache := writeTensors(t, path("hunyuan.safetensors"), map[string]string{"architecture": "hunyuan_video", "format_version": "1.0.1"}, tensor{"latents_2x2x4_float32", []int{16, 2, 2, 4}, data})
+	bare := array(t, path("moments.npy"), []int{32, 2, 2, 4}, numbers(512))
+	decode := func(model, latent, flags string) string {
+		return "decode -m " + model + " " + latent + " -o OUT.npy" + flags
+	}
+	refuse(t, []refusal{
+		{name: "32 channels of ComfyUI's", args: decode(wan21(t), hunyuan, ""), code: job.ExitInput, want: "latent has shape [1 32 2 2 4], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels"},
+		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `metadata architecture is "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`},
+		{name: "moments unsaid", args: decode(wan21(t), bare, ""), code: job.ExitInput, want: "expected 16 channels first or last; --layout=MFHW reads 32 of them as means and log-variances"},
+		{name: "another layout", args: decode(tiny, plain, " --layout=HWC"), code: job.ExitInput, want: "latent has shape [16 2 2 4], expected 3 dimensions for --layout=HWC"},
+		{name: "no layout", args: decode(tiny, plain, " --layout=CFWH"), code: job.ExitUsage, want: `"CFWH", expected BCFHW, BFCHW, BFHWC, CFHW`},
+		{name: "no size", args: decode(qwen(t), packed, ""), code: job.ExitInput, want: "packed latents have shape [1 4 64], of 4 squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie"},
+		{name: "another size", args: decode(qwen(t), packed, " --size=64x32"), code: job.ExitInput, want: "of 4 squares of 2x2 cells, but 4x8 cells have 8"},
+		{name: "half a square", args: decode(qwen(t), packed, " --size=40x32"), code: job.ExitInput, want: "packed latents of 40x32 pixels, expected multiples of 16"},
+		{name: "no such tensor", args: decode(wan21(t), i2v, " --latent-key=latents_start"), code: job.ExitInput, want: "expected one named latents_start, as --latent-key says"},
+	})
+	succeed(t, "decode", "-m", wan21(t), bare, "-o", path("out.npy"), "--layout=MFHW")
+}
+
+// The statistics of a config.json beside the checkpoint scale its latents, which is
+// said: without any, a pipeline's numbers are the model's own.
+func TestDecodeByStatisticsBeside(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	checkpoint, err := os.ReadFile(wan21(t))
+	require.NoError(t, err)
+	write(t, path("diffusion_pytorch_model.safetensors"), checkpoint)
+	ones := strings.TrimSuffix(strings.Repeat("1.0, ", 16), ", ")
+	write(t, path("config.json"), []byte(`{"_class_name": "AutoencoderKLWan", "z_dim": 16, "latents_mean": [`+strings.ReplaceAll(ones, "1", "0")+`], "latents_std": [`+ones+`]}`))
+	z := latentFile(t, 16, 2, 2, 3)
+	o := succeed(t, "decode", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("own.npy"))
+	assert.Contains(t, o.stderr, "latents are scaled by the statistics in "+path("config.json")+", not by the published ones")
+	succeed(t, "decode", "-m", wan21(t), z, "-o", path("none.npy"), "--scale=none")
+	want := readNPY(t, path("none.npy"))
+	for i, v := range want {
+		want[i] = float32(math.Max(-1, math.Min(1, float64(v))))
+	}
+	assert.Equal(t, want, readNPY(t, path("own.npy")))
+	write(t, path("config.json"), []byte(`{"_class_name": "AutoencoderKLWan", "latents_std": [1]}`))
+	refuse(t, []refusal{{name: "few", args: "decode -m " + path("diffusion_pytorch_model.safetensors") + " " + z + " -o OUT.npy", code: job.ExitInput, want: "config.json: latents_std has 1 numbers, expected one for each of 16 channels"}})
+}
+
+// A download that broke off and left zeros is refused with the tensor's name.
+func TestHalfACheckpoint(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	file, err := os.ReadFile(tiny)
+	require.NoError(t, err)
+	half := filepath.Join(t.TempDir(), "half.safetensors")
+	write(t, half, append(slices.Clone(file[:len(file)/2]), make([]byte, len(file)-len(file)/2)...))
+	z, clip := latentFile(t, 16, 1, 2, 3), demoClip(t, 1, 16, 24)
+	const want = "is all zero, as where a download broke off: take another copy (--force takes it all the same)"
+	refuse(t, []refusal{
+		{name: "roundtrip", args: "roundtrip -m " + half + " " + clip + " -o OUT.npy", code: job.ExitInput, want: want},
+	})
+	var codes []int
+	for _, args := range [][]string{{"decode", z}, {"encode", clip}} { // the file begins with one of them
+		out := filepath.Join(t.TempDir(), "out.npy")
+		o := tessera(t, args[0], "-m", half, args[1], "-o", out)
+		codes = append(codes, o.code)
+		if o.code != 0 {
+			assert.Contains(t, o.stderr, half+": tensor ")
+			assert.Contains(t, o.stderr, want)
+			isEmpty(t, filepath.Dir(out))
+		}
+		succeed(t, args[0], "-m", half, args[1], "-o", out, "--force")
+	}
+	assert.Contains(t, codes, job.ExitInput)
+}
