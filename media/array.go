@@ -280,6 +280,21 @@ func (c *floatsClip) layout() error {
 	return checkMemory(fmt.Sprintf("a frame of shape %v", c.array.shape), 4*pixels*int64(1+c.channels))
 }
 
+// look looks at a part of the numbers: are they pixels?
+func (c *floatsClip) look(o OpenOptions) error {
+	r, err := SampleRange(c.stored*c.frames*c.height*c.width, c.array.readF32)
+	if err == nil {
+		err = r.Check()
+	}
+	if err != nil {
+		return badInput(c.path, err)
+	}
+	if text := r.Doubt(); text != "" {
+		o.warn(c.path + ": " + text)
+	}
+	return nil
+}
+
 func (c *floatsClip) Frames() int               { return c.frames }
 func (c *floatsClip) Size() (height, width int) { return c.height, c.width }
 func (c *floatsClip) Channels() int             { return c.channels }
@@ -302,6 +317,9 @@ func (c *floatsClip) ReadFrame(t int, dst []float32) error {
 		if i := firstNonFinite(c.plane); i >= 0 {
 			return badInputf(c.path, "frame %d: channel %d, row %d, column %d is %v, expected a finite number",
 				t, channel, i/c.width, i%c.width, c.plane[i])
+		}
+		if err := RangeOf(c.plane).Check(); err != nil {
+			return badInputf(c.path, "frame %d: %w", t, err)
 		}
 		for i, v := range c.plane {
 			dst[c.channels*i+channel] = v

@@ -21,8 +21,9 @@ import (
 // its colours are the stored ones, not blended with anything; with 4 what has
 // no alpha is opaque. A file of floats in 4 channels is not read as 3.
 //
-// Floats may lie outside [-1,1], and are handed on as they are. All frames have
-// one size, of at most 2^28 pixels.
+// Floats may lie outside [-1,1], and are handed on as they are, but for those beyond
+// 4, which are no pixels; arrays of uint8 are pixels of 0 to 255. All frames have one
+// size, of at most 2^28 pixels.
 //
 // Open returns ErrInput where path is missing, damaged or no video, but not
 // where ctx ends, ffmpeg is needed and not installed, or the disk is full. The
@@ -77,6 +78,12 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 		return nil, fmt.Errorf("media: %s: %w", path, err)
 	}
 	clip, err := openOwn(ctx, path, channels, o)
+	if floats, ok := clip.(*floatsClip); ok {
+		if err := floats.look(o); err != nil {
+			clip.Close()
+			return nil, err
+		}
+	}
 	if clip != nil || err != nil {
 		return clip, err
 	}

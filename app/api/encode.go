@@ -66,6 +66,33 @@ func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	return all, nil
 }
 
+// look looks at a part of a body's numbers: are they pixels? It says what is probably
+// not meant.
+func (e *encodeRequest) look(body io.ReaderAt) (warning string, err error) {
+	if e.dtype == code {
+		return "", nil
+	}
+	size := e.dtype.bytes()
+	r, err := media.SampleRange(int(bytesOf(e.shape, e.dtype))/size, func(dst []float32, start int) error {
+		raw := make([]byte, len(dst)*size)
+		if _, err := body.ReadAt(raw, int64(start)*int64(size)); err != nil && err != io.EOF {
+			return err
+		}
+		e.dtype.take(dst, raw)
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	if err := r.Check(); err != nil {
+		return "", job.BadInput("the tensor: %w", err)
+	}
+	if warning = r.Doubt(); warning != "" {
+		warning = "the tensor: " + warning
+	}
+	return warning, nil
+}
+
 // opened is what a body holds that is a PNG, JPEG or WebP.
 func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remove func(), err error) {
 	path, remove := a.file(pictureExt(body))
@@ -135,6 +162,15 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	defer body.Close()
 	if e.shape == nil && pictureExt(body) == "" {
 		return bad("the body is no PNG, JPEG or WebP, and without shape and dtype no tensor")
+	}
+	if e.shape != nil {
+		warning, err := e.look(body)
+		if err != nil {
+			return err
+		}
+		if warning != "" {
+			w.Header().Add("Tessera-Warning", a.message(warning))
+		}
 	}
 	var out *latents
 	defer func() { out.close() }()

@@ -187,6 +187,15 @@ func (q *jobRequest) openClip(ctx context.Context, j *work, channels int) (media
 		if err != nil {
 			return nil, err
 		}
+		e := &encodeRequest{shape: q.shape, dtype: q.dtype}
+		warning, err := e.look(f)
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+		if warning != "" {
+			j.warn(warning)
+		}
 		return q.clip(f)
 	}
 	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Warn: j.warn})

@@ -141,6 +141,48 @@ func TestFoldedTensors(t *testing.T) {
 	}
 }
 
+// Numbers that no pixels are, are refused with their range, and those of [0,1] warned of.
+func TestRemotePixels(t *testing.T) {
+	h := device(t)
+	_, url := start(t, h, Options{})
+	send := func(kind string, values []float32) (*http.Response, string) {
+		r, text := ask(t, "POST", url+kind+params([]int{1, 3, 16, 16}, map[string]string{"dtype": "float32"}), "", tensor(float, values))
+		return r, string(text)
+	}
+	scaled := func(by, plus float32) []float32 {
+		v := make([]float32, 3*16*16)
+		for i := range v {
+			v[i] = by*float32(i%256)/255 + plus
+		}
+		return v
+	}
+	r, text := send("/v1/encode", scaled(255, 0))
+	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
+	assert.Contains(t, text, "the tensor: numbers from 0 to 255, expected pixels in [-1,1]; those of 0 to 255 are read as uint8")
+	for add, warns := range map[float32]bool{0: true, -1: false} { // the second is dark
+		r, text = send("/v1/encode", scaled(1, add))
+		require.Equal(t, http.StatusOK, r.StatusCode, text)
+		if warns {
+			assert.Contains(t, r.Header.Get("Tessera-Warning"), "the tensor: numbers from 0 to 1 look like pixels in [0,1]")
+		} else {
+			assert.Empty(t, r.Header.Get("Tessera-Warning"))
+		}
+	}
+	job := func(values []float32) state {
+		r, text := send("/v1/jobs", values)
+		require.Equal(t, http.StatusBadRequest, r.StatusCode, text) // decode: three channels are no latent's
+		j, status := jobOf(t, "POST", url+"/v1/jobs"+params([]int{1, 3, 1, 16, 16}, map[string]string{"dtype": "float32", "kind": "encode", "output": "npy"}), tensor(float, values))
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		return ended(t, url, j.ID)
+	}
+	s := job(scaled(255, 0))
+	assert.Equal(t, stateFailed, s.State)
+	assert.Contains(t, s.Error, "the tensor: numbers from 0 to 255")
+	s = job(scaled(1, 0))
+	assert.Equal(t, stateDone, s.State, s.Error)
+	assert.Contains(t, strings.Join(s.Warnings, "\n"), "look like pixels in [0,1]")
+}
+
 // What remote_decode makes pictures of: 8-bit pixels [N,H,W,C], a tensor in [0,1]
 // for video models, a PNG or a JPEG; and of clips an .mp4.
 func TestRemoteDecodeForms(t *testing.T) {

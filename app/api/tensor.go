@@ -148,6 +148,9 @@ func (c *clip) ReadFrame(t int, dst []float32) error {
 		if err := finite("the tensor", at, c.plane); err != nil {
 			return err
 		}
+		if err := media.RangeOf(c.plane).Check(); err != nil {
+			return job.BadInput("the tensor: frame %d: %w", t, err)
+		}
 		for i, v := range c.plane {
 			dst[i*channels+ch] = v
 		}

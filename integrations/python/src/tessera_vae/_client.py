@@ -10,6 +10,7 @@ import os
 import re
 import ssl
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -80,8 +81,10 @@ class Server:
     patience  seconds that a server may say it is busy
 
     Arrays come back as they were given: of numpy, or tensors of torch on their device,
-    in the same dtype. Latents are [B,C,T,h,w], or of pictures [B,C,h,w]; pixels are
-    [B,C,T,H,W] or [B,C,H,W] in [-1,1]. What fails raises TesseraError.
+    in the same dtype. Latents are [B,C,T,h,w], or of pictures [B,C,h,w], of SeedVR2
+    also [B,C*T,h,w], as ComfyUI's samplers have them; pixels are [B,C,T,H,W] or
+    [B,C,H,W] in [-1,1]. What fails raises TesseraError; what is probably not meant is
+    a warning.
     """
 
     def __init__(
@@ -137,7 +140,8 @@ class Server:
     ) -> Array:
         """Latents of pixels, floats in [-1,1] or 8-bit ones in uint8: the mean, or
         sample draws them. With moments the VAE's own means and, behind them,
-        log-variances: twice the channels. Of uint8 they are float32."""
+        log-variances: twice the channels. Of uint8 they are float32. Floats in [0,1]
+        are warned of, those of 0 to 255 refused."""
         query: dict[str, Any] = {"do_scaling": scale == "pipeline" and not moments, "sample": sample, "moments": moments}
         if seed is not None:
             query["seed"] = seed
@@ -185,6 +189,8 @@ class Server:
         self, path: str, query: dict[str, Any], body: npt.NDArray[np.uint8], shape: list[int], dtype: str
     ) -> tuple[bytearray, list[int], str]:
         with self._ask("POST", path, {**query, "shape": shape, "dtype": dtype}, body) as reply:
+            for text in reply.headers.get_all("Tessera-Warning") or []:
+                warnings.warn(f"tessera: {text}", stacklevel=3)
             shape, dtype, size = self._form(reply)
             if reply.length not in (None, size):
                 raise self._strange(f"with {reply.length} bytes of {dtype} for the shape {shape}")

@@ -1,0 +1,60 @@
+package media
+
+import "fmt"
+
+// Range is from the least to the greatest of some numbers that are to be pixels.
+type Range struct{ Min, Max float32 }
+
+// pixelLimit bounds pixels: -1 to 1, and with room what a decoder makes beyond that.
+const pixelLimit = 4
+
+// RangeOf is that of values, of which there is one at least.
+func RangeOf(values []float32) Range {
+	r := Range{values[0], values[0]}
+	for _, v := range values {
+		r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+	}
+	return r
+}
+
+// SampleRange is the range of n numbers, of many of which it reads a part, spread
+// evenly. read fills dst with those from start on.
+func SampleRange(n int, read func(dst []float32, start int) error) (Range, error) {
+	const part, parts = 4 << 10, 64
+	var all Range
+	values := make([]float32, min(n, part))
+	count := min((n+part-1)/part, parts)
+	for i := range count {
+		start := 0
+		if i > 0 {
+			start = (n - len(values)) / (count - 1) * i
+		}
+		if err := read(values, start); err != nil {
+			return all, err
+		}
+		r := RangeOf(values)
+		if i > 0 {
+			r.Min, r.Max = min(r.Min, all.Min), max(r.Max, all.Max)
+		}
+		all = r
+	}
+	return all, nil
+}
+
+// Check refuses numbers that no pixels are.
+func (r Range) Check() error {
+	if r.Min < -pixelLimit || r.Max > pixelLimit {
+		return fmt.Errorf("numbers from %.6g to %.6g, expected pixels in [-1,1]; those of 0 to 255 are read as uint8", r.Min, r.Max)
+	}
+	return nil
+}
+
+// Doubt says where numbers look like pixels in [0,1]; else it is empty. In [-1,1]
+// what has no negative number has no pixel darker than a medium gray: a dark clip has
+// nothing else, and a white one nothing near 0.
+func (r Range) Doubt() string {
+	if r.Min < 0 || r.Min > 0.25 || r.Max < 0.95 || r.Max > 1.05 {
+		return ""
+	}
+	return fmt.Sprintf("numbers from %.3g to %.3g look like pixels in [0,1], but are read as ones in [-1,1], of which 0 is a medium gray", r.Min, r.Max)
+}
