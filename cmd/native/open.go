@@ -51,6 +51,9 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 		return vae.Config{}, job.Mark(err, job.ErrInput)
 	}
 	defer whole.Close()
+	if m.Config.Beside != "" {
+		a.note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+	}
 	err = m.Config.Identify(f.Name(), whole, size)
 	return m.Config, err
 }
