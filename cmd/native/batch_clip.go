@@ -72,6 +72,9 @@ func (b *batch) clips() ([]*clip, error) {
 	return own, nil
 }
 
+// byteOrderMark begins text files of Windows.
+const byteOrderMark = "\ufeff"
+
 // listed are all clips that are named, as they are named.
 func (b *batch) listed() (all []*clip, err error) {
 	if b.Manifest == "" {
@@ -88,7 +91,7 @@ func (b *batch) listed() (all []*clip, err error) {
 		return nil, refused("--manifest: %w", err)
 	}
 	n := 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(byteOrderMark))) {
 		n++
 		if c := readClip(line, fmt.Sprintf("%s:%d", b.Manifest, n)); c != nil {
 			if c.err != nil {
@@ -166,6 +169,9 @@ func (b *batch) follow(r io.Reader) error {
 		case line, more := <-lines:
 			if !more {
 				return nil
+			}
+			if n == 1 {
+				line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 			}
 			c := readClip(line, fmt.Sprintf("%s:%d", stdin, n))
 			if c == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,6 +125,70 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 		{name: "no such tensor", args: decode(wan21(t), i2v, " --latent-key=latents_start"), code: job.ExitInput, want: "expected one named latents_start, as --latent-key says"},
 	})
 	succeed(t, "decode", "-m", wan21(t), bare, "-o", path("out.npy"), "--layout=MFHW")
+}
+
+// Arrays of pixels are floats in [-1,1] or uint8, and nothing else.
+func TestPixelsInArrays(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	codes := make([]byte, 3*16*16)
+	var right, wide, unit, dark []float32
+	for i := range codes {
+		codes[i] = byte(i * 5 % 256)
+		v := float32(codes[i])
+		right, wide, unit, dark = append(right, v/127.5-1), append(wide, v), append(unit, v/255), append(dark, v/1000-1)
+	}
+	shape := []int{3, 1, 16, 16}
+	encode := func(name string, data any) (outcome, string) {
+		out := path(name + "-latent.npy")
+		return tessera(t, "encode", "-m", tiny, array(t, path(name+".npy"), shape, data), "-o", out), out
+	}
+	o, a := encode("right", right)
+	require.Zero(t, o.code, o.stderr)
+	o, b := encode("uint8", codes)
+	require.Zero(t, o.code, o.stderr)
+	same(t, "uint8", a, b)
+	o, _ = encode("unit", unit)
+	require.Zero(t, o.code, o.stderr)
+	assert.Contains(t, o.stderr, "warning: "+path("unit.npy")+": numbers from 0 to 1 look like pixels in [0,1]")
+	o, _ = encode("dark", dark)
+	require.Zero(t, o.code, o.stderr)
+	assert.NotContains(t, o.stderr, "look like")
+	wideFile := array(t, path("wide.npy"), shape, wide)
+	const want = "wide.npy: numbers from 0 to 255, expected pixels in [-1,1]; those of 0 to 255 are read as uint8"
+	refuse(t, []refusal{
+		{name: "encode", args: "encode -m " + tiny + " " + wideFile + " -o OUT.npy", code: job.ExitInput, want: want},
+		{name: "roundtrip", args: "roundtrip -m " + tiny + " " + wideFile + " -o OUT.npy", code: job.ExitInput, want: want},
+	})
+}
+
+// A byte order mark, with which programs of Windows begin text, is passed over.
+func TestByteOrderMarks(t *testing.T) {
+	const token = "abcdefghij0123456789"
+	path := filepath.Join(t.TempDir(), "tokens.txt")
+	write(t, path, []byte("\ufeff"+token+"\r\nname "+token+"x\r\n"))
+	tokens, err := (&serveCmd{TokenFile: path}).tokens()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{token: "line 1", token + "x": "name"}, tokens)
+
+	lines := "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n\r\n" + `{"input":"b.mp4","output":"b.safetensors"}` + "\r\n"
+	path = filepath.Join(t.TempDir(), "clips.jsonl")
+	write(t, path, []byte(lines))
+	b := &batch{batchCmd: &batchCmd{Manifest: path}}
+	all, err := b.listed()
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"a.mp4", "b.mp4"}, []string{all[0].Input, all[1].Input})
+
+	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest=-", "-q")
+	cmd.Stdin = strings.NewReader(lines)
+	out, _ := cmd.Output()
+	for name, o := range outcomes(t, string(out)) {
+		assert.Contains(t, o.Error, "no such file", name)
+	}
+	assert.Len(t, outcomes(t, string(out)), 2, string(out))
 }
 
 // The statistics of a config.json beside the checkpoint scale its latents, which is

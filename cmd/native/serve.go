@@ -180,7 +180,7 @@ func (c *serveCmd) tokens() (map[string]string, error) {
 		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
 	}
 	all := map[string]string{}
-	for i, line := range strings.Split(string(text), "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(string(text), byteOrderMark), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue

@@ -90,7 +90,7 @@ def main():
     p.add_argument("--resource", default="GPU", help="what a worker takes one of: GPU, or a resource that the nodes were begun with")
     behind = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     o, flags = p.parse_args(sys.argv[1:behind]), sys.argv[behind + 1 :]
-    with open(o.manifest, encoding="utf-8") as f:
+    with open(o.manifest, encoding="utf-8-sig") as f:  # with a byte order mark or without
         clips = [{"text": line} for line in f if line.strip()]
     takes = {"num_gpus": 1} if o.resource == "GPU" else {"resources": {o.resource: 1}}
     results = ray.data.from_items(clips, override_num_blocks=max(1, len(clips))).map(
