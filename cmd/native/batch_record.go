@@ -64,6 +64,9 @@ func (w *work) begin(p *parsed) (err error) {
 		if w.is.Checkpoint, err = w.hashed(w.Model); err != nil {
 			return err
 		}
+		if beside, err := w.hashed(filepath.Join(filepath.Dir(w.Model), "config.json")); err == nil && beside != "" {
+			w.is.Checkpoint += " " + beside // which may have its statistics
+		}
 		w.batch.hashes[w.Model] = w.is.Checkpoint
 	}
 	if sound := p.sound(w.Op); sound != "" {

@@ -212,6 +212,12 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 		want[i] = float32(math.Max(-1, math.Min(1, float64(v))))
 	}
 	assert.Equal(t, want, readNPY(t, path("own.npy")))
+
+	batch := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.npy"), "--resume"}
+	for _, c := range []struct{ config, status string }{{"{}", clipDone}, {"{}", clipSkipped}, {`{"z_dim": 16, "scaling_factor": 2}`, clipDone}} {
+		write(t, path("config.json"), []byte(c.config))
+		assert.Equal(t, map[string]string{"latent": c.status}, statuses(t, succeed(t, batch...).stdout), c.config)
+	}
 	write(t, path("config.json"), []byte(`{"_class_name": "AutoencoderKLWan", "latents_std": [1]}`))
 	refuse(t, []refusal{{name: "few", args: "decode -m " + path("diffusion_pytorch_model.safetensors") + " " + z + " -o OUT.npy", code: job.ExitInput, want: "config.json: latents_std has 1 numbers, expected one for each of 16 channels"}})
 }

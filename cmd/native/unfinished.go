@@ -174,7 +174,7 @@ func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (rec
 	is.Latent = hashedFloats(d.Latent)
 	is.Checkpoint = checkpoint
 	is.Adapter = fmt.Sprintf("%s, %s, %s", i.Name, i.Backend, i.Driver)
-	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.model.Elem, c.NoFold, c.Winograd)
+	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s %v %v", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.model.Elem, c.NoFold, c.Winograd, e.model.Config.Mean, e.model.Config.Scale)
 	return is, nil
 }
 
