@@ -280,21 +280,6 @@ func (c *floatsClip) layout() error {
 	return checkMemory(fmt.Sprintf("a frame of shape %v", c.array.shape), 4*pixels*int64(1+c.channels))
 }
 
-// look looks at a part of the numbers: are they pixels?
-func (c *floatsClip) look(o OpenOptions) error {
-	r, err := SampleRange(c.stored*c.frames*c.height*c.width, c.array.readF32)
-	if err == nil {
-		err = r.Check()
-	}
-	if err != nil {
-		return badInput(c.path, err)
-	}
-	if text := r.Doubt(); text != "" {
-		o.warn(c.path + ": " + text)
-	}
-	return nil
-}
-
 func (c *floatsClip) Frames() int               { return c.frames }
 func (c *floatsClip) Size() (height, width int) { return c.height, c.width }
 func (c *floatsClip) Channels() int             { return c.channels }

@@ -90,6 +90,21 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 	return openFFmpeg(ctx, path, channels, o)
 }
 
+// look looks at a part of the numbers: are they pixels?
+func (c *floatsClip) look(o OpenOptions) error {
+	r, err := SampleRange(c.stored*c.frames*c.height*c.width, c.array.readF32)
+	if err == nil {
+		err = r.Check()
+	}
+	if err != nil {
+		return badInput(c.path, err)
+	}
+	if text := r.Doubt(); text != "" {
+		o.warn(c.path + ": " + text)
+	}
+	return nil
+}
+
 // openOwn opens what needs no ffmpeg; for what does it returns nil.
 func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {

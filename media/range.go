@@ -1,6 +1,9 @@
 package media
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Range is from the least to the greatest of some numbers that are to be pixels.
 type Range struct{ Min, Max float32 }
@@ -8,11 +11,16 @@ type Range struct{ Min, Max float32 }
 // pixelLimit bounds pixels: -1 to 1, and with room what a decoder makes beyond that.
 const pixelLimit = 4
 
-// RangeOf is that of values, of which there is one at least.
+// noRange is that of no numbers.
+var noRange = Range{float32(math.Inf(1)), float32(math.Inf(-1))}
+
+// RangeOf is that of those values that are finite.
 func RangeOf(values []float32) Range {
-	r := Range{values[0], values[0]}
+	r := noRange
 	for _, v := range values {
-		r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+		if v-v == 0 {
+			r.Min, r.Max = min(r.Min, v), max(r.Max, v)
+		}
 	}
 	return r
 }
@@ -21,7 +29,7 @@ func RangeOf(values []float32) Range {
 // evenly. read fills dst with those from start on.
 func SampleRange(n int, read func(dst []float32, start int) error) (Range, error) {
 	const part, parts = 4 << 10, 64
-	var all Range
+	all := noRange
 	values := make([]float32, min(n, part))
 	count := min((n+part-1)/part, parts)
 	for i := range count {
@@ -33,10 +41,7 @@ func SampleRange(n int, read func(dst []float32, start int) error) (Range, error
 			return all, err
 		}
 		r := RangeOf(values)
-		if i > 0 {
-			r.Min, r.Max = min(r.Min, all.Min), max(r.Max, all.Max)
-		}
-		all = r
+		all = Range{min(all.Min, r.Min), max(all.Max, r.Max)}
 	}
 	return all, nil
 }

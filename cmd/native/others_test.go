@@ -213,7 +213,7 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 	}
 	assert.Equal(t, want, readNPY(t, path("own.npy")))
 
-	batch := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.npy"), "--resume"}
+	batch := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.y4m"), "--resume"}
 	for _, c := range []struct{ config, status string }{{"{}", clipDone}, {"{}", clipSkipped}, {`{"z_dim": 16, "scaling_factor": 2}`, clipDone}} {
 		write(t, path("config.json"), []byte(c.config))
 		assert.Equal(t, map[string]string{"latent": c.status}, statuses(t, succeed(t, batch...).stdout), c.config)

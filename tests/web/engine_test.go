@@ -163,7 +163,7 @@ func TestEngineInChromium(t *testing.T) {
 	z, err := m.Encode(context.Background(), rgbaClip{frames, h, w, pixels}, vae.EncodeOptions{Options: o})
 	require.NoError(t, err)
 	trip := eval[gathered](t, page, `test.clip('roundtrip', $, $, $)`, map[string]int{"frames": frames, "height": h, "width": w}, pixels, tiles)
-	l, err := media.DecodeLatent(bytes.NewReader(trip.Latent), int64(len(trip.Latent)), "z.safetensors", z.Channels)
+	l, err := media.DecodeLatent(bytes.NewReader(trip.Latent), int64(len(trip.Latent)), "z.safetensors", media.LatentOptions{Channels: z.Channels})
 	require.NoError(t, err)
 	got := nmse(l.Data, z.Data)
 	t.Logf("encode: NMSE %.3g from native; %d bytes on the device, %d in wasm", got, trip.Done.PeakBytes, trip.Done.HostBytes)
