@@ -427,7 +427,7 @@ func TestUnfitCheckpoints(t *testing.T) {
 	} {
 		assert.Contains(t, err.Error()+"; ", want)
 	}
-	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other." + name, shape }), a, Settings{Precision: F32})
+	_, err = Inspect(write(func(name string, shape []int) (string, []int) { return "other_" + name, shape }), a, Settings{Precision: F32})
 	require.ErrorIs(t, err, ErrUnknownModel, "another model")
 	// A tensor of no elements can claim any number of channels.
 	for _, shape := range [][]int{{0, 1 << 60, 3, 3, 3}, {0, 1 << 31, 3, 3, 3}, {0, 0, 3, 3, 3}, {96, 0, 3, 3, 3}} {

@@ -93,7 +93,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--addr", "nowhere.invalid:1"}, job.ExitFailed, "nowhere.invalid"},
 		{[]string{"serve", "--adapter", "second"}, job.ExitUsage, "--adapter"},
 		{[]string{"serve", "--queue", "0"}, job.ExitUsage, "--queue=0: expected at least 1"},
-		{[]string{"serve", "--keep", "0s"}, job.ExitUsage, "--keep=0s: expected a time such as 24h"},
+		{[]string{"serve", "--keep", "0s"}, job.ExitUsage, "--keep=0s: expected a second or more, such as 24h"},
 		{[]string{"serve", "--tls-cert", "x.pem"}, job.ExitUsage, "--tls-cert and --tls-key: expected both or none"},
 		{[]string{"serve", "--tls-cert", none, "--tls-key", none}, job.ExitInput, "--tls-cert " + none},
 		{[]string{"serve", "--token-file", none}, job.ExitInput, "--token-file"},
