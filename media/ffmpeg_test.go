@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
+	"tessera/tests/testenv"
 )
 
 // TestFFmpegTags asks ffprobe what the written files say about themselves.
@@ -55,6 +57,43 @@ func ffprobe(t *testing.T, path string) map[string]any {
 	var found struct{ Streams []map[string]any }
 	require.NoError(t, json.Unmarshal(out, &found))
 	return found.Streams[0]
+}
+
+// TestFFmpegTagsOfCodecs: the colours that every encoder and container tells are those
+// that were written. Frames tell them to ffmpeg 7.1 and newer, options to old ones.
+func TestFFmpegTagsOfCodecs(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	f := Format{Height: 64, Width: 64, Frames: 2, FPS: latent.Rational{Num: 24, Den: 1}}
+	short := testenv.Short(t)
+	for _, c := range []struct{ codec, pixels, matrix, span, files string }{
+		{"libx264", "yuv420p", "bt709", "tv", ".mp4 .mkv .mov"},
+		{"libx265", "yuv420p10le", "bt709", "tv", ".mp4 .mkv .mov"},
+		{"libvpx-vp9", "yuv420p", "bt709", "tv", ".webm .mkv .mp4"},
+		{"libaom-av1", "yuv420p", "bt709", "tv", ".mp4 .mkv .webm"},
+		{"libsvtav1", "yuv420p", "bt709", "tv", ".mp4 .mkv .webm"},
+		{"prores_ks", "yuv422p10le", "bt709", "tv", ".mov .mkv"},
+		{"ffv1", "yuv444p", "bt709", "tv", ".mkv"},
+		{"ffv1", "bgr0", "gbr", "pc", ".mkv"},
+		{"ffv1", "gbrp10le", "gbr", "pc", ".mkv"},
+		{"libx264rgb", "rgb24", "gbr", "pc", ".mp4 .mkv .mov"},
+		{"libx264", "yuvj420p", "bt709", "pc", ".mp4"},
+	} {
+		for i, ext := range strings.Fields(c.files) {
+			if i > 0 && short {
+				break
+			}
+			path := filepath.Join(dir, "out"+ext)
+			told, err := createWith(t, path, f, CreateOptions{Codec: c.codec, PixelFormat: c.pixels})
+			require.NoError(t, err, c.codec)
+			assert.Empty(t, told)
+			got := ffprobe(t, path)
+			assert.Equal(t, []any{c.span, c.matrix, "bt709", "bt709"},
+				[]any{got["color_range"], got["color_space"], got["color_primaries"], got["color_transfer"]}, "%s %s in %s", c.codec, c.pixels, ext)
+			frame := readFrame(t, openClip(t, path, f), 0)
+			checkColour(t, 0, frame, quantised(testFrame(0, f.Height, f.Width)), 8)
+		}
+	}
 }
 
 // TestFFmpegReads decodes lossless files that ffmpeg made of known PNG frames,

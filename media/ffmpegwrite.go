@@ -129,8 +129,9 @@ var isRGBName = regexp.MustCompile(`^(x2|0)?(rgb|bgr|gbr|argb|abgr)`)
 // containers are ffmpeg's names for those that are written.
 var containers = map[string]string{".mp4": "mp4", ".mov": "mov", ".mkv": "matroska", ".webm": "webm"}
 
-// encodeArgs converts to BT.709 in limited range and says so in the file. 4:2:0
-// has no odd sizes: such frames keep their size and full chroma instead.
+// encodeArgs converts to BT.709 in limited range and says so in the file: by the
+// frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
+// 4.4 do. 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
 func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 	pixels, codec := "yuv420p", "libx264"
 	if odd(f) {
@@ -140,11 +141,15 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 		codec = "libvpx-vp9"
 	}
 	pixels, codec = cmp.Or(o.PixelFormat, pixels), cmp.Or(o.Codec, codec)
-	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=tv"
-	matrix, span := "bt709", "tv"
-	if isRGBName.MatchString(pixels) {
-		filter, matrix, span = "null", "rgb", "pc"
+	matrix, frames, span := "bt709", "bt709", "tv"
+	if strings.HasPrefix(pixels, "yuvj") {
+		span = "pc"
 	}
+	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=" + span
+	if isRGBName.MatchString(pixels) {
+		filter, matrix, frames, span = "null", "rgb", "gbr", "pc" // the same matrix by its two names
+	}
+	filter += fmt.Sprintf(",setparams=range=%s:colorspace=%s:color_primaries=bt709:color_trc=bt709", span, frames)
 	if f.Aspect.Known() {
 		filter += fmt.Sprintf(",setsar=%d/%d", f.Aspect.Num, f.Aspect.Den)
 	}
