@@ -139,6 +139,9 @@ func (s ffprobeStream) turned() bool { return s.angle()%180 == 90 }
 
 // remarks are what there is to tell of the stream's pictures in so many channels.
 func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
+	if s.choice != "" {
+		r.note("%s", s.choice)
+	}
 	s.colourRemarks(&r, o)
 	if hdr := s.hdr(); hdr != "" && !o.ToneMap {
 		r.warn("HDR (%s) is read as if it were SDR, flat and dark; --tone-map converts it", hdr)

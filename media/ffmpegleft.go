@@ -27,7 +27,7 @@ func (o CreateOptions) leftBehind(ctx context.Context, path string) {
 	}
 }
 
-// besides is what there is besides the first video track and sound, in words.
+// besides is what there is besides one video track and sound, in words.
 func (p *probed) besides() (all []string) {
 	count := map[string]int{"video": -1}
 	for _, s := range p.Streams {

@@ -19,6 +19,7 @@ import (
 
 // ffprobeStream is what ffprobe says of a video stream.
 type ffprobeStream struct {
+	Index        int
 	CodecName    string `json:"codec_name"`
 	ColorSpace   string `json:"color_space"`
 	Primaries    string `json:"color_primaries"`
@@ -41,16 +42,24 @@ type ffprobeStream struct {
 	SideData []struct {
 		Rotation float64
 	} `json:"side_data_list"`
+	Disposition struct { // 1 where it is so
+		Default     int
+		AttachedPic int `json:"attached_pic"`
+		Thumbnails  int `json:"timed_thumbnails"`
+		Still       int `json:"still_image"`
+	}
 
 	still   bool // a picture, whose rate says nothing
 	literal bool // the reader would take %03d for a number
 	format  string
 	seconds float64  // of the file, 0 where unknown
 	others  []string // codecs of the other streams
+	choice  string   // what is to be said of the other video streams
 }
 
 // probed is what ffprobe says of a file.
 type probed struct {
+	track    int // of its video that is meant, 0 for the one that a player would show
 	Streams  []ffprobeStream
 	Chapters []struct{}
 	Format   struct {
@@ -61,20 +70,23 @@ type probed struct {
 	}
 }
 
-// probe finds the first video stream.
-func probe(ctx context.Context, path string) (s ffprobeStream, err error) {
+// probe finds the track-th video stream, or with 0 the one that a player would show.
+func probe(ctx context.Context, path string, track int) (s ffprobeStream, err error) {
 	found, err := probeAll(ctx, path)
 	if err != nil {
 		return s, err
 	}
-	at := found.first("video")
-	if at < 0 {
-		return s, badInputf(path, "holds no video")
+	at, err := found.video(track)
+	if err != nil {
+		return s, badInput(path, err)
 	}
 	s = found.Streams[at]
+	if track == 0 {
+		s.choice = found.choice(at)
+	}
 	s.format = found.Format.Name
 	s.literal = s.format == "image2"
-	s.still = s.literal || strings.HasSuffix(s.format, "_pipe")
+	s.still = s.literal || strings.HasSuffix(s.format, "_pipe") || s.isCover()
 	s.seconds, _ = strconv.ParseFloat(found.Format.Duration, 64)
 	for _, other := range found.Streams {
 		if other.CodecName != "" && other.CodecName != s.CodecName {

@@ -43,7 +43,7 @@ type videoClip struct {
 // openFFmpeg decodes the whole video once without keeping it: what is broken is
 // told before anything is made of it, and the frames are counted.
 func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
-	stream, err := probe(ctx, path)
+	stream, err := probe(ctx, path, o.Track)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +67,17 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 	return c, nil
 }
 
-// args have ffmpeg decode every frame of the first video stream, once and in
-// order. Frames are numbered and passed through, so that none is dropped or
-// doubled whatever their times are; the numbers begin again where the pixels
-// change in mid-stream, as ffmpeg then makes a new filter.
+// args have ffmpeg decode every frame of the video stream, once and in order. Frames
+// are numbered and passed through, so that none is dropped or doubled whatever their
+// times are; the numbers begin again where the pixels change in mid-stream, as ffmpeg
+// then makes a new filter.
 func (c *videoClip) args(filter string, output ...string) []string {
 	args := []string{"-v", "repeat+level+verbose", "-nostdin", "-nostats"}
 	if c.channels == 4 {
 		args = append(args, c.stream.alphaDecoder()...)
 	}
 	args = append(args, inputArgs(c.path, c.stream.literal)...)
-	args = append(args, "-map", "0:v:0", "-vf", "settb=1/25,setpts=N"+filter, c.passthrough, "passthrough")
+	args = append(args, "-map", fmt.Sprintf("0:%d", c.stream.Index), "-vf", "settb=1/25,setpts=N"+filter, c.passthrough, "passthrough")
 	return append(args, output...)
 }
 

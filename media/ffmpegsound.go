@@ -38,6 +38,9 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	if err != nil {
 		return nil, err
 	}
+	if o.Sound == o.From {
+		from.track = o.Track
+	}
 	at := from.first("audio")
 	if at < 0 {
 		if o.SoundAsked {
@@ -126,8 +129,8 @@ func newSound(ctx context.Context, from probed, path, ext string, seconds float6
 
 // videoDelay is how many seconds after the file's beginning its video begins.
 func (p *probed) videoDelay() float64 {
-	at := p.first("video")
-	if at < 0 {
+	at, err := p.video(p.track)
+	if err != nil {
 		return 0
 	}
 	start, err := strconv.ParseFloat(p.Format.Start, 64)

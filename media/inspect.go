@@ -65,7 +65,7 @@ func formatOf(clip Clip) Format {
 }
 
 func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
-	s, err := probe(ctx, path)
+	s, err := probe(ctx, path, 0)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -97,7 +97,7 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *said, error) {
 	packets, log := &packetCounter{}, &said{format: s.format, others: s.others}
 	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
-		"-select_streams", "v:0", "-show_entries", "packet=pts_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
+		"-select_streams", strconv.Itoa(s.Index), "-show_entries", "packet=pts_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("media: %s: %w", path, err)
 	}

@@ -53,6 +53,10 @@ type OpenOptions struct {
 	// Matrix is the colour matrix that YUV is in, one of Matrices, whatever the
 	// file says; by default what it says, and BT.601 where it says nothing.
 	Matrix string
+	// Track is the video track to read, counted from 1 with covers among them; 0 is
+	// the one that a player would show: the first that is marked as default, else the
+	// first that is no cover. Only what ffmpeg reads has more than one.
+	Track int
 	// ToneMap makes SDR of HDR; by default its numbers are taken as they are.
 	ToneMap bool
 	// Warn is told what was accepted, is lost or was guessed, Note what was taken
@@ -83,6 +87,10 @@ func OpenWith(ctx context.Context, path string, channels int, o OpenOptions) (Cl
 			clip.Close()
 			return nil, err
 		}
+	}
+	if clip != nil && o.Track > 1 {
+		clip.Close() // nothing was written
+		return nil, badInputf(path, "has one video track, not %d", o.Track)
 	}
 	if clip != nil || err != nil {
 		return clip, err

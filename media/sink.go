@@ -79,8 +79,9 @@ type CreateOptions struct {
 	Sound      string
 	SoundAsked bool
 	// From names the video that the frames are of, "" for none: what else is in it
-	// and does not go along is told.
-	From string
+	// and does not go along is told. Track is its track, as OpenOptions have it.
+	From  string
+	Track int
 	// RateAsked: somebody chose the frame rate, and is told where it isn't kept.
 	RateAsked bool
 	// To is where the output goes, rather than to a file; path then says the

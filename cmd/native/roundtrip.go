@@ -80,7 +80,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	}
 	sound, asked := c.sound(a, o)
 	sink, err := c.create(a, c.Output, o.Again, media.CreateOptions{
-		Sound: sound, SoundAsked: asked, From: c.Video, RateAsked: latent.Rational(c.FPS).Known(),
+		Sound: sound, SoundAsked: asked, From: c.Video, Track: int(c.Track), RateAsked: latent.Rational(c.FPS).Known(),
 	})
 	if err != nil {
 		return err

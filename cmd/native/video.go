@@ -14,6 +14,7 @@ import (
 type videoFlags struct {
 	AcceptDamaged bool   `help:"Keep what can be read of a video that is damaged or cut short, with a warning; default is to refuse it."`
 	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default what the file says, and bt601 where it says nothing, as ffmpeg writes."`
+	Track         uint8  `placeholder:"N" help:"Video track to read, counted from 1 with covers among them; default is what players show: the first that is marked as default, else the first that is no cover."`
 	ToneMap       bool   `help:"Make SDR of HDR video (PQ, HLG), by ffmpeg's zscale and tonemap; default is to take its numbers as they are."`
 }
 
@@ -21,6 +22,7 @@ type videoFlags struct {
 func (f videoFlags) video(a *app, path string, channels int) (media.Clip, error) {
 	o := media.OpenOptions{
 		AcceptDamaged: f.AcceptDamaged,
+		Track:         int(f.Track),
 		ToneMap:       f.ToneMap,
 		Warn:          func(text string) { a.warn("%s", text) },
 		Note:          func(text string) { a.note("%s", text) },
