@@ -269,3 +269,38 @@ func TestFFmpegCancelWrite(t *testing.T) {
 	require.ErrorIs(t, sink.Close(), context.Canceled, "close")
 	only(t, dir)
 }
+
+// TestUnevenFrames: frames at uneven times last as long as in the file, in every
+// container, with all of the sound. The first 20 of them are 0.1 s apart and the others
+// 0.3 s; Matroska's header says that all are 0.1 s apart, and MP4's that the last one
+// is as short.
+func TestUnevenFrames(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	for ext, length := range map[string]float64{".mkv": 8, ".mp4": 7.8} {
+		path := filepath.Join(dir, "uneven"+ext)
+		ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=10:d=8", "-f", "lavfi", "-i", "sine=d=8:r=48000", "-fps_mode", "vfr",
+			"-vf", "select='lt(n,20)+not(mod(n+1,3))',setparams=colorspace=bt709", "-colorspace", "bt709", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", path)
+		clip, warnings, _ := told(t, path, OpenOptions{})
+		require.Equal(t, 40, clip.Frames())
+		require.InDelta(t, length, 40/clip.FPS().Float(), 0.001, "%s: seconds at %s frames/s", ext, clip.FPS())
+		if ext == ".mkv" {
+			assert.Equal(t, []string{"frames are 100 to 300 ms apart: each is taken once, as if all were 200 ms apart (5 frames/s), up to 2 s from their time"}, warnings)
+		}
+		s, err := Inspect(context.Background(), path)
+		require.NoError(t, err)
+		assert.Equal(t, clip.FPS(), s.FPS)
+		assert.Equal(t, warnings, s.Warnings)
+		for _, to := range []string{".mkv", ".mp4", ".mov", ".webm"} {
+			out := filepath.Join(dir, "out"+to)
+			_, err := createWith(t, out, Format{Height: 48, Width: 64, Frames: 40, FPS: clip.FPS()}, CreateOptions{Sound: path, From: path})
+			require.NoError(t, err)
+			_, seconds := clickAt(t, out)
+			assert.InDelta(t, length, seconds, 0.06, "sound of %s to %s", ext, to)
+			s, err := Inspect(context.Background(), out)
+			require.NoError(t, err)
+			assert.Equal(t, 40, s.Frames)
+			assert.InDelta(t, length, 40/s.FPS.Float(), 0.01, "%s to %s", ext, to)
+		}
+	}
+}

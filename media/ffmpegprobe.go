@@ -53,6 +53,7 @@ type ffprobeStream struct {
 	literal bool // the reader would take %03d for a number
 	format  string
 	seconds float64  // of the file, 0 where unknown
+	end     float64  // of the file, by its own clock, 0 where unknown
 	others  []string // codecs of the other streams
 	choice  string   // what is to be said of the other video streams
 }
@@ -88,6 +89,9 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 	s.literal = s.format == "image2"
 	s.still = s.literal || strings.HasSuffix(s.format, "_pipe") || s.isCover()
 	s.seconds, _ = strconv.ParseFloat(found.Format.Duration, 64)
+	if start, err := strconv.ParseFloat(found.Format.Start, 64); err == nil && s.seconds > 0 {
+		s.end = start + s.seconds
+	}
 	for _, other := range found.Streams {
 		if other.CodecName != "" && other.CodecName != s.CodecName {
 			s.others = append(s.others, other.CodecName)
@@ -154,7 +158,8 @@ func readFailure(ctx context.Context, path string, err error) error {
 	return badInput(path, err)
 }
 
-// rate prefers the average: with a varying rate it gives the right duration.
+// rate is what the headers tell. It prefers the average: with a varying rate it gives
+// the right duration, where they know it.
 func (s ffprobeStream) rate() latent.Rational {
 	if s.still {
 		return latent.Rational{}

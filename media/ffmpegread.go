@@ -52,7 +52,7 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 			return nil, fmt.Errorf("media: %s: %w", path, err)
 		}
 	}
-	c := &videoClip{ctx: ctx, path: path, stream: stream, options: o, channels: channels, fps: stream.rate()}
+	c := &videoClip{ctx: ctx, path: path, stream: stream, options: o, channels: channels}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 	}
 	told := stream.remarks(channels, o)
 	stream.lost(c.frames, &told)
-	stream.timing(ctx, path, &told)
+	c.fps = stream.timing(ctx, path, &told)
 	told.tell(path, o)
 	return c, nil
 }

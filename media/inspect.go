@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tessera/format"
+	"tessera/latent"
 )
 
 // Summary is what Inspect tells of a video.
@@ -77,7 +78,7 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	sum := Summary{Format: Format{Height: h, Width: w, Frames: packets.shown, FPS: s.rate(), Aspect: s.aspect()}, About: s.packetsDiffer()}
+	sum := Summary{Format: Format{Height: h, Width: w, Frames: packets.shown, FPS: s.rateBy(packets), Aspect: s.aspect()}, About: s.packetsDiffer()}
 	if log.errors > 0 {
 		sum.About, sum.Damage = true, "ffmpeg says "+log.reason("file:"+path)
 	}
@@ -97,7 +98,7 @@ func inspectFFmpeg(ctx context.Context, path string) (Summary, error) {
 func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter, *said, error) {
 	packets, log := &packetCounter{}, &said{format: s.format, others: s.others}
 	cmd, _, err := ffmpegCommand(ctx, "ffprobe", append([]string{"-v", "repeat+level+error",
-		"-select_streams", strconv.Itoa(s.Index), "-show_entries", "packet=pts_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
+		"-select_streams", strconv.Itoa(s.Index), "-show_entries", "packet=pts_time,duration_time,flags", "-of", "csv=p=0"}, inputArgs(path, s.literal)...)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("media: %s: %w", path, err)
 	}
@@ -113,30 +114,62 @@ func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter
 	return packets, log, nil
 }
 
-// timing remarks on a rate that varies.
-func (s ffprobeStream) timing(ctx context.Context, path string, r *remarks) {
+// timing finds the rate, and remarks on one that varies.
+func (s ffprobeStream) timing(ctx context.Context, path string, r *remarks) latent.Rational {
 	if s.still {
-		return
+		return latent.Rational{}
 	}
-	if packets, _, err := s.packets(ctx, path); err == nil {
-		s.varying(packets, r)
+	packets, _, err := s.packets(ctx, path)
+	if err != nil {
+		return s.rate()
 	}
+	s.varying(packets, r)
+	return s.rateBy(packets)
 }
 
-// varying remarks on frames that are not evenly apart. Times may be rounded to
-// milliseconds, and are not known of every frame in every format.
-func (s ffprobeStream) varying(p *packetCounter, r *remarks) {
+// timed tells whether the times of packets say when frames are shown: they are not known
+// of every frame in every format, and may begin again. It puts them in order.
+func (s ffprobeStream) timed(p *packetCounter) bool {
 	if len(p.times) != p.shown || p.shown < 3 || s.packetsDiffer() || !s.rate().Known() {
-		return
+		return false
 	}
 	slices.Sort(p.times)
-	least, most := math.Inf(1), 0.0
-	for i, t := range p.times[1:] {
-		least, most = min(least, t-p.times[i]), max(most, t-p.times[i])
+	least, _ := gaps(p.times)
+	return least > 0
+}
+
+// rateBy is the rate with which the frames last as long as in the file. Headers may
+// tell another: Matroska has the distance of two frames there, which is not that of
+// all.
+func (s ffprobeStream) rateBy(p *packetCounter) latent.Rational {
+	told := s.rate()
+	if !s.timed(p) || slices.Contains([]string{"mpegts", "mpeg"}, s.format) { // these have gaps where they were joined
+		return told
 	}
-	if least > 0 && most > 1.1*least+0.002 { // times that begin again say nothing
-		r.warn("frames are %.0f to %.0f ms apart: each is taken once, as if all were %.4g ms apart (%s frames/s)",
-			1000*least, 1000*most, 1000/s.rate().Float(), s.rate())
+	frames, first, last := float64(p.shown), p.times[0], p.times[p.shown-1]
+	least, most := gaps(p.times)
+	end := last + (last-first)/(frames-1)
+	switch matroska := strings.HasPrefix(s.format, "matroska"); { // which gives no frame a length of its own
+	case !matroska && p.last > 0:
+		end = last + p.last
+	case matroska && uneven(least, most):
+		end = max(end, min(s.end, last+most))
+	}
+	const rounded = 0.001 // seconds, to which some formats round times
+	length := end - first
+	if math.Abs(length-frames/told.Float()) < max(rounded, 0.5/told.Float()) {
+		return told
+	}
+	return simplest(frames/(length+rounded), frames/max(length-rounded, length/2))
+}
+
+// varying remarks on frames that are not evenly apart.
+func (s ffprobeStream) varying(p *packetCounter, r *remarks) {
+	if !s.timed(p) {
+		return
+	}
+	if text := unevenText(p.times, s.rateBy(p)); text != "" {
+		r.warn("%s", text)
 	}
 }
 
@@ -156,12 +189,14 @@ func (s ffprobeStream) packetsDiffer() bool {
 		!slices.Contains([]string{"", "unknown", "progressive"}, s.FieldOrder)
 }
 
-// packetCounter counts lines, a time and flags, without those of packets that are
-// decoded only for the sake of others: a D among their flags.
+// packetCounter counts lines, a time, a length and flags, without those of packets
+// that are decoded only for the sake of others: a D among their flags.
 type packetCounter struct {
-	shown int
-	times []float64 // seconds, of those that have one
-	line  []byte
+	shown  int
+	times  []float64 // seconds, of those that have one
+	lastAt float64   // the latest of them
+	last   float64   // how long that frame lasts, 0 where unknown
+	line   []byte
 }
 
 func (c *packetCounter) Write(p []byte) (int, error) {
@@ -177,11 +212,17 @@ func (c *packetCounter) Write(p []byte) (int, error) {
 }
 
 func (c *packetCounter) packet(fields []string) {
-	if len(fields) < 2 || strings.Contains(fields[1], "D") {
+	if len(fields) < 3 || strings.Contains(fields[2], "D") {
 		return
 	}
 	c.shown++
-	if t, err := strconv.ParseFloat(fields[0], 64); err == nil {
-		c.times = append(c.times, t)
+	t, err := strconv.ParseFloat(fields[0], 64)
+	if err != nil {
+		return
 	}
+	if len(c.times) == 0 || t > c.lastAt {
+		c.lastAt = t
+		c.last, _ = strconv.ParseFloat(fields[1], 64)
+	}
+	c.times = append(c.times, t)
 }
