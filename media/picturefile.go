@@ -23,6 +23,7 @@ type pictureHeader struct {
 	height, width int
 	turn          turn
 	alpha         bool   // it may have transparency
+	animated      bool   // it has several pictures
 	profile       string // of its colours, by name; "" for none, or sRGB's
 }
 
@@ -34,12 +35,16 @@ type pictureFormat struct {
 	config func(io.Reader) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
 	parts  pictureParts
+	// Of formats that may be animated: whether one says so, and its pictures, those that
+	// are whole where the error is a damagedError.
+	animated  func(io.ReadSeeker) bool
+	animation func(r io.ReaderAt, size int64) ([]animationPart, error)
 }
 
 var pictureFormats = []pictureFormat{
-	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, pngParts},
-	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegParts},
-	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpParts},
+	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, pngParts, pngAnimated, pngAnimation},
+	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegParts, nil, nil},
+	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpParts, webpAnimated, webpAnimation},
 }
 
 // openPicture opens a file and finds its format.
@@ -77,7 +82,7 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 		return h, badInputf(path, "is a CMYK picture, expected RGB, YCbCr or gray")
 	}
 	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.parts.turn(f),
-		alpha: mayBeTransparent(cfg.ColorModel), profile: format.parts.profile(f)}
+		alpha: mayBeTransparent(cfg.ColorModel), profile: format.parts.profile(f), animated: format.animated != nil && format.animated(f)}
 	if h.turn >= 5 {
 		h.height, h.width = h.width, h.height
 	}

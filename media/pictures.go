@@ -22,10 +22,13 @@ import (
 // pictureKinds are the extensions of pictures that are read without ffmpeg.
 var pictureKinds = map[string]string{".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp"}
 
-// pictureClip is one file per frame: PNG, JPEG or WebP. Files are decoded when
-// asked for.
+// pictureClip is one file per frame, PNG, JPEG or WebP, or an animated one. Files are
+// decoded when asked for.
 type pictureClip struct {
 	paths         []string
+	animation     *animation // of the only path, nil for pictures
+	turn          turn       // of the animation
+	fps           latent.Rational
 	height, width int
 	channels      int
 	dropped       func() // says once that transparency is dropped
@@ -190,6 +193,15 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 			return nil, badInputf(path, "is %d x %d, expected %d x %d as %s has",
 				p.width, p.height, c.width, c.height, filepath.Base(paths[0]))
 		}
+		if p.animated && len(paths) > 1 {
+			return nil, badInputf(path, "is animated, expected a single picture: it is a clip by itself")
+		}
+		if p.animated {
+			if c.animation, err = openAnimation(path, p, o); err != nil {
+				return nil, err
+			}
+			c.turn = p.turn
+		}
 		if p.turn > 1 {
 			turned.add(path, "")
 		}
@@ -203,7 +215,12 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 	c.dropped = sync.OnceFunc(func() {
 		o.warn(path + ": transparency is dropped: colours are the stored ones, blended with nothing")
 	})
-	if transparent != "" && channels == 3 { // before the work, where that is known
+	if c.animation != nil {
+		if err := c.begin(path, o); err != nil {
+			c.Close()
+			return nil, err
+		}
+	} else if transparent != "" && channels == 3 { // before the work, where that is known
 		img, _, err := readPicture(transparent)
 		if err != nil {
 			return nil, err
@@ -249,14 +266,69 @@ func (c *pictureClip) look(img image.Image) {
 	}
 }
 
-func (c *pictureClip) Frames() int               { return len(c.paths) }
+// begin finds the rate of an animation, and makes its first frame where that tells of
+// transparency to be dropped.
+func (c *pictureClip) begin(path string, o OpenOptions) error {
+	rate, text := c.animation.rate()
+	c.fps = rate
+	if text != "" {
+		o.warn(path + ": " + text)
+	}
+	if c.channels == 4 {
+		return nil
+	}
+	canvas, err := c.animation.frame(0)
+	if err == nil && !opaque(canvas) {
+		c.dropped()
+	}
+	return err
+}
+
+func (c *pictureClip) Frames() int {
+	if c.animation != nil {
+		return len(c.animation.parts)
+	}
+	return len(c.paths)
+}
+
 func (c *pictureClip) Size() (height, width int) { return c.height, c.width }
 func (c *pictureClip) Channels() int             { return c.channels }
-func (c *pictureClip) FPS() latent.Rational      { return latent.Rational{} }
-func (c *pictureClip) Close() error              { return nil }
+func (c *pictureClip) FPS() latent.Rational      { return c.fps }
+
+func (c *pictureClip) Close() error {
+	if c.animation != nil {
+		return c.animation.file.Close()
+	}
+	return nil
+}
+
+// readAnimation is ReadFrame of one.
+func (c *pictureClip) readAnimation(t int, dst []float32) error {
+	canvas, err := c.animation.frame(t)
+	if err != nil {
+		return err
+	}
+	if c.channels == 3 && !opaque(canvas) {
+		c.dropped()
+	}
+	frame := dst
+	if c.turn > 1 {
+		frame = make([]float32, len(dst))
+	}
+	for i := range len(canvas) / 4 {
+		copy(frame[i*c.channels:][:c.channels], canvas[4*i:])
+	}
+	if c.turn > 1 {
+		c.turn.apply(dst, frame, c.height, c.width, c.channels)
+	}
+	return nil
+}
 
 func (c *pictureClip) ReadFrame(t int, dst []float32) error {
 	checkRead(c, t, dst)
+	if c.animation != nil {
+		return c.readAnimation(t, dst)
+	}
 	path := c.paths[t]
 	img, turn, err := readPicture(path)
 	if err != nil {
