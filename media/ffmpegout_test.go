@@ -284,6 +284,57 @@ func TestRateIsSaid(t *testing.T) {
 	}
 }
 
+// TestWriteAnimations: WebP that keeps every pixel, GIF that says what it loses, and an
+// ffmpeg that lacks the encoder.
+func TestWriteAnimations(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	f := Format{Height: 47, Width: 64, Frames: 5, FPS: latent.Rational{Num: 24, Den: 1}}
+	for _, c := range []struct {
+		name string
+		rms  float64
+		says []string
+	}{
+		{"out.webp", 1e-4, nil},
+		{"out.gif", 12, []string{"keeps 256 colours of each frame; .webp keeps all"}},
+	} {
+		path := filepath.Join(dir, c.name)
+		told, err := createWith(t, path, f, CreateOptions{RateAsked: true})
+		require.NoError(t, err)
+		for i := range c.says {
+			c.says[i] = path + ": " + c.says[i]
+		}
+		assert.Equal(t, c.says, told)
+		clip := openClip(t, path, f)
+		assert.InDelta(t, 5/24.0, 5/clip.FPS().Float(), 0.011, "length of %s", c.name) // GIF has hundredths of a second
+		for i := range f.Frames {
+			checkColour(t, i, readFrame(t, clip, i), quantised(testFrame(i, f.Height, f.Width)), c.rms)
+		}
+		one := f
+		one.Frames = 1
+		_, err = createWith(t, path, one, CreateOptions{})
+		require.NoError(t, err)
+		openClip(t, path, one)
+		require.NoError(t, os.Remove(path))
+		_, err = CreateWith(context.Background(), path, Format{Height: 4, Width: 4, Frames: 1, Channels: 4}, CreateOptions{})
+		require.ErrorContains(t, err, "doesn't keep transparency")
+		_, err = createWith(t, path, f, CreateOptions{CRF: "20"})
+		require.ErrorIs(t, err, ErrOption)
+	}
+	told, err := createWith(t, filepath.Join(dir, "fast.gif"), Format{Height: 8, Width: 8, Frames: 2, FPS: latent.Rational{Num: 60, Den: 1}}, CreateOptions{})
+	require.NoError(t, err)
+	require.Len(t, told, 2)
+	assert.Contains(t, told[1], "fast.gif: has times in hundredths of a second: browsers play 60 frames/s slower, 50 at most")
+	require.NoError(t, os.Remove(filepath.Join(dir, "fast.gif")))
+
+	otherFFmpeg(t, "case \" $* \" in *' libwebp_anim '*)\n"+
+		"echo \"[fatal] Unknown encoder 'libwebp_anim'\" >&2\nexit 1\nesac\nexec FFMPEG \"$@\"")
+	_, err = createWith(t, filepath.Join(dir, "out.webp"), f, CreateOptions{})
+	require.ErrorIs(t, err, ErrOutput)
+	require.ErrorContains(t, err, `out.webp: can't be written: ffmpeg says "Unknown encoder 'libwebp_anim'"`)
+	only(t, dir)
+}
+
 // clickAt is when the loudest sample is heard, and how long the sound is, in
 // seconds.
 func clickAt(t *testing.T, path string) (at, seconds float64) {

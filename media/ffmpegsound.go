@@ -188,14 +188,17 @@ func HasSound(ctx context.Context, path string) bool {
 	return err == nil && from.first("audio") >= 0
 }
 
-// isVideoFile tells of outputs that may have sound.
-func isVideoFile(path string) bool {
+// isVideoFile tells of outputs that may have sound, isAnimation of those that ffmpeg
+// writes without.
+func isVideoFile(path string) bool { return containers[extension(path)] != "" && !isFolder(path) }
+func isAnimation(path string) bool { return animations[extension(path)] != nil && !isFolder(path) }
+
+func isFolder(path string) bool {
 	info, err := os.Stat(path)
-	return containers[extension(path)] != "" && (err != nil || !info.IsDir())
+	return err == nil && info.IsDir()
 }
 
 // soundless are inputs that have no sound, as their names tell.
 func soundless(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir() || slices.Contains(strings.Fields(".png .jpg .jpeg .webp .y4m .npy .safetensors"), extension(path))
+	return isFolder(path) || slices.Contains(strings.Fields(".png .jpg .jpeg .webp .y4m .npy .safetensors"), extension(path))
 }

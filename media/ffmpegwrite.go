@@ -41,10 +41,11 @@ func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (
 	return s, nil
 }
 
-// begin tries what was asked for, takes the sound and starts ffmpeg.
+// begin tries what was asked for or not every ffmpeg has, takes the sound and starts
+// ffmpeg.
 func (s *ffmpegSink) begin(ctx context.Context, f Format, o CreateOptions) (err error) {
 	path, ext := s.pending.path, extension(s.pending.path)
-	if o.asked() != "" {
+	if o.asked() != "" || animations[ext] != nil {
 		if err := s.try(ctx, f, o); err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ func (s *ffmpegSink) begin(ctx context.Context, f Format, o CreateOptions) (err 
 			return err
 		}
 	}
-	if odd(f) && o.PixelFormat == "" {
+	if odd(f) && o.PixelFormat == "" && animations[ext] == nil {
 		o.warn(fmt.Sprintf("%s: %dx%d pixels are odd: written as yuv444p, which some players don't show", path, f.Height, f.Width))
 	}
 	if err := s.start(ctx, ext, f, o); err != nil {
@@ -111,6 +112,9 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 	} else if log.errors == 0 {
 		reason = err.Error()
 	}
+	if o.asked() == "" {
+		return badOutput("media: %s: can't be written: ffmpeg says %s", s.pending.path, reason)
+	}
 	return &optionError{fmt.Sprintf("media: %s: can't be written with %s: ffmpeg says %s", s.pending.path, o.asked(), reason)}
 }
 
@@ -129,10 +133,21 @@ var isRGBName = regexp.MustCompile(`^(x2|0)?(rgb|bgr|gbr|argb|abgr)`)
 // containers are ffmpeg's names for those that are written.
 var containers = map[string]string{".mp4": "mp4", ".mov": "mov", ".mkv": "matroska", ".webm": "webm"}
 
+// animations are the arguments for formats without sound, whose colours are RGB's and
+// need no tags. WebP is lossless; each frame of a GIF has a palette of its own, as one for
+// all would need all of them in memory first.
+var animations = map[string][]string{
+	".gif":  {"-vf", "split[a][b];[a]palettegen=stats_mode=single[p];[b][p]paletteuse=new=1", "-c:v", "gif", "-loop", "0", "-f", "gif"},
+	".webp": {"-pix_fmt", "bgra", "-c:v", "libwebp_anim", "-lossless", "1", "-loop", "0", "-f", "webp"},
+}
+
 // encodeArgs converts to BT.709 in limited range and says so in the file: by the
 // frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
 // 4.4 do. 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
 func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
+	if args := animations[ext]; args != nil {
+		return append(args[:len(args):len(args)], "file:"+output)
+	}
 	pixels, codec := "yuv420p", "libx264"
 	if odd(f) {
 		pixels = "yuv444p"

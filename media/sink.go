@@ -51,6 +51,7 @@ var errClosed = errors.New("media: output is closed")
 //	.npy, .safetensors  float32 [C,T,H,W], neither clamped nor rounded
 //	.mp4 .mov .mkv      H.264 through ffmpeg, BT.709, limited range
 //	.webm               VP9 through ffmpeg, likewise
+//	.webp .gif          an animation through ffmpeg: lossless, and of 256 colours a frame
 //
 // PNG and floats keep alpha; 4 channels in any of the others are an error.
 //
@@ -160,17 +161,24 @@ func CreateWith(ctx context.Context, path string, f Format, o CreateOptions) (*S
 
 // losses warns of what a format can't keep.
 func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
-	if f.Frames > 1 && !f.FPS.Known() && (isVideoFile(path) || extension(path) == ".y4m") {
+	ext, animation := extension(path), isAnimation(path)
+	if f.Frames > 1 && !f.FPS.Known() && (isVideoFile(path) || ext == ".y4m" || animation) {
 		o.warn(fmt.Sprintf("%s: nothing tells its frame rate: %s frames/s; --fps chooses another", path, f.rate()))
 	}
 	if isVideoFile(path) {
 		o.leftBehind(ctx, path)
 		return
 	}
-	if ext := extension(path); o.RateAsked && ext != ".y4m" && ext != ".safetensors" {
+	if animation && ext == ".gif" {
+		o.warn(path + ": keeps 256 colours of each frame; .webp keeps all")
+	}
+	if most := 50.0; animation && ext == ".gif" && f.rate().Float() > most {
+		o.warn(fmt.Sprintf("%s: has times in hundredths of a second: browsers play %s frames/s slower, %v at most", path, f.rate(), most))
+	}
+	if o.RateAsked && ext != ".y4m" && ext != ".safetensors" && !animation {
 		o.warn(fmt.Sprintf("%s: keeps no frame rate: that of %s frames/s is left out", path, f.rate()))
 	}
-	if f.Aspect.Known() && extension(path) != ".y4m" {
+	if f.Aspect.Known() && ext != ".y4m" {
 		o.warn(fmt.Sprintf("%s: doesn't keep that pixels are %s as wide as high", path, f.Aspect))
 	}
 	if o.Sound != "" && HasSound(ctx, o.Sound) {
@@ -188,7 +196,7 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 		return createFolder(path, f)
 	case ".png":
 		return createPNG(path, f)
-	case ".y4m", ".mp4", ".mov", ".mkv", ".webm":
+	case ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif":
 		if f.channels() == 4 {
 			return nil, badOutput("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .npy or "+
 				".safetensors for frames of 4 channels", path, ext)
@@ -210,11 +218,11 @@ func CheckVideoName(path string) error {
 		return nil
 	}
 	switch ext := extension(path); ext {
-	case "", ".png", ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".npy", ".safetensors":
+	case "", ".png", ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif", ".npy", ".safetensors":
 		return nil
 	default:
 		return &formatError{fmt.Sprintf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
-			".mp4, .mov, .mkv or .webm", path, ext)}
+			".mp4, .mov, .mkv, .webm, .webp or .gif", path, ext)}
 	}
 }
 

@@ -19,7 +19,7 @@ type decodeCmd struct {
 	modelFlag
 	forceFlag
 	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, or .pt and .pth of torch.save."`
-	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm."`
+	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	clobberFlag
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
