@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,6 +99,73 @@ func TestEncoderChoices(t *testing.T) {
 		assert.NotContains(t, err.Error(), "tmp-", c.name)
 	}
 	only(t, dir)
+}
+
+// TestDeepOutputs: pixel formats of more than 8 bits hold the floats, rounded once, in
+// lossless files that ffmpeg reads back. Of less chroma the mean is compared.
+func TestDeepOutputs(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	f := Format{Height: 48, Width: 64, Frames: 2}
+	for _, c := range []struct {
+		pixels, holds string
+		bits          int
+		rgb           bool
+	}{
+		{"gbrp10le", "gbrp10le", 10, true},
+		{"gbrp16le", "gbrp16le", 16, true},
+		{"rgb48le", "gbrp16le", 16, true}, // the same to FFV1
+		{"yuv444p10le", "yuv444p10le", 10, false},
+		{"yuv444p12le", "yuv444p12le", 12, false},
+		{"yuv420p10le", "yuv420p10le", 10, false},
+	} {
+		path := filepath.Join(dir, "out.mkv")
+		told, err := createWith(t, path, f, CreateOptions{Codec: "ffv1", PixelFormat: c.pixels, RateAsked: true})
+		require.NoError(t, err)
+		require.Len(t, told, 1) // of the rate
+		assert.Equal(t, c.holds, ffprobe(t, path)["pix_fmt"])
+		raw, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", c.holds, "-").Output()
+		require.NoError(t, err)
+		got := make([]float64, len(raw)/2)
+		for i := range got {
+			got[i] = float64(binary.LittleEndian.Uint16(raw[2*i:]))
+		}
+		var want []float64
+		for i := range f.Frames {
+			var planes [3][]float64
+			frame, most, step := testFrame(i, f.Height, f.Width), math.Exp2(float64(c.bits))-1, math.Exp2(float64(c.bits-8))
+			for p := 0; p < len(frame); p += 3 {
+				r, g, b := (float64(frame[p])+1)/2, (float64(frame[p+1])+1)/2, (float64(frame[p+2])+1)/2
+				codes := [3]float64{g * most, b * most, r * most}
+				if !c.rgb {
+					y := 0.2126*r + 0.7152*g + 0.0722*b // BT.709
+					codes = [3]float64{step * (16 + 219*y), step * (128 + 224*(b-y)/1.8556), step * (128 + 224*(r-y)/1.5748)}
+				}
+				for k := range planes {
+					planes[k] = append(planes[k], math.Round(codes[k]))
+				}
+			}
+			if c.pixels == "yuv420p10le" {
+				want = append(want, planes[0]...)
+				for _, plane := range planes[1:] {
+					chroma := got[len(want):][:len(plane)/4]
+					assert.InDelta(t, mean(plane), mean(chroma), 0.5)
+					want = append(want, chroma...)
+				}
+				continue
+			}
+			want = slices.Concat(want, planes[0], planes[1], planes[2])
+		}
+		assert.Equal(t, want, got, c.pixels)
+	}
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
 }
 
 // TestSaidOfOutputs: odd sizes and pixels that are not square.

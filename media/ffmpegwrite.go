@@ -23,6 +23,8 @@ type ffmpegSink struct {
 	pipe    io.WriteCloser
 	sound   *sound // nil for none
 	waited  bool
+	deep    *deepFrames // nil for frames of 8 bits
+	raw     []byte      // one of them
 }
 
 func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
@@ -31,7 +33,7 @@ func createFFmpeg(ctx context.Context, path string, f Format, o CreateOptions) (
 		return nil, err
 	}
 	run, stop := context.WithCancel(ctx)
-	s := &ffmpegSink{ctx: ctx, stop: stop, pending: p}
+	s := &ffmpegSink{ctx: ctx, stop: stop, pending: p, deep: deepFor(o.PixelFormat)}
 	if err := s.begin(run, f, o); err != nil {
 		stop()
 		s.silence()
@@ -77,7 +79,7 @@ func (s *ffmpegSink) start(ctx context.Context, ext string, f Format, o CreateOp
 		args = append(args, "-copyts", "-i", s.sound.input(s.cmd)) // else its first sample comes to lie at 0
 		mapped = []string{"-map", "1:v:0", "-map", "0:a:0", "-c:a", "copy"}
 	}
-	args = append(append(args, rawInput(f)...), mapped...)
+	args = append(append(args, rawInput(f, s.deep)...), mapped...)
 	s.cmd.Args = append(s.cmd.Args, append(args, encodeArgs(ext, s.pending.temp, f, o)...)...)
 	if s.pipe, err = s.cmd.StdinPipe(); err != nil {
 		return err
@@ -92,7 +94,7 @@ var ignored = regexp.MustCompile(`Incompatible pixel format '\S+' for codec '\S+
 // try writes one black frame, so that what ffmpeg doesn't know is told before
 // the work.
 func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
-	args := append([]string{"-v", "repeat+level+warning", "-nostdin", "-y"}, rawInput(f)...)
+	args := append([]string{"-v", "repeat+level+warning", "-nostdin", "-y"}, rawInput(f, s.deep)...)
 	args = append(args, encodeArgs(extension(s.pending.path), s.pending.temp, f, o)...)
 	cmd, _, err := ffmpegCommand(ctx, "ffmpeg", args...)
 	if err != nil {
@@ -100,7 +102,7 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 	}
 	var all bytes.Buffer
 	log := &said{}
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(make([]byte, 4*f.Height*f.Width)), io.MultiWriter(log, &all)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(make([]byte, rawBytes(f, s.deep))), io.MultiWriter(log, &all)
 	err = cmd.Run()
 	reason := log.reason("file:" + s.pending.temp)
 	if m := ignored.Find(all.Bytes()); m != nil {
@@ -119,9 +121,21 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 }
 
 // rawInput are the frames that come in.
-func rawInput(f Format) []string {
-	return []string{"-f", "rawvideo", "-pix_fmt", "rgb0", "-s", fmt.Sprintf("%dx%d", f.Width, f.Height),
+func rawInput(f Format, deep *deepFrames) []string {
+	pixels := "rgb0"
+	if deep != nil {
+		pixels = deep.name()
+	}
+	return []string{"-f", "rawvideo", "-pix_fmt", pixels, "-s", fmt.Sprintf("%dx%d", f.Width, f.Height),
 		"-r", f.rate().String(), "-i", "pipe:0"}
+}
+
+// rawBytes are those of one.
+func rawBytes(f Format, deep *deepFrames) int {
+	if deep != nil {
+		return 6 * f.Height * f.Width
+	}
+	return 4 * f.Height * f.Width
 }
 
 // odd sizes can't be 4:2:0.
@@ -161,6 +175,9 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 		span = "pc"
 	}
 	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=" + span
+	if deep := deepFor(pixels); deep != nil { // the matrix is in the frames already
+		filter = strings.Replace("setparams=range=tv:colorspace=bt709,"+filter, "scale=", "scale=in_color_matrix=bt709:in_range=tv:", 1)
+	}
 	if isRGBName.MatchString(pixels) {
 		filter, matrix, frames, span = "null", "rgb", "gbr", "pc" // the same matrix by its two names
 	}
@@ -187,11 +204,18 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 	return append(args, "-f", containers[ext], "file:"+output)
 }
 
-func (s *ffmpegSink) needsFloat() bool { return false }
+func (s *ffmpegSink) needsFloat() bool { return s.deep != nil }
 
 // frame waits for ffmpeg when the pipe breaks, to tell why.
-func (s *ffmpegSink) frame(t int, _ []float32, rgba []byte) error {
-	if _, err := s.pipe.Write(rgba); err != nil {
+func (s *ffmpegSink) frame(t int, floats []float32, raw []byte) error {
+	if s.deep != nil {
+		if s.raw == nil {
+			s.raw = make([]byte, 2*len(floats))
+		}
+		raw = s.raw
+		s.deep.pack(raw, floats)
+	}
+	if _, err := s.pipe.Write(raw); err != nil {
 		if werr := s.wait(); werr != nil {
 			return werr
 		}

@@ -73,7 +73,8 @@ type CreateOptions struct {
 	// that of the codec.
 	CRF string
 	// Codec and PixelFormat are ffmpeg's names; default libx264, in .webm
-	// libvpx-vp9, and yuv420p, for odd sizes yuv444p.
+	// libvpx-vp9, and yuv420p, for odd sizes yuv444p. Formats of more than 8 bits
+	// are made of floats.
 	Codec, PixelFormat string
 	// Sound names a file whose first sound track goes along, cut to the length of
 	// the video; "" for none. Where it has none that is an error if SoundAsked.
