@@ -143,7 +143,7 @@ func TestVideoIsTold(t *testing.T) {
 	tagged := func(name string, args ...string) string { return file(name, append(tags, args...)...) }
 	upright := tagged("upright.mp4", "-c:v", "libx264", "-pix_fmt", "yuv420p")
 	turned := filepath.Join(dir, "turned.mp4")
-	ffmpeg(t, "-i", upright, "-c", "copy", "-metadata:s:v", "rotate=90", turned)
+	turn90(t, upright, turned)
 	for _, c := range []struct {
 		path            string
 		warnings, notes []string
@@ -161,7 +161,7 @@ func TestVideoIsTold(t *testing.T) {
 		{file("p3.mkv", "-colorspace", "bt709", "-color_primaries", "smpte432", "-c:v", "ffv1", "-pix_fmt", "yuv444p"),
 			[]string{"colours of Display P3 are read as BT.709's, paler than they are"}, nil},
 		{tagged("alpha.mov", "-vf", "format=rgba", "-c:v", "png"), []string{"transparency is dropped: colours are the stored ones, blended with nothing"}, nil},
-		{tagged("fields.mkv", "-c:v", "ffv1", "-pix_fmt", "yuv420p", "-field_order", "tt", "-top", "1"), []string{"is interlaced: both fields of a frame are read as one picture"}, nil},
+		{tagged("fields.mkv", "-vf", "setfield=tff", "-c:v", "ffv1", "-pix_fmt", "yuv420p"), []string{"is interlaced: both fields of a frame are read as one picture"}, nil},
 		{tagged("uneven.mkv", "-vf", "setpts='(N+gte(N,5)*2)/25/TB'", "-fps_mode", "passthrough", "-c:v", "ffv1", "-pix_fmt", "yuv420p"),
 			[]string{"frames are 40 to 120 ms apart: each is taken once, as if all were "}, nil},
 		{turned, nil, []string{"is turned by 90 degrees, as the file asks"}},

@@ -26,6 +26,8 @@ func TestInspect(t *testing.T) {
 	}
 	from := func(args ...string) []string { return append(source[:len(source):len(source)], args...) }
 	mp4 := file("x.mp4", from("-c:v", "libx264", "-g", "10")...)
+	rotated := filepath.Join(dir, "rotated.mp4")
+	turn90(t, mp4, rotated)
 	folder, y4m := filepath.Join(dir, "folder"), filepath.Join(dir, "x.y4m")
 	writeClip(t, folder, Format{Height: 8, Width: 6, Frames: 3})
 	writeClip(t, y4m, Format{Height: 8, Width: 6, Frames: 3})
@@ -36,7 +38,7 @@ func TestInspect(t *testing.T) {
 		{mp4, false}, {folder, false}, {y4m, false},
 		{file("x.mkv", "-i", mp4, "-c", "copy"), false},
 		{file("trimmed.mp4", "-ss", "0.5", "-i", mp4, "-c", "copy"), false},
-		{file("rotated.mov", "-i", mp4, "-c", "copy", "-metadata:s:v", "rotate=90"), false},
+		{rotated, false},
 		{file("x.webm", from("-c:v", "libvpx-vp9", "-deadline", "realtime")...), false},
 		{file("vp8.webm", from("-c:v", "libvpx", "-deadline", "realtime", "-auto-alt-ref", "0")...), true},
 		{file("x.bmp", from("-frames:v", "1")...), false},

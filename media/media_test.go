@@ -3,7 +3,9 @@
 package media
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"io/fs"
 	"math"
 	"os"
@@ -136,6 +138,21 @@ func ffmpeg(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.Command("ffmpeg", append([]string{"-v", "error", "-nostdin", "-y"}, args...)...).CombinedOutput()
 	require.NoError(t, err, "ffmpeg %q: %s", args, out)
+}
+
+// turn90 has a copy of an MP4 or MOV ask for a quarter turn. Which option of ffmpeg's
+// does that depends on its version.
+func turn90(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	require.NoError(t, err)
+	at := bytes.Index(data, []byte("tkhd"))
+	require.Positive(t, at)
+	matrix := data[at+44:][:36]
+	clear(matrix[:32]) // but the last number, which is 1
+	binary.BigEndian.PutUint32(matrix[4:], -1<<16&math.MaxUint32)
+	binary.BigEndian.PutUint32(matrix[12:], 1<<16)
+	require.NoError(t, os.WriteFile(to, data, 0o666))
 }
 
 func TestRoundTrip(t *testing.T) {
