@@ -133,6 +133,9 @@ func (s ffprobeStream) angle() int {
 	}
 	return 0
 }
+	if s.upright > 0 {
+		return 90 * s.upright
+	}
 
 // turned is whether height and width change places by that.
 func (s ffprobeStream) turned() bool { return s.angle()%180 == 90 }

@@ -5,6 +5,7 @@ package media
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os/exec"
@@ -47,6 +48,7 @@ type ffprobeStream struct {
 		AttachedPic int `json:"attached_pic"`
 		Thumbnails  int `json:"timed_thumbnails"`
 		Still       int `json:"still_image"`
+		Dependent   int // it is a part of a picture
 	}
 
 	still   bool // a picture, whose rate says nothing
@@ -56,6 +58,9 @@ type ffprobeStream struct {
 	end     float64  // of the file, by its own clock, 0 where unknown
 	others  []string // codecs of the other streams
 	choice  string   // what is to be said of the other video streams
+
+	grid    *tileGrid // that the stream is a tile of
+	upright int       // quarters, counterclockwise, to turn a picture by that ffmpeg leaves as it is
 }
 
 // probed is what ffprobe says of a file.
@@ -97,6 +102,9 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 			s.others = append(s.others, other.CodecName)
 		}
 	}
+	if heifKind(path) != "" {
+		return s, s.heif(ctx, path)
+	}
 	return s, nil
 }
 
@@ -114,6 +122,9 @@ func probeAll(ctx context.Context, path string) (found probed, err error) {
 	if err != nil {
 		if m := notOneFile.FindStringSubmatch(string(log)); m != nil {
 			return found, badInputf(path, "is of the format %s, which may name other files; expected one that holds its frames itself", m[1])
+		}
+		if kind := heifKind(path); kind != "" && errors.Is(err, ErrInput) {
+			return found, badInputf(path, "is a picture in %s, which this ffmpeg doesn't read (7.1 and newer do); expected a PNG or JPEG of it, such as heif-convert makes", kind)
 		}
 		return found, err
 	}

@@ -76,9 +76,17 @@ func (c *videoClip) args(filter string, output ...string) []string {
 	if c.channels == 4 {
 		args = append(args, c.stream.alphaDecoder()...)
 	}
+	filter = turnFilter(c.stream.upright) + "settb=1/25,setpts=N" + filter
+	if c.stream.upright > 0 || c.stream.grid != nil {
+		args = append(args, "-noautorotate") // else newer ffmpeg turns it, too
+	}
 	args = append(args, inputArgs(c.path, c.stream.literal)...)
-	args = append(args, "-map", fmt.Sprintf("0:%d", c.stream.Index), "-vf", "settb=1/25,setpts=N"+filter, c.passthrough, "passthrough")
-	return append(args, output...)
+	if c.stream.grid != nil {
+		args = append(args, "-filter_complex", c.stream.grid.filter()+","+filter+"[whole]", "-map", "[whole]")
+	} else {
+		args = append(args, "-map", fmt.Sprintf("0:%d", c.stream.Index), "-vf", filter)
+	}
+	return append(append(args, c.passthrough, "passthrough"), output...)
 }
 
 // check decodes the video for nothing, and counts the frames. It returns the

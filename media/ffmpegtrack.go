@@ -14,12 +14,19 @@ func (s ffprobeStream) isCover() bool {
 	return s.Disposition.AttachedPic == 1 || s.Disposition.Thumbnails == 1
 }
 
-// videos are the indices of the video streams, in order. Track n is the n-th of them.
+// isTile tells of parts of pictures.
+func (s ffprobeStream) isTile() bool { return s.Disposition.Dependent == 1 }
+
+// videos are the indices of the video streams, in order, with one for all tiles of
+// pictures. Track n is the n-th of them.
 func (p *probed) videos() (all []int) {
+	tiled := false
 	for i, s := range p.Streams {
-		if s.CodecType == "video" {
-			all = append(all, i)
+		if s.CodecType != "video" || tiled && s.isTile() {
+			continue
 		}
+		all = append(all, i)
+		tiled = tiled || s.isTile()
 	}
 	return all
 }
@@ -45,9 +52,12 @@ func (p *probed) video(track int) (int, error) {
 		}
 		mine := 1
 		if s.Disposition.Still == 0 {
-			mine += 2
+			mine += 4
 		}
-		if s.Disposition.Default == 1 {
+		switch {
+		case s.Disposition.Default == 1:
+			mine += 2
+		case s.isTile(): // of the picture that the file is for; others are thumbnails
 			mine++
 		}
 		if mine > rank {

@@ -1,0 +1,268 @@
+//go:build !js
+
+package media
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tessera/format/file"
+)
+
+// heifKind names the kind of a file of pictures in boxes, as phones write them; "" for
+// any other file.
+func heifKind(path string) string {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 12)
+	if _, err := io.ReadFull(f, head); err != nil || string(head[4:8]) != "ftyp" {
+		return ""
+	}
+	switch brand := string(head[8:]); {
+	case brand == "avif":
+		return "AVIF"
+	case slices.Contains([]string{"heic", "heix", "heim", "heis", "mif1"}, brand):
+		return "HEIC"
+	}
+	return ""
+}
+
+// tileGrid is a picture in tiles, each of which is a stream. ffmpeg tells of them from
+// 7.1 on.
+type tileGrid struct {
+	Width, Height int
+	X             int `json:"horizontal_offset"` // of the picture in what the tiles make
+	Y             int `json:"vertical_offset"`
+	Tiles         []struct {
+		Stream int `json:"stream_index"` // in the group
+		X      int `json:"tile_horizontal_offset"`
+		Y      int `json:"tile_vertical_offset"`
+	} `json:"subcomponents"`
+}
+
+// heif completes the stream of a file of pictures: with the tiles that it is one of, and
+// with how it is turned, which few versions of ffmpeg tell.
+func (s *ffprobeStream) heif(ctx context.Context, path string) error {
+	if s.isTile() {
+		grid, err := gridOf(ctx, path)
+		if err != nil {
+			return err
+		}
+		s.grid, s.Width, s.Height = grid, grid.Width, grid.Height
+	}
+	turns, err := heifTurns(path)
+	if err != nil {
+		return err
+	}
+	s.still, s.upright = true, turns
+	s.SideData = nil
+	return nil
+}
+
+// gridOf finds the tiles of the picture that the file is for.
+func gridOf(ctx context.Context, path string) (*tileGrid, error) {
+	out, _, err := ffprobeRun(ctx, path, "-show_stream_groups", "-of", "json")
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		Groups []struct {
+			Type        string
+			Components  []tileGrid
+			Streams     []struct{ Index int }
+			Disposition struct{ Default int }
+		} `json:"stream_groups"`
+	}
+	if err := json.Unmarshal(out, &found); err != nil {
+		return nil, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
+	}
+	var best *tileGrid
+	for _, g := range found.Groups {
+		if g.Type != "Tile Grid" || len(g.Components) != 1 || len(g.Components[0].Tiles) == 0 || best != nil && g.Disposition.Default == 0 {
+			continue
+		}
+		best = &g.Components[0]
+		for i := range best.Tiles {
+			t := &best.Tiles[i]
+			if t.Stream < 0 || t.Stream >= len(g.Streams) {
+				return nil, badInputf(path, "is a picture in tiles, of which number %d is stream %d of %d", i, t.Stream, len(g.Streams))
+			}
+			t.Stream = g.Streams[t.Stream].Index
+		}
+		if g.Disposition.Default == 1 {
+			break
+		}
+	}
+	if best == nil {
+		return nil, badInputf(path, "is a picture in tiles, and this ffmpeg doesn't tell how they lie; expected a PNG or JPEG of it, such as heif-convert makes")
+	}
+	return best, nil
+}
+
+// filter puts the tiles together.
+func (g *tileGrid) filter() string {
+	var inputs, places []string
+	for _, t := range g.Tiles {
+		inputs = append(inputs, fmt.Sprintf("[0:%d]", t.Stream))
+		places = append(places, fmt.Sprintf("%d_%d", t.X, t.Y))
+	}
+	stack := ""
+	if len(inputs) > 1 {
+		stack = fmt.Sprintf("xstack=inputs=%d:layout=%s:fill=black,", len(inputs), strings.Join(places, "|"))
+	}
+	return fmt.Sprintf("%s%scrop=%d:%d:%d:%d:exact=1", strings.Join(inputs, ""), stack, g.Width, g.Height, g.X, g.Y)
+}
+
+// heifTurns is by how many quarters, counterclockwise, the picture is turned that a file
+// is for.
+func heifTurns(path string) (int, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return 0, badInput(path, err)
+	}
+	defer f.Close()
+	const most = 1 << 24 // bytes of the box that has all but pixels
+	var meta []byte
+	for at := int64(0); at < size; {
+		head := make([]byte, 16)
+		if n, _ := f.ReadAt(head, at); n < 8 {
+			break
+		}
+		name, data, length := boxHead(head, size-at)
+		if length < data || length > size-at {
+			break
+		}
+		if name == "meta" && length <= most {
+			meta = make([]byte, length-data)
+			if _, err := f.ReadAt(meta, at+data); err != nil {
+				return 0, badInput(path, err)
+			}
+			break
+		}
+		at += length
+	}
+	turns, err := propertyTurns(meta)
+	if err != nil {
+		return 0, badInput(path, err)
+	}
+	return turns, nil
+}
+
+// boxHead reads the name of a box, where its data begins and how long all of it is, at
+// most left.
+func boxHead(b []byte, left int64) (name string, data, length int64) {
+	length = int64(binary.BigEndian.Uint32(b))
+	name, data = string(b[4:8]), 8
+	switch {
+	case length == 1 && len(b) >= 16:
+		length, data = int64(min(binary.BigEndian.Uint64(b[8:]), 1<<62)), 16
+	case length == 0:
+		length = left
+	}
+	return name, data, length
+}
+
+// boxes calls do for the boxes in b.
+func boxes(b []byte, do func(name string, data []byte)) {
+	for len(b) >= 8 {
+		name, data, length := boxHead(b, int64(len(b)))
+		if length < data || length > int64(len(b)) {
+			return
+		}
+		do(name, b[data:length])
+		b = b[length:]
+	}
+}
+
+var errTruncated = errors.New("its box of properties ends early")
+
+// propertyTurns finds the primary item's turn in the box "meta".
+func propertyTurns(meta []byte) (turns int, err error) {
+	if len(meta) < 4 {
+		return 0, nil
+	}
+	be := binary.BigEndian
+	var primary uint32
+	var links []byte // ipma
+	type property struct {
+		name string
+		data []byte
+	}
+	var properties []property
+	boxes(meta[4:], func(name string, data []byte) {
+		switch {
+		case name == "pitm" && len(data) >= 8 && data[0] > 0:
+			primary = be.Uint32(data[4:])
+		case name == "pitm" && len(data) >= 6:
+			primary = uint32(be.Uint16(data[4:]))
+		case name == "iprp":
+			boxes(data, func(name string, data []byte) {
+				switch name {
+				case "ipma":
+					links = data
+				case "ipco":
+					boxes(data, func(name string, data []byte) { properties = append(properties, property{name, data}) })
+				}
+			})
+		}
+	})
+	if len(links) < 8 {
+		return 0, nil
+	}
+	wide, long := links[0] > 0, links[3]&1 != 0
+	b := links[8:]
+	take := func(bytes int) (v uint32) {
+		if len(b) < bytes {
+			err = errTruncated
+			b = nil
+			return 0
+		}
+		for range bytes {
+			v = v<<8 | uint32(b[0])
+			b = b[1:]
+		}
+		return v
+	}
+	size := func(wide bool, narrow int) int {
+		if wide {
+			return 2 * narrow
+		}
+		return narrow
+	}
+	for n := be.Uint32(links[4:]); n > 0 && err == nil; n-- {
+		item := take(size(wide, 2))
+		for k := take(1); k > 0 && err == nil; k-- {
+			at := take(size(long, 1))
+			if long {
+				at &= 1<<15 - 1
+			} else {
+				at &= 1<<7 - 1
+			}
+			if item != primary || at == 0 || int(at) > len(properties) {
+				continue
+			}
+			switch p := properties[at-1]; {
+			case p.name == "irot" && len(p.data) > 0:
+				turns = int(p.data[0] & 3)
+			case p.name == "imir":
+				err = cmp.Or(err, errors.New("asks for its picture to be mirrored, which isn't done; expected a PNG or JPEG of it, such as heif-convert makes"))
+			}
+		}
+	}
+	return turns, err
+}
+
+// turnFilter turns a picture by quarters counterclockwise.
+func turnFilter(turns int) string {
+	return [4]string{"", "transpose=cclock,", "hflip,vflip,", "transpose=clock,"}[turns&3]
+}

@@ -1,0 +1,141 @@
+//go:build !js
+
+package media
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestTiledHEIC reads a picture of 4 x 3 tiles, and compares with tiles that ffmpeg
+// decodes one by one. Before 7.1 it reads none, which is said.
+func TestTiledHEIC(t *testing.T) {
+	needFFmpeg(t)
+	path := filepath.Join("testdata", "video", "iphone-grid-256x192.heic")
+	clip, err := Open(context.Background(), path, 3)
+	if err != nil {
+		require.ErrorIs(t, err, ErrInput)
+		require.ErrorContains(t, err, "iphone-grid-256x192.heic: is a picture in HEIC, which this ffmpeg doesn't read (7.1 and newer do); expected a PNG or JPEG of it, such as heif-convert makes")
+		help, err := exec.Command("ffprobe", "-h", "full").CombinedOutput()
+		require.NoError(t, err)
+		require.NotContains(t, string(help), "-show_stream_groups", "this ffmpeg knows of tiles")
+		_, err = Inspect(context.Background(), path)
+		require.ErrorContains(t, err, "is a picture in HEIC")
+		return
+	}
+	defer clip.Close()
+	f := Format{Height: 192, Width: 256, Frames: 1}
+	require.Equal(t, f, formatOf(clip))
+	s, err := Inspect(context.Background(), path)
+	require.NoError(t, err)
+	assert.Equal(t, f, s.Format)
+	assert.Empty(t, s.Notes)
+	got := readFrame(t, clip, 0)
+	for tile := range 12 {
+		raw, err := exec.Command("ffmpeg", "-v", "error", "-i", path, "-map", fmt.Sprintf("0:%d", tile), "-vf",
+			"scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:in_color_matrix=bt601", "-f", "rawvideo", "-pix_fmt", "rgba", "-").Output()
+		require.NoError(t, err)
+		want := make([]float32, 64*64*3)
+		FromRGBA(want, raw, 3)
+		at := image.Pt(tile%4*64, tile/4*64)
+		for y := 6; y < 58; y++ { // chroma is interpolated from one tile to the next
+			for x := 6; x < 58; x++ {
+				for c, v := range want[(y*64+x)*3:][:3] { // its rounding depends on the width
+					require.InDelta(t, v, got[((at.Y+y)*256+at.X+x)*3+c], 2.01/127.5, "tile %d, %d, %d", tile, x, y)
+				}
+			}
+		}
+	}
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for turns, notes := range [][]string{0: nil, 1: {"is turned by 90 degrees, as the file asks"}, 2: {"is turned by 180 degrees, as the file asks"}, 3: {"is turned by 270 degrees, as the file asks"}} {
+		turned := filepath.Join(t.TempDir(), "turned.heic")
+		require.NoError(t, os.WriteFile(turned, heifTurned(t, data, turns), 0o666))
+		clip, _, said := told(t, turned, OpenOptions{})
+		assert.Equal(t, notes, said)
+		h, w := clip.Size()
+		require.Equal(t, []int{192, 256, 192, 256}[turns], h)
+		frame := readFrame(t, clip, 0)
+		for _, c := range [][4]int{{100, 50, 50, 155}, {7, 180, 180, 248}} { // x and y, and where a quarter counterclockwise brings them
+			x, y := [4]int{c[0], c[2], 255 - c[0], 191 - c[2]}[turns], [4]int{c[1], c[3], 191 - c[1], 255 - c[3]}[turns]
+			for i := range 3 {
+				assert.InDelta(t, got[(c[1]*256+c[0])*3+i], frame[(y*w+x)*3+i], 0.02, "turned by %d quarters", turns)
+			}
+		}
+	}
+}
+
+// heifTurned is the picture in tiles with a turn in place of a property that says how
+// deep it is.
+func heifTurned(t *testing.T, data []byte, turns int) []byte {
+	t.Helper()
+	out := bytes.Clone(data)
+	at := bytes.Index(out, []byte("pixi"))
+	require.Positive(t, at)
+	copy(out[at:], "irot")
+	out[at+4] = byte(turns)
+	return out
+}
+
+// TestHEIFTurns: turns are those of the picture that the file is for, and what is broken
+// is told or has none.
+func TestHEIFTurns(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "video", "iphone-grid-256x192.heic"))
+	require.NoError(t, err)
+	write := func(data []byte) string {
+		path := filepath.Join(t.TempDir(), "x.heic")
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		return path
+	}
+	for turns := range 4 {
+		got, err := heifTurns(write(heifTurned(t, data, turns)))
+		require.NoError(t, err)
+		assert.Equal(t, turns, got)
+	}
+	got, err := heifTurns(write(data))
+	require.NoError(t, err)
+	assert.Zero(t, got)
+	assert.Equal(t, "HEIC", heifKind(write(data)))
+	assert.Empty(t, heifKind(filepath.Join("testdata", "video", "cover-first.mp4")))
+
+	mirrored := bytes.Replace(data, []byte("pixi"), []byte("imir"), 1)
+	_, err = heifTurns(write(mirrored))
+	require.ErrorContains(t, err, "x.heic: asks for its picture to be mirrored, which isn't done")
+	require.ErrorIs(t, err, ErrInput)
+	links := bytes.Index(data, []byte("ipma"))
+	short := bytes.Clone(data)
+	short[links+11] = 200 // entries
+	_, err = heifTurns(write(short))
+	require.ErrorContains(t, err, "x.heic: its box of properties ends early")
+	for i := range data[:1031] { // nothing panics
+		broken := bytes.Clone(data)
+		broken[i] ^= 0xff
+		heifTurns(write(broken[:len(broken)-i]))
+	}
+}
+
+// TestGridFilter: how tiles are put together, with what is cut off.
+func TestGridFilter(t *testing.T) {
+	g := tileGrid{Width: 100, Height: 90, X: 4}
+	for i := range 2 {
+		g.Tiles = append(g.Tiles, struct {
+			Stream int `json:"stream_index"`
+			X      int `json:"tile_horizontal_offset"`
+			Y      int `json:"tile_vertical_offset"`
+		}{3 + i, 64 * i, 0})
+	}
+	assert.Equal(t, "[0:3][0:4]xstack=inputs=2:layout=0_0|64_0:fill=black,crop=100:90:4:0:exact=1", g.filter())
+	g.Tiles = g.Tiles[:1]
+	assert.True(t, strings.HasPrefix(g.filter(), "[0:3]crop=100:90"))
+}
