@@ -71,6 +71,14 @@ func (s ffprobeStream) untagged() bool {
 	return !s.isRGB() && (s.ColorSpace == "" || s.ColorSpace == "unknown") && !slices.Contains(known, s.CodecName)
 }
 
+// scalerMatrices are those that ffmpeg's scaler knows, by ffprobe's names.
+var scalerMatrices = map[string]string{"bt709": "bt709", "smpte170m": "bt601", "bt470bg": "bt601", "bt2020nc": "bt2020", "fcc": "fcc", "smpte240m": "smpte240m"}
+
+// strange tells of a matrix that the scaler doesn't know.
+func (s ffprobeStream) strange() bool {
+	return !s.isRGB() && s.ColorSpace != "" && s.ColorSpace != "unknown" && scalerMatrices[s.ColorSpace] == ""
+}
+
 // matrix is what ffmpeg's scaler is told of the matrix. What names none is read
 // as BT.601, since that is what ffmpeg makes of RGB, and diffusers and imageio
 // with it, and none of them leaves a tag.
@@ -81,8 +89,7 @@ func (s ffprobeStream) matrix(asked string) string {
 	case s.ColorSpace == "" || s.ColorSpace == "unknown":
 		return "bt601"
 	}
-	named := map[string]string{"bt709": "bt709", "smpte170m": "bt601", "bt470bg": "bt601", "bt2020nc": "bt2020", "fcc": "fcc", "smpte240m": "smpte240m"}
-	return cmp.Or(named[s.ColorSpace], "auto") // said, since decoders may forget what the container tells
+	return cmp.Or(scalerMatrices[s.ColorSpace], "auto") // said, since decoders may forget what the container tells
 }
 
 // hdr names the transfer of high dynamic range; "" where it is none.
@@ -126,6 +133,9 @@ func (s ffprobeStream) aspect() latent.Rational {
 
 // angle is how far pictures are turned to be shown, 0 to 359 degrees.
 func (s ffprobeStream) angle() int {
+	if s.upright > 0 {
+		return 90 * s.upright
+	}
 	for _, d := range s.SideData {
 		if a := int(math.Round(d.Rotation)); a%360 != 0 {
 			return (a%360 + 360) % 360
@@ -133,9 +143,6 @@ func (s ffprobeStream) angle() int {
 	}
 	return 0
 }
-	if s.upright > 0 {
-		return 90 * s.upright
-	}
 
 // turned is whether height and width change places by that.
 func (s ffprobeStream) turned() bool { return s.angle()%180 == 90 }
@@ -175,7 +182,7 @@ func (s ffprobeStream) colourRemarks(r *remarks, o OpenOptions) {
 	case o.Matrix != "":
 	case s.untagged():
 		r.warn("names no colour matrix: read as BT.601, which ffmpeg, diffusers and imageio write; --matrix bt709 reads it as HD video")
-	case slices.Contains([]string{"ycgco", "ictcp", "smpte2085", "bt2020c", "chroma-derived-c", "chroma-derived-nc"}, s.ColorSpace) && !o.ToneMap:
+	case s.strange() && !o.ToneMap:
 		r.warn("the colour matrix %s isn't known to ffmpeg's scaler: colours are wrong", s.ColorSpace)
 	}
 	if wide := map[string]string{"bt2020": "BT.2020", "smpte431": "DCI P3", "smpte432": "Display P3"}[s.Primaries]; wide != "" && (s.hdr() == "" || !o.ToneMap) {
@@ -189,7 +196,11 @@ func (s ffprobeStream) colourRemarks(r *remarks, o OpenOptions) {
 func (s ffprobeStream) filter(o OpenOptions) string {
 	const scale = "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"
 	if !o.ToneMap || s.hdr() == "" {
-		return scale + ":in_color_matrix=" + s.matrix(o.Matrix)
+		untag := ""
+		if s.strange() { // newer versions refuse it, older ones read it as BT.601
+			untag = "setparams=colorspace=unknown,"
+		}
+		return untag + scale + ":in_color_matrix=" + s.matrix(o.Matrix)
 	}
 	matrix := "2020_ncl"
 	switch {
