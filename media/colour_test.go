@@ -103,13 +103,14 @@ func TestColour(t *testing.T) {
 		{file("plain.y4m", "-pix_fmt", "yuv444p"), "", right, []string{untagged}},
 		{file("hd.mp4", by("bt709", "-colorspace", "bt709", "-c:v", "libx264", "-qp", "0")...), "", right, nil},
 		{file("hd.mkv", by("bt709", "-c:v", "ffv1", "-pix_fmt", "yuv444p")...), "bt709", right, nil},
-		{file("sd.mp4", append(x264, "-colorspace", "smpte170m", "-pix_fmt", "yuv420p")...), "", right, nil},
+		{file("sd.mp4", append(x264, "-vf", "format=yuv420p,setparams=colorspace=smpte170m")...), "", right, nil},
 		{file("uhd.mp4", by("bt2020", "-colorspace", "bt2020nc", "-c:v", "libx264", "-qp", "0")...), "", right, nil},
 		{file("x.webm", "-c:v", "libvpx", "-crf", "4", "-b:v", "1M"), "", right, nil},
-		{file("x.avi", "-c:v", "mjpeg", "-q:v", "1"), "", right, nil},
+		// BT.601 in full range, of which ffmpeg 9 makes chroma half a code too low
+		{file("x.avi", "-vf", "format=yuvj420p,geq=lum=100:cb=94:cr=200", "-c:v", "mjpeg", "-q:v", "1"), "", right, nil},
 		{file("rgb.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), "", right, nil},
 		{file("rgb2.mkv", "-c:v", "ffv1", "-pix_fmt", "bgr0"), "bt709", right, []string{"is RGB: --matrix bt709 changes nothing"}},
-		{file("odd.mkv", "-vf", "setparams=colorspace=ycgco", "-c:v", "ffv1", "-pix_fmt", "yuv444p"), "", right,
+		{file("odd.mkv", "-vf", "format=yuv444p,setparams=colorspace=ycgco", "-c:v", "ffv1"), "", right,
 			[]string{"the colour matrix ycgco isn't known to ffmpeg's scaler: colours are wrong"}},
 	} {
 		name := filepath.Base(c.path) + " " + c.matrix
@@ -134,14 +135,19 @@ func TestColour(t *testing.T) {
 func TestVideoIsTold(t *testing.T) {
 	needFFmpeg(t)
 	dir := t.TempDir()
-	tags := []string{"-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709"}
+	tags := func(matrix, primaries, transfer string) string {
+		return "setparams=colorspace=" + matrix + ":color_primaries=" + primaries + ":color_trc=" + transfer
+	}
 	file := func(name string, args ...string) string {
 		path := filepath.Join(dir, name)
 		ffmpeg(t, append(append([]string{"-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=0.4"}, args...), path)...)
 		return path
 	}
-	tagged := func(name string, args ...string) string { return file(name, append(tags, args...)...) }
-	upright := tagged("upright.mp4", "-c:v", "libx264", "-pix_fmt", "yuv420p")
+	// tagged makes a file of pictures that a filter makes, with the tags of HD video.
+	tagged := func(name, filter string, args ...string) string {
+		return file(name, append([]string{"-vf", filter + "," + tags("bt709", "bt709", "bt709")}, args...)...)
+	}
+	upright := tagged("upright.mp4", "format=yuv420p", "-c:v", "libx264")
 	turned := filepath.Join(dir, "turned.mp4")
 	turn90(t, upright, turned)
 	for _, c := range []struct {
@@ -149,23 +155,23 @@ func TestVideoIsTold(t *testing.T) {
 		warnings, notes []string
 	}{
 		{upright, nil, nil},
-		{tagged("10.mkv", "-c:v", "ffv1", "-pix_fmt", "yuv420p10le"), []string{"10 bits a channel are rounded to 8"}, nil},
+		{tagged("10.mkv", "format=yuv420p10le", "-c:v", "ffv1"), []string{"10 bits a channel are rounded to 8"}, nil},
 		{file("16.mkv", "-c:v", "ffv1", "-pix_fmt", "rgb48le"), []string{"16 bits a channel are rounded to 8"}, nil},
-		{file("pq.mkv", "-colorspace", "bt2020nc", "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-c:v", "ffv1", "-pix_fmt", "yuv420p10le"), []string{
+		{file("pq.mkv", "-vf", "format=yuv420p10le,"+tags("bt2020nc", "bt2020", "smpte2084"), "-c:v", "ffv1"), []string{
 			"colours of BT.2020 are read as BT.709's, paler than they are",
 			"HDR (PQ) is read as if it were SDR, flat and dark; --tone-map converts it",
 			"10 bits a channel are rounded to 8",
 		}, nil},
-		{file("hlg.mkv", "-colorspace", "bt2020nc", "-color_primaries", "bt709", "-color_trc", "arib-std-b67", "-c:v", "ffv1", "-pix_fmt", "yuv444p"),
+		{file("hlg.mkv", "-vf", "format=yuv444p,"+tags("bt2020nc", "bt709", "arib-std-b67"), "-c:v", "ffv1"),
 			[]string{"HDR (HLG) is read as if it were SDR, flat and dark; --tone-map converts it"}, nil},
-		{file("p3.mkv", "-colorspace", "bt709", "-color_primaries", "smpte432", "-c:v", "ffv1", "-pix_fmt", "yuv444p"),
+		{file("p3.mkv", "-vf", "format=yuv444p,"+tags("bt709", "smpte432", "bt709"), "-c:v", "ffv1"),
 			[]string{"colours of Display P3 are read as BT.709's, paler than they are"}, nil},
-		{tagged("alpha.mov", "-vf", "format=rgba", "-c:v", "png"), []string{"transparency is dropped: colours are the stored ones, blended with nothing"}, nil},
-		{tagged("fields.mkv", "-vf", "setfield=tff", "-c:v", "ffv1", "-pix_fmt", "yuv420p"), []string{"is interlaced: both fields of a frame are read as one picture"}, nil},
-		{tagged("uneven.mkv", "-vf", "setpts='(N+gte(N,5)*2)/25/TB'", "-fps_mode", "passthrough", "-c:v", "ffv1", "-pix_fmt", "yuv420p"),
+		{file("alpha.mov", "-vf", "format=rgba", "-c:v", "png"), []string{"transparency is dropped: colours are the stored ones, blended with nothing"}, nil},
+		{tagged("fields.mkv", "format=yuv420p,setfield=tff", "-c:v", "ffv1"), []string{"is interlaced: both fields of a frame are read as one picture"}, nil},
+		{tagged("uneven.mkv", "format=yuv420p,setpts='(N+gte(N,5)*2)/25/TB'", "-fps_mode", "passthrough", "-c:v", "ffv1"),
 			[]string{"frames are 40 to 120 ms apart: each is taken once, as if all were "}, nil},
 		{turned, nil, []string{"is turned by 90 degrees, as the file asks"}},
-		{tagged("wide.mp4", "-vf", "setsar=16/11", "-c:v", "libx264", "-pix_fmt", "yuv420p"), nil, nil},
+		{tagged("wide.mp4", "format=yuv420p,setsar=16/11", "-c:v", "libx264"), nil, nil},
 	} {
 		name := filepath.Base(c.path)
 		clip, warnings, notes := told(t, c.path, OpenOptions{})
@@ -209,8 +215,8 @@ func TestToneMap(t *testing.T) {
 	for _, nits := range []float64{0, 10, 100, 203, 1000} {
 		path := filepath.Join(dir, fmt.Sprintf("%v.mkv", nits))
 		code := math.Round(64 + 876*pq(nits))
-		ffmpeg(t, "-f", "lavfi", "-i", "color=s=64x48:r=25:d=0.12", "-vf", "format=yuv444p10le,geq=lum="+fmt.Sprint(code)+":cb=512:cr=512",
-			"-colorspace", "bt2020nc", "-color_primaries", "bt2020", "-color_trc", "smpte2084", "-color_range", "tv", "-c:v", "ffv1", path)
+		ffmpeg(t, "-f", "lavfi", "-i", "color=s=64x48:r=25:d=0.12", "-vf", "format=yuv444p10le,geq=lum="+fmt.Sprint(code)+":cb=512:cr=512,"+
+			"setparams=colorspace=bt2020nc:color_primaries=bt2020:color_trc=smpte2084:range=tv", "-c:v", "ffv1", path)
 		clip, warnings, notes := told(t, path, OpenOptions{ToneMap: true})
 		assert.Equal(t, []string{"10 bits a channel are rounded to 8"}, warnings)
 		assert.Equal(t, []string{"HDR (PQ) is tone-mapped to SDR, BT.709"}, notes)
@@ -245,7 +251,7 @@ func plainVideo(t *testing.T, dir string) string {
 func TestNoToneMap(t *testing.T) {
 	needFFmpeg(t)
 	path := filepath.Join(t.TempDir(), "pq.mkv")
-	ffmpeg(t, "-f", "lavfi", "-i", "color=s=64x48:r=25:d=0.12", "-color_trc", "smpte2084", "-c:v", "ffv1", path)
+	ffmpeg(t, "-f", "lavfi", "-i", "color=s=64x48:r=25:d=0.12", "-vf", "setparams=color_trc=smpte2084", "-c:v", "ffv1", path)
 	otherFFmpeg(t, `FFMPEG "$@" | grep -v zscale`)
 	_, err := OpenWith(context.Background(), path, 3, OpenOptions{ToneMap: true})
 	require.ErrorContains(t, err, "pq.mkv: --tone-map needs an ffmpeg with the filter zscale, which the installed one lacks")

@@ -110,29 +110,30 @@ func TestFFmpegReads(t *testing.T) {
 	}
 	cases := []struct {
 		name string
+		in   string // frames a second of the pictures
 		args []string
 		// levels is the greatest error: of 8-bit limited range, half a code of
 		// luma is 0.6 levels and half a code of chroma 1.1, with rounding 2.
 		levels float64
 		fps    latent.Rational
 	}{
-		{"untagged is as ffmpeg makes it", []string{"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
-		{"tagged bt601", []string{"-vf", to("smpte170m"), "-colorspace", "smpte170m",
+		{"untagged is as ffmpeg makes it", "25", []string{"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
+		{"tagged bt601", "25", []string{"-vf", to("smpte170m"), "-colorspace", "smpte170m",
 			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
-		{"full range", []string{"-vf", "scale=out_color_matrix=bt709:out_range=pc:flags=accurate_rnd+full_chroma_int",
+		{"full range", "25", []string{"-vf", "scale=out_color_matrix=bt709:out_range=pc:flags=accurate_rnd+full_chroma_int",
 			"-colorspace", "bt709", "-color_range", "pc",
 			"-pix_fmt", "yuv444p", "-c:v", "ffv1", "clip.mkv"}, 2.01, latent.Rational{Num: 25, Den: 1}},
-		{"10 bits", []string{"-vf", to("bt709"), "-colorspace", "bt709",
+		{"10 bits", "25", []string{"-vf", to("bt709"), "-colorspace", "bt709",
 			"-pix_fmt", "yuv444p10le", "-c:v", "ffv1", "clip.mkv"}, 1.01, latent.Rational{Num: 25, Den: 1}},
-		{"rgb", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
-		{"rgb with alpha", []string{"-vf", "format=rgba,colorchannelmixer=aa=0.3", "-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
-		{"10 frames a second", []string{"-vf", "setpts=2.5*PTS", "-r", "10", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
+		{"rgb", "25", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
+		{"rgb with alpha", "25", []string{"-vf", "format=rgba,colorchannelmixer=aa=0.3", "-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
+		{"10 frames a second", "10", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
 			1e-4, latent.Rational{Num: 10, Den: 1}},
-		{"120 frames a second", []string{"-vf", "settb=1/120,setpts=N", "-r", "120", "-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
+		{"120 frames a second", "120", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
 			1e-4, latent.Rational{Num: 120, Den: 1}},
-		{"varying rate, late start", []string{"-vf", "settb=1/1000,setpts=500+N*N*40", "-fps_mode", "passthrough", "-enc_time_base", "1/1000",
+		{"varying rate, late start", "25", []string{"-vf", "settb=1/1000,setpts=500+N*N*40", "-fps_mode", "passthrough", "-enc_time_base", "1/1000",
 			"-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{}},
-		{"name like an option", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
+		{"name like an option", "25", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
 	}
 	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -140,7 +141,7 @@ func TestFFmpegReads(t *testing.T) {
 			require.NoError(t, os.Mkdir(sub, 0o777))
 			last := len(c.args) - 1
 			path := filepath.Join(sub, c.args[last])
-			ffmpeg(t, append(append([]string{"-i", pattern}, c.args[:last]...), "file:"+path)...)
+			ffmpeg(t, append(append([]string{"-framerate", c.in, "-i", pattern}, c.args[:last]...), "file:"+path)...)
 			clip := openClip(t, path, f)
 			if c.fps.Known() {
 				assert.Equal(t, c.fps, clip.FPS())
@@ -277,7 +278,7 @@ func TestUnevenFrames(t *testing.T) {
 	for ext, length := range map[string]float64{".mkv": 8, ".mp4": 7.8} {
 		path := filepath.Join(dir, "uneven"+ext)
 		ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=10:d=8", "-f", "lavfi", "-i", "sine=d=8:r=48000", "-fps_mode", "vfr",
-			"-vf", "select='lt(n,20)+not(mod(n+1,3))',setparams=colorspace=bt709", "-colorspace", "bt709", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", path)
+			"-vf", "select='lt(n,20)+not(mod(n+1,3))',setparams=colorspace=bt709", "-c:v", "libx264", "-bf", "0", "-c:a", "aac", path)
 		clip, warnings, _ := told(t, path, OpenOptions{})
 		require.Equal(t, 40, clip.Frames())
 		require.InDelta(t, length, 40/clip.FPS().Float(), 0.001, "%s: seconds at %s frames/s", ext, clip.FPS())

@@ -21,8 +21,8 @@ func TestTracks(t *testing.T) {
 	const small, large = "testsrc2=s=64x48:r=10:d=0.9", "testsrc2=s=96x64:r=25:d=0.4"
 	two := func(name string, dispositions ...string) string {
 		path := filepath.Join(dir, name)
-		ffmpeg(t, "-f", "lavfi", "-i", small, "-f", "lavfi", "-i", large, "-map", "0:v", "-map", "1:v", "-c:v", "libx264", "-pix_fmt", "yuv420p", "-colorspace", "bt709",
-			"-vf", "setparams=colorspace=bt709", "-disposition:v:0", dispositions[0], "-disposition:v:1", dispositions[1], path)
+		ffmpeg(t, "-f", "lavfi", "-i", small, "-f", "lavfi", "-i", large, "-map", "0:v", "-map", "1:v", "-c:v", "libx264", "-vf", "format=yuv420p,setparams=colorspace=bt709",
+			"-disposition:v:0", dispositions[0], "-disposition:v:1", dispositions[1], path)
 		return path
 	}
 	second := two("second.mkv", "0", "default")

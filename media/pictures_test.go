@@ -47,8 +47,12 @@ func TestPictures(t *testing.T) {
 				chroma = ":out_h_chr_pos=128"
 			}
 			pattern := filepath.Join(folder, "x %d"+filepath.Ext(c.name)) // 1 to 12: 10 comes behind 9
-			ffmpeg(t, append(append([]string{"-i", filepath.Join(made, "frame_%04d.png"),
-				"-vf", "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp" + chroma}, c.args...), "-start_number", "1", pattern)...)
+			from := []string{"-i", filepath.Join(made, "frame_%04d.png")}
+			if strings.Contains(fmt.Sprint(c.args), "yuvj") {
+				from = fullRange(t, dir, f)
+			}
+			ffmpeg(t, append(append(append(from,
+				"-vf", "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp"+chroma), c.args...), "-start_number", "1", pattern)...)
 			t.Setenv("PATH", dir) // no ffmpeg
 			for _, input := range []string{folder, pattern} {
 				clip, warnings, notes := told(t, input, OpenOptions{})

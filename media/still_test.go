@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -34,7 +35,11 @@ func TestStills(t *testing.T) {
 		{"x.tiff", nil, 1e-4},
 	} {
 		path := filepath.Join(dir, c.name)
-		ffmpeg(t, append(append([]string{"-i", png}, c.args...), path)...)
+		from := []string{"-i", png}
+		if strings.HasPrefix(filepath.Ext(c.name), ".jp") {
+			from = fullRange(t, dir, f)
+		}
+		ffmpeg(t, append(append(from, c.args...), path)...)
 		clip := openClip(t, path, f)
 		assert.False(t, clip.FPS().Known(), "%s: rate %v", c.name, clip.FPS())
 		frame := readFrame(t, clip, 0)
