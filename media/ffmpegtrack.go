@@ -3,6 +3,7 @@
 package media
 
 import (
+	"errors"
 	"fmt"
 
 	"tessera/format/quote"
@@ -38,7 +39,7 @@ func (p *probed) video(track int) (int, error) {
 	all := p.videos()
 	switch {
 	case len(all) == 0:
-		return -1, fmt.Errorf("holds no video")
+		return -1, errors.New("holds no video")
 	case track > len(all):
 		return -1, fmt.Errorf("has no video track %d, only %s", track, p.tracks(all))
 	case track > 0:

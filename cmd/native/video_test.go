@@ -34,6 +34,28 @@ func TestVideoColour(t *testing.T) {
 	assert.Empty(t, succeedJSON(t, "encode", "-m", tiny, clip, "-o", latent, "--matrix", "bt709").Warnings)
 }
 
+// A cover is not the video: info names both tracks, and --track reads it all the same.
+func TestVideoTracks(t *testing.T) {
+	t.Parallel()
+	clip := filepath.Join("..", "..", "media", "testdata", "video", "cover-first.mp4")
+	const says = "has 2 video tracks: reads track 2 (64x48, h264, default), not track 1 (32x32, mjpeg, a cover); --track chooses another"
+	if !haveFFmpeg() {
+		t.Skip("no ffmpeg")
+	}
+	o := succeed(t, "info", clip)
+	assert.Contains(t, o.stdout, ": video of 9 frames of 48x64 pixels, 10 frames/s\n  "+says)
+	refusal{name: "encode", args: "encode -m " + tiny + " " + clip + " -o OUT.npy --track 3", code: job.ExitInput,
+		want: "cover-first.mp4: has no video track 3, only track 1 (32x32, mjpeg, a cover), track 2 (64x48, h264, default)"}.test(t)
+	needDevice(t)
+	latent := filepath.Join(t.TempDir(), "z.safetensors")
+	o = succeed(t, "encode", "-m", tiny, clip, "-o", latent)
+	assert.Contains(t, o.stderr, says)
+	assert.Contains(t, succeed(t, "info", latent).stdout, "tessera.frames: 9\n")
+	o = succeed(t, "encode", "-m", tiny, clip, "-o", latent, "--track", "1")
+	assert.NotContains(t, o.stderr, says)
+	assert.Contains(t, succeed(t, "info", latent).stdout, "tessera.frames: 1\n")
+}
+
 // The shape of pixels goes through a latent.
 func TestVideoAspect(t *testing.T) {
 	t.Parallel()
