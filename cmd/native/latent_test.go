@@ -134,7 +134,7 @@ func TestDecodeComfyBatch(t *testing.T) {
 func TestDecodeMoments(t *testing.T) {
 	t.Parallel()
 	needDevice(t)
-	dir, clip := t.TempDir(), demoClip(t, 3, 16, 24)
+	dir, clip := t.TempDir(), demoClip(t, 5, 16, 24)
 	path := func(name string) string { return filepath.Join(dir, name) }
 	succeed(t, "encode", "-m", tiny, clip, "-o", path("moments.safetensors"), "--moments")
 	succeed(t, "encode", "-m", tiny, clip, "-o", path("mean.safetensors"), "--scale=none")
@@ -148,11 +148,12 @@ func TestDecodeMoments(t *testing.T) {
 	assert.Greater(t, nmse32(decode("drawn.safetensors"), decode("moments.safetensors", "--sample")), 1e-8)
 
 	moments, _ := readTensor(t, path("moments.safetensors")) // as diffusers would leave them
-	bare := writeTensors(t, path("bare.safetensors"), nil, tensor{"parameters", append([]int{1}, moments.shape...), moments.data})
-	r := succeedJSON(t, "decode", "-m", tiny, bare, "-o", path("out.npy"))
-	require.NotEmpty(t, r.Warnings)
-	assert.Contains(t, r.Warnings[0], "32 channels are taken for moments, means and log-variances: decoding their mean")
+	writeTensors(t, path("bare.safetensors"), nil, tensor{"parameters", append([]int{1}, moments.shape...), moments.data})
+	assert.Equal(t, decode("moments.safetensors"), decode("bare.safetensors"), "named as diffusers does")
+	bare := writeTensors(t, path("bare.safetensors"), nil, tensor{"latent", append([]int{1}, moments.shape...), moments.data})
+	assert.Equal(t, decode("moments.safetensors"), decode("bare.safetensors", "--layout=BMFHW"))
 	refuse(t, []refusal{
+		{name: "moments unsaid", args: "decode -m " + tiny + " " + bare + " -o OUT.npy", code: job.ExitInput, want: "of 16 channels; --layout=BMFHW reads 32 of them as means and log-variances"},
 		{name: "sample of a latent", args: "decode -m " + tiny + " " + path("mean.safetensors") + " -o OUT.npy --sample", code: job.ExitInput, want: "holds a latent, expected moments to draw a sample from"},
 		{name: "seed alone", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --seed=7", code: job.ExitUsage, want: "--seed=7 without --sample"},
 		{name: "scale", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --scale=pipeline", code: job.ExitInput, want: "holds moments, which are the model's own numbers, expected --scale none"},

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy
 import torch
@@ -213,6 +214,10 @@ def batches(line, address):
     same(vae.decode(numpy.concatenate(both)), want, "a batch")
     got = numpy.stack(list(vae.frames(numpy.concatenate(both), dtype="float32")))
     same(got, want.transpose(0, 2, 3, 4, 1).reshape(got.shape), "a batch's frames")
+    seedvr2, z = tessera_vae.Server(address, model="seedvr2"), latent("seedvr2")
+    folded = z.reshape(1, 32, *z.shape[3:])
+    same(seedvr2.decode(folded), video(line.decode("seedvr2", z)), "frames among the channels")
+    same(numpy.stack(list(seedvr2.frames(folded))), line.pictures("seedvr2", z), "frames among the channels, one by one")
     picture = latent("wan", frames=1)
     want = video(line.decode("wan", picture))
     same(vae.decode(picture[:, :, 0]), want[:, :, 0], "a picture")
@@ -247,6 +252,15 @@ def refused(address):
     fails(lambda: vae.decode([1.0]), "list", kind=TypeError)
     fails(lambda: vae.decode(numpy.full((1, 16, 1, 2, 2), numpy.nan, numpy.float32)), "NaN")
     fails(lambda: vae.encode(numpy.zeros((1, 3, 1, 16, 16), numpy.uint8), seed=1), "seed")
+    fails(lambda: vae.decode(latent("wan").reshape(1, 32, 2, 3)), "[1 32 2 3]")
+    unit = random.random((1, 3, 1, 16, 16), numpy.float32)
+    unit[..., 0] = numpy.arange(16) / 15
+    fails(lambda: vae.encode(unit * 255), "numbers from 0 to 255")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        vae.encode(unit - 1)  # dark
+        vae.encode(unit)
+    assert len(told) == 1 and "look like pixels in [0,1]" in str(told[0].message), told
     fails(lambda: tessera_vae.Server(address).config, "wan22")
     fails(lambda: tessera_vae.Server(address, model="no").decode(latent("wan")), "no")
     fails(lambda: tessera_vae.Server("http://127.0.0.1:9").models(), "tessera serve")
