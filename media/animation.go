@@ -197,7 +197,7 @@ func (a *animation) rate() (latent.Rational, string) {
 		length += p.seconds
 	}
 	const rounded = 0.0005 // seconds, as times of WebP are
-	rate := simplest(float64(n)/(length+rounded), float64(n)/(length-rounded))
+	rate := simplest(float64(n)/(length+rounded), float64(n)/max(length-rounded, length/2))
 	return rate, unevenText(times, rate)
 }
 

@@ -177,6 +177,23 @@ func TestAnimationRules(t *testing.T) {
 	}
 }
 
+// TestAnimationRate: rates that WebP has only rounded, and the quickest that PNG can ask
+// for.
+func TestAnimationRate(t *testing.T) {
+	rate := func(seconds ...float64) latent.Rational {
+		a := &animation{}
+		for _, s := range seconds {
+			a.parts = append(a.parts, animationPart{seconds: s})
+		}
+		r, _ := a.rate()
+		return r
+	}
+	assert.Equal(t, latent.Rational{Num: 24, Den: 1}, rate(0.042, 0.041, 0.042))
+	assert.Equal(t, latent.Rational{Num: 5, Den: 1}, rate(0.1, 0.3))
+	assert.Equal(t, latent.Rational{}, rate(0.1))
+	assert.True(t, rate(1.0/65535, 1.0/65535).Known())
+}
+
 // TestDamagedAnimations: what is cut short, empty or beyond the canvas.
 func TestDamagedAnimations(t *testing.T) {
 	dir := t.TempDir()

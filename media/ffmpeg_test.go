@@ -3,6 +3,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -88,6 +89,9 @@ func TestFFmpegTagsOfCodecs(t *testing.T) {
 			require.NoError(t, err, c.codec)
 			assert.Empty(t, told)
 			got := ffprobe(t, path)
+			if c.codec == "prores_ks" { // has no other range, which ffmpeg 7.1 doesn't tell
+				got["color_range"] = cmp.Or(got["color_range"], any("tv"))
+			}
 			assert.Equal(t, []any{c.span, c.matrix, "bt709", "bt709"},
 				[]any{got["color_range"], got["color_space"], got["color_primaries"], got["color_transfer"]}, "%s %s in %s", c.codec, c.pixels, ext)
 			frame := readFrame(t, openClip(t, path, f), 0)
@@ -132,7 +136,7 @@ func TestFFmpegReads(t *testing.T) {
 		{"120 frames a second", "120", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"},
 			1e-4, latent.Rational{Num: 120, Den: 1}},
 		{"varying rate, late start", "25", []string{"-vf", "settb=1/1000,setpts=500+N*N*40", "-fps_mode", "passthrough", "-enc_time_base", "1/1000",
-			"-c:v", "png", "clip.mov"}, 1e-4, latent.Rational{}},
+			"-pix_fmt", "bgr0", "-c:v", "ffv1", "clip.mkv"}, 1e-4, latent.Rational{}},
 		{"name like an option", "25", []string{"-pix_fmt", "bgr0", "-c:v", "ffv1", "-odd %d:name.mkv"}, 1e-4, latent.Rational{Num: 25, Den: 1}},
 	}
 	for i, c := range cases {
