@@ -203,6 +203,56 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
+// A state_dict is found in the dicts that it lies in: by the names that trainers use, as
+// the only one with tensors, or of several as the one that is called a VAE.
+func TestNestedDicts(t *testing.T) {
+	leaf := func(p *pthtest.Pickle, name string) *pthtest.Pickle {
+		return p.Raw("}").String(name).Tensor(store(6), 0, []int{6}, []int{1}).Raw("s")
+	}
+	in := func(keys ...string) []byte { // "a" begins a dict under a name, "=x" is a tensor in it, "/" ends it
+		p := pthtest.NewPickle().Raw("}")
+		for _, k := range keys {
+			switch {
+			case k == "/":
+				p.Raw("s")
+			case k[0] == '=':
+				leaf(p, k[1:])
+			case k[0] == '#': // a dict by number, as optimizers keep their moments
+				p.Raw("}K\x00")
+				leaf(p, k[1:]).Raw("s")
+			case k[0] == '+':
+				p.Raw("}").String(k[1:])
+			default:
+				p.String(k)
+			}
+		}
+		return p.Raw(".").Bytes()
+	}
+	for name, c := range map[string]struct {
+		pickle []byte
+		want   []string
+		says   string
+	}{
+		"a VAE's":           {in("vae", "=x", "/"), []string{"x"}, ""},
+		"any name":          {in("generator", "=x", "/"), []string{"x"}, ""},
+		"two deep":          {in("state_dict", "+vae", "=x", "/", "/"), []string{"x"}, ""},
+		"beside another":    {in("text_encoder", "=y", "/", "vae", "=x", "/"), []string{"x"}, ""},
+		"beside moments":    {in("optimizer", "#y", "/", "ema", "=x", "/"), []string{"x"}, ""},
+		"one of two":        {in("a", "=x", "/", "b", "=y", "/"), nil, "it holds the dicts a and b, expected one of them"},
+		"a trainer's first": {in("vae", "=y", "/", "state_dict", "=x", "/"), []string{"x"}, ""},
+	} {
+		both(t, func(t *testing.T, u unpickler) {
+			f, err := open(zipped(c.pickle, 24), u)
+			if c.says != "" {
+				require.ErrorContains(t, err, c.says, name)
+				return
+			}
+			require.NoError(t, err, name)
+			require.Equal(t, c.want, f.Names(), name)
+		})
+	}
+}
+
 // patched is a file with the bytes behind the last (or first) mark replaced.
 func patched(b []byte, mark string, at int, with ...byte) []byte {
 	b = bytes.Clone(b)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/nlpodyssey/gopickle/types"
 
@@ -23,7 +22,7 @@ type named struct {
 const alone = "tensor"
 
 // stateDict finds the tensors in what a pickle holds: a dict of them, a dict in
-// which one of wrappers is such a dict, or one tensor by itself. Items are all that
+// which such a dict lies, or one tensor by itself. Items are all that
 // lies among them.
 func stateDict(root any) (list []named, items []types.DictEntry, err error) {
 	if t, ok := root.(*tensor); ok {
@@ -33,17 +32,21 @@ func stateDict(root any) (list []named, items []types.DictEntry, err error) {
 	if !ok {
 		return nil, nil, fmt.Errorf("it holds %s, expected a dict of tensors: %s of the model's state_dict", kind(root), resave)
 	}
-	if !slices.ContainsFunc(items, isTensor) {
-		where, inner, err := unwrap(items)
+	where := "the dict"
+	for range maxWrappers {
+		if slices.ContainsFunc(items, isTensor) {
+			break
+		}
+		key, inner, err := unwrap(items)
 		if err != nil {
 			return nil, nil, err
 		}
-		if inner != nil {
-			list, err = tensors(where, inner)
-			return list, inner, err
+		if inner == nil {
+			break
 		}
+		where, items = key, inner
 	}
-	list, err = tensors("the dict", items)
+	list, err = tensors(where, items)
 	return list, items, err
 }
 
@@ -65,21 +68,48 @@ func isTensor(e types.DictEntry) bool {
 	return ok
 }
 
+// maxWrappers bounds how deep a state_dict may lie in others.
+const maxWrappers = 4
+
 // unwrap finds the dict that a training program put beside its own entries, nil
-// if there is none.
-func unwrap(items []types.DictEntry) (where string, inner []types.DictEntry, err error) {
-	wrappers := []string{"state_dict", "model", "module"}
+// if there is none: one of the usual names, else the only one that has tensors, or of
+// several the one that is called a VAE.
+func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err error) {
 	var found []string
-	for _, e := range items {
-		key, _ := e.Key.(string)
-		if d, ok := dict(e.Value); ok && slices.Contains(wrappers, key) {
-			found, inner = append(found, key), d
+	for _, accept := range []func(key string, d []types.DictEntry) bool{
+		func(key string, _ []types.DictEntry) bool {
+			return slices.Contains([]string{"state_dict", "model", "module"}, key)
+		},
+		func(key string, d []types.DictEntry) bool {
+			return (key == "vae" || key == "first_stage_model") && holds(d, maxWrappers)
+		},
+		func(_ string, d []types.DictEntry) bool { return holds(d, maxWrappers) },
+	} {
+		for _, e := range items {
+			key, _ := e.Key.(string)
+			if d, ok := dict(e.Value); ok && key != "" && accept(key, d) {
+				found, inner = append(found, key), d
+			}
+		}
+		if len(found) == 1 {
+			return found[0], inner, nil
+		}
+		if len(found) > 1 {
+			return "", nil, fmt.Errorf("it holds the dicts %s, expected one of them", quote.List(found, " and "))
 		}
 	}
-	if len(found) > 1 {
-		return "", nil, fmt.Errorf("it holds the dicts %s, expected one of them", strings.Join(found, " and "))
-	}
-	return strings.Join(found, ""), inner, nil
+	return "", nil, nil
+}
+
+// holds reports whether a dict has tensors by name, or dicts by name that do.
+func holds(items []types.DictEntry, depth int) bool {
+	return slices.ContainsFunc(items, func(e types.DictEntry) bool {
+		if _, named := e.Key.(string); !named {
+			return false
+		}
+		inner, ok := dict(e.Value)
+		return isTensor(e) || ok && depth > 0 && holds(inner, depth-1)
+	})
 }
 
 func dict(v any) ([]types.DictEntry, bool) {
