@@ -32,61 +32,57 @@ type array struct {
 	close   func() error
 }
 
-// picker chooses one of the names of a file's tensors, or of the arrays of a .npz, of
-// which those that are not empty are filled, and may say why.
-type picker func(kind string, names, filled []string) (name, note string, err error)
-
-// firstOf picks the first of keys that is there, or else the only one. Empty tensors,
-// such as ComfyUI's version mark, don't count.
-func firstOf(keys ...string) picker {
-	return func(kind string, names, filled []string) (name, note string, err error) {
-		for _, key := range keys {
-			if slices.Contains(names, key) {
-				return key, "", nil
-			}
-		}
-		if len(filled) != 1 {
-			return "", "", fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", "))
-		}
-		return filled[0], "", nil
-	}
+// picker picks one of a file's tensors, or of the arrays of a .npz: the one of key, if
+// that is there, else the first of keys that is there, or else the only one.
+type picker struct {
+	key  string
+	keys []string
 }
 
-// latentPicker picks a latent: that of key, or the only one whose name is key but for
-// a size; where there is no key, as ReadLatent says.
+func framesPicker() picker { return picker{keys: []string{framesKey, "video", "samples"}} }
+
 func latentPicker(key string) picker {
-	return func(kind string, names, filled []string) (name, note string, err error) {
-		sized := func(of string) []string {
-			var found []string
-			for _, name := range filled {
-				if rest, ok := strings.CutPrefix(name, of+"_"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
-					found = append(found, name)
-				}
-			}
-			return found
-		}
-		if key != "" {
-			if found := sized(key); !slices.Contains(names, key) && len(found) == 1 {
-				key = found[0]
-			}
-			if !slices.Contains(names, key) {
-				return "", "", fmt.Errorf("%d %s%s, expected one named %s, as --latent-key says", len(filled), kind, listed(filled), quote.Text(key))
-			}
+	return picker{key, []string{latentKey, "samples", comfyKey, cacheKey}}
+}
+
+// cacheKey begins the names of latents in musubi-tuner's caches, whose sizes follow.
+const cacheKey = "latents"
+
+// sized is whether a name is that of a key and then a size: latents_3x6x8_bfloat16.
+func (p picker) sized(name, key string) bool {
+	rest, ok := strings.CutPrefix(name, key+"_")
+	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// pick picks among names, of which those that are not empty are filled, and may say
+// which. Empty tensors, such as ComfyUI's version mark, don't count but by their names.
+func (p picker) pick(kind string, names, filled []string) (name, note string, err error) {
+	keys, prefix := p.keys, cacheKey
+	if p.key != "" {
+		keys, prefix = []string{p.key}, p.key
+	}
+	for _, key := range keys {
+		if slices.Contains(names, key) {
 			return key, "", nil
 		}
-		name, _, err = firstOf(latentKey, "samples", comfyKey, "latents")(kind, names, filled)
-		if found := sized("latents"); err != nil && len(found) == 1 {
-			return found[0], fmt.Sprintf("the latent is %s of %d %s: --latent-key names another", quote.Text(found[0]), len(filled), kind), nil
-		}
-		return name, "", err
 	}
-}
-
-// cached is whether a tensor has a name as musubi-tuner gives them, whose latents are
-// [C,F,H,W].
-func cached(name string) bool {
-	rest, ok := strings.CutPrefix(name, "latents_")
-	return ok && strings.Contains(rest, "x")
+	var found []string
+	for _, name := range filled {
+		if slices.Contains(keys, prefix) && p.sized(name, prefix) {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case p.key != "" && len(found) == 1:
+		return found[0], "", nil
+	case p.key != "":
+		return "", "", fmt.Errorf("%d %s%s, expected one named %s, as --latent-key says", len(filled), kind, listed(filled), quote.Text(p.key))
+	case len(filled) == 1:
+		return filled[0], "", nil
+	case len(found) == 1:
+		return found[0], fmt.Sprintf("the latent is %s of %d %s: --latent-key names another", quote.Text(found[0]), len(filled), kind), nil
+	}
+	return "", "", fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", "))
 }
 
 // openArray opens the file and picks its tensor; .npy has one. Errors don't name the
@@ -145,7 +141,7 @@ func tensorArray(file format.File, pick picker) (*array, error) {
 			filled = append(filled, name)
 		}
 	}
-	name, note, err := pick("tensors", file.Names(), filled)
+	name, note, err := pick.pick("tensors", file.Names(), filled)
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +155,9 @@ func tensorArray(file format.File, pick picker) (*array, error) {
 		readF32: t.ReadF32, close: file.Close,
 	}
 	if t.DType == safetensors.U8 {
-		a.codes, a.readF32 = string(t.DType), func(dst []float32, start int) error { return readCodes(t, dst, start) }
+		a.codes, a.readF32 = string(t.DType), codes(t)
 	}
 	return a, nil
-}
-
-// readCodes is ReadF32 of a tensor of 8-bit pixels.
-func readCodes(t safetensors.Tensor, dst []float32, start int) error {
-	buffer := make([]byte, min(len(dst), 1<<16))
-	for part := range slices.Chunk(dst, 1<<16) {
-		raw := buffer[:len(part)]
-		if err := t.ReadRaw(raw, int64(start)); err != nil {
-			return err
-		}
-		npyType{size: 1}.decode(part, raw)
-		start += len(part)
-	}
-	return nil
 }
 
 func openNPYArray(path string) (*array, error) {
@@ -220,8 +202,6 @@ type floatsClip struct {
 	fps                   latent.Rational
 	plane                 []float32 // [H,W], once a frame is read
 }
-
-func framesPicker() picker { return firstOf(framesKey, "video", "samples") }
 
 func openFloats(path string, channels int) (Clip, error) {
 	a, err := openArray(path, framesPicker())

@@ -27,32 +27,20 @@ type LatentOptions struct {
 	Height, Width int
 }
 
-// layouts are the orders of dimensions that are read: B is the batch, C are
-// channels, F frames, H and W cells.
-var layouts = []string{"BCFHW", "BFCHW", "BFHWC", "CFHW", "FCHW", "FHWC", "BCHW", "BHWC", "CHW", "HWC"}
-
 // folded is also the layout of four dimensions where frames lie among the channels.
 const folded = "BCFHW"
-
-// ParseLayout reads a layout such as FCHW or bcthw: T and L stand for F, too. M in
-// place of C are the channels of moments.
-func ParseLayout(text string) (string, error) {
-	order := strings.NewReplacer("T", "F", "L", "F").Replace(strings.ToUpper(text))
-	if !slices.Contains(layouts, strings.Replace(order, "M", "C", 1)) {
-		return "", fmt.Errorf("%.20q, expected %s, or one with M in place of C for moments", text, strings.Join(layouts, ", "))
-	}
-	return order, nil
-}
 
 // layout names the dimensions of an array.
 type layout struct {
 	batch, channels, frames, height, width int
 
 	outer   int    // values of a clip that lie before its channels
-	packed  bool   // squares of 2x2 cells lie among the channels
 	images  bool   // it is a batch of single frames
 	moments bool   // half of the channels are means, the others log-variances
 	note    string // what was taken to be so
+	// unpack puts squares of 2x2 cells, that lie among the channels, where they belong;
+	// nil: none do.
+	unpack func([]float32) []float32
 }
 
 // layout names a's dimensions, see ReadLatent.
@@ -63,12 +51,10 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	if slices.Contains(a.shape, 0) {
 		return layout{}, fmt.Errorf("latent is empty: shape %v", a.shape)
 	}
-	switch {
-	case o.Layout != "":
-		return named(a.shape, o)
-	case o.Height > 0:
-		return unpacking(a.shape, o)
-	case a.meta[latent.MetaKind] == latent.KindMoments:
+	if o.Layout != "" || o.Height > 0 {
+		return asked(a.shape, o)
+	}
+	if a.meta[latent.MetaKind] == latent.KindMoments {
 		return a.moments(o)
 	}
 	if y, ok := a.tokens(o); ok {
@@ -86,7 +72,7 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 		err = a.otherwise(o, err)
 	case err != nil && a.meta[latent.MetaModel] != "":
 		err = fmt.Errorf("%w: it is of the model %.40q", err, a.meta[latent.MetaModel])
-	case untold && o.Channels > 0 && !cached(a.name): // others have one layout
+	case untold && o.Channels > 0 && !(picker{}).sized(a.name, cacheKey): // others have one layout
 		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err
@@ -104,16 +90,6 @@ func (a *array) moments(o LatentOptions) (layout, error) {
 		err = fmt.Errorf("shape %v of moments, expected means and as many log-variances", a.shape)
 	}
 	return y, err
-}
-
-// otherwise adds to err, which says that a is no latent, that it could be moments.
-func (a *array) otherwise(o LatentOptions, err error) error {
-	o.Channels, o.Folded = 2*o.Channels, false
-	_, orders, merr := fitting(a.shape, o, false)
-	if merr != nil || o.Channels == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; --layout=%s reads %d of them as means and log-variances", err, strings.Replace(orders[0], "C", "M", 1), o.Channels)
 }
 
 // doubt says how a shape is read that could be read otherwise; "" is nothing.
@@ -136,43 +112,17 @@ func (a *array) tokens(o LatentOptions) (y layout, ok bool) {
 		return y, false
 	}
 	y = layout{batch: 1, channels: a.shape[1], outer: a.shape[0]}
-	for key, n := range map[string]*int{"latent_num_frames": &y.frames, "latent_height": &y.height, "latent_width": &y.width} {
-		var err error
-		if *n, err = strconv.Atoi(a.meta[key]); err != nil || *n < 1 || *n > maxFrames {
-			return y, false
-		}
-	}
+	y.frames, y.height, y.width = a.number("latent_num_frames"), a.number("latent_height"), a.number("latent_width")
 	return y, y.frames*y.height*y.width == a.shape[0]
 }
 
-// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
-func unpacking(s []int, o LatentOptions) (layout, error) {
-	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
-		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
+// number is one that lies beside a, 0 for none that a side could be.
+func (a *array) number(key string) int {
+	n, err := strconv.Atoi(a.meta[key])
+	if err != nil || n < 0 || n > maxFrames {
+		return 0
 	}
-	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
-		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
-	}
-	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1, packed: true}
-	return y.asImages(), nil
-}
-
-// named names the dimensions of a shape as o.Layout does.
-func named(s []int, o LatentOptions) (layout, error) {
-	order, channels := o.Layout, o.Channels
-	moments := strings.Contains(order, "M")
-	if moments {
-		order, channels = strings.Replace(order, "M", "C", 1), 2*channels
-	}
-	if len(s) != len(order) && (order != folded || len(s) != 4) {
-		return layout{}, fmt.Errorf("latent has shape %v, expected %d dimensions for --layout=%s", s, len(order), o.Layout)
-	}
-	y, ok := sized(s, order, channels)
-	if !ok {
-		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
-	}
-	y.moments = moments
-	return y, nil
+	return n
 }
 
 // sized gives the dimensions of a shape in an order their names, if its channels
@@ -185,11 +135,21 @@ func sized(s []int, order string, channels int) (layout, bool) {
 		}
 		s = []int{s[0], channels, s[1] / channels, s[2], s[3]}
 	}
-	before := true
-	for i, letter := range order {
-		side := map[rune]*int{'B': &y.batch, 'C': &y.channels, 'F': &y.frames, 'H': &y.height, 'W': &y.width}[letter]
-		*side = s[i]
-		if before = before && letter != 'C'; before && letter != 'B' {
+	for i := range order {
+		switch order[i] {
+		case 'B':
+			y.batch = s[i]
+			continue
+		case 'C':
+			y.channels = s[i]
+		case 'F':
+			y.frames = s[i]
+		case 'H':
+			y.height = s[i]
+		case 'W':
+			y.width = s[i]
+		}
+		if y.channels == 0 {
 			y.outer *= s[i]
 		}
 	}
@@ -270,18 +230,19 @@ func (a *array) latent(y layout) latent.Latent {
 	if y.batch > 1 {
 		l.Batch = y.batch
 	}
-	for _, note := range []string{a.note, y.note} {
-		if note != "" {
-			l.Notes = append(l.Notes, note)
-		}
+	if a.note != "" {
+		l.Notes = append(l.Notes, a.note)
+	}
+	if y.note != "" {
+		l.Notes = append(l.Notes, y.note)
 	}
 	return l
 }
 
 // ordered puts data as it lies in the file in a latent's order.
 func (y layout) ordered(data []float32) []float32 {
-	if y.packed {
-		data = latent.Unpacked(data, y.channels, y.height, y.width)
+	if y.unpack != nil {
+		data = y.unpack(data)
 	}
 	switch {
 	case y.outer == 1:
@@ -300,7 +261,7 @@ func (y layout) ordered(data []float32) []float32 {
 func (y layout) moved() int64 {
 	values := floatsBytes(y.sides()) / 4
 	switch {
-	case y.packed || y.outer > 1 && y.batch == 1:
+	case y.unpack != nil || y.outer > 1 && y.batch == 1:
 		return values
 	case y.outer > 1:
 		return values / int64(y.batch)

@@ -48,7 +48,7 @@ func readNPZ(r io.ReaderAt, size int64, pick picker) (*array, error) {
 	for _, f := range z.File {
 		names = append(names, strings.TrimSuffix(f.Name, ".npy"))
 	}
-	name, note, err := pick("arrays", names, names)
+	name, note, err := pick.pick("arrays", names, names)
 	if err != nil {
 		return nil, err
 	}

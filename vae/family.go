@@ -31,9 +31,12 @@ type family struct {
 	previews      bool                         // tiles of a decode are pictures by themselves
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
-	caches        map[string]string            // models by musubi-tuner's architectures, whose latents it caches
+	caches        []cache                      // of latents that musubi-tuner keeps
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
+
+// cache is by its architecture the model whose latents are in it.
+type cache struct{ architecture, model string }
 
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }

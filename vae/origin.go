@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"io"
 	"path/filepath"
-	"sort"
 	"strings"
 
 	"tessera/latent"
@@ -62,14 +61,11 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 // Cached is the model of c's family whose latents musubi-tuner caches for an
 // architecture, zero for none, and the architectures that it has such of.
 func (c Config) Cached(architecture string) (made latent.Checkpoint, known []string) {
-	caches := c.family().caches
-	if model := caches[architecture]; model != "" {
-		made = latent.Checkpoint{Family: c.Family, Model: model}
+	for _, k := range c.family().caches {
+		if known = append(known, k.architecture); k.architecture == architecture {
+			made = latent.Checkpoint{Family: c.Family, Model: k.model}
+		}
 	}
-	for name := range caches {
-		known = append(known, name)
-	}
-	sort.Stable(sort.StringSlice(known))
 	return made, known
 }
 

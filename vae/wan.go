@@ -16,11 +16,11 @@ var (
 )
 
 // wan21Caches are musubi-tuner's.
-var wan21Caches = map[string]string{
-	"wan": "Wan 2.1", "qwen_image": "Qwen-Image", "qwen_image_edit": "Qwen-Image", "krea2": "Qwen-Image", "qwen_image_layered": "Qwen-Image-Layered",
+var wan21Caches = []cache{
+	{"krea2", "Qwen-Image"}, {"qwen_image", "Qwen-Image"}, {"qwen_image_edit", "Qwen-Image"}, {"qwen_image_layered", "Qwen-Image-Layered"}, {"wan", "Wan 2.1"},
 }
 
-func wanFamily(name string, nested bool, published Config, caches map[string]string, marks ...mark) family {
+func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
 	return family{
 		name: name, marks: marks, published: published,
 		told: func(f format.File) bool {

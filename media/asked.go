@@ -1,0 +1,91 @@
+//go:build !js
+
+package media
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tessera/format/safetensors"
+	"tessera/latent"
+)
+
+// layouts are the orders of dimensions that are read: B is the batch, C are
+// channels, F frames, H and W cells.
+var layouts = []string{"BCFHW", "BFCHW", "BFHWC", "CFHW", "FCHW", "FHWC", "BCHW", "BHWC", "CHW", "HWC"}
+
+// ParseLayout reads a layout such as FCHW or bcthw: T and L stand for F, too. M in
+// place of C are the channels of moments.
+func ParseLayout(text string) (string, error) {
+	order := strings.NewReplacer("T", "F", "L", "F").Replace(strings.ToUpper(text))
+	if !slices.Contains(layouts, strings.Replace(order, "M", "C", 1)) {
+		return "", fmt.Errorf("%.20q, expected %s, or one with M in place of C for moments", text, strings.Join(layouts, ", "))
+	}
+	return order, nil
+}
+
+// asked names the dimensions of a shape as the options do.
+func asked(s []int, o LatentOptions) (layout, error) {
+	if o.Layout != "" {
+		return named(s, o)
+	}
+	return unpacking(s, o)
+}
+
+// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
+func unpacking(s []int, o LatentOptions) (layout, error) {
+	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
+		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
+	}
+	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
+		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
+	}
+	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
+	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }
+	return y.asImages(), nil
+}
+
+// named names the dimensions of a shape as o.Layout does.
+func named(s []int, o LatentOptions) (layout, error) {
+	order, channels := o.Layout, o.Channels
+	moments := strings.Contains(order, "M")
+	if moments {
+		order, channels = strings.Replace(order, "M", "C", 1), 2*channels
+	}
+	if len(s) != len(order) && (order != folded || len(s) != 4) {
+		return layout{}, fmt.Errorf("latent has shape %v, expected %d dimensions for --layout=%s", s, len(order), o.Layout)
+	}
+	y, ok := sized(s, order, channels)
+	if !ok {
+		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
+	}
+	y.moments = moments
+	return y, nil
+}
+
+// otherwise adds to err, which says that a is no latent, that it could be moments.
+func (a *array) otherwise(o LatentOptions, err error) error {
+	o.Channels, o.Folded = 2*o.Channels, false
+	_, orders, merr := fitting(a.shape, o, false)
+	if merr != nil || o.Channels == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; --layout=%s reads %d of them as means and log-variances", err, strings.Replace(orders[0], "C", "M", 1), o.Channels)
+}
+
+// codes reads a tensor of 8-bit pixels, as ReadF32 does one of floats.
+func codes(t safetensors.Tensor) func(dst []float32, start int) error {
+	return func(dst []float32, start int) error {
+		buffer := make([]byte, min(len(dst), 1<<16))
+		for part := range slices.Chunk(dst, 1<<16) {
+			raw := buffer[:len(part)]
+			if err := t.ReadRaw(raw, int64(start)); err != nil {
+				return err
+			}
+			npyType{size: 1}.decode(part, raw)
+			start += len(part)
+		}
+		return nil
+	}
+}

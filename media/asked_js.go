@@ -1,0 +1,18 @@
+package media
+
+import (
+	"errors"
+
+	"tessera/format/safetensors"
+)
+
+// The page asks for no layout, and its videos are no arrays: both would be 8 kB of its
+// engine.
+
+func asked([]int, LatentOptions) (layout, error) {
+	return layout{}, errors.New("a layout is for the program only")
+}
+
+func (a *array) otherwise(_ LatentOptions, err error) error { return err }
+
+func codes(t safetensors.Tensor) func([]float32, int) error { return t.ReadF32 }
