@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"media":              {"format", "format/file", "format/pth", "format/quote", "format/safetensors", "latent", "memory", "temporary"},
 	"latent":             {},
 	"remote":             {},
-	"format":             {"format/file", "format/pth", "format/safetensors"},
+	"format":             {"format/file", "format/pth", "format/quote", "format/safetensors"},
 	"format/pth":         {"format/file", "format/quote", "format/safetensors"},
 	"format/safetensors": {"format/file", "format/json", "format/quote"},
 	"format/file":        {},

@@ -31,7 +31,7 @@ func TestBench(t *testing.T) {
 		require.Positive(t, j.Seconds)
 		require.Positive(t, r.Roofline.GFLOPs)
 		backend := cmp.Or(os.Getenv("TESSERA_BACKEND"), "auto")
-		require.Equal(t, "tessera bench decode --seconds=2 --backend="+backend+" --precision=auto --size=24x16 --frames=2 --model=tiny-seedvr2.safetensors", r.Command)
+		require.Equal(t, "tessera bench decode --seconds=2 --backend="+backend+" --precision=auto --size=24x16 --frames=2 --no-tune --model=tiny-seedvr2.safetensors", r.Command)
 		require.NotEmpty(t, r.Version)
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -326,7 +326,7 @@ func TestBadOutputs(t *testing.T) {
 		{name: "no folder", args: decode + "OUT/none/a.npy", code: job.ExitUsage, want: "doesn't exist"},
 		{name: "no folder for a latent", args: encode + "OUT/none/a.npy", code: job.ExitUsage, want: "doesn't exist"},
 		{name: "under a file", args: decode + tiny + "/a.npy", code: job.ExitUsage, want: onWindows("doesn't exist", "cannot write")},
-		{name: "format", args: decode + "OUT.gif", code: job.ExitUsage, want: "cannot write .gif"},
+		{name: "format", args: decode + "OUT.tiff", code: job.ExitUsage, want: "cannot write .tiff"},
 		{name: "format of a latent", args: encode + "OUT.png", code: job.ExitUsage, want: ".safetensors, .latent or .npy"},
 		{name: "one picture for many frames", args: decode + "OUT.png", code: job.ExitUsage, want: "5 frames don't fit into one PNG"},
 		{name: "a folder with other files", args: decode + full, code: job.ExitUsage, want: "precious.txt"},
