@@ -144,7 +144,9 @@ class Server:
         """The model's name and what the server tells of it."""
         models = self.tell("GET", "/v1/models")
         try:
-            names = [m["name"] + "" for m in models if m["config"]]
+            names = [m["name"] + "" for m in models]
+            for m in models:
+                m["config"]["latent"]
         except (KeyError, TypeError):
             raise self.strange("with JSON that is no list of models") from None
         if not models:
