@@ -236,9 +236,24 @@ func (e exact) ReadAt(p []byte, offset int64) (int, error) {
 // file are two reads at its beginning, and what follows may be far away.
 func headerOf(file io.ReaderAt, name string) io.ReaderAt {
 	if strings.HasSuffix(strings.ToLower(name), ".safetensors") {
-		return exact{file}
+		return begun{exact{file}}
 	}
 	return file
+}
+
+// begun gives no more than 64 bytes of a file's beginning at once, which are within any
+// header: by them package format tells files of other kinds.
+type begun struct{ io.ReaderAt }
+
+func (b begun) ReadAt(p []byte, offset int64) (int, error) {
+	if offset > 0 || len(p) <= 64 {
+		return b.ReaderAt.ReadAt(p, offset)
+	}
+	n, err := b.ReaderAt.ReadAt(p[:64], 0)
+	if err == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // opening reads a file as headerOf does until it is open.
