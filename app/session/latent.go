@@ -75,9 +75,10 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) 
 	return media.DecodeLatent(same, size, name, readingOf(c))
 }
 
-// readingOf is how a model's latents are read.
+// readingOf is how a model's latents are read, of which a page chooses nothing.
 func readingOf(c vae.Config) media.LatentOptions {
-	return media.LatentOptions{Channels: c.Latent, Folded: c.ComfyUIFolded}
+	o, _ := job.Choices{}.Reading(c) // fails for a size alone
+	return o
 }
 
 // pinned gives what was read of a file before it was full to who reads it again:
