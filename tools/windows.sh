@@ -77,7 +77,8 @@ display() {
 }
 
 # write_run makes the command that runs its arguments in the chroot, from the
-# folder of it that comes first.
+# folder of it that comes first. There are many shaders and little to compute, so
+# LLVM does not optimise them.
 write_run() {
 	run=$root.run
 	mkdir -p "$(dirname "$root")"
@@ -86,7 +87,7 @@ write_run() {
 dir=\$1
 shift
 exec chroot "$root" env HOME=/wine WINEPREFIX=/wine/prefix DISPLAY=:77 WINEDEBUG=-all LANG=C.UTF-8 GPU=require \\
-	VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json \\
+	VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json GALLIVM_PERF=nopt \\
 	'WINEDLLOVERRIDES=mscoree,mshtml=;winemenubuilder.exe=d;d3d12=n,b' \\
 	sh -c 'cd "\$0" && exec "\$@"' "\$dir" "\$@"
 END
