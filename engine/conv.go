@@ -198,7 +198,7 @@ func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames sp
 // and all else that this takes can be bound.
 func (c *Conv) quads(e *emitter, l *timeline, y *wgsl.Tensor, n int) bool {
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
-	return wgsl.Ahead && e.set.Together(shape, n) == 4 && !e.beyond(y, 4) &&
+	return e.set.Together(shape, n) == 4 && !e.beyond(y, 4) &&
 		max(e.set.PairBytes(shape, 4), e.set.PairSums(y.C, &l.x, 4)) <= e.limits.MaxBinding
 }
 
@@ -207,10 +207,8 @@ func (c *Conv) together(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames
 	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
 	e.pairs(l, c.Name, c.Weights, shape, y, frames, of, func(weights wgsl.Weights, taps []wgsl.Tap, t, n int) {
 		pairs := wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add}
-		if wgsl.Ahead {
-			e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x, of))
-			pairs.Sums = e.sums
-		}
+		e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x, of))
+		pairs.Sums = e.sums
 		e.set.ConvPairs(e.batch, c.Name, pairs)
 	})
 }

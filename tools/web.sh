@@ -68,8 +68,8 @@ esac
 # Nobody reads the shaders' comments, spaces and lines in there: 40 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
-mkdir -p "$texts/shared"
-for file in wgsl/*.wgsl wgsl/shared/*.wgsl; do
+for file in wgsl/*/*.wgsl; do
+	mkdir -p "$texts/$(basename "$(dirname "$file")")"
 	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:;]\) /\1/g; s/ {$/{/' "$file" |
 		awk '/^(#|enable |diagnostic)/ { if (line) print line; print; line = ""; next }
 			line ~ /[A-Za-z0-9_]$/ && /^[A-Za-z0-9_]/ { line = line " " }

@@ -9,21 +9,21 @@ import (
 )
 
 func TestRecordTold(t *testing.T) {
-	p := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed", Verdict: "disagrees with the reference (NMSE 3e-02)"}
-	require.Equal(t, "conv3d staged in f16: disagrees with the reference (NMSE 3e-02), not used", p.String())
+	p := Proof{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed", Verdict: "disagrees with the reference (NMSE 3e-02)"}
+	require.Equal(t, "conv3d tiled in f16: disagrees with the reference (NMSE 3e-02), not used", p.String())
 	p.Verdict = agrees
-	require.Equal(t, "conv3d staged in f16: agrees with the reference", p.String())
-	k := Trial{Class: "conv3d 128→256", Taps: 3, Storage: "f32", Usual: "plain", Kernel: "staged", GFLOPs: map[string]float64{"plain": 812.5, "staged": 1024, "wide": 99}}
-	require.Equal(t, "conv3d 128→256, 3 taps in f32: staged, 1024 GFLOP/s (plain 812, wide 99)", k.String())
+	require.Equal(t, "conv3d tiled in f16: agrees with the reference", p.String())
+	k := Trial{Class: "conv3d 128→256", Taps: 3, Storage: "f32", Usual: "plain", Kernel: "tiled", GFLOPs: map[string]float64{"plain": 812.5, "tiled": 1024, "wide": 99}}
+	require.Equal(t, "conv3d 128→256, 3 taps in f32: tiled, 1024 GFLOP/s (plain 812, wide 99)", k.String())
 	k.Weights = "packed"
-	require.Contains(t, k.String(), "3 taps in f32, weights in f16: staged")
+	require.Contains(t, k.String(), "3 taps in f32, weights in f16: tiled")
 	require.Equal(t, "fold plain in f32, weights in f16: "+agrees, Proof{Operation: "fold", Kernel: "plain", Storage: "f32", Weights: "packed", Verdict: agrees}.String())
 }
 
 // A verdict of no stands, whatever another says; one that is not in is replaced,
 // and taken back where the trial was interrupted.
 func TestVerdicts(t *testing.T) {
-	claim := Proof{Operation: "conv3d", Kernel: "staged", Storage: "f16", Weights: "packed"}
+	claim := Proof{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed"}
 	say := func(r *Record, verdict string) string {
 		p := claim
 		p.Verdict = verdict

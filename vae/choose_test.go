@@ -16,7 +16,7 @@ import (
 	"tessera/wgsl"
 )
 
-// stager chooses staged kernels for products, and remembers where.
+// stager chooses tiled kernels for products, and remembers where.
 type stager struct {
 	off bool
 	on  []*gpu.Device
@@ -27,7 +27,7 @@ func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work ma
 	choices := wgsl.Choices{}
 	for d, flops := range work {
 		if d.Operation == "pointwise" && flops > 0 && !c.off {
-			choices[d.Class.String()] = "staged"
+			choices[d.Class.String()] = "tiled"
 		}
 	}
 	return choices, nil
@@ -36,7 +36,7 @@ func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work ma
 // staged says whether a plan's products are.
 func staged(p *Plan) bool {
 	for program := range p.Programs() {
-		if program.Label == "pointwise_staged_f32" {
+		if program.Label == "pointwise_tiled_f32" {
 			return true
 		}
 	}

@@ -31,24 +31,6 @@ type attentionParams struct {
 	Scale            float32
 }
 
-// attentionKernels compute Attention: scores, their powers, values weighted by
-// them. Pixels are queries; a block is of keys, then of channels.
-var attentionKernels = []kernel{{
-	name: "plain",
-	shaders: []shader{
-		{file: "attention_scores", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
-		{file: "attention_softmax", wg: 64, grid: frameGrid},
-		{file: "attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
-	},
-}, {
-	name: "broadcast4", needs: fours, better: fours,
-	shaders: []shader{
-		{file: "attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
-		{file: "attention_softmax", wg: 64, grid: frameGrid},
-		{file: "attention_values_fours", wg: 64, pixels: 8, block: 8, grid: blockGrid},
-	},
-}}
-
 // keyBlock divides every block of keys, whatever the kernel: what is beyond the
 // last key weighs nothing.
 const keyBlock = 8

@@ -10,11 +10,6 @@ import (
 	"tessera/gpu"
 )
 
-func init() {
-	paramsOf["attention_scores_eights"] = attentionParams{}
-	paramsOf["attention_values_eights"] = attentionParams{}
-}
-
 // Mesa's drivers for processors load keys and values together, and of each load 25
 // makes fewer sums.
 func TestAttentionKernel(t *testing.T) {
@@ -22,9 +17,9 @@ func TestAttentionKernel(t *testing.T) {
 		info gpu.Info
 		want string
 	}{
-		{llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "broadcast"},
-		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "tall"},
-		{gpu.Info{Name: "SwiftShader", Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4}, "broadcast4"},
+		{llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "cooperative"},
+		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "blocked"},
+		{gpu.Info{Name: "SwiftShader", Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4}, "cooperative4"},
 		{gpu.Info{Vendor: "intel", Subgroups: true, SubgroupMin: 8, SubgroupMax: 32}, "plain"},
 		{gpu.Info{}, "plain"},
 	} {

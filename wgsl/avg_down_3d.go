@@ -26,11 +26,6 @@ type avgDown3DParams struct {
 	X_at, Y_at        uint32
 }
 
-// avgDown3DKernels compute AvgDown3D, four channels of a pixel an invocation.
-var avgDown3DKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "avg_down_3d", wg: 64, grid: rowGrid}},
-}}
-
 // AvgDown3D records y as means of x.
 func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 	x, y, n := d.X, d.Y, d.N

@@ -85,7 +85,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	at := slices.IndexFunc(tables, func(t table) bool { return t.operation == operation })
 	require.GreaterOrEqual(t, at, 0, "no table of %s", operation)
 	info := dev.Info()
-	if strings.HasSuffix(os.Getenv("TABLES"), "halves") {
+	if strings.HasSuffix(os.Getenv("TABLES"), "f16") {
 		info.Type = ""
 	}
 	usual := (&Set{info: info, tables: tables}).find(operation, nil).name

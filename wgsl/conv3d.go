@@ -134,28 +134,6 @@ type Conv3D struct {
 	summed   bool   // which holds sums with the bias
 }
 
-// conv3DKernels compute a convolution of stride 1.
-var conv3DKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-}, {
-	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
-	shaders: []shader{{file: "conv3d_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
-}, {
-	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
-}, {
-	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 16, pixels: 16, block: 8, tall: 4, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv3d", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
-}}
-
-// staged4x8 is what the staged kernels read, whose workgroups are square: as many
-// blocks of channels deep as segments wide. They take what fills them.
-var staged4x8 = blocked(4, 8)
-
 func fillsSquare(s Shape) bool { return s.O >= 32 && s.I >= 16 }
 
 // squareGrid covers segments of rows and blocks of channels with workgroups as
@@ -167,24 +145,6 @@ func squareGrid(h *shader, e extent) [3]uint32 {
 	}
 	return [3]uint32{groups(h.segments(e), lanes), groups(int(groups(4*e.C4, h.block)), lanes), uint32(e.N)}
 }
-
-// conv3DStridedKernels compute one of stride 2.
-var conv3DStridedKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
-}, {
-	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
-	shaders: []shader{{file: "conv3d_strided_staged", wg: 64, pixels: 6, block: 8, grid: squareGrid}},
-}, {
-	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid}},
-}, {
-	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv3d_strided", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
-}}
 
 // convOperation is the table that a convolution of a stride in space goes by.
 func convOperation(stride int) string {
@@ -228,7 +188,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in.skip(c.Later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
-	if Ahead && h.upright {
+	if h.upright {
 		h, e = h.inColumns(e, c.Y.C)
 	}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))

@@ -11,27 +11,21 @@ import (
 	"tessera/gpu"
 )
 
-func init() { // pages have no such kernels
-	paramsOf["conv3d_columns"] = conv3dParams{}
-	paramsOf["conv3d_strided_columns"] = conv3dParams{}
-	paramsOf["conv_up_columns"] = convUpParams{}
-}
-
 // Convolutions are in columns with Mesa 26's driver for processors, of 16 pixels, or of
 // 8 and two blocks where fewer rows so lie beyond the frame.
 func TestColumns(t *testing.T) {
-	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "broadcast", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
+	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "cooperative", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
 		require.NoError(t, err)
 		assert.Equal(t, name, s.find("conv3d", nil).name, driver)
 		assert.Equal(t, name, s.find("conv3d_strided", nil).name, driver)
 	}
-	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "columns8", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
+	for driver, name := range map[string]string{"Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1": "columns_cooperative", "Mesa 26.2.6 (LLVM 22.1.8) 0.0.1": "columns"} {
 		s, err := NewSet(F32, llvmpipe(driver), nil)
 		require.NoError(t, err)
 		assert.Equal(t, name, s.find("conv_up", nil).name, driver)
 	}
-	h, e := conv3DStridedColumnsKernels[0].shaders[0].inColumns(extent{H: 17, W: 9, C4: 128 / 4, N: 2}, 128)
+	h, e := row(t, "conv3d_strided", "columns").shaders[0].inColumns(extent{H: 17, W: 9, C4: 128 / 4, N: 2}, 128)
 	assert.Equal(t, []int{8, 2}, []int{h.pixels, h.tall})
 	assert.Equal(t, [3]uint32{8, 3 * 2, 2}, h.cover(e))
 	assert.False(t, columned(gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}))
@@ -43,7 +37,7 @@ func TestColumns(t *testing.T) {
 		{1, 1, 3, 8, 1, 1, 8},
 		{72, 1, 128, 16, 1, 5, 8},
 	} {
-		h, e := conv3DColumnsKernels[0].shaders[0].inColumns(extent{H: c.h, W: c.w, C4: Pad4(c.channels) / 4, N: 2}, c.channels)
+		h, e := row(t, "conv3d", "columns").shaders[0].inColumns(extent{H: c.h, W: c.w, C4: Pad4(c.channels) / 4, N: 2}, c.channels)
 		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{groups(c.channels, 8*c.blocks), uint32(c.rows * c.width / 8), 2}, h.cover(e), "%+v", c)
@@ -60,7 +54,7 @@ func TestEnlargingColumns(t *testing.T) {
 		{1, 64, 64, 24, 6, 3, 6, 32, 12 * 2},
 		{1, 1, 1, 3, 8, 1, 1, 8, 4 * 2},
 	} {
-		h, e := convUpColumnsKernels[c.kernel].shaders[0].inColumns(extent{H: (c.h + 1) / 2, W: (c.w + 1) / 2, N: 3}, c.channels)
+		h, e := row(t, "conv_up", []string{"columns", "columns_cooperative"}[c.kernel]).shaders[0].inColumns(extent{H: (c.h + 1) / 2, W: (c.w + 1) / 2, N: 3}, c.channels)
 		e.C4 = 2 * h.parities(pad8(c.channels)/h.block)
 		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)

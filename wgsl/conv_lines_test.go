@@ -13,12 +13,6 @@ import (
 	"tessera/gpu/gputest"
 )
 
-func init() { // pages have no such kernels
-	paramsOf["conv_lines"] = convPairsAheadParams{}
-	paramsOf["conv_lines_columns"] = convPairsAheadParams{}
-	paramsOf["line_frames"] = lineFramesParams{}
-}
-
 var lineCases = []convVariant{
 	{convCase: convCase{"one_pixel", 1, 1, 1, 4, 8, 1, 1, 1, true, false}},
 	{convCase: convCase{"a_row_and_a_residual", 2, 1, 9, 8, 16, 1, 1, 1, true, false}},

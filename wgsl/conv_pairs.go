@@ -34,35 +34,8 @@ type ConvPairs struct {
 	Sums   *gpu.Buffer // of at least the bytes of PairSums
 }
 
-// convPairsKernels compute ConvPairs: the plain one each frame by itself, as Conv3D
-// does.
-var convPairsKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: conv3DKernels[0].shaders,
-}, {
-	name: "fused", packing: pairs4x8, better: processor,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-}, {
-	name: "passes", packing: pairs4x8, better: amd,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
-}, {
-	name: "tall", packing: pairs4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
-}, {
-	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_pairs", taps: 3, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
-}}
-
 // pairs4x8 is how PairTaps leaves a weight.
 var pairs4x8 = blocked(4, 8)
-
-// processor says whether an adapter is Mesa's driver for processors, where sums are
-// memory anyway.
-func processor(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpipe") }
-
-// amd says whether an adapter is AMD's, whose compiler keeps two products' sums in
-// registers, but not four (docs/benchmarks/2026-11-22-temporal-winograd.md).
-func amd(info gpu.Info) bool { return info.Vendor == "amd" }
 
 // Paired says whether ConvPairs, or of a ConvUpShape ConvUpPairs, is to make frames,
 // with PairTaps of a weight of a packing and shape: by the kernel that is chosen or
@@ -82,10 +55,7 @@ func (s *Set) Paired(p *Packing, shape Shape) bool {
 // by four where it has kernels for that, or does not, and the others of c, which may leave
 // both to the plain kernel all the same.
 func (c Choices) Winograd(info gpu.Info, on bool) Choices {
-	operations := []string{"conv_pairs", "conv_up_pairs"}
-	if Ahead {
-		operations = append(operations, "conv_lines")
-	}
+	operations := []string{"conv_pairs", "conv_up_pairs", "conv_lines"}
 	all := Choices{}
 	for class, name := range c {
 		if operation, _, _ := strings.Cut(class, " "); !slices.Contains(operations, operation) {
@@ -96,7 +66,7 @@ func (c Choices) Winograd(info gpu.Info, on bool) Choices {
 	for _, operation := range operations {
 		name := s.find(operation, nil).name
 		switch {
-		case !on || noting && c[operation] == "plain":
+		case !on || c[operation] == "plain":
 			name = "plain"
 		case name == "plain" && operation != "conv_lines":
 			name = "fused"
@@ -135,7 +105,7 @@ func (s *Set) ConvPairs(b *gpu.Batch, label string, c ConvPairs) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_pairs", Shape{O: c.Y.C, I: x.C, KS: 3})
-	if Ahead && s.ahead(b, label, class, &c) {
+	if s.ahead(b, label, class, &c) {
 		return
 	}
 	if of != 2 {

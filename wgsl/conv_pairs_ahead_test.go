@@ -10,14 +10,6 @@ import (
 	"tessera/gpu/gputest"
 )
 
-func init() { // pages have no such kernels
-	paramsOf["conv_pairs_ahead"] = convPairsAheadParams{}
-	paramsOf["conv_pairs_columns"] = convPairsAheadParams{}
-	paramsOf["pair_frames"] = pairFramesParams{}
-	paramsOf["quad_frames"] = quadFramesParams{}
-	paramsOf["quad_taps"] = quadTapsParams{}
-}
-
 // Sums that are made for few rows at a time give the same frames.
 func TestPairsAheadInRows(t *testing.T) {
 	inRows(t, "conv_pairs", pairCases, []int{2, 4}, func(c convVariant, of int) int64 {

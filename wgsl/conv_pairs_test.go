@@ -2,7 +2,6 @@ package wgsl
 
 import (
 	"math"
-	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -161,9 +160,6 @@ func TestPaired(t *testing.T) {
 		require.NoError(t, err)
 		packing := s.ConvPacking(three, 1)
 		usual := c.name
-		if (usual == "ahead" || usual == "columns") && runtime.GOOS == "js" { // which pages don't have
-			usual = "tall"
-		}
 		assert.Equal(t, usual, s.find("conv_pairs", nil).name)
 		assert.Equal(t, c.name != "plain", s.Paired(packing, three))
 		few := Shape{O: 8, I: 128, KT: 3, KS: 3}
@@ -183,18 +179,13 @@ func TestPaired(t *testing.T) {
 		if eights(c.info) { // there enlarging convolutions are made so by choice alone
 			up = "fused"
 		}
-		want := Choices{"conv_pairs": name, "conv_up_pairs": up, "conv3d": "plain"}
-		refuted := Choices{"conv_pairs": "plain", "conv_up_pairs": up}
-		if Ahead {
-			want["conv_lines"], refuted["conv_lines"] = "plain", "plain"
-			if eights(c.info) {
-				want["conv_lines"] = c.name
-			}
+		want := Choices{"conv_pairs": name, "conv_up_pairs": up, "conv_lines": "plain", "conv3d": "plain"}
+		refuted := Choices{"conv_pairs": "plain", "conv_up_pairs": up, "conv_lines": "plain"}
+		if eights(c.info) {
+			want["conv_lines"] = c.name
 		}
 		assert.Equal(t, want, on)
-		if noting { // pages refute nothing
-			assert.Equal(t, refuted, Choices{"conv_pairs": "plain", "conv_lines": "plain"}.Winograd(c.info, true), "refuted")
-		}
+		assert.Equal(t, refuted, Choices{"conv_pairs": "plain", "conv_lines": "plain"}.Winograd(c.info, true), "refuted")
 	}
 }
 

@@ -36,21 +36,6 @@ type ConvUp struct {
 	later   int    // as Conv3D has it
 }
 
-// convUpKernels compute ConvUp.
-var convUpKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-}, {
-	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
-}, {
-	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_up", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "conv_up", taps: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
-}}
-
 // parities is the vec4s of the four parities of blocks, each padded to what an
 // invocation makes.
 func (h *shader) parities(blocks int) int {
@@ -94,7 +79,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, N: c.N}
-	if Ahead && h.upright {
+	if h.upright {
 		h, e = h.inColumns(e, c.Y.C)
 	}
 	e.C4 = c.Phases * h.parities(blocks)
@@ -142,11 +127,6 @@ type Fold struct {
 	Phase, Tap int    // that X makes
 	O          int    // the first output, of a block of the packing
 }
-
-// foldKernels compute Fold.
-var foldKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "fold", wg: 64, grid: rowGrid}},
-}}
 
 // Fold records that X becomes part of a weight.
 func (s *Set) Fold(b *gpu.Batch, label string, f Fold) {

@@ -25,30 +25,6 @@ type ConvUpPairs struct {
 	T, N    int    // output frames T to T+N-1, an even number
 }
 
-// convUpPairsKernels compute ConvUpPairs: the plain one each frame by itself, as
-// ConvUp does, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of
-// six products for 31 of four.
-var convUpPairsKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: convUpKernels[0].shaders,
-}, {
-	name: "fused", packing: pairs4x8,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-}, {
-	name: "passes", packing: pairs4x8, better: amd,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid, passes: true}},
-}, {
-	name: "tall", packing: pairs4x8, needs: processor,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, passes: true}},
-}, {
-	name: "broadcast4", packing: pairs4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "conv_up_pairs", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
-}}
-
-// uniform says whether an adapter is Mesa's driver for processors from 26 on, which sees
-// loads of weights to be the same for all.
-func uniform(info gpu.Info) bool { return processor(info) && !looping(info) }
-
 // ConvUpPairs records an enlarging convolution of pairs of frames.
 func (s *Set) ConvUpPairs(b *gpu.Batch, label string, c ConvUpPairs) {
 	if c.N < 2 || c.N%2 != 0 {

@@ -23,11 +23,6 @@ type dupUp3DParams struct {
 	X_at, Y_at        uint32
 }
 
-// dupUp3DKernels compute DupUp3D, four channels of a pixel an invocation.
-var dupUp3DKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "dup_up_3d", wg: 64, grid: rowGrid}},
-}}
-
 // DupUp3D records y += enlarged x.
 func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	x, n, y, phases := d.X, d.N, d.Y, d.Phases

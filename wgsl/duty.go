@@ -1,10 +1,9 @@
-//go:build !js
-
 package wgsl
 
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
@@ -42,8 +41,6 @@ type Form struct {
 
 // duties are those of a set's programs, which are noted.
 type duties map[*gpu.Program]Duty
-
-const noting = true
 
 // note notes what a program of a shader is for, if there is a choice.
 func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
@@ -142,8 +139,12 @@ func (s *Set) Texts() string {
 			}
 		}
 	}
-	for _, t := range slices.Concat(texts, nativeTexts) {
-		all.WriteString(*t.text)
-	}
+	_ = fs.WalkDir(texts, ".", func(path string, d fs.DirEntry, _ error) error {
+		if !d.IsDir() {
+			text, _ := fs.ReadFile(texts, path)
+			all.Write(text)
+		}
+		return nil
+	})
 	return all.String()
 }

@@ -19,9 +19,9 @@ func TestLikelyKernels(t *testing.T) {
 		info gpu.Info
 		want map[string]string
 	}{
-		{llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "broadcast tall plain staged", "conv_pairs": "ahead tall fused plain passes"}},
-		{llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns tall broadcast plain staged", "group_norm": "short apart plain"}},
-		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, map[string]string{"conv3d": "staged plain", "conv_pairs": "plain fused passes"}},
+		{llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "cooperative plain tiled", "conv_pairs": "ahead plain fused passes"}},
+		{llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns cooperative plain tiled", "group_norm": "short apart plain"}},
+		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, map[string]string{"conv3d": "tiled plain", "conv_pairs": "plain fused passes"}},
 	} {
 		s, err := NewSet(F32, c.info, nil)
 		require.NoError(t, err)
@@ -46,11 +46,11 @@ func TestChoicesRefused(t *testing.T) {
 		{"unknown_operation", Choices{"conv": "plain", "zoom": "plain"}, gpu.Info{Name: "llvmpipe"},
 			`wgsl: no kernel "plain" of "conv" on adapter "llvmpipe": there are operations ` + strings.Join(operations, " ")},
 		{"unknown_kernel", Choices{"conv3d": "fast"}, gpu.Info{Name: "able", Subgroups: true},
-			`wgsl: no kernel "fast" of "conv3d" on adapter "able": there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8) matrix (weights in blocks of 8x16)`},
+			`wgsl: no kernel "fast" of "conv3d" on adapter "able": there are kernels plain (weights in blocks of 4x8) tiled (weights in blocks of 4x8) matrix (weights in blocks of 8x16)`},
 		{"kernel_of_another_operation", Choices{"rms_norm": "matrix"}, gpu.Info{Name: "able", Subgroups: true},
 			`wgsl: no kernel "matrix" of "rms_norm" on adapter "able": there are kernels plain (weights none)`},
 		{"adapter_without", Choices{"conv3d": "matrix"}, gpu.Info{Name: "slow"},
-			`wgsl: no kernel "matrix" of "conv3d" on adapter "slow": there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)`},
+			`wgsl: no kernel "matrix" of "conv3d" on adapter "slow": there are kernels plain (weights in blocks of 4x8) tiled (weights in blocks of 4x8)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := newSet(F32, c.info, c.choices, withMatrix())

@@ -3,9 +3,11 @@
 package wgsl
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,19 +31,17 @@ type Variant struct {
 func WithVariants(t *testing.T, variants ...Variant) Sets {
 	before := texts
 	t.Cleanup(func() { texts = before })
-	wrong := strings.Replace(sharedConv3dText, "if real {", "if real && BLOCKS > 1u {", 1) // of one block it stores nothing
-	texts = append(slices.Clone(texts), embedded{"shared/conv3d_wrong_of_one.wgsl", &wrong})
+	added := fstest.MapFS{}
+	texts = both{added, embedded}
+	whole, err := fs.ReadFile(embedded, "plain/conv3d.wgsl")
+	require.NoError(t, err)
 	all := slices.Clone(tables)
 	at := slices.IndexFunc(all, func(t table) bool { return t.operation == "conv3d" })
 	all[at].kernels = nil
 	for _, v := range variants {
-		file := "conv3d_test_" + v.Name
-		require.Contains(t, conv3dText, v.Old)
-		text := strings.Replace(conv3dText, v.Old, v.New, 1)
-		texts = append(texts, struct {
-			file string
-			text *string
-		}{file + ".wgsl", &text})
+		file := "plain/conv3d_test_" + v.Name
+		require.Contains(t, string(whole), v.Old)
+		added[file+".wgsl"] = &fstest.MapFile{Data: []byte(strings.Replace(string(whole), v.Old, v.New, 1))}
 		better := func(gpu.Info) bool { return v.Better }
 		all[at].kernels = append(all[at].kernels, kernel{
 			name: v.Name, packing: blocks4x8, better: better,
@@ -49,4 +49,14 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		})
 	}
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }
+}
+
+// both is files of one file system, then of another.
+type both struct{ first, second fs.FS }
+
+func (b both) Open(name string) (fs.File, error) {
+	if f, err := b.first.Open(name); err == nil {
+		return f, nil
+	}
+	return b.second.Open(name)
 }

@@ -25,11 +25,6 @@ type FeatherBlend struct {
 	N              int // frames
 }
 
-// featherBlendKernels compute FeatherBlend, four channels of a pixel an invocation.
-var featherBlendKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "feather_blend", wg: 64, grid: rowGrid}},
-}}
-
 // FeatherBlend records canvas += wy*wx*tile.
 func (s *Set) FeatherBlend(b *gpu.Batch, label string, f FeatherBlend) {
 	tile, canvas, n := f.Tile, f.Canvas, f.N
@@ -60,11 +55,6 @@ type FeatherNormalise struct {
 	Count       *gpu.Buffer // sums of weights, f32 [H, W] or more rows
 	N           int         // frames
 }
-
-// featherNormaliseKernels compute FeatherNormalise, likewise.
-var featherNormaliseKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "feather_normalise", wg: 256, grid: frameGrid}},
-}}
 
 // FeatherNormalise records y = canvas/max(count, 1e-6).
 func (s *Set) FeatherNormalise(b *gpu.Batch, label string, f FeatherNormalise) {

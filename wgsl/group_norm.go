@@ -39,31 +39,6 @@ type groupNormApplyParams struct {
 	Y_at, Frame       uint32
 }
 
-// groupNormKernels compute GroupNorm: moments of chunks of pixels, those of
-// groups, the norm.
-var groupNormKernels = []kernel{{
-	name: "plain",
-	shaders: []shader{
-		{file: "group_norm_partial", wg: normWG, grid: eachGrid},
-		{file: "group_norm_merge", wg: 64, grid: eachGrid},
-		{file: "group_norm_apply", wg: 256, pixels: 4, grid: frameGrid},
-	},
-}, {
-	name: "apart", better: host,
-	shaders: []shader{
-		{file: "group_norm_partial_apart", wg: 64, grid: frameGrid},
-		{file: "group_norm_merge", wg: 8, grid: eachGrid},
-		{file: "group_norm_apply", wg: 64, pixels: 16, grid: frameGrid},
-	},
-}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
-	name: "short", better: uniform,
-	shaders: []shader{
-		{file: "group_norm_partial_apart", wg: 64, grid: frameGrid},
-		{file: "group_norm_merge", wg: 8, grid: eachGrid},
-		{file: "group_norm_apply", wg: 64, pixels: 4, grid: frameGrid},
-	},
-}}
-
 // Chunks, and with them the scratch, are the same for every kernel.
 const (
 	normWG       = 256 // invocations in a workgroup of the partial phase
@@ -98,10 +73,7 @@ func (g *GroupNorm) Scratch() (partials, factors int64) {
 // buffers, the others two.
 func (g *GroupNorm) phase(s *Set, label string, i int, c constants) (*shader, *gpu.Program) {
 	const R, W = gpu.Read, gpu.ReadWrite
-	class := "group_norm"
-	if noting {
-		class = classOf(class, Shape{O: g.X.C, I: g.X.C})
-	}
+	class := classOf("group_norm", Shape{O: g.X.C, I: g.X.C})
 	h := &s.kernel(label, class, nil).shaders[i]
 	storage := []gpu.Access{R, R, R, R, W}
 	if i != 1 {

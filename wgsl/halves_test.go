@@ -30,7 +30,7 @@ func TestHalves(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
-	for _, name := range []string{"halves", "staged_halves"} {
+	for _, name := range []string{"f16", "tiled_f16"} {
 		for _, weights := range []Elem{F32, Packed} {
 			for _, c := range convCases {
 				if !slices.Contains([]string{"exact_integers", "primes", "width_512", "down_time"}, c.name) {
@@ -61,9 +61,9 @@ func TestHalves(t *testing.T) {
 		}
 		t.Run("halves/up/"+weights.String(), func(t *testing.T) {
 			c := convUpCase{T: 2, h: 7, w: 11, C: 20, O: 12, kt: 2, z: 2, H: 14, W: 22}
-			c.run(t, dev, set(t, "conv_up", "halves"), weights)
+			c.run(t, dev, set(t, "conv_up", "f16"), weights)
 		})
 	}
-	assert.Equal(t, []string{"plain", "staged", "halves", "staged_halves"}, Kernels("conv3d", F16, card))
-	assert.Equal(t, []string{"plain", "staged"}, Kernels("conv3d", Packed, card))
+	assert.Equal(t, []string{"plain", "tiled", "f16", "tiled_f16"}, Kernels("conv3d", F16, card))
+	assert.Equal(t, []string{"plain", "tiled"}, Kernels("conv3d", Packed, card))
 }

@@ -2,7 +2,7 @@ package wgsl
 
 import (
 	"fmt"
-	"strconv"
+	"path"
 	"strings"
 
 	"tessera/gpu"
@@ -13,30 +13,6 @@ import (
 type table struct {
 	operation string
 	kernels   []kernel
-}
-
-// tables are those of all operations, and hold the kernels of matrix.go too, where
-// that is built.
-var tables = []table{
-	{"attention", attentionKernels},
-	{"avg_down_3d", avgDown3DKernels},
-	{"conv3d", conv3DKernels},
-	{"conv3d_strided", conv3DStridedKernels},
-	{"conv_pairs", convPairsKernels},
-	{"conv_up", convUpKernels},
-	{"conv_up_pairs", convUpPairsKernels},
-	{"dup_up_3d", dupUp3DKernels},
-	{"feather_blend", featherBlendKernels},
-	{"feather_normalise", featherNormaliseKernels},
-	{"fold", foldKernels},
-	{"group_norm", groupNormKernels},
-	{"pair_taps", pairTapsKernels},
-	{"pointwise", pointwiseKernels},
-	{"rms_norm", rmsNormKernels},
-	{"sample", sampleKernels},
-	{"sum_taps", sumTapsKernels},
-	{"to_rgba8", toRGBA8Kernels},
-	{"unpatchify", unpatchifyKernels},
 }
 
 // kernel is one way to compute an operation.
@@ -54,7 +30,7 @@ type kernel struct {
 // shader is a .wgsl file and the sizes of its tile. They stand here alone: the
 // grid is made of them, and `#import tile` makes them constants of the text.
 type shader struct {
-	file   string // without .wgsl; also what its programs are called
+	file   string // folder and name without .wgsl, which its programs are called by
 	wg     int    // WG, invocations in a workgroup
 	pixels int    // PIXELS of an invocation; 0 is none, and no constant
 	block  int    // BLOCK, channels that weights lie together for; the same
@@ -63,92 +39,21 @@ type shader struct {
 	stride int    // STRIDE between pixels of y in x; 0 is one, where there are taps
 	grid   func(h *shader, e extent) [3]uint32
 
-	sizes []size                                 // other constants of its text
+	sizes []constant                             // others of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
+	words    bool // halves of activations are read as the words they lie in
 	upright  bool // pixels are of a column, as inColumns has them
-	halved   bool // products are of halves, and sums of few of them
-	passes   bool // pairs of frames are made one product after the other
 	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
-}
-
-// way is which of shared/weights_*.wgsl, frames_*.wgsl, multiply_*.wgsl, under_*.wgsl, sources_*.wgsl,
-// points_*.wgsl or staged_*.wgsl its text has.
-func (h *shader) way(name string) string {
-	switch {
-	case h.halved:
-		return "halves"
-	case name == "sources" && h.fit != nil:
-		return "eights"
-	case name == "sources":
-		return "each"
-	case name == "frames" && h.passes:
-		return "passes"
-	case name == "points", name == "staged":
-		return "each"
-	case name != "weights" && h.together == 4:
-		return "written"
-	case name == "frames":
-		return "fused"
-	case name == "multiply":
-		return "loops"
-	case name == "under":
-		return "each"
-	case h.together > 0:
-		return fmt.Sprintf("of_%d", h.together)
-	}
-	return "each"
 }
 
 // name is what its programs are called by.
 func (h *shader) name() string {
-	name := h.file
-	if h.passes {
-		name += "_passes"
-	}
-	if h.halved {
-		name += "_halves"
-	}
-	if h.tall > 0 {
-		name += "_tall"
-	}
-	if h.together > 0 {
-		name += fmt.Sprintf("_broadcast%d", h.together)
+	name := path.Base(h.file)
+	if h.stride > 1 {
+		name += "_strided"
 	}
 	return name
-}
-
-// size is a constant of a shader's text, and how often it repeats what stands
-// between `#each` with its name in lower case and `#end`.
-type size struct {
-	name  string
-	value int
-}
-
-// size is a shader's by name: P pixels of an invocation, of which J taps read Q
-// pixels of x, K temporal taps, B blocks of H vec4s, or one of its table, which comes
-// before these.
-func (h *shader) size(name string) int {
-	for _, s := range h.sizes {
-		if s.name == name {
-			return s.value
-		}
-	}
-	switch name {
-	case "P":
-		return h.pixels
-	case "H":
-		return h.block / 4
-	case "J":
-		return h.taps
-	case "B":
-		return max(1, h.tall)
-	case "Q":
-		return (h.pixels-1)*max(1, h.stride) + h.taps
-	case "K":
-		return 3
-	}
-	panic(fmt.Sprintf("wgsl: %s has no size %s", h.file, name))
 }
 
 // on is the shader for an adapter.
@@ -159,68 +64,8 @@ func (h *shader) on(info gpu.Info) *shader {
 	return h.fit(h, info)
 }
 
-// repeat writes what stands between the lines `#each NAME` and `#end` as often as
-// the size of that name says, with the number in place of {NAME}.
-func (h *shader) repeat(text string) string {
-	before, rest, ok := strings.Cut(text, "#each ")
-	if !ok {
-		return text
-	}
-	name, rest, _ := strings.Cut(rest, "\n")
-	end := 0 // of the block, past those in it
-	for open := 1; open > 0; {
-		line, _, _ := strings.Cut(rest[end:], "\n")
-		switch {
-		case strings.HasPrefix(line, "#each "):
-			open++
-		case line == "#end":
-			open--
-		}
-		end += len(line) + 1
-	}
-	block := strings.TrimSuffix(rest[:end], "#end\n")
-	for i := range h.size(strings.ToUpper(name)) {
-		before += h.repeat(number(block, name, i))
-	}
-	return before + h.repeat(rest[end:])
-}
-
-// number puts i in place of {name}, and into sums: {other+name} once other is there.
-func number(text, name string, i int) string {
-	text = strings.ReplaceAll(text, "{"+name+"}", strconv.Itoa(i))
-	text = strings.ReplaceAll(text, "{"+name+"+", "{"+strconv.Itoa(i)+"+")
-	for other := range 10 {
-		text = strings.ReplaceAll(text, "{"+strconv.Itoa(other)+"+"+name+"}", strconv.Itoa(other+i))
-	}
-	return text
-}
-
 // cover is the grid of workgroups that makes e.
 func (h *shader) cover(e extent) [3]uint32 { return h.grid(h, e) }
-
-// tile is the constants of a shader's text.
-func (h *shader) tile() string {
-	text := ""
-	blocks, stride := 0, 0
-	if h.block > 0 {
-		blocks = max(1, h.tall)
-	}
-	if h.taps > 0 {
-		stride = max(1, h.stride)
-	}
-	for i, value := range [...]int{h.wg, h.pixels, h.block, blocks, h.taps, stride} {
-		if value > 0 {
-			text += fmt.Sprintf("const %s: u32 = %d;\n", [...]string{"WG", "PIXELS", "BLOCK", "BLOCKS", "TAPS", "STRIDE"}[i], value)
-		}
-	}
-	if h.block > 0 {
-		text += fmt.Sprintf("const SHARED: bool = %t;\n", h.shared())
-	}
-	for _, s := range h.sizes {
-		text += fmt.Sprintf("const %s: u32 = %d;\n", s.name, s.value)
-	}
-	return text
-}
 
 // extent is what a dispatch makes: N frames of HxW pixels of C4 vec4s.
 type extent struct{ H, W, C4, N int }
@@ -411,35 +256,6 @@ func (s *Set) kernel(label, class string, p *Packing) *kernel {
 	}
 	return k
 }
-
-// eights says whether an adapter's subgroups are of eight, as those of a processor
-// that computes with vectors of 256 bits. There loads of vec4s from where each
-// invocation says are slow, and what is broadcast costs nothing.
-func eights(info gpu.Info) bool { return subgroups(info, 8) }
-
-// fours says whether they are of four, as SwiftShader's.
-func fours(info gpu.Info) bool { return subgroups(info, 4) }
-
-func subgroups(info gpu.Info, of int) bool {
-	return info.Subgroups && info.SubgroupMin == of && info.SubgroupMax == of
-}
-
-// looping says whether an adapter is Mesa's driver for processors before 26, which
-// loads one invocation after the other from where it can't see to be the same for all.
-func looping(info gpu.Info) bool {
-	_, mesa, _ := strings.Cut(info.Driver, "Mesa ")
-	major, _, _ := strings.Cut(mesa, ".")
-	version, err := strconv.Atoi(major)
-	return eights(info) && (err != nil || version < 26)
-}
-
-// host says whether an adapter is the processor, whose drivers leave an invocation at
-// each barrier.
-func host(info gpu.Info) bool { return info.Type == "cpu" }
-
-// nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost
-// instructions of their own (docs/benchmarks/isa.md).
-func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
 // shader is that of a kernel that has one.
 func (s *Set) shader(label, class string, p *Packing) *shader {

@@ -1,6 +1,8 @@
 package wgsl
 
 import (
+	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +29,7 @@ func TestTables(t *testing.T) {
 		assert.Nil(t, first.takes, "%s: plain takes all weights", table.operation)
 		for i, k := range table.kernels {
 			for _, h := range k.shaders {
-				files[h.file+".wgsl"] = true
+				files[h.file] = true
 			}
 			for _, other := range table.kernels[:i] {
 				assert.NotEqual(t, other.name, k.name, "%s: two kernels of a name", table.operation)
@@ -36,16 +38,23 @@ func TestTables(t *testing.T) {
 			}
 		}
 	}
-	for _, entry := range slices.Concat(texts, nativeTexts) {
-		if !strings.HasPrefix(entry.file, "shared/") {
-			assert.True(t, files[entry.file], "%s is in no table", entry.file)
+	names := map[string]string{}
+	for _, file := range shaderFiles(t) {
+		text, err := fs.ReadFile(texts, file+".wgsl")
+		require.NoError(t, err)
+		if strings.Contains(string(text), "@compute") && strings.HasPrefix(string(text), "// "+path.Base(file)+":") {
+			assert.True(t, files[file], "%s is in no table", file)
+		}
+		if files[file] {
+			assert.Empty(t, names[path.Base(file)], "%s: programs are called by names without folders", file)
+			names[path.Base(file)] = file
 		}
 	}
 }
 
 // The tile's sizes come into the text from the table, and nowhere else.
 func TestTile(t *testing.T) {
-	h := conv3DKernels[0].shaders[0]
+	h := row(t, "conv3d", "plain").shaders[0]
 	h.wg, h.pixels = 32, 6
 	source := h.source(F32, F32)
 	for _, line := range []string{"const WG: u32 = 32;\n", "const PIXELS: u32 = 6;\n", "const BLOCK: u32 = 8;\n"} {
@@ -53,9 +62,11 @@ func TestTile(t *testing.T) {
 	}
 	h.block = 0
 	assert.NotContains(t, h.source(F32, F32), "const BLOCK")
-	for _, entry := range slices.Concat(texts, nativeTexts) {
+	for _, file := range shaderFiles(t) {
+		text, err := fs.ReadFile(texts, file+".wgsl")
+		require.NoError(t, err)
 		for _, name := range []string{"WG", "PIXELS", "BLOCK"} {
-			assert.NotRegexp(t, `(const|override) `+name+`\b`, *entry.text, entry.file)
+			assert.NotRegexp(t, `(const|override) `+name+`\b`, string(text), file)
 		}
 	}
 
@@ -100,7 +111,7 @@ func TestOtherTiles(t *testing.T) {
 func withMatrix() []table {
 	matrix := kernel{
 		name: "matrix", packing: blocked(8, 16),
-		shaders: []shader{{file: "conv3d", taps: 3, wg: 32, pixels: 4, block: 16, grid: segmentGrid}},
+		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 32, pixels: 4, block: 16, grid: segmentGrid}},
 		takes:   func(s Shape) bool { return s.I%16 == 0 },
 		needs:   func(info gpu.Info) bool { return info.Subgroups },
 	}
@@ -161,10 +172,10 @@ func TestChosenKernel(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, blocks4x8, s.ConvPacking(wide, 1))
 	require.PanicsWithValue(t,
-		"wgsl: a layer: no kernel of conv3d for weights in blocks of 8x16: there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)",
+		"wgsl: a layer: no kernel of conv3d for weights in blocks of 8x16: there are kernels plain (weights in blocks of 4x8) tiled (weights in blocks of 4x8)",
 		func() { record(s, packing) })
 	require.PanicsWithValue(t,
-		"wgsl: a layer: no kernel of conv3d for weights none: there are kernels plain (weights in blocks of 4x8) staged (weights in blocks of 4x8)",
+		"wgsl: a layer: no kernel of conv3d for weights none: there are kernels plain (weights in blocks of 4x8) tiled (weights in blocks of 4x8)",
 		func() { record(s, nil) })
 }
 
@@ -175,7 +186,7 @@ func TestDefaultKernel(t *testing.T) {
 	packings := func(s *Set, at Shape) []*Packing {
 		return []*Packing{s.ConvPacking(at, 1), s.ConvPacking(at, 2), s.PointwisePacking(at)}
 	}
-	plainly, staged := []*Packing{blocks4x8, blocks4x8, blocks4x8}, []*Packing{staged4x8, staged4x8, staged4x8}
+	plainly, staged := []*Packing{blocks4x8, blocks4x8, blocks4x8}, []*Packing{tiled4x8, tiled4x8, tiled4x8}
 	for _, c := range []struct {
 		info    gpu.Info
 		choices Choices
@@ -185,7 +196,7 @@ func TestDefaultKernel(t *testing.T) {
 		{gpu.Info{Vendor: "amd", Type: "discrete"}, nil, plainly},
 		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, nil, staged},
 		{gpu.Info{Vendor: "nvidia"}, Choices{"conv3d": "plain", "conv3d_strided": "plain", "pointwise": "plain"}, plainly},
-		{gpu.Info{}, Choices{"conv3d": "staged", "conv3d_strided": "staged", "pointwise": "staged"}, staged},
+		{gpu.Info{}, Choices{"conv3d": "tiled", "conv3d_strided": "tiled", "pointwise": "tiled"}, staged},
 	} {
 		s, err := NewSet(F32, c.info, c.choices)
 		require.NoError(t, err)
@@ -198,7 +209,7 @@ func TestDefaultKernel(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, []string{"plain", "staged"}, Kernels("conv3d", F16, gpu.Info{}))
+	assert.Equal(t, []string{"plain", "tiled"}, Kernels("conv3d", F16, gpu.Info{}))
 }
 
 // What cards run differs from what processors do: loops that store are unrolled,
@@ -206,7 +217,7 @@ func TestDefaultKernel(t *testing.T) {
 func TestAsOnCards(t *testing.T) {
 	otherKernels(t)
 	dev := gputest.Open(t)
-	for _, name := range []string{"plain", "staged"} {
+	for _, name := range []string{"plain", "tiled"} {
 		s, err := NewSet(F32, gpu.Info{Type: "discrete"}, Choices{"conv3d": name, "conv3d_strided": name, "pointwise": name})
 		require.NoError(t, err)
 		for operation, test := range map[string]gputest.Case{
@@ -224,4 +235,28 @@ func TestAsOnCards(t *testing.T) {
 			})
 		}
 	}
+}
+
+// row is a kernel of a table.
+func row(t testing.TB, operation, name string) kernel {
+	for _, table := range tables {
+		for _, k := range table.kernels {
+			if table.operation == operation && k.name == name {
+				return k
+			}
+		}
+	}
+	require.Fail(t, "no such row", "%s of %s", name, operation)
+	return kernel{}
+}
+
+// shaderFiles are all texts, by folder and name.
+func shaderFiles(t testing.TB) []string {
+	files, err := fs.Glob(texts, "*/*.wgsl")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for i := range files {
+		files[i] = strings.TrimSuffix(files[i], ".wgsl")
+	}
+	return files
 }

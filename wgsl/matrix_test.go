@@ -43,7 +43,7 @@ func TestMatricesChosen(t *testing.T) {
 		all := Kernels(operation, F16, card)
 		assert.Equal(t, "matrix", all[len(all)-1])
 		ofAll := slices.DeleteFunc(slices.Clone(all), func(name string) bool { // those that multiply halves are out
-			return name == "matrix" || strings.HasSuffix(name, "halves")
+			return name == "matrix" || strings.HasSuffix(name, "f16")
 		})
 
 		s, err = NewSet(F16, card, nil)
@@ -88,16 +88,16 @@ func TestLayouts(t *testing.T) {
 		require.Equal(t, l, *layoutOf(info))
 		assert.Equal(t, matrixBlock, l.across*l.columns*l.n, "%+v", l)
 		assert.Zero(t, matrixDepth%l.k, "%+v", l)
-		scores, values := attentionMatrixKernels[0].shaders[0], attentionMatrixKernels[0].shaders[2]
-		for _, h := range []shader{conv3DMatrixKernels[0].shaders[0], conv3DStridedMatrixKernels[0].shaders[0], convUpMatrixKernels[0].shaders[0], pointwiseMatrixKernels[0].shaders[0], scores, values} {
+		scores, values := row(t, "attention", "matrix").shaders[0], row(t, "attention", "matrix").shaders[2]
+		for _, h := range []shader{row(t, "conv3d", "matrix").shaders[0], row(t, "conv3d_strided", "matrix").shaders[0], row(t, "conv_up", "matrix").shaders[0], row(t, "pointwise", "matrix").shaders[0], scores, values} {
 			h := h.on(info)
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
 			source := h.source(F16, Packed)
-			assert.True(t, strings.HasPrefix(source, "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
-			assert.NotRegexp(t, `#each|#end|\{\w+\}`, source, h.file)
+			assert.True(t, strings.HasPrefix(source, "enable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
+			assert.NotRegexp(t, `#unroll|#end|\{\w+\}`, source, h.file)
 			assert.LessOrEqual(t, sharedBytes(t, h), l.memory, "%+v: %s", l, h.file)
-			assert.Equal(t, h.size("ROWS")*h.size("COLUMNS"), strings.Count(source, "\n    var sum"), h.file)
+			assert.Equal(t, h.count("ROWS")*h.count("COLUMNS"), strings.Count(source, "\n    var sum"), h.file)
 		}
 	}
 }
@@ -109,8 +109,8 @@ func TestPointwiseFillsRegisters(t *testing.T) {
 		if l.m < 16 {
 			continue
 		}
-		h := pointwiseMatrixKernels[0].shaders[0].on(able(l.m, l.n, l.k, l.subgroup))
-		assert.Equal(t, 128, h.size("ROWS")*h.size("COLUMNS")*l.m*l.n/l.subgroup, "%+v", l)
+		h := row(t, "pointwise", "matrix").shaders[0].on(able(l.m, l.n, l.k, l.subgroup))
+		assert.Equal(t, 128, h.count("ROWS")*h.count("COLUMNS")*l.m*l.n/l.subgroup, "%+v", l)
 	}
 }
 
@@ -121,40 +121,38 @@ func TestValuesForManyQueries(t *testing.T) {
 		if l.m < 16 {
 			continue
 		}
-		h := attentionMatrixKernels[0].shaders[2].on(able(l.m, l.n, l.k, l.subgroup))
-		assert.Equal(t, 256, h.size("DOWN")*h.size("ROWS")*l.m, "%+v", l)
+		h := row(t, "attention", "matrix").shaders[2].on(able(l.m, l.n, l.k, l.subgroup))
+		assert.Equal(t, 256, h.count("DOWN")*h.count("ROWS")*l.m, "%+v", l)
 	}
 }
 
-// What stands between #each and #end is repeated, blocks in blocks too.
-func TestRepeat(t *testing.T) {
-	h := &shader{sizes: []size{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
-	got := h.repeat("a\n#each rows\nb{rows}\n#each columns\nc{rows}{columns}\n#end\nd\n#end\n#each none\ne\n#end\nf{x}\n")
-	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\nf{x}\n", got)
-	got = h.repeat("#each rows\n#each columns\nx{rows+columns}\n#end\n#end\n")
-	require.Equal(t, "x0\nx1\nx1\nx2\n", got)
-	require.Panics(t, func() { h.repeat("#each other\n#end\n") })
+// What stands between #unroll and #end is repeated, blocks in blocks too.
+func TestUnroll(t *testing.T) {
+	h := &shader{sizes: []constant{{"ROWS", 2}, {"COLUMNS", 2}, {"NONE", 0}}}
+	got := h.unroll("a\n#unroll r ROWS\nb{r}\n#unroll c COLUMNS\nc{r}{c}\n#end\nd\n#end\n#unroll n NONE\ne\n#end\n#unroll k 3\n{k}\n#end\nf{x}\n")
+	require.Equal(t, "a\nb0\nc00\nc01\nd\nb1\nc10\nc11\nd\n0\n1\n2\nf{x}\n", got)
+	require.Panics(t, func() { h.unroll("#unroll o OTHER\n#end\n") })
 }
 
 // sharedBytes is what a matrix kernel declares in workgroup memory.
 func sharedBytes(t *testing.T, h *shader) int {
 	up := func(a, b int) int { return (a + b - 1) / b }
-	wide := h.size("COLUMNS") * h.size("N")
-	if h.file != "conv3d_matrix" && h.file != "conv_up_matrix" { // BLOCK outputs, in whole subgroups, and sums of their own
-		sums := 4 * h.size("M") * h.size("N") * h.size("DOWN") * h.size("ACROSS")
-		deep, outputs := h.size("FETCHES")*h.wg/2, h.block
-		if h.file != "attention_values_matrix" {
-			outputs = h.size("WEIGHTS") * h.wg / 2
+	wide := h.count("COLUMNS") * h.count("N")
+	if h.name() != "conv3d_matrix" && h.name() != "conv_up_matrix" { // BLOCK outputs, in whole subgroups, and sums of their own
+		sums := 4 * h.count("M") * h.count("N") * h.count("DOWN") * h.count("ACROSS")
+		deep, outputs := h.count("FETCHES")*h.wg/2, h.block
+		if h.name() != "attention_values_matrix" {
+			outputs = h.count("WEIGHTS") * h.wg / 2
 		}
-		long := h.size("M") * h.size("PITCH") * h.size("AHEAD")
-		if h.file == "conv3d_strided_matrix" && h.size("PITCH") == 2 { // and room for what is no pixel of x
+		long := h.count("M") * h.count("PITCH") * h.count("AHEAD")
+		if h.name() == "conv3d_strided_matrix" && h.count("PITCH") == 2 { // and room for what is no pixel of x
 			long += long/2 + 1
 		}
-		return 16*(long*up(deep, h.size("M"))+h.size("PITCH")*h.size("AHEAD")*up(outputs, wide)*wide) + sums
+		return 16*(long*up(deep, h.count("M"))+h.count("PITCH")*h.count("AHEAD")*up(outputs, wide)*wide) + sums
 	}
-	long := h.size("M") + h.size("SIDE") - 1
-	pixels := up(h.size("FETCHES")*h.wg/2, long) * long
-	return 16 * h.size("PITCH") * (pixels + up(h.size("WEIGHTS")*h.wg/2, wide)*wide)
+	long := h.count("M") + h.count("SIDE") - 1
+	pixels := up(h.count("FETCHES")*h.wg/2, long) * long
+	return 16 * h.count("PITCH") * (pixels + up(h.count("WEIGHTS")*h.wg/2, wide)*wide)
 }
 
 // The layouts of cards whose matrices are larger differ from lavapipe's in how

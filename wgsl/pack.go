@@ -28,6 +28,11 @@ func blocked(in, out int) *Packing { return &Packing{in: in, out: out} }
 // blocks4x8 is what the plain kernels read.
 var blocks4x8 = blocked(4, 8)
 
+// tiled4x8 is what the tiled kernels read, whose workgroups are square: as many blocks of
+// channels deep as segments wide. They take what fills them. tiledF16 is the same for those
+// of halves, since no two kernels that don't take all shapes share one.
+var tiled4x8, tiledF16 = blocked(4, 8), blocked(4, 8)
+
 // String says it for messages.
 func (p *Packing) String() string {
 	if p == nil {

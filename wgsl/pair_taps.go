@@ -11,11 +11,6 @@ type pairTapsParams struct {
 	Size  uint32
 }
 
-// pairTapsKernels compute PairTaps, a vec4 of each tap an invocation.
-var pairTapsKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "pair_taps", wg: 64, grid: rowGrid}},
-}}
-
 // PairTaps describes a weight of three temporal taps as ConvPairs and ConvUpPairs
 // multiply with it: four sums of them, or six for quads.
 type PairTaps struct {
@@ -40,7 +35,7 @@ func (s *Set) PairTaps(b *gpu.Batch, label string, c PairTaps) Weights {
 	blocks := c.Packing.Size(c.Shape) / (3 * size)
 	to := gpu.View{Buffer: c.To, Size: s.PairBytes(c.Shape, c.Of)}
 	made := Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: pairs4x8}
-	if Ahead && c.Of == 4 {
+	if c.Of == 4 {
 		all := uint32(size / 4)
 		s.sixTaps(b, label, c.Weights, blocks, quadTapsParams{Size: all, Run: all, Part: all, Rows: 1, Taps: 1}, to)
 		return made

@@ -13,24 +13,6 @@ type pointwiseParams struct {
 	Accumulate                    uint32
 }
 
-// pointwiseKernels compute a 1x1xKT convolution, whose outputs the store may shuffle.
-var pointwiseKernels = []kernel{{
-	name: "plain", packing: blocks4x8,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
-}, {
-	name: "staged", packing: staged4x8, takes: fillsSquare, better: nvidia,
-	shaders: []shader{{file: "pointwise_staged", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
-}, {
-	name: "tall", packing: blocks4x8, needs: processor, better: processor,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
-}, {
-	name: "broadcast4", packing: blocks4x8, needs: fours, better: fours,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
-}, {
-	name: "broadcast", packing: blocks4x8, needs: eights, better: looping,
-	shaders: []shader{{file: "pointwise", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
-}}
-
 // PointwisePacking is how products without neighbours in space, Pointwise,
 // PixelShuffle and TimeConv, take their weight.
 func (s *Set) PointwisePacking(shape Shape) *Packing { return s.packing("pointwise", shape) }

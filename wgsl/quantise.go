@@ -1,20 +1,9 @@
-//go:build !js
-
 package wgsl
 
 import (
-	_ "embed"
 	"fmt"
 
 	"tessera/gpu"
-)
-
-// What is kept in 8 bits is not in a page's engine.
-var (
-	//go:embed quantise.wgsl
-	quantiseText string
-	//go:embed dequantise.wgsl
-	dequantiseText string
 )
 
 type quantiseParams struct {
@@ -43,13 +32,6 @@ type Quantise struct {
 	X, Y   Tensor
 	XT, YT int
 }
-
-// quantiseKernels compute it, four channels of a row an invocation, and
-// dequantiseKernels the inverse, four of a pixel.
-var (
-	quantiseKernels   = []kernel{{name: "plain", shaders: []shader{{file: "quantise", wg: 64, grid: frameGrid}}}}
-	dequantiseKernels = []kernel{{name: "plain", shaders: []shader{{file: "dequantise", wg: 64, grid: rowGrid}}}}
-)
 
 // check panics where the two don't fit.
 func (q *Quantise) check(label string) {
@@ -83,8 +65,4 @@ func (s *Set) Dequantise(b *gpu.Batch, label string, q Quantise) {
 	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), 1}), dequantiseParams{
 		W: uint32(x.W), C4: uint32(x.C4()), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{Bytes: x.FrameBytes() + y.FrameBytes()}, in, out)
-}
-
-func init() { // a page's tables are made when it is compiled
-	tables = append(tables, table{"dequantise", dequantiseKernels}, table{"quantise", quantiseKernels})
 }

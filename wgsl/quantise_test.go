@@ -13,10 +13,6 @@ import (
 	"tessera/wgsl/ref"
 )
 
-func init() {
-	paramsOf["quantise"], paramsOf["dequantise"] = quantiseParams{}, dequantiseParams{}
-}
-
 // quantised are the shapes of both directions.
 var quantised = []struct {
 	name    string

@@ -24,11 +24,6 @@ type rmsNormParams struct {
 	Y_at  uint32
 }
 
-// rmsNormKernels compute RMSNorm.
-var rmsNormKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "rms_norm", wg: 128, pixels: 4, grid: rmsGrid}},
-}}
-
 // rmsGrid covers all pixels with invocations of a lane of some.
 func rmsGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.N*e.H*e.W, h.pixels*h.wg/rmsLanes(e.C4)), 1, 1}

@@ -21,11 +21,6 @@ type Sample struct {
 	T, N    int // frames T to T+N-1 of all
 }
 
-// sampleKernels compute Sample, four channels of a pixel an invocation.
-var sampleKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "sample", wg: 64, grid: frameGrid}},
-}}
-
 // Sample records z, drawn of its moments.
 func (s *Set) Sample(b *gpu.Batch, label string, d Sample) {
 	moments, noise, z, n := d.Moments, d.Noise, d.Z, d.N

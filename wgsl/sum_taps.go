@@ -11,11 +11,6 @@ type sumTapsParams struct {
 	Size, Taps uint32
 }
 
-// sumTapsKernels compute SumTaps, a vec4 an invocation.
-var sumTapsKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "sum_taps", wg: 64, grid: rowGrid}},
-}}
-
 // SumTaps describes a 3x3 convolution's weight whose first temporal taps are made
 // one, their sum: for frames of which those read the same.
 type SumTaps struct {

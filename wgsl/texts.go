@@ -1,226 +1,166 @@
 package wgsl
 
-import _ "embed"
-
-// The shaders, each in a variable: embed.FS would bring a file system into the
-// page's engine.
-var (
-	//go:embed attention_scores.wgsl
-	attentionScoresText string
-	//go:embed attention_scores_fours.wgsl
-	attentionScoresFoursText string
-	//go:embed attention_softmax.wgsl
-	attentionSoftmaxText string
-	//go:embed attention_values.wgsl
-	attentionValuesText string
-	//go:embed attention_values_fours.wgsl
-	attentionValuesFoursText string
-	//go:embed avg_down_3d.wgsl
-	avgDown3dText string
-	//go:embed conv3d.wgsl
-	conv3dText string
-	//go:embed conv3d_staged.wgsl
-	conv3dStagedText string
-	//go:embed conv3d_strided.wgsl
-	conv3dStridedText string
-	//go:embed conv_pairs.wgsl
-	convPairsText string
-	//go:embed conv_up.wgsl
-	convUpText string
-	//go:embed conv_up_pairs.wgsl
-	convUpPairsText string
-	//go:embed conv3d_strided_staged.wgsl
-	conv3dStridedStagedText string
-	//go:embed dup_up_3d.wgsl
-	dupUp3dText string
-	//go:embed feather_blend.wgsl
-	featherBlendText string
-	//go:embed feather_normalise.wgsl
-	featherNormaliseText string
-	//go:embed fold.wgsl
-	foldText string
-	//go:embed group_norm_apply.wgsl
-	groupNormApplyText string
-	//go:embed group_norm_merge.wgsl
-	groupNormMergeText string
-	//go:embed group_norm_partial.wgsl
-	groupNormPartialText string
-	//go:embed group_norm_partial_apart.wgsl
-	groupNormPartialApartText string
-	//go:embed pair_taps.wgsl
-	pairTapsText string
-	//go:embed pointwise.wgsl
-	pointwiseText string
-	//go:embed pointwise_staged.wgsl
-	pointwiseStagedText string
-	//go:embed rms_norm.wgsl
-	rmsNormText string
-	//go:embed sample.wgsl
-	sampleText string
-	//go:embed sum_taps.wgsl
-	sumTapsText string
-	//go:embed to_rgba8.wgsl
-	toRgba8Text string
-	//go:embed unpatchify.wgsl
-	unpatchifyText string
-	//go:embed shared/attention_maximum.wgsl
-	sharedAttentionMaximumText string
-	//go:embed shared/attention_params.wgsl
-	sharedAttentionParamsText string
-	//go:embed shared/attention_scores.wgsl
-	sharedAttentionScoresText string
-	//go:embed shared/attention_values.wgsl
-	sharedAttentionValuesText string
-	//go:embed shared/conv3d.wgsl
-	sharedConv3dText string
-	//go:embed shared/conv3d_params.wgsl
-	sharedConv3dParamsText string
-	//go:embed shared/conv3d_staged.wgsl
-	sharedConv3dStagedText string
-	//go:embed shared/conv_up.wgsl
-	sharedConvUpText string
-	//go:embed shared/conv_up_params.wgsl
-	sharedConvUpParamsText string
-	//go:embed shared/elem_f16.wgsl
-	sharedElemF16Text string
-	//go:embed shared/elem_f32.wgsl
-	sharedElemF32Text string
-	//go:embed shared/elem_packed.wgsl
-	sharedElemPackedText string
-	//go:embed shared/group_norm_partial.wgsl
-	sharedGroupNormPartialText string
-	//go:embed shared/fours.wgsl
-	sharedFoursText string
-	//go:embed shared/pairs.wgsl
-	sharedPairsText string
-	//go:embed shared/frames_fused.wgsl
-	sharedFramesFusedText string
-	//go:embed shared/frames_written.wgsl
-	sharedFramesWrittenText string
-	//go:embed shared/multiply_loops.wgsl
-	sharedMultiplyLoopsText string
-	//go:embed shared/multiply_written.wgsl
-	sharedMultiplyWrittenText string
-	//go:embed shared/frames_passes.wgsl
-	sharedFramesPassesText string
-	//go:embed shared/points_each.wgsl
-	sharedPointsEachText string
-	//go:embed shared/pointwise_params.wgsl
-	sharedPointwiseParamsText string
-	//go:embed shared/products.wgsl
-	sharedProductsText string
-	//go:embed shared/rows.wgsl
-	sharedRowsText string
-	//go:embed shared/several.wgsl
-	sharedSeveralText string
-	//go:embed shared/silu.wgsl
-	sharedSiluText string
-	//go:embed shared/sources_each.wgsl
-	sharedSourcesEachText string
-	//go:embed shared/staged_each.wgsl
-	sharedStagedEachText string
-	//go:embed shared/taps.wgsl
-	sharedTapsText string
-	//go:embed shared/under_each.wgsl
-	sharedUnderEachText string
-	//go:embed shared/under_written.wgsl
-	sharedUnderWrittenText string
-	//go:embed shared/weight_f32.wgsl
-	sharedWeightF32Text string
-	//go:embed shared/weight_packed.wgsl
-	sharedWeightPackedText string
-	//go:embed shared/weights_each.wgsl
-	sharedWeightsEachText string
-	//go:embed shared/weights_of_4.wgsl
-	sharedWeightsOf4Text string
-	//go:embed shared/weights_of_8.wgsl
-	sharedWeightsOf8Text string
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
 )
 
-// embedded is a file of this folder.
-type embedded struct {
-	file string
-	text *string
+// The shaders: plain ones run everywhere, cards and processors have those that such
+// adapters take before them, shared is what they import.
+//
+//go:embed plain/*.wgsl cards/*.wgsl processors/*.wgsl shared/*.wgsl
+var embedded embed.FS
+
+// texts are the shaders; a test may add some.
+var texts fs.FS = embedded
+
+// source is the complete WGSL of a shader. `#import NAME` stands for a file, once:
+// FOLDER/NAME.wgsl, or NAME of shared/, where `tile` is the constants of the kernel's row,
+// and `elem`, `weight` and `weight8` end in the storage asked for. `#unroll NAME COUNT`
+// writes the lines up to its `#end` COUNT times, with the number in place of {NAME}; COUNT
+// is a number or a constant of the tile.
+func (h *shader) source(elem, weight Elem) string {
+	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
+	l.add(h.file)
+	return l.directives + l.out.String()
 }
 
-// texts are the shaders by their files' names. That they are pointers spares
-// the code that would fill the table.
-var texts = []embedded{
-	{"attention_scores.wgsl", &attentionScoresText},
-	{"attention_scores_fours.wgsl", &attentionScoresFoursText},
-	{"attention_softmax.wgsl", &attentionSoftmaxText},
-	{"attention_values.wgsl", &attentionValuesText},
-	{"attention_values_fours.wgsl", &attentionValuesFoursText},
-	{"avg_down_3d.wgsl", &avgDown3dText},
-	{"conv3d.wgsl", &conv3dText},
-	{"conv3d_staged.wgsl", &conv3dStagedText},
-	{"conv3d_strided.wgsl", &conv3dStridedText},
-	{"conv_pairs.wgsl", &convPairsText},
-	{"conv_up.wgsl", &convUpText},
-	{"conv_up_pairs.wgsl", &convUpPairsText},
-	{"conv3d_strided_staged.wgsl", &conv3dStridedStagedText},
-	{"dup_up_3d.wgsl", &dupUp3dText},
-	{"feather_blend.wgsl", &featherBlendText},
-	{"feather_normalise.wgsl", &featherNormaliseText},
-	{"fold.wgsl", &foldText},
-	{"group_norm_apply.wgsl", &groupNormApplyText},
-	{"group_norm_merge.wgsl", &groupNormMergeText},
-	{"group_norm_partial.wgsl", &groupNormPartialText},
-	{"group_norm_partial_apart.wgsl", &groupNormPartialApartText},
-	{"pair_taps.wgsl", &pairTapsText},
-	{"pointwise.wgsl", &pointwiseText},
-	{"pointwise_staged.wgsl", &pointwiseStagedText},
-	{"rms_norm.wgsl", &rmsNormText},
-	{"sample.wgsl", &sampleText},
-	{"sum_taps.wgsl", &sumTapsText},
-	{"to_rgba8.wgsl", &toRgba8Text},
-	{"unpatchify.wgsl", &unpatchifyText},
-	{"shared/attention_maximum.wgsl", &sharedAttentionMaximumText},
-	{"shared/attention_params.wgsl", &sharedAttentionParamsText},
-	{"shared/attention_scores.wgsl", &sharedAttentionScoresText},
-	{"shared/attention_values.wgsl", &sharedAttentionValuesText},
-	{"shared/conv3d.wgsl", &sharedConv3dText},
-	{"shared/conv3d_params.wgsl", &sharedConv3dParamsText},
-	{"shared/conv3d_staged.wgsl", &sharedConv3dStagedText},
-	{"shared/conv_up.wgsl", &sharedConvUpText},
-	{"shared/conv_up_params.wgsl", &sharedConvUpParamsText},
-	{"shared/elem_f16.wgsl", &sharedElemF16Text},
-	{"shared/elem_f32.wgsl", &sharedElemF32Text},
-	{"shared/elem_packed.wgsl", &sharedElemPackedText},
-	{"shared/group_norm_partial.wgsl", &sharedGroupNormPartialText},
-	{"shared/fours.wgsl", &sharedFoursText},
-	{"shared/pairs.wgsl", &sharedPairsText},
-	{"shared/frames_fused.wgsl", &sharedFramesFusedText},
-	{"shared/frames_written.wgsl", &sharedFramesWrittenText},
-	{"shared/multiply_loops.wgsl", &sharedMultiplyLoopsText},
-	{"shared/multiply_written.wgsl", &sharedMultiplyWrittenText},
-	{"shared/frames_passes.wgsl", &sharedFramesPassesText},
-	{"shared/points_each.wgsl", &sharedPointsEachText},
-	{"shared/pointwise_params.wgsl", &sharedPointwiseParamsText},
-	{"shared/products.wgsl", &sharedProductsText},
-	{"shared/rows.wgsl", &sharedRowsText},
-	{"shared/several.wgsl", &sharedSeveralText},
-	{"shared/silu.wgsl", &sharedSiluText},
-	{"shared/sources_each.wgsl", &sharedSourcesEachText},
-	{"shared/staged_each.wgsl", &sharedStagedEachText},
-	{"shared/taps.wgsl", &sharedTapsText},
-	{"shared/under_each.wgsl", &sharedUnderEachText},
-	{"shared/under_written.wgsl", &sharedUnderWrittenText},
-	{"shared/weight_f32.wgsl", &sharedWeightF32Text},
-	{"shared/weight_packed.wgsl", &sharedWeightPackedText},
-	{"shared/weights_each.wgsl", &sharedWeightsEachText},
-	{"shared/weights_of_4.wgsl", &sharedWeightsOf4Text},
-	{"shared/weights_of_8.wgsl", &sharedWeightsOf8Text},
+// loader puts a shader together.
+type loader struct {
+	shader       *shader
+	elem, weight Elem
+	directives   string // enable and diagnostic, which go before all else
+	seen         map[string]bool
+	out          strings.Builder
 }
 
-// text is a shader as its file has it.
-func text(file string) (string, bool) {
-	for _, some := range [...][]embedded{texts, nativeTexts} {
-		for _, t := range some {
-			if t.file == file {
-				return *t.text, true
-			}
+// add adds a file.
+func (l *loader) add(name string) {
+	text, err := fs.ReadFile(texts, name+".wgsl")
+	if err != nil {
+		panic(fmt.Sprintf("wgsl: %s: %v", l.shader.file, err))
+	}
+	for line := range strings.Lines(l.shader.unroll(string(text))) {
+		if strings.HasPrefix(line, "enable ") || strings.HasPrefix(line, "diagnostic(") {
+			l.directives += line
+			continue
+		}
+		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
+		switch {
+		case !ok:
+			l.out.WriteString(line)
+		case !l.seen[name]:
+			l.seen[name] = true
+			l.importing(name)
 		}
 	}
-	return "", false
+}
+
+// importing adds what an import names.
+func (l *loader) importing(name string) {
+	switch name {
+	case "tile":
+		l.out.WriteString(l.shader.tile())
+		return
+	case "elem":
+		name += "_" + l.stored().String()
+		if l.stored() == F16 {
+			l.directives += "enable f16;\n"
+		}
+	case "weight", "cards/weight8":
+		name += "_" + l.weight.String()
+	}
+	if !strings.Contains(name, "/") {
+		name = "shared/" + name
+	}
+	l.add(name)
+}
+
+// stored is how activations lie for the shader.
+func (l *loader) stored() Elem {
+	if l.shader.words && l.elem == F16 {
+		return Packed
+	}
+	return l.elem
+}
+
+// unroll writes loops out.
+func (h *shader) unroll(text string) string {
+	before, rest, ok := strings.Cut(text, "#unroll ")
+	if !ok {
+		return text
+	}
+	head, rest, _ := strings.Cut(rest, "\n")
+	name, count, _ := strings.Cut(head, " ")
+	end := 0 // of the block, past those in it
+	for open := 1; open > 0; {
+		line, _, _ := strings.Cut(rest[end:], "\n")
+		switch {
+		case strings.HasPrefix(line, "#unroll "):
+			open++
+		case line == "#end":
+			open--
+		}
+		end += len(line) + 1
+	}
+	block := strings.TrimSuffix(rest[:end], "#end\n")
+	for i := range h.count(count) {
+		before += h.unroll(strings.ReplaceAll(block, "{"+name+"}", strconv.Itoa(i)))
+	}
+	return before + h.unroll(rest[end:])
+}
+
+// count is a number, or a constant of the tile.
+func (h *shader) count(of string) int {
+	if n, err := strconv.Atoi(of); err == nil {
+		return n
+	}
+	for _, c := range h.constants() {
+		if c.name == of {
+			return c.value
+		}
+	}
+	panic(fmt.Sprintf("wgsl: %s: #unroll %s: no such constant", h.file, of))
+}
+
+// tile is the constants of a shader's text.
+func (h *shader) tile() string {
+	var text strings.Builder
+	for _, c := range h.constants() {
+		fmt.Fprintf(&text, "const %s: u32 = %d;\n", c.name, c.value)
+	}
+	if h.block > 0 {
+		fmt.Fprintf(&text, "const SHARED: bool = %t;\n", h.shared())
+	}
+	return text.String()
+}
+
+// constant is one of a shader's text.
+type constant struct {
+	name  string
+	value int
+}
+
+// constants are those of the tile: invocations of a workgroup; pixels, blocks of channels
+// and vec4s of a block that an invocation makes; taps side by side, the stride between the
+// pixels under them, and how many pixels lie under all; and others of its row.
+func (h *shader) constants() []constant {
+	all := []constant{{"WG", h.wg}}
+	if h.pixels > 0 {
+		all = append(all, constant{"PIXELS", h.pixels})
+	}
+	if h.block > 0 {
+		all = append(all, constant{"BLOCK", h.block}, constant{"BLOCKS", max(1, h.tall)})
+	}
+	if h.block > 0 && h.fit == nil {
+		all = append(all, constant{"WIDE", h.block / 4})
+	}
+	if h.taps > 0 {
+		stride := max(1, h.stride)
+		all = append(all, constant{"TAPS", h.taps}, constant{"STRIDE", stride}, constant{"INPUTS", (h.pixels-1)*stride + h.taps})
+	}
+	return append(all, h.sizes...)
 }

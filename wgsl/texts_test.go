@@ -6,41 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// Every shader of this folder is in the table, under its own name. A page's engine
-// lacks some, of which TestSources finds those that it needs.
-func TestTexts(t *testing.T) {
-	var files []string
-	for _, pattern := range []string{"*.wgsl", "shared/*.wgsl"} {
-		found, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		files = append(files, found...)
-	}
-	if len(files) == 0 {
-		t.Skip("the shaders' files are not here")
-	}
-	for _, file := range files {
-		got, ok := text(filepath.ToSlash(file))
-		if !ok && runtime.GOOS == "js" {
-			continue
-		}
-		want, err := os.ReadFile(file)
-		require.NoError(t, err)
-		assert.True(t, ok, "%s is not in the table", file)
-		assert.Equal(t, string(want), got, "%s: another file's text is there", file)
-	}
-	for _, entry := range slices.Concat(texts, nativeTexts) {
-		assert.Contains(t, files, filepath.FromSlash(entry.file), "of the table, not in the folder")
-	}
-}
 
 // Every text that a program can have, once. With TESSERA_CASES=FOLDER they are
 // written there, so that another compiler sees those too that no case runs. The log has
@@ -60,7 +31,7 @@ func TestSources(t *testing.T) {
 						all++
 						source := k.shaders[i].source(elem, weight)
 						io.WriteString(sum, withoutComments(source))
-						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, k.shaders[i].file, elem, weight)
+						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, k.shaders[i].name(), elem, weight)
 						assert.NotContains(t, source, "#import")
 						assert.Equal(t, elem == F16 && strings.Contains(source, "f16>"), strings.HasPrefix(source, "enable f16;"), sources[source])
 					}

@@ -25,11 +25,6 @@ type ToRGBA8 struct {
 	Y    gpu.View // bytes [N, Crop.H, Crop.W, 4]
 }
 
-// toRGBA8Kernels compute ToRGBA8, a pixel an invocation.
-var toRGBA8Kernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "to_rgba8", wg: 64, grid: rowGrid}},
-}}
-
 // ToRGBA8 records y as the bytes of x.
 func (s *Set) ToRGBA8(b *gpu.Batch, label string, r ToRGBA8) {
 	x, n, c, y := r.X, r.N, r.Crop, r.Y

@@ -17,11 +17,6 @@ type Unpatchify struct {
 	Patch  int
 }
 
-// unpatchifyKernels compute Unpatchify, four channels of a pixel an invocation.
-var unpatchifyKernels = []kernel{{
-	name: "plain", shaders: []shader{{file: "unpatchify", wg: 64, grid: rowGrid}},
-}}
-
 // Unpatchify records y as the pixels of x's patches.
 func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	x, y, n, patch := u.X, u.Y, u.N, u.Patch

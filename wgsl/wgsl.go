@@ -12,7 +12,6 @@ package wgsl
 
 import (
 	"fmt"
-	"strings"
 
 	"tessera/gpu"
 )
@@ -76,9 +75,7 @@ func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ..
 	}
 	p := &gpu.Program{Label: h.name() + "_" + s.Elem.String(), Source: h.source(s.Elem, weight), Constants: c, Storage: storage}
 	s.programs[key] = p
-	if noting {
-		s.note(p, h, class, weight)
-	}
+	s.note(p, h, class, weight)
 	return p
 }
 
@@ -91,75 +88,6 @@ func (s *Set) products(h *shader, e extent, class string, weight Elem, add bool,
 		c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
 	}
 	return s.made(h, class, weight, c, R, R, R, R, R, gpu.ReadWrite)
-}
-
-// source is the complete WGSL of a shader, its imports resolved: `tile` is the
-// sizes of its table, `elem` and `weight` the storage asked for, any other
-// a file of shared/.
-func (h *shader) source(elem, weight Elem) string {
-	l := loader{shader: h, elem: elem, weight: weight, seen: map[string]bool{}}
-	l.add(h.file+".wgsl", h.file)
-	return l.enable + l.out.String()
-}
-
-// loader resolves `#import name` lines, each module once.
-type loader struct {
-	shader       *shader
-	elem, weight Elem
-	enable       string // and other directives, which go before all else
-	seen         map[string]bool
-	out          strings.Builder
-}
-
-func (l *loader) add(file, from string) {
-	text, ok := text(file)
-	if !ok {
-		panic(fmt.Sprintf("wgsl: %s: no file %s", from, file))
-	}
-	for line := range strings.Lines(l.shader.repeat(text)) {
-		if strings.HasPrefix(line, "enable ") || strings.HasPrefix(line, "diagnostic(") {
-			l.enable += line
-			continue
-		}
-		name, ok := strings.CutPrefix(strings.TrimSpace(line), "#import ")
-		if !ok {
-			l.out.WriteString(line)
-			continue
-		}
-		if l.seen[name] {
-			continue
-		}
-		l.seen[name] = true
-		switch name {
-		case "tile":
-			l.out.WriteString(l.shader.tile())
-		case "elem":
-			l.addElem(file)
-		case "weight", "halves":
-			l.add("shared/"+name+"_"+l.weight.String()+".wgsl", file)
-		case "weights", "frames", "multiply", "under", "sources", "points", "staged":
-			l.add("shared/"+name+"_"+l.shader.way(name)+".wgsl", file)
-		default:
-			l.add("shared/"+name+".wgsl", file)
-		}
-	}
-}
-
-// addElem adds how activations are loaded and stored; for matrices, which take
-// halves out of words, as the words they lie in.
-func (l *loader) addElem(file string) {
-	elem := l.elem
-	if (l.shader.upright || l.shader.halved) && elem == F16 { // drivers load halves one by one
-		elem = Packed
-	}
-	if elem == F16 {
-		l.enable += "enable f16;\n"
-	}
-	if l.shader.fit != nil {
-		l.enable += "enable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"
-		elem = Packed
-	}
-	l.add("shared/elem_"+elem.String()+".wgsl", file)
 }
 
 // wrong is what a panic says of numbers that an operation can't take.

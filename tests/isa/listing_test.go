@@ -98,7 +98,7 @@ func TestParse(t *testing.T) {
 	adapter, shaders = parse(nak)
 	require.Equal(t, "NVK, Mesa 26", adapter)
 	require.Equal(t, []shader{{
-		label: "pointwise_packed", layer: "1 tap", kernel: "staged", elem: "packed", registers: 136, waves: 12, local: 256,
+		label: "pointwise_packed", layer: "1 tap", kernel: "tiled", elem: "packed", registers: 136, waves: 12, local: 256,
 		loop: map[class]int{fma: 1, matrix: 1, vector: 4, shared: 1, memory: 2},
 	}}, shaders)
 }

@@ -226,7 +226,7 @@ func checkDecode(t *testing.T, page context.Context, m *vae.Model, file []byte, 
 		names = append(names, o.Name)
 		assert.LessOrEqual(t, o.Seconds, all.Done.Operations[max(i-1, 0)].Seconds, "the longest is first: %s", o.Name)
 	}
-	assert.Contains(t, names, "conv3d_tall_broadcast4")
+	assert.Contains(t, names, "conv3d_cooperative4")
 	assert.NotZero(t, all.Done.PeakBytes)
 }
 

@@ -10,12 +10,12 @@ import (
 
 func TestChangedKernels(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "folder", "kernels")
-	texts := map[string]string{"conv3d/plain": "1", "conv3d/staged": "2", "sample/plain": "3"}
-	assert.Equal(t, []string{"conv3d/plain", "conv3d/staged", "sample/plain"}, changedKernels(file, texts), "nothing passed yet")
+	texts := map[string]string{"conv3d/plain": "1", "conv3d/tiled": "2", "sample/plain": "3"}
+	assert.Equal(t, []string{"conv3d/plain", "conv3d/tiled", "sample/plain"}, changedKernels(file, texts), "nothing passed yet")
 	require.NoError(t, rememberKernels(file, texts))
 	assert.Empty(t, changedKernels(file, texts))
-	texts["conv3d/staged"], texts["conv_up/plain"] = "4", "5"
-	assert.Equal(t, []string{"conv3d/staged", "conv_up/plain"}, changedKernels(file, texts))
+	texts["conv3d/tiled"], texts["conv_up/plain"] = "4", "5"
+	assert.Equal(t, []string{"conv3d/tiled", "conv_up/plain"}, changedKernels(file, texts))
 }
 
 func TestNotRun(t *testing.T) {
@@ -28,7 +28,7 @@ func TestKernelTexts(t *testing.T) {
 	t.Chdir("../..")
 	texts, err := kernelTexts(t.Context())
 	require.NoError(t, err)
-	for _, name := range []string{"conv3d/plain", "conv3d/staged", "rms_norm/plain", "to_rgba8/plain"} {
+	for _, name := range []string{"conv3d/plain", "conv3d/tiled", "rms_norm/plain", "to_rgba8/plain"} {
 		assert.Contains(t, texts, name)
 	}
 }

@@ -1,8 +1,4 @@
-// What every kernel of conv_up declares: bindings and Params.
-
-#import tile
-#import elem
-#import sources
+// Params of conv_up and its overrides.
 
 struct Params {
     first: vec4<u32>,
@@ -26,16 +22,8 @@ struct Params {
     y_stride: u32,
     segments: u32,
     across: u32,
-    accumulate: u32, // 1 as ACCUMULATE, where pipelines are SHARED
+    accumulate: u32, // 1 is as ACCUMULATE, where one pipeline does for many layers
 }
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x0: array<source>;
-@group(0) @binding(2) var<storage, read> x1: array<source>;
-@group(0) @binding(3) var<storage, read> x2: array<source>;
-@group(0) @binding(4) var<storage, read> weight: array<coefficient>;
-@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
 override KT: u32 = 1; // temporal taps
 override ACCUMULATE: bool = false;

@@ -1,9 +1,4 @@
-// What every kernel of pointwise declares: bindings, Params, and where a pixel of
-// y lies.
-
-#import tile
-#import elem
-#import sources
+// Params of pointwise, its overrides, and where a pixel of y lies.
 
 struct Params {
     first: vec4<u32>,
@@ -22,16 +17,8 @@ struct Params {
     y_at: u32,
     y_stride: u32,
     across: u32,
-    accumulate: u32, // where pipelines are SHARED: 1 is as ACCUMULATE, 2 that y has the bias too
+    accumulate: u32, // where one pipeline does for many layers: 1 is as ACCUMULATE, 2 that y has the bias too
 }
-
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x0: array<source>;
-@group(0) @binding(2) var<storage, read> x1: array<source>;
-@group(0) @binding(3) var<storage, read> x2: array<source>;
-@group(0) @binding(4) var<storage, read> weight: array<coefficient>;
-@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
-@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
 
 const BIASES: u32 = 1;
 

@@ -1,36 +1,10 @@
-// Sums of products in registers: PIXELS pixels of y in BLOCKS blocks of BLOCK output
-// channels. The kernel declares params, with across, place(f, pixel, o), where y has the
-// four channels o, and BIASES, vectors of bias for a block. Where invocations work
-// TOGETHER none may leave before the others. Loops are WRITTEN out, in kernels that have
-// such a text, for a compiler that unrolls none; others take longer for it.
+// Products of four input channels with weights, for the sums of sums.wgsl. The kernel
+// binds weight.
 
-#import tile
+#import weight
+#import sums
 
-const WIDE: u32 = BLOCK / 4u;  // vec4s of a block
-const MATRIX: u32 = 4u * WIDE; // of a Matrix
-const_assert WIDE == 2u;       // as Matrix and add have it
-
-#import weights
-
-override DEEP: bool = false;   // a workgroup is narrower than WG segments
-override ROLLED: bool = false; // the store's loop may not be unrolled
-
-// Seat is an invocation's place in the grid.
-struct Seat {
-    segment: u32,
-    block: u32, // the first of BLOCKS
-}
-
-// seat is that of segmentGrid. Where a workgroup is one block deep the compiler
-// sees that the block is the same for all, and reads its weights once for all.
-fn seat(group: vec3<u32>, local: u32) -> Seat {
-    if DEEP {
-        return Seat(group.x * params.across + local % params.across, BLOCKS * (group.y * (WG / params.across) + local / params.across));
-    }
-    return Seat(group.x * WG + local, BLOCKS * group.y);
-}
-
-alias Sums = array<vec4<f32>, BLOCKS * PIXELS * WIDE>; // [block][pixel][vec4s of output channels]
+const MATRIX: u32 = 4u * WIDE; // vec4s of a Matrix
 
 // Matrix is the weights of four input channels and a block of output channels.
 struct Matrix {
@@ -44,66 +18,17 @@ struct Matrix {
     d1: vec4<f32>,
 }
 
-// start is the sums before the first product.
-fn start(sums: ptr<function, Sums>, block: u32) {
-    for (var b = 0u; b < BLOCKS; b++) {
-        let b0 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE], biased());
-        let b1 = select(vec4<f32>(), bias[BIASES * (block + b) * WIDE + 1u], biased());
-        for (var p = 0u; p < PIXELS; p++) {
-            let n = (b * PIXELS + p) * WIDE;
-            (*sums)[n] = b0;
-            (*sums)[n + 1u] = b1;
-        }
-    }
+fn matrix(at: u32) -> Matrix {
+    return Matrix(
+        load_weight4(weight[at]), load_weight4(weight[at + 1u]),
+        load_weight4(weight[at + 2u]), load_weight4(weight[at + 3u]),
+        load_weight4(weight[at + 4u]), load_weight4(weight[at + 5u]),
+        load_weight4(weight[at + 6u]), load_weight4(weight[at + 7u]),
+    );
 }
 
-// add adds the products of four channels of x to the sums of pixel n, counted over
-// blocks.
-fn add(sums: ptr<function, Sums>, n: u32, v: vec4<f32>, m: Matrix) {
-    (*sums)[WIDE * n] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
-    (*sums)[WIDE * n + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
-}
-
-// add{p} adds them to those of pixel {p} of the first block.
-#each p
-fn add{p}(sums: ptr<function, Sums>, v: vec4<f32>, m: Matrix) {
-    (*sums)[WIDE * {p}u] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
-    (*sums)[WIDE * {p}u + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
-}
-#end
-
-// store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
-// constant length with the bound inside: else cards' compilers keep the sums in
-// memory. On processors they are faster there.
-fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
-    if BLOCKS == 1u {
-        for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
-            for (var h = 0u; h < WIDE; h++) {
-                let o = block * WIDE + h;
-                if pixel + p < end {
-                    put((*sums)[p * WIDE + h], place(f, pixel + p, o), o);
-                }
-            }
-        }
-        return;
-    }
-    const ALL: u32 = BLOCKS * WIDE; // vec4s of a pixel; one place that stores is less to compile
-    for (var n = 0u; n < PIXELS * ALL && (!ROLLED || pixel + n / ALL < end); n++) {
-        let p = n / ALL;
-        let h = n % ALL;
-        let o = block * WIDE + h;
-        if pixel + p < end {
-            put((*sums)[(h / WIDE * PIXELS + p) * WIDE + h % WIDE], place(f, pixel + p, o), o);
-        }
-    }
-}
-
-// put writes the four channels o of a pixel.
-fn put(sum: vec4<f32>, place: u32, o: u32) {
-    if o < params.C_out4 {
-        let at = params.y_at + place;
-        var all = sum;
-        if accumulates() { all += load4(y[at]); }
-        y[at] = store4(all);
-    }
+// add adds the products of four channels of x to the sums of pixel p.
+fn add(sums: ptr<function, Sums>, p: u32, v: vec4<f32>, m: Matrix) {
+    (*sums)[WIDE * p] += v.x * m.a0 + v.y * m.b0 + v.z * m.c0 + v.w * m.d0;
+    (*sums)[WIDE * p + 1u] += v.x * m.a1 + v.y * m.b1 + v.z * m.c1 + v.w * m.d1;
 }

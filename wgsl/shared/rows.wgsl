@@ -1,27 +1,16 @@
-// Rows of x under taps that lie side by side, and their products. The kernel
-// declares params and SCALE, how often x is read as if enlarged by nearest neighbour.
+// Products of a row of x with the TAPS taps that lie over it.
 
-const INPUTS: u32 = (PIXELS - 1u) * STRIDE + TAPS; // pixels under a row's taps
+#import products
+#import under
 
-// Columns are their offsets, clamped into the row, and whether they are inside of it.
-struct Columns {
-    first: i32,
-    at: array<u32, INPUTS>,
-    inside: array<bool, INPUTS>,
+alias Row = array<vec4<f32>, INPUTS>; // of pixels under the taps, four channels
+
+// multiply adds those with weights from `at` on.
+fn multiply(sums: ptr<function, Sums>, row: ptr<function, Row>, at: u32) {
+    for (var j = 0u; j < TAPS; j++) {
+        let m = matrix(at + j * MATRIX);
+        for (var p = 0u; p < PIXELS; p++) {
+            add(sums, p, (*row)[STRIDE * p + j], m);
+        }
+    }
 }
-
-fn columns(first: i32) -> Columns {
-    var all = Columns();
-    all.first = first;
-    var s = first;
-    var clamped = 0;
-#each q
-    clamped = clamp(s, 0, i32(SCALE * params.W_in) - 1);
-    all.at[{q}] = u32(clamped) / SCALE * params.C_in4;
-    all.inside[{q}] = s == clamped;
-    s++;
-#end
-    return all;
-}
-
-#import multiply

@@ -1,0 +1,70 @@
+//go:build !js
+
+package wgsl
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+)
+
+// TestAllTexts writes every text that a program can have, without comments, into the
+// folder of TESSERA_TEXTS, for two versions to be compared with diff -r.
+func TestAllTexts(t *testing.T) {
+	folder := os.Getenv("TESSERA_TEXTS")
+	if folder == "" {
+		t.Skip("TESSERA_TEXTS names no folder")
+	}
+	require.NoError(t, os.MkdirAll(folder, 0o777))
+	for _, table := range tables {
+		for _, k := range table.kernels {
+			for i := range k.shaders {
+				for name, h := range forms(&k.shaders[i]) {
+					for _, elem := range []Elem{F32, F16, Packed} {
+						for _, weight := range []Elem{F32, Packed} {
+							if k.halves && elem != F16 {
+								continue
+							}
+							file := fmt.Sprintf("%s.%s.%d.%s.%v.%v", table.operation, k.name, i, name, elem, weight)
+							require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(withoutComments(h.source(elem, weight))), 0o666))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// forms are a shader for each number of blocks and pixels, and each layout of matrices.
+func forms(h *shader) map[string]*shader {
+	all := map[string]*shader{}
+	if h.fit != nil {
+		for _, l := range layouts {
+			info := gpu.Info{F16: true, Subgroups: true, SubgroupMax: l.subgroup, Limits: gpu.Limits{MaxWorkgroupMemory: l.memory}, Matrices: []gpu.Matrix{{M: l.m, N: l.n, K: l.k, In: "f16", Out: "f32"}}}
+			all[fmt.Sprintf("%dx%dx%d of %d", l.m, l.n, l.k, l.subgroup)] = h.fit(h, info)
+		}
+		return all
+	}
+	for tall := range max(3, h.tall) + 1 {
+		for _, pixels := range []int{h.pixels, 6, 8} {
+			form := *h
+			form.tall = tall
+			if h.tall == 0 {
+				form.tall = 0
+			}
+			if h.tall > 0 {
+				form.pixels = pixels
+				if tall == 0 {
+					continue
+				}
+			}
+			all[fmt.Sprintf("%d blocks of %d", form.tall, form.pixels)] = &form
+		}
+	}
+	return all
+}

@@ -1,0 +1,47 @@
+// conv3d_matrix: conv3d.wgsl by subgroup matrices, for activations stored as f16
+//
+// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL rows
+// of M pixels in BLOCK output channels; each of its subgroups ROWS of these rows in
+// COLUMNS*N channels, a matrix of sums for each row and N channels. For each
+// temporal tap and DEPTH input channels the pixels under the tile are put into
+// workgroup memory, with zeros where there is no pixel or channel, and for each row
+// of taps the weights: a tap then is a product of matrices, whose left one begins
+// at another pixel. Sums are f32.
+//
+//   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
+//
+// Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
+// Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
+
+#import tile
+#import elem
+#import conv3d_params
+#import cards/weight8
+#import cards/conv_matrix
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x0: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> x1: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> x2: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> weight: array<weight8>;
+@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
+
+fn wide() -> u32 { return params.W; }
+
+fn corner(group: vec3<u32>, r: u32, s: u32) -> Corner {
+    return Corner(i32(r) + params.top, i32(s) + params.left, group.y * params.weight_stride);
+}
+
+fn finish(group: vec3<u32>, r: u32, s: u32, part: u32, sum: vec4<f32>) {
+    let o = group.y * BLOCK / 4u + part;
+    if r >= params.H || s >= params.W || o >= params.C_out4 {
+        return;
+    }
+    var v = sum + bias[o];
+    let at = params.y_at + place(group.z, r * params.W + s, o);
+    if ACCUMULATE {
+        v += load4(y[at]);
+    }
+    y[at] = store4(v);
+}

@@ -1,0 +1,21 @@
+// Products of halves, two of which are one instruction of many cards. Those of a few
+// channels are added up as halves, and these sums in f32: longer sums of halves would
+// lose digits. Activations are read as words.
+
+enable f16;
+
+#import cards/weight8
+#import sums
+
+alias Parts = array<vec4<f16>, PIXELS * WIDE>; // sums of few products, [pixel][vec4s of output channels]
+
+// add_halves adds the products of one channel of pixel p.
+fn add_halves(parts: ptr<function, Parts>, p: u32, v: f16, m: vec4<u32>) {
+    (*parts)[WIDE * p] += v * bitcast<vec4<f16>>(m.xy);
+    (*parts)[WIDE * p + 1u] += v * bitcast<vec4<f16>>(m.zw);
+}
+
+// total adds them to the sums.
+fn total(sums: ptr<function, Sums>, parts: ptr<function, Parts>) {
+    for (var n = 0u; n < PIXELS * WIDE; n++) { (*sums)[n] += vec4<f32>((*parts)[n]); }
+}

@@ -1,0 +1,30 @@
+// pointwise_matrix: pointwise.wgsl by subgroup matrices, for activations stored as f16
+//
+// The same y, x0 to x2 and bias, with the same Params. A workgroup makes TALL*M
+// pixels in BLOCK output channels; each of its subgroups ROWS*M of these pixels in
+// COLUMNS*N channels. For each temporal tap and DEPTH input channels at a time
+// pixels and weights are put into workgroup memory, with zeros where there is no
+// channel. Sums are f32.
+//
+//   weight  [C_out/BLOCK, taps, C_in/DEPTH, BLOCK, DEPTH]  weight  read
+//
+// Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
+// Grid: (P / (TALL*M), C_out/BLOCK, frames).
+
+#import tile
+#import elem
+#import pointwise_params
+#import cards/weight8
+#import cards/flat_matrix
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x0: array<vec4<u32>>;
+@group(0) @binding(2) var<storage, read> x1: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> x2: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> weight: array<weight8>;
+@group(0) @binding(5) var<storage, read> bias: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read_write> y: array<elem4>;
+
+fn count() -> u32 { return params.P; }
+
+fn under(p: u32, tap: u32) -> Under { return Under(p * params.C_in4 / 2u, true); }

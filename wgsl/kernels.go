@@ -1,0 +1,249 @@
+package wgsl
+
+// tables are the kernels of each operation. The first of an operation is the plain one,
+// which runs everywhere. Others go before those in front of them on the adapters that
+// `better` names (adapters.go); without `better` a kernel is taken where it was chosen, by
+// name or by trials on the adapter (package tune).
+//
+// A kernel has its shaders, which run one after the other, with the sizes of their tiles:
+// wg invocations in a workgroup, of which each makes `pixels` pixels in `tall` blocks of
+// `block` channels, from `taps` taps side by side. Those of folder plain/ run everywhere,
+// of cards/ on graphics cards, of processors/ on drivers that compute on a processor.
+// Without the rows of a folder the others do its work.
+var tables = []table{
+	{"attention", []kernel{{ // scores, their powers, values weighted by them; pixels are queries, a block is of keys, then of channels
+		name: "plain",
+		shaders: []shader{
+			{file: "plain/attention_scores", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
+			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
+			{file: "plain/attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
+		},
+	}, {
+		name: "cooperative4", needs: fours, better: fours,
+		shaders: []shader{
+			{file: "processors/attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
+			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
+			{file: "processors/attention_values_fours", wg: 64, pixels: 8, block: 8, grid: blockGrid},
+		},
+	}, {
+		name: "blocked", needs: eights, better: eights,
+		shaders: []shader{
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 4, grid: tallBlockGrid},
+			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, tall: 4, grid: tallBlockGrid},
+		},
+	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
+		name: "cooperative", needs: eights, better: looping,
+		shaders: []shader{
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 3, grid: tallBlockGrid},
+			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, tall: 3, grid: tallBlockGrid},
+		},
+	}, { // powers are stored as halves, which are multiplied with
+		name: "matrix", halves: true, needs: hasRoom(layout.forValues),
+		shaders: []shader{
+			{file: "cards/attention_scores_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)},
+			{file: "cards/attention_softmax_matrix", wg: 64, grid: frameGrid},
+			{file: "cards/attention_values_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: valuesMatrices},
+		},
+	}}},
+
+	{"avg_down_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/avg_down_3d", wg: 64, grid: rowGrid}}}}},
+
+	{"conv3d", []kernel{{ // of stride 1
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
+	}, {
+		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 4, grid: segmentGrid, together: 4}},
+	}, {
+		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+	}, {
+		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+	}, {
+		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
+	}, {
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
+	}, {
+		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
+		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(3, layout.asIs)}},
+	}}},
+
+	{"conv3d_strided", []kernel{{ // of stride 2 in space
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
+	}, {
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, grid: squareGrid}},
+	}, {
+		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+	}, {
+		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+	}, {
+		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+	}, {
+		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid}},
+	}, {
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, words: true, grid: squareGrid}},
+	}, {
+		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
+	}}},
+
+	{"conv_lines", []kernel{{ // Winograd's F(4,3) along rows; the plain one makes pixels one by one
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, { // the products, the sums
+		name: "ahead", packing: pairs4x8, needs: eights, better: looping,
+		shaders: []shader{
+			{file: "processors/conv_lines", taps: 3, wg: 64, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 8},
+			{file: "processors/line_frames", wg: 64, grid: rowGrid},
+		},
+	}, {
+		name: "columns", packing: pairs4x8, needs: columned, better: columned,
+		shaders: []shader{
+			{file: "processors/conv_lines_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid},
+			{file: "processors/line_frames", wg: 64, grid: rowGrid},
+		},
+	}}},
+
+	{"conv_pairs", []kernel{{ // Winograd's F(2,3) in time, or F(4,3); the plain one makes frames one by one
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "fused", packing: pairs4x8,
+		shaders: []shader{{file: "cards/conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "passes", packing: pairs4x8, better: amd,
+		shaders: []shader{{file: "cards/conv_pairs_passes", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/conv_pairs_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+	}, { // the products, sums of pairs, sums of quads, weights of quads
+		name: "ahead", packing: pairs4x8, needs: eights, better: eights,
+		shaders: []shader{
+			{file: "processors/conv_pairs_ahead", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, together: 8},
+			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
+			{file: "processors/quad_frames", wg: 64, grid: rowGrid},
+			quadTaps,
+		},
+	}, {
+		name: "columns", packing: pairs4x8, needs: columned, better: columned,
+		shaders: []shader{
+			{file: "processors/conv_pairs_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: oneFrame},
+			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
+			{file: "processors/quad_frames", wg: 64, grid: rowGrid},
+			quadTaps,
+		},
+	}}},
+
+	{"conv_up", []kernel{{
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+	}, {
+		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+	}, {
+		name: "columns_cooperative", packing: blocks4x8, needs: eights, better: looping,
+		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames, together: 8}},
+	}, {
+		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		shaders: []shader{{file: "cards/conv_up_f16", taps: 2, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
+	}, {
+		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsParities, needs: hasRoom(layout.forUp),
+		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(2, layout.forUp)}},
+	}}},
+
+	{"conv_up_pairs", []kernel{{ // the plain one makes frames one by one, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of six products for 31 of four
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "fused", packing: pairs4x8,
+		shaders: []shader{{file: "cards/conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "passes", packing: pairs4x8, better: amd,
+		shaders: []shader{{file: "cards/conv_up_pairs_passes", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/conv_up_pairs_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+	}}},
+
+	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
+	{"dup_up_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/dup_up_3d", wg: 64, grid: rowGrid}}}}},
+	{"feather_blend", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_blend", wg: 64, grid: rowGrid}}}}},
+	{"feather_normalise", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_normalise", wg: 256, grid: frameGrid}}}}},
+	{"fold", []kernel{{name: "plain", shaders: []shader{{file: "plain/fold", wg: 64, grid: rowGrid}}}}},
+
+	{"group_norm", []kernel{{ // moments of chunks of pixels, those of groups, the norm
+		name: "plain",
+		shaders: []shader{
+			{file: "plain/group_norm_partial", wg: normWG, grid: eachGrid},
+			{file: "plain/group_norm_merge", wg: 64, grid: eachGrid},
+			{file: "plain/group_norm_apply", wg: 256, pixels: 4, grid: frameGrid},
+		},
+	}, {
+		name: "apart", better: host,
+		shaders: []shader{
+			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
+			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
+			{file: "plain/group_norm_apply", wg: 64, pixels: 16, grid: frameGrid},
+		},
+	}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
+		name: "short", better: uniform,
+		shaders: []shader{
+			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
+			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
+			{file: "plain/group_norm_apply", wg: 64, pixels: 4, grid: frameGrid},
+		},
+	}}},
+
+	{"pair_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/pair_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 of each tap an invocation
+
+	{"pointwise", []kernel{{ // 1x1xKT, whose outputs the store may shuffle
+		name: "plain", packing: blocks4x8,
+		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+	}, {
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		shaders: []shader{{file: "cards/pointwise_tiled", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
+	}, {
+		name: "blocked", packing: blocks4x8, needs: processor, better: processor,
+		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+	}, {
+		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+	}, {
+		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		shaders: []shader{{file: "processors/pointwise_cooperative", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+	}, {
+		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		shaders: []shader{{file: "cards/pointwise_f16", wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
+	}, {
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		shaders: []shader{{file: "cards/pointwise_tiled_f16", wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
+	}, {
+		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		shaders: []shader{{file: "cards/pointwise_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)}},
+	}}},
+
+	{"quantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/quantise", wg: 64, grid: frameGrid}}}}}, // four channels of a row an invocation
+	{"rms_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/rms_norm", wg: 128, pixels: 4, grid: rmsGrid}}}}},
+	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
+	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation
+	{"to_rgba8", []kernel{{name: "plain", shaders: []shader{{file: "plain/to_rgba8", wg: 64, grid: rowGrid}}}}},
+	{"unpatchify", []kernel{{name: "plain", shaders: []shader{{file: "plain/unpatchify", wg: 64, grid: rowGrid}}}}},
+}

@@ -1,0 +1,57 @@
+// attention_scores: s[i,j] = q[i] . kv[j] * scale for a block of queries and a block of keys
+//
+//   q    [queries, 3, C]  elem  read        query, key, value of a token, each padded; from q_at (vec4s) on
+//   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
+//   s    [queries, keys]  f32   read_write  keys is a multiple of 8; LOWEST beyond the last key; aliases nothing
+//
+// The first of three phases that pass over a frame's keys block by block with a
+// running maximum and sum, so that no N*N scores exist; see attention.go. One
+// invocation makes PIXELS queries x BLOCK keys; a workgroup's keys are the same
+// for all. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
+// WG, PIXELS and BLOCK are in attention.go.
+
+#import tile
+#import elem
+#import attention_scores_head
+
+// keys4 turns four channels of four keys into four keys of each channel.
+fn keys4(at: vec4<u32>, c: u32) -> mat4x4<f32> {
+    return transpose(mat4x4<f32>(load4(kv[at.x + c]), load4(kv[at.y + c]), load4(kv[at.z + c]), load4(kv[at.w + c])));
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let i0 = (group.x * WG + local) * PIXELS;
+    let j0 = group.y * BLOCK;
+    if i0 >= params.queries { return; }
+
+    var q_at = array<u32, PIXELS>();
+    for (var i = 0u; i < PIXELS; i++) { q_at[i] = params.q_at + min(i0 + i, params.queries - 1u) * 3u * params.C4; }
+    let k = vec4<u32>(params.C4);
+    let k0_at = vec4<u32>(token(j0), token(j0 + 1u), token(j0 + 2u), token(j0 + 3u)) + k;
+    let k1_at = vec4<u32>(token(j0 + 4u), token(j0 + 5u), token(j0 + 6u), token(j0 + 7u)) + k;
+
+    var sums = array<vec4<f32>, 2u * PIXELS>(); // [query][two vec4s of keys]
+    for (var c = 0u; c < params.C4; c++) {
+        let a = keys4(k0_at, c);
+        let b = keys4(k1_at, c);
+        for (var i = 0u; i < PIXELS; i++) {
+            let v = load4(q[q_at[i] + c]);
+            sums[2u * i] += v.x * a[0] + v.y * a[1] + v.z * a[2] + v.w * a[3];
+            sums[2u * i + 1u] += v.x * b[0] + v.y * b[1] + v.z * b[2] + v.w * b[3];
+        }
+    }
+
+    let lowest = vec4<f32>(LOWEST);
+    let n = vec4<u32>(params.N);
+    let first = params.key + j0 + vec4<u32>(0u, 1u, 2u, 3u);
+    // Of constant length, with the bound inside: else cards' compilers keep the sums in memory.
+    for (var i = 0u; i < PIXELS && (!ROLLED || i0 + i < params.queries); i++) {
+        if i0 + i < params.queries {
+            let at = ((i0 + i) * params.keys + j0) / 4u;
+            s[at] = select(lowest, sums[2u * i] * params.scale, first < n);
+            s[at + 1u] = select(lowest, sums[2u * i + 1u] * params.scale, first + 4u < n);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+// conv3d_cooperative4: conv3d.wgsl with weights loaded by a subgroup together
+//
+// The same x0 to x2, weight, bias and y, with the same Params, in BLOCKS blocks of output
+// channels. A subgroup of four loads weights once for all of it; loops are written out, since
+// SwiftShader unrolls none. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS,
+// BLOCK and BLOCKS are in kernels.go.
+
+#import tile
+#import elem
+#import weight
+#import conv3d_params
+#import processors/weights_of_4
+#import processors/multiply_written
+#import processors/under_written
+#import processors/conv3d_main

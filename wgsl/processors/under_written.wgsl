@@ -1,0 +1,15 @@
+// under_each.wgsl with multiply_written.wgsl. One text loads all pixels: SwiftShader
+// takes five thousand bytes of code to load a vec4, and what a row runs through is to
+// stay in a processor's cache.
+
+#unroll k 3
+fn under{k}(row: ptr<function, Row>, column: ptr<function, Columns>, at: u32, here: bool) {
+    for (var q = 0u; q < INPUTS; q++) {
+        let s_in = (*column).first + i32(q);
+        let s = clamp(s_in, 0, i32(SCALE * params.W_in) - 1);
+        var x = vec4<f32>();
+        if s == s_in && here { x = load4(x{k}[params.x{k}_at + at + u32(s) / SCALE * params.C_in4]); }
+        (*row)[q] = x;
+    }
+}
+#end

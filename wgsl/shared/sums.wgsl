@@ -1,0 +1,60 @@
+// Sums in registers, of PIXELS pixels of y in a block of BLOCK output channels. The kernel
+// declares params, with across and y_at; y, bias and BIASES, vectors of bias for one of a
+// block; ACCUMULATE, where y holds what is added to; and place(f, pixel, o), where y has
+// the four channels o.
+
+override DEEP: bool = false;   // a workgroup is narrower than WG segments
+override ROLLED: bool = false; // the store's loop may not be unrolled
+
+const_assert WIDE == 2u; // vec4s of a block
+
+alias Sums = array<vec4<f32>, PIXELS * WIDE>; // [pixel][vec4s of output channels]
+
+// Seat is an invocation's place in the grid.
+struct Seat {
+    segment: u32,
+    block: u32,
+}
+
+// seat is that of segmentGrid. Where a workgroup is one block deep the compiler
+// sees that the block is the same for all, and reads its weights once for all.
+fn seat(group: vec3<u32>, local: u32) -> Seat {
+    if DEEP {
+        return Seat(group.x * params.across + local % params.across, group.y * (WG / params.across) + local / params.across);
+    }
+    return Seat(group.x * WG + local, group.y);
+}
+
+// start is the sums before the first product.
+fn start(sums: ptr<function, Sums>, block: u32) {
+    let b0 = bias[BIASES * block * WIDE];
+    let b1 = bias[BIASES * block * WIDE + 1u];
+    for (var p = 0u; p < PIXELS; p++) {
+        (*sums)[p * WIDE] = b0;
+        (*sums)[p * WIDE + 1u] = b1;
+    }
+}
+
+// store writes the pixels of frame f from `pixel` on, up to `end`. Its loop has a
+// constant length with the bound inside: else cards' compilers keep the sums in
+// memory. On processors they are faster there.
+fn store(sums: ptr<function, Sums>, f: u32, pixel: u32, end: u32, block: u32) {
+    for (var p = 0u; p < PIXELS && (!ROLLED || pixel + p < end); p++) {
+        for (var h = 0u; h < WIDE; h++) {
+            let o = block * WIDE + h;
+            if pixel + p < end {
+                put((*sums)[p * WIDE + h], place(f, pixel + p, o), o);
+            }
+        }
+    }
+}
+
+// put writes the four channels o of a pixel.
+fn put(sum: vec4<f32>, place: u32, o: u32) {
+    if o < params.C_out4 {
+        let at = params.y_at + place;
+        var all = sum;
+        if ACCUMULATE { all += load4(y[at]); }
+        y[at] = store4(all);
+    }
+}
