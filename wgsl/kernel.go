@@ -25,6 +25,9 @@ type kernel struct {
 	needs   func(gpu.Info) bool // adapters that can run it; nil is all
 	halves  bool                // it is for activations stored as F16 alone
 	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
+	first   string              // what these are
+	gain    string              // by how much it is quicker there, or where it was chosen,
+	page    string              // as docs/benchmarks/PAGE.md has it
 }
 
 // shader is a .wgsl file and the sizes of its tile. They stand here alone: the

@@ -9,7 +9,7 @@ package wgsl
 // wg invocations in a workgroup, of which each makes `pixels` pixels in `tall` blocks of
 // `block` channels, from `taps` taps side by side. Those of folder plain/ run everywhere,
 // of cards/ on graphics cards, of processors/ on drivers that compute on a processor.
-// Without the rows of a folder the others do its work.
+// Without the rows of a folder the others do its work. docs/kernels.md is this table.
 var tables = []table{
 	{"attention", []kernel{{ // scores, their powers, values weighted by them; pixels are queries, a block is of keys, then of channels
 		name: "plain",
@@ -20,6 +20,7 @@ var tables = []table{
 		},
 	}, {
 		name: "cooperative4", needs: fours, better: fours,
+		first: "SwiftShader", gain: "2.0 times plain", page: "2026-11-23-without-barriers",
 		shaders: []shader{
 			{file: "processors/attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -27,6 +28,7 @@ var tables = []table{
 		},
 	}, {
 		name: "blocked", needs: eights, better: eights,
+		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
 			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 4, grid: tallBlockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -34,6 +36,7 @@ var tables = []table{
 		},
 	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
 		name: "cooperative", needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
 			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 3, grid: tallBlockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
@@ -41,6 +44,7 @@ var tables = []table{
 		},
 	}, { // powers are stored as halves, which are multiplied with
 		name: "matrix", halves: true, needs: hasRoom(layout.forValues),
+		gain: "by trial: products are 0.22 to 0.25 of its loop", page: "isa",
 		shaders: []shader{
 			{file: "cards/attention_scores_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)},
 			{file: "cards/attention_softmax_matrix", wg: 64, grid: frameGrid},
@@ -55,24 +59,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "1.4 times plain", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 4, grid: segmentGrid, together: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "1.25 to 1.6 times plain", page: "2026-11-22-broadcast",
 		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		first: "Mesa 26 on processors", gain: "1.2 to 1.3 times plain in blocks, 1.5 in f16", page: "2026-11-22-shares",
 		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		gain: "by trial: 0.73 instructions a multiply-add on AMD, plain 1.25", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		gain: "by trial: 0.84 instructions a multiply-add on Ada, tiled 1.20", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
+		gain: "by trial: products are 0.28 of its loop on AMD, 0.33 on Ada", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(3, layout.asIs)}},
 	}}},
 
@@ -81,24 +92,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, grid: squareGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "as conv3d", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "as conv3d", page: "2026-11-22-broadcast",
 		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		first: "Mesa 26 on processors", gain: "1.3 times plain in blocks", page: "2026-11-22-shares",
 		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		gain: "by trial: 0.83 instructions a multiply-add on AMD, plain 1.44", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		gain: "by trial: 0.91 instructions a multiply-add on Ada, tiled 1.28", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		gain: "by trial: 3.8 to 3.9 instructions a product", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
 	}}},
 
@@ -107,12 +125,14 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, { // the products, the sums
 		name: "ahead", packing: pairs4x8, needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
 			{file: "processors/conv_lines", taps: 3, wg: 64, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 8},
 			{file: "processors/line_frames", wg: 64, grid: rowGrid},
 		},
 	}, {
 		name: "columns", packing: pairs4x8, needs: columned, better: columned,
+		first: "Mesa 26 on processors", gain: "1.33 times conv3d, with 1024 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
 			{file: "processors/conv_lines_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid},
 			{file: "processors/line_frames", wg: 64, grid: rowGrid},
@@ -124,15 +144,19 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "fused", packing: pairs4x8,
+		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
 		shaders: []shader{{file: "cards/conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "passes", packing: pairs4x8, better: amd,
+		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
 		shaders: []shader{{file: "cards/conv_pairs_passes", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv_pairs_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 	}, { // the products, sums of pairs, sums of quads, weights of quads
 		name: "ahead", packing: pairs4x8, needs: eights, better: eights,
+		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
 			{file: "processors/conv_pairs_ahead", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, together: 8},
 			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
@@ -141,6 +165,7 @@ var tables = []table{
 		},
 	}, {
 		name: "columns", packing: pairs4x8, needs: columned, better: columned,
+		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times ahead", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
 			{file: "processors/conv_pairs_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: oneFrame},
 			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
@@ -154,18 +179,23 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "1.1 times plain", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		first: "Mesa 26 on processors", gain: "1.3 times plain in pairs", page: "2026-11-24-enlarging",
 		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "columns_cooperative", packing: blocks4x8, needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "1.2 to 1.4 times cooperative loads in rows", page: "2026-11-24-enlarging",
 		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames, together: 8}},
 	}, {
 		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		gain: "by trial: 0.82 instructions a multiply-add on AMD, plain 1.30", page: "isa",
 		shaders: []shader{{file: "cards/conv_up_f16", taps: 2, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsParities, needs: hasRoom(layout.forUp),
+		gain: "by trial: products are 0.29 of its loop on AMD", page: "isa",
 		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(2, layout.forUp)}},
 	}}},
 
@@ -174,12 +204,15 @@ var tables = []table{
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "fused", packing: pairs4x8,
+		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
 		shaders: []shader{{file: "cards/conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "passes", packing: pairs4x8, better: amd,
+		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
 		shaders: []shader{{file: "cards/conv_up_pairs_passes", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv_up_pairs_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
 	}}},
 
@@ -198,6 +231,7 @@ var tables = []table{
 		},
 	}, {
 		name: "apart", better: host,
+		first: "processors", gain: "7.7 to 8.9 times plain on SwiftShader", page: "2026-11-23-without-barriers",
 		shaders: []shader{
 			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
@@ -205,6 +239,7 @@ var tables = []table{
 		},
 	}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
 		name: "short", better: uniform,
+		first: "Mesa 26 on processors", gain: "1.6 times apart", page: "2026-11-23-without-barriers",
 		shaders: []shader{
 			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
@@ -219,24 +254,31 @@ var tables = []table{
 		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
 		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_tiled", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
 		name: "blocked", packing: blocks4x8, needs: processor, better: processor,
+		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times plain", page: "2026-11-22-tall",
 		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		first: "SwiftShader", gain: "plain in registers, with loads together", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		first: "Mesa 25 on processors", gain: "1.85 times plain", page: "2026-11-22-broadcast",
 		shaders: []shader{{file: "processors/pointwise_cooperative", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
 	}, {
 		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		gain: "by trial: 0.8 instructions a multiply-add on AMD, plain 1.28", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_f16", wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
 		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		gain: "by trial: 0.76 instructions a multiply-add on AMD, 0.88 on Ada", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_tiled_f16", wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
 		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		gain: "by trial: products are 0.25 of its loop on AMD", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)}},
 	}}},
 

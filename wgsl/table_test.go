@@ -1,0 +1,78 @@
+//go:build !js
+
+package wgsl
+
+import (
+	flags "flag"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flags.Bool("update", false, "rewrite docs/kernels.md")
+
+const kernelsFile = "../docs/kernels.md"
+
+const kernelsHead = `# Kernels
+
+Every operation's kernels, in the order of their table ([kernels.go](../wgsl/kernels.go), of which ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` makes this page). The plain one runs everywhere, at WebGPU's default limits. On the adapters under *first on* a kernel goes before those above it; long jobs try all that the adapter can run and take the quickest, once it computes what the plain one does.
+
+A tile is invocations of a workgroup × pixels × channels of an invocation; matrices' tiles are as large as the adapter has them ([matrix.go](../wgsl/matrix.go)). A folder of shaders is who takes them: plain/ everyone, cards/ graphics cards, processors/ drivers that compute on a processor. What an adapter is asked for is in [adapters.go](../wgsl/adapters.go).
+
+| operation | kernel | shaders | tile | weights | first on | gain | measured |
+|---|---|---|---|---|---|---|---|
+`
+
+// TestKernelsPage holds docs/kernels.md, and that a kernel which goes first somewhere, or
+// may be chosen, says what for.
+func TestKernelsPage(t *testing.T) {
+	var page strings.Builder
+	page.WriteString(kernelsHead)
+	for _, table := range tables {
+		for i, k := range table.kernels {
+			assert.Equal(t, k.better != nil, k.first != "", "%s/%s: first on, and better", table.operation, k.name)
+			if i > 0 {
+				assert.NotEmpty(t, k.gain, "%s/%s", table.operation, k.name)
+				_, err := os.Stat("../docs/benchmarks/" + k.page + ".md")
+				assert.NoError(t, err, "%s/%s", table.operation, k.name)
+			}
+			page.WriteString(kernelLine(table.operation, &k))
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(kernelsFile, []byte(page.String()), 0o666))
+	}
+	want, err := os.ReadFile(kernelsFile)
+	require.NoError(t, err)
+	require.Equal(t, string(want), page.String(), "kernels have changed; if that is meant: go test ./wgsl -run TestKernelsPage -update")
+}
+
+func kernelLine(operation string, k *kernel) string {
+	var files, tiles []string
+	for _, h := range k.shaders {
+		files = append(files, fmt.Sprintf("[%s](../wgsl/%s.wgsl)", path.Base(h.file), h.file))
+		switch {
+		case h.fit != nil:
+			tiles = append(tiles, "matrices")
+		case h.block > 0:
+			tiles = append(tiles, fmt.Sprintf("%d×%d×%d", h.wg, h.pixels, h.deep()))
+		case h.pixels > 0:
+			tiles = append(tiles, fmt.Sprintf("%d×%d", h.wg, h.pixels))
+		default:
+			tiles = append(tiles, fmt.Sprint(h.wg))
+		}
+	}
+	weights, measured := "", ""
+	if k.packing != nil {
+		weights = strings.TrimPrefix(k.packing.String(), "in blocks of ")
+	}
+	if k.page != "" {
+		measured = fmt.Sprintf("[%s](benchmarks/%[1]s.md)", k.page)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %s |\n", operation, k.name, strings.Join(files, ", "), strings.Join(tiles, ", "), weights, k.first, k.gain, measured)
+}
