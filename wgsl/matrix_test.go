@@ -94,7 +94,7 @@ func TestLayouts(t *testing.T) {
 			assert.Zero(t, h.wg%l.subgroup, "%+v: %s", l, h.file)
 			assert.LessOrEqual(t, h.wg, info.Limits.MaxInvocations, "%+v: %s", l, h.file)
 			source := h.source(F16, Packed)
-			assert.True(t, strings.HasPrefix(source, "enable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
+			assert.True(t, strings.HasPrefix(source, "enable f16;\nenable subgroups;\nenable chromium_experimental_subgroup_matrix;\n"), h.file)
 			assert.NotRegexp(t, `#unroll|#end|\{\w+\}`, source, h.file)
 			assert.LessOrEqual(t, sharedBytes(t, h), l.memory, "%+v: %s", l, h.file)
 			assert.Equal(t, h.count("ROWS")*h.count("COLUMNS"), strings.Count(source, "\n    var sum"), h.file)

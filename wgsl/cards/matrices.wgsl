@@ -3,6 +3,7 @@
 // halves or 4 f32 a vec4<u32>; a row of DEPTH halves takes PITCH of these, of
 // which the last is idle so that rows next to each other lie in other banks.
 
+enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 
