@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -13,8 +15,7 @@ import (
 type arena struct {
 	limit   int64 // bytes in one buffer
 	buffers []*gpu.Buffer
-	lies    []*use   // in each of them, the latest placed
-	times   schedule // the same by time; none in a page
+	times   schedule // what lies in each of them
 	uses    []*use
 	batch   int    // that is recorded
 	now     int    // counts what is taken and given
@@ -28,7 +29,6 @@ type use struct {
 
 	own        *gpu.Buffer
 	in         *gpu.Buffer // the arena's, once it is placed
-	before     *use        // that was placed there
 	batch      int         // that it is in
 	last       string      // layer that reads it
 	from, till int
@@ -64,16 +64,8 @@ func (a *arena) give(b *gpu.Buffer) {
 // place puts what batches use into the arena's buffers, the largest first, each
 // where it fits best, and tells where each then lies.
 func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
-	sorted := append([]*use(nil), a.uses...)
-	if offloads {
-		largestFirst(sorted)
-	}
-	for i, u := range sorted {
-		for ; i > 0 && sorted[i-1].own.Size < u.own.Size; i-- {
-			sorted[i] = sorted[i-1]
-		}
-		sorted[i] = u
-	}
+	sorted := slices.Clone(a.uses)
+	slices.SortStableFunc(sorted, func(u, o *use) int { return cmp.Compare(o.own.Size, u.own.Size) })
 	in := map[*gpu.Buffer]*gpu.Buffer{}
 	for _, u := range sorted {
 		a.fit(u)
@@ -88,21 +80,7 @@ func (a *arena) place() map[*gpu.Buffer]*gpu.Buffer {
 func (a *arena) fit(u *use) {
 	best, latest := -1, 0
 	for n, b := range a.buffers {
-		until := 0
-		if offloads {
-			until = a.times.until(n, u)
-		}
-		for o := a.lies[n]; !offloads && o != nil; o = o.before { // there are few
-			if o.batch != u.batch {
-				continue
-			}
-			if o.till <= u.from {
-				until = max(until, o.till)
-			} else if o.from < u.till {
-				until = -1
-				break
-			}
-		}
+		until := a.times.until(n, u)
 		if until >= 0 && (best < 0 || b.Size < a.buffers[best].Size || b.Size == a.buffers[best].Size && until > latest) {
 			best, latest = n, until
 		}
@@ -110,12 +88,9 @@ func (a *arena) fit(u *use) {
 	if best < 0 {
 		best = len(a.buffers)
 		a.buffers = append(a.buffers, &gpu.Buffer{Label: fmt.Sprintf("arena %d", best), Size: u.own.Size})
-		a.lies = append(a.lies, nil)
 	}
-	u.in, u.before, a.lies[best] = a.buffers[best], a.lies[best], u
-	if offloads {
-		a.times.add(best, u)
-	}
+	u.in = a.buffers[best]
+	a.times.add(best, u)
 }
 
 // bytes is what the arena's buffers take together.

@@ -192,7 +192,7 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 	if !l.sums || !l.at.later() || t >= len(l.memory) {
 		return false
 	}
-	if offloads && l.away != nil {
+	if l.away != nil {
 		e.comes(l, t, to)
 		return true
 	}
@@ -203,10 +203,10 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
 	switch {
-	case offloads && l.away != nil:
+	case l.away != nil:
 		l.leaves(e, label)
 		return
-	case offloads && l.packed != nil:
+	case l.packed != nil:
 		l.stays(e, label+" memory")
 		return
 	}

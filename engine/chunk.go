@@ -1,5 +1,3 @@
-//go:build !js
-
 package engine
 
 // A plan in longer slices takes a part of the budget at most, one in `room`, and has

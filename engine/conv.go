@@ -98,7 +98,7 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 // has fewer channels, and memory is short, what is kept is what frames give to later
 // ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || offloads && e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e) {
+	if e.depth == 0 || add || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
@@ -112,7 +112,7 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 // pairsInstead says whether frames are rather kept, on the host, than what they give: the
 // device has as little of them, and frames that add to sums can't be made in pairs.
 func (c *Conv) pairsInstead(e *emitter) bool {
-	return offloads && e.bank.away && !e.rows && c.pairable(e, &e.x)
+	return e.bank.away && !e.rows && c.pairable(e, &e.x)
 }
 
 // keepSums records that what the frames so far give to each of the next ones is
@@ -129,11 +129,11 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 		weights.Bias = none.Buffer
 	}
 	sums := l.memory[0]
-	if offloads && l.away != nil {
+	if l.away != nil {
 		e.close(c.Name+" memory", &sums)
 	}
 	for i, m := range l.memory {
-		if offloads && l.away != nil {
+		if l.away != nil {
 			m = sums
 		}
 		given := l.gives(e, c.Name, frameOf(&m, 0), l.x.T+i)
@@ -141,7 +141,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
 			Weights: *weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
-		if offloads && l.away != nil {
+		if l.away != nil {
 			e.goes(l, i, allOf(m))
 		}
 	}

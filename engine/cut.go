@@ -46,7 +46,7 @@ func (r reach) high(h int) int {
 func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), e.makes, max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
-	h, trails := (y.H+step-1)/step*step, offloads && y.Buffer == x.Buffer && n.trails
+	h, trails := (y.H+step-1)/step*step, y.Buffer == x.Buffer && n.trails
 	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
 		h = max(step, min(h-step, h*15/16/step*step))
 	}
@@ -60,9 +60,7 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	for _, b := range n.bands(h, y.H, x.H) {
 		e.part(n, b, &x, y)
 	}
-	if offloads {
-		e.follow(n.label, math.MaxInt64)
-	}
+	e.follow(n.label, math.MaxInt64)
 }
 
 // part makes a band of y, of x. Frames of them that one command reads or makes
@@ -77,7 +75,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
 	}
-	trails := offloads && y.Buffer == x.Buffer && n.trails
+	trails := y.Buffer == x.Buffer && n.trails
 	if trails {
 		made.Row, made.Rows = 0, 0
 		made.Buffer = e.take(n.label+" rows", made.Bytes())

@@ -1,5 +1,3 @@
-//go:build !js
-
 package engine
 
 import (
@@ -19,9 +17,6 @@ import (
 // made in bands of rows, right before each of which the memory's rows come in, and
 // those that are kept leave right after it. The device does what it was told before
 // while bytes are on their way.
-
-// offloads says that this build can.
-const offloads = true
 
 // mostAcross is how many bytes of a layer's memory are on the device at once, at
 // most, unless one row of it is more.

@@ -38,11 +38,10 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
-	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits. Not
-	// in a browser.
+	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
 	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
-	// it, weights do. It changes speed and memory, not the result. Not in a browser.
+	// it, weights do. It changes speed and memory, not the result.
 	Offload Offload
 	// Host is how many bytes of the host's memory offload takes at most; 0 is three
 	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
@@ -73,8 +72,7 @@ const (
 
 // AutoChunk has the budget choose Options.Chunk: four latent frames, or two, where a
 // plan with them takes no more than a quarter of it. It is one where memory is short
-// enough for anything else to be given up, in 8 bits, with Options.Least and in a
-// browser.
+// enough for anything else to be given up, in 8 bits and with Options.Least.
 const AutoChunk = -1
 
 // Offload says whether causal memory lives on the host, not on the device, and weights
@@ -127,7 +125,7 @@ type Watch struct {
 	// Lost is called where a helper fails. Others make its tiles.
 	Lost func(adapter gpu.Info, err error)
 	// Keep has the run begin where another one ended, and keeps what the next one
-	// needs. Helpers are left alone then. Not in a browser.
+	// needs. Helpers are left alone then.
 	Keep Keeper
 }
 

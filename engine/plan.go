@@ -257,9 +257,7 @@ func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told fun
 	for _, b := range p.weights {
 		needed[b] = true
 	}
-	if offloads {
-		p.job.Network.Weights.host.hold(p.streamed)
-	}
+	p.job.Network.Weights.host.hold(p.streamed)
 	return p.job.Network.Weights.upload(ctx, dev, from, needed, told)
 }
 
@@ -274,9 +272,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
 func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Across
-	if offloads {
-		r.weights, r.streams = p.Network.Weights, l.streams
-	}
+	r.weights, r.streams = p.Network.Weights, l.streams
 	return r
 }
 

@@ -23,8 +23,7 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 		return do(x)
 	}
 	var parts []Value
-	away := offloads && g.away
-	if away {
+	if g.away {
 		g.park(depth, x)
 	}
 	for t := 0; t < x.T; { // all at once, so that x is free
@@ -32,7 +31,7 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 		if part.T = min(step, x.T-t); t == 0 && g.Head() {
 			part.T = 1
 		}
-		if !away {
+		if !g.away {
 			part = g.copyFrames(part, Value{}, 0, x, t)
 		}
 		parts = append(parts, part)
@@ -43,7 +42,7 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 	var all Value
 	from := 0
 	for _, part := range parts {
-		if away {
+		if g.away {
 			part = g.unpark(depth, part, from)
 			from += part.T
 		}

@@ -143,9 +143,7 @@ func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*record
 
 // place gives all that was recorded its place in buffers that the recordings share.
 func (s *recordings) place() {
-	if offloads {
-		s.stream()
-	}
+	s.stream()
 	in := s.arena.place()
 	for _, r := range s.byShape {
 		r.in.Buffer, r.out.Buffer = in[r.in.Buffer], in[r.out.Buffer]
@@ -190,9 +188,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	for i := range g.nodes {
 		from := e.arena.now
 		e.node(&g.nodes[i], readers)
-		if offloads {
-			r.lived = append(r.lived, e.lived(from))
-		}
+		r.lived = append(r.lived, e.lived(from))
 		r.layers = append(r.layers, recorded{g.nodes[i].label, g.nodes[i].kind, len(e.batch.Commands)})
 		if !e.going() {
 			return nil, e.err
@@ -253,17 +249,15 @@ type emitter struct {
 func (e *emitter) node(n *node, readers map[int]int) {
 	e.at, e.arena.layer = n.at, n.label
 	var y wgsl.Tensor
-	over := (n.over || offloads && e.trails(n)) && readers[n.reads[0].id] == 1
+	over := (n.over || e.trails(n)) && readers[n.reads[0].id] == 1
 	switch {
 	case n.onto.id != 0:
 		if readers[n.onto.id] > 1 {
 			panic(fmt.Sprintf("engine: %s: adds to a value that is read later", n.label))
 		}
 		y = e.tensors[n.onto.id]
-	case over && offloads:
-		y = e.within(n)
 	case over:
-		y = e.tensors[n.reads[0].id]
+		y = e.within(n)
 	case n.out.id != 0:
 		y = e.tensor(n.label, n.out)
 	}

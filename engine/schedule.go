@@ -1,11 +1,6 @@
-//go:build !js
-
 package engine
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // schedule is what lies in each of an arena's buffers, by batch and time: there may be
 // tens of thousands, of a large frame in bands.
@@ -41,9 +36,4 @@ func (s *schedule) add(n int, u *use) {
 		*s = append(*s, nil)
 	}
 	(*s)[n] = slices.Insert((*s)[n], s.before(n, u), u)
-}
-
-// largestFirst sorts uses by size, of equal ones as they were.
-func largestFirst(all []*use) {
-	slices.SortStableFunc(all, func(u, o *use) int { return cmp.Compare(o.own.Size, u.own.Size) })
 }

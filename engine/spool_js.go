@@ -1,6 +1,6 @@
 package engine
 
-// memorySpool is what a browser without a file system has.
+// memorySpool is a spool in memory: a page has no disk to spool to.
 type memorySpool struct{ b []byte }
 
 func newSpool(size int64) (Spool, error) { return &memorySpool{make([]byte, size)}, nil }

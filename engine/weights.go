@@ -221,9 +221,7 @@ func (w *Weights) upload(ctx context.Context, dev *gpu.Device, from Tensors, nee
 			delete(w.on, b)
 		}
 	}
-	if offloads {
-		w.host.lack(missing)
-	}
+	w.host.lack(missing)
 	u := &upload{ctx, dev, from, &scratch{}, missing}
 	done, total := int64(0), u.bytes(w.Buffers())
 	for _, l := range w.loads {
@@ -237,10 +235,8 @@ func (w *Weights) upload(ctx context.Context, dev *gpu.Device, from Tensors, nee
 		if err := l.put(u); err != nil {
 			return err
 		}
-		if offloads {
-			if err := w.host.take(u, l.buffers); err != nil {
-				return err
-			}
+		if err := w.host.take(u, l.buffers); err != nil {
+			return err
 		}
 		done += n
 		if told != nil {
@@ -253,7 +249,7 @@ func (w *Weights) upload(ctx context.Context, dev *gpu.Device, from Tensors, nee
 
 // Unload takes the weights off the device, which is left alone where there are none.
 func (w *Weights) Unload(dev *gpu.Device) {
-	if len(w.on) > 0 || offloads && w.host.some() {
+	if len(w.on) > 0 || w.host.some() {
 		w.free(dev)
 	}
 }
@@ -261,9 +257,7 @@ func (w *Weights) Unload(dev *gpu.Device) {
 func (w *Weights) free(dev *gpu.Device) {
 	dev.Free(w.Buffers()...)
 	clear(w.on)
-	if offloads {
-		w.host.hold(nil)
-	}
+	w.host.hold(nil)
 }
 
 // bytes are those of the buffers that are missing.

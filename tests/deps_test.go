@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -158,6 +159,33 @@ func TestModelsAndFamilies(t *testing.T) {
 		})
 	}
 	require.Equal(t, 3, named, "families by name")
+}
+
+// pageless are files of the engine that a page does without, and why. None is there for
+// the size of a page's engine.
+var pageless = map[string]string{
+	"engine/lines.go":      "package wgsl has no kernels of lines in a page",
+	"engine/spool_file.go": "a page has no disk",
+}
+
+// A page runs the program's engine.
+func TestPagesHaveTheEngine(t *testing.T) {
+	found := map[string]bool{}
+	for file := range files(t, ".go") {
+		if !below(path.Dir(file), "engine") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		if native, tagged := strings.CutSuffix(file, "_js.go"); tagged || strings.Contains(string(text), "//go:build") {
+			reason := pageless[file] + pageless[native+".go"] + pageless[native+"_file.go"]
+			assert.NotEmpty(t, reason, "%s: is built for a page alone, or left out of it", file)
+			found[file] = true
+		}
+	}
+	for file := range pageless {
+		assert.True(t, found[file], "%s: is built for every system, or is not there", file)
+	}
 }
 
 // refuse says why a file of pkg may not import name, if so.

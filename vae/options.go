@@ -87,11 +87,10 @@ type Options struct {
 	Budget int64
 	// Least takes what needs the least memory, as a budget would that is just enough.
 	Least bool
-	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits. Not
-	// in a browser.
+	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
 	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
-	// it, weights do. It changes speed and memory, not the result. Not in a browser.
+	// it, weights do. It changes speed and memory, not the result.
 	Offload Offload
 	// Host is how many bytes of the host's memory offload takes at most; 0 is three
 	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
@@ -144,6 +143,6 @@ type Watch struct {
 	Less func(was, now *Plan, finished int)
 	// Keep has a decode begin where another one ended, with the frame that follows
 	// those that were given, and keeps what the next one needs. Devices that share
-	// the job are left alone then. Not in a browser.
+	// the job are left alone then.
 	Keep Keeper
 }
