@@ -13,7 +13,7 @@ func TestFramesBeyondABinding(t *testing.T) {
 	s := newRecordings("net", network(func(g *Graph, x Value) Value {
 		return (&Unpatchify{Name: "decoder.last", Side: 8, C: 4}).Forward(g, x)
 	}), &feed{}, plain(t), gpu.DefaultLimits, false)
-	r, err := s.of(t.Context(), tileShape{h: 512, w: 512, c: 256}, Slice{t: 0, n: 1, at: Whole}) // 4096 x 4096 pixels, 256 MiB, of as much
+	r, err := s.of(t.Context(), tileShape{h: 512, w: 512, c: 256}, Slice{T: 0, N: 1, at: Whole}) // 4096 x 4096 pixels, 256 MiB, of as much
 	require.NoError(t, err)
 	require.Greater(t, len(r.batch.Commands), 1)
 	for _, c := range r.batch.Commands {
@@ -34,7 +34,7 @@ func TestTilesBeyondABinding(t *testing.T) {
 	v := p.joiner.(*canvas)
 	require.LessOrEqual(t, v.part.Buffer.Size, int64(tile/2))
 	blends := 0
-	for _, step := range v.add(output{x: p.last().output()}) {
+	for _, step := range v.add(TileFrame{X: p.last().output()}) {
 		run, ok := step.(*runBatch)
 		if !ok {
 			continue

@@ -13,10 +13,10 @@ const bandBytes = 64 << 20
 
 // output is frame t of x: what tile made of a frame of the result. It is valid
 // until the next one.
-type output struct {
-	x           wgsl.Tensor
-	t           int
-	tile, frame int
+type TileFrame struct {
+	X           wgsl.Tensor
+	T           int
+	Tile, Frame int
 }
 
 // joiner puts the tiles of a clip together.
@@ -30,7 +30,7 @@ type joiner interface {
 	open(o Options) error
 	close()
 	// add are the steps that take a tile's output.
-	add(out output) []Step
+	add(out TileFrame) []Step
 	// band are the steps that make rows y0 on of a frame that has all its tiles,
 	// and where they are then: in frame 0 of a tensor.
 	band(frame, y0 int) ([]Step, wgsl.Tensor)
@@ -162,23 +162,23 @@ func (v *canvas) feather(tile int) (f wgsl.FeatherBlend, steps []Step) {
 	return f, steps
 }
 
-func (v *canvas) add(out output) []Step {
-	at := v.tiles.Tiles[out.tile].Out
-	f, steps := v.feather(out.tile)
-	f.Tile, f.TileT, f.N = out.x, out.t, 1
+func (v *canvas) add(out TileFrame) []Step {
+	at := v.tiles.Tiles[out.Tile].Out
+	f, steps := v.feather(out.Tile)
+	f.Tile, f.TileT, f.N = out.X, out.T, 1
 	if v.frames != nil {
-		f.Canvas = v.frames[out.frame]
+		f.Canvas = v.frames[out.Frame]
 		return append(steps, v.blend(f))
 	}
 	f.Y0, f.X0 = 0, 0
 	f.Canvas = v.part
 	f.Canvas.W = at.Size().W
-	all, n := f.Tile, tileRows(tiling.Size{H: at.Size().H, W: out.x.W}, v.y.C, v.limits)
+	all, n := f.Tile, tileRows(tiling.Size{H: at.Size().H, W: out.X.W}, v.y.C, v.limits)
 	for y0 := 0; y0 < at.Size().H; y0 += n {
 		h := min(n, at.Size().H-y0)
 		f.Canvas.H, f.Tile, f.Wy.Size = h, all.Part(y0, h), 4*int64(h)
-		spooled := v.rectangle(out.frame, tiling.Rect{Y0: at.Y0 + y0, Y1: at.Y0 + y0 + h, X0: at.X0, X1: at.X1})
-		steps = append(steps, &bringIn{f.Wy, &values{v.tiles.Tiles[out.tile].WY[y0:][:h]}},
+		spooled := v.rectangle(out.Frame, tiling.Rect{Y0: at.Y0 + y0, Y1: at.Y0 + y0 + h, X0: at.X0, X1: at.X1})
+		steps = append(steps, &bringIn{f.Wy, &values{v.tiles.Tiles[out.Tile].WY[y0:][:h]}},
 			&bringIn{allOf(f.Canvas), spooled}, v.blend(f), &takeOut{from: allOf(f.Canvas), to: spooled})
 	}
 	return steps

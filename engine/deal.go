@@ -17,10 +17,10 @@ func (p *Plan) Share(helpers []*Helper) {
 	}
 	p.Helpers, p.guest = helpers, &gpu.Buffer{Label: "tile of another device"}
 	for _, w := range p.passes {
-		for _, all := range w.recorded {
+		for _, all := range w.Recorded {
 			for _, r := range all {
-				if r != nil && len(w.tiles) > 1 {
-					p.guest.Size = max(p.guest.Size, r.out.FrameBytes())
+				if r != nil && len(w.Tiles) > 1 {
+					p.guest.Size = max(p.guest.Size, r.Out.FrameBytes())
 				}
 			}
 		}
@@ -37,14 +37,14 @@ type deal struct {
 	made chan guest // unbuffered, so that no frames pile up
 	seen []int      // frames of each tile that came
 	left int        // tiles that are not done
-	each func(output) error
+	each func(TileFrame) error
 }
 
 // guest is a frame of a tile that a helper made, or what ended its work.
 type guest struct {
 	helper *Helper
 	err    error
-	out    output
+	out    TileFrame
 	data   []byte
 	at     place
 	flops  int64 // of the slice that it is the last frame of, else 0
@@ -52,8 +52,8 @@ type guest struct {
 }
 
 // deal is outputs of a pass in several tiles, with helpers.
-func (r *run) deal(ctx context.Context, n int, take func(output) error) error {
-	tiles := len(r.plan.passes[n].tiles)
+func (r *run) deal(ctx context.Context, n int, take func(TileFrame) error) error {
+	tiles := len(r.plan.passes[n].Tiles)
 	alone := r.input
 	r.input = &locked{Input: alone}
 	d := &deal{run: r, n: n, free: make(chan int, tiles), made: make(chan guest), seen: make([]int, tiles), left: tiles, each: take}
@@ -97,7 +97,7 @@ func (r *run) deal(ctx context.Context, n int, take func(output) error) error {
 }
 
 // own takes a frame of this device's tile, and then those of others that wait.
-func (d *deal) own(out output) (err error) {
+func (d *deal) own(out TileFrame) (err error) {
 	if d.came(out) {
 		err = d.each(out)
 	}
@@ -114,11 +114,11 @@ func (d *deal) own(out output) (err error) {
 
 // came notes a frame, and is false where it came before: from somebody who
 // handed the tile back.
-func (d *deal) came(out output) bool {
-	if out.frame < d.seen[out.tile] {
+func (d *deal) came(out TileFrame) bool {
+	if out.Frame < d.seen[out.Tile] {
 		return false
 	}
-	d.seen[out.tile]++
+	d.seen[out.Tile]++
 	return true
 }
 
@@ -131,8 +131,8 @@ func (d *deal) take(g guest) error {
 		return nil
 	}
 	if d.came(g.out) {
-		g.out.x.T, g.out.x.Buffer, g.out.t = 1, d.plan.guest, 0
-		if err := d.dev.Write(allOf(g.out.x), g.data); err != nil {
+		g.out.X.T, g.out.X.Buffer, g.out.T = 1, d.plan.guest, 0
+		if err := d.dev.Write(allOf(g.out.X), g.data); err != nil {
 			return err
 		}
 		if err := d.each(g.out); err != nil {
@@ -161,7 +161,7 @@ func (d *deal) helped(g guest) {
 // hands its tile back.
 func (d *deal) help(ctx context.Context, h *Helper) {
 	w := h.Plan.passes[d.n]
-	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(max(d.plan.guest.Size, h.Plan.piece), 2), to: len(w.slices)}
+	r := &run{plan: h.Plan, dev: h.Dev, input: d.input, staging: stagings(max(d.plan.guest.Size, h.Plan.piece), 2), to: len(w.Slices)}
 	buffers := append(w.recordings.buffers(), r.staging...)
 	defer h.Dev.Free(buffers...)
 	defer w.recordings.memory.free()
@@ -176,7 +176,7 @@ func (d *deal) help(ctx context.Context, h *Helper) {
 		case <-ctx.Done():
 			return
 		case i := <-d.free:
-			err = r.tile(ctx, d.n, i, i, func(out output) error { return r.do(ctx, d.send(ctx, h, r, out)) })
+			err = r.tile(ctx, d.n, i, i, func(out TileFrame) error { return r.do(ctx, d.send(ctx, h, r, out)) })
 			if err == nil {
 				err = r.settle(ctx, 0)
 			}
@@ -189,12 +189,12 @@ func (d *deal) help(ctx context.Context, h *Helper) {
 }
 
 // send hands a frame of a helper's tile over.
-func (d *deal) send(ctx context.Context, h *Helper, r *run, out output) Step {
+func (d *deal) send(ctx context.Context, h *Helper, r *run, out TileFrame) Step {
 	g := guest{helper: h, out: out, at: r.at}
-	if rec := r.at.pass.recorded[out.tile][r.at.slice.kind]; out.t == rec.out.T-1 {
-		g.flops, g.last = rec.cost.FLOPs, r.at.k == len(r.at.pass.slices)-1
+	if rec := r.at.pass.Recorded[out.Tile][r.at.slice.Kind]; out.T == rec.Out.T-1 {
+		g.flops, g.last = rec.Cost.FLOPs, r.at.k == len(r.at.pass.Slices)-1
 	}
-	return &takeOut{from: frameOf(&out.x, out.t), to: into(func(data []byte) error {
+	return &takeOut{from: frameOf(&out.X, out.T), to: into(func(data []byte) error {
 		g.data = slices.Clone(data)
 		return d.hand(ctx, g)
 	})}

@@ -52,18 +52,18 @@ func TestSlicesAreTheClip(t *testing.T) {
 				for chunk := 1; chunk <= 4; chunk++ {
 					next, out := 0, 0
 					for _, s := range d.slices(frames, chunk*d.InFrames, independent) {
-						require.Equal(t, next, s.t)
-						next += s.n
+						require.Equal(t, next, s.T)
+						next += s.N
 						switch {
 						case independent:
-							require.Equal(t, Slice{t: s.t, n: 1, at: Whole}, s)
+							require.Equal(t, Slice{T: s.T, N: 1, at: Whole}, s)
 							out++
 						case s.at == Steady:
-							require.Zero(t, s.n%d.InFrames, "frames of a slice")
-							out += s.n / d.InFrames * d.OutFrames
+							require.Zero(t, s.N%d.InFrames, "frames of a slice")
+							out += s.N / d.InFrames * d.OutFrames
 						default:
-							require.Zero(t, s.t)
-							out += d.Frames(s.n, false)
+							require.Zero(t, s.T)
+							out += d.Frames(s.N, false)
 						}
 					}
 					require.Equal(t, frames, next, "%s in chunks of %d", d.Name, chunk)

@@ -17,21 +17,21 @@ func (p *planner) exact(l *Plan) error {
 	if p.shrinks() {
 		frames = l.Frames
 	}
-	l.between = &between{size: cells.Size(), frames: frames, pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
+	l.between = &Between{Size: cells.Size(), Frames: frames, Pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
 	l.Spool = l.between.bytes()
 
-	outer := &pass{
-		tiles: slices.Clone(l.Tiles.Tiles), windows: make([]Windows, len(l.Tiles.Tiles)), parts: make([]tiling.Rect, len(l.Tiles.Tiles)),
-		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: net.Width(),
+	outer := &Pass{
+		Tiles: slices.Clone(l.Tiles.Tiles), windows: make([]Windows, len(l.Tiles.Tiles)), parts: make([]tiling.Rect, len(l.Tiles.Tiles)),
+		Slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: net.Width(),
 	}
-	inner := &pass{
-		tiles: []tiling.Tile{{In: cells, Out: cells}}, slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
+	inner := &Pass{
+		Tiles: []tiling.Tile{{In: cells, Out: cells}}, Slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
 	var first, second source = &feed{}, l.between
-	l.passes = []*pass{inner, outer}
+	l.passes = []*Pass{inner, outer}
 	if p.shrinks() {
 		outer.c, inner.c = p.InChannels, net.Width()
-		l.passes = []*pass{outer, inner}
+		l.passes = []*Pass{outer, inner}
 		outer.recordings = p.recordings(l, p.Network.Name+" outer", net.Outer(), first)
 		inner.recordings = p.recordings(l, p.Network.Name+" inner", net.Inner(), second)
 	} else {
@@ -41,11 +41,11 @@ func (p *planner) exact(l *Plan) error {
 
 	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell
 	frame := tiling.Size{H: side * h, W: side * w}
-	for i := range outer.tiles {
+	for i := range outer.Tiles {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
-		t := &outer.tiles[i]
+		t := &outer.Tiles[i]
 		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), frame)
 		t.In = multiplied(in, p.InPatch)
 		outer.windows[i], outer.parts[i] = windows, part
@@ -74,23 +74,23 @@ func (p *Plan) reach(in, core tiling.Rect, scale int) {
 
 // between is what the first pass of exact tiles leaves for the second: frames
 // of a latent's size, with the channels that lie between inner and outer.
-type between struct {
-	size   tiling.Size
-	frames int
-	pixel  int // bytes
+type Between struct {
+	Size   tiling.Size
+	Frames int
+	Pixel  int // bytes
 	spool  Spool
 }
 
-func (b *between) bytes() int64 {
-	return int64(b.frames) * int64(b.size.H) * int64(b.size.W) * int64(b.pixel)
+func (b *Between) bytes() int64 {
+	return int64(b.Frames) * int64(b.Size.H) * int64(b.Size.W) * int64(b.Pixel)
 }
 
 // get fills the input of a slice with its part of the frames.
-func (b *between) get(r *run, data []byte) error {
-	part := r.at.pass.tiles[r.at.tile].In
-	frame := part.Size().H * part.Size().W * b.pixel
-	for t := range r.at.slice.n {
-		at := &rectangle{b.spool, b.pixel, b.size, r.at.slice.t + t, part}
+func (b *Between) get(r *run, data []byte) error {
+	part := r.at.pass.Tiles[r.at.tile].In
+	frame := part.Size().H * part.Size().W * b.Pixel
+	for t := range r.at.slice.N {
+		at := &rectangle{b.spool, b.Pixel, b.Size, r.at.slice.T + t, part}
 		if err := at.get(r, data[t*frame:][:frame]); err != nil {
 			return err
 		}
@@ -99,14 +99,14 @@ func (b *between) get(r *run, data []byte) error {
 }
 
 // keep takes a frame of the first pass out.
-func (b *between) keep(w *pass, out output) Step {
-	part := w.part(out.tile, tiling.Size{H: out.x.H, W: out.x.W})
-	return &takeOut{from: frameOf(&out.x, out.t), to: into(func(raw []byte) error {
-		row, size := out.x.W*b.pixel, part.Size()
-		data := make([]byte, 0, size.H*size.W*b.pixel)
+func (b *Between) keep(w *Pass, out TileFrame) Step {
+	part := w.part(out.Tile, tiling.Size{H: out.X.H, W: out.X.W})
+	return &takeOut{from: frameOf(&out.X, out.T), to: into(func(raw []byte) error {
+		row, size := out.X.W*b.Pixel, part.Size()
+		data := make([]byte, 0, size.H*size.W*b.Pixel)
 		for y := part.Y0; y < part.Y1; y++ {
-			data = append(data, raw[y*row+part.X0*b.pixel:y*row+part.X1*b.pixel]...)
+			data = append(data, raw[y*row+part.X0*b.Pixel:y*row+part.X1*b.Pixel]...)
 		}
-		return (&rectangle{b.spool, b.pixel, b.size, out.frame, w.tiles[out.tile].Out}).put(nil, data)
+		return (&rectangle{b.spool, b.Pixel, b.Size, out.Frame, w.Tiles[out.Tile].Out}).put(nil, data)
 	})}
 }

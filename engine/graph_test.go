@@ -26,9 +26,9 @@ type network func(g *Graph, x Value) Value
 func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 
 // record records a network on one frame of h x w pixels of 4 channels.
-func record(t testing.TB, net Module, h, w int) (*recordings, *recording, error) {
+func record(t testing.TB, net Module, h, w int) (*recordings, *Recording, error) {
 	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits, false)
-	r, err := s.of(t.Context(), tileShape{h: h, w: w, c: 4}, Slice{t: 0, n: 1, at: Whole})
+	r, err := s.of(t.Context(), tileShape{h: h, w: w, c: 4}, Slice{T: 0, N: 1, at: Whole})
 	s.place()
 	return s, r, err
 }
@@ -81,9 +81,9 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 
 // contents runs the commands of a recording on hashes and gives what is in its
 // output at the end.
-func contents(t *testing.T, r *recording, input uint64) (made uint64, inPlace int) {
-	held := map[*gpu.Buffer]uint64{r.in.Buffer: input}
-	for _, c := range r.steps[1].(*runBatch).batch.Commands {
+func contents(t *testing.T, r *Recording, input uint64) (made uint64, inPlace int) {
+	held := map[*gpu.Buffer]uint64{r.In.Buffer: input}
+	for _, c := range r.Steps[1].(*runBatch).batch.Commands {
 		last := len(c.Bindings) - 1
 		operands := []uint64{}
 		seen := map[*gpu.Buffer]bool{}
@@ -103,7 +103,7 @@ func contents(t *testing.T, r *recording, input uint64) (made uint64, inPlace in
 		held[scratch] = hash(c.Label + " scratch")
 		held[y] = hash(c.Label, append(operands, before)...)
 	}
-	return held[r.out.Buffer], inPlace
+	return held[r.Out.Buffer], inPlace
 }
 
 // A value keeps its buffer until its last reader is done: whatever the graph,
@@ -155,7 +155,7 @@ func TestBuffersAreKeptUntilTheLastReader(t *testing.T) {
 		require.NoError(t, err)
 		made, over := contents(t, r, input)
 		inPlace += over
-		require.Equal(t, want, made, "graph %d:\n%s", seed, r.steps[1])
+		require.Equal(t, want, made, "graph %d:\n%s", seed, r.Steps[1])
 		for _, u := range s.arena.uses {
 			require.Greater(t, u.till, u.from, "graph %d: %s is never given back", seed, u.own.Label)
 		}
@@ -176,7 +176,7 @@ func TestAChainTakesTwoBuffers(t *testing.T) {
 	s, r, err := record(t, net, 4, 5)
 	require.NoError(t, err)
 	require.Len(t, s.arena.buffers, 2)
-	require.Equal(t, 2*r.in.Bytes(), sum(s.buffers()))
+	require.Equal(t, 2*r.In.Bytes(), sum(s.buffers()))
 }
 
 // A norm is made in place where nobody reads its input later.
@@ -185,17 +185,17 @@ func TestNormsAreInPlace(t *testing.T) {
 	group, root := &GroupNorm{Name: "group", Gamma: gamma, Beta: gamma, Groups: 1}, &RMSNorm{Name: "root", Gamma: gamma}
 	s, r, err := record(t, Series{group, root, group}, 40, 50)
 	require.NoError(t, err)
-	require.Equal(t, r.in.Buffer, r.out.Buffer)
-	require.Less(t, s.arena.bytes(), 2*r.in.Bytes())
+	require.Equal(t, r.In.Buffer, r.Out.Buffer)
+	require.Less(t, s.arena.bytes(), 2*r.In.Bytes())
 	_, r, err = record(t, network(func(g *Graph, x Value) Value {
 		return AddMeans(g, "sum", group.Forward(g, x), root.Forward(g, x)) // which is the last to read x
 	}), 40, 50)
 	require.NoError(t, err)
-	require.Equal(t, r.in.Buffer, r.out.Buffer)
+	require.Equal(t, r.In.Buffer, r.Out.Buffer)
 	_, r, err = record(t, network(func(g *Graph, x Value) Value { return AddMeans(g, "sum", group.Forward(g, x), x) }), 40, 50)
 	require.NoError(t, err)
-	require.Equal(t, r.in.Buffer, r.out.Buffer)
-	require.NotEqual(t, r.in.Buffer, r.batch.Commands[2].Bindings[2].Buffer, "made over what is read later")
+	require.Equal(t, r.In.Buffer, r.Out.Buffer)
+	require.NotEqual(t, r.In.Buffer, r.batch.Commands[2].Bindings[2].Buffer, "made over what is read later")
 }
 
 func TestWrongGraphsPanic(t *testing.T) {
@@ -231,7 +231,7 @@ func TestWrongGraphsPanic(t *testing.T) {
 func TestTooLargeIsToldByLayer(t *testing.T) {
 	of := func(net network, h, w, c int) error {
 		s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits, false)
-		_, err := s.of(t.Context(), tileShape{h: h, w: w, c: c}, Slice{t: 0, n: 1, at: Whole})
+		_, err := s.of(t.Context(), tileShape{h: h, w: w, c: c}, Slice{T: 0, N: 1, at: Whole})
 		return err
 	}
 	rms := &RMSNorm{Name: "norm", Gamma: &gpu.Buffer{Label: "gamma", Size: 16}}
@@ -239,7 +239,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: norm: 1 rows of 9437184 pixels and 4 channels are 144.0 MiB, device allows 128.0 MiB in a binding")
 	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits, false)
-	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{t: 0, n: 17, at: Whole}) // 17 frames of 16 MiB
+	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{T: 0, N: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 272.0 MiB, device allows 256.0 MiB in a buffer")
 }
@@ -249,24 +249,24 @@ func TestRecordingsByShape(t *testing.T) {
 	set := plain(t)
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
 	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
-	of := func(h int, w Windows, slice Slice) *recording {
+	of := func(h int, w Windows, slice Slice) *Recording {
 		r, err := s.of(t.Context(), tileShape{h: h, w: 8, c: 4, windows: w}, slice)
 		require.NoError(t, err)
 		return r
 	}
-	one := Slice{t: 0, n: 1, at: Whole}
+	one := Slice{T: 0, N: 1, at: Whole}
 	whole := of(8, nil, one)
-	require.Equal(t, [2]int{8, 8}, [2]int{whole.out.H, whole.out.W})
+	require.Equal(t, [2]int{8, 8}, [2]int{whole.Out.H, whole.Out.W})
 	require.Same(t, whole, of(8, nil, one))
-	require.Same(t, whole, of(8, Windows{}, Slice{t: 5, n: 1, at: Whole}), "another frame of the same shape")
+	require.Same(t, whole, of(8, Windows{}, Slice{T: 5, N: 1, at: Whole}), "another frame of the same shape")
 	part := of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one)
-	require.Equal(t, [2]int{3, 5}, [2]int{part.out.H, part.out.W})
+	require.Equal(t, [2]int{3, 5}, [2]int{part.Out.H, part.Out.W})
 	require.Same(t, part, of(8, Windows{"conv": {Y: 2, X: 1, H: 3, W: 5}}, one))
 
-	all := map[*recording]string{}
-	for name, r := range map[string]*recording{
-		"whole": whole, "part": part, "higher": of(9, nil, one), "two frames": of(8, nil, Slice{t: 0, n: 2, at: Whole}), "first": of(8, nil, Slice{t: 0, n: 1, at: First}),
-		"steady": of(8, nil, Slice{t: 0, n: 1, at: Steady}), "lower part": of(8, Windows{"conv": {Y: 3, X: 1, H: 3, W: 5}}, one),
+	all := map[*Recording]string{}
+	for name, r := range map[string]*Recording{
+		"whole": whole, "part": part, "higher": of(9, nil, one), "two frames": of(8, nil, Slice{T: 0, N: 2, at: Whole}), "first": of(8, nil, Slice{T: 0, N: 1, at: First}),
+		"steady": of(8, nil, Slice{T: 0, N: 1, at: Steady}), "lower part": of(8, Windows{"conv": {Y: 3, X: 1, H: 3, W: 5}}, one),
 		"another layer's": of(8, Windows{"other": {Y: 2, X: 1, H: 3, W: 5}}, one),
 	} {
 		require.Empty(t, all[r], "%s is taken for it", name)
@@ -285,12 +285,12 @@ func TestMarks(t *testing.T) {
 	})
 	_, r, err := record(t, net, 2, 2)
 	require.NoError(t, err)
-	require.Len(t, r.traced, 3)
-	commands := r.steps[1].(*runBatch).batch.Commands
-	for i, m := range r.traced {
-		require.Equal(t, string(rune('a'+i)), m.name)
-		require.Equal(t, i+1, m.end)
-		require.Same(t, commands[i].Dst.Buffer, m.out.Buffer, m.name)
+	require.Len(t, r.Marked, 3)
+	commands := r.Steps[1].(*runBatch).batch.Commands
+	for i, m := range r.Marked {
+		require.Equal(t, string(rune('a'+i)), m.Name)
+		require.Equal(t, i+1, m.End)
+		require.Same(t, commands[i].Dst.Buffer, m.Out.Buffer, m.Name)
 	}
 }
 
@@ -328,15 +328,15 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: c.time.Kernel, KS: 3}, 1), Out: 12, Time: c.time}
 			run := func(noFold bool) (taps, scratch int64) {
 				s := newRecordings("net", conv, &feed{}, plain(t), gpu.DefaultLimits, noFold)
-				r, err := s.of(t.Context(), tileShape{h: 5, w: 7, c: 4}, Slice{n: c.frames, at: c.at})
+				r, err := s.of(t.Context(), tileShape{h: 5, w: 7, c: 4}, Slice{N: c.frames, at: c.at})
 				require.NoError(t, err)
 				s.place()
-				for _, k := range r.steps[1].(*runBatch).batch.Commands {
+				for _, k := range r.Steps[1].(*runBatch).batch.Commands {
 					if k.Label == "conv" {
 						taps += k.Cost.FLOPs / product
 					}
 				}
-				return taps, s.arena.bytes() - r.in.Bytes() - r.out.Bytes()
+				return taps, s.arena.bytes() - r.In.Bytes() - r.Out.Bytes()
 			}
 			taps, scratch := run(true)
 			require.Equal(t, c.plain, taps)
@@ -374,10 +374,10 @@ func TestFramesInPairs(t *testing.T) {
 				w := NewWeights(set, wgsl.Packed)
 				conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: c.time}
 				s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
-				r, err := s.of(t.Context(), tileShape{h: c.h, w: 16, c: 4}, Slice{n: c.frames, at: c.at})
+				r, err := s.of(t.Context(), tileShape{h: c.h, w: 16, c: 4}, Slice{N: c.frames, at: c.at})
 				require.NoError(t, err)
 				s.place()
-				return r.cost.MACs / int64((3*c.h-2)*16*12*4*3), s.arena.bytes() - r.in.Bytes() - r.out.Bytes()
+				return r.Cost.MACs / int64((3*c.h-2)*16*12*4*3), s.arena.bytes() - r.In.Bytes() - r.Out.Bytes()
 			}
 			products, _ := run(false)
 			require.Equal(t, c.plain, products)
@@ -401,14 +401,14 @@ func TestFramesInPairsInBands(t *testing.T) {
 			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: Causal{Kernel: 3}}
 			limits := gpu.DefaultLimits
 			limits.MaxBinding = most
-			r, err := newRecordings("net", conv, &feed{}, set, limits, false).of(t.Context(), tileShape{h: h, w: 16, c: 4}, Slice{n: 4, at: Steady})
+			r, err := newRecordings("net", conv, &feed{}, set, limits, false).of(t.Context(), tileShape{h: h, w: 16, c: 4}, Slice{N: 4, at: Steady})
 			require.NoError(t, err)
 			for _, c := range r.batch.Commands {
 				for _, v := range c.Bindings {
 					require.LessOrEqual(t, v.Bytes(), most)
 				}
 			}
-			return r.cost.MACs / int64((3*h-2)*16*12*4*3)
+			return r.Cost.MACs / int64((3*h-2)*16*12*4*3)
 		}
 		require.EqualValues(t, 12, run(false), "one by one")
 		require.EqualValues(t, 8, run(true), "in pairs, of %d bytes", most)

@@ -37,7 +37,7 @@ type keeping struct{ spent time.Duration }
 // after which their causal memory is kept. The first part is one slice. Another is as
 // long as makes keeping a twentieth of it, by what they took before.
 func (r *run) kept(ctx context.Context) error {
-	p, end := r.plan, len(r.plan.last().slices)
+	p, end := r.plan, len(r.plan.last().Slices)
 	if r.to = end; r.watch.Keep == nil {
 		return r.part(ctx)
 	}
@@ -72,9 +72,9 @@ func (r *run) kept(ctx context.Context) error {
 // skip takes the FLOPs of slices for done.
 func (r *run) skip(slices int) {
 	for _, w := range r.plan.passes {
-		for i := range w.tiles {
-			for _, s := range w.slices[:slices] {
-				r.done += float64(w.recorded[i][s.kind].cost.FLOPs)
+		for i := range w.Tiles {
+			for _, s := range w.Slices[:slices] {
+				r.done += float64(w.Recorded[i][s.Kind].Cost.FLOPs)
 			}
 		}
 	}
@@ -82,9 +82,9 @@ func (r *run) skip(slices int) {
 }
 
 // before is how many frames tile i makes of its first k slices.
-func (w *pass) before(i, k int) (frames int) {
-	for _, s := range w.slices[:k] {
-		frames += w.recorded[i][s.kind].out.T
+func (w *Pass) before(i, k int) (frames int) {
+	for _, s := range w.Slices[:k] {
+		frames += w.Recorded[i][s.Kind].Out.T
 	}
 	return frames
 }
@@ -94,7 +94,7 @@ func (w *pass) before(i, k int) (frames int) {
 func (p *Plan) memory() (text string, bytes int64) {
 	var b strings.Builder
 	for _, w := range p.passes {
-		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.tiles), len(w.slices))
+		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.Tiles), len(w.Slices))
 		if p.Eight {
 			b.WriteString(", i8")
 		}
@@ -102,7 +102,7 @@ func (p *Plan) memory() (text string, bytes int64) {
 			fmt.Fprintf(&b, ", %s: %d", m.Label, m.Size)
 		}
 		b.WriteByte('\n')
-		bytes += int64(len(w.tiles)) * sum(w.recordings.memory.order)
+		bytes += int64(len(w.Tiles)) * sum(w.recordings.memory.order)
 	}
 	return b.String(), bytes
 }
@@ -121,7 +121,7 @@ func (r *run) restore(ctx context.Context, n, i int) error {
 }
 
 func (r *run) save(ctx context.Context, n, i int) error {
-	if r.watch.Keep == nil || r.to == len(r.plan.passes[n].slices) {
+	if r.watch.Keep == nil || r.to == len(r.plan.passes[n].Slices) {
 		return nil
 	}
 	if err := r.settle(ctx, 0); err != nil {
@@ -144,7 +144,7 @@ func (r *run) moved(ctx context.Context, n, i int, move func(bank *memoryBank, b
 	began := time.Now()
 	at := int64(0)
 	for _, w := range r.plan.passes[:n] {
-		at += int64(len(w.tiles)) * sum(w.recordings.memory.order)
+		at += int64(len(w.Tiles)) * sum(w.recordings.memory.order)
 	}
 	bank := r.plan.passes[n].recordings.memory
 	own := bank.order

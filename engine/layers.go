@@ -79,7 +79,7 @@ func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 	for _, w := range p.passes {
 		recordings, times := w.times()
 		for _, r := range recordings {
-			for _, c := range commands(r.steps) {
+			for _, c := range commands(r.Steps) {
 				if c.Program != nil {
 					sum := all[c.Program]
 					sum.Add(c.Cost, times[r])
@@ -92,16 +92,16 @@ func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 }
 
 // times are how often each of a pass's recordings runs.
-func (w *pass) times() (recordings []*recording, times map[*recording]int64) {
+func (w *Pass) times() (recordings []*Recording, times map[*Recording]int64) {
 	var kinds []int
 	slices := map[int]int64{}
-	for _, s := range w.slices {
-		if slices[s.kind]++; slices[s.kind] == 1 {
-			kinds = append(kinds, s.kind)
+	for _, s := range w.Slices {
+		if slices[s.Kind]++; slices[s.Kind] == 1 {
+			kinds = append(kinds, s.Kind)
 		}
 	}
-	times = map[*recording]int64{}
-	for _, recorded := range w.recorded[:len(w.tiles)] {
+	times = map[*Recording]int64{}
+	for _, recorded := range w.Recorded[:len(w.Tiles)] {
 		for _, kind := range kinds {
 			r := recorded[kind]
 			if times[r] == 0 {
@@ -114,11 +114,11 @@ func (w *pass) times() (recordings []*recording, times map[*recording]int64) {
 }
 
 // pass adds what a pass does.
-func (t *tally) pass(w *pass) {
+func (t *tally) pass(w *Pass) {
 	recordings, times := w.times()
 	for _, r := range recordings {
 		layers := r.layers
-		for i, c := range commands(r.steps) {
+		for i, c := range commands(r.Steps) {
 			for i == layers[0].end {
 				layers = layers[1:]
 			}
@@ -147,7 +147,7 @@ func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 // makes no difference: each frame is made once.
 func (t *tally) reference(p *Plan) {
 	w, frames, times := p.passes[0], p.job.Frames, int64(1)
-	shapes := make([]tileShape, len(w.tiles))
+	shapes := make([]tileShape, len(w.Tiles))
 	for i := range shapes {
 		shapes[i] = w.shape(i)
 	}
@@ -178,12 +178,12 @@ func macs(n, frames, h, w, in, out int) int64 {
 // device, previews apart.
 func (p *Plan) results(do func(steps []Step)) {
 	w := p.last()
-	for i := range w.tiles {
+	for i := range w.Tiles {
 		frame := 0
-		for _, s := range w.slices {
-			x := w.recorded[i][s.kind].out
+		for _, s := range w.Slices {
+			x := w.Recorded[i][s.Kind].Out
 			for t := range x.T {
-				p.result(output{x, t, i, frame}, do)
+				p.result(TileFrame{x, t, i, frame}, do)
 				frame++
 			}
 		}
@@ -191,26 +191,26 @@ func (p *Plan) results(do func(steps []Step)) {
 }
 
 // result is results of one frame of a tile.
-func (p *Plan) result(out output, do func(steps []Step)) {
+func (p *Plan) result(out TileFrame, do func(steps []Step)) {
 	take := func(x wgsl.Tensor, t, y0 int) {
-		if out.frame < p.outlet.Frames && y0 < p.outlet.Height { // not trimmed
-			do(p.outlet.take(x, t, out.frame, y0, nil))
+		if out.Frame < p.outlet.Frames && y0 < p.outlet.Height { // not trimmed
+			do(p.outlet.take(x, t, out.Frame, y0, nil))
 		}
 	}
 	if p.joiner == nil {
-		p.bound(out.x, func(x wgsl.Tensor, y0 int) error {
-			take(x, out.t, y0)
+		p.bound(out.X, func(x wgsl.Tensor, y0 int) error {
+			take(x, out.T, y0)
 			return nil
 		})
 		return
 	}
 	do(p.joiner.add(out))
-	if out.tile < len(p.last().tiles)-1 {
+	if out.Tile < len(p.last().Tiles)-1 {
 		return
 	}
 	for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
 		var steps []Step
-		steps, x = p.joiner.band(out.frame, y0)
+		steps, x = p.joiner.band(out.Frame, y0)
 		do(steps)
 		take(x, 0, y0)
 	}

@@ -70,11 +70,11 @@ func (v *linearCanvas) close() {
 	}
 }
 
-func (v *linearCanvas) add(out output) []Step {
-	return []Step{&takeOut{now: true, from: frameOf(&out.x, out.t), to: into(func(raw []byte) error {
-		px := make([]float32, 4*out.x.Stride())
-		decode(px, raw, out.x.Elem)
-		return v.fade(px, out.tile, out.frame)
+func (v *linearCanvas) add(out TileFrame) []Step {
+	return []Step{&takeOut{now: true, from: frameOf(&out.X, out.T), to: into(func(raw []byte) error {
+		px := make([]float32, 4*out.X.Stride())
+		decode(px, raw, out.X.Elem)
+		return v.fade(px, out.Tile, out.Frame)
 	})}}
 }
 

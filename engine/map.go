@@ -18,12 +18,12 @@ type Lies struct {
 func (p *Plan) Map() []Lies {
 	w := p.largest()
 	all := []Lies{{Buffer: "weights", Size: p.Weights, What: "weights", Bytes: p.Weights}}
-	for _, r := range w.recorded[0] {
+	for _, r := range w.Recorded[0] {
 		for _, u := range w.recordings.arena.uses {
 			if r == nil || u.batch != r.number {
 				continue
 			}
-			all = append(all, Lies{u.in.Label, u.in.Size, r.in.T, u.own.Label, u.own.Size, u.last})
+			all = append(all, Lies{u.in.Label, u.in.Size, r.In.T, u.own.Label, u.own.Size, u.last})
 		}
 	}
 	for _, b := range slices.Concat(w.recordings.memory.buffers(), p.shared()) {

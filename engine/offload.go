@@ -272,7 +272,7 @@ func (e *emitter) turned() {
 }
 
 // between are the recording's commands as batches, with the transfers between them.
-func (r *recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
+func (r *Recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
 	var steps []Step
 	done := 0
 	batch := func(end int) {

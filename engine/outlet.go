@@ -144,18 +144,18 @@ func (v *preview) size(tile int) (h, w int) {
 }
 
 // take are the steps that hand a tile's frame to give.
-func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
-	h, w := v.size(out.tile)
-	if out.frame >= v.to.Frames || h*w == 0 {
+func (v *preview) take(k Kernels, out TileFrame, give func(Preview) error) []Step {
+	h, w := v.size(out.Tile)
+	if out.Frame >= v.to.Frames || h*w == 0 {
 		return nil
 	}
-	at := v.tiles[out.tile].Out
+	at := v.tiles[out.Tile].Out
 	var steps []Step
 	var pixels []byte // of the rows before
-	for y0, n := 0, tileRows(tiling.Size{H: h, W: out.x.W}, out.x.C, v.limits); y0 < h; y0 += n {
+	for y0, n := 0, tileRows(tiling.Size{H: h, W: out.X.W}, out.X.C, v.limits); y0 < h; y0 += n {
 		rows := min(n, h-y0)
 		batch := &gpu.Batch{Label: "preview"}
-		k.of(out.x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.x.Part(y0, rows), T: out.t, N: 1, Crop: wgsl.Crop{H: rows, W: w}, Y: v.bytes.All()})
+		k.of(out.X.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.X.Part(y0, rows), T: out.T, N: 1, Crop: wgsl.Crop{H: rows, W: w}, Y: v.bytes.All()})
 		steps = append(steps, &runBatch{batch}, &takeOut{from: gpu.View{Buffer: v.bytes, Size: int64(4 * rows * w)}, to: into(func(data []byte) error {
 			if err := opaque(data); err != nil {
 				return err
@@ -167,7 +167,7 @@ func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
 			if y0+rows < h {
 				return nil
 			}
-			return give(Preview{Tile: out.tile, Frame: out.frame, Y: at.Y0, X: at.X0, Height: h, Width: w, RGBA: data})
+			return give(Preview{Tile: out.Tile, Frame: out.Frame, Y: at.Y0, X: at.X0, Height: h, Width: w, RGBA: data})
 		})})
 	}
 	return steps
@@ -175,10 +175,10 @@ func (v *preview) take(k Kernels, out output, give func(Preview) error) []Step {
 
 // output is like what a pass over one tile makes, with as many frames as any of
 // its slices.
-func (w *pass) output() (most wgsl.Tensor) {
-	for _, r := range w.recorded[0] {
-		if r.out.T > most.T {
-			most = r.out
+func (w *Pass) output() (most wgsl.Tensor) {
+	for _, r := range w.Recorded[0] {
+		if r.Out.T > most.T {
+			most = r.Out
 		}
 	}
 	return most

@@ -53,8 +53,8 @@ type Plan struct {
 	weights  []*gpu.Buffer // that its commands read
 	streams  int           // see way
 	streamed []*gpu.Buffer // weights that are on the host
-	passes   []*pass
-	between  *between // of two passes
+	passes   []*Pass
+	between  *Between // of two passes
 	joiner   joiner   // nil for one tile
 	outlet   *outlet
 	preview  *preview      // nil where none is wanted
@@ -80,7 +80,7 @@ func (p *Plan) Bytes() int64 {
 
 // Reads is how often each part of the clip is read, at most: once where its frames
 // are fed to one tile, from the first to the last.
-func (p *Plan) Reads() int { return len(p.passes[0].tiles) }
+func (p *Plan) Reads() int { return len(p.passes[0].Tiles) }
 
 // Buffers are all that the plan has on the device at once: those of the larger
 // pass, where there are two.
@@ -111,7 +111,7 @@ func (p *Plan) transfer() []*gpu.Buffer {
 }
 
 // largest is the pass that takes the most memory.
-func (p *Plan) largest() *pass {
+func (p *Plan) largest() *Pass {
 	most := p.passes[0]
 	for _, w := range p.passes[1:] {
 		if sum(w.recordings.buffers()) > sum(most.recordings.buffers()) {
@@ -122,24 +122,24 @@ func (p *Plan) largest() *pass {
 }
 
 // last is the pass whose tiles are put together.
-func (p *Plan) last() *pass { return p.passes[len(p.passes)-1] }
+func (p *Plan) last() *Pass { return p.passes[len(p.passes)-1] }
 
 // pass is one way through the clip: a module on every slice of every tile.
-type pass struct {
+type Pass struct {
 	recordings *recordings
-	tiles      []tiling.Tile // In is what the module is fed with
+	Tiles      []tiling.Tile // In is what the module is fed with
 	windows    []Windows     // of each tile; nil: none
 	parts      []tiling.Rect // of each tile's output, the part to keep; nil: all
-	slices     []Slice
+	Slices     []Slice
 	cell       int // samples of In along the side of a pixel of the module's input
 	c          int // channels of the module's input
 
-	recorded [][]*recording // of each kind of slice of each tile
+	Recorded [][]*Recording // of each kind of slice of each tile
 }
 
 // shape is what the module is fed with for tile i.
-func (w *pass) shape(i int) tileShape {
-	in := w.tiles[i].In.Size()
+func (w *Pass) shape(i int) tileShape {
+	in := w.Tiles[i].In.Size()
 	s := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
 	if w.windows != nil {
 		s.windows = w.windows[i]
@@ -148,7 +148,7 @@ func (w *pass) shape(i int) tileShape {
 }
 
 // part is what is kept of tile i's output, which is of a size.
-func (w *pass) part(i int, size tiling.Size) tiling.Rect {
+func (w *Pass) part(i int, size tiling.Size) tiling.Rect {
 	if w.parts != nil {
 		return w.parts[i]
 	}
@@ -209,7 +209,7 @@ func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	if l.Tiling == Exact && !l.Tiles.Whole() {
 		err = p.exact(l)
 	} else {
-		l.passes = []*pass{p.whole(l, l.Tiles.Tiles)}
+		l.passes = []*Pass{p.whole(l, l.Tiles.Tiles)}
 	}
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 	bound := map[*gpu.Buffer]bool{}
 	for _, s := range p.passes {
 		for _, r := range s.recordings.byShape {
-			for _, step := range r.steps {
+			for _, step := range r.Steps {
 				if run, ok := step.(*runBatch); ok {
 					run.bound(bound)
 				}
@@ -262,10 +262,10 @@ func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told fun
 }
 
 // whole is a pass of the whole network.
-func (p *planner) whole(l *Plan, tiles []tiling.Tile) *pass {
-	return &pass{
-		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, &feed{}), tiles: tiles,
-		slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
+func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
+	return &Pass{
+		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, &feed{}), Tiles: tiles,
+		Slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
 }
 
@@ -278,39 +278,39 @@ func (p *planner) recordings(l *Plan, name string, net Module, from source) *rec
 
 // record makes a pass's recordings and adds what they cost to l. It takes the
 // time of the different ones, however many slices there are.
-func (p *planner) record(l *Plan, w *pass) error {
+func (p *planner) record(l *Plan, w *Pass) error {
 	var kinds []Slice // the first of each
 	count := map[int]int64{}
-	for _, s := range w.slices {
-		if count[s.kind]++; count[s.kind] == 1 {
+	for _, s := range w.Slices {
+		if count[s.Kind]++; count[s.Kind] == 1 {
 			kinds = append(kinds, s)
 		}
 	}
-	w.recorded = make([][]*recording, len(w.tiles))
-	for i := range w.tiles {
+	w.Recorded = make([][]*Recording, len(w.Tiles))
+	for i := range w.Tiles {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
 		shape := w.shape(i)
-		w.recorded[i] = make([]*recording, kinds[len(kinds)-1].kind+1)
+		w.Recorded[i] = make([]*Recording, kinds[len(kinds)-1].Kind+1)
 		for _, s := range kinds {
 			r, err := w.recordings.of(p.ctx, shape, s)
 			if err != nil {
 				return err
 			}
-			w.recorded[i][s.kind] = r
-			l.Cost.Add(r.cost, count[s.kind])
+			w.Recorded[i][s.Kind] = r
+			l.Cost.Add(r.Cost, count[s.Kind])
 		}
 	}
 	w.recordings.place()
-	l.Slices = max(l.Slices, len(w.slices))
+	l.Slices = max(l.Slices, len(w.Slices))
 	return nil
 }
 
 // join declares what puts tiles together and what results leave by.
 func (p *planner) join(l *Plan, linear tiling.Linear) {
 	out := l.last().output()
-	if len(l.last().tiles) > 1 {
+	if len(l.last().Tiles) > 1 {
 		if p.Output.Preview && p.Output.Form != Draws {
 			l.preview = newPreview(l.Tiles.Tiles, p.output(l), p.Adapter.Limits)
 		}
@@ -335,7 +335,7 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 // stage declares what results like `out` leave by, as far as the budget allows:
 // without, the device waits for each. Nothing follows the only slice of all.
 func (p *Plan) stage(out wgsl.Tensor) {
-	if p.options.Least || len(p.passes) == 1 && len(p.last().tiles)*len(p.last().slices) == 1 {
+	if p.options.Least || len(p.passes) == 1 && len(p.last().Tiles)*len(p.last().Slices) == 1 {
 		return
 	}
 	most := out.FrameBytes() // draws are no more

@@ -207,7 +207,7 @@ func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
 		j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
 		o := Options{Tile: tiling.Choice{Tile: tiling.Square(32)}}
 		flops := func(p *Plan) int64 {
-			commands := p.passes[0].recorded[0][0].steps[1].(*runBatch).batch.Commands
+			commands := p.passes[0].Recorded[0][0].Steps[1].(*runBatch).batch.Commands
 			return commands[len(commands)-1].Cost.FLOPs
 		}
 		all := plan(t, j, o)
@@ -327,10 +327,10 @@ func TestPassesMeet(t *testing.T) {
 	p := plan(t, job(t, 60, 70), cut(Exact))
 	outer := p.last()
 	covered := make([]int, p.Tiles.Out.H*p.Tiles.Out.W)
-	for i, tile := range outer.tiles {
-		rec := outer.recorded[i][0]
-		require.Equal(t, tile.Out.Size(), tiling.Size{H: rec.out.H, W: rec.out.W}, "tile %d", i)
-		require.Equal(t, tile.In.Size(), tiling.Size{H: rec.in.H, W: rec.in.W}, "tile %d", i)
+	for i, tile := range outer.Tiles {
+		rec := outer.Recorded[i][0]
+		require.Equal(t, tile.Out.Size(), tiling.Size{H: rec.Out.H, W: rec.Out.W}, "tile %d", i)
+		require.Equal(t, tile.In.Size(), tiling.Size{H: rec.In.H, W: rec.In.W}, "tile %d", i)
 		for y := tile.Out.Y0; y < tile.Out.Y1; y++ {
 			for x := tile.Out.X0; x < tile.Out.X1; x++ {
 				covered[y*p.Tiles.Out.W+x]++
@@ -347,24 +347,24 @@ func TestPassesMeet(t *testing.T) {
 	b := p.between
 	b.spool = make(inMemory, b.bytes())
 	inner := p.passes[0]
-	frame := b.size.H * b.size.W * b.pixel
-	frames := numbered(b.frames * frame)
-	rec := inner.recorded[0][0]
-	for f := range b.frames {
-		step := b.keep(inner, output{x: rec.out, frame: f}).(*takeOut)
+	frame := b.Size.H * b.Size.W * b.Pixel
+	frames := numbered(b.Frames * frame)
+	rec := inner.Recorded[0][0]
+	for f := range b.Frames {
+		step := b.keep(inner, TileFrame{X: rec.Out, Frame: f}).(*takeOut)
 		require.NoError(t, step.to.put(nil, frames[f*frame:][:frame]))
 	}
 	require.Equal(t, inMemory(frames), b.spool)
 	const i = 4
-	s := outer.slices[1]
-	in := outer.tiles[i].In
-	got := make([]byte, s.n*in.Size().H*in.Size().W*b.pixel)
+	s := outer.Slices[1]
+	in := outer.Tiles[i].In
+	got := make([]byte, s.N*in.Size().H*in.Size().W*b.Pixel)
 	require.NoError(t, b.get(&run{plan: p, at: place{pass: outer, tile: i, slice: s}}, got))
 	var want []byte
-	for f := s.t; f < s.t+s.n; f++ {
+	for f := s.T; f < s.T+s.N; f++ {
 		for y := in.Y0; y < in.Y1; y++ {
-			row := frames[f*frame+y*b.size.W*b.pixel:]
-			want = append(want, row[in.X0*b.pixel:in.X1*b.pixel]...)
+			row := frames[f*frame+y*b.Size.W*b.Pixel:]
+			want = append(want, row[in.X0*b.Pixel:in.X1*b.Pixel]...)
 		}
 	}
 	require.Equal(t, want, got)
@@ -376,12 +376,12 @@ func TestProgressGrows(t *testing.T) {
 		p := plan(t, job(t, 60, 70), cut(how))
 		last, flops := 0.0, 0.0
 		for n, w := range p.passes {
-			for i := range w.tiles {
-				for k := range w.slices {
-					s := w.slices[k]
+			for i := range w.Tiles {
+				for k := range w.Slices {
+					s := w.Slices[k]
 					before := p.progress(place{w, n, i, i, s, k}, 0, flops+0.5)
 					require.Greater(t, before.Done, last, "%s: within a slice: %+v", how, before)
-					flops += float64(w.recorded[i][s.kind].cost.FLOPs)
+					flops += float64(w.Recorded[i][s.Kind].Cost.FLOPs)
 					v := p.progress(place{w, n, i, i, s, k}, 1, flops)
 					require.Greater(t, v.Done, last, "%s: %+v", how, v)
 					require.LessOrEqual(t, v.Tile, v.Tiles)
@@ -445,8 +445,8 @@ func TestBindingsFit(t *testing.T) {
 				continue
 			}
 			accepted++
-			for _, r := range p.last().recorded[0] {
-				for _, s := range r.steps {
+			for _, r := range p.last().Recorded[0] {
+				for _, s := range r.Steps {
 					run, ok := s.(*runBatch)
 					if !ok {
 						continue

@@ -10,9 +10,9 @@ import (
 
 // Slice is n frames of a clip from frame t on.
 type Slice struct {
-	t, n int
+	T, N int
 	at   Position
-	kind int // slices of one kind have the same n and at
+	Kind int // slices of one kind have the same n and at
 }
 
 // sliced divides total frames into head frames, then step at a time; a clip that
@@ -25,8 +25,8 @@ func sliced(total, head, step int) []Slice {
 	all := []Slice{{0, head, First, 0}}
 	for t := head; t < total; t += step {
 		s := Slice{t, min(step, total-t), Steady, 1}
-		if s.n < step && len(all) > 1 {
-			s.kind = 2
+		if s.N < step && len(all) > 1 {
+			s.Kind = 2
 		}
 		all = append(all, s)
 	}
@@ -44,14 +44,14 @@ func pictures(total int) []Slice {
 
 // recording is what a module does with one slice of one tile shape: steps that
 // are done again for every such slice, once they are placed.
-type recording struct {
-	steps   []Step
-	in, out wgsl.Tensor // out is valid until the next recording runs
-	traced  []traced
+type Recording struct {
+	Steps   []Step
+	In, Out wgsl.Tensor // out is valid until the next recording runs
+	Marked  []Marked
 	layers  []recorded
 	batch   *gpu.Batch
 	number  int // of the arena's batch
-	cost    gpu.Cost
+	Cost    gpu.Cost
 
 	transfers []transfer // of what lives on the host
 	lived     []lived    // layers
@@ -65,8 +65,8 @@ type recorded struct {
 }
 
 // batches are a recording's on the device.
-func (r *recording) batches() (list []*gpu.Batch) {
-	for _, s := range r.steps {
+func (r *Recording) batches() (list []*gpu.Batch) {
+	for _, s := range r.Steps {
 		if b, ok := s.(*runBatch); ok {
 			list = append(list, b.batch)
 		}
@@ -75,10 +75,10 @@ func (r *recording) batches() (list []*gpu.Batch) {
 }
 
 // traced is a module's output: after so many commands it is in out.
-type traced struct {
-	name string
-	end  int
-	out  wgsl.Tensor
+type Marked struct {
+	Name string
+	End  int
+	Out  wgsl.Tensor
 }
 
 // recordings are those of one module at some tile shapes, and the memory that
@@ -95,7 +95,7 @@ type recordings struct {
 	rows    bool // see Plan.Rows
 	arena   *arena
 	memory  *memoryBank
-	byShape map[recordingKey]*recording
+	byShape map[recordingKey]*Recording
 
 	weights  *Weights
 	streams  int           // see way
@@ -119,21 +119,21 @@ type tileShape struct {
 func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits, noFold bool) *recordings {
 	return &recordings{
 		name: name, net: net, from: from, set: set, limits: limits, noFold: noFold,
-		arena: newArena(limits.MaxBuffer), memory: newMemoryBank(), byShape: map[recordingKey]*recording{},
+		arena: newArena(limits.MaxBuffer), memory: newMemoryBank(), byShape: map[recordingKey]*Recording{},
 	}
 }
 
 // of records the module on a slice's frames of a shape, once. place comes after the
 // last.
-func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*recording, error) {
-	key := recordingKey{shape.h, shape.w, shape.c, at.n, at.at, shape.windows.key()}
+func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Recording, error) {
+	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, shape.windows.key()}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
 	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
-	in := g.record(node{label: "input", out: Value{T: at.n, H: shape.h, W: shape.w, C: shape.c}})
+	in := g.record(node{label: "input", out: Value{T: at.N, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
-	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.n, shape.h, shape.w))
+	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.N, shape.h, shape.w))
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +146,9 @@ func (s *recordings) place() {
 	s.stream()
 	in := s.arena.place()
 	for _, r := range s.byShape {
-		r.in.Buffer, r.out.Buffer = in[r.in.Buffer], in[r.out.Buffer]
-		for i := range r.traced {
-			r.traced[i].out.Buffer = in[r.traced[i].out.Buffer]
+		r.In.Buffer, r.Out.Buffer = in[r.In.Buffer], in[r.Out.Buffer]
+		for i := range r.Marked {
+			r.Marked[i].Out.Buffer = in[r.Marked[i].Out.Buffer]
 		}
 		for i := range r.batch.Commands {
 			c := &r.batch.Commands[i]
@@ -158,7 +158,7 @@ func (s *recordings) place() {
 				lies(in, &c.Bindings[k])
 			}
 		}
-		r.steps = append([]Step{&bringIn{allOf(r.in), s.from}}, r.between(in)...)
+		r.Steps = append([]Step{&bringIn{allOf(r.In), s.from}}, r.between(in)...)
 	}
 }
 
@@ -172,7 +172,7 @@ func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 // emit gives a graph's values memory and makes commands of its operations. It
 // takes memory for what an operation makes before it gives back what the
 // operation was the last to read.
-func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*recording, error) {
+func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*Recording, error) {
 	e := &emitter{
 		ctx: ctx, set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
@@ -183,7 +183,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			readers[v.id]++
 		}
 	}
-	r := &recording{}
+	r := &Recording{}
 	marks := g.marks
 	for i := range g.nodes {
 		from := e.arena.now
@@ -194,7 +194,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			return nil, e.err
 		}
 		for len(marks) > 0 && marks[0].node == i+1 {
-			r.traced = append(r.traced, traced{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
+			r.Marked = append(r.Marked, Marked{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
 			marks = marks[1:]
 		}
 	}
@@ -204,7 +204,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			return nil, fmt.Errorf("engine: %s: %s, device allows %s in a buffer: %w", b.Label, Bytes(b.Size), Bytes(s.limits.MaxBuffer), gpu.ErrTooLarge)
 		}
 	}
-	r.in, r.out, r.cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
+	r.In, r.Out, r.Cost = e.tensors[in.id], e.tensors[out.id], e.batch.Cost()
 	r.batch, r.number, r.transfers = e.batch, s.arena.batch, e.transfers
 	s.arena.batch++
 	return r, nil

@@ -33,7 +33,7 @@ type run struct {
 
 // place is what is being worked on.
 type place struct {
-	pass  *pass
+	pass  *Pass
 	n     int // of the pass
 	tile  int
 	nth   int // that is worked on
@@ -103,9 +103,9 @@ func (r *run) part(ctx context.Context) error {
 // compile compiles what the passes run, all at once.
 func (r *run) compile(ctx context.Context) error {
 	var batches []*gpu.Batch
-	seen := map[*recording]bool{nil: true}
+	seen := map[*Recording]bool{nil: true}
 	for _, w := range r.plan.passes {
-		for _, rec := range slices.Concat(w.recorded...) {
+		for _, rec := range slices.Concat(w.Recorded...) {
 			if !seen[rec] {
 				batches = append(batches, rec.batches()...)
 			}
@@ -123,7 +123,7 @@ func (r *run) first(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	err = r.outputs(ctx, 0, func(out output) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
+	err = r.outputs(ctx, 0, func(out TileFrame) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,9 @@ func (r *run) close() {
 func (r *run) last(ctx context.Context) error {
 	p := r.plan
 	tiles := make([]int, p.Frames) // of each frame, that came
-	return r.outputs(ctx, len(p.passes)-1, func(out output) error {
+	return r.outputs(ctx, len(p.passes)-1, func(out TileFrame) error {
 		if p.joiner == nil {
-			return p.bound(out.x, func(x wgsl.Tensor, y0 int) error { return r.take(ctx, x, out.t, out.frame, y0) })
+			return p.bound(out.X, func(x wgsl.Tensor, y0 int) error { return r.take(ctx, x, out.T, out.Frame, y0) })
 		}
 		if p.preview != nil && r.watch.Preview != nil {
 			if err := r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...); err != nil {
@@ -154,16 +154,16 @@ func (r *run) last(ctx context.Context) error {
 		if err := r.do(ctx, p.joiner.add(out)...); err != nil {
 			return err
 		}
-		if tiles[out.frame]++; tiles[out.frame] < len(p.last().tiles) {
+		if tiles[out.Frame]++; tiles[out.Frame] < len(p.last().Tiles) {
 			return nil
 		}
 		for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
 			var steps []Step
-			steps, x = p.joiner.band(out.frame, y0)
+			steps, x = p.joiner.band(out.Frame, y0)
 			if err := r.do(ctx, steps...); err != nil {
 				return err
 			}
-			if err := r.take(ctx, x, 0, out.frame, y0); err != nil {
+			if err := r.take(ctx, x, 0, out.Frame, y0); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (r *run) take(ctx context.Context, x wgsl.Tensor, t, frame, y0 int) error {
 
 // outputs feeds every tile's slices through pass n, and has each frame that
 // comes out of one taken.
-func (r *run) outputs(ctx context.Context, n int, take func(output) error) error {
+func (r *run) outputs(ctx context.Context, n int, take func(TileFrame) error) error {
 	w := r.plan.passes[n]
 	buffers := w.recordings.buffers()
 	defer r.dev.Free(buffers...)
@@ -191,10 +191,10 @@ func (r *run) outputs(ctx context.Context, n int, take func(output) error) error
 	if err := r.dev.Alloc(buffers...); err != nil {
 		return err
 	}
-	if len(r.plan.Helpers) > 0 && len(w.tiles) > 1 {
+	if len(r.plan.Helpers) > 0 && len(w.Tiles) > 1 {
 		return r.deal(ctx, n, take)
 	}
-	for i := range w.tiles {
+	for i := range w.Tiles {
 		if err := r.tile(ctx, n, i, i, take); err != nil {
 			return err
 		}
@@ -205,27 +205,27 @@ func (r *run) outputs(ctx context.Context, n int, take func(output) error) error
 // tile feeds the slices of tile i through pass n, as the nth of them, and has
 // each frame that comes out of one taken. What leaves of a slice is waited for
 // when the next is on its way.
-func (r *run) tile(ctx context.Context, n, i, nth int, take func(output) error) error {
+func (r *run) tile(ctx context.Context, n, i, nth int, take func(TileFrame) error) error {
 	w, frame := r.plan.passes[n], 0
 	if err := r.restore(ctx, n, i); err != nil {
 		return err
 	}
-	for k, s := range w.slices[:r.to] {
-		rec := w.recorded[i][s.kind]
+	for k, s := range w.Slices[:r.to] {
+		rec := w.Recorded[i][s.Kind]
 		if k < r.from {
-			frame += rec.out.T
+			frame += rec.Out.T
 			continue
 		}
 		r.at = place{w, n, i, nth, s, k}
-		r.end += float64(rec.cost.FLOPs)
-		if err := r.do(ctx, rec.steps...); err != nil {
+		r.end += float64(rec.Cost.FLOPs)
+		if err := r.do(ctx, rec.Steps...); err != nil {
 			return err
 		}
 		if err := r.settle(ctx, 0); err != nil {
 			return err
 		}
-		for t := range rec.out.T {
-			if err := take(output{rec.out, t, i, frame}); err != nil {
+		for t := range rec.Out.T {
+			if err := take(TileFrame{rec.Out, t, i, frame}); err != nil {
 				return err
 			}
 			frame++
@@ -277,9 +277,9 @@ func (r *run) finished() {
 // that has the frame whole while the other has tiles counts as part of the tile
 // next to it.
 func (p *Plan) progress(at place, over int, flops float64) Progress {
-	n, w, s, end := at.n, at.pass, at.slice, at.pass.slices[len(at.pass.slices)-1]
+	n, w, s, end := at.n, at.pass, at.slice, at.pass.Slices[len(at.pass.Slices)-1]
 	v := Progress{
-		Tile: at.nth, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.slices), Frame: s.t + over*s.n, Frames: end.t + end.n,
+		Tile: at.nth, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.Slices), Frame: s.T + over*s.N, Frames: end.T + end.N,
 		Done: min(1, flops/float64(p.Cost.FLOPs)),
 	}
 	if v.Slice == v.Slices {
@@ -288,7 +288,7 @@ func (p *Plan) progress(at place, over int, flops float64) Progress {
 	if len(p.passes) == 1 {
 		return v
 	}
-	if len(w.tiles) == 1 {
+	if len(w.Tiles) == 1 {
 		v.Tile, v.Middle = 0, true
 		if n == 1 {
 			v.Tile = v.Tiles

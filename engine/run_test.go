@@ -13,7 +13,7 @@ import (
 // left of a slice.
 func TestProgressIsNotOfRounding(t *testing.T) {
 	var told []float64
-	p := &Plan{Cost: gpu.Cost{FLOPs: 1e6}, passes: []*pass{{slices: []Slice{{}, {}}}}}
+	p := &Plan{Cost: gpu.Cost{FLOPs: 1e6}, passes: []*Pass{{Slices: []Slice{{}, {}}}}}
 	r := &run{plan: p, watch: Watch{Progress: func(v Progress) { told = append(told, v.Done) }}, at: place{pass: p.passes[0]}, end: 1e6}
 	part, sum := 102.4, 307.2
 	require.Greater(t, part, sum-part-part, "rounded")

@@ -91,10 +91,10 @@ type feed struct{}
 
 func (*feed) get(r *run, data []byte) error {
 	w, s := r.at.pass, r.at.slice
-	in := w.tiles[r.at.tile].In
+	in := w.Tiles[r.at.tile].In
 	elem := w.recordings.set.Elem
 	v := make([]float32, len(data)/elem.Bytes())
-	if err := r.input.Fill(v, s.t, s.n, in); err != nil {
+	if err := r.input.Fill(v, s.T, s.N, in); err != nil {
 		return err
 	}
 	encode(data, v, elem)

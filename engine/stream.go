@@ -40,7 +40,7 @@ func (s *recordings) stream() {
 	if s.streams == 0 {
 		return
 	}
-	all := make([]*recording, len(s.byShape))
+	all := make([]*Recording, len(s.byShape))
 	for _, r := range s.byShape {
 		all[r.number] = r
 	}
@@ -78,7 +78,7 @@ func (s *recordings) stream() {
 }
 
 // bound calls f with the views of each buffer that commands of layer i bind.
-func (r *recording) bound(i int, f func(views []*gpu.View)) {
+func (r *Recording) bound(i int, f func(views []*gpu.View)) {
 	begin := 0
 	if i > 0 {
 		begin = r.layers[i-1].end
@@ -102,7 +102,7 @@ func (r *recording) bound(i int, f func(views []*gpu.View)) {
 
 // stream brings weights in before each layer that binds them, behind what crosses for
 // the layer before: that may lie where they come to.
-func (r *recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
+func (r *Recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
 	var transfers []transfer
 	begin, done := 0, 0
 	for i, l := range r.lived {

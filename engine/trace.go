@@ -26,11 +26,11 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 			yield(Traced{}, err)
 			return
 		}
-		for i, s := range w.slices {
+		for i, s := range w.Slices {
 			r.at = place{pass: w, slice: s, k: i}
-			rec := w.recorded[0][s.kind]
-			at := tracing{slice: i, left: rec.traced}
-			for _, step := range rec.steps {
+			rec := w.Recorded[0][s.Kind]
+			at := tracing{slice: i, left: rec.Marked}
+			for _, step := range rec.Steps {
 				if !r.trace(ctx, &at, step, yield) {
 					return
 				}
@@ -42,7 +42,7 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 // tracing is how far a slice is.
 type tracing struct {
 	slice, done int      // commands
-	left        []traced // to come
+	left        []Marked // to come
 }
 
 // trace does one step, a batch in parts: up to the end of each module.
@@ -53,16 +53,16 @@ func (r *run) trace(ctx context.Context, at *tracing, step Step, yield func(Trac
 		return err == nil || yield(Traced{}, err)
 	}
 	commands := batch.batch.Commands
-	for ; len(at.left) > 0 && at.left[0].end <= at.done+len(commands); at.left = at.left[1:] {
+	for ; len(at.left) > 0 && at.left[0].End <= at.done+len(commands); at.left = at.left[1:] {
 		m := at.left[0]
-		n := m.end - at.done
-		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.name, Commands: commands[:n]})
-		commands, at.done = commands[n:], m.end
-		v := Traced{Slice: at.slice, Name: m.name, T: m.out.T, H: m.out.H, W: m.out.W, C: m.out.C}
+		n := m.End - at.done
+		err := r.dev.Submit(ctx, &gpu.Batch{Label: m.Name, Commands: commands[:n]})
+		commands, at.done = commands[n:], m.End
+		v := Traced{Slice: at.slice, Name: m.Name, T: m.Out.T, H: m.Out.H, W: m.Out.W, C: m.Out.C}
 		if err == nil {
-			err = r.do(ctx, &takeOut{from: allOf(m.out), to: into(func(data []byte) error {
-				v.Values = make([]float32, len(data)/m.out.Elem.Bytes())
-				decode(v.Values, data, m.out.Elem)
+			err = r.do(ctx, &takeOut{from: allOf(m.Out), to: into(func(data []byte) error {
+				v.Values = make([]float32, len(data)/m.Out.Elem.Bytes())
+				decode(v.Values, data, m.Out.Elem)
 				return nil
 			})})
 		}
