@@ -105,8 +105,8 @@ type memoryBank struct {
 	across int64                    // see Options.Across
 	away   bool                     // it lives on the host: the buffers only stand for it
 	eight  bool                     // frames are kept in 8 bits
-	hosts  map[*gpu.Buffer]hostedAs // where, for each
-	parked map[int]*away            // frames that wait for their portion, by its depth
+	hosts  map[*gpu.Buffer]HostSlot // where, for each
+	parked map[int]*HostMemory      // frames that wait for their portion, by its depth
 }
 
 // buffers are what is on the device of it.

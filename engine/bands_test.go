@@ -12,7 +12,7 @@ import (
 func TestFramesBeyondABinding(t *testing.T) {
 	s := newRecordings("net", network(func(g *Graph, x Value) Value {
 		return (&Unpatchify{Name: "decoder.last", Side: 8, C: 4}).Forward(g, x)
-	}), &feed{}, plain(t), gpu.DefaultLimits, false)
+	}), Clip{}, plain(t), gpu.DefaultLimits, false)
 	r, err := s.of(t.Context(), tileShape{h: 512, w: 512, c: 256}, Slice{T: 0, N: 1, at: Whole}) // 4096 x 4096 pixels, 256 MiB, of as much
 	require.NoError(t, err)
 	require.Greater(t, len(r.batch.Commands), 1)
@@ -31,16 +31,16 @@ func TestTilesBeyondABinding(t *testing.T) {
 	j.Adapter.Limits.MaxBinding = tile / 2
 	p := plan(t, j, cut(Feather))
 	counted(t, p)
-	v := p.joiner.(*canvas)
+	v := p.Work.Joiner.(*canvas)
 	require.LessOrEqual(t, v.part.Buffer.Size, int64(tile/2))
 	blends := 0
-	for _, step := range v.add(TileFrame{X: p.last().output()}) {
-		run, ok := step.(*runBatch)
+	for _, step := range v.Add(TileFrame{X: p.Work.Last().output()}, true) {
+		run, ok := step.(*RunBatch)
 		if !ok {
 			continue
 		}
 		blends++
-		for _, view := range run.batch.Commands[0].Bindings {
+		for _, view := range run.Batch.Commands[0].Bindings {
 			require.LessOrEqual(t, view.Bytes(), int64(tile/2))
 		}
 	}

@@ -11,29 +11,30 @@ import (
 // bandBytes bounds the rows of a spooled frame that are on the device at once.
 const bandBytes = 64 << 20
 
-// output is frame t of x: what tile made of a frame of the result. It is valid
-// until the next one.
-type TileFrame struct {
-	X           wgsl.Tensor
-	T           int
-	Tile, Frame int
+// Joiner declares what puts the tiles of a clip together, and says in which steps.
+type Joiner interface {
+	// Spools are what it keeps outside of the device.
+	Spools() []*Spooled
+	// Add are the steps that take a tile's output. The tile's weights come in with
+	// them where they are not on the device: the frame before was another tile's.
+	Add(out TileFrame, weights bool) []Step
+	// Band are the steps that make rows y0 on of a frame that has all its tiles,
+	// and where they are then: in frame 0 of a tensor. What all frames need comes in
+	// with the first.
+	Band(frame, y0 int, first bool) ([]Step, wgsl.Tensor)
+
+	// buffers are those on the device.
+	buffers() []*gpu.Buffer
+	// bands is like what Band makes, at most.
+	bands() wgsl.Tensor
 }
 
-// joiner puts the tiles of a clip together.
-type joiner interface {
-	// buffers are those on the device, spooled the bytes outside of it.
-	buffers() []*gpu.Buffer
-	spooled() int64
-	// bands is like what band makes, at most.
-	bands() wgsl.Tensor
-	// open makes the spools, close discards them.
-	open(o Options) error
-	close()
-	// add are the steps that take a tile's output.
-	add(out TileFrame) []Step
-	// band are the steps that make rows y0 on of a frame that has all its tiles,
-	// and where they are then: in frame 0 of a tensor.
-	band(frame, y0 int) ([]Step, wgsl.Tensor)
+// spooled is how many bytes a joiner keeps outside of the device.
+func spooled(j Joiner) (bytes int64) {
+	for _, s := range j.Spools() {
+		bytes += s.Bytes
+	}
+	return bytes
 }
 
 // canvas adds up the weighted tiles of a clip, in f32. Its frames are on the
@@ -43,24 +44,21 @@ type joiner interface {
 type canvas struct {
 	kernels Kernels
 	tiles   tiling.Plan
-	n       int // frames
 
 	frames []wgsl.Tensor // on the device, nil when spooled
-	spool  Spool         // [frame, H, W, C padded], when open
+	spool  *Spooled      // [frame, H, W, C padded], nil on the device
 	limits gpu.Limits
 	part   wgsl.Tensor // spooled: a tile's part of a frame, or a band of it or of the frame
 	y      wgsl.Tensor // a normalised frame, or a band of it
 	count  *gpu.Buffer // sums of weights, of as many rows as y
-	counts []float32   // what is in it, for all rows: where nothing is spooled
 
 	wy, wx *gpu.Buffer // weights of a tile's rows and columns
-	tile   int         // whose weights these are, -1 for none
 	all    []*gpu.Buffer
 }
 
 // newCanvas declares one for so many frames.
 func newCanvas(j *Job, tiles tiling.Plan, frames int, spooled bool) *canvas {
-	v := &canvas{kernels: j.Kernels, tiles: tiles, n: frames, limits: j.Adapter.Limits}
+	v := &canvas{kernels: j.Kernels, tiles: tiles, limits: j.Adapter.Limits}
 	out, c := tiles.Out, j.OutChannels
 	rows := out.H
 	if spooled {
@@ -73,6 +71,9 @@ func newCanvas(j *Job, tiles tiling.Plan, frames int, spooled bool) *canvas {
 		}
 	}
 	v.y = v.tensor("blended", rows, out.W, c)
+	if spooled {
+		v.spool = &Spooled{int64(frames) * int64(out.H) * int64(out.W) * int64(v.pixel())}
+	}
 	v.count = v.buffer("count", rows*out.W)
 	v.wy = v.buffer("feather rows", out.H)
 	v.wx = v.buffer("feather columns", out.W)
@@ -117,11 +118,12 @@ func (v *canvas) buffer(label string, n int) *gpu.Buffer {
 
 func (v *canvas) buffers() []*gpu.Buffer { return v.all }
 
-func (v *canvas) spooled() int64 {
-	if v.frames != nil {
-		return 0
+// Spools are the frames, where they are not on the device.
+func (v *canvas) Spools() []*Spooled {
+	if v.spool == nil {
+		return nil
 	}
-	return int64(v.n) * int64(v.tiles.Out.H) * int64(v.tiles.Out.W) * int64(v.pixel())
+	return []*Spooled{v.spool}
 }
 
 // pixel is the bytes of a pixel.
@@ -129,44 +131,29 @@ func (v *canvas) pixel() int { return 4 * wgsl.Pad4(v.y.C) }
 
 func (v *canvas) bands() wgsl.Tensor { return v.y }
 
-func (v *canvas) open(o Options) (err error) {
-	v.tile, v.counts = -1, nil
-	if n := v.spooled(); n > 0 {
-		v.spool, err = o.spool(n)
-	}
-	return err
-}
-
-func (v *canvas) close() {
-	if v.spool != nil {
-		v.spool.Close()
-		v.spool = nil
-	}
-}
-
 // feather is where a tile goes, with its weights, and the steps that put those
-// on the device.
-func (v *canvas) feather(tile int) (f wgsl.FeatherBlend, steps []Step) {
+// on the device if they are wanted.
+func (v *canvas) feather(tile int, wanted bool) (f wgsl.FeatherBlend, steps []Step) {
 	at := v.tiles.Tiles[tile]
 	f = wgsl.FeatherBlend{
 		Y0: at.Out.Y0, X0: at.Out.X0,
 		Wy: gpu.View{Buffer: v.wy, Size: 4 * int64(len(at.WY))}, Wx: gpu.View{Buffer: v.wx, Size: 4 * int64(len(at.WX))},
 	}
-	if v.tile != tile {
-		v.tile = tile
-		steps = []Step{&bringIn{f.Wx, &values{at.WX}}}
-		if v.frames != nil {
-			steps = append(steps, &bringIn{f.Wy, &values{at.WY}})
+	if wanted {
+		steps = []Step{&BringIn{f.Wx, Numbers(at.WX)}}
+		if v.spool == nil {
+			steps = append(steps, &BringIn{f.Wy, Numbers(at.WY)})
 		}
 	}
 	return f, steps
 }
 
-func (v *canvas) add(out TileFrame) []Step {
+// Add adds a weighted tile.
+func (v *canvas) Add(out TileFrame, weights bool) []Step {
 	at := v.tiles.Tiles[out.Tile].Out
-	f, steps := v.feather(out.Tile)
+	f, steps := v.feather(out.Tile, weights)
 	f.Tile, f.TileT, f.N = out.X, out.T, 1
-	if v.frames != nil {
+	if v.spool == nil {
 		f.Canvas = v.frames[out.Frame]
 		return append(steps, v.blend(f))
 	}
@@ -178,8 +165,8 @@ func (v *canvas) add(out TileFrame) []Step {
 		h := min(n, at.Size().H-y0)
 		f.Canvas.H, f.Tile, f.Wy.Size = h, all.Part(y0, h), 4*int64(h)
 		spooled := v.rectangle(out.Frame, tiling.Rect{Y0: at.Y0 + y0, Y1: at.Y0 + y0 + h, X0: at.X0, X1: at.X1})
-		steps = append(steps, &bringIn{f.Wy, &values{v.tiles.Tiles[out.Tile].WY[y0:][:h]}},
-			&bringIn{allOf(f.Canvas), spooled}, v.blend(f), &takeOut{from: allOf(f.Canvas), to: spooled})
+		steps = append(steps, &BringIn{f.Wy, Numbers(v.tiles.Tiles[out.Tile].WY[y0:][:h])},
+			&BringIn{allOf(f.Canvas), spooled}, v.blend(f), &TakeOut{From: allOf(f.Canvas), To: spooled})
 	}
 	return steps
 }
@@ -188,39 +175,29 @@ func (v *canvas) add(out TileFrame) []Step {
 func (v *canvas) blend(f wgsl.FeatherBlend) Step {
 	batch := &gpu.Batch{Label: "blend"}
 	v.kernels.of(f.Tile.Elem).FeatherBlend(batch, "blend", f)
-	return &runBatch{batch}
+	return &RunBatch{batch}
 }
 
-func (v *canvas) rectangle(frame int, part tiling.Rect) *rectangle {
-	return &rectangle{v.spool, v.pixel(), v.tiles.Out, frame, part}
+func (v *canvas) rectangle(frame int, part tiling.Rect) *Rectangle {
+	return &Rectangle{v.spool, v.pixel(), v.tiles.Out, frame, part}
 }
 
-func (v *canvas) band(frame, y0 int) ([]Step, wgsl.Tensor) {
+// Band divides rows of a frame by the sums of the weights.
+func (v *canvas) Band(frame, y0 int, first bool) ([]Step, wgsl.Tensor) {
 	out := v.tiles.Out
 	from, y := v.part, v.y
 	y.H = min(y.H, out.H-y0)
 	var steps []Step
-	if v.frames != nil {
+	if v.spool == nil {
 		from = v.frames[frame]
 	} else {
 		from.H, from.W = y.H, out.W
-		steps = []Step{&bringIn{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
+		steps = []Step{&BringIn{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
 	}
-	if v.counts == nil || v.frames == nil {
-		v.counts = v.sums(y0, y.H)
-		steps = append(steps, &bringIn{gpu.View{Buffer: v.count, Size: 4 * int64(len(v.counts))}, &values{v.counts}})
+	if first || v.spool != nil { // else all rows have them
+		steps = append(steps, &BringIn{gpu.View{Buffer: v.count, Size: 4 * int64(y.H*out.W)}, &Counts{&v.tiles, y0, y.H}})
 	}
 	batch := &gpu.Batch{Label: "normalise"}
 	v.kernels.Plain.FeatherNormalise(batch, "normalise", wgsl.FeatherNormalise{Canvas: from, Count: v.count, Y: y, N: 1})
-	return append(steps, &runBatch{batch}), y
-}
-
-// sums are those of the weights of n rows from y0 on.
-func (v *canvas) sums(y0, n int) []float32 {
-	w := v.tiles.Out.W
-	sums := make([]float32, n*w)
-	for y := range n {
-		v.tiles.CountRow(y0+y, sums[y*w:][:w])
-	}
-	return sums
+	return append(steps, &RunBatch{batch}), y
 }

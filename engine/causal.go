@@ -79,7 +79,7 @@ type timeline struct {
 	memory []wgsl.Tensor // nil where nothing is kept
 	packed []wgsl.Tensor // what that is in 8 bits; nil where it is not kept so
 	sums   bool          // the memory is what frames so far give to the next ones, not frames
-	away   *away         // where the memory lives, on the host; nil: on the device
+	away   *HostMemory   // where the memory lives, on the host; nil: on the device
 	from   int64         // byte of a frame there at which the rows begin
 }
 

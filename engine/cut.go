@@ -123,8 +123,8 @@ func (p *Plan) boundRows(x wgsl.Tensor) int {
 	return min(x.H, int(max(1, (p.job.Adapter.Limits.MaxBinding-bindAlign)/x.RowBytes())))
 }
 
-// bound does something with each part of a result that can be bound, from row y0 on.
-func (p *Plan) bound(x wgsl.Tensor, do func(x wgsl.Tensor, y0 int) error) error {
+// Bound does something with each part of a result that can be bound, from row y0 on.
+func (p *Plan) Bound(x wgsl.Tensor, do func(x wgsl.Tensor, y0 int) error) error {
 	for y0, n := 0, p.boundRows(x); y0 < x.H; y0 += n {
 		if err := do(x.Part(y0, min(n, x.H-y0)), y0); err != nil {
 			return err

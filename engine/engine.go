@@ -1,13 +1,13 @@
-// Package engine runs networks over clips that are larger than a device: it
-// records layers, gives their activations memory, keeps what causal
-// convolutions need of the past, cuts a clip into tiles and slices, puts the
-// tiles together again and moves what has no room on the device out of it and
-// back. It knows no model and no file format: package vae describes those in
-// its terms.
+// Package engine plans how networks run over clips that are larger than a device: it
+// records layers, gives their activations memory, says what causal
+// convolutions keep of the past, cuts a clip into tiles and slices, and says how the
+// tiles are put together again and what has no room on the device leaves it and
+// comes back. It knows no model and no file format: package vae describes those in
+// its terms. It calls no device: package runner does what a plan says.
 //
 // Start at Graph, which a network records itself on, Job, which says what is to
-// be done, and Plan, which is what will be done: a list of steps, whose buffers
-// are all declared before the first runs.
+// be done, and Plan, which is what will be done: its Work is lists of steps, which are
+// data, and whose buffers are all declared before the first is done.
 //
 // Nothing here is safe for concurrent use.
 package engine

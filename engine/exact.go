@@ -17,8 +17,9 @@ func (p *planner) exact(l *Plan) error {
 	if p.shrinks() {
 		frames = l.Frames
 	}
-	l.between = &Between{Size: cells.Size(), Frames: frames, Pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
-	l.Spool = l.between.bytes()
+	b := &Between{Size: cells.Size(), Frames: frames, Pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
+	b.Spool = &Spooled{int64(frames) * int64(h) * int64(w) * int64(b.Pixel)}
+	l.Work.Between, l.Spool = b, b.Spool.Bytes
 
 	outer := &Pass{
 		Tiles: slices.Clone(l.Tiles.Tiles), windows: make([]Windows, len(l.Tiles.Tiles)), parts: make([]tiling.Rect, len(l.Tiles.Tiles)),
@@ -27,11 +28,11 @@ func (p *planner) exact(l *Plan) error {
 	inner := &Pass{
 		Tiles: []tiling.Tile{{In: cells, Out: cells}}, Slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
-	var first, second source = &feed{}, l.between
-	l.passes = []*Pass{inner, outer}
+	var first, second Source = Clip{}, l.Work.Between
+	l.Work.Passes = []*Pass{inner, outer}
 	if p.shrinks() {
 		outer.c, inner.c = p.InChannels, net.Width()
-		l.passes = []*Pass{outer, inner}
+		l.Work.Passes = []*Pass{outer, inner}
 		outer.recordings = p.recordings(l, p.Network.Name+" outer", net.Outer(), first)
 		inner.recordings = p.recordings(l, p.Network.Name+" inner", net.Inner(), second)
 	} else {
@@ -72,41 +73,23 @@ func (p *Plan) reach(in, core tiling.Rect, scale int) {
 	p.Halo.W = max(p.Halo.W, scale*max(core.X0-in.X0, in.X1-core.X1))
 }
 
-// between is what the first pass of exact tiles leaves for the second: frames
-// of a latent's size, with the channels that lie between inner and outer.
+// Between is what the first pass of exact tiles leaves for the second: frames
+// of a latent's size, with the channels that lie between inner and outer. As a source
+// it is the part of them that a slice of a tile is fed with.
 type Between struct {
 	Size   tiling.Size
 	Frames int
 	Pixel  int // bytes
-	spool  Spool
+	Spool  *Spooled
 }
 
-func (b *Between) bytes() int64 {
-	return int64(b.Frames) * int64(b.Size.H) * int64(b.Size.W) * int64(b.Pixel)
+// Rectangle is a part of a frame.
+func (b *Between) Rectangle(frame int, part tiling.Rect) *Rectangle {
+	return &Rectangle{b.Spool, b.Pixel, b.Size, frame, part}
 }
 
-// get fills the input of a slice with its part of the frames.
-func (b *Between) get(r *run, data []byte) error {
-	part := r.at.pass.Tiles[r.at.tile].In
-	frame := part.Size().H * part.Size().W * b.Pixel
-	for t := range r.at.slice.N {
-		at := &rectangle{b.spool, b.Pixel, b.Size, r.at.slice.T + t, part}
-		if err := at.get(r, data[t*frame:][:frame]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// keep takes a frame of the first pass out.
-func (b *Between) keep(w *Pass, out TileFrame) Step {
+// Keep takes a frame of the first pass out.
+func (b *Between) Keep(w *Pass, out TileFrame) Step {
 	part := w.part(out.Tile, tiling.Size{H: out.X.H, W: out.X.W})
-	return &takeOut{from: frameOf(&out.X, out.T), to: into(func(raw []byte) error {
-		row, size := out.X.W*b.Pixel, part.Size()
-		data := make([]byte, 0, size.H*size.W*b.Pixel)
-		for y := part.Y0; y < part.Y1; y++ {
-			data = append(data, raw[y*row+part.X0*b.Pixel:y*row+part.X1*b.Pixel]...)
-		}
-		return (&rectangle{b.spool, b.Pixel, b.Size, out.Frame, w.Tiles[out.Tile].Out}).put(nil, data)
-	})}
+	return &TakeOut{From: out.View(), To: &Crop{b.Rectangle(out.Frame, w.Tiles[out.Tile].Out), out.X.W, part}}
 }

@@ -27,7 +27,7 @@ func (n network) Forward(g *Graph, x Value) Value { return n(g, x) }
 
 // record records a network on one frame of h x w pixels of 4 channels.
 func record(t testing.TB, net Module, h, w int) (*recordings, *Recording, error) {
-	s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits, false)
+	s := newRecordings("net", net, Clip{}, plain(t), gpu.DefaultLimits, false)
 	r, err := s.of(t.Context(), tileShape{h: h, w: w, c: 4}, Slice{T: 0, N: 1, at: Whole})
 	s.place()
 	return s, r, err
@@ -83,7 +83,7 @@ func (f *fakes) op(label string, onto Value, out Value, reads ...Value) Value {
 // output at the end.
 func contents(t *testing.T, r *Recording, input uint64) (made uint64, inPlace int) {
 	held := map[*gpu.Buffer]uint64{r.In.Buffer: input}
-	for _, c := range r.Steps[1].(*runBatch).batch.Commands {
+	for _, c := range r.Steps[1].(*RunBatch).Batch.Commands {
 		last := len(c.Bindings) - 1
 		operands := []uint64{}
 		seen := map[*gpu.Buffer]bool{}
@@ -230,7 +230,7 @@ func TestWrongGraphsPanic(t *testing.T) {
 // What is too large for the device is told by the layer's name.
 func TestTooLargeIsToldByLayer(t *testing.T) {
 	of := func(net network, h, w, c int) error {
-		s := newRecordings("net", net, &feed{}, plain(t), gpu.DefaultLimits, false)
+		s := newRecordings("net", net, Clip{}, plain(t), gpu.DefaultLimits, false)
 		_, err := s.of(t.Context(), tileShape{h: h, w: w, c: c}, Slice{T: 0, N: 1, at: Whole})
 		return err
 	}
@@ -238,7 +238,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 	err := of(rms.Forward, 1, 9<<20, 4)
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: norm: 1 rows of 9437184 pixels and 4 channels are 144.0 MiB, device allows 128.0 MiB in a binding")
-	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), &feed{}, plain(t), gpu.DefaultLimits, false)
+	s := newRecordings("net", network(func(g *Graph, x Value) Value { return Copy(g, "copy", x) }), Clip{}, plain(t), gpu.DefaultLimits, false)
 	_, err = s.of(t.Context(), tileShape{h: 1024, w: 1024, c: 4}, Slice{T: 0, N: 17, at: Whole}) // 17 frames of 16 MiB
 	require.ErrorIs(t, err, gpu.ErrTooLarge)
 	require.ErrorContains(t, err, "engine: input: activation of 272.0 MiB, device allows 256.0 MiB in a buffer")
@@ -248,7 +248,7 @@ func TestTooLargeIsToldByLayer(t *testing.T) {
 func TestRecordingsByShape(t *testing.T) {
 	set := plain(t)
 	conv := &Conv{Name: "conv", Weights: NewWeights(set, wgsl.F32).Conv("conv", wgsl.Shape{O: 4, I: 4, KT: 1, KS: 3}, 1), Out: 4}
-	s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
+	s := newRecordings("net", conv, Clip{}, set, gpu.DefaultLimits, false)
 	of := func(h int, w Windows, slice Slice) *Recording {
 		r, err := s.of(t.Context(), tileShape{h: h, w: 8, c: 4, windows: w}, slice)
 		require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestMarks(t *testing.T) {
 	_, r, err := record(t, net, 2, 2)
 	require.NoError(t, err)
 	require.Len(t, r.Marked, 3)
-	commands := r.Steps[1].(*runBatch).batch.Commands
+	commands := r.Steps[1].(*RunBatch).Batch.Commands
 	for i, m := range r.Marked {
 		require.Equal(t, string(rune('a'+i)), m.Name)
 		require.Equal(t, i+1, m.End)
@@ -327,11 +327,11 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 			w := NewWeights(plain(t), wgsl.Packed)
 			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: c.time.Kernel, KS: 3}, 1), Out: 12, Time: c.time}
 			run := func(noFold bool) (taps, scratch int64) {
-				s := newRecordings("net", conv, &feed{}, plain(t), gpu.DefaultLimits, noFold)
+				s := newRecordings("net", conv, Clip{}, plain(t), gpu.DefaultLimits, noFold)
 				r, err := s.of(t.Context(), tileShape{h: 5, w: 7, c: 4}, Slice{N: c.frames, at: c.at})
 				require.NoError(t, err)
 				s.place()
-				for _, k := range r.Steps[1].(*runBatch).batch.Commands {
+				for _, k := range r.Steps[1].(*RunBatch).Batch.Commands {
 					if k.Label == "conv" {
 						taps += k.Cost.FLOPs / product
 					}
@@ -373,7 +373,7 @@ func TestFramesInPairs(t *testing.T) {
 				require.NoError(t, err)
 				w := NewWeights(set, wgsl.Packed)
 				conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: c.time}
-				s := newRecordings("net", conv, &feed{}, set, gpu.DefaultLimits, false)
+				s := newRecordings("net", conv, Clip{}, set, gpu.DefaultLimits, false)
 				r, err := s.of(t.Context(), tileShape{h: c.h, w: 16, c: 4}, Slice{N: c.frames, at: c.at})
 				require.NoError(t, err)
 				s.place()
@@ -401,7 +401,7 @@ func TestFramesInPairsInBands(t *testing.T) {
 			conv := &Conv{Name: "conv", Weights: w.Conv("conv", wgsl.Shape{O: 12, I: 4, KT: 3, KS: 3}, 1), Out: 12, Time: Causal{Kernel: 3}}
 			limits := gpu.DefaultLimits
 			limits.MaxBinding = most
-			r, err := newRecordings("net", conv, &feed{}, set, limits, false).of(t.Context(), tileShape{h: h, w: 16, c: 4}, Slice{N: 4, at: Steady})
+			r, err := newRecordings("net", conv, Clip{}, set, limits, false).of(t.Context(), tileShape{h: h, w: 16, c: 4}, Slice{N: 4, at: Steady})
 			require.NoError(t, err)
 			for _, c := range r.batch.Commands {
 				for _, v := range c.Bindings {

@@ -29,7 +29,7 @@ type Layer struct {
 // frame whole stands for those.
 func (p *Plan) Layers() []Layer {
 	t := &tally{byName: map[string]*Layer{}}
-	for _, w := range p.passes {
+	for _, w := range p.Work.Passes {
 		t.pass(w)
 	}
 	p.results(func(steps []Step) {
@@ -76,7 +76,7 @@ func (l *Layer) add(c *gpu.Command, n int64) {
 // Programs are what each program of the network does in the whole job.
 func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 	all := map[*gpu.Program]gpu.Cost{}
-	for _, w := range p.passes {
+	for _, w := range p.Work.Passes {
 		recordings, times := w.times()
 		for _, r := range recordings {
 			for _, c := range commands(r.Steps) {
@@ -132,9 +132,9 @@ func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 	return func(yield func(int, *gpu.Command) bool) {
 		n := 0
 		for _, s := range steps {
-			b, ok := s.(*runBatch)
-			for i := 0; ok && i < len(b.batch.Commands); i++ {
-				if !yield(n, &b.batch.Commands[i]) {
+			b, ok := s.(*RunBatch)
+			for i := 0; ok && i < len(b.Batch.Commands); i++ {
+				if !yield(n, &b.Batch.Commands[i]) {
 					return
 				}
 				n++
@@ -146,12 +146,12 @@ func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 // reference adds what the original implementation does. How it slices a clip
 // makes no difference: each frame is made once.
 func (t *tally) reference(p *Plan) {
-	w, frames, times := p.passes[0], p.job.Frames, int64(1)
+	w, frames, times := p.Work.Passes[0], p.job.Frames, int64(1)
 	shapes := make([]tileShape, len(w.Tiles))
 	for i := range shapes {
 		shapes[i] = w.shape(i)
 	}
-	if len(p.passes) > 1 {
+	if len(p.Work.Passes) > 1 {
 		shapes = []tileShape{{h: p.job.Height / p.job.InPatch, w: p.job.Width / p.job.InPatch, c: p.job.InChannels}}
 	}
 	if p.job.Independent {
@@ -177,7 +177,7 @@ func macs(n, frames, h, w, in, out int) int64 {
 // results hands over the steps that put tiles together and take results off the
 // device, previews apart.
 func (p *Plan) results(do func(steps []Step)) {
-	w := p.last()
+	w := p.Work.Last()
 	for i := range w.Tiles {
 		frame := 0
 		for _, s := range w.Slices {
@@ -192,26 +192,22 @@ func (p *Plan) results(do func(steps []Step)) {
 
 // result is results of one frame of a tile.
 func (p *Plan) result(out TileFrame, do func(steps []Step)) {
-	take := func(x wgsl.Tensor, t, y0 int) {
-		if out.Frame < p.outlet.Frames && y0 < p.outlet.Height { // not trimmed
-			do(p.outlet.take(x, t, out.Frame, y0, nil))
-		}
-	}
-	if p.joiner == nil {
-		p.bound(out.X, func(x wgsl.Tensor, y0 int) error {
-			take(x, out.T, y0)
+	w := &p.Work
+	if w.Joiner == nil {
+		p.Bound(out.X, func(x wgsl.Tensor, y0 int) error {
+			do(w.Results.Take(x, out.T, out.Frame, y0))
 			return nil
 		})
 		return
 	}
-	do(p.joiner.add(out))
-	if out.Tile < len(p.last().Tiles)-1 {
+	do(w.Joiner.Add(out, true))
+	if out.Tile < len(p.Work.Last().Tiles)-1 {
 		return
 	}
 	for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
 		var steps []Step
-		steps, x = p.joiner.band(out.Frame, y0)
+		steps, x = w.Joiner.Band(out.Frame, y0, true)
 		do(steps)
-		take(x, 0, y0)
+		do(w.Results.Take(x, 0, out.Frame, y0))
 	}
 }

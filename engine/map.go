@@ -26,7 +26,7 @@ func (p *Plan) Map() []Lies {
 			all = append(all, Lies{u.in.Label, u.in.Size, r.In.T, u.own.Label, u.own.Size, u.last})
 		}
 	}
-	for _, b := range slices.Concat(w.recordings.memory.buffers(), p.shared()) {
+	for _, b := range slices.Concat(w.recordings.memory.buffers(), p.Shared()) {
 		all = append(all, Lies{Buffer: b.Label, Size: b.Size, What: b.Label, Bytes: b.Size})
 	}
 	return all

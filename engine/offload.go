@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -31,74 +30,57 @@ func (e *emitter) piece() int64 {
 	return max(4, min(most, e.limits.MaxBinding/4)&^3)
 }
 
-// away is a layer's memory on the host. A slot is a frame, the oldest first.
-type away struct{ slots []*hosted }
+// HostMemory is memory of frames on the host, in slots of so many bytes, the oldest
+// first: zeros, until something is put there. A pass begins without any.
+type HostMemory struct{ Sizes []int64 }
 
-// hosted is a frame on the host: zeros, until something is put there.
-type hosted struct {
-	size int64
-	data []byte
+// HostSlot is where on the host the frame is that a buffer stands for.
+type HostSlot struct {
+	Of   *HostMemory
+	Slot int
 }
 
-func (h *hosted) bytes() []byte {
-	if h.data == nil {
-		h.data = make([]byte, h.size)
-	}
-	return h.data
-}
-
-// hostedAs is where on the host the frame is that a buffer stands for.
-type hostedAs struct {
-	away *away
-	slot int
+// HostRows are N bytes of a slot from At on.
+type HostRows struct {
+	HostSlot
+	At, N int64
 }
 
 // host is the memory of a layer on the host, whose frames are as large as the
 // buffers that would be on the device; nil where those are.
-func (m *memoryBank) host(layer string) *away {
+func (m *memoryBank) host(layer string) *HostMemory {
 	if !m.away {
 		return nil
 	}
 	if m.hosts == nil {
-		m.hosts = map[*gpu.Buffer]hostedAs{}
+		m.hosts = map[*gpu.Buffer]HostSlot{}
 	}
 	buffers := m.frames[layer]
 	first, ok := m.hosts[buffers[0]]
 	if !ok {
-		first.away = &away{}
+		first.Of = &HostMemory{make([]int64, len(buffers))}
 		for i, b := range buffers {
-			first.away.slots = append(first.away.slots, &hosted{})
-			m.hosts[b] = hostedAs{first.away, i}
+			m.hosts[b] = HostSlot{first.Of, i}
 		}
 	}
 	for i, b := range buffers {
-		first.away.slots[i].size = b.Size
+		first.Of.Sizes[i] = b.Size
 	}
-	return first.away
-}
-
-// free lets go of what is on the host.
-func (m *memoryBank) free() {
-	for _, h := range m.hosts {
-		h.away.slots[h.slot].data = nil
-	}
-	for _, a := range m.parked {
-		a.slots[0].data = nil
-	}
+	return first.Of
 }
 
 // parking is where frames wait for portions of a depth, and takes so many bytes or
 // more.
-func (m *memoryBank) parking(depth int, bytes int64) *away {
+func (m *memoryBank) parking(depth int, bytes int64) *HostMemory {
 	a := m.parked[depth]
 	if a == nil {
-		a = &away{slots: []*hosted{{}}}
+		a = &HostMemory{make([]int64, 1)}
 		if m.parked == nil {
-			m.parked = map[int]*away{}
+			m.parked = map[int]*HostMemory{}
 		}
 		m.parked[depth] = a
 	}
-	a.slots[0].size = max(a.slots[0].size, bytes)
+	a.Sizes[0] = max(a.Sizes[0], bytes)
 	return a
 }
 
@@ -129,81 +111,14 @@ type transfer struct {
 	bytes int64     // that cross
 }
 
-// comeIn brings rows of a slot in, which begin at a byte of it.
-type comeIn struct {
-	to   gpu.View
-	from *away
-	slot int
-	at   int64
-}
-
-func (s *comeIn) do(ctx context.Context, r *run) error {
-	h, n := s.from.slots[s.slot], s.to.Bytes()
-	if err := r.landed(ctx, h, s.at, n); err != nil {
-		return err
+// weight says that a weight crosses.
+func (t *transfer) weight() bool {
+	in, ok := t.step.(*BringIn)
+	if !ok {
+		return false
 	}
-	return r.dev.Write(s.to, h.bytes()[s.at:][:n])
-}
-
-// goOut takes rows out, to a slot.
-type goOut struct {
-	from gpu.View
-	to   *away
-	slot int
-	at   int64
-}
-
-func (s *goOut) do(ctx context.Context, r *run) error {
-	return (&takeOut{from: s.from, to: &landing{s.to.slots[s.slot], s.at, s.from.Bytes()}}).do(ctx, r)
-}
-
-// landing is a sink: bytes of a frame on the host.
-type landing struct {
-	to    *hosted
-	at, n int64
-}
-
-func (l *landing) put(_ *run, data []byte) error {
-	copy(l.to.bytes()[l.at:], data)
-	return nil
-}
-
-// landed settles what is on its way to n bytes of a frame from `at` on.
-func (r *run) landed(ctx context.Context, h *hosted, at, n int64) error {
-	for i := len(r.leaving) - 1; i >= 0; i-- {
-		if l, ok := r.leaving[i].to.(*landing); ok && l.to == h && l.at < at+n && at < l.at+l.n {
-			return r.settle(ctx, len(r.leaving)-1-i)
-		}
-	}
-	return nil
-}
-
-// forget makes n bytes of a slot zeros.
-type forget struct {
-	of    *away
-	slot  int
-	at, n int64
-}
-
-func (s *forget) do(ctx context.Context, r *run) error {
-	h := s.of.slots[s.slot]
-	if err := r.landed(ctx, h, s.at, s.n); err != nil {
-		return err
-	}
-	clear(h.bytes()[s.at:][:s.n])
-	return nil
-}
-
-// turn makes the slot after the n oldest the oldest: those came to hold the latest.
-type turn struct {
-	of *away
-	n  int
-}
-
-func (s *turn) do(context.Context, *run) error {
-	all := s.of.slots
-	s.of.slots = append(append(make([]*hosted, 0, len(all)), all[s.n:]...), all[:s.n]...)
-	return nil
+	_, ok = in.From.(HostWeight)
+	return ok
 }
 
 // heavy says that a node's memory is too much to be on the device at once.
@@ -232,15 +147,16 @@ func (e *emitter) fetch(l *timeline, layer string) {
 
 // comes brings rows of a slot in.
 func (e *emitter) comes(l *timeline, slot int, to gpu.View) {
-	s := &comeIn{to, l.away, slot, l.from}
-	e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.to, to.Size})
+	s := &BringIn{to, &HostRows{HostSlot{l.away, slot}, l.from, to.Size}}
+	e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.To, to.Size})
 }
 
 // goes takes rows out, to a slot.
 func (e *emitter) goes(l *timeline, slot int, from gpu.View) {
 	for at, most := int64(0), e.piece(); at < from.Size; at += most {
-		s := &goOut{gpu.View{Buffer: from.Buffer, Offset: from.Offset + at, Size: min(most, from.Size-at)}, l.away, slot, l.from + at}
-		e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.from, s.from.Size})
+		s := &TakeOut{From: gpu.View{Buffer: from.Buffer, Offset: from.Offset + at, Size: min(most, from.Size-at)}}
+		s.To = &HostRows{HostSlot{l.away, slot}, l.from + at, s.From.Size}
+		e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.From, s.From.Size})
 	}
 }
 
@@ -256,10 +172,10 @@ func (l *timeline) leaves(e *emitter, label string) {
 			l.leaving(e, label+" memory", i-before, tap)
 			continue
 		}
-		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &forget{l.away, i - before, l.from, l.bytes()}})
+		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &Forget{HostRows{HostSlot{l.away, i - before}, l.from, l.bytes()}}})
 	}
 	if before > 0 {
-		e.turning = &turn{l.away, len(l.memory) - before}
+		e.turning = &Turn{l.away, len(l.memory) - before}
 	}
 }
 
@@ -277,7 +193,7 @@ func (r *Recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
 	done := 0
 	batch := func(end int) {
 		if end > done {
-			steps = append(steps, &runBatch{&gpu.Batch{Label: r.batch.Label, Commands: r.batch.Commands[done:end]}})
+			steps = append(steps, &RunBatch{&gpu.Batch{Label: r.batch.Label, Commands: r.batch.Commands[done:end]}})
 			done = end
 		}
 	}
@@ -386,42 +302,25 @@ func (p *planner) hosted(l *Plan) error {
 
 // count adds up what lives on the host, and what crosses.
 func (p *Plan) count() {
-	for _, w := range p.passes {
+	for _, w := range p.Work.Passes {
 		if bank := w.recordings.memory; bank.away {
 			host := sum(bank.order)
 			for _, a := range bank.parked {
-				host += a.slots[0].size
+				host += a.Sizes[0]
 			}
 			p.Host = max(p.Host, host)
 		}
-		p.streamed = append(p.streamed, w.recordings.streamed...)
+		p.Work.Streamed = append(p.Work.Streamed, w.recordings.streamed...)
 		recordings, times := w.times()
 		for _, r := range recordings {
 			for _, t := range r.transfers {
 				p.Moved += times[r] * t.bytes
-				if _, in := t.step.(*bringWeight); !in {
-					p.piece = max(p.piece, t.bytes)
+				if !t.weight() {
+					p.Work.Piece = max(p.Work.Piece, t.bytes)
 				}
 			}
 		}
 	}
-	p.Streamed = sum(p.streamed)
+	p.Streamed = sum(p.Work.Streamed)
 	p.Host += p.Streamed
-}
-
-// out reads what a view of causal memory is, wherever that lives; in writes it.
-func (r *run) out(ctx context.Context, bank *memoryBank, b []byte, v gpu.View) error {
-	if h, ok := bank.hosts[v.Buffer]; ok {
-		copy(b, h.away.slots[h.slot].bytes()[v.Offset:])
-		return nil
-	}
-	return r.dev.Read(ctx, b, v)
-}
-
-func (r *run) in(bank *memoryBank, v gpu.View, b []byte) error {
-	if h, ok := bank.hosts[v.Buffer]; ok {
-		copy(h.away.slots[h.slot].bytes()[v.Offset:], b)
-		return nil
-	}
-	return r.dev.Write(v, b)
 }

@@ -22,17 +22,35 @@ func (b bytesOf) view(v gpu.View) []byte {
 	return b[v.Buffer][v.Offset:][:v.Bytes()]
 }
 
+// host are what slots on the host hold.
+type host map[*HostMemory][][]byte
+
+// rows are those of a slot.
+func (h host) rows(at *HostRows) []byte {
+	if h[at.Of] == nil {
+		for _, n := range at.Of.Sizes {
+			h[at.Of] = append(h[at.Of], make([]byte, n))
+		}
+	}
+	return h[at.Of][at.Slot][at.At:][:at.N]
+}
+
 // moved does what transfers say.
-func (b bytesOf) moved(t *testing.T, all []transfer) {
+func (b bytesOf) moved(t *testing.T, h host, all []transfer) {
 	for _, m := range all {
 		switch s := m.step.(type) {
-		case *comeIn:
-			copy(b.view(s.to), s.from.slots[s.slot].bytes()[s.at:])
-		case *goOut:
-			l := &landing{s.to.slots[s.slot], s.at, s.from.Bytes()}
-			require.NoError(t, l.put(nil, b.view(s.from)))
+		case *BringIn:
+			copy(b.view(s.To), h.rows(s.From.(*HostRows)))
+		case *TakeOut:
+			copy(h.rows(s.To.(*HostRows)), b.view(s.From))
+		case *Forget:
+			clear(h.rows(&s.Of))
+		case *Turn:
+			for range s.N { // the oldest is the latest
+				h[s.Of] = append(h[s.Of][1:], h[s.Of][0])
+			}
 		default:
-			require.NoError(t, s.do(t.Context(), &run{}))
+			require.Fail(t, "another step", "%T", s)
 		}
 	}
 }
@@ -50,7 +68,7 @@ func TestMemoryOnTheHost(t *testing.T) {
 		for _, rows := range []int{high, 3, 2, 1} {
 			for _, later := range [][]int{{2, 2, 2}, {2, 4, 2}, {4, 2, 6}} {
 				t.Run(fmt.Sprintf("%s/%d rows/%v", c.name, rows, later), func(t *testing.T) {
-					bank, held := newMemoryBank(), bytesOf{}
+					bank, held, beside := newMemoryBank(), bytesOf{}, host{}
 					bank.away = true
 					for range 2 {
 						frames, made := 0, 0
@@ -72,7 +90,7 @@ func TestMemoryOnTheHost(t *testing.T) {
 							for _, b := range (&node{reach: around}).bands(rows, high, high) {
 								e.x, e.b = x.Part(b.lo, b.hi-b.lo), b
 								l := e.time("layer", c.Causal)
-								held.moved(t, e.transfers)
+								held.moved(t, beside, e.transfers)
 								e.transfers = nil
 								for f := range outputs {
 									taps, want := l.taps(f), naive(c.Causal, made+c.head(at)+f)
@@ -95,12 +113,11 @@ func TestMemoryOnTheHost(t *testing.T) {
 								e.gone()
 							}
 							e.turned()
-							held.moved(t, e.transfers)
+							held.moved(t, beside, e.transfers)
 							frames, made = frames+n, made+outputs+c.head(at)
 						}
 					}
 					require.Empty(t, bank.buffers())
-					bank.free()
 				})
 			}
 		}

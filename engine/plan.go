@@ -1,8 +1,9 @@
 package engine
 
 import (
-	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"tessera/gpu"
 	"tessera/tiling"
@@ -48,29 +49,12 @@ type Plan struct {
 	Helpers  []*Helper // that take tiles too; see Share
 	Unshared []string  // devices that can't, and why
 
-	job      *Job
-	options  Options
-	weights  []*gpu.Buffer // that its commands read
-	streams  int           // see way
-	streamed []*gpu.Buffer // weights that are on the host
-	passes   []*Pass
-	between  *Between // of two passes
-	joiner   joiner   // nil for one tile
-	outlet   *outlet
-	preview  *preview      // nil where none is wanted
-	guest    *gpu.Buffer   // a frame that a helper made; nil where there are none
-	staging  []*gpu.Buffer // that results leave by, readbacks
-	piece    int64         // of causal memory that crosses at once, at most
-}
+	// Work is what package runner does of all that, step by step.
+	Work Work
 
-// Helper is a plan of the same job, in the same tiles, on another device. It
-// takes tiles of the plan that it helps, each when it is free.
-type Helper struct {
-	Plan *Plan
-	Dev  *gpu.Device
-	Load func(ctx context.Context) error // has the plan's weights on the device
-
-	Tiles int // that it made, in all runs
+	job     *Job
+	options Options
+	streams int // see way
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -80,40 +64,40 @@ func (p *Plan) Bytes() int64 {
 
 // Reads is how often each part of the clip is read, at most: once where its frames
 // are fed to one tile, from the first to the last.
-func (p *Plan) Reads() int { return len(p.passes[0].Tiles) }
+func (p *Plan) Reads() int { return len(p.Work.Passes[0].Tiles) }
 
 // Buffers are all that the plan has on the device at once: those of the larger
 // pass, where there are two.
 func (p *Plan) Buffers() []*gpu.Buffer {
-	all := append(slices.Clone(p.weights), p.largest().recordings.buffers()...)
-	return append(all, p.shared()...)
+	all := append(slices.Clone(p.Work.Weights), p.largest().recordings.buffers()...)
+	return append(all, p.Shared()...)
 }
 
-// shared are the buffers that outlive a pass, weights not among them.
-func (p *Plan) shared() []*gpu.Buffer {
+// Shared are the buffers that outlive a pass, weights not among them.
+func (p *Plan) Shared() []*gpu.Buffer {
 	var all []*gpu.Buffer
-	if p.joiner != nil {
-		all = slices.Clone(p.joiner.buffers())
+	if p.Work.Joiner != nil {
+		all = slices.Clone(p.Work.Joiner.buffers())
 	}
 	return append(all, p.transfer()...)
 }
 
 // transfer are the buffers that results and previews pass through.
 func (p *Plan) transfer() []*gpu.Buffer {
-	all := p.outlet.buffers()
-	if p.preview != nil {
-		all = append(all, p.preview.bytes)
+	all := p.Work.Results.buffers()
+	if p.Work.Preview != nil {
+		all = append(all, p.Work.Preview.bytes)
 	}
-	if p.guest != nil {
-		all = append(all, p.guest)
+	if p.Work.Foreign != nil {
+		all = append(all, p.Work.Foreign)
 	}
-	return append(all, p.staging...)
+	return append(all, p.Work.Staging...)
 }
 
 // largest is the pass that takes the most memory.
 func (p *Plan) largest() *Pass {
-	most := p.passes[0]
-	for _, w := range p.passes[1:] {
+	most := p.Work.Passes[0]
+	for _, w := range p.Work.Passes[1:] {
 		if sum(w.recordings.buffers()) > sum(most.recordings.buffers()) {
 			most = w
 		}
@@ -121,38 +105,22 @@ func (p *Plan) largest() *Pass {
 	return most
 }
 
-// last is the pass whose tiles are put together.
-func (p *Plan) last() *Pass { return p.passes[len(p.passes)-1] }
-
-// pass is one way through the clip: a module on every slice of every tile.
-type Pass struct {
-	recordings *recordings
-	Tiles      []tiling.Tile // In is what the module is fed with
-	windows    []Windows     // of each tile; nil: none
-	parts      []tiling.Rect // of each tile's output, the part to keep; nil: all
-	Slices     []Slice
-	cell       int // samples of In along the side of a pixel of the module's input
-	c          int // channels of the module's input
-
-	Recorded [][]*Recording // of each kind of slice of each tile
-}
-
-// shape is what the module is fed with for tile i.
-func (w *Pass) shape(i int) tileShape {
-	in := w.Tiles[i].In.Size()
-	s := tileShape{h: in.H / w.cell, w: in.W / w.cell, c: w.c}
-	if w.windows != nil {
-		s.windows = w.windows[i]
+// CausalMemory is the causal memory of all passes and tiles, one behind the other: what
+// tells it apart from that of other plans, and its bytes.
+func (p *Plan) CausalMemory() (text string, bytes int64) {
+	var b strings.Builder
+	for _, w := range p.Work.Passes {
+		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.Tiles), len(w.Slices))
+		if p.Eight {
+			b.WriteString(", i8")
+		}
+		for _, m := range w.Memory() {
+			fmt.Fprintf(&b, ", %s: %d", m.Label, m.Size)
+		}
+		b.WriteByte('\n')
+		bytes += int64(len(w.Tiles)) * sum(w.Memory())
 	}
-	return s
-}
-
-// part is what is kept of tile i's output, which is of a size.
-func (w *Pass) part(i int, size tiling.Size) tiling.Rect {
-	if w.parts != nil {
-		return w.parts[i]
-	}
-	return tiling.Rect{Y1: size.H, X1: size.W}
+	return b.String(), bytes
 }
 
 // tiled plans a job at one tile size: in portions where it doesn't fit without. What
@@ -199,7 +167,7 @@ func (p *planner) deepest() int {
 func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	l := &Plan{
 		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
-		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o,
+		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{Spools: p.o.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
 	if err != nil {
@@ -209,18 +177,18 @@ func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 	if l.Tiling == Exact && !l.Tiles.Whole() {
 		err = p.exact(l)
 	} else {
-		l.passes = []*Pass{p.whole(l, l.Tiles.Tiles)}
+		l.Work.Passes = []*Pass{p.whole(l, l.Tiles.Tiles)}
 	}
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range l.passes {
+	for _, w := range l.Work.Passes {
 		if err := p.record(l, w); err != nil {
 			return nil, err
 		}
 	}
-	l.weights = l.read(p.Network.Weights)
-	l.Weights = sum(l.weights)
+	l.Work.Weights = l.read(p.Network.Weights)
+	l.Weights = sum(l.Work.Weights)
 	most := l.largest().recordings
 	l.Activations, l.Causal = most.arena.bytes(), sum(most.memory.buffers())
 	if err := p.hosted(l); err != nil {
@@ -234,11 +202,15 @@ func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
 // frames of a clip, or for later ones.
 func (p *Plan) read(w *Weights) []*gpu.Buffer {
 	bound := map[*gpu.Buffer]bool{}
-	for _, s := range p.passes {
+	for _, s := range p.Work.Passes {
 		for _, r := range s.recordings.byShape {
 			for _, step := range r.Steps {
-				if run, ok := step.(*runBatch); ok {
-					run.bound(bound)
+				if run, ok := step.(*RunBatch); ok {
+					for i := range run.Batch.Commands {
+						for _, v := range run.Batch.Commands[i].Bindings {
+							bound[v.Buffer] = true
+						}
+					}
 				}
 			}
 		}
@@ -249,27 +221,18 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 // Of says whether the plan is of a job of this network.
 func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
 
-// Load has the weights that the plan reads on the device, and those that stream on the
-// host, and no others of the network. told is called as bytes of those that were
-// missing are done, if not nil.
-func (p *Plan) Load(ctx context.Context, dev *gpu.Device, from Tensors, told func(done, total int64)) error {
-	needed := map[*gpu.Buffer]bool{}
-	for _, b := range p.weights {
-		needed[b] = true
-	}
-	p.job.Network.Weights.host.hold(p.streamed)
-	return p.job.Network.Weights.upload(ctx, dev, from, needed, told)
-}
+// Network is what the plan runs.
+func (p *Plan) Network() *Network { return p.job.Network }
 
 // whole is a pass of the whole network.
 func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 	return &Pass{
-		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, &feed{}), Tiles: tiles,
+		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, Clip{}), Tiles: tiles,
 		Slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
 }
 
-func (p *planner) recordings(l *Plan, name string, net Module, from source) *recordings {
+func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Across
 	r.weights, r.streams = p.Network.Weights, l.streams
@@ -309,25 +272,25 @@ func (p *planner) record(l *Plan, w *Pass) error {
 
 // join declares what puts tiles together and what results leave by.
 func (p *planner) join(l *Plan, linear tiling.Linear) {
-	out := l.last().output()
-	if len(l.last().Tiles) > 1 {
+	out := l.Work.Last().output()
+	if len(l.Work.Last().Tiles) > 1 {
 		if p.Output.Preview && p.Output.Form != Draws {
-			l.preview = newPreview(l.Tiles.Tiles, p.output(l), p.Adapter.Limits)
+			l.Work.Preview = newPreviews(p.Job, l.Tiles.Tiles, p.output(l))
 		}
 		if l.Tiling == Diffusers {
-			l.joiner = newLinearCanvas(p.Job, linear, l.Frames)
+			l.Work.Joiner = newLinearCanvas(p.Job, linear, l.Frames)
 		} else {
-			l.joiner = p.canvas(l)
+			l.Work.Joiner = p.canvas(l)
 		}
-		out = l.joiner.bands()
+		out = l.Work.Joiner.bands()
 	} else {
 		out.H = l.boundRows(out)
 	}
-	l.outlet = newOutlet(p.Job, p.output(l), l.Tiles.Out, out)
+	l.Work.Results = newResults(p.Job, p.output(l), l.Tiles.Out, out)
 	l.Transfer = sum(l.transfer())
-	if l.joiner != nil {
-		l.Canvas = sum(l.joiner.buffers())
-		l.Spool += l.joiner.spooled()
+	if l.Work.Joiner != nil {
+		l.Canvas = sum(l.Work.Joiner.buffers())
+		l.Spool += spooled(l.Work.Joiner)
 	}
 	l.stage(out)
 }
@@ -335,32 +298,32 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 // stage declares what results like `out` leave by, as far as the budget allows:
 // without, the device waits for each. Nothing follows the only slice of all.
 func (p *Plan) stage(out wgsl.Tensor) {
-	if p.options.Least || len(p.passes) == 1 && len(p.last().Tiles)*len(p.last().Slices) == 1 {
+	if p.options.Least || len(p.Work.Passes) == 1 && len(p.Work.Last().Tiles)*len(p.Work.Last().Slices) == 1 {
 		return
 	}
 	most := out.FrameBytes() // draws are no more
-	if p.outlet.rgba != nil {
-		most = p.outlet.rgba.Size
+	if p.Work.Results.rgba != nil {
+		most = p.Work.Results.rgba.Size
 	}
-	if p.preview != nil {
-		most = max(most, p.preview.bytes.Size)
+	if p.Work.Preview != nil {
+		most = max(most, p.Work.Preview.bytes.Size)
 	}
-	if v, ok := p.joiner.(*canvas); ok && v.frames == nil {
+	if v, ok := p.Work.Joiner.(*canvas); ok && v.frames == nil {
 		most = max(most, v.partBytes(v.y.C))
 	}
-	if p.between != nil {
-		first := p.passes[0].output()
+	if p.Work.Between != nil {
+		first := p.Work.Passes[0].output()
 		most = max(most, first.FrameBytes())
 	}
-	frames := p.last().output().T
-	if p.piece > 0 {
-		most, frames = max(most, p.piece), max(frames, 2)
+	frames := p.Work.Last().output().T
+	if p.Work.Piece > 0 {
+		most, frames = max(most, p.Work.Piece), max(frames, 2)
 	}
-	p.staging = stagings(most, frames)
-	for len(p.staging) > 0 && p.Bytes()+sum(p.staging) > p.Budget {
-		p.staging = p.staging[1:]
+	p.Work.Staging = Stagings(most, frames)
+	for len(p.Work.Staging) > 0 && p.Bytes()+sum(p.Work.Staging) > p.Budget {
+		p.Work.Staging = p.Work.Staging[1:]
 	}
-	p.Ahead = sum(p.staging)
+	p.Ahead = sum(p.Work.Staging)
 	p.Transfer += p.Ahead
 }
 
@@ -371,9 +334,9 @@ func (p *planner) canvas(l *Plan) *canvas {
 		return newCanvas(p.Job, l.Tiles, l.Frames, true)
 	}
 	v := newCanvas(p.Job, l.Tiles, l.Frames, false)
-	transfer := sum(newOutlet(p.Job, p.output(l), l.Tiles.Out, v.bands()).buffers())
-	if l.preview != nil {
-		transfer += l.preview.bytes.Size
+	transfer := sum(newResults(p.Job, p.output(l), l.Tiles.Out, v.bands()).buffers())
+	if l.Work.Preview != nil {
+		transfer += l.Work.Preview.bytes.Size
 	}
 	if v.y.FrameBytes() <= p.Adapter.Limits.MaxBinding-bindAlign && l.Weights+l.Activations+l.Causal+sum(v.buffers())+transfer <= l.Budget {
 		return v
@@ -398,4 +361,4 @@ func trimmed(n, all int) int {
 }
 
 // Output is what comes out: the form, and what is left after trimming.
-func (p *Plan) Output() Output { return p.outlet.Output }
+func (p *Plan) Output() Output { return p.Work.Results.Output }

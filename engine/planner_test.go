@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,8 +91,8 @@ func counted(t *testing.T, p *Plan) {
 	require.Equal(t, sum(p.Buffers()), p.Bytes())
 	require.Equal(t, p.Weights+p.Activations+p.Causal+p.Canvas+p.Transfer, p.Bytes())
 	require.LessOrEqual(t, p.Bytes(), p.Budget)
-	for _, w := range p.passes { // the device has one pass at a time
-		require.LessOrEqual(t, p.Weights+sum(w.recordings.buffers())+sum(p.shared()), p.Bytes())
+	for _, w := range p.Work.Passes { // the device has one pass at a time
+		require.LessOrEqual(t, p.Weights+sum(w.recordings.buffers())+sum(p.Shared()), p.Bytes())
 	}
 }
 
@@ -133,7 +132,7 @@ func TestBytesAreThoseOfTheBuffers(t *testing.T) {
 
 			exact := plan(t, one, cut(Exact))
 			counted(t, exact)
-			require.Len(t, exact.passes, 2)
+			require.Len(t, exact.Work.Passes, 2)
 			require.Zero(t, exact.Overlap)
 			require.Equal(t, tiling.Square(2), exact.Halo, "a cell")
 			require.Equal(t, whole.Bytes(), exact.Untiled)
@@ -161,7 +160,7 @@ func TestBandsAreBound(t *testing.T) {
 	p := plan(t, j, cut(Feather))
 	counted(t, p)
 	require.Positive(t, p.Spool)
-	v := p.joiner.(*canvas)
+	v := p.Work.Joiner.(*canvas)
 	require.Equal(t, tile/row, v.bands().H)
 	require.EqualValues(t, tile, v.part.Buffer.Size, "a tile's part is larger than a band")
 	require.EqualValues(t, tile/row*row, v.y.Buffer.Size)
@@ -207,7 +206,7 @@ func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
 		j.In, j.Out, j.InChannels, j.OutChannels = 2, 1, 3, 8
 		o := Options{Tile: tiling.Choice{Tile: tiling.Square(32)}}
 		flops := func(p *Plan) int64 {
-			commands := p.passes[0].Recorded[0][0].Steps[1].(*runBatch).batch.Commands
+			commands := p.Work.Passes[0].Recorded[0][0].Steps[1].(*RunBatch).Batch.Commands
 			return commands[len(commands)-1].Cost.FLOPs
 		}
 		all := plan(t, j, o)
@@ -215,7 +214,7 @@ func TestOutputsThatNobodyWantsAreNotMade(t *testing.T) {
 		half := plan(t, j, o)
 		counted(t, half)
 		require.Equal(t, flops(all), 2*flops(half), name)
-		a, b := all.joiner.bands(), half.joiner.bands()
+		a, b := all.Work.Joiner.bands(), half.Work.Joiner.bands()
 		require.Equal(t, a.Bytes(), 2*b.Bytes(), name)
 	}
 }
@@ -325,7 +324,7 @@ func TestDefaultTilingFits(t *testing.T) {
 // each frame once.
 func TestPassesMeet(t *testing.T) {
 	p := plan(t, job(t, 60, 70), cut(Exact))
-	outer := p.last()
+	outer := p.Work.Last()
 	covered := make([]int, p.Tiles.Out.H*p.Tiles.Out.W)
 	for i, tile := range outer.Tiles {
 		rec := outer.Recorded[i][0]
@@ -341,55 +340,6 @@ func TestPassesMeet(t *testing.T) {
 		if n != 1 {
 			require.Fail(t, "a pixel is made by not one tile")
 		}
-	}
-
-	// The first pass puts frames, the second gets the rectangles it asks for.
-	b := p.between
-	b.spool = make(inMemory, b.bytes())
-	inner := p.passes[0]
-	frame := b.Size.H * b.Size.W * b.Pixel
-	frames := numbered(b.Frames * frame)
-	rec := inner.Recorded[0][0]
-	for f := range b.Frames {
-		step := b.keep(inner, TileFrame{X: rec.Out, Frame: f}).(*takeOut)
-		require.NoError(t, step.to.put(nil, frames[f*frame:][:frame]))
-	}
-	require.Equal(t, inMemory(frames), b.spool)
-	const i = 4
-	s := outer.Slices[1]
-	in := outer.Tiles[i].In
-	got := make([]byte, s.N*in.Size().H*in.Size().W*b.Pixel)
-	require.NoError(t, b.get(&run{plan: p, at: place{pass: outer, tile: i, slice: s}}, got))
-	var want []byte
-	for f := s.T; f < s.T+s.N; f++ {
-		for y := in.Y0; y < in.Y1; y++ {
-			row := frames[f*frame+y*b.Size.W*b.Pixel:]
-			want = append(want, row[in.X0*b.Pixel:in.X1*b.Pixel]...)
-		}
-	}
-	require.Equal(t, want, got)
-}
-
-// Progress grows to one, through both passes.
-func TestProgressGrows(t *testing.T) {
-	for _, how := range []Tiling{Feather, Exact} {
-		p := plan(t, job(t, 60, 70), cut(how))
-		last, flops := 0.0, 0.0
-		for n, w := range p.passes {
-			for i := range w.Tiles {
-				for k := range w.Slices {
-					s := w.Slices[k]
-					before := p.progress(place{w, n, i, i, s, k}, 0, flops+0.5)
-					require.Greater(t, before.Done, last, "%s: within a slice: %+v", how, before)
-					flops += float64(w.Recorded[i][s.Kind].Cost.FLOPs)
-					v := p.progress(place{w, n, i, i, s, k}, 1, flops)
-					require.Greater(t, v.Done, last, "%s: %+v", how, v)
-					require.LessOrEqual(t, v.Tile, v.Tiles)
-					last = v.Done
-				}
-			}
-		}
-		require.InDelta(t, 1, last, 1e-12, how)
 	}
 }
 
@@ -445,13 +395,13 @@ func TestBindingsFit(t *testing.T) {
 				continue
 			}
 			accepted++
-			for _, r := range p.last().Recorded[0] {
+			for _, r := range p.Work.Last().Recorded[0] {
 				for _, s := range r.Steps {
-					run, ok := s.(*runBatch)
+					run, ok := s.(*RunBatch)
 					if !ok {
 						continue
 					}
-					for _, c := range run.batch.Commands {
+					for _, c := range run.Batch.Commands {
 						for _, v := range c.Bindings {
 							if v.Offset > 0 && v.Bytes() > 60<<10 {
 								unaligned++
@@ -465,17 +415,6 @@ func TestBindingsFit(t *testing.T) {
 	}
 	require.Positive(t, accepted)
 	require.Positive(t, unaligned, "no case came near the limit")
-}
-
-// brief takes a byte less than it is given, and says nothing.
-type brief struct{ inMemory }
-
-func (s brief) WriteAt(p []byte, at int64) (int, error) { return len(p) - 1, nil }
-
-// A spool that does not take all bytes is a failure.
-func TestShortWriteIsTold(t *testing.T) {
-	r := &rectangle{brief{make(inMemory, 64)}, 4, tiling.Square(4), 0, tiling.Rect{Y1: 2, X1: 2}}
-	require.ErrorIs(t, r.put(nil, make([]byte, 16)), io.ErrShortWrite)
 }
 
 // Where memory is given up for anything, or frames are pictures, slices stay short.

@@ -53,8 +53,8 @@ func TestKeptFormatsDiffer(t *testing.T) {
 	require.NoError(t, err)
 	j := job(t, 6, 4)
 	j.Network, j.Kernels.Activations = newDoubling(set, 16), set
-	halves, bytes := plan(t, j, Options{}).memory()
-	eight, same := plan(t, j, Options{MemoryFormat: MemoryI8}).memory()
+	halves, bytes := plan(t, j, Options{}).CausalMemory()
+	eight, same := plan(t, j, Options{MemoryFormat: MemoryI8}).CausalMemory()
 	require.Positive(t, bytes)
 	require.Equal(t, bytes, same)
 	require.NotEqual(t, halves, eight)

@@ -64,11 +64,11 @@ type recorded struct {
 	end        int
 }
 
-// batches are a recording's on the device.
-func (r *Recording) batches() (list []*gpu.Batch) {
+// Batches are a recording's on the device.
+func (r *Recording) Batches() (list []*gpu.Batch) {
 	for _, s := range r.Steps {
-		if b, ok := s.(*runBatch); ok {
-			list = append(list, b.batch)
+		if b, ok := s.(*RunBatch); ok {
+			list = append(list, b.Batch)
 		}
 	}
 	return list
@@ -86,7 +86,7 @@ type Marked struct {
 type recordings struct {
 	name    string
 	net     Module
-	from    source // of the input
+	from    Source // of the input
 	set     *wgsl.Set
 	limits  gpu.Limits
 	noFold  bool
@@ -116,7 +116,7 @@ type tileShape struct {
 	windows Windows
 }
 
-func newRecordings(name string, net Module, from source, set *wgsl.Set, limits gpu.Limits, noFold bool) *recordings {
+func newRecordings(name string, net Module, from Source, set *wgsl.Set, limits gpu.Limits, noFold bool) *recordings {
 	return &recordings{
 		name: name, net: net, from: from, set: set, limits: limits, noFold: noFold,
 		arena: newArena(limits.MaxBuffer), memory: newMemoryBank(), byShape: map[recordingKey]*Recording{},
@@ -158,7 +158,7 @@ func (s *recordings) place() {
 				lies(in, &c.Bindings[k])
 			}
 		}
-		r.Steps = append([]Step{&bringIn{allOf(r.In), s.from}}, r.between(in)...)
+		r.Steps = append([]Step{&BringIn{allOf(r.In), s.from}}, r.between(in)...)
 	}
 }
 
@@ -242,7 +242,7 @@ type emitter struct {
 	trail   []trailing      // bands that wait for their places
 
 	transfers []transfer // so far
-	turning   *turn      // that ends the operation; nil: none
+	turning   *Turn      // that ends the operation; nil: none
 }
 
 // node makes the commands of one operation.

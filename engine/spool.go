@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"fmt"
-	"io"
-)
+import "io"
 
 // Spool holds bytes that the device has no room for, zero where nothing was
 // written. Close discards them.
@@ -13,15 +10,5 @@ type Spool interface {
 	io.Closer
 }
 
-// spool makes one, of Options.Spool's kind.
-func (o Options) spool(size int64) (Spool, error) {
-	open := o.Spool
-	if open == nil {
-		open = newSpool
-	}
-	s, err := open(size)
-	if err != nil {
-		return nil, fmt.Errorf("engine: spool of %s: %w", Bytes(size), err)
-	}
-	return s, nil
-}
+// Spooled is what a spool is to hold. Each run of a plan has one of its own for it.
+type Spooled struct{ Bytes int64 }

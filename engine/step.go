@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"cmp"
-	"context"
-	"fmt"
-	"io"
 	"math"
 
 	"github.com/x448/float16"
@@ -14,149 +10,162 @@ import (
 	"tessera/wgsl"
 )
 
-// Step is one thing that a plan does: run a batch, bring bytes in, take bytes
-// out. What moves between device and host moves in steps, so that any other
-// thing that is to live outside of the device is a step more in the list.
-type Step interface {
-	do(ctx context.Context, r *run) error
+// Step is one thing that a plan does, as data: a *RunBatch, a *BringIn, a *TakeOut, a
+// *Forget or a *Turn. Package runner does them, in order. What moves between device and
+// host moves in steps, so that any other thing that is to live outside of the device is
+// a step more in the list.
+type Step interface{ step() }
+
+// RunBatch has the device work.
+type RunBatch struct{ Batch *gpu.Batch }
+
+// BringIn moves bytes to the device.
+type BringIn struct {
+	To   gpu.View
+	From Source
 }
 
-// runBatch has the device work.
-type runBatch struct{ batch *gpu.Batch }
+// TakeOut moves bytes off the device. They come to the sink while the device does what
+// follows; at once where Now is set.
+type TakeOut struct {
+	From gpu.View
+	To   Sink
+	Now  bool
+}
 
-func (s *runBatch) do(ctx context.Context, r *run) error { return r.dev.Submit(ctx, s.batch) }
+// Forget makes bytes of a frame on the host zeros.
+type Forget struct{ Of HostRows }
 
-// bound adds the buffers that commands bind.
-func (s *runBatch) bound(to map[*gpu.Buffer]bool) {
-	for i := range s.batch.Commands {
-		for _, v := range s.batch.Commands[i].Bindings {
-			to[v.Buffer] = true
-		}
+// Turn makes the slot after the N oldest the oldest: those came to hold the latest.
+type Turn struct {
+	Of *HostMemory
+	N  int
+}
+
+func (*RunBatch) step() {}
+func (*BringIn) step()  {}
+func (*TakeOut) step()  {}
+func (*Forget) step()   {}
+func (*Turn) step()     {}
+
+// Source says where bytes come from: the Clip, Between for a slice, Numbers, a *Noise,
+// *Counts, a *Rectangle, *HostRows or a HostWeight.
+type Source interface{ source() }
+
+// Clip is the job's input, for the slice of the tile that is being worked on.
+type Clip struct{}
+
+// Numbers are f32.
+type Numbers []float32
+
+// Noise is the noise of H x W pixels of C channels, padded to 4: the samples of the
+// seed's sequence from number First on.
+type Noise struct {
+	Seed, First uint64
+	H, W, C     int
+}
+
+// Counts are the sums of the weights that tiles have in rows Y to Y+Rows-1 of a frame.
+type Counts struct {
+	Tiles   *tiling.Plan
+	Y, Rows int
+}
+
+// HostWeight is what a buffer of weights holds that lives on the host.
+type HostWeight struct{ Of *gpu.Buffer }
+
+func (Clip) source()       {}
+func (*Between) source()   {}
+func (Numbers) source()    {}
+func (*Noise) source()     {}
+func (*Counts) source()    {}
+func (*Rectangle) source() {}
+func (*HostRows) source()  {}
+func (HostWeight) source() {}
+
+// Values are the numbers.
+func (n Numbers) Values() []float32 { return n }
+
+// Values draws the noise.
+func (n *Noise) Values() []float32 {
+	drawn, pad := make([]float32, n.H*n.W*n.C), wgsl.Pad4(n.C)
+	wgsl.Noise(drawn, n.Seed, n.First)
+	padded := make([]float32, n.H*n.W*pad)
+	for i := range n.H * n.W {
+		copy(padded[i*pad:][:n.C], drawn[i*n.C:])
 	}
+	return padded
 }
 
-// bringIn moves bytes to the device.
-type bringIn struct {
-	to   gpu.View
-	from source
-}
-
-func (s *bringIn) do(ctx context.Context, r *run) error {
-	if of, ok := s.from.(*rectangle); ok {
-		if err := r.written(ctx, of); err != nil {
-			return err
-		}
+// Values adds the weights up.
+func (c *Counts) Values() []float32 {
+	w := c.Tiles.Out.W
+	sums := make([]float32, c.Rows*w)
+	for y := range c.Rows {
+		c.Tiles.CountRow(c.Y+y, sums[y*w:][:w])
 	}
-	data := r.bytes(s.to.Bytes())
-	if err := s.from.get(r, data); err != nil {
-		return cmp.Or(r.settle(ctx, 0), err) // what is done comes first
-	}
-	return r.dev.Write(s.to, data)
+	return sums
 }
 
-// takeOut moves bytes off the device. They come to the sink while the device
-// does what follows; at once where that is wanted, or there is no room.
-type takeOut struct {
-	from gpu.View
-	to   sink
-	now  bool
+// Sink says where bytes go: a *Rectangle, a *Crop, *HostRows, *ResultRows, *PreviewRows or
+// a *LinearTile.
+type Sink interface{ sink() }
+
+// Rectangle is a part of frame T of a spool of frames of a size, whose pixels have so
+// many bytes.
+type Rectangle struct {
+	Spool *Spooled
+	Pixel int
+	Size  tiling.Size
+	T     int
+	Part  tiling.Rect
 }
 
-func (s *takeOut) do(ctx context.Context, r *run) error {
-	if !s.now && len(r.staging) > 0 && s.from.Bytes() <= r.staging[0].Size {
-		return r.leave(ctx, s)
-	}
-	if err := r.settle(ctx, 0); err != nil {
-		return err
-	}
-	data := r.bytes(s.from.Bytes())
-	if err := r.dev.Read(ctx, data, s.from); err != nil {
-		return err
-	}
-	return s.to.put(r, data)
+// Crop is a part of a frame that is so many pixels wide, for a rectangle.
+type Crop struct {
+	To    *Rectangle
+	Width int
+	Part  tiling.Rect
 }
 
-// source is where bytes come from; data is all zeros.
-type source interface {
-	get(r *run, data []byte) error
+// ResultRows are rows Y to Y+Rows-1 of a frame of the result, Width pixels of C channels
+// padded to 4, or Output.Width of 4 bytes where the form is RGBA8.
+type ResultRows struct {
+	Form           Form
+	Elem           wgsl.Elem
+	Frame, Y, Rows int
+	Last           bool // of the frame
+	Width, C       int
 }
 
-// sink is where bytes go. data is the sink's until put returns.
-type sink interface {
-	put(r *run, data []byte) error
+// PreviewRows are Rows of a tile's frame in 8 bits, from its row From on. The tile lies
+// at row Y and column X of the result, and is Height x Width pixels of it.
+type PreviewRows struct {
+	Tile, Frame         int
+	Y, X, Height, Width int
+	From, Rows          int
 }
 
-// feed is the job's input, for the slice that is being worked on.
-type feed struct{}
+// LinearTile is a tile's frame, which fades in as diffusers has it.
+type LinearTile struct{ Of TileFrame }
 
-func (*feed) get(r *run, data []byte) error {
-	w, s := r.at.pass, r.at.slice
-	in := w.Tiles[r.at.tile].In
-	elem := w.recordings.set.Elem
-	v := make([]float32, len(data)/elem.Bytes())
-	if err := r.input.Fill(v, s.T, s.N, in); err != nil {
-		return err
-	}
-	encode(data, v, elem)
-	return nil
+func (*Rectangle) sink()   {}
+func (*Crop) sink()        {}
+func (*HostRows) sink()    {}
+func (*ResultRows) sink()  {}
+func (*PreviewRows) sink() {}
+func (*LinearTile) sink()  {}
+
+// TileFrame is frame T of X: what a tile made of a frame of the result. It is valid
+// until the tile's next one.
+type TileFrame struct {
+	X           wgsl.Tensor
+	T           int
+	Tile, Frame int
 }
 
-// values are a source of floats.
-type values struct{ v []float32 }
-
-func (v *values) get(_ *run, data []byte) error {
-	encode(data, v.v, wgsl.F32)
-	return nil
-}
-
-// into is a sink that is a function.
-type into func(data []byte) error
-
-func (f into) put(_ *run, data []byte) error { return f(data) }
-
-// rectangle is a part of frame t of a spool of frames of a size, whose pixels
-// have so many bytes.
-type rectangle struct {
-	spool interface {
-		io.ReaderAt
-		io.WriterAt
-	}
-	pixel int
-	size  tiling.Size
-	t     int
-	part  tiling.Rect
-}
-
-func (r *rectangle) get(_ *run, data []byte) error {
-	return r.rows(data, func(b []byte, at int64) error {
-		if n, err := r.spool.ReadAt(b, at); n < len(b) && err != nil && err != io.EOF { // nothing was written there yet
-			return err
-		}
-		return nil
-	})
-}
-
-func (r *rectangle) put(_ *run, data []byte) error {
-	return r.rows(data, func(b []byte, at int64) error {
-		n, err := r.spool.WriteAt(b, at)
-		if err == nil && n < len(b) {
-			err = io.ErrShortWrite
-		}
-		return err
-	})
-}
-
-// rows moves the rectangle a row at a time.
-func (r *rectangle) rows(data []byte, move func(b []byte, at int64) error) error {
-	row := (r.part.X1 - r.part.X0) * r.pixel
-	for y := r.part.Y0; y < r.part.Y1; y++ {
-		at := (int64(r.t)*int64(r.size.H)+int64(y))*int64(r.size.W) + int64(r.part.X0)
-		if err := move(data[(y-r.part.Y0)*row:][:row], at*int64(r.pixel)); err != nil {
-			return fmt.Errorf("engine: spool: %w", err)
-		}
-	}
-	return nil
-}
+// View is where the frame lies.
+func (f *TileFrame) View() gpu.View { return frameOf(&f.X, f.T) }
 
 // frameOf views frame t of a tensor.
 func frameOf(x *wgsl.Tensor, t int) gpu.View {
@@ -166,10 +175,10 @@ func frameOf(x *wgsl.Tensor, t int) gpu.View {
 // allOf views a tensor, which may be smaller than its buffer.
 func allOf(x wgsl.Tensor) gpu.View { return gpu.View{Buffer: x.Buffer, Size: x.Bytes()} }
 
-// encode stores values as elem. Bytes are put one by one, which the compiler
+// Encode stores values as elem. Bytes are put one by one, which the compiler
 // makes one store of: in the page's engine calls in this package are not inlined,
 // and these are its only loops over pixels.
-func encode(dst []byte, v []float32, elem wgsl.Elem) {
+func Encode(dst []byte, v []float32, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i, x := range v {
 			b, at := math.Float32bits(x), dst[4*i:][:4]
@@ -183,8 +192,8 @@ func encode(dst []byte, v []float32, elem wgsl.Elem) {
 	}
 }
 
-// decode is encode's inverse.
-func decode(dst []float32, b []byte, elem wgsl.Elem) {
+// Decode is Encode's inverse.
+func Decode(dst []float32, b []byte, elem wgsl.Elem) {
 	if elem == wgsl.F32 {
 		for i := range dst {
 			at := b[4*i:][:4]

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"context"
-
-	"tessera/gpu"
-)
+import "tessera/gpu"
 
 // Where the device has no room for all weights, large ones live on the host, as they
 // are packed, and come to the device right before a layer that uses them, into memory
@@ -21,17 +17,6 @@ type lived struct{ from, till, transfers int }
 func (e *emitter) lived(from int) lived {
 	e.arena.now++ // so that it takes some
 	return lived{from, e.arena.now, len(e.transfers)}
-}
-
-// bringWeight brings a weight in.
-type bringWeight struct {
-	to   gpu.View
-	from *Weights
-	of   *gpu.Buffer
-}
-
-func (s *bringWeight) do(_ context.Context, r *run) error {
-	return r.dev.Write(s.to, s.from.host[s.of])
 }
 
 // stream has weights that a slice uses at most so often live on the host, and brings
@@ -116,53 +101,11 @@ func (r *Recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
 			for _, v := range views {
 				v.Buffer, v.Size = own, v.Bytes()
 			}
-			step := &bringWeight{gpu.View{Buffer: own, Size: own.Size}, s.weights, weight}
-			transfers = append(transfers, transfer{begin, step, &step.to, own.Size})
+			step := &BringIn{gpu.View{Buffer: own, Size: own.Size}, HostWeight{weight}}
+			transfers = append(transfers, transfer{begin, step, &step.To, own.Size})
 		})
 		transfers = append(transfers, r.transfers[done:l.transfers]...)
 		begin, done = r.layers[i].end, l.transfers
 	}
 	r.transfers = transfers
-}
-
-// held are what buffers of weights hold that stream from the host: nothing, until it is
-// there.
-type held map[*gpu.Buffer][]byte
-
-// hold is for these buffers from now on, and lets go of others.
-func (h *held) hold(streamed []*gpu.Buffer) {
-	next := held{}
-	for _, b := range streamed {
-		next[b] = (*h)[b]
-	}
-	*h = next
-}
-
-// some says whether there are any.
-func (h *held) some() bool { return len(*h) > 0 }
-
-// lack adds those that are not there to the missing.
-func (h *held) lack(missing map[*gpu.Buffer]bool) {
-	for b, data := range *h {
-		if data == nil {
-			missing[b] = true
-		}
-	}
-}
-
-// take takes those of the buffers off the device, which has made or packed them.
-func (h *held) take(u *upload, buffers []*gpu.Buffer) error {
-	for _, b := range buffers {
-		if data, mine := (*h)[b]; !mine || data != nil {
-			continue
-		}
-		data := make([]byte, b.Size)
-		if err := u.dev.Read(u.ctx, data, b.All()); err != nil {
-			return failed(err)
-		}
-		u.dev.Free(b)
-		delete(u.missing, b)
-		(*h)[b] = data
-	}
-	return nil
 }

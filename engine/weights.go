@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"tessera/gpu"
@@ -17,14 +16,22 @@ type Tensors interface {
 }
 
 // Weights are what the layers of a network are made with: declared as it is
-// built, which takes neither file nor device, and put on the device when they
+// built, which takes neither file nor device. Package runner has them made when they
 // are needed.
 type Weights struct {
 	set   *wgsl.Set
 	elem  wgsl.Elem // of convolution weights
 	loads []load
-	on    map[*gpu.Buffer]bool // the device, filled
-	host  held
+}
+
+// Target is what weights are made on, a device: they are written there, and some are
+// computed of others.
+type Target interface {
+	Info() gpu.Info
+	Alloc(buffers ...*gpu.Buffer) error
+	Free(buffers ...*gpu.Buffer)
+	Write(to gpu.View, data []byte) error
+	Submit(ctx context.Context, batch *gpu.Batch) error
 }
 
 // load makes buffers of some tensors, those that are missing: gives them memory and
@@ -37,7 +44,7 @@ type load struct {
 // upload is what loads need.
 type upload struct {
 	ctx     context.Context
-	dev     *gpu.Device
+	dev     Target
 	from    Tensors
 	scratch *scratch
 	missing map[*gpu.Buffer]bool
@@ -63,7 +70,7 @@ type scratch struct {
 // NewWeights declares none yet. They are for kernels of set; those of
 // convolutions are stored as elem.
 func NewWeights(set *wgsl.Set, elem wgsl.Elem) *Weights {
-	return &Weights{set: set, elem: elem, on: map[*gpu.Buffer]bool{}}
+	return &Weights{set: set, elem: elem}
 }
 
 func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (filling, error)) *gpu.Buffer {
@@ -202,73 +209,25 @@ func (w *Weights) Buffers() []*gpu.Buffer {
 // Bytes is what they take.
 func (w *Weights) Bytes() int64 { return sum(w.Buffers()) }
 
-// upload has those of the weights on the device that are needed, and no others. told
-// is called as bytes of those that were missing are done, if not nil. After an error
-// none are there.
-func (w *Weights) upload(ctx context.Context, dev *gpu.Device, from Tensors, needed map[*gpu.Buffer]bool, told func(done, total int64)) (err error) {
-	defer func() {
-		if err != nil {
-			w.free(dev)
-		}
-	}()
-	missing := map[*gpu.Buffer]bool{}
-	for _, b := range w.Buffers() {
-		switch {
-		case needed[b] && !w.on[b]:
-			missing[b] = true
-		case w.on[b] && !needed[b]:
-			dev.Free(b)
-			delete(w.on, b)
-		}
-	}
-	w.host.lack(missing)
-	u := &upload{ctx, dev, from, &scratch{}, missing}
-	done, total := int64(0), u.bytes(w.Buffers())
+// Make makes the missing ones of the weights on a device, from tensors. made is called
+// with buffers that were made together, as they are there.
+func (w *Weights) Make(ctx context.Context, on Target, from Tensors, missing map[*gpu.Buffer]bool, made func(buffers []*gpu.Buffer) error) error {
+	u := &upload{ctx, on, from, &scratch{}, missing}
 	for _, l := range w.loads {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("engine: weights: %w", err)
+			return failed(err)
 		}
-		n := u.bytes(l.buffers)
-		if n == 0 {
+		if !slices.ContainsFunc(l.buffers, func(b *gpu.Buffer) bool { return missing[b] }) {
 			continue
 		}
 		if err := l.put(u); err != nil {
 			return err
 		}
-		if err := w.host.take(u, l.buffers); err != nil {
+		if err := made(l.buffers); err != nil {
 			return err
 		}
-		done += n
-		if told != nil {
-			told(done, total)
-		}
 	}
-	maps.Copy(w.on, missing)
 	return nil
-}
-
-// Unload takes the weights off the device, which is left alone where there are none.
-func (w *Weights) Unload(dev *gpu.Device) {
-	if len(w.on) > 0 || w.host.some() {
-		w.free(dev)
-	}
-}
-
-func (w *Weights) free(dev *gpu.Device) {
-	dev.Free(w.Buffers()...)
-	clear(w.on)
-	w.host.hold(nil)
-}
-
-// bytes are those of the buffers that are missing.
-func (u *upload) bytes(buffers []*gpu.Buffer) int64 {
-	var n int64
-	for _, b := range buffers {
-		if u.missing[b] {
-			n += b.Size
-		}
-	}
-	return n
 }
 
 // alloc gives buffers memory.
@@ -279,7 +238,7 @@ func (u *upload) write(to gpu.View, elem wgsl.Elem, v []float32) error {
 	for part := range slices.Chunk(v, pieceBytes/4) {
 		k := u.scratch
 		k.raw = zeroed(k.raw, len(part)*elem.Bytes())
-		encode(k.raw, part, elem)
+		Encode(k.raw, part, elem)
 		if err := u.dev.Write(gpu.View{Buffer: to.Buffer, Offset: to.Offset}, k.raw); err != nil {
 			return failed(err)
 		}

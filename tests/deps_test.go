@@ -42,12 +42,13 @@ var allowed = map[string][]string{
 	// Kernels by trial.
 	"tune": {"gpu", "wgsl", "wgsl/ref"},
 	// Models.
-	"vae": {"engine", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
+	"vae": {"engine", "engine/runner", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.
-	"engine":   {"gpu", "memory", "temporary", "tiling", "wgsl"},
-	"tiling":   {},
-	"wgsl":     {"gpu"},
-	"wgsl/ref": {},
+	"engine/runner": {"engine", "gpu", "temporary", "tiling", "wgsl"},
+	"engine":        {"gpu", "memory", "tiling", "wgsl"},
+	"tiling":        {},
+	"wgsl":          {"gpu"},
+	"wgsl/ref":      {},
 	// Devices.
 	"gpu":                  {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver", "gpu/internal/kept"},
 	"gpu/internal/browser": {"gpu/internal/driver"},
@@ -161,11 +162,37 @@ func TestModelsAndFamilies(t *testing.T) {
 	require.Equal(t, 3, named, "families by name")
 }
 
+// described are names of package gpu that package engine may use: what describes. What
+// runs a plan on a device is package runner's.
+var described = []string{"Batch", "Buffer", "Command", "Cost", "ErrTooLarge", "Incomparable", "Info", "Limits", "Program", "View"}
+
+// Plans are data: package engine calls no device.
+func TestPlansAreData(t *testing.T) {
+	used := map[string]bool{}
+	for file := range files(t, ".go") {
+		if path.Dir(file) != "engine" || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := s.X.(*ast.Ident); ok && x.Name == "gpu" {
+					assert.Contains(t, described, s.Sel.Name, "%s: gpu.%s, expected what describes alone", file, s.Sel.Name)
+					used[s.Sel.Name] = true
+				}
+			}
+			return true
+		})
+	}
+	assert.ElementsMatch(t, described, slices.Collect(maps.Keys(used)), "names in the list, and in use")
+}
+
 // pageless are files of the engine that a page does without, and why. None is there for
 // the size of a page's engine.
 var pageless = map[string]string{
-	"engine/lines.go":      "package wgsl has no kernels of lines in a page",
-	"engine/spool_file.go": "a page has no disk",
+	"engine/lines.go":             "package wgsl has no kernels of lines in a page",
+	"engine/runner/spool_file.go": "a page has no disk",
 }
 
 // A page runs the program's engine.

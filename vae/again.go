@@ -9,6 +9,7 @@ import (
 	"iter"
 
 	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/gpu"
 	"tessera/tiling"
 )
@@ -18,25 +19,26 @@ import (
 type attempt struct {
 	model *Model
 	plan  **Plan
+	with  *[]*runner.Worker // the devices that have its helpers' plans
 	job   func(m *Model) *engine.Job
 	o     *Options
-	in    engine.Input
-	watch engine.Watch
+	in    runner.Input
+	watch runner.Watch
 	told  *Watch
 	given int // frames
 }
 
 // bands loads the weights and yields what the plan's Run does, see attempt.
-func (m *Model) bands(ctx context.Context, plan **Plan, job func(m *Model) *engine.Job, o *Options, in engine.Input, watch engine.Watch, told *Watch) iter.Seq2[engine.Band, error] {
-	a := &attempt{model: m, plan: plan, job: job, o: o, in: in, watch: watch, told: told}
+func (m *Model) bands(ctx context.Context, plan **Plan, with *[]*runner.Worker, job func(m *Model) *engine.Job, o *Options, in runner.Input, watch runner.Watch, told *Watch) iter.Seq2[runner.Band, error] {
+	a := &attempt{model: m, plan: plan, with: with, job: job, o: o, in: in, watch: watch, told: told}
 	return a.bands(ctx)
 }
 
 // bands loads the weights and yields what the plan's Run does. Out of memory, it
 // goes on with a plan that takes less: what is finished is made once more, since
 // later frames need what it leaves, and not yielded again.
-func (a *attempt) bands(ctx context.Context) iter.Seq2[engine.Band, error] {
-	return func(yield func(engine.Band, error) bool) {
+func (a *attempt) bands(ctx context.Context) iter.Seq2[runner.Band, error] {
+	return func(yield func(runner.Band, error) bool) {
 		for {
 			stopped, err := a.run(ctx, yield)
 			if stopped || err == nil {
@@ -52,18 +54,18 @@ func (a *attempt) bands(ctx context.Context) iter.Seq2[engine.Band, error] {
 					continue
 				}
 			}
-			yield(engine.Band{}, err)
+			yield(runner.Band{}, err)
 			return
 		}
 	}
 }
 
 // run runs the plan once.
-func (a *attempt) run(ctx context.Context, yield func(engine.Band, error) bool) (stopped bool, err error) {
+func (a *attempt) run(ctx context.Context, yield func(runner.Band, error) bool) (stopped bool, err error) {
 	if err := a.model.load(ctx, *a.plan, a.told.Loading); err != nil {
 		return false, err
 	}
-	for band, err := range (*a.plan).Run(ctx, a.model.dev, a.in, a.watch) {
+	for band, err := range runner.Run(ctx, *a.plan, a.model.store, *a.with, a.in, a.watch) {
 		if err != nil {
 			return false, err
 		}
@@ -101,9 +103,7 @@ func (a *attempt) less(ctx context.Context, why error) (*Plan, error) {
 			if err != nil || o.Shrink && !(untiled(p) && untiled(q)) && (a.given > 0 || !open) {
 				continue
 			}
-			if !q.Tiles.Whole() {
-				err = a.model.helped(ctx, q, a.job, o)
-			}
+			*a.with, err = a.model.helped(ctx, q, a.job, o)
 			return q, err
 		}
 	}

@@ -59,7 +59,7 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 			*w = before
 			return p, ctx.Err()
 		}
-		before.net.Weights.Unload(m.dev)
+		m.store.Unload(before.net.Weights)
 		p = q
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"tessera/engine"
+	"tessera/engine/runner"
 )
 
 // DecodeOptions choose what comes out.
@@ -34,6 +35,8 @@ type DecodePlan struct {
 	in    [3]int // frames, height and width of the latent
 	o     DecodeOptions
 	job   func(m *Model) *engine.Job
+
+	workers []*runner.Worker
 }
 
 // PlanDecode plans the decoding of a latent of so many frames of height x width
@@ -49,11 +52,11 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 		out.Form = engine.RGBA8
 	}
 	job := func(m *Model) *engine.Job { return m.job(m.decoder, frames, height, width, o.Independent, out) }
-	p, err := m.plan(ctx, job, o.Options)
+	p, workers, err := m.plan(ctx, job, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	return &DecodePlan{p, m, [3]int{frames, height, width}, o, job}, nil
+	return &DecodePlan{p, m, [3]int{frames, height, width}, o, job, workers}, nil
 }
 
 // Decode plans and runs at once.
@@ -77,8 +80,8 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 			return
 		}
 		f := p.frame()
-		watch := engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep}
-		for band, err := range m.bands(ctx, &p.Plan, p.job, &p.o.Options, &cells{z, &m.Config, p.o.Unscaled}, watch, &w) {
+		watch := runner.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep}
+		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, &cells{z, &m.Config, p.o.Unscaled}, watch, &w) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return
@@ -126,7 +129,7 @@ func (p *DecodePlan) frame() *unfinished {
 }
 
 // take puts a band where it belongs.
-func (f *unfinished) take(b engine.Band) {
+func (f *unfinished) take(b runner.Band) {
 	f.Index = b.Frame
 	if b.RGBA != nil {
 		copy(f.RGBA[4*b.Y*f.Width:], b.RGBA)

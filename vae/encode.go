@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/wgsl"
 )
 
@@ -42,6 +43,8 @@ type EncodePlan struct {
 	in    [3]int // frames, height and width of the clip
 	o     EncodeOptions
 	job   func(m *Model) *engine.Job
+
+	workers []*runner.Worker
 }
 
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
@@ -74,11 +77,11 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		}
 		return j
 	}
-	p, err := m.plan(ctx, job, o.Options)
+	p, workers, err := m.plan(ctx, job, o.Options)
 	if err != nil {
 		return nil, err
 	}
-	return &EncodePlan{p, m, [3]int{frames, height, width}, o, job}, nil
+	return &EncodePlan{p, m, [3]int{frames, height, width}, o, job, workers}, nil
 }
 
 // Encode plans, runs and gathers the frames.
@@ -128,8 +131,8 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		}
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
-		watch := engine.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}
-		for band, err := range m.bands(ctx, &p.Plan, p.job, &p.o.Options, newPixels(clip, m), watch, &w) {
+		watch := runner.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}
+		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, newPixels(clip, m), watch, &w) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return
@@ -155,7 +158,7 @@ func (p *EncodePlan) check(clip Clip) error {
 }
 
 // take puts a band where it belongs, in the pipeline's scale.
-func (p *EncodePlan) take(f *LatentFrame, b engine.Band) {
+func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	f.Index = b.Frame
 	pad := wgsl.Pad4(f.Channels)
 	for c := range f.Channels {

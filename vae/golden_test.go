@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
@@ -417,7 +417,7 @@ func firstLayer(t *testing.T, m *Model, p Precision, g golden) string {
 }
 
 // trace runs an untiled case and yields every named module's output.
-func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
+func (g golden) trace(t *testing.T, m *Model) iter.Seq2[runner.Traced, error] {
 	ctx := context.Background()
 	x := g.input()
 	if g.half() == "encoder" {
@@ -425,13 +425,13 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[engine.Traced, error] {
 		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Moments: true})
 		require.NoError(t, err)
 		require.NoError(t, m.load(ctx, p.Plan, nil))
-		return p.Trace(ctx, m.dev, newPixels(clip, m))
+		return runner.Trace(ctx, p.Plan, m.store, newPixels(clip, m))
 	}
 	p, err := m.PlanDecode(t.Context(), g.shape[1], g.shape[2], g.shape[3], DecodeOptions{})
 	require.NoError(t, err)
 	require.NoError(t, m.load(ctx, p.Plan, nil))
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
-	return p.Trace(ctx, m.dev, &cells{z, &m.Config, true})
+	return runner.Trace(ctx, p.Plan, m.store, &cells{z, &m.Config, true})
 }
 
 // A wrong layer is named: the comparison with the trace is no decoration.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/format"
 	"tessera/format/pth"
 	"tessera/format/safetensors"
@@ -70,6 +71,7 @@ type Model struct {
 
 	family   *family
 	dev      *gpu.Device
+	store    *runner.Store // of the device
 	info     gpu.Info
 	file     format.File
 	tensors  tensors        // of the file
@@ -181,7 +183,7 @@ func OpenReader(dev *gpu.Device, r io.ReaderAt, size int64, name string, o Setti
 
 func (m *Model) on(dev *gpu.Device) *Model {
 	if m != nil {
-		m.dev = dev
+		m.dev, m.store = dev, runner.NewStore(dev)
 	}
 	return m
 }
@@ -266,9 +268,9 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 		other = m.decoder.net
 	}
 	if p.Bytes()+other.Weights.Bytes() > p.Budget {
-		other.Weights.Unload(m.dev)
+		m.store.Unload(other.Weights)
 	}
-	if err := p.Load(ctx, m.dev, from, told); err != nil {
+	if err := m.store.Load(ctx, p, from, told); err != nil {
 		return m.explain(err)
 	}
 	return nil
@@ -277,8 +279,11 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 // Unload takes the weights off the device. The next job loads them again. With
 // none there the device is left alone.
 func (m *Model) Unload() {
+	if m.store == nil { // of Inspect
+		return
+	}
 	for _, w := range []*way{m.encoder, m.decoder} {
-		w.net.Weights.Unload(m.dev)
+		m.store.Unload(w.net.Weights)
 	}
 }
 
@@ -326,13 +331,14 @@ func (m *Model) job(w *way, frames, height, width int, independent bool, out eng
 }
 
 // plan lays a job out, on the other devices too where it has several tiles.
-func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, error) {
+func (m *Model) plan(ctx context.Context, job func(m *Model) *engine.Job, o Options) (*Plan, []*runner.Worker, error) {
 	options := o.engine()
 	p, err := m.lay(ctx, job, options)
-	if err == nil && !p.Tiles.Whole() {
-		err = m.helped(ctx, p, job, options)
+	if err != nil {
+		return nil, nil, err
 	}
-	return p, err
+	workers, err := m.helped(ctx, p, job, options)
+	return p, workers, err
 }
 
 // lay lays it out on the model's device.
@@ -359,6 +365,9 @@ func (m *Model) lost(w Watch) func(gpu.Info, error) {
 // need not know that there is an engine.
 func (m *Model) explain(err error) error {
 	text, own := strings.CutPrefix(err.Error(), "engine: ")
+	if !own {
+		text, own = strings.CutPrefix(text, "runner: ")
+	}
 	switch {
 	case errors.Is(err, ErrOverflow) && m.Elem != wgsl.F32:
 		text = ErrOverflow.Error() + ": activations left the range of f16; precision f32 has room"
@@ -382,5 +391,5 @@ func (e *explained) Unwrap() error { return e.error }
 
 // Speed measures how many FLOPs the model's device does in a second.
 func (m *Model) Speed(ctx context.Context) (float64, error) {
-	return engine.Speed(ctx, m.dev, m.kernels)
+	return runner.Speed(ctx, m.dev, m.kernels)
 }

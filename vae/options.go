@@ -2,6 +2,7 @@ package vae
 
 import (
 	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/gpu"
 	"tessera/tiling"
 )
@@ -21,13 +22,13 @@ type (
 	// Layer is what a layer does in a whole job.
 	Layer = engine.Layer
 	// Progress says how far a job is.
-	Progress = engine.Progress
+	Progress = runner.Progress
 	// Preview is one frame of one tile by itself.
-	Preview = engine.Preview
+	Preview = runner.Preview
 	// Spool holds bytes that the device has no room for.
 	Spool = engine.Spool
 	// Keeper keeps what slices of a clip leave for the next ones.
-	Keeper = engine.Keeper
+	Keeper = runner.Keeper
 )
 
 // Tilings.
@@ -63,7 +64,7 @@ var (
 	// ErrTiling: the model has no such tiling.
 	ErrTiling = engine.ErrTiling
 	// ErrOverflow: a result has a NaN or an infinity in it.
-	ErrOverflow = engine.ErrOverflow
+	ErrOverflow = runner.ErrOverflow
 )
 
 // Options choose how a clip is run. The zero value runs it in one tile within

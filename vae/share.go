@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/engine/runner"
 	"tessera/tiling"
 )
 
@@ -24,25 +25,33 @@ func (m *Model) Share(others ...*Model) error {
 	return nil
 }
 
-// helped has the other devices take tiles of a plan that has several. What of the host
-// this device leaves is shared among them.
-func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.Job, options engine.Options) error {
+// helped has the other devices, the workers, take tiles of a plan that has several. What
+// of the host this device leaves is shared among them.
+func (m *Model) helped(ctx context.Context, p *Plan, job func(m *Model) *engine.Job, options engine.Options) ([]*runner.Worker, error) {
+	if p.Tiles.Whole() {
+		return nil, nil
+	}
 	options.Tile, options.Overlap, options.Tiling, options.Shrink = tiling.Choice{Tile: p.Tile}, p.Overlap, p.Tiling, false
 	var helpers []*engine.Helper
+	var workers []*runner.Worker
 	host := options.HostBudget() - p.Host
 	for i, other := range m.others {
 		options.Host = max(1, host/int64(len(m.others)-i))
 		q, err := other.lay(ctx, job, options)
 		if ended := ctx.Err(); ended != nil {
-			return ended
+			return nil, ended
 		}
 		if err != nil {
 			p.Unshared = append(p.Unshared, fmt.Sprintf("%s: %v", other.info.Name, err))
 			continue
 		}
 		host -= q.Host
-		helpers = append(helpers, &engine.Helper{Plan: q, Dev: other.dev, Load: func(ctx context.Context) error { return other.load(ctx, q, nil) }})
+		h := &engine.Helper{Plan: q, Adapter: other.info}
+		helpers = append(helpers, h)
+		workers = append(workers, &runner.Worker{Helper: h, On: other.store, Load: func(ctx context.Context) error { return other.load(ctx, q, nil) }})
 	}
-	p.Share(helpers)
-	return nil
+	if p.Share(helpers); p.Helpers == nil {
+		workers = nil
+	}
+	return workers, nil
 }

@@ -118,7 +118,7 @@ type share struct {
 // shares are those of the adapters but the first.
 func shares(p *vae.Plan) (all []share) {
 	for _, h := range p.Helpers {
-		all = append(all, share{newAdapter(h.Dev.Info()), h.Tiles})
+		all = append(all, share{newAdapter(h.Adapter), h.Tiles})
 	}
 	return all
 }

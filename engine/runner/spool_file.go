@@ -1,15 +1,16 @@
 //go:build !js
 
-package engine
+package runner
 
 import (
 	"errors"
 
+	"tessera/engine"
 	"tessera/temporary"
 )
 
 // newSpool makes a temporary file.
-func newSpool(size int64) (Spool, error) {
+func newSpool(size int64) (engine.Spool, error) {
 	f, err := temporary.Open("blend")
 	if err != nil {
 		return nil, err

@@ -1,9 +1,11 @@
-package engine
+package runner
+
+import "tessera/engine"
 
 // memorySpool is a spool in memory: a page has no disk to spool to.
 type memorySpool struct{ b []byte }
 
-func newSpool(size int64) (Spool, error) { return &memorySpool{make([]byte, size)}, nil }
+func newSpool(size int64) (engine.Spool, error) { return &memorySpool{make([]byte, size)}, nil }
 
 func (s *memorySpool) ReadAt(p []byte, at int64) (int, error)  { return copy(p, s.b[at:]), nil }
 func (s *memorySpool) WriteAt(p []byte, at int64) (int, error) { return copy(s.b[at:], p), nil }

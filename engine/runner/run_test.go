@@ -1,10 +1,11 @@
-package engine
+package runner
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tessera/engine"
 	"tessera/gpu"
 )
 
@@ -13,8 +14,9 @@ import (
 // left of a slice.
 func TestProgressIsNotOfRounding(t *testing.T) {
 	var told []float64
-	p := &Plan{Cost: gpu.Cost{FLOPs: 1e6}, passes: []*Pass{{Slices: []Slice{{}, {}}}}}
-	r := &run{plan: p, watch: Watch{Progress: func(v Progress) { told = append(told, v.Done) }}, at: place{pass: p.passes[0]}, end: 1e6}
+	w := &engine.Pass{Slices: []engine.Slice{{}, {}}}
+	p := &engine.Plan{Cost: gpu.Cost{FLOPs: 1e6}, Work: engine.Work{Passes: []*engine.Pass{w}}}
+	r := &run{plan: p, watch: Watch{Progress: func(v Progress) { told = append(told, v.Done) }}, at: place{pass: w}, end: 1e6}
 	part, sum := 102.4, 307.2
 	require.Greater(t, part, sum-part-part, "rounded")
 	r.done, r.ahead = 0.5e6, sum

@@ -1,23 +1,36 @@
-package engine
+package runner
 
 import (
 	"context"
 	"iter"
 	"slices"
 
+	"tessera/engine"
 	"tessera/gpu"
 	"tessera/wgsl"
 )
 
 // run is a plan under way.
 type run struct {
-	plan    *Plan
-	dev     *gpu.Device
+	plan    *engine.Plan
+	work    *engine.Work
+	on      *Store
+	dev     *gpu.Device // of the store
 	input   Input
 	watch   Watch
 	at      place
 	scratch []byte
 	give    func(Band) error
+	workers []*Worker
+
+	spools   spools
+	host     hostMemory
+	weighted int  // the tile whose weights for blending are on the device, -1: none
+	counted  bool // and their sums are
+
+	// What the caller was given last, see Band and Preview.
+	floats          []float32
+	pixels, picture []byte
 
 	staging []*gpu.Buffer
 	leaving []leaving
@@ -33,36 +46,43 @@ type run struct {
 
 // place is what is being worked on.
 type place struct {
-	pass  *Pass
+	pass  *engine.Pass
 	n     int // of the pass
 	tile  int
 	nth   int // that is worked on
-	slice Slice
+	slice engine.Slice
 	k     int // of the slice
 }
 
-// Run does what was planned, on a device that has the weights. It yields the
+// Run does what was planned, on a device that has the weights; workers are those of the
+// plan's Helpers. It yields the
 // result in bands of rows, from the first frame's first to the last frame's
 // last, each as soon as no later tile can touch it, and ends at the first error.
 // Leaving the loop early stops the work.
-func (p *Plan) Run(ctx context.Context, dev *gpu.Device, in Input, w Watch) iter.Seq2[Band, error] {
+func Run(ctx context.Context, p *engine.Plan, on *Store, workers []*Worker, in Input, w Watch) iter.Seq2[Band, error] {
 	return func(yield func(Band, error) bool) {
-		r := &run{plan: p, dev: dev, input: in, watch: w, staging: p.staging, give: func(b Band) error {
+		r := newRun(p, on, in)
+		r.watch, r.staging, r.workers = w, p.Work.Staging, workers
+		r.give = func(b Band) error {
 			if !yield(b, nil) {
 				return errStopped
 			}
 			return nil
-		}}
+		}
 		if err := r.all(ctx); err != nil && err != errStopped {
 			yield(Band{}, err)
 		}
 	}
 }
 
+func newRun(p *engine.Plan, on *Store, in Input) *run {
+	return &run{plan: p, work: &p.Work, on: on, dev: on.Dev, input: in, spools: spools{}, host: hostMemory{}, weighted: -1}
+}
+
 // all does what was planned.
 func (r *run) all(ctx context.Context) (err error) {
 	p, dev := r.plan, r.dev
-	defer dev.Free(p.shared()...)
+	defer dev.Free(p.Shared()...)
 	if r.watch.Progress != nil {
 		dev.Watch(r.did)
 		defer dev.Watch(nil)
@@ -70,18 +90,17 @@ func (r *run) all(ctx context.Context) (err error) {
 	if err := r.compile(ctx); err != nil {
 		return err
 	}
-	if err := dev.Alloc(p.shared()...); err != nil {
+	if err := dev.Alloc(p.Shared()...); err != nil {
 		return err
 	}
 	dev.Meanwhile(func() error { return r.spare(ctx) })
 	defer dev.Meanwhile(nil)
-	if len(p.passes) > 1 {
-		defer r.close()
-	}
-	if p.joiner != nil {
-		defer p.joiner.close()
-		if err := p.joiner.open(p.options); err != nil {
-			return err
+	defer r.spools.close()
+	if r.work.Joiner != nil {
+		for _, s := range r.work.Joiner.Spools() {
+			if err := r.spools.open(s, r.work.Spools); err != nil {
+				return err
+			}
 		}
 	}
 	return r.kept(ctx)
@@ -89,7 +108,7 @@ func (r *run) all(ctx context.Context) (err error) {
 
 // part does some slices, of all tiles.
 func (r *run) part(ctx context.Context) error {
-	if len(r.plan.passes) > 1 {
+	if len(r.work.Passes) > 1 {
 		if err := r.first(ctx); err != nil {
 			return err
 		}
@@ -103,11 +122,11 @@ func (r *run) part(ctx context.Context) error {
 // compile compiles what the passes run, all at once.
 func (r *run) compile(ctx context.Context) error {
 	var batches []*gpu.Batch
-	seen := map[*Recording]bool{nil: true}
-	for _, w := range r.plan.passes {
+	seen := map[*engine.Recording]bool{nil: true}
+	for _, w := range r.work.Passes {
 		for _, rec := range slices.Concat(w.Recorded...) {
 			if !seen[rec] {
-				batches = append(batches, rec.batches()...)
+				batches = append(batches, rec.Batches()...)
 			}
 			seen[rec] = true
 		}
@@ -117,53 +136,45 @@ func (r *run) compile(ctx context.Context) error {
 
 // first runs the first of two passes.
 func (r *run) first(ctx context.Context) (err error) {
-	p := r.plan
-	if p.between.spool == nil {
-		if p.between.spool, err = p.options.spool(p.between.bytes()); err != nil {
+	b := r.work.Between
+	if r.spools[b.Spool] == nil {
+		if err := r.spools.open(b.Spool, r.work.Spools); err != nil {
 			return err
 		}
 	}
-	err = r.outputs(ctx, 0, func(out TileFrame) error { return r.do(ctx, p.between.keep(p.passes[0], out)) })
+	err = r.outputs(ctx, 0, func(out engine.TileFrame) error { return r.do(ctx, b.Keep(r.work.Passes[0], out)) })
 	if err != nil {
 		return err
 	}
 	return r.settle(ctx, 0)
 }
 
-func (r *run) close() {
-	if s := r.plan.between.spool; s != nil {
-		s.Close()
-		r.plan.between.spool = nil
-	}
-}
-
 // last runs the last pass, puts its tiles together and takes the result off the
 // device.
 func (r *run) last(ctx context.Context) error {
-	p := r.plan
+	p, w := r.plan, r.work
 	tiles := make([]int, p.Frames) // of each frame, that came
-	return r.outputs(ctx, len(p.passes)-1, func(out TileFrame) error {
-		if p.joiner == nil {
-			return p.bound(out.X, func(x wgsl.Tensor, y0 int) error { return r.take(ctx, x, out.T, out.Frame, y0) })
+	return r.outputs(ctx, len(w.Passes)-1, func(out engine.TileFrame) error {
+		if w.Joiner == nil {
+			return p.Bound(out.X, func(x wgsl.Tensor, y0 int) error { return r.do(ctx, w.Results.Take(x, out.T, out.Frame, y0)...) })
 		}
-		if p.preview != nil && r.watch.Preview != nil {
-			if err := r.do(ctx, p.preview.take(p.job.Kernels, out, r.watch.Preview)...); err != nil {
+		if w.Preview != nil && r.watch.Preview != nil {
+			if err := r.do(ctx, w.Preview.Take(out)...); err != nil {
 				return err
 			}
 		}
-		if err := r.do(ctx, p.joiner.add(out)...); err != nil {
+		steps := w.Joiner.Add(out, out.Tile != r.weighted)
+		r.weighted = out.Tile
+		if err := r.do(ctx, steps...); err != nil {
 			return err
 		}
-		if tiles[out.Frame]++; tiles[out.Frame] < len(p.last().Tiles) {
+		if tiles[out.Frame]++; tiles[out.Frame] < len(w.Last().Tiles) {
 			return nil
 		}
 		for y0, x := 0, (wgsl.Tensor{}); y0 < p.Tiles.Out.H; y0 += x.H {
-			var steps []Step
-			steps, x = p.joiner.band(out.Frame, y0)
-			if err := r.do(ctx, steps...); err != nil {
-				return err
-			}
-			if err := r.take(ctx, x, 0, out.Frame, y0); err != nil {
+			steps, x = w.Joiner.Band(out.Frame, y0, !r.counted)
+			r.counted = true
+			if err := r.do(ctx, append(steps, w.Results.Take(x, 0, out.Frame, y0)...)...); err != nil {
 				return err
 			}
 		}
@@ -171,28 +182,18 @@ func (r *run) last(ctx context.Context) error {
 	})
 }
 
-// take takes rows y0 on of a frame of the result, in frame t of x, off the
-// device, unless they are trimmed.
-func (r *run) take(ctx context.Context, x wgsl.Tensor, t, frame, y0 int) error {
-	o := r.plan.outlet
-	if frame >= o.Frames || y0 >= o.Height {
-		return nil
-	}
-	return r.do(ctx, o.take(x, t, frame, y0, r.give)...)
-}
-
 // outputs feeds every tile's slices through pass n, and has each frame that
 // comes out of one taken.
-func (r *run) outputs(ctx context.Context, n int, take func(TileFrame) error) error {
-	w := r.plan.passes[n]
-	buffers := w.recordings.buffers()
+func (r *run) outputs(ctx context.Context, n int, take func(engine.TileFrame) error) error {
+	w := r.work.Passes[n]
+	buffers := w.Buffers()
 	defer r.dev.Free(buffers...)
-	defer w.recordings.memory.free()
+	defer clear(r.host)
 	if err := r.dev.Alloc(buffers...); err != nil {
 		return err
 	}
-	if len(r.plan.Helpers) > 0 && len(w.Tiles) > 1 {
-		return r.deal(ctx, n, take)
+	if len(r.workers) > 0 && len(w.Tiles) > 1 {
+		return r.queue(ctx, n, take)
 	}
 	for i := range w.Tiles {
 		if err := r.tile(ctx, n, i, i, take); err != nil {
@@ -205,13 +206,13 @@ func (r *run) outputs(ctx context.Context, n int, take func(TileFrame) error) er
 // tile feeds the slices of tile i through pass n, as the nth of them, and has
 // each frame that comes out of one taken. What leaves of a slice is waited for
 // when the next is on its way.
-func (r *run) tile(ctx context.Context, n, i, nth int, take func(TileFrame) error) error {
-	w, frame := r.plan.passes[n], 0
+func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFrame) error) error {
+	w, frame := r.work.Passes[n], 0
 	if err := r.restore(ctx, n, i); err != nil {
 		return err
 	}
 	for k, s := range w.Slices[:r.to] {
-		rec := w.Recorded[i][s.Kind]
+		rec := w.At(i, s)
 		if k < r.from {
 			frame += rec.Out.T
 			continue
@@ -225,7 +226,7 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(TileFrame) erro
 			return err
 		}
 		for t := range rec.Out.T {
-			if err := take(TileFrame{rec.Out, t, i, frame}); err != nil {
+			if err := take(engine.TileFrame{X: rec.Out, T: t, Tile: i, Frame: frame}); err != nil {
 				return err
 			}
 			frame++
@@ -233,22 +234,6 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(TileFrame) erro
 		r.finished()
 	}
 	return r.save(ctx, n, i)
-}
-
-// do does steps in order.
-func (r *run) do(ctx context.Context, steps ...Step) error {
-	for _, s := range steps {
-		if err := s.do(ctx, r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// bytes is scratch of n zeros.
-func (r *run) bytes(n int64) []byte {
-	r.scratch = zeroed(r.scratch, int(n))
-	return r.scratch
 }
 
 // did tells of a submission that has ended within a slice. Those of the slice
@@ -259,7 +244,7 @@ func (r *run) did(flops float64) {
 	r.done += flops - early
 	rounding := 1 + 1e-9*float64(r.plan.Cost.FLOPs)
 	if flops-early >= rounding && r.end-r.done >= rounding {
-		r.watch.Progress(r.plan.progress(r.at, 0, r.done))
+		r.watch.Progress(progress(r.plan, r.at, 0, r.done))
 	}
 }
 
@@ -270,13 +255,13 @@ func (r *run) finished() {
 	}
 	r.ahead += max(0, r.end-r.done)
 	r.done = r.end
-	r.watch.Progress(r.plan.progress(r.at, 1, r.done))
+	r.watch.Progress(progress(r.plan, r.at, 1, r.done))
 }
 
 // progress with so many FLOPs done, at a slice or, with over 1, after it. A pass
 // that has the frame whole while the other has tiles counts as part of the tile
 // next to it.
-func (p *Plan) progress(at place, over int, flops float64) Progress {
+func progress(p *engine.Plan, at place, over int, flops float64) Progress {
 	n, w, s, end := at.n, at.pass, at.slice, at.pass.Slices[len(at.pass.Slices)-1]
 	v := Progress{
 		Tile: at.nth, Tiles: len(p.Tiles.Tiles), Slice: at.k + over, Slices: len(w.Slices), Frame: s.T + over*s.N, Frames: end.T + end.N,
@@ -285,7 +270,7 @@ func (p *Plan) progress(at place, over int, flops float64) Progress {
 	if v.Slice == v.Slices {
 		v.Tile++
 	}
-	if len(p.passes) == 1 {
+	if len(p.Work.Passes) == 1 {
 		return v
 	}
 	if len(w.Tiles) == 1 {

@@ -1,4 +1,4 @@
-package engine
+package runner
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tessera/engine"
 	"tessera/tiling"
-	"tessera/wgsl"
 )
 
 // inMemory is a spool in memory. What lies beyond its end can't be written.
@@ -62,11 +62,11 @@ func TestRectangle(t *testing.T) {
 					}
 				}
 				require.Equal(t, bytes, next)
-				r := &rectangle{spool, pixel, size, frame, part}
-				require.NoError(t, r.put(nil, data))
+				r := &engine.Rectangle{Pixel: pixel, Size: size, T: frame, Part: part}
+				require.NoError(t, write(spool, r, data))
 				require.Equal(t, want, spool, "%+v of frame %d, %d bytes a pixel", part, frame, pixel)
 				got := make([]byte, bytes)
-				require.NoError(t, r.get(nil, got))
+				require.NoError(t, read(spool, r, got))
 				require.Equal(t, data, got, "%+v of frame %d, %d bytes a pixel", part, frame, pixel)
 			}
 		}
@@ -82,41 +82,41 @@ func (broken) ReadAt([]byte, int64) (int, error)  { return 0, errFull }
 func (broken) WriteAt([]byte, int64) (int, error) { return 0, errFull }
 
 func TestRectangleTellsErrors(t *testing.T) {
-	r := &rectangle{broken{}, 4, tiling.Square(2), 0, tiling.Rect{Y1: 2, X1: 2}}
-	require.ErrorIs(t, r.put(nil, make([]byte, 16)), errFull)
-	require.ErrorIs(t, r.get(nil, make([]byte, 16)), errFull)
-	_, err := Options{Spool: func(int64) (Spool, error) { return nil, errFull }}.spool(3 << 20)
+	r := &engine.Rectangle{Pixel: 4, Size: tiling.Square(2), Part: tiling.Rect{Y1: 2, X1: 2}}
+	require.ErrorIs(t, write(broken{}, r, make([]byte, 16)), errFull)
+	require.ErrorIs(t, read(broken{}, r, make([]byte, 16)), errFull)
+	err := spools{}.open(&engine.Spooled{Bytes: 3 << 20}, func(int64) (engine.Spool, error) { return nil, errFull })
 	require.ErrorIs(t, err, errFull)
-	require.ErrorContains(t, err, "engine: spool of 3.0 MiB")
+	require.ErrorContains(t, err, "runner: spool of 3.0 MiB")
 }
 
 // What was never written is zeros, as data is before it is got.
 func TestSpoolsAreZeros(t *testing.T) {
-	s, err := Options{}.spool(64)
-	require.NoError(t, err)
-	r := &rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y0: 1, Y1: 3, X0: 1, X1: 3}}
-	require.NoError(t, r.put(nil, numbered(16)))
+	of, all := &engine.Spooled{Bytes: 64}, spools{}
+	require.NoError(t, all.open(of, nil))
+	s := all[of]
+	require.NoError(t, write(s, &engine.Rectangle{Pixel: 4, Size: tiling.Square(4), Part: tiling.Rect{Y0: 1, Y1: 3, X0: 1, X1: 3}}, numbered(16)))
 	got := make([]byte, 64)
-	require.NoError(t, (&rectangle{s, 4, tiling.Square(4), 0, tiling.Rect{Y1: 4, X1: 4}}).get(nil, got))
+	require.NoError(t, read(s, &engine.Rectangle{Pixel: 4, Size: tiling.Square(4), Part: tiling.Rect{Y1: 4, X1: 4}}, got))
 	want := make([]byte, 64)
 	copy(want[20:28], numbered(16))
 	copy(want[36:44], numbered(16)[8:])
 	require.Equal(t, want, got)
-	require.NoError(t, s.Close())
+	all.close()
+	require.Empty(t, all)
 	if f, ok := s.(interface{ Name() string }); ok {
 		_, err := os.Stat(f.Name())
 		require.ErrorIs(t, err, os.ErrNotExist, "the file is left behind")
 	}
 }
 
-// Halves and floats come back as they were stored.
-func TestEncode(t *testing.T) {
-	v := []float32{0, 1, -2.5, 65504, 0.000061035156}
-	for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.F16, wgsl.Packed} {
-		b := make([]byte, len(v)*elem.Bytes())
-		encode(b, v, elem)
-		got := make([]float32, len(v))
-		decode(got, b, elem)
-		require.Equal(t, v, got, "stored as %v", elem)
-	}
+// brief takes a byte less than it is given, and says nothing.
+type brief struct{ inMemory }
+
+func (s brief) WriteAt(p []byte, at int64) (int, error) { return len(p) - 1, nil }
+
+// A spool that does not take all bytes is a failure.
+func TestShortWriteIsTold(t *testing.T) {
+	r := &engine.Rectangle{Pixel: 4, Size: tiling.Square(4), Part: tiling.Rect{Y1: 2, X1: 2}}
+	require.ErrorIs(t, write(brief{make(inMemory, 64)}, r, make([]byte, 16)), io.ErrShortWrite)
 }

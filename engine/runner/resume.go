@@ -1,13 +1,12 @@
-package engine
+package runner
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"math"
-	"strings"
 	"time"
 
+	"tessera/engine"
 	"tessera/gpu"
 )
 
@@ -37,14 +36,12 @@ type keeping struct{ spent time.Duration }
 // after which their causal memory is kept. The first part is one slice. Another is as
 // long as makes keeping a twentieth of it, by what they took before.
 func (r *run) kept(ctx context.Context) error {
-	p, end := r.plan, len(r.plan.last().Slices)
+	end := len(r.work.Last().Slices)
 	if r.to = end; r.watch.Keep == nil {
 		return r.part(ctx)
 	}
-	helpers := p.Helpers
-	p.Helpers = nil
-	defer func() { p.Helpers = helpers }()
-	text, bytes := p.memory()
+	r.workers = nil
+	text, bytes := r.plan.CausalMemory()
 	done, err := r.watch.Keep.Begin(text, bytes)
 	if err != nil {
 		return err
@@ -59,7 +56,7 @@ func (r *run) kept(ctx context.Context) error {
 		}
 		done = r.to
 		saved := time.Now()
-		if err := r.watch.Keep.Done(done, min(p.last().before(0, done), p.outlet.Frames)); err != nil {
+		if err := r.watch.Keep.Done(done, min(before(r.work.Last(), 0, done), r.work.Results.Frames)); err != nil {
 			return err
 		}
 		took := r.keeping.spent + time.Since(saved)
@@ -71,10 +68,10 @@ func (r *run) kept(ctx context.Context) error {
 
 // skip takes the FLOPs of slices for done.
 func (r *run) skip(slices int) {
-	for _, w := range r.plan.passes {
+	for _, w := range r.work.Passes {
 		for i := range w.Tiles {
 			for _, s := range w.Slices[:slices] {
-				r.done += float64(w.Recorded[i][s.Kind].Cost.FLOPs)
+				r.done += float64(w.At(i, s).Cost.FLOPs)
 			}
 		}
 	}
@@ -82,29 +79,11 @@ func (r *run) skip(slices int) {
 }
 
 // before is how many frames tile i makes of its first k slices.
-func (w *Pass) before(i, k int) (frames int) {
+func before(w *engine.Pass, i, k int) (frames int) {
 	for _, s := range w.Slices[:k] {
-		frames += w.Recorded[i][s.Kind].Out.T
+		frames += w.At(i, s).Out.T
 	}
 	return frames
-}
-
-// memory is the causal memory of all passes and tiles, one behind the other: what
-// tells it apart from that of other plans, and its bytes.
-func (p *Plan) memory() (text string, bytes int64) {
-	var b strings.Builder
-	for _, w := range p.passes {
-		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.Tiles), len(w.Slices))
-		if p.Eight {
-			b.WriteString(", i8")
-		}
-		for _, m := range w.recordings.memory.order {
-			fmt.Fprintf(&b, ", %s: %d", m.Label, m.Size)
-		}
-		b.WriteByte('\n')
-		bytes += int64(len(w.Tiles)) * sum(w.recordings.memory.order)
-	}
-	return b.String(), bytes
 }
 
 // restore brings the memory of tile i in pass n in, save takes it out.
@@ -112,23 +91,23 @@ func (r *run) restore(ctx context.Context, n, i int) error {
 	if r.watch.Keep == nil || r.from == 0 {
 		return nil
 	}
-	return r.moved(ctx, n, i, func(bank *memoryBank, b []byte, v gpu.View, at int64) error {
+	return r.moved(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
 		if k, err := r.watch.Keep.ReadAt(b, at); k < len(b) {
 			return err
 		}
-		return r.in(bank, v, b)
+		return r.in(w, v, b)
 	})
 }
 
 func (r *run) save(ctx context.Context, n, i int) error {
-	if r.watch.Keep == nil || r.to == len(r.plan.passes[n].Slices) {
+	if r.watch.Keep == nil || r.to == len(r.work.Passes[n].Slices) {
 		return nil
 	}
 	if err := r.settle(ctx, 0); err != nil {
 		return err
 	}
-	return r.moved(ctx, n, i, func(bank *memoryBank, b []byte, v gpu.View, at int64) error {
-		if err := r.out(ctx, bank, b, v); err != nil {
+	return r.moved(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
+		if err := r.out(ctx, w, b, v); err != nil {
 			return err
 		}
 		_, err := r.watch.Keep.WriteAt(b, at)
@@ -137,22 +116,21 @@ func (r *run) save(ctx context.Context, n, i int) error {
 }
 
 // moved moves the memory of tile i in pass n.
-func (r *run) moved(ctx context.Context, n, i int, move func(bank *memoryBank, b []byte, v gpu.View, at int64) error) error {
+func (r *run) moved(ctx context.Context, n, i int, move func(w *engine.Pass, b []byte, v gpu.View, at int64) error) error {
 	if err := r.dev.Wait(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
 	at := int64(0)
-	for _, w := range r.plan.passes[:n] {
-		at += int64(len(w.Tiles)) * sum(w.recordings.memory.order)
+	for _, w := range r.work.Passes[:n] {
+		at += int64(len(w.Tiles)) * size(w.Memory())
 	}
-	bank := r.plan.passes[n].recordings.memory
-	own := bank.order
-	at += int64(i) * sum(own)
-	for _, m := range own {
+	w := r.work.Passes[n]
+	at += int64(i) * size(w.Memory())
+	for _, m := range w.Memory() {
 		for from := int64(0); from < m.Size; from += keepBytes {
 			v := gpu.View{Buffer: m, Offset: from, Size: min(keepBytes, m.Size-from)}
-			if err := move(bank, r.bytes(v.Size), v, at+from); err != nil {
+			if err := move(w, r.bytes(v.Size), v, at+from); err != nil {
 				return err
 			}
 		}
@@ -160,4 +138,12 @@ func (r *run) moved(ctx context.Context, n, i int, move func(bank *memoryBank, b
 	}
 	r.keeping.spent += time.Since(began)
 	return nil
+}
+
+// size is that of buffers together.
+func size(buffers []*gpu.Buffer) (n int64) {
+	for _, b := range buffers {
+		n += b.Size
+	}
+	return n
 }

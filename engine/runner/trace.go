@@ -1,13 +1,14 @@
-package engine
+package runner
 
 import (
 	"context"
 	"iter"
 
+	"tessera/engine"
 	"tessera/gpu"
 )
 
-// Traced is what a module named by Graph.Mark made of one slice.
+// Traced is what a module named by engine.Graph.Mark made of one slice.
 type Traced struct {
 	Slice      int // of the clip, from 0
 	Name       string
@@ -17,18 +18,17 @@ type Traced struct {
 
 // Trace runs a plan of one tile and yields what each named module makes, in
 // order: for finding the first layer that goes wrong.
-func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[Traced, error] {
+func Trace(ctx context.Context, p *engine.Plan, on *Store, in Input) iter.Seq2[Traced, error] {
 	return func(yield func(Traced, error) bool) {
-		w := p.passes[0]
-		r := &run{plan: p, dev: dev, input: in}
-		defer dev.Free(w.recordings.buffers()...)
-		if err := dev.Alloc(w.recordings.buffers()...); err != nil {
+		w, r := p.Work.Passes[0], newRun(p, on, in)
+		defer r.dev.Free(w.Buffers()...)
+		if err := r.dev.Alloc(w.Buffers()...); err != nil {
 			yield(Traced{}, err)
 			return
 		}
 		for i, s := range w.Slices {
 			r.at = place{pass: w, slice: s, k: i}
-			rec := w.Recorded[0][s.Kind]
+			rec := w.At(0, s)
 			at := tracing{slice: i, left: rec.Marked}
 			for _, step := range rec.Steps {
 				if !r.trace(ctx, &at, step, yield) {
@@ -41,18 +41,18 @@ func (p *Plan) Trace(ctx context.Context, dev *gpu.Device, in Input) iter.Seq2[T
 
 // tracing is how far a slice is.
 type tracing struct {
-	slice, done int      // commands
-	left        []Marked // to come
+	slice, done int             // commands
+	left        []engine.Marked // to come
 }
 
 // trace does one step, a batch in parts: up to the end of each module.
-func (r *run) trace(ctx context.Context, at *tracing, step Step, yield func(Traced, error) bool) bool {
-	batch, ok := step.(*runBatch)
+func (r *run) trace(ctx context.Context, at *tracing, step engine.Step, yield func(Traced, error) bool) bool {
+	batch, ok := step.(*engine.RunBatch)
 	if !ok {
-		err := step.do(ctx, r)
+		err := r.step(ctx, step)
 		return err == nil || yield(Traced{}, err)
 	}
-	commands := batch.batch.Commands
+	commands := batch.Batch.Commands
 	for ; len(at.left) > 0 && at.left[0].End <= at.done+len(commands); at.left = at.left[1:] {
 		m := at.left[0]
 		n := m.End - at.done
@@ -60,17 +60,17 @@ func (r *run) trace(ctx context.Context, at *tracing, step Step, yield func(Trac
 		commands, at.done = commands[n:], m.End
 		v := Traced{Slice: at.slice, Name: m.Name, T: m.Out.T, H: m.Out.H, W: m.Out.W, C: m.Out.C}
 		if err == nil {
-			err = r.do(ctx, &takeOut{from: allOf(m.Out), to: into(func(data []byte) error {
+			err = r.takeOut(ctx, gpu.View{Buffer: m.Out.Buffer, Size: m.Out.Bytes()}, into(func(data []byte) error {
 				v.Values = make([]float32, len(data)/m.Out.Elem.Bytes())
-				decode(v.Values, data, m.Out.Elem)
+				engine.Decode(v.Values, data, m.Out.Elem)
 				return nil
-			})})
+			}), false)
 		}
 		if !yield(v, err) || err != nil {
 			return false
 		}
 	}
 	at.done += len(commands)
-	err := r.dev.Submit(ctx, &gpu.Batch{Label: batch.batch.Label, Commands: commands})
+	err := r.dev.Submit(ctx, &gpu.Batch{Label: batch.Batch.Label, Commands: commands})
 	return err == nil || yield(Traced{}, err)
 }

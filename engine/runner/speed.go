@@ -1,9 +1,10 @@
-package engine
+package runner
 
 import (
 	"context"
 	"time"
 
+	"tessera/engine"
 	"tessera/gpu"
 	"tessera/wgsl"
 )
@@ -20,7 +21,7 @@ const (
 // Speed measures how many FLOPs a device does in a second of the convolutions
 // that networks are made of, in about a tenth of a second. A network comes to
 // about that, give or take half.
-func Speed(ctx context.Context, dev *gpu.Device, k Kernels) (float64, error) {
+func Speed(ctx context.Context, dev *gpu.Device, k engine.Kernels) (float64, error) {
 	for side := speedSide; ; side *= 2 {
 		b, buffers := speedBatch(k.Activations, side)
 		err := dev.Alloc(buffers...)

@@ -1,0 +1,214 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// Worker is another device that has a helper's plan of the same job.
+type Worker struct {
+	Helper *engine.Helper
+	On     *Store
+	Load   func(ctx context.Context) error // has the helper's weights on the device
+}
+
+// queue are the tiles of a pass that are still to be made. This device takes from it
+// like the workers, and takes in what those make.
+type queue struct {
+	*run
+	n    int           // of the pass
+	free chan int      // tiles that nobody works on
+	made chan delivery // unbuffered, so that no frames pile up
+	seen []int         // frames of each tile that came
+	left int           // tiles that are not done
+	each func(engine.TileFrame) error
+}
+
+// delivery is a frame of a tile that a worker made, or what ended its work.
+type delivery struct {
+	by    *Worker
+	err   error
+	out   engine.TileFrame
+	data  []byte
+	at    place
+	flops int64 // of the slice that it is the last frame of, else 0
+	last  bool  // of the tile
+}
+
+// queue is outputs of a pass in several tiles, with workers.
+func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) error) error {
+	tiles := len(r.work.Passes[n].Tiles)
+	alone := r.input
+	r.input = &locked{Input: alone}
+	q := &queue{run: r, n: n, free: make(chan int, tiles), made: make(chan delivery), seen: make([]int, tiles), left: tiles, each: take}
+	for i := range tiles {
+		q.free <- i
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	defer func() {
+		stop()
+		working.Wait()
+		r.input = alone
+	}()
+	for _, w := range r.workers {
+		working.Go(func() { q.serve(ctx, w) })
+	}
+	for q.left > 0 {
+		if len(q.free) == 0 { // others work
+			if err := r.settle(ctx, 0); err != nil {
+				return err
+			}
+		}
+		select {
+		case made := <-q.made:
+			if err := q.take(made); err != nil {
+				return err
+			}
+		case i := <-q.free:
+			if err := r.tile(ctx, n, i, tiles-q.left, q.own); err != nil {
+				return err
+			}
+			q.left--
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// own takes a frame of this device's tile, and then those of others that wait.
+func (q *queue) own(out engine.TileFrame) (err error) {
+	if q.came(out) {
+		err = q.each(out)
+	}
+	for err == nil {
+		select {
+		case made := <-q.made:
+			err = q.take(made)
+		default:
+			return nil
+		}
+	}
+	return err
+}
+
+// came notes a frame, and is false where it came before: from somebody who
+// handed the tile back.
+func (q *queue) came(out engine.TileFrame) bool {
+	if out.Frame < q.seen[out.Tile] {
+		return false
+	}
+	q.seen[out.Tile]++
+	return true
+}
+
+// take takes what a worker made.
+func (q *queue) take(v delivery) error {
+	if v.err != nil {
+		if q.watch.Lost != nil {
+			q.watch.Lost(v.by.On.Dev.Info(), v.err)
+		}
+		return nil
+	}
+	if q.came(v.out) {
+		x := &v.out.X
+		x.T, x.Buffer, v.out.T = 1, q.work.Foreign, 0
+		if err := q.dev.Write(gpu.View{Buffer: x.Buffer, Size: x.Bytes()}, v.data); err != nil {
+			return err
+		}
+		if err := q.each(v.out); err != nil {
+			return err
+		}
+	}
+	if v.last {
+		q.left--
+		v.by.Helper.Tiles++
+	}
+	q.worked(v)
+	return nil
+}
+
+// worked tells of the end of a worker's slice.
+func (q *queue) worked(v delivery) {
+	if v.flops == 0 || q.watch.Progress == nil {
+		return
+	}
+	q.done += float64(v.flops)
+	q.end += float64(v.flops)
+	q.watch.Progress(progress(q.plan, v.at, 1, q.done))
+}
+
+// serve has a worker make tiles until there are no more. Where it fails, it
+// hands its tile back.
+func (q *queue) serve(ctx context.Context, worker *Worker) {
+	p, dev := worker.Helper.Plan, worker.On.Dev
+	w, r := p.Work.Passes[q.n], newRun(p, worker.On, q.input)
+	r.staging, r.to = engine.Stagings(max(q.work.Foreign.Size, p.Work.Piece), 2), len(w.Slices)
+	if b := q.work.Between; b != nil {
+		r.spools[p.Work.Between.Spool] = q.spools[b.Spool]
+	}
+	buffers := append(w.Buffers(), r.staging...)
+	defer dev.Free(buffers...)
+	err := worker.Load(ctx)
+	if err == nil {
+		err = dev.Alloc(buffers...)
+	}
+	dev.Meanwhile(func() error { return r.spare(ctx) })
+	defer dev.Meanwhile(nil)
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case i := <-q.free:
+			err = r.tile(ctx, q.n, i, i, func(out engine.TileFrame) error { return q.send(ctx, worker, r, out) })
+			if err == nil {
+				err = r.settle(ctx, 0)
+			}
+			if err != nil {
+				q.free <- i
+			}
+		}
+	}
+	q.deliver(ctx, delivery{by: worker, err: err})
+}
+
+// send hands a frame of a worker's tile over.
+func (q *queue) send(ctx context.Context, worker *Worker, r *run, out engine.TileFrame) error {
+	v := delivery{by: worker, out: out, at: r.at}
+	if rec := r.at.pass.At(out.Tile, r.at.slice); out.T == rec.Out.T-1 {
+		v.flops, v.last = rec.Cost.FLOPs, r.at.k == len(r.at.pass.Slices)-1
+	}
+	return r.takeOut(ctx, out.View(), into(func(data []byte) error {
+		v.data = slices.Clone(data)
+		return q.deliver(ctx, v)
+	}), false)
+}
+
+// deliver gives it to who puts tiles together.
+func (q *queue) deliver(ctx context.Context, v delivery) error {
+	select {
+	case q.made <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// locked is an input that several devices are fed with.
+type locked struct {
+	Input
+	mu sync.Mutex
+}
+
+// Fill is the input's, for one at a time.
+func (l *locked) Fill(dst []float32, t, n int, in tiling.Rect) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Input.Fill(dst, t, n, in)
+}

@@ -1,0 +1,170 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tessera/engine"
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// errStopped: the caller left the loop.
+var errStopped = errors.New("runner: stopped")
+
+// sink is where bytes go. data is the sink's until put returns.
+type sink interface {
+	put(data []byte) error
+}
+
+// into is a sink that is a function.
+type into func(data []byte) error
+
+func (f into) put(data []byte) error { return f(data) }
+
+// sink is who takes bytes in that go somewhere. A frame on the host is the one that is
+// there now: slots turn.
+func (r *run) sink(to engine.Sink) sink {
+	switch to := to.(type) {
+	case *engine.Rectangle:
+		return &spooling{r.spools[to.Spool], to}
+	case *engine.Crop:
+		return into(func(data []byte) error { return write(r.spools[to.To.Spool], to.To, cropped(to, data)) })
+	case *engine.HostRows:
+		return &landing{r.host.frame(to.HostSlot), to.At, to.N}
+	case *engine.ResultRows:
+		return into(func(data []byte) error { return r.result(to, data) })
+	case *engine.PreviewRows:
+		return into(func(data []byte) error { return r.preview(to, data) })
+	case *engine.LinearTile:
+		return into(func(data []byte) error { return r.fade(to, data) })
+	}
+	panic(fmt.Sprintf("runner: sink %T", to))
+}
+
+// leaving are bytes that the device was told to copy to a buffer, for a sink.
+type leaving struct {
+	from gpu.View
+	to   sink
+}
+
+// leave has the device copy bytes for a sink that gets them when they are there:
+// in settle, or before that where somebody has time. It waits where there is no
+// room.
+func (r *run) leave(ctx context.Context, from gpu.View, to sink) error {
+	if err := r.settle(ctx, len(r.staging)-1); err != nil {
+		return err
+	}
+	n := int(r.left) % len(r.staging)
+	r.left++
+	batch := &gpu.Batch{Label: "result"}
+	at := gpu.View{Buffer: r.staging[n], Size: from.Bytes()}
+	batch.Copy("staging", at, from)
+	if err := r.dev.Submit(ctx, batch); err != nil {
+		return err
+	}
+	r.leaving = append(r.leaving, leaving{at, to})
+	return nil
+}
+
+// settle hands on what leaves until there are no more than `most`.
+func (r *run) settle(ctx context.Context, most int) error {
+	for len(r.leaving) > most {
+		if err := r.hand(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hand waits for what left first and hands it to its sink.
+func (r *run) hand(ctx context.Context) error {
+	first := r.leaving[0]
+	r.leaving = append(r.leaving[:0], r.leaving[1:]...)
+	data := r.bytes(first.from.Bytes())
+	if err := r.dev.Read(ctx, data, first.from); err != nil {
+		return err
+	}
+	return first.to.put(data)
+}
+
+// spare hands on what is there while the device has other things to do.
+func (r *run) spare(ctx context.Context) error {
+	if len(r.leaving) == 0 || !r.dev.Ready(r.leaving[0].from.Buffer) {
+		return nil
+	}
+	return r.hand(ctx)
+}
+
+// written settles what is on its way to the frame of a spool that a rectangle
+// is of.
+func (r *run) written(ctx context.Context, of *engine.Rectangle) error {
+	return r.through(ctx, func(to sink) bool {
+		s, ok := to.(*spooling)
+		return ok && s.to.Spool == of.Spool && s.to.T == of.T
+	})
+}
+
+// through settles up to the last that is on its way to sinks like these.
+func (r *run) through(ctx context.Context, like func(to sink) bool) error {
+	for i := len(r.leaving) - 1; i >= 0; i-- {
+		if like(r.leaving[i].to) {
+			return r.settle(ctx, len(r.leaving)-1-i)
+		}
+	}
+	return nil
+}
+
+// result gives rows of the result to the caller.
+func (r *run) result(to *engine.ResultRows, data []byte) error {
+	b := Band{Frame: to.Frame, Y: to.Y, Rows: to.Rows, Last: to.Last, Width: to.Width}
+	if to.Form == engine.RGBA8 {
+		if err := opaque(data); err != nil {
+			return err
+		}
+		r.pixels = append(r.pixels[:0], data...)
+		b.RGBA = r.pixels
+		return r.give(b)
+	}
+	n := to.Rows * to.Width * wgsl.Pad4(to.C)
+	if cap(r.floats) < n {
+		r.floats = make([]float32, n)
+	}
+	b.Floats = r.floats[:n]
+	engine.Decode(b.Floats, data, to.Elem)
+	for _, f := range b.Floats {
+		if f-f != 0 {
+			return ErrOverflow
+		}
+	}
+	return r.give(b)
+}
+
+// preview gives a tile's frame to who watches, when all its rows are there.
+func (r *run) preview(to *engine.PreviewRows, data []byte) error {
+	if err := opaque(data); err != nil {
+		return err
+	}
+	if to.Rows < to.Height {
+		if to.From == 0 {
+			r.picture = r.picture[:0]
+		}
+		r.picture = append(r.picture, data...)
+		data = r.picture
+	}
+	if to.From+to.Rows < to.Height {
+		return nil
+	}
+	return r.watch.Preview(Preview{Tile: to.Tile, Frame: to.Frame, Y: to.Y, X: to.X, Height: to.Height, Width: to.Width, RGBA: data})
+}
+
+// opaque checks 8-bit pixels: one that is not finite has no alpha.
+func opaque(pixels []byte) error {
+	for i := 3; i < len(pixels); i += 4 {
+		if pixels[i] == 0 {
+			return ErrOverflow
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"errors"
+
+	"tessera/gpu"
+	"tessera/tiling"
+)
+
+// ErrOverflow: a result has a NaN or an infinity in it. Of Run.
+var ErrOverflow = errors.New("the result is not finite")
+
+// Input is what a job is fed with.
+type Input interface {
+	// Fill sets the samples `in` of frames t to t+n-1, [n, H, W, C padded to 4]
+	// as the network has them: H, W and C of patches where there are such. dst
+	// is zeros.
+	Fill(dst []float32, t, n int, in tiling.Rect) error
+}
+
+// Watch is who is told how a plan runs; each may be nil.
+type Watch struct {
+	// Compiling is called before the first tile, as shaders are compiled that
+	// the device has not: how many, of all.
+	Compiling func(done, all int)
+	// Progress is called as the device has done a part, a submission of a tenth of
+	// a second at most, and after each slice.
+	Progress func(Progress)
+	// Preview is called with every frame of every tile of a job in several,
+	// before it is blended, where Output.Preview is set. An error ends the job.
+	Preview func(Preview) error
+	// Lost is called where a helper fails. Others make its tiles.
+	Lost func(adapter gpu.Info, err error)
+	// Keep has the run begin where another one ended, and keeps what the next one
+	// needs. Helpers are left alone then.
+	Keep Keeper
+}
+
+// Progress says how far a job is.
+type Progress struct {
+	Tile, Tiles int // tiles done, of all
+	Slice       int // slices of the current tile done
+	Slices      int
+	Frame       int // frames of the current tile's input done: pixel frames to encode, latent frames to decode
+	Frames      int
+	Middle      bool    // exact tiles: this is the middle of the network, on the whole frame
+	Done        float64 // share of the work, 0 to 1, by its FLOPs
+}
+
+// Preview is one frame of one tile by itself, at row Y and column X of the
+// result.
+type Preview struct {
+	Tile, Frame         int
+	Y, X, Height, Width int
+	RGBA                []byte // [H, W, 4], valid until Watch.Preview returns
+}
+
+// Band is a part of a frame of the result: rows Y to Y+Rows-1.
+type Band struct {
+	Frame, Y, Rows int
+	Last           bool      // of its frame
+	Width          int       // of Floats: as the network makes them, Output.Width or more
+	Floats         []float32 // [Rows, Width, C padded to 4]; valid until the next band
+	RGBA           []byte    // [Rows, Output.Width, 4]; of RGBA8, the same
+}

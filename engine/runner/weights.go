@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"tessera/engine"
+	"tessera/gpu"
+)
+
+// Store is a device with the weights that plans have loaded there, and those that
+// stream to it from the host. It is of the networks of one model.
+type Store struct {
+	Dev *gpu.Device
+
+	on   map[*gpu.Buffer]bool   // the device, filled
+	host map[*gpu.Buffer][]byte // as they are packed
+}
+
+// NewStore is a device without weights.
+func NewStore(dev *gpu.Device) *Store {
+	return &Store{dev, map[*gpu.Buffer]bool{}, map[*gpu.Buffer][]byte{}}
+}
+
+// Load has the weights that a plan reads on the device, and those that stream on the
+// host, and no others of the network. told is called as bytes of those that were
+// missing are done, if not nil. After an error none are there.
+func (s *Store) Load(ctx context.Context, p *engine.Plan, from engine.Tensors, told func(done, total int64)) (err error) {
+	w, missing := p.Network().Weights, map[*gpu.Buffer]bool{}
+	defer func() {
+		if err != nil {
+			s.free(w)
+		}
+	}()
+	needed, streamed := set(p.Work.Weights), set(p.Work.Streamed)
+	var total int64
+	for _, b := range w.Buffers() {
+		if s.on[b] && !needed[b] {
+			s.Dev.Free(b)
+			delete(s.on, b)
+		}
+		if !streamed[b] {
+			delete(s.host, b)
+		}
+		if needed[b] && !s.on[b] || streamed[b] && s.host[b] == nil {
+			missing[b] = true
+			total += b.Size
+		}
+	}
+	var done int64
+	err = w.Make(ctx, s.Dev, from, missing, func(buffers []*gpu.Buffer) error {
+		for _, b := range buffers {
+			if !missing[b] {
+				continue
+			}
+			done += b.Size
+			if streamed[b] {
+				if err := s.take(ctx, b); err != nil {
+					return err
+				}
+				delete(missing, b)
+			}
+		}
+		if told != nil {
+			told(done, total)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	maps.Copy(s.on, missing)
+	return nil
+}
+
+// take takes a buffer off the device, which has made or packed it.
+func (s *Store) take(ctx context.Context, b *gpu.Buffer) error {
+	data := make([]byte, b.Size)
+	if err := s.Dev.Read(ctx, data, b.All()); err != nil {
+		return fmt.Errorf("runner: weights: %w", err)
+	}
+	s.Dev.Free(b)
+	s.host[b] = data
+	return nil
+}
+
+// Unload takes weights off the device, which is left alone where there are none of them.
+func (s *Store) Unload(w *engine.Weights) {
+	for _, b := range w.Buffers() {
+		if s.on[b] || s.host[b] != nil {
+			s.free(w)
+			return
+		}
+	}
+}
+
+func (s *Store) free(w *engine.Weights) {
+	s.Dev.Free(w.Buffers()...)
+	for _, b := range w.Buffers() {
+		delete(s.on, b)
+		delete(s.host, b)
+	}
+}
+
+func set(buffers []*gpu.Buffer) map[*gpu.Buffer]bool {
+	in := map[*gpu.Buffer]bool{}
+	for _, b := range buffers {
+		in[b] = true
+	}
+	return in
+}
