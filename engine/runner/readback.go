@@ -43,45 +43,44 @@ func (r *run) sink(to engine.Sink) sink {
 	panic(fmt.Sprintf("runner: sink %T", to))
 }
 
-// leaving are bytes that the device was told to copy to a buffer, for a sink.
-type leaving struct {
+// readback is bytes that the device was told to copy to a buffer, for a sink.
+type readback struct {
 	from gpu.View
 	to   sink
 }
 
-// leave has the device copy bytes for a sink that gets them when they are there:
-// in settle, or before that where somebody has time. It waits where there is no
-// room.
-func (r *run) leave(ctx context.Context, from gpu.View, to sink) error {
+// readback has the device copy bytes for a sink that gets them when they are there:
+// in settle, or before that in spare. It waits where there is no room.
+func (r *run) readback(ctx context.Context, from gpu.View, to sink) error {
 	if err := r.settle(ctx, len(r.staging)-1); err != nil {
 		return err
 	}
-	n := int(r.left) % len(r.staging)
-	r.left++
+	n := int(r.begun) % len(r.staging)
+	r.begun++
 	batch := &gpu.Batch{Label: "result"}
 	at := gpu.View{Buffer: r.staging[n], Size: from.Bytes()}
 	batch.Copy("staging", at, from)
 	if err := r.dev.Submit(ctx, batch); err != nil {
 		return err
 	}
-	r.leaving = append(r.leaving, leaving{at, to})
+	r.readbacks = append(r.readbacks, readback{at, to})
 	return nil
 }
 
-// settle hands on what leaves until there are no more than `most`.
+// settle finishes readbacks until there are no more than `most`.
 func (r *run) settle(ctx context.Context, most int) error {
-	for len(r.leaving) > most {
-		if err := r.hand(ctx); err != nil {
+	for len(r.readbacks) > most {
+		if err := r.finish(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hand waits for what left first and hands it to its sink.
-func (r *run) hand(ctx context.Context) error {
-	first := r.leaving[0]
-	r.leaving = append(r.leaving[:0], r.leaving[1:]...)
+// finish waits for the oldest readback and gives it to its sink.
+func (r *run) finish(ctx context.Context) error {
+	first := r.readbacks[0]
+	r.readbacks = append(r.readbacks[:0], r.readbacks[1:]...)
 	data := r.bytes(first.from.Bytes())
 	if err := r.dev.Read(ctx, data, first.from); err != nil {
 		return err
@@ -89,12 +88,12 @@ func (r *run) hand(ctx context.Context) error {
 	return first.to.put(data)
 }
 
-// spare hands on what is there while the device has other things to do.
+// spare finishes a readback that is there while the device has other things to do.
 func (r *run) spare(ctx context.Context) error {
-	if len(r.leaving) == 0 || !r.dev.Ready(r.leaving[0].from.Buffer) {
+	if len(r.readbacks) == 0 || !r.dev.Ready(r.readbacks[0].from.Buffer) {
 		return nil
 	}
-	return r.hand(ctx)
+	return r.finish(ctx)
 }
 
 // written settles what is on its way to the frame of a spool that a rectangle
@@ -108,9 +107,9 @@ func (r *run) written(ctx context.Context, of *engine.Rectangle) error {
 
 // through settles up to the last that is on its way to sinks like these.
 func (r *run) through(ctx context.Context, like func(to sink) bool) error {
-	for i := len(r.leaving) - 1; i >= 0; i-- {
-		if like(r.leaving[i].to) {
-			return r.settle(ctx, len(r.leaving)-1-i)
+	for i := len(r.readbacks) - 1; i >= 0; i-- {
+		if like(r.readbacks[i].to) {
+			return r.settle(ctx, len(r.readbacks)-1-i)
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 // Keeper keeps what slices of a clip leave for the next ones: the causal memory of
 // all tiles.
 type Keeper interface {
-	// Begin tells how many slices of a plan are done. memory tells apart plans
-	// whose memory is another, and takes so many bytes.
+	// Begin tells how many slices of a plan are done. memory is a text that
+	// only plans with the same memory share, which takes so many bytes.
 	Begin(memory string, bytes int64) (slices int, err error)
 	// ReadAt reads the memory behind those slices, WriteAt writes that behind
 	// more of them, which Done says are whole, and so many frames given.

@@ -32,13 +32,13 @@ type run struct {
 	floats          []float32
 	pixels, picture []byte
 
-	staging []*gpu.Buffer
-	leaving []leaving
-	left    uint64 // how many there were
+	staging   []*gpu.Buffer
+	readbacks []readback
+	begun     uint64 // how many there were
 
 	// FLOPs of the whole job: that are known to be done, or will be with the
 	// slice that is worked on; and those taken for done before the device was.
-	done, end, ahead float64
+	done, end, promised float64
 
 	from, to int     // slices that are worked on, of all tiles
 	keeping  keeping // see Watch.Keep
@@ -239,8 +239,8 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 // did tells of a submission that has ended within a slice. Those of the slice
 // before were told with its end.
 func (r *run) did(flops float64) {
-	early := min(flops, r.ahead)
-	r.ahead -= early
+	early := min(flops, r.promised)
+	r.promised -= early
 	r.done += flops - early
 	rounding := 1 + 1e-9*float64(r.plan.Cost.FLOPs)
 	if flops-early >= rounding && r.end-r.done >= rounding {
@@ -253,7 +253,7 @@ func (r *run) finished() {
 	if r.watch.Progress == nil {
 		return
 	}
-	r.ahead += max(0, r.end-r.done)
+	r.promised += max(0, r.end-r.done)
 	r.done = r.end
 	r.watch.Progress(progress(r.plan, r.at, 1, r.done))
 }

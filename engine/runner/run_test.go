@@ -19,7 +19,7 @@ func TestProgressIsNotOfRounding(t *testing.T) {
 	r := &run{plan: p, watch: Watch{Progress: func(v Progress) { told = append(told, v.Done) }}, at: place{pass: w}, end: 1e6}
 	part, sum := 102.4, 307.2
 	require.Greater(t, part, sum-part-part, "rounded")
-	r.done, r.ahead = 0.5e6, sum
+	r.done, r.promised = 0.5e6, sum
 	for range 3 {
 		r.did(part)
 	}

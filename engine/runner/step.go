@@ -106,7 +106,7 @@ func (r *run) between(b *engine.Between, data []byte) error {
 // does what follows; at once where that is wanted, or there is no room.
 func (r *run) takeOut(ctx context.Context, from gpu.View, to sink, now bool) error {
 	if !now && len(r.staging) > 0 && from.Bytes() <= r.staging[0].Size {
-		return r.leave(ctx, from, to)
+		return r.readback(ctx, from, to)
 	}
 	if err := r.settle(ctx, 0); err != nil {
 		return err
