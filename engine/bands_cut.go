@@ -7,6 +7,22 @@ import (
 	"tessera/wgsl"
 )
 
+// Bands: rows of a layer's output that are made by themselves, where all rows can't be
+// bound, or where their causal memory or what they write over asks for it. bands.go says
+// what a band is, this file cuts outputs into bands, and bands_over.go has convolutions
+// write over what they read.
+//
+// The planner decides only whether convolutions may write over what they read (Plan.Rows,
+// one of the savings); whether a layer is made in bands follows from the limits of the
+// adapter and the size of its frames.
+//
+// A recording asks each node which rows it reads (reach), and has it record its commands
+// once for each band. Frames that a command needs close together are copied.
+//
+// The runner does nothing for it: commands of a band are commands. Results leave in bands
+// that can be bound, too (Plan.Bound).
+
+// rows are those that are read for rows y0 to y1-1 of the output.
 func (r reach) rows(y0, y1 int) (lo, hi int) { return r.row(r.by*y0 + r.from), r.row(r.by*y1 + r.to) }
 
 // row is that which row y is part of, taken as higher.
@@ -70,7 +86,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.x = x.Part(b.lo, b.hi-b.lo)
 	to := y.Part(b.y0, b.y1-b.y0)
 	made := to
-	if e.apart(&e.x, n.joint) {
+	if e.scattered(&e.x, n.joint) {
 		from := e.x
 		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
@@ -79,7 +95,7 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	if trails {
 		made.Row, made.Rows = 0, 0
 		made.Buffer = e.take(n.label+" rows", made.Bytes())
-	} else if e.apart(&to, e.makes) {
+	} else if e.scattered(&to, e.makes) {
 		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
 			e.move(n.label, &made, &to)
@@ -95,8 +111,8 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.gone()
 }
 
-// apart says whether n frames of x are too far apart for a binding.
-func (e *emitter) apart(x *wgsl.Tensor, n int) bool {
+// scattered says whether n frames of x are too far apart for a binding.
+func (e *emitter) scattered(x *wgsl.Tensor, n int) bool {
 	return min(n, x.T) > 1 && e.beyond(x, n)
 }
 

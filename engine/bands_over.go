@@ -2,7 +2,7 @@ package engine
 
 import "tessera/wgsl"
 
-// Where memory is short, a convolution writes over the frames that it alone still
+// Where a plan saves memory so (Plan.Rows), a convolution writes over the frames that it alone still
 // reads: a band of rows is made beside them, and put in its place when no later band
 // reads the rows that lie there.
 

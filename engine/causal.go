@@ -204,7 +204,7 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 func (l *timeline) keep(e *emitter, label string) {
 	switch {
 	case l.away != nil:
-		l.leaves(e, label)
+		l.keepOnHost(e, label)
 		return
 	case l.packed != nil:
 		l.stays(e, label+" memory")

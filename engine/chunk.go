@@ -22,6 +22,3 @@ func (p *planner) longer(l *Plan) *Plan {
 	}
 	return l
 }
-
-// frugal says that the plan gives up time for memory.
-func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.streams > 0 }

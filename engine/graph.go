@@ -114,7 +114,7 @@ type Window struct{ Y, X, H, W int }
 // A layer that has none makes all of it.
 type Windows map[string]Window
 
-// key tells windows apart.
+// key identifies windows.
 func (w Windows) key() string {
 	if len(w) == 0 {
 		return ""

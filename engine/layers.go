@@ -175,7 +175,7 @@ func macs(n, frames, h, w, in, out int) int64 {
 }
 
 // results hands over the steps that put tiles together and take results off the
-// device, previews apart.
+// device, without previews.
 func (p *Plan) results(do func(steps []Step)) {
 	w := p.Work.Last()
 	for i := range w.Tiles {

@@ -1,21 +1,24 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"slices"
-
 	"tessera/gpu"
-	"tessera/memory"
-	"tessera/tiling"
 	"tessera/wgsl"
 )
 
-// Where the device has no room for causal memory, it lives on the host: a layer is
-// made in bands of rows, right before each of which the memory's rows come in, and
-// those that are kept leave right after it. The device does what it was told before
-// while bytes are on their way.
+// Offload: where the device has no room for them, causal memory and frames that wait for
+// a portion live on the host (this file), and so do large weights (offload_weights.go).
+//
+// The planner (offload_plan.go) decides whether offload is allowed, refuses what the host
+// has no room for, and adds up what lives there and what crosses. Offload is the last of
+// the savings that it tries (savings.go).
+//
+// A recording makes a layer with causal memory in bands of rows. It brings the memory's
+// rows in right before a band, and takes those that are kept out right after it; a weight
+// comes in before each layer that reads it, into memory that activations do not use then.
+// These are transfers: steps between the commands of the recording's batch.
+//
+// The runner has the bytes: of causal memory in runner/host.go, of weights in
+// runner/weights.go. The device does what it was told before while bytes are on their way.
 
 // mostAcross is how many bytes of a layer's memory are on the device at once, at
 // most, unless one row of it is more.
@@ -160,16 +163,16 @@ func (e *emitter) goes(l *timeline, slot int, from gpu.View) {
 	}
 }
 
-// leaves takes the rows that are kept out. Those of frames that came before are on
+// keepOnHost takes the rows that are kept out. Those of frames that came before are on
 // the host: slots turn, once all bands are made.
-func (l *timeline) leaves(e *emitter, label string) {
+func (l *timeline) keepOnHost(e *emitter, label string) {
 	before := 0
 	if l.at.later() {
 		before = max(0, len(l.memory)-l.x.T)
 	}
 	for i := before; i < len(l.memory); i++ {
 		if tap, ok := l.frame(l.x.T - len(l.memory) + i); ok {
-			l.leaving(e, label+" memory", i-before, tap)
+			l.sendToHost(e, label+" memory", i-before, tap)
 			continue
 		}
 		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &Forget{HostRows{HostSlot{l.away, i - before}, l.from, l.bytes()}}})
@@ -206,121 +209,4 @@ func (r *Recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
 	}
 	batch(len(r.batch.Commands))
 	return steps
-}
-
-// ways are those that there are, the quickest first.
-func (p *planner) ways() []way {
-	deepest := p.deepest()
-	var ways []way
-	for _, away := range []bool{false, true} {
-		if away && !p.mayOffload() || !away && p.o.Offload == OffloadOn && p.mayOffload() {
-			continue
-		}
-		for depth := range deepest + 1 {
-			ways = append(ways, p.resident(way{depth: depth, away: away})...)
-		}
-		ways = append(ways, p.resident(way{depth: deepest, away: away, rows: true})...)
-	}
-	if p.mayOffload() {
-		ways = append(ways, way{depth: deepest, streams: math.MaxInt, away: true, rows: true})
-	}
-	return ways
-}
-
-// resident is a way, and the same without the weights that a slice uses once.
-func (p *planner) resident(w way) []way {
-	ways := []way{w}
-	if p.mayUseHost() {
-		w.streams = 1
-		ways = append(ways, w)
-	}
-	return ways
-}
-
-// least plans a job at one tile size for the least memory: on the device alone where
-// the host has no room.
-func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
-	for _, w := range slices.Backward(p.ways()) {
-		if w.depth < p.deepest() {
-			continue
-		}
-		if l, err = p.portioned(tile, w); !errors.Is(err, ErrMemory) {
-			break
-		}
-	}
-	return l, err
-}
-
-// mayOffload says whether causal memory may live on the host: where there is some.
-func (p *planner) mayOffload() bool {
-	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
-}
-
-// mayUseHost says whether something may live there: by itself where the device has
-// memory of its own.
-func (p *planner) mayUseHost() bool {
-	return p.o.Offload == OffloadOn || p.o.Offload != OffloadOff && p.Adapter.Type == "discrete"
-}
-
-// offload holds that the options for it are right, and has the host's budget set.
-func (o *Options) offload() error {
-	if !slices.Contains([]Offload{"", OffloadAuto, OffloadOn, OffloadOff}, o.Offload) {
-		return fmt.Errorf("engine: offload %.20q, expected auto, on or off", string(o.Offload))
-	}
-	o.Host = o.HostBudget()
-	return nil
-}
-
-// HostBudget is what a job may take of the host, by default three quarters of what is
-// free there. Where that is not known, 2 GiB, or all that somebody asks for.
-func (o Options) HostBudget() int64 {
-	free, known := memory.Free()
-	switch {
-	case o.Host > 0:
-		return o.Host
-	case known:
-		return free / 4 * 3
-	case o.Offload == OffloadOn:
-		return math.MaxInt64
-	}
-	return 2 << 30
-}
-
-// HostFree is how much must be free on the host for HostBudget to be so much.
-func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
-
-// hosted adds up what lives on the host, and what crosses; an error says that there is
-// no room.
-func (p *planner) hosted(l *Plan) error {
-	l.count()
-	if l.Host > p.o.Host {
-		return fmt.Errorf("engine: what the %s keeps beside the device needs %s of the machine's memory, of which %s may be taken: %w",
-			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrHost)
-	}
-	return nil
-}
-
-// count adds up what lives on the host, and what crosses.
-func (p *Plan) count() {
-	for _, w := range p.Work.Passes {
-		if bank := w.recordings.memory; bank.away {
-			host := sum(bank.order)
-			for _, a := range bank.parked {
-				host += a.Sizes[0]
-			}
-			p.Host = max(p.Host, host)
-		}
-		p.Work.Streamed = append(p.Work.Streamed, w.recordings.streamed...)
-		recordings, times := w.times()
-		for _, r := range recordings {
-			for _, t := range r.transfers {
-				p.Moved += times[r] * t.bytes
-				if !t.weight() {
-					p.Work.Piece = max(p.Work.Piece, t.bytes)
-				}
-			}
-		}
-	}
-	p.Streamed = sum(p.Work.Streamed)
-	p.Host += p.Streamed
 }

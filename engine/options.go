@@ -70,8 +70,8 @@ const (
 )
 
 // AutoChunk has the budget choose Options.Chunk: four latent frames, or two, where a
-// plan with them takes no more than a quarter of it. It is one where memory is short
-// enough for anything else to be given up, in 8 bits and with Options.Least.
+// plan with them takes no more than a quarter of it. It is one where the plan
+// saves memory in any other way, in 8 bits and with Options.Least.
 const AutoChunk = -1
 
 // Offload says whether causal memory lives on the host, not on the device, and weights

@@ -54,7 +54,7 @@ type Plan struct {
 
 	job     *Job
 	options Options
-	streams int // see way
+	streams int // see saving
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -105,8 +105,8 @@ func (p *Plan) largest() *Pass {
 	return most
 }
 
-// CausalMemory is the causal memory of all passes and tiles, one behind the other: what
-// tells it apart from that of other plans, and its bytes.
+// CausalMemory describes the causal memory of all passes and tiles, one behind the other:
+// a text that only plans with the same memory share, and its bytes.
 func (p *Plan) CausalMemory() (text string, bytes int64) {
 	var b strings.Builder
 	for _, w := range p.Work.Passes {
@@ -123,48 +123,8 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 	return b.String(), bytes
 }
 
-// tiled plans a job at one tile size: in portions where it doesn't fit without. What
-// fits not even so is the plan that takes least.
-func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
-	var least *Plan
-	ways := p.ways()
-	for i, w := range ways {
-		l, err := p.portioned(tile, w)
-		if err != nil && !unfit(err) {
-			return nil, err
-		}
-		if err == nil && (least == nil || l.Bytes() < least.Bytes()) {
-			least = l
-		}
-		switch {
-		case least != nil && (i == len(ways)-1 || least.Bytes() <= p.budget && !p.o.Least):
-			return least, nil
-		case i == len(ways)-1:
-			return nil, err
-		}
-	}
-	return nil, nil // there is a way always
-}
-
-// way is how little memory is used, for more work.
-type way struct {
-	depth   int  // of portions
-	streams int  // weights that a slice uses at most so often live on the host
-	away    bool // and so does causal memory
-	rows    bool // convolutions write over what they read
-}
-
-// deepest is how deep portions are nested at most. A clip in one slice keeps no causal
-// memory, and would for them; in long slices, that somebody asked for, what all
-// portions do would take longer to record than to forgo.
-func (p *planner) deepest() int {
-	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
-		return 0
-	}
-	return deepest
-}
-
-func (p *planner) portioned(tile tiling.Size, w way) (*Plan, error) {
+// lay plans a job at one tile size that saves so much memory.
+func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
 		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{Spools: p.o.Spool},

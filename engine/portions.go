@@ -5,12 +5,34 @@ import (
 	"tessera/wgsl"
 )
 
+// Portions: a part of a network that a slice runs a few frames at a time, so that what it
+// makes on its way takes less memory.
+//
+// The planner tries them first where a plan does not fit (savings.go), nested ever deeper:
+// Plan.Depth. A network says by Graph.Portions which of its parts can run so.
+//
+// A recording has the nodes of each portion one after another. Those after the first go on
+// at another Position, so that causal memory passes from portion to portion as it does
+// from slice to slice. With offload, frames wait for their portion on the host.
+//
+// The runner does nothing for it.
+
 // deepest is how deep portions are nested in any network, and longest of how many
 // latent frames a slice is that has them, at most.
 const (
 	deepest = 2
 	longest = 8
 )
+
+// deepest is how deep portions are nested at most. A clip in one slice keeps no causal
+// memory, and would for them; in long slices, that somebody asked for, what all
+// portions do would take longer to record than to forgo.
+func (p *planner) deepest() int {
+	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
+		return 0
+	}
+	return deepest
+}
 
 // Portions records do on a few frames of x after the others, so that what it makes
 // on its way takes less memory: in plans of a depth or more that budgets ask for,

@@ -72,8 +72,8 @@ func (l *timeline) bytes() int64 {
 	return int64(l.rows) * l.x.RowBytes()
 }
 
-// leaving takes a tap's rows that are kept out, to a slot.
-func (l *timeline) leaving(e *emitter, label string, slot int, tap wgsl.Tap) {
+// sendToHost takes a tap's rows that are kept out, to a slot.
+func (l *timeline) sendToHost(e *emitter, label string, slot int, tap wgsl.Tap) {
 	if l.packed == nil || l.rows == 0 {
 		e.goes(l, slot, gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T), Size: l.bytes()})
 		return

@@ -98,11 +98,11 @@ type recordings struct {
 	byShape map[recordingKey]*Recording
 
 	weights  *Weights
-	streams  int           // see way
+	streams  int           // see saving
 	streamed []*gpu.Buffer // of the weights
 }
 
-// recordingKey tells recordings apart.
+// recordingKey identifies a recording.
 type recordingKey struct {
 	h, w, c, n int
 	at         Position

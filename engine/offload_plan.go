@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"tessera/memory"
+)
+
+// mayOffload says whether causal memory may live on the host: where there is some.
+func (p *planner) mayOffload() bool {
+	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
+}
+
+// mayUseHost says whether something may live there: by itself where the device has
+// memory of its own.
+func (p *planner) mayUseHost() bool {
+	return p.o.Offload == OffloadOn || p.o.Offload != OffloadOff && p.Adapter.Type == "discrete"
+}
+
+// offload holds that the options for it are right, and has the host's budget set.
+func (o *Options) offload() error {
+	if !slices.Contains([]Offload{"", OffloadAuto, OffloadOn, OffloadOff}, o.Offload) {
+		return fmt.Errorf("engine: offload %.20q, expected auto, on or off", string(o.Offload))
+	}
+	o.Host = o.HostBudget()
+	return nil
+}
+
+// HostBudget is what a job may take of the host, by default three quarters of what is
+// free there. Where that is not known, 2 GiB, or all that somebody asks for.
+func (o Options) HostBudget() int64 {
+	free, known := memory.Free()
+	switch {
+	case o.Host > 0:
+		return o.Host
+	case known:
+		return free / 4 * 3
+	case o.Offload == OffloadOn:
+		return math.MaxInt64
+	}
+	return 2 << 30
+}
+
+// HostFree is how much must be free on the host for HostBudget to be so much.
+func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
+
+// hosted adds up what lives on the host, and what crosses; an error says that there is
+// no room.
+func (p *planner) hosted(l *Plan) error {
+	l.count()
+	if l.Host > p.o.Host {
+		return fmt.Errorf("engine: what the %s keeps beside the device needs %s of the machine's memory, of which %s may be taken: %w",
+			p.Network.Name, Bytes(l.Host), Bytes(p.o.Host), ErrHost)
+	}
+	return nil
+}
+
+// count adds up what lives on the host, and what crosses.
+func (p *Plan) count() {
+	for _, w := range p.Work.Passes {
+		if bank := w.recordings.memory; bank.away {
+			host := sum(bank.order)
+			for _, a := range bank.parked {
+				host += a.Sizes[0]
+			}
+			p.Host = max(p.Host, host)
+		}
+		p.Work.Streamed = append(p.Work.Streamed, w.recordings.streamed...)
+		recordings, times := w.times()
+		for _, r := range recordings {
+			for _, t := range r.transfers {
+				p.Moved += times[r] * t.bytes
+				if !t.weight() {
+					p.Work.Piece = max(p.Work.Piece, t.bytes)
+				}
+			}
+		}
+	}
+	p.Streamed = sum(p.Work.Streamed)
+	p.Host += p.Streamed
+}

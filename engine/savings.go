@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"tessera/tiling"
+)
+
+// Where a plan does not fit the budget, it saves memory for more work: by portions
+// (portions.go), by convolutions that write over what they read (bands_over.go), and
+// by what lives on the host (offload.go). The planner tries the quickest first.
+
+// tiled plans a job at one tile size, with the quickest saving that fits. If none does,
+// it is the plan that takes least.
+func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
+	var least *Plan
+	all := p.savings()
+	for i, s := range all {
+		l, err := p.lay(tile, s)
+		if err != nil && !unfit(err) {
+			return nil, err
+		}
+		if err == nil && (least == nil || l.Bytes() < least.Bytes()) {
+			least = l
+		}
+		switch {
+		case least != nil && (i == len(all)-1 || least.Bytes() <= p.budget && !p.o.Least):
+			return least, nil
+		case i == len(all)-1:
+			return nil, err
+		}
+	}
+	return nil, nil // there is one always
+}
+
+// saving is how little memory is used, for more work.
+type saving struct {
+	depth   int  // of portions
+	streams int  // weights that a slice uses at most so often live on the host
+	away    bool // and so does causal memory
+	rows    bool // convolutions write over what they read
+}
+
+// savings are those that there are, the quickest first.
+func (p *planner) savings() []saving {
+	deepest := p.deepest()
+	var all []saving
+	for _, away := range []bool{false, true} {
+		if away && !p.mayOffload() || !away && p.o.Offload == OffloadOn && p.mayOffload() {
+			continue
+		}
+		for depth := range deepest + 1 {
+			all = append(all, p.resident(saving{depth: depth, away: away})...)
+		}
+		all = append(all, p.resident(saving{depth: deepest, away: away, rows: true})...)
+	}
+	if p.mayOffload() {
+		all = append(all, saving{depth: deepest, streams: math.MaxInt, away: true, rows: true})
+	}
+	return all
+}
+
+// resident is a saving, and the same without the weights that a slice uses once.
+func (p *planner) resident(s saving) []saving {
+	all := []saving{s}
+	if p.mayUseHost() {
+		s.streams = 1
+		all = append(all, s)
+	}
+	return all
+}
+
+// least plans a job at one tile size for the least memory: on the device alone where
+// the host has no room.
+func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
+	for _, s := range slices.Backward(p.savings()) {
+		if s.depth < p.deepest() {
+			continue
+		}
+		if l, err = p.lay(tile, s); !errors.Is(err, ErrMemory) {
+			break
+		}
+	}
+	return l, err
+}
+
+// frugal says that the plan gives up time for memory.
+func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.streams > 0 }
