@@ -49,7 +49,7 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 		return
 	}
 	e.makes = max(n.makes, 1)
-	if n.paired != nil && y.T > 1 && n.paired(e) {
+	if n.joins != nil && y.T > 1 && n.joins(e, y) {
 		e.makes = 2
 	}
 	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer {
@@ -80,10 +80,7 @@ func (e *emitter) close(label string, x *wgsl.Tensor) {
 }
 
 // beyond says whether n frames of x, or what there are, can't be bound at once.
-func (e *emitter) beyond(x *wgsl.Tensor, n int) bool {
-	n = max(1, min(n, x.T))
-	return x.At(n)-x.At(1)+x.FrameBytes() > e.room(x)
-}
+func (e *emitter) beyond(x *wgsl.Tensor, n int) bool { return x.Beyond(n, e.limits.MaxBinding) }
 
 // unbound says that so many rows of x can't be bound, if they can't.
 func unbound(label string, x *wgsl.Tensor, rows int, most int64) error {

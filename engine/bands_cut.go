@@ -124,7 +124,7 @@ func (e *emitter) move(label string, to, from *wgsl.Tensor) {
 		return
 	}
 	for t := range to.T {
-		if t%framesAtOnce == 0 && !e.going() {
+		if t%wgsl.FramesAtOnce == 0 && !e.going() {
 			return
 		}
 		e.batch.Copy(label, frameOf(to, t), frameOf(from, t))

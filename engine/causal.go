@@ -125,66 +125,10 @@ func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	return l.frame((t+l.head(l.at))*l.step() + k - past)
 }
 
-// span is a run of n frames from frame t on.
-type span struct{ t, n int }
-
 // runs cuts frames 0 to n-1 of the output into runs that one dispatch can make:
 // at most so many frames, whose taps all move on together.
-func (l *timeline) runs(n, most int) []span {
-	return runs(n, most, l.joined)
-}
-
-// joined tells whether frame t+n may be made with frame t: what n frames later each
-// of its taps reads lies as many frames further on.
-func (l *timeline) joined(t, n int) bool {
-	for k := range max(l.Kernel, 1) {
-		before, had := l.tap(t, k)
-		after, has := l.tap(t+n, k)
-		if had != has || had && (before.X.Buffer != after.X.Buffer || after.T != before.T+n*l.step()) {
-			return false
-		}
-	}
-	return true
-}
-
-// paired tells whether frames t and t+1 read four frames in a row, the first two of
-// which may be one that is repeated.
-func (l *timeline) paired(t int) bool {
-	a, b := l.taps(t), l.taps(t+1)
-	return len(a) == 3 && len(b) == 3 && same(a[1], b[0]) && same(a[2], b[1]) && !same(a[0], a[2])
-}
-
-// same tells whether two taps read one frame.
-func same(a, b wgsl.Tap) bool { return a.X.Buffer == b.X.Buffer && a.T == b.T }
-
-// single is how many of frames 0 to n-1 come before those that are made in pairs,
-// which are even in number and the last: the first frames of a clip read less.
-func (l *timeline) single(n int) int {
-	t := n % 2
-	for t < n && !l.paired(t) {
-		t += 2
-	}
-	return t
-}
-
-// pairsJoined tells whether frame t+n may be made with frame t, both in pairs.
-func (l *timeline) pairsJoined(t, n int) bool {
-	return n%2 == 1 || l.joined(t, n) && l.joined(t+1, n)
-}
-
-// runs cuts frames 0 to n-1 into runs of at most `most`. together tells whether
-// the frame n after t may be in t's; nil: always.
-func runs(n, most int, together func(t, n int) bool) []span {
-	var all []span
-	for t := 0; t < n; {
-		k := 1
-		for k < most && t+k < n && (together == nil || together(t, k)) {
-			k++
-		}
-		all = append(all, span{t, k})
-		t += k
-	}
-	return all
+func (l *timeline) runs(n, most int) []wgsl.Run {
+	return wgsl.Runs(n, most, func(t, n int) bool { return wgsl.Joined(l.taps(t), l.taps(t+n), n*l.step()) })
 }
 
 // gives copies what the memory's sums have for frame t of the output, if they have any.

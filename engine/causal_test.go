@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -75,10 +74,10 @@ func (v *clip) slice(at Position, n, most int) {
 	v.passed += head
 	made := len(v.read)
 	for _, r := range l.runs(v.time.frames(at, n)-head, most) {
-		require.Equal(v.t, len(v.read)-made, r.t)
-		require.LessOrEqual(v.t, r.n, most)
-		for k := range r.n {
-			taps := l.taps(r.t)
+		require.Equal(v.t, len(v.read)-made, r.T)
+		require.LessOrEqual(v.t, r.N, most)
+		for k := range r.N {
+			taps := l.taps(r.T)
 			frames := slices.Repeat([]int{zeros}, max(v.time.Kernel, 1)-len(taps)) // left out, as the first
 			for _, tap := range taps {
 				frames = append(frames, v.frame(tap.X.Buffer, tap.T+k*v.time.step()))
@@ -182,74 +181,15 @@ func TestKeptFrames(t *testing.T) {
 
 // Only frames whose taps reach before the slice are made by themselves.
 func TestSteadyFramesAreOneRun(t *testing.T) {
-	for i, want := range [][]span{
+	for i, want := range [][][2]int{
 		{{0, 9}}, {{0, 9}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 1}, {1, 4}}, {{0, 1}, {1, 1}, {2, 7}}, {{0, 4}}, {{0, 1}, {1, 1}, {2, 6}},
 	} {
 		c := times[i]
 		l := &timeline{Causal: c.Causal, at: Whole, x: wgsl.Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}}
-		require.Equal(t, want, l.runs(c.frames(Whole, 9)-c.head(Whole), 100), c.name)
-	}
-}
-
-// What comes in pairs reads four frames in a row; what reads less, or would leave
-// one over, comes before.
-func TestPairs(t *testing.T) {
-	x := wgsl.Tensor{Buffer: &gpu.Buffer{}, T: 9, H: 1, W: 1, C: 4}
-	for _, c := range []struct {
-		time      Causal
-		at        Position
-		n, single int
-	}{
-		{Causal{Kernel: 3}, Whole, 1, 1}, {Causal{Kernel: 3}, Whole, 2, 2}, {Causal{Kernel: 3}, Whole, 3, 1}, {Causal{Kernel: 3}, First, 4, 2}, {Causal{Kernel: 3}, Whole, 9, 1},
-		{Causal{Kernel: 3}, Steady, 1, 1}, {Causal{Kernel: 3}, Steady, 2, 0}, {Causal{Kernel: 3}, Steady, 3, 1}, {Causal{Kernel: 3}, Steady, 4, 0},
-		{Causal{Kernel: 3, Past: Zeros}, Whole, 3, 3}, {Causal{Kernel: 3, Past: Zeros}, Whole, 4, 2}, {Causal{Kernel: 3, Past: Zeros}, First, 9, 3},
-		{Causal{Kernel: 3, Past: Zeros}, Steady, 4, 0}, {Causal{Kernel: 1}, Whole, 4, 4}, {Causal{}, Whole, 4, 4},
-	} {
-		e := &emitter{bank: newMemoryBank(), at: c.at, x: x, b: entire(1, 1)}
-		l := e.time("layer", c.time)
-		require.Equal(t, c.single, l.single(c.n), "%+v %v, %d frames", c.time, c.at, c.n)
-		for f := c.single; f < c.n; f += 2 {
-			require.True(t, l.paired(f), "%+v %v, frame %d", c.time, c.at, f)
+		var got [][2]int
+		for _, r := range l.runs(c.frames(Whole, 9)-c.head(Whole), 100) {
+			got = append(got, [2]int{r.T, r.N})
 		}
-	}
-	l := (&emitter{bank: newMemoryBank(), at: Steady, x: x, b: entire(1, 1)}).time("layer", Causal{Kernel: 3})
-	require.Equal(t, []span{{0, 2}, {2, 6}}, runs(8, 8, l.pairsJoined), "the first pair reads memory")
-	require.Equal(t, []span{{0, 2}, {2, 4}, {6, 2}}, runs(8, 4, l.pairsJoined))
-}
-
-func TestRuns(t *testing.T) {
-	require.Empty(t, runs(0, 3, nil))
-	require.Equal(t, []span{{0, 3}, {3, 3}, {6, 1}}, runs(7, 3, nil))
-	require.Equal(t, []span{{0, 7}}, runs(7, 1<<30, nil))
-	// Frames 0 and 1 by themselves.
-	require.Equal(t, []span{{0, 1}, {1, 1}, {2, 4}, {6, 1}}, runs(7, 4, func(t, _ int) bool { return t > 1 }))
-}
-
-// Runs cover every frame once, are no longer than they may be, and no shorter.
-func TestRunsCoverFrames(t *testing.T) {
-	for n := range 9 {
-		for most := 1; most <= 4; most++ {
-			for cuts := range 1 << max(n-1, 0) { // bit i: frame i+1 is not in the run of frame i
-				together := func(t, k int) bool {
-					for f := t; f < t+k; f++ {
-						if cuts>>f&1 == 1 {
-							return false
-						}
-					}
-					return true
-				}
-				next, what := 0, fmt.Sprintf("%d frames, %d at most, cuts %b", n, most, cuts)
-				for _, r := range runs(n, most, together) {
-					t0, k := r.t, r.n
-					require.Equal(t, next, t0, what)
-					require.Positive(t, k, what)
-					require.LessOrEqual(t, k, most, what)
-					require.True(t, together(t0, k-1), what)
-					next += k
-					require.True(t, k == most || next == n || !together(t0, k), "%s: the run at %d ends early", what, t0)
-				}
-				require.Equal(t, n, next, what)
-			}
-		}
+		require.Equal(t, want, got, c.name)
 	}
 }

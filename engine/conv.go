@@ -1,6 +1,9 @@
 package engine
 
-import "tessera/wgsl"
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
 
 // Conv is a 3x3 convolution with Time.Kernel temporal taps, which read the past
 // only.
@@ -45,8 +48,8 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
 		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: true,
-		paired: func(e *emitter) bool { return c.paired(e, &e.x) },
-		emit:   func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
+		joins: func(e *emitter, y *wgsl.Tensor) bool { return c.joins(e, y) },
+		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
 	})
 }
 
@@ -62,31 +65,12 @@ func (c *Conv) reach(top int) reach {
 }
 
 func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
-	l, step, w := c.timeline(e, y, whole.H, add), c.Time.step(), e.window(whole)
-	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)))
-	single := y.T
-	if c.paired(e, &l.x) {
-		single = e.single(l, y, whole.H*whole.W)
-	}
-	for _, r := range l.runs(single, most) {
-		if c.Folded {
-			e.set.ConvUp(e.batch, c.Name, wgsl.ConvUp{Weights: c.Weights, Taps: l.taps(r.t), Phases: 1, Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n})
-			continue
-		}
-		weights, kt, taps := c.folded(e, l.taps(r.t), y)
-		given := l.gives(e, c.Name, frameOf(&y, r.t), r.t)
-		frames := wgsl.Conv3D{
-			Weights: weights, KT: kt, Taps: taps, Step: step, Stride: max(c.Stride, 1), Upsample: c.Enlarge,
-			Y0: w.Y, X0: w.X, Y: y, T: r.t, N: r.n, Add: add || given,
-		}
-		if !c.lines(e, frames, whole.H*whole.W) {
-			e.set.Conv3D(e.batch, c.Name, frames)
-		}
-		e.release()
-	}
-	if single < y.T {
-		c.pairs(e, l, y, w, span{single, y.T - single}, add)
-	}
+	l, w := c.timeline(e, y, whole.H, add), e.window(whole)
+	frames := c.frames(e, &l.x, &y)
+	frames.Y0, frames.X0, frames.Pixels, frames.Add = w.Y, w.X, whole.H*whole.W, add
+	frames.Taps = l.taps
+	frames.Given = func(t int) bool { return l.gives(e, c.Name, frameOf(&y, t), t) }
+	e.convolve(c.Name, &frames)
 	if l.sums {
 		c.keepSums(e, l, w)
 	} else {
@@ -94,11 +78,27 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 	}
 }
 
+// frames are those of y, of x.
+func (c *Conv) frames(e *emitter, x, y *wgsl.Tensor) wgsl.Convolution {
+	return wgsl.Convolution{
+		Weights: c.Weights, Still: c.Still, KT: c.Time.Kernel, Step: c.Time.step(), Stride: c.Stride, Upsample: c.Enlarge, Enlarges: c.Folded,
+		X: *x, Y: *y, N: y.T, Clip: e.at != Whole, Apart: e.noFold,
+	}
+}
+
+// convolve records frames of a convolution, with memory that is given back after the
+// operation.
+func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
+	e.made.Most, e.made.Release, e.made.Going = e.limits.MaxBinding, e.release, e.going
+	e.made.Take = func(label string, bytes int64) *gpu.Buffer { return e.temporary(label, bytes).Buffer }
+	e.set.Convolve(e.batch, label, frames, &e.made)
+}
+
 // timeline is the time around what is read, of an output so many rows high. Where y
 // has fewer channels, and memory is short, what is kept is what frames give to later
 // ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e) {
+	if e.depth == 0 || add || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
@@ -111,8 +111,14 @@ func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline
 
 // pairsInstead says whether frames are rather kept, on the host, than what they give: the
 // device has as little of them, and frames that add to sums can't be made in pairs.
-func (c *Conv) pairsInstead(e *emitter) bool {
-	return e.bank.away && !e.rows && c.pairable(e, &e.x)
+func (c *Conv) pairsInstead(e *emitter, y *wgsl.Tensor) bool {
+	return e.bank.away && !e.rows && c.joins(e, y)
+}
+
+// joins says whether several frames are made at once.
+func (c *Conv) joins(e *emitter, y *wgsl.Tensor) bool {
+	frames := c.frames(e, &e.x, y)
+	return e.set.Joins(&frames, e.limits.MaxBinding)
 }
 
 // keepSums records that what the frames so far give to each of the next ones is
@@ -121,7 +127,7 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	if len(l.memory) == 0 {
 		return
 	}
-	weights := &e.weights[1]
+	weights := &e.unbiased
 	if weights.Weight == nil {
 		none := e.temporary(c.Name+" no bias", c.Weights.Bias.Size)
 		e.batch.Clear(c.Name+" memory", none)
@@ -145,128 +151,6 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 			e.goes(l, i, allOf(m))
 		}
 	}
-}
-
-// pairPixels is how many pixels pairs of frames have at least: with fewer, to make
-// their weights takes longer than what those save.
-const pairPixels = 256
-
-// paired says whether the set makes frames of those like x in pairs.
-func (c *Conv) paired(e *emitter, x *wgsl.Tensor) bool {
-	return c.pairable(e, x) && e.set.PairSums(c.Out, x, 2) <= e.limits.MaxBinding
-}
-
-// pairable says whether the set has pairs for such a convolution.
-func (c *Conv) pairable(e *emitter, x *wgsl.Tensor) bool {
-	return c.Stride <= 1 && !c.Enlarge && !c.Folded && c.Time.step() == 1 &&
-		e.paired(c.Weights, wgsl.Shape{O: c.Out, I: x.C, KT: c.Time.Kernel, KS: 3})
-}
-
-// paired says whether the set makes frames in pairs, with weights of a shape.
-func (e *emitter) paired(w wgsl.Weights, shape wgsl.Shape) bool {
-	return e.set.Paired(w.Packing, shape) && e.set.PairBytes(shape, 2) <= e.limits.MaxBinding
-}
-
-// pairsAtOnce is how many frames of y one dispatch may make in pairs: it binds each of
-// the four that a pair reads by itself, of pairs next to each other all but the last.
-func (e *emitter) pairsAtOnce(x, y *wgsl.Tensor) int {
-	return min(e.atOnce(x)+1, e.atOnce(y), framesAtOnce) &^ 1
-}
-
-// single is how many frames of y come before those that are made in pairs, of a layer
-// with that many pixels of a frame.
-func (e *emitter) single(l *timeline, y wgsl.Tensor, pixels int) int {
-	if single := l.single(y.T); e.pairsAtOnce(&l.x, &y) > 0 && pixels*(y.T-single)/2 >= pairPixels {
-		return single
-	}
-	return y.T
-}
-
-// pairs makes frames two by two or four by four, with weights made right before, like
-// sums of taps.
-func (c *Conv) pairs(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, add bool) {
-	if quads := (span{frames.t, frames.n &^ 3}); c.quads(e, l, &y, quads.n) {
-		c.together(e, l, y, w, quads, 4, add)
-		frames = span{quads.t + quads.n, frames.n - quads.n}
-	}
-	if frames.n > 0 {
-		c.together(e, l, y, w, frames, 2, add)
-	}
-}
-
-// quads says whether n frames are made four by four: where the set does so, and the four
-// and all else that this takes can be bound.
-func (c *Conv) quads(e *emitter, l *timeline, y *wgsl.Tensor, n int) bool {
-	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
-	return e.set.Together(shape, n) == 4 && !e.beyond(y, 4) &&
-		max(e.set.PairBytes(shape, 4), e.set.PairSums(y.C, &l.x, 4)) <= e.limits.MaxBinding
-}
-
-// together makes frames `of` by `of`.
-func (c *Conv) together(e *emitter, l *timeline, y wgsl.Tensor, w Window, frames span, of int, add bool) {
-	shape := wgsl.Shape{O: y.C, I: l.x.C, KT: 3, KS: 3}
-	e.pairs(l, c.Name, c.Weights, shape, y, frames, of, func(weights wgsl.Weights, taps []wgsl.Tap, t, n int) {
-		pairs := wgsl.ConvPairs{Weights: weights, Taps: taps, Y0: w.Y, X0: w.X, Y: y, T: t, N: n, Add: add}
-		e.sumsFor(c.Name, e.set.PairSums(y.C, &l.x, of))
-		pairs.Sums = e.sums
-		e.set.ConvPairs(e.batch, c.Name, pairs)
-	})
-}
-
-// pairs makes frames, `of` together, by `record`, which is given what n of them from
-// frame t on need.
-func (e *emitter) pairs(l *timeline, name string, w wgsl.Weights, shape wgsl.Shape, y wgsl.Tensor, frames span, of int, record func(w wgsl.Weights, taps []wgsl.Tap, t, n int)) {
-	label, made, most := name+" pairs", &e.weights[0], e.pairsAtOnce(&l.x, &y)
-	if of == 4 {
-		made, most = &e.weights[4], of
-	}
-	if made.Weight == nil {
-		to := e.temporary(label, e.set.PairBytes(shape, of))
-		*made = e.set.PairTaps(e.batch, label, wgsl.PairTaps{Weights: w, Shape: shape, Of: of, To: to.Buffer})
-	}
-	for _, r := range runs(frames.n, most, func(t, n int) bool { return of == 4 || l.pairsJoined(frames.t+t, n) }) {
-		if !e.going() {
-			return
-		}
-		t := frames.t + r.t
-		taps := l.taps(t)
-		for f := 1; f < of; f++ {
-			next := l.taps(t + f)
-			taps = append(taps, next[len(next)-1])
-		}
-		record(*made, taps, t, r.n)
-	}
-}
-
-// sumsFor has memory for so many bytes of sums of frames.
-func (e *emitter) sumsFor(name string, bytes int64) {
-	if bytes > 0 && (e.sums == nil || e.sums.Size < bytes) {
-		e.sums = e.temporary(name+" sums", bytes).Buffer
-	}
-}
-
-// folded makes one of the first taps where they read the same frame: their
-// weights are summed right before they are needed, into memory that activations
-// have no use for then. kt is what the weights have, as many as taps or more.
-func (c *Conv) folded(e *emitter, taps []wgsl.Tap, y wgsl.Tensor) (w wgsl.Weights, kt int, left []wgsl.Tap) {
-	if e.at == Whole && taps[0].X.T == 1 && c.Still.Weight != nil {
-		return c.Still, 1, taps[len(taps)-1:]
-	}
-	kt = max(c.Time.Kernel, 1)
-	first := 1
-	for first < len(taps) && same(taps[first], taps[0]) {
-		first++
-	}
-	shape := wgsl.Shape{O: y.C, I: taps[0].X.C, KT: kt, KS: 3}
-	bytes := e.set.Summed(c.Weights.Packing, shape, first)
-	if first == 1 || len(taps) < kt || e.noFold || bytes > e.limits.MaxBinding {
-		return c.Weights, kt, taps
-	}
-	if e.weights[first].Weight == nil {
-		sums := e.temporary(c.Name+" taps", bytes)
-		e.weights[first] = e.set.SumTaps(e.batch, c.Name+" taps", wgsl.SumTaps{Weights: c.Weights, Shape: shape, First: first, To: sums.Buffer})
-	}
-	return e.weights[first], kt - first + 1, taps[first-1:]
 }
 
 // TimeConv is a convolution over time alone, that makes Phases frames of each:
@@ -306,7 +190,7 @@ func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int) {
 	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)/c.Phases))
 	for _, r := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
-			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.t), Step: step, Phases: c.Phases, Y: y, T: head + r.t*c.Phases, N: r.n,
+			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.T), Step: step, Phases: c.Phases, Y: y, T: head + r.T*c.Phases, N: r.N,
 		})
 	}
 	l.keep(e, c.Name)

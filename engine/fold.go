@@ -39,8 +39,11 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
 		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
 		reach: cells(0), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
-		paired: func(e *emitter) bool { return s.paired(e, e.x.C) },
-		emit:   func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
+		joins: func(e *emitter, y *wgsl.Tensor) bool {
+			frames := s.frames(&e.x, y)
+			return e.set.Joins(&frames, e.limits.MaxBinding)
+		},
+		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
 	})
 }
 
@@ -60,29 +63,15 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y0: top, Y: y, T: t, N: 1, Add: true})
 		from++
 	}
-	most := max(1, min(e.atOnce(&x), e.atOnce(&y)/s.Phases))
-	single := x.T
-	if s.paired(e, x.C) {
-		single = max(from, e.single(l, y, e.b.of*x.W))
-	}
-	for _, r := range runs(single-from, most, func(t, n int) bool { return l.joined(from+t, n) }) {
-		t := from + r.t
-		make(s.Weights.Steady, l.taps(t), s.Phases, t*s.Phases-head, r.n)
-	}
-	if single < x.T {
-		e.pairs(l, s.Name, s.Weights.Steady, s.steady(x.C), y, span{single, x.T - single}, 2, func(w wgsl.Weights, taps []wgsl.Tap, t, n int) {
-			e.set.ConvUpPairs(e.batch, s.Name, wgsl.ConvUpPairs{Weights: w, Taps: taps, Y0: top, Y: y, T: t, N: n})
-		})
-	}
+	frames := s.frames(&x, &y)
+	frames.First, frames.Head, frames.Y0, frames.Pixels, frames.Taps = from, head, top, e.b.of*x.W, l.taps
+	e.convolve(s.Name, &frames)
 	l.keep(e, s.Name)
 }
 
-// steady is the shape of its weights for frames with one phase.
-func (s *Upsample) steady(in int) wgsl.Shape { return wgsl.ConvUpShape(s.Out, in, 3, 1) }
-
-// paired says whether the set makes frames of those with so many channels in pairs.
-func (s *Upsample) paired(e *emitter, in int) bool {
-	return s.Phases == 1 && e.paired(s.Weights.Steady, s.steady(in))
+// frames are those of y that have the steady weights.
+func (s *Upsample) frames(x, y *wgsl.Tensor) wgsl.Convolution {
+	return wgsl.Convolution{Weights: s.Weights.Steady, KT: 4 - s.Phases, Enlarges: true, Phases: s.Phases, X: *x, Y: *y, N: x.T}
 }
 
 // term is a part of a temporal tap: taps of the 3x3x3 convolution, on what one

@@ -58,13 +58,13 @@ type node struct {
 	emit   func(e *emitter, y wgsl.Tensor)
 
 	// Of what can be made in bands.
-	reach   reach                 // the rows that it reads for some of the output's
-	step    int                   // bands are of a multiple of so many rows; 0: any
-	makes   int                   // frames of the output that one command makes; 0 is 1
-	joint   int                   // frames of what it reads that one command reads; 0 is 1
-	paired  func(e *emitter) bool // whether one command makes two frames; nil: as makes says
-	keeps   int                   // frames of causal memory
-	prepare func(e *emitter)      // records what all bands need
+	reach   reach                                 // the rows that it reads for some of the output's
+	step    int                                   // bands are of a multiple of so many rows; 0: any
+	makes   int                                   // frames of the output that one command makes; 0 is 1
+	joint   int                                   // frames of what it reads that one command reads; 0 is 1
+	joins   func(e *emitter, y *wgsl.Tensor) bool // whether one command makes two frames of y; nil: as makes says
+	keeps   int                                   // frames of causal memory
+	prepare func(e *emitter)                      // records what all bands need
 }
 
 // mark says that after node number node-1 the output of a module is in value.

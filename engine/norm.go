@@ -27,8 +27,8 @@ func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 		emit: func(e *emitter, y wgsl.Tensor) {
 			k := k
 			k.X, k.Y = e.x, y
-			for _, r := range runs(y.T, e.behind(&e.x, &y), nil) {
-				k.XT, k.YT, k.N = r.t, r.t, r.n
+			for _, r := range wgsl.Runs(y.T, e.behind(&e.x, &y), nil) {
+				k.XT, k.YT, k.N = r.T, r.T, r.N
 				e.set.GroupNormed(e.batch, n.Name, &k)
 			}
 		},
@@ -42,8 +42,8 @@ func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
 	k.Factors = e.temporary(n.Name+" factors", factors)
-	for _, r := range runs(e.x.T, most, nil) {
-		k.XT, k.N = r.t, r.n
+	for _, r := range wgsl.Runs(e.x.T, most, nil) {
+		k.XT, k.N = r.T, r.N
 		e.set.GroupFactors(e.batch, n.Name, k)
 	}
 }
@@ -65,8 +65,8 @@ func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 		reach: each,
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.x
-			for _, r := range runs(in.T, e.behind(&in, &y), nil) {
-				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: r.t, Y: y, YT: r.t, N: r.n})
+			for _, r := range wgsl.Runs(in.T, e.behind(&in, &y), nil) {
+				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
 			}
 		},
 	})

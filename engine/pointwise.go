@@ -26,8 +26,8 @@ func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 		reach: each,
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.x
-			for _, r := range runs(in.T, e.atOnce(&in, &out), nil) {
-				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: y.id != 0})
+			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &out), nil) {
+				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.T, Y: out, YT: r.T, N: r.N, Add: y.id != 0})
 			}
 		},
 	})
@@ -61,10 +61,10 @@ func (p *PixelShuffle) emit(e *emitter, x, y wgsl.Tensor, head int) {
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{Weights: p.Weights, X: x, Y: y, N: 1, Phases: 1})
 	}
 	most := max(1, min(e.atOnce(&x), e.atOnce(&y)/p.Phases))
-	for _, r := range runs(x.T-head, most, nil) {
-		r.t += head
+	for _, r := range wgsl.Runs(x.T-head, most, nil) {
+		r.T += head
 		e.set.PixelShuffle(e.batch, p.Name, wgsl.PixelShuffle{
-			Weights: p.Weights, X: x, XT: r.t, Y: y, YT: r.t*p.Phases - head, N: r.n, Phases: p.Phases,
+			Weights: p.Weights, X: x, XT: r.T, Y: y, YT: r.T*p.Phases - head, N: r.N, Phases: p.Phases,
 		})
 	}
 }

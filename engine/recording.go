@@ -231,15 +231,15 @@ type emitter struct {
 	scratch []*gpu.Buffer       // of the current operation
 	err     error               // the first one; recording goes on to its operation's end, to keep operations simple
 
-	x       wgsl.Tensor     // that the current operation reads: rows of it, in a band
-	reach   reach           // of the operation
-	b       band            // that is made
-	makes   int             // frames that one command makes
-	many    bool            // there are several
-	weights [6]wgsl.Weights // made of the operation's own: pairs, sums of so many taps, quads, lines
-	sums    *gpu.Buffer     // of frames, for pairs, or pixels, for lines; nil: none yet
-	copies  []*gpu.Buffer   // of the band
-	trail   []trailing      // bands that wait for their places
+	x        wgsl.Tensor   // that the current operation reads: rows of it, in a band
+	reach    reach         // of the operation
+	b        band          // that is made
+	makes    int           // frames that one command makes
+	many     bool          // there are several
+	made     wgsl.Scratch  // what its convolution made first
+	unbiased wgsl.Weights  // the operation's own without their bias; none yet
+	copies   []*gpu.Buffer // of the band
+	trail    []trailing    // bands that wait for their places
 
 	transfers []transfer // so far
 	turning   *Turn      // that ends the operation; nil: none
@@ -303,7 +303,8 @@ func (e *emitter) release() {
 	for _, b := range e.scratch {
 		e.arena.give(b)
 	}
-	e.scratch, e.weights, e.sums = e.scratch[:0], [6]wgsl.Weights{}, nil
+	e.scratch, e.unbiased = e.scratch[:0], wgsl.Weights{}
+	e.made.Reset()
 }
 
 func (e *emitter) take(label string, bytes int64) *gpu.Buffer {
@@ -320,10 +321,6 @@ func (e *emitter) fail(err error) {
 		e.err = err
 	}
 }
-
-// framesAtOnce is how many frames an operation is asked for at most that may take
-// dispatches for each: between them is time to stop.
-const framesAtOnce = 1 << 10
 
 // going is whether nothing has failed and nobody has interrupted.
 func (e *emitter) going() bool {
@@ -353,23 +350,8 @@ func (e *emitter) time(layer string, c Causal) *timeline {
 // device asks for.
 const bindAlign = 256
 
-// room is how many bytes of frames of x a binding has. Frames that begin
-// anywhere are bound from the multiple of bindAlign before.
-func (e *emitter) room(x *wgsl.Tensor) int64 {
-	if x.Rows > 0 || x.T > 1 && x.FrameBytes()%bindAlign != 0 {
-		return e.limits.MaxBinding - bindAlign
-	}
-	return e.limits.MaxBinding
-}
-
 // atOnce is how many frames of each one dispatch may bind.
-func (e *emitter) atOnce(x ...*wgsl.Tensor) int {
-	n := 1 << 30
-	for _, x := range x {
-		n = min(n, 1+int((e.room(x)-x.FrameBytes())/(x.At(1)-x.At(0))))
-	}
-	return max(n, 1)
-}
+func (e *emitter) atOnce(x ...*wgsl.Tensor) int { return wgsl.AtOnce(e.limits.MaxBinding, x...) }
 
 // behind is atOnce where each frame is to lie right behind the one before.
 func (e *emitter) behind(x, y *wgsl.Tensor) int {

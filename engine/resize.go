@@ -39,9 +39,9 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 		reach: reach{by: 2, from: d.Window.Y, to: d.Window.Y, per: 1}, joint: d.Time,
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in, at := e.x, e.window(d.Window)
-			for _, r := range runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&y))), nil) {
+			for _, r := range wgsl.Runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&y))), nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
-					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.t*d.Time, Y: y, YT: r.t, N: r.n,
+					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.T*d.Time, Y: y, YT: r.T, N: r.N,
 				})
 			}
 		},
@@ -53,8 +53,8 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 func AddMeans(g *Graph, name string, x, y Value) Value {
 	return g.record(node{label: name, kind: "add_means", reads: []Value{x}, onto: y, reach: each, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.x
-		for _, r := range runs(out.T, e.atOnce(&in, &out), nil) {
-			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: r.t, Y: out, YT: r.t, N: r.n, Add: true})
+		for _, r := range wgsl.Runs(out.T, e.atOnce(&in, &out), nil) {
+			e.set.AvgDown3D(e.batch, name, wgsl.AvgDown3D{FT: 1, FS: 1, X: in, XT: r.T, Y: out, YT: r.T, N: r.N, Add: true})
 		}
 	}})
 }
@@ -82,9 +82,9 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 		if head == 1 {
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
-		for _, r := range runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
-			r.t += head
-			k.XT, k.N, k.YT, k.Phases = r.t, r.n, r.t*d.Time-head, d.Time
+		for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
+			r.T += head
+			k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
 	}})
@@ -106,8 +106,8 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 		reach: reach{by: 1, to: u.Side - 1, per: u.Side}, step: u.Side,
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.x
-			for _, r := range runs(in.T, e.behind(&in, &y), nil) {
-				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.t, Y: y, YT: r.t, N: r.n, Patch: u.Side})
+			for _, r := range wgsl.Runs(in.T, e.behind(&in, &y), nil) {
+				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.T, Y: y, YT: r.T, N: r.N, Patch: u.Side})
 			}
 		},
 	})

@@ -20,8 +20,8 @@ type parted struct {
 	record func(b *gpu.Batch, x, y Tensor, y0, from int)
 }
 
-// same are the rows that are made.
-func same(y0, h int) (from, n int) { return y0, h }
+// sameRows are the rows that are made.
+func sameRows(y0, h int) (from, n int) { return y0, h }
 
 // Rows made a few at a time, of parts of frames, are those made at once, bit for bit;
 // the others are left alone.
@@ -53,7 +53,7 @@ func TestParts(t *testing.T) {
 		"conv_up": {of(2, 5, 4, 12), of(4, 10, 8, 20), cells, func(b *gpu.Batch, x, y Tensor, y0, from int) {
 			s.ConvUp(b, "conv", ConvUp{Weights: folded, Taps: []Tap{{x, 0}}, Phases: 2, Y0: y0 - 2*from, Y: y, N: 2})
 		}},
-		"pointwise": {of(3, 11, 9, 12), of(3, 11, 9, 20), same, func(b *gpu.Batch, x, y Tensor, _, _ int) {
+		"pointwise": {of(3, 11, 9, 12), of(3, 11, 9, 20), sameRows, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			s.Pointwise(b, "product", Pointwise{Weights: product, X: x, Y: y, N: 3, Add: true})
 		}},
 		"pixel_shuffle": {of(2, 5, 4, 12), of(2, 10, 8, 20), func(y0, h int) (int, int) { return y0 / 2, h / 2 }, func(b *gpu.Batch, x, y Tensor, _, _ int) {
@@ -65,7 +65,7 @@ func TestParts(t *testing.T) {
 		"dup_up_3d": {of(2, 5, 4, 12), of(4, 10, 8, 12), func(y0, h int) (int, int) { return y0 / 2, (y0+h+1)/2 - y0/2 }, func(b *gpu.Batch, x, y Tensor, y0, from int) {
 			s.DupUp3D(b, "up", DupUp3D{FT: 2, FS: 2, Y0: y0 - 2*from, X: x, Y: y, N: 2, Phases: 2})
 		}},
-		"rms_norm": {of(2, 11, 9, 12), of(2, 11, 9, 12), same, func(b *gpu.Batch, x, y Tensor, _, _ int) {
+		"rms_norm": {of(2, 11, 9, 12), of(2, 11, 9, 12), sameRows, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			for f := range 2 {
 				s.RMSNorm(b, "norm", RMSNorm{Gamma: gamma, X: x, Y: y, XT: f, YT: f, N: 1})
 			}
