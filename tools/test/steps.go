@@ -101,7 +101,7 @@ var steps = []step{
 		tests: "-short -timeout 20m -skip '^Fuzz' ./wgsl ./gpu", env: []string{oneThread},
 		inputs: &inputs{builds: []build{tables}, except: ".wgsl", versions: []string{"mesa-vulkan-drivers"}},
 		shows:  "operations by the kernels that lavapipe takes"},
-	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/././small$' ./vae", env: []string{oneThread},
+	{name: "goldens", in: check, tests: "-short -run '^TestGoldens$/^f32$/./^small$' ./vae", env: []string{oneThread},
 		shows: "small models compute what PyTorch does"},
 	{name: "kernels", in: check, kernels: &kernels{driver: "swiftshader", changed: true}, does: onSwiftShader, tests: "-short -timeout 20m -skip './././cooperative4|././././cooperative4|^Test(Parts|AsOnCards|OtherTiles|ConvolutionsInPieces|ManyKernels|GroupNormInParts)$' ./wgsl",
 		env:   onlySwiftShader,
