@@ -154,11 +154,11 @@ func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
 	}
 	s.colourRemarks(&r, o)
 	if hdr := s.hdr(); hdr != "" && !o.ToneMap {
-		r.warn("HDR (%s) is read as if it were SDR, flat and dark; --tone-map converts it", hdr)
+		r.warn(saidHDR, hdr)
 	} else if hdr != "" {
-		r.note("HDR (%s) is tone-mapped to SDR, BT.709", hdr)
+		r.note(saidTone, hdr)
 	} else if o.ToneMap {
-		r.warn("is no HDR: there is nothing to tone-map")
+		r.warn(saidNoHDR)
 	}
 	if n := s.bits(); n > 8 {
 		r.warn("%d bits a channel are rounded to 8", n)
@@ -185,8 +185,8 @@ func (s ffprobeStream) colourRemarks(r *remarks, o OpenOptions) {
 	case s.strange() && !o.ToneMap:
 		r.warn("the colour matrix %s isn't known to ffmpeg's scaler: colours are wrong", s.ColorSpace)
 	}
-	if wide := map[string]string{"bt2020": "BT.2020", "smpte431": "DCI P3", "smpte432": "Display P3"}[s.Primaries]; wide != "" && (s.hdr() == "" || !o.ToneMap) {
-		r.warn("colours of %s are read as BT.709's, paler than they are", wide)
+	if wide := s.wide(); wide != "" && (s.hdr() == "" || !o.ToneMap) {
+		r.warn(saidWide, wide)
 	}
 }
 
@@ -208,7 +208,7 @@ func (s ffprobeStream) filter(o OpenOptions) string {
 		matrix = "170m"
 	case o.Matrix == "bt709" || o.Matrix == "" && s.ColorSpace == "bt709":
 		matrix = "709"
-	case o.Matrix == "" && s.ColorSpace == "gbr":
+	case o.Matrix == "" && s.isRGB():
 		matrix = "gbr"
 	case o.Matrix == "" && s.ColorSpace == "ictcp":
 		matrix = "ictcp"
@@ -220,8 +220,16 @@ func (s ffprobeStream) filter(o OpenOptions) string {
 	case "smpte431", "smpte432":
 		primaries = strings.TrimPrefix(s.Primaries, "smpte")
 	}
+	planes := ""
+	if matrix == "gbr" { // ffmpeg 5.1 finds no way from RGB whose frames name no colours
+		wide := "bt2020"
+		if s.Primaries != "" && s.Primaries != "unknown" {
+			wide = s.Primaries
+		}
+		planes = fmt.Sprintf("format=gbrp16le,setparams=colorspace=gbr:color_primaries=%s:color_trc=%s,", wide, s.Transfer)
+	}
 	// SDR's white is at 203 nits in HDR (ITU-R BT.2408).
-	return fmt.Sprintf("zscale=tin=%s:min=%s:pin=%s:t=linear:npl=203,format=gbrpf32le,zscale=p=709,"+
+	return planes + fmt.Sprintf("zscale=tin=%s:min=%s:pin=%s:t=linear:npl=203,format=gbrpf32le,zscale=p=709,"+
 		"tonemap=tonemap=hable:desat=0,zscale=t=709:m=gbr:r=full,format=gbrp,%s", s.Transfer, matrix, primaries, scale)
 }
 

@@ -51,7 +51,7 @@ type tileGrid struct {
 }
 
 // heif completes the stream of a file of pictures: with the tiles that it is one of, and
-// with how it is turned, which few versions of ffmpeg tell.
+// with how it is turned and what its colours are, which few versions of ffmpeg tell.
 func (s *ffprobeStream) heif(ctx context.Context, path string) error {
 	if s.isTile() {
 		grid, err := gridOf(ctx, path)
@@ -60,12 +60,13 @@ func (s *ffprobeStream) heif(ctx context.Context, path string) error {
 		}
 		s.grid, s.Width, s.Height = grid, grid.Width, grid.Height
 	}
-	turns, err := heifTurns(path)
+	p, err := heifProperties(path)
 	if err != nil {
 		return err
 	}
-	s.still, s.upright = true, turns
+	s.still, s.upright = true, p.turns
 	s.SideData = nil
+	s.colours(p.colours)
 	return nil
 }
 
@@ -123,12 +124,17 @@ func (g *tileGrid) filter() string {
 	return fmt.Sprintf("%s%scrop=%d:%d:%d:%d:exact=1", strings.Join(inputs, ""), stack, g.Width, g.Height, g.X, g.Y)
 }
 
-// heifTurns is by how many quarters, counterclockwise, the picture is turned that a file
-// is for.
-func heifTurns(path string) (int, error) {
+// pictureProperties are those of the picture that a file is for: by how many quarters,
+// counterclockwise, it is turned, and what its colours are, nil where it does not say.
+type pictureProperties struct {
+	turns   int
+	colours *cicp
+}
+
+func heifProperties(path string) (p pictureProperties, err error) {
 	f, size, err := file.Open(path)
 	if err != nil {
-		return 0, badInput(path, err)
+		return p, badInput(path, err)
 	}
 	defer f.Close()
 	const most = 1 << 24 // bytes of the box that has all but pixels
@@ -145,17 +151,16 @@ func heifTurns(path string) (int, error) {
 		if name == "meta" && length <= most {
 			meta = make([]byte, length-data)
 			if _, err := f.ReadAt(meta, at+data); err != nil {
-				return 0, badInput(path, err)
+				return p, badInput(path, err)
 			}
 			break
 		}
 		at += length
 	}
-	turns, err := propertyTurns(meta)
-	if err != nil {
-		return 0, badInput(path, err)
+	if p, err = primaryProperties(meta); err != nil {
+		return p, badInput(path, err)
 	}
-	return turns, nil
+	return p, nil
 }
 
 // boxHead reads the name of a box, where its data begins and how long all of it is, at
@@ -186,10 +191,10 @@ func boxes(b []byte, do func(name string, data []byte)) {
 
 var errTruncated = errors.New("its box of properties ends early")
 
-// propertyTurns finds the primary item's turn in the box "meta".
-func propertyTurns(meta []byte) (turns int, err error) {
+// primaryProperties finds those of the primary item in the box "meta".
+func primaryProperties(meta []byte) (found pictureProperties, err error) {
 	if len(meta) < 4 {
-		return 0, nil
+		return found, nil
 	}
 	be := binary.BigEndian
 	var primary uint32
@@ -217,7 +222,7 @@ func propertyTurns(meta []byte) (turns int, err error) {
 		}
 	})
 	if len(links) < 8 {
-		return 0, nil
+		return found, nil
 	}
 	wide, long := links[0] > 0, links[3]&1 != 0
 	b := links[8:]
@@ -253,13 +258,15 @@ func propertyTurns(meta []byte) (turns int, err error) {
 			}
 			switch p := properties[at-1]; {
 			case p.name == "irot" && len(p.data) > 0:
-				turns = int(p.data[0] & 3)
+				found.turns = int(p.data[0] & 3)
+			case p.name == "colr" && found.colours == nil:
+				found.colours = nclx(p.data)
 			case p.name == "imir":
 				err = cmp.Or(err, errors.New("asks for its picture to be mirrored, which isn't done; expected a PNG or JPEG of it, such as heif-convert makes"))
 			}
 		}
 	}
-	return turns, err
+	return found, err
 }
 
 // turnFilter turns a picture by quarters counterclockwise.

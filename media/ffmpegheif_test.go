@@ -99,29 +99,29 @@ func TestHEIFTurns(t *testing.T) {
 		return path
 	}
 	for turns := range 4 {
-		got, err := heifTurns(write(heifTurned(t, data, turns)))
+		got, err := heifProperties(write(heifTurned(t, data, turns)))
 		require.NoError(t, err)
-		assert.Equal(t, turns, got)
+		assert.Equal(t, turns, got.turns)
 	}
-	got, err := heifTurns(write(data))
+	got, err := heifProperties(write(data))
 	require.NoError(t, err)
-	assert.Zero(t, got)
+	assert.Zero(t, got.turns)
 	assert.Equal(t, "HEIC", heifKind(write(data)))
 	assert.Empty(t, heifKind(filepath.Join("testdata", "video", "cover-first.mp4")))
 
 	mirrored := bytes.Replace(data, []byte("pixi"), []byte("imir"), 1)
-	_, err = heifTurns(write(mirrored))
+	_, err = heifProperties(write(mirrored))
 	require.ErrorContains(t, err, "x.heic: asks for its picture to be mirrored, which isn't done")
 	require.ErrorIs(t, err, ErrInput)
 	links := bytes.Index(data, []byte("ipma"))
 	short := bytes.Clone(data)
 	short[links+11] = 200 // entries
-	_, err = heifTurns(write(short))
+	_, err = heifProperties(write(short))
 	require.ErrorContains(t, err, "x.heic: its box of properties ends early")
 	for i := range data[:1031] { // nothing panics
 		broken := bytes.Clone(data)
 		broken[i] ^= 0xff
-		heifTurns(write(broken[:len(broken)-i]))
+		heifProperties(write(broken[:len(broken)-i]))
 	}
 }
 

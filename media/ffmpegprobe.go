@@ -60,6 +60,7 @@ type ffprobeStream struct {
 	choice  string   // what is to be said of the other video streams
 
 	grid    *tileGrid // that the stream is a tile of
+	stored  bool      // the picture is not to be turned
 	upright int       // quarters, counterclockwise, to turn a picture by that ffmpeg leaves as it is
 }
 
@@ -104,6 +105,9 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 	}
 	if heifKind(path) != "" {
 		return s, s.heif(ctx, path)
+	}
+	if s.CodecName == "png" && s.still {
+		s.colours(pictureFileColours(path))
 	}
 	return s, nil
 }

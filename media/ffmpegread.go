@@ -67,6 +67,31 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 	return c, nil
 }
 
+// toneMapped sets the colours of a frame, [H,W,channels], to those of a picture in HDR,
+// as it is stored.
+func toneMapped(ctx context.Context, path string, frame []float32, channels int) error {
+	stream, err := probe(ctx, path, 0)
+	if err != nil {
+		return err
+	}
+	stream.stored, stream.SideData = true, nil
+	c := &videoClip{ctx: ctx, path: path, stream: stream, options: OpenOptions{ToneMap: true}, channels: 3}
+	defer c.end()
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.first(); err != nil {
+		return err
+	}
+	if n := c.picture.height * c.picture.width; n != len(frame)/channels {
+		return badInputf(path, "has %d pixels now, had %d when opened", n, len(frame)/channels)
+	}
+	for i, v := range c.recent[0] {
+		frame[i/3*channels+i%3] = byteFloat(v)
+	}
+	return nil
+}
+
 // args have ffmpeg decode every frame of the video stream, once and in order. Frames
 // are numbered and passed through, so that none is dropped or doubled whatever their
 // times are; the numbers begin again where the pixels change in mid-stream, as ffmpeg
@@ -77,7 +102,7 @@ func (c *videoClip) args(filter string, output ...string) []string {
 		args = append(args, c.stream.alphaDecoder()...)
 	}
 	filter = turnFilter(c.stream.upright) + "settb=1/25,setpts=N" + filter
-	if c.stream.upright > 0 || c.stream.grid != nil {
+	if c.stream.upright > 0 || c.stream.grid != nil || c.stream.stored {
 		args = append(args, "-noautorotate") // else newer ffmpeg turns it, too
 	}
 	args = append(args, inputArgs(c.path, c.stream.literal)...)

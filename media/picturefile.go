@@ -25,6 +25,20 @@ type pictureHeader struct {
 	alpha         bool   // it may have transparency
 	animated      bool   // it has several pictures
 	profile       string // of its colours, by name; "" for none, or sRGB's
+	colours       pictureColours
+}
+
+// pictureColours are what a file says that its numbers stand for.
+type pictureColours struct {
+	hdr  string // "PQ", "HLG" or ""
+	wide string // primaries, where they are others than BT.709's
+}
+
+// named tells what code points mean.
+func (c *cicp) named() pictureColours {
+	var s ffprobeStream
+	s.colours(c)
+	return pictureColours{s.hdr(), s.wide()}
 }
 
 // pictureFormat decodes pictures of one format, which the file's first bytes
@@ -32,9 +46,11 @@ type pictureHeader struct {
 type pictureFormat struct {
 	name   string
 	begins func(head []byte) bool
-	config func(io.Reader) (image.Config, error)
+	config func(f *os.File) (image.Config, error)
 	decode func(io.Reader) (image.Image, error)
-	parts  pictureParts
+	// more completes what config tells.
+	more func(f *os.File, h *pictureHeader) error
+	turn func(f io.ReadSeeker) turn
 	// Of formats that may be animated: whether one says so, and its pictures, those that
 	// are whole where the error is a damagedError.
 	animated  func(io.ReadSeeker) bool
@@ -42,9 +58,40 @@ type pictureFormat struct {
 }
 
 var pictureFormats = []pictureFormat{
-	{"PNG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\x89PNG")) }, png.DecodeConfig, png.Decode, pngParts, pngAnimated, pngAnimation},
-	{"JPEG", func(b []byte) bool { return bytes.HasPrefix(b, []byte("\xff\xd8\xff")) }, jpeg.DecodeConfig, jpeg.Decode, jpegParts, nil, nil},
-	{"WebP", func(b []byte) bool { return bytes.HasPrefix(b, []byte("RIFF")) && bytes.HasSuffix(b, []byte("WEBP")) }, webp.DecodeConfig, decodeWebP, webpParts, webpAnimated, webpAnimation},
+	{"PNG", begin("\x89PNG"), buffered(png.DecodeConfig), png.Decode, morePNG, pngParts.turn, pngAnimated, pngAnimation},
+	{"JPEG", begin("\xff\xd8\xff"), buffered(jpeg.DecodeConfig), jpeg.Decode, profiled(jpegParts), jpegParts.turn, nil, nil},
+	{"WebP", func(b []byte) bool { return begin("RIFF")(b) && bytes.HasSuffix(b, []byte("WEBP")) }, buffered(webp.DecodeConfig), decodeWebP,
+		profiled(webpParts), webpParts.turn, webpAnimated, webpAnimation},
+}
+
+// pictureHead is how many bytes tell a format.
+const pictureHead = 12
+
+func begin(text string) func([]byte) bool {
+	return func(b []byte) bool { return bytes.HasPrefix(b, []byte(text)) }
+}
+
+// buffered reads a header.
+func buffered(config func(io.Reader) (image.Config, error)) func(*os.File) (image.Config, error) {
+	return func(f *os.File) (image.Config, error) { return config(bufio.NewReader(f)) }
+}
+
+// profiled looks for a profile in the parts of a file.
+func profiled(p pictureParts) func(*os.File, *pictureHeader) error {
+	return func(f *os.File, h *pictureHeader) error {
+		h.profile = p.profile(f)
+		return nil
+	}
+}
+
+// morePNG: the chunk cICP comes before a profile, where there are both.
+func morePNG(f *os.File, h *pictureHeader) error {
+	if c := pngColours(f); c != nil {
+		h.colours = c.named()
+		return nil
+	}
+	h.profile = pngParts.profile(f)
+	return nil
 }
 
 // openPicture opens a file and finds its format.
@@ -53,7 +100,7 @@ func openPicture(path string) (*os.File, pictureFormat, error) {
 	if err != nil {
 		return nil, pictureFormat{}, badInput(path, err)
 	}
-	head := make([]byte, 12)
+	head := make([]byte, pictureHead)
 	n, _ := io.ReadFull(f, head)
 	for _, format := range pictureFormats {
 		if format.begins(head[:n]) {
@@ -71,7 +118,7 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 		return h, err
 	}
 	defer f.Close()
-	cfg, err := format.config(bufio.NewReader(f))
+	cfg, err := format.config(f)
 	if err != nil {
 		return h, badInputf(path, "unreadable %s: %w", format.name, err)
 	}
@@ -81,8 +128,11 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 	if cfg.ColorModel == color.CMYKModel {
 		return h, badInputf(path, "is a CMYK picture, expected RGB, YCbCr or gray")
 	}
-	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.parts.turn(f),
-		alpha: mayBeTransparent(cfg.ColorModel), profile: format.parts.profile(f), animated: format.animated != nil && format.animated(f)}
+	h = pictureHeader{height: cfg.Height, width: cfg.Width, turn: format.turn(f),
+		alpha: mayBeTransparent(cfg.ColorModel), animated: format.animated != nil && format.animated(f)}
+	if err := format.more(f, &h); err != nil {
+		return h, badInput(path, err)
+	}
 	if h.turn >= 5 {
 		h.height, h.width = h.width, h.height
 	}
@@ -100,7 +150,7 @@ func readPicture(path string) (image.Image, turn, error) {
 	if err != nil {
 		return nil, 0, badInputf(path, "unreadable %s: %w", format.name, err)
 	}
-	return img, format.parts.turn(f), nil
+	return img, format.turn(f), nil
 }
 
 // mayBeTransparent tells by the kind of colours.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"image"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,16 +23,22 @@ import (
 // pictureKinds are the extensions of pictures that are read without ffmpeg.
 var pictureKinds = map[string]string{".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp"}
 
-// pictureClip is one file per frame, PNG, JPEG or WebP, or an animated one. Files are
-// decoded when asked for.
+// pictureList names them.
+const pictureList = ".png, .jpg or .webp"
+
+// pictureClip is one file per frame, or an animated one. Files are decoded when asked
+// for.
 type pictureClip struct {
+	ctx           context.Context
 	paths         []string
 	animation     *animation // of the only path, nil for pictures
 	turn          turn       // of the animation
 	fps           latent.Rational
 	height, width int
 	channels      int
-	dropped       func() // says once that transparency is dropped
+	options       OpenOptions
+	hdr           map[string]string // of paths, to be tone-mapped
+	dropped       func()            // says once that transparency is dropped
 }
 
 // openFolder opens the pictures of a folder in natural order: frame_9 before
@@ -42,14 +49,18 @@ func openFolder(ctx context.Context, path string, channels int, o OpenOptions) (
 		return nil, badInput(path, err)
 	}
 	if len(names) == 0 {
-		return nil, badInputf(path, "folder holds no .png, .jpg or .webp files (%d others)", others)
+		return nil, badInputf(path, "folder holds no %s files (%d others)", pictureList, others)
 	}
 	count := map[string]int{}
 	for _, name := range names {
 		count[pictureKinds[extension(name)]]++
 	}
 	if len(count) > 1 {
-		return nil, badInputf(path, "folder holds %d .png, %d .jpg and %d .webp files, expected one kind", count[".png"], count[".jpg"], count[".webp"])
+		var kinds []string
+		for _, kind := range slices.Sorted(maps.Keys(count)) {
+			kinds = append(kinds, fmt.Sprintf("%d %s", count[kind], kind))
+		}
+		return nil, badInputf(path, "folder holds %s files, expected one kind", strings.Join(kinds, " and "))
 	}
 	if err := o.numbers(path, names); err != nil {
 		return nil, err
@@ -175,8 +186,8 @@ func (o OpenOptions) numbers(path string, names []string) error {
 // openPictures opens one file per frame and holds them all to one size. path is
 // what they were asked for by.
 func openPictures(ctx context.Context, path string, paths []string, channels int, o OpenOptions) (Clip, error) {
-	c := &pictureClip{paths: paths, channels: channels}
-	var turned, profiled marked
+	c := &pictureClip{ctx: ctx, paths: paths, channels: channels, options: o, hdr: map[string]string{}}
+	var turned, profiled, hdr, wide marked
 	transparent := ""
 	for i, path := range paths {
 		if err := ctx.Err(); err != nil {
@@ -208,6 +219,13 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		if p.profile != "" {
 			profiled.add(path, p.profile)
 		}
+		if p.colours.hdr != "" {
+			hdr.add(path, p.colours.hdr)
+			c.hdr[path] = p.colours.hdr
+		}
+		if p.colours.wide != "" && (p.colours.hdr == "" || !o.ToneMap) {
+			wide.add(path, p.colours.wide)
+		}
 		if p.alpha && transparent == "" {
 			transparent = path
 		}
@@ -221,11 +239,9 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 			return nil, err
 		}
 	} else if transparent != "" && channels == 3 { // before the work, where that is known
-		img, _, err := readPicture(transparent)
-		if err != nil {
+		if _, _, err := c.picture(transparent); err != nil {
 			return nil, err
 		}
-		c.look(img)
 	}
 	if n := turned.count; n == 1 {
 		o.note(fmt.Sprintf("%s: %s is turned as its EXIF data asks", path, turned.first))
@@ -237,11 +253,24 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 	} else if n > 1 {
 		o.warn(fmt.Sprintf("%s: %d pictures have colour profiles, the first is %s's, %s; they aren't applied: colours are read as sRGB's", path, n, profiled.first, profiled.what))
 	}
+	if wide.count > 0 {
+		o.warn(path + ": " + wide.of(len(paths)) + fmt.Sprintf(saidWide, wide.what))
+	}
+	if hdr.count > 0 && o.ToneMap && c.animation != nil {
+		o.warn(fmt.Sprintf("%s: HDR (%s) of an animation is read as if it were SDR, flat and dark; --tone-map is for pictures and video", path, hdr.what))
+	} else if hdr.count > 0 && !o.ToneMap {
+		o.warn(path + ": " + hdr.of(len(paths)) + fmt.Sprintf(saidHDR, hdr.what))
+	} else if hdr.count > 0 {
+		if err := canToneMap(ctx); err != nil {
+			return nil, fmt.Errorf("media: %s: %w", path, err)
+		}
+		o.note(path + ": " + hdr.of(len(paths)) + fmt.Sprintf(saidTone, hdr.what))
+	}
 	if o.Matrix != "" {
 		o.warn(fmt.Sprintf("%s: pictures say what their colours are: --matrix %s changes nothing", path, o.Matrix))
 	}
-	if o.ToneMap {
-		o.warn(path + ": is no HDR: there is nothing to tone-map")
+	if o.ToneMap && hdr.count == 0 {
+		o.warn(path + ": " + saidNoHDR)
 	}
 	return c, nil
 }
@@ -257,6 +286,24 @@ func (m *marked) add(path, what string) {
 		m.first, m.what = filepath.Base(path), what
 	}
 	m.count++
+}
+
+// of says of which pictures among so many something is true, "" of all.
+func (m marked) of(all int) string {
+	if m.count == all {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d pictures, %s the first: ", m.count, all, m.first)
+}
+
+// picture reads one, and says what is lost of it.
+func (c *pictureClip) picture(path string) (image.Image, turn, error) {
+	img, turn, err := readPicture(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	c.look(img)
+	return img, turn, nil
 }
 
 // look says where transparency of a picture is dropped.
@@ -330,7 +377,7 @@ func (c *pictureClip) ReadFrame(t int, dst []float32) error {
 		return c.readAnimation(t, dst)
 	}
 	path := c.paths[t]
-	img, turn, err := readPicture(path)
+	img, turn, err := c.picture(path)
 	if err != nil {
 		return err
 	}
@@ -341,13 +388,17 @@ func (c *pictureClip) ReadFrame(t int, dst []float32) error {
 	if h != c.height || w != c.width {
 		return badInputf(path, "is %d x %d now, was %d x %d when opened", w, h, c.width, c.height)
 	}
-	c.look(img)
 	frame := dst
 	if turn > 1 {
 		frame = make([]float32, len(dst))
 	}
 	if err := imageFloats(frame, c.channels, img); err != nil {
 		return badInput(path, err)
+	}
+	if c.hdr[path] != "" && c.options.ToneMap {
+		if err := toneMapped(c.ctx, path, frame, c.channels); err != nil {
+			return err
+		}
 	}
 	if turn > 1 {
 		turn.apply(dst, frame, h, w, c.channels)
