@@ -34,8 +34,9 @@ type Summary struct {
 func Inspect(ctx context.Context, path string) (Summary, error) {
 	var told remarks
 	clip, err := openOwn(ctx, path, 4, OpenOptions{
-		Warn: func(text string) { told.warn("%s", strings.TrimPrefix(text, path+": ")) },
-		Note: func(text string) { told.note("%s", strings.TrimPrefix(text, path+": ")) },
+		headers: true,
+		Warn:    func(text string) { told.warn("%s", strings.TrimPrefix(text, path+": ")) },
+		Note:    func(text string) { told.note("%s", strings.TrimPrefix(text, path+": ")) },
 	})
 	if err != nil {
 		return Summary{}, err

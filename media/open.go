@@ -11,9 +11,11 @@ import (
 	"tessera/format/file"
 )
 
-// Open opens the video at path: .png, .jpg or .webp, a folder of such or a name
-// like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, or anything
-// ffmpeg reads, such as .mp4. For ffmpeg
+// Open opens the video at path: .png, .jpg, .webp, .tiff or .exr, a folder of such or a
+// name like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, or anything
+// ffmpeg reads, such as .mp4. PNG and TIFF of 16 bits are read whole. OpenEXR's pixels
+// are linear light, which becomes sRGB's curve (IEC 61966-2-1); what is beyond 0 to 1 is
+// clipped. For ffmpeg
 // opening means to decode the whole video once, to see that it is sound, and
 // reading to decode it again; ctx bounds both.
 //
@@ -62,6 +64,8 @@ type OpenOptions struct {
 	// Warn is told what was accepted, is lost or was guessed, Note what was taken
 	// to be so, each in one line that names the file; by default nobody is.
 	Warn, Note func(text string)
+
+	headers bool // no picture is to be decoded
 }
 
 func (o OpenOptions) warn(text string) {
@@ -132,6 +136,11 @@ func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Cli
 		return nil, badInputf(path, "file is empty")
 	}
 	switch extension(path) {
+	case ".tif", ".tiff", ".exr":
+		if !ownPicture(path) {
+			return nil, nil
+		}
+		return openPictures(ctx, path, []string{path}, channels, o)
 	case ".png", ".jpg", ".jpeg", ".webp":
 		return openPictures(ctx, path, []string{path}, channels, o)
 	case ".y4m":

@@ -5,6 +5,9 @@ package media
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -26,6 +29,9 @@ type pictureHeader struct {
 	animated      bool   // it has several pictures
 	profile       string // of its colours, by name; "" for none, or sRGB's
 	colours       pictureColours
+	others        string // what else is in the file and is left out, in words
+	divided       bool   // its colours lie multiplied by alpha in the file
+	light         bool   // its numbers are linear light, of any height
 }
 
 // pictureColours are what a file says that its numbers stand for.
@@ -45,9 +51,12 @@ func (c *cicp) named() pictureColours {
 // tell, whatever it is called.
 type pictureFormat struct {
 	name   string
+	ending string
 	begins func(head []byte) bool
 	config func(f *os.File) (image.Config, error)
+	// decode is for what is read in order, whole for what needs all of the file.
 	decode func(io.Reader) (image.Image, error)
+	whole  func(context.Context, *os.File) (image.Image, error)
 	// more completes what config tells.
 	more func(f *os.File, h *pictureHeader) error
 	turn func(f io.ReadSeeker) turn
@@ -58,10 +67,24 @@ type pictureFormat struct {
 }
 
 var pictureFormats = []pictureFormat{
-	{"PNG", begin("\x89PNG"), buffered(png.DecodeConfig), png.Decode, morePNG, pngParts.turn, pngAnimated, pngAnimation},
-	{"JPEG", begin("\xff\xd8\xff"), buffered(jpeg.DecodeConfig), jpeg.Decode, profiled(jpegParts), jpegParts.turn, nil, nil},
-	{"WebP", func(b []byte) bool { return begin("RIFF")(b) && bytes.HasSuffix(b, []byte("WEBP")) }, buffered(webp.DecodeConfig), decodeWebP,
+	{"PNG", ".png", begin("\x89PNG"), buffered(png.DecodeConfig), png.Decode, nil, morePNG, pngParts.turn, pngAnimated, pngAnimation},
+	{"JPEG", ".jpg", begin("\xff\xd8\xff"), buffered(jpeg.DecodeConfig), jpeg.Decode, nil, profiled(jpegParts), jpegParts.turn, nil, nil},
+	{"WebP", ".webp", func(b []byte) bool { return begin("RIFF")(b) && bytes.HasSuffix(b, []byte("WEBP")) }, buffered(webp.DecodeConfig), decodeWebP, nil,
 		profiled(webpParts), webpParts.turn, webpAnimated, webpAnimation},
+	{"TIFF", ".tiff", isTIFF, tiffConfig, nil, decodeTIFF, moreTIFF, tiffTurn, nil, nil},
+	{"OpenEXR", ".exr", begin(exrMagic), exrConfig, nil, decodeEXR, moreEXR, func(io.ReadSeeker) turn { return 1 }, nil, nil},
+}
+
+// PictureEnding is the ending of a picture's file that begins so, by its 12 first bytes:
+// .png, .jpg, .webp, .tiff or .exr; "" of what is none of these.
+func PictureEnding(head []byte) string {
+	head = head[:min(len(head), pictureHead)]
+	for _, f := range pictureFormats {
+		if f.begins(head) {
+			return f.ending
+		}
+	}
+	return ""
 }
 
 // pictureHead is how many bytes tell a format.
@@ -109,7 +132,7 @@ func openPicture(path string) (*os.File, pictureFormat, error) {
 		}
 	}
 	f.Close()
-	return nil, pictureFormat{}, badInputf(path, "unreadable: begins with %q, expected a PNG, JPEG or WebP picture", head[:n])
+	return nil, pictureFormat{}, badInputf(path, "unreadable: begins with %q, expected a PNG, JPEG, WebP, TIFF or OpenEXR picture", head[:n])
 }
 
 func readPictureHeader(path string) (h pictureHeader, err error) {
@@ -140,17 +163,28 @@ func readPictureHeader(path string) (h pictureHeader, err error) {
 }
 
 // readPicture decodes a file, as it is stored, and tells how it is to be turned.
-func readPicture(path string) (image.Image, turn, error) {
+func readPicture(ctx context.Context, path string) (image.Image, turn, error) {
 	f, format, err := openPicture(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Close()
-	img, err := format.decode(bufio.NewReaderSize(f, 1<<16))
+	img, err := format.read(ctx, f)
+	if _, foreign := errors.AsType[*toolError](err); foreign || err != nil && ctx.Err() != nil {
+		return nil, 0, fmt.Errorf("media: %s: %w", path, err)
+	}
 	if err != nil {
 		return nil, 0, badInputf(path, "unreadable %s: %w", format.name, err)
 	}
 	return img, format.turn(f), nil
+}
+
+// read decodes a file that is at its beginning.
+func (p pictureFormat) read(ctx context.Context, f *os.File) (image.Image, error) {
+	if p.whole != nil {
+		return p.whole(ctx, f)
+	}
+	return p.decode(bufio.NewReaderSize(f, 1<<16))
 }
 
 // mayBeTransparent tells by the kind of colours.

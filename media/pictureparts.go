@@ -127,6 +127,11 @@ func (p pictureParts) profile(r io.ReadSeeker) string {
 	case p.iccBegins != "" && len(data) > 0:
 		data = data[1:] // of how many segments
 	}
+	return shownProfile(data)
+}
+
+// shownProfile names a profile, as profile does.
+func shownProfile(data []byte) string {
 	name := profileName(data)
 	switch {
 	case name == "":

@@ -21,10 +21,13 @@ import (
 )
 
 // pictureKinds are the extensions of pictures that are read without ffmpeg.
-var pictureKinds = map[string]string{".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp"}
+// OpenEXR's pixels alone are decoded by it.
+var pictureKinds = map[string]string{
+	".png": ".png", ".jpg": ".jpg", ".jpeg": ".jpg", ".webp": ".webp", ".tif": ".tiff", ".tiff": ".tiff", ".exr": ".exr",
+}
 
 // pictureList names them.
-const pictureList = ".png, .jpg or .webp"
+const pictureList = ".png, .jpg, .webp, .tiff or .exr"
 
 // pictureClip is one file per frame, or an animated one. Files are decoded when asked
 // for.
@@ -39,6 +42,9 @@ type pictureClip struct {
 	options       OpenOptions
 	hdr           map[string]string // of paths, to be tone-mapped
 	dropped       func()            // says once that transparency is dropped
+	clipped       func(least, most float32)
+	light         *lightImage // the last one, which takes an ffmpeg to read again
+	lightOf       string      // its path
 }
 
 // openFolder opens the pictures of a folder in natural order: frame_9 before
@@ -187,8 +193,8 @@ func (o OpenOptions) numbers(path string, names []string) error {
 // what they were asked for by.
 func openPictures(ctx context.Context, path string, paths []string, channels int, o OpenOptions) (Clip, error) {
 	c := &pictureClip{ctx: ctx, paths: paths, channels: channels, options: o, hdr: map[string]string{}}
-	var turned, profiled, hdr, wide marked
-	transparent := ""
+	var turned, profiled, hdr, wide, others marked
+	transparent, light, are := "", "", "the stored ones"
 	for i, path := range paths {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("media: %s: %w", path, err)
@@ -226,20 +232,41 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		if p.colours.wide != "" && (p.colours.hdr == "" || !o.ToneMap) {
 			wide.add(path, p.colours.wide)
 		}
+		if p.others != "" {
+			others.add(path, p.others)
+		}
 		if p.alpha && transparent == "" {
 			transparent = path
 		}
+		if p.divided {
+			are = "divided by it"
+		}
+		if p.light && light == "" {
+			light = path
+		}
 	}
 	c.dropped = sync.OnceFunc(func() {
-		o.warn(path + ": transparency is dropped: colours are the stored ones, blended with nothing")
+		o.warn(fmt.Sprintf("%s: transparency is dropped: colours are %s, blended with nothing", path, are))
 	})
+	var once sync.Once
+	c.clipped = func(least, most float32) {
+		once.Do(func() {
+			o.warn(fmt.Sprintf("%s: is linear light from %.4g to %.4g: what is beyond 0 to 1 is clipped", path, least, most))
+		})
+	}
 	if c.animation != nil {
 		if err := c.begin(path, o); err != nil {
 			c.Close()
 			return nil, err
 		}
-	} else if transparent != "" && channels == 3 { // before the work, where that is known
-		if _, _, err := c.picture(transparent); err != nil {
+	} else if channels == 4 {
+		transparent = ""
+	}
+	for _, path := range slices.Compact([]string{transparent, light}) { // before the work, where that is known
+		if path == "" || c.animation != nil || o.headers {
+			continue
+		}
+		if _, _, err := c.picture(path); err != nil {
 			return nil, err
 		}
 	}
@@ -252,6 +279,11 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 		o.warn(fmt.Sprintf("%s: %s has a colour profile, %s, which isn't applied: its colours are read as sRGB's", path, profiled.first, profiled.what))
 	} else if n > 1 {
 		o.warn(fmt.Sprintf("%s: %d pictures have colour profiles, the first is %s's, %s; they aren't applied: colours are read as sRGB's", path, n, profiled.first, profiled.what))
+	}
+	if n := others.count; n == 1 {
+		o.note(fmt.Sprintf("%s: %s of %s are left out", path, others.what, others.first))
+	} else if n > 1 {
+		o.note(fmt.Sprintf("%s: %s of %s are left out, and so of %d more", path, others.what, others.first, n-1))
 	}
 	if wide.count > 0 {
 		o.warn(path + ": " + wide.of(len(paths)) + fmt.Sprintf(saidWide, wide.what))
@@ -298,16 +330,27 @@ func (m marked) of(all int) string {
 
 // picture reads one, and says what is lost of it.
 func (c *pictureClip) picture(path string) (image.Image, turn, error) {
-	img, turn, err := readPicture(path)
+	if path == c.lightOf {
+		return c.light, 1, nil
+	}
+	img, turn, err := readPicture(c.ctx, path)
 	if err != nil {
 		return nil, 0, err
+	}
+	if l, ok := img.(*lightImage); ok {
+		c.light, c.lightOf = l, path
 	}
 	c.look(img)
 	return img, turn, nil
 }
 
-// look says where transparency of a picture is dropped.
+// look says where transparency of a picture is dropped, or light is clipped.
 func (c *pictureClip) look(img image.Image) {
+	if l, ok := img.(*lightImage); ok {
+		if least, most, beyond := l.clipped(); beyond {
+			c.clipped(least, most)
+		}
+	}
 	if o, ok := img.(interface{ Opaque() bool }); ok && c.channels == 3 && !o.Opaque() {
 		c.dropped()
 	}

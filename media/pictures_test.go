@@ -154,7 +154,7 @@ func TestPictureNames(t *testing.T) {
 		{filepath.Join(dir, "mixed"), "mixed: folder holds 1 .jpg and 1 .png files, expected one kind"},
 		{filepath.Join(gap, "x_%04d.png"), "x_%04d.png: there is no file of that name, and none whose name has a number in that place"},
 		{filepath.Join(gap, "f_%04d.bmp"), "f_%04d.bmp: no such file"},
-		{filepath.Join(dir, "mixed", "b.jpeg"), `b.jpeg: unreadable: begins with "x", expected a PNG, JPEG or WebP picture`},
+		{filepath.Join(dir, "mixed", "b.jpeg"), `b.jpeg: unreadable: begins with "x", expected a PNG, JPEG, WebP, TIFF or OpenEXR picture`},
 	} {
 		_, err := Open(context.Background(), c.path, 3)
 		assert.ErrorContains(t, err, c.want)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"math"
 )
 
 // imageFloats converts the kinds of image that decoders make to a frame,
@@ -19,6 +20,9 @@ func imageFloats(dst []float32, channels int, img image.Image) error {
 		return nil
 	case *webpYCbCr:
 		planesFloats(dst, channels, &img.YCbCr, img.A, img.AStride, false)
+		return nil
+	case *lightImage:
+		img.frame(dst, channels)
 		return nil
 	}
 	b := img.Bounds()
@@ -83,18 +87,24 @@ func paletteRow(dst []float32, channels int, src []byte, palette color.Palette) 
 		if int(src[x]) >= len(palette) {
 			return fmt.Errorf("palette index %d, the palette has %d colours", src[x], len(palette))
 		}
-		var v [4]byte
+		var v [4]float32
 		switch c := palette[src[x]].(type) {
 		case color.RGBA: // only of palettes without alpha
-			v = [4]byte{c.R, c.G, c.B, 255}
+			v = [4]float32{byteFloat(c.R), byteFloat(c.G), byteFloat(c.B), 1}
 		case color.NRGBA:
-			v = [4]byte{c.R, c.G, c.B, c.A}
+			v = [4]float32{byteFloat(c.R), byteFloat(c.G), byteFloat(c.B), byteFloat(c.A)}
+		case color.RGBA64: // TIFF's, without alpha
+			v = [4]float32{wordFloat(c.R), wordFloat(c.G), wordFloat(c.B), 1}
 		default:
 			return fmt.Errorf("palette of %T, which isn't supported", c)
 		}
-		for c := range channels {
-			dst[channels*x+c] = byteFloat(v[c])
-		}
+		copy(dst[channels*x:], v[:channels])
 	}
 	return nil
+}
+
+// codeOf rounds a pixel value to the nearest code from 0 to most, at most 65535. Values
+// outside [-1,1] are clamped.
+func codeOf(v float32, most float64) uint16 {
+	return uint16(math.Floor((float64(clamp1(v))+1)/2*most + 0.5))
 }

@@ -208,7 +208,7 @@ func TestBadVideos(t *testing.T) {
 	cases := []refusal{
 		{name: "not there", args: "nowhere.mp4", want: "nowhere"},
 		{name: "empty file", args: file("empty.mp4", ""), want: "file is empty"},
-		{name: "folder without frames", args: t.TempDir(), want: "no .png, .jpg or .webp files"},
+		{name: "folder without frames", args: t.TempDir(), want: "no .png, .jpg, .webp, .tiff or .exr files"},
 		{name: "frames of two sizes", args: mixed, want: "frame_0001.png"},
 		{name: "text as PNG", args: file("text.png", "hello"), want: "text.png"},
 		{name: "PNG cut short", args: file("cut.png", string(img[:len(img)/2])), want: "cut.png"},
