@@ -255,7 +255,7 @@ func TestAlphaFormats(t *testing.T) {
 		if err == nil {
 			s.Abort()
 		}
-		assert.ErrorContains(t, err, name+": "+filepath.Ext(name)+" doesn't keep transparency, expected a folder of PNG, .png, .npy or .safetensors")
+		assert.ErrorContains(t, err, name+": "+filepath.Ext(name)+" doesn't keep transparency, expected a folder of PNG, .png, .tiff, .exr, .npy or .safetensors")
 	}
 	for _, channels := range []int{-1, 1, 2, 5} {
 		f.Channels = channels

@@ -89,7 +89,7 @@ func TestEncoderChoices(t *testing.T) {
 		{"g.mp4", `"a b" names no codec, quality or pixel format`, CreateOptions{PixelFormat: "a b"}},
 		{"h.mp4", "quality (crf) \"99\", expected a number from 0 to 63", CreateOptions{CRF: "99"}},
 		{"i.png", "i.png: has no codec libx264, expected .mp4, .mov, .mkv or .webm", CreateOptions{Codec: "libx264"}},
-		{"frames", "frames: has no crf 20, pixel format yuv420p, expected", CreateOptions{CRF: "20", PixelFormat: "yuv420p"}},
+		{"frames", "frames: has no crf 20, expected", CreateOptions{CRF: "20", PixelFormat: "yuv420p"}},
 		{"j.y4m", "j.y4m: keeps no sound, expected .mp4, .mov, .mkv or .webm for that of x.wav", CreateOptions{Sound: "x.wav", SoundAsked: true}},
 	} {
 		_, err := createWith(t, filepath.Join(dir, c.name), f, c.o)

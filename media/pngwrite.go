@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"tessera/format/file"
 	"tessera/temporary"
@@ -49,37 +48,7 @@ func writePNG(w io.Writer, img image.Image, level png.CompressionLevel) error {
 	return out.Flush()
 }
 
-// pngSink writes a single frame.
-type pngSink struct {
-	pending *pending
-	format  Format
-}
-
-func createPNG(path string, f Format) (backend, error) {
-	if f.Frames != 1 {
-		folder := strings.TrimSuffix(path, filepath.Ext(path))
-		if strings.Contains(folder, "%") { // a pattern, which is read only
-			folder = filepath.Join(filepath.Dir(path), "frames")
-		}
-		return nil, badOutput("media: %s: %d frames don't fit into one PNG; the name %s makes a folder of them", path, f.Frames, folder)
-	}
-	p, err := createPending(path, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &pngSink{p, f}, nil
-}
-
-func (s *pngSink) needsFloat() bool { return false }
-
-func (s *pngSink) frame(_ int, _ []float32, rgba []byte) error {
-	return writePNG(s.pending, s.format.picture(rgba), png.DefaultCompression)
-}
-
-func (s *pngSink) commit() error { return s.pending.commit() }
-func (s *pngSink) abort() error  { return s.pending.abort() }
-
-// folderSink writes frame_0000.png and so on into a temporary folder beside
+// folderSink writes frame_0000.png, or .exr, and so on into a temporary folder beside
 // the final one.
 type folderSink struct {
 	path   string // as the user gave it
@@ -88,9 +57,14 @@ type folderSink struct {
 	folder *os.File    // temp, in use until it is closed
 	old    fs.FileInfo // what is replaced, nil where there is nothing
 	format Format
+	form   pictureForm
 }
 
-func createFolder(path string, f Format) (backend, error) {
+func createFolder(path string, f Format, o CreateOptions) (backend, error) {
+	form, err := formFor(path, o.PixelFormat, f.channels())
+	if err != nil {
+		return nil, err
+	}
 	target, err := Target(path)
 	if err != nil {
 		return nil, err
@@ -98,7 +72,7 @@ func createFolder(path string, f Format) (backend, error) {
 	if err := checkFolder(path, target); err != nil {
 		return nil, err
 	}
-	s := &folderSink{path: path, target: target, format: f}
+	s := &folderSink{path: path, target: target, format: f, form: form}
 	mode := fs.FileMode(0o777)
 	if info, err := os.Stat(target); err == nil {
 		s.old, mode = info, info.Mode().Perm()|0o700 // as of a file
@@ -111,8 +85,8 @@ func createFolder(path string, f Format) (backend, error) {
 	return s, nil
 }
 
-// frameMark stands behind the header of the frames of a folder, a text chunk: it
-// tells them from those of others, which have such names, too.
+// frameMark stands behind the header of the PNGs of a folder, a text chunk: it
+// tells them from those of others, which have such names, too. OpenEXR has exrMark.
 const frameMark = "\x00\x00\x00\x10tEXtSoftware\x00tessera\x5b\x48\x05\xd3"
 
 // pngHead is the length of a PNG's signature and header.
@@ -145,7 +119,7 @@ func ourFrame(path string) bool {
 	defer f.Close()
 	head := make([]byte, pngHead+len(frameMark))
 	_, err = io.ReadFull(f, head)
-	return err == nil && string(head[pngHead:]) == frameMark
+	return err == nil && (string(head[pngHead:]) == frameMark || begin(exrMagic+exrVersion+exrMark)(head))
 }
 
 // checkFolder refuses to replace anything but nothing, an empty folder or
@@ -162,7 +136,7 @@ func checkFolder(path, target string) error {
 	if err != nil {
 		return Lasting(outputError(path, 0, err))
 	}
-	ours := regexp.MustCompile(`^frame_[0-9]+\.png$`)
+	ours := regexp.MustCompile(`^frame_[0-9]+\.(png|exr)$`)
 	for _, e := range entries {
 		if !ours.MatchString(e.Name()) || !ourFrame(filepath.Join(target, e.Name())) {
 			return badOutput("media: %s: folder holds %s, expected nothing but frames that tessera wrote", path, e.Name())
@@ -171,16 +145,20 @@ func checkFolder(path, target string) error {
 	return nil
 }
 
-func (s *folderSink) needsFloat() bool { return false }
+func (s *folderSink) needsFloat() bool { return s.form.needsFloat() }
 
-func (s *folderSink) frame(t int, _ []float32, rgba []byte) error {
-	name := fmt.Sprintf("frame_%04d.png", t)
+func (s *folderSink) frame(t int, floats []float32, rgba []byte) error {
+	name := fmt.Sprintf("frame_%04d%s", t, s.form.ext)
 	f, err := os.OpenFile(filepath.Join(s.temp, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return outputError(filepath.Join(s.path, name), 0, err)
 	}
 	// Speed is worth more than the last tenth of the size: a clip has many frames.
-	err = writePNG(&markedFrame{w: f}, s.format.picture(rgba), png.BestSpeed)
+	var w io.Writer = f
+	if s.form.ext == ".png" {
+		w = &markedFrame{w: f}
+	}
+	err = s.form.write(w, s.format, floats, rgba, png.BestSpeed)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}

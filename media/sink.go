@@ -46,14 +46,15 @@ var errClosed = errors.New("media: output is closed")
 // Create begins a video at path. The extension says the format:
 //
 //	none, or a folder   a folder of frame_0000.png, frame_0001.png, ...
-//	.png                one frame
+//	.png .tiff          one frame, of 8 bits or, with a PixelFormat, 16: round((x+1)/2*65535)
+//	.exr                one frame in linear light: sRGB's curve (IEC 61966-2-1) is undone
 //	.y4m                4:4:4, BT.709, limited range
 //	.npy, .safetensors  float32 [C,T,H,W], neither clamped nor rounded
 //	.mp4 .mov .mkv      H.264 through ffmpeg, BT.709, limited range
 //	.webm               VP9 through ffmpeg, likewise
 //	.webp .gif          an animation through ffmpeg: lossless, and of 256 colours a frame
 //
-// PNG and floats keep alpha; 4 channels in any of the others are an error.
+// PNG, TIFF, OpenEXR and floats keep alpha; 4 channels in any of the others are an error.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
 // it holds nothing but frames that Create wrote. Both keep their mode. Of a link it is what the link leads to, see
@@ -74,7 +75,9 @@ type CreateOptions struct {
 	CRF string
 	// Codec and PixelFormat are ffmpeg's names; default libx264, in .webm
 	// libvpx-vp9, and yuv420p, for odd sizes yuv444p. Formats of more than 8 bits
-	// are made of floats.
+	// are made of floats. Pictures have rgb24 or rgb48be, rgba or rgba64be (either byte
+	// order names the same); OpenEXR gbrpf32le or gbrpf16le, gbrapf32le or gbrapf16le. A
+	// folder with one of the latter holds OpenEXR.
 	Codec, PixelFormat string
 	// Sound names a file whose first sound track goes along, cut to the length of
 	// the video; "" for none. Where it has none that is an error if SoundAsked.
@@ -129,7 +132,11 @@ func (o CreateOptions) check(path string) error {
 	if isVideoFile(path) {
 		return nil
 	}
-	if asked := o.asked(); asked != "" {
+	left := o
+	if isPicture(path) {
+		left.PixelFormat = "" // formFor knows those
+	}
+	if asked := left.asked(); asked != "" {
 		return &optionError{fmt.Sprintf("media: %s: has no %s, expected .mp4, .mov, .mkv or .webm", path, asked)}
 	}
 	if o.Sound != "" && o.SoundAsked {
@@ -190,16 +197,16 @@ func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 func createBackend(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
 	open := o.opener()
 	if info, err := os.Stat(path); err == nil && info.IsDir() && o.To == nil {
-		return createFolder(path, f)
+		return createFolder(path, f, o)
 	}
 	switch ext := extension(path); ext {
 	case "":
-		return createFolder(path, f)
-	case ".png":
-		return createPNG(path, f)
+		return createFolder(path, f, o)
+	case ".png", ".tif", ".tiff", ".exr":
+		return createPicture(path, f, o)
 	case ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif":
 		if f.channels() == 4 {
-			return nil, badOutput("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .npy or "+
+			return nil, badOutput("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .tiff, .exr, .npy or "+
 				".safetensors for frames of 4 channels", path, ext)
 		}
 		if ext == ".y4m" {
@@ -219,10 +226,10 @@ func CheckVideoName(path string) error {
 		return nil
 	}
 	switch ext := extension(path); ext {
-	case "", ".png", ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif", ".npy", ".safetensors":
+	case "", ".png", ".tif", ".tiff", ".exr", ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif", ".npy", ".safetensors":
 		return nil
 	default:
-		return &formatError{fmt.Sprintf("media: %s: cannot write %s, expected a folder, .png, .y4m, .npy, .safetensors, "+
+		return &formatError{fmt.Sprintf("media: %s: cannot write %s, expected a folder, .png, .tiff, .exr, .y4m, .npy, .safetensors, "+
 			".mp4, .mov, .mkv, .webm, .webp or .gif", path, ext)}
 	}
 }
@@ -242,8 +249,8 @@ func (s *Sink) Kept() int64 {
 	return 0
 }
 
-// WriteFrame writes the next frame, [H,W,C]. 8-bit formats clamp to [-1,1] and
-// round to the nearest code. NaN and infinity are errors, and so are another
+// WriteFrame writes the next frame, [H,W,C]. All but .npy and .safetensors clamp to
+// [-1,1], and codes are rounded to the nearest. NaN and infinity are errors, and so are another
 // length and more frames than announced. frame may be used again.
 func (s *Sink) WriteFrame(frame []float32) error {
 	channels := s.format.channels()
