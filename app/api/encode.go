@@ -93,7 +93,7 @@ func (e *encodeRequest) look(body io.ReaderAt) (warning string, err error) {
 	return warning, nil
 }
 
-// opened is what a body holds that is a PNG, JPEG or WebP.
+// opened is what a body holds that is a picture.
 func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remove func(), err error) {
 	path, remove := a.file(pictureExt(body))
 	defer func() {
@@ -112,12 +112,7 @@ func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remo
 func pictureExt(body *spool) string {
 	head := make([]byte, 16)
 	_, _ = body.ReadAt(head, 0) // which may be shorter
-	for ext, begin := range map[string]string{".png": "\x89PNG\r\n\x1a\n", ".jpg": "\xff\xd8\xff", ".webp": "RIFF"} {
-		if string(head[:len(begin)]) == begin && (ext != ".webp" || string(head[8:12]) == "WEBP") {
-			return ext
-		}
-	}
-	return ""
+	return media.PictureEnding(head)
 }
 
 // copyTo writes a file.
@@ -161,7 +156,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	}
 	defer body.Close()
 	if e.shape == nil && pictureExt(body) == "" {
-		return bad("the body is no PNG, JPEG or WebP, and without shape and dtype no tensor")
+		return bad("the body is no PNG, JPEG, WebP, TIFF or OpenEXR, and without shape and dtype no tensor")
 	}
 	if e.shape != nil {
 		warning, err := e.look(body)

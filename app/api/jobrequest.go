@@ -24,14 +24,14 @@ const (
 var (
 	latentsIn  = []string{"safetensors", "tensor", "latent", "npy", "npz", "pt", "pth"}
 	latentsOut = []string{"safetensors", "latent", "npy"}
-	videosIn   = []string{"mp4", "tensor", "mov", "mkv", "webm", "y4m", "npy", "safetensors", "png", "jpg", "webp"}
-	videosOut  = []string{"mp4", "mov", "mkv", "webm", "y4m", "u8", "f32", "npy", "safetensors", "png"}
+	videosIn   = []string{"mp4", "tensor", "mov", "mkv", "webm", "y4m", "npy", "safetensors", "png", "jpg", "webp", "tiff", "exr"}
+	videosOut  = []string{"mp4", "mov", "mkv", "webm", "y4m", "u8", "f32", "npy", "safetensors", "png", "tiff", "exr"}
 )
 
 // types are those of what is made; else application/octet-stream.
 var types = map[string]string{
 	"mp4": "video/mp4", "mov": "video/quicktime", "mkv": "video/x-matroska", "webm": "video/webm", "y4m": "video/x-yuv4mpeg",
-	"png": "image/png", "u8": "tensor/binary", "f32": "tensor/binary",
+	"png": "image/png", "tiff": "image/tiff", "exr": "image/x-exr", "u8": "tensor/binary", "f32": "tensor/binary",
 }
 
 // streams tells the formats that can be read while they are made.
@@ -43,7 +43,8 @@ type jobRequest struct {
 	model  *model
 	input  string // format
 	output string
-	shape  []int // of an input that is a tensor
+	pixels string // format of pictures, "" for the usual
+	shape  []int  // of an input that is a tensor
 	dtype  dtype
 	size   int64 // of an input that comes in parts; 0: it comes with the request
 	want   job.Choices
@@ -73,6 +74,7 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	} else if j.input == "tensor" {
 		q.refuse(bad("input=tensor without a shape"))
 	}
+	j.pixels = q.one("pix_fmt", append([]string{""}, media.PixelFormats()...)...)
 	j.want = q.choices(a.o)
 	j.want.Scale = q.one("scale", "", latent.ScalePipeline, latent.ScaleNone)
 	q.draw(&j.want)
@@ -101,6 +103,12 @@ func (j *jobRequest) check() error {
 	}
 	if _, err := j.want.Options(); err != nil {
 		return err
+	}
+	if j.pixels != "" && !slices.Contains([]string{"png", "tiff", "exr"}, j.output) {
+		return bad("pix_fmt is of output=png, tiff or exr, not of %s", j.output)
+	}
+	if err := media.CheckPicture("output."+j.output, j.pixels, j.model.config.Channels); j.pixels != "" && err != nil {
+		return bad("%w", err)
 	}
 	if j.shape == nil {
 		return nil

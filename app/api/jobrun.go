@@ -283,10 +283,12 @@ func (a *API) output(j *work, f media.Format) (*output, error) {
 	values := int64(f.Frames) * int64(f.Height) * int64(f.Width) * int64(f.Channels)
 	need := values + int64(f.Frames)*6 + 1<<10 // y4m, u8
 	switch j.ask.output {
-	case "f32", "npy", "safetensors":
+	case "f32", "npy", "safetensors", "exr":
 		need = 4*values + 1<<16
 	case "mp4", "mov", "mkv", "webm":
 		need = values/2 + 1<<20
+	case "png", "tiff":
+		need = 2*values + 1<<16
 	}
 	now, _ := j.now()
 	if err := j.reserve(now.Size + need); err != nil {
@@ -328,7 +330,7 @@ func (j *work) rawOutput(f media.Format) (*output, error) {
 
 // videoOutput writes one of media's formats.
 func (j *work) videoOutput(f media.Format) (*output, error) {
-	options, closed := media.CreateOptions{Warn: j.warn}, func() error { return nil }
+	options, closed := media.CreateOptions{PixelFormat: j.ask.pixels, Warn: j.warn}, func() error { return nil }
 	if j.ask.output == "y4m" {
 		g, err := j.grow()
 		if err != nil {

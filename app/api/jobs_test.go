@@ -3,14 +3,19 @@ package api
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +24,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/image/tiff"
 
 	"tessera/latent"
 	"tessera/media"
@@ -117,6 +123,61 @@ func TestJobs(t *testing.T) {
 	assert.Equal(t, http.StatusNoContent, r.StatusCode)
 	r, _ = ask(t, "GET", url+"/v1/jobs/"+made.ID, "", nil)
 	assert.Equal(t, http.StatusNotFound, r.StatusCode)
+}
+
+// Pictures of 16 bits and of linear light, made and taken, and what they can't be.
+func TestDeepJobs(t *testing.T) {
+	_, url := start(t, device(t), Options{})
+	shape := params([]int{1, 16, 1, 2, 3}, map[string]string{"dtype": "float32"})
+	body := tensor(float, ramp(16*2*3))
+	content := func(query string, body []byte) []byte {
+		t.Helper()
+		j, status := jobOf(t, "POST", url+"/v1/jobs"+query, body)
+		require.Equal(t, http.StatusCreated, status, j.Error)
+		s := ended(t, url, j.ID)
+		require.Equal(t, stateDone, s.State, s.Error)
+		_, file := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
+		return file
+	}
+	floats := content(shape+"&output=f32", body) // [1,H,W,3]
+	var want []uint16
+	for v := range slices.Chunk(floats, 4) {
+		x := float64(math.Float32frombits(binary.LittleEndian.Uint32(v)))
+		want = append(want, uint16(math.Round((math.Max(-1, math.Min(1, x))+1)/2*65535)))
+	}
+	file := content(shape+"&output=tiff&pix_fmt=rgb48le", body)
+	for name, decode := range map[string]func(io.Reader) (image.Image, error){"png&pix_fmt=rgb48be": png.Decode, "tiff&pix_fmt=rgb48le": tiff.Decode} {
+		img, err := decode(bytes.NewReader(content(shape+"&output="+name, body)))
+		require.NoError(t, err, name)
+		var got []uint16
+		for y := range img.Bounds().Dy() {
+			for x := range img.Bounds().Dx() {
+				r, g, b, _ := img.At(x, y).RGBA()
+				got = append(got, uint16(r), uint16(g), uint16(b))
+			}
+		}
+		assert.Equal(t, want, got, name)
+	}
+	r, z := ask(t, "POST", url+"/v1/encode", "image/tiff", file)
+	require.Equal(t, http.StatusOK, r.StatusCode, string(z))
+	content("?kind=encode&input=tiff&output=safetensors", file)
+	if media.HaveFFmpeg() {
+		light := content(shape+"&output=exr", body)
+		assert.Equal(t, "\x76\x2f\x31\x01", string(light[:4]))
+		r, again := ask(t, "POST", url+"/v1/encode", "image/x-exr", light)
+		require.Equal(t, http.StatusOK, r.StatusCode, string(again))
+		assert.Len(t, again, len(z))
+		content("?kind=encode&input=exr&output=safetensors", light)
+	}
+	for query, says := range map[string]string{
+		"&output=mp4&pix_fmt=rgb48be":   "pix_fmt is of output=png, tiff or exr, not of mp4",
+		"&output=png&pix_fmt=gbrpf32le": `pixel format \"gbrpf32le\" of frames of 3 channels, expected rgb24, rgb48be, rgb48le`,
+		"&output=png&pix_fmt=yuv420p":   `pix_fmt is \"yuv420p\", expected rgb24`,
+	} {
+		r, text := ask(t, "POST", url+"/v1/jobs"+shape+query, "", body)
+		assert.Equal(t, http.StatusBadRequest, r.StatusCode, query)
+		assert.Contains(t, string(text), says)
+	}
 }
 
 // What streams is given out while it is made, its progress too; DELETE ends it.

@@ -328,7 +328,7 @@ func TestMalformed(t *testing.T) {
 		"a long body":         {"POST", "/v1/decode" + ok, make([]byte, 65), 400, "the body has 65 bytes, expected 64"},
 		"tile":                {"POST", "/v1/decode" + ok + "&tile=huge", make([]byte, 64), 400, "tile"},
 		"fps":                 {"POST", "/v1/decode" + ok + "&fps=-1", make([]byte, 64), 400, "fps"},
-		"no picture":          {"POST", "/v1/encode", []byte("GIF89a"), 400, "the body is no PNG, JPEG or WebP"},
+		"no picture":          {"POST", "/v1/encode", []byte("GIF89a"), 400, "the body is no PNG, JPEG, WebP, TIFF or OpenEXR"},
 		"video's shape":       {"POST", "/v1/encode?shape=[1,4,16,16]&dtype=float32", nil, 400, "expected [B,3,T,H,W] or [B,3,H,W] for wan"},
 		"moments in scale":    {"POST", "/v1/encode?moments=true&do_scaling=True", nil, 400, "moments are the model's own numbers"},
 		"a seed alone":        {"POST", "/v1/encode?seed=1", nil, 400, "a seed without sample"},
