@@ -19,7 +19,7 @@ type decodeCmd struct {
 	modelFlag
 	forceFlag
 	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, or .pt and .pth of torch.save."`
-	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
+	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	clobberFlag
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
@@ -50,6 +50,7 @@ func (decodeCmd) Help() string {
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --tiling exact --tile 384
     tessera decode -m Wan2.1_VAE.pth latent.safetensors -o out.mp4 --audio in.mp4 --crf 20
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
+    tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.tiff --pix-fmt rgb48le
     tessera decode -m qwen_image_vae.safetensors packed.pt -o out.png --size 1328x1328
     tessera decode -m Wan2.1_VAE.pth frames_first.npy -o out.mp4 --layout FCHW
     tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume

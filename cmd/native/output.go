@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tessera/media"
@@ -143,7 +144,7 @@ func within(path, folder string) bool {
 func framesLike(path string) bool {
 	info, err := os.Stat(path)
 	ext := strings.ToLower(filepath.Ext(strings.TrimLeft(filepath.Base(path), ".")))
-	return err == nil && info.IsDir() || ext == "" || ext == ".png"
+	return err == nil && info.IsDir() || slices.Contains([]string{"", ".png", ".tif", ".tiff", ".exr"}, ext)
 }
 
 // clobberFlag chooses what becomes of what is there.

@@ -16,6 +16,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/engine"
+	"tessera/media"
 	"tessera/temporary"
 )
 
@@ -217,12 +218,8 @@ func ending(head []byte) string {
 		return ".y4m"
 	case bytes.HasPrefix(head, []byte("\x93NUMPY")):
 		return ".npy"
-	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
-		return ".png"
-	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
-		return ".jpg"
-	case bytes.HasPrefix(head, []byte("RIFF")) && len(head) > 12 && string(head[8:12]) == "WEBP":
-		return ".webp"
+	case media.PictureEnding(head) != "":
+		return media.PictureEnding(head)
 	case zip && bytes.Contains(head, []byte(".npy")):
 		return ".npz"
 	case zip:

@@ -15,7 +15,7 @@ type videoFlags struct {
 	AcceptDamaged bool   `help:"Keep what can be read of a video that is damaged or cut short, with a warning; default is to refuse it."`
 	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default what the file says, and bt601 where it says nothing, as ffmpeg writes."`
 	Track         uint8  `placeholder:"N" help:"Video track to read, counted from 1 with covers among them; default is what players show: the first that is marked as default, else the first that is no cover."`
-	ToneMap       bool   `help:"Make SDR of HDR video (PQ, HLG), by ffmpeg's zscale and tonemap; default is to take its numbers as they are."`
+	ToneMap       bool   `help:"Make SDR of HDR video and pictures (PQ, HLG), by ffmpeg's zscale and tonemap; default is to take its numbers as they are."`
 }
 
 // video opens a clip.
@@ -41,7 +41,7 @@ func (f videoFlags) video(a *app, path string, channels int) (media.Clip, error)
 type outFlags struct {
 	CRF    string `name:"crf" placeholder:"N" help:"Quality of what ffmpeg writes, less is better; default 16 of H.264, 18 of VP9."`
 	Codec  string `placeholder:"NAME" help:"ffmpeg's encoder; default libx264, in .webm libvpx-vp9."`
-	PixFmt string `placeholder:"NAME" help:"ffmpeg's pixel format; default yuv420p, for odd sizes yuv444p."`
+	PixFmt string `placeholder:"NAME" help:"Pixel format by ffmpeg's name; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be for 16 bits, .exr gbrpf32le (default) or gbrpf16le, which make a folder one of OpenEXR."`
 }
 
 // create begins the output, as flags and o say.
