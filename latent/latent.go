@@ -49,8 +49,19 @@ type Latent struct {
 	Images bool
 	// ComfyUI: it was read from a file with ComfyUI's version mark.
 	ComfyUI bool
+	// Trainer is the training program in whose cache it lay.
+	Trainer Trainer
 	// Notes say what its reader took to be so where the file says nothing of it.
 	Notes []string
+}
+
+// Trainer is a program that trains models, as its cache of latents tells; zero where
+// a latent is of no cache.
+type Trainer struct {
+	Name  string // such as "musubi-tuner"
+	Model string // its word for the model that it trains, "" where the cache has none
+	// Unscaled: its caches hold the VAE's own numbers, ScaleNone; else a pipeline's.
+	Unscaled bool
 }
 
 // Shape is [C,L,h,w], of a batch [B,C,L,h,w].

@@ -19,6 +19,8 @@ type Original struct {
 	// its samples are is the model's affair: for most they are the VAE's own
 	// numbers, ScaleNone.
 	ComfyUI bool
+	// Trainer is the program whose cache it is, with no word on its scale.
+	Trainer Trainer
 	// Checkpoint is of the model that made it.
 	Checkpoint Checkpoint
 }
@@ -90,7 +92,9 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 		*text = l.Meta[key]
 	}
 	o.Scale = l.Meta[MetaScale]
-	o.ComfyUI = l.ComfyUI && o.Scale == ""
+	if o.Scale == "" {
+		o.ComfyUI, o.Trainer = l.ComfyUI, l.Trainer
+	}
 	switch o.Scale {
 	case "", ScalePipeline, ScaleNone:
 	default:

@@ -26,7 +26,9 @@ type array struct {
 	meta  map[string]string // nil for .npy
 	comfy bool              // bears ComfyUI's version mark
 	batch bool              // its first dimension is a batch, as ComfyUI's always is
-	codes string            // the type of 8-bit pixels, which are read as -1 to 1; "" of floats
+	// trainer is the program whose cache the file is.
+	trainer latent.Trainer
+	codes   string // the type of 8-bit pixels, which are read as -1 to 1; "" of floats
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
 	close   func() error
@@ -42,11 +44,15 @@ type picker struct {
 func framesPicker() picker { return picker{keys: []string{framesKey, "video", "samples"}} }
 
 func latentPicker(key string) picker {
-	return picker{key, []string{latentKey, "samples", comfyKey, cacheKey}}
+	return picker{key, []string{latentKey, "samples", comfyKey, cacheKey, oneTrainerKey}}
 }
 
-// cacheKey begins the names of latents in musubi-tuner's caches, whose sizes follow.
-const cacheKey = "latents"
+// cacheKey begins the names of latents in the caches of musubi-tuner and sd-scripts,
+// whose sizes follow; oneTrainerKey is the name in OneTrainer's.
+const (
+	cacheKey      = "latents"
+	oneTrainerKey = "latent_image"
+)
 
 // sized is whether a name is that of a key and then a size: latents_3x6x8_bfloat16.
 func (p picker) sized(name, key string) bool {
@@ -79,6 +85,8 @@ func (p picker) pick(kind string, names, filled []string) (name, note string, er
 		return "", "", fmt.Errorf("%d %s%s, expected one named %s, as --latent-key says", len(filled), kind, listed(filled), quote.Text(p.key))
 	case len(filled) == 1:
 		return filled[0], "", nil
+	case len(found) > 1:
+		return "", "", fmt.Errorf("%d %s, of which %d are latents%s: --latent-key chooses one", len(filled), kind, len(found), listed(found))
 	case len(found) == 1:
 		return found[0], fmt.Sprintf("the latent is %s of %d %s: --latent-key names another", quote.Text(found[0]), len(filled), kind), nil
 	}
@@ -108,7 +116,7 @@ func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, err
 		}
 		return npy.array(func() error { return nil }), nil
 	case ".npz":
-		return readNPZ(r, size, pick)
+		return readNPZ(r, size, name, pick)
 	}
 	f, err := format.Read(r, size, name)
 	return pickArray(f, err, pick)
@@ -154,6 +162,7 @@ func tensorArray(file format.File, pick picker) (*array, error) {
 		name: t.Name, note: note, shape: t.Shape, meta: file.Metadata(), comfy: comfy, batch: comfy || t.Name == comfyKey,
 		readF32: t.ReadF32, close: file.Close,
 	}
+	a.trainer = trainerOf(file, a.meta)
 	if t.DType == safetensors.U8 {
 		a.codes, a.readF32 = string(t.DType), codes(t)
 	}

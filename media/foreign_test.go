@@ -48,8 +48,8 @@ func TestForeignLatents(t *testing.T) {
 		assert.Nil(t, l.Data, name)
 	}
 	for name, want := range map[string]string{
-		"two.pt":      "2 tensors (a, b), expected one named latent, samples, latent_tensor, latents, or only one",
-		"two.npz":     `2 arrays (a, b), expected one named latent, samples, latent_tensor, latents, or only one`,
+		"two.pt":      "2 tensors (a, b), expected one named latent, samples, latent_tensor, latents, latent_image, or only one",
+		"two.npz":     `2 arrays (a, b), expected one named latent, samples, latent_tensor, latents, latent_image, or only one`,
 		"list.pt":     "it holds a list, expected a dict of tensors",
 		"permuted.pt": "has strides [6 12 3 1], expected [96 6 3 1]: save it again with torch.save after .contiguous()",
 	} {

@@ -405,7 +405,7 @@ func TestLatentErrors(t *testing.T) {
 		{"z.safetensors", file(f32("latent", 1, 1, 16, 1, 2, 2)), "of rank 6"},
 		{"z.safetensors", file(f32("latent")), "of rank 0"},
 		{"z.safetensors", file(f32("latent", 16, 1, 0, 2)), "latent is empty: shape [16 1 0 2]"},
-		{"z.safetensors", file(f32("a", 2), f32("b", 2)), "2 tensors (a, b), expected one named latent, samples, latent_tensor, latents, or only one"},
+		{"z.safetensors", file(f32("a", 2), f32("b", 2)), "2 tensors (a, b), expected one named latent, samples, latent_tensor, latents, latent_image, or only one"},
 		{"z.safetensors", file(), "0 tensors, expected one named"},
 		{"z.safetensors", file(latentTensor{"latent", safetensors.I32, []int{0}, nil}), "I32, expected F16"},
 		{"z.safetensors", file(nan), "value 5 of shape [16 1 2 2] is NaN"},

@@ -68,11 +68,15 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	}
 	y, orders, err := fitting(a.shape, o, a.batch)
 	switch {
-	case err != nil && untold:
+	case err != nil && untold && a.trainer.Name == "":
 		err = a.otherwise(o, err)
 	case err != nil && a.meta[latent.MetaModel] != "":
 		err = fmt.Errorf("%w: it is of the model %.40q", err, a.meta[latent.MetaModel])
-	case untold && o.Channels > 0 && !(picker{}).sized(a.name, cacheKey): // others have one layout
+	case err != nil && a.trainer.Model != "":
+		err = fmt.Errorf("%w: it is a cache of %s for %.40q", err, a.trainer.Name, a.trainer.Model)
+	case err == nil && a.trainer.Unscaled && len(a.shape) == 3:
+		err = fmt.Errorf("latent has shape %v, expected [C,1,h,w]: %s keeps pictures of Qwen-Image so, and [C,h,w] are another model's", a.shape, a.trainer.Name)
+	case untold && o.Channels > 0 && a.trainer.Name == "" && !(picker{}).sized(a.name, cacheKey): // others have one layout
 		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err
@@ -225,7 +229,7 @@ func (y layout) sides() []int { return []int{y.batch, y.channels, y.frames, y.he
 func (a *array) latent(y layout) latent.Latent {
 	l := latent.Latent{
 		Channels: y.channels, Frames: y.frames, Height: y.height, Width: y.width,
-		Meta: a.meta, Images: y.images, Moments: y.moments, ComfyUI: a.comfy,
+		Meta: a.meta, Images: y.images, Moments: y.moments, ComfyUI: a.comfy, Trainer: a.trainer,
 	}
 	if y.batch > 1 {
 		l.Batch = y.batch

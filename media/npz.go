@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"tessera/format/file"
+	"tessera/latent"
 )
 
 const (
@@ -27,7 +29,7 @@ func openNPZArray(path string, pick picker) (*array, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := readNPZ(f, size, pick)
+	a, err := readNPZ(f, size, path, pick)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -37,7 +39,7 @@ func openNPZArray(path string, pick picker) (*array, error) {
 }
 
 // readNPZ picks an array of a .npz file of size bytes, a zip of .npy files.
-func readNPZ(r io.ReaderAt, size int64, pick picker) (*array, error) {
+func readNPZ(r io.ReaderAt, size int64, path string, pick picker) (*array, error) {
 	bounded := &readUpTo{r, maxNPZDirectory}
 	z, err := zip.NewReader(bounded, size)
 	if err != nil {
@@ -58,7 +60,29 @@ func readNPZ(r io.ReaderAt, size int64, pick picker) (*array, error) {
 	}
 	picked := a.npy.array(func() error { return nil })
 	picked.name, picked.note, picked.readF32 = name, note, a.ReadF32
+	picked.trainer = sdScripts(path, names)
 	return picked, nil
+}
+
+// sdScriptsModels end the names of sd-scripts' caches, before .npz
+// (library/strategy_*.py, LATENTS_NPZ_SUFFIX).
+var sdScriptsModels = []string{"anima", "flux", "hi", "lumina", "sd", "sd3", "sdxl"}
+
+// sdScripts is that trainer where the file called path, of arrays of such names, is a
+// cache of its: sizes lie beside the latents, and the file's name tells the model.
+func sdScripts(path string, names []string) latent.Trainer {
+	sized := func(key string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return name == key || picker{}.sized(name, key) })
+	}
+	if !sized("original_size") || !sized("crop_ltrb") {
+		return latent.Trainer{}
+	}
+	t := latent.Trainer{Name: "sd-scripts"}
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	if model := stem[strings.LastIndex(stem, "_")+1:]; slices.Contains(sdScriptsModels, model) {
+		t.Model = model
+	}
+	return t
 }
 
 // npzArray is one array of a .npz file, read from its start.

@@ -10,4 +10,4 @@ var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safet
 
 func openNPZArray(string, picker) (*array, error) { return nil, errNPZ }
 
-func readNPZ(io.ReaderAt, int64, picker) (*array, error) { return nil, errNPZ }
+func readNPZ(io.ReaderAt, int64, string, picker) (*array, error) { return nil, errNPZ }

@@ -31,12 +31,16 @@ type family struct {
 	previews      bool                         // tiles of a decode are pictures by themselves
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
-	caches        []cache                      // of latents that musubi-tuner keeps
+	caches        []cache                      // of its latents that trainers keep
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
-// cache is by its architecture the model whose latents are in it.
-type cache struct{ architecture, model string }
+// cache is the model whose latents a trainer caches for models that it trains, by the
+// trainer's words.
+type cache struct {
+	trainer, model string
+	trains         []string
+}
 
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tessera/latent"
@@ -15,18 +16,25 @@ import (
 type Origin struct {
 	Scale  string // latent.ScalePipeline or ScaleNone
 	Images bool   // its frames are pictures by themselves
-	// ByComfyUI: the scale is ComfyUI's, which the file does not say.
-	ByComfyUI bool
-	Kin       Kin
+	// By is the program whose files hold the model's own numbers without saying so;
+	// empty where the scale is not from that.
+	By  string
+	Kin Kin
 }
 
 // Origin says what a latent's origin means: as its metadata tells, else as
-// ComfyUI writes it, else as the model has it by default.
+// ComfyUI or the trainer writes it, else as the model has it by default.
 func (c Config) Origin(o latent.Original) Origin {
 	r := Origin{Scale: o.Scale, Images: o.Images, Kin: c.kin(o.Checkpoint)}
 	if r.Scale == "" { // not by tessera, which would have said so
 		r.Scale, r.Images = latent.ScalePipeline, o.Images || c.Independent
-		if r.ByComfyUI = o.ComfyUI && c.ComfyUIUnscaled; r.ByComfyUI {
+		switch {
+		case o.ComfyUI && c.ComfyUIUnscaled:
+			r.By = "ComfyUI"
+		case o.Trainer.Unscaled:
+			r.By = o.Trainer.Name
+		}
+		if r.By != "" {
 			r.Scale = latent.ScaleNone
 		}
 	}
@@ -58,14 +66,19 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 	return Same
 }
 
-// Cached is the model of c's family whose latents musubi-tuner caches for an
-// architecture, zero for none, and the architectures that it has such of.
-func (c Config) Cached(architecture string) (made latent.Checkpoint, known []string) {
+// Cached is the model of c's family whose latents a trainer caches for what it calls
+// t.Model, zero for none, and the models that it caches such latents for.
+func (c Config) Cached(t latent.Trainer) (made latent.Checkpoint, known []string) {
 	for _, k := range c.family().caches {
-		if known = append(known, k.architecture); k.architecture == architecture {
+		if k.trainer != t.Name {
+			continue
+		}
+		known = append(known, k.trains...)
+		if slices.Contains(k.trains, t.Model) {
 			made = latent.Checkpoint{Family: c.Family, Model: k.model}
 		}
 	}
+	slices.Sort(known)
 	return made, known
 }
 

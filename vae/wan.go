@@ -12,13 +12,24 @@ import (
 // of Wan 2.2 (vae2_2.py).
 var (
 	wan21Family = wanFamily(wan21, false, publishedWan21, wan21Caches, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
-	wan22Family = wanFamily(wan22, true, publishedWan22, nil)
+	wan22Family = wanFamily(wan22, true, publishedWan22, wan22Caches)
 )
 
-// wan21Caches are musubi-tuner's.
-var wan21Caches = []cache{
-	{"krea2", "Qwen-Image"}, {"qwen_image", "Qwen-Image"}, {"qwen_image_edit", "Qwen-Image"}, {"qwen_image_layered", "Qwen-Image-Layered"}, {"wan", "Wan 2.1"},
-}
+// The caches of trainers. ai-toolkit's words are the arch of its models' classes whose
+// VAE is AutoencoderKLWan (toolkit/models/wan21, extensions_built_in/diffusion_models)
+// or, of anima, krea2 and qwen_image, AutoencoderKLQwenImage; sd-scripts' are endings of
+// its files' names (library/strategy_anima.py).
+var (
+	wan21Caches = []cache{
+		{"musubi-tuner", "Qwen-Image", []string{"krea2", "qwen_image", "qwen_image_edit"}},
+		{"musubi-tuner", "Qwen-Image-Layered", []string{"qwen_image_layered"}},
+		{"musubi-tuner", "Wan 2.1", []string{"wan"}},
+		{"ai-toolkit", "Qwen-Image", []string{"anima", "krea2", "qwen_image", "qwen_image_edit", "qwen_image_edit_plus"}},
+		{"ai-toolkit", "Wan 2.1", []string{"wan21", "wan21_i2v", "wan22_14b", "wan22_14b_i2v"}},
+		{"sd-scripts", "Qwen-Image", []string{"anima"}},
+	}
+	wan22Caches = []cache{{"ai-toolkit", "Wan 2.2", []string{"wan22_5b"}}}
+)
 
 func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
 	return family{

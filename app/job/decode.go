@@ -69,16 +69,16 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	return d, nil
 }
 
-// cacheOf is the model that a cache of musubi-tuner's names, which has to be of c's
-// family; zero where z is of no cache.
+// cacheOf is the model that made the latents of a trainer's cache, which has to be of
+// c's family; zero where the file doesn't say.
 func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {
-	is := z.Meta["architecture"]
-	if is == "" || z.Meta["format_version"] == "" || c.Latent == 0 { // its caches have both, and no model yet is no other
+	t := z.Trainer
+	if t.Model == "" || c.Latent == 0 { // no model yet is no other
 		return latent.Checkpoint{}, nil
 	}
-	made, expected := c.Cached(is)
+	made, expected := c.Cached(t)
 	if made == (latent.Checkpoint{}) {
-		return made, BadInput("job: %s: metadata architecture is %.40q, expected %s for %s", name, is, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
+		return made, BadInput("job: %s: is a cache of %s for %.40q, expected %s for %s", name, t.Name, t.Model, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
 	}
 	return made, nil
 }
@@ -105,10 +105,13 @@ func (d *Decoding) draw(name string, want Choices) error {
 
 // number finds the scale of the latent's numbers, and says what is odd of them.
 func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name string, want Choices) error {
-	asked, byComfyUI := want.Scale != "", o.ByComfyUI && d.Scale == ""
+	asked, by := want.Scale != "", o.By
+	if d.Scale != "" {
+		by = ""
+	}
 	d.Scale = cmp.Or(d.Scale, want.Scale, o.Scale)
-	if byComfyUI && !asked {
-		d.Notes = append(d.Notes, name+": by ComfyUI, so the numbers are the model's own (--scale none)")
+	if by != "" && !asked {
+		d.Notes = append(d.Notes, name+": by "+by+", so the numbers are the model's own (--scale none)")
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))

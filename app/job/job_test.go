@@ -18,6 +18,7 @@ import (
 var (
 	wan21   = vae.Config{Family: "wan2.1", Model: "Wan 2.1", File: "wan.pth", Print: "1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true}
 	qwen    = vae.Config{Family: "wan2.1", Model: "Qwen-Image", File: "qwen.safetensors", Print: "2", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
+	wan22   = vae.Config{Family: "wan2.2", Model: "Wan 2.2", File: "wan22.pth", Print: "4", Latent: 16, Spatial: 16, Temporal: 4, Channels: 3, Patch: 2, ComfyUIUnscaled: true}
 	seedvr2 = vae.Config{Family: "seedvr2", Model: "SeedVR2", File: "ema.pth", Print: "3", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
 )
 
@@ -173,6 +174,9 @@ func TestScale(t *testing.T) {
 		"ComfyUI's, overruled":  {wan21, latent.Latent{ComfyUI: true}, "pipeline", "pipeline", "", ""},
 		"ComfyUI's SeedVR2":     {seedvr2, latent.Latent{ComfyUI: true}, "", "pipeline", "", ""},
 		"in ComfyUI's, by us":   {wan21, latent.Latent{ComfyUI: true, Meta: meta("pipeline")}, "", "pipeline", "", ""},
+		"OneTrainer's":          {qwen, latent.Latent{Trainer: latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "", "none", "z: by OneTrainer, so the numbers are the model's own (--scale none)", ""},
+		"OneTrainer's, as said": {qwen, latent.Latent{Trainer: latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "pipeline", "pipeline", "", ""},
+		"sd-scripts'":           {qwen, latent.Latent{Trainer: latent.Trainer{Name: "sd-scripts"}}, "", "pipeline", "", ""},
 		"Qwen-Image by ComfyUI": {qwen, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
 	} {
 		c.z.Channels, c.z.Frames, c.z.Height, c.z.Width = 16, 1, 1, 1
@@ -272,25 +276,42 @@ func TestGuesses(t *testing.T) {
 	}
 }
 
-// A cache of musubi-tuner's says which model it is of: another is refused, another of
-// the family warned of.
+// A trainer's cache says which model it is of: another is refused, another of the family
+// warned of.
 func TestCachesOfOthers(t *testing.T) {
+	const musubi, ai, sd = "musubi-tuner", "ai-toolkit", "sd-scripts"
 	for _, c := range []struct {
-		architecture string
-		model        vae.Config
-		error        string
-		warns        bool
+		trainer, word string
+		model         vae.Config
+		error         string
+		warns         bool
 	}{
-		{"wan", wan21, "", false},
-		{"wan", qwen, "", true},
-		{"qwen_image", qwen, "", false},
-		{"qwen_image_edit", qwen, "", false},
-		{"qwen_image", wan21, "", true},
-		{"hunyuan_video", wan21, `job: z: metadata architecture is "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`, false},
-		{"z_image", qwen, `job: z: metadata architecture is "z_image", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Qwen-Image`, false},
-		{"wan", seedvr2, `job: z: metadata architecture is "wan", expected none for SeedVR2`, false},
+		{musubi, "wan", wan21, "", false},
+		{musubi, "wan", qwen, "", true},
+		{musubi, "qwen_image", qwen, "", false},
+		{musubi, "qwen_image_edit", qwen, "", false},
+		{musubi, "qwen_image", wan21, "", true},
+		{musubi, "hunyuan_video", wan21, `job: z: is a cache of musubi-tuner for "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`, false},
+		{musubi, "z_image", qwen, `job: z: is a cache of musubi-tuner for "z_image", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Qwen-Image`, false},
+		{musubi, "wan", seedvr2, `job: z: is a cache of musubi-tuner for "wan", expected none for SeedVR2`, false},
+		{ai, "wan21", wan21, "", false},
+		{ai, "wan21_i2v", wan21, "", false},
+		{ai, "wan22_14b", wan21, "", false},
+		{ai, "wan22_14b_i2v", wan21, "", false},
+		{ai, "qwen_image", qwen, "", false},
+		{ai, "qwen_image_edit_plus", qwen, "", false},
+		{ai, "krea2", qwen, "", false},
+		{ai, "anima", qwen, "", false},
+		{ai, "anima", wan21, "", true},
+		{ai, "wan22_5b", wan22, "", false},
+		{ai, "flux1", qwen, `job: z: is a cache of ai-toolkit for "flux1", expected anima, krea2, qwen_image, qwen_image_edit, qwen_image_edit_plus, wan21, wan21_i2v, wan22_14b, wan22_14b_i2v for Qwen-Image`, false},
+		{ai, "wan22_5b", wan21, `job: z: is a cache of ai-toolkit for "wan22_5b", expected anima, krea2, qwen_image, qwen_image_edit, qwen_image_edit_plus, wan21, wan21_i2v, wan22_14b, wan22_14b_i2v for Wan 2.1`, false},
+		{ai, "wan21", wan22, `job: z: is a cache of ai-toolkit for "wan21", expected wan22_5b for Wan 2.2`, false},
+		{sd, "anima", qwen, "", false},
+		{sd, "flux", qwen, `job: z: is a cache of sd-scripts for "flux", expected anima for Qwen-Image`, false},
+		{sd, "", qwen, "", false}, // under another name
 	} {
-		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Meta: map[string]string{"architecture": c.architecture, "format_version": "1.0.1"}}
+		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: latent.Trainer{Name: c.trainer, Model: c.word}}
 		for _, scale := range []string{"", latent.ScalePipeline} {
 			d, err := Decode(c.model, z, "z", Choices{Scale: scale})
 			if c.error != "" {
@@ -300,22 +321,13 @@ func TestCachesOfOthers(t *testing.T) {
 			}
 			require.NoError(t, err)
 			assert.Equal(t, latent.ScalePipeline, d.Scale)
-			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.architecture, c.model.Model, d.Warnings)
+			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
 		}
 	}
-	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Meta: map[string]string{"architecture": "mine"}}
+	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: latent.Trainer{Name: musubi, Model: "mine"}}
+	z.Meta = latent.Original{Scale: latent.ScalePipeline, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindLatent)
 	_, err := Decode(wan21, z, "z", Choices{})
-	require.NoError(t, err, "of no cache")
-	z.Meta = wan21Meta("mine")
-	_, err = Decode(wan21, z, "z", Choices{})
 	require.NoError(t, err, "ours, which says more")
-}
-
-// wan21Meta is that of a cache of ours for another trainer.
-func wan21Meta(architecture string) map[string]string {
-	meta := latent.Original{Scale: latent.ScalePipeline, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindLatent)
-	meta["architecture"], meta["format_version"] = architecture, "1.0.1"
-	return meta
 }
 
 // How a latent is read is of the model and the choices; packed ones have sides of whole

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -115,7 +116,7 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 	}
 	refuse(t, []refusal{
 		{name: "32 channels of ComfyUI's", args: decode(wan21(t), hunyuan, ""), code: job.ExitInput, want: "latent has shape [1 32 2 2 4], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels"},
-		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `metadata architecture is "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`},
+		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `is a cache of musubi-tuner for "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`},
 		{name: "moments unsaid", args: decode(wan21(t), bare, ""), code: job.ExitInput, want: "expected 16 channels first or last; --layout=MFHW reads 32 of them as means and log-variances"},
 		{name: "another layout", args: decode(tiny, plain, " --layout=HWC"), code: job.ExitInput, want: "latent has shape [16 2 2 4], expected 3 dimensions for --layout=HWC"},
 		{name: "no layout", args: decode(tiny, plain, " --layout=CFWH"), code: job.ExitUsage, want: `"CFWH", expected BCFHW, BFCHW, BFHWC, CFHW`},
@@ -125,6 +126,72 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 		{name: "no such tensor", args: decode(wan21(t), i2v, " --latent-key=latents_start"), code: job.ExitInput, want: "expected one named latents_start, as --latent-key says"},
 	})
 	succeed(t, "decode", "-m", wan21(t), bare, "-o", path("out.npy"), "--layout=MFHW")
+}
+
+// Latents in the caches of trainers decode to the bits of the plain ones, by the scale
+// that the trainer has; a cache for another model is refused by name.
+func TestDecodeCachesOfTrainers(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	made := func(model, latent string, flags ...string) ([]float32, string) {
+		t.Helper()
+		o := succeed(t, append([]string{"decode", "-m", model, latent, "-o", path("out.npy")}, flags...)...)
+		return readNPY(t, path("out.npy")), o.stderr
+	}
+	data := numbers(16 * 2 * 4)
+	plain := array(t, path("plain.npy"), []int{16, 1, 2, 4}, data)
+	scaled, _ := made(qwen(t), plain)
+	own, _ := made(qwen(t), plain, "--scale=none")
+	require.NotEqual(t, scaled, own)
+
+	latents := array(t, path("z.npy"), []int{16, 2, 4}, data)
+	npz := func(name string) string {
+		t.Helper()
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		z, err := os.ReadFile(latents)
+		require.NoError(t, err)
+		whole := bytes.Replace(z[:128], []byte("'<f4', 'fortran_order': False, 'shape': (16, 2, 4,)"), []byte("'<i8', 'fortran_order': False, 'shape': (2,)       "), 1)
+		for key, file := range map[string][]byte{"latents_2x4": z, "original_size_2x4": append(whole, make([]byte, 16)...), "crop_ltrb_2x4": append(whole, make([]byte, 16)...)} {
+			f, err := w.Create(key + ".npy")
+			require.NoError(t, err)
+			_, err = f.Write(file)
+			require.NoError(t, err)
+		}
+		require.NoError(t, w.Close())
+		write(t, path(name), b.Bytes())
+		return path(name)
+	}
+	got, said := made(qwen(t), npz("cat_0032x0016_anima.npz"))
+	assert.Equal(t, scaled, got, "sd-scripts")
+	assert.NotContains(t, said, "warning")
+
+	ai := func(name, model string) string {
+		return writeTensors(t, path(name), map[string]string{"latent_space_version": model, "latent_version": "1"},
+			tensor{"latent", []int{16, 2, 4}, data}, tensor{"first_frame_latent", []int{16, 2, 4}, numbers(128)})
+	}
+	got, said = made(qwen(t), ai("qwen.safetensors", "qwen_image"))
+	assert.Equal(t, scaled, got, "ai-toolkit")
+	assert.NotContains(t, said, "warning")
+	_, said = made(wan21(t), path("qwen.safetensors"))
+	assert.Contains(t, said, `qwen.safetensors: a latent of "Qwen-Image", decoding with "Wan 2.1"`)
+
+	raw := new(bytes.Buffer)
+	require.NoError(t, binary.Write(raw, binary.LittleEndian, data))
+	require.NoError(t, pthtest.Create(path("0.pt"), []pthtest.Tensor{
+		{Name: "latent_image", DType: safetensors.F32, Shape: []int{16, 1, 2, 4}, Data: pthtest.Bytes(raw.Bytes())},
+		{Name: "latent_mask", DType: safetensors.F32, Shape: []int{1, 2, 4}, Data: pthtest.Bytes(make([]byte, 32))},
+	}, pthtest.Options{Tuples: map[string][]int{"crop_offset": {0, 3}}}))
+	got, said = made(qwen(t), path("0.pt"))
+	assert.Equal(t, own, got, "OneTrainer")
+	assert.Contains(t, said, "0.pt: by OneTrainer, so the numbers are the model's own (--scale none)")
+
+	refuse(t, []refusal{
+		{name: "sd-scripts", args: "decode -m " + qwen(t) + " " + npz("cat_flux.npz") + " -o OUT.npy", code: job.ExitInput, want: `cat_flux.npz: is a cache of sd-scripts for "flux", expected anima for Qwen-Image`},
+		{name: "ai-toolkit", args: "decode -m " + wan21(t) + " " + ai("flux.safetensors", "flux1") + " -o OUT.npy", code: job.ExitInput, want: `flux.safetensors: is a cache of ai-toolkit for "flux1", expected anima, krea2, qwen_image`},
+	})
 }
 
 // Arrays of pixels are floats in [-1,1] or uint8, and nothing else.

@@ -36,8 +36,9 @@ func Bytes(b []byte) func(io.Writer) error {
 type Options struct {
 	Ordered bool   // an OrderedDict with _metadata, as state_dict() makes it, rather than a dict
 	Key     string // where not empty, the dict is under this key of another
-	// Numbers lie among the tensors, by their names.
+	// Numbers and Tuples lie among the tensors, by their names.
 	Numbers map[string]int
+	Tuples  map[string][]int
 }
 
 // Create writes a checkpoint into a new file at path.
@@ -103,6 +104,9 @@ func Dump(tensors []Tensor, o Options) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Numbers)) {
 		p.String(name).Int(o.Numbers[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Tuples)) {
+		p.String(name).Ints(o.Tuples[name])
 	}
 	p.Raw("u")
 	if o.Ordered {

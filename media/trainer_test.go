@@ -1,0 +1,144 @@
+//go:build !js
+
+package media
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
+	"tessera/latent"
+)
+
+// integers is a .npy of 64-bit integers, as numpy.array makes of a size.
+func integers(n int) string {
+	text := string(npyPrefix([]int{n}))
+	return strings.Replace(text, "<f4", "<i8", 1) + string(make([]byte, 8*n))
+}
+
+// npyOf is a .npy file.
+func npyOf(shape []int, data []float32) string {
+	return string(npyPrefix(shape)) + string(floatBytes(nil, data))
+}
+
+// sdScriptsCache is a cache of sd-scripts with latents of so many channels in each size,
+// [h, w]: what LatentsCachingStrategy.save_latents_to_disk (library/strategy_base.py)
+// hands to numpy.savez.
+func sdScriptsCache(t *testing.T, channels int, sizes ...[2]int) []byte {
+	t.Helper()
+	files := map[string]string{}
+	for _, size := range sizes {
+		suffix := "_" + strconv.Itoa(size[0]) + "x" + strconv.Itoa(size[1]) + ".npy"
+		shape := []int{channels, size[0], size[1]}
+		z := testLatent(channels, 1, size[0], size[1]).Data
+		files["latents"+suffix] = npyOf(shape, z)
+		flipped := append([]float32(nil), z...)
+		flipped[0] = 7
+		files["latents_flipped"+suffix] = npyOf(shape, flipped)
+		files["alpha_mask"+suffix] = npyOf([]int{8 * size[0], 8 * size[1]}, make([]float32, 64*size[0]*size[1]))
+		files["original_size"+suffix], files["crop_ltrb"+suffix] = integers(2), integers(4)
+	}
+	return npzFile(t, files)
+}
+
+// sd-scripts' caches are of the model that the name ends in. Of their arrays the plain
+// latent is read, of several sizes none.
+func TestCachesOfSDScripts(t *testing.T) {
+	read := func(name string, file []byte, key string) (latent.Latent, error) {
+		o := LatentOptions{Channels: 16, Key: key}
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), name, o)
+		short, err2 := InspectLatent(bytes.NewReader(file), int64(len(file)), name, o)
+		require.Equal(t, err == nil, err2 == nil)
+		require.Equal(t, l.Trainer, short.Trainer)
+		return l, err
+	}
+	file := sdScriptsCache(t, 16, [2]int{3, 16}) // of 16 columns, which channels could be, too
+	for name, model := range map[string]string{"cat_0128x0024_anima.npz": "anima", "cat_0128x0024_flux.npz": "flux", "cat.npz": "", "cat_mine.npz": ""} {
+		l, err := read(name, file, "")
+		require.NoError(t, err, name)
+		assert.Equal(t, latent.Trainer{Name: "sd-scripts", Model: model}, l.Trainer, name)
+		assert.Equal(t, []int{16, 1, 3, 16}, l.Shape(), name)
+		assert.Equal(t, testLatent(16, 1, 3, 16).Data, l.Data, name)
+		assert.Equal(t, []string{"the latent is latents_3x16 of 5 arrays: --latent-key names another"}, l.Notes, name)
+	}
+	l, err := read("cat_anima.npz", file, "latents_flipped")
+	require.NoError(t, err)
+	assert.Equal(t, float32(7), l.Data[0])
+	assert.Empty(t, l.Notes)
+
+	file = sdScriptsCache(t, 16, [2]int{2, 4}, [2]int{3, 4})
+	_, err = read("cat_anima.npz", file, "")
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "media: cat_anima.npz: 10 arrays, of which 2 are latents (latents_2x4, latents_3x4): --latent-key chooses one")
+	l, err = read("cat_anima.npz", file, "latents_3x4")
+	require.NoError(t, err)
+	assert.Equal(t, []int{16, 1, 3, 4}, l.Shape())
+
+	_, err = read("cat_sdxl.npz", sdScriptsCache(t, 4, [2]int{3, 5}), "")
+	require.ErrorContains(t, err, `latent has shape [4 3 5], expected 16 channels first or last: it is a cache of sd-scripts for "sdxl"`)
+
+	l, err = read("cat_anima.npz", npzFile(t, map[string]string{"latents.npy": npyOf([]int{16, 1, 2, 3}, testLatent(16, 1, 2, 3).Data)}), "")
+	require.NoError(t, err)
+	assert.Zero(t, l.Trainer, "no size lies beside it")
+}
+
+// ai-toolkit's caches have the clip's latent beside its first frame's and pixels, and
+// the model in their metadata.
+func TestCachesOfAIToolkit(t *testing.T) {
+	clip, first := testLatent(16, 2, 3, 16), testLatent(16, 1, 3, 16)
+	first.Data[0] = 7
+	file := latentFile(t, map[string]string{"filename": "cat.mp4", "latent_space_version": "wan21_i2v", "latent_version": "1", "format": "pt"},
+		latentTensor{"first_frame_latent", safetensors.F32, first.Shape(), first.Data},
+		latentTensor{"latent", safetensors.F32, clip.Shape(), clip.Data},
+		latentTensor{"num_frames", safetensors.F32, []int{}, []float32{5}},
+		latentTensor{"tensor", safetensors.F32, []int{5, 3, 24, 32}, make([]float32, 5*3*24*32)})
+	for key, want := range map[string]latent.Latent{"": clip, "first_frame_latent": first} {
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16, Key: key})
+		require.NoError(t, err, key)
+		assert.Equal(t, want.Shape(), l.Shape(), key)
+		assert.Equal(t, want.Data, l.Data, key)
+		assert.Equal(t, latent.Trainer{Name: "ai-toolkit", Model: "wan21_i2v"}, l.Trainer, key)
+		assert.Empty(t, l.Notes, key)
+	}
+	file = latentFile(t, map[string]string{"latent_space_version": "flux2", "latent_version": "1"},
+		latentTensor{"latent", safetensors.F32, []int{128, 2, 3}, make([]float32, 768)})
+	_, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
+	require.ErrorContains(t, err, `expected 16 channels first or last: it is a cache of ai-toolkit for "flux2"`)
+	file = latentFile(t, map[string]string{"latent_version": "1"}, latentTensor{"latent", safetensors.F32, clip.Shape(), clip.Data})
+	l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
+	require.NoError(t, err)
+	assert.Zero(t, l.Trainer)
+}
+
+// OneTrainer's caches hold the VAE's own mean of a picture, [C,1,h,w], beside a mask and
+// sizes (torch.save of mgds' DiskCache); without the frames they are of other models.
+func TestCachesOfOneTrainer(t *testing.T) {
+	z := testLatent(16, 1, 3, 16)
+	cache := func(shape []int) []byte {
+		var b bytes.Buffer
+		require.NoError(t, pthtest.Write(&b, []pthtest.Tensor{
+			{Name: "latent_image", DType: safetensors.F32, Shape: shape, Data: pthtest.Bytes(floatBytes(nil, z.Data))},
+			{Name: "latent_mask", DType: safetensors.F32, Shape: []int{1, 3, 16}, Data: pthtest.Bytes(make([]byte, 192))},
+		}, pthtest.Options{Tuples: map[string][]int{"original_resolution": {480, 640}, "crop_offset": {0, 3}}}))
+		return b.Bytes()
+	}
+	file := cache(z.Shape())
+	l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16})
+	require.NoError(t, err)
+	assert.Equal(t, z.Data, l.Data)
+	assert.Equal(t, latent.Trainer{Name: "OneTrainer", Unscaled: true}, l.Trainer)
+	assert.Empty(t, l.Notes)
+	file = cache([]int{16, 3, 16})
+	_, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16})
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "media: 0.pt: latent has shape [16 3 16], expected [C,1,h,w]: OneTrainer keeps pictures of Qwen-Image so, and [C,h,w] are another model's")
+	l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16, Layout: "CHW"})
+	require.NoError(t, err)
+	assert.Equal(t, z.Data, l.Data)
+}
