@@ -102,15 +102,19 @@ func (a *archive) findEnd() (end, error) {
 	if at < 0 || len(tail)-at < endLen {
 		return end{}, errors.New("the zip has no end record: truncated")
 	}
-	b := tail[at:]
+	b, where := tail[at:], a.size-int64(len(tail)-at)
 	if disk := word(b, 4) | word(b, 6); disk != 0 && disk != 0xffff {
 		return end{}, errors.New("the zip is in several parts, expected one")
 	}
 	e := end{entries: word(b, 10), length: long(b, 12), offset: long(b, 16)}
 	if at < locatorLen || tail[at-locatorLen:at-locatorLen+4] != "PK\x06\x07" {
-		return e, nil
+		return e, a.checkStart(where - e.length - e.offset)
 	}
-	b, err = a.bytes(huge(tail[at-locatorLen:], 8), end64Len, "64-bit end record")
+	said := huge(tail[at-locatorLen:], 8)
+	if err := a.checkStart(where - locatorLen - end64Len - said); err != nil {
+		return end{}, err
+	}
+	b, err = a.bytes(said, end64Len, "64-bit end record")
 	if err != nil {
 		return end{}, err
 	}
@@ -118,6 +122,25 @@ func (a *archive) findEnd() (end, error) {
 		return end{}, fmt.Errorf("64-bit end record begins with %q, expected %q", b[:4], "PK\x06\x06")
 	}
 	return end{entries: huge(b, 32), length: huge(b, 40), offset: huge(b, 48)}, nil
+}
+
+// ErrSeveral: the file is several of torch.save behind one another, of which the last
+// one's directory would be looked for in the first.
+var ErrSeveral = errors.New("several files of torch.save lie in it, one behind the other")
+
+// checkStart refuses a zip that begins at byte start, behind another.
+func (a *archive) checkStart(start int64) error {
+	if start <= 0 {
+		return nil // what is wrong is told where it is read
+	}
+	head, err := a.bytes(start, 4, "start")
+	if a.failed {
+		return err
+	}
+	if head != "PK\x03\x04" {
+		return nil
+	}
+	return fmt.Errorf("%w: the last begins at byte %d", ErrSeveral, start)
 }
 
 // directory keeps the entries by name.
