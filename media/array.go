@@ -103,7 +103,11 @@ func openArray(path string, pick picker) (*array, error) {
 		return openNPZArray(path, pick)
 	}
 	f, err := format.Open(path)
-	return pickArray(f, err, pick)
+	a, err := pickArray(f, err, pick)
+	if errors.Is(err, pth.ErrSeveral) {
+		return openShard(path, pick)
+	}
+	return a, err
 }
 
 // readArray is openArray of the size bytes behind r; name tells the format.
@@ -119,19 +123,17 @@ func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, err
 		return readNPZ(r, size, name, pick)
 	}
 	f, err := format.Read(r, size, name)
-	return pickArray(f, err, pick)
+	a, err := pickArray(f, err, pick)
+	if errors.Is(err, pth.ErrSeveral) {
+		return readShard(r, size, name, pick)
+	}
+	return a, err
 }
 
 // pickArray takes over file, of whose opening err came.
 func pickArray(file format.File, err error, pick picker) (*array, error) {
-	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
-		return nil, ferr.Err
-	}
-	if ferr, ok := errors.AsType[*pth.FormatError](err); ok {
-		return nil, ferr.Err
-	}
 	if err != nil {
-		return nil, err
+		return nil, ownWords(err)
 	}
 	a, err := tensorArray(file, pick)
 	if err != nil {
@@ -139,6 +141,17 @@ func pickArray(file format.File, err error, pick picker) (*array, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// ownWords is an error of a format without the name of the file.
+func ownWords(err error) error {
+	if ferr, ok := errors.AsType[*safetensors.FormatError](err); ok {
+		return ferr.Err
+	}
+	if ferr, ok := errors.AsType[*pth.FormatError](err); ok {
+		return ferr.Err
+	}
+	return err
 }
 
 // tensorArray takes file over, but for an error.

@@ -110,10 +110,10 @@ func (a *array) told(o LatentOptions) (layout, error) {
 
 func checkLatentName(name string) error {
 	switch ext := extension(name); ext {
-	case ".safetensors", ".latent", ".npy", ".npz", ".pt", ".pth":
+	case ".safetensors", ".latent", ".npy", ".npz", ".pt", ".pth", ".bin":
 		return nil
 	default:
-		return badInputf(name, "extension %q, expected a latent in .safetensors, .latent, .npy, .npz, .pt or .pth", ext)
+		return badInputf(name, "extension %q, expected a latent in .safetensors, .latent, .npy, .npz, .pt, .pth or .bin", ext)
 	}
 }
 

@@ -396,7 +396,7 @@ func TestLatentErrors(t *testing.T) {
 	file := func(tensors ...latentTensor) string { return string(latentFile(t, nil, tensors...)) }
 	good := file(f32("latent", 16, 1, 2, 2))
 	cases := []struct{ name, content, want string }{
-		{"z.bin", good, `extension ".bin", expected a latent in .safetensors, .latent, .npy, .npz, .pt or .pth`},
+		{"z.zip", good, `extension ".zip", expected a latent in .safetensors, .latent, .npy, .npz, .pt, .pth or .bin`},
 		{"z", good, `extension ""`},
 		{"z.safetensors", file(f32("latent", 4, 1, 2, 2)), "shape [4 1 2 2], expected 16 channels first or last"},
 		{"z.safetensors", file(f32("latent", 4, 2, 2)), "shape [4 2 2], expected 16 channels"},

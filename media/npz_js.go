@@ -5,6 +5,13 @@ import (
 	"io"
 )
 
+// errShard: several files of torch.save in one are for the program.
+var errShard = errors.New("a cache of several latents is read by the program only")
+
+func openShard(string, picker) (*array, error) { return nil, errShard }
+
+func readShard(io.ReaderAt, int64, string, picker) (*array, error) { return nil, errShard }
+
 // errNPZ: inflating would be a twentieth of the page's engine.
 var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")
 

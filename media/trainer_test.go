@@ -4,6 +4,9 @@ package media
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -114,6 +117,62 @@ func TestCachesOfAIToolkit(t *testing.T) {
 	l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
 	require.NoError(t, err)
 	assert.Zero(t, l.Trainer)
+}
+
+// diffusion-pipe's caches are dicts of torch.save behind one another, each of one clip or
+// picture: a batch.
+func TestCachesOfDiffusionPipe(t *testing.T) {
+	item := func(shape []int, data []float32, mask string) []byte {
+		var b bytes.Buffer
+		require.NoError(t, pthtest.Write(&b, []pthtest.Tensor{
+			{Name: "latents", DType: safetensors.F32, Shape: shape, Data: pthtest.Bytes(floatBytes(nil, data))},
+			{Name: mask, DType: safetensors.F32, Shape: []int{2, 3}, Data: pthtest.Bytes(make([]byte, 24))},
+		}, pthtest.Options{}))
+		return b.Bytes()
+	}
+	read := func(file []byte) (latent.Latent, error) {
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "shard_0.bin", LatentOptions{Channels: 16})
+		path := filepath.Join(t.TempDir(), "shard_0.bin")
+		require.NoError(t, os.WriteFile(path, file, 0o666))
+		again, err2 := ReadLatent(path, 16)
+		require.Equal(t, err == nil, err2 == nil)
+		require.Equal(t, l, again)
+		return l, err
+	}
+	for _, shape := range [][]int{{16, 2, 2, 3}, {16, 1, 2, 3}, {16, 2, 3}} {
+		n := len(testLatent(shape[0], 1, 1, 1).Data)
+		for _, d := range shape[1:] {
+			n *= d
+		}
+		data := testLatent(3*n, 1, 1, 1).Data
+		var file []byte
+		for i := range 3 {
+			file = append(file, item(shape, data[i*n:][:n], strings.Repeat("mask", i+1))...)
+		}
+		l, err := read(file)
+		require.NoError(t, err, "%v", shape)
+		assert.Equal(t, latent.Trainer{Name: "diffusion-pipe"}, l.Trainer)
+		assert.Empty(t, l.Notes, "%v", shape)
+		if len(shape) == 4 && shape[1] > 1 {
+			assert.Equal(t, []int{3, 16, 2, 2, 3}, l.Shape())
+			assert.Equal(t, data, l.Data)
+			continue
+		}
+		assert.Equal(t, []int{16, 3, 2, 3}, l.Shape(), "%v: pictures", shape)
+		assert.True(t, l.Images, "%v", shape)
+		assert.Equal(t, channelsFirst(data, 16, 3), l.Data, "%v", shape)
+	}
+	one, data := []int{16, 1, 2, 3}, testLatent(16, 1, 2, 3).Data
+	l, err := read(item(one, data, "mask"))
+	require.NoError(t, err)
+	assert.Equal(t, data, l.Data)
+	_, err = read(slices.Concat(item(one, data, "mask"), item([]int{16, 1, 3, 2}, data, "mask")))
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "item 1 of 2: latent has shape [16 1 3 2], expected [16 1 2 3] as the first")
+	_, err = read(slices.Concat(item(one, data, "mask"), item(one, data, "mask")[:200], item(one, data, "mask")))
+	require.ErrorIs(t, err, ErrInput)
+	_, err = read(slices.Concat(item([]int{4, 1, 2, 12}, data, "mask"), item([]int{4, 1, 2, 12}, data, "mask")))
+	require.ErrorContains(t, err, "latent has shape [2 4 1 2 12], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels")
 }
 
 // OneTrainer's caches hold the VAE's own mean of a picture, [C,1,h,w], beside a mask and

@@ -280,7 +280,7 @@ func shown(name string) string {
 func opOf(input, output string) string {
 	either := []string{".safetensors", ".npy"} // floats of a video, too
 	from, to := endingOf(input), endingOf(output)
-	latents := append([]string{".latent", ".npz", ".pt", ".pth"}, either...)
+	latents := append([]string{".latent", ".npz", ".pt", ".pth", ".bin"}, either...)
 	switch in, out := slices.Contains(latents, from), slices.Contains(latents, to); {
 	case !in && out:
 		return "encode"

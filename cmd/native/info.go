@@ -63,6 +63,11 @@ func (c *infoCmd) Run(a *app) (err error) {
 // reason err: it may be a video, or a latent in .npy or .npz.
 func (a *app) noTensors(path string, err error) error {
 	ext := strings.ToLower(filepath.Ext(path))
+	if ext == ".bin" { // it may be a cache of several latents
+		if l, err := soon(a.ctx, func() (latent.Latent, error) { return inspectArray(path) }); err == nil {
+			return a.latent(path, l)
+		}
+	}
 	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".latent"}, ext) {
 		return job.Mark(err, job.ErrInput)
 	}

@@ -1,0 +1,78 @@
+//go:build !js
+
+package media
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"tessera/format/file"
+	"tessera/format/pth"
+	"tessera/latent"
+)
+
+// openShard is readShard of the file at path.
+func openShard(path string, pick picker) (*array, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a, err := readShard(f, size, path, pick)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	a.close = f.Close
+	return a, nil
+}
+
+// readShard reads a shard of diffusion-pipe's cache: dicts of torch.save, one behind the
+// other (utils/cache.py), whose latents have one shape, that of their bucket
+// (utils/dataset.py). As one array they are a batch.
+func readShard(r io.ReaderAt, size int64, path string, pick picker) (*array, error) {
+	parts, err := pth.Parts(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var items []*array
+	for i, p := range parts {
+		f, err := pth.Read(io.NewSectionReader(r, p.Offset, p.Size), p.Size, path)
+		var item *array
+		if err == nil {
+			item, err = tensorArray(f, pick)
+		} else {
+			err = ownWords(err)
+		}
+		if err == nil && i > 0 && !slices.Equal(item.shape, items[0].shape) {
+			err = fmt.Errorf("latent has shape %v, expected %v as the first", item.shape, items[0].shape)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("item %d of %d: %w", i, len(parts), err)
+		}
+		items = append(items, item)
+	}
+	a := *items[0]
+	a.meta, a.batch, a.trainer = nil, true, latent.Trainer{Name: "diffusion-pipe"}
+	a.shape = append([]int{len(items)}, a.shape...)
+	a.readF32 = func(dst []float32, start int) error { return readItems(items, dst, start) }
+	a.close = func() error { return nil }
+	return &a, nil
+}
+
+// readItems fills dst with the elements of items of one shape from start on.
+func readItems(items []*array, dst []float32, start int) error {
+	each := 1
+	for _, n := range items[0].shape {
+		each *= n
+	}
+	for len(dst) > 0 {
+		from := start % each
+		part := dst[:min(len(dst), each-from)]
+		if err := items[start/each].readF32(part, from); err != nil {
+			return fmt.Errorf("item %d: %w", start/each, err)
+		}
+		dst, start = dst[len(part):], start+len(part)
+	}
+	return nil
+}
