@@ -107,7 +107,7 @@ func openArray(path string, pick picker) (*array, error) {
 	if errors.Is(err, pth.ErrSeveral) {
 		return openShard(path, pick)
 	}
-	return a, err
+	return a, listOfCache(path, err)
 }
 
 // readArray is openArray of the size bytes behind r; name tells the format.
@@ -127,7 +127,7 @@ func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, err
 	if errors.Is(err, pth.ErrSeveral) {
 		return readShard(r, size, name, pick)
 	}
-	return a, err
+	return a, listOfCache(name, err)
 }
 
 // pickArray takes over file, of whose opening err came.
@@ -212,25 +212,33 @@ func listed(names []string) string {
 	return " (" + quote.List(names, ", ") + ")"
 }
 
-// floatsClip is a clip of floats or 8-bit pixels, [C,T,H,W] or [1,C,T,H,W], or a
-// single frame [C,H,W], in a .npy or safetensors file. C is 3 or the channels asked
-// for.
+// floatsClip is a clip of floats or 8-bit pixels in a .npy, safetensors or torch file:
+// [C,T,H,W], [T,C,H,W] or [T,H,W,C], with 1 before them or not, or a single frame
+// [C,H,W] or [H,W,C]. C is 3 or the channels asked for.
 type floatsClip struct {
 	path                  string
 	array                 *array
-	channels              int // of a frame
-	stored                int // of the file
+	channels              int    // of a frame
+	stored                int    // of the file
+	order                 string // of its dimensions, as --layout has it
+	note                  string // how its shape is read, where that is not the usual way
 	frames, height, width int
 	fps                   latent.Rational
-	plane                 []float32 // [H,W], once a frame is read
+	plane                 []float32 // what is read at once: [H,W], or [H,W,C] in that order
 }
 
-func openFloats(path string, channels int) (Clip, error) {
+// openFloats opens an array of pixels, whose channels come first where it may be a
+// latent; see floatsOf.
+func openFloats(path string, channels int, latents bool) (Clip, error) {
 	a, err := openArray(path, framesPicker())
 	if err != nil {
+		if z, zerr := openArray(path, latentPicker("")); zerr == nil { // by its name, among others
+			z.close()
+			err = fmt.Errorf("is a latent of shape %v, expected a video", z.shape)
+		}
 		return nil, badInput(path, err)
 	}
-	c, err := floatsOf(a, path, channels)
+	c, err := floatsOf(a, path, channels, latents)
 	if err != nil {
 		a.close()
 		return nil, err
@@ -238,36 +246,68 @@ func openFloats(path string, channels int) (Clip, error) {
 	return c, nil
 }
 
-func floatsOf(a *array, path string, channels int) (*floatsClip, error) {
-	if kind := a.meta[latent.MetaKind]; kind != "" || a.name == latentKey || a.name == comfyKey {
+// floatsOf takes an array for a clip. latents: it may be a latent that has no name, as
+// of three columns in the place of colours, so floats need their channels first.
+func floatsOf(a *array, path string, channels int, latents bool) (*floatsClip, error) {
+	named := slices.Contains(latentPicker("").keys, a.name) && a.name != "samples" || (picker{}).sized(a.name, cacheKey)
+	if kind := a.meta[latent.MetaKind]; kind != "" || named || a.trainer.Name != "" {
 		return nil, badInputf(path, "is a latent of shape %v, expected a video", a.shape)
 	}
 	c := &floatsClip{path: path, array: a, channels: channels}
-	if err := c.layout(); err != nil {
+	if err := c.layout(latents && a.codes == ""); err != nil {
 		return nil, badInput(path, err)
 	}
 	c.fps, _ = latent.ParseRational(a.meta[latent.MetaFPS])
 	return c, nil
 }
 
-// layout checks the shape.
-func (c *floatsClip) layout() error {
+// orders are those that pixels may have, by their dimensions, the likeliest first.
+func (c *floatsClip) orders(shape []int) []string {
+	switch len(shape) {
+	case 3:
+		return []string{"CHW", "HWC"}
+	case 4:
+		return []string{"CFHW", "FCHW", "FHWC"}
+	}
+	return nil
+}
+
+// layout checks the shape, and takes the first order that fits it.
+func (c *floatsClip) layout(first bool) error {
 	s := c.array.shape
 	if len(s) == 5 && s[0] == 1 {
 		s = s[1:]
 	}
-	fits := len(s) > 0 && (s[0] == 3 || s[0] == c.channels)
-	switch {
-	case len(s) == 4 && fits:
-		c.stored, c.frames, c.height, c.width = s[0], s[1], s[2], s[3]
-	case len(s) == 3 && fits:
-		c.stored, c.frames, c.height, c.width = s[0], 1, s[1], s[2]
-	case c.channels == 4:
-		return fmt.Errorf("frames have shape %v, expected [4,T,H,W], or [3,T,H,W] for opaque ones", c.array.shape)
-	case len(s) > 0 && s[0] == 4:
+	if c.channels == 3 && len(s) > 2 && s[0] == 4 { // which 4 frames would be, too
 		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]: they are RGBA, and alpha isn't dropped from floats", c.array.shape)
+	}
+	orders := c.orders(s)
+	if first && len(orders) > 0 {
+		orders = orders[:1]
+	}
+	var fit []string
+	for _, order := range orders {
+		y, ok := sized(s, order, 3)
+		if !ok {
+			y, ok = sized(s, order, c.channels)
+		}
+		if !ok {
+			continue
+		}
+		if fit = append(fit, order); len(fit) == 1 {
+			c.order, c.stored, c.frames, c.height, c.width = order, y.channels, y.frames, y.height, y.width
+		}
+	}
+	switch {
+	case len(fit) > 1:
+		c.note = fmt.Sprintf("shape %v is read as %s, but could be %s", c.array.shape, c.order, strings.Join(fit[1:], " or "))
+	case len(fit) == 1:
+	case c.channels == 4:
+		return fmt.Errorf("frames have shape %v, expected [4,T,H,W], or [3,T,H,W] for opaque ones; channels may be behind T, or last", c.array.shape)
+	case len(s) > 0 && s[len(s)-1] == 4:
+		return fmt.Errorf("frames have shape %v, expected [T,H,W,3]: they are RGBA, and alpha isn't dropped from arrays", c.array.shape)
 	default:
-		return fmt.Errorf("frames have shape %v, expected [3,T,H,W]", c.array.shape)
+		return fmt.Errorf("frames have shape %v, expected [3,T,H,W], [T,3,H,W] or [T,H,W,3]", c.array.shape)
 	}
 	if c.frames == 0 {
 		return fmt.Errorf("no frames: shape %v", c.array.shape)
@@ -279,7 +319,7 @@ func (c *floatsClip) layout() error {
 		return err
 	}
 	pixels := int64(c.height) * int64(c.width)
-	return checkMemory(fmt.Sprintf("a frame of shape %v", c.array.shape), 4*pixels*int64(1+c.channels))
+	return checkMemory(fmt.Sprintf("a frame of shape %v", c.array.shape), 4*pixels*int64(c.together()+c.channels))
 }
 
 func (c *floatsClip) Frames() int               { return c.frames }
@@ -288,28 +328,42 @@ func (c *floatsClip) Channels() int             { return c.channels }
 func (c *floatsClip) FPS() latent.Rational      { return c.fps }
 func (c *floatsClip) Close() error              { return c.array.close() }
 
+// together is how many channels are read at once: all where they are last, else one.
+func (c *floatsClip) together() int {
+	if strings.HasSuffix(c.order, "C") {
+		return c.stored
+	}
+	return 1
+}
+
 func (c *floatsClip) ReadFrame(t int, dst []float32) error {
 	checkRead(c, t, dst)
+	step := c.together()
 	if c.plane == nil {
-		c.plane = make([]float32, c.height*c.width)
+		c.plane = make([]float32, c.height*c.width*step)
 	}
 	if c.stored < c.channels {
 		setOpaque(dst, c.channels)
 	}
-	for channel := range c.stored {
-		start := (channel*c.frames + t) * len(c.plane)
+	planes := c.stored / step
+	for p := range planes {
+		start := (p*c.frames + t) * len(c.plane)
+		if strings.HasPrefix(c.order, "F") {
+			start = (t*planes + p) * len(c.plane)
+		}
 		if err := c.array.readF32(c.plane, start); err != nil {
 			return badInputf(c.path, "frame %d: %w", t, err)
 		}
 		if i := firstNonFinite(c.plane); i >= 0 {
+			pixel := i / step
 			return badInputf(c.path, "frame %d: channel %d, row %d, column %d is %v, expected a finite number",
-				t, channel, i/c.width, i%c.width, c.plane[i])
+				t, p+i%step, pixel/c.width, pixel%c.width, c.plane[i])
 		}
 		if err := RangeOf(c.plane).Check(); err != nil {
 			return badInputf(c.path, "frame %d: %w", t, err)
 		}
 		for i, v := range c.plane {
-			dst[c.channels*i+channel] = v
+			dst[c.channels*(i/step)+p+i%step] = v
 		}
 	}
 	return nil

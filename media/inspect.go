@@ -35,6 +35,7 @@ func Inspect(ctx context.Context, path string) (Summary, error) {
 	var told remarks
 	clip, err := openOwn(ctx, path, 4, OpenOptions{
 		headers: true,
+		latents: true,
 		Warn:    func(text string) { told.warn("%s", strings.TrimPrefix(text, path+": ")) },
 		Note:    func(text string) { told.note("%s", strings.TrimPrefix(text, path+": ")) },
 	})
@@ -54,7 +55,7 @@ func InspectFile(f format.File) (Summary, error) {
 	if err != nil {
 		return Summary{}, badInput(f.Name(), err)
 	}
-	clip, err := floatsOf(a, f.Name(), 4)
+	clip, err := floatsOf(a, f.Name(), 4, true)
 	if err != nil {
 		return Summary{}, err
 	}

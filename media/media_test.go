@@ -250,7 +250,7 @@ func TestOpenErrors(t *testing.T) {
 		{filepath.Join(dir, "sizes"), "frame_0002.png: is 6 x 4, expected 4 x 4 as frame_0000.png has"},
 		{file("x.latent", "x"), "holds a latent, expected a video"},
 		{file("x.npz", "PK"), "holds a latent, expected a video"},
-		{file("x.pth", "PK"), "holds a latent, expected a video"},
+		{file("x.pth", "PK"), "x.pth: 2 bytes, expected at least the 8 of the header's length"},
 		{file("bad.y4m", "MPEG4YUV\n"), "expected YUV4MPEG2"},
 		{file("noline.y4m", "YUV4MPEG2 W4 H4"), "no end of line"},
 		{file("none.y4m", "YUV4MPEG2 W4 H4\n"), "none.y4m: no frames"},

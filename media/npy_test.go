@@ -12,6 +12,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 )
 
 // TestNPYFromNumPy reads what NumPy wrote; see testdata/npy/make_npy.py.
@@ -82,4 +85,118 @@ func TestNPYTruncatedLater(t *testing.T) {
 	clip := openClip(t, path, f)
 	require.NoError(t, os.Truncate(path, 200))
 	require.ErrorContains(t, clip.ReadFrame(1, make([]float32, 48)), "x.npy: frame 1: unexpected EOF")
+}
+
+// Pixels lie in any order that a shape tells, in .npy, safetensors and torch's files.
+func TestOrdersOfPixels(t *testing.T) {
+	const c, f, h, w = 3, 5, 6, 7
+	value := func(channel, frame, y, x int) byte { return byte(((channel*f+frame)*h+y)*w + x) }
+	size := map[rune]int{'B': 1, 'C': c, 'F': f, 'H': h, 'W': w}
+	for _, order := range []string{"CFHW", "FCHW", "FHWC", "BCFHW", "BFCHW", "BFHWC", "CHW", "HWC"} {
+		var shape []int
+		n := 1
+		for _, letter := range order {
+			shape = append(shape, size[letter])
+			n *= size[letter]
+		}
+		codes, floats := make([]byte, n), make([]float32, n)
+		for i := range codes {
+			place, rest := map[rune]int{}, i
+			for j := len(order) - 1; j >= 0; j-- {
+				place[rune(order[j])] = rest % shape[j]
+				rest /= shape[j]
+			}
+			codes[i] = value(place['C'], place['F'], place['H'], place['W'])
+			floats[i] = float32(codes[i])/127.5 - 1
+		}
+		dir := t.TempDir()
+		files := map[string][]byte{
+			"floats.npy":         append(npyPrefix(shape), floatBytes(nil, floats)...),
+			"codes.npy":          append(bytes.Replace(npyPrefix(shape), []byte("<f4"), []byte("|u1"), 1), codes...),
+			"floats.safetensors": latentFile(t, nil, latentTensor{"frames", safetensors.F32, shape, floats}),
+		}
+		for name, tensor := range map[string]pthtest.Tensor{
+			"floats.pt": {Name: "video", DType: safetensors.F32, Shape: shape, Data: pthtest.Bytes(floatBytes(nil, floats))},
+			"codes.pth": {Name: "anything", DType: safetensors.U8, Shape: shape, Data: pthtest.Bytes(codes)},
+		} {
+			var b bytes.Buffer
+			require.NoError(t, pthtest.Write(&b, []pthtest.Tensor{tensor}, pthtest.Options{}))
+			files[name] = b.Bytes()
+		}
+		for name, file := range files {
+			about := order + " in " + name
+			path := filepath.Join(dir, name)
+			require.NoError(t, os.WriteFile(path, file, 0o666))
+			for _, channels := range []int{3, 4} {
+				var notes []string
+				clip, err := OpenWith(context.Background(), path, channels, OpenOptions{Note: func(text string) { notes = append(notes, text) }})
+				require.NoError(t, err, about)
+				assert.Empty(t, notes, about)
+				frames := f
+				if len(strings.TrimPrefix(order, "B")) == 3 {
+					frames = 1
+				}
+				require.Equal(t, frames, clip.Frames(), about)
+				dst := make([]float32, channels*h*w)
+				for frame := range frames {
+					require.NoError(t, clip.ReadFrame(frame, dst), about)
+					for i, v := range dst {
+						want := float32(1)
+						if channel := i % channels; channel < c {
+							want = float32(value(channel, frame, i/channels/w, i/channels%w))/127.5 - 1
+						}
+						require.Equal(t, want, v, "%s: frame %d, value %d", about, frame, i)
+					}
+				}
+				require.NoError(t, clip.Close())
+			}
+		}
+	}
+}
+
+// A shape that fits several orders is said; RGBA of three frames is not taken for four
+// of RGB, and a latent for a clip neither.
+func TestDoubtfulOrdersOfPixels(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, content, 0o666))
+		return path
+	}
+	var notes []string
+	path := file("three.npy", append(npyPrefix([]int{3, 3, 2, 3}), make([]byte, 4*54)...))
+	clip, err := OpenWith(context.Background(), path, 3, OpenOptions{Note: func(text string) { notes = append(notes, text) }})
+	require.NoError(t, err)
+	require.NoError(t, clip.Close())
+	assert.Equal(t, []string{path + ": shape [3 3 2 3] is read as CFHW, but could be FCHW or FHWC"}, notes)
+
+	pt := func(name string, shape []int, extra ...string) []byte {
+		n := 1
+		for _, d := range shape {
+			n *= d
+		}
+		tensors := []pthtest.Tensor{{Name: name, DType: safetensors.F32, Shape: shape, Data: pthtest.Bytes(make([]byte, 4*n))}}
+		for _, other := range extra {
+			tensors = append(tensors, pthtest.Tensor{Name: other, DType: safetensors.F32, Shape: []int{1}, Data: pthtest.Bytes(make([]byte, 4))})
+		}
+		var b bytes.Buffer
+		require.NoError(t, pthtest.Write(&b, tensors, pthtest.Options{}))
+		return b.Bytes()
+	}
+	for want, content := range map[string][]byte{
+		"shape [4 3 2 5], expected [3,T,H,W]: they are RGBA":              pt("frames", []int{4, 3, 2, 5}),
+		"shape [2 5 6 4], expected [T,H,W,3]: they are RGBA":              pt("frames", []int{2, 5, 6, 4}),
+		"shape [16 2 5 6], expected [3,T,H,W], [T,3,H,W] or [T,H,W,3]":    pt("samples", []int{16, 2, 5, 6}),
+		"is a latent of shape [16 2 5 3], expected a video":               pt("latents", []int{16, 2, 5, 3}),
+		"is a latent of shape [16 1 5 3], expected a video":               pt("latent_image", []int{16, 1, 5, 3}),
+		"is a latent of shape [3 2 5 6], expected a video":                pt("latents_2x5x6_float32", []int{3, 2, 5, 6}),
+		"is a latent of shape [16 2 5 7], expected a video":               pt("latents", []int{16, 2, 5, 7}, "mask", "y"),
+		"2 tensors (a, b), expected one named frames, video, samples, or": pt("a", []int{3, 2, 5, 6}, "b"),
+	} {
+		_, err := Open(context.Background(), file("z.pt", content), 3)
+		assert.ErrorIs(t, err, ErrInput, want)
+		assert.ErrorContains(t, err, want)
+	}
+	_, err = Inspect(context.Background(), file("z.npy", append(npyPrefix([]int{16, 1, 2, 3}), make([]byte, 4*96)...)))
+	require.ErrorContains(t, err, "shape [16 1 2 3], expected [4,T,H,W]", "info takes it for a latent")
 }

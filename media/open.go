@@ -12,7 +12,7 @@ import (
 )
 
 // Open opens the video at path: .png, .jpg, .webp, .tiff or .exr, a folder of such or a
-// name like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, or anything
+// name like frame_%04d.png that stands for some, .y4m, .npy, .safetensors, .pt, or anything
 // ffmpeg reads, such as .mp4. PNG and TIFF of 16 bits are read whole. OpenEXR's pixels
 // are linear light, which becomes sRGB's curve (IEC 61966-2-1); what is beyond 0 to 1 is
 // clipped. For ffmpeg
@@ -66,6 +66,7 @@ type OpenOptions struct {
 	Warn, Note func(text string)
 
 	headers bool // no picture is to be decoded
+	latents bool // an array may be a latent as well, see floatsOf
 }
 
 func (o OpenOptions) warn(text string) {
@@ -111,6 +112,9 @@ func (c *floatsClip) look(o OpenOptions) error {
 	if err != nil {
 		return badInput(c.path, err)
 	}
+	if c.note != "" {
+		o.note(c.path + ": " + c.note)
+	}
 	if text := r.Doubt(); text != "" {
 		o.warn(c.path + ": " + text)
 	}
@@ -145,10 +149,10 @@ func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Cli
 		return openPictures(ctx, path, []string{path}, channels, o)
 	case ".y4m":
 		return openY4M(path, channels, o)
-	case ".npy", ".safetensors":
-		return openFloats(path, channels)
-	case ".latent", ".npz", ".pt", ".pth":
-		return nil, badInputf(path, "holds a latent, expected a video; frames of floats are read from .npy and .safetensors")
+	case ".npy", ".safetensors", ".pt", ".pth":
+		return openFloats(path, channels, o.latents)
+	case ".latent", ".npz":
+		return nil, badInputf(path, "holds a latent, expected a video; frames of floats are read from .npy, .safetensors and .pt")
 	}
 	return nil, nil
 }

@@ -3,14 +3,26 @@
 package media
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"slices"
 
 	"tessera/format/file"
 	"tessera/format/pth"
 	"tessera/latent"
 )
+
+// listOfCache adds to err, of reading a file of such a name, where the latents are if it
+// is the list of paths that OneTrainer puts beside them.
+func listOfCache(path string, err error) error {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == "aggregate.pt" {
+		return fmt.Errorf("%w; of OneTrainer's cache the latents are in 0.pt, 1.pt and so on beside it", err)
+	}
+	return err
+}
 
 // openShard is readShard of the file at path.
 func openShard(path string, pick picker) (*array, error) {

@@ -200,4 +200,12 @@ func TestCachesOfOneTrainer(t *testing.T) {
 	l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16, Layout: "CHW"})
 	require.NoError(t, err)
 	assert.Equal(t, z.Data, l.Data)
+
+	list := pthtest.Zipped(pthtest.Entry{Name: "aggregate/data.pkl", Data: pthtest.Bytes(pthtest.NewPickle().Raw("].").Bytes())})
+	path := filepath.Join(t.TempDir(), "aggregate.pt")
+	require.NoError(t, os.WriteFile(path, list, 0o666))
+	_, err = ReadLatent(path, 16)
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "it holds a list, expected a dict of tensors")
+	require.ErrorContains(t, err, "; of OneTrainer's cache the latents are in 0.pt, 1.pt and so on beside it")
 }

@@ -14,7 +14,7 @@ import (
 type encodeCmd struct {
 	modelFlag
 	forceFlag
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
+	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: safetensors, latent or npy; default safetensors."`
 	clobberFlag

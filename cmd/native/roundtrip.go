@@ -16,7 +16,7 @@ import (
 type roundtripCmd struct {
 	modelFlag
 	forceFlag
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, or anything ffmpeg reads."`
+	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output, without a sheet: y4m, npy or safetensors; default y4m."`
 	clobberFlag
