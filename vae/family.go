@@ -35,12 +35,9 @@ type family struct {
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
-// cache is the model whose latents a trainer caches for models that it trains, by the
-// trainer's words.
-type cache struct {
-	trainer, model string
-	trains         []string
-}
+// cache is the model whose latents a trainer caches for one that it trains, by the
+// trainer's word for that.
+type cache struct{ trainer, trains, model string }
 
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }

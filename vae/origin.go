@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tessera/latent"
@@ -73,12 +72,10 @@ func (c Config) Cached(t latent.Trainer) (made latent.Checkpoint, known []string
 		if k.trainer != t.Name {
 			continue
 		}
-		known = append(known, k.trains...)
-		if slices.Contains(k.trains, t.Model) {
+		if known = append(known, k.trains); k.trains == t.Model {
 			made = latent.Checkpoint{Family: c.Family, Model: k.model}
 		}
 	}
-	slices.Sort(known)
 	return made, known
 }
 

@@ -21,14 +21,14 @@ var (
 // its files' names (library/strategy_anima.py).
 var (
 	wan21Caches = []cache{
-		{"musubi-tuner", "Qwen-Image", []string{"krea2", "qwen_image", "qwen_image_edit"}},
-		{"musubi-tuner", "Qwen-Image-Layered", []string{"qwen_image_layered"}},
-		{"musubi-tuner", "Wan 2.1", []string{"wan"}},
-		{"ai-toolkit", "Qwen-Image", []string{"anima", "krea2", "qwen_image", "qwen_image_edit", "qwen_image_edit_plus"}},
-		{"ai-toolkit", "Wan 2.1", []string{"wan21", "wan21_i2v", "wan22_14b", "wan22_14b_i2v"}},
-		{"sd-scripts", "Qwen-Image", []string{"anima"}},
+		{"musubi-tuner", "krea2", "Qwen-Image"}, {"musubi-tuner", "qwen_image", "Qwen-Image"}, {"musubi-tuner", "qwen_image_edit", "Qwen-Image"},
+		{"musubi-tuner", "qwen_image_layered", "Qwen-Image-Layered"}, {"musubi-tuner", "wan", "Wan 2.1"},
+		{"ai-toolkit", "anima", "Qwen-Image"}, {"ai-toolkit", "krea2", "Qwen-Image"}, {"ai-toolkit", "qwen_image", "Qwen-Image"},
+		{"ai-toolkit", "qwen_image_edit", "Qwen-Image"}, {"ai-toolkit", "qwen_image_edit_plus", "Qwen-Image"},
+		{"ai-toolkit", "wan21", "Wan 2.1"}, {"ai-toolkit", "wan21_i2v", "Wan 2.1"}, {"ai-toolkit", "wan22_14b", "Wan 2.1"}, {"ai-toolkit", "wan22_14b_i2v", "Wan 2.1"},
+		{"sd-scripts", "anima", "Qwen-Image"},
 	}
-	wan22Caches = []cache{{"ai-toolkit", "Wan 2.2", []string{"wan22_5b"}}}
+	wan22Caches = []cache{{"ai-toolkit", "wan22_5b", "Wan 2.2"}}
 )
 
 func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
