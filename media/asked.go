@@ -64,6 +64,24 @@ func named(s []int, o LatentOptions) (layout, error) {
 	return y, nil
 }
 
+// perhapsFolded says of a latent, whose channels nobody tells, that its frames may lie
+// among them, as ComfyUI's samplers leave SeedVR2's latents, of 16; "" where they can't.
+func perhapsFolded(s []int, batch bool) string {
+	const channels = 16
+	plain := len(s) > 0 && !batch && slices.Contains([]int{channels, 48}, s[0]) // Wan 2.2's are 48
+	if len(s) != 4 || plain || s[1] <= channels || s[1]%channels != 0 {
+		return ""
+	}
+	other := ""
+	switch s[1] {
+	case 2 * channels:
+		other = fmt.Sprintf(", or moments of %d channels", channels)
+	case 48:
+		other = ", or one frame of 48, of Wan 2.2"
+	}
+	return fmt.Sprintf("shape %v may be %d frames of %d channels, as ComfyUI's samplers leave SeedVR2's latents%s: the model decides", s, s[1]/channels, channels, other)
+}
+
 // otherwise adds to err, which says that a is no latent, that it could be moments.
 func (a *array) otherwise(o LatentOptions, err error) error {
 	o.Channels, o.Folded = 2*o.Channels, false

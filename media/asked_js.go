@@ -13,6 +13,8 @@ func asked([]int, LatentOptions) (layout, error) {
 	return layout{}, errors.New("a layout is for the program only")
 }
 
+func perhapsFolded([]int, bool) string { return "" }
+
 func (a *array) otherwise(_ LatentOptions, err error) error { return err }
 
 func codes(t safetensors.Tensor) func([]float32, int) error { return t.ReadF32 }

@@ -27,7 +27,11 @@ type LatentOptions struct {
 	Height, Width int
 }
 
-// folded is also the layout of four dimensions where frames lie among the channels.
+// folded is also the layout of four dimensions where frames lie among the channels, all
+// frames of a channel before those of the next: ComfyUI's decode makes [B,16,L,h,w] of
+// [B,16*L,h,w] by reshape (Comfy-Org/ComfyUI 1fa9472c, comfy/ldm/seedvr/vae.py,
+// _latent_dims and _unscaled), and its model folded by "b c t h w -> b (c t) h w"
+// (comfy/ldm/seedvr/model.py as in alexisrolland/ComfyUI 35aa850c).
 const folded = "BCFHW"
 
 // layout names the dimensions of an array.
@@ -68,6 +72,8 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	}
 	y, orders, err := fitting(a.shape, o, a.batch)
 	switch {
+	case o.Channels == 0 && a.meta[latent.MetaKind] == "" && a.trainer.Name == "":
+		y.note = perhapsFolded(a.shape, a.batch)
 	case err != nil && untold && a.trainer.Name == "":
 		err = a.otherwise(o, err)
 	case err != nil && a.meta[latent.MetaModel] != "":

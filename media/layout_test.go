@@ -89,6 +89,46 @@ func TestFoldedFrames(t *testing.T) {
 	require.True(t, l.Moments, "diffusers' name for them")
 }
 
+// Where no model tells the channels, frames among them are said to be possible.
+func TestPerhapsFolded(t *testing.T) {
+	const as = " of 16 channels, as ComfyUI's samplers leave SeedVR2's latents"
+	for _, c := range []struct {
+		shape      []int
+		comfy, npy string
+	}{
+		{[]int{1, 32, 3, 2}, "shape [1 32 3 2] may be 2 frames" + as + ", or moments of 16 channels: the model decides", "the same"},
+		{[]int{1, 48, 3, 2}, "shape [1 48 3 2] may be 3 frames" + as + ", or one frame of 48, of Wan 2.2: the model decides", "the same"},
+		{[]int{2, 80, 3, 2}, "shape [2 80 3 2] may be 5 frames" + as + ": the model decides", "the same"},
+		{[]int{16, 32, 3, 2}, "shape [16 32 3 2] may be 2 frames" + as + ", or moments of 16 channels: the model decides", ""}, // 32 frames
+		{[]int{48, 16, 3, 2}, "", ""},
+		{[]int{1, 16, 3, 2}, "", ""},
+		{[]int{1, 40, 3, 2}, "", ""},
+		{[]int{32, 3, 2}, "", ""},
+		{[]int{1, 16, 2, 3, 2}, "", ""},
+	} {
+		n := 1
+		for _, d := range c.shape {
+			n *= d
+		}
+		if c.npy == "the same" {
+			c.npy = c.comfy
+		}
+		for name, want := range map[string]string{"z.latent": c.comfy, "z.npy": c.npy} {
+			l, err := decoded(t, name, comfyKey, c.shape, make([]float32, n), LatentOptions{})
+			require.NoError(t, err, "%v in %s", c.shape, name)
+			if want == "" {
+				assert.Empty(t, l.Notes, "%v in %s", c.shape, name)
+				continue
+			}
+			assert.Equal(t, []string{want}, l.Notes, "%v in %s", c.shape, name)
+		}
+	}
+	ours := latentFile(t, latent.Original{}.Meta(latent.KindLatent), latentTensor{"latent", safetensors.F32, []int{1, 32, 3, 2}, make([]float32, 192)})
+	l, err := DecodeLatent(bytes.NewReader(ours), int64(len(ours)), "z.safetensors", LatentOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, l.Notes, "ours have no frames there")
+}
+
 // Every layout puts each number where its name says.
 func TestLayouts(t *testing.T) {
 	size := map[rune]int{'B': 2, 'C': 4, 'F': 3, 'H': 5, 'W': 7}

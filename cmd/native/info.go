@@ -132,7 +132,11 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 
 func (a *app) latent(path string, l latent.Latent) error {
 	if a.json {
-		return a.print(map[string]any{"kind": "latent", "file": fileName(a.spoken(path)), "shape": l.Shape(), "metadata": l.Meta})
+		told := map[string]any{"kind": "latent", "file": fileName(a.spoken(path)), "shape": l.Shape(), "metadata": l.Meta}
+		if len(l.Notes) > 0 {
+			told["notes"] = l.Notes
+		}
+		return a.print(told)
 	}
 	what := "latent"
 	switch {
@@ -142,6 +146,9 @@ func (a *app) latent(path string, l latent.Latent) error {
 		what = "batch of pictures"
 	}
 	a.say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
+	for _, text := range l.Notes {
+		a.say("  %s", text)
+	}
 	a.metadata("  ", l.Meta)
 	return nil
 }

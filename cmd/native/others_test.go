@@ -55,6 +55,9 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 
 	folded := writeTensors(t, path("folded.latent"), nil, tensor{"latent_tensor", []int{1, 32, 2, 4}, data}, mark)
 	assert.Equal(t, want, made(tiny, folded), "frames among the channels")
+	const perhaps = "shape [1 32 2 4] may be 2 frames of 16 channels, as ComfyUI's samplers leave SeedVR2's latents, or moments of 16 channels: the model decides"
+	assert.Contains(t, succeed(t, "info", folded).stdout, "latent of 32 channels, 1 frame, 2x4 cells\n  "+perhaps+"\n")
+	assert.Contains(t, succeed(t, "info", "--json", folded).stdout, "\"notes\": [\n    \""+perhaps+"\"\n  ]")
 	folded = writeTensors(t, path("folded.safetensors"), nil, tensor{"samples", []int{1, 32, 2, 4}, data})
 	assert.Equal(t, want, made(tiny, folded), "not ComfyUI's")
 	assert.Contains(t, succeed(t, "decode", "-m", tiny, folded, "-o", path("out.npy")).stderr, "folded.safetensors: shape [1 32 2 4] is read as 2 frames of 16 channels (BCFHW), but could be moments (BMHW): --layout decides")
