@@ -49,14 +49,13 @@ type Latent struct {
 	Images bool
 	// ComfyUI: it was read from a file with ComfyUI's version mark.
 	ComfyUI bool
-	// Trainer is the training program in whose cache it lay.
-	Trainer Trainer
+	// Trainer is the training program in whose cache it lay, nil for none.
+	Trainer *Trainer
 	// Notes say what its reader took to be so where the file says nothing of it.
 	Notes []string
 }
 
-// Trainer is a program that trains models, as its cache of latents tells; zero where
-// a latent is of no cache.
+// Trainer is a program that trains models, as its cache of latents tells.
 type Trainer struct {
 	Name  string // such as "musubi-tuner"
 	Model string // its word for the model that it trains, "" where the cache has none

@@ -19,8 +19,8 @@ type Original struct {
 	// its samples are is the model's affair: for most they are the VAE's own
 	// numbers, ScaleNone.
 	ComfyUI bool
-	// Trainer is the program whose cache it is, with no word on its scale.
-	Trainer Trainer
+	// Trainer is the program whose cache it is, with no word on its scale; nil for none.
+	Trainer *Trainer
 	// Checkpoint is of the model that made it.
 	Checkpoint Checkpoint
 }

@@ -26,8 +26,8 @@ type array struct {
 	meta  map[string]string // nil for .npy
 	comfy bool              // bears ComfyUI's version mark
 	batch bool              // its first dimension is a batch, as ComfyUI's always is
-	// trainer is the program whose cache the file is.
-	trainer latent.Trainer
+	// trainer is the program whose cache the file is, nil for none.
+	trainer *latent.Trainer
 	codes   string // the type of 8-bit pixels, which are read as -1 to 1; "" of floats
 	// readF32 fills dst with the elements from start on, row-major.
 	readF32 func(dst []float32, start int) error
@@ -85,12 +85,10 @@ func (p picker) pick(kind string, names, filled []string) (name, note string, er
 		return "", "", fmt.Errorf("%d %s%s, expected one named %s, as --latent-key says", len(filled), kind, listed(filled), quote.Text(p.key))
 	case len(filled) == 1:
 		return filled[0], "", nil
-	case len(found) > 1:
-		return "", "", fmt.Errorf("%d %s, of which %d are latents%s: --latent-key chooses one", len(filled), kind, len(found), listed(found))
 	case len(found) == 1:
 		return found[0], fmt.Sprintf("the latent is %s of %d %s: --latent-key names another", quote.Text(found[0]), len(filled), kind), nil
 	}
-	return "", "", fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", "))
+	return "", "", several(found, fmt.Errorf("%d %s%s, expected one named %s, or only one", len(filled), kind, listed(filled), strings.Join(keys, ", ")))
 }
 
 // openArray opens the file and picks its tensor; .npy has one. Errors don't name the
@@ -104,10 +102,7 @@ func openArray(path string, pick picker) (*array, error) {
 	}
 	f, err := format.Open(path)
 	a, err := pickArray(f, err, pick)
-	if errors.Is(err, pth.ErrSeveral) {
-		return openShard(path, pick)
-	}
-	return a, listOfCache(path, err)
+	return orShard(a, err, path, pick, nil, 0)
 }
 
 // readArray is openArray of the size bytes behind r; name tells the format.
@@ -124,10 +119,7 @@ func readArray(r io.ReaderAt, size int64, name string, pick picker) (*array, err
 	}
 	f, err := format.Read(r, size, name)
 	a, err := pickArray(f, err, pick)
-	if errors.Is(err, pth.ErrSeveral) {
-		return readShard(r, size, name, pick)
-	}
-	return a, listOfCache(name, err)
+	return orShard(a, err, name, pick, r, size)
 }
 
 // pickArray takes over file, of whose opening err came.
@@ -250,7 +242,7 @@ func openFloats(path string, channels int, latents bool) (Clip, error) {
 // of three columns in the place of colours, so floats need their channels first.
 func floatsOf(a *array, path string, channels int, latents bool) (*floatsClip, error) {
 	named := slices.Contains(latentPicker("").keys, a.name) && a.name != "samples" || (picker{}).sized(a.name, cacheKey)
-	if kind := a.meta[latent.MetaKind]; kind != "" || named || a.trainer.Name != "" {
+	if kind := a.meta[latent.MetaKind]; kind != "" || named || a.trainer != nil {
 		return nil, badInputf(path, "is a latent of shape %v, expected a video", a.shape)
 	}
 	c := &floatsClip{path: path, array: a, channels: channels}

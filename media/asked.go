@@ -82,8 +82,29 @@ func perhapsFolded(s []int, batch bool) string {
 	return fmt.Sprintf("shape %v may be %d frames of %d channels, as ComfyUI's samplers leave SeedVR2's latents%s: the model decides", s, s[1]/channels, channels, other)
 }
 
-// otherwise adds to err, which says that a is no latent, that it could be moments.
+// several is err, that none of a file's tensors is the latent, but where some are.
+func several(found []string, err error) error {
+	if len(found) > 1 {
+		return fmt.Errorf("%d latents%s: --latent-key chooses one", len(found), listed(found))
+	}
+	return err
+}
+
+// another refuses what a trainer keeps of models that tessera doesn't have, where the
+// shape tells.
+func (a *array) another() error {
+	if a.trainer.Unscaled && len(a.shape) == 3 {
+		return fmt.Errorf("latent has shape %v, expected [C,1,h,w]: %s keeps pictures of Qwen-Image so, and [C,h,w] are another model's", a.shape, a.trainer.Name)
+	}
+	return nil
+}
+
+// otherwise adds to err, which says that a is no latent, whose it is, or that it could
+// be moments.
 func (a *array) otherwise(o LatentOptions, err error) error {
+	if t := a.trainer; t != nil && t.Model != "" {
+		return fmt.Errorf("%w: it is a cache of %s for %.40q", err, t.Name, t.Model)
+	}
 	o.Channels, o.Folded = 2*o.Channels, false
 	_, orders, merr := fitting(a.shape, o, false)
 	if merr != nil || o.Channels == 0 {

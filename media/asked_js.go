@@ -15,6 +15,12 @@ func asked([]int, LatentOptions) (layout, error) {
 
 func perhapsFolded([]int, bool) string { return "" }
 
+func several(_ []string, err error) error { return err }
+
+// another: OneTrainer's latents of other models are read in a page, which asks whose they
+// are where their numbers are odd.
+func (a *array) another() error { return nil }
+
 func (a *array) otherwise(_ LatentOptions, err error) error { return err }
 
 func codes(t safetensors.Tensor) func([]float32, int) error { return t.ReadF32 }

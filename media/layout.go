@@ -72,17 +72,15 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	}
 	y, orders, err := fitting(a.shape, o, a.batch)
 	switch {
-	case o.Channels == 0 && a.meta[latent.MetaKind] == "" && a.trainer.Name == "":
+	case o.Channels == 0 && a.meta[latent.MetaKind] == "" && a.trainer == nil:
 		y.note = perhapsFolded(a.shape, a.batch)
-	case err != nil && untold && a.trainer.Name == "":
+	case err != nil && untold:
 		err = a.otherwise(o, err)
 	case err != nil && a.meta[latent.MetaModel] != "":
 		err = fmt.Errorf("%w: it is of the model %.40q", err, a.meta[latent.MetaModel])
-	case err != nil && a.trainer.Model != "":
-		err = fmt.Errorf("%w: it is a cache of %s for %.40q", err, a.trainer.Name, a.trainer.Model)
-	case err == nil && a.trainer.Unscaled && len(a.shape) == 3:
-		err = fmt.Errorf("latent has shape %v, expected [C,1,h,w]: %s keeps pictures of Qwen-Image so, and [C,h,w] are another model's", a.shape, a.trainer.Name)
-	case untold && o.Channels > 0 && a.trainer.Name == "" && !(picker{}).sized(a.name, cacheKey): // others have one layout
+	case err == nil && a.trainer != nil:
+		err = a.another()
+	case untold && o.Channels > 0 && !(picker{}).sized(a.name, cacheKey): // others have one layout
 		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err

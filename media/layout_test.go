@@ -328,7 +328,7 @@ func TestLatentsOfCaches(t *testing.T) {
 		latentTensor{"latents_1x6x8_bfloat16", safetensors.F32, []int{16, 1, 1, 1}, make([]float32, 16)},
 		latentTensor{"latents_2x6x8_bfloat16", safetensors.F32, []int{16, 1, 1, 1}, make([]float32, 16)})
 	_, err = read("", 16)
-	require.ErrorContains(t, err, "2 tensors", "two plain ones are neither's")
+	require.ErrorContains(t, err, "2 latents (latents_1x6x8_bfloat16, latents_2x6x8_bfloat16): --latent-key chooses one", "two plain ones are neither's")
 }
 
 // An array of 8-bit pixels is no latent.

@@ -70,14 +70,14 @@ var sdScriptsModels = []string{"anima", "flux", "hi", "lumina", "sd", "sd3", "sd
 
 // sdScripts is that trainer where the file called path, of arrays of such names, is a
 // cache of its: sizes lie beside the latents, and the file's name tells the model.
-func sdScripts(path string, names []string) latent.Trainer {
+func sdScripts(path string, names []string) *latent.Trainer {
 	sized := func(key string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return name == key || picker{}.sized(name, key) })
 	}
 	if !sized("original_size") || !sized("crop_ltrb") {
-		return latent.Trainer{}
+		return nil
 	}
-	t := latent.Trainer{Name: "sd-scripts"}
+	t := &latent.Trainer{Name: "sd-scripts"}
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
 	if model := stem[strings.LastIndex(stem, "_")+1:]; slices.Contains(sdScriptsModels, model) {
 		t.Model = model

@@ -5,14 +5,10 @@ import (
 	"io"
 )
 
-// errShard: several files of torch.save in one are for the program.
-var errShard = errors.New("a cache of several latents is read by the program only")
-
-func openShard(string, picker) (*array, error) { return nil, errShard }
-
-func listOfCache(_ string, err error) error { return err }
-
-func readShard(io.ReaderAt, int64, string, picker) (*array, error) { return nil, errShard }
+// orShard: shards and lists of caches are for the program.
+func orShard(a *array, err error, _ string, _ picker, _ io.ReaderAt, _ int64) (*array, error) {
+	return a, err
+}
 
 // errNPZ: inflating would be a twentieth of the page's engine.
 var errNPZ = errors.New(".npz is read by the program only, expected .npy, .safetensors, .latent or .pt")

@@ -15,13 +15,19 @@ import (
 	"tessera/latent"
 )
 
-// listOfCache adds to err, of reading a file of such a name, where the latents are if it
-// is the list of paths that OneTrainer puts beside them.
-func listOfCache(path string, err error) error {
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == "aggregate.pt" {
-		return fmt.Errorf("%w; of OneTrainer's cache the latents are in 0.pt, 1.pt and so on beside it", err)
+// orShard is a, of whose opening err came, or else the shard that the file called path
+// is, of size bytes behind r; nil opens it. To err of the list of paths that OneTrainer
+// puts beside its latents it adds where these are.
+func orShard(a *array, err error, path string, pick picker, r io.ReaderAt, size int64) (*array, error) {
+	switch {
+	case errors.Is(err, pth.ErrSeveral) && r == nil:
+		return openShard(path, pick)
+	case errors.Is(err, pth.ErrSeveral):
+		return readShard(r, size, path, pick)
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && filepath.Base(path) == "aggregate.pt":
+		err = fmt.Errorf("%w; of OneTrainer's cache the latents are in 0.pt, 1.pt and so on beside it", err)
 	}
-	return err
+	return a, err
 }
 
 // openShard is readShard of the file at path.
@@ -65,7 +71,7 @@ func readShard(r io.ReaderAt, size int64, path string, pick picker) (*array, err
 		items = append(items, item)
 	}
 	a := *items[0]
-	a.meta, a.batch, a.trainer = nil, true, latent.Trainer{Name: "diffusion-pipe"}
+	a.meta, a.batch, a.trainer = nil, true, &latent.Trainer{Name: "diffusion-pipe"}
 	a.shape = append([]int{len(items)}, a.shape...)
 	a.readF32 = func(dst []float32, start int) error { return readItems(items, dst, start) }
 	a.close = func() error { return nil }

@@ -5,25 +5,22 @@ import (
 	"tessera/latent"
 )
 
-// trainerMarks are the trainers that are told by two keys of their caches' metadata, of
-// which the first has the model: musubi-tuner (src/musubi_tuner/dataset) and ai-toolkit
-// (toolkit/dataloader_mixins.py, get_latent_info_dict).
-var trainerMarks = []struct{ trainer, model, mark string }{
-	{"musubi-tuner", "architecture", "format_version"},
-	{"ai-toolkit", "latent_space_version", "latent_version"},
-}
-
-// trainerOf is the trainer whose cache a file of tensors is, with its metadata; zero
-// where it is none. OneTrainer's have no metadata and hold the VAE's mean
-// (modules/dataLoader/QwenBaseDataLoader.py), which its training scales later.
-func trainerOf(f format.File, meta map[string]string) latent.Trainer {
-	for _, m := range trainerMarks {
-		if meta[m.model] != "" && meta[m.mark] != "" {
-			return latent.Trainer{Name: m.trainer, Model: meta[m.model]}
-		}
+// trainerOf is the trainer whose cache a file of tensors is, with its metadata; nil
+// where it is none. musubi-tuner's (src/musubi_tuner/dataset) and ai-toolkit's
+// (toolkit/dataloader_mixins.py, get_latent_info_dict) say the model in their metadata.
+// OneTrainer's have none, and hold the VAE's mean (modules/dataLoader), which its
+// training scales later.
+func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
+	t := &latent.Trainer{Name: "musubi-tuner", Model: meta["architecture"]}
+	mark := meta["format_version"]
+	if t.Model == "" {
+		t.Name, t.Model, mark = "ai-toolkit", meta["latent_space_version"], meta["latent_version"]
+	}
+	if t.Model != "" && mark != "" {
+		return t
 	}
 	if _, ok := f.Tensor(oneTrainerKey); ok {
-		return latent.Trainer{Name: "OneTrainer", Unscaled: true}
+		return &latent.Trainer{Name: "OneTrainer", Unscaled: true}
 	}
-	return latent.Trainer{}
+	return nil
 }

@@ -65,7 +65,7 @@ func TestCachesOfSDScripts(t *testing.T) {
 	for name, model := range map[string]string{"cat_0128x0024_anima.npz": "anima", "cat_0128x0024_flux.npz": "flux", "cat.npz": "", "cat_mine.npz": ""} {
 		l, err := read(name, file, "")
 		require.NoError(t, err, name)
-		assert.Equal(t, latent.Trainer{Name: "sd-scripts", Model: model}, l.Trainer, name)
+		assert.Equal(t, &latent.Trainer{Name: "sd-scripts", Model: model}, l.Trainer, name)
 		assert.Equal(t, []int{16, 1, 3, 16}, l.Shape(), name)
 		assert.Equal(t, testLatent(16, 1, 3, 16).Data, l.Data, name)
 		assert.Equal(t, []string{"the latent is latents_3x16 of 5 arrays: --latent-key names another"}, l.Notes, name)
@@ -78,7 +78,7 @@ func TestCachesOfSDScripts(t *testing.T) {
 	file = sdScriptsCache(t, 16, [2]int{2, 4}, [2]int{3, 4})
 	_, err = read("cat_anima.npz", file, "")
 	require.ErrorIs(t, err, ErrInput)
-	require.ErrorContains(t, err, "media: cat_anima.npz: 10 arrays, of which 2 are latents (latents_2x4, latents_3x4): --latent-key chooses one")
+	require.ErrorContains(t, err, "media: cat_anima.npz: 2 latents (latents_2x4, latents_3x4): --latent-key chooses one")
 	l, err = read("cat_anima.npz", file, "latents_3x4")
 	require.NoError(t, err)
 	assert.Equal(t, []int{16, 1, 3, 4}, l.Shape())
@@ -88,7 +88,7 @@ func TestCachesOfSDScripts(t *testing.T) {
 
 	l, err = read("cat_anima.npz", npzFile(t, map[string]string{"latents.npy": npyOf([]int{16, 1, 2, 3}, testLatent(16, 1, 2, 3).Data)}), "")
 	require.NoError(t, err)
-	assert.Zero(t, l.Trainer, "no size lies beside it")
+	assert.Nil(t, l.Trainer, "no size lies beside it")
 }
 
 // ai-toolkit's caches have the clip's latent beside its first frame's and pixels, and
@@ -106,7 +106,7 @@ func TestCachesOfAIToolkit(t *testing.T) {
 		require.NoError(t, err, key)
 		assert.Equal(t, want.Shape(), l.Shape(), key)
 		assert.Equal(t, want.Data, l.Data, key)
-		assert.Equal(t, latent.Trainer{Name: "ai-toolkit", Model: "wan21_i2v"}, l.Trainer, key)
+		assert.Equal(t, &latent.Trainer{Name: "ai-toolkit", Model: "wan21_i2v"}, l.Trainer, key)
 		assert.Empty(t, l.Notes, key)
 	}
 	file = latentFile(t, map[string]string{"latent_space_version": "flux2", "latent_version": "1"},
@@ -116,7 +116,7 @@ func TestCachesOfAIToolkit(t *testing.T) {
 	file = latentFile(t, map[string]string{"latent_version": "1"}, latentTensor{"latent", safetensors.F32, clip.Shape(), clip.Data})
 	l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", LatentOptions{Channels: 16})
 	require.NoError(t, err)
-	assert.Zero(t, l.Trainer)
+	assert.Nil(t, l.Trainer)
 }
 
 // diffusion-pipe's caches are dicts of torch.save behind one another, each of one clip or
@@ -151,7 +151,7 @@ func TestCachesOfDiffusionPipe(t *testing.T) {
 		}
 		l, err := read(file)
 		require.NoError(t, err, "%v", shape)
-		assert.Equal(t, latent.Trainer{Name: "diffusion-pipe"}, l.Trainer)
+		assert.Equal(t, &latent.Trainer{Name: "diffusion-pipe"}, l.Trainer)
 		assert.Empty(t, l.Notes, "%v", shape)
 		if len(shape) == 4 && shape[1] > 1 {
 			assert.Equal(t, []int{3, 16, 2, 2, 3}, l.Shape())
@@ -191,7 +191,7 @@ func TestCachesOfOneTrainer(t *testing.T) {
 	l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16})
 	require.NoError(t, err)
 	assert.Equal(t, z.Data, l.Data)
-	assert.Equal(t, latent.Trainer{Name: "OneTrainer", Unscaled: true}, l.Trainer)
+	assert.Equal(t, &latent.Trainer{Name: "OneTrainer", Unscaled: true}, l.Trainer)
 	assert.Empty(t, l.Notes)
 	file = cache([]int{16, 3, 16})
 	_, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16})

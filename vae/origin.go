@@ -30,7 +30,7 @@ func (c Config) Origin(o latent.Original) Origin {
 		switch {
 		case o.ComfyUI && c.ComfyUIUnscaled:
 			r.By = "ComfyUI"
-		case o.Trainer.Unscaled:
+		case o.Trainer != nil && o.Trainer.Unscaled:
 			r.By = o.Trainer.Name
 		}
 		if r.By != "" {
@@ -67,7 +67,7 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 
 // Cached is the model of c's family whose latents a trainer caches for what it calls
 // t.Model, zero for none, and the models that it caches such latents for.
-func (c Config) Cached(t latent.Trainer) (made latent.Checkpoint, known []string) {
+func (c Config) Cached(t *latent.Trainer) (made latent.Checkpoint, known []string) {
 	for _, k := range c.family().caches {
 		if k.trainer != t.Name {
 			continue

@@ -88,8 +88,8 @@ func TestOrigin(t *testing.T) {
 		"a model of pictures":        {pictures, latent.Original{}, Origin{Scale: pipeline, Images: true}},
 		"told to be a clip":          {pictures, latent.Original{Scale: pipeline}, Origin{Scale: pipeline}},
 		"ComfyUI":                    {clips, latent.Original{ComfyUI: true}, Origin{Scale: none, By: "ComfyUI"}},
-		"OneTrainer":                 {pictures, latent.Original{Trainer: latent.Trainer{Name: "OneTrainer", Unscaled: true}}, Origin{Scale: none, Images: true, By: "OneTrainer"}},
-		"another trainer":            {clips, latent.Original{Trainer: latent.Trainer{Name: "ai-toolkit"}}, Origin{Scale: pipeline}},
+		"OneTrainer":                 {pictures, latent.Original{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, Origin{Scale: none, Images: true, By: "OneTrainer"}},
+		"another trainer":            {clips, latent.Original{Trainer: &latent.Trainer{Name: "ai-toolkit"}}, Origin{Scale: pipeline}},
 		"ComfyUI and a model of its": {seedvr2, latent.Original{ComfyUI: true}, Origin{Scale: pipeline}},
 	} {
 		assert.Equal(t, c.want, c.model.Origin(c.file), name)

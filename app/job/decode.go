@@ -73,7 +73,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 // c's family; zero where the file doesn't say.
 func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {
 	t := z.Trainer
-	if t.Model == "" || c.Latent == 0 { // no model yet is no other
+	if t == nil || t.Model == "" || c.Latent == 0 { // no model yet is no other
 		return latent.Checkpoint{}, nil
 	}
 	made, expected := c.Cached(t)

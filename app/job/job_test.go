@@ -174,9 +174,9 @@ func TestScale(t *testing.T) {
 		"ComfyUI's, overruled":  {wan21, latent.Latent{ComfyUI: true}, "pipeline", "pipeline", "", ""},
 		"ComfyUI's SeedVR2":     {seedvr2, latent.Latent{ComfyUI: true}, "", "pipeline", "", ""},
 		"in ComfyUI's, by us":   {wan21, latent.Latent{ComfyUI: true, Meta: meta("pipeline")}, "", "pipeline", "", ""},
-		"OneTrainer's":          {qwen, latent.Latent{Trainer: latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "", "none", "z: by OneTrainer, so the numbers are the model's own (--scale none)", ""},
-		"OneTrainer's, as said": {qwen, latent.Latent{Trainer: latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "pipeline", "pipeline", "", ""},
-		"sd-scripts'":           {qwen, latent.Latent{Trainer: latent.Trainer{Name: "sd-scripts"}}, "", "pipeline", "", ""},
+		"OneTrainer's":          {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "", "none", "z: by OneTrainer, so the numbers are the model's own (--scale none)", ""},
+		"OneTrainer's, as said": {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "OneTrainer", Unscaled: true}}, "pipeline", "pipeline", "", ""},
+		"sd-scripts'":           {qwen, latent.Latent{Trainer: &latent.Trainer{Name: "sd-scripts"}}, "", "pipeline", "", ""},
 		"Qwen-Image by ComfyUI": {qwen, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
 	} {
 		c.z.Channels, c.z.Frames, c.z.Height, c.z.Width = 16, 1, 1, 1
@@ -311,7 +311,7 @@ func TestCachesOfOthers(t *testing.T) {
 		{sd, "flux", qwen, `job: z: is a cache of sd-scripts for "flux", expected anima for Qwen-Image`, false},
 		{sd, "", qwen, "", false}, // under another name
 	} {
-		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: latent.Trainer{Name: c.trainer, Model: c.word}}
+		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: &latent.Trainer{Name: c.trainer, Model: c.word}}
 		for _, scale := range []string{"", latent.ScalePipeline} {
 			d, err := Decode(c.model, z, "z", Choices{Scale: scale})
 			if c.error != "" {
@@ -324,7 +324,7 @@ func TestCachesOfOthers(t *testing.T) {
 			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
 		}
 	}
-	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: latent.Trainer{Name: musubi, Model: "mine"}}
+	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: &latent.Trainer{Name: musubi, Model: "mine"}}
 	z.Meta = latent.Original{Scale: latent.ScalePipeline, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindLatent)
 	_, err := Decode(wan21, z, "z", Choices{})
 	require.NoError(t, err, "ours, which says more")

@@ -3,10 +3,30 @@
 package pth
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 )
+
+// ErrSeveral: the file is several of torch.save behind one another, of which the last
+// one's directory would be looked for in the first.
+var ErrSeveral = errors.New("several files of torch.save lie in it, one behind the other")
+
+// checkStart refuses a zip that begins at byte start, behind another.
+func (a *archive) checkStart(start int64) error {
+	if start <= 0 {
+		return nil // what is wrong is told where it is read
+	}
+	head, err := a.bytes(start, 4, "start")
+	if a.failed {
+		return err
+	}
+	if head != "PK\x03\x04" {
+		return nil
+	}
+	return fmt.Errorf("%w: the last begins at byte %d", ErrSeveral, start)
+}
 
 // maxParts bounds how many files may lie in one.
 const maxParts = 1 << 15
