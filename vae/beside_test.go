@@ -3,7 +3,9 @@
 package vae
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +15,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format/safetensors"
 	"tessera/gpu"
+	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 )
 
@@ -73,4 +77,73 @@ func TestStatisticsBeside(t *testing.T) {
 		assert.Equal(t, is, m.Config.Beside, c.about)
 		require.NoError(t, m.Close())
 	}
+}
+
+// Cosmos 3 has Wan 2.2's VAE with its statistics: testdata/cosmos3.json has those of
+// NVIDIA's own code (NVIDIA/cosmos-framework 5eee9ed5,
+// model/generator/tokenizers/wan2pt2_vae_4x16x16.py). Beside a checkpoint they change no
+// bit; rounded to bfloat16, in which that code computes with them, they count.
+func TestCosmos3(t *testing.T) {
+	dev := gputest.Open(t)
+	text, err := os.ReadFile("testdata/cosmos3.json")
+	require.NoError(t, err)
+	var config struct {
+		Class string    `json:"_class_name"`
+		Z     int       `json:"z_dim"`
+		Mean  []float64 `json:"latents_mean"`
+		Std   []float64 `json:"latents_std"`
+	}
+	require.NoError(t, json.Unmarshal(text, &config))
+	rounded := config
+	rounded.Mean, rounded.Std = bfloats(config.Mean), bfloats(config.Std)
+	require.NotEqual(t, config.Mean, rounded.Mean)
+	short, err := json.Marshal(rounded)
+	require.NoError(t, err)
+
+	path := filepath.Join(t.TempDir(), "diffusion_pytorch_model.safetensors")
+	require.NoError(t, synthetic.CreateWan(path, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4, Latent: 48, DType: safetensors.F32}))
+	beside := filepath.Join(filepath.Dir(path), "config.json")
+	clip := floats{1, 32, 32, noise(3 * 1024)}
+	var own, latent, pixels []float32
+	for i, c := range []struct {
+		text string
+		is   string
+		by   []float64
+		std  []float64
+	}{{"", "", config.Mean, config.Std}, {string(text), "", config.Mean, config.Std}, {string(short), beside, rounded.Mean, rounded.Std}} {
+		if c.text != "" {
+			require.NoError(t, os.WriteFile(beside, []byte(c.text), 0o666))
+		}
+		m := open(t, dev, path, F32)
+		require.Equal(t, "Wan 2.2", m.Config.Model)
+		require.Equal(t, c.is, m.Config.Beside)
+		scaled := encodeAll(t, m, clip, EncodeOptions{})
+		z := Latent{Channels: 48, Frames: 1, Height: 2, Width: 2, Data: scaled}
+		if i == 0 {
+			own = encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+			latent, pixels = scaled, decodeAll(t, m, z, DecodeOptions{})
+		}
+		want := make([]float64, len(own))
+		for j, v := range own {
+			want[j] = (float64(v) - c.by[j/4]) / c.std[j/4]
+		}
+		require.InDeltaSlice(t, want, scaled, 1e-6)
+		if c.is == "" {
+			require.Equal(t, latent, scaled)
+			require.Equal(t, pixels, decodeAll(t, m, z, DecodeOptions{}))
+			continue
+		}
+		require.NotEqual(t, latent, scaled)
+		closeTo(t, decodeAll(t, m, z, DecodeOptions{}), pixels, 1e-9, "other numbers of the same latent decode otherwise")
+	}
+}
+
+// bfloats are the nearest numbers in bfloat16.
+func bfloats(list []float64) []float64 {
+	out := make([]float64, len(list))
+	for i, v := range list {
+		bits := math.Float32bits(float32(v))
+		out[i] = float64(math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff))
+	}
+	return out
 }
