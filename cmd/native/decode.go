@@ -18,7 +18,7 @@ import (
 type decodeCmd struct {
 	modelFlag
 	forceFlag
-	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, or .pt and .pth of torch.save."`
+	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	clobberFlag
@@ -52,6 +52,7 @@ func (decodeCmd) Help() string {
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.png
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.tiff --pix-fmt rgb48le
     tessera decode -m qwen_image_vae.safetensors packed.pt -o out.png --size 1328x1328
+    tessera decode -m qwen_image_vae.safetensors cat_1024x1024_anima.npz -o out.png
     tessera decode -m Wan2.1_VAE.pth frames_first.npy -o out.mp4 --layout FCHW
     tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume
     tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
