@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"tessera/format/file"
 	"tessera/format/quote"
 )
 
@@ -26,21 +27,26 @@ var foreigners = []struct{ begins, is string }{
 // shardIndex is in the JSON that lists in which of several files each tensor is.
 const shardIndex = `"weight_map"`
 
+// A file's first bytes tell what it is. They are fewer than those of any safetensors
+// header, of which a page reads no more than there is. A JSON text is read further.
+const (
+	firstBytes = 64
+	textBytes  = 4 << 10
+)
+
 // foreign refuses a file that is neither safetensors nor torch's, where it can be told
 // what it is.
 func foreign(r io.ReaderAt, name string) error {
-	head := make([]byte, 4<<10)
-	n, _ := r.ReadAt(head, 0) // what can't be read is told when it is opened
-	head = bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte("\xef\xbb\xbf")), " \t\r\n")
+	head := begins(r, firstBytes)
 	is := ""
 	for _, f := range foreigners {
 		if n := len(f.begins); len(head) >= n && lower(head[:n]) == f.begins {
 			is = f.is
 		}
 	}
-	if bytes.HasPrefix(head, []byte("{")) {
+	if isJSON(head) {
 		is = "a JSON text, expected named tensors"
-		if bytes.Contains(head, []byte(shardIndex)) {
+		if bytes.Contains(begins(r, textBytes), []byte(shardIndex)) {
 			is = "the index of a checkpoint in several files: take the one of them that has the VAE"
 		}
 	}
@@ -48,6 +54,20 @@ func foreign(r io.ReaderAt, name string) error {
 		return nil
 	}
 	return fmt.Errorf("format: %s: is %s", quote.Text(name), is)
+}
+
+// begins are the first n bytes at most, without a byte order mark and blanks before
+// them.
+func begins(r io.ReaderAt, n int) []byte {
+	head := make([]byte, n)
+	n, _ = r.ReadAt(head, 0) // what can't be read is told when it is opened
+	return bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte(file.ByteOrderMark)), " \t\r\n")
+}
+
+// isJSON tells a JSON object by how it begins. The length of a safetensors header may
+// have these bytes too, and has zeros behind them.
+func isJSON(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("{")) && bytes.IndexByte(head, 0) < 0
 }
 
 // lower is text with ASCII's letters small.

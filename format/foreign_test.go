@@ -2,8 +2,11 @@ package format
 
 import (
 	"bytes"
+	"encoding/binary"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,4 +38,44 @@ func TestForeign(t *testing.T) {
 		require.ErrorContains(t, err, "vae.pth: "+want)
 		require.Nil(t, f)
 	}
+}
+
+// extent notes up to where it is read.
+type extent struct {
+	io.ReaderAt
+	end int64
+}
+
+func (e *extent) ReadAt(p []byte, offset int64) (int, error) {
+	e.end = max(e.end, offset+int64(len(p)))
+	return e.ReaderAt.ReadAt(p, offset)
+}
+
+// headed is a safetensors file of no tensors, whose header has length bytes.
+func headed(length int) []byte {
+	head := append([]byte("{}"), bytes.Repeat([]byte(" "), length-2)...)
+	return append(binary.LittleEndian.AppendUint64(nil, uint64(length)), head...)
+}
+
+// What a file is takes 64 bytes of it, or its header, and 4096 of a JSON text. A
+// header whose length has the bytes of blanks and a brace is no such text.
+func TestForeignReadsLittle(t *testing.T) {
+	for _, length := range []int{56, '{', 0x7b20, 0x7b0a, 0x7b09} {
+		file := headed(length)
+		r := &extent{ReaderAt: bytes.NewReader(file)}
+		require.NoError(t, foreign(r, "m.safetensors"), "header of %#x bytes", length)
+		require.EqualValues(t, 64, r.end, "header of %#x bytes", length)
+		f, err := Read(bytes.NewReader(file), int64(len(file)), "m.safetensors")
+		require.NoError(t, err, "header of %#x bytes", length)
+		require.Empty(t, f.Names())
+	}
+	for _, text := range []string{"<html>", "version https://git-lfs.github.com/spec/v1\n"} {
+		r := &extent{ReaderAt: strings.NewReader(text + strings.Repeat(" ", 1<<20))}
+		require.Error(t, foreign(r, "m.safetensors"))
+		require.EqualValues(t, 64, r.end, text)
+	}
+	late := "\xef\xbb\xbf \r\n{\"metadata\": {\"format\": \"" + strings.Repeat("x", 2000) + "\"}, \"weight_map\": {}}"
+	r := &extent{ReaderAt: strings.NewReader(late)}
+	require.ErrorContains(t, foreign(r, "m.json"), "is the index of a checkpoint in several files")
+	require.EqualValues(t, 4096, r.end)
 }

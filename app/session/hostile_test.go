@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strings"
 	"testing"
 	"time"
@@ -129,4 +130,31 @@ func TestHeaderIsPinned(t *testing.T) {
 	require.Equal(t, "DATA", read(8, 4))
 	require.Equal(t, "HEAD", read(0, 4), "other bytes than were checked are read anew")
 	require.Len(t, p.seen, 1)
+}
+
+// Opening a checkpoint asks the page for its header and no more; of what is no
+// checkpoint for what tells so.
+func TestOpeningReadsTheHeader(t *testing.T) {
+	p, _ := start(t)
+	header := 8 + int(binary.LittleEndian.Uint64(p.files[1]))
+	p.files[3] = []byte(`{"metadata": {"format": "` + strings.Repeat("x", 100) + `"}, "weight_map": {}}`)
+	p.files[4] = []byte("<html>")
+	read := func() (end int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, m := range p.reads {
+			end = max(end, m.Offset+m.Length)
+		}
+		p.reads = nil
+		return end
+	}
+	p.open()
+	assert.Equal(t, header, read())
+	for id, want := range map[int]string{3: "is the index of a checkpoint in several files", 4: "is a web page"} {
+		p.receive(map[string]any{"type": "open", "id": 10 + id, "source": p.source(id, "x.safetensors")}, nil)
+		m, _ := p.end(10 + id)
+		assert.Equal(t, "bad_input", m.Code)
+		assert.Contains(t, m.Message, "x.safetensors: "+want)
+		assert.Equal(t, len(p.files[id]), read())
+	}
 }

@@ -44,7 +44,8 @@ type page struct {
 	files map[int][]byte
 	clip  func(t int) []byte
 	ack   bool
-	gone  bool // sending to it fails
+	gone  bool      // sending to it fails
+	reads []message // what was asked of its files
 
 	mu   sync.Mutex
 	got  []message
@@ -62,6 +63,7 @@ func (p *page) Send(header, payload []byte) error {
 	}
 	switch m.Type {
 	case "read":
+		p.reads = append(p.reads, m)
 		data := p.files[m.Source]
 		data = data[min(m.Offset, len(data)):min(m.Offset+m.Length, len(data))]
 		go p.receive(map[string]any{"type": "bytes", "id": m.ID, "read": m.Read}, data)

@@ -228,32 +228,25 @@ func (e exact) ReadAt(p []byte, offset int64) (int, error) {
 	if !ok || len(p) == 0 || len(p) > blockBytes {
 		return e.ReaderAt.ReadAt(p, offset)
 	}
-	data, err := f.ask(offset, len(p))
-	return copy(p, data), err
+	length := min(int64(len(p)), f.source.Size-offset)
+	if length <= 0 {
+		return 0, io.EOF
+	}
+	data, err := f.ask(offset, int(length))
+	n := copy(p, data)
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // headerOf reads a file of which only the header is wanted: that of a safetensors
-// file are two reads at its beginning, and what follows may be far away.
+// file are a few short reads at its beginning, and what follows may be far away.
 func headerOf(file io.ReaderAt, name string) io.ReaderAt {
 	if strings.HasSuffix(strings.ToLower(name), ".safetensors") {
-		return begun{exact{file}}
+		return exact{file}
 	}
 	return file
-}
-
-// begun gives no more than 64 bytes of a file's beginning at once, which are within any
-// header: by them package format tells files of other kinds.
-type begun struct{ io.ReaderAt }
-
-func (b begun) ReadAt(p []byte, offset int64) (int, error) {
-	if offset > 0 || len(p) <= 64 {
-		return b.ReaderAt.ReadAt(p, offset)
-	}
-	n, err := b.ReaderAt.ReadAt(p[:64], 0)
-	if err == nil {
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
 }
 
 // opening reads a file as headerOf does until it is open.

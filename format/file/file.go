@@ -9,6 +9,9 @@ import (
 	"os"
 )
 
+// ByteOrderMark begins text files of Windows, in UTF-8.
+const ByteOrderMark = "\ufeff"
+
 // Open opens the file at path and tells its size. What is no regular file is an
 // fs.PathError that says what it is, before it is opened.
 func Open(path string) (*os.File, int64, error) {
