@@ -30,7 +30,7 @@ type diffusersConfig struct {
 // statisticsBeside takes the statistics in the config.json beside a checkpoint before
 // the published ones. A config.json of something else is left alone.
 func (c *Config) statisticsBeside(path string) error {
-	name := filepath.Join(filepath.Dir(path), "config.json")
+	name := ConfigBeside(path)
 	text := configBeside(path)
 	var d diffusersConfig
 	err := json.Unmarshal(text, &d)
@@ -93,9 +93,12 @@ func qwenConfig(path string) bool {
 	return strings.Contains(string(configBeside(path)), "AutoencoderKLQwenImage")
 }
 
+// ConfigBeside is where the config.json of a checkpoint lies, which need not be there.
+func ConfigBeside(path string) string { return filepath.Join(filepath.Dir(path), "config.json") }
+
 // configBeside is the config.json beside a file, nil for none.
 func configBeside(path string) []byte {
-	f, _, err := file.Open(filepath.Join(filepath.Dir(path), "config.json"))
+	f, _, err := file.Open(ConfigBeside(path))
 	if err != nil {
 		return nil
 	}
@@ -104,5 +107,5 @@ func configBeside(path string) []byte {
 	if err != nil {
 		return nil
 	}
-	return bytes.TrimPrefix(text, []byte("\ufeff"))
+	return bytes.TrimPrefix(text, []byte(file.ByteOrderMark))
 }

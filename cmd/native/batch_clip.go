@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/format/file"
 	"tessera/media"
 	"tessera/remote"
 )
@@ -72,9 +73,6 @@ func (b *batch) clips() ([]*clip, error) {
 	return own, nil
 }
 
-// byteOrderMark begins text files of Windows.
-const byteOrderMark = "\ufeff"
-
 // listed are all clips that are named, as they are named.
 func (b *batch) listed() (all []*clip, err error) {
 	if b.Manifest == "" {
@@ -91,7 +89,7 @@ func (b *batch) listed() (all []*clip, err error) {
 		return nil, refused("--manifest: %w", err)
 	}
 	n := 0
-	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(byteOrderMark))) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(file.ByteOrderMark))) {
 		n++
 		if c := readClip(line, fmt.Sprintf("%s:%d", b.Manifest, n)); c != nil {
 			if c.err != nil {
@@ -171,7 +169,7 @@ func (b *batch) follow(r io.Reader) error {
 				return nil
 			}
 			if n == 1 {
-				line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+				line = bytes.TrimPrefix(line, []byte(file.ByteOrderMark))
 			}
 			c := readClip(line, fmt.Sprintf("%s:%d", stdin, n))
 			if c == nil {

@@ -14,6 +14,7 @@ import (
 
 	"tessera/media"
 	"tessera/remote"
+	"tessera/vae"
 )
 
 // clipRecord says of an output what it was made of: it is written when all of that is
@@ -64,7 +65,7 @@ func (w *work) begin(p *parsed) (err error) {
 		if w.is.Checkpoint, err = w.hashed(w.Model); err != nil {
 			return err
 		}
-		if beside, err := w.hashed(filepath.Join(filepath.Dir(w.Model), "config.json")); err == nil && beside != "" {
+		if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
 			w.is.Checkpoint += " " + beside // which may have its statistics
 		}
 		w.batch.hashes[w.Model] = w.is.Checkpoint

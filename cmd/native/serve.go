@@ -17,6 +17,7 @@ import (
 	"tessera/app/api"
 	"tessera/app/job"
 	"tessera/app/serve"
+	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/temporary"
 	"tessera/vae"
@@ -180,7 +181,7 @@ func (c *serveCmd) tokens() (map[string]string, error) {
 		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
 	}
 	all := map[string]string{}
-	for i, line := range strings.Split(strings.TrimPrefix(string(text), byteOrderMark), "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(string(text), file.ByteOrderMark), "\n") {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
