@@ -46,8 +46,8 @@ func foreign(r io.ReaderAt, name string) error {
 	}
 	if isJSON(head) {
 		is = "a JSON text, expected named tensors"
-		if bytes.Contains(begins(r, textBytes), []byte(shardIndex)) {
-			is = "the index of a checkpoint in several files: take the one of them that has the VAE"
+		if isIndex(r) {
+			is = "the index of a checkpoint in several files, which the program opens where they lie beside it: here take the one that has the VAE"
 		}
 	}
 	if is == "" {
@@ -62,6 +62,11 @@ func begins(r io.ReaderAt, n int) []byte {
 	head := make([]byte, n)
 	n, _ = r.ReadAt(head, 0) // what can't be read is told when it is opened
 	return bytes.TrimLeft(bytes.TrimPrefix(head[:n], []byte(file.ByteOrderMark)), " \t\r\n")
+}
+
+// isIndex tells the index of a checkpoint in several files.
+func isIndex(r io.ReaderAt) bool {
+	return isJSON(begins(r, firstBytes)) && bytes.Contains(begins(r, textBytes), []byte(shardIndex))
 }
 
 // isJSON tells a JSON object by how it begins. The length of a safetensors header may

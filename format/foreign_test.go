@@ -20,14 +20,13 @@ func TestForeign(t *testing.T) {
 		"\n<!DOCTYPE html>\n<html><head><title>Sign in</title>":                             "is a web page: download the file itself",
 		"\xef\xbb\xbf<HTML>": "is a web page",
 		"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>": "is an XML text, which servers send in place of a file",
-		"GGUF\x03\x00\x00\x00":        "is a GGUF file, whose weights are quantised for other programs",
-		"\x89HDF\r\n\x1a\n":           "is an HDF5 file",
-		"\x93NUMPY\x01\x00\x46\x00{'": "is a NumPy array",
-		"\x1f\x8b\x08":                "is a gzip archive: unpack it",
-		"Rar!\x1a\x07":                "is a RAR archive: unpack it",
-		"7z\xbc\xaf\x27\x1c":          "is a 7-Zip archive: unpack it",
-		`{"metadata": {"total_size": 7}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}`: "is the index of a checkpoint in several files",
-		`{"_class_name": "AutoencoderKLWan"}`:                                                      "is a JSON text, expected named tensors",
+		"GGUF\x03\x00\x00\x00":                "is a GGUF file, whose weights are quantised for other programs",
+		"\x89HDF\r\n\x1a\n":                   "is an HDF5 file",
+		"\x93NUMPY\x01\x00\x46\x00{'":         "is a NumPy array",
+		"\x1f\x8b\x08":                        "is a gzip archive: unpack it",
+		"Rar!\x1a\x07":                        "is a RAR archive: unpack it",
+		"7z\xbc\xaf\x27\x1c":                  "is a 7-Zip archive: unpack it",
+		`{"_class_name": "AutoencoderKLWan"}`: "is a JSON text, expected named tensors",
 	} {
 		path := filepath.Join(t.TempDir(), "vae.safetensors")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
@@ -38,6 +37,9 @@ func TestForeign(t *testing.T) {
 		require.ErrorContains(t, err, "vae.pth: "+want)
 		require.Nil(t, f)
 	}
+	index := `{"metadata": {"total_size": 7}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}`
+	_, err := Read(strings.NewReader(index), int64(len(index)), "i.json")
+	require.ErrorContains(t, err, "i.json: is the index of a checkpoint in several files, which the program opens where they lie beside it")
 }
 
 // extent notes up to where it is read.

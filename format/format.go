@@ -5,6 +5,7 @@ package format
 import (
 	"bytes"
 	"io"
+	"os"
 
 	"tessera/format/file"
 	"tessera/format/pth"
@@ -31,12 +32,23 @@ type File interface {
 // zipMagic begins a torch zip.
 const zipMagic = "PK\x03\x04"
 
-// Open opens a file of either format, told by how it begins.
+// Open opens a file of either format, told by how it begins, or the files that an
+// index beside them names.
 func Open(path string) (File, error) {
 	f, size, err := file.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, inside(path, err)
 	}
+	if !isIndex(f) {
+		return take(f, size, path)
+	}
+	defer f.Close()
+	return openIndex(f, path)
+}
+
+// take opens f, which is open already and of one of the formats. It takes f over, and
+// closes it where it fails.
+func take(f *os.File, size int64, path string) (File, error) {
 	if isTorch(f) {
 		return orNil(pth.Take(f, size))
 	}

@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"assets":     {},
 	// The application.
 	"app/serve":   {"app/api", "app/session", "gpu", "vae"},
-	"app/api":     {"app/job", "engine", "format/file", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
+	"app/api":     {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
 	"app/session": {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
 	"app/bench":   {"gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},

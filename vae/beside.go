@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/format"
 	"tessera/format/file"
 )
 
@@ -86,6 +87,17 @@ func (d diffusersConfig) statistics(channels int) (mean, scale []float64, err er
 // nearly compares statistics, which some files have with fewer digits.
 func nearly(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-6*max(1, math.Abs(y)) })
+}
+
+// IdentifyFile is Identify of the checkpoint at path, and of the files that an index
+// names.
+func (c *Config) IdentifyFile(path string) error {
+	whole, err := format.ReadContents(path)
+	if err != nil {
+		return &badModel{fmt.Errorf("vae: %w", err)}
+	}
+	defer whole.Close()
+	return c.Identify(path, whole, whole.Size())
 }
 
 // qwenConfig is whether the config.json beside a file is that of Qwen-Image's VAE.

@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tessera/app/job"
 	"tessera/engine"
-	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/vae"
 )
@@ -62,12 +60,7 @@ func configOf(m Model) (vae.Config, error) {
 	if err := opened.Close(); err != nil {
 		return config, err
 	}
-	whole, size, err := file.Open(m.Path)
-	if err != nil {
-		return config, job.Mark(err, job.ErrInput)
-	}
-	defer whole.Close()
-	return config, config.Identify(m.Path, whole, size)
+	return config, config.IdentifyFile(m.Path)
 }
 
 // find is the model of a name, the first for none.

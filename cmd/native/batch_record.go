@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tessera/format"
 	"tessera/media"
 	"tessera/remote"
 	"tessera/vae"
@@ -62,7 +63,7 @@ func (w *work) begin(p *parsed) (err error) {
 		w.is.InputName = name
 	}
 	if w.is.Checkpoint = w.batch.hashes[w.Model]; w.is.Checkpoint == "" {
-		if w.is.Checkpoint, err = w.hashed(w.Model); err != nil {
+		if w.is.Checkpoint, err = soon(w.ctx, func() (string, error) { return checkpointOf(w.Model) }); err != nil {
 			return err
 		}
 		if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
@@ -160,6 +161,17 @@ func (w *work) hashed(path string) (string, error) {
 		}
 		return hex.EncodeToString(all.Sum(nil)), nil
 	})
+}
+
+// checkpointOf is a checkpoint's hash, "" of what can't be opened, of which the command
+// tells.
+func checkpointOf(path string) (string, error) {
+	c, err := format.ReadContents(path)
+	if err != nil {
+		return "", nil
+	}
+	c.Close()
+	return hashedCheckpoint(path)
 }
 
 // hashOf is a file's, "" of what is none.

@@ -26,7 +26,7 @@ var groups = []kong.Group{
 
 // modelFlag names the checkpoint.
 type modelFlag struct {
-	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors or .pth: SeedVR2, Wan 2.1, Wan 2.2 or Qwen-Image."`
+	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2 or Qwen-Image."`
 }
 
 // forceFlag opens what is refused.

@@ -68,7 +68,7 @@ func (a *app) noTensors(path string, err error) error {
 			return a.latent(path, l)
 		}
 	}
-	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".latent"}, ext) {
+	if slices.Contains([]string{".pth", ".pt", ".ckpt", ".bin", ".safetensors", ".latent", ".json"}, ext) {
 		return job.Mark(err, job.ErrInput)
 	}
 	clip, clipErr := media.Inspect(a.ctx, path)

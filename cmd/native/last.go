@@ -59,7 +59,8 @@ func (a *app) dropped(args []string) ([]string, error) {
 
 // droppable is what has the name of a checkpoint or latent.
 func droppable(arg string) bool {
-	return !strings.HasPrefix(arg, "-") && slices.Contains([]string{".safetensors", ".latent", ".npy", ".npz", ".pth", ".pt"}, strings.ToLower(filepath.Ext(arg)))
+	name := strings.TrimSuffix(strings.ToLower(arg), ".index.json")
+	return !strings.HasPrefix(arg, "-") && slices.Contains([]string{".safetensors", ".latent", ".npy", ".npz", ".pth", ".pt"}, filepath.Ext(name))
 }
 
 // lastModel is the checkpoint that came with a latent, else the one that is

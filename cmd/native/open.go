@@ -8,7 +8,6 @@ import (
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/format"
-	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/tiling"
 	"tessera/vae"
@@ -46,15 +45,10 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 	if err != nil {
 		return vae.Config{}, err
 	}
-	whole, size, err := file.Open(f.Name())
-	if err != nil {
-		return vae.Config{}, job.Mark(err, job.ErrInput)
-	}
-	defer whole.Close()
 	if m.Config.Beside != "" {
 		a.note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
 	}
-	err = m.Config.Identify(f.Name(), whole, size)
+	err = m.Config.IdentifyFile(f.Name())
 	return m.Config, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/format"
 	"tessera/media"
 	"tessera/temporary"
 )
@@ -92,8 +93,8 @@ func (o named) checkAgainst(in named) error {
 	return nil
 }
 
-// all are the inputs, the frames that a pattern stands for and those that links in
-// a folder lead to.
+// all are the inputs, the shards that a checkpoint's index names, the frames that a
+// pattern stands for and those that links in a folder lead to.
 func (in inputs) all() inputs {
 	var all inputs
 	for _, i := range in {
@@ -101,6 +102,13 @@ func (in inputs) all() inputs {
 			continue
 		}
 		all = append(all, i)
+		if i.what == "checkpoint" {
+			for _, path := range format.Files(i.path) {
+				if path != i.path {
+					all = append(all, named{"checkpoint's shard", path})
+				}
+			}
+		}
 		folder, _ := os.Stat(i.path)
 		for _, path := range media.PictureFiles(i.path) {
 			info, err := os.Lstat(path)

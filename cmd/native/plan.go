@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,7 +163,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
 		return refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"tessera/app/job"
+	"tessera/format"
 )
 
 // origin is what an output, or a part of one, was made by, as every record says it.
@@ -25,8 +26,23 @@ func hashed(path string) (string, error) {
 		return "", job.Mark(err, job.ErrInput)
 	}
 	defer f.Close()
+	return hashOfAll(f, path)
+}
+
+// hashedCheckpoint is a checkpoint's: a file's, or that of the files that an index
+// names, one behind the other.
+func hashedCheckpoint(path string) (string, error) {
+	all, err := format.ReadContents(path)
+	if err != nil {
+		return "", job.Mark(err, job.ErrInput)
+	}
+	defer all.Close()
+	return hashOfAll(io.NewSectionReader(all, 0, all.Size()), path)
+}
+
+func hashOfAll(r io.Reader, path string) (string, error) {
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	if _, err := io.Copy(h, r); err != nil {
 		return "", job.Mark(fmt.Errorf("%s: %w", path, err), job.ErrInput)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

@@ -155,7 +155,8 @@ func (c *serveCmd) models() ([]api.Model, error) {
 		name, path, named := strings.Cut(text, "=")
 		if _, err := os.Stat(text); err == nil || !named { // a file's name may have a = in it
 			path = text
-			name = strings.TrimSuffix(filepath.Base(text), filepath.Ext(text))
+			name = strings.TrimSuffix(filepath.Base(text), ".index.json") // of a checkpoint in several files
+			name = strings.TrimSuffix(name, filepath.Ext(name))
 		}
 		if name == "" || path == "" {
 			return nil, refused("--model=%s: expected a checkpoint, or NAME=FILE", text)

@@ -162,7 +162,7 @@ func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.De
 // record is what this decode is.
 func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (record, error) {
 	var is record
-	checkpoint, err := soon(a.ctx, func() (string, error) { return hashed(c.Model) })
+	checkpoint, err := soon(a.ctx, func() (string, error) { return hashedCheckpoint(c.Model) })
 	if err != nil {
 		return is, err
 	}

@@ -1,0 +1,313 @@
+//go:build !js
+
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/format/file"
+	"tessera/format/quote"
+	"tessera/format/safetensors"
+)
+
+const (
+	maxIndex  = 100_000_000 // bytes, as of a safetensors header
+	maxShards = 1000        // which are open at once
+)
+
+// index is the JSON beside the files of a checkpoint, as huggingface_hub's
+// split_torch_state_dict_into_shards describes it:
+//
+//	{"metadata": {"total_size": bytes of all tensors}, "weight_map": {tensor: file}}
+type index struct {
+	total  *float64 // metadata.total_size; some programs write it with a point
+	shards []string // files, sorted
+	of     map[string][]string
+}
+
+// sharded is a checkpoint in several files as one. Tensors are read where they are.
+type sharded struct {
+	name    string
+	size    int64 // of the shards' files
+	shards  []File
+	names   []string
+	holders map[string]File
+}
+
+// openIndex opens the shards that the index f names, which lie beside it.
+func openIndex(f *os.File, path string) (File, error) {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("format: "+quote.Text(path)+": "+format, args...)
+	}
+	x, err := readIndex(f)
+	if err != nil {
+		return nil, bad("%w", err)
+	}
+	s := &sharded{name: path, holders: map[string]File{}}
+	var absent []string
+	bytes := int64(0)
+	for _, name := range x.shards {
+		shard, err := openShard(filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
+		if err != nil {
+			s.Close()
+			return nil, bad("shard %s: %w", quote.Name(name), err)
+		}
+		s.shards = append(s.shards, shard)
+		s.size += shard.Size()
+		for _, tensor := range x.of[name] {
+			t, ok := shard.Tensor(tensor)
+			if !ok {
+				absent = append(absent, tensor+" in "+name)
+			}
+			s.holders[tensor] = shard
+			bytes += t.Bytes()
+		}
+		for _, tensor := range shard.Names() {
+			if s.holders[tensor] == shard {
+				s.names = append(s.names, tensor)
+			}
+		}
+	}
+	switch {
+	case absent != nil:
+		err = bad("%d tensors are not in the shards that it names: %s", len(absent), quote.List(absent, "; "))
+	case x.total != nil && *x.total != float64(bytes):
+		err = bad("metadata total_size is %s bytes, the tensors it names have %d: the shards are of another checkpoint, or not all of one", strconv.FormatFloat(*x.total, 'f', -1, 64), bytes)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openShard opens one file of several.
+func openShard(path string) (File, error) {
+	f, size, err := file.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if isIndex(f) {
+		f.Close()
+		return nil, errors.New("is an index again, expected tensors")
+	}
+	return take(f, size, path)
+}
+
+// readIndex reads an index and checks its names.
+func readIndex(f io.Reader) (*index, error) {
+	text, err := io.ReadAll(io.LimitReader(f, maxIndex+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxIndex {
+		return nil, fmt.Errorf("is an index of more than %d bytes", maxIndex)
+	}
+	var j struct {
+		Metadata struct {
+			Total *float64 `json:"total_size"`
+		} `json:"metadata"`
+		Map weightMap `json:"weight_map"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte(file.ByteOrderMark)), &j); err != nil {
+		return nil, fmt.Errorf("is not the index of a checkpoint: %w", err)
+	}
+	if len(j.Map) == 0 {
+		return nil, errors.New("weight_map names no tensor")
+	}
+	x := &index{total: j.Metadata.Total, of: map[string][]string{}}
+	for _, tensor := range slices.Sorted(maps.Keys(j.Map)) {
+		name := j.Map[tensor]
+		if !filepath.IsLocal(filepath.FromSlash(name)) || strings.ContainsAny(name, `\:`) {
+			return nil, fmt.Errorf("weight_map has %s in %s, expected the name of a file beside the index", quote.Name(tensor), quote.Name(name))
+		}
+		x.of[name] = append(x.of[name], tensor)
+	}
+	if x.shards = slices.Sorted(maps.Keys(x.of)); len(x.shards) > maxShards {
+		return nil, fmt.Errorf("weight_map names %d files, expected at most %d", len(x.shards), maxShards)
+	}
+	return x, nil
+}
+
+// weightMap has the file of each tensor.
+type weightMap map[string]string
+
+// UnmarshalJSON refuses a tensor that is there twice, of which encoding/json would
+// take the last.
+func (m *weightMap) UnmarshalJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("weight_map is no object, expected the file of each tensor")
+	}
+	*m = weightMap{}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		value, err := d.Token()
+		if err != nil {
+			return err
+		}
+		tensor := key.(string) // the decoder allows no other
+		name, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("weight_map has no file's name for %s", quote.Name(tensor))
+		}
+		if _, twice := (*m)[tensor]; twice {
+			return fmt.Errorf("weight_map has %s twice", quote.Name(tensor))
+		}
+		(*m)[tensor] = name
+	}
+	return nil
+}
+
+// Name is the index's path.
+func (s *sharded) Name() string { return s.name }
+
+// Size is that of the shards together.
+func (s *sharded) Size() int64 { return s.size }
+
+// Names lists the tensors that the index names, shard by shard.
+func (s *sharded) Names() []string { return slices.Clone(s.names) }
+
+// Tensor finds one in its shard.
+func (s *sharded) Tensor(name string) (safetensors.Tensor, bool) {
+	shard, ok := s.holders[name]
+	if !ok {
+		return safetensors.Tensor{}, false
+	}
+	return shard.Tensor(name)
+}
+
+// Metadata is what the shards say besides; where they differ, the first counts.
+func (s *sharded) Metadata() map[string]string {
+	all := map[string]string{}
+	for _, shard := range slices.Backward(s.shards) {
+		maps.Copy(all, shard.Metadata())
+	}
+	return all
+}
+
+// Close closes the shards.
+func (s *sharded) Close() error {
+	var err error
+	for _, shard := range s.shards {
+		err = errors.Join(err, shard.Close())
+	}
+	return err
+}
+
+// Files are the paths of the files that the checkpoint at path is in: of an index
+// its shards and, last, itself. What can't be read as an index is a file of its own.
+func Files(path string) []string {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return []string{path}
+	}
+	defer f.Close()
+	if !isIndex(f) {
+		return []string{path}
+	}
+	x, err := readIndex(f)
+	if err != nil {
+		return []string{path}
+	}
+	var all []string
+	for _, name := range x.shards {
+		all = append(all, filepath.Join(filepath.Dir(path), filepath.FromSlash(name)))
+	}
+	return append(all, path)
+}
+
+// Contents are the bytes of the checkpoint at path, which tell it from others: of an
+// index those of its shards, one behind the other.
+type Contents struct {
+	files []*os.File
+	ends  []int64 // where each ends
+}
+
+// ReadContents opens them. The caller closes them.
+func ReadContents(path string) (*Contents, error) {
+	c := &Contents{}
+	paths := Files(path)
+	if len(paths) > 1 {
+		paths = paths[:len(paths)-1]
+	}
+	for _, path := range paths {
+		f, size, err := file.Open(path)
+		if err != nil {
+			c.Close()
+			return nil, err
+		}
+		c.files, c.ends = append(c.files, f), append(c.ends, c.Size()+size)
+	}
+	return c, nil
+}
+
+// Size is how many bytes there are.
+func (c *Contents) Size() int64 {
+	if len(c.ends) == 0 {
+		return 0
+	}
+	return c.ends[len(c.ends)-1]
+}
+
+// ReadAt reads across the files.
+func (c *Contents) ReadAt(p []byte, offset int64) (int, error) {
+	n := 0
+	start := int64(0)
+	for i, f := range c.files {
+		at := offset + int64(n)
+		if at < c.ends[i] && n < len(p) {
+			part := p[n:min(int64(len(p)), int64(n)+c.ends[i]-at)]
+			read, err := f.ReadAt(part, at-start)
+			n += read
+			if read < len(part) {
+				return n, err
+			}
+		}
+		start = c.ends[i]
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Close closes the files.
+func (c *Contents) Close() error {
+	var err error
+	for _, f := range c.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// inside adds to the error that path is a folder which checkpoint is in it.
+func inside(path string, err error) error {
+	entries, _ := os.ReadDir(path)
+	var found []string
+	for _, ending := range []string{".safetensors.index.json", ".bin.index.json", ".safetensors"} {
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), ending) && e.Type()&fs.ModeDir == 0 {
+				found = append(found, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(found) == 1 {
+			return fmt.Errorf("%w: the checkpoint in it is %s", err, quote.Text(found[0]))
+		}
+	}
+	return err
+}

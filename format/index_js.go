@@ -1,0 +1,14 @@
+package format
+
+import (
+	"fmt"
+	"os"
+)
+
+// A page has no folder that shards lie in.
+
+func openIndex(_ *os.File, path string) (File, error) {
+	return nil, fmt.Errorf("format: %s: is an index", path)
+}
+
+func inside(_ string, err error) error { return err }
