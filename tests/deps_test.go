@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	// Kernels by trial.
 	"tune": {"gpu", "wgsl", "wgsl/ref"},
 	// Models.
-	"vae": {"engine", "engine/runner", "format", "format/file", "format/pth", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
+	"vae": {"engine", "engine/runner", "format", "format/file", "format/pth", "format/quantised", "format/quote", "format/safetensors", "gpu", "latent", "tiling", "wgsl"},
 	// The engine, and arithmetic and kernels under it.
 	"engine/runner": {"engine", "gpu", "temporary", "tiling", "wgsl"},
 	"engine":        {"gpu", "memory", "tiling", "wgsl"},
@@ -60,6 +60,7 @@ var allowed = map[string][]string{
 	"latent":             {},
 	"remote":             {},
 	"format":             {"format/file", "format/pth", "format/quote", "format/safetensors"},
+	"format/quantised":   {"format", "format/quote", "format/safetensors"},
 	"format/pth":         {"format/file", "format/quote", "format/safetensors"},
 	"format/safetensors": {"format/file", "format/json", "format/quote"},
 	"format/file":        {},

@@ -58,6 +58,8 @@ type Config struct {
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`
 	Print string `json:"-"`
+	// Quantised tells which weights are not stored as floats, "" where all are.
+	Quantised string `json:"-"`
 	// Beside is the config.json that Mean and Scale are from, "" where they are the
 	// published ones.
 	Beside string `json:"-"`

@@ -82,6 +82,7 @@ func (c *Config) is(family string) bool { return c.Family == family }
 // shapes, and finds the tensors under the layers' names.
 func recognise(f format.File) (*family, Config, tensors, error) {
 	var marks []string
+	f, q := dequantised(f)
 	f, err := unprefixed(f)
 	if err != nil {
 		return nil, Config{}, tensors{}, err
@@ -93,8 +94,12 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 			}
 			continue
 		}
+		if err := q.refuse(f); err != nil {
+			return nil, Config{}, tensors{}, err
+		}
 		c, t, err := fam.config(f)
 		fam.complete(&c)
+		c.Quantised = q.note(f)
 		return fam, c, t, err
 	}
 	last := len(marks) - 1

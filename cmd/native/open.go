@@ -48,6 +48,9 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 	if m.Config.Beside != "" {
 		a.note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
 	}
+	if m.Config.Quantised != "" {
+		a.note("%s: %s", f.Name(), m.Config.Quantised)
+	}
 	err = m.Config.IdentifyFile(f.Name())
 	return m.Config, err
 }
