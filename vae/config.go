@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -38,6 +39,9 @@ type Config struct {
 	Temporal int    `json:"temporal"`  // frames in a latent frame after the first
 	Channels int    `json:"channels"`  // of a pixel: 3, or 4 with alpha
 	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
+	// Lacks is "encoder" or "decoder" where the file has no such network: what
+	// is said of it above is empty then.
+	Lacks string `json:"lacks,omitempty"`
 
 	// A pipeline's latent is (latent - Mean) * Scale, per channel. Both are nil
 	// where the pipeline's numbers are not known: then it is the model's own.
@@ -65,28 +69,43 @@ type Config struct {
 	Beside string `json:"-"`
 }
 
+// Can refuses a direction, "encode" or "decode", whose network the file lacks. Its
+// error is an ErrBadModel.
+func (c *Config) Can(direction string) error {
+	if c.Lacks == "" || c.Lacks[:2] != direction[:2] {
+		return nil
+	}
+	return &badModel{fmt.Errorf("vae: %s has no %s and can't %s: take a checkpoint that has both, or the one of the %s", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction, c.Lacks)}
+}
+
 // check refuses what the layers of any family can't be built for.
 func (c *Config) check(file string) error {
-	if len(c.Widths) != 4 || len(c.Decoder) != 4 {
-		return fmt.Errorf("vae: %s: found %d encoder and %d decoder stages, expected 4", file, len(c.Widths), len(c.Decoder))
-	}
 	if c.Blocks < 1 || c.Latent < 1 {
 		return fmt.Errorf("vae: %s: found %d residual blocks a stage and %d latent channels, expected at least one", file, c.Blocks, c.Latent)
 	}
 	if c.Channels != 3 && c.Channels != 4 {
 		return fmt.Errorf("vae: %s: found %d channels in a pixel, expected 3 or 4", file, c.Channels)
 	}
-	down, up := 1, 1
-	for i := range c.TimeDown {
-		if c.TimeDown[i] {
-			down *= 2
+	for _, n := range []struct {
+		name   string
+		widths []int
+		times  []bool
+	}{{"encoder", c.Widths, c.TimeDown}, {"decoder", c.Decoder, c.TimeUp}} {
+		if n.name == c.Lacks {
+			continue
 		}
-		if c.TimeUp[i] {
-			up *= 2
+		if len(n.widths) != 4 {
+			return fmt.Errorf("vae: %s: found %d %s stages, expected 4", file, len(n.widths), n.name)
 		}
-	}
-	if down != c.Temporal || up != c.Temporal {
-		return fmt.Errorf("vae: %s: found temporal factors %d down and %d up, expected %d and %d", file, down, up, c.Temporal, c.Temporal)
+		factor := 1
+		for _, time := range n.times {
+			if time {
+				factor *= 2
+			}
+		}
+		if factor != c.Temporal {
+			return fmt.Errorf("vae: %s: found a temporal factor of %d in the %s, expected %d", file, factor, n.name, c.Temporal)
+		}
 	}
 	return nil
 }

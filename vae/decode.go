@@ -42,10 +42,14 @@ type DecodePlan struct {
 // PlanDecode plans the decoding of a latent of so many frames of height x width
 // cells, without running it; ctx ends it early. It returns ErrMemory or tiling.ErrBudget for what
 // is beyond the budget, gpu.ErrTooLarge for what is beyond the adapter's limits,
-// ErrTiling, tiling.ErrTile and tiling.ErrOverlap for options that can't be.
+// ErrTiling, tiling.ErrTile and tiling.ErrOverlap for options that can't be, and
+// ErrBadModel for a file without a decoder.
 func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
+	}
+	if err := m.Config.Can("decode"); err != nil {
+		return nil, err
 	}
 	out := engine.Output{Frames: o.Frames, Height: o.Height, Width: o.Width, Preview: o.Preview && m.family.previews}
 	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only

@@ -15,7 +15,8 @@ import (
 // file with its value, and a line in families.
 type family struct {
 	name      string // Config.Family
-	marks     []mark // tensors that its files are told by
+	marks     []mark // tensors that its files are told by, of the decoder
+	encoders  []mark // those of the encoder, where there is no decoder
 	told      func(f format.File) bool
 	config    func(f format.File) (Config, tensors, error)
 	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing
@@ -23,6 +24,7 @@ type family struct {
 	published Config                       // of the file that its authors published, its statistics left out
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
+	between   []string // tensors of neither network by their names, which stay with either
 
 	tilings       []Tiling                     // that tiles can be put together by, the default first
 	first         func(step int) int           // frames in the first slice of a clip, where the others have step
@@ -63,6 +65,12 @@ func Families() []string {
 func (f *family) complete(c *Config) {
 	c.Family, c.Tilings = f.name, slices.Clone(f.tilings)
 	c.ComfyUIUnscaled, c.ComfyUIFolded = f.comfyUnscaled, f.comfyFolded
+	switch c.Lacks { // lists are empty, not null, to programs that read them
+	case "encoder":
+		c.Widths, c.TimeDown = []int{}, []bool{}
+	case "decoder":
+		c.Decoder, c.TimeUp = []int{}, []bool{}
+	}
 }
 
 // family of a configuration.
@@ -105,6 +113,22 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	last := len(marks) - 1
 	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
 		f.Name(), ErrUnknownModel, strings.Join(marks[:last], ", "), marks[last], cmp.Or(quote.List(f.Names(), ", "), "none"))
+}
+
+// lacking is the network that a file of a family has no tensor of, "" for none.
+func lacking(f format.File) string {
+	encoder, decoder := false, false
+	for _, name := range f.Names() {
+		encoder = encoder || strings.HasPrefix(name, "encoder.")
+		decoder = decoder || strings.HasPrefix(name, "decoder.")
+	}
+	switch {
+	case !encoder:
+		return "encoder"
+	case !decoder:
+		return "decoder"
+	}
+	return ""
 }
 
 // Encoding is the way from pixels to a latent.

@@ -199,7 +199,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 		return nil, err
 	}
 	m.file, m.tensors = f, have
-	if err := checkTensors(m.specs, have); err != nil {
+	if err := checkTensors(m.specs, have, m.spare()); err != nil {
 		return nil, err
 	}
 	if fam.usable != nil && !o.Force {
@@ -221,10 +221,21 @@ func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Sett
 	}
 	m.encoder = &way{Direction: c.Encoding(), kernels: m.kernels}
 	m.decoder = &way{Direction: c.Decoding(), kernels: m.kernels}
-	m.encoder.net = m.network(fam.encoder, m.kernels, &m.specs)
-	m.decoder.net = m.network(fam.decoder, m.kernels, &m.specs)
+	encoder, decoder := fam.encoder, fam.decoder
+	switch c.Lacks {
+	case "encoder":
+		encoder = noNetwork
+	case "decoder":
+		decoder = noNetwork
+	}
+	m.encoder.net = m.network(encoder, m.kernels, &m.specs)
+	m.decoder.net = m.network(decoder, m.kernels, &m.specs)
 	return m, nil
 }
+
+// noNetwork stands for one that a file lacks. It is never planned: Config.Can refuses
+// that.
+func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
@@ -232,6 +243,15 @@ func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Ke
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
+}
+
+// spare are the tensors that a file may have beside what the model needs: those between
+// two networks of which it lacks one.
+func (m *Model) spare() []string {
+	if m.Config.Lacks == "" {
+		return nil
+	}
+	return m.family.between
 }
 
 // shortened are choices with what Settings.Winograd says.

@@ -33,19 +33,12 @@ func (i inside) Names() []string {
 func (i inside) Tensor(name string) (safetensors.Tensor, bool) { return i.File.Tensor(i.prefix + name) }
 
 // unprefixed is the part of a file with a family's tensors: the file itself where it
-// has them, or has none.
+// has them, or has none. Those of encoders count where there is no decoder.
 func unprefixed(f format.File) (format.File, error) {
-	var prefixes []string
 	names := f.Names()
-	for _, fam := range families {
-		for _, m := range fam.marks {
-			for _, name := range names {
-				prefix, ok := strings.CutSuffix(name, m.tensor)
-				if ok && (prefix == "" || strings.HasSuffix(prefix, ".")) && !slices.Contains(prefixes, prefix) {
-					prefixes = append(prefixes, prefix)
-				}
-			}
-		}
+	prefixes := prefixesOf(names, func(fam *family) []mark { return fam.marks })
+	if len(prefixes) == 0 {
+		prefixes = prefixesOf(names, func(fam *family) []mark { return fam.encoders })
 	}
 	switch {
 	case len(prefixes) == 0 || slices.Contains(prefixes, ""):
@@ -54,4 +47,19 @@ func unprefixed(f format.File) (format.File, error) {
 		return f, fmt.Errorf("vae: %s: %w: it has %d VAEs, whose names begin with %s, expected one", f.Name(), ErrUnknownModel, len(prefixes), quote.List(prefixes, " and "))
 	}
 	return inside{f, prefixes[0]}, nil
+}
+
+// prefixesOf are what names have before marks.
+func prefixesOf(names []string, marks func(*family) []mark) (prefixes []string) {
+	for _, fam := range families {
+		for _, m := range marks(fam) {
+			for _, name := range names {
+				prefix, ok := strings.CutSuffix(name, m.tensor)
+				if ok && (prefix == "" || strings.HasSuffix(prefix, ".")) && !slices.Contains(prefixes, prefix) {
+					prefixes = append(prefixes, prefix)
+				}
+			}
+		}
+	}
+	return prefixes
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"tessera/engine"
-	"tessera/format"
 )
 
 // seedVR2Family is the VAE of SeedVR2: attn_video_vae.py.
 var seedVR2Family = family{
 	name:      "seedvr2",
 	marks:     []mark{{seedVR2Key, "SeedVR2"}},
-	told:      func(f format.File) bool { _, ok := f.Tensor(seedVR2Key); return ok },
+	encoders:  []mark{{seedVR2EncoderKey, "SeedVR2's encoder"}},
+	told:      isSeedVR2,
 	config:    configureSeedVR2,
 	published: publishedSeedVR2,
 	encoder:   newSeedVR2Encoder,

@@ -33,7 +33,7 @@ var (
 
 func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
 	return family{
-		name: name, marks: marks, published: published,
+		name: name, marks: marks, published: published, encoders: []mark{{wanEncoderKey, "Wan's encoder"}, {wanDiffusersEncoderKey, "the same from diffusers"}},
 		told: func(f format.File) bool {
 			wan, n := isWan(f)
 			return wan && n == nested
@@ -43,6 +43,7 @@ func wanFamily(name string, nested bool, published Config, caches []cache, marks
 		usable:  checkQuant,
 		encoder: newWanEncoder,
 		decoder: newWanDecoder,
+		between: []string{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"}, // quantisation
 
 		tilings:       []Tiling{Exact, Feather, Diffusers}, // it norms pixel by pixel
 		first:         func(int) int { return 1 },

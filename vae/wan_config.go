@@ -14,6 +14,9 @@ const (
 	wan22           = "wan2.2"
 	wanKey          = "decoder.middle.0.residual.0.gamma"
 	wanDiffusersKey = "decoder.mid_block.resnets.0.norm1.gamma"
+
+	wanEncoderKey          = "encoder.middle.0.residual.0.gamma"
+	wanDiffusersEncoderKey = "encoder.mid_block.resnets.0.norm1.gamma"
 )
 
 // Statistics of the latents, per channel: vae2_1.py and vae2_2.py.
@@ -65,23 +68,33 @@ func isWan(f format.File) (wan, nested bool) {
 		_, ok := f.Tensor(name)
 		return ok
 	}
-	nested = has("encoder.downsamples.0.downsamples.0.residual.0.gamma") || has("encoder.down_blocks.0.resnets.0.norm1.gamma")
-	return has(wanKey) || has(wanDiffusersKey), nested
+	wan = has(wanKey) || has(wanDiffusersKey) || has(wanEncoderKey) || has(wanDiffusersEncoderKey)
+	if lacking(f) == "encoder" {
+		return wan, has("decoder.upsamples.0.upsamples.0.residual.0.gamma") || has("decoder.up_blocks.0.upsampler.resample.1.weight")
+	}
+	return wan, has("encoder.downsamples.0.downsamples.0.residual.0.gamma") || has("encoder.down_blocks.0.resnets.0.norm1.gamma")
 }
 
 // configureWan reads the configuration of Wan 2.1, Wan 2.2 or Qwen-Image from
 // names and shapes. The layers use the original names.
 func configureWan(f format.File) (Config, tensors, error) {
-	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1}
+	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1, Lacks: lacking(f)}
 	n := &wanNames{blocks: 1 << 20} // not known yet
 	t := tensors{f, func(name string) string { return name }}
-	if !t.has(wanKey) {
+	if !t.has(wanKey) && !t.has(wanEncoderKey) {
 		c.Layout, t.name = "diffusers", n.diffusers
 	}
 	if _, n.nested = isWan(f); n.nested {
 		c.Family, c.Patch = wan22, 2
+	}
+	switch first := c.Lacks == "encoder"; {
+	case first && n.nested:
+		c.Blocks = t.count("decoder.upsamples.0.upsamples.%d.residual.2.weight") - 1
+	case first:
+		c.Blocks = t.count("decoder.upsamples.%d.residual.2.weight") - 1
+	case n.nested:
 		c.Blocks = t.count("encoder.downsamples.0.downsamples.%d.residual.2.weight")
-	} else {
+	default:
 		c.Blocks = t.count("encoder.downsamples.%d.residual.2.weight")
 	}
 	n.blocks = c.Blocks
@@ -89,14 +102,23 @@ func configureWan(f format.File) (Config, tensors, error) {
 	if err := c.wanWidths(t, n); err != nil {
 		return c, t, err
 	}
-	pixel, err := t.dim("encoder.conv1.weight", 1, 5)
+	pixels, axis := "encoder.conv1.weight", 1
+	if c.Lacks == "encoder" {
+		pixels, axis = "decoder.head.2.weight", 0
+	}
+	pixel, err := t.dim(pixels, axis, 5)
 	if err != nil {
 		return c, t, err
 	}
 	if c.Channels = pixel / (c.Patch * c.Patch); c.Channels*c.Patch*c.Patch != pixel {
-		return c, t, fmt.Errorf("vae: %s: tensor %s takes %d channels, expected a multiple of %d", f.Name(), t.name("encoder.conv1.weight"), pixel, c.Patch*c.Patch)
+		return c, t, fmt.Errorf("vae: %s: tensor %s has %d channels of pixels, expected a multiple of %d", f.Name(), t.name(pixels), pixel, c.Patch*c.Patch)
 	}
-	if c.Latent, err = t.dim("decoder.conv1.weight", 1, 5); err != nil {
+	if c.Lacks == "decoder" {
+		err = c.moments(t, "encoder.head.2.weight")
+	} else {
+		c.Latent, err = t.dim("decoder.conv1.weight", 1, 5)
+	}
+	if err != nil {
 		return c, t, err
 	}
 	nameWan(&c, f.Name(), false)
@@ -129,7 +151,8 @@ func (c *Config) wanWidths(t tensors, n *wanNames) error {
 			c.TimeUp = append(c.TimeUp, t.has(sampler+".time_conv.weight"))
 		}
 	}
-	if len(c.TimeDown) != len(c.Widths)-1 || len(c.TimeUp) != len(c.Decoder)-1 {
+	down, up := len(c.TimeDown)+1, len(c.TimeUp)+1
+	if c.Lacks != "encoder" && down != len(c.Widths) || c.Lacks != "decoder" && up != len(c.Decoder) {
 		return fmt.Errorf("vae: %s: found %d and %d samplers in %d encoder and %d decoder stages, expected one less each",
 			t.file.Name(), len(c.TimeDown), len(c.TimeUp), len(c.Widths), len(c.Decoder))
 	}
@@ -171,15 +194,20 @@ func (c *Config) checkShortcuts(file string) error {
 	if c.Family != wan22 {
 		return nil
 	}
-	in := c.Widths[0]
+	in := 0
 	for i, w := range c.Widths {
+		if i == 0 {
+			in = w
+		}
 		if f := factor(i, c.TimeDown); w < 1 || in*f%w != 0 {
 			return fmt.Errorf("vae: %s: encoder stage %d has %d channels from %d, expected a divisor of %d", file, i, w, in, in*f)
 		}
 		in = w
 	}
-	in = c.Decoder[0]
-	for i, w := range c.Decoder[:len(c.Decoder)-1] {
+	for i, w := range c.Decoder[:max(0, len(c.Decoder)-1)] {
+		if i == 0 {
+			in = w
+		}
 		if f := factor(i, c.TimeUp); in < 1 || w*f%in != 0 {
 			return fmt.Errorf("vae: %s: decoder stage %d has %d channels from %d, expected %d to be a multiple of those", file, i, w, in, w*f)
 		}

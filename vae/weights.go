@@ -154,10 +154,14 @@ func (l *loader) rmsNorm(name string, c, ones int, silu bool) *engine.RMSNorm {
 }
 
 // checkTensors compares what a model needs with what a file has, and reports all
-// that is missing, of another shape, of another type or unused together.
-func checkTensors(specs []spec, have tensors) error {
+// that is missing, of another shape, of another type or unused together; spare may be
+// there unused.
+func checkTensors(specs []spec, have tensors, spare []string) error {
 	var missing, shapes, types, unused []string
 	needed := map[string]bool{}
+	for _, name := range spare {
+		needed[have.name(name)] = true
+	}
 	for _, s := range specs {
 		name := have.name(s.name)
 		needed[name] = true

@@ -99,6 +99,7 @@ export function showModel(checkpoint, m) {
   at('model-form').textContent = m ? [
     t('model.channels', { pixels: m.channels === 4 ? 'RGBA' : 'RGB', latent: m.latentChannels, spatial: m.spatial }),
     t(m.layout === 'diffusers' ? 'model.diffusers' : 'model.original'),
+    ...m.lacks ? [t(m.lacks === 'encoder' ? 'model.decodes' : 'model.encodes')] : [],
   ].join(' · ') : '';
 }
 

@@ -116,6 +116,7 @@ export const inFlight = 4;
  * @property {string} model by its own name: "Qwen-Image"
  * @property {string} layout of the tensors' names: "original" or "diffusers"
  * @property {number[]} widths channels of the encoder's stages
+ * @property {string} lacks "encoder" or "decoder" where the file has no such network, else ""
  * @property {number} channels of a pixel: 3, or 4 with alpha
  * @property {number} latentChannels
  * @property {boolean} independent frames are pictures by themselves unless told otherwise

@@ -148,11 +148,18 @@ export class Workbench {
     return { frames: shape[1], height: shape[2], width: shape[3], clip, independent };
   }
 
-  /** What can be done with the input. The demo's latent is SeedVR2's. @returns {Task[]} */
+  /**
+   * What can be done with the input. The demo's latent is SeedVR2's. Where the model lacks the network for all of it,
+   * the engine says so.
+   * @returns {Task[]}
+   */
   tasks() {
     const { latent, clip, demo } = this.#input ?? {};
     const foreign = demo && this.#found && this.#found.family !== 'seedvr2';
-    return [...latent && !foreign ? /** @type {Task[]} */ (['decode']) : [], ...clip ? /** @type {Task[]} */ (['encode', 'roundtrip']) : []];
+    const all = [...latent && !foreign ? /** @type {Task[]} */ (['decode']) : [], ...clip ? /** @type {Task[]} */ (['encode', 'roundtrip']) : []];
+    const lacks = this.#found?.lacks;
+    const possible = lacks ? all.filter((task) => task === (lacks === 'encoder' ? 'decode' : 'encode')) : all;
+    return possible.length ? possible : all;
   }
 
   /**

@@ -97,6 +97,10 @@ func (s *subject) run(op string, patience time.Duration, layers bool) (Job, erro
 		return Job{}, err
 	}
 	j, runs := Job{Model: s.name, Op: op}, 2.0
+	if err := s.model.Config.Can(op); err != nil {
+		j.refuse(true, err.Error())
+		return j, nil
+	}
 	if layers {
 		runs++
 	}

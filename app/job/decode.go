@@ -26,7 +26,10 @@ type Decoding struct {
 // Decode resolves the decoding of the latent in the file called name.
 func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding, error) {
 	d := Decoding{Latent: z}
-	var err error
+	err := c.Can("decode")
+	if err != nil {
+		return d, err
+	}
 	if d.Options.Options, err = want.Options(); err != nil {
 		return d, err
 	}

@@ -30,7 +30,10 @@ type Encoding struct {
 func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encoding, error) {
 	e := Encoding{Clip: clip, Padded: clip, Again: clip}
 	e.Again.FPS = cmp.Or(want.FPS, clip.FPS)
-	var err error
+	err := c.Can("encode")
+	if err != nil {
+		return e, err
+	}
 	if e.Options.Options, err = want.Options(); err != nil {
 		return e, err
 	}

@@ -81,6 +81,7 @@ type model struct {
 	Model          string            `json:"model"`
 	Layout         string            `json:"layout"`
 	Widths         []int             `json:"widths"`
+	Lacks          string            `json:"lacks"`
 	Channels       int               `json:"channels"`
 	LatentChannels int               `json:"latentChannels"`
 	Independent    bool              `json:"independent"`
@@ -99,7 +100,7 @@ func describe(m *vae.Model) *model {
 	s, c := m.Summary(), m.Config
 	metadata, _ := quote.Map(s.Metadata)
 	return &model{
-		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths,
+		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths, Lacks: c.Lacks,
 		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: c.Tilings,
 		Spatial: c.Spatial, Temporal: c.Temporal,
 		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: metadata,

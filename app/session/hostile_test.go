@@ -3,6 +3,9 @@ package session
 import (
 	"bytes"
 	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/latent"
+	"tessera/tests/synthetic"
 	"tessera/vae"
 )
 
@@ -156,5 +160,32 @@ func TestOpeningReadsTheHeader(t *testing.T) {
 		assert.Equal(t, "bad_input", m.Code)
 		assert.Contains(t, m.Message, "x.safetensors: "+want)
 		assert.Equal(t, len(p.files[id]), read())
+	}
+}
+
+// A page knows what a file with a decoder alone lacks, and is told so where it asks for
+// more.
+func TestHalfOfAPage(t *testing.T) {
+	p, _ := start(t)
+	path := filepath.Join(t.TempDir(), "whole.safetensors")
+	require.NoError(t, os.WriteFile(path, p.files[1], 0o666))
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	require.NoError(t, synthetic.Create(path, slices.DeleteFunc(all, func(r synthetic.Raw) bool { return strings.HasPrefix(r.Name, "encoder.") }), meta))
+	p.files[1], err = os.ReadFile(path)
+	require.NoError(t, err)
+	p.receive(map[string]any{"type": "open", "id": 1, "source": p.source(1, "half.safetensors"), "precision": "f32"}, nil)
+	m, _ := p.end(1)
+	require.Equal(t, "result", m.Type, m.Message)
+	assert.Contains(t, string(m.Value), `"widths":[],"lacks":"encoder"`)
+	for id, direction := range map[int]string{2: "decode", 3: "encode"} {
+		p.receive(map[string]any{"type": "plan", "id": id, "options": map[string]any{"direction": direction, "frames": 1, "height": 16, "width": 16}}, nil)
+		m, _ = p.end(id)
+		if direction == "decode" {
+			require.Equal(t, "result", m.Type, m.Message)
+			continue
+		}
+		assert.Equal(t, "bad_input", m.Code, m.Message)
+		assert.Contains(t, m.Message, "half.safetensors has no encoder and can't encode")
 	}
 }

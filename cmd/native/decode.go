@@ -71,7 +71,7 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.check(c.Model, settings)
+	config, err := a.checkFor(c.Model, settings, "decode")
 	if err != nil {
 		return err
 	}

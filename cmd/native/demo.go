@@ -15,7 +15,7 @@ import (
 )
 
 type demoCmd struct {
-	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors or .pth, of any family; default a small trained SeedVR2 that is part of the program."`
+	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files, of any family; default a small trained SeedVR2 that is part of the program."`
 	forceFlag
 	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Folder for the results; default out/demo."`
 	clobberFlag
@@ -60,7 +60,7 @@ func (c *demoCmd) Run(a *app) error {
 		model, name = c.Model, c.Model
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.check(model, settings)
+	config, err := a.checkFor(model, settings, "encode", "decode")
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.check(c.Model, settings)
+	config, err := a.checkFor(c.Model, settings, "encode")
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type modelInfo struct {
 	Adapter    string            `json:"adapter"`
 	Precision  string            `json:"precision"`
 	Budget     int64             `json:"default_budget_bytes"`
-	Needs      []need            `json:"decode_needs"`
+	Needs      []need            `json:"decode_needs"` // none without a decoder
 }
 
 // need is what decoding a clip of a size takes. Bytes are 0 where that is
@@ -64,6 +64,9 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}
 	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
+		if c.Can("decode") != nil {
+			break
+		}
 		i.Needs = append(i.Needs, needs(a.ctx, m, size))
 	}
 	if err := a.ctx.Err(); err != nil {
@@ -75,15 +78,27 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
 	a.say("  file         %s, %s names", i.Format, i.Layout)
 	a.say("  fingerprint  %s", i.Print)
-	a.say("  encoder      %s, %d blocks a stage", list(c.Widths), c.Blocks)
-	a.say("  decoder      %s, %d blocks a stage", list(c.Decoder), c.Blocks+1)
+	a.say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
+	a.say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.Blocks+1, "encodes"))
 	a.say("  norms        %s", norms(c))
 	a.say("  pixels       %s", pixels(c))
 	a.say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
 	a.say("  statistics   %s", scaling(c))
 	a.say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
 	a.metadata("  metadata     ", i.Metadata)
+	if len(i.Needs) == 0 {
+		return nil
+	}
 	return a.table(i)
+}
+
+// network tells of the encoder or the decoder; without it the file does the other thing
+// only.
+func network(lacking bool, widths []int, blocks int, does string) string {
+	if lacking {
+		return "none: the file " + does + " only"
+	}
+	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks)
 }
 
 // table prints what decoding needs.

@@ -31,6 +31,17 @@ func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
 	return a.checkFile(f, s)
 }
 
+// checkFor is check of a model that is to do what is named.
+func (a *app) checkFor(path string, s vae.Settings, directions ...string) (vae.Config, error) {
+	c, err := a.check(path, s)
+	for _, direction := range directions {
+		if err == nil {
+			err = c.Can(direction)
+		}
+	}
+	return c, err
+}
+
 // checkFile is check of an open file, which stays open.
 func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}

@@ -62,7 +62,7 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.check(c.Model, settings)
+	config, err := a.checkFor(c.Model, settings, "encode", "decode")
 	if err != nil {
 		return err
 	}

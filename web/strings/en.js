@@ -113,6 +113,8 @@ export default {
   'model.facts': '{model} · {parameters} M parameters · {size}',
   'model.channels': '{pixels} to {latent} channels a cell of {spatial} × {spatial} pixels',
   'model.original': 'original names',
+  'model.decodes': 'no encoder: it decodes only',
+  'model.encodes': 'no decoder: it encodes only',
   'model.diffusers': 'names of diffusers',
   'model.loading': 'Reading {loaded} of {total}',
   'kept.label': 'Checkpoints kept in this browser',

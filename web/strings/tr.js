@@ -114,6 +114,8 @@ export default {
   'model.facts': '{model} · {parameters} milyon parametre · {size}',
   'model.channels': '{pixels}: {spatial} × {spatial} piksellik hücre başına {latent} kanal',
   'model.original': 'özgün adlar',
+  'model.decodes': 'kodlayıcısı yok: yalnızca çözer',
+  'model.encodes': 'çözücüsü yok: yalnızca kodlar',
   'model.diffusers': 'diffusers adları',
   'model.loading': 'Okunuyor: {loaded} / {total}',
   'kept.label': 'Bu tarayıcıda saklanan model dosyaları',

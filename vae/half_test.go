@@ -1,0 +1,131 @@
+package vae
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+)
+
+// half is a file without the tensors whose names begin with one of those.
+func half(t *testing.T, from, prefix string, without ...string) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(from)
+	require.NoError(t, err)
+	var left []synthetic.Raw
+next:
+	for _, r := range all {
+		for _, w := range without {
+			if strings.HasPrefix(r.Name, w) {
+				continue next
+			}
+		}
+		r.Name = prefix + r.Name
+		left = append(left, r)
+	}
+	require.Less(t, len(left), len(all))
+	path := filepath.Join(t.TempDir(), "half.safetensors")
+	require.NoError(t, synthetic.Create(path, left, meta))
+	return path
+}
+
+// halved are checkpoints of all families and layouts, and the names in each of what goes
+// with the encoder and with the decoder alone.
+func halved(t *testing.T) map[string][3]string {
+	all := map[string][3]string{
+		"seedvr2": {filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), "", ""},
+		"layered": {tiny(t, synthetic.WanConfig{Dim: 12, Channels: 4}), "conv1.", "conv2."},
+	}
+	for name, c := range map[string]synthetic.WanConfig{"wan2.1": {Dim: 4}, "wan2.2": {Nested: true, Dim: 4, Decoder: 8}} {
+		paths := inLayouts(t, c)
+		all[name] = [3]string{paths["original"], "conv1.", "conv2."}
+		all[name+", diffusers"] = [3]string{paths["diffusers"], "quant_conv.", "post_quant_conv."}
+	}
+	return all
+}
+
+// A file with one of the networks alone is recognised by it, in every family and layout,
+// with the other's quantisation or without, behind a prefix too.
+func TestHalves(t *testing.T) {
+	for name, c := range halved(t) {
+		t.Run(name, func(t *testing.T) {
+			whole, err := Inspect(c[0], gpu.Info{}, Settings{})
+			require.NoError(t, err)
+			defer whole.Close()
+			for _, lacks := range []string{"encoder", "decoder"} {
+				own := c[1]
+				if lacks == "decoder" {
+					own = c[2]
+				}
+				for _, path := range []string{half(t, c[0], "", lacks+"."), half(t, c[0], "vae.", lacks+"."), half(t, c[0], "", lacks+".", nonEmpty(own, lacks+"."))} {
+					m, err := Inspect(path, gpu.Info{}, Settings{})
+					require.NoError(t, err)
+					defer m.Close()
+					want := whole.Config
+					want.Lacks = lacks
+					if lacks == "encoder" {
+						want.Widths, want.TimeDown = []int{}, []bool{}
+					} else {
+						want.Decoder, want.TimeUp = []int{}, []bool{}
+					}
+					assert.Equal(t, want, m.Config)
+					_, encode := m.PlanEncode(t.Context(), 1, 32, 32, EncodeOptions{})
+					_, decode := m.PlanDecode(t.Context(), 1, 2, 2, DecodeOptions{})
+					if lacks == "encoder" {
+						encode, decode = decode, encode
+						require.EqualError(t, decode, "vae: the checkpoint has no encoder and can't encode: take a checkpoint that has both, or the one of the encoder")
+					} else {
+						require.EqualError(t, decode, "vae: the checkpoint has no decoder and can't decode: take a checkpoint that has both, or the one of the decoder")
+					}
+					require.ErrorIs(t, decode, ErrBadModel)
+					if encode != nil { // an adapter of no limits has no room
+						require.NotErrorIs(t, encode, ErrBadModel)
+					}
+				}
+			}
+		})
+	}
+}
+
+func nonEmpty(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// A half makes what the whole makes, to the bit.
+func TestHalvesRun(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, c := range halved(t) {
+		t.Run(name, func(t *testing.T) {
+			whole := open(t, dev, c[0], F32)
+			z := Latent{Channels: whole.Config.Latent, Frames: 2, Height: 2, Width: 2}
+			for i := range z.Channels * 8 {
+				z.Data = append(z.Data, float32(i%13)/7-1)
+			}
+			decoder := open(t, dev, half(t, c[0], "", "encoder."), F32)
+			pixels := decodeAll(t, whole, z, DecodeOptions{})
+			require.Equal(t, pixels, decodeAll(t, decoder, z, DecodeOptions{}))
+			s := whole.Config.Spatial
+			clip := floats{5, 2 * s, 2 * s, pixels}
+			encoder := open(t, dev, half(t, c[0], "", "decoder."), F32)
+			require.Equal(t, encodeAll(t, whole, clip, EncodeOptions{}), encodeAll(t, encoder, clip, EncodeOptions{}))
+		})
+	}
+}
+
+// A file with some of a network is whole to nobody: what is missing is named.
+func TestHalfANetwork(t *testing.T) {
+	_, err := Inspect(half(t, tiny(t, synthetic.WanConfig{Dim: 8}), "", "encoder.middle.", "encoder.head."), gpu.Info{}, Settings{})
+	require.ErrorIs(t, err, ErrBadModel)
+	require.ErrorContains(t, err, "missing: encoder.middle.")
+	_, err = Inspect(half(t, tiny(t, synthetic.WanConfig{Dim: 8}), "", "encoder.", "conv2."), gpu.Info{}, Settings{})
+	require.ErrorContains(t, err, "2 missing: conv2.weight; conv2.bias")
+}
