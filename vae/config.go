@@ -75,7 +75,7 @@ func (c *Config) Can(direction string) error {
 	if c.Lacks == "" || c.Lacks[:2] != direction[:2] {
 		return nil
 	}
-	return &badModel{fmt.Errorf("vae: %s has no %s and can't %s: take a checkpoint that has both, or the one of the %s", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction, c.Lacks)}
+	return &badModel{fmt.Errorf("vae: %s has no %s and can't %s: take a checkpoint that has one", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction)}
 }
 
 // check refuses what the layers of any family can't be built for.

@@ -14,9 +14,9 @@ import (
 // family is everything that is particular to one kind of VAE. A new one is a
 // file with its value, and a line in families.
 type family struct {
-	name      string // Config.Family
-	marks     []mark // tensors that its files are told by, of the decoder
-	encoders  []mark // those of the encoder, where there is no decoder
+	name      string   // Config.Family
+	marks     []mark   // tensors that its files are told by, of the decoder
+	encoders  []string // those of the encoder, where there is no decoder
 	told      func(f format.File) bool
 	config    func(f format.File) (Config, tensors, error)
 	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing

@@ -35,10 +35,19 @@ func (i inside) Tensor(name string) (safetensors.Tensor, bool) { return i.File.T
 // unprefixed is the part of a file with a family's tensors: the file itself where it
 // has them, or has none. Those of encoders count where there is no decoder.
 func unprefixed(f format.File) (format.File, error) {
+	var prefixes []string
 	names := f.Names()
-	prefixes := prefixesOf(names, func(fam *family) []mark { return fam.marks })
+	for _, fam := range families {
+		for _, m := range fam.marks {
+			prefixes = before(prefixes, names, m.tensor)
+		}
+	}
 	if len(prefixes) == 0 {
-		prefixes = prefixesOf(names, func(fam *family) []mark { return fam.encoders })
+		for _, fam := range families {
+			for _, tensor := range fam.encoders {
+				prefixes = before(prefixes, names, tensor)
+			}
+		}
 	}
 	switch {
 	case len(prefixes) == 0 || slices.Contains(prefixes, ""):
@@ -49,16 +58,12 @@ func unprefixed(f format.File) (format.File, error) {
 	return inside{f, prefixes[0]}, nil
 }
 
-// prefixesOf are what names have before marks.
-func prefixesOf(names []string, marks func(*family) []mark) (prefixes []string) {
-	for _, fam := range families {
-		for _, m := range marks(fam) {
-			for _, name := range names {
-				prefix, ok := strings.CutSuffix(name, m.tensor)
-				if ok && (prefix == "" || strings.HasSuffix(prefix, ".")) && !slices.Contains(prefixes, prefix) {
-					prefixes = append(prefixes, prefix)
-				}
-			}
+// before adds what names have before a tensor's.
+func before(prefixes, names []string, tensor string) []string {
+	for _, name := range names {
+		prefix, ok := strings.CutSuffix(name, tensor)
+		if ok && (prefix == "" || strings.HasSuffix(prefix, ".")) && !slices.Contains(prefixes, prefix) {
+			prefixes = append(prefixes, prefix)
 		}
 	}
 	return prefixes

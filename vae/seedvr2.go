@@ -10,7 +10,7 @@ import (
 var seedVR2Family = family{
 	name:      "seedvr2",
 	marks:     []mark{{seedVR2Key, "SeedVR2"}},
-	encoders:  []mark{{seedVR2EncoderKey, "SeedVR2's encoder"}},
+	encoders:  []string{seedVR2EncoderKey},
 	told:      isSeedVR2,
 	config:    configureSeedVR2,
 	published: publishedSeedVR2,

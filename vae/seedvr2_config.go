@@ -48,10 +48,17 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 	c := Config{Model: "SeedVR2", Layout: "original", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Lacks: lacking(f)}
 	var err error
 	if c.Lacks != "encoder" {
-		err = c.seedVR2Encoder(t)
+		c.Blocks = t.count("encoder.down_blocks.0.resnets.%d.conv1.weight")
+		c.Widths, c.TimeDown, err = seedVR2Stages(t, "encoder.down_blocks.", ".downsamplers.0.conv.weight", 2)
 	}
 	if err == nil && c.Lacks != "decoder" {
-		err = c.seedVR2Decoder(t)
+		c.Decoder, c.TimeUp, err = seedVR2Stages(t, "decoder.up_blocks.", ".upsamplers.0.upscale_conv.weight", 0)
+	}
+	if err == nil && c.Lacks == "encoder" {
+		c.Blocks = t.count("decoder.up_blocks.0.resnets.%d.conv1.weight") - 1
+	}
+	if err == nil {
+		c.Latent, err = c.latentOf(t, "decoder.conv_in.weight", "encoder.conv_out.weight")
 	}
 	if err != nil {
 		return c, t, err
@@ -63,7 +70,11 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 			return c, t, fmt.Errorf("vae: %s: metadata norm_num_groups is %.80q, expected a number", f.Name(), g)
 		}
 	}
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
+	widths := c.Decoder
+	if len(widths) == 0 {
+		widths = c.Widths
+	}
+	for _, w := range widths {
 		if c.Groups < 1 || w < 1 || w%c.Groups != 0 {
 			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups (metadata norm_num_groups, default 32)", f.Name(), w, c.Groups)
 		}
@@ -71,78 +82,35 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 	return c, t, c.check(f.Name())
 }
 
-// seedVR2Encoder reads the encoder's configuration, and the latent's channels where
-// there is no decoder.
-func (c *Config) seedVR2Encoder(t tensors) error {
-	c.Blocks = t.count("encoder.down_blocks.0.resnets.%d.conv1.weight")
-	stages := t.count("encoder.down_blocks.%d.resnets.0.conv1.weight")
-	if stages != 4 {
-		return fmt.Errorf("vae: %s: encoder.down_blocks: found %d stages, expected 4", t.file.Name(), stages)
-	}
-	for i := range stages {
-		w, err := t.dim(fmt.Sprintf("encoder.down_blocks.%d.resnets.0.conv1.weight", i), 0, 5)
+// seedVR2Stages reads a network's stages: their widths, and of each sampler whether it
+// changes time, which its size along an axis tells: 3 taps, or 8 outputs for each
+// channel. Where a size is none of a model, the tensor is of another shape than it needs.
+func seedVR2Stages(t tensors, stages, sampler string, axis int) (widths []int, times []bool, err error) {
+	n := t.count(stages + "%d.resnets.0.conv1.weight")
+	for i := range n {
+		name := stages + strconv.Itoa(i)
+		w, err := t.dim(name+".resnets.0.conv1.weight", 0, 5)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		c.Widths = append(c.Widths, w)
-		if i == stages-1 {
+		if widths = append(widths, w); i == n-1 {
 			break
 		}
-		kt, err := t.dim(fmt.Sprintf("encoder.down_blocks.%d.downsamplers.0.conv.weight", i), 2, 5)
+		size, err := t.dim(name+sampler, axis, 5)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		c.TimeDown = append(c.TimeDown, kt == 3)
+		times = append(times, size == 3 || axis == 0 && size == 8*w)
 	}
-	if c.Lacks == "decoder" {
-		return c.moments(t, "encoder.conv_out.weight")
-	}
-	return nil
+	return widths, times, nil
 }
 
-// moments reads the latent's channels from the convolution that makes their moments.
-func (c *Config) moments(t tensors, name string) error {
-	n, err := t.dim(name, 0, 5)
-	if err == nil && n%2 != 0 {
-		err = fmt.Errorf("vae: %s: tensor %s makes %d channels, expected an even number", t.file.Name(), t.name(name), n)
+// latentOf reads the channels of a latent from the convolution that a decoder begins
+// with, or from that which makes an encoder's moments.
+func (c *Config) latentOf(t tensors, in, moments string) (int, error) {
+	if c.Lacks != "decoder" {
+		return t.dim(in, 1, 5)
 	}
-	c.Latent = n / 2
-	return err
-}
-
-// seedVR2Decoder reads the decoder's configuration. Its stages are as wide as the
-// encoder's, of which there may be none.
-func (c *Config) seedVR2Decoder(t tensors) error {
-	stages := 4
-	if c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up_blocks.0.resnets.%d.conv1.weight") - 1
-		if stages = t.count("decoder.up_blocks.%d.resnets.0.conv1.weight"); stages != 4 {
-			return fmt.Errorf("vae: %s: decoder.up_blocks: found %d stages, expected 4", t.file.Name(), stages)
-		}
-		for i := range stages {
-			w, err := t.dim(fmt.Sprintf("decoder.up_blocks.%d.resnets.0.conv1.weight", i), 0, 5)
-			if err != nil {
-				return err
-			}
-			c.Decoder = append(c.Decoder, w)
-		}
-	} else {
-		c.Decoder = slices.Clone(c.Widths)
-		slices.Reverse(c.Decoder)
-	}
-	for i := range stages - 1 {
-		name := fmt.Sprintf("decoder.up_blocks.%d.upsamplers.0.upscale_conv.weight", i)
-		out, err := t.dim(name, 0, 5)
-		if err != nil {
-			return err
-		}
-		in, _ := t.dim(name, 1, 5)
-		if in == 0 || out != 4*in && out != 8*in {
-			return fmt.Errorf("vae: %s: tensor %s has shape [%d %d ...], expected 4 or 8 times as many outputs as inputs", t.file.Name(), name, out, in)
-		}
-		c.TimeUp = append(c.TimeUp, out == 8*in)
-	}
-	var err error
-	c.Latent, err = t.dim("decoder.conv_in.weight", 1, 5)
-	return err
+	n, err := t.dim(moments, 0, 5)
+	return n / 2, err
 }

@@ -33,7 +33,7 @@ var (
 
 func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
 	return family{
-		name: name, marks: marks, published: published, encoders: []mark{{wanEncoderKey, "Wan's encoder"}, {wanDiffusersEncoderKey, "the same from diffusers"}},
+		name: name, marks: marks, published: published, encoders: []string{wanEncoderKey, wanDiffusersEncoderKey},
 		told: func(f format.File) bool {
 			wan, n := isWan(f)
 			return wan && n == nested

@@ -113,12 +113,7 @@ func configureWan(f format.File) (Config, tensors, error) {
 	if c.Channels = pixel / (c.Patch * c.Patch); c.Channels*c.Patch*c.Patch != pixel {
 		return c, t, fmt.Errorf("vae: %s: tensor %s has %d channels of pixels, expected a multiple of %d", f.Name(), t.name(pixels), pixel, c.Patch*c.Patch)
 	}
-	if c.Lacks == "decoder" {
-		err = c.moments(t, "encoder.head.2.weight")
-	} else {
-		c.Latent, err = t.dim("decoder.conv1.weight", 1, 5)
-	}
-	if err != nil {
+	if c.Latent, err = c.latentOf(t, "decoder.conv1.weight", "encoder.head.2.weight"); err != nil {
 		return c, t, err
 	}
 	nameWan(&c, f.Name(), false)

@@ -46,8 +46,8 @@ func TestHalfCheckpoints(t *testing.T) {
 	o := succeed(t, "info", encoder)
 	assert.Contains(t, o.stdout, "decoder      none: the file encodes only")
 	assert.NotContains(t, o.stdout, "Decoding")
-	noEncoder := "decoder.safetensors has no encoder and can't encode: take a checkpoint that has both, or the one of the encoder"
-	noDecoder := "encoder.safetensors has no decoder and can't decode: take a checkpoint that has both, or the one of the decoder"
+	noEncoder := "decoder.safetensors has no encoder and can't encode: take a checkpoint that has one"
+	noDecoder := "encoder.safetensors has no decoder and can't decode: take a checkpoint that has one"
 	refuse(t, []refusal{
 		{name: "encode", args: "encode -m " + decoder + " none.mp4 -o OUT.npy", code: job.ExitInput, want: noEncoder},
 		{name: "decode", args: "decode -m " + encoder + " none.npy -o OUT.npy", code: job.ExitInput, want: noDecoder},
