@@ -1,11 +1,13 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"tessera/app/job"
 	"tessera/latent"
@@ -66,11 +68,11 @@ func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	return all, nil
 }
 
-// look looks at a part of a body's numbers: are they pixels? It says what is probably
-// not meant.
-func (e *encodeRequest) look(body io.ReaderAt) (warning string, err error) {
+// look checks a sample of a tensor's numbers: are they pixels? warn is called with what
+// is probably not meant.
+func (e *encodeRequest) look(body io.ReaderAt, warn func(text string)) error {
 	if e.dtype == code {
-		return "", nil
+		return nil
 	}
 	size := e.dtype.bytes()
 	r, err := media.SampleRange(int(bytesOf(e.shape, e.dtype))/size, func(dst []float32, start int) error {
@@ -82,19 +84,27 @@ func (e *encodeRequest) look(body io.ReaderAt) (warning string, err error) {
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return err
 	}
 	if err := r.Check(); err != nil {
-		return "", job.BadInput("the tensor: %w", err)
+		return job.BadInput("the tensor: %w", err)
 	}
-	if warning = r.Doubt(); warning != "" {
-		warning = "the tensor: " + warning
+	if text := r.Doubt(); text != "" {
+		warn("the tensor: " + text)
 	}
-	return warning, nil
+	return nil
 }
 
-// opened is what a body holds that is a picture.
-func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remove func(), err error) {
+// open returns the clips in a tensor after a look at its numbers.
+func (e *encodeRequest) open(body io.ReaderAt, warn func(text string)) ([]vae.Clip, error) {
+	if err := e.look(body, warn); err != nil {
+		return nil, err
+	}
+	return e.clips(body)
+}
+
+// picture opens a body that is a picture.
+func (a *API) picture(ctx context.Context, m *model, body *spool, warn func(text string)) (c media.Clip, remove func(), err error) {
 	path, remove := a.file(pictureExt(body))
 	defer func() {
 		if err != nil {
@@ -104,7 +114,9 @@ func (a *API) opened(r *http.Request, m *model, body *spool) (c media.Clip, remo
 	if err := copyTo(path, body); err != nil {
 		return nil, nil, err
 	}
-	c, err = media.Open(r.Context(), path, m.config.Channels)
+	c, err = media.OpenWith(ctx, path, m.config.Channels, media.OpenOptions{Warn: func(text string) {
+		warn("the picture: " + strings.TrimPrefix(text, path+": "))
+	}})
 	return c, remove, err
 }
 
@@ -158,23 +170,25 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	if e.shape == nil && pictureExt(body) == "" {
 		return bad("the body is no PNG, JPEG, WebP, TIFF or OpenEXR, and without shape and dtype no tensor")
 	}
-	if e.shape != nil {
-		warning, err := e.look(body)
-		if err != nil {
+	warn := func(text string) { w.Header().Add("Tessera-Warning", a.message(text)) }
+	var clips []vae.Clip
+	if e.shape != nil { // refused without waiting for the device
+		if clips, err = e.open(body, warn); err != nil {
 			return err
-		}
-		if warning != "" {
-			w.Header().Add("Tessera-Warning", a.message(warning))
 		}
 	}
 	var out *latents
 	defer func() { out.close() }()
 	err = a.during(r.Context(), client, e.model, vae.Watch{}, func(t *turn) error {
-		clips, done, err := a.read(r, e, body)
-		if err != nil {
-			return err
+		if clips == nil {
+			c, remove, err := a.picture(t.ctx, e.model, body, warn)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			defer c.Close()
+			clips = []vae.Clip{c}
 		}
-		defer done()
 		out, err = t.latents(e, clips)
 		return err
 	})
@@ -182,16 +196,6 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 		return err
 	}
 	return a.send(w, tensorHeader(out.shape, e.answers()), out.spool)
-}
-
-// read opens what a body holds; done closes it.
-func (a *API) read(r *http.Request, e *encodeRequest, body *spool) (clips []vae.Clip, done func(), err error) {
-	if e.shape != nil {
-		clips, err = e.clips(body)
-		return clips, func() {}, err
-	}
-	c, remove, err := a.opened(r, e.model, body)
-	return []vae.Clip{c}, func() { c.Close(); remove() }, err
 }
 
 // answers is the dtype of the latents: the request's, if that is of floats.

@@ -120,7 +120,10 @@ func (j *jobRequest) check() error {
 		_, err := j.latent()
 		return err
 	}
-	_, err := j.clip(nil)
+	clips, err := j.tensor().clips(nil)
+	if err == nil && len(clips) != 1 {
+		err = bad("shape is %v, expected one clip [1,C,T,H,W]", j.shape)
+	}
 	return err
 }
 
@@ -145,15 +148,16 @@ func (j *jobRequest) latent() (latent.Latent, error) {
 	return z, err
 }
 
-// clip is what a tensor holds.
-func (j *jobRequest) clip(from *inputFile) (media.Clip, error) {
-	e := &encodeRequest{model: j.model, shape: j.shape, dtype: j.dtype}
-	clips, err := e.clips(from)
+// tensor is the same input as of a remote_encode.
+func (j *jobRequest) tensor() *encodeRequest {
+	return &encodeRequest{model: j.model, shape: j.shape, dtype: j.dtype}
+}
+
+// clip opens an input that is a tensor.
+func (j *jobRequest) clip(from *inputFile, warn func(text string)) (media.Clip, error) {
+	clips, err := j.tensor().open(from, warn)
 	if err != nil {
 		return nil, err
-	}
-	if len(clips) != 1 {
-		return nil, bad("shape is %v, expected one clip [1,C,T,H,W]", j.shape)
 	}
 	c, _ := clips[0].(*clip)
 	return &tensorFile{c, j.want.FPS, from}, nil

@@ -73,10 +73,15 @@ func (j *work) begin(stage string, frames int) {
 	_ = j.set(false, func(s *state) { s.Progress = &progress{Stage: stage, Frames: frames} })
 }
 
-// warn notes what its owner should know.
+// warn adds to the job's warnings.
 func (j *work) warn(text string) {
-	text = j.api.message(strings.ReplaceAll(text, j.folder+string(filepath.Separator), ""))
+	text = j.message(text)
 	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, text) })
+}
+
+// message is a text without the server's own paths.
+func (j *work) message(text string) string {
+	return j.api.message(strings.ReplaceAll(text, j.folder+string(filepath.Separator), ""))
 }
 
 // run does a job.
@@ -187,16 +192,11 @@ func (q *jobRequest) openClip(ctx context.Context, j *work, channels int) (media
 		if err != nil {
 			return nil, err
 		}
-		e := &encodeRequest{shape: q.shape, dtype: q.dtype}
-		warning, err := e.look(f)
+		c, err := q.clip(f, j.warn)
 		if err != nil {
 			f.Close()
-			return nil, err
 		}
-		if warning != "" {
-			j.warn(warning)
-		}
-		return q.clip(f)
+		return c, err
 	}
 	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Warn: j.warn})
 }

@@ -216,8 +216,8 @@ func (j *work) end(a *API, err error) {
 		case a.ctx.Err() != nil:
 			s.State, s.Error, s.Code = stateInterrupted, interrupted, stateInterrupted
 		default:
-			f := a.failure(asProblem(err))
-			s.State, s.Error, s.Code = stateFailed, f.Error, f.Code
+			p := asProblem(err)
+			s.State, s.Error, s.Code = stateFailed, j.message(p.Error()), p.code
 		}
 	})
 	if serr != nil {
