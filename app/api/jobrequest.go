@@ -12,6 +12,9 @@ import (
 // maxQuery bounds what is kept of a request.
 const maxQuery = 4 << 10
 
+// maxTrack is the highest number of a video track, as on the command line.
+const maxTrack = 255
+
 // Kinds of jobs.
 const (
 	kindDecode    = "decode"
@@ -47,6 +50,7 @@ type jobRequest struct {
 	shape  []int  // of an input that is a tensor
 	dtype  dtype
 	size   int64 // of an input that comes in parts; 0: it comes with the request
+	track  int   // of a video with several, from 1; 0: the one that players show
 	want   job.Choices
 }
 
@@ -80,6 +84,13 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	q.draw(&j.want)
 	if j.kind == kindDecode && j.shape == nil {
 		q.reading(&j.want)
+	}
+	what := "latent"
+	if j.shape != nil {
+		what = "tensor"
+	}
+	if j.track = q.whole("track", maxTrack); j.track > 0 && (j.kind == kindDecode || j.shape != nil) {
+		q.refuse(bad("track is %d, but the input is a %s: only videos have tracks", j.track, what))
 	}
 	if v := q.float("size"); v != nil {
 		if j.size = int64(*v); *v != math.Trunc(*v) || *v < 1 || *v > float64(a.o.Disk) {

@@ -73,10 +73,15 @@ func (j *work) begin(stage string, frames int) {
 	_ = j.set(false, func(s *state) { s.Progress = &progress{Stage: stage, Frames: frames} })
 }
 
-// warn adds to the job's warnings.
+// warn adds to the job's warnings, note to its notes.
 func (j *work) warn(text string) {
 	text = j.message(text)
 	_ = j.set(false, func(s *state) { s.Warnings = append(s.Warnings, text) })
+}
+
+func (j *work) note(text string) {
+	text = j.message(text)
+	_ = j.set(false, func(s *state) { s.Notes = append(s.Notes, text) })
 }
 
 // message is a text without the server's own paths.
@@ -104,6 +109,9 @@ func (t *turn) runDecode(j *work) (r result, err error) {
 	}
 	for _, text := range append(d.Guesses, d.Warnings...) {
 		j.warn(text)
+	}
+	for _, text := range d.Notes {
+		j.note(text)
 	}
 	out, err := t.api.output(j, d.Clip)
 	if err != nil {
@@ -198,7 +206,7 @@ func (q *jobRequest) openClip(ctx context.Context, j *work, channels int) (media
 		}
 		return c, err
 	}
-	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Warn: j.warn})
+	return media.OpenWith(ctx, j.input(), channels, media.OpenOptions{Track: q.track, Warn: j.warn, Note: j.note})
 }
 
 // back decodes what was encoded, and compares.

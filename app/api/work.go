@@ -71,6 +71,7 @@ type state struct {
 	Error    string    `json:"error,omitempty"`
 	Code     string    `json:"code,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
+	Notes    []string  `json:"notes,omitempty"` // what was chosen where there was a choice
 }
 
 // over is whether nothing more will come of it.
