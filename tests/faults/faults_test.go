@@ -21,6 +21,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ import (
 const mark = "TESSERA_FAULTS"
 
 // built is the program and what its jobs take.
-var built struct{ program, model, latent string }
+var built struct{ program, model, latent, page string }
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
 			os.Unsetenv("TESSERA_MODEL")
 			os.Setenv("TESSERA_NO_TUNE", "1") // runs are compared to the bit
-			err = prepare(dir)
+			prepared = sync.OnceValue(func() error { return prepare(dir) })
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -62,6 +63,13 @@ func TestMain(m *testing.M) {
 func prepare(dir string) error {
 	built.program = filepath.Join(dir, "tessera")
 	if err := build.Program(built.program, "tessera/cmd/native", nil); err != nil {
+		return err
+	}
+	built.page = filepath.Join(dir, "page") // in place of the one that `make web` puts into the program
+	if err := os.Mkdir(built.page, 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(built.page, "index.html"), []byte("<!doctype html><title>Page</title>"), 0o666); err != nil {
 		return err
 	}
 	built.model = filepath.Join(dir, "model.safetensors")
@@ -96,8 +104,13 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewChaCha8(name))
 }
 
+// prepared makes what tests need, once. It runs within a test: Go's test cache watches no
+// file that TestMain opens, so a change of the program would not run the tests again.
+var prepared func() error
+
 func needs(t *testing.T, ffmpeg bool) {
 	t.Helper()
+	require.NoError(t, prepared())
 	require.NoError(t, gputest.Open(t).Close())
 	if ffmpeg && !media.HaveFFmpeg() {
 		t.Skip("no ffmpeg")

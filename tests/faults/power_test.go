@@ -3,7 +3,6 @@
 package faults
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -143,7 +141,8 @@ func TestPowerLossOfServer(t *testing.T) {
 	needs(t, false)
 	testenv.Watch()
 	disk := newCard(t)
-	url, stop := serve(t, filepath.Join(disk.dir, "jobs"))
+	server := serve(t, "--jobs", filepath.Join(disk.dir, "jobs"))
+	url := server.url
 	latent, err := os.ReadFile(built.latent)
 	require.NoError(t, err)
 	answer, err := http.Post(url+"/v1/jobs?input=safetensors&output=u8", "application/octet-stream", bytes.NewReader(latent))
@@ -164,9 +163,8 @@ func TestPowerLossOfServer(t *testing.T) {
 	want, _ := get(t, url+"/v1/jobs/"+s.ID+"/content")
 	require.Len(t, want, s.Bytes)
 	lost := disk.afterLoss(t)
-	stop()
-	url, stop = serve(t, filepath.Join(lost.dir, "jobs"))
-	defer stop()
+	server.stop()
+	url = serve(t, "--jobs", filepath.Join(lost.dir, "jobs")).url
 	got, status := get(t, url+"/v1/jobs/"+s.ID+"/content")
 	require.Equal(t, http.StatusOK, status, "%s", got)
 	require.True(t, string(want) == string(got), "%d bytes, expected %d", len(got), len(want))
@@ -180,25 +178,4 @@ func get(t *testing.T, url string) (body []byte, status int) {
 	body, err = io.ReadAll(r.Body)
 	require.NoError(t, err)
 	return body, r.StatusCode
-}
-
-// serve starts a server that keeps its jobs in a folder.
-func serve(t *testing.T, jobs string) (url string, stop func()) {
-	t.Helper()
-	cmd := command(t.TempDir(), "serve", "-m", built.model, "--listen", "127.0.0.1:0", "--jobs", jobs)
-	said, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	cmd.Stdout = cmd.Stderr
-	require.NoError(t, cmd.Start())
-	lines := bufio.NewScanner(said)
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	for url == "" && lines.Scan() {
-		url = address.FindString(lines.Text())
-	}
-	require.NotEmpty(t, url, "the server's address")
-	go func() { _, _ = io.Copy(io.Discard, said) }()
-	return url, func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
 }
