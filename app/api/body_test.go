@@ -28,7 +28,8 @@ func TestBodies(t *testing.T) {
 	}()
 	for name, c := range map[string]struct {
 		path, send string
-		close      bool
+		close      bool // once the request waits for the device
+		cut        bool // at once
 		want, says string
 	}{
 		"silence": {path: "/v1/decode?shape=[1,16,1,75,62]&dtype=float32", send: "Content-Length: 297600\r\n\r\nbegin",
@@ -37,6 +38,10 @@ func TestBodies(t *testing.T) {
 			want: " 400 ", says: "the body broke off"},
 		"closed to send": {path: small, send: "Content-Length: 64\r\n\r\n" + strings.Repeat("x", 64), close: true,
 			want: " 499 ", says: "closed for sending"},
+		"a job's cut off": {path: "/v1/jobs?input=npy", send: "Content-Length: 9\r\n\r\nbegin", cut: true,
+			want: " 400 ", says: "the body has 5 bytes, expected 9"},
+		"a job's cut off in a chunk": {path: strings.Replace(small, "decode", "jobs", 1), send: "Transfer-Encoding: chunked\r\n\r\n9\r\nbegin", cut: true,
+			want: " 400 ", says: "the body has 5 bytes, expected 64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
@@ -46,6 +51,9 @@ func TestBodies(t *testing.T) {
 			require.NoError(t, err)
 			if c.close {
 				<-h.waits // for the device
+				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+			}
+			if c.cut {
 				require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 			}
 			require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
