@@ -114,6 +114,11 @@ func (l *load) remove(from byte, r *rand.Rand) {
 		return
 	}
 	time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
+	for is, begun := s, r.IntN(2) == 0; begun && !is.over() && is.Bytes == 0; { // until it runs, or is over
+		if is, status = l.job(from, "GET", "/v1/jobs/"+s.ID, nil); !assert.Equal(l.t, 200, status) {
+			return
+		}
+	}
 	for status = 200; status == 200; time.Sleep(10 * time.Millisecond) {
 		now, gone := l.job(from, "DELETE", "/v1/jobs/"+s.ID, nil)
 		if status = gone; status == 200 {

@@ -369,6 +369,9 @@ func (l *load) check(jobs string) {
 		return maps.Equal(l.sent, l.served(m))
 	}, 10*time.Second, 20*time.Millisecond)
 	assert.Equal(t, l.sent, l.served(m), "requests by endpoint")
+	for what := range m {
+		assert.NotRegexp(t, `^tessera_requests_total.*status="500"`, what, "the server's fault: %s", l.s.said())
+	}
 	for what, n := range l.answered {
 		assert.GreaterOrEqual(t, m["tessera_requests_total{"+what+"}"], float64(n), what)
 	}
