@@ -75,10 +75,14 @@ func (p place) load() (*library, error) {
 		if path, err = filepath.Abs(path); err != nil {
 			return nil, err
 		}
-		if _, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return nil, errNotThere
-		} else if err != nil {
+		case err != nil:
 			return nil, err
+		case !info.Mode().IsRegular(): // a pipe would be waited for without end
+			return nil, fmt.Errorf("not a file: mode is %v, expected a library", info.Mode())
 		}
 	}
 	handle, err := openLibrary(path)

@@ -53,6 +53,14 @@ func TestNotALibrary(t *testing.T) {
 	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "does not load")
 }
 
+// What is no file is refused by what it is: the system's loader would wait for a pipe.
+func TestLibraryIsAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "libwebgpu_dawn.so")
+	require.NoError(t, os.Mkdir(path, 0o777))
+	_, err := Adapters(driver.Options{Library: path})
+	drivertest.Wants(t, err, driver.ErrNoLibrary, path, "not a file: mode is d")
+}
+
 // TestHalfALibrary: the right name is exported, but functions lack.
 func TestHalfALibrary(t *testing.T) {
 	l := &library{}
