@@ -84,7 +84,10 @@ func (b *batch) listed() (all []*clip, err error) {
 		}
 		return all, err
 	}
-	text, err := os.ReadFile(b.Manifest)
+	if _, err := file.Look(b.Manifest); err != nil {
+		return nil, refused("--manifest: %w; --manifest - reads standard input", err)
+	}
+	text, err := soon(b.ctx, func() ([]byte, error) { return os.ReadFile(b.Manifest) })
 	if err != nil {
 		return nil, refused("--manifest: %w", err)
 	}

@@ -239,14 +239,14 @@ func TestByteOrderMarks(t *testing.T) {
 	const token = "abcdefghij0123456789"
 	path := filepath.Join(t.TempDir(), "tokens.txt")
 	write(t, path, []byte("\ufeff"+token+"\r\nname "+token+"x\r\n"))
-	tokens, err := (&serveCmd{TokenFile: path}).tokens()
+	tokens, err := (&serveCmd{TokenFile: path}).tokens(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{token: "line 1", token + "x": "name"}, tokens)
 
 	lines := "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n\r\n" + `{"input":"b.mp4","output":"b.safetensors"}` + "\r\n"
 	path = filepath.Join(t.TempDir(), "clips.jsonl")
 	write(t, path, []byte(lines))
-	b := &batch{batchCmd: &batchCmd{Manifest: path}}
+	b := &batch{app: &app{ctx: t.Context()}, batchCmd: &batchCmd{Manifest: path}}
 	all, err := b.listed()
 	require.NoError(t, err)
 	require.Len(t, all, 2)

@@ -70,11 +70,11 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := c.tokens()
+	tokens, err := c.tokens(a.ctx)
 	if err != nil {
 		return err
 	}
-	certificates, err := c.certificates()
+	certificates, err := c.certificates(a.ctx)
 	if err != nil {
 		return err
 	}
@@ -173,11 +173,11 @@ func (c *serveCmd) models() ([]api.Model, error) {
 const minToken = 16
 
 // tokens are those of a file, and what each is called.
-func (c *serveCmd) tokens() (map[string]string, error) {
+func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 	if c.TokenFile == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.TokenFile)
+	text, err := small(ctx, c.TokenFile)
 	if err != nil {
 		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
 	}
@@ -203,11 +203,19 @@ func (c *serveCmd) tokens() (map[string]string, error) {
 }
 
 // certificates are what https is served by; none is http.
-func (c *serveCmd) certificates() ([]tls.Certificate, error) {
+func (c *serveCmd) certificates(ctx context.Context) ([]tls.Certificate, error) {
 	if c.TLSCert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	chain, err := small(ctx, c.TLSCert)
+	var key []byte
+	if err == nil {
+		key, err = small(ctx, c.TLSKey)
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(chain, key)
+	}
 	if err != nil {
 		return nil, job.Mark(fmt.Errorf("--tls-cert %s, --tls-key %s: %w", c.TLSCert, c.TLSKey, err), job.ErrInput)
 	}

@@ -1,6 +1,11 @@
 package main
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+)
 
 // soon returns what read does or, where ctx ends first, its error at once: a
 // file on a disk that sleeps or a server that is gone can't be waited for then.
@@ -22,4 +27,23 @@ func soon[T any](ctx context.Context, read func() (T, error)) (T, error) {
 		var none T
 		return none, ctx.Err()
 	}
+}
+
+// maxSmall bounds a file of tokens or of a certificate, in bytes.
+const maxSmall = 1 << 20
+
+// small reads a file that is small, a pipe too: a secret may come by one.
+func small(ctx context.Context, path string) ([]byte, error) {
+	return soon(ctx, func() ([]byte, error) {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
+		if err == nil && len(text) > maxSmall {
+			err = fmt.Errorf("%s: has more than %d bytes, expected no more", path, maxSmall)
+		}
+		return text, err
+	})
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// A manifest that is no file is refused, not waited for; nor is a token or certificate
+// read that has no end, or waited for once the program is to end.
+func TestThingsForFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	write(t, filepath.Join(dir, "index.html"), nil)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"batch", "-m", tiny, "--manifest", pipe}, job.ExitUsage, "pipe: a named pipe, not a regular file; --manifest - reads standard input"},
+		{[]string{"batch", "-m", tiny, "--manifest", "/dev/zero"}, job.ExitUsage, "/dev/zero: a device, not a regular file"},
+		{[]string{"serve", "--page", dir, "--token-file", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
+		{[]string{"serve", "--page", dir, "--tls-cert", "/dev/zero", "--tls-key", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
+	} {
+		o := tessera(t, c.args...)
+		assert.Equal(t, c.code, o.code, c.args)
+		assert.Contains(t, o.stderr, c.says)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := small(ctx, pipe)
+	require.ErrorIs(t, err, context.Canceled)
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that who waits in vain ends
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	another := filepath.Join(dir, "another")
+	require.NoError(t, syscall.Mkfifo(another, 0o600))
+	go func() {
+		_ = os.WriteFile(another, []byte("0123456789abcdef"), 0o600) // waits for who reads
+	}()
+	text, err := small(t.Context(), another)
+	require.NoError(t, err)
+	assert.Equal(t, "0123456789abcdef", string(text))
+}
