@@ -158,7 +158,7 @@ func (l *load) garbage(from byte, r *rand.Rand) {
 		return
 	}
 	defer c.Close()
-	assert.NoError(l.t, c.CloseWrite())
+	_ = c.CloseWrite() // the server may have hung up
 	is, text := statusOf(c)
 	assert.Contains(l.t, []int{400, 411, 429, 499}, is, "%s", text)
 	l.answer("POST", g.path, is)

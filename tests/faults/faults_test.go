@@ -1,8 +1,9 @@
 //go:build linux
 
 // Package faults does to the built program what the world does to programs, at
-// random moments and places: hang-ups and kills, full disks, broken video. Its
-// numbers are in docs/edges.md.
+// random moments and places: hang-ups and kills, full disks, broken video; clients of
+// a server that do harm, any options, and hostile files. Its numbers are in
+// docs/edges.md.
 //
 //	FAULTS=200 go test -v ./tests/faults   # so many of each kind; a few without
 //	SEED=7                                 # other moments and places
@@ -22,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,6 +141,7 @@ type outcome struct {
 	code   int
 	text   string // what it says
 	stdout string
+	memory int64 // the most that it had, in bytes
 }
 
 // run runs a command; meanwhile is called when it has begun.
@@ -153,7 +156,8 @@ func run(t *testing.T, cmd *exec.Cmd, meanwhile ...func()) outcome {
 	err := cmd.Wait()
 	_, ok := errors.AsType[*exec.ExitError](err)
 	require.True(t, err == nil || ok, "%v", err)
-	return outcome{cmd.ProcessState.ExitCode(), stderr.String(), stdout.String()}
+	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return outcome{cmd.ProcessState.ExitCode(), stderr.String(), stdout.String(), usage.Maxrss << 10}
 }
 
 // processes are those that run for temp: the program's and its children's.

@@ -47,7 +47,7 @@ func TestHangUp(t *testing.T) {
 			require.Empty(t, tree(t, dir), o.text)
 			return "interrupted"
 		}
-		require.Equal(t, outcome{code: -1}, o, "before the program waits for signals")
+		require.Equal(t, outcome{code: -1, memory: o.memory}, o, "before the program waits for signals")
 		require.Empty(t, tree(t, dir))
 		return "not begun"
 	})
