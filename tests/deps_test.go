@@ -192,7 +192,6 @@ func TestPlansAreData(t *testing.T) {
 // pageless are files of the engine that a page does without, and why. None is there for
 // the size of a page's engine.
 var pageless = map[string]string{
-	"engine/lines.go":             "package wgsl has no kernels of lines in a page",
 	"engine/runner/spool_file.go": "a page has no disk",
 }
 

@@ -28,7 +28,7 @@ func SmallestAuto(frame, overlap Size) int {
 // own error.
 func Fit(frame Size, smallest int, budget int64, peak func(tile Size) (int64, error)) (Size, error) {
 	if frame.H < 1 || frame.W < 1 || frame.H > maxSide || frame.W > maxSide {
-		return Size{}, fmt.Errorf("tiling: frame of %v pixels, expected 1 to %d per axis", frame, maxSide)
+		return Size{}, fmt.Errorf("tiling: %w: frame of %v pixels, expected 1 to %d per axis", ErrFrame, frame, maxSide)
 	}
 	frame = Size{roundUp(frame.H), roundUp(frame.W)}
 	smallest = roundUp(max(smallest, Factor))

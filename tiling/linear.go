@@ -53,7 +53,7 @@ func (o Options) linear(cells Size, cut bool, in, out, unit int) (Linear, error)
 		return Linear{}, err
 	}
 	if cells.H < 1 || cells.W < 1 || cells.H > maxSide/factor || cells.W > maxSide/factor {
-		return Linear{}, fmt.Errorf("tiling: latent of %v cells, expected 1 to %d per axis", cells, maxSide/factor)
+		return Linear{}, fmt.Errorf("tiling: %w: latent of %v cells, expected 1 to %d per axis", ErrFrame, cells, maxSide/factor)
 	}
 	tile := Size{o.Tile.H / factor, o.Tile.W / factor}
 	step := Size{(o.Tile.H - o.Overlap.H) / factor, (o.Tile.W - o.Overlap.W) / factor}

@@ -37,7 +37,7 @@ func Decode(h, w int, o Options) (Plan, error) {
 	}
 	factor := o.factor()
 	if h < 1 || w < 1 || h > maxSide/factor || w > maxSide/factor {
-		return Plan{}, fmt.Errorf("tiling: latent of %dx%d cells, expected 1 to %d per axis", h, w, maxSide/factor)
+		return Plan{}, fmt.Errorf("tiling: %w: latent of %dx%d cells, expected 1 to %d per axis", ErrFrame, h, w, maxSide/factor)
 	}
 	y, x := o.axes(h, w)
 	// The fade is the overlap as given, even where the tiles overlap by less.
@@ -55,7 +55,7 @@ func Encode(height, width int, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	if height < 1 || width < 1 || height > maxSide || width > maxSide {
-		return Plan{}, fmt.Errorf("tiling: frame of %dx%d pixels, expected 1 to %d per axis", height, width, maxSide)
+		return Plan{}, fmt.Errorf("tiling: %w: frame of %dx%d pixels, expected 1 to %d per axis", ErrFrame, height, width, maxSide)
 	}
 	factor := o.factor()
 	if height%factor != 0 || width%factor != 0 {

@@ -411,3 +411,15 @@ func FuzzPlan(f *testing.F) {
 		compare(t, decode, height, width, o)
 	})
 }
+
+// What no plan is long enough for is told from options that are wrong.
+func TestFrameBeyondTiles(t *testing.T) {
+	_, decode := Decode(1, maxSide/Factor+1, Options{})
+	_, encode := Encode(8, 1<<27, Options{})
+	_, linear := LinearDecode(0, 1, 8, Options{})
+	_, fit := Fit(Size{1 << 27, 8}, 8, 1, func(Size) (int64, error) { return 0, nil })
+	for _, err := range []error{decode, encode, linear, fit} {
+		require.ErrorIs(t, err, ErrFrame)
+		require.ErrorContains(t, err, "per axis")
+	}
+}

@@ -10,8 +10,8 @@
 // pixels a side; a sample is one of the result: a pixel where a latent is
 // decoded, a cell where a frame is encoded. Rows go down and come first.
 //
-// Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget;
-// those about the size of a frame or latent wrap none. Plans are plain values,
+// Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget,
+// those about the size of a frame or latent ErrFrame. Plans are plain values,
 // and all of it is safe for concurrent use.
 //
 // Start at Decode and Encode, which make a Plan, or at LinearDecode and
@@ -46,6 +46,9 @@ var (
 	// ErrOverlap: the overlap would leave gaps, or leaves no room to advance.
 	// Decode, Encode, LinearDecode, LinearEncode and ParseOverlap return it.
 	ErrOverlap = errors.New("unusable overlap")
+	// ErrFrame: the frame or latent has a side that no plan can have. Decode, Encode,
+	// LinearDecode, LinearEncode and Fit return it.
+	ErrFrame = errors.New("unusable frame")
 	// ErrBudget: not even the smallest tile fits the memory budget. Fit returns
 	// it.
 	ErrBudget = errors.New("no tile fits the memory budget")

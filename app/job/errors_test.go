@@ -43,6 +43,7 @@ func TestKinds(t *testing.T) {
 		{BadInput("x"), "bad_input", ExitInput},
 		{media.ErrInput, "bad_input", ExitInput},
 		{vae.ErrBadModel, "bad_input", ExitInput},
+		{tiling.ErrFrame, "bad_input", ExitInput},
 		{media.ErrOutput, "failed", ExitUsage},
 		{fs.ErrNotExist, "failed", ExitFailed},
 		{errors.New("x"), "failed", ExitFailed},
