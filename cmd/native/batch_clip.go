@@ -73,6 +73,10 @@ func (b *batch) clips() ([]*clip, error) {
 	return own, nil
 }
 
+// maxManifest bounds a manifest that is read before the first clip, in bytes: some
+// millions of lines.
+const maxManifest = 1 << 28
+
 // listed are all clips that are named, as they are named.
 func (b *batch) listed() (all []*clip, err error) {
 	if b.Manifest == "" {
@@ -84,8 +88,12 @@ func (b *batch) listed() (all []*clip, err error) {
 		}
 		return all, err
 	}
-	if _, err := file.Look(b.Manifest); err != nil {
+	info, err := file.Look(b.Manifest)
+	switch {
+	case err != nil:
 		return nil, refused("--manifest: %w; --manifest - reads standard input", err)
+	case info.Size() > maxManifest:
+		return nil, refused("--manifest: %s has %d bytes, expected at most %d; --manifest - reads standard input line by line", b.Manifest, info.Size(), maxManifest)
 	}
 	text, err := soon(b.ctx, func() ([]byte, error) { return os.ReadFile(b.Manifest) })
 	if err != nil {

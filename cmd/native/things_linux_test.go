@@ -20,6 +20,11 @@ func TestThingsForFiles(t *testing.T) {
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	write(t, filepath.Join(dir, "index.html"), nil)
+	sparse := filepath.Join(dir, "sparse")
+	write(t, sparse, nil)
+	if err := os.Truncate(sparse, 1<<40); err != nil {
+		t.Skipf("no sparse file: %v", err)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -27,6 +32,7 @@ func TestThingsForFiles(t *testing.T) {
 	}{
 		{[]string{"batch", "-m", tiny, "--manifest", pipe}, job.ExitUsage, "pipe: a named pipe, not a regular file; --manifest - reads standard input"},
 		{[]string{"batch", "-m", tiny, "--manifest", "/dev/zero"}, job.ExitUsage, "/dev/zero: a device, not a regular file"},
+		{[]string{"batch", "-m", tiny, "--manifest", sparse}, job.ExitUsage, "sparse has 1099511627776 bytes, expected at most 268435456"},
 		{[]string{"serve", "--page", dir, "--token-file", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
 		{[]string{"serve", "--page", dir, "--tls-cert", "/dev/zero", "--tls-key", "/dev/zero"}, job.ExitInput, "/dev/zero: has more than 1048576 bytes"},
 	} {
