@@ -21,9 +21,15 @@ import (
 	"tessera/format/safetensors"
 )
 
+// madeHostile are those of hostileFiles, whose bombs take seconds to make.
+var madeHostile map[string]func(path string) error
+
 // hostileFiles make files that are meant to do harm, by their names.
 func hostileFiles(t *testing.T) map[string]func(path string) error {
 	t.Helper()
+	if madeHostile != nil {
+		return madeHostile
+	}
 	all := map[string]func(path string) error{}
 	for _, made := range []map[string][]byte{hostileTensors(t), hostileArrays(), hostileZips(t), hostilePictures(), hostileVideos(), hostileJSON()} {
 		for name, data := range made {
@@ -56,6 +62,7 @@ func hostileFiles(t *testing.T) map[string]func(path string) error {
 			}
 		}
 	}
+	madeHostile = all
 	return all
 }
 
