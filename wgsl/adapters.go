@@ -63,7 +63,7 @@ func amd(info gpu.Info) bool { return info.Vendor == "amd" }
 // it, compute it in f32, and compile for seconds.
 func card(info gpu.Info) bool { return info.F16 && !host(info) }
 
-// hasMatrices says whether it has subgroup matrices of a layout that is known (matrix.go).
+// hasMatrices says whether it has subgroup matrices of a layout that is known (cards_matrix.go).
 func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }
 
 // hasRoom says whether it has them, and workgroups as large as what is made of the layout.

@@ -22,7 +22,7 @@ const kernelsHead = `# Kernels
 
 Every operation's kernels, in the order of their table ([kernels.go](../wgsl/kernels.go), of which ` + "`go test ./wgsl -run TestKernelsPage -update`" + ` makes this page). The plain one runs everywhere, at WebGPU's default limits. On the adapters under *first on* a kernel goes before those above it; long jobs try all that the adapter can run and take the quickest, once it computes what the plain one does.
 
-A tile is invocations of a workgroup × pixels × channels of an invocation; matrices' tiles are as large as the adapter has them ([matrix.go](../wgsl/matrix.go)). A folder of shaders is who takes them: plain/ everyone, cards/ graphics cards, processors/ drivers that compute on a processor. What an adapter is asked for is in [adapters.go](../wgsl/adapters.go).
+A tile is invocations of a workgroup × pixels × channels of an invocation; matrices' tiles are as large as the adapter has them ([cards_matrix.go](../wgsl/cards_matrix.go)). A folder of shaders is who takes them: plain/ everyone, cards/ graphics cards, processors/ drivers that compute on a processor. What an adapter is asked for is in [adapters.go](../wgsl/adapters.go).
 
 | operation | kernel | shaders | tile | weights | first on | gain | measured |
 |---|---|---|---|---|---|---|---|

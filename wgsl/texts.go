@@ -11,7 +11,7 @@ import (
 // The shaders: plain ones run everywhere, cards and processors have those that such
 // adapters take before them, shared is what they import.
 //
-//go:embed plain/*.wgsl cards/*.wgsl processors/*.wgsl shared/*.wgsl
+//go:embed */*.wgsl
 var embedded embed.FS
 
 // texts are the shaders; a test may add some.

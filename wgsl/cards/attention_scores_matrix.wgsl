@@ -3,7 +3,7 @@
 // The same q, kv and s, with the same Params. A workgroup makes TALL*M queries x
 // BLOCK keys, as pointwise_matrix.wgsl does pixels and channels: keys are the
 // weights. Sums are f32. Reference: ref/attention.go. WG and the sizes of matrices
-// are in matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
+// are in cards_matrix.go. Grid: (queries / (TALL*M), keys/BLOCK).
 
 #import tile
 #import elem

@@ -4,7 +4,7 @@
 //   state  [queries]        vec4 read_write  maximum, sum of powers, decay
 //
 // What the sum adds up are the halves, as they are multiplied with. One invocation
-// per query. Reference: ref/attention.go. Grid: queries / WG. WG is in matrix.go.
+// per query. Reference: ref/attention.go. Grid: queries / WG. WG is in kernels.go.
 
 #import tile
 #import attention_params

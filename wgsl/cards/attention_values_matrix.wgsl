@@ -7,7 +7,7 @@
 // is multiplied, values the weights. Values are turned on their way into workgroup
 // memory, four keys of four channels at a time, so that a product has the keys of a
 // channel next to each other. Sums are f32. Reference: ref/attention.go. WG and the
-// sizes of matrices are in matrix.go. Grid: (queries / (TALL*M), C/BLOCK).
+// sizes of matrices are in cards_matrix.go. Grid: (queries / (TALL*M), C/BLOCK).
 
 #import tile
 #import elem

@@ -10,7 +10,7 @@
 //
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //
-// Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
+// Reference: ref/conv3d.go. WG and the sizes of matrices are in cards_matrix.go.
 // Grid: (segments of M pixels x H/TALL, C_out/BLOCK, frames).
 
 #import tile

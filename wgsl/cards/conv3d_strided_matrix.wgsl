@@ -7,7 +7,7 @@
 //
 //   weight  [C_out/BLOCK, taps, C_in/DEPTH, 3, 3, BLOCK, DEPTH]  weight  read
 //
-// Reference: ref/conv3d.go. WG and the sizes of matrices are in matrix.go.
+// Reference: ref/conv3d.go. WG and the sizes of matrices are in cards_matrix.go.
 // Grid: (H*W / (TALL*M), C_out/BLOCK, frames).
 
 #import tile

@@ -6,7 +6,7 @@
 //
 //   weight  [Z, 4, C_out/BLOCK, taps, C_in/DEPTH, 2, 2, BLOCK, DEPTH]  weight  read
 //
-// Reference: ref/conv_up.go. WG and the sizes of matrices are in matrix.go.
+// Reference: ref/conv_up.go. WG and the sizes of matrices are in cards_matrix.go.
 // Grid: (segments of M pixels of a parity x H/2/TALL, C_out/BLOCK of all, frames).
 
 #import tile

@@ -8,7 +8,7 @@
 // running maximum and sum, so that no N*N scores exist; see attention.go. One
 // invocation makes PIXELS queries x BLOCK keys; a workgroup's keys are the same
 // for all. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
-// WG, PIXELS and BLOCK are in attention.go.
+// WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem

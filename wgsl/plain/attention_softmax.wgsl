@@ -4,7 +4,7 @@
 //   state  [queries]        vec4 read_write  maximum, sum of powers, decay: what sums before this block shrink by
 //
 // The second phase of attention. One invocation per query.
-// Reference: ref/attention.go. Grid: queries / WG. WG is in attention.go.
+// Reference: ref/attention.go. Grid: queries / WG. WG is in kernels.go.
 
 #import tile
 #import attention_params

@@ -9,7 +9,7 @@
 // The third phase of attention. One invocation makes PIXELS queries x BLOCK
 // channels; a workgroup's channels are the same for all.
 // Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK). WG, PIXELS
-// and BLOCK are in attention.go.
+// and BLOCK are in kernels.go.
 
 #import tile
 #import elem

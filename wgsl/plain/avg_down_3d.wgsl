@@ -10,7 +10,7 @@
 // `lead` zero frames stand in front of x. One invocation makes four channels of a
 // pixel: it reads the vec4s that hold any of their 4*G numbers once, and sorts
 // them by o. Sums are f32.
-// Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in avg_down_3d.go.
+// Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -20,7 +20,7 @@
 // a row in BLOCK output channels and keeps the input pixels under them in
 // registers for the row's 3 taps. Sums are f32. Reference: ref/conv3d.go. A
 // workgroup is `across` of them side by side, WG/across blocks of channels deep,
-// so that few pixels fill it too. WG, PIXELS and BLOCK are in conv3d.go.
+// so that few pixels fill it too. WG, PIXELS and BLOCK are in kernels.go.
 // Grid: (segments of rows / across, C_out/BLOCK / (WG/across), frames).
 
 #import tile

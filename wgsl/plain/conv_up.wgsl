@@ -19,7 +19,7 @@
 // parity, every other one of a row, in BLOCK output channels; a block belongs to
 // one phase and parity. Sums are f32. Reference: ref/conv_up.go. A workgroup is
 // `across` segments of rows by WG/across blocks. WG, PIXELS and BLOCK are in
-// conv_up.go. Grid: (segments / across, blocks / (WG/across), frames).
+// kernels.go. Grid: (segments / across, blocks / (WG/across), frames).
 
 #import tile
 #import elem

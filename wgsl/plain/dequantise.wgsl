@@ -4,7 +4,7 @@
 //   y  [H, W, C]        elem  read_write  from y_at (vec4s) on
 //
 // One invocation per pixel and four channels. Reference: ref/quantise.go.
-// Grid: (W * C/4 / WG, H, 1). WG is in quantise.go.
+// Grid: (W * C/4 / WG, H, 1). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -9,7 +9,7 @@
 // One invocation adds to four channels of a pixel of y; it reads each vec4 that
 // holds one of theirs once.
 // Reference: ref/dup_up_3d.go. Grid: (W * C_out/4 / WG, H, T*phases).
-// WG is in dup_up_3d.go.
+// WG is in kernels.go.
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 //
 // One invocation per pixel of the cropped tile and four channels. Tiles that
 // overlap are added by separate dispatches, in their order.
-// Reference: ref/feather.go. Grid: (columns * C/4 / WG, rows, T). WG is in feather.go.
+// Reference: ref/feather.go. Grid: (columns * C/4 / WG, rows, T). WG is in kernels.go.
 
 #import tile
 #import elem

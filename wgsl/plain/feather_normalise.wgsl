@@ -5,7 +5,7 @@
 //   y       [T, P, C]  f32  read_write  from y_at on; aliases nothing
 //
 // One invocation per four channels of a pixel.
-// Reference: ref/feather.go. Grid: (P * C/4 / WG, T). WG is in feather.go.
+// Reference: ref/feather.go. Grid: (P * C/4 / WG, T). WG is in kernels.go.
 
 #import tile
 

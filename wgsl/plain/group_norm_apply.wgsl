@@ -6,7 +6,7 @@
 //
 // One invocation keeps a column's factors and makes it in PIXELS pixels that are
 // `step` pixels apart. Reference: ref/group_norm.go. Grid: (step * C/4 / WG, T).
-// WG and PIXELS are in group_norm.go.
+// WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

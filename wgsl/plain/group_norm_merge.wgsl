@@ -9,7 +9,7 @@
 //   scale = gamma / sqrt(variance + eps), shift = beta - (mean - pivot)*scale
 //
 // One workgroup per group and frame: the mean of all chunks first, then squared
-// deviations from it. Reference: ref/group_norm.go. Grid: (G, T). WG is in group_norm.go.
+// deviations from it. Reference: ref/group_norm.go. Grid: (G, T). WG is in kernels.go.
 
 #import tile
 #import elem

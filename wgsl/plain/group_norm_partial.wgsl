@@ -9,7 +9,7 @@
 // Threads are laid out [rows, C/4]: one keeps four channels of every rows-th
 // pixel, in batches of four merged as Chan et al. do. Then one thread a group
 // merges the rows and the group's channels, means first. C is at most 1024.
-// Reference: ref/group_norm.go. Grid: (chunks, T). WG is in group_norm.go.
+// Reference: ref/group_norm.go. Grid: (chunks, T). WG is in kernels.go.
 
 #import tile
 #import elem

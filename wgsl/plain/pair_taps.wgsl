@@ -7,7 +7,7 @@
 //
 // size counts vec4s. Sums are f32 and rounded once. One invocation makes a vec4 of
 // each tap. Reference: ref/pair_taps.go. Grid: (size / WG, blocks, 1). WG is in
-// pair_taps.go.
+// kernels.go.
 
 #import tile
 #import elem

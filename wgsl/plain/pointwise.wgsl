@@ -19,7 +19,7 @@
 // ref/conv3d.go. A workgroup is `across` of them side by side, WG/across blocks
 // of channels deep, so that few pixels fill it too.
 // Grid: (P/PIXELS / across, C_out/BLOCK / (WG/across), frames). WG, PIXELS and
-// BLOCK are in pointwise.go.
+// BLOCK are in kernels.go.
 
 #import tile
 #import elem

@@ -4,7 +4,7 @@
 //   y  [H, (W + 4) C]   u32   read_write  from y_at (words) on: of each row m as f32, then its pixels, four int8 a word
 //
 // One invocation per row and four channels. Reference: ref/quantise.go.
-// Grid: (H * C/4 / WG, 1, 1). WG is in quantise.go.
+// Grid: (H * C/4 / WG, 1, 1). WG is in kernels.go.
 
 #import tile
 #import elem

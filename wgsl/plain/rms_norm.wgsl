@@ -10,7 +10,7 @@
 // column of them in f32, a component a pixel, and after the barrier adds up
 // what the others found. x is read again to be scaled; by then it is cached.
 // Reference: ref/rms_norm.go. Grid: P / (PIXELS * WG/LANES).
-// WG and PIXELS are in rms_norm.go.
+// WG and PIXELS are in kernels.go.
 
 #import tile
 #import elem

@@ -6,7 +6,7 @@
 //
 // Each is padded to a multiple of 4 channels as a whole, so log-variances may
 // start inside a vec4. One invocation makes four channels of a pixel.
-// Reference: ref/sample.go. Grid: P * Z/4 / WG. WG is in sample.go.
+// Reference: ref/sample.go. Grid: P * Z/4 / WG. WG is in kernels.go.
 
 #import tile
 #import elem

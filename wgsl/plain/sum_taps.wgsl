@@ -8,7 +8,7 @@
 //
 // size counts vec4s. Sums are f32 and rounded once. One invocation makes one
 // vec4. Reference: ref/sum_taps.go. Grid: (size / WG, blocks, taps of y). WG is in
-// sum_taps.go.
+// kernels.go.
 
 #import tile
 #import elem

@@ -5,7 +5,7 @@
 //   y  [T, H_out, W_out]     u32   read_write  bytes r, g, b, a in memory order
 //
 // y is the part of x whose first pixel is (y0, x0). One invocation per pixel.
-// Reference: ref/to_rgba8.go. Grid: (W_out / WG, H_out, T). WG is in to_rgba8.go.
+// Reference: ref/to_rgba8.go. Grid: (W_out / WG, H_out, T). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -5,7 +5,7 @@
 //
 // The row q of a patch is its fastest index. One invocation per pixel of y and
 // four channels. Reference: ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T).
-// WG is in unpatchify.go.
+// WG is in kernels.go.
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 // attention_scores.wgsl for subgroups of eight, which load a block of keys together. One
 // invocation makes PIXELS queries x BLOCKS blocks of keys. Reference: ref/attention.go.
 // Grid: (queries/PIXELS / WG, keys/(BLOCKS BLOCK)). WG, PIXELS, BLOCK and BLOCKS are in
-// attention_eights.go.
+// kernels.go.
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 // attention_scores.wgsl for subgroups of four, with what registers hold written out:
 // SwiftShader takes an array that a loop indexes for memory. A subgroup loads its keys
 // together. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, keys/BLOCK).
-// WG, PIXELS and BLOCK are in attention.go.
+// WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem

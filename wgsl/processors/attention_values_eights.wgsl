@@ -9,7 +9,7 @@
 // attention_values.wgsl for subgroups of eight, which load values together. One
 // invocation makes PIXELS queries x BLOCKS blocks of channels. Reference:
 // ref/attention.go. Grid: (queries/PIXELS / WG, C/(BLOCKS BLOCK)). WG, PIXELS, BLOCK and
-// BLOCKS are in attention_eights.go.
+// BLOCKS are in kernels.go.
 
 #import tile
 #import elem

@@ -9,7 +9,7 @@
 // attention_values.wgsl for subgroups of four, with what registers hold written out:
 // SwiftShader takes an array that a loop indexes for memory. A subgroup loads its
 // values together. Reference: ref/attention.go. Grid: (queries/PIXELS / WG, C/BLOCK).
-// WG, PIXELS and BLOCK are in attention.go.
+// WG, PIXELS and BLOCK are in kernels.go.
 
 #import tile
 #import elem

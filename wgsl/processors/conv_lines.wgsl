@@ -13,7 +13,7 @@
 // Offset y_at, x_stride (between sums) and weight_stride (between blocks) count vec4s.
 // Outside of x is zero. One invocation makes PIXELS rows of four pixels in BLOCKS blocks of
 // BLOCK output channels. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
-// BLOCKS are in conv_lines.go.
+// BLOCKS are in kernels.go.
 // Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 
 #import tile

@@ -16,7 +16,7 @@
 // PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames; the
 // eight of a subgroup have columns side by side, so that what the others load is what
 // lies left and right. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
-// BLOCKS are in conv_pairs_ahead.go; shuffles take a lane to be the invocation's number in
+// BLOCKS are in kernels.go; shuffles take a lane to be the invocation's number in
 // its eight, which segmentGrid's seats have.
 // Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
 

@@ -8,7 +8,7 @@
 // compiler for processors has to leave each invocation at one: an invocation takes
 // one group's columns of four channels, one after the other, and merges them as
 // Chan et al. do. Channels of a column that are another group's have no weight.
-// Reference: ref/group_norm.go. Grid: (chunks * G / WG, T). WG is in group_norm.go.
+// Reference: ref/group_norm.go. Grid: (chunks * G / WG, T). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 //
 // Offsets, all and stride count vec4s. Outside of a row is zero. One invocation makes a vec4 of each sum.
 // Reference: that of conv_lines.wgsl. Grid: (fours of a row x C_in4 / WG, rows, 1). WG is
-// in conv_lines.go.
+// in kernels.go.
 
 #import tile
 #import elem

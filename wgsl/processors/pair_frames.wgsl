@@ -6,7 +6,7 @@
 //   y         [4, size]  f32   read_write  aliases nothing
 //
 // size and offsets count vec4s. One invocation makes a vec4 of each. Reference: as of
-// those. Grid: (size / WG, 1, 1). WG is in conv_pairs_ahead.go.
+// those. Grid: (size / WG, 1, 1). WG is in kernels.go.
 
 #import tile
 #import elem

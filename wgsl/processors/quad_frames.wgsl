@@ -6,7 +6,7 @@
 //   y         [6, size]  f32   read_write  aliases nothing
 //
 // size and offsets count vec4s. One invocation makes a vec4 of each. Reference: that of
-// conv_pairs_ahead.wgsl. Grid: (size / WG, 1, 1). WG is in quads.go.
+// conv_pairs_ahead.wgsl. Grid: (size / WG, 1, 1). WG is in kernels.go.
 
 #import tile
 #import elem

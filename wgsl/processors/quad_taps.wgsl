@@ -10,7 +10,7 @@
 // Of temporal taps size, part and run are all that lies behind them. Columns have matrices
 // of run behind them, and before them temporal taps and rows, of part each. size, part and
 // run count vec4s. One invocation makes a vec4 of each sum. Reference: ref/conv3d.go.
-// Grid: (size / WG, blocks, 1). WG is in quads.go.
+// Grid: (size / WG, blocks, 1). WG is in kernels.go.
 
 #import tile
 #import elem

@@ -7,7 +7,7 @@
 //   (d4 - a^2 d2) + b (d3 - a^2 d1), and - in place of +
 //   d5 - (a^2+b^2) d3 + a^2 b^2 d1
 //
-// With these points four frames are nearly as exact as one by one (quads.go).
+// With these points four frames are nearly as exact as one by one (kernels.go).
 
 fn six(d0: vec4<f32>, d1: vec4<f32>, d2: vec4<f32>, d3: vec4<f32>, d4: vec4<f32>, d5: vec4<f32>) -> array<vec4<f32>, 6> {
     let even_a = d4 - 2.25 * d2;
