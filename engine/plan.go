@@ -127,7 +127,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
 		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
-		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{Spools: p.o.Spool},
+		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
 	if err != nil {

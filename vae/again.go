@@ -28,13 +28,13 @@ type attempt struct {
 	given int // frames
 }
 
-// bands loads the weights and yields what the plan's Run does, see attempt.
+// bands loads the weights and yields what runner.Run does, see attempt.
 func (m *Model) bands(ctx context.Context, plan **Plan, with *[]*runner.Worker, job func(m *Model) *engine.Job, o *Options, in runner.Input, watch runner.Watch, told *Watch) iter.Seq2[runner.Band, error] {
 	a := &attempt{model: m, plan: plan, with: with, job: job, o: o, in: in, watch: watch, told: told}
 	return a.bands(ctx)
 }
 
-// bands loads the weights and yields what the plan's Run does. Out of memory, it
+// bands loads the weights and yields what runner.Run does. Out of memory, it
 // goes on with a plan that takes less: what is finished is made once more, since
 // later frames need what it leaves, and not yielded again.
 func (a *attempt) bands(ctx context.Context) iter.Seq2[runner.Band, error] {

@@ -8,7 +8,7 @@ import (
 	"tessera/engine/runner"
 )
 
-// bands loads the weights and yields what the plan's Run does. Out of memory, a
+// bands loads the weights and yields what runner.Run does. Out of memory, a
 // page is told so: its engine is as large as it should be.
 func (m *Model) bands(ctx context.Context, plan **Plan, _ *[]*runner.Worker, _ func(m *Model) *engine.Job, _ *Options, in runner.Input, watch runner.Watch, told *Watch) iter.Seq2[runner.Band, error] {
 	if err := m.load(ctx, *plan, told.Loading); err != nil {

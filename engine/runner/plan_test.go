@@ -28,8 +28,8 @@ func (d doubling) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.
 	return in, engine.Windows{d.outer.Name: w}, tiling.Rect{Y1: w.H, X1: w.W}
 }
 
-// planned is the decode of five frames of h x w cells in tiles of 64 pixels.
-func planned(t *testing.T, h, w int, how engine.Tiling) *engine.Plan {
+// job decodes five frames of h x w cells.
+func job(t *testing.T, h, w int) *engine.Job {
 	t.Helper()
 	set, err := wgsl.NewSet(wgsl.F32, gpu.Info{}, nil)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func planned(t *testing.T, h, w int, how engine.Tiling) *engine.Plan {
 		&engine.Conv{Name: "inner", Weights: weights.Conv("inner", wgsl.Shape{O: 16, I: 4, KT: 3, KS: 3}, 1), Out: 16, Time: engine.Causal{Kernel: 3}},
 		&engine.Conv{Name: "outer", Weights: weights.Conv("outer", wgsl.Shape{O: 3, I: 16, KT: 1, KS: 3}, 1), Out: 3, Enlarge: true},
 	}
-	p, err := engine.NewPlan(t.Context(), &engine.Job{
+	return &engine.Job{
 		Direction: engine.Direction{
 			Name: "decode", In: 1, Out: 2, InFrames: 1, OutFrames: 1, InPatch: 1, OutPatch: 1, InChannels: 4, OutChannels: 3,
 			First: func(step int) int { return 1 + step },
@@ -48,14 +48,24 @@ func planned(t *testing.T, h, w int, how engine.Tiling) *engine.Plan {
 		},
 		Kernels: engine.Kernels{Activations: set, Plain: set}, Adapter: gpu.Info{Limits: gpu.DefaultLimits},
 		Frames: 5, Height: h, Width: w,
-	}, engine.Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(64)}, Overlap: tiling.Square(16)})
+	}
+}
+
+func plan(t *testing.T, j *engine.Job, o engine.Options) *engine.Plan {
+	t.Helper()
+	p, err := engine.NewPlan(t.Context(), j, o)
 	require.NoError(t, err)
 	return p
 }
 
+// cut are options of tiles of 64 pixels.
+func cut(how engine.Tiling) engine.Options {
+	return engine.Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(64)}, Overlap: tiling.Square(16)}
+}
+
 // The first pass of exact tiles puts frames, the second gets the rectangles it asks for.
 func TestPassesMeet(t *testing.T) {
-	p := planned(t, 60, 70, engine.Exact)
+	p := plan(t, job(t, 60, 70), cut(engine.Exact))
 	b, inner, outer := p.Work.Between, p.Work.Passes[0], p.Work.Last()
 	spool := make(inMemory, b.Spool.Bytes)
 	r := &run{plan: p, work: &p.Work, spools: spools{b.Spool: spool}}
@@ -85,7 +95,7 @@ func TestPassesMeet(t *testing.T) {
 // Progress grows to one, through both passes.
 func TestProgressGrows(t *testing.T) {
 	for _, how := range []engine.Tiling{engine.Feather, engine.Exact} {
-		p := planned(t, 60, 70, how)
+		p := plan(t, job(t, 60, 70), cut(how))
 		last, flops := 0.0, 0.0
 		for n, w := range p.Work.Passes {
 			for i := range w.Tiles {

@@ -54,10 +54,10 @@ type place struct {
 	k     int // of the slice
 }
 
-// Run does what was planned, on a device that has the weights; workers are those of the
-// plan's Helpers. It yields the
-// result in bands of rows, from the first frame's first to the last frame's
-// last, each as soon as no later tile can touch it, and ends at the first error.
+// Run does what was planned, on a device that has the weights. workers are the devices
+// of the plan's Helpers, none if there are none. Run yields the result in bands of rows,
+// from the first frame's first to the last frame's last, each as soon as no later tile
+// can touch it, and ends at the first error.
 // Leaving the loop early stops the work.
 func Run(ctx context.Context, p *engine.Plan, on *Store, workers []*Worker, in Input, w Watch) iter.Seq2[Band, error] {
 	return func(yield func(Band, error) bool) {
@@ -98,7 +98,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	defer r.spools.close()
 	if r.work.Joiner != nil {
 		for _, s := range r.work.Joiner.Spools() {
-			if err := r.spools.open(s, r.work.Spools); err != nil {
+			if err := r.spools.open(s, r.work.NewSpool); err != nil {
 				return err
 			}
 		}
@@ -138,7 +138,7 @@ func (r *run) compile(ctx context.Context) error {
 func (r *run) first(ctx context.Context) (err error) {
 	b := r.work.Between
 	if r.spools[b.Spool] == nil {
-		if err := r.spools.open(b.Spool, r.work.Spools); err != nil {
+		if err := r.spools.open(b.Spool, r.work.NewSpool); err != nil {
 			return err
 		}
 	}
