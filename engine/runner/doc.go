@@ -6,6 +6,7 @@
 // list of steps, which are data; run.do does one of them.
 //
 //	run.go       passes, tiles and slices in order, and progress
+//	watch.go     what a run is fed with, tells and yields
 //	step.go      what becomes of each step
 //	readback.go  bytes on their way off the device, and to whom they go
 //	linear.go    tiles blended on the host, as diffusers does
