@@ -68,6 +68,7 @@ esac
 # Nobody reads the shaders' comments, spaces and lines in there: 40 kB.
 texts=$PWD/build/wasm/texts
 rm -rf "$texts"
+mkdir -p "$texts"
 for file in wgsl/*/*.wgsl; do
 	mkdir -p "$texts/$(basename "$(dirname "$file")")"
 	sed 's/^ *//; s/ *\/\/.*//; /^$/d; /^#/!s/ \([*+=]\) /\1/g; /^#/!s/\([,:;]\) /\1/g; s/ {$/{/' "$file" |
