@@ -144,49 +144,45 @@ func TestPairTaps(t *testing.T) {
 // Frames are made in pairs where that is faster or chosen, of weights in the
 // blocks that are summed.
 func TestPaired(t *testing.T) {
+	checkPaired(t, gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain")
+	checkPaired(t, gpu.Info{Vendor: "amd", Type: "discrete"}, "passes")
+	checkPaired(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain")
+	checkPaired(t, gpu.Info{}, "plain")
+}
+
+// checkPaired checks an adapter's choices, of which `usual` is the kernel of pairs.
+func checkPaired(t *testing.T, info gpu.Info, usual string) {
+	t.Helper()
 	three := Shape{O: 128, I: 128, KT: 3, KS: 3}
-	for _, c := range []struct {
-		info gpu.Info
-		name string // of the kernel
-	}{
-		{llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "ahead"},
-		{llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "columns"},
-		{gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain"},
-		{gpu.Info{Vendor: "amd", Type: "discrete"}, "passes"},
-		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain"},
-		{gpu.Info{}, "plain"},
-	} {
-		s, err := NewSet(F32, c.info, nil)
+	s, err := NewSet(F32, info, nil)
+	require.NoError(t, err)
+	packing := s.ConvPacking(three, 1)
+	assert.Equal(t, usual, s.find("conv_pairs", nil).name)
+	assert.Equal(t, usual != "plain", s.Paired(packing, three))
+	few := Shape{O: 8, I: 128, KT: 3, KS: 3}
+	assert.Equal(t, usual != "plain" && !looping(info), s.Paired(packing, few))
+	for _, on := range []bool{true, false} {
+		s, err := NewSet(F32, info, Choices(nil).Winograd(info, on))
 		require.NoError(t, err)
-		packing := s.ConvPacking(three, 1)
-		usual := c.name
-		assert.Equal(t, usual, s.find("conv_pairs", nil).name)
-		assert.Equal(t, c.name != "plain", s.Paired(packing, three))
-		few := Shape{O: 8, I: 128, KT: 3, KS: 3}
-		assert.Equal(t, c.name != "plain" && !looping(c.info), s.Paired(packing, few))
-		for _, on := range []bool{true, false} {
-			s, err := NewSet(F32, c.info, Choices(nil).Winograd(c.info, on))
-			require.NoError(t, err)
-			assert.Equal(t, on, s.Paired(packing, three), "%s, chosen", c.name)
-			assert.False(t, s.Paired(packing, Shape{O: 128, I: 128, KT: 1, KS: 3}))
-			assert.False(t, s.Paired(blocked(8, 16), three))
-		}
-		on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(c.info, true)
-		name, up := usual, usual
-		if name == "plain" {
-			name, up = "fused", "fused"
-		}
-		if eights(c.info) { // there enlarging convolutions are made so by choice alone
-			up = "fused"
-		}
-		want := Choices{"conv_pairs": name, "conv_up_pairs": up, "conv_lines": "plain", "conv3d": "plain"}
-		refuted := Choices{"conv_pairs": "plain", "conv_up_pairs": up, "conv_lines": "plain"}
-		if eights(c.info) {
-			want["conv_lines"] = c.name
-		}
-		assert.Equal(t, want, on)
-		assert.Equal(t, refuted, Choices{"conv_pairs": "plain", "conv_lines": "plain"}.Winograd(c.info, true), "refuted")
+		assert.Equal(t, on, s.Paired(packing, three), "%s, chosen", usual)
+		assert.False(t, s.Paired(packing, Shape{O: 128, I: 128, KT: 1, KS: 3}))
+		assert.False(t, s.Paired(blocked(8, 16), three))
 	}
+	on := Choices{"conv_pairs 128→128": "plain", "conv3d": "plain"}.Winograd(info, true)
+	name, up := usual, usual
+	if name == "plain" {
+		name, up = "fused", "fused"
+	}
+	if eights(info) { // there enlarging convolutions are made so by choice alone
+		up = "fused"
+	}
+	want := Choices{"conv_pairs": name, "conv_up_pairs": up, "conv_lines": "plain", "conv3d": "plain"}
+	refuted := Choices{"conv_pairs": "plain", "conv_up_pairs": up, "conv_lines": "plain"}
+	if eights(info) {
+		want["conv_lines"] = usual
+	}
+	assert.Equal(t, want, on)
+	assert.Equal(t, refuted, Choices{"conv_pairs": "plain", "conv_lines": "plain"}.Winograd(info, true), "refuted")
 }
 
 // llvmpipe is what Mesa's driver for processors says of vectors of 256 bits.

@@ -61,3 +61,39 @@ func TestEnlargingColumns(t *testing.T) {
 		assert.Equal(t, [3]uint32{uint32(c.all / c.blocks), uint32(c.rows * c.width / 8), 3}, h.cover(e), "%+v", c)
 	}
 }
+
+// On processors, whose drivers compile for seconds, one pipeline does for all of a
+// layer's dispatches: of one temporal tap or more, which add to what there is or not.
+func TestSharedPipeline(t *testing.T) {
+	for name, info := range map[string]gpu.Info{
+		"mesa 25": llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"),
+		"mesa 26": llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"),
+		"fours":   {Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4},
+	} {
+		s, err := NewSet(F32, info, nil)
+		require.NoError(t, err)
+		for _, outputs := range []int{3, 16, 24} {
+			x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 3, H: 4, W: 8, C: 12}
+			y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 3, H: 4, W: 8, C: outputs}
+			w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
+			w.Packing = s.ConvPacking(Shape{O: outputs, I: 12, KT: 3, KS: 3}, 1)
+			b, taps := &gpu.Batch{}, []Tap{{x, 0}, {x, 1}, {x, 2}}
+			for n := 1; n <= 3; n++ {
+				for _, add := range []bool{false, true} {
+					s.Conv3D(b, "conv3d", Conv3D{Weights: w, KT: 3, Taps: taps[3-n:], Step: 1, Stride: 1, Y: y, N: 1, Add: add})
+				}
+			}
+			programs := map[*gpu.Program]bool{}
+			for i := range b.Commands {
+				programs[b.Commands[i].Program] = true
+			}
+			assert.Len(t, programs, 1, "%s, %d outputs", name, outputs)
+		}
+	}
+}
+
+// Those for a processor go before all others there.
+func TestLikelyOnProcessors(t *testing.T) {
+	likely(t, llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "cooperative plain tiled", "conv_pairs": "ahead plain fused passes"})
+	likely(t, llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns cooperative plain tiled", "group_norm": "short apart plain"})
+}

@@ -50,3 +50,8 @@ func inRows(t *testing.T, operation string, cases []convVariant, together []int,
 		}
 	}
 }
+
+func TestPairedOnProcessors(t *testing.T) {
+	checkPaired(t, llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "ahead")
+	checkPaired(t, llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "columns")
+}

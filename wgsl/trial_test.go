@@ -102,42 +102,6 @@ func TestWrongDefault(t *testing.T) {
 	require.Equal(t, wgsl.Choices{"conv3d": "plain"}, choices)
 }
 
-// A kernel of which one text is wrong is not used by a job that has it, however right
-// its others are: not by one that came first, nor by one whose plan has that text since
-// the kernel was chosen.
-func TestWrongText(t *testing.T) {
-	b := newTrials(t)
-	texts := wgsl.Variant{Name: "texts", WG: 64, Pixels: 4, Tall: 2, Better: true, Old: "#import conv3d", New: "#import conv3d_wrong_of_one"}
-	duty := func(blocks int) map[wgsl.Duty]int64 {
-		d := wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Form: wgsl.Form{Blocks: blocks, Pixels: 4}}
-		return map[wgsl.Duty]int64{d: 1}
-	}
-	sets := wgsl.WithVariants(t, plain, texts)
-	set, err := sets(wgsl.F32, b.dev.Info(), nil)
-	require.NoError(t, err)
-	tuner := tune.Tuner{Sets: sets, Off: true}
-	for _, c := range []struct {
-		blocks       int
-		chosen, want wgsl.Choices
-	}{
-		{2, nil, wgsl.Choices{}},
-		{3, nil, wgsl.Choices{}},
-		{1, wgsl.Choices{"conv3d 16→32": "texts"}, wgsl.Choices{"conv3d": "plain"}},
-		{2, nil, wgsl.Choices{"conv3d": "plain"}},
-	} {
-		choices, err := tuner.Choose(t.Context(), b.dev, set, duty(c.blocks), c.chosen)
-		require.NoError(t, err)
-		require.Equal(t, c.want, choices, "%d blocks", c.blocks)
-	}
-	choices, err := (&tune.Tuner{Sets: sets, Off: true, NoCache: true}).Choose(t.Context(), b.dev, set, duty(1), nil)
-	require.NoError(t, err)
-	require.Equal(t, wgsl.Choices{"conv3d": "plain"}, choices, "first of all")
-	known, err := tuner.Known(b.dev.Info())
-	require.NoError(t, err)
-	require.Len(t, known.Proofs, 3)
-	require.Regexp(t, `^conv3d texts in f32, 1 tap, 1 block of 4 pixels: disagrees with the reference`, known.Proofs[2].String())
-}
-
 // What is quicker than the kernel that comes first is taken, what is slower is
 // not. Nothing is where trials are turned off.
 func TestQuickestKernel(t *testing.T) {
