@@ -69,7 +69,7 @@ func TestPlainPairsAreTried(t *testing.T) {
 		usual, err := wgsl.NewSet(wgsl.F32, info, nil)
 		require.NoError(t, err)
 		c := &chooser{Tuner: &Tuner{NoCache: true, found: map[string]Record{}}, ctx: context.Background(), info: info, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
-		for _, operation := range []string{"conv_pairs", "conv_up_pairs"} {
+		for _, operation := range []string{"conv3d_winograd", "conv_up_winograd"} {
 			d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}, Weight: wgsl.F32}
 			ok, err := c.prove(d, "plain")
 			require.NoError(t, err)

@@ -18,7 +18,7 @@ import (
 // are trials for, with as many taps as it may have.
 func TestReferences(t *testing.T) {
 	dev := gputest.Open(t)
-	taps := map[string][]int{"attention": {0}, "conv_lines": {0}, "conv_pairs": {0}, "conv_up_pairs": {0}, "group_norm": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
+	taps := map[string][]int{"attention": {0}, "conv3d_winograd_rows": {0}, "conv3d_winograd": {0}, "conv_up_winograd": {0}, "group_norm": {0}, "conv3d_strided": {1, 3}, "conv_up": {1, 2, 3}, "conv3d": {1, 2, 3}, "pointwise": {1, 3}}
 	require.Len(t, samples, len(taps))
 	require.Len(t, references, len(taps))
 	require.ElementsMatch(t, wgsl.Operations(), slices.Collect(maps.Keys(taps)), "operations of several kernels, none of which may be used unproven")

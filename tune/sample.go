@@ -45,9 +45,9 @@ type input struct {
 func shapeOf(d wgsl.Duty) wgsl.Shape {
 	taps := max(1, d.Taps)
 	switch d.Operation {
-	case "conv_lines", "conv_pairs":
+	case "conv3d_winograd_rows", "conv3d_winograd":
 		taps = 3
-	case "conv_up_pairs":
+	case "conv_up_winograd":
 		return wgsl.ConvUpShape(d.Out, d.In, 3, 1)
 	case "conv_up":
 		return wgsl.ConvUpShape(d.Out, d.In, taps, 1)
@@ -67,26 +67,26 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	},
 	"conv3d":         func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 1) },
 	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
-	"conv_lines": func(s *sample, d wgsl.Duty, z size) {
+	"conv3d_winograd_rows": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
 		z = lined(z)
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		w := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
-		s.set.ConvLines(s.batch, "sample", s.set.LinesOf(s.batch, "sample", w, taps(x, shape.KT), s.result(z.n, z.h, z.w, d.Out), s.buffer))
+		s.set.Conv3DWinogradRows(s.batch, "sample", s.set.WinogradRowsOf(s.batch, "sample", w, taps(x, shape.KT), s.result(z.n, z.h, z.w, d.Out), s.buffer))
 	},
-	"conv_pairs": func(s *sample, d wgsl.Duty, z size) {
+	"conv3d_winograd": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
 		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		x, y := s.tensor(n+2, z.h, z.w, d.In), s.result(n, z.h, z.w, d.Out)
 		record := func(t, of int) {
-			pairs := s.set.PairsOf(s.batch, "sample", plain, x, y, of, s.buffer)
+			pairs := s.set.WinogradOf(s.batch, "sample", plain, x, y, of, s.buffer)
 			for i := range pairs.Taps {
 				pairs.Taps[i].T += t
 			}
 			pairs.T, pairs.N = t, n-t
-			s.set.ConvPairs(s.batch, "sample", pairs)
+			s.set.Conv3DWinograd(s.batch, "sample", pairs)
 		}
-		if s.set.Paired(plain.Packing, shape) && s.set.Together(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
+		if s.set.UsesWinograd(plain.Packing, shape) && s.set.WinogradFrames(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
 			record(0, 4)
 			record(2, 2)
 			return
@@ -99,15 +99,15 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		s.set.ConvUp(s.batch, "sample", wgsl.ConvUp{Weights: w, Taps: taps(x, shape.KT), Phases: 1, Y: s.result(z.n, 2*z.h, 2*z.w, d.Out), N: z.n})
 	},
-	"conv_up_pairs": func(s *sample, d wgsl.Duty, z size) {
+	"conv_up_winograd": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
-		pairs := wgsl.ConvUpPairs{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
+		pairs := wgsl.ConvUpWinograd{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
 		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), taps(x, 4)
-		if s.set.Paired(pairs.Packing, shape) {
-			pairs.Weights = s.set.PairTaps(s.batch, "sample", wgsl.PairTaps{Weights: pairs.Weights, Shape: shape, Of: 2, To: s.buffer("taps", s.set.PairBytes(shape, 2))})
+		if s.set.UsesWinograd(pairs.Packing, shape) {
+			pairs.Weights = s.set.WinogradWeights(s.batch, "sample", wgsl.WinogradWeights{Weights: pairs.Weights, Shape: shape, Of: 2, To: s.buffer("taps", s.set.WinogradBytes(shape, 2))})
 		}
-		s.set.ConvUpPairs(s.batch, "sample", pairs)
+		s.set.ConvUpWinograd(s.batch, "sample", pairs)
 	},
 	"group_norm": func(s *sample, d wgsl.Duty, z size) {
 		c, groups := normed(d, z)

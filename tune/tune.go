@@ -93,7 +93,7 @@ func (c *chooser) paired(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
 	all := maps.Clone(work)
 	for d, flops := range work {
 		pairs := d
-		pairs.Operation, pairs.Taps, pairs.Kernel, pairs.Form = "conv_pairs", 0, "", wgsl.Form{}
+		pairs.Operation, pairs.Taps, pairs.Kernel, pairs.Form = "conv3d_winograd", 0, "", wgsl.Form{}
 		if d.Operation == "conv3d" && d.Taps == 3 && !known[pairs.Class] && len(c.kernels(duty{Duty: pairs})) > 0 {
 			all[pairs] += flops
 		}

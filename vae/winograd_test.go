@@ -97,9 +97,9 @@ func TestVariantGoldens(t *testing.T) {
 		t.Skip("TABLES=all tries every kernel")
 	}
 	dev := gputest.Open(t)
-	for _, name := range wgsl.Kernels("conv_pairs", wgsl.F16, dev.Info())[1:] {
+	for _, name := range wgsl.Kernels("conv3d_winograd", wgsl.F16, dev.Info())[1:] {
 		t.Run("pairs "+name, func(t *testing.T) {
-			testPaired(t, dev, Settings{Precision: F16, Kernels: wgsl.Choices{"conv3d": "plain", "conv_pairs": name}})
+			testPaired(t, dev, Settings{Precision: F16, Kernels: wgsl.Choices{"conv3d": "plain", "conv3d_winograd": name}})
 		})
 	}
 	for _, p := range []Precision{F32, F16} {
@@ -137,7 +137,7 @@ func testPaired(t *testing.T, dev *gpu.Device, s Settings) {
 	require.NoError(t, err)
 	paired := 0
 	for program := range p.Programs() {
-		if strings.HasPrefix(program.Label, "conv_pairs") {
+		if strings.HasPrefix(program.Label, "conv3d_winograd") {
 			paired++
 		}
 	}

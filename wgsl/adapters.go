@@ -11,57 +11,57 @@ import (
 // where a kernel is quicker than those in front of it (better). Each says what it relies
 // on, and where that was measured. Nothing else looks at names of adapters and drivers.
 
-// eights says whether an adapter's subgroups are of eight, as those of a processor
+// subgroupsOf8 says whether an adapter's subgroups are of eight, as those of a processor
 // that computes with vectors of 256 bits. There loads of vec4s from where each
 // invocation says are slow, and what is broadcast costs nothing
 // (docs/benchmarks/2026-11-22-broadcast.md).
-func eights(info gpu.Info) bool { return subgroups(info, 8) }
+func subgroupsOf8(info gpu.Info) bool { return subgroups(info, 8) }
 
-// fours says whether they are of four, as SwiftShader's, natively and in Chromium
+// subgroupsOf4 says whether they are of four, as SwiftShader's, natively and in Chromium
 // (docs/benchmarks/2026-11-23-swiftshader.md).
-func fours(info gpu.Info) bool { return subgroups(info, 4) }
+func subgroupsOf4(info gpu.Info) bool { return subgroups(info, 4) }
 
 func subgroups(info gpu.Info, of int) bool {
 	return info.Subgroups && info.SubgroupMin == of && info.SubgroupMax == of
 }
 
-// processor says whether an adapter is Mesa's driver for processors, where sums are
+// isLlvmpipe says whether an adapter is Mesa's driver for processors, where sums are
 // memory anyway (docs/benchmarks/2026-11-22-tall.md).
-func processor(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpipe") }
+func isLlvmpipe(info gpu.Info) bool { return strings.HasPrefix(info.Name, "llvmpipe") }
 
-// looping says whether an adapter is Mesa's driver for processors before 26, which
+// mesaBefore26 says whether an adapter is Mesa's driver for processors before 26, which
 // loads one invocation after the other from where it can't see to be the same for all
 // (docs/benchmarks/2026-11-22-broadcast.md).
-func looping(info gpu.Info) bool {
+func mesaBefore26(info gpu.Info) bool {
 	_, mesa, _ := strings.Cut(info.Driver, "Mesa ")
 	major, _, _ := strings.Cut(mesa, ".")
 	version, err := strconv.Atoi(major)
-	return eights(info) && (err != nil || version < 26)
+	return subgroupsOf8(info) && (err != nil || version < 26)
 }
 
-// uniform says whether an adapter is Mesa's driver for processors from 26 on, which sees
+// mesaFrom26 says whether an adapter is Mesa's driver for processors from 26 on, which sees
 // loads of weights to be the same for all (docs/benchmarks/2026-11-24-enlarging.md).
-func uniform(info gpu.Info) bool { return processor(info) && !looping(info) }
+func mesaFrom26(info gpu.Info) bool { return isLlvmpipe(info) && !mesaBefore26(info) }
 
-// columned says whether an adapter is Mesa's driver for processors from 26 on, with
+// mesaFrom26Of8 says whether an adapter is Mesa's driver for processors from 26 on, with
 // subgroups of eight, which shuffle for nothing (docs/benchmarks/2026-11-25-fours.md).
-func columned(info gpu.Info) bool { return eights(info) && uniform(info) }
+func mesaFrom26Of8(info gpu.Info) bool { return subgroupsOf8(info) && mesaFrom26(info) }
 
-// host says whether an adapter is the processor, whose drivers leave an invocation at
+// onProcessor says whether an adapter is the processor, whose drivers leave an invocation at
 // each barrier (docs/benchmarks/2026-11-23-without-barriers.md).
-func host(info gpu.Info) bool { return info.Type == "cpu" }
+func onProcessor(info gpu.Info) bool { return info.Type == "cpu" }
 
-// nvidia says whether an adapter is NVIDIA's, where addresses and bounds cost
+// isNVIDIA says whether an adapter is NVIDIA's, where addresses and bounds cost
 // instructions of their own (docs/benchmarks/isa.md).
-func nvidia(info gpu.Info) bool { return info.Vendor == "nvidia" }
+func isNVIDIA(info gpu.Info) bool { return info.Vendor == "nvidia" }
 
-// amd says whether an adapter is AMD's, whose compiler keeps two products' sums in
+// isAMD says whether an adapter is AMD's, whose compiler keeps two products' sums in
 // registers, but not four (docs/benchmarks/2026-11-22-temporal-winograd.md).
-func amd(info gpu.Info) bool { return info.Vendor == "amd" }
+func isAMD(info gpu.Info) bool { return info.Vendor == "amd" }
 
-// card says whether an adapter has arithmetic of halves. Drivers for processors, which list
+// computesF16 says whether an adapter has arithmetic of halves. Drivers for processors, which list
 // it, compute it in f32, and compile for seconds.
-func card(info gpu.Info) bool { return info.F16 && !host(info) }
+func computesF16(info gpu.Info) bool { return info.F16 && !onProcessor(info) }
 
 // hasMatrices says whether it has subgroup matrices of a layout that is known (cards_matrix.go).
 func hasMatrices(info gpu.Info) bool { return layoutOf(info) != nil }

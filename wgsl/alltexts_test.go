@@ -27,7 +27,7 @@ func TestAllTexts(t *testing.T) {
 				for name, h := range forms(&k.shaders[i]) {
 					for _, elem := range []Elem{F32, F16, Packed} {
 						for _, weight := range []Elem{F32, Packed} {
-							if k.halves && elem != F16 {
+							if k.onlyF16 && elem != F16 {
 								continue
 							}
 							file := fmt.Sprintf("%s.%s.%d.%s.%v.%v", table.operation, k.name, i, name, elem, weight)
@@ -50,20 +50,20 @@ func forms(h *shader) map[string]*shader {
 		}
 		return all
 	}
-	for tall := range max(3, h.tall) + 1 {
+	for tall := range max(3, h.blocks) + 1 {
 		for _, pixels := range []int{h.pixels, 6, 8} {
 			form := *h
-			form.tall = tall
-			if h.tall == 0 {
-				form.tall = 0
+			form.blocks = tall
+			if h.blocks == 0 {
+				form.blocks = 0
 			}
-			if h.tall > 0 {
+			if h.blocks > 0 {
 				form.pixels = pixels
 				if tall == 0 {
 					continue
 				}
 			}
-			all[fmt.Sprintf("%d blocks of %d", form.tall, form.pixels)] = &form
+			all[fmt.Sprintf("%d blocks of %d", form.blocks, form.pixels)] = &form
 		}
 	}
 	return all

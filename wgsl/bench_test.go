@@ -141,24 +141,24 @@ func benchFolded(b *testing.B, dev *gpu.Device, c, h, w, z int) {
 	dev.Free(x.Buffer, y.Buffer)
 }
 
-// BenchmarkConvPairs times four frames of a 3x3x3 convolution in the steady state,
+// BenchmarkConv3DWinograd times four frames of a 3x3x3 convolution in the steady state,
 // each by itself in one dispatch and in pairs, the pairs' weights included. GFLOP/s
 // are of what the first computes.
-func BenchmarkConvPairs(b *testing.B) {
+func BenchmarkConv3DWinograd(b *testing.B) {
 	dev := gputest.Open(b)
 	b.Log(dev.Info().Name)
 	for _, elem := range []Elem{F32, Packed} {
 		for _, c := range []struct{ c, h, w int }{{128, 32, 32}, {256, 16, 16}, {512, 16, 16}} {
-			for _, kernel := range Kernels("conv_pairs", elem, dev.Info()) {
+			for _, kernel := range Kernels("conv3d_winograd", elem, dev.Info()) {
 				b.Run(fmt.Sprintf("%d/%s/%s", c.c, elem, kernel), func(b *testing.B) {
-					s, err := NewSet(elem, dev.Info(), Choices{"conv_pairs": kernel})
+					s, err := NewSet(elem, dev.Info(), Choices{"conv3d_winograd": kernel})
 					require.NoError(b, err)
 					x, y, shape := benchTensor("x", 6, c.h, c.w, c.c), benchTensor("y", 4, c.h, c.w, c.c), Shape{O: c.c, I: c.c, KT: 3, KS: 3}
 					x.Elem, y.Elem = elem, elem
 					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
 					buffers := []*gpu.Buffer{x.Buffer}
-					if s.Paired(w.Packing, shape) {
-						s.ConvPairs(batch, "pairs", s.PairsOf(batch, "taps", w, x, y, s.Together(shape, 4), func(label string, bytes int64) *gpu.Buffer {
+					if s.UsesWinograd(w.Packing, shape) {
+						s.Conv3DWinograd(batch, "pairs", s.WinogradOf(batch, "taps", w, x, y, s.WinogradFrames(shape, 4), func(label string, bytes int64) *gpu.Buffer {
 							made := &gpu.Buffer{Label: label, Size: bytes}
 							buffers = append(buffers, made)
 							return made

@@ -91,7 +91,7 @@ func eachKernelIn(t *testing.T, storages []Elem, operation, name string, dev *gp
 	usual := (&Set{info: info, tables: tables}).find(operation, nil).name
 	for i, k := range tables[at].kernels {
 		for _, e := range storages {
-			if k.halves && e != F16 || !tried(operation, k.name) {
+			if k.onlyF16 && e != F16 || !tried(operation, k.name) {
 				continue
 			}
 			full := name + "/" + e.String()
@@ -153,7 +153,7 @@ func others(i int, k kernel, e Elem) bool {
 	if inBrowser() && i > 0 {
 		return false
 	}
-	return k.halves || e == Packed || e == F32 && i == 0
+	return k.onlyF16 || e == Packed || e == F32 && i == 0
 }
 
 // short reports whether -short runs a case. It runs the kernel that the device takes

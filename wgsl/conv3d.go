@@ -165,7 +165,7 @@ func (s *Set) ConvPacking(shape Shape, stride int) *Packing {
 func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	class := classOf(convOperation(c.Stride), Shape{O: c.Y.C, I: c.Taps[0].X.C, KS: 3})
 	h := s.shader(label, class, c.Packing)
-	if s.apart(h, c.Taps) {
+	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {
@@ -188,7 +188,7 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 	in.skip(c.Later, c.KT)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N}
-	if h.upright {
+	if h.vertical {
 		h, e = h.inColumns(e, c.Y.C)
 	}
 	macs := int64(c.N) * int64(c.rows(top, scale*x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * int64(len(c.Taps))

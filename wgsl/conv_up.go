@@ -64,7 +64,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps))
-	if s.apart(h, c.Taps) {
+	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {
@@ -79,7 +79,7 @@ func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	y, yAt := c.Y.Frames(c.T, c.N*c.Phases)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, N: c.N}
-	if h.upright {
+	if h.vertical {
 		h, e = h.inColumns(e, c.Y.C)
 	}
 	e.C4 = c.Phases * h.parities(blocks)

@@ -67,14 +67,14 @@ var convUpPairCases = []convUpCase{
 	{name: "width_128", T: 2, h: 3, w: 5, C: 128, O: 24},
 }
 
-func TestConvUpPairs(t *testing.T) {
+func TestConvUpWinograd(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range convUpPairCases {
 		c.kt, c.z, c.pairs = 3, 1, true
 		if c.H == 0 {
 			c.H, c.W = 2*c.h, 2*c.w
 		}
-		eachKernel(t, "conv_up_pairs", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, s.summed()) })
+		eachKernel(t, "conv_up_winograd", c.name, dev, func(t *testing.T, s *Set) { c.run(t, dev, s, s.summed()) })
 	}
 }
 
@@ -147,7 +147,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	}
 	shape, weights := c.packed(s, elem, weight, bias, cell)
 	test := gputest.Case{
-		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys, Scratch: []int64{s.PairBytes(shape, 2)},
+		Op: "conv_up", In: append([]gputest.Array{xs}, weights...), Out: ys, Scratch: []int64{s.WinogradBytes(shape, 2)},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			conv := ConvUp{
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
@@ -156,10 +156,10 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 			if c.pairs {
 				x := xt.in(in[0])
 				w := conv.Weights
-				if s.Paired(w.Packing, shape) {
-					w = s.PairTaps(b, "taps", PairTaps{Weights: w, Shape: shape, Of: 2, To: scratch[0]})
+				if s.UsesWinograd(w.Packing, shape) {
+					w = s.WinogradWeights(b, "taps", WinogradWeights{Weights: w, Shape: shape, Of: 2, To: scratch[0]})
 				}
-				s.ConvUpPairs(b, "conv_up", ConvUpPairs{Weights: w, Taps: []Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
+				s.ConvUpWinograd(b, "conv_up", ConvUpWinograd{Weights: w, Taps: []Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
 				return
 			}
 			first := 0

@@ -82,12 +82,12 @@ func (s *Set) Joins(c *Convolution, most int64) bool {
 	if c.Enlarges {
 		return max(c.Phases, 1) == 1 && c.KT == 3 && s.pairable(c, most)
 	}
-	return max(c.Stride, 1) == 1 && !c.Upsample && max(c.Step, 1) == 1 && s.pairable(c, most) && s.PairSums(c.Y.C, &c.X, 2) <= most
+	return max(c.Stride, 1) == 1 && !c.Upsample && max(c.Step, 1) == 1 && s.pairable(c, most) && s.WinogradSums(c.Y.C, &c.X, 2) <= most
 }
 
 // pairable says whether the set has pairs for the weights.
 func (s *Set) pairable(c *Convolution, most int64) bool {
-	return s.Paired(c.Packing, c.shape()) && s.PairBytes(c.shape(), 2) <= most
+	return s.UsesWinograd(c.Packing, c.shape()) && s.WinogradBytes(c.shape(), 2) <= most
 }
 
 // shape is the weights'.
@@ -176,32 +176,32 @@ func (s *Set) summedFirst(b *gpu.Batch, label string, c *Convolution, m *Scratch
 // and all that this takes can be bound.
 func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratch, p Conv3D) bool {
 	shape := Shape{O: p.Y.C, I: p.Taps[0].X.C, KT: p.KT, KS: 3}
-	if len(p.Taps) != p.KT || p.Step > 1 || p.Stride > 1 || p.Upsample || !s.Lined(p.Packing, shape, c.Pixels, c.Clip || p.Y.T > 1) {
+	if len(p.Taps) != p.KT || p.Step > 1 || p.Stride > 1 || p.Upsample || !s.UsesWinogradRows(p.Packing, shape, c.Pixels, c.Clip || p.Y.T > 1) {
 		return false
 	}
-	bytes, sums := s.LineBytes(shape), s.LineSums(p.Y.C, &p.Taps[0].X, p.Y.W, p.KT)
+	bytes, sums := s.WinogradRowBytes(shape), s.WinogradRowSums(p.Y.C, &p.Taps[0].X, p.Y.W, p.KT)
 	if max(bytes, sums) > m.Most {
 		return false
 	}
 	weights := m.weights(making{rows: true}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
-		return s.LineTaps(b, label+" taps", p.Weights, shape, to)
+		return s.WinogradRowWeights(b, label+" taps", p.Weights, shape, to)
 	})
-	s.ConvLines(b, label, ConvLines{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: m.sumsOf(label, sums)})
+	s.Conv3DWinogradRows(b, label, Conv3DWinogradRows{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: m.sumsOf(label, sums)})
 	return true
 }
 
 // quads says whether n frames are made four by four: where the set does so, and the four
 // and all else that this takes can be bound.
 func (s *Set) quads(c *Convolution, m *Scratch, n int) bool {
-	return !c.Enlarges && s.Together(c.shape(), n) == 4 && !c.Y.Beyond(4, m.Most) &&
-		max(s.PairBytes(c.shape(), 4), s.PairSums(c.Y.C, &c.X, 4)) <= m.Most
+	return !c.Enlarges && s.WinogradFrames(c.shape(), n) == 4 && !c.Y.Beyond(4, m.Most) &&
+		max(s.WinogradBytes(c.shape(), 4), s.WinogradSums(c.Y.C, &c.X, 4)) <= m.Most
 }
 
 // convolveTogether records n frames from t on, `of` together, with weights made right
 // before, like sums of taps.
 func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n, of int) {
-	weights := m.weights(making{together: of}, label+" pairs", s.PairBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
-		return s.PairTaps(b, label+" pairs", PairTaps{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
+	weights := m.weights(making{together: of}, label+" pairs", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
+		return s.WinogradWeights(b, label+" pairs", WinogradWeights{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
 	})
 	most := of
 	if of == 2 {
@@ -218,12 +218,12 @@ func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Sc
 			taps = append(taps, next[len(next)-1])
 		}
 		if c.Enlarges {
-			s.ConvUpPairs(b, label, ConvUpPairs{Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N})
+			s.ConvUpWinograd(b, label, ConvUpWinograd{Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N})
 			continue
 		}
-		s.ConvPairs(b, label, ConvPairs{
+		s.Conv3DWinograd(b, label, Conv3DWinograd{
 			Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N, Add: c.Add,
-			Sums: m.sumsOf(label, s.PairSums(c.Y.C, &c.X, of)),
+			Sums: m.sumsOf(label, s.WinogradSums(c.Y.C, &c.X, of)),
 		})
 	}
 }

@@ -49,7 +49,7 @@ func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 		return
 	}
 	if h.block > 0 {
-		d.Form = Form{h.tall, h.pixels, p.Constants["DEEP"] > 0}
+		d.Form = Form{h.blocks, h.pixels, p.Constants["DEEP"] > 0}
 	}
 	if k := s.find(class, func(k *kernel) bool { return k.has(h, s.info) }); k != nil {
 		d.Kernel = k.name
@@ -65,7 +65,7 @@ func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 func (k *kernel) has(h *shader, info gpu.Info) bool {
 	return slices.ContainsFunc(k.shaders, func(own shader) bool {
 		own = *own.on(info)
-		return own.name() == h.name() && own.wg == h.wg && own.block == h.block && (own.pixels == h.pixels || own.tall > 0)
+		return own.name() == h.name() && own.wg == h.wg && own.block == h.block && (own.pixels == h.pixels || own.blocks > 0)
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Kernels that have a chance on an adapter are tried before others.
 func TestLikelyKernels(t *testing.T) {
-	likely(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, map[string]string{"conv3d": "tiled plain", "conv_pairs": "plain fused passes"})
+	likely(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, map[string]string{"conv3d": "tiled plain", "conv3d_winograd": "plain fused passes"})
 }
 
 // likely compares the order of an adapter's kernels, by operation.

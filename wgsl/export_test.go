@@ -50,7 +50,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		better := func(gpu.Info) bool { return v.Better }
 		all[at].kernels = append(all[at].kernels, kernel{
 			name: v.Name, packing: blocks4x8, better: better,
-			shaders: []shader{{file: file, taps: 3, stride: v.Stride, tall: v.Tall, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
+			shaders: []shader{{file: file, taps: 3, stride: v.Stride, blocks: v.Tall, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
 		})
 	}
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }

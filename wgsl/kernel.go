@@ -21,9 +21,9 @@ type kernel struct {
 	shaders []shader            // run one after the other
 	packing *Packing            // of its weights; nil where it has none
 	takes   func(Shape) bool    // weights that are packed for it; nil is all. Else no other kernel shares its packing
-	eights  bool                // inputs are a multiple of eight; the same
+	inputs8 bool                // inputs are a multiple of eight; the same
 	needs   func(gpu.Info) bool // adapters that can run it; nil is all
-	halves  bool                // it is for activations stored as F16 alone
+	onlyF16 bool                // it is for activations stored as F16 alone
 	better  func(gpu.Info) bool // adapters on which it goes before those in front of it; nil is none
 	first   string              // what these are
 	gain    string              // by how much it is quicker there, or where it was chosen,
@@ -37,7 +37,7 @@ type shader struct {
 	wg     int    // WG, invocations in a workgroup
 	pixels int    // PIXELS of an invocation; 0 is none, and no constant
 	block  int    // BLOCK, channels that weights lie together for; the same
-	tall   int    // BLOCKS, blocks of an invocation, as covering sees fit; 0 is one
+	blocks int    // BLOCKS, blocks of an invocation, as covering sees fit; 0 is one
 	taps   int    // TAPS side by side in a row; 0 is none
 	stride int    // STRIDE between pixels of y in x; 0 is one, where there are taps
 	grid   func(h *shader, e extent) [3]uint32
@@ -46,8 +46,8 @@ type shader struct {
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
 	words    bool // halves of activations are read as the words they lie in
-	upright  bool // pixels are of a column, as inColumns has them
-	together int  // invocations of a subgroup that load a block's weights once, for which they stay together
+	vertical bool // pixels are of a column, as inColumns has them
+	subgroup int  // invocations of a subgroup that load a block's weights once, for which they stay together
 }
 
 // name is what its programs are called by.
@@ -105,7 +105,7 @@ func segmentGrid(h *shader, e extent) [3]uint32 {
 // times as long to compile, and are no faster.
 func (h *shader) covering(channels, taps int) *shader {
 	blocks := int(groups(channels, max(1, h.block)))
-	tall := h.tall
+	tall := h.blocks
 	switch {
 	case tall == 0:
 		return h
@@ -119,22 +119,22 @@ func (h *shader) covering(channels, taps int) *shader {
 		tall = 2
 	}
 	suited := *h
-	suited.tall = tall
+	suited.blocks = tall
 	return &suited
 }
 
 // shared says whether one pipeline is to do for many layers, since it takes seconds to
 // compile: then params have what is an override elsewhere (SHARED).
-func (h *shader) shared() bool { return h.tall > 0 }
+func (h *shader) shared() bool { return h.blocks > 0 }
 
-// apart says whether taps are dispatches of their own, which add to y in f32: where
+// tapByTap says whether taps are dispatches of their own, which add to y in f32: where
 // pipelines are shared, one temporal tap is seconds less to compile than three.
-func (s *Set) apart(h *shader, taps []Tap) bool {
+func (s *Set) tapByTap(h *shader, taps []Tap) bool {
 	return h.shared() && s.Elem == F32 && len(taps) > 1
 }
 
 // deep is how many channels an invocation makes.
-func (h *shader) deep() int { return h.block * max(1, h.tall) }
+func (h *shader) deep() int { return h.block * max(1, h.blocks) }
 
 // segments are the parts of rows that an invocation makes.
 func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)) }
@@ -142,7 +142,7 @@ func (h *shader) segments(e extent) int { return e.H * int(groups(e.W, h.pixels)
 // across is how many segments a workgroup is wide: all of its invocations, or a
 // power of 2 that covers what there is, and a subgroup that works together.
 func (h *shader) across(e extent) int {
-	across, least := h.wg, max(1, h.together)
+	across, least := h.wg, max(1, h.subgroup)
 	for across > least && across/2 >= h.segments(e) {
 		across /= 2
 	}
@@ -177,7 +177,7 @@ func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, er
 // able says whether the adapter can run a kernel, and runs whether it can for the
 // set's activations.
 func (s *Set) able(k *kernel) bool { return k.needs == nil || k.needs(s.info) }
-func (s *Set) runs(k *kernel) bool { return s.able(k) && (!k.halves || s.Elem == F16) }
+func (s *Set) runs(k *kernel) bool { return s.able(k) && (!k.onlyF16 || s.Elem == F16) }
 
 // may says whether the adapter can run the kernel of a name of a class's operation,
 // for whichever activations.
@@ -246,7 +246,7 @@ func (s *Set) packing(name string, shape Shape) *Packing {
 
 // suits says whether weights of a shape are packed for a kernel.
 func (k *kernel) suits(shape Shape) bool {
-	return (k.takes == nil || k.takes(shape)) && (!k.eights || shape.I%8 == 0)
+	return (k.takes == nil || k.takes(shape)) && (!k.inputs8 || shape.I%8 == 0)
 }
 
 // kernel is the one that a class takes for weights packed so; nil is for an

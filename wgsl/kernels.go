@@ -19,7 +19,7 @@ var tables = []table{
 			{file: "plain/attention_values", wg: 64, pixels: 8, block: 8, grid: blockGrid},
 		},
 	}, {
-		name: "cooperative4", needs: fours, better: fours,
+		name: "cooperative4", needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "2.0 times plain", page: "2026-11-23-without-barriers",
 		shaders: []shader{
 			{file: "processors/attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
@@ -27,23 +27,23 @@ var tables = []table{
 			{file: "processors/attention_values_fours", wg: 64, pixels: 8, block: 8, grid: blockGrid},
 		},
 	}, {
-		name: "blocked", needs: eights, better: eights,
+		name: "blocked", needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 4, grid: tallBlockGrid},
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: tallBlockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, tall: 4, grid: tallBlockGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 4, grid: tallBlockGrid},
 		},
 	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
-		name: "cooperative", needs: eights, better: looping,
+		name: "cooperative", needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, tall: 3, grid: tallBlockGrid},
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: tallBlockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, tall: 3, grid: tallBlockGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 3, grid: tallBlockGrid},
 		},
 	}, { // powers are stored as halves, which are multiplied with
-		name: "matrix", halves: true, needs: hasRoom(layout.forValues),
+		name: "matrix", onlyF16: true, needs: hasRoom(layout.forValues),
 		gain: "by trial: products are 0.22 to 0.25 of its loop", page: "isa",
 		shaders: []shader{
 			{file: "cards/attention_scores_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)},
@@ -58,31 +58,31 @@ var tables = []table{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop, of plain 0.44 to 0.53", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
-		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times plain", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 4, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 4, grid: segmentGrid, subgroup: 4}},
 	}, {
-		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "1.25 to 1.6 times plain", page: "2026-11-22-broadcast",
-		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
-		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.2 to 1.3 times plain in blocks, 1.5 in f16", page: "2026-11-22-shares",
-		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
-		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.73 instructions a multiply-add on AMD, plain 1.25", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
-		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.84 instructions a multiply-add on Ada, tiled 1.20", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
-		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
+		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
 		gain: "by trial: products are 0.28 of its loop on AMD, 0.33 on Ada", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(3, layout.asIs)}},
 	}}},
@@ -91,86 +91,86 @@ var tables = []table{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, grid: segmentGrid}},
 	}, {
-		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.80 of its loop", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, grid: squareGrid}},
 	}, {
-		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "as conv3d", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/conv3d_cooperative4", taps: 3, stride: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, {
-		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "as conv3d", page: "2026-11-22-broadcast",
-		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+		shaders: []shader{{file: "processors/conv3d_cooperative", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
-		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.3 times plain in blocks", page: "2026-11-22-shares",
-		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv3d_columns", taps: 3, stride: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
-		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.83 instructions a multiply-add on AMD, plain 1.44", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_f16", taps: 3, stride: 2, wg: 64, pixels: 4, block: 8, words: true, grid: segmentGrid}},
 	}, {
-		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.91 instructions a multiply-add on Ada, tiled 1.28", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_tiled_f16", taps: 3, stride: 2, wg: 64, pixels: 6, block: 8, words: true, grid: squareGrid}},
 	}, {
-		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
 		gain: "by trial: 3.8 to 3.9 instructions a product", page: "isa",
 		shaders: []shader{{file: "cards/conv3d_strided_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(3)}},
 	}}},
 
-	{"conv_lines", []kernel{{ // Winograd's F(4,3) along rows; the plain one makes pixels one by one
+	{"conv3d_winograd_rows", []kernel{{ // Winograd's F(4,3) along rows; the plain one makes pixels one by one
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, { // the products, the sums
-		name: "ahead", packing: pairs4x8, needs: eights, better: looping,
+		name: "transformed", packing: winograd4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "with 16,384 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
-			{file: "processors/conv_lines", taps: 3, wg: 64, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 8},
-			{file: "processors/line_frames", wg: 64, grid: rowGrid},
+			{file: "processors/conv3d_winograd_rows", taps: 3, wg: 64, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
+			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
 		},
 	}, {
-		name: "columns", packing: pairs4x8, needs: columned, better: columned,
+		name: "columns", packing: winograd4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.33 times conv3d, with 1024 pixels and 64 channels or more", page: "2026-11-25-fours",
 		shaders: []shader{
-			{file: "processors/conv_lines_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid},
-			{file: "processors/line_frames", wg: 64, grid: rowGrid},
+			{file: "processors/conv3d_winograd_rows_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid},
+			{file: "processors/winograd_inputs_rows", wg: 64, grid: rowGrid},
 		},
 	}}},
 
-	{"conv_pairs", []kernel{{ // Winograd's F(2,3) in time, or F(4,3); the plain one makes frames one by one
+	{"conv3d_winograd", []kernel{{ // Winograd's F(2,3) in time, or F(4,3); the plain one makes frames one by one
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv3d", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "fused", packing: pairs4x8,
+		name: "fused", packing: winograd4x8,
 		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
-		shaders: []shader{{file: "cards/conv_pairs", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+		shaders: []shader{{file: "cards/conv3d_winograd", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "passes", packing: pairs4x8, better: amd,
+		name: "passes", packing: winograd4x8, better: isAMD,
 		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
-		shaders: []shader{{file: "cards/conv_pairs_passes", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+		shaders: []shader{{file: "cards/conv3d_winograd_passes", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/conv_pairs_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/conv3d_winograd_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, { // the products, sums of pairs, sums of quads, weights of quads
-		name: "ahead", packing: pairs4x8, needs: eights, better: eights,
+		name: "transformed", packing: winograd4x8, needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
-			{file: "processors/conv_pairs_ahead", taps: 3, wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid, together: 8},
-			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
-			{file: "processors/quad_frames", wg: 64, grid: rowGrid},
-			quadTaps,
+			{file: "processors/conv3d_winograd_transformed", taps: 3, wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8},
+			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
+			{file: "processors/winograd_inputs_4", wg: 64, grid: rowGrid},
+			winogradWeights4,
 		},
 	}, {
-		name: "columns", packing: pairs4x8, needs: columned, better: columned,
-		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times ahead", page: "2026-11-23-sums-ahead",
+		name: "columns", packing: winograd4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
+		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times transformed", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
-			{file: "processors/conv_pairs_columns", taps: 3, wg: 8, pixels: 16, block: 8, tall: 1, words: true, upright: true, grid: columnGrid, sizes: oneFrame},
-			{file: "processors/pair_frames", wg: 64, grid: rowGrid},
-			{file: "processors/quad_frames", wg: 64, grid: rowGrid},
-			quadTaps,
+			{file: "processors/conv3d_winograd_columns", taps: 3, wg: 8, pixels: 16, block: 8, blocks: 1, words: true, vertical: true, grid: columnGrid, sizes: oneFrame},
+			{file: "processors/winograd_inputs", wg: 64, grid: rowGrid},
+			{file: "processors/winograd_inputs_4", wg: 64, grid: rowGrid},
+			winogradWeights4,
 		},
 	}}},
 
@@ -178,42 +178,42 @@ var tables = []table{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.1 times plain", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, {
-		name: "columns", packing: blocks4x8, needs: columned, better: columned,
+		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
 		first: "Mesa 26 on processors", gain: "1.3 times plain in pairs", page: "2026-11-24-enlarging",
-		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames}},
+		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
-		name: "columns_cooperative", packing: blocks4x8, needs: eights, better: looping,
+		name: "columns_cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "1.2 to 1.4 times cooperative loads in rows", page: "2026-11-24-enlarging",
-		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, tall: 2, words: true, upright: true, grid: columnGrid, sizes: threeFrames, together: 8}},
+		shaders: []shader{{file: "processors/conv_up_columns_cooperative", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames, subgroup: 8}},
 	}, {
-		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.82 instructions a multiply-add on AMD, plain 1.30", page: "isa",
 		shaders: []shader{{file: "cards/conv_up_f16", taps: 2, wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
-		name: "matrix", packing: rows16x64, halves: true, eights: true, takes: fillsParities, needs: hasRoom(layout.forUp),
+		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsParities, needs: hasRoom(layout.forUp),
 		gain: "by trial: products are 0.29 of its loop on AMD", page: "isa",
 		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(2, layout.forUp)}},
 	}}},
 
-	{"conv_up_pairs", []kernel{{ // the plain one makes frames one by one, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of six products for 31 of four
+	{"conv_up_winograd", []kernel{{ // the plain one makes frames one by one, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of six products for 31 of four
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "fused", packing: pairs4x8,
+		name: "fused", packing: winograd4x8,
 		gain: "by trial: four products for six", page: "2026-11-22-temporal-winograd",
-		shaders: []shader{{file: "cards/conv_up_pairs", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+		shaders: []shader{{file: "cards/conv_up_winograd", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "passes", packing: pairs4x8, better: amd,
+		name: "passes", packing: winograd4x8, better: isAMD,
 		first: "AMD", gain: "four products for six, in registers", page: "2026-11-22-temporal-winograd",
-		shaders: []shader{{file: "cards/conv_up_pairs_passes", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
+		shaders: []shader{{file: "cards/conv_up_winograd_passes", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "cooperative4", packing: pairs4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/conv_up_pairs_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, tall: 2, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/conv_up_winograd_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}}},
 
 	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
@@ -230,54 +230,54 @@ var tables = []table{
 			{file: "plain/group_norm_apply", wg: 256, pixels: 4, grid: frameGrid},
 		},
 	}, {
-		name: "apart", better: host,
+		name: "by_group", better: onProcessor,
 		first: "processors", gain: "7.7 to 8.9 times plain on SwiftShader", page: "2026-11-23-without-barriers",
 		shaders: []shader{
-			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
+			{file: "processors/group_norm_partial_by_group", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
 			{file: "plain/group_norm_apply", wg: 64, pixels: 16, grid: frameGrid},
 		},
 	}, { // Mesa 26 takes twice as long for a norm of 16 pixels an invocation
-		name: "short", better: uniform,
-		first: "Mesa 26 on processors", gain: "1.6 times apart", page: "2026-11-23-without-barriers",
+		name: "by_group_4", better: mesaFrom26,
+		first: "Mesa 26 on processors", gain: "1.6 times by_group", page: "2026-11-23-without-barriers",
 		shaders: []shader{
-			{file: "processors/group_norm_partial_apart", wg: 64, grid: frameGrid},
+			{file: "processors/group_norm_partial_by_group", wg: 64, grid: frameGrid},
 			{file: "plain/group_norm_merge", wg: 8, grid: eachGrid},
 			{file: "plain/group_norm_apply", wg: 64, pixels: 4, grid: frameGrid},
 		},
 	}}},
 
-	{"pair_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/pair_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 of each tap an invocation
+	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}}, // a vec4 of each tap an invocation
 
 	{"pointwise", []kernel{{ // 1x1xKT, whose outputs the store may shuffle
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},
 	}, {
-		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: nvidia,
+		name: "tiled", packing: tiled4x8, takes: fillsSquare, better: isNVIDIA,
 		first: "NVIDIA", gain: "multiply-adds are 0.77 to 0.85 of its loop", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_tiled", wg: 64, pixels: 8, block: 8, grid: squareGrid}},
 	}, {
-		name: "blocked", packing: blocks4x8, needs: processor, better: processor,
+		name: "blocked", packing: blocks4x8, needs: isLlvmpipe, better: isLlvmpipe,
 		first: "Mesa 26 on processors", gain: "1.5 to 1.6 times plain", page: "2026-11-22-tall",
-		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, tall: 2, grid: segmentGrid}},
+		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid}},
 	}, {
-		name: "cooperative4", packing: blocks4x8, needs: fours, better: fours,
+		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "plain in registers, with loads together", page: "2026-11-23-swiftshader",
-		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, together: 4}},
+		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, subgroup: 4}},
 	}, {
-		name: "cooperative", packing: blocks4x8, needs: eights, better: looping,
+		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "1.85 times plain", page: "2026-11-22-broadcast",
-		shaders: []shader{{file: "processors/pointwise_cooperative", wg: 64, pixels: 4, block: 8, tall: 2, grid: segmentGrid, together: 8}},
+		shaders: []shader{{file: "processors/pointwise_cooperative", wg: 64, pixels: 4, block: 8, blocks: 2, grid: segmentGrid, subgroup: 8}},
 	}, {
-		name: "f16", packing: blocks4x8, halves: true, needs: card,
+		name: "f16", packing: blocks4x8, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.8 instructions a multiply-add on AMD, plain 1.28", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_f16", wg: 64, pixels: 8, block: 8, words: true, grid: segmentGrid}},
 	}, {
-		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, halves: true, needs: card,
+		name: "tiled_f16", packing: tiledF16, takes: fillsSquare, onlyF16: true, needs: computesF16,
 		gain: "by trial: 0.76 instructions a multiply-add on AMD, 0.88 on Ada", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_tiled_f16", wg: 64, pixels: 8, block: 8, words: true, grid: squareGrid}},
 	}, {
-		name: "matrix", packing: rows16x128, halves: true, eights: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
+		name: "matrix", packing: rows16x128, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.doubled),
 		gain: "by trial: products are 0.25 of its loop on AMD", page: "isa",
 		shaders: []shader{{file: "cards/pointwise_matrix", block: 2 * matrixBlock, words: true, grid: flatGrid, fit: pointMatrices(1)}},
 	}}},

@@ -83,7 +83,7 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
 	h := s.shader(label, class, c.Packing).covering(4*out4, len(c.Taps))
-	if s.apart(h, c.Taps) {
+	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {

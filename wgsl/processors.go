@@ -20,10 +20,10 @@ func tallBlockGrid(h *shader, e extent) [3]uint32 {
 func (h *shader) inColumns(e extent, channels int) (*shader, extent) {
 	suited := *h
 	if h.pixels == 16 && 16*8*groups(e.H, 16) > 8*9*groups(e.H, 8) {
-		suited.pixels, suited.tall = 8, 2
+		suited.pixels, suited.blocks = 8, 2
 	}
 	h = suited.covering(channels, 1)
-	if h.tall == 3 {
+	if h.blocks == 3 {
 		h.pixels = 6
 	}
 	e.H, e.W = int(groups(e.H, h.pixels)), 8*h.pixels*int(groups(e.W, 8))

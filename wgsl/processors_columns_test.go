@@ -26,9 +26,9 @@ func TestColumns(t *testing.T) {
 		assert.Equal(t, name, s.find("conv_up", nil).name, driver)
 	}
 	h, e := row(t, "conv3d_strided", "columns").shaders[0].inColumns(extent{H: 17, W: 9, C4: 128 / 4, N: 2}, 128)
-	assert.Equal(t, []int{8, 2}, []int{h.pixels, h.tall})
+	assert.Equal(t, []int{8, 2}, []int{h.pixels, h.blocks})
 	assert.Equal(t, [3]uint32{8, 3 * 2, 2}, h.cover(e))
-	assert.False(t, columned(gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}))
+	assert.False(t, mesaFrom26Of8(gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}))
 	for _, c := range []struct{ h, w, channels, pixels, blocks, rows, width int }{
 		{32, 32, 128, 16, 1, 2, 32},
 		{30, 9, 128, 16, 1, 2, 16},
@@ -38,7 +38,7 @@ func TestColumns(t *testing.T) {
 		{72, 1, 128, 16, 1, 5, 8},
 	} {
 		h, e := row(t, "conv3d", "columns").shaders[0].inColumns(extent{H: c.h, W: c.w, C4: Pad4(c.channels) / 4, N: 2}, c.channels)
-		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
+		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.blocks}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{groups(c.channels, 8*c.blocks), uint32(c.rows * c.width / 8), 2}, h.cover(e), "%+v", c)
 	}
@@ -56,7 +56,7 @@ func TestEnlargingColumns(t *testing.T) {
 	} {
 		h, e := row(t, "conv_up", []string{"columns", "columns_cooperative"}[c.kernel]).shaders[0].inColumns(extent{H: (c.h + 1) / 2, W: (c.w + 1) / 2, N: 3}, c.channels)
 		e.C4 = 2 * h.parities(pad8(c.channels)/h.block)
-		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.tall}, "%+v", c)
+		assert.Equal(t, []int{c.pixels, c.blocks}, []int{h.pixels, h.blocks}, "%+v", c)
 		assert.Equal(t, c.rows*c.width, h.segments(e), "%+v", c)
 		assert.Equal(t, [3]uint32{uint32(c.all / c.blocks), uint32(c.rows * c.width / 8), 3}, h.cover(e), "%+v", c)
 	}
@@ -94,6 +94,6 @@ func TestSharedPipeline(t *testing.T) {
 
 // Those for a processor go before all others there.
 func TestLikelyOnProcessors(t *testing.T) {
-	likely(t, llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "cooperative plain tiled", "conv_pairs": "ahead plain fused passes"})
-	likely(t, llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns cooperative plain tiled", "group_norm": "short apart plain"})
+	likely(t, llvmpipe("llvmpipe: Mesa 25.0.7"), map[string]string{"conv3d": "cooperative plain tiled", "conv3d_winograd": "transformed plain fused passes"})
+	likely(t, llvmpipe("llvmpipe: Mesa 26.2.6"), map[string]string{"conv3d": "columns cooperative plain tiled", "group_norm": "by_group_4 by_group plain"})
 }

@@ -153,7 +153,7 @@ func (h *shader) constants() []constant {
 		all = append(all, constant{"PIXELS", h.pixels})
 	}
 	if h.block > 0 {
-		all = append(all, constant{"BLOCK", h.block}, constant{"BLOCKS", max(1, h.tall)})
+		all = append(all, constant{"BLOCK", h.block}, constant{"BLOCKS", max(1, h.blocks)})
 	}
 	if h.block > 0 && h.fit == nil {
 		all = append(all, constant{"WIDE", h.block / 4})

@@ -69,7 +69,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
-	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.tall, h.sizes, weight, c, class) // a map prints by its keys' order
+	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.blocks, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p
 	}

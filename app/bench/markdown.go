@@ -31,7 +31,7 @@ func (r *Report) Markdown() string {
 	if r.Ops != nil {
 		b.WriteString("\n## Operations\n\n")
 		table(&b, "operation", r.Ops, func(o *Op) string { return o.Name + " " + o.Of + ", `" + o.Kernel + "`" })
-		b.WriteString("\nA frame's multiply-adds are those of the convolution; kernels that make two frames at once (conv_pairs) compute two thirds of them, and those of four at once, or of four pixels of a row (conv_lines), half.\n")
+		b.WriteString("\nA frame's multiply-adds are those of the convolution; kernels that make two frames at once (conv3d_winograd) compute two thirds of them, and those of four at once, or of four pixels of a row (conv3d_winograd_rows), half.\n")
 	}
 	r.jobs(&b)
 	for i := range r.Jobs {

@@ -99,13 +99,13 @@ func conv(in, out, kt, n int) opCase {
 		b.set.Conv3D(b.batch, "conv3d", wgsl.Conv3D{Weights: w, Taps: taps, Step: 1, Stride: 1, Y: y, N: n})
 	}
 	c.record = func(b *bench, n, side int) {
-		if !b.set.Lined(b.set.ConvPacking(shape, 1), shape, side*side, n > 1) {
+		if !b.set.UsesWinogradRows(b.set.ConvPacking(shape, 1), shape, side*side, n > 1) {
 			c.counted(b, n, side)
 			return
 		}
 		w, taps, y := operands(b, n, side)
 		once := &gpu.Batch{} // weights are made once for many frames
-		b.set.ConvLines(b.batch, "conv3d", b.set.LinesOf(once, "columns", w, taps, y, b.named))
+		b.set.Conv3DWinogradRows(b.batch, "conv3d", b.set.WinogradRowsOf(once, "columns", w, taps, y, b.named))
 	}
 	return c
 }
@@ -120,7 +120,7 @@ func pairs(channels int) opCase {
 		w := b.weights(shape, b.set.ConvPacking(shape, 1))
 		x, y := b.tensor(n+2, side, channels), b.tensor(n, side, channels)
 		once := &gpu.Batch{} // weights are made once for many frames
-		b.set.ConvPairs(b.batch, "conv_pairs", b.set.PairsOf(once, "taps", w, x, y, b.set.Together(shape, n), b.named))
+		b.set.Conv3DWinograd(b.batch, "conv3d_winograd", b.set.WinogradOf(once, "taps", w, x, y, b.set.WinogradFrames(shape, n), b.named))
 	}
 	return c
 }

@@ -85,11 +85,11 @@ func (o *ours) conv(n numbers, single bool) {
 	packed := make([]float32, packing.Size(shape))
 	wgsl.Pack(packing, packed, n.weight, shape, nil)
 	weights := wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing}
-	o.pairs = !single && c.T%2 == 0 && o.set.Paired(packing, shape)
+	o.pairs = !single && c.T%2 == 0 && o.set.UsesWinograd(packing, shape)
 	x, y := o.tensor("x", c.T+o.before()+kt/2, c.In), o.tensor("y", c.T, c.Out)
 	o.x, o.y = x.Buffer, y.Buffer
 	if o.pairs {
-		o.set.ConvPairs(o.batch, c.Op, o.set.PairsOf(o.batch, c.Op, weights, x, y, o.set.Together(shape, c.T), o.buffer))
+		o.set.Conv3DWinograd(o.batch, c.Op, o.set.WinogradOf(o.batch, c.Op, weights, x, y, o.set.WinogradFrames(shape, c.T), o.buffer))
 		return
 	}
 	o.singles(wgsl.Conv3D{Weights: weights, KT: kt, Step: 1, Stride: 1, Y: y}, x)

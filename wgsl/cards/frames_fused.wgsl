@@ -1,4 +1,4 @@
-// frames() of pairs.wgsl with all four products at once, from frames that are read once.
+// frames() of winograd.wgsl with all four products at once, from frames that are read once.
 
 // frames makes the two of a pair, with what `sums` has for each.
 fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {

@@ -1,4 +1,4 @@
-// frames() of pairs.wgsl with one product after the other: m1 and m2 into sums that
+// frames() of winograd.wgsl with one product after the other: m1 and m2 into sums that
 // become their sum and difference, then m0 and -m3 into these. Half as many sums are
 // alive as in frames_fused.wgsl, and two frames are read twice.
 

@@ -1,0 +1,173 @@
+package wgsl
+
+import (
+	"slices"
+	"strings"
+
+	"tessera/gpu"
+)
+
+type conv3DWinogradParams struct {
+	First                                gpu.First
+	H_in, W_in, W, C_in4, C_out4         uint32
+	Top, Left                            int32
+	X0_at, X1_at, X2_at, X3_at, X_stride uint32
+	Weight_stride                        uint32
+	Y_at, Y_stride                       uint32
+	Segments, Across                     uint32
+	Accumulate                           uint32
+}
+
+// Conv3DWinograd describes a causal 3x3x3 convolution of stride 1 that makes frames two by
+// two, of four frames each. With weights of WinogradWeights it does so by Winograd's F(2,3), in
+// four products for six. Where WinogradFrames says so it makes them four by four, of six
+// frames each, in six products for twelve.
+//
+// Y0, X0 and Y are as Conv3D has them.
+type Conv3DWinograd struct {
+	Weights
+	Taps   []Tap       // of a pair four, of a quad six: each frame reads three, from its own on; the next pair two frames on, the next quad four
+	Y0, X0 int         // of the input, for output pixel (0, 0)
+	Y      Tensor      // output
+	T, N   int         // output frames T to T+N-1, of whole pairs or quads
+	Add    bool        // add to Y, which holds the residual
+	Sums   *gpu.Buffer // of at least the bytes of WinogradSums
+}
+
+// winograd4x8 is how WinogradWeights leaves a weight.
+var winograd4x8 = blocked(4, 8)
+
+// UsesWinograd says whether Conv3DWinograd, or of a ConvUpShape ConvUpWinograd, is to make frames,
+// with WinogradWeights of a weight of a packing and shape: by the kernel that is chosen or
+// comes first.
+func (s *Set) UsesWinograd(p *Packing, shape Shape) bool {
+	operation := "conv3d_winograd"
+	if shape.KS == 2 {
+		operation = "conv_up_winograd"
+	}
+	if _, chosen := s.choices[operation]; !chosen && shape.O <= 8 && mesaBefore26(s.info) {
+		return false // it saves less than it takes to compile
+	}
+	return shape.KT == 3 && *p == *winograd4x8 && s.find(classOf(operation, shape), nil).packing == winograd4x8
+}
+
+// Winograd are choices by which an adapter makes frames in pairs, and pixels of a row four
+// by four where it has kernels for that, or does not, and the others of c, which may leave
+// both to the plain kernel all the same.
+func (c Choices) Winograd(info gpu.Info, on bool) Choices {
+	operations := []string{"conv3d_winograd", "conv_up_winograd", "conv3d_winograd_rows"}
+	all := Choices{}
+	for class, name := range c {
+		if operation, _, _ := strings.Cut(class, " "); !slices.Contains(operations, operation) {
+			all[class] = name
+		}
+	}
+	s := &Set{info: info, tables: tables}
+	for _, operation := range operations {
+		name := s.find(operation, nil).name
+		switch {
+		case !on || c[operation] == "plain":
+			name = "plain"
+		case name == "plain" && operation != "conv3d_winograd_rows":
+			name = "fused"
+		}
+		all[operation] = name
+	}
+	return all
+}
+
+// WinogradOf gives y, all of whose frames are made `of` together, of frames of x from the
+// first on. It records WinogradWeights where the kernel takes those, in a buffer that is made, as
+// is one for sums.
+func (s *Set) WinogradOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of int, buffer func(label string, bytes int64) *gpu.Buffer) Conv3DWinograd {
+	c, shape := Conv3DWinograd{Weights: w, Y: y, N: y.T}, Shape{O: y.C, I: x.C, KT: 3, KS: 3}
+	if s.UsesWinograd(w.Packing, shape) {
+		c.Weights = s.WinogradWeights(b, label, WinogradWeights{Weights: w, Shape: shape, Of: of, To: buffer("taps", s.WinogradBytes(shape, of))})
+	}
+	if sums := s.WinogradSums(y.C, &x, of); sums > 0 {
+		c.Sums = buffer("sums", sums)
+	}
+	for t := range of + 2 {
+		c.Taps = append(c.Taps, Tap{x, t})
+	}
+	return c
+}
+
+// Conv3DWinograd records a convolution of pairs of frames.
+func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
+	of := len(c.Taps) - 2
+	if of != 2 && of != 4 || c.N < of || c.N%of != 0 {
+		panic("wgsl: " + label + ": frames that are no pairs")
+	}
+	if c.Packing != winograd4x8 {
+		s.unpaired(b, label, c)
+		return
+	}
+	x := c.Taps[0].X
+	class := classOf("conv3d_winograd", Shape{O: c.Y.C, I: x.C, KS: 3})
+	if s.ahead(b, label, class, &c) {
+		return
+	}
+	if of != 2 {
+		panic("wgsl: " + label + ": quads of a kernel that has none")
+	}
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
+	plain := Conv3D{Y: c.Y, Stride: 1}
+	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
+	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
+	y, yAt := c.Y.Frames(c.T, c.N)
+	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
+	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), conv3DWinogradParams{
+		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
+		Top: int32(c.Y0 - 1), Left: int32(c.X0 - 1),
+		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),
+		Weight_stride: in.weightStride, Y_at: yAt, Y_stride: uint32(c.Y.Stride()), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)),
+		Accumulate: uint32(flag(c.Add)),
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.views[3], in.weight, c.Bias.All(), y)
+}
+
+// pairs is the program of a shader that imports `products`, of four inputs.
+func (s *Set) pairs(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
+	const R = gpu.Read
+	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
+	return s.made(h, class, weight, c, R, R, R, R, R, R, gpu.ReadWrite)
+}
+
+// pairViews is what pairs of frames read: frames of x, and weights of four taps.
+type pairViews struct {
+	views        [4]gpu.View
+	at           [4]uint32 // of the first frame in each view, in vec4s
+	weight       gpu.View
+	weightStride uint32 // between blocks, in vec4s
+	bytes        int64  // read, with frames once
+}
+
+// readPairs binds the frames that n frames read, and a weight of a shape.
+func readPairs(w Weights, shape Shape, taps []Tap, n int) pairViews {
+	in := pairViews{
+		weight:       gpu.View{Buffer: w.Weight, Size: int64(w.Packing.Size(shape) * w.Elem.Bytes())},
+		weightStride: uint32(w.Packing.tap(shape.I, shape.KS)), // four taps, in vec4s
+	}
+	for k, tap := range taps {
+		in.views[k], in.at[k] = tap.X.Frames(tap.T, n-1)
+	}
+	in.bytes = int64(n)*taps[0].X.FrameBytes() + in.weight.Size
+	return in
+}
+
+// pairTaps are the three that frame f of those that pairs make reads.
+func pairTaps(taps []Tap, f int) (all []Tap) {
+	for _, tap := range taps[f%2:][:3] {
+		all = append(all, Tap{tap.X, tap.T + f - f%2})
+	}
+	return all
+}
+
+// unpaired records each frame by itself.
+func (s *Set) unpaired(b *gpu.Batch, label string, c Conv3DWinograd) {
+	for f := range c.N {
+		s.Conv3D(b, label, Conv3D{
+			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
+		})
+	}
+}

@@ -1,0 +1,115 @@
+// conv3d_winograd_transformed: y[n,r,s,o] = bias[o] + sum_k A[n,k] * sum_{i,j,c} G[o,c,k,i,j] * x[k, r+i+top, s+j+left, c]  (+ y[n,r,s,o])
+//
+// conv3d_winograd.wgsl's pair of frames, of sums of frames that winograd_inputs.wgsl has made, or
+// a quad of frames, of winograd_inputs_4.wgsl's: each is read once, in one loop for all four or
+// six products, which is as fast as that of one temporal tap, and no longer to compile.
+// A is in Params.
+//
+//   x0        [products, H_in, W_in, C_in]  f32     read
+//   weight    [C_out/BLOCK, products, 3, C_in/4, 3, 4, BLOCK]  weight  read  of winograd_weights.wgsl or winograd_weights_4.wgsl; ends: block, tap, row, input, column, input, output
+//   bias      [C_out/BLOCK * BLOCK]         f32     read
+//   y         [frames, H, W, C_out]         elem    read_write  from y_at on; aliases nothing; with
+//                                                               ACCUMULATE it holds the residual
+//
+// Offset y_at, x_stride (between sums), y_stride (between frames) and weight_stride
+// (between blocks) count vec4s. Outside of x in space is zero. One invocation makes
+// PIXELS pixels of a column in BLOCKS blocks of BLOCK output channels of all frames; the
+// eight of a subgroup have columns side by side, so that what the others load is what
+// lies left and right. Sums are f32. Reference: ref/conv3d.go. WG, PIXELS, BLOCK and
+// BLOCKS are in kernels.go; shuffles take a lane to be the invocation's number in
+// its eight, which segmentGrid's seats have.
+// Grid: (columns, of rows of a multiple of 8 / across, C_out/BLOCK/BLOCKS / (WG/across), 1).
+
+#import tile
+#import elem
+#import weight
+#import processors/winograd_params
+#import processors/weights_of_8
+#import processors/multiply_loops
+#import processors/made_written
+#import processors/products
+#import processors/rows
+#import processors/several
+
+// Near is what an invocation loads: of a row past eight the pixel left or right of the
+// subgroup's, its own column, and of the row that its lane says the one left and right.
+alias Near = array<vec4<f32>, INPUTS + 3u>;
+
+// end is the pixel left (tap 0) or right (2) of the subgroup's in row q.
+fn end(near: ptr<function, Near>, q: u32, tap: u32) -> vec4<f32> {
+    if q < 8u { return subgroupShuffle(select((*near)[INPUTS + 1u], (*near)[INPUTS + 2u], tap == 2u), q); }
+    return subgroupShuffle((*near)[0], q - 8u + tap);
+}
+
+// pixel is four channels of one of x.
+fn pixel(at: u32, r: i32, column: i32) -> vec4<f32> {
+    let r_at = clamp(r, 0, i32(params.H_in) - 1);
+    let at_column = clamp(column, 0, i32(params.W_in) - 1);
+    let inside = r == r_at && column == at_column;
+    return select(vec4<f32>(), x0[at + (u32(r_at) * params.W_in + u32(at_column)) * params.C_in4], inside);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let group = workgroup + params.first.xyz;
+    let mine = seat(group, local);
+    ready();
+    let segment = min(mine.segment, params.segments - 1u);
+    let per_row = (params.W + 7u) & ~7u;
+    let r = PIXELS * (segment / per_row);
+    s = segment % per_row;
+    let top = i32(r) + params.top;
+    let left = i32(s & ~7u) + params.left;
+    let own = i32(s) + params.left + 1;
+
+    let weights = mine.block * params.weight_stride;
+    var made = Made();
+    begin(&made, mine.block);
+    for (var k = 0u; k < params.products; k++) {
+        var sums = Sums();
+        for (var c = 0u; c < params.C_in4; c++) {
+            let at = k * params.x_stride + c;
+            var near = Near();
+            for (var q = params.start; q < i32(INPUTS) + 2; q++) { // not unrolled: a load is a kilobyte
+                for (var p = 1u; p < INPUTS + 3u; p++) {
+                    near[p - 1u] = near[p];
+                }
+                var r_in = q;
+                var column = own;
+                if q < 0 {
+                    r_in = i32(8u + lane % 2u);
+                    column = select(left, left + 9, lane % 4u > 1u);
+                } else if q >= i32(INPUTS) {
+                    r_in = i32(lane);
+                    column = select(left, left + 9, q > i32(INPUTS));
+                }
+                near[INPUTS + 2u] = pixel(at, top + r_in, column);
+            }
+            for (var j = 0u; j < TAPS; j++) {
+                let ends = lane == select(select(8u, 0u, j == 0u), 7u, j == 2u);
+                var row = Row();
+#unroll q INPUTS
+                row[{q}] = select(subgroupShuffle(near[{q} + 1], (lane + j + 7u) & 7u), end(&near, {q}u, j), ends);
+#end
+                for (var i = 0u; i < TAPS; i++) {
+                    let w = weights + (((k * TAPS + i) * params.C_in4 + c) * TAPS + j) * MATRIX;
+#unroll b BLOCKS
+                    {
+                        let m = matrix(w + {b}u * params.weight_stride);
+#unroll p PIXELS
+                        add(&sums, {b}u * PIXELS + {p}u, row[{p}], m);
+#end
+                    }
+#end
+                    for (var q = 1u; q < INPUTS; q++) {
+                        row[q - 1u] = row[q];
+                    }
+                }
+            }
+        }
+        give(&made, k, &sums);
+    }
+    if mine.segment < params.segments && WIDE * mine.block < params.C_out4 && s < params.W {
+        finish(&made, params.frames, r, params.H, mine.block);
+    }
+}

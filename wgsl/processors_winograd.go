@@ -1,0 +1,172 @@
+package wgsl
+
+import (
+	"tessera/gpu"
+)
+
+type winogradParams struct {
+	First                           gpu.First
+	Shares                          [6][4]float32
+	Products, Frames                uint32
+	H_in, W_in, H, W, C_in4, C_out4 uint32
+	Top, Left                       int32
+	X_stride, Weight_stride         uint32
+	Y_at, Y_stride                  uint32
+	Segments, Across                uint32
+	Start                           int32
+	Accumulate                      uint32
+}
+
+type winogradInputsParams struct {
+	First                            gpu.First
+	Size, X0_at, X1_at, X2_at, X3_at uint32
+}
+
+// sumsAhead is how many bytes of sums are made at a time: they are multiplied with
+// while the processor's cache has them. Tests make fewer.
+var sumsAhead = 8 << 20
+
+// sumsLeast is of how many rows they are at least; tests have less.
+var sumsLeast = 8
+
+// WinogradSums is the bytes of Conv3DWinograd.Sums for o outputs of frames like x, made `of` by
+// `of`; 0 where its kernel takes none.
+func (s *Set) WinogradSums(o int, x *Tensor, of int) int64 {
+	k := s.find(classOf("conv3d_winograd", Shape{O: o, I: x.C, KS: 3}), nil)
+	if k.packing != winograd4x8 || len(k.shaders) < 2 {
+		return 0
+	}
+	return k.shaders[0].columns(o).sums(x.H, sumsRow(x, of))
+}
+
+// sumsRow is the bytes of a row of the sums for so many frames.
+func sumsRow(x *Tensor, of int) int64 { return int64(x.W) * int64(x.C4()) * int64(of+2) * 16 }
+
+// sums is the bytes of those of x, so high, whose rows have so many bytes.
+func (h *shader) sums(high int, row int64) int64 { return int64(min(high, h.sumsRows(row)+2)) * row }
+
+// sumsRows is how many rows of so many bytes there are at a time, but for one above and
+// below: whole columns of an invocation, of 8 pixels where there is no room for longer ones.
+func (h *shader) sumsRows(bytes int64) int {
+	rows, column := sumsAhead/int(bytes)-2, min(h.pixels, sumsLeast)
+	if rows >= h.pixels {
+		column = h.pixels
+	}
+	return max(column, rows-rows%column)
+}
+
+// columns is the shader for so many channels: three blocks have columns of six pixels,
+// since sums of eight take a third longer to compile and are no faster.
+func (h *shader) columns(channels int) *shader {
+	suited := *h.covering(channels, 1)
+	if suited.blocks == 3 {
+		suited.pixels = 6
+	}
+	return &suited
+}
+
+// ahead records frames whose sums are made first, some rows at a time; false where the
+// kernel makes none.
+func (s *Set) ahead(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
+	k := s.kernel(label, class, c.Packing)
+	if len(k.shaders) < 2 {
+		return false
+	}
+	x, h, of := &c.Taps[0].X, k.shaders[0].columns(c.Y.C), len(c.Taps)-2
+	for t := 0; t < c.N; t += of {
+		h.inRows(sumsRow(x, of), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+			s.sumsOf(b, label, k, c, t, from, n)
+			s.productsOf(b, label, class, h, &products{
+				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1, taps: 1,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add,
+			})
+		})
+	}
+	return true
+}
+
+// inRows records sums for rows of the output, as many at a time as sumsRows says, which
+// read n rows of x from `from` on.
+func (h *shader) inRows(row int64, high, y0, out int, record func(y, rows, from, n int)) {
+	most := h.sumsRows(row)
+	for y := 0; y < out; y += most {
+		rows := min(out-y, most)
+		from := min(max(y+y0-1, 0), high-1)
+		to := min(max(y+y0+rows+1, from+1), high)
+		record(y, rows, from, to-from)
+	}
+}
+
+// sumsOf records those of n rows of the pair or quad from frame t on.
+func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t, row, n int) {
+	const R = gpu.Read
+	var views [7]gpu.View
+	var at [6]uint32
+	for i, tap := range c.Taps {
+		part := tap.X.Part(row, n)
+		views[i], at[i] = part.Frames(tap.T+t, 1)
+	}
+	part := c.Taps[0].X.Part(row, n)
+	size := n * part.W * part.C4()
+	frames := len(c.Taps)
+	to := gpu.View{Buffer: c.Sums, Size: int64(size) * int64(frames) * 16}
+	views[frames] = to
+	e := extent{H: 1, W: size, C4: 1, N: 1}
+	bytes := int64(frames)*part.FrameBytes() + to.Size
+	if frames == 6 {
+		h := &k.shaders[2]
+		b.Dispatch(label, s.program(h, constants{}, R, R, R, R, R, R, gpu.ReadWrite), h.cover(e), winogradInputs4Params{
+			Size: uint32(size), X0_at: at[0], X1_at: at[1], X2_at: at[2], X3_at: at[3], X4_at: at[4], X5_at: at[5],
+		}, gpu.Cost{FLOPs: 88 * int64(size), Bytes: bytes}, views[:]...)
+		return
+	}
+	h := &k.shaders[1]
+	b.Dispatch(label, s.program(h, constants{}, R, R, R, R, gpu.ReadWrite), h.cover(e), winogradInputsParams{
+		Size: uint32(size), X0_at: at[0], X1_at: at[1], X2_at: at[2], X3_at: at[3],
+	}, gpu.Cost{FLOPs: 16 * int64(size), Bytes: bytes}, views[:5]...)
+}
+
+// products are those of sums made ahead with weights of as many sums.
+type products struct {
+	Weights
+	sums      *gpu.Buffer
+	H, W, C   int    // of each, of a temporal tap
+	taps      int    // temporal ones, whose channels lie behind one another; of frames one
+	top, left int    // of sums, for output pixel (0, 0)
+	Y         Tensor // rows of the output
+	T, of     int    // output frames T to T+of-1
+	lines     bool   // they are `of` pixels of a row in place of frames
+	add       bool
+}
+
+// productsOf records them.
+func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *products) {
+	const R = gpu.Read
+	n, columns, frames, wide, apart, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), quadShares
+	if p.lines { // whose columns are in the sums
+		columns, frames, wide, apart = 1, 1, p.W, p.Y.C4()
+	}
+	if p.of == 2 {
+		shares = pairShares
+	}
+	y, at := p.Y.Frames(p.T, frames)
+	in4 := p.taps * int(groups(p.C, 4))
+	e := extent{H: int(groups(p.Y.H, h.pixels)), W: h.pixels * 8 * int(groups(wide, 8)), C4: p.Y.C4(), N: 1} // segments are columns of pixels, eight of them together
+	if h.vertical {
+		h, e = h.inColumns(extent{H: p.Y.H, W: wide, C4: p.Y.C4(), N: 1}, p.Y.C)
+	}
+	sums := gpu.View{Buffer: p.sums, Size: 16 * int64(n) * int64(p.H) * int64(p.W) * int64(in4)}
+	of := Shape{O: p.Y.C, I: 4 * in4, KT: n, KS: 3}
+	weight := gpu.View{Buffer: p.Weight, Size: int64(p.Packing.Size(of) / 3 * columns * p.Elem.Bytes())}
+	plain := Conv3D{Y: p.Y, Stride: 1}
+	macs := int64(plain.rows(p.top, p.H)) * int64(wide) * int64(p.Y.C) * int64(p.C) * int64(p.taps*n*columns)
+	program := s.made(h, class, p.Elem, constants{
+		"ACCUMULATE": flag(p.add && !h.shared()), "DEEP": flag(h.across(e) < h.wg),
+	}, R, R, R, gpu.ReadWrite)
+	b.Dispatch(label, program, h.cover(e), winogradParams{
+		Shares: shares, Products: uint32(n), Frames: uint32(p.of),
+		H_in: uint32(p.H), W_in: uint32(p.W), H: uint32(p.Y.H), W: uint32(p.Y.W), C_in4: uint32(in4), C_out4: uint32(p.Y.C4()),
+		Top: int32(p.top), Left: int32(p.left), X_stride: uint32(p.H * p.W * in4), Weight_stride: uint32(p.Packing.tap(of.I, 3) * n * columns / 12),
+		Y_at: at, Y_stride: uint32(apart), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.count("INPUTS") > 8)), Accumulate: uint32(flag(p.add)),
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, p.Bias.All(), y)
+}

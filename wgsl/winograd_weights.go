@@ -1,0 +1,49 @@
+package wgsl
+
+import (
+	"fmt"
+
+	"tessera/gpu"
+)
+
+type winogradWeightsParams struct {
+	First gpu.First
+	Size  uint32
+}
+
+// WinogradWeights describes a weight of three temporal taps as Conv3DWinograd and ConvUpWinograd
+// multiply with it: four sums of them, or six for quads.
+type WinogradWeights struct {
+	Weights
+	Shape Shape       // theirs, which UsesWinograd has taken
+	Of    int         // how many frames are made together, 2 or as WinogradFrames says
+	To    *gpu.Buffer // of at least the bytes of WinogradBytes
+}
+
+// WinogradBytes is the bytes of a weight that WinogradWeights makes for so many frames together.
+func (s *Set) WinogradBytes(shape Shape, of int) int64 {
+	shape.KT = of + 2
+	return int64(winograd4x8.Size(shape) * s.summed().Bytes())
+}
+
+// WinogradWeights records the sums and gives the weights that they make.
+func (s *Set) WinogradWeights(b *gpu.Batch, label string, c WinogradWeights) Weights {
+	if !s.UsesWinograd(c.Packing, c.Shape) || c.Of != 2 && c.Of != s.WinogradFrames(c.Shape, c.Of) || c.To.Size < s.WinogradBytes(c.Shape, c.Of) {
+		panic(fmt.Sprintf("wgsl: %s: taps of %v, weights %v, for %d frames together in %d bytes", label, c.Shape, c.Packing, c.Of, c.To.Size))
+	}
+	size := c.Packing.tap(c.Shape.I, c.Shape.KS)
+	blocks := c.Packing.Size(c.Shape) / (3 * size)
+	to := gpu.View{Buffer: c.To, Size: s.WinogradBytes(c.Shape, c.Of)}
+	made := Weights{Weight: c.To, Bias: c.Bias, Elem: s.summed(), Packing: winograd4x8}
+	if c.Of == 4 {
+		all := uint32(size / 4)
+		s.sixTaps(b, label, c.Weights, blocks, winogradWeights4Params{Size: all, Run: all, Part: all, Rows: 1, Taps: 1}, to)
+		return made
+	}
+	from := gpu.View{Buffer: c.Weight, Size: int64(3 * blocks * size * c.Elem.Bytes())}
+	h := s.shader(label, "winograd_weights", nil)
+	p := s.weighted(h, c.Elem, constants{}, gpu.Read, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{H: blocks, W: size / 4, C4: 1, N: 1}), winogradWeightsParams{Size: uint32(size / 4)},
+		gpu.Cost{FLOPs: 5 * int64(blocks*size), Bytes: from.Size + to.Size}, from, to)
+	return made
+}
