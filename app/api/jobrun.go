@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,7 +106,7 @@ func (t *turn) runDecode(j *work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	for _, text := range append(d.Guesses, d.Warnings...) {
+	for _, text := range d.Doubts() {
 		j.warn(text)
 	}
 	for _, text := range d.Notes {
@@ -217,28 +216,21 @@ func (t *turn) back(j *work, d job.Decoding, original media.Clip) (*scores, erro
 	}
 	defer out.abort()
 	j.begin(kindDecode, d.Whole)
-	q := media.NewQuality(d.Clip.Height, d.Clip.Width, d.Clip.Channels)
-	was, rgba := make([]float32, d.Clip.Height*d.Clip.Width*d.Clip.Channels), make([]byte, 4*d.Clip.Height*d.Clip.Width)
+	both := job.NewComparison(original)
 	err = t.decode(d, func(_ int, f vae.Frame) error {
-		if err := original.ReadFrame(f.Index, was); err != nil {
+		if _, err := both.Add(f); err != nil {
 			return err
 		}
-		q.Add(was, f.Pixels)
 		if out.floats {
 			return out.frame(f.Pixels, nil)
 		}
-		media.ToRGBA(rgba, f.Pixels, d.Clip.Channels)
-		return out.frame(nil, rgba)
+		return out.frame(nil, both.RGBA(f))
 	})
 	if err != nil {
 		return nil, err
 	}
-	all := q.Overall()
-	s := &scores{SSIM: all.SSIM}
-	if !math.IsInf(all.PSNR, 0) {
-		s.PSNR = &all.PSNR
-	}
-	return s, out.close()
+	s := scores(both.Overall())
+	return &s, out.close()
 }
 
 // inputFile is an input that is a tensor.

@@ -53,41 +53,30 @@ func (a *API) caught(err *error) {
 
 // decode hands the frames of each clip of a latent to take.
 func (t *turn) decode(d job.Decoding, take func(clip int, f vae.Frame) error) error {
-	p, err := d.Plan(t.ctx, t.open)
-	if err != nil {
-		return err
-	}
-	t.api.models.room(t.dev, t.model, p.Plan)
-	for i := range d.Latent.Clips() {
-		for f, err := range p.Run(t.ctx, d.Latent.Clip(i), t.watch) {
-			if err != nil {
-				return err
-			}
-			t.api.metrics.frames.WithLabelValues(t.model.name, kindDecode).Inc()
-			if err := take(i, f); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return d.Run(t.ctx, t.open, t.watch, func(p *vae.DecodePlan) error {
+		t.api.models.room(t.dev, t.model, p.Plan)
+		return nil
+	}, func(i int, f vae.Frame) error {
+		t.api.metrics.frames.WithLabelValues(t.model.name, kindDecode).Inc()
+		return take(i, f)
+	})
 }
 
 // encode makes the latent of a clip.
 func (t *turn) encode(e job.Encoding, c vae.Clip) (latent.Latent, error) {
-	p, err := e.Plan(t.ctx, t.open)
-	if err != nil {
-		return latent.Latent{}, err
-	}
-	done, err := t.held(c, p.Reads())
-	if err != nil {
-		return latent.Latent{}, err
-	}
-	defer done()
-	t.api.models.room(t.dev, t.model, p.Plan)
-	z, err := p.Collect(t.ctx, c, t.watch)
+	done := func() {}
+	defer func() { done() }()
+	z, err := e.Run(t.ctx, t.open, c, t.watch, func(p *vae.EncodePlan) error {
+		end, err := t.held(c, p.Reads())
+		if err != nil {
+			return err
+		}
+		done = end
+		t.api.models.room(t.dev, t.model, p.Plan)
+		return nil
+	})
 	if err == nil {
 		t.api.metrics.frames.WithLabelValues(t.model.name, kindEncode).Add(float64(c.Frames()))
 	}
-	z.Meta = e.Meta
 	return z, err
 }

@@ -72,6 +72,12 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	return d, nil
 }
 
+// Doubts are what a client is warned of that has no place for guesses: Guesses and
+// Warnings.
+func (d Decoding) Doubts() []string {
+	return append(append([]string(nil), d.Guesses...), d.Warnings...)
+}
+
 // cacheOf is the model that made the latents of a trainer's cache, which has to be of
 // c's family; zero where the file doesn't say.
 func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {

@@ -1,10 +1,11 @@
 // Package job resolves what a job means: of the model, the file and what the
 // user chose, how to run it, what comes out, and what to tell about it. The
 // command line, the page and the server ask here, so that a default or a rule
-// stands once. It runs nothing and prints nothing: vae does the one, its callers
-// the other.
+// stands once. It prints nothing.
 //
-// Start at Choices, Decode and Encode; KindOf tells how an error ends a job.
+// Start at Choices, Decode and Encode. Decoding.Run and Encoding.Run have package vae do
+// the work for the page and the server; the command line runs the plans itself. KindOf
+// tells how an error ends a job.
 package job
 
 import (

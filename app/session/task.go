@@ -217,7 +217,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 			return 0, err
 		}
 		d.Options.RGBA8 = true
-		for _, w := range append(d.Guesses, d.Warnings...) {
+		for _, w := range d.Doubts() {
 			if err := t.s.send(warningEvent{about("warning", t.r.ID), quote.Message(w)}, nil); err != nil {
 				return 0, err
 			}
@@ -229,22 +229,9 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 // frames runs the decoder and hands its frames to take.
 func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
 	d.Options.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
-	p, err := d.Plan(t.r.ctx, t.model)
-	if err != nil {
-		return err
-	}
-	if err := t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip); err != nil {
-		return err
-	}
-	for f, err := range p.Run(t.r.ctx, d.Latent, t.watch("decode")) {
-		if err != nil {
-			return err
-		}
-		if err := take(f); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.Run(t.r.ctx, t.model, t.watch("decode"), func(p *vae.DecodePlan) error {
+		return t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip)
+	}, func(_ int, f vae.Frame) error { return take(f) })
 }
 
 // encoding resolves the encoding of the page's clip.
@@ -289,23 +276,17 @@ func (t *task) clip(e job.Encoding) *pageClip {
 // latent runs the encoder and sends the latent.
 func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
 	e.Options.Spool = t.s.o.Spool
-	p, err := e.Plan(t.r.ctx, t.model)
-	if err != nil {
-		return latent.Latent{}, err
-	}
-	if e.Forgotten != "" {
-		if err := t.s.send(warningEvent{about("warning", t.r.ID), e.Forgotten}, nil); err != nil {
-			return latent.Latent{}, err
+	z, err := e.Run(t.r.ctx, t.model, c, t.watch("encode"), func(p *vae.EncodePlan) error {
+		if e.Forgotten != "" {
+			if err := t.s.send(warningEvent{about("warning", t.r.ID), e.Forgotten}, nil); err != nil {
+				return err
+			}
 		}
-	}
-	if err := t.planned("encode", e.Frames, e.Options.Independent, p.Plan, e.Clip); err != nil {
-		return latent.Latent{}, err
-	}
-	z, err := p.Collect(t.r.ctx, c, t.watch("encode"))
+		return t.planned("encode", e.Frames, e.Options.Independent, p.Plan, e.Clip)
+	})
 	if err != nil {
 		return z, err
 	}
-	z.Meta = e.Meta
 	var text bytes.Buffer
 	text.Grow(4*len(z.Data) + 4096)
 	if err := media.EncodeLatent(&text, name, z); err != nil {
@@ -333,31 +314,25 @@ func (t *task) roundtrip(c vae.Config, want job.Choices) (work func() (frames in
 
 // compare decodes, and sends how close each frame is to the clip's.
 func (t *task) compare(c *pageClip, d job.Decoding) error {
-	h, w := c.Size()
-	q := media.NewQuality(h, w, c.channels)
-	original, rgba := make([]float32, h*w*c.channels), make([]byte, h*w*4)
+	both := job.NewComparison(c)
 	err := t.frames(d, func(f vae.Frame) error {
-		media.ToRGBA(rgba, f.Pixels, c.channels)
-		if err := t.frame(f, rgba); err != nil {
+		if err := t.frame(f, both.RGBA(f)); err != nil {
 			return err
 		}
-		if err := c.ReadFrame(f.Index, original); err != nil {
+		score, err := both.Add(f)
+		if err != nil {
 			return err
 		}
-		return t.quality(&f.Index, q.Add(original, f.Pixels))
+		return t.quality(&f.Index, score)
 	})
 	if err != nil {
 		return err
 	}
-	return t.quality(nil, q.Overall())
+	return t.quality(nil, both.Overall())
 }
 
-func (t *task) quality(index *int, f media.FrameQuality) error {
-	e := qualityEvent{event: about("quality", t.r.ID), Index: index, SSIM: f.SSIM}
-	if f.MSE > 0 {
-		e.PSNR = &f.PSNR
-	}
-	return t.s.send(e, nil)
+func (t *task) quality(index *int, s job.Score) error {
+	return t.s.send(qualityEvent{about("quality", t.r.ID), index, s.PSNR, s.SSIM}, nil)
 }
 
 // planned tells the plan of a stage, which makes so many frames of a clip.

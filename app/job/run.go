@@ -1,0 +1,97 @@
+package job
+
+import (
+	"context"
+	"math"
+
+	"tessera/latent"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// Run lays the decode out, has planned look at the plan, and hands the frames of one
+// clip after another to take. The first error of either ends it.
+func (d Decoding) Run(ctx context.Context, m *vae.Model, watch vae.Watch, planned func(*vae.DecodePlan) error, take func(clip int, f vae.Frame) error) error {
+	p, err := d.Plan(ctx, m)
+	if err != nil {
+		return err
+	}
+	if err := planned(p); err != nil {
+		return err
+	}
+	for i := range d.Latent.Clips() {
+		for f, err := range p.Run(ctx, d.Latent.Clip(i), watch) {
+			if err != nil {
+				return err
+			}
+			if err := take(i, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Run lays the encode out, has planned look at the plan, whose error ends it, and makes
+// the latent of a clip, with its metadata.
+func (e Encoding) Run(ctx context.Context, m *vae.Model, clip vae.Clip, watch vae.Watch, planned func(*vae.EncodePlan) error) (latent.Latent, error) {
+	p, err := e.Plan(ctx, m)
+	if err != nil {
+		return latent.Latent{}, err
+	}
+	if err := planned(p); err != nil {
+		return latent.Latent{}, err
+	}
+	z, err := p.Collect(ctx, clip, watch)
+	z.Meta = e.Meta
+	return z, err
+}
+
+// Comparison measures how close decoded frames come to a clip's, before they are
+// rounded to 8 bits.
+type Comparison struct {
+	original vae.Clip
+	quality  *media.Quality
+	was      []float32 // [H,W,C]
+	rgba     []byte    // [H,W,4]
+}
+
+// NewComparison begins one with a clip.
+func NewComparison(original vae.Clip) *Comparison {
+	h, w := original.Size()
+	return &Comparison{
+		original: original, quality: media.NewQuality(h, w, original.Channels()),
+		was: make([]float32, h*w*original.Channels()), rgba: make([]byte, 4*h*w),
+	}
+}
+
+// Add measures the next frame, of floats.
+func (c *Comparison) Add(f vae.Frame) (Score, error) {
+	if err := c.original.ReadFrame(f.Index, c.was); err != nil {
+		return Score{}, err
+	}
+	return scoreOf(c.quality.Add(c.was, f.Pixels)), nil
+}
+
+// RGBA is a frame of floats in 8 bits, [H,W,4], until the next call.
+func (c *Comparison) RGBA(f vae.Frame) []byte {
+	media.ToRGBA(c.rgba, f.Pixels, c.original.Channels())
+	return c.rgba
+}
+
+// Overall is the score of the frames so far as one clip.
+func (c *Comparison) Overall() Score { return scoreOf(c.quality.Overall()) }
+
+// Score is how close a frame or clip comes to the original.
+type Score struct {
+	PSNR *float64 // dB; nil where nothing differs, which JSON has no number for
+	SSIM float64
+}
+
+func scoreOf(q media.FrameQuality) Score {
+	s := Score{SSIM: q.SSIM}
+	if !math.IsInf(q.PSNR, 0) {
+		s.PSNR = &q.PSNR
+	}
+	return s
+}
