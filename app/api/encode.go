@@ -223,15 +223,12 @@ func (l *latents) close() {
 func (t *turn) latents(e *encodeRequest, clips []vae.Clip) (out *latents, err error) {
 	h, w := clips[0].Size()
 	f := media.Format{Frames: clips[0].Frames(), Height: h, Width: w, Channels: clips[0].Channels()}
-	c, d := e.model.config, e.answers()
-	j, err := job.Encode(c, f, "latent.safetensors", e.want)
+	d := e.answers()
+	j, err := job.Encode(e.model.config, f, "latent.safetensors", e.want)
 	if err != nil {
 		return nil, err
 	}
-	out = &latents{shape: []int{len(clips), c.Latent, j.Frames, j.Padded.Height / c.Spatial, j.Padded.Width / c.Spatial}}
-	if e.want.Moments {
-		out.shape[1] *= 2
-	}
+	out = &latents{shape: append([]int{len(clips)}, j.Latent.Shape()...)}
 	if out.spool, err = t.api.disk.spool(t.client, bytesOf(out.shape, d)); err != nil {
 		return nil, err
 	}

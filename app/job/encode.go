@@ -17,7 +17,7 @@ type Encoding struct {
 	Clip    media.Format      // what goes in
 	Padded  media.Format      // as the model sees it
 	Again   media.Format      // as it is when it is decoded again
-	Frames  int               // of the latent
+	Latent  latent.Latent     // what comes out, without its numbers
 	Scale   string            // of its numbers
 	Meta    map[string]string // to be kept with it
 	// Forgotten warns, where the file's format keeps no metadata, of what
@@ -53,13 +53,15 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	if !o.Independent {
 		e.Padded.Frames = 1 + up(clip.Frames-1, c.Temporal)
 	}
-	e.Frames = c.Encoding().Frames(e.Padded.Frames, o.Independent)
 	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Spatial), up(clip.Width, c.Spatial)
-	made := latent.Latent{Channels: c.Latent, Frames: e.Frames, Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial}
-	if want.Moments {
-		made.Channels *= 2
+	e.Latent = latent.Latent{
+		Channels: c.Latent, Frames: c.Encoding().Frames(e.Padded.Frames, o.Independent),
+		Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial,
 	}
-	if err := media.CheckLatentMemory(made); err != nil {
+	if want.Moments {
+		e.Latent.Channels *= 2
+	}
+	if err := media.CheckLatentMemory(e.Latent); err != nil {
 		return e, Mark(fmt.Errorf("encode: %w", err), ErrInput)
 	}
 	if lost := e.lost(c, want); format == ".npy" && lost != nil {
@@ -90,7 +92,7 @@ func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	switch images := e.Options.Independent; {
 	case images && !c.Independent:
 		lost = append(lost, "decoding it takes --independent-frames")
-	case !images && c.Independent && e.Frames > 1:
+	case !images && c.Independent && e.Latent.Frames > 1:
 		lost = append(lost, "decoding it takes --no-independent-frames")
 	}
 	return lost

@@ -238,7 +238,7 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 		if err == nil {
 			p = encode.Plan
 		}
-		return e.Frames, e.Options.Independent, p, err
+		return e.Latent.Frames, e.Options.Independent, p, err
 	}
 	return 0, false, nil, job.BadInput("session: direction %q, expected decode or encode", o.Direction)
 }

@@ -251,9 +251,7 @@ func (t *task) encoding(c vae.Config, want job.Choices) (e job.Encoding, name st
 	if e, err = job.Encode(c, f, name, want); err != nil {
 		return e, "", err
 	}
-	return e, name, checkBytes(latent.Latent{
-		Channels: c.Latent, Frames: e.Frames, Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial,
-	})
+	return e, name, checkBytes(e.Latent)
 }
 
 // encode sends a latent of the page's clip.
@@ -282,7 +280,7 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 				return err
 			}
 		}
-		return t.planned("encode", e.Frames, e.Options.Independent, p.Plan, e.Clip)
+		return t.planned("encode", e.Latent.Frames, e.Options.Independent, p.Plan, e.Clip)
 	})
 	if err != nil {
 		return z, err

@@ -36,7 +36,7 @@ func (f cacheFlags) Validate() error {
 		return fmt.Errorf("--latent-name=%s: expected a name without a folder, which is --output's", f.LatentName)
 	}
 	for flag, text := range map[string]string{"name": f.LatentName, "key": f.LatentKey} {
-		if _, err := filled(text, placeholders(vae.Config{}, job.Encoding{}, "", "")); err != nil {
+		if _, err := filled(text, placeholders(job.Encoding{}, "", "")); err != nil {
 			return fmt.Errorf("--latent-%s: %w", flag, err)
 		}
 	}
@@ -73,7 +73,7 @@ func (f cacheFlags) cached(c vae.Config, e job.Encoding, output string) (*cached
 		dtype = "float32"
 	}
 	base := strings.TrimSuffix(filepath.Base(output), filepath.Ext(output))
-	values := placeholders(c, e, base, dtype)
+	values := placeholders(e, base, dtype)
 	file, err := filled(strings.TrimSuffix(name, ".safetensors"), values)
 	if err != nil {
 		return nil, err
@@ -91,11 +91,10 @@ func (k *cached) write(z latent.Latent) error {
 }
 
 // placeholders are what names may stand for.
-func placeholders(c vae.Config, e job.Encoding, name, dtype string) map[string]any {
-	spatial := max(1, c.Spatial)
+func placeholders(e job.Encoding, name, dtype string) map[string]any {
 	return map[string]any{
 		"name": name, "dtype": dtype, "frames": e.Clip.Frames, "height": e.Clip.Height, "width": e.Clip.Width,
-		"T": e.Frames, "H": e.Padded.Height / spatial, "W": e.Padded.Width / spatial,
+		"T": e.Latent.Frames, "H": e.Latent.Height, "W": e.Latent.Width,
 	}
 }
 

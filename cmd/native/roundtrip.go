@@ -220,10 +220,7 @@ func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.Decod
 	if err != nil {
 		return nil, nil, err
 	}
-	c := t.machine.model.Config
-	back, err := t.planDecode(t.machine, o.Back(latent.Latent{
-		Channels: c.Latent, Frames: o.Frames, Height: o.Padded.Height / c.Spatial, Width: o.Padded.Width / c.Spatial,
-	}))
+	back, err := t.planDecode(t.machine, o.Back(o.Latent))
 	if err != nil {
 		return nil, nil, err
 	}
