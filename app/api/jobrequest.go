@@ -26,7 +26,7 @@ const (
 // tensors as they lie in memory.
 var (
 	latentsIn  = []string{"safetensors", "tensor", "latent", "npy", "npz", "pt", "pth"}
-	latentsOut = []string{"safetensors", "latent", "npy"}
+	latentsOut = job.LatentFormats()
 	videosIn   = []string{"mp4", "tensor", "mov", "mkv", "webm", "y4m", "npy", "safetensors", "png", "jpg", "webp", "tiff", "exr"}
 	videosOut  = []string{"mp4", "mov", "mkv", "webm", "y4m", "u8", "f32", "npy", "safetensors", "png", "tiff", "exr"}
 )

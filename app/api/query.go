@@ -165,20 +165,20 @@ func (q *query) sides(name string, list []int) []int {
 
 // choices are what a job can be told besides, by the command line's names.
 func (q *query) choices(o Options) job.Choices {
-	c := job.Choices{Tiling: vae.Tiling(q.one("tiling", "", string(vae.Feather), string(vae.Exact), string(vae.Diffusers))), Budget: o.Budget, Host: o.Host}
-	if v := q.text("tile"); v != "" {
-		tile, err := tiling.ParseTile(v)
-		if err != nil {
+	c := job.Choices{Budget: o.Budget, Host: o.Host}
+	for _, word := range job.Words() {
+		var v string
+		if word.Of == nil {
+			v = q.text(word.Name)
+		} else {
+			v = q.one(word.Name, append([]string{""}, word.Of...)...)
+		}
+		if v == "" {
+			continue
+		}
+		if err := word.Set(&c, v); err != nil {
 			q.refuse(err)
 		}
-		c.Tile = &tile
-	}
-	if v := q.text("overlap"); v != "" {
-		overlap, err := tiling.ParseOverlap(v)
-		if err != nil {
-			q.refuse(err)
-		}
-		c.Overlap = &overlap
 	}
 	if v := q.text("fps"); v != "" {
 		fps, err := latent.ParseRational(v)

@@ -13,9 +13,9 @@ import (
 
 // Bounds of what a request may ask for by a few numbers.
 const (
-	maxSide  = 1 << 17       // of a tensor
-	maxPixel = 1 << 14       // along a frame's side
-	maxValue = (2 << 30) / 4 // values of a latent: 2 GiB of floats
+	maxSide  = 1 << 17           // of a tensor
+	maxPixel = job.MaxSide       // along a frame's side
+	maxValue = job.MaxLatent / 4 // values of a latent
 )
 
 // dtype is how torch stores a number, little-endian.

@@ -14,10 +14,8 @@ import (
 // memory.
 const (
 	maxFrames = 1 << 17
-	maxSide   = 1 << 14
+	maxSide   = job.MaxSide
 	maxChunk  = 1 << 10
-
-	maxLatent = 2 << 30 // bytes of a latent
 )
 
 // check refuses clips and latents of absurd size. what names it.
@@ -46,8 +44,8 @@ func checkLatent(name string, l latent.Latent, c vae.Config) error {
 
 // checkBytes refuses a latent for the memory it takes.
 func checkBytes(l latent.Latent) error {
-	if n := l.Channels * l.Frames * l.Height * l.Width; n > maxLatent/4 {
-		return job.BadInput("session: latent of shape %v, %s of floats, expected at most %s", l.Shape(), engine.Bytes(4*int64(n)), engine.Bytes(maxLatent))
+	if n := l.Channels * l.Frames * l.Height * l.Width; n > job.MaxLatent/4 {
+		return job.BadInput("session: latent of shape %v, %s of floats, expected at most %s", l.Shape(), engine.Bytes(4*int64(n)), engine.Bytes(job.MaxLatent))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 
 	"tessera/app/job"
@@ -246,26 +247,32 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 // preview is whether tiles are to be sent before they are blended.
 func (o options) preview() bool { return o.Preview == nil || *o.Preview }
 
+// text is the option of a name in the messages, "" for none.
+func (o options) text(name string) string {
+	v := reflect.ValueOf(o)
+	for i := range v.NumField() {
+		if v.Type().Field(i).Tag.Get("json") == name {
+			return v.Field(i).String()
+		}
+	}
+	return ""
+}
+
 // choices are the options as a job takes them, of what a page may ask for.
 func (o options) choices() (c job.Choices, err error) {
-	if o.Tile != "" {
-		tile, err := tiling.ParseTile(o.Tile)
-		if err != nil {
+	for _, word := range job.Words() {
+		text := o.text(word.Name)
+		if text == "" {
+			continue
+		}
+		if err := word.Set(&c, text); err != nil {
 			return c, err
 		}
-		c.Tile = &tile
-	}
-	if o.Overlap != "" {
-		overlap, err := tiling.ParseOverlap(o.Overlap)
-		if err != nil {
-			return c, err
-		}
-		c.Overlap = &overlap
 	}
 	if o.Budget < 0 || o.Chunk < 0 || o.Chunk > maxChunk {
 		return c, job.BadInput("session: memory of %d bytes, chunk of %d latent frames, expected 0 or more, and at most %d frames", o.Budget, o.Chunk, maxChunk)
 	}
-	c.Tiling, c.Shrink, c.Budget, c.Chunk = vae.Tiling(o.Tiling), o.Shrink, o.Budget, o.Chunk
+	c.Shrink, c.Budget, c.Chunk = o.Shrink, o.Budget, o.Chunk
 	c.Independent, c.Scale, c.Sample, c.Seed = o.Independent, o.Scale, o.Sample, o.Seed
 	_, err = c.Options()
 	return c, err

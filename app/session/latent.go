@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"strings"
 
 	"tessera/app/job"
 	"tessera/format/quote"
@@ -109,10 +110,13 @@ func (p *pinned) ReadAt(b []byte, offset int64) (int, error) {
 
 // latentName is the name of what encode makes.
 func (o options) latentName() (string, error) {
-	switch f := cmp.Or(o.Format, ".safetensors"); f {
-	case ".safetensors", ".latent", ".npy":
-		return "latent" + f, nil
-	default:
-		return "", job.BadInput("session: format %.20q, expected .safetensors, .latent or .npy", f)
+	all := job.LatentFormats()
+	format := cmp.Or(o.Format, "."+all[0])
+	for _, f := range all {
+		if format == "."+f {
+			return "latent" + format, nil
+		}
 	}
+	last := len(all) - 1
+	return "", job.BadInput("session: format %.20q, expected .%s or .%s", format, strings.Join(all[:last], ", ."), all[last])
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/job"
+	engine "tessera/format/json"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
@@ -268,4 +272,74 @@ func TestProtocolOfThePage(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), fmt.Sprintf("export const version = %d;", Version))
 	require.Contains(t, string(page), fmt.Sprintf("export const inFlight = %d;", InFlight))
+}
+
+// A page can say each word of a request, and ask for each format of a latent.
+func TestWordsOfAPage(t *testing.T) {
+	for _, word := range job.Words() {
+		var r request
+		require.NoError(t, engine.Unmarshal(fmt.Appendf(nil, `{"options":{%q:"said"}}`, word.Name), &r))
+		assert.Equal(t, "said", r.Options.text(word.Name), "the option %s", word.Name)
+	}
+	for _, format := range job.LatentFormats() {
+		name, err := options{Format: "." + format}.latentName()
+		require.NoError(t, err)
+		assert.Equal(t, "latent."+format, name)
+	}
+	name, err := options{}.latentName()
+	require.NoError(t, err)
+	assert.Equal(t, "latent.safetensors", name)
+	_, err = options{Format: ".pth"}.latentName()
+	assert.EqualError(t, err, `session: format ".pth", expected .safetensors, .latent or .npy`)
+}
+
+// typedefs are the fields of the page's protocol's, by name.
+func typedefs(t *testing.T) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../web/protocol.js")
+	require.NoError(t, err)
+	all := map[string][]string{}
+	listed := regexp.MustCompile(`(?s)@typedef \{object\} (\w+)`)
+	inline := regexp.MustCompile(`(?s)@typedef \{(?:(\w+) & )?\{(.*?)\}\} (\w+)`)
+	property, member := regexp.MustCompile(`@property \{.*?\} \[?(\w+)`), regexp.MustCompile(`(\w+)\??: `)
+	for _, comment := range regexp.MustCompile(`(?s)/\*\*.*?\*/`).FindAllString(string(page), -1) {
+		if m := listed.FindStringSubmatch(comment); m != nil {
+			for _, f := range property.FindAllStringSubmatch(comment, -1) {
+				all[m[1]] = append(all[m[1]], f[1])
+			}
+		} else if m := inline.FindStringSubmatch(comment); m != nil {
+			all[m[3]] = slices.Clone(all[m[1]])
+			for _, f := range member.FindAllStringSubmatch(m[2], -1) {
+				all[m[3]] = append(all[m[3]], f[1])
+			}
+		}
+	}
+	return all
+}
+
+// The page's protocol lists the fields of every message to it, and of what it asks
+// for. Besides them are the type and, of pictures and files, what follows the header.
+func TestFieldsOfThePage(t *testing.T) {
+	said := typedefs(t)
+	for name, c := range map[string]struct {
+		message any
+		besides []string // in the page's objects, and in no header
+	}{
+		"Device": {device{}, nil}, "Limits": {limits{}, nil}, "Model": {model{}, nil}, "LatentInfo": {latentInfo{}, nil},
+		"Rect": {rect{}, nil}, "Plan": {plan{}, nil}, "PlanOptions": {options{}, nil}, "ClipInfo": {clip{}, nil},
+		"Operation": {operation{}, nil}, "Done": {done{}, nil}, "Speed": {speed{}, nil},
+		"QueuedEvent": {queuedEvent{}, []string{"type"}}, "LoadingEvent": {loadingEvent{}, []string{"type"}},
+		"WarningEvent": {warningEvent{}, []string{"type"}}, "PlanEvent": {planEvent{}, []string{"type"}},
+		"TileEvent": {tileEvent{}, []string{"type", "rgba"}}, "FrameEvent": {frameEvent{}, []string{"type", "rgba"}},
+		"ProgressEvent": {progressEvent{}, []string{"type"}}, "LatentEvent": {latentEvent{}, []string{"type", "file"}},
+		"QualityEvent": {qualityEvent{}, []string{"type"}},
+	} {
+		fields := slices.Clone(c.besides)
+		for f := range reflect.TypeOf(c.message).Fields() {
+			if tag := f.Tag.Get("json"); tag != "" {
+				fields = append(fields, tag)
+			}
+		}
+		assert.ElementsMatch(t, fields, said[name], "%s of web/protocol.js, beside package session's", name)
+	}
 }
