@@ -21,7 +21,7 @@ import (
 
 type benchCmd struct {
 	Part    string     `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or seedvr2, wan2.1 or wan2.2 with weights that are made up; default the first two of these."`
+	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with weights that are made up; default the first two of these."`
 	Report  string     `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
 	Seconds float64    `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
 	Size    pixelsFlag `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`

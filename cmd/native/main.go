@@ -39,6 +39,13 @@ func main() {
 // isProgram is whether main runs; it does not in tests.
 var isProgram bool
 
+// families are the names of published models, as a help text lists them.
+func families() string {
+	all := vae.Families()
+	last := len(all) - 1
+	return strings.Join(all[:last], ", ") + " or " + all[last]
+}
+
 const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2 and Qwen-Image, on any GPU that speaks WebGPU.
 
     tessera demo
@@ -174,7 +181,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}

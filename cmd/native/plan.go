@@ -20,7 +20,7 @@ import (
 )
 
 type planCmd struct {
-	Model     string     `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"seedvr2, wan2.1 or wan2.2 as published, or a checkpoint, whose header is read."`
+	Model     string     `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, whose header is read."`
 	Op        string     `enum:"decode,encode" default:"decode" help:"decode or encode."`
 	Frames    framesArg  `default:"1" placeholder:"N" help:"Frames of the video."`
 	Size      pixelsFlag `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`

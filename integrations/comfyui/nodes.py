@@ -190,7 +190,7 @@ class Request:
     def clips(self, z):
         """The clips of a LATENT's samples, [C,T,h,w] each; pictures are one clip."""
         c = self.config["latent"]
-        folded = self.config["family"] == "seedvr2"  # whose samplers leave frames among the channels
+        folded = self.config["comfyui_folded"]  # whose samplers leave frames among the channels
         if z.ndim == 4 and (z.shape[1] == c or folded and z.shape[1] % c == 0):
             z = z.reshape(z.shape[0], c, -1, *z.shape[2:])
         if z.ndim != 5 or z.shape[1] != c:

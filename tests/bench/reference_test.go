@@ -56,6 +56,7 @@ func products(p *vae.Plan) (macs, reference int64) {
 // clip each frame in the steady state. It is theirs, so no shortcut of ours may
 // change it. Millions a pixel were worked out from the modules' sources.
 func TestReference(t *testing.T) {
+	counted := map[string][]string{}
 	for _, c := range []struct {
 		family, direction string
 		image, frame      int64   // multiply-adds
@@ -79,12 +80,16 @@ func TestReference(t *testing.T) {
 		}
 		image, frame := of(1), (of(21)-of(17))/4
 		name := c.family + " " + c.direction
+		counted[c.family] = append(counted[c.family], c.direction)
 		assert.Equal(t, c.image, image, "%s, one image", name)
 		assert.Equal(t, c.frame, frame, "%s, a frame", name)
 		if c.image6 > 0 {
 			assert.InDelta(t, c.image6, float64(image)/512/512/1e6, 0.005, "%s, one image", name)
 		}
 		assert.InDelta(t, c.frame6, float64(frame)/512/512/1e6, 0.01, "%s, a frame", name)
+	}
+	for _, family := range vae.Families() {
+		assert.Equal(t, []string{"decode", "encode"}, counted[family], "%s: directions whose reference is counted", family)
 	}
 }
 
