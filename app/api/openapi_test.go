@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -112,28 +114,52 @@ func TestOpenAPI(t *testing.T) {
 func TestOpenAPIJob(t *testing.T) {
 	var d struct {
 		Components struct {
-			Schemas map[string]struct {
-				Required   []string       `json:"required"`
-				Properties map[string]any `json:"properties"`
-			} `json:"schemas"`
+			Schemas map[string]schema `json:"schemas"`
 		} `json:"components"`
 	}
 	require.NoError(t, json.Unmarshal(openAPI, &d))
 	for name, value := range map[string]any{"Job": state{}, "Error": failure{}} {
-		said := d.Components.Schemas[name]
-		var always, all []string
-		for f := range reflect.TypeOf(value).Fields() {
-			tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if all = append(all, tag); option == "" {
-				always = append(always, tag)
-			}
+		assert.ElementsMatch(t, d.Components.Schemas[name].fields(t, name, reflect.TypeOf(value)), d.Components.Schemas[name].Required, name)
+	}
+}
+
+// schema is an object's.
+type schema struct {
+	Required   []string          `json:"required"`
+	Properties map[string]schema `json:"properties"`
+}
+
+// fields compares a struct's with a schema, those of its structs too, and returns what is
+// always there.
+func (s schema) fields(t *testing.T, name string, of reflect.Type) (always []string) {
+	t.Helper()
+	var all []string
+	for f := range of.Fields() {
+		tag, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if all = append(all, tag); option == "" {
+			always = append(always, tag)
 		}
-		var properties []string
-		for p := range said.Properties {
-			properties = append(properties, p)
+		if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+			s.Properties[tag].fields(t, name+"."+tag, f.Type.Elem())
 		}
-		assert.ElementsMatch(t, all, properties, name)
-		assert.ElementsMatch(t, always, said.Required, name)
+	}
+	assert.ElementsMatch(t, all, slices.Collect(maps.Keys(s.Properties)), name)
+	return always
+}
+
+// Each endpoint is in docs/server.md, and below a pattern that the program's server hands
+// to the API.
+func TestEndpointsAreServed(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/server.md")
+	require.NoError(t, err)
+	a := &API{}
+	for _, e := range a.endpoints() {
+		_, path, _ := strings.Cut(e.pattern, " ")
+		said := strings.ReplaceAll(path, "{id}", "ID")
+		assert.Regexp(t, "`(?:[A-Z]+ )?"+regexp.QuoteMeta(said)+"[`?,]", string(guide), "docs/server.md lacks %s", e.pattern)
+		assert.True(t, slices.ContainsFunc(a.Patterns(), func(pattern string) bool {
+			return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
+		}), "Patterns lacks %s", path)
 	}
 }
 

@@ -1,0 +1,131 @@
+package tests
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+)
+
+// A word of requests joins these places by hand, beside those that tests of packages
+// session and api hold; {word} is its name, {text} each text that it may be. A path that
+// ends in a slash is every file of the folder.
+var wordPlaces = []struct{ where, words string }{
+	{"web/settings.js", " {word}: '"},
+	{"web/settings.js", " {word}: /^"},
+	{"web/index.html", `data-t="settings.{word}"`},
+	{"web/index.html", `<select name="{word}">`},
+	{"web/strings/", "'settings.{word}': "},
+	{"integrations/python/src/tessera_vae/_client.py", `{word}: str = ""`},
+	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {word}`},
+	{"integrations/comfyui/nodes.py", `"{word}",`},
+	{"README.md", "| `--{word} "},
+	{"docs/python.md", "`{word}`"},
+	{"docs/server.md", "`{word}`"},
+	{"docs/comfyui.md", "`{word}`"},
+}
+
+// textPlaces are those of the texts, where a word has a list of them.
+var textPlaces = []struct{ where, words string }{
+	{"web/protocol.js", "'{text}'"},
+	{"web/index.html", `<option value="{text}" data-t="settings.{word}.{text}">`},
+	{"web/strings/", "'settings.{word}.{text}': "},
+	{"integrations/comfyui/nodes.py", `"{text}"`},
+	{"docs/models.md", "| `{text}` |"},
+}
+
+// Every place where a user can say a word of requests, or reads of it, has it.
+func TestWordsHavePlaces(t *testing.T) {
+	for _, word := range job.Words() {
+		for _, place := range wordPlaces {
+			holds(t, place.where, strings.ReplaceAll(place.words, "{word}", word.Name))
+		}
+		for _, text := range word.Of {
+			for _, place := range textPlaces {
+				holds(t, place.where, strings.NewReplacer("{word}", word.Name, "{text}", text).Replace(place.words))
+			}
+		}
+	}
+}
+
+// holds is whether a file, or each of a folder, has such words.
+func holds(t *testing.T, where, words string) {
+	t.Helper()
+	found := false
+	for file := range files(t, "") {
+		if file != where && path.Dir(file)+"/" != where {
+			continue
+		}
+		found = true
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		assert.True(t, strings.Contains(string(text), words), "%s lacks %s", file, words)
+	}
+	assert.True(t, found, "no such file: %s", where)
+}
+
+// The server node of each of ComfyUI's example workflows has an input, and a value, for
+// each word.
+func TestWordsOfWorkflows(t *testing.T) {
+	nodes := 0
+	for file := range files(t, ".json") {
+		if path.Dir(file) != "integrations/comfyui/example_workflows" {
+			continue
+		}
+		var workflow struct {
+			Nodes []struct {
+				Type   string `json:"type"`
+				Inputs []struct {
+					Name string `json:"name"`
+				} `json:"inputs"`
+				Values []any `json:"widgets_values"`
+			} `json:"nodes"`
+		}
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(text, &workflow), file)
+		for _, node := range workflow.Nodes {
+			if node.Type != "TesseraServer" {
+				continue
+			}
+			nodes++
+			names := map[string]bool{}
+			for _, input := range node.Inputs {
+				names[input.Name] = true
+			}
+			for _, word := range job.Words() {
+				assert.True(t, names[word.Name], "%s: its TesseraServer lacks the input %s", file, word.Name)
+			}
+			assert.Len(t, node.Values, len(node.Inputs), file)
+		}
+	}
+	assert.NotZero(t, nodes, "no TesseraServer in a workflow")
+}
+
+// A language of the page is a file of strings, which i18n.js loads and the page offers;
+// what it says where no script runs is in every language.
+func TestLanguagesAreOffered(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "web/index.html"))
+	require.NoError(t, err)
+	languages := 0
+	for file := range files(t, ".js") {
+		language, ok := strings.CutPrefix(strings.TrimSuffix(file, ".js"), "web/strings/")
+		if !ok {
+			continue
+		}
+		languages++
+		holds(t, "web/i18n.js", "import "+language+" from './strings/"+language+".js';")
+		holds(t, "web/index.html", `<option value="`+language+`" lang="`+language+`">`)
+		if language != "en" { // of the page itself
+			assert.Equal(t, 2, strings.Count(string(page), `<span lang="`+language+`">`), "web/index.html: texts in %s without a script", language)
+		}
+	}
+	assert.NotZero(t, languages)
+}
