@@ -26,6 +26,7 @@ var wordPlaces = []struct{ where, words string }{
 	{"integrations/python/src/tessera_vae/_client.py", `{word}: str = ""`},
 	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {word}`},
 	{"integrations/comfyui/nodes.py", `"{word}",`},
+	{"integrations/comfyui/nodes.py", ` {word}={word}`},
 	{"README.md", "| `--{word} "},
 	{"docs/python.md", "`{word}`"},
 	{"docs/server.md", "`{word}`"},

@@ -155,8 +155,8 @@ func TestEndpointsAreServed(t *testing.T) {
 	a := &API{}
 	for _, e := range a.endpoints() {
 		_, path, _ := strings.Cut(e.pattern, " ")
-		said := strings.ReplaceAll(path, "{id}", "ID")
-		assert.Regexp(t, "`(?:[A-Z]+ )?"+regexp.QuoteMeta(said)+"[`?,]", string(guide), "docs/server.md lacks %s", e.pattern)
+		said := regexp.MustCompile("`(?:[A-Z]+ )?" + regexp.QuoteMeta(strings.ReplaceAll(path, "{id}", "ID")) + "[`?,]")
+		assert.True(t, said.Match(guide), "docs/server.md lacks %s", e.pattern)
 		assert.True(t, slices.ContainsFunc(a.Patterns(), func(pattern string) bool {
 			return pattern == path || strings.HasSuffix(pattern, "/") && strings.HasPrefix(path, pattern)
 		}), "Patterns lacks %s", path)

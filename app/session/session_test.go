@@ -317,6 +317,14 @@ func typedefs(t *testing.T) map[string][]string {
 	return all
 }
 
+// A page is told all that is known of how far a job is.
+func TestProgressOfThePage(t *testing.T) {
+	for f := range reflect.TypeFor[vae.Progress]().Fields() {
+		_, told := reflect.TypeFor[progressEvent]().FieldByName(f.Name)
+		assert.True(t, told, "progressEvent lacks %s", f.Name)
+	}
+}
+
 // The page's protocol lists the fields of every message to it, and of what it asks
 // for. Besides them are the type and, of pictures and files, what follows the header.
 func TestFieldsOfThePage(t *testing.T) {
