@@ -31,16 +31,17 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/api", "app/bench", "app/job", "app/serve", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
+	"cmd/native": {"app/api", "app/bench", "app/interrupt", "app/job", "app/serve", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
 	// The application.
-	"app/serve":   {"app/api", "app/session", "gpu", "vae"},
-	"app/api":     {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
-	"app/session": {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
-	"app/bench":   {"gpu", "latent", "tiling", "vae", "wgsl"},
-	"app/job":     {"engine", "gpu", "latent", "media", "tiling", "vae"},
+	"app/serve":     {"app/api", "app/session", "gpu", "vae"},
+	"app/api":       {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
+	"app/session":   {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
+	"app/bench":     {"gpu", "latent", "tiling", "vae", "wgsl"},
+	"app/interrupt": {},
+	"app/job":       {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Kernels by trial.
 	"tune": {"gpu", "wgsl", "wgsl/ref"},
 	// Models.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/interrupt"
 	"tessera/format/file"
 	"tessera/media"
 	"tessera/remote"
@@ -95,7 +96,7 @@ func (b *batch) listed() (all []*clip, err error) {
 	case info.Size() > maxManifest:
 		return nil, refused("--manifest: %s has %d bytes, expected at most %d; --manifest - reads standard input line by line", b.Manifest, info.Size(), maxManifest)
 	}
-	text, err := soon(b.ctx, func() ([]byte, error) { return os.ReadFile(b.Manifest) })
+	text, err := interrupt.Await(b.ctx, func() ([]byte, error) { return os.ReadFile(b.Manifest) })
 	if err != nil {
 		return nil, refused("--manifest: %w", err)
 	}

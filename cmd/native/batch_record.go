@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tessera/app/interrupt"
 	"tessera/format"
 	"tessera/media"
 	"tessera/remote"
@@ -63,7 +64,7 @@ func (w *work) begin(p *parsed) (err error) {
 		w.is.InputName = name
 	}
 	if w.is.Checkpoint = w.batch.hashes[w.Model]; w.is.Checkpoint == "" {
-		if w.is.Checkpoint, err = soon(w.ctx, func() (string, error) { return checkpointOf(w.Model) }); err != nil {
+		if w.is.Checkpoint, err = interrupt.Await(w.ctx, func() (string, error) { return checkpointOf(w.Model) }); err != nil {
 			return err
 		}
 		if beside, err := w.hashed(vae.ConfigBeside(w.Model)); err == nil && beside != "" {
@@ -146,7 +147,7 @@ func (w *work) identify() error {
 // hashed is the hash of a file, or of the names and hashes of a folder's or
 // pattern's pictures; "" where there is nothing.
 func (w *work) hashed(path string) (string, error) {
-	return soon(w.ctx, func() (string, error) {
+	return interrupt.Await(w.ctx, func() (string, error) {
 		pictures := media.PictureFiles(path)
 		if len(pictures) == 0 {
 			return hashOf(path)

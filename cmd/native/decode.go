@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/latent"
 	"tessera/media"
@@ -82,7 +83,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	z, err := soon(a.ctx, func() (latent.Latent, error) { return media.ReadLatentWith(c.Latent, o) })
+	z, err := interrupt.Await(a.ctx, func() (latent.Latent, error) { return media.ReadLatentWith(c.Latent, o) })
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 )
 
 // exitCode is the code that an error ends the program with.
 func exitCode(ctx context.Context, err error) int {
-	if context.Cause(ctx) == errUnread {
+	if context.Cause(ctx) == interrupt.ErrUnread {
 		return job.ExitInterrupted
 	}
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/format"
 	"tessera/format/file"
@@ -37,7 +38,7 @@ func (c *infoCmd) Run(a *app) (err error) {
 	if c.File, err = a.input(c.File); err != nil {
 		return err
 	}
-	f, err := soon(a.ctx, func() (format.File, error) { return format.Open(c.File) })
+	f, err := interrupt.Await(a.ctx, func() (format.File, error) { return format.Open(c.File) })
 	if err != nil {
 		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
 	}
@@ -64,7 +65,7 @@ func (c *infoCmd) Run(a *app) (err error) {
 func (a *app) noTensors(path string, err error) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if ext == ".bin" { // it may be a cache of several latents
-		if l, err := soon(a.ctx, func() (latent.Latent, error) { return inspectArray(path) }); err == nil {
+		if l, err := interrupt.Await(a.ctx, func() (latent.Latent, error) { return inspectArray(path) }); err == nil {
 			return a.latent(path, l)
 		}
 	}
@@ -78,7 +79,7 @@ func (a *app) noTensors(path string, err error) error {
 	if ext != ".npy" && ext != ".npz" {
 		return clipErr
 	}
-	l, err := soon(a.ctx, func() (latent.Latent, error) { return inspectArray(path) })
+	l, err := interrupt.Await(a.ctx, func() (latent.Latent, error) { return inspectArray(path) })
 	if err != nil {
 		return err
 	}

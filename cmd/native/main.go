@@ -12,17 +12,16 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/format/quote"
 	"tessera/vae"
@@ -127,12 +126,8 @@ type app struct {
 
 // run is the whole program; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, left := context.WithCancelCause(context.Background())
-	defer left(nil)
-	ctx, stop := signal.NotifyContext(ctx, endings()...)
+	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
-	pipes(ctx, left, &stdout, &stderr)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	out := &outlet{Writer: stdout}
 	a := &app{ctx: ctx, stdout: out, stderr: stderr, json: slices.Contains(args, "--json")}
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
@@ -144,7 +139,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		err = out.err
 	}
 	code := exitCode(ctx, err)
-	if err != nil && context.Cause(ctx) != errUnread {
+	if err != nil && context.Cause(ctx) != interrupt.ErrUnread {
 		a.fail(err, code)
 	}
 	if fromDesktop() {
@@ -152,15 +147,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	}
 	return code
-}
-
-// endings are the signals that end a job: Ctrl-C, a request to end, and a
-// terminal that is closed, unless the program was started to outlive that.
-func endings() []os.Signal {
-	if signal.Ignored(syscall.SIGHUP) { // by nohup
-		return []os.Signal{os.Interrupt, syscall.SIGTERM}
-	}
-	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 }
 
 func (a *app) execute(args []string) error {

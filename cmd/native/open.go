@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/format"
@@ -23,7 +24,7 @@ type machine struct {
 
 // check reads the model without a device, so that a bad one is told first.
 func (a *app) check(path string, s vae.Settings) (vae.Config, error) {
-	f, err := soon(a.ctx, func() (format.File, error) { return format.Open(path) })
+	f, err := interrupt.Await(a.ctx, func() (format.File, error) { return format.Open(path) })
 	if err != nil {
 		return vae.Config{}, job.Mark(err, job.ErrInput)
 	}
@@ -68,7 +69,7 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 
 // inspect is vae.InspectFile that Ctrl-C ends.
 func (a *app) inspect(f format.File, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
-	return soon(a.ctx, func() (*vae.Model, error) { return vae.InspectFile(f, adapter, s) })
+	return interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.InspectFile(f, adapter, s) })
 }
 
 // close closes f, unless Ctrl-C left somebody reading it; then the program ends.
@@ -103,7 +104,7 @@ func (a *app) start(f deviceFlags, path string, s vae.Settings) (*machine, error
 	if a.chooser != nil {
 		s.Choose = a.chooser(s.Choose)
 	}
-	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
+	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {
 		dev.Close()
 		return nil, err

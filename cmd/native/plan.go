@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/gpu"
@@ -132,7 +133,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return unplanned(err, o, lay)
 	}
-	r, err := soon(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
+	r, err := interrupt.Await(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
 	if err != nil {
 		return err
 	}
@@ -157,7 +158,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	if slices.Contains(vae.Families(), c.Model) {
 		return vae.Published(c.Model, adapter, settings)
 	}
-	m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
+	m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Inspect(c.Model, adapter, settings) })
 	return m, absent(c.Model, err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tessera/app/api"
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/serve"
 	"tessera/format/file"
@@ -177,7 +178,7 @@ func (c *serveCmd) tokens(ctx context.Context) (map[string]string, error) {
 	if c.TokenFile == "" {
 		return nil, nil
 	}
-	text, err := small(ctx, c.TokenFile)
+	text, err := interrupt.ReadSmall(ctx, c.TokenFile)
 	if err != nil {
 		return nil, job.Mark(fmt.Errorf("--token-file: %w", err), job.ErrInput)
 	}
@@ -207,10 +208,10 @@ func (c *serveCmd) certificates(ctx context.Context) ([]tls.Certificate, error) 
 	if c.TLSCert == "" {
 		return nil, nil
 	}
-	chain, err := small(ctx, c.TLSCert)
+	chain, err := interrupt.ReadSmall(ctx, c.TLSCert)
 	var key []byte
 	if err == nil {
-		key, err = small(ctx, c.TLSKey)
+		key, err = interrupt.ReadSmall(ctx, c.TLSKey)
 	}
 	var pair tls.Certificate
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/vae"
@@ -79,7 +80,7 @@ func (a *app) share(e *machine, f deviceFlags, path string, s vae.Settings) erro
 		if err != nil {
 			return job.Mark(err, job.ErrNoDevice)
 		}
-		m, err := soon(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
+		m, err := interrupt.Await(a.ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 		if err != nil {
 			dev.Close()
 			return err

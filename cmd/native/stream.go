@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/media"
@@ -85,7 +86,7 @@ func (a *app) input(path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", stdin, err)
 	}
 	a.spool = folder
-	own, err := soon(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
+	own, err := interrupt.Await(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
 	if err == nil {
 		a.called = map[string]string{own: stdin}
 	}

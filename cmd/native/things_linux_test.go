@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 )
 
@@ -42,7 +43,7 @@ func TestThingsForFiles(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err := small(ctx, pipe)
+	_, err := interrupt.ReadSmall(ctx, pipe)
 	require.ErrorIs(t, err, context.Canceled)
 	f, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that who waits in vain ends
 	require.NoError(t, err)
@@ -52,7 +53,7 @@ func TestThingsForFiles(t *testing.T) {
 	go func() {
 		_ = os.WriteFile(another, []byte("0123456789abcdef"), 0o600) // waits for who reads
 	}()
-	text, err := small(t.Context(), another)
+	text, err := interrupt.ReadSmall(t.Context(), another)
 	require.NoError(t, err)
 	assert.Equal(t, "0123456789abcdef", string(text))
 }

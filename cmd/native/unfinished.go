@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/latent"
@@ -162,7 +163,7 @@ func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.De
 // record is what this decode is.
 func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (record, error) {
 	var is record
-	checkpoint, err := soon(a.ctx, func() (string, error) { return hashedCheckpoint(c.Model) })
+	checkpoint, err := interrupt.Await(a.ctx, func() (string, error) { return hashedCheckpoint(c.Model) })
 	if err != nil {
 		return is, err
 	}

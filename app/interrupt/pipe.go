@@ -1,4 +1,4 @@
-package main
+package interrupt
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// errUnread is why a job ends whose output nobody reads any more.
-var errUnread = errors.New("nobody reads the output any more")
+// ErrUnread is why a job ends whose output nobody reads any more.
+var ErrUnread = errors.New("nobody reads the output any more")
 
 // pipe is a pipe as standard output or error. When who reads it leaves, the job
 // ends as it does at Ctrl-C, without a word. Who reads nothing doesn't hold it up
@@ -45,14 +45,14 @@ func (p *pipe) Write(b []byte) (int, error) {
 		}
 	}
 	if errors.Is(failed, syscall.EPIPE) {
-		p.left(errUnread)
+		p.left(ErrUnread)
 	}
 	return wrote, failed
 }
 
-// pipes makes pipes of those of the writers that are such, for a job that ends
+// replacePipes makes pipes of those of the writers that are such, for a job that ends
 // with ctx, which left ends.
-func pipes(ctx context.Context, left context.CancelCauseFunc, w ...*io.Writer) {
+func replacePipes(ctx context.Context, left context.CancelCauseFunc, w ...*io.Writer) {
 	// Without this a write to them would end the program at once. Writes to
 	// other pipes, such as a child's, fail either way.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

@@ -1,4 +1,4 @@
-package main
+package interrupt
 
 import (
 	"context"
@@ -17,13 +17,13 @@ func TestReadingEndsWithTheProgram(t *testing.T) {
 		<-begun
 		stop()
 	}()
-	_, err := soon(ctx, func() (int, error) {
+	_, err := Await(ctx, func() (int, error) {
 		close(begun)
 		<-never
 		return 0, nil
 	})
 	require.ErrorIs(t, err, context.Canceled)
-	n, err := soon(t.Context(), func() (int, error) { return 7, errors.New("its own") })
+	n, err := Await(t.Context(), func() (int, error) { return 7, errors.New("its own") })
 	require.EqualError(t, err, "its own")
 	require.Equal(t, 7, n)
 }

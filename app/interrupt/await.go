@@ -1,4 +1,4 @@
-package main
+package interrupt
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"os"
 )
 
-// soon returns what read does or, where ctx ends first, its error at once: a
+// Await returns what read does or, where ctx ends first, its error at once: a
 // file on a disk that sleeps or a server that is gone can't be waited for then.
 // read is left to itself, so it must neither write nor hold what needs closing.
-func soon[T any](ctx context.Context, read func() (T, error)) (T, error) {
+func Await[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -32,9 +32,9 @@ func soon[T any](ctx context.Context, read func() (T, error)) (T, error) {
 // maxSmall bounds a file of tokens or of a certificate, in bytes.
 const maxSmall = 1 << 20
 
-// small reads a file that is small, a pipe too: a secret may come by one.
-func small(ctx context.Context, path string) ([]byte, error) {
-	return soon(ctx, func() ([]byte, error) {
+// ReadSmall reads a file that is small, a pipe too: a secret may come by one.
+func ReadSmall(ctx context.Context, path string) ([]byte, error) {
+	return Await(ctx, func() ([]byte, error) {
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,42 @@
+// Package interrupt ends a command early: at Ctrl-C, at a request to end, when the
+// terminal is closed, and when nobody reads the output any more.
+//
+// Context is the context of a command, which ends then. It also replaces standard
+// output and error where they are pipes, so that a reader that leaves ends the command,
+// and a reader that reads nothing does not delay its end. The cause of the context is
+// ErrUnread if the reader left.
+//
+// Await and ReadSmall read what may never arrive, from a sleeping disk, a lost server or
+// a pipe, and return as soon as the context ends.
+package interrupt
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Context returns a context that ends at the first signal, and replaces those of the
+// writers that are pipes. A second signal ends the program at once. stop releases the
+// signals.
+func Context(w ...*io.Writer) (ctx context.Context, stop func()) {
+	ctx, left := context.WithCancelCause(context.Background())
+	ctx, release := signal.NotifyContext(ctx, signals()...)
+	replacePipes(ctx, left, w...)
+	context.AfterFunc(ctx, release)
+	return ctx, func() {
+		release()
+		left(nil)
+	}
+}
+
+// signals are those that end a job: Ctrl-C, a request to end, and a terminal that is
+// closed, unless the program was started to outlive that.
+func signals() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) { // by nohup
+		return []os.Signal{os.Interrupt, syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+}
