@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/format/quote"
 	"tessera/media"
 )
@@ -122,14 +122,14 @@ const (
 
 // clipOutcome is the line that tells what became of a clip.
 type clipOutcome struct {
-	Name    string   `json:"name"`
-	Input   fileName `json:"input"`
-	Output  fileName `json:"output"`
-	Status  string   `json:"status"`
-	Code    int      `json:"exit_code"`
-	Seconds float64  `json:"seconds"`
-	Error   string   `json:"error,omitempty"`
-	Result  *result  `json:"result,omitempty"`
+	Name    string            `json:"name"`
+	Input   terminal.FileName `json:"input"`
+	Output  terminal.FileName `json:"output"`
+	Status  string            `json:"status"`
+	Code    int               `json:"exit_code"`
+	Seconds float64           `json:"seconds"`
+	Error   string            `json:"error,omitempty"`
+	Result  *result           `json:"result,omitempty"`
 }
 
 // batchError is what a batch ends with in which clips failed.
@@ -139,7 +139,7 @@ type batchError struct {
 }
 
 func (c *batchCmd) Run(a *app, k *kong.Context) error {
-	a.lines = true
+	a.Lines = true
 	b := &batch{app: a, batchCmd: c, common: common(k), hashes: map[string]string{}, count: map[string]int{}, codes: map[int]int{}}
 	b.warm = &warm{app: a}
 	defer b.warm.drop()
@@ -193,12 +193,12 @@ func (b *batch) run(c *clip) error {
 	start := time.Now()
 	b.begun++
 	r, skipped, err := b.work(c)
-	o := clipOutcome{Name: c.Name, Input: fileName(shown(c.Input)), Output: fileName(shown(c.Output)), Status: clipDone, Seconds: time.Since(start).Seconds(), Result: r}
+	o := clipOutcome{Name: c.Name, Input: terminal.FileName(shown(c.Input)), Output: terminal.FileName(shown(c.Output)), Status: clipDone, Seconds: time.Since(start).Seconds(), Result: r}
 	if skipped {
 		o.Status = clipSkipped
 	}
 	if err != nil {
-		o.Status, o.Error, o.Code = clipFailed, quote.Message(err.Error()), codeOf(b.ctx, err)
+		o.Status, o.Error, o.Code = clipFailed, quote.Message(err.Error()), terminal.ExitCode(b.ctx, err)
 	}
 	switch o.Code {
 	case job.ExitDone, job.ExitUsage, job.ExitInput:
@@ -212,7 +212,7 @@ func (b *batch) run(c *clip) error {
 		b.codes[o.Code]++
 		b.tell(c, o)
 	}
-	if err := b.print(o); err != nil {
+	if err := b.Print(o); err != nil {
 		return err
 	}
 	switch o.Code {
@@ -226,11 +226,11 @@ func (b *batch) run(c *clip) error {
 
 // tell tells people of a clip that failed.
 func (b *batch) tell(c *clip, o clipOutcome) {
-	if b.how == "json" {
-		b.event(event{Event: "error", Error: o.Error, Code: o.Code})
+	if b.Progress == "json" {
+		b.Event(terminal.Event{Event: "error", Error: o.Error, Code: o.Code})
 		return
 	}
-	fmt.Fprintf(b.stderr, "tessera: %s%s\n", b.prefix(c), o.Error)
+	fmt.Fprintf(b.Stderr, "tessera: %s%s\n", b.prefix(c), o.Error)
 }
 
 // prefix is what stands before what is told of a clip: "[3/40 name] ".
@@ -249,7 +249,7 @@ func (b *batch) end() error {
 			return &batchError{errors.New(b.summary()), code}
 		}
 	}
-	b.note("%s", b.summary())
+	b.Note("%s", b.summary())
 	return nil
 }
 
@@ -279,10 +279,7 @@ func (b *batch) work(c *clip) (r *result, skipped bool, err error) {
 	if c.err != nil {
 		return nil, false, c.at(c.err)
 	}
-	a := &app{
-		ctx: b.ctx, stdout: &outlet{Writer: io.Discard}, stderr: b.stderr, json: true, quiet: b.quiet, how: b.how,
-		warm: b.warm, about: b.prefix(c), clip: c.Name, called: map[string]string{},
-	}
+	a := &app{Terminal: b.ForClip(c.Name, b.prefix(c)), ctx: b.ctx, warm: b.warm}
 	w := &work{app: a, batch: b, clip: c, input: c.Input, output: c.Output}
 	defer w.close()
 	skipped, err = w.do()

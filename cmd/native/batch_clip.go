@@ -19,6 +19,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/app/interrupt"
+	"tessera/app/terminal"
 	"tessera/format/file"
 	"tessera/media"
 	"tessera/remote"
@@ -55,12 +56,12 @@ func (b *batch) clips() ([]*clip, error) {
 			name = shown(c.Output)
 		}
 		if other := taken[name]; other != nil {
-			return nil, c.at(refused("--output=%s: of %s and of %s, expected another for each; {name} stands for the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
+			return nil, c.at(terminal.Refused("--output=%s: of %s and of %s, expected another for each; {name} stands for the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
 		}
 		taken[name] = c
 		if b.Records != "" {
 			if other := named[c.Name]; other != nil {
-				return nil, c.at(refused("name %q: of %s and of %s, expected another for each with --records", c.Name, shown(other.Input), shown(c.Input)))
+				return nil, c.at(terminal.Refused("name %q: of %s and of %s, expected another for each with --records", c.Name, shown(other.Input), shown(c.Input)))
 			}
 			named[c.Name] = c
 		}
@@ -92,13 +93,13 @@ func (b *batch) listed() (all []*clip, err error) {
 	info, err := file.Look(b.Manifest)
 	switch {
 	case err != nil:
-		return nil, refused("--manifest: %w; --manifest - reads standard input", err)
+		return nil, terminal.Refused("--manifest: %w; --manifest - reads standard input", err)
 	case info.Size() > maxManifest:
-		return nil, refused("--manifest: %s has %d bytes, expected at most %d; --manifest - reads standard input line by line", b.Manifest, info.Size(), maxManifest)
+		return nil, terminal.Refused("--manifest: %s has %d bytes, expected at most %d; --manifest - reads standard input line by line", b.Manifest, info.Size(), maxManifest)
 	}
 	text, err := interrupt.Await(b.ctx, func() ([]byte, error) { return os.ReadFile(b.Manifest) })
 	if err != nil {
-		return nil, refused("--manifest: %w", err)
+		return nil, terminal.Refused("--manifest: %w", err)
 	}
 	n := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte(file.ByteOrderMark))) {
@@ -123,7 +124,7 @@ func expanded(inputs []string) (all []string, err error) {
 		}
 		found, err := filepath.Glob(input)
 		if err != nil || len(found) == 0 {
-			return nil, refused("%s: no file is called so", input)
+			return nil, terminal.Refused("%s: no file is called so", input)
 		}
 		all = append(all, found...)
 	}
@@ -144,7 +145,7 @@ func readClip(line []byte, where string) *clip {
 		err = errors.New("something behind the object")
 	}
 	if err != nil {
-		c.err = refused("%w, expected an object with input, output, name, op, model and options", err)
+		c.err = terminal.Refused("%w, expected an object with input, output, name, op, model and options", err)
 	}
 	return c
 }
@@ -154,7 +155,7 @@ func (c *clip) at(err error) error {
 	if c.where == "" {
 		return err
 	}
-	return refused("%s: %w", c.where, err)
+	return terminal.Refused("%s: %w", c.where, err)
 }
 
 // follow runs the clips of a stream as they come.
@@ -204,17 +205,17 @@ func (b *batch) follow(r io.Reader) error {
 func (b *batch) complete(c *clip) error {
 	switch {
 	case c.Input == "" || c.Input == streamed:
-		return refused("input %q: expected a file, folder, pattern or URL", c.Input)
+		return terminal.Refused("input %q: expected a file, folder, pattern or URL", c.Input)
 	case remote.Is(c.Input):
 		if err := remote.Check(c.Input); err != nil {
-			return refused("%w", err)
+			return terminal.Refused("%w", err)
 		}
 	}
 	if c.Name == "" {
 		c.Name = nameOf(c.Input)
 	}
 	if strings.ContainsAny(c.Name, `/\`) || c.Name == "" {
-		return refused("name %q: expected one without / and \\", c.Name)
+		return terminal.Refused("name %q: expected one without / and \\", c.Name)
 	}
 	if c.Output == "" {
 		c.Output = strings.ReplaceAll(b.Output, "{name}", c.Name)
@@ -230,11 +231,11 @@ func (b *batch) complete(c *clip) error {
 	}
 	switch {
 	case c.Output == "" || c.Output == streamed:
-		return refused("output %q of %s: expected a file, folder or URL", c.Output, shown(c.Input))
+		return terminal.Refused("output %q of %s: expected a file, folder or URL", c.Output, shown(c.Input))
 	case c.Op == "":
-		return refused("%s to %s: may mean several things, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))
+		return terminal.Refused("%s to %s: may mean several things, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))
 	case !slices.Contains([]string{"decode", "encode", "roundtrip"}, c.Op):
-		return refused("op %q: expected decode, encode or roundtrip", c.Op)
+		return terminal.Refused("op %q: expected decode, encode or roundtrip", c.Op)
 	}
 	return b.completeRemote(c)
 }
@@ -245,15 +246,15 @@ func (b *batch) completeRemote(c *clip) error {
 	case !remote.Is(c.Output):
 		return nil
 	case remote.Check(c.Output) != nil:
-		return refused("%w", remote.Check(c.Output))
+		return terminal.Refused("%w", remote.Check(c.Output))
 	case endingOf(c.Output) == "":
-		return refused("%s: has no ending that tells a format, expected a URL of a file", shown(c.Output))
+		return terminal.Refused("%s: has no ending that tells a format, expected a URL of a file", shown(c.Output))
 	case c.Op == "roundtrip":
-		return refused("%s: roundtrip writes a sheet beside its output, expected a file", shown(c.Output))
+		return terminal.Refused("%s: roundtrip writes a sheet beside its output, expected a file", shown(c.Output))
 	case b.NoClobber:
-		return refused("%s: what is there can't be seen, expected no --no-clobber", shown(c.Output))
+		return terminal.Refused("%s: what is there can't be seen, expected no --no-clobber", shown(c.Output))
 	case b.Resume && b.Records == "":
-		return refused("%s: no record can lie beside it, expected --records=FOLDER for --resume", shown(c.Output))
+		return terminal.Refused("%s: no record can lie beside it, expected --records=FOLDER for --resume", shown(c.Output))
 	}
 	return nil
 }
@@ -316,13 +317,13 @@ func (b *batch) options(c *clip) ([]string, error) {
 	args := slices.Clone(b.common)
 	for _, key := range slices.Sorted(maps.Keys(c.Options)) {
 		if slices.Contains([]string{"model", "output", "help"}, key) {
-			return nil, refused("option %q: stands beside the options", key)
+			return nil, terminal.Refused("option %q: stands beside the options", key)
 		}
 		switch v := c.Options[key].(type) {
 		case string, json.Number, bool:
 			args = append(args, fmt.Sprintf("--%s=%v", key, v))
 		default:
-			return nil, refused("option %q: expected a string, a number, true or false", key)
+			return nil, terminal.Refused("option %q: expected a string, a number, true or false", key)
 		}
 	}
 	return args, nil
@@ -351,10 +352,10 @@ func (b *batch) parse(c *clip, output, input string) (*parsed, error) {
 		panic(err)
 	}
 	if p.Context, err = parser.Parse(args); err != nil {
-		return nil, refused("%s: %w", shown(c.Input), err)
+		return nil, terminal.Refused("%s: %w", shown(c.Input), err)
 	}
 	if c.Op == "encode" && remote.Is(c.Output) && p.Encode.cacheFlags.on() {
-		return nil, refused("%s: a cache's file has a name of its own, expected --output in a folder", shown(c.Output))
+		return nil, terminal.Refused("%s: a cache's file has a name of its own, expected --output in a folder", shown(c.Output))
 	}
 	return p, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 )
 
 // objects is a store of files by path, whose URLs are signed. It breaks off the first
@@ -116,9 +117,9 @@ func TestBatchURLs(t *testing.T) {
 	assert.True(t, bytes.Equal(want, local), "what was brought")
 	assert.Equal(t, []string{"GET", fmt.Sprintf("GET bytes=%d-", len(latent)/2)}, s.asked["/in/a.safetensors"])
 	assert.Equal(t, []string{"PUT", "PUT"}, s.asked["/out/a.npy"])
-	assert.Equal(t, fileNames(s.URL+"/out/a.npy"), all["a"].Result.Outputs)
-	assert.Equal(t, fileName(s.URL+"/in/a.safetensors"), all["a"].Result.Input)
-	assert.Equal(t, fileName(s.URL+"/in/a.safetensors"), all["a"].Input)
+	assert.Equal(t, terminal.FileNames(s.URL+"/out/a.npy"), all["a"].Result.Outputs)
+	assert.Equal(t, terminal.FileName(s.URL+"/in/a.safetensors"), all["a"].Result.Input)
+	assert.Equal(t, terminal.FileName(s.URL+"/in/a.safetensors"), all["a"].Input)
 
 	_, all = run("--manifest", list)
 	assert.Equal(t, clipSkipped, all["a"].Status)

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -138,7 +139,7 @@ func TestBatchOptions(t *testing.T) {
 // The machine of one clip is the next one's, as long as that asks for the same.
 func TestWarm(t *testing.T) {
 	needDevice(t)
-	w := &warm{app: &app{ctx: context.Background(), stderr: io.Discard}}
+	w := &warm{app: &app{Terminal: &terminal.Terminal{Stderr: io.Discard}, ctx: context.Background()}}
 	defer w.drop()
 	flags := deviceFlags{Backend: "auto", Precision: "auto", plainFlags: plainFlags{Winograd: "auto"}}
 	open := func(f deviceFlags, path string) *machine {

@@ -74,7 +74,7 @@ func (w *work) place() (err error) {
 	}
 	if remote.Is(w.Output) {
 		w.output = filepath.Join(w.folder.Name(), "output"+endingOf(w.Output))
-		w.called[w.output] = shown(w.Output)
+		w.Call(w.output, shown(w.Output))
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func (w *work) fetch() error {
 			return err
 		}
 	}
-	w.called[w.input] = shown(w.Input)
+	w.Call(w.input, shown(w.Input))
 	return nil
 }
 
@@ -177,7 +177,7 @@ func (w *work) finish() error {
 func (w *work) told(err error) error {
 	text := err.Error()
 	if w.folder != nil {
-		text = strings.ReplaceAll(w.spoken(text), w.input, shown(w.Input))
+		text = strings.ReplaceAll(w.Spoken(text), w.input, shown(w.Input))
 	}
 	return &toldError{err, text}
 }

@@ -87,7 +87,7 @@ func (c *benchCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	o.Say = func(what string) { a.note("measuring %s", what) }
+	o.Say = func(what string) { a.Note("measuring %s", what) }
 	r, failed := bench.Run(a.ctx, dev, o)
 	if r == nil {
 		return failed
@@ -100,11 +100,11 @@ func (c *benchCmd) Run(a *app) error {
 	if err := c.write(r); err != nil || failed != nil {
 		return cmp.Or(failed, err)
 	}
-	if a.json {
-		return a.print(r)
+	if a.JSON {
+		return a.Print(r)
 	}
 	for line := range strings.Lines(r.Markdown()) {
-		a.say("%s", strings.TrimRight(line, "\n"))
+		a.Say("%s", strings.TrimRight(line, "\n"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/format/safetensors"
 	"tessera/latent"
 	"tessera/media"
@@ -55,7 +56,7 @@ var latentTypes = map[string]safetensors.DType{"float32": safetensors.F32, "bflo
 // cached is where and how the latent of an encoding is written.
 func (f cacheFlags) cached(c vae.Config, e job.Encoding, output string) (*cached, error) {
 	if ext := strings.ToLower(filepath.Ext(output)); ext != ".safetensors" {
-		return nil, refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
+		return nil, terminal.Refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
 	}
 	name, key, dtype := cmp.Or(f.LatentName, "{name}"), cmp.Or(f.LatentKey, "latent"), f.LatentDtype
 	var meta map[string]string
@@ -137,7 +138,7 @@ func musubiOf(c vae.Config, e job.Encoding) (*musubi, error) {
 	case short == "":
 		return nil, job.BadInput("--cache=musubi: the checkpoint is of %s, expected Wan 2.1 or Qwen-Image", c.Model)
 	case e.Options.Unscaled:
-		return nil, refused("--cache=musubi with numbers of the model's own: expected no --scale=none and no --moments")
+		return nil, terminal.Refused("--cache=musubi with numbers of the model's own: expected no --scale=none and no --moments")
 	case f.Height%musubiSides != 0 || f.Width%musubiSides != 0:
 		return nil, job.BadInput("--cache=musubi: a video of %dx%d, expected sides in multiples of %d, those of the trainer's bucket", f.Height, f.Width, musubiSides)
 	case f.Frames > 1 && e.Options.Independent:

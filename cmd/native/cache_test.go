@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/format/safetensors"
 )
 
@@ -47,7 +48,7 @@ func TestMusubiCache(t *testing.T) {
 	} {
 		r := succeedJSON(t, "encode", "-m", c.model, c.input, "-o", filepath.Join(dir, c.output+".safetensors"), "--cache=musubi")
 		path := filepath.Join(dir, c.file)
-		assert.Equal(t, fileNames(path), r.Outputs)
+		assert.Equal(t, terminal.FileNames(path), r.Outputs)
 		succeed(t, "encode", "-m", c.model, c.input, "-o", plain)
 		got, meta := readTensor(t, path)
 		want, was := readTensor(t, plain)

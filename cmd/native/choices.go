@@ -67,7 +67,7 @@ func (c *planCmd) tellChoices(a *app, all []planChoice) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  tiles\toffload\tdevice\thost\tfree there\tmoved\tMACs\texact\tfits")
 	for _, p := range all {
 		tile := "one"

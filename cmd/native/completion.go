@@ -24,16 +24,7 @@ func (completionCmd) Help() string {
 
 func (c *completionCmd) Run(a *app, k *kong.Context) error {
 	write := map[string]func([]command) string{"bash": bash, "zsh": zsh, "fish": fish, "powershell": powershell}
-	return a.text(write[c.Shell](commandsOf(k.Model.Node)))
-}
-
-// text prints what is neither a result nor for people.
-func (a *app) text(s string) error {
-	if a.json {
-		return a.print(map[string]string{"text": s})
-	}
-	_, err := fmt.Fprint(a.stdout, s)
-	return err
+	return a.Text(write[c.Shell](commandsOf(k.Model.Node)))
 }
 
 // command is what scripts know of one.

@@ -11,6 +11,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -94,10 +95,10 @@ func (c *decodeCmd) Run(a *app) error {
 	a.tell(d)
 	clips := c.clips(d.Latent.Clips())
 	if len(clips) > 1 && c.Output == streamed {
-		return refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.spoken(c.Latent), len(clips))
+		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.Spoken(c.Latent), len(clips))
 	}
 	if len(clips) > 1 {
-		a.note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
+		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
 		if err := c.begin(append(slices.Clone(clips), c.profileFlag.outputs()...), in); err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (c *decodeCmd) Run(a *app) error {
 	r.Frames *= len(clips)
 	r.Latent = z.Shape()
 	for _, o := range clips {
-		r.Outputs = append(r.Outputs, fileName(o.path))
+		r.Outputs = append(r.Outputs, terminal.FileName(o.path))
 	}
 	if err := c.report(a, r, e.dev.Info()); err != nil {
 		return err
@@ -204,10 +205,10 @@ func (o *onceOfClips) warn(path string) func(text string) {
 		same := strings.ReplaceAll(text, path, "")
 		switch more := len(o.clips) - 1; {
 		case more > 0 && path == o.clips[0].path:
-			o.app.warn("%s; the same of %d more of the batch", text, more)
+			o.Warn("%s; the same of %d more of the batch", text, more)
 			o.said[same] = true
 		case !o.said[same]:
-			o.app.warn("%s", text)
+			o.Warn("%s", text)
 		}
 	}
 }
@@ -260,10 +261,10 @@ func (w *clipWriter) abort() {
 // tell prints what was found out about a latent.
 func (a *app) tell(d job.Decoding) {
 	for _, text := range append(d.Guesses, d.Notes...) {
-		a.note("%s", text)
+		a.Note("%s", text)
 	}
 	for _, text := range d.Warnings {
-		a.warn("%s", text)
+		a.Warn("%s", text)
 	}
 }
 
@@ -307,13 +308,13 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		if clips > 1 {
 			name = fmt.Sprintf("decode %d/%d", i+1, clips)
 		}
-		p := a.progress(name, d.Whole).on(e.dev)
-		defer p.done()
-		watch := vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less(name)}
+		p := a.Stage(name, d.Whole).On(e.dev)
+		defer p.Done()
+		watch := vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: a.lost, Less: a.less(name)}
 		if u, ok := t.(*unfinished); ok {
 			watch.Keep = u
 			made -= u.began
-			p.begun = float64(u.began) / float64(d.Clip.Frames)
+			p.From(float64(u.began) / float64(d.Clip.Frames))
 		}
 		h := handOver(t)
 		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), watch) {
@@ -328,7 +329,7 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 		if err := h.end(); err != nil {
 			return nil, err
 		}
-		took += p.done()
+		took += p.Done()
 		if err := t.end(); err != nil {
 			return nil, err
 		}

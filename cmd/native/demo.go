@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/assets"
 	"tessera/latent"
 	"tessera/media"
@@ -35,7 +36,7 @@ func (demoCmd) Help() string {
 
 func (c *demoCmd) Run(a *app) error {
 	if c.Output == streamed {
-		return refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
+		return terminal.Refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
 	}
 	if err := checkName(c.Output); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.note("encoding and decoding %s of %dx%d with %s", frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
+	a.Note("encoding and decoding %s of %dx%d with %s", frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
 	sinks, outputs, err := c.create(a, o.Again)
 	defer func() {
 		for _, s := range sinks {
@@ -94,7 +95,7 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
-	a.note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
+	a.Note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
 	t := &trip{app: a, machine: e, clip: clip, sinks: sinks}
 	r := a.result("demo", e, name, "demo clip (built in)")
 	r.clip(o.Again)
@@ -108,7 +109,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err := t.write(latentFile, sheet); err != nil {
 		return err
 	}
-	r.Outputs = fileNames(append(outputs, latentFile, sheet)...)
+	r.Outputs = terminal.FileNames(append(outputs, latentFile, sheet)...)
 	if err := c.report(a, r, e.dev.Info()); err != nil {
 		return err
 	}

@@ -84,21 +84,21 @@ func (c *devicesCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if a.json && openErr == nil {
-		return a.print(struct {
+	if a.JSON && openErr == nil {
+		return a.Print(struct {
 			build
 			Library string   `json:"library"`
 			Passed  []string `json:"not_used,omitempty"`
 			Devices []device `json:"devices"`
 		}{programVersion(), all[0].Library, passed, list})
 	}
-	if !a.json {
+	if !a.JSON {
 		for _, d := range list {
 			a.describe(d)
 		}
-		a.say("Dawn: %s", all[0].Library)
+		a.Say("Dawn: %s", all[0].Library)
 		for _, reason := range passed {
-			a.say("not used: %s", reason)
+			a.Say("not used: %s", reason)
 		}
 	}
 	return openErr
@@ -166,30 +166,30 @@ func (a *app) describe(d device) {
 		memory = engine.Bytes(d.Memory)
 	}
 	l := d.Limits
-	a.say("%s %d  %s", mark, d.Index, d.Name)
-	a.say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
+	a.Say("%s %d  %s", mark, d.Index, d.Name)
+	a.Say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
 	f16 := has(d.F16)
 	if d.NoF16 != "" {
 		f16 += " (" + d.NoF16 + ")"
 	}
-	a.say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
-	a.say("     matrices %s", sizes(d.Matrices))
+	a.Say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
+	a.Say("     matrices %s", sizes(d.Matrices))
 	a.kernels(d.Kernels)
-	a.say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
-	a.say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
-	a.say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
+	a.Say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
+	a.Say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
+	a.Say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
 }
 
 // kernels says what is known of the kernels on an adapter.
 func (a *app) kernels(known tune.Record) {
 	if len(known.Proofs)+len(known.Trials) == 0 {
-		a.say("     kernels not tried yet")
+		a.Say("     kernels not tried yet")
 	}
 	for _, p := range known.Proofs {
-		a.say("     kernel %v", p)
+		a.Say("     kernel %v", p)
 	}
 	for _, t := range known.Trials {
-		a.say("     chosen %v", t)
+		a.Say("     chosen %v", t)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -145,13 +146,13 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	if o.Forgotten != "" {
-		a.warn("%s", o.Forgotten)
+		a.Warn("%s", o.Forgotten)
 	}
 	r := a.result("encode", e, c.Model, c.Video)
 	r.clip(o.Clip)
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
-	r.Outputs = fileNames(c.Output)
+	r.Outputs = terminal.FileNames(c.Output)
 	if err := c.report(a, r, e.dev.Info()); err != nil {
 		return err
 	}
@@ -198,12 +199,12 @@ func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.En
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
-	p := a.progress("encode", o.Padded.Frames).on(e.dev)
-	defer p.done()
-	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.compiling, Progress: p.update, Lost: a.lost, Less: a.less("encode")})
+	p := a.Stage("encode", o.Padded.Frames).On(e.dev)
+	defer p.Done()
+	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: a.lost, Less: a.less("encode")})
 	if err != nil {
 		return latent.Latent{}, nil, err
 	}
 	z.Meta = o.Meta
-	return z, newStage(plan.Plan, clip.Frames(), p.done()), profiled()
+	return z, newStage(plan.Plan, clip.Frames(), p.Done()), profiled()
 }

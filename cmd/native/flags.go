@@ -60,7 +60,7 @@ func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser { return f.tuner(a, n
 
 // tuner is who does.
 func (f tuneFlag) tuner(a *app, noCache bool) *tune.Tuner {
-	return &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.note("%s", text) }}
+	return &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.Note("%s", text) }}
 }
 
 // plainFlags take shortcuts, or leave them out.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,50 +25,6 @@ func TestBytesFlag(t *testing.T) {
 		var f bytesFlag
 		err := f.UnmarshalText([]byte(text))
 		assert.Error(t, err, text)
-	}
-}
-
-func TestClock(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0:00", 31600 * time.Millisecond: "0:32", 59600 * time.Millisecond: "1:00", 725 * time.Second: "12:05", 3723 * time.Second: "1:02:03",
-	} {
-		assert.Equal(t, want, clock(d))
-	}
-	for v, want := range map[float64]string{0.2219: "0.222", 0.99999: "1.00", 1.4: "1.40", 12.34: "12.3", 240.2: "240"} {
-		assert.Equal(t, want, figures(v))
-	}
-}
-
-// A decode counts latent frames, an encode pixel frames: both are told as
-// frames of the clip.
-func TestProgressFrames(t *testing.T) {
-	p := &progress{frames: 17}
-	for _, c := range []struct {
-		v    vae.Progress
-		want int
-	}{
-		{vae.Progress{Tile: 0, Tiles: 2, Slice: 1, Slices: 4, Frame: 2, Frames: 5}, 5},
-		{vae.Progress{Tile: 0, Tiles: 2, Slice: 1, Slices: 4, Frame: 5, Frames: 17}, 5},
-		{vae.Progress{Tile: 1, Tiles: 2, Slice: 4, Slices: 4, Frame: 5, Frames: 5}, 0},
-		{vae.Progress{Tile: 1, Tiles: 2, Slice: 0, Slices: 4, Frame: 0, Frames: 5}, 0},
-		{vae.Progress{Tile: 2, Tiles: 2, Slice: 4, Slices: 4, Frame: 5, Frames: 5}, 17},
-		{vae.Progress{Tile: 1, Tiles: 1, Slice: 1, Slices: 1, Frame: 1, Frames: 1}, 17},
-	} {
-		assert.Equal(t, c.want, p.frame(c.v), "%+v", c.v)
-	}
-}
-
-// The passes of exact tiles are told apart.
-func TestProgressStatus(t *testing.T) {
-	p := &progress{frames: 17, start: time.Now().Add(-time.Second)}
-	for want, v := range map[string]vae.Progress{
-		" 10 %, middle layers, frame 5/17, ": {Tiles: 4, Middle: true, Slice: 2, Slices: 5, Frame: 2, Frames: 5, Done: 0.1},
-		" 50 %, tile 2/4, frame 9/17, ":      {Tile: 1, Tiles: 4, Slice: 3, Slices: 5, Frame: 3, Frames: 5, Done: 0.5},
-		" 50 %, frame 9/17, ":                {Tiles: 1, Slice: 3, Slices: 5, Frame: 3, Frames: 5, Done: 0.5},
-	} {
-		p.last, p.lastAt = v, time.Now()
-		got := p.status()
-		assert.True(t, strings.HasPrefix(got, want), "%q, want %q", got, want)
 	}
 }
 

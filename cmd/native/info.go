@@ -11,6 +11,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/format"
 	"tessera/format/file"
 	"tessera/format/quote"
@@ -127,17 +128,17 @@ func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
 		return gpu.Info{}, job.Mark(err, job.ErrNoDevice)
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")
-	a.note("no device (%s): planning for WebGPU's default limits", reason)
+	a.Note("no device (%s): planning for WebGPU's default limits", reason)
 	return gpu.Info{Name: "an adapter with default limits", Limits: gpu.DefaultLimits}, nil
 }
 
 func (a *app) latent(path string, l latent.Latent) error {
-	if a.json {
-		told := map[string]any{"kind": "latent", "file": fileName(a.spoken(path)), "shape": l.Shape(), "metadata": l.Meta}
+	if a.JSON {
+		told := map[string]any{"kind": "latent", "file": terminal.FileName(a.Spoken(path)), "shape": l.Shape(), "metadata": l.Meta}
 		if len(l.Notes) > 0 {
 			told["notes"] = l.Notes
 		}
-		return a.print(told)
+		return a.Print(told)
 	}
 	what := "latent"
 	switch {
@@ -146,9 +147,9 @@ func (a *app) latent(path string, l latent.Latent) error {
 	case l.Images:
 		what = "batch of pictures"
 	}
-	a.say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
+	a.Say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
 	for _, text := range l.Notes {
-		a.say("  %s", text)
+		a.Say("  %s", text)
 	}
 	a.metadata("  ", l.Meta)
 	return nil
@@ -158,22 +159,22 @@ func (a *app) latent(path string, l latent.Latent) error {
 func (a *app) metadata(head string, meta map[string]string) {
 	told, more := quote.Map(meta)
 	for _, key := range slices.Sorted(maps.Keys(told)) {
-		a.say("%s%s: %s", head, key, told[key])
+		a.Say("%s%s: %s", head, key, told[key])
 	}
 	if more > 0 {
-		a.say("%sand %d more", head, more)
+		a.Say("%sand %d more", head, more)
 	}
 }
 
 func (a *app) video(path string, v media.Summary) error {
 	if v.Damage != "" {
-		a.warn("%s: damaged: %s", path, v.Damage)
+		a.Warn("%s: damaged: %s", path, v.Damage)
 	}
 	for _, text := range v.Warnings {
-		a.warn("%s: %s", path, text)
+		a.Warn("%s: %s", path, text)
 	}
-	if a.json {
-		told := map[string]any{"kind": "video", "file": fileName(a.spoken(path)), "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
+	if a.JSON {
+		told := map[string]any{"kind": "video", "file": terminal.FileName(a.Spoken(path)), "frames": v.Frames, "height": v.Height, "width": v.Width, "fps": v.FPS.Float()}
 		if v.About {
 			told["frames_estimated"] = true
 		}
@@ -186,10 +187,10 @@ func (a *app) video(path string, v media.Summary) error {
 		if len(v.Notes) > 0 {
 			told["notes"] = v.Notes
 		}
-		if len(a.warnings) > 0 {
-			told["warnings"] = a.warnings
+		if len(a.Warnings) > 0 {
+			told["warnings"] = a.Warnings
 		}
-		return a.print(told)
+		return a.Print(told)
 	}
 	rate, about := "", ""
 	if v.FPS.Known() {
@@ -201,9 +202,9 @@ func (a *app) video(path string, v media.Summary) error {
 	if v.Aspect.Known() {
 		rate += fmt.Sprintf(", each %s as wide as high", v.Aspect)
 	}
-	a.say("%s: video of %s%s of %dx%d pixels%s", path, about, frames(v.Frames), v.Height, v.Width, rate)
+	a.Say("%s: video of %s%s of %dx%d pixels%s", path, about, frames(v.Frames), v.Height, v.Width, rate)
 	for _, text := range v.Notes {
-		a.say("  %s", text)
+		a.Say("  %s", text)
 	}
 	return nil
 }

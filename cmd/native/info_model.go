@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/latent"
@@ -21,7 +22,7 @@ import (
 // modelInfo is what is told of a checkpoint.
 type modelInfo struct {
 	Kind       string            `json:"kind"`
-	File       fileName          `json:"file"`
+	File       terminal.FileName `json:"file"`
 	Format     string            `json:"format"` // "safetensors" or "pth"
 	Bytes      int64             `json:"bytes"`
 	Print      string            `json:"fingerprint"` // as latents keep it
@@ -59,7 +60,7 @@ const needFrames = 5
 func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	s, c := m.Summary(), m.Config
 	i := modelInfo{
-		Kind: "model", File: fileName(a.spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
+		Kind: "model", File: terminal.FileName(a.Spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
 		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
 		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
 	}
@@ -72,19 +73,19 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	if err := a.ctx.Err(); err != nil {
 		return err
 	}
-	if a.json {
-		return a.print(i)
+	if a.JSON {
+		return a.Print(i)
 	}
-	a.say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
-	a.say("  file         %s, %s names", i.Format, i.Layout)
-	a.say("  fingerprint  %s", i.Print)
-	a.say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
-	a.say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.Blocks+1, "encodes"))
-	a.say("  norms        %s", norms(c))
-	a.say("  pixels       %s", pixels(c))
-	a.say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
-	a.say("  statistics   %s", scaling(c))
-	a.say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
+	a.Say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
+	a.Say("  file         %s, %s names", i.Format, i.Layout)
+	a.Say("  fingerprint  %s", i.Print)
+	a.Say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
+	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.Blocks+1, "encodes"))
+	a.Say("  norms        %s", norms(c))
+	a.Say("  pixels       %s", pixels(c))
+	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
+	a.Say("  statistics   %s", scaling(c))
+	a.Say("  parameters   %s in %d tensors: %s", thousands(i.Parameters), i.Tensors, counts(i.DTypes))
 	a.metadata("  metadata     ", i.Metadata)
 	if len(i.Needs) == 0 {
 		return nil
@@ -107,8 +108,8 @@ func (a *app) table(i modelInfo) error {
 	if i.Config.Independent {
 		what = "pictures"
 	}
-	a.say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, engine.Bytes(i.Budget))
-	if a.quiet {
+	a.Say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, engine.Bytes(i.Budget))
+	if a.Quiet {
 		return nil
 	}
 	exact := slices.Contains(i.Config.Tilings, vae.Exact)
@@ -116,7 +117,7 @@ func (a *app) table(i modelInfo) error {
 	if exact {
 		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  "+strings.Join(columns, "\t"))
 	for _, n := range i.Needs {
 		row := []string{n.Size, fmt.Sprint(n.GFLOPs), bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits}

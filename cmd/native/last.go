@@ -53,7 +53,7 @@ func (a *app) dropped(args []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.note("decoding %s with %s", latents[0], model)
+	a.Note("decoding %s with %s", latents[0], model)
 	return []string{"decode", "-m", model, latents[0], "-o", beside(latents[0])}, nil
 }
 
@@ -87,7 +87,7 @@ func (a *app) lastModel(given []string) (string, error) {
 // ask asks for a checkpoint. A file dragged into a window becomes its path, in
 // quotes where it has spaces.
 func (a *app) ask(in io.Reader) (string, error) {
-	fmt.Fprint(a.stderr, "Drag the checkpoint into this window and press Enter: ")
+	fmt.Fprint(a.Stderr, "Drag the checkpoint into this window and press Enter: ")
 	line, err := bufio.NewReader(in).ReadString('\n')
 	if line = strings.Trim(strings.TrimSpace(line), `"`); line != "" {
 		return line, nil

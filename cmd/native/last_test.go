@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 )
 
 // A checkpoint's path is kept when it is dragged onto the program together with
@@ -62,7 +63,7 @@ func TestPathIsKeptOfDraggedLatents(t *testing.T) {
 
 // In a window of its own the program asks for what is missing.
 func TestAskForCheckpoint(t *testing.T) {
-	a := &app{stderr: &bytes.Buffer{}}
+	a := &app{Terminal: &terminal.Terminal{Stderr: &bytes.Buffer{}}}
 	for line, want := range map[string]string{"m.pth\n": "m.pth", "\"C:\\my models\\m.pth\"\r\n": `C:\my models\m.pth`, " m.pth": "m.pth"} {
 		got, err := a.ask(strings.NewReader(line))
 		require.NoError(t, err)

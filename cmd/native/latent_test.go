@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/tests/synthetic"
 )
 
@@ -97,7 +98,7 @@ func TestDecodeBatch(t *testing.T) {
 	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"), "--fps=30")
 	require.Len(t, r.Warnings, 1, "each is said once")
 	assert.Equal(t, path("frames_000")+": keeps no frame rate: that of 30 frames/s is left out; the same of 1 more of the batch", r.Warnings[0])
-	assert.Equal(t, fileNames(path("frames_000"), path("frames_001")), r.Outputs)
+	assert.Equal(t, terminal.FileNames(path("frames_000"), path("frames_001")), r.Outputs)
 	assert.Equal(t, 10, r.Frames)
 	assert.Equal(t, []int{2, 16, 2, 2, 3}, r.Latent)
 	for _, folder := range r.Outputs {

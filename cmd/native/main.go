@@ -5,25 +5,18 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
-	"tessera/format/quote"
+	"tessera/app/terminal"
 	"tessera/vae"
 )
 
@@ -99,51 +92,42 @@ type cli struct {
 
 // app is what every command has.
 type app struct {
-	ctx      context.Context // ends at Ctrl-C
-	stdout   io.Writer
-	stderr   io.Writer
-	json     bool
-	quiet    bool
-	how      string // of progress: bar, plain, json or none
-	warnings []string
-	keep     string // the checkpoint to remember for dragged latents
+	*terminal.Terminal
+	ctx  context.Context // ends at Ctrl-C
+	keep string          // the checkpoint to remember for dragged latents
 
 	chooser   func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
 	profiling bool                          // stages are profiled
 	profiles  []*stageProfile               // of those that are done
 
-	out    io.Writer         // standard output, where it is the command's output
-	format string            // of that
-	spool  *os.File          // folder with what came by standard input
-	called map[string]string // what files are called that came from elsewhere or go there
+	out    io.Writer // standard output, where it is the command's output
+	format string    // of that
+	spool  *os.File  // folder with what came by standard input
 
-	about string  // before what is told of a clip of many
-	clip  string  // that clip's name
-	warm  *warm   // keeps the machine from one clip to the next; nil: nobody
-	made  *result // of the command, when it is done
-	lines bool    // JSON is one line each
+	warm *warm   // keeps the machine from one clip to the next; nil: nobody
+	made *result // of the command, when it is done
 }
 
 // run is the whole program; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
-	out := &outlet{Writer: stdout}
-	a := &app{ctx: ctx, stdout: out, stderr: stderr, json: slices.Contains(args, "--json")}
+	out := &terminal.Outlet{Writer: stdout}
+	a := &app{ctx: ctx, Terminal: &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}}
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
-		a.how = "json"
+		a.Progress = "json"
 	}
 	err := a.execute(args)
 	a.discard()
-	if out.err != nil { // whatever else came of it
-		err = out.err
+	if out.Err != nil { // whatever else came of it
+		err = out.Err
 	}
 	code := exitCode(ctx, err)
 	if err != nil && context.Cause(ctx) != interrupt.ErrUnread {
-		a.fail(err, code)
+		a.Fail(err, code)
 	}
 	if fromDesktop() {
-		a.note("Press Enter to close.")
+		a.Note("Press Enter to close.")
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	}
 	return code
@@ -166,7 +150,7 @@ func (a *app) execute(args []string) error {
 		}
 	}
 	var c cli
-	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.stdout, a.stderr),
+	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
@@ -175,13 +159,13 @@ func (a *app) execute(args []string) error {
 	if err != nil {
 		return usage(err)
 	}
-	a.json, a.quiet, a.how = c.JSON, c.Quiet, c.Progress
+	a.JSON, a.Quiet, a.Progress = c.JSON, c.Quiet, c.Progress
 	if err := k.Run(a); err != nil {
 		return err
 	}
 	if a.keep != "" {
 		if err := remember(a.keep); err != nil {
-			a.note("the checkpoint's path was not kept for dragged latents: %v", err)
+			a.Note("the checkpoint's path was not kept for dragged latents: %v", err)
 		}
 	}
 	return nil
@@ -197,9 +181,9 @@ func (c *cli) Validate() error {
 
 // exit ends the program after --help and --version.
 func (a *app) exit(code int) {
-	if o, ok := a.stdout.(*outlet); ok && o.err != nil {
+	if o, ok := a.Stdout.(*terminal.Outlet); ok && o.Err != nil {
 		code = job.ExitFailed
-		a.fail(o.err, code)
+		a.Fail(o.Err, code)
 	}
 	os.Exit(code)
 }
@@ -212,105 +196,4 @@ func verbatim(k *kong.DecodeContext, target reflect.Value) error {
 		target.SetString(token.String())
 	}
 	return err
-}
-
-// fail prints an error once.
-func (a *app) fail(err error, code int) {
-	if code == job.ExitInterrupted {
-		err = errors.New("interrupted")
-	}
-	text := quote.Message(a.spoken(err.Error()))
-	if a.how == "json" {
-		a.event(event{Event: "error", Error: text, Code: code})
-	}
-	if a.json && a.print(struct {
-		Error    string   `json:"error"`
-		Code     int      `json:"exit_code"`
-		Warnings []string `json:"warnings,omitempty"`
-	}{text, code, a.warnings}) == nil || a.how == "json" {
-		return
-	}
-	fmt.Fprintf(a.stderr, "tessera: %s\n", text)
-	if u, ok := errors.AsType[*usageError](err); ok {
-		fmt.Fprint(a.stderr, u.hint)
-	}
-}
-
-// print writes v as JSON. What a terminal would obey is escaped there too.
-func (a *app) print(v any) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	if !a.lines {
-		e.SetIndent("", "  ")
-	}
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	_, err := a.stdout.Write(printable(text.Bytes()))
-	return err
-}
-
-// printable escapes the runes of JSON that can't be printed; they are in its
-// strings.
-func printable(text []byte) []byte {
-	out := make([]byte, 0, len(text))
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case r == '\n' || strconv.IsPrint(r):
-			out = append(out, text[:size]...)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		text = text[size:]
-	}
-	return out
-}
-
-// outlet is standard output, and what became of it.
-type outlet struct {
-	io.Writer
-	err error
-}
-
-func (o *outlet) Write(b []byte) (int, error) {
-	n, err := o.Writer.Write(b)
-	if o.err == nil && err != nil {
-		o.err = fmt.Errorf("standard output: %w", err)
-	}
-	return n, err
-}
-
-// say prints a line of the result for people.
-func (a *app) say(format string, args ...any) {
-	events := a.how == "json" && a.out != nil // which alone go to standard error then
-	if !a.quiet && !a.json && !events {
-		fmt.Fprintln(a.stdout, quote.Message(a.spoken(fmt.Sprintf(format, args...))))
-	}
-}
-
-// note prints a line on what is being done.
-func (a *app) note(format string, args ...any) {
-	text := a.about + quote.Message(a.spoken(fmt.Sprintf(format, args...)))
-	switch {
-	case a.quiet:
-	case a.how == "json":
-		a.event(event{Event: "note", Text: strings.TrimPrefix(text, a.about)})
-	default:
-		fmt.Fprintln(a.stderr, text)
-	}
-}
-
-// warn prints a line that the user should see.
-func (a *app) warn(format string, args ...any) {
-	text := quote.Message(a.spoken(fmt.Sprintf(format, args...)))
-	a.warnings = append(a.warnings, text)
-	if a.how == "json" {
-		a.event(event{Event: "warning", Text: text})
-		return
-	}
-	fmt.Fprintf(a.stderr, "tessera: warning: %s%s\n", a.about, text)
 }

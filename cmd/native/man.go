@@ -18,7 +18,7 @@ func (manCmd) Help() string {
     tessera man > ~/.local/share/man/man1/tessera.1`
 }
 
-func (manCmd) Run(a *app, k *kong.Context) error { return a.text(manual(k.Model)) }
+func (manCmd) Run(a *app, k *kong.Context) error { return a.Text(manual(k.Model)) }
 
 // manual is the manual page.
 func manual(m *kong.Application) string {

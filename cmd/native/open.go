@@ -49,7 +49,7 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 	m, err := a.inspect(f, adapter, vae.Settings{Precision: s.Precision})
 	switch {
 	case errors.Is(err, vae.ErrFlat) && s.Force:
-		a.warn("%v", err)
+		a.Warn("%v", err)
 		m, err = a.inspect(f, adapter, s)
 	case errors.Is(err, vae.ErrFlat):
 		err = fmt.Errorf("%w (--force takes it all the same)", err)
@@ -58,10 +58,10 @@ func (a *app) checkFile(f format.File, s vae.Settings) (vae.Config, error) {
 		return vae.Config{}, err
 	}
 	if m.Config.Beside != "" {
-		a.note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+		a.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
 	}
 	if m.Config.Quantised != "" {
-		a.note("%s: %s", f.Name(), m.Config.Quantised)
+		a.Note("%s: %s", f.Name(), m.Config.Quantised)
 	}
 	err = m.Config.IdentifyFile(f.Name())
 	return m.Config, err
@@ -98,7 +98,7 @@ func (a *app) start(f deviceFlags, path string, s vae.Settings) (*machine, error
 		return nil, job.Mark(err, job.ErrNoDevice)
 	}
 	for reason := range strings.Lines(dev.Info().Passed) {
-		a.note("not used: %s", strings.TrimSpace(reason))
+		a.Note("not used: %s", strings.TrimSpace(reason))
 	}
 	s.Choose = f.choose(a, f.NoCache)
 	if a.chooser != nil {
@@ -137,7 +137,7 @@ func (e *machine) close() {
 // layOut plans a stage with options, and tells of it where it takes long, how it is
 // cut, or what to do about one that is too large.
 func (a *app) layOut(stage string, e *machine, o vae.Options, plan func(vae.Options) (*vae.Plan, error)) error {
-	done := a.planning(stage)
+	done := a.Planning(stage)
 	defer done()
 	p, err := plan(o)
 	if err != nil {
@@ -152,13 +152,13 @@ func (a *app) layOut(stage string, e *machine, o vae.Options, plan func(vae.Opti
 // planned says how a stage is cut, where that is news.
 func (a *app) planned(stage string, c vae.Config, o vae.Options, p *vae.Plan) {
 	if text := job.Note(c, o, p); text != "" {
-		a.note("%s: %s", stage, text)
+		a.Note("%s: %s", stage, text)
 	}
 }
 
 // less warns where the device had no memory for what was planned of a stage.
 func (a *app) less(stage string) func(was, now *vae.Plan, finished int) {
-	return func(was, now *vae.Plan, finished int) { a.warn("%s: %s", stage, job.Less(was, now, finished)) }
+	return func(was, now *vae.Plan, finished int) { a.Warn("%s: %s", stage, job.Less(was, now, finished)) }
 }
 
 // unplanned tells what to do about a job that is too large. plan plans it with other

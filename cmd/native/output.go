@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tessera/app/terminal"
 	"tessera/format"
 	"tessera/media"
 	"tessera/temporary"
@@ -36,7 +36,7 @@ func (out outputs) check(in inputs) error {
 			continue
 		}
 		if here, err := os.Getwd(); err == nil && sameFile(o.path, here) {
-			return refused("%s is the current folder, expected the name of a file or of a folder for frames", o.what)
+			return terminal.Refused("%s is the current folder, expected the name of a file or of a folder for frames", o.what)
 		}
 		for _, i := range in.all() {
 			if err := o.checkAgainst(i); err != nil {
@@ -51,7 +51,7 @@ func (out outputs) check(in inputs) error {
 func checkName(output string) error {
 	switch output {
 	case "":
-		return refused(`--output="": expected a name`)
+		return terminal.Refused(`--output="": expected a name`)
 	}
 	return nil
 }
@@ -61,15 +61,10 @@ func checkStream(in inputs) error {
 	out, err := os.Stdout.Stat()
 	for _, i := range in {
 		if info, ierr := os.Stat(i.path); err == nil && ierr == nil && os.SameFile(out, info) && info.Mode().IsRegular() {
-			return refused("--output=-: standard output is the %s %s", i.what, i.path)
+			return terminal.Refused("--output=-: standard output is the %s %s", i.what, i.path)
 		}
 	}
 	return nil
-}
-
-// refused is an output that can't be what it is asked to be, in one line.
-func refused(format string, args ...any) error {
-	return &usageError{error: fmt.Errorf(format, args...)}
 }
 
 // checkAgainst compares an output, which need not be there, with an input.
@@ -84,11 +79,11 @@ func (o named) checkAgainst(in named) error {
 	}
 	switch {
 	case target == source || sameFile(target, source):
-		return refused("%s is the %s %s, which it would replace", o.what, in.what, in.path)
+		return terminal.Refused("%s is the %s %s, which it would replace", o.what, in.what, in.path)
 	case within(source, target) || within(in.path, target): // which may be a link there
-		return refused("%s holds the %s %s, which it would replace", o.what, in.what, in.path)
+		return terminal.Refused("%s holds the %s %s, which it would replace", o.what, in.what, in.path)
 	case framesLike(target) && within(target, source):
-		return refused("%s lies in the %s %s, expected frames of another folder", o.what, in.what, in.path)
+		return terminal.Refused("%s lies in the %s %s, expected frames of another folder", o.what, in.what, in.path)
 	}
 	return nil
 }
@@ -189,7 +184,7 @@ func (f clobberFlag) vacant(out outputs) error {
 	}
 	for _, o := range out {
 		if _, err := os.Lstat(o.path); err == nil && o.path != streamed {
-			return refused("%s: exists, expected nothing there with --no-clobber", o.path)
+			return terminal.Refused("%s: exists, expected nothing there with --no-clobber", o.path)
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tiling"
@@ -50,25 +51,25 @@ Slices have one latent frame unless --chunk says more, or --memory leaves room f
 
 // planned is what a job needs; its JSON is the interface for machines.
 type planned struct {
-	Command   string   `json:"command"`
-	Model     string   `json:"model"`
-	File      fileName `json:"file,omitempty"`
-	Op        string   `json:"op"`
-	Frames    int      `json:"frames"`
-	Height    int      `json:"height"`
-	Width     int      `json:"width"`
-	Pictures  bool     `json:"independent_frames,omitempty"`
-	Precision string   `json:"precision"`
-	Tile      string   `json:"tile"`             // "off", or HxW in pixels
-	Tiling    string   `json:"tiling,omitempty"` // of several tiles
-	Overlap   string   `json:"overlap,omitempty"`
-	Halo      string   `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
-	Tiles     int      `json:"tiles"`
-	Slices    int      `json:"slices"`          // of each tile
-	Chunk     int      `json:"chunk"`           // latent frames in each but the first, at most
-	Depth     int      `json:"depth,omitempty"` // of portions that the slices run in
-	Rows      bool     `json:"rows,omitempty"`  // convolutions write over what they read
-	Shrunk    bool     `json:"shrunk"`
+	Command   string            `json:"command"`
+	Model     string            `json:"model"`
+	File      terminal.FileName `json:"file,omitempty"`
+	Op        string            `json:"op"`
+	Frames    int               `json:"frames"`
+	Height    int               `json:"height"`
+	Width     int               `json:"width"`
+	Pictures  bool              `json:"independent_frames,omitempty"`
+	Precision string            `json:"precision"`
+	Tile      string            `json:"tile"`             // "off", or HxW in pixels
+	Tiling    string            `json:"tiling,omitempty"` // of several tiles
+	Overlap   string            `json:"overlap,omitempty"`
+	Halo      string            `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
+	Tiles     int               `json:"tiles"`
+	Slices    int               `json:"slices"`          // of each tile
+	Chunk     int               `json:"chunk"`           // latent frames in each but the first, at most
+	Depth     int               `json:"depth,omitempty"` // of portions that the slices run in
+	Rows      bool              `json:"rows,omitempty"`  // convolutions write over what they read
+	Shrunk    bool              `json:"shrunk"`
 
 	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
 	AttentionMACs      int64 `json:"attention_macs"`
@@ -126,7 +127,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	done := a.planning(c.Op)
+	done := a.Planning(c.Op)
 	defer done()
 	lay := func(o vae.Options) (*vae.Plan, error) { return c.lay(a.ctx, m, o) }
 	p, err := lay(o)
@@ -143,8 +144,8 @@ func (c *planCmd) Run(a *app) error {
 		}
 	}
 	done()
-	if a.json {
-		return a.print(r)
+	if a.JSON {
+		return a.Print(r)
 	}
 	return c.tell(a, r, p)
 }
@@ -165,7 +166,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 // absent says of a model that is neither a family nor a file what there is.
 func absent(model string, err error) error {
 	if _, there := os.Stat(model); errors.Is(err, fs.ErrNotExist) && there != nil { // a shard of it may be what isn't there
-		return refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
+		return terminal.Refused("--model=%s: there is no such file, expected a checkpoint or one of %s", model, strings.Join(vae.Families(), ", "))
 	}
 	return err
 }
@@ -226,7 +227,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
 	if !slices.Contains(vae.Families(), c.Model) {
-		r.File = fileName(c.Model)
+		r.File = terminal.FileName(c.Model)
 	}
 	if c.Map {
 		for _, l := range p.Map() {
@@ -256,7 +257,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 
 // tell prints a plan for people.
 func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
-	a.say("%s, %s of %s, %d wide and %d high, %s", r.Model, r.Op, frames(r.Frames), r.Width, r.Height, r.Precision)
+	a.Say("%s, %s of %s, %d wide and %d high, %s", r.Model, r.Op, frames(r.Frames), r.Width, r.Height, r.Precision)
 	cut := job.Cut(p)
 	if r.Slices > 1 {
 		cut += fmt.Sprintf(", %d slices", r.Slices)
@@ -270,10 +271,10 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	if r.Rows {
 		cut += ", made over what they are made of"
 	}
-	a.say("  tiles       %s", cut)
-	a.say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))
-	a.say("  attention   %s MACs, %.3f of the reference's %s", scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), scaled(r.ReferenceAttention))
-	a.say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), thousands(r.Dispatches))
+	a.Say("  tiles       %s", cut)
+	a.Say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))
+	a.Say("  attention   %s MACs, %.3f of the reference's %s", scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), scaled(r.ReferenceAttention))
+	a.Say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), thousands(r.Dispatches))
 	parts := []string{"weights " + engine.Bytes(r.Weights), "activations " + engine.Bytes(r.Activations)}
 	for _, m := range []struct {
 		what  string
@@ -283,7 +284,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 			parts = append(parts, m.what+" "+engine.Bytes(m.bytes))
 		}
 	}
-	a.say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
+	a.Say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
 	if r.Host > 0 {
 		var parts []string
 		for _, m := range []struct {
@@ -294,17 +295,17 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
 			}
 		}
-		a.say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
+		a.Say("  on the host %s, of which %s cross for each frame: %s", strings.Join(parts, " and "), engine.Bytes(r.Moved/int64(r.Frames)), crossing(r))
 		rule := "a run takes three quarters of it, a plan is without that limit"
 		if c.Host > 0 {
 			rule = "a run takes what --host-memory says, whatever is free"
 		}
-		a.say("  free there  %s at least: %s", engine.Bytes(r.HostFree), rule)
+		a.Say("  free there  %s at least: %s", engine.Bytes(r.HostFree), rule)
 	}
 	if r.Spool > 0 {
-		a.say("  on disk     %s", engine.Bytes(r.Spool))
+		a.Say("  on disk     %s", engine.Bytes(r.Spool))
 	}
-	if a.quiet {
+	if a.Quiet {
 		return nil
 	}
 	if err := c.tellChoices(a, r.Choices); err != nil {
@@ -313,7 +314,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	if err := c.tellMap(a, r.Map); err != nil || !c.Layers {
 		return err
 	}
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  layer\tkind\tMACs\treference\ttraffic\tdispatches")
 	for _, l := range r.Layers {
 		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
@@ -341,7 +342,7 @@ func crossing(r *planned) string {
 
 // tellMap prints what lies where.
 func (c *planCmd) tellMap(a *app, all []planLies) error {
-	t := tabwriter.NewWriter(a.stdout, 0, 0, 3, ' ', 0)
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	if len(all) > 0 {
 		fmt.Fprintln(t, "  buffer\tof\tframes in\tbytes\tfrom\tuntil")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/format/safetensors"
 	"tessera/gpu"
@@ -51,7 +52,7 @@ func TestPlan(t *testing.T) {
 	for _, op := range []string{"decode", "encode"} {
 		args := []string{"--op", op, "--frames=9", "--size=320x192", "--tile=128", "--precision=f32"}
 		named, file := planJSON(t, append(args, "--model=wan2.1")...), planJSON(t, append(args, "--model="+path)...)
-		assert.Equal(t, fileName(path), file.File)
+		assert.Equal(t, terminal.FileName(path), file.File)
 		file.File = ""
 		assert.Equal(t, named, file)
 

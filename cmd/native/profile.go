@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/terminal"
 	"tessera/gpu"
 	"tessera/media"
 )
@@ -167,8 +168,8 @@ func (s *stageProfile) tell(a *app) {
 	if !s.Queried {
 		busy = "on an adapter without timestamps, so that only submissions are timed"
 	}
-	a.note("profile of %s: %.2f s, %s, in %d submissions of at most %.0f ms", s.Stage, s.Seconds, busy, s.Submissions, 1e3*s.Longest)
-	if a.quiet || a.how == "json" {
+	a.Note("profile of %s: %.2f s, %s, in %d submissions of at most %.0f ms", s.Stage, s.Seconds, busy, s.Submissions, 1e3*s.Longest)
+	if a.Quiet || a.Progress == "json" {
 		return
 	}
 	layers := slices.Clone(s.Layers)
@@ -183,18 +184,18 @@ func (s *stageProfile) tell(a *app) {
 	}
 	s.table(a, "kind", s.Kinds)
 	s.table(a, "layer", layers)
-	fmt.Fprintln(a.stderr)
+	fmt.Fprintln(a.Stderr)
 }
 
 // table prints one.
 func (s *stageProfile) table(a *app, head string, rows []ranking) {
-	fmt.Fprintln(a.stderr)
-	t := tabwriter.NewWriter(a.stderr, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(a.Stderr)
+	t := tabwriter.NewWriter(a.Stderr, 0, 0, 3, ' ', tabwriter.AlignRight)
 	defer t.Flush()
 	if !s.Queried {
 		fmt.Fprintf(t, "dispatches\tGFLOP\tMB\t   %s\n", head)
 		for _, r := range rows {
-			fmt.Fprintf(t, "%d\t%s\t%s\t   %s\n", r.Dispatches, figures(float64(r.FLOPs)/1e9), figures(float64(r.Bytes)/1e6), r.Name)
+			fmt.Fprintf(t, "%d\t%s\t%s\t   %s\n", r.Dispatches, terminal.Figures(float64(r.FLOPs)/1e9), terminal.Figures(float64(r.Bytes)/1e6), r.Name)
 		}
 		return
 	}
@@ -204,9 +205,9 @@ func (s *stageProfile) table(a *app, head string, rows []ranking) {
 			if n == 0 || r.Seconds == 0 {
 				return "-"
 			}
-			return figures(float64(n) / r.Seconds / 1e9)
+			return terminal.Figures(float64(n) / r.Seconds / 1e9)
 		}
-		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t%s\t   %s\n", figures(1e3*r.Seconds), 100*r.Seconds/max(s.Busy, 1e-9), r.Dispatches, rate(r.FLOPs), rate(r.Bytes), r.Name)
+		fmt.Fprintf(t, "%s\t%.1f %%\t%d\t%s\t%s\t   %s\n", terminal.Figures(1e3*r.Seconds), 100*r.Seconds/max(s.Busy, 1e-9), r.Dispatches, rate(r.FLOPs), rate(r.Bytes), r.Name)
 	}
 }
 
@@ -270,7 +271,7 @@ func (f profileFlag) report(a *app, r *result, adapter gpu.Info) error {
 	if f.Profile.file == "" {
 		return nil
 	}
-	r.Outputs = append(r.Outputs, fileName(f.Profile.file))
+	r.Outputs = append(r.Outputs, terminal.FileName(f.Profile.file))
 	return media.WriteFile(f.Profile.file, traceOf(a.profiles, adapter))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/terminal"
 	"tessera/gpu"
 )
 
@@ -146,7 +147,7 @@ func TestProfileWithoutTimestamps(t *testing.T) {
 		{Label: "decoder 1x2x2", Begin: time.Second, End: 1500 * time.Millisecond, Commands: []gpu.Ran{{Command: c, Cost: gpu.Cost{FLOPs: 3e9, Bytes: 5e6}}}},
 	}})
 	var told bytes.Buffer
-	s.tell(&app{stderr: &told})
+	s.tell(&app{Terminal: &terminal.Terminal{Stderr: &told}})
 	require.Contains(t, told.String(), "an adapter without timestamps, so that only submissions are timed, in 1 submissions of at most 500 ms")
 	require.Contains(t, told.String(), "3.00   5.00   conv3d_f32")
 	require.NotContains(t, told.String(), "GFLOP/s")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/media"
@@ -15,26 +16,26 @@ import (
 
 // result is what a command did; its JSON is the interface for machines.
 type result struct {
-	Command   string     `json:"command"`
-	Model     fileName   `json:"model,omitempty"`
-	Input     fileName   `json:"input,omitempty"`
-	Outputs   []fileName `json:"outputs"`
-	Frames    int        `json:"frames"`
-	Height    int        `json:"height"`
-	Width     int        `json:"width"`
-	FPS       float64    `json:"fps,omitempty"`
-	Latent    []int      `json:"latent"` // [C, L, h, w]
-	Encode    *stage     `json:"encode,omitempty"`
-	Decode    *stage     `json:"decode,omitempty"`
-	Quality   *quality   `json:"quality,omitempty"`
-	PeakBytes int64      `json:"peak_device_bytes"`
-	Longest   float64    `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
-	First     float64    `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
-	Adapter   adapter    `json:"adapter"`
-	Precision string     `json:"precision"`
-	Scale     string     `json:"scale,omitempty"`              // the latent's numbers
-	Pictures  bool       `json:"independent_frames,omitempty"` // each frame is a picture by itself
-	Warnings  []string   `json:"warnings,omitempty"`
+	Command   string              `json:"command"`
+	Model     terminal.FileName   `json:"model,omitempty"`
+	Input     terminal.FileName   `json:"input,omitempty"`
+	Outputs   []terminal.FileName `json:"outputs"`
+	Frames    int                 `json:"frames"`
+	Height    int                 `json:"height"`
+	Width     int                 `json:"width"`
+	FPS       float64             `json:"fps,omitempty"`
+	Latent    []int               `json:"latent"` // [C, L, h, w]
+	Encode    *stage              `json:"encode,omitempty"`
+	Decode    *stage              `json:"decode,omitempty"`
+	Quality   *quality            `json:"quality,omitempty"`
+	PeakBytes int64               `json:"peak_device_bytes"`
+	Longest   float64             `json:"longest_piece_seconds"`       // of the pieces that work is submitted in
+	First     float64             `json:"longest_first_piece_seconds"` // of those in which a shader ran for the first time
+	Adapter   adapter             `json:"adapter"`
+	Precision string              `json:"precision"`
+	Scale     string              `json:"scale,omitempty"`              // the latent's numbers
+	Pictures  bool                `json:"independent_frames,omitempty"` // each frame is a picture by itself
+	Warnings  []string            `json:"warnings,omitempty"`
 
 	Profile []*stageProfile `json:"profile,omitempty"`
 }
@@ -133,7 +134,7 @@ func (d decibels) String() string { return fmt.Sprintf("%.2f dB", float64(d)) }
 // result begins the result of a command that ran on e.
 func (a *app) result(command string, e *machine, model, input string) *result {
 	r := &result{
-		Command: command, Model: fileName(model), Input: fileName(a.spoken(input)),
+		Command: command, Model: terminal.FileName(model), Input: terminal.FileName(a.Spoken(input)),
 		Adapter: newAdapter(e.dev.Info()), Precision: e.precision(),
 	}
 	r.device(e.dev.Stats())
@@ -153,33 +154,33 @@ func (r *result) clip(f media.Format) {
 
 // finish prints a result: as JSON, or for people.
 func (a *app) finish(r *result) error {
-	r.Warnings = a.warnings
+	r.Warnings = a.Warnings
 	for i, o := range r.Outputs {
-		r.Outputs[i] = fileName(a.spoken(string(o)))
+		r.Outputs[i] = terminal.FileName(a.Spoken(string(o)))
 	}
 	a.made = r
-	if a.how == "json" {
-		a.event(event{Event: "result", Result: r})
+	if a.Progress == "json" {
+		a.Event(terminal.Event{Event: "result", Result: r})
 	}
-	if a.json {
-		return a.print(r)
+	if a.JSON {
+		return a.Print(r)
 	}
 	if r.Encode != nil {
-		a.say("encoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Encode)
+		a.Say("encoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Encode)
 	}
 	if r.Decode != nil {
-		a.say("decoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Decode)
+		a.Say("decoded  %s of %dx%d in %s", frames(r.Frames), r.Height, r.Width, r.Decode)
 	}
 	if q := r.Quality; q != nil {
-		a.say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)
+		a.Say("quality  PSNR %v, SSIM %.3f", q.PSNR, q.SSIM)
 	}
-	a.say("device   %s (%s), %s, peak memory %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, engine.Bytes(r.PeakBytes))
+	a.Say("device   %s (%s), %s, peak memory %s", r.Adapter.Name, r.Adapter.Backend, r.Precision, engine.Bytes(r.PeakBytes))
 	for i, o := range r.Outputs {
 		head := "wrote   "
 		if i > 0 {
 			head = "        "
 		}
-		a.say("%s %s", head, o)
+		a.Say("%s %s", head, o)
 	}
 	return nil
 }
@@ -193,5 +194,5 @@ func frames(n int) string {
 }
 
 func (s *stage) String() string {
-	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, figures(s.FramesPerSec), s.cut)
+	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, terminal.Figures(s.FramesPerSec), s.cut)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
@@ -103,12 +104,12 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err := sink.Close(); err != nil {
 		return err
 	}
-	r.Outputs = fileNames(c.Output)
+	r.Outputs = terminal.FileNames(c.Output)
 	if sheet != "" {
 		if err := t.sheet.WritePNG(sheet); err != nil {
 			return err
 		}
-		r.Outputs = append(r.Outputs, fileName(sheet))
+		r.Outputs = append(r.Outputs, terminal.FileName(sheet))
 	}
 	a.perFrame(r.Quality)
 	if err := c.report(a, r, e.dev.Info()); err != nil {
@@ -142,7 +143,7 @@ func (c *roundtripCmd) sound(a *app, o job.Encoding) (file string, asked bool) {
 		return c.Audio, true
 	case o.Clip.FPS.Known() && o.Again.FPS != o.Clip.FPS:
 		if media.HasSound(a.ctx, c.Video) {
-			a.warn("%s: its sound is left out, since --fps %s plays the video at another speed than %s", c.Video, o.Again.FPS, o.Clip.FPS)
+			a.Warn("%s: its sound is left out, since --fps %s plays the video at another speed than %s", c.Video, o.Again.FPS, o.Clip.FPS)
 		}
 		return "", false
 	}
@@ -160,9 +161,9 @@ func sheetName(output string) string {
 
 // perFrame prints the quality of each frame.
 func (a *app) perFrame(q *quality) {
-	a.say("frame       PSNR   SSIM")
+	a.Say("frame       PSNR   SSIM")
 	for i, f := range q.Frames {
-		a.say("%5d  %9v  %.3f", i, f.PSNR, f.SSIM)
+		a.Say("%5d  %9v  %.3f", i, f.PSNR, f.SSIM)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/serve"
+	"tessera/app/terminal"
 	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/temporary"
@@ -85,7 +86,7 @@ func (c *serveCmd) Run(a *app) error {
 	}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Listen, serve.Options{
-		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.note("%s", line) },
+		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.Note("%s", line) },
 		Tokens: tokens, Certificates: certificates,
 		API:     api.Options{Models: models, Budget: int64(c.Memory), Host: int64(c.Host), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),
@@ -97,18 +98,18 @@ func (c *serveCmd) Run(a *app) error {
 	defer s.Close()
 	defer detach()
 	if s.Beyond() && len(certificates) == 0 {
-		a.warn("--listen %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Listen)
+		a.Warn("--listen %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Listen)
 	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err
 	}
 	if t := s.Token(); t != "" && len(tokens) == 0 && len(models) > 0 {
-		a.note("programs ask with Authorization: Bearer %s", t)
+		a.Note("programs ask with Authorization: Bearer %s", t)
 	}
 	if c.Open {
 		remove, err := openPage(s.URL())
 		if err != nil {
-			a.warn("no browser could be opened: %v", err)
+			a.Warn("no browser could be opened: %v", err)
 		}
 		defer remove()
 		go func() {
@@ -160,10 +161,10 @@ func (c *serveCmd) models() ([]api.Model, error) {
 			name = strings.TrimSuffix(name, filepath.Ext(name))
 		}
 		if name == "" || path == "" {
-			return nil, refused("--model=%s: expected a checkpoint, or NAME=FILE", text)
+			return nil, terminal.Refused("--model=%s: expected a checkpoint, or NAME=FILE", text)
 		}
 		if slices.ContainsFunc(all, func(m api.Model) bool { return m.Name == name }) {
-			return nil, refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
+			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
 	}
@@ -236,14 +237,14 @@ func (c *serveCmd) page() (fs.FS, error) {
 
 // announce tells the address.
 func (c *serveCmd) announce(a *app, url string) error {
-	if a.json {
-		if err := a.print(struct {
+	if a.JSON {
+		if err := a.Print(struct {
 			URL string `json:"url"`
 		}{url}); err != nil {
 			return err
 		}
 	}
-	a.say("%s", url)
-	a.note("Ctrl-C ends it.")
+	a.Say("%s", url)
+	a.Note("Ctrl-C ends it.")
 	return nil
 }

@@ -74,7 +74,7 @@ func (a *app) share(e *machine, f deviceFlags, path string, s vae.Settings) erro
 	for _, o.Adapter = range list {
 		dev, err := openDevice(o)
 		if err != nil && f.Adapter.all {
-			a.note("adapter %d is not used: %v", o.Adapter, err)
+			a.Note("adapter %d is not used: %v", o.Adapter, err)
 			continue
 		}
 		if err != nil {
@@ -94,20 +94,20 @@ func (a *app) share(e *machine, f deviceFlags, path string, s vae.Settings) erro
 // shared tells which adapters have nothing to do with a plan.
 func (a *app) shared(stage string, e *machine, p *vae.Plan) {
 	for _, text := range p.Unshared {
-		a.note("%s: takes no tiles: %s", stage, text)
+		a.Note("%s: takes no tiles: %s", stage, text)
 	}
 	switch {
 	case len(e.others) == 0 || len(p.Helpers)+len(p.Unshared) > 0:
 	case p.Tiles.Whole():
-		a.note("%s: one tile, which only %s works on", stage, e.dev.Info().Name)
+		a.Note("%s: one tile, which only %s works on", stage, e.dev.Info().Name)
 	default:
-		a.note("%s: tiles of %s are blended in their order: only %s works on them", stage, p.Tiling, e.dev.Info().Name)
+		a.Note("%s: tiles of %s are blended in their order: only %s works on them", stage, p.Tiling, e.dev.Info().Name)
 	}
 }
 
 // lost warns of an adapter that failed.
 func (a *app) lost(adapter gpu.Info, err error) {
-	a.warn("adapter %d, %s, failed, others make its tiles: %v", adapter.Index, adapter.Name, err)
+	a.Warn("adapter %d, %s, failed, others make its tiles: %v", adapter.Index, adapter.Name, err)
 }
 
 // share is what one of several adapters made.

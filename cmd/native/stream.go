@@ -16,6 +16,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/media"
 	"tessera/temporary"
@@ -37,19 +38,19 @@ func (a *app) stream(output, format string, formats ...string) error {
 	known := strings.Join(formats[:len(formats)-1], ", ") + " or " + formats[len(formats)-1]
 	switch {
 	case output != streamed && format != "":
-		return refused("--format=%s with --output=%s: the format is the ending of its name, expected --output=-", format, output)
+		return terminal.Refused("--format=%s with --output=%s: the format is the ending of its name, expected --output=-", format, output)
 	case output != streamed:
 		return nil
 	case format != "" && !slices.Contains(formats, format):
-		return refused("--format=%s: can't be streamed or isn't known, expected %s", format, known)
-	case a.json:
-		return refused("--json with --output=-: both go to standard output, expected one of them; --progress=json tells the result on standard error")
+		return terminal.Refused("--format=%s: can't be streamed or isn't known, expected %s", format, known)
+	case a.JSON:
+		return terminal.Refused("--json with --output=-: both go to standard output, expected one of them; --progress=json tells the result on standard error")
 	}
-	o := a.stdout.(*outlet)
-	if isTerminal(o.Writer) {
-		return refused("--output=-: standard output is a terminal, expected a pipe or file")
+	o := a.Stdout.(*terminal.Outlet)
+	if terminal.Is(o.Writer) {
+		return terminal.Refused("--output=-: standard output is a terminal, expected a pipe or file")
 	}
-	a.out, a.stdout, a.format = o, a.stderr, cmp.Or(format, formats[0])
+	a.out, a.Stdout, a.Streamed, a.format = o, a.Stderr, true, cmp.Or(format, formats[0])
 	return nil
 }
 
@@ -78,8 +79,8 @@ func (a *app) input(path string) (string, error) {
 	if path != streamed {
 		return path, nil
 	}
-	if isTerminal(os.Stdin) {
-		return "", refused("standard input is a terminal, expected a pipe or file")
+	if terminal.Is(os.Stdin) {
+		return "", terminal.Refused("standard input is a terminal, expected a pipe or file")
 	}
 	folder, err := temporary.Mkdir(os.TempDir(), "tessera-input", 0o700)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *app) input(path string) (string, error) {
 	a.spool = folder
 	own, err := interrupt.Await(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
 	if err == nil {
-		a.called = map[string]string{own: stdin}
+		a.Call(own, stdin)
 	}
 	return own, err
 }
@@ -101,15 +102,6 @@ func (a *app) discard() {
 		a.spool.Close()
 		os.RemoveAll(a.spool.Name())
 	}
-}
-
-// spoken is text without the names of files that standard input or a URL's is kept
-// in.
-func (a *app) spoken(text string) string {
-	for own, name := range a.called {
-		text = strings.ReplaceAll(text, own, name)
-	}
-	return text
 }
 
 // keep makes a file in folder of what f holds. A file that is at its beginning is

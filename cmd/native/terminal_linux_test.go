@@ -12,13 +12,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 )
 
 // inTerminal runs the program with a terminal of that size as its standard input
@@ -86,7 +86,7 @@ func TestProgressEvents(t *testing.T) {
 	needDevice(t)
 	doc, err := os.ReadFile("../../docs/events.md")
 	require.NoError(t, err)
-	for f := range reflect.TypeFor[event]().Fields() {
+	for f := range reflect.TypeFor[terminal.Event]().Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		assert.Regexp(t, snakeCase, key)
 		assert.Contains(t, string(doc), "`"+key+"`", "docs/events.md")
@@ -172,33 +172,4 @@ func TestNoStreamsOfTerminals(t *testing.T) {
 	code, shown = inTerminal(t, unix.Winsize{}, nil, io.Discard, "decode", "-m", tiny, "-", "-o", filepath.Join(t.TempDir(), "out.npy"))
 	assert.Equal(t, job.ExitUsage, code)
 	assert.Contains(t, shown, "standard input is a terminal, expected a pipe or file")
-}
-
-// Lines tell of shaders only where they take seconds.
-func TestCompilingIsTold(t *testing.T) {
-	var out strings.Builder
-	a := &app{stderr: &out}
-	p := a.progress("decode", 5)
-	p.compiling(0, 120)
-	assert.Empty(t, out.String())
-	p.toldAt = time.Now().Add(-4 * time.Second)
-	p.compiling(33, 120)
-	assert.Contains(t, out.String(), "decode compiling 34 of 120 shaders")
-	p.compiling(120, 120)
-	assert.Equal(t, "preparing", p.status())
-}
-
-// Shaders that all come from the cache are loaded, not compiled.
-func TestLoadingIsTold(t *testing.T) {
-	p := (&app{stderr: io.Discard}).progress("decode", 5)
-	found, missed := 3, 1 // when the device was opened
-	p.kept = func() (int, int) { return found, missed }
-	p.compiling(0, 120)
-	assert.Equal(t, "compiling 1 of 120 shaders", p.status(), "nothing was looked up")
-	found += 2
-	p.compiling(1, 120)
-	assert.Equal(t, "loading 2 of 120 shaders", p.status())
-	missed++
-	p.compiling(2, 120)
-	assert.Equal(t, "compiling 3 of 120 shaders", p.status())
 }

@@ -16,6 +16,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/latent"
 	"tessera/media"
@@ -73,11 +74,11 @@ type record struct {
 func (c *decodeCmd) resumed(a *app, clips outputs, w *clipWriter) (*unfinished, error) {
 	switch {
 	case c.Output == streamed:
-		return nil, refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
+		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
 	case len(clips) > 1:
-		return nil, refused("--resume: %s is a batch of %d clips, expected one", a.spoken(c.Latent), len(clips))
+		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
 	case c.Adapter.all || len(c.Adapter.list) > 1:
-		return nil, refused("--resume with several adapters: expected one, which makes the same again")
+		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
 	}
 	u := &unfinished{app: a, path: filepath.Clean(c.Output) + ".unfinished", to: w}
 	u.taken = sync.NewCond(&u.mu)
@@ -114,7 +115,7 @@ func (u *unfinished) vacant() error {
 
 // other refuses what is in the folder.
 func (u *unfinished) other(format string, args ...any) error {
-	return refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins anew", u.path, fmt.Sprintf(format, args...))
+	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins anew", u.path, fmt.Sprintf(format, args...))
 }
 
 func (u *unfinished) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
@@ -155,7 +156,7 @@ func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.De
 		return u.other("is in use by another program")
 	}
 	if u.found {
-		u.note("decode: %d of %d frames are in %s: going on from there", u.began, u.clip, u.path)
+		u.Note("decode: %d of %d frames are in %s: going on from there", u.began, u.clip, u.path)
 	}
 	return u.room(plan.Plan)
 }
@@ -232,7 +233,7 @@ func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
 	sum := sha256.Sum256([]byte(memory))
 	is := hex.EncodeToString(sum[:])
 	if u.is.Memory != is && u.is.Slices > 0 {
-		u.note("decode: the plan has another memory now than %s keeps: beginning with the first frame", u.path)
+		u.Note("decode: the plan has another memory now than %s keeps: beginning with the first frame", u.path)
 		if u.is.Slices, u.is.Frames = 0, 0; !u.started {
 			u.written = 0
 		}
@@ -401,5 +402,5 @@ func (u *unfinished) leave() {
 		return
 	}
 	u.close()
-	u.note("decode: %d of %d frames are kept in %s: the same command goes on from there", u.is.Frames, u.clip, u.path)
+	u.Note("decode: %d of %d frames are kept in %s: the same command goes on from there", u.is.Frames, u.clip, u.path)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 )
 
 // recordOf is what a folder of --resume says of itself.
@@ -112,7 +113,7 @@ func TestKilledGoesOn(t *testing.T) {
 // Where a plan has another memory than what is kept, since one that takes less had
 // to be made, frames are made from the first on.
 func TestResumeOfAnotherPlan(t *testing.T) {
-	u := &unfinished{app: &app{quiet: true}, is: record{Memory: "that of a plan", Slices: 3, Frames: 9}, written: 9}
+	u := &unfinished{app: &app{Terminal: &terminal.Terminal{Quiet: true}}, is: record{Memory: "that of a plan", Slices: 3, Frames: 9}, written: 9}
 	slices, err := u.Begin("another", 16)
 	require.NoError(t, err)
 	require.Zero(t, slices)

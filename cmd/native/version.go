@@ -18,12 +18,12 @@ type versionFlag bool
 // BeforeReset runs before the rest of the command line is looked at.
 func (versionFlag) BeforeReset(a *app, k *kong.Kong) error {
 	v := programVersion()
-	if a.json {
-		if err := a.print(v); err != nil {
+	if a.JSON {
+		if err := a.Print(v); err != nil {
 			return err
 		}
 	} else {
-		a.say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
+		a.Say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
 	}
 	k.Exit(job.ExitDone)
 	return nil

@@ -24,8 +24,8 @@ func (f videoFlags) video(a *app, path string, channels int) (media.Clip, error)
 		AcceptDamaged: f.AcceptDamaged,
 		Track:         int(f.Track),
 		ToneMap:       f.ToneMap,
-		Warn:          func(text string) { a.warn("%s", text) },
-		Note:          func(text string) { a.note("%s", text) },
+		Warn:          func(text string) { a.Warn("%s", text) },
+		Note:          func(text string) { a.Note("%s", text) },
 	}
 	if f.Matrix != "default" {
 		o.Matrix = f.Matrix
@@ -51,7 +51,7 @@ func (f outFlags) create(a *app, path string, format media.Format, o media.Creat
 	}
 	o.CRF, o.Codec, o.PixelFormat = f.CRF, f.Codec, f.PixFmt
 	if o.Warn == nil {
-		o.Warn = func(text string) { a.warn("%s", text) }
+		o.Warn = func(text string) { a.Warn("%s", text) }
 	}
 	return media.CreateWith(a.ctx, a.outputName(path), format, o)
 }
@@ -100,7 +100,7 @@ func (a *app) room(stage string, d disk) error {
 	if free, known := freeSpace(os.TempDir()); known && free < d.frames+d.spool+d.output {
 		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder%s", text, engine.Bytes(free), d.smaller())
 	}
-	a.note("%s", text)
+	a.Note("%s", text)
 	return nil
 }
 

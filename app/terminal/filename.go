@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// fileName is a path as JSON has it. A byte 0xNN that is no UTF-8 becomes the
+// FileName is a path as JSON has it. A byte 0xNN that is no UTF-8 becomes the
 // surrogate U+DCNN, from which Python's json.loads and os.fsencode make the byte
 // again (PEP 383); encoding/json would lose it.
-type fileName string
+type FileName string
 
 // MarshalJSON writes the path.
-func (f fileName) MarshalJSON() ([]byte, error) {
+func (f FileName) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('"')
 	for rest := string(f); rest != ""; {
@@ -33,9 +33,10 @@ func (f fileName) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func fileNames(paths ...string) (names []fileName) {
+// FileNames are paths as JSON has them.
+func FileNames(paths ...string) (names []FileName) {
 	for _, path := range paths {
-		names = append(names, fileName(path))
+		names = append(names, FileName(path))
 	}
 	return names
 }

@@ -1,4 +1,4 @@
-package main
+package terminal
 
 import (
 	"bytes"
@@ -14,14 +14,14 @@ import (
 func TestPlanningIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer
-		a := &app{stderr: &told}
-		done := a.planning("decode")
+		a := &Terminal{Stderr: &told}
+		done := a.Planning("decode")
 		time.Sleep(2 * time.Second)
 		done()
 		done()
 		time.Sleep(time.Minute)
 		assert.Empty(t, told.String())
-		done = a.planning("decode")
+		done = a.Planning("decode")
 		time.Sleep(time.Minute)
 		done()
 		done()

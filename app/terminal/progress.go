@@ -1,7 +1,6 @@
-package main
+package terminal
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,10 +15,10 @@ import (
 	"tessera/vae"
 )
 
-// progress shows how far one stage is: a bar on a terminal, else a line now and
+// Progress shows how far one stage is: a bar on a terminal, else a line now and
 // then, or events.
-type progress struct {
-	a      *app
+type Progress struct {
+	t      *Terminal
 	name   string
 	how    string // bar, plain, json or none
 	frames int    // of the clip, padding included
@@ -42,19 +41,19 @@ type progress struct {
 
 const barUnits = 1000
 
-// progress begins a stage over a clip of so many frames.
-func (a *app) progress(name string, frames int) *progress {
+// Stage begins a stage over a clip of so many frames.
+func (t *Terminal) Stage(name string, frames int) *Progress {
 	now := time.Now()
-	p := &progress{a: a, name: name, frames: frames, start: now, toldAt: now}
-	p.how = a.how
+	p := &Progress{t: t, name: name, frames: frames, start: now, toldAt: now}
+	p.how = t.Progress
 	if p.how == "auto" || p.how == "" {
 		p.how = "plain"
-		if isTerminal(a.stderr) && os.Getenv("TERM") != "dumb" {
+		if Is(t.Stderr) && os.Getenv("TERM") != "dumb" {
 			p.how = "bar"
 		}
 	}
 	switch {
-	case a.quiet:
+	case t.Quiet:
 		p.how = "none"
 	case p.how == "bar":
 		p.draw()
@@ -64,21 +63,24 @@ func (a *app) progress(name string, frames int) *progress {
 	return p
 }
 
-// on says which device's shaders the stage compiles.
-func (p *progress) on(dev *gpu.Device) *progress {
+// On says which device's shaders the stage compiles.
+func (p *Progress) On(dev *gpu.Device) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = dev.Kept
 	return p
 }
 
-// planning tells, where it takes long, that a stage is being planned, until what it
+// From says what share of the stage was done before.
+func (p *Progress) From(share float64) { p.begun = share }
+
+// Planning tells, where it takes long, that a stage is being planned, until what it
 // returns is called, the first time.
-func (a *app) planning(stage string) (done func()) {
+func (t *Terminal) Planning(stage string) (done func()) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(3*time.Second, func() {
 		defer close(told)
-		a.note("%s planning", stage)
+		t.Note("%s planning", stage)
 	})
 	return sync.OnceFunc(func() {
 		if !timer.Stop() {
@@ -87,17 +89,17 @@ func (a *app) planning(stage string) (done func()) {
 	})
 }
 
-// isTerminal is whether somebody sees what is written to w.
-func isTerminal(w any) bool {
+// Is is whether somebody sees what is written to w.
+func Is(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && cwriter.IsTerminal(int(f.Fd()))
 }
 
 // draw begins a bar. Where the terminal doesn't say how wide it is, as a serial
 // line doesn't, it is as wide as it needs; mpb would draw nothing.
-func (p *progress) draw() {
-	output := mpb.WithOutput(p.a.stderr)
-	if f, ok := p.a.stderr.(*os.File); ok {
+func (p *Progress) draw() {
+	output := mpb.WithOutput(p.t.Stderr)
+	if f, ok := p.t.Stderr.(*os.File); ok {
 		if width, _, err := cwriter.GetSize(int(f.Fd())); err != nil || width == 0 {
 			output = mpb.WithOutput(struct{ io.Writer }{f})
 		}
@@ -105,42 +107,14 @@ func (p *progress) draw() {
 	p.pool = mpb.New(output, mpb.WithAutoRefresh(), mpb.WithWidth(110), mpb.WithRefreshRate(150*time.Millisecond))
 	p.bar = p.pool.New(barUnits, mpb.BarStyle().Lbound("[").Filler("=").Tip(">").Padding(" ").Rbound("]"),
 		mpb.BarRemoveOnComplete(), mpb.BarWidth(40),
-		mpb.PrependDecorators(decor.Name(p.a.about+p.name+" ")),
+		mpb.PrependDecorators(decor.Name(p.t.Prefix+p.name+" ")),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + p.status() })))
 }
 
-// event is a line of --progress=json; docs/events.md explains the keys.
-type event struct {
-	Event   string   `json:"event"`
-	Clip    string   `json:"clip,omitempty"` // of a batch
-	Stage   string   `json:"stage,omitempty"`
-	Done    *float64 `json:"done,omitempty"`
-	Middle  bool     `json:"middle_layers,omitempty"`
-	Tile    int      `json:"tile,omitempty"`
-	Tiles   int      `json:"tiles,omitempty"`
-	Frame   *int     `json:"frame,omitempty"`
-	Frames  int      `json:"frames,omitempty"`
-	Seconds *float64 `json:"seconds,omitempty"`
-	Left    *float64 `json:"seconds_left,omitempty"`
-	Rate    float64  `json:"frames_per_second,omitempty"`
-	Shader  int      `json:"shader,omitempty"`
-	Shaders int      `json:"shaders,omitempty"`
-	Text    string   `json:"text,omitempty"`
-	Result  any      `json:"result,omitempty"`
-	Error   string   `json:"error,omitempty"`
-	Code    int      `json:"exit_code,omitempty"`
-}
-
-// event prints one.
-func (a *app) event(e event) {
-	e.Clip = a.clip
-	_ = json.NewEncoder(a.stderr).Encode(e) // as of all that is told there
-}
-
 // event tells how far the stage is.
-func (p *progress) event() {
+func (p *Progress) event() {
 	v, took := p.last, time.Since(p.start).Seconds()
-	e := event{Event: "progress", Stage: p.name, Done: &v.Done, Frames: p.frames, Frame: new(int), Seconds: &took}
+	e := Event{Event: "progress", Stage: p.name, Done: &v.Done, Frames: p.frames, Frame: new(int), Seconds: &took}
 	if p.compiled < p.shaders {
 		e.Shader, e.Shaders = p.compiled+1, p.shaders
 	}
@@ -150,18 +124,18 @@ func (p *progress) event() {
 		e.Left, e.Rate, e.Middle = &left, (v.Done-p.begun)*float64(p.frames)/took, v.Middle
 		e.Tile, e.Tiles = min(v.Tile+1, v.Tiles), v.Tiles
 	}
-	p.a.event(e)
+	p.t.Event(e)
 }
 
-// update is called after each slice.
-func (p *progress) update(v vae.Progress) {
+// Update is called after each slice.
+func (p *Progress) Update(v vae.Progress) {
 	p.mu.Lock()
 	p.last, p.lastAt = v, time.Now()
 	p.mu.Unlock()
 	const often = 100 * time.Millisecond
 	switch {
 	case p.bar != nil:
-		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // the end is done's
+		p.bar.SetCurrent(int64(v.Done * (barUnits - 1))) // the end is Done's
 	case p.how == "plain":
 		p.line(v)
 	case p.how == "json" && (v.Done == 1 || time.Since(p.toldAt) >= often):
@@ -170,8 +144,8 @@ func (p *progress) update(v vae.Progress) {
 	}
 }
 
-// compiling is called as shaders are compiled.
-func (p *progress) compiling(done, all int) {
+// Compiling is called as shaders are compiled.
+func (p *Progress) Compiling(done, all int) {
 	p.mu.Lock()
 	p.compiled, p.shaders = done, all
 	if done == 0 && p.kept != nil {
@@ -182,7 +156,7 @@ func (p *progress) compiling(done, all int) {
 	switch {
 	case p.how == "plain" && since >= 3*time.Second && done < all:
 		p.toldAt = time.Now()
-		p.a.note("%s %s", p.name, p.status())
+		p.t.Note("%s %s", p.name, p.status())
 	case p.how == "json" && (done == 0 || since >= 100*time.Millisecond):
 		p.toldAt = time.Now()
 		p.event()
@@ -191,19 +165,19 @@ func (p *progress) compiling(done, all int) {
 
 // line prints at most one line each 10 % and, where that takes long, one every
 // 30 seconds.
-func (p *progress) line(v vae.Progress) {
+func (p *Progress) line(v vae.Progress) {
 	const often, seldom = 3 * time.Second, 30 * time.Second
 	since := time.Since(p.toldAt)
 	if since < often || since < seldom && v.Done-p.told < 0.1 || v.Done == 1 {
 		return
 	}
 	p.told, p.toldAt = v.Done, time.Now()
-	p.a.note("%s %s", p.name, p.status())
+	p.t.Note("%s %s", p.name, p.status())
 }
 
 // status is "43 %, tile 2/6, frame 5/17, 1.40 frames/s, 0:32 left". Exact tiles
 // have "middle layers" before or after them, which see the whole frame.
-func (p *progress) status() string {
+func (p *Progress) status() string {
 	p.mu.Lock()
 	v, at := p.last, p.lastAt
 	compiled, shaders, making := p.compiled, p.shaders, "compiling"
@@ -229,12 +203,12 @@ func (p *progress) status() string {
 	took := at.Sub(p.start)
 	rate := (v.Done - p.begun) * float64(p.frames) / took.Seconds()
 	left := time.Duration(float64(took)*(1-v.Done)/(v.Done-p.begun)) - time.Since(at)
-	return s + fmt.Sprintf(", frame %d/%d, %s frames/s, %s left", p.frame(v), p.frames, figures(rate), clock(max(0, left)))
+	return s + fmt.Sprintf(", frame %d/%d, %s frames/s, %s left", p.frame(v), p.frames, Figures(rate), clock(max(0, left)))
 }
 
 // frame is the pixel frame that the current tile has come to: a slice is given
 // in frames of the network's input, of which the first stands for one.
-func (p *progress) frame(v vae.Progress) int {
+func (p *Progress) frame(v vae.Progress) int {
 	switch {
 	case v.Slice == v.Slices && v.Tile < v.Tiles, v.Frame == 0:
 		return 0 // the next tile begins
@@ -244,8 +218,8 @@ func (p *progress) frame(v vae.Progress) int {
 	return 1 + (v.Frame-1)*(p.frames-1)/(v.Frames-1)
 }
 
-// done ends the stage and removes the bar.
-func (p *progress) done() time.Duration {
+// Done ends the stage and removes the bar.
+func (p *Progress) Done() time.Duration {
 	took := time.Since(p.start)
 	if p.bar != nil {
 		p.bar.Abort(true)
@@ -253,26 +227,4 @@ func (p *progress) done() time.Duration {
 		p.bar = nil
 	}
 	return took
-}
-
-// figures prints a number to three figures.
-func figures(v float64) string {
-	switch {
-	case v >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	case v >= 0.9995:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.3f", v)
-}
-
-// clock prints a duration: 0:32, 12:05, 1:02:03.
-func clock(d time.Duration) string {
-	s := int(d.Seconds() + 0.5)
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

@@ -1,0 +1,136 @@
+// Package terminal says what a command does and what came of it: results on standard
+// output; notes, warnings, errors and progress on standard error.
+//
+// A Terminal has the choices of --json, --quiet and --progress, so commands do not ask
+// for them: Say prints a line of the result for people and nothing with --json, Print
+// prints it for machines, Note says what is being done, Warn what the user should see,
+// Fail how the command failed. With --progress=json all of standard error is events, one
+// line of JSON each, whose keys docs/events.md explains.
+//
+// Stage shows how far one stage of a job is: a bar on a terminal that can draw it, else a
+// line now and then. Planning says that a plan takes long.
+//
+// Refused and Usage are errors of the command line, and ExitCode is what the program ends
+// with. Names of files that came from elsewhere are replaced by what Call says they are
+// called. What a terminal would obey is escaped everywhere.
+package terminal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"tessera/app/job"
+	"tessera/format/quote"
+)
+
+// Terminal is where a command prints, and how.
+type Terminal struct {
+	Stdout   io.Writer
+	Stderr   io.Writer
+	JSON     bool
+	Lines    bool   // JSON is one line each
+	Quiet    bool   // nothing but results as JSON, warnings and errors
+	Progress string // auto, bar, plain, json or none; "" is auto
+	Streamed bool   // standard output has the command's output: Stdout is standard error
+
+	Prefix string // stands before notes and warnings about one clip of many
+	Clip   string // that clip's name, for events
+
+	Warnings []string // so far
+
+	called map[string]string // what files are called that came from elsewhere or go there
+}
+
+// ForClip is a terminal for one clip of a batch. It keeps its warnings apart and prints
+// no result.
+func (t *Terminal) ForClip(name, prefix string) *Terminal {
+	return &Terminal{
+		Stdout: &Outlet{Writer: io.Discard}, Stderr: t.Stderr, JSON: true, Quiet: t.Quiet, Progress: t.Progress,
+		Prefix: prefix, Clip: name,
+	}
+}
+
+// Call has a file called by another name in all that is said.
+func (t *Terminal) Call(file, name string) {
+	if t.called == nil {
+		t.called = map[string]string{}
+	}
+	t.called[file] = name
+}
+
+// Spoken is text with files called as Call said.
+func (t *Terminal) Spoken(text string) string {
+	for file, name := range t.called {
+		text = strings.ReplaceAll(text, file, name)
+	}
+	return text
+}
+
+// Say prints a line of the result for people.
+func (t *Terminal) Say(format string, args ...any) {
+	events := t.Progress == "json" && t.Streamed // which alone go to standard error then
+	if !t.Quiet && !t.JSON && !events {
+		fmt.Fprintln(t.Stdout, quote.Message(t.Spoken(fmt.Sprintf(format, args...))))
+	}
+}
+
+// Note prints a line on what is being done.
+func (t *Terminal) Note(format string, args ...any) {
+	text := t.Prefix + quote.Message(t.Spoken(fmt.Sprintf(format, args...)))
+	switch {
+	case t.Quiet:
+	case t.Progress == "json":
+		t.Event(Event{Event: "note", Text: strings.TrimPrefix(text, t.Prefix)})
+	default:
+		fmt.Fprintln(t.Stderr, text)
+	}
+}
+
+// Warn prints a line that the user should see.
+func (t *Terminal) Warn(format string, args ...any) {
+	text := quote.Message(t.Spoken(fmt.Sprintf(format, args...)))
+	t.Warnings = append(t.Warnings, text)
+	if t.Progress == "json" {
+		t.Event(Event{Event: "warning", Text: text})
+		return
+	}
+	fmt.Fprintf(t.Stderr, "tessera: warning: %s%s\n", t.Prefix, text)
+}
+
+// Fail prints an error once.
+func (t *Terminal) Fail(err error, code int) {
+	if code == job.ExitInterrupted {
+		err = errors.New("interrupted")
+	}
+	text := quote.Message(t.Spoken(err.Error()))
+	if t.Progress == "json" {
+		t.Event(Event{Event: "error", Error: text, Code: code})
+	}
+	if t.JSON && t.Print(struct {
+		Error    string   `json:"error"`
+		Code     int      `json:"exit_code"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{text, code, t.Warnings}) == nil || t.Progress == "json" {
+		return
+	}
+	fmt.Fprintf(t.Stderr, "tessera: %s\n", text)
+	if u, ok := errors.AsType[*UsageError](err); ok {
+		fmt.Fprint(t.Stderr, u.Hint)
+	}
+}
+
+// Outlet is standard output, and what became of it.
+type Outlet struct {
+	io.Writer
+	Err error
+}
+
+func (o *Outlet) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if o.Err == nil && err != nil {
+		o.Err = fmt.Errorf("standard output: %w", err)
+	}
+	return n, err
+}
