@@ -31,7 +31,7 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/api", "app/bench", "app/interrupt", "app/job", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
+	"cmd/native": {"app/api", "app/bench", "app/desktop", "app/interrupt", "app/job", "app/quiet", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
@@ -40,7 +40,9 @@ var allowed = map[string][]string{
 	"app/api":       {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
 	"app/session":   {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
 	"app/bench":     {"gpu", "latent", "tiling", "vae", "wgsl"},
+	"app/desktop":   {"temporary"},
 	"app/interrupt": {},
+	"app/quiet":     {},
 	"app/terminal":  {"app/job", "format/quote", "gpu", "vae"},
 	"app/job":       {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Kernels by trial.

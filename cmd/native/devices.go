@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
+	"tessera/app/quiet"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tune"
@@ -71,7 +72,7 @@ func (c *devicesCmd) Run(a *app) error {
 	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn, NoCache: c.NoCache}
 	var all []gpu.Info
 	var err error
-	quietly(func() { all, err = gpu.Adapters(o) })
+	quiet.Run(func() { all, err = gpu.Adapters(o) })
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}

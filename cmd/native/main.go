@@ -14,22 +14,20 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/desktop"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/quiet"
 	"tessera/app/terminal"
 	"tessera/vae"
 )
 
 func main() {
-	if passer() {
+	if quiet.Passer() {
 		return
 	}
-	isProgram = true
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
-
-// isProgram is whether main runs; it does not in tests.
-var isProgram bool
 
 // families are the names of published models, as a help text lists them.
 func families() string {
@@ -126,7 +124,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err != nil && context.Cause(ctx) != interrupt.ErrUnread {
 		a.Fail(err, code)
 	}
-	if fromDesktop() {
+	if desktop.Started() {
 		a.Note("Press Enter to close.")
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/quiet"
 	"tessera/engine"
 	"tessera/format"
 	"tessera/gpu"
@@ -119,7 +120,7 @@ func (a *app) start(f deviceFlags, path string, s vae.Settings) (*machine, error
 
 // openDevice is gpu.Open without a library's own chatter.
 func openDevice(o gpu.Options) (dev *gpu.Device, err error) {
-	quietly(func() { dev, err = gpu.Open(o) })
+	quiet.Run(func() { dev, err = gpu.Open(o) })
 	return dev, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tessera/app/api"
+	"tessera/app/desktop"
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/serve"
@@ -107,7 +108,7 @@ func (c *serveCmd) Run(a *app) error {
 		a.Note("programs ask with Authorization: Bearer %s", t)
 	}
 	if c.Open {
-		remove, err := openPage(s.URL())
+		remove, err := desktop.OpenPage(s.URL())
 		if err != nil {
 			a.Warn("no browser could be opened: %v", err)
 		}

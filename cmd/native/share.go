@@ -7,6 +7,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/quiet"
 	"tessera/gpu"
 	"tessera/vae"
 )
@@ -50,7 +51,7 @@ func (f adaptersFlag) others(o gpu.Options, first gpu.Info) ([]int, error) {
 	}
 	var all []gpu.Info
 	var err error
-	quietly(func() { all, err = gpu.Adapters(o) })
+	quiet.Run(func() { all, err = gpu.Adapters(o) })
 	var list []int
 	for _, i := range all {
 		if i.Index != first.Index && i.Backend == first.Backend && (i.Type != "cpu" || first.Type == "cpu") {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/desktop"
 	"tessera/app/job"
 	"tessera/media"
 	"tessera/temporary"
@@ -77,7 +78,7 @@ func (a *app) lastModel(given []string) (string, error) {
 	if model := cmp.Or(kept, os.Getenv("TESSERA_MODEL")); model != "" {
 		return model, nil
 	}
-	if fromDesktop() {
+	if desktop.Started() {
 		a.keep, err = a.ask(os.Stdin)
 		return a.keep, err
 	}

@@ -1,9 +1,9 @@
 //go:build !linux && !windows
 
-package main
+package quiet
 
 // passer is Linux's; see quiet_linux.go.
 func passer() bool { return false }
 
-// quietly runs f; see chatter.go.
+// quietly runs f; see quiet.go.
 func quietly(f func()) { f() }

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package desktop
 
 import (
 	"fmt"
@@ -13,14 +13,14 @@ import (
 	"tessera/temporary"
 )
 
-// doorwayLife is how long a browser may take to start.
-const doorwayLife = time.Minute
+// pageLife is how long a browser may take to start.
+const pageLife = time.Minute
 
-// doorway makes a file that only this user can read and that leads to url. A
+// redirect makes a file that only this user can read and that leads to url. A
 // browser is given its name, since what is in a program's arguments all users
 // see, and url has the token. It stands until it is removed, which may be asked
 // for again, and no longer than a browser may take.
-func doorway(url string) (path string, remove func(), err error) {
+func redirect(url string) (path string, remove func(), err error) {
 	dir, err := temporary.Mkdir(os.TempDir(), "tessera-open", 0o700)
 	if err != nil {
 		return "", nil, fmt.Errorf("serve: %w", err)
@@ -36,13 +36,13 @@ func doorway(url string) (path string, remove func(), err error) {
 		remove()
 		return "", nil, fmt.Errorf("serve: %w", err)
 	}
-	time.AfterFunc(doorwayLife, remove)
+	time.AfterFunc(pageLife, remove)
 	return path, remove, nil
 }
 
-// openPage opens the page in the browser.
-func openPage(url string) (remove func(), err error) {
-	path, remove, err := doorway(url)
+// OpenPage opens the page in the browser.
+func OpenPage(url string) (remove func(), err error) {
+	path, remove, err := redirect(url)
 	if err != nil {
 		return func() {}, err
 	}

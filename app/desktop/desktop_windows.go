@@ -1,4 +1,4 @@
-package main
+package desktop
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// fromDesktop reports whether the program was started by a double click or by
+// Started reports whether the program was started by a double click or by
 // dragging a file onto it: its console then closes with it.
-func fromDesktop() bool {
+func Started() bool {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {
 		return false
@@ -27,9 +27,9 @@ func fromDesktop() bool {
 	return false
 }
 
-// openPage opens the page in the browser, which is the program for http: that for
+// OpenPage opens the page in the browser, which is the program for http: that for
 // .html may be an editor. Of a command line other users see nothing on Windows.
-func openPage(url string) (remove func(), err error) {
+func OpenPage(url string) (remove func(), err error) {
 	remove = func() {}
 	verb, err := windows.UTF16PtrFromString("open")
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package main
+package desktop
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"runtime"
 )
 
-// fromDesktop: elsewhere programs are started in terminals that stay.
-func fromDesktop() bool { return false }
+// Started: elsewhere programs are started in terminals that stay.
+func Started() bool { return false }
 
 // browse opens a file in the user's browser.
 func browse(path string) error {
