@@ -15,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/format/quote"
@@ -148,7 +149,7 @@ func (c *batchCmd) Run(a *app, k *kong.Context) error {
 			return fmt.Errorf("--records: %w", media.Lasting(err))
 		}
 	}
-	if c.Manifest == streamed {
+	if c.Manifest == files.Stream {
 		if err := b.follow(os.Stdin); err != nil {
 			return err
 		}
@@ -279,7 +280,8 @@ func (b *batch) work(c *clip) (r *result, skipped bool, err error) {
 	if c.err != nil {
 		return nil, false, c.at(c.err)
 	}
-	a := &app{Terminal: b.ForClip(c.Name, b.prefix(c)), ctx: b.ctx, warm: b.warm}
+	t := b.ForClip(c.Name, b.prefix(c))
+	a := &app{Terminal: t, ctx: b.ctx, streams: &files.Streams{Terminal: t}, warm: b.warm}
 	w := &work{app: a, batch: b, clip: c, input: c.Input, output: c.Output}
 	defer w.close()
 	skipped, err = w.do()

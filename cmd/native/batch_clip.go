@@ -18,6 +18,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/terminal"
 	"tessera/format/file"
@@ -184,7 +185,7 @@ func (b *batch) follow(r io.Reader) error {
 			if n == 1 {
 				line = bytes.TrimPrefix(line, []byte(file.ByteOrderMark))
 			}
-			c := readClip(line, fmt.Sprintf("%s:%d", stdin, n))
+			c := readClip(line, fmt.Sprintf("%s:%d", files.Stdin, n))
 			if c == nil {
 				continue
 			}
@@ -204,7 +205,7 @@ func (b *batch) follow(r io.Reader) error {
 // complete fills in what a clip leaves to the command line or to names.
 func (b *batch) complete(c *clip) error {
 	switch {
-	case c.Input == "" || c.Input == streamed:
+	case c.Input == "" || c.Input == files.Stream:
 		return terminal.Refused("input %q: expected a file, folder, pattern or URL", c.Input)
 	case remote.Is(c.Input):
 		if err := remote.Check(c.Input); err != nil {
@@ -230,7 +231,7 @@ func (b *batch) complete(c *clip) error {
 		c.Op = opOf(c.Input, c.Output)
 	}
 	switch {
-	case c.Output == "" || c.Output == streamed:
+	case c.Output == "" || c.Output == files.Stream:
 		return terminal.Refused("output %q of %s: expected a file, folder or URL", c.Output, shown(c.Input))
 	case c.Op == "":
 		return terminal.Refused("%s to %s: may mean several things, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))

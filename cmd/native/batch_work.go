@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/engine"
 	"tessera/media"
@@ -108,7 +109,7 @@ func (w *work) fetch() error {
 		head := make([]byte, 64)
 		n, _ := f.ReadAt(head, 0)
 		f.Close() // Windows renames no open file
-		w.input += ending(head[:n])
+		w.input += files.Ending(head[:n])
 		if err := os.Rename(f.Name(), w.input); err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (w *work) fetch() error {
 // room refuses a file that the disk has no room for, and some to spare.
 func room(size int64) error {
 	const spare = 256 << 20
-	if free, known := freeSpace(os.TempDir()); known && free < size+spare {
+	if free, known := files.FreeSpace(os.TempDir()); known && free < size+spare {
 		return fmt.Errorf("%s to fetch, %s are free in %s, expected %s to spare; TMPDIR names another folder",
 			engine.Bytes(max(0, size)), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
 	}

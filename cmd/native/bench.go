@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tessera/app/bench"
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/media"
@@ -57,14 +58,14 @@ func (c *benchCmd) Validate() error {
 }
 
 func (c *benchCmd) Run(a *app) error {
-	out := outputs{}
+	out := files.Outputs{}
 	if c.Report != "" {
-		out = outputs{{"--report=" + c.Report, c.Report}}
+		out = files.Outputs{files.Named("--report="+c.Report, c.Report)}
 	}
 	published := slices.Contains(vae.Families(), c.Model)
-	in := inputs{{"library", c.Dawn}}
+	in := files.Inputs{files.Named("library", c.Dawn)}
 	if c.Model != "" && !published {
-		in = append(in, named{"checkpoint", c.Model})
+		in = append(in, files.Named("checkpoint", c.Model))
 	}
 	if err := c.begin(out, in); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/terminal"
@@ -61,15 +62,15 @@ func (decodeCmd) Help() string {
 }
 
 func (c *decodeCmd) Run(a *app) error {
-	if err := a.stream(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
+	if err := a.streams.Output(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
 		return err
 	}
-	in := inputs{{"checkpoint", c.Model}, {"input", given(c.Latent)}, {"sound", c.Audio}, {"library", c.Dawn}}
+	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
 	a.profiling = c.Profile.on
 	if err := c.begin(append(c.clips(1), c.profileFlag.outputs()...), in); err != nil {
 		return err
 	}
-	if err := media.CheckVideoName(a.outputName(c.Output)); err != nil {
+	if err := media.CheckVideoName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -77,7 +78,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Latent, err = a.latentInput(c.Latent); err != nil {
+	if c.Latent, err = a.streams.Latent(a.ctx, c.Latent); err != nil {
 		return err
 	}
 	o, err := c.choices().Reading(config)
@@ -94,11 +95,11 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	a.tell(d)
 	clips := c.clips(d.Latent.Clips())
-	if len(clips) > 1 && c.Output == streamed {
+	if len(clips) > 1 && c.Output == files.Stream {
 		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.Spoken(c.Latent), len(clips))
 	}
 	if len(clips) > 1 {
-		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].path, clips[len(clips)-1].path)
+		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].Path, clips[len(clips)-1].Path)
 		if err := c.begin(append(slices.Clone(clips), c.profileFlag.outputs()...), in); err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.room("decode", disk{spool: plan.Spool, output: w.sink.Kept()}); err != nil {
+	if err := (files.Disk{Spool: plan.Spool, Output: w.sink.Kept()}).Room(a.Terminal, "decode"); err != nil {
 		return err
 	}
 	var t taker = w
@@ -155,7 +156,7 @@ func (c *decodeCmd) Run(a *app) error {
 	r.Frames *= len(clips)
 	r.Latent = z.Shape()
 	for _, o := range clips {
-		r.Outputs = append(r.Outputs, terminal.FileName(o.path))
+		r.Outputs = append(r.Outputs, terminal.FileName(o.Path))
 	}
 	if err := c.report(a, r, e.dev.Info()); err != nil {
 		return err
@@ -174,9 +175,9 @@ func (c *decodeCmd) choices() job.Choices {
 
 // clips are the outputs of a batch: out_000.mp4, out_001.mp4 and so on, or
 // folders; of one clip it is the name itself.
-func (c *decodeCmd) clips(n int) outputs {
+func (c *decodeCmd) clips(n int) files.Outputs {
 	if n == 1 {
-		return outputs{{"--output=" + c.Output, c.Output}}
+		return files.Outputs{files.Named("--output="+c.Output, c.Output)}
 	}
 	output := filepath.Clean(c.Output)
 	folder, name := filepath.Split(output)
@@ -185,10 +186,10 @@ func (c *decodeCmd) clips(n int) outputs {
 		ext = ""
 	}
 	digits := max(3, len(fmt.Sprint(n-1)))
-	var all outputs
+	var all files.Outputs
 	for i := range n {
 		path := fmt.Sprintf("%s%s_%0*d%s", folder, strings.TrimSuffix(name, ext), digits, i, ext)
-		all = append(all, named{"--output=" + c.Output + ": clip " + path, path})
+		all = append(all, files.Named("--output="+c.Output+": clip "+path, path))
 	}
 	return all
 }
@@ -196,7 +197,7 @@ func (c *decodeCmd) clips(n int) outputs {
 // onceOfClips says of the first clip of a batch what is true of each.
 type onceOfClips struct {
 	*app
-	clips outputs
+	clips files.Outputs
 	said  map[string]bool // but for their names
 }
 
@@ -204,7 +205,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 	return func(text string) {
 		same := strings.ReplaceAll(text, path, "")
 		switch more := len(o.clips) - 1; {
-		case more > 0 && path == o.clips[0].path:
+		case more > 0 && path == o.clips[0].Path:
 			o.Warn("%s; the same of %d more of the batch", text, more)
 			o.said[same] = true
 		case !o.said[same]:
@@ -217,7 +218,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 type clipWriter struct {
 	*app
 	clobberFlag
-	outputs outputs
+	outputs files.Outputs
 	create  func(path string) (*media.Sink, error)
 
 	at   int // of outputs, that sink writes to
@@ -226,7 +227,7 @@ type clipWriter struct {
 
 // next begins the output that is at.
 func (w *clipWriter) next() (err error) {
-	w.sink, err = w.create(w.outputs[w.at].path)
+	w.sink, err = w.create(w.outputs[w.at].Path)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/assets"
@@ -35,15 +36,15 @@ func (demoCmd) Help() string {
 }
 
 func (c *demoCmd) Run(a *app) error {
-	if c.Output == streamed {
+	if c.Output == files.Stream {
 		return terminal.Refused("--output=-: a folder can't go to standard output, expected a name; ./- is one")
 	}
-	if err := checkName(c.Output); err != nil {
+	if err := files.CheckName(c.Output); err != nil {
 		return err
 	}
 	a.profiling = c.Profile.on
 	out := append(c.outputs(), c.profileFlag.outputs()...)
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("library", c.Dawn)}); err != nil {
 		return err
 	}
 	files, err := temporary.Mkdir(os.TempDir(), "tessera-demo", 0o700)
@@ -123,10 +124,10 @@ func (c *demoCmd) choices() job.Choices {
 }
 
 // outputs are what the demo may write into its folder.
-func (c *demoCmd) outputs() (out outputs) {
+func (c *demoCmd) outputs() (out files.Outputs) {
 	for _, name := range []string{"decoded", "decoded.mp4", "latent.safetensors", "sheet.png"} {
 		path := filepath.Join(c.Output, name)
-		out = append(out, named{"--output=" + c.Output + ": " + path, path})
+		out = append(out, files.Named("--output="+c.Output+": "+path, path))
 	}
 	return out
 }

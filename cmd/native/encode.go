@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/latent"
@@ -70,23 +71,23 @@ func (c *encodeCmd) Validate() error {
 	if c.Moments && c.scaleFlag.choice() == latent.ScalePipeline {
 		return errors.New("--moments with --scale=pipeline: moments are the model's own numbers, expected --scale=none or no --scale")
 	}
-	if c.cacheFlags.on() && c.Output == streamed {
+	if c.cacheFlags.on() && c.Output == files.Stream {
 		return errors.New("--output=-: a cache of latents is a file, expected its name")
 	}
 	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate(), c.cacheFlags.Validate())
 }
 
 func (c *encodeCmd) Run(a *app) error {
-	if err := a.stream(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
+	if err := a.streams.Output(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
 		return err
 	}
 	a.profiling = c.Profile.on
-	out := append(outputs{{"--output=" + c.Output, c.Output}}, c.profileFlag.outputs()...)
-	in := inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"library", c.Dawn}}
+	out := append(files.Outputs{files.Named("--output="+c.Output, c.Output)}, c.profileFlag.outputs()...)
+	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("library", c.Dawn)}
 	if err := c.begin(out, in); err != nil {
 		return err
 	}
-	if err := media.CheckLatentName(a.outputName(c.Output)); err != nil {
+	if err := media.CheckLatentName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -94,7 +95,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Video, err = a.input(c.Video); err != nil {
+	if c.Video, err = a.streams.Input(a.ctx, c.Video); err != nil {
 		return err
 	}
 	clip, err := c.video(a, c.Video, config.Channels)
@@ -102,12 +103,12 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	defer clip.Close()
-	if c.Output != streamed {
+	if c.Output != files.Stream {
 		if err := media.CheckLatentOutput(c.Output); err != nil {
 			return err
 		}
 	}
-	o, err := job.Encode(config, formatOf(clip), a.outputName(c.Output), c.choices())
+	o, err := job.Encode(config, formatOf(clip), a.streams.Name(c.Output), c.choices())
 	if err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (c *encodeCmd) Run(a *app) error {
 			return err
 		}
 		c.Output, write = k.path, k.write
-		out[0] = named{"--output=" + k.path, k.path}
+		out[0] = files.Named("--output="+k.path, k.path)
 		if err := c.begin(out, in); err != nil {
 			return err
 		}
@@ -132,7 +133,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := a.hold("encode", clip, plan.Reads(), disk{spool: plan.Spool}); err != nil {
+	if err := (files.Disk{Spool: plan.Spool}).Hold(a.Terminal, "encode", clip, plan.Reads()); err != nil {
 		return err
 	}
 	z, s, err := a.encode(e, plan, clip, o)
@@ -168,8 +169,8 @@ func (c *encodeCmd) choices() job.Choices {
 
 // writeLatent writes a latent to a file or standard output.
 func (a *app) writeLatent(path string, z latent.Latent) error {
-	if path == streamed {
-		return media.EncodeLatent(a.out, a.outputName(path), z)
+	if path == files.Stream {
+		return media.EncodeLatent(a.streams.Out, a.streams.Name(path), z)
 	}
 	return media.WriteLatent(path, z)
 }

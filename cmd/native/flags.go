@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/gpu"
 	"tessera/latent"
@@ -32,6 +33,25 @@ type modelFlag struct {
 // forceFlag opens what is refused.
 type forceFlag struct {
 	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or such that every picture would be flat."`
+}
+
+// clobberFlag chooses what becomes of what is there.
+type clobberFlag struct {
+	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
+}
+
+// begin is what every command does before it opens anything.
+func (f clobberFlag) begin(out files.Outputs, in files.Inputs) error {
+	return files.Begin(f.NoClobber, out, in)
+}
+
+// vacant refuses, with the flag, outputs whose names are taken. It is asked again when
+// the work is done.
+func (f clobberFlag) vacant(out files.Outputs) error {
+	if !f.NoClobber {
+		return nil
+	}
+	return out.Vacant()
 }
 
 // cacheFlag turns off what is kept from one run to the next.

@@ -36,7 +36,7 @@ func (infoCmd) Help() string {
 }
 
 func (c *infoCmd) Run(a *app) (err error) {
-	if c.File, err = a.input(c.File); err != nil {
+	if c.File, err = a.streams.Input(a.ctx, c.File); err != nil {
 		return err
 	}
 	f, err := interrupt.Await(a.ctx, func() (format.File, error) { return format.Open(c.File) })

@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/app/desktop"
+	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/quiet"
@@ -98,9 +99,7 @@ type app struct {
 	profiling bool                          // stages are profiled
 	profiles  []*stageProfile               // of those that are done
 
-	out    io.Writer // standard output, where it is the command's output
-	format string    // of that
-	spool  *os.File  // folder with what came by standard input
+	streams *files.Streams
 
 	warm *warm   // keeps the machine from one clip to the next; nil: nobody
 	made *result // of the command, when it is done
@@ -111,12 +110,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
 	out := &terminal.Outlet{Writer: stdout}
-	a := &app{ctx: ctx, Terminal: &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}}
+	t := &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}
+	a := &app{ctx: ctx, Terminal: t, streams: &files.Streams{Terminal: t}}
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
 		a.Progress = "json"
 	}
 	err := a.execute(args)
-	a.discard()
+	a.streams.Discard()
 	if out.Err != nil { // whatever else came of it
 		err = out.Err
 	}

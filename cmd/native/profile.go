@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/files"
 	"tessera/app/terminal"
 	"tessera/gpu"
 	"tessera/media"
@@ -57,9 +58,9 @@ func (c *profileChoice) Decode(k *kong.DecodeContext) error {
 func isTrace(name string) bool { return strings.EqualFold(filepath.Ext(name), ".json") }
 
 // outputs are those of the flag.
-func (f profileFlag) outputs() (out outputs) {
+func (f profileFlag) outputs() (out files.Outputs) {
 	if f.Profile.file != "" {
-		out = outputs{{"--profile=" + f.Profile.file, f.Profile.file}}
+		out = files.Outputs{files.Named("--profile="+f.Profile.file, f.Profile.file)}
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/latent"
@@ -46,20 +47,20 @@ func (c *roundtripCmd) Validate() error {
 }
 
 func (c *roundtripCmd) Run(a *app) error {
-	if err := a.stream(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
+	if err := a.streams.Output(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
 		return err
 	}
-	out, sheet := outputs{{"--output=" + c.Output, c.Output}}, ""
-	if c.Output != streamed {
+	out, sheet := files.Outputs{files.Named("--output="+c.Output, c.Output)}, ""
+	if c.Output != files.Stream {
 		sheet = sheetName(c.Output)
-		out = append(out, named{"--output=" + c.Output + ": its sheet " + sheet, sheet})
+		out = append(out, files.Named("--output="+c.Output+": its sheet "+sheet, sheet))
 	}
 	a.profiling = c.Profile.on
 	out = append(out, c.profileFlag.outputs()...)
-	if err := c.begin(out, inputs{{"checkpoint", c.Model}, {"input", given(c.Video)}, {"sound", c.soundFile()}, {"library", c.Dawn}}); err != nil {
+	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("sound", c.soundFile()), files.Named("library", c.Dawn)}); err != nil {
 		return err
 	}
-	if err := media.CheckVideoName(a.outputName(c.Output)); err != nil {
+	if err := media.CheckVideoName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
@@ -67,7 +68,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Video, err = a.input(c.Video); err != nil {
+	if c.Video, err = a.streams.Input(a.ctx, c.Video); err != nil {
 		return err
 	}
 	clip, err := c.video(a, c.Video, config.Channels)
@@ -225,9 +226,9 @@ func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.Decod
 	if err != nil {
 		return nil, nil, err
 	}
-	d := disk{spool: max(there.Spool, back.Spool)} // one is gone before the other comes
+	d := files.Disk{Spool: max(there.Spool, back.Spool)} // one is gone before the other comes
 	for _, s := range t.sinks {
-		d.output += s.Kept()
+		d.Output += s.Kept()
 	}
-	return there, back, t.hold(command, t.clip, there.Reads(), d)
+	return there, back, d.Hold(t.Terminal, command, t.clip, there.Reads())
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/terminal"
@@ -71,9 +72,9 @@ type record struct {
 }
 
 // resumed are a decode's folder and what is in it.
-func (c *decodeCmd) resumed(a *app, clips outputs, w *clipWriter) (*unfinished, error) {
+func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*unfinished, error) {
 	switch {
-	case c.Output == streamed:
+	case c.Output == files.Stream:
 		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
 	case len(clips) > 1:
 		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
@@ -202,7 +203,7 @@ func (u *unfinished) room(p *vae.Plan) error {
 			need -= info.Size()
 		}
 	}
-	if free, known := freeSpace(u.path); known && free < need {
+	if free, known := files.FreeSpace(u.path); known && free < need {
 		return fmt.Errorf("--resume: %s takes %s more until the output is complete, %s is free there", u.path, engine.Bytes(need), engine.Bytes(free))
 	}
 	return nil

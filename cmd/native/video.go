@@ -3,10 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
-	"tessera/engine"
+	"tessera/app/files"
 	"tessera/media"
 )
 
@@ -46,72 +44,12 @@ type outFlags struct {
 
 // create begins the output, as flags and o say.
 func (f outFlags) create(a *app, path string, format media.Format, o media.CreateOptions) (*media.Sink, error) {
-	if path == streamed {
-		o.To = a.out
+	if path == files.Stream {
+		o.To = a.streams.Out
 	}
 	o.CRF, o.Codec, o.PixelFormat = f.CRF, f.Codec, f.PixFmt
 	if o.Warn == nil {
 		o.Warn = func(text string) { a.Warn("%s", text) }
 	}
-	return media.CreateWith(a.ctx, a.outputName(path), format, o)
-}
-
-// disk is what a command keeps in temporary files at most, in bytes.
-type disk struct {
-	frames int64 // decoded
-	spool  int64 // what the device has no room for
-	output int64 // that is streamed, until it is complete
-}
-
-// hold has a clip that is decoded while it is read kept on disk where a plan reads
-// its frames several times, and sees to the disk for that and for what else is
-// needed.
-func (a *app) hold(stage string, clip media.Clip, reads int, d disk) error {
-	s, streamed := clip.(media.Streamed)
-	if !streamed || reads < 2 {
-		return a.room(stage, d)
-	}
-	d.frames = s.KeepBytes()
-	if err := a.room(stage, d); err != nil {
-		return err
-	}
-	return s.Keep()
-}
-
-// room says how much disk a stage takes, and refuses what the disk has not.
-func (a *app) room(stage string, d disk) error {
-	var what []string
-	for _, part := range []struct {
-		bytes int64
-		text  string
-	}{
-		{d.frames, "decoded frames, which every tile reads"},
-		{d.spool, "what the memory of the device has no room for"},
-		{d.output, "the output until it is complete, since its frames are interleaved"},
-	} {
-		if part.bytes > 0 {
-			what = append(what, engine.Bytes(part.bytes)+" for "+part.text)
-		}
-	}
-	if len(what) == 0 {
-		return nil
-	}
-	text := fmt.Sprintf("%s: temporary files in %s take %s", stage, os.TempDir(), strings.Join(what, " and "))
-	if free, known := freeSpace(os.TempDir()); known && free < d.frames+d.spool+d.output {
-		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder%s", text, engine.Bytes(free), d.smaller())
-	}
-	a.Note("%s", text)
-	return nil
-}
-
-// smaller names the flags that help.
-func (d disk) smaller() string {
-	text := ""
-	if d.frames > 0 || d.spool > 0 {
-		text = ", and --tile off and --memory make them smaller"
-	}
-	if d.output > 0 {
-		text += "; --format y4m needs none for the output"
-	}
-	return text
+	return media.CreateWith(a.ctx, a.streams.Name(path), format, o)
 }

@@ -1,9 +1,10 @@
-package main
+package files
 
 import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,49 +23,57 @@ import (
 	"tessera/temporary"
 )
 
-// "-" is standard input or output. What goes to standard output has no name to
-// tell its format; what comes from standard input is known by how it begins.
+// Stream is the name of standard input and output on the command line. What goes to
+// standard output has no name to tell its format; what comes from standard input is known
+// by how it begins.
+const Stream = "-"
 
-// streamed is that name.
-const streamed = "-"
+// Stdin and stdout are what they are called.
+const Stdin, stdout = "standard input", "standard output"
 
-// stdin and stdout are what they are called.
-const stdin, stdout = "standard input", "standard output"
+// Streams are standard input and output as a command's input and output.
+type Streams struct {
+	*terminal.Terminal
+	Out io.Writer // standard output, where it is the command's output
 
-// stream makes standard output the command's output, if output says so, in the
+	format string   // of that
+	spool  *os.File // folder with what came by standard input
+}
+
+// Output makes standard output the command's output, if output says so, in the
 // format that is asked for or else the first of those that there are. All that is
 // said goes to standard error then.
-func (a *app) stream(output, format string, formats ...string) error {
+func (s *Streams) Output(output, format string, formats ...string) error {
 	known := strings.Join(formats[:len(formats)-1], ", ") + " or " + formats[len(formats)-1]
 	switch {
-	case output != streamed && format != "":
+	case output != Stream && format != "":
 		return terminal.Refused("--format=%s with --output=%s: the format is the ending of its name, expected --output=-", format, output)
-	case output != streamed:
+	case output != Stream:
 		return nil
 	case format != "" && !slices.Contains(formats, format):
 		return terminal.Refused("--format=%s: can't be streamed or isn't known, expected %s", format, known)
-	case a.JSON:
+	case s.JSON:
 		return terminal.Refused("--json with --output=-: both go to standard output, expected one of them; --progress=json tells the result on standard error")
 	}
-	o := a.Stdout.(*terminal.Outlet)
+	o := s.Stdout.(*terminal.Outlet)
 	if terminal.Is(o.Writer) {
 		return terminal.Refused("--output=-: standard output is a terminal, expected a pipe or file")
 	}
-	a.out, a.Stdout, a.Streamed, a.format = o, a.Stderr, true, cmp.Or(format, formats[0])
+	s.Out, s.Stdout, s.Streamed, s.format = o, s.Stderr, true, cmp.Or(format, formats[0])
 	return nil
 }
 
-// outputName is what tells the format of an output.
-func (a *app) outputName(path string) string {
-	if path == streamed {
-		return stdout + "." + a.format
+// Name is what tells the format of an output.
+func (s *Streams) Name(path string) string {
+	if path == Stream {
+		return stdout + "." + s.format
 	}
 	return path
 }
 
-// given is an input by a name that can be compared with others.
-func given(path string) string {
-	if path != streamed {
+// Given is an input by a name that can be compared with others.
+func Given(path string) string {
+	if path != Stream {
 		return path
 	}
 	if info, err := os.Stdin.Stat(); err == nil && info.Mode().IsRegular() && runtime.GOOS != "windows" {
@@ -73,10 +82,10 @@ func given(path string) string {
 	return ""
 }
 
-// input is the path of a file with what an input holds. Standard input is kept in
+// Input is the path of a file with what an input holds. Standard input is kept in
 // one until the command ends, unless it is a file itself.
-func (a *app) input(path string) (string, error) {
-	if path != streamed {
+func (s *Streams) Input(ctx context.Context, path string) (string, error) {
+	if path != Stream {
 		return path, nil
 	}
 	if terminal.Is(os.Stdin) {
@@ -84,23 +93,23 @@ func (a *app) input(path string) (string, error) {
 	}
 	folder, err := temporary.Mkdir(os.TempDir(), "tessera-input", 0o700)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", stdin, err)
+		return "", fmt.Errorf("%s: %w", Stdin, err)
 	}
-	a.spool = folder
-	own, err := interrupt.Await(a.ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
+	s.spool = folder
+	own, err := interrupt.Await(ctx, func() (string, error) { return keep(folder.Name(), os.Stdin) })
 	if err == nil {
-		a.Call(own, stdin)
+		s.Call(own, Stdin)
 	}
 	return own, err
 }
 
-// discard removes what was kept of standard input: what is in the folder while
+// Discard removes what was kept of standard input: what is in the folder while
 // that is in use, and then the folder, which Windows keeps while it is open.
-func (a *app) discard() {
-	if a.spool != nil {
-		os.RemoveAll(a.spool.Name())
-		a.spool.Close()
-		os.RemoveAll(a.spool.Name())
+func (s *Streams) Discard() {
+	if s.spool != nil {
+		os.RemoveAll(s.spool.Name())
+		s.spool.Close()
+		os.RemoveAll(s.spool.Name())
 	}
 }
 
@@ -115,9 +124,9 @@ func keep(folder string, f *os.File) (string, error) {
 		if err == io.EOF {
 			err = errors.New("is empty")
 		}
-		return "", job.BadInput("%s: %w", stdin, err)
+		return "", job.BadInput("%s: %w", Stdin, err)
 	}
-	path := filepath.Join(folder, "input"+ending(head))
+	path := filepath.Join(folder, "input"+Ending(head))
 	if seekable && at == 0 {
 		process := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd())
 		if sameFile(process, "/dev/stdin") && os.Symlink(process, path) == nil {
@@ -156,7 +165,7 @@ func asFilm(path string, head []byte) (string, error) {
 func holds(path, text string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", stdin, err)
+		return false, fmt.Errorf("%s: %w", Stdin, err)
 	}
 	defer f.Close()
 	part := make([]byte, 1<<20)
@@ -172,13 +181,13 @@ func holds(path, text string) (bool, error) {
 	}
 }
 
-// latentInput is input of a latent, which has to begin as one.
-func (a *app) latentInput(path string) (string, error) {
-	own, err := a.input(path)
-	if err != nil || path != streamed || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
+// Latent is Input of a latent, which has to begin as one.
+func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
+	own, err := s.Input(ctx, path)
+	if err != nil || path != Stream || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
 		return own, err
 	}
-	return "", job.BadInput("%s: begins as no latent does, expected one in .safetensors, .latent, .npy, .npz, .pt or .pth", stdin)
+	return "", job.BadInput("%s: begins as no latent does, expected one in .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
 }
 
 // spoolTo copies what r holds to a file, as long as the disk has room to spare.
@@ -186,25 +195,25 @@ func spoolTo(path string, r io.Reader) error {
 	const part, spare = 16 << 20, 256 << 20
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("%s: %w", stdin, err)
+		return fmt.Errorf("%s: %w", Stdin, err)
 	}
 	defer f.Close()
 	for size := int64(0); ; size += part {
-		if free, known := freeSpace(os.TempDir()); known && free < spare {
+		if free, known := FreeSpace(os.TempDir()); known && free < spare {
 			return fmt.Errorf("%s: %s read, and only %s are free in %s, expected %s to spare; TMPDIR names another folder",
-				stdin, engine.Bytes(size), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
+				Stdin, engine.Bytes(size), engine.Bytes(free), os.TempDir(), engine.Bytes(spare))
 		}
 		switch _, err := io.CopyN(f, r, part); {
 		case err == io.EOF:
 			return f.Close()
 		case err != nil:
-			return fmt.Errorf("%s: %w", stdin, err)
+			return fmt.Errorf("%s: %w", Stdin, err)
 		}
 	}
 }
 
-// ending is that of a file that begins so; none for what is left to ffmpeg.
-func ending(head []byte) string {
+// Ending is that of a file that begins so; none for what is left to ffmpeg.
+func Ending(head []byte) string {
 	zip := bytes.HasPrefix(head, []byte("PK\x03\x04"))
 	switch {
 	case bytes.HasPrefix(head, []byte("YUV4MPEG2")):

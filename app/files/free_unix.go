@@ -1,11 +1,11 @@
 //go:build linux || darwin || freebsd
 
-package main
+package files
 
 import "syscall"
 
-// freeSpace is what a user may still write in a folder.
-func freeSpace(dir string) (bytes int64, known bool) {
+// FreeSpace is what a user may still write in a folder.
+func FreeSpace(dir string) (bytes int64, known bool) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, false

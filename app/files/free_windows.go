@@ -1,9 +1,9 @@
-package main
+package files
 
 import "golang.org/x/sys/windows"
 
-// freeSpace is what a user may still write in a folder.
-func freeSpace(dir string) (bytes int64, known bool) {
+// FreeSpace is what a user may still write in a folder.
+func FreeSpace(dir string) (bytes int64, known bool) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {
 		return 0, false

@@ -1,4 +1,4 @@
-package main
+package files
 
 import (
 	"io/fs"
@@ -13,30 +13,33 @@ import (
 	"tessera/temporary"
 )
 
-// named is a file or folder of the command line, and what it is called there.
-type named struct{ what, path string }
+// File is a file or folder of the command line, and what it is called there.
+type File struct{ What, Path string }
 
-// outputs are what a command will make.
-type outputs []named
+// Named is a file that is called so.
+func Named(what, path string) File { return File{what, path} }
 
-// inputs are what it reads, as flags name it; those that are empty are left out.
-type inputs []named
+// Outputs are what a command will make.
+type Outputs []File
+
+// Inputs are what it reads, as flags name it; those that are empty are left out.
+type Inputs []File
 
 // check refuses, before anything is opened, outputs that can't be and those that
 // would replace an input or come to lie among its frames.
-func (out outputs) check(in inputs) error {
+func (out Outputs) check(in Inputs) error {
 	for _, o := range out {
-		if err := checkName(o.path); err != nil {
+		if err := CheckName(o.Path); err != nil {
 			return err
 		}
-		if o.path == streamed {
+		if o.Path == Stream {
 			if err := checkStream(in); err != nil {
 				return err
 			}
 			continue
 		}
-		if here, err := os.Getwd(); err == nil && sameFile(o.path, here) {
-			return terminal.Refused("%s is the current folder, expected the name of a file or of a folder for frames", o.what)
+		if here, err := os.Getwd(); err == nil && sameFile(o.Path, here) {
+			return terminal.Refused("%s is the current folder, expected the name of a file or of a folder for frames", o.What)
 		}
 		for _, i := range in.all() {
 			if err := o.checkAgainst(i); err != nil {
@@ -47,8 +50,8 @@ func (out outputs) check(in inputs) error {
 	return nil
 }
 
-// checkName refuses what names nothing.
-func checkName(output string) error {
+// CheckName refuses what names nothing.
+func CheckName(output string) error {
 	switch output {
 	case "":
 		return terminal.Refused(`--output="": expected a name`)
@@ -57,58 +60,58 @@ func checkName(output string) error {
 }
 
 // checkStream refuses standard output that is a file which is read.
-func checkStream(in inputs) error {
+func checkStream(in Inputs) error {
 	out, err := os.Stdout.Stat()
 	for _, i := range in {
-		if info, ierr := os.Stat(i.path); err == nil && ierr == nil && os.SameFile(out, info) && info.Mode().IsRegular() {
-			return terminal.Refused("--output=-: standard output is the %s %s", i.what, i.path)
+		if info, ierr := os.Stat(i.Path); err == nil && ierr == nil && os.SameFile(out, info) && info.Mode().IsRegular() {
+			return terminal.Refused("--output=-: standard output is the %s %s", i.What, i.Path)
 		}
 	}
 	return nil
 }
 
 // checkAgainst compares an output, which need not be there, with an input.
-func (o named) checkAgainst(in named) error {
-	target, err := media.Target(o.path)
+func (o File) checkAgainst(in File) error {
+	target, err := media.Target(o.Path)
 	if err != nil {
 		return nil // it can't come into being, and creating it tells why
 	}
-	source := in.path
+	source := in.Path
 	if t, err := media.Target(source); err == nil {
 		source = t
 	}
 	switch {
 	case target == source || sameFile(target, source):
-		return terminal.Refused("%s is the %s %s, which it would replace", o.what, in.what, in.path)
-	case within(source, target) || within(in.path, target): // which may be a link there
-		return terminal.Refused("%s holds the %s %s, which it would replace", o.what, in.what, in.path)
+		return terminal.Refused("%s is the %s %s, which it would replace", o.What, in.What, in.Path)
+	case within(source, target) || within(in.Path, target): // which may be a link there
+		return terminal.Refused("%s holds the %s %s, which it would replace", o.What, in.What, in.Path)
 	case framesLike(target) && within(target, source):
-		return terminal.Refused("%s lies in the %s %s, expected frames of another folder", o.what, in.what, in.path)
+		return terminal.Refused("%s lies in the %s %s, expected frames of another folder", o.What, in.What, in.Path)
 	}
 	return nil
 }
 
 // all are the inputs, the shards that a checkpoint's index names, the frames that a
 // pattern stands for and those that links in a folder lead to.
-func (in inputs) all() inputs {
-	var all inputs
+func (in Inputs) all() Inputs {
+	var all Inputs
 	for _, i := range in {
-		if i.path == "" {
+		if i.Path == "" {
 			continue
 		}
 		all = append(all, i)
-		if i.what == "checkpoint" {
-			for _, path := range format.Files(i.path) {
-				if path != i.path {
-					all = append(all, named{"checkpoint's shard", path})
+		if i.What == "checkpoint" {
+			for _, path := range format.Files(i.Path) {
+				if path != i.Path {
+					all = append(all, File{"checkpoint's shard", path})
 				}
 			}
 		}
-		folder, _ := os.Stat(i.path)
-		for _, path := range media.PictureFiles(i.path) {
+		folder, _ := os.Stat(i.Path)
+		for _, path := range media.PictureFiles(i.Path) {
 			info, err := os.Lstat(path)
 			if err == nil && (folder == nil || info.Mode()&fs.ModeSymlink != 0) { // others lie in the folder that is refused
-				all = append(all, named{i.what + "'s frame", path})
+				all = append(all, File{i.What + "'s frame", path})
 			}
 		}
 	}
@@ -150,41 +153,35 @@ func framesLike(path string) bool {
 	return err == nil && info.IsDir() || slices.Contains([]string{"", ".png", ".tif", ".tiff", ".exr"}, ext)
 }
 
-// clobberFlag chooses what becomes of what is there.
-type clobberFlag struct {
-	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
-}
-
-// begin is what every command does before it opens anything. What programs that
-// were killed have left where this one will write is removed.
-func (f clobberFlag) begin(out outputs, in inputs) error {
+// Begin is what every command does before it opens anything: it refuses outputs that
+// can't be, with noClobber also those whose names are taken. What programs that were
+// killed have left where this one will write is removed.
+func Begin(noClobber bool, out Outputs, in Inputs) error {
 	if err := out.check(in); err != nil {
 		return err
 	}
-	if err := f.vacant(out); err != nil {
-		return err
+	if noClobber {
+		if err := out.Vacant(); err != nil {
+			return err
+		}
 	}
 	temporary.Sweep(os.TempDir())
 	for i, o := range out {
-		if o.path == streamed {
+		if o.Path == Stream {
 			continue
 		}
-		if target, err := media.Target(o.path); err == nil && (i == 0 || filepath.Dir(o.path) != filepath.Dir(out[i-1].path)) {
+		if target, err := media.Target(o.Path); err == nil && (i == 0 || filepath.Dir(o.Path) != filepath.Dir(out[i-1].Path)) {
 			temporary.Sweep(filepath.Dir(target))
 		}
 	}
 	return nil
 }
 
-// vacant refuses, with the flag, outputs whose names are taken. It is asked
-// before the work and once more when it is done.
-func (f clobberFlag) vacant(out outputs) error {
-	if !f.NoClobber {
-		return nil
-	}
+// Vacant refuses outputs whose names are taken, as --no-clobber asks.
+func (out Outputs) Vacant() error {
 	for _, o := range out {
-		if _, err := os.Lstat(o.path); err == nil && o.path != streamed {
-			return terminal.Refused("%s: exists, expected nothing there with --no-clobber", o.path)
+		if _, err := os.Lstat(o.Path); err == nil && o.Path != Stream {
+			return terminal.Refused("%s: exists, expected nothing there with --no-clobber", o.Path)
 		}
 	}
 	return nil
