@@ -17,6 +17,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/format/quote"
 	"tessera/media"
@@ -130,7 +131,7 @@ type clipOutcome struct {
 	Code    int               `json:"exit_code"`
 	Seconds float64           `json:"seconds"`
 	Error   string            `json:"error,omitempty"`
-	Result  *result           `json:"result,omitempty"`
+	Result  *report.Result    `json:"result,omitempty"`
 }
 
 // batchError is what a batch ends with in which clips failed.
@@ -276,7 +277,7 @@ func (b *batch) summary() string {
 }
 
 // work does what a clip asks for, unless that is done.
-func (b *batch) work(c *clip) (r *result, skipped bool, err error) {
+func (b *batch) work(c *clip) (r *report.Result, skipped bool, err error) {
 	if c.err != nil {
 		return nil, false, c.at(c.err)
 	}

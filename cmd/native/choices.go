@@ -7,6 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"tessera/app/report"
 	"tessera/engine"
 	"tessera/tiling"
 	"tessera/vae"
@@ -53,7 +54,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 		case o.Offload == vae.OffloadOn && p.Host == 0:
 			continue
 		}
-		s := newStage(p, p.Frames, 1)
+		s := report.NewStage(p, p.Frames, 1)
 		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, c.free(p.Host), p.Moved, p.Cost.MACs}
 		if !slices.Contains(all, choice) {
 			all = append(all, choice)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tessera/app/report"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -52,7 +54,7 @@ func TestOddSizes(t *testing.T) {
 	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", again)
 	assert.Equal(t, x.data, readNPY(t, again), "roundtrip differs from encode and decode")
 	require.Len(t, r.Quality.Frames, 7)
-	assert.GreaterOrEqual(t, r.Quality.PSNR, decibels(22))
+	assert.GreaterOrEqual(t, r.Quality.PSNR, report.Decibels(22))
 	assert.InDelta(t, psnr(t, clip, x), float64(r.Quality.PSNR), 1e-3, "over the files")
 	assert.Equal(t, filepath.Join(dir, "again-sheet.png"), string(r.Outputs[1]))
 	assert.GreaterOrEqual(t, readPNG(t, string(r.Outputs[1])).Bounds().Dx(), 3*38, "the sheet")

@@ -12,6 +12,7 @@ import (
 	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
@@ -150,8 +151,8 @@ func (c *decodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	r := a.result("decode", e, c.Model, c.Latent)
-	r.clip(d.Clip)
+	r := report.New("decode", e.dev, e.model, c.Model, a.Spoken(c.Latent))
+	r.Clip(d.Clip)
 	r.Decode, r.Scale, r.Pictures = s, d.Scale, d.Options.Independent
 	r.Frames *= len(clips)
 	r.Latent = z.Shape()
@@ -296,7 +297,7 @@ func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
 
 // decode runs the decoder on one clip after another, hands them to t, and
 // measures.
-func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) (*stage, error) {
+func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) (*report.Stage, error) {
 	profiled, err := a.profile(e, "decode")
 	if err != nil {
 		return nil, err
@@ -335,5 +336,5 @@ func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) 
 			return nil, err
 		}
 	}
-	return newStage(plan.Plan, made, took), profiled()
+	return report.NewStage(plan.Plan, made, took), profiled()
 }

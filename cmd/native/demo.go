@@ -8,6 +8,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/assets"
 	"tessera/latent"
@@ -81,7 +82,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	a.Note("encoding and decoding %s of %dx%d with %s", frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
+	a.Note("encoding and decoding %s of %dx%d with %s", terminal.Frames(o.Clip.Frames), o.Clip.Height, o.Clip.Width, c.with(config))
 	sinks, outputs, err := c.create(a, o.Again)
 	defer func() {
 		for _, s := range sinks {
@@ -98,8 +99,8 @@ func (c *demoCmd) Run(a *app) error {
 	defer e.close()
 	a.Note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
 	t := &trip{app: a, machine: e, clip: clip, sinks: sinks}
-	r := a.result("demo", e, name, "demo clip (built in)")
-	r.clip(o.Again)
+	r := report.New("demo", e.dev, e.model, name, a.Spoken("demo clip (built in)"))
+	r.Clip(o.Again)
 	r.Scale = o.Scale
 	if err := t.run(o, r); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 
 	"tessera/app/job"
 	"tessera/app/quiet"
+	"tessera/app/report"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tune"
@@ -26,7 +27,7 @@ func (devicesCmd) Help() string {
 
 // device is an adapter as JSON tells it.
 type device struct {
-	adapter
+	report.Adapter
 	Driver      string `json:"driver"`
 	Vendor      string `json:"vendor"`
 	Arch        string `json:"architecture"`
@@ -123,7 +124,7 @@ func tried(o gpu.Options, i gpu.Info) gpu.Info {
 
 func newDevice(i gpu.Info) device {
 	d := device{
-		adapter: newAdapter(i), Driver: i.Driver, Vendor: i.Vendor, Arch: i.Architecture, F16: i.F16, NoF16: i.NoF16,
+		Adapter: report.NewAdapter(i), Driver: i.Driver, Vendor: i.Vendor, Arch: i.Architecture, F16: i.F16, NoF16: i.NoF16,
 		Subgroups: i.Subgroups, SubgroupMin: i.SubgroupMin, SubgroupMax: i.SubgroupMax, Matrices: []matrix{},
 		Timestamps: i.Timestamps, Memory: i.Memory, Budget: engine.Budget(i), Limits: limits(i.Limits),
 	}

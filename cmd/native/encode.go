@@ -7,6 +7,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
@@ -149,8 +150,8 @@ func (c *encodeCmd) Run(a *app) error {
 	if o.Forgotten != "" {
 		a.Warn("%s", o.Forgotten)
 	}
-	r := a.result("encode", e, c.Model, c.Video)
-	r.clip(o.Clip)
+	r := report.New("encode", e.dev, e.model, c.Model, a.Spoken(c.Video))
+	r.Clip(o.Clip)
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = terminal.FileNames(c.Output)
@@ -195,7 +196,7 @@ func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
 }
 
 // encode runs the encoder and measures.
-func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.Encoding) (latent.Latent, *stage, error) {
+func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.Encoding) (latent.Latent, *report.Stage, error) {
 	profiled, err := a.profile(e, "encode")
 	if err != nil {
 		return latent.Latent{}, nil, err
@@ -207,5 +208,5 @@ func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.En
 		return latent.Latent{}, nil, err
 	}
 	z.Meta = o.Meta
-	return z, newStage(plan.Plan, clip.Frames(), p.Done()), profiled()
+	return z, report.NewStage(plan.Plan, clip.Frames(), p.Done()), profiled()
 }

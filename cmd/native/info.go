@@ -147,7 +147,7 @@ func (a *app) latent(path string, l latent.Latent) error {
 	case l.Images:
 		what = "batch of pictures"
 	}
-	a.Say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, frames(l.Frames), l.Height, l.Width)
+	a.Say("%s: %s of %d channels, %s, %dx%d cells", path, what, l.Channels, terminal.Frames(l.Frames), l.Height, l.Width)
 	for _, text := range l.Notes {
 		a.Say("  %s", text)
 	}
@@ -202,7 +202,7 @@ func (a *app) video(path string, v media.Summary) error {
 	if v.Aspect.Known() {
 		rate += fmt.Sprintf(", each %s as wide as high", v.Aspect)
 	}
-	a.Say("%s: video of %s%s of %dx%d pixels%s", path, about, frames(v.Frames), v.Height, v.Width, rate)
+	a.Say("%s: video of %s%s of %dx%d pixels%s", path, about, terminal.Frames(v.Frames), v.Height, v.Width, rate)
 	for _, text := range v.Notes {
 		a.Say("  %s", text)
 	}

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
@@ -62,7 +63,7 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	i := modelInfo{
 		Kind: "model", File: terminal.FileName(a.Spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
 		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
-		Precision: (&machine{model: m}).precision(), Budget: engine.Budget(adapter),
+		Precision: report.Precision(m), Budget: engine.Budget(adapter),
 	}
 	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
 		if c.Can("decode") != nil {

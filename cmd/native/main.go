@@ -19,6 +19,7 @@ import (
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/quiet"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/vae"
 )
@@ -97,12 +98,12 @@ type app struct {
 
 	chooser   func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
 	profiling bool                          // stages are profiled
-	profiles  []*stageProfile               // of those that are done
+	profiles  []*report.Profile             // of those that are done
 
 	streams *files.Streams
 
-	warm *warm   // keeps the machine from one clip to the next; nil: nobody
-	made *result // of the command, when it is done
+	warm *warm          // keeps the machine from one clip to the next; nil: nobody
+	made *report.Result // of the command, when it is done
 }
 
 // run is the whole program; it returns the exit code.
@@ -194,4 +195,10 @@ func verbatim(k *kong.DecodeContext, target reflect.Value) error {
 		target.SetString(token.String())
 	}
 	return err
+}
+
+// finish prints the result of a command.
+func (a *app) finish(r *report.Result) error {
+	a.made = r
+	return r.Print(a.Terminal)
 }

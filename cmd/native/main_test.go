@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
@@ -120,7 +121,7 @@ func succeed(t testing.TB, args ...string) outcome {
 }
 
 // succeedJSON is succeed with --json, whose result it reads.
-func succeedJSON(t testing.TB, args ...string) (r result) {
+func succeedJSON(t testing.TB, args ...string) (r report.Result) {
 	t.Helper()
 	o := succeed(t, append(args, "--json")...)
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r), o.stdout)

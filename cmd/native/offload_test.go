@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -20,8 +21,10 @@ func TestOffloadIsTold(t *testing.T) {
 	needDevice(t)
 	dir, clip := t.TempDir(), demoClip(t, 9, 32, 32)
 	z, out := filepath.Join(dir, "z.npy"), filepath.Join(dir, "o.npy")
-	run := func(args ...string) result { return succeedJSON(t, append(args, "-m", tiny, "--precision=f32")...) }
-	told := func(name string, s *stage, r planned) {
+	run := func(args ...string) report.Result {
+		return succeedJSON(t, append(args, "-m", tiny, "--precision=f32")...)
+	}
+	told := func(name string, s *report.Stage, r planned) {
 		require.NotNil(t, s, name)
 		assert.Positive(t, min(r.Host, r.Moved), name)
 		assert.Equal(t, []int64{r.Host, r.HostWeights, r.Moved}, []int64{s.Host, s.HostWeights, s.Moved}, name)

@@ -196,11 +196,3 @@ func unplanned(err error, o vae.Options, plan func(vae.Options) (*vae.Plan, erro
 	}
 	return fmt.Errorf("%w (%s)", err, strings.Join(hints, ", "))
 }
-
-// precision names the storage of activations.
-func (e *machine) precision() string {
-	if p := e.model.Elem.String(); p != "packed" {
-		return p
-	}
-	return "f16, packed in pairs"
-}

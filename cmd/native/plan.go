@@ -14,6 +14,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
@@ -219,7 +220,7 @@ func (c *planCmd) independent(m *vae.Model) bool {
 
 // planned sums a plan up.
 func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
-	s := newStage(p, p.Frames, 1)
+	s := report.NewStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
 		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Chunk: s.Chunk, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
@@ -257,7 +258,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 
 // tell prints a plan for people.
 func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
-	a.Say("%s, %s of %s, %d wide and %d high, %s", r.Model, r.Op, frames(r.Frames), r.Width, r.Height, r.Precision)
+	a.Say("%s, %s of %s, %d wide and %d high, %s", r.Model, r.Op, terminal.Frames(r.Frames), r.Width, r.Height, r.Precision)
 	cut := job.Cut(p)
 	if r.Slices > 1 {
 		cut += fmt.Sprintf(", %d slices", r.Slices)

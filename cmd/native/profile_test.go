@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"tessera/app/report"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"tessera/app/terminal"
-	"tessera/gpu"
 )
 
 // A profile's layers and kinds do what the plan says and take no longer than
@@ -31,7 +28,7 @@ func TestProfile(t *testing.T) {
 			Seconds float64
 			FLOPs   int64 `json:"flops"`
 		}
-		Profile []stageProfile
+		Profile []report.Profile
 	}
 	require.NoError(t, json.Unmarshal([]byte(o.stdout), &r))
 	require.Equal(t, []string{filepath.Join(dir, "out.npy"), trace}, r.Outputs)
@@ -74,7 +71,7 @@ func TestProfile(t *testing.T) {
 	data, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	var events struct {
-		TraceEvents []traceEvent
+		TraceEvents []report.TraceEvent
 		OtherData   map[string]string
 	}
 	require.NoError(t, json.Unmarshal(data, &events))
@@ -91,20 +88,20 @@ func plannedLayers(t *testing.T, args ...string) (layers []struct{ Name string }
 }
 
 // checkTrace holds a trace's events to what its stage says.
-func checkTrace(t *testing.T, events []traceEvent, s stageProfile, layers map[string]bool) {
+func checkTrace(t *testing.T, events []report.TraceEvent, s report.Profile, layers map[string]bool) {
 	t.Helper()
 	const slack = 1e-3 // of a microsecond, for rounding
-	var sent []traceEvent
+	var sent []report.TraceEvent
 	last, busy := 0.0, 0.0
 	for _, e := range events {
 		switch {
 		case e.Phase == "M":
 			continue
-		case e.Thread == traceSubmissions:
+		case e.Thread == report.TraceSubmissions:
 			sent = append(sent, e)
 			continue
 		}
-		assert.Equal(t, traceGPU, e.Thread)
+		assert.Equal(t, report.TraceGPU, e.Thread)
 		assert.Equal(t, "X", e.Phase)
 		assert.True(t, layers[e.Name], "%s is no layer", e.Name)
 		assert.GreaterOrEqual(t, e.At, last-slack, "%s overlaps", e.Name)
@@ -138,21 +135,4 @@ func TestProfileNames(t *testing.T) {
 		assert.Equal(t, c.code, o.code, "%v: %s", c.flags, o.stderr)
 		assert.Contains(t, o.stderr, c.says)
 	}
-}
-
-// Without timestamps submissions are timed, and said to be; a trace has them.
-func TestProfileWithoutTimestamps(t *testing.T) {
-	c := &gpu.Command{Label: "decoder.conv_in", Program: &gpu.Program{Label: "conv3d_f32"}}
-	s := newStageProfile("decode", &gpu.Profile{Wall: 2 * time.Second, Pieces: []gpu.Piece{
-		{Label: "decoder 1x2x2", Begin: time.Second, End: 1500 * time.Millisecond, Commands: []gpu.Ran{{Command: c, Cost: gpu.Cost{FLOPs: 3e9, Bytes: 5e6}}}},
-	}})
-	var told bytes.Buffer
-	s.tell(&app{Terminal: &terminal.Terminal{Stderr: &told}})
-	require.Contains(t, told.String(), "an adapter without timestamps, so that only submissions are timed, in 1 submissions of at most 500 ms")
-	require.Contains(t, told.String(), "3.00   5.00   conv3d_f32")
-	require.NotContains(t, told.String(), "GFLOP/s")
-	events := s.trace(1)
-	require.Len(t, events, 3)
-	require.Equal(t, "X", events[2].Phase)
-	require.InDelta(t, 5e5, events[2].Length, 1e-9)
 }

@@ -9,6 +9,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
@@ -93,8 +94,8 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
-	r := a.result("roundtrip", e, c.Model, c.Video)
-	r.clip(o.Again)
+	r := report.New("roundtrip", e.dev, e.model, c.Model, a.Spoken(c.Video))
+	r.Clip(o.Again)
 	t := &trip{app: a, machine: e, clip: clip, sinks: []*media.Sink{sink}}
 	if err := t.run(o, r); err != nil {
 		return err
@@ -112,7 +113,7 @@ func (c *roundtripCmd) Run(a *app) error {
 		}
 		r.Outputs = append(r.Outputs, terminal.FileName(sheet))
 	}
-	a.perFrame(r.Quality)
+	r.Quality.Print(a.Terminal)
 	if err := c.report(a, r, e.dev.Info()); err != nil {
 		return err
 	}
@@ -160,14 +161,6 @@ func sheetName(output string) string {
 	return output + "-sheet.png"
 }
 
-// perFrame prints the quality of each frame.
-func (a *app) perFrame(q *quality) {
-	a.Say("frame       PSNR   SSIM")
-	for i, f := range q.Frames {
-		a.Say("%5d  %9v  %.3f", i, f.PSNR, f.SSIM)
-	}
-}
-
 // trip encodes a clip, decodes it again and compares.
 type trip struct {
 	*app
@@ -180,7 +173,7 @@ type trip struct {
 }
 
 // run does both directions and fills in what r lacks.
-func (t *trip) run(o job.Encoding, r *result) error {
+func (t *trip) run(o job.Encoding, r *report.Result) error {
 	there, back, err := t.plan(o, r.Command)
 	if err != nil {
 		return err
@@ -210,8 +203,8 @@ func (t *trip) run(o job.Encoding, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.Quality = newQuality(quality)
-	r.device(t.dev.Stats())
+	r.Quality = report.NewQuality(quality)
+	r.Device(t.dev.Stats())
 	return nil
 }
 

@@ -110,17 +110,3 @@ func (a *app) shared(stage string, e *machine, p *vae.Plan) {
 func (a *app) lost(adapter gpu.Info, err error) {
 	a.Warn("adapter %d, %s, failed, others make its tiles: %v", adapter.Index, adapter.Name, err)
 }
-
-// share is what one of several adapters made.
-type share struct {
-	Adapter adapter `json:"adapter"`
-	Tiles   int     `json:"tiles"`
-}
-
-// shares are those of the adapters but the first.
-func shares(p *vae.Plan) (all []share) {
-	for _, h := range p.Helpers {
-		all = append(all, share{newAdapter(h.Adapter), h.Tiles})
-	}
-	return all
-}

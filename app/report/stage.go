@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"tessera/app/job"
+	"tessera/app/terminal"
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+// Adapter is the part of gpu.Info that tells which one it was.
+type Adapter struct {
+	Index   int    `json:"index"`
+	Name    string `json:"name"`
+	Backend string `json:"backend"`
+	Type    string `json:"type"`
+}
+
+// Stage is one direction's run.
+type Stage struct {
+	Seconds      float64 `json:"seconds"`
+	FramesPerSec float64 `json:"frames_per_second"`
+	Tile         string  `json:"tile"`             // "off", or HxW in pixels
+	Tiling       string  `json:"tiling,omitempty"` // of several tiles
+	Overlap      string  `json:"overlap,omitempty"`
+	Halo         string  `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
+	Tiles        int     `json:"tiles"`
+	Slices       int     `json:"slices"` // of each tile
+	Chunk        int     `json:"chunk"`  // latent frames in each but the first, at most
+	Shrunk       bool    `json:"shrunk"`
+	PlannedBytes int64   `json:"planned_device_bytes"`
+	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
+	Host         int64   `json:"host_bytes,omitempty"`           // causal memory and weights that live on the host
+	HostWeights  int64   `json:"host_weight_bytes,omitempty"`    // of these, weights
+	Moved        int64   `json:"moved_bytes,omitempty"`          // of both, to the device and back, in a whole clip
+	BudgetBytes  int64   `json:"budget_bytes"`
+	FLOPs        int64   `json:"flops"`
+	Shares       []Share `json:"shares,omitempty"` // of the adapters but the first
+
+	cut string
+}
+
+// NewStage is that of a plan that made so many frames in that time.
+func NewStage(l *vae.Plan, frames int, took time.Duration) *Stage {
+	s := &Stage{
+		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
+		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Chunk: l.Chunk, Shrunk: l.Shrunk,
+		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l), Shares: shares(l),
+		Host: l.Host, HostWeights: l.Streamed, Moved: l.Moved,
+	}
+	for _, h := range s.Shares {
+		s.cut += fmt.Sprintf(", %d by %s", h.Tiles, h.Adapter.Name)
+	}
+	for _, more := range []string{job.Needs(l), job.Crosses(l)} {
+		if more != "" {
+			s.cut += ", " + more
+		}
+	}
+	switch {
+	case l.Tiles.Whole():
+	case l.Tiling == vae.Exact:
+		s.Tile, s.Tiling, s.Halo, s.UntiledBytes = l.Tile.String(), string(l.Tiling), l.Halo.String(), l.Untiled
+	default:
+		s.Tile, s.Tiling, s.Overlap = l.Tile.String(), string(l.Tiling), l.Overlap.String()
+	}
+	return s
+}
+
+// NewAdapter is what is told of an adapter.
+func NewAdapter(i gpu.Info) Adapter { return Adapter{i.Index, i.Name, i.Backend, i.Type} }
+
+func (s *Stage) String() string {
+	return fmt.Sprintf("%.1f s, %s frames/s, %s", s.Seconds, terminal.Figures(s.FramesPerSec), s.cut)
+}
+
+// Share is what one of several adapters made.
+type Share struct {
+	Adapter Adapter `json:"adapter"`
+	Tiles   int     `json:"tiles"`
+}
+
+// shares are those of the adapters but the first.
+func shares(p *vae.Plan) (all []Share) {
+	for _, h := range p.Helpers {
+		all = append(all, Share{NewAdapter(h.Adapter), h.Tiles})
+	}
+	return all
+}
+
+// Precision names the storage of a model's activations.
+func Precision(m *vae.Model) string {
+	if p := m.Elem.String(); p != "packed" {
+		return p
+	}
+	return "f16, packed in pairs"
+}
