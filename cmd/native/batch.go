@@ -17,6 +17,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/format/quote"
@@ -108,7 +109,7 @@ type batch struct {
 	*app
 	*batchCmd
 	common []string // flags of the command line that are the clips'
-	warm   *warm
+	kept   *machine.Kept
 	hashes map[string]string // of checkpoints
 
 	all   int // clips there are, 0: not known
@@ -143,8 +144,8 @@ type batchError struct {
 func (c *batchCmd) Run(a *app, k *kong.Context) error {
 	a.Lines = true
 	b := &batch{app: a, batchCmd: c, common: common(k), hashes: map[string]string{}, count: map[string]int{}, codes: map[int]int{}}
-	b.warm = &warm{app: a}
-	defer b.warm.drop()
+	b.kept = machine.Keep(a.Terminal)
+	defer b.kept.Drop()
 	if c.Records != "" {
 		if err := os.MkdirAll(c.Records, 0o777); err != nil {
 			return fmt.Errorf("--records: %w", media.Lasting(err))
@@ -207,7 +208,7 @@ func (b *batch) run(c *clip) error {
 	case job.ExitInterrupted:
 		o.Status, o.Error = clipInterrupted, clipInterrupted
 	default:
-		b.warm.drop() // whatever state the device is in
+		b.kept.Drop() // whatever state the device is in
 	}
 	b.count[o.Status]++
 	if o.Code != job.ExitDone {
@@ -282,7 +283,7 @@ func (b *batch) work(c *clip) (r *report.Result, skipped bool, err error) {
 		return nil, false, c.at(c.err)
 	}
 	t := b.ForClip(c.Name, b.prefix(c))
-	a := &app{Terminal: t, ctx: b.ctx, streams: &files.Streams{Terminal: t}, warm: b.warm}
+	a := &app{Terminal: t, ctx: b.ctx, streams: &files.Streams{Terminal: t}, machines: &machine.Opener{Terminal: t, Kept: b.kept}}
 	w := &work{app: a, batch: b, clip: c, input: c.Input, output: c.Output}
 	defer w.close()
 	skipped, err = w.do()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/terminal"
+	"tessera/gpu"
 	"tessera/tiling"
 	"tessera/vae"
 )
@@ -139,24 +140,27 @@ func TestBatchOptions(t *testing.T) {
 // The machine of one clip is the next one's, as long as that asks for the same.
 func TestWarm(t *testing.T) {
 	needDevice(t)
-	w := &warm{app: &app{Terminal: &terminal.Terminal{Stderr: io.Discard}, ctx: context.Background()}}
-	defer w.drop()
-	flags := deviceFlags{Backend: "auto", Precision: "auto", plainFlags: plainFlags{Winograd: "auto"}}
-	open := func(f deviceFlags, path string) *machine {
-		e, err := w.open(w.app, f, path, f.settings(forceFlag{}))
+	said := &terminal.Terminal{Stderr: io.Discard}
+	kept := machine.Keep(said)
+	defer kept.Drop()
+	opener := &machine.Opener{Terminal: said, Kept: kept}
+	flags := deviceFlags{Backend: "auto", Precision: "auto", plainFlags: plainFlags{Winograd: "on"}}
+	open := func(f deviceFlags, path string) *gpu.Device {
+		e, err := opener.Open(t.Context(), f.chosen(), path, f.settings(forceFlag{}))
 		require.NoError(t, err)
-		e.close() // as commands do
-		return e
+		e.Close() // as commands do
+		return e.Device
 	}
 	first := open(flags, tiny)
 	require.Same(t, first, open(flags, tiny))
 	other := open(flags, wan21(t))
 	require.NotSame(t, first, other)
 	flags.Precision = "f32"
-	require.NotSame(t, other, open(flags, wan21(t)))
-	w.drop()
-	require.Nil(t, w.machine)
-	_, err := w.open(w.app, flags, "nowhere", vae.Settings{})
+	last := open(flags, wan21(t))
+	require.NotSame(t, other, last)
+	kept.Drop()
+	require.NotSame(t, last, open(flags, wan21(t)))
+	_, err := opener.Open(t.Context(), flags.chosen(), "nowhere", vae.Settings{})
 	require.Error(t, err)
 }
 

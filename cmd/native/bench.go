@@ -13,6 +13,7 @@ import (
 	"tessera/app/bench"
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/gpu"
 	"tessera/media"
 	"tessera/tiling"
@@ -71,16 +72,16 @@ func (c *benchCmd) Run(a *app) error {
 		return err
 	}
 	if c.Model != "" && !published {
-		if _, err := a.check(c.Model, vae.Settings{Precision: vae.Precision(c.Precision), Force: true}); err != nil {
+		if _, err := a.machines.Check(a.ctx, c.Model, vae.Settings{Precision: vae.Precision(c.Precision), Force: true}); err != nil {
 			return absent(c.Model, err)
 		}
 	}
-	dev, err := openDevice(c.options())
+	dev, err := machine.OpenDevice(c.options())
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}
 	defer dev.Close()
-	t := c.tuner(a, c.NoCache)
+	t := machine.Tuner(a.Terminal, c.NoTune, c.NoCache)
 	if c.Kernels {
 		t.Patient, t.Least, t.Compile = true, 1, time.Minute
 	}

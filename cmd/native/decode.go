@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/latent"
@@ -67,7 +67,7 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
-	a.profiling = c.Profile.on
+	a.machines.Profiling = c.Profile.on
 	if err := c.begin(append(c.clips(1), c.profileFlag.outputs()...), in); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.checkFor(c.Model, settings, "decode")
+	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "decode")
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (c *decodeCmd) Run(a *app) error {
 		if u, err = c.resumed(a, clips, w); err != nil {
 			return err
 		}
-		a.chooser = u.choose
+		a.machines.Choose = u.choose
 		defer u.leave()
 		if u.found && c.Chunk == 0 {
 			d.Options.Chunk = u.is.Chunk // also where another would have room now
@@ -127,31 +127,31 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
 	}
-	e, err := a.open(c.deviceFlags, c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
-	defer e.close()
+	defer e.Close()
 	d.Options.RGBA8 = !w.sink.NeedsFloat()
-	plan, err := a.planDecode(e, d)
+	plan, err := e.PlanDecode(a.ctx, d)
 	if err != nil {
 		return err
 	}
 	if err := (files.Disk{Spool: plan.Spool, Output: w.sink.Kept()}).Room(a.Terminal, "decode"); err != nil {
 		return err
 	}
-	var t taker = w
+	var t machine.Taker = w
 	if c.Resume {
 		if err := u.open(c, e, d, plan); err != nil {
 			return err
 		}
 		t = u
 	}
-	s, err := a.decode(e, plan, d, t)
+	s, err := e.Decode(a.ctx, plan, d, t)
 	if err != nil {
 		return err
 	}
-	r := report.New("decode", e.dev, e.model, c.Model, a.Spoken(c.Latent))
+	r := report.New("decode", e.Device, e.Model, c.Model, a.Spoken(c.Latent))
 	r.Clip(d.Clip)
 	r.Decode, r.Scale, r.Pictures = s, d.Scale, d.Options.Independent
 	r.Frames *= len(clips)
@@ -159,7 +159,7 @@ func (c *decodeCmd) Run(a *app) error {
 	for _, o := range clips {
 		r.Outputs = append(r.Outputs, terminal.FileName(o.Path))
 	}
-	if err := c.report(a, r, e.dev.Info()); err != nil {
+	if err := c.report(a, r, e); err != nil {
 		return err
 	}
 	return a.finish(r)
@@ -232,15 +232,15 @@ func (w *clipWriter) next() (err error) {
 	return err
 }
 
-func (w *clipWriter) take(f vae.Frame) error {
+func (w *clipWriter) Take(f vae.Frame) error {
 	if f.Pixels == nil {
 		return w.sink.WriteRGBA8(f.RGBA)
 	}
 	return w.sink.WriteFrame(f.Pixels)
 }
 
-// end completes an output and begins the next.
-func (w *clipWriter) end() error {
+// End completes an output and begins the next.
+func (w *clipWriter) End() error {
 	if err := w.vacant(w.outputs[w.at : w.at+1]); err != nil {
 		return err
 	}
@@ -268,73 +268,4 @@ func (a *app) tell(d job.Decoding) {
 	for _, text := range d.Warnings {
 		a.Warn("%s", text)
 	}
-}
-
-// taker takes what is decoded: the frames of a clip, then its end.
-type taker interface {
-	take(vae.Frame) error
-	end() error
-}
-
-// takerFunc takes the frames of one clip.
-type takerFunc func(vae.Frame) error
-
-func (f takerFunc) take(v vae.Frame) error { return f(v) }
-func (f takerFunc) end() error             { return nil }
-
-// planDecode lays the decode of a clip out.
-func (a *app) planDecode(e *machine, d job.Decoding) (*vae.DecodePlan, error) {
-	var plan *vae.DecodePlan
-	err := a.layOut("decode", e, d.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
-		d.Options.Options = with
-		if plan, err = d.Plan(a.ctx, e.model); err != nil {
-			return nil, err
-		}
-		return plan.Plan, nil
-	})
-	return plan, err
-}
-
-// decode runs the decoder on one clip after another, hands them to t, and
-// measures.
-func (a *app) decode(e *machine, plan *vae.DecodePlan, d job.Decoding, t taker) (*report.Stage, error) {
-	profiled, err := a.profile(e, "decode")
-	if err != nil {
-		return nil, err
-	}
-	var took time.Duration
-	clips := d.Latent.Clips()
-	made := clips * d.Clip.Frames
-	for i := range clips {
-		name := "decode"
-		if clips > 1 {
-			name = fmt.Sprintf("decode %d/%d", i+1, clips)
-		}
-		p := a.Stage(name, d.Whole).On(e.dev)
-		defer p.Done()
-		watch := vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: a.lost, Less: a.less(name)}
-		if u, ok := t.(*unfinished); ok {
-			watch.Keep = u
-			made -= u.began
-			p.From(float64(u.began) / float64(d.Clip.Frames))
-		}
-		h := handOver(t)
-		for f, err := range plan.Run(a.ctx, d.Latent.Clip(i), watch) {
-			if err == nil {
-				err = h.take(f)
-			}
-			if err != nil {
-				h.end() // the first error is the one to tell
-				return nil, err
-			}
-		}
-		if err := h.end(); err != nil {
-			return nil, err
-		}
-		took += p.Done()
-		if err := t.end(); err != nil {
-			return nil, err
-		}
-	}
-	return report.NewStage(plan.Plan, made, took), profiled()
 }

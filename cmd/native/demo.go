@@ -43,7 +43,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err := files.CheckName(c.Output); err != nil {
 		return err
 	}
-	a.profiling = c.Profile.on
+	a.machines.Profiling = c.Profile.on
 	out := append(c.outputs(), c.profileFlag.outputs()...)
 	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("library", c.Dawn)}); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *demoCmd) Run(a *app) error {
 		model, name = c.Model, c.Model
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.checkFor(model, settings, "encode", "decode")
+	config, err := a.machines.CheckFor(a.ctx, model, settings, "encode", "decode")
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.open(c.deviceFlags, model, settings)
+	e, err := a.machines.Open(a.ctx, c.chosen(), model, settings)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	a.Note("on %s (%s)", e.dev.Info().Name, e.dev.Info().Backend)
-	t := &trip{app: a, machine: e, clip: clip, sinks: sinks}
-	r := report.New("demo", e.dev, e.model, name, a.Spoken("demo clip (built in)"))
+	defer e.Close()
+	a.Note("on %s (%s)", e.Device.Info().Name, e.Device.Info().Backend)
+	t := &trip{app: a, Machine: e, clip: clip, sinks: sinks}
+	r := report.New("demo", e.Device, e.Model, name, a.Spoken("demo clip (built in)"))
 	r.Clip(o.Again)
 	r.Scale = o.Scale
 	if err := t.run(o, r); err != nil {
@@ -112,7 +112,7 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	r.Outputs = terminal.FileNames(append(outputs, latentFile, sheet)...)
-	if err := c.report(a, r, e.dev.Info()); err != nil {
+	if err := c.report(a, r, e); err != nil {
 		return err
 	}
 	return a.finish(r)

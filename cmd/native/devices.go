@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tessera/app/job"
-	"tessera/app/quiet"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/engine"
 	"tessera/gpu"
@@ -71,9 +71,7 @@ type limits struct {
 
 func (c *devicesCmd) Run(a *app) error {
 	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn, NoCache: c.NoCache}
-	var all []gpu.Info
-	var err error
-	quiet.Run(func() { all, err = gpu.Adapters(o) })
+	all, err := machine.Adapters(o)
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}
@@ -113,7 +111,7 @@ func tried(o gpu.Options, i gpu.Info) gpu.Info {
 		return i
 	}
 	o.Adapter = i.Index
-	dev, err := openDevice(o)
+	dev, err := machine.OpenDevice(o)
 	if err != nil {
 		i.F16, i.NoF16 = false, "it does not open: "+err.Error()
 		return i
@@ -137,7 +135,7 @@ func newDevice(i gpu.Info) device {
 // best is the index of the adapter that is taken by default, which is the first
 // that opens, and why others were not; -1 where none does.
 func best(o gpu.Options) (index int, passed []string, err error) {
-	dev, err := openDevice(o)
+	dev, err := machine.OpenDevice(o)
 	if err != nil {
 		return -1, nil, job.Mark(err, job.ErrNoDevice)
 	}

@@ -36,7 +36,7 @@ func (a *app) dropped(args []string) ([]string, error) {
 		} else if !info.Mode().IsRegular() {
 			return nil, job.Mark(fmt.Errorf("%s: not a file", file), media.ErrInput)
 		}
-		if _, err := a.check(file, vae.Settings{Precision: vae.Auto, Force: true}); err == nil {
+		if _, err := a.machines.Check(a.ctx, file, vae.Settings{Precision: vae.Auto, Force: true}); err == nil {
 			models = append(models, file)
 		} else {
 			latents = append(latents, file)

@@ -11,7 +11,6 @@ import (
 	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
-	"tessera/vae"
 )
 
 type encodeCmd struct {
@@ -82,7 +81,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := a.streams.Output(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
 		return err
 	}
-	a.profiling = c.Profile.on
+	a.machines.Profiling = c.Profile.on
 	out := append(files.Outputs{files.Named("--output="+c.Output, c.Output)}, c.profileFlag.outputs()...)
 	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("library", c.Dawn)}
 	if err := c.begin(out, in); err != nil {
@@ -92,7 +91,7 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.checkFor(c.Model, settings, "encode")
+	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "encode")
 	if err != nil {
 		return err
 	}
@@ -125,19 +124,19 @@ func (c *encodeCmd) Run(a *app) error {
 			return err
 		}
 	}
-	e, err := a.open(c.deviceFlags, c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	plan, err := a.planEncode(e, o)
+	defer e.Close()
+	plan, err := e.PlanEncode(a.ctx, o)
 	if err != nil {
 		return err
 	}
 	if err := (files.Disk{Spool: plan.Spool}).Hold(a.Terminal, "encode", clip, plan.Reads()); err != nil {
 		return err
 	}
-	z, s, err := a.encode(e, plan, clip, o)
+	z, s, err := e.Encode(a.ctx, plan, clip, o)
 	if err != nil {
 		return err
 	}
@@ -150,12 +149,12 @@ func (c *encodeCmd) Run(a *app) error {
 	if o.Forgotten != "" {
 		a.Warn("%s", o.Forgotten)
 	}
-	r := report.New("encode", e.dev, e.model, c.Model, a.Spoken(c.Video))
+	r := report.New("encode", e.Device, e.Model, c.Model, a.Spoken(c.Video))
 	r.Clip(o.Clip)
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = terminal.FileNames(c.Output)
-	if err := c.report(a, r, e.dev.Info()); err != nil {
+	if err := c.report(a, r, e); err != nil {
 		return err
 	}
 	return a.finish(r)
@@ -180,33 +179,4 @@ func (a *app) writeLatent(path string, z latent.Latent) error {
 func formatOf(c media.Clip) media.Format {
 	h, w := c.Size()
 	return media.Format{Frames: c.Frames(), Height: h, Width: w, Channels: c.Channels(), FPS: c.FPS(), Aspect: media.AspectOf(c)}
-}
-
-// planEncode lays the encode of a clip out.
-func (a *app) planEncode(e *machine, o job.Encoding) (*vae.EncodePlan, error) {
-	var plan *vae.EncodePlan
-	err := a.layOut("encode", e, o.Options.Options, func(with vae.Options) (p *vae.Plan, err error) {
-		o.Options.Options = with
-		if plan, err = o.Plan(a.ctx, e.model); err != nil {
-			return nil, err
-		}
-		return plan.Plan, nil
-	})
-	return plan, err
-}
-
-// encode runs the encoder and measures.
-func (a *app) encode(e *machine, plan *vae.EncodePlan, clip media.Clip, o job.Encoding) (latent.Latent, *report.Stage, error) {
-	profiled, err := a.profile(e, "encode")
-	if err != nil {
-		return latent.Latent{}, nil, err
-	}
-	p := a.Stage("encode", o.Padded.Frames).On(e.dev)
-	defer p.Done()
-	z, err := plan.Collect(a.ctx, clip, vae.Watch{Compiling: p.Compiling, Progress: p.Update, Lost: a.lost, Less: a.less("encode")})
-	if err != nil {
-		return latent.Latent{}, nil, err
-	}
-	z.Meta = o.Meta
-	return z, report.NewStage(plan.Plan, clip.Frames(), p.Done()), profiled()
 }

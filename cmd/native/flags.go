@@ -11,11 +11,11 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/tiling"
-	"tessera/tune"
 	"tessera/vae"
 )
 
@@ -70,17 +70,43 @@ type deviceFlags struct {
 	plainFlags
 }
 
+// adaptersFlag are adapters' numbers, the first of which puts tiles together.
+// None is the best.
+type adaptersFlag struct {
+	all  bool
+	list []int
+}
+
+// UnmarshalText reads "best", "all" or numbers with commas between them.
+func (f *adaptersFlag) UnmarshalText(text []byte) error {
+	*f = adaptersFlag{all: string(text) == "all"}
+	if f.all || string(text) == "best" {
+		return nil
+	}
+	for number := range strings.SplitSeq(string(text), ",") {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return fmt.Errorf("%q, expected best, all or numbers from `tessera devices` such as 0,1", text)
+		}
+		f.list = append(f.list, int(n))
+	}
+	return nil
+}
+
+// first is the adapter to open, -1 for the best.
+func (f adaptersFlag) first() int {
+	if len(f.list) == 0 {
+		return -1
+	}
+	return f.list[0]
+}
+
+// others are the adapters that are asked for besides that.
+func (f adaptersFlag) others() []int { return f.list[min(1, len(f.list)):] }
+
 // tuneFlag turns trials of kernels off.
 type tuneFlag struct {
 	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Take the usual kernels, not those that were or would be found quickest by short trials on this adapter: the same numbers on every run."`
-}
-
-// choose chooses kernels for jobs.
-func (f tuneFlag) choose(a *app, noCache bool) vae.Chooser { return f.tuner(a, noCache).Choose }
-
-// tuner is who does.
-func (f tuneFlag) tuner(a *app, noCache bool) *tune.Tuner {
-	return &tune.Tuner{Off: f.NoTune, NoCache: noCache, Say: func(text string) { a.Note("%s", text) }}
 }
 
 // plainFlags take shortcuts, or leave them out.
@@ -100,6 +126,11 @@ func (f plainFlags) winograd() *bool {
 
 func (f deviceFlags) options() gpu.Options {
 	return gpu.Options{Backend: f.Backend, Adapter: f.Adapter.first(), Library: f.Dawn, NoCache: f.NoCache}
+}
+
+// chosen is what these flags open.
+func (f deviceFlags) chosen() machine.Choice {
+	return machine.Choice{Options: f.options(), All: f.Adapter.all, Others: f.Adapter.others(), NoTune: f.NoTune}
 }
 
 // settings are how these flags open a checkpoint.

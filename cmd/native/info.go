@@ -11,6 +11,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/terminal"
 	"tessera/format"
 	"tessera/format/file"
@@ -43,9 +44,9 @@ func (c *infoCmd) Run(a *app) (err error) {
 	if err != nil {
 		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
 	}
-	defer a.close(f)
+	defer machine.CloseFile(a.ctx, f)
 	settings := c.settings(c.forceFlag)
-	config, err := a.checkFile(f, settings)
+	config, err := a.machines.CheckFile(a.ctx, f, settings)
 	if err != nil {
 		return cmp.Or(a.ctx.Err(), a.noModel(f, err))
 	}
@@ -119,7 +120,7 @@ func (a *app) noModel(f format.File, err error) error {
 // adapter is the one that would be taken. Where there is none, and none was
 // asked for by number, it is one with default limits.
 func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
-	dev, err := openDevice(c.options())
+	dev, err := machine.OpenDevice(c.options())
 	if err == nil {
 		defer dev.Close()
 		return dev.Info(), nil

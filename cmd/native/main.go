@@ -18,10 +18,10 @@ import (
 	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/quiet"
 	"tessera/app/report"
 	"tessera/app/terminal"
-	"tessera/vae"
 )
 
 func main() {
@@ -96,14 +96,9 @@ type app struct {
 	ctx  context.Context // ends at Ctrl-C
 	keep string          // the checkpoint to remember for dragged latents
 
-	chooser   func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
-	profiling bool                          // stages are profiled
-	profiles  []*report.Profile             // of those that are done
-
-	streams *files.Streams
-
-	warm *warm          // keeps the machine from one clip to the next; nil: nobody
-	made *report.Result // of the command, when it is done
+	streams  *files.Streams
+	machines *machine.Opener
+	made     *report.Result // of the command, when it is done
 }
 
 // run is the whole program; it returns the exit code.
@@ -112,7 +107,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	out := &terminal.Outlet{Writer: stdout}
 	t := &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}
-	a := &app{ctx: ctx, Terminal: t, streams: &files.Streams{Terminal: t}}
+	a := &app{ctx: ctx, Terminal: t, streams: &files.Streams{Terminal: t}, machines: &machine.Opener{Terminal: t}}
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
 		a.Progress = "json"
 	}

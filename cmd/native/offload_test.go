@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/tiling"
 	"tessera/vae"
@@ -62,9 +63,9 @@ func TestHintsOfMemory(t *testing.T) {
 
 	full := fmt.Errorf("vae: what the decoder keeps: %w", vae.ErrHost)
 	none := func(vae.Options) (*vae.Plan, error) { panic("planned once more") }
-	assert.EqualError(t, unplanned(full, vae.Options{Offload: vae.OffloadOn}, none), full.Error()+
+	assert.EqualError(t, machine.Unplanned(full, vae.Options{Offload: vae.OffloadOn}, none), full.Error()+
 		" (a smaller --tile takes less, --memory-format i8 takes about half, --offload off takes none, with tiles that fit the device, --host-memory sets what may be taken, other programs that end leave more)")
-	assert.EqualError(t, unplanned(full, vae.Options{Tile: tiling.Choice{Auto: true}, MemoryFormat: vae.MemoryI8, Host: 1}, none), full.Error()+
+	assert.EqualError(t, machine.Unplanned(full, vae.Options{Tile: tiling.Choice{Auto: true}, MemoryFormat: vae.MemoryI8, Host: 1}, none), full.Error()+
 		" (--offload off takes none, with tiles that fit the device, --host-memory sets what may be taken)")
 }
 

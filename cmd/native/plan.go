@@ -14,6 +14,7 @@ import (
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/engine"
@@ -133,7 +134,7 @@ func (c *planCmd) Run(a *app) error {
 	lay := func(o vae.Options) (*vae.Plan, error) { return c.lay(a.ctx, m, o) }
 	p, err := lay(o)
 	if err != nil {
-		return unplanned(err, o, lay)
+		return machine.Unplanned(err, o, lay)
 	}
 	r, err := interrupt.Await(a.ctx, func() (*planned, error) { return c.planned(m, p), nil }) // small tiles have many results
 	if err != nil {
@@ -141,7 +142,7 @@ func (c *planCmd) Run(a *app) error {
 	}
 	if c.Choices {
 		if r.Choices, err = c.alternatives(a.ctx, m, o); err != nil {
-			return unplanned(err, o, lay)
+			return machine.Unplanned(err, o, lay)
 		}
 	}
 	done()

@@ -8,9 +8,9 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/app/files"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
-	"tessera/gpu"
 	"tessera/media"
 )
 
@@ -61,38 +61,19 @@ func (f profileFlag) outputs() (out files.Outputs) {
 	return out
 }
 
-// profile begins the profile of a stage, where one was asked for. What it
-// returns ends it, once the stage is done.
-func (a *app) profile(e *machine, stage string) (end func() error, err error) {
-	if !a.profiling {
-		return func() error { return nil }, nil
-	}
-	p, err := e.dev.Profile(a.ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func() error {
-		if err := p.End(a.ctx); err != nil {
-			return err
-		}
-		a.profiles = append(a.profiles, report.NewProfile(stage, p))
-		return nil
-	}, nil
-}
-
 // report ends a command's profile: tables for people, the trace, and what is
 // told of it in the result.
-func (f profileFlag) report(a *app, r *report.Result, adapter gpu.Info) error {
+func (f profileFlag) report(a *app, r *report.Result, e *machine.Machine) error {
 	if !f.Profile.on {
 		return nil
 	}
-	r.Profile = a.profiles
-	for _, s := range a.profiles {
+	r.Profile = e.Profiles
+	for _, s := range e.Profiles {
 		s.Print(a.Terminal)
 	}
 	if f.Profile.file == "" {
 		return nil
 	}
 	r.Outputs = append(r.Outputs, terminal.FileName(f.Profile.file))
-	return media.WriteFile(f.Profile.file, report.Trace(a.profiles, adapter, programVersion().Version))
+	return media.WriteFile(f.Profile.file, report.Trace(e.Profiles, e.Device.Info(), programVersion().Version))
 }

@@ -9,6 +9,7 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/latent"
@@ -56,7 +57,7 @@ func (c *roundtripCmd) Run(a *app) error {
 		sheet = sheetName(c.Output)
 		out = append(out, files.Named("--output="+c.Output+": its sheet "+sheet, sheet))
 	}
-	a.profiling = c.Profile.on
+	a.machines.Profiling = c.Profile.on
 	out = append(out, c.profileFlag.outputs()...)
 	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("sound", c.soundFile()), files.Named("library", c.Dawn)}); err != nil {
 		return err
@@ -65,7 +66,7 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	settings := c.settings(c.forceFlag)
-	config, err := a.checkFor(c.Model, settings, "encode", "decode")
+	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "encode", "decode")
 	if err != nil {
 		return err
 	}
@@ -89,14 +90,14 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	defer sink.Abort()
-	e, err := a.open(c.deviceFlags, c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	r := report.New("roundtrip", e.dev, e.model, c.Model, a.Spoken(c.Video))
+	defer e.Close()
+	r := report.New("roundtrip", e.Device, e.Model, c.Model, a.Spoken(c.Video))
 	r.Clip(o.Again)
-	t := &trip{app: a, machine: e, clip: clip, sinks: []*media.Sink{sink}}
+	t := &trip{app: a, Machine: e, clip: clip, sinks: []*media.Sink{sink}}
 	if err := t.run(o, r); err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (c *roundtripCmd) Run(a *app) error {
 		r.Outputs = append(r.Outputs, terminal.FileName(sheet))
 	}
 	r.Quality.Print(a.Terminal)
-	if err := c.report(a, r, e.dev.Info()); err != nil {
+	if err := c.report(a, r, e); err != nil {
 		return err
 	}
 	return a.finish(r)
@@ -164,7 +165,7 @@ func sheetName(output string) string {
 // trip encodes a clip, decodes it again and compares.
 type trip struct {
 	*app
-	*machine
+	*machine.Machine
 	clip  media.Clip
 	sinks []*media.Sink
 
@@ -178,7 +179,7 @@ func (t *trip) run(o job.Encoding, r *report.Result) error {
 	if err != nil {
 		return err
 	}
-	if t.latent, r.Encode, err = t.encode(t.machine, there, t.clip, o); err != nil {
+	if t.latent, r.Encode, err = t.Encode(t.ctx, there, t.clip, o); err != nil {
 		return err
 	}
 	r.Pictures, r.Latent = o.Options.Independent, t.latent.Shape()
@@ -187,7 +188,7 @@ func (t *trip) run(o job.Encoding, r *report.Result) error {
 	channels := t.clip.Channels()
 	quality, original := media.NewQuality(h, w, channels), make([]float32, h*w*channels)
 	t.sheet = media.NewSheet(h, w, channels, t.clip.Frames(), media.SheetOptions{})
-	r.Decode, err = t.decode(t.machine, back, o.Back(t.latent), takerFunc(func(f vae.Frame) error {
+	r.Decode, err = t.Decode(t.ctx, back, o.Back(t.latent), machine.TakerFunc(func(f vae.Frame) error {
 		if err := t.clip.ReadFrame(f.Index, original); err != nil {
 			return err
 		}
@@ -204,18 +205,18 @@ func (t *trip) run(o job.Encoding, r *report.Result) error {
 		return err
 	}
 	r.Quality = report.NewQuality(quality)
-	r.Device(t.dev.Stats())
+	r.Device(t.Device.Stats())
 	return nil
 }
 
 // plan lays both directions out, so that what either can't have, and the disk that
 // they take together, is told before the work.
 func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.DecodePlan, error) {
-	there, err := t.planEncode(t.machine, o)
+	there, err := t.PlanEncode(t.ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	back, err := t.planDecode(t.machine, o.Back(o.Latent))
+	back, err := t.PlanDecode(t.ctx, o.Back(o.Latent))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -223,5 +224,5 @@ func (t *trip) plan(o job.Encoding, command string) (*vae.EncodePlan, *vae.Decod
 	for _, s := range t.sinks {
 		d.Output += s.Kept()
 	}
-	return there, back, d.Hold(t.Terminal, command, t.clip, there.Reads())
+	return there, back, d.Hold(t.app.Terminal, command, t.clip, there.Reads())
 }

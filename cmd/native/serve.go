@@ -18,6 +18,7 @@ import (
 	"tessera/app/desktop"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/serve"
 	"tessera/app/terminal"
 	"tessera/format/file"
@@ -87,7 +88,7 @@ func (c *serveCmd) Run(a *app) error {
 	}
 	arrived := make(chan struct{})
 	s, err := serve.New(c.Listen, serve.Options{
-		Page: page, Folder: c.Folder, Device: o, Choose: c.choose(a, c.NoCache), Log: func(line string) { a.Note("%s", line) },
+		Page: page, Folder: c.Folder, Device: o, Choose: machine.Tuner(a.Terminal, c.NoTune, c.NoCache).Choose, Log: func(line string) { a.Note("%s", line) },
 		Tokens: tokens, Certificates: certificates,
 		API:     api.Options{Models: models, Budget: int64(c.Memory), Host: int64(c.Host), Disk: int64(c.Disk), Places: c.Queue, Folder: jobs, Keep: c.Keep},
 		Arrived: sync.OnceFunc(func() { close(arrived) }),

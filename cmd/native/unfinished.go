@@ -17,6 +17,7 @@ import (
 	"tessera/app/files"
 	"tessera/app/interrupt"
 	"tessera/app/job"
+	"tessera/app/machine"
 	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/latent"
@@ -121,11 +122,14 @@ func (u *unfinished) other(format string, args ...any) error {
 
 func (u *unfinished) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
 
+// Began is how many frames were there.
+func (u *unfinished) Began() int { return u.began }
+
 // choose chooses the kernels that the frames so far were made by.
 func (u *unfinished) choose(by vae.Chooser) vae.Chooser { return by.Noted(&u.is.Kernels, u.found) }
 
 // open makes the folder, or holds what is there against what is asked for.
-func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.DecodePlan) error {
+func (u *unfinished) open(c *decodeCmd, e *machine.Machine, d job.Decoding, plan *vae.DecodePlan) error {
 	is, err := c.record(u.app, e, d, plan.Plan)
 	if err != nil {
 		return err
@@ -163,7 +167,7 @@ func (u *unfinished) open(c *decodeCmd, e *machine, d job.Decoding, plan *vae.De
 }
 
 // record is what this decode is.
-func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (record, error) {
+func (c *decodeCmd) record(a *app, e *machine.Machine, d job.Decoding, p *vae.Plan) (record, error) {
 	var is record
 	checkpoint, err := interrupt.Await(a.ctx, func() (string, error) { return hashedCheckpoint(c.Model) })
 	if err != nil {
@@ -172,12 +176,12 @@ func (c *decodeCmd) record(a *app, e *machine, d job.Decoding, p *vae.Plan) (rec
 	o := d.Options
 	o.Budget, o.Host, o.Offload, o.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
 	is.Chunk = p.Chunk
-	i := e.dev.Info()
+	i := e.Device.Info()
 	is.Program = fmt.Sprint(programVersion())
 	is.Latent = hashedFloats(d.Latent)
 	is.Checkpoint = checkpoint
 	is.Adapter = fmt.Sprintf("%s, %s, %s", i.Name, i.Backend, i.Driver)
-	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s %v %v", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.model.Elem, c.NoFold, c.Winograd, e.model.Config.Mean, e.model.Config.Scale)
+	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s %v %v", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.Model.Elem, c.NoFold, c.Winograd, e.Model.Config.Mean, e.Model.Config.Scale)
 	return is, nil
 }
 
@@ -327,8 +331,8 @@ func (u *unfinished) write(r record) error {
 	return u.failed(cmp.Or(f.Close(), os.Rename(path+".part", path), temporary.FlushNames(u.path)))
 }
 
-// take keeps a frame.
-func (u *unfinished) take(f vae.Frame) error {
+// Take keeps a frame.
+func (u *unfinished) Take(f vae.Frame) error {
 	b := f.RGBA
 	if f.Pixels != nil {
 		b = make([]byte, 0, u.size)
@@ -344,8 +348,8 @@ func (u *unfinished) take(f vae.Frame) error {
 	return u.err
 }
 
-// end makes the output of all frames, and removes the folder.
-func (u *unfinished) end() error {
+// End makes the output of all frames, and removes the folder.
+func (u *unfinished) End() error {
 	frame := vae.Frame{}
 	b := make([]byte, u.size)
 	for frame.Index = range u.clip {
@@ -356,11 +360,11 @@ func (u *unfinished) end() error {
 			frame.RGBA = nil
 			frame.Pixels = floatsOf(frame.Pixels, b)
 		}
-		if err := u.to.take(frame); err != nil {
+		if err := u.to.Take(frame); err != nil {
 			return err
 		}
 	}
-	if err := u.to.end(); err != nil {
+	if err := u.to.End(); err != nil {
 		return err
 	}
 	u.complete = true

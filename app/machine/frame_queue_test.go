@@ -1,4 +1,4 @@
-package main
+package machine
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 func TestFramesAreHandedOver(t *testing.T) {
 	begun, go1 := make(chan int), make(chan bool)
 	var taken [][]byte
-	h := handOver(takerFunc(func(f vae.Frame) error {
+	h := queueFrames(TakerFunc(func(f vae.Frame) error {
 		begun <- f.Index
 		<-go1
 		taken = append(taken, append([]byte(nil), f.RGBA...))
@@ -42,8 +42,8 @@ func TestFramesAreHandedOver(t *testing.T) {
 	require.Equal(t, [][]byte{{0}, {1}, {2}}, taken)
 
 	at := 0
-	h = handOver(takerFunc(func(f vae.Frame) error { at = f.Index; return nil }))
-	require.NoError(t, h.take(vae.Frame{Index: 7, RGBA: make([]byte, mostHanded+1)}))
+	h = queueFrames(TakerFunc(func(f vae.Frame) error { at = f.Index; return nil }))
+	require.NoError(t, h.take(vae.Frame{Index: 7, RGBA: make([]byte, mostQueued+1)}))
 	require.Equal(t, 7, at)
 	require.NoError(t, h.end())
 }
@@ -52,7 +52,7 @@ func TestFramesAreHandedOver(t *testing.T) {
 func TestHandingOverFails(t *testing.T) {
 	full := errors.New("disk full")
 	n := 0
-	h := handOver(takerFunc(func(vae.Frame) error {
+	h := queueFrames(TakerFunc(func(vae.Frame) error {
 		if n++; n == 2 {
 			return full
 		}

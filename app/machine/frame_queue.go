@@ -1,34 +1,34 @@
-package main
+package machine
 
 import "tessera/vae"
 
-// handed is how many frames are with who takes them: one that is being taken,
+// queued is how many frames are with who takes them: one that is being taken,
 // and one that waits.
-const handed = 2
+const queued = 2
 
-// mostHanded is how large a frame may be to wait, in bytes.
-const mostHanded = 64 << 20
+// mostQueued is how large a frame may be to wait, in bytes.
+const mostQueued = 64 << 20
 
-// handover has frames taken while the device makes the next ones: a file, a
+// frameQueue has frames taken while the device makes the next ones: a file, a
 // compressor or a pipe may take longer over one than the device has work for.
-type handover struct {
-	to     taker
+type frameQueue struct {
+	to     Taker
 	frames chan vae.Frame // in their own memory
 	free   chan vae.Frame // that memory
 	done   chan struct{}  // then err holds
 	err    error
 }
 
-// handOver begins one; end ends it.
-func handOver(to taker) *handover {
-	h := &handover{to: to, frames: make(chan vae.Frame, handed), free: make(chan vae.Frame, handed), done: make(chan struct{})}
-	for range handed {
+// queueFrames begins one; end ends it.
+func queueFrames(to Taker) *frameQueue {
+	h := &frameQueue{to: to, frames: make(chan vae.Frame, queued), free: make(chan vae.Frame, queued), done: make(chan struct{})}
+	for range queued {
 		h.free <- vae.Frame{}
 	}
 	go func() {
 		defer close(h.done)
 		for f := range h.frames {
-			if h.err = to.take(f); h.err != nil {
+			if h.err = to.Take(f); h.err != nil {
 				return
 			}
 			h.free <- f
@@ -39,9 +39,9 @@ func handOver(to taker) *handover {
 
 // take hands a frame over, which is the caller's again. Its error may be of one
 // before.
-func (h *handover) take(f vae.Frame) error {
-	if len(f.RGBA)+4*len(f.Pixels) > mostHanded {
-		return h.to.take(f)
+func (h *frameQueue) take(f vae.Frame) error {
+	if len(f.RGBA)+4*len(f.Pixels) > mostQueued {
+		return h.to.Take(f)
 	}
 	select {
 	case own := <-h.free:
@@ -63,7 +63,7 @@ func copied[T any](to, v []T) []T {
 }
 
 // end waits until all frames are taken.
-func (h *handover) end() error {
+func (h *frameQueue) end() error {
 	close(h.frames)
 	<-h.done
 	return h.err

@@ -1,0 +1,170 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tessera/app/interrupt"
+	"tessera/app/job"
+	"tessera/app/quiet"
+	"tessera/app/report"
+	"tessera/app/terminal"
+	"tessera/format"
+	"tessera/gpu"
+	"tessera/tune"
+	"tessera/vae"
+)
+
+// Opener opens checkpoints and devices, and says what it found.
+type Opener struct {
+	*terminal.Terminal
+	Choose    func(vae.Chooser) vae.Chooser // takes the place of who chooses kernels; nil: none
+	Profiling bool                          // stages are profiled
+	Kept      *Kept                         // keeps the machine from one clip to the next; nil: nobody
+}
+
+// Choice is what to open.
+type Choice struct {
+	gpu.Options       // Adapter is the one that puts tiles together
+	All         bool  // adapters of its kind take tiles, too
+	Others      []int // adapters that take tiles, too
+	NoTune      bool  // the usual kernels
+}
+
+// Machine is an open device with a model on it, and others that take tiles.
+type Machine struct {
+	*terminal.Terminal
+	Device   *gpu.Device
+	Model    *vae.Model
+	Profiles []*report.Profile // of the stages that are done, where they are profiled
+
+	profiling bool
+	others    []*Machine
+	kept      bool // from one clip to the next
+}
+
+// Check reads the model without a device, so that a bad one is told first.
+func (a *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Config, error) {
+	f, err := interrupt.Await(ctx, func() (format.File, error) { return format.Open(path) })
+	if err != nil {
+		return vae.Config{}, job.Mark(err, job.ErrInput)
+	}
+	defer CloseFile(ctx, f)
+	return a.CheckFile(ctx, f, s)
+}
+
+// CheckFor is Check of a model that is to do what is named.
+func (a *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, directions ...string) (vae.Config, error) {
+	c, err := a.Check(ctx, path, s)
+	for _, direction := range directions {
+		if err == nil {
+			err = c.Can(direction)
+		}
+	}
+	return c, err
+}
+
+// CheckFile is Check of an open file, which stays open.
+func (a *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (vae.Config, error) {
+	adapter := gpu.Info{Limits: gpu.DefaultLimits}
+	m, err := inspect(ctx, f, adapter, vae.Settings{Precision: s.Precision})
+	switch {
+	case errors.Is(err, vae.ErrFlat) && s.Force:
+		a.Warn("%v", err)
+		m, err = inspect(ctx, f, adapter, s)
+	case errors.Is(err, vae.ErrFlat):
+		err = fmt.Errorf("%w (--force takes it all the same)", err)
+	}
+	if err != nil {
+		return vae.Config{}, err
+	}
+	if m.Config.Beside != "" {
+		a.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+	}
+	if m.Config.Quantised != "" {
+		a.Note("%s: %s", f.Name(), m.Config.Quantised)
+	}
+	err = m.Config.IdentifyFile(f.Name())
+	return m.Config, err
+}
+
+// inspect is vae.InspectFile that Ctrl-C ends.
+func inspect(ctx context.Context, f format.File, adapter gpu.Info, s vae.Settings) (*vae.Model, error) {
+	return interrupt.Await(ctx, func() (*vae.Model, error) { return vae.InspectFile(f, adapter, s) })
+}
+
+// CloseFile closes f, unless Ctrl-C left somebody reading it; then the program ends.
+func CloseFile(ctx context.Context, f format.File) {
+	if ctx.Err() == nil {
+		f.Close()
+	}
+}
+
+// Open opens the device that is chosen, and a model on it, or takes what is kept of the
+// clip before.
+func (a *Opener) Open(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
+	if a.Kept != nil {
+		return a.Kept.open(ctx, a, c, path, s)
+	}
+	return a.start(ctx, c, path, s)
+}
+
+// start is Open, anew.
+func (a *Opener) start(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	dev, err := OpenDevice(c.Options)
+	if err != nil {
+		return nil, job.Mark(err, job.ErrNoDevice)
+	}
+	for reason := range strings.Lines(dev.Info().Passed) {
+		a.Note("not used: %s", strings.TrimSpace(reason))
+	}
+	s.Choose = Tuner(a.Terminal, c.NoTune, c.NoCache).Choose
+	if a.Choose != nil {
+		s.Choose = a.Choose(s.Choose)
+	}
+	m, err := interrupt.Await(ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
+	if err != nil {
+		dev.Close()
+		return nil, err
+	}
+	e := &Machine{Terminal: a.Terminal, Device: dev, Model: m, profiling: a.Profiling}
+	if err := e.share(ctx, c, path, s); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Tuner is who chooses kernels for jobs; with off nobody does.
+func Tuner(t *terminal.Terminal, off, noCache bool) *tune.Tuner {
+	return &tune.Tuner{Off: off, NoCache: noCache, Say: func(text string) { t.Note("%s", text) }}
+}
+
+// OpenDevice is gpu.Open without a library's own chatter.
+func OpenDevice(o gpu.Options) (dev *gpu.Device, err error) {
+	quiet.Run(func() { dev, err = gpu.Open(o) })
+	return dev, err
+}
+
+// Adapters is gpu.Adapters without a library's own chatter.
+func Adapters(o gpu.Options) (all []gpu.Info, err error) {
+	quiet.Run(func() { all, err = gpu.Adapters(o) })
+	return all, err
+}
+
+// Close closes the machine, but one that is kept.
+func (e *Machine) Close() {
+	if e.kept {
+		return
+	}
+	for _, o := range e.others {
+		o.Close()
+	}
+	e.Model.Close()
+	e.Device.Close()
+}

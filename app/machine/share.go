@@ -1,0 +1,76 @@
+package machine
+
+import (
+	"context"
+
+	"tessera/app/interrupt"
+	"tessera/app/job"
+	"tessera/gpu"
+	"tessera/vae"
+)
+
+// others are the adapters to open besides the first: all of its kind and its backend, or
+// those that are asked for.
+func (c Choice) others(first gpu.Info) ([]int, error) {
+	if !c.All {
+		return c.Others, nil
+	}
+	all, err := Adapters(c.Options)
+	var list []int
+	for _, i := range all {
+		if i.Index != first.Index && i.Backend == first.Backend && (i.Type != "cpu" || first.Type == "cpu") {
+			list = append(list, i.Index)
+		}
+	}
+	return list, err
+}
+
+// share has other adapters make tiles of the machine's jobs.
+func (e *Machine) share(ctx context.Context, c Choice, path string, s vae.Settings) error {
+	o := c.Options
+	list, err := c.others(e.Device.Info())
+	if err != nil {
+		return job.Mark(err, job.ErrNoDevice)
+	}
+	if s.Precision = vae.F16; e.Model.Elem.Bytes() == 4 {
+		s.Precision = vae.F32
+	}
+	var models []*vae.Model
+	for _, o.Adapter = range list {
+		dev, err := OpenDevice(o)
+		if err != nil && c.All {
+			e.Note("adapter %d is not used: %v", o.Adapter, err)
+			continue
+		}
+		if err != nil {
+			return job.Mark(err, job.ErrNoDevice)
+		}
+		m, err := interrupt.Await(ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
+		if err != nil {
+			dev.Close()
+			return err
+		}
+		e.others = append(e.others, &Machine{Device: dev, Model: m})
+		models = append(models, m)
+	}
+	return e.Model.Share(models...)
+}
+
+// shared tells which adapters have nothing to do with a plan.
+func (e *Machine) shared(stage string, p *vae.Plan) {
+	for _, text := range p.Unshared {
+		e.Note("%s: takes no tiles: %s", stage, text)
+	}
+	switch {
+	case len(e.others) == 0 || len(p.Helpers)+len(p.Unshared) > 0:
+	case p.Tiles.Whole():
+		e.Note("%s: one tile, which only %s works on", stage, e.Device.Info().Name)
+	default:
+		e.Note("%s: tiles of %s are blended in their order: only %s works on them", stage, p.Tiling, e.Device.Info().Name)
+	}
+}
+
+// lost warns of an adapter that failed.
+func (e *Machine) lost(adapter gpu.Info, err error) {
+	e.Warn("adapter %d, %s, failed, others make its tiles: %v", adapter.Index, adapter.Name, err)
+}
