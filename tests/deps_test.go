@@ -31,7 +31,7 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/api", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/quiet", "app/report", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
+	"cmd/native": {"app/api", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"app/machine":   {"app/interrupt", "app/job", "app/quiet", "app/report", "app/terminal", "engine", "format", "gpu", "latent", "media", "tiling", "tune", "vae"},
 	"app/quiet":     {},
 	"app/report":    {"app/job", "app/terminal", "engine", "gpu", "media", "vae"},
+	"app/resume":    {"app/files", "app/interrupt", "app/job", "app/machine", "app/terminal", "engine", "format", "latent", "media", "temporary", "vae"},
 	"app/terminal":  {"app/job", "format/quote", "gpu", "vae"},
 	"app/job":       {"engine", "gpu", "latent", "media", "tiling", "vae"},
 	// Kernels by trial.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tessera/app/interrupt"
+	"tessera/app/resume"
 	"tessera/format"
 	"tessera/media"
 	"tessera/remote"
@@ -22,7 +23,7 @@ import (
 // clipRecord says of an output what it was made of: it is written when all of that is
 // there. Hashes are SHA-256.
 type clipRecord struct {
-	origin
+	resume.Origin
 	Op         string           `json:"op"`
 	Input      string           `json:"input"`
 	InputName  string           `json:"input_name"` // a file of that name, size and time is the same without being read, and a URL of that tag
@@ -59,7 +60,7 @@ func (w *work) begin(p *parsed) (err error) {
 	if err != nil {
 		return err
 	}
-	w.is = clipRecord{origin: origin{Program: fmt.Sprint(programVersion()), Options: strings.Join(args, " ")}, Op: w.Op, InputName: shown(w.Input)}
+	w.is = clipRecord{Origin: resume.Origin{Program: fmt.Sprint(programVersion()), Options: strings.Join(args, " ")}, Op: w.Op, InputName: shown(w.Input)}
 	if name, err := filepath.Abs(w.Input); err == nil && !remote.Is(w.Input) {
 		w.is.InputName = name
 	}
@@ -172,7 +173,7 @@ func checkpointOf(path string) (string, error) {
 		return "", nil
 	}
 	c.Close()
-	return hashedCheckpoint(path)
+	return resume.HashCheckpoint(path)
 }
 
 // hashOf is a file's, "" of what is none.
@@ -181,7 +182,7 @@ func hashOf(path string) (string, error) {
 	if err != nil || !info.Mode().IsRegular() {
 		return "", nil
 	}
-	return hashed(path)
+	return resume.Hash(path)
 }
 
 // sizeOf is that of a file, or of the files in a folder; -1 of what isn't there.

@@ -13,6 +13,7 @@ import (
 	"tessera/app/job"
 	"tessera/app/machine"
 	"tessera/app/report"
+	"tessera/app/resume"
 	"tessera/app/terminal"
 	"tessera/latent"
 	"tessera/media"
@@ -113,15 +114,15 @@ func (c *decodeCmd) Run(a *app) error {
 		})
 	}
 	defer w.abort()
-	var u *unfinished
+	var u *resume.Folder
 	if c.Resume {
 		if u, err = c.resumed(a, clips, w); err != nil {
 			return err
 		}
-		a.machines.Choose = u.choose
-		defer u.leave()
-		if u.found && c.Chunk == 0 {
-			d.Options.Chunk = u.is.Chunk // also where another would have room now
+		a.machines.Choose = u.Choose
+		defer u.Leave()
+		if chunk, found := u.Chunk(); found && c.Chunk == 0 {
+			d.Options.Chunk = chunk // also where another would have room now
 		}
 	}
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
@@ -142,7 +143,11 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	var t machine.Taker = w
 	if c.Resume {
-		if err := u.open(c, e, d, plan); err != nil {
+		is, err := resume.RecordOf(a.ctx, fmt.Sprint(programVersion()), c.Model, e, d, plan.Plan, c.NoFold, c.Winograd)
+		if err != nil {
+			return err
+		}
+		if err := u.Open(is, d, plan); err != nil {
 			return err
 		}
 		t = u
@@ -172,6 +177,19 @@ func (c *decodeCmd) choices() job.Choices {
 	c.latentFlags.choose(&w)
 	c.sampleFlags.choose(&w)
 	return w
+}
+
+// resumed is the folder of --resume.
+func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume.Folder, error) {
+	switch {
+	case c.Output == files.Stream:
+		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
+	case len(clips) > 1:
+		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
+	case c.Adapter.all || len(c.Adapter.list) > 1:
+		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
+	}
+	return resume.Find(a.Terminal, c.Output, w)
 }
 
 // clips are the outputs of a batch: out_000.mp4, out_001.mp4 and so on, or
@@ -252,6 +270,9 @@ func (w *clipWriter) End() error {
 	}
 	return w.next()
 }
+
+// NeedsFloat reports whether the output takes floats rather than 8 bits.
+func (w *clipWriter) NeedsFloat() bool { return w.sink.NeedsFloat() }
 
 // abort leaves nothing of the output that is not complete.
 func (w *clipWriter) abort() {

@@ -1,4 +1,4 @@
-package main
+package resume
 
 import (
 	"crypto/sha256"
@@ -11,16 +11,16 @@ import (
 	"tessera/format"
 )
 
-// origin is what an output, or a part of one, was made by, as every record says it.
-type origin struct {
+// Origin is what an output, or a part of one, was made by, as every record says it.
+type Origin struct {
 	Program    string `json:"program"`
 	Checkpoint string `json:"checkpoint"` // its SHA-256
 	Options    string `json:"options"`
 	Adapter    string `json:"adapter"`
 }
 
-// hashed is a file's SHA-256.
-func hashed(path string) (string, error) {
+// Hash is a file's SHA-256.
+func Hash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", job.Mark(err, job.ErrInput)
@@ -29,9 +29,9 @@ func hashed(path string) (string, error) {
 	return hashOfAll(f, path)
 }
 
-// hashedCheckpoint is a checkpoint's: a file's, or that of the files that an index
+// HashCheckpoint is a checkpoint's: a file's, or that of the files that an index
 // names, one behind the other.
-func hashedCheckpoint(path string) (string, error) {
+func HashCheckpoint(path string) (string, error) {
 	all, err := format.ReadContents(path)
 	if err != nil {
 		return "", job.Mark(err, job.ErrInput)

@@ -1,7 +1,21 @@
-package main
+// Package resume keeps what a decode has done, so that another start goes on from there.
+//
+// A Folder lies beside the output until that is complete: the frames as they came, the
+// causal memory behind them, and a Record of what they are of and how far they go. Find
+// looks for one, Open holds it against the decode that was asked for, and the Folder is then
+// what the decode's frames are handed to (machine.Keeper). Leave says what is kept of a
+// decode that did not come to its end.
+//
+// What goes beyond the Record counts for nothing: it is written last, with the rest on the
+// disk. Any difference in latent, checkpoint, program, adapter, driver or options is
+// refused, since frames would not fit together.
+//
+// Origin is the part of a record that says what made an output, here and in batch.
+package resume
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -28,22 +42,22 @@ import (
 
 // What a folder of --resume holds.
 const (
-	recordFile  = "record.json"
-	framesFile  = "frames"
+	RecordFile  = "record.json"
+	FramesFile  = "frames"
 	memoryFiles = "memory%d"
 )
 
-// unfinished is a folder beside an output with what a decode has done, until the
+// Folder is a folder beside an output with what a decode has done, until the
 // output is complete: the frames as they came, the causal memory behind them, and a
 // record of how far that goes and what it is of. The record comes last, at once, and
 // with the rest on the disk; what goes beyond it counts for nothing. A memory file says
 // behind which slice it is, so that it is never read by a record of another.
-type unfinished struct {
-	*app
+type Folder struct {
+	*terminal.Terminal
 	path   string
 	found  bool   // by this start
-	is     record // as it lies there
-	to     *clipWriter
+	is     Record // as it lies there
+	to     Output
 	clip   int   // frames of it
 	size   int64 // bytes of one
 	frames *os.File
@@ -60,9 +74,9 @@ type unfinished struct {
 	err     error
 }
 
-// record is what a folder's contents are of, and how far they go.
-type record struct {
-	origin
+// Record is what a folder's contents are of, and how far they go.
+type Record struct {
+	Origin
 	Latent  string            `json:"latent"`
 	Kernels map[string]string `json:"kernels"`
 	Memory  string            `json:"memory"`      // which buffers it is
@@ -72,19 +86,17 @@ type record struct {
 	Frames  int               `json:"frames"`
 }
 
-// resumed are a decode's folder and what is in it.
-func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*unfinished, error) {
-	switch {
-	case c.Output == files.Stream:
-		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
-	case len(clips) > 1:
-		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
-	case c.Adapter.all || len(c.Adapter.list) > 1:
-		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
-	}
-	u := &unfinished{app: a, path: filepath.Clean(c.Output) + ".unfinished", to: w}
+// Output is what a folder's frames are written to at the end.
+type Output interface {
+	machine.Taker
+	NeedsFloat() bool // rather than 8 bits
+}
+
+// Find looks for the folder of an output.
+func Find(t *terminal.Terminal, output string, to Output) (*Folder, error) {
+	u := &Folder{Terminal: t, path: filepath.Clean(output) + ".unfinished", to: to}
 	u.taken = sync.NewCond(&u.mu)
-	text, err := os.ReadFile(filepath.Join(u.path, recordFile))
+	text, err := os.ReadFile(filepath.Join(u.path, RecordFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return u, u.vacant()
@@ -92,14 +104,14 @@ func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*unfini
 		return nil, fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	if err := json.Unmarshal(text, &u.is); err != nil {
-		return nil, u.other("%s is no record of --resume: %v", recordFile, err)
+		return nil, u.other("%s is no record of --resume: %v", RecordFile, err)
 	}
 	u.found, u.began, u.written = true, u.is.Frames, u.is.Frames
 	return u, nil
 }
 
 // vacant refuses a folder of somebody else's.
-func (u *unfinished) vacant() error {
+func (u *Folder) vacant() error {
 	entries, err := os.ReadDir(u.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -108,32 +120,31 @@ func (u *unfinished) vacant() error {
 		return fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
 	for _, e := range entries {
-		if n := e.Name(); n != framesFile && n != u.name(0) && n != u.name(1) && n != recordFile+".part" {
-			return u.other("holds %s and no %s", n, recordFile)
+		if n := e.Name(); n != FramesFile && n != u.name(0) && n != u.name(1) && n != RecordFile+".part" {
+			return u.other("holds %s and no %s", n, RecordFile)
 		}
 	}
 	return nil
 }
 
 // other refuses what is in the folder.
-func (u *unfinished) other(format string, args ...any) error {
+func (u *Folder) other(format string, args ...any) error {
 	return terminal.Refused("--resume: %s: %s; expected what --resume keeps of this decode, or nothing: without the folder it begins anew", u.path, fmt.Sprintf(format, args...))
 }
 
-func (u *unfinished) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
+func (u *Folder) name(file int) string { return fmt.Sprintf(memoryFiles, file) }
 
 // Began is how many frames were there.
-func (u *unfinished) Began() int { return u.began }
+func (u *Folder) Began() int { return u.began }
 
-// choose chooses the kernels that the frames so far were made by.
-func (u *unfinished) choose(by vae.Chooser) vae.Chooser { return by.Noted(&u.is.Kernels, u.found) }
+// Chunk is how many latent frames the slices had, if there are any.
+func (u *Folder) Chunk() (n int, found bool) { return u.is.Chunk, u.found }
 
-// open makes the folder, or holds what is there against what is asked for.
-func (u *unfinished) open(c *decodeCmd, e *machine.Machine, d job.Decoding, plan *vae.DecodePlan) error {
-	is, err := c.record(u.app, e, d, plan.Plan)
-	if err != nil {
-		return err
-	}
+// Choose chooses the kernels that the frames so far were made by.
+func (u *Folder) Choose(by vae.Chooser) vae.Chooser { return by.Noted(&u.is.Kernels, u.found) }
+
+// Open makes the folder, or holds what is there against what is asked for.
+func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err error) {
 	for _, field := range []struct{ name, was, is string }{
 		{"latent", u.is.Latent, is.Latent}, {"checkpoint", u.is.Checkpoint, is.Checkpoint}, {"program", u.is.Program, is.Program},
 		{"adapter or driver", u.is.Adapter, is.Adapter}, {"choice of options", u.is.Options, is.Options},
@@ -150,7 +161,7 @@ func (u *unfinished) open(c *decodeCmd, e *machine.Machine, d job.Decoding, plan
 	if err := os.MkdirAll(u.path, 0o777); err != nil {
 		return fmt.Errorf("--resume: %w", media.Lasting(err))
 	}
-	for name, f := range map[string]**os.File{framesFile: &u.frames, u.name(0): &u.memory[0], u.name(1): &u.memory[1]} {
+	for name, f := range map[string]**os.File{FramesFile: &u.frames, u.name(0): &u.memory[0], u.name(1): &u.memory[1]} {
 		if *f, err = os.OpenFile(filepath.Join(u.path, name), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 			return fmt.Errorf("--resume: %w", media.Lasting(err))
 		}
@@ -166,10 +177,11 @@ func (u *unfinished) open(c *decodeCmd, e *machine.Machine, d job.Decoding, plan
 	return u.room(plan.Plan)
 }
 
-// record is what this decode is.
-func (c *decodeCmd) record(a *app, e *machine.Machine, d job.Decoding, p *vae.Plan) (record, error) {
-	var is record
-	checkpoint, err := interrupt.Await(a.ctx, func() (string, error) { return hashedCheckpoint(c.Model) })
+// RecordOf is the record of a decode before its first frame. program is its version,
+// flags are the choices that neither the decoding nor the plan has.
+func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machine, d job.Decoding, p *vae.Plan, noFold bool, winograd string) (Record, error) {
+	var is Record
+	sum, err := interrupt.Await(ctx, func() (string, error) { return HashCheckpoint(checkpoint) })
 	if err != nil {
 		return is, err
 	}
@@ -177,11 +189,11 @@ func (c *decodeCmd) record(a *app, e *machine.Machine, d job.Decoding, p *vae.Pl
 	o.Budget, o.Host, o.Offload, o.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
 	is.Chunk = p.Chunk
 	i := e.Device.Info()
-	is.Program = fmt.Sprint(programVersion())
+	is.Program = program
 	is.Latent = hashedFloats(d.Latent)
-	is.Checkpoint = checkpoint
+	is.Checkpoint = sum
 	is.Adapter = fmt.Sprintf("%s, %s, %s", i.Name, i.Backend, i.Driver)
-	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s %v %v", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.Model.Elem, c.NoFold, c.Winograd, e.Model.Config.Mean, e.Model.Config.Scale)
+	is.Options = fmt.Sprintf("%+v %+v %v %v %v %v %v %v %s %v %v", o, d.Clip, p.Tile, p.Tiling, p.Overlap, p.Depth, e.Model.Elem, noFold, winograd, e.Model.Config.Mean, e.Model.Config.Scale)
 	return is, nil
 }
 
@@ -200,7 +212,7 @@ func hashedFloats(z latent.Latent) string {
 }
 
 // room refuses a disk that has not what is still to come.
-func (u *unfinished) room(p *vae.Plan) error {
+func (u *Folder) room(p *vae.Plan) error {
 	need := int64(u.clip)*u.size + 2*int64(len(p.Tiles.Tiles))*(p.Causal+p.Host-p.Streamed)
 	for _, f := range append(u.memory[:], u.frames) {
 		if info, err := f.Stat(); err == nil {
@@ -218,13 +230,13 @@ func (u *unfinished) room(p *vae.Plan) error {
 const memoryHead = 8
 
 // mark notes behind how many slices a memory file is, on the disk.
-func (u *unfinished) mark(file, slices int) error {
+func (u *Folder) mark(file, slices int) error {
 	_, err := u.memory[file].WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(slices)), 0)
 	return cmp.Or(err, u.memory[file].Sync())
 }
 
 // marked is what mark noted.
-func (u *unfinished) marked(file int) uint64 {
+func (u *Folder) marked(file int) uint64 {
 	b := make([]byte, memoryHead)
 	if _, err := u.memory[file].ReadAt(b, 0); err != nil {
 		return 0
@@ -234,7 +246,7 @@ func (u *unfinished) marked(file int) uint64 {
 
 // Begin tells how many slices are done, of a plan with that memory: none, where one
 // that takes less had to be made after those.
-func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
+func (u *Folder) Begin(memory string, bytes int64) (int, error) {
 	sum := sha256.Sum256([]byte(memory))
 	is := hex.EncodeToString(sum[:])
 	if u.is.Memory != is && u.is.Slices > 0 {
@@ -257,19 +269,19 @@ func (u *unfinished) Begin(memory string, bytes int64) (int, error) {
 		}
 	}
 	if behind := u.marked(u.is.File); behind != uint64(u.is.Slices) && u.is.Frames < u.clip {
-		return 0, u.other("%s is of another moment than %s, which has %d slices", u.name(u.is.File), recordFile, u.is.Slices)
+		return 0, u.other("%s is of another moment than %s, which has %d slices", u.name(u.is.File), RecordFile, u.is.Slices)
 	}
 	return u.is.Slices, nil
 }
 
 // ReadAt reads the memory behind the slices that are done.
-func (u *unfinished) ReadAt(b []byte, at int64) (int, error) {
+func (u *Folder) ReadAt(b []byte, at int64) (int, error) {
 	n, err := u.memory[u.is.File].ReadAt(b, memoryHead+at)
 	return n, u.failed(err)
 }
 
 // WriteAt writes the memory behind more of them.
-func (u *unfinished) WriteAt(b []byte, at int64) (int, error) {
+func (u *Folder) WriteAt(b []byte, at int64) (int, error) {
 	file := 1 - u.is.File
 	if !u.writing { // over the memory behind fewer slices
 		if err := u.mark(file, 0); err != nil {
@@ -281,7 +293,7 @@ func (u *unfinished) WriteAt(b []byte, at int64) (int, error) {
 	return n, u.failed(err)
 }
 
-func (u *unfinished) failed(err error) error {
+func (u *Folder) failed(err error) error {
 	if err != nil {
 		err = fmt.Errorf("--resume: %w", err)
 	}
@@ -290,7 +302,7 @@ func (u *unfinished) failed(err error) error {
 
 // Done waits until so many frames are written, and has all that on the disk before
 // the record says so.
-func (u *unfinished) Done(slices, frames int) error {
+func (u *Folder) Done(slices, frames int) error {
 	u.mu.Lock()
 	for u.written < frames && u.err == nil {
 		u.taken.Wait()
@@ -313,12 +325,12 @@ func (u *unfinished) Done(slices, frames int) error {
 }
 
 // write replaces the record at once.
-func (u *unfinished) write(r record) error {
+func (u *Folder) write(r Record) error {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(u.path, recordFile)
+	path := filepath.Join(u.path, RecordFile)
 	f, err := os.Create(path + ".part")
 	if err != nil {
 		return u.failed(err)
@@ -332,7 +344,7 @@ func (u *unfinished) write(r record) error {
 }
 
 // Take keeps a frame.
-func (u *unfinished) Take(f vae.Frame) error {
+func (u *Folder) Take(f vae.Frame) error {
 	b := f.RGBA
 	if f.Pixels != nil {
 		b = make([]byte, 0, u.size)
@@ -349,14 +361,14 @@ func (u *unfinished) Take(f vae.Frame) error {
 }
 
 // End makes the output of all frames, and removes the folder.
-func (u *unfinished) End() error {
+func (u *Folder) End() error {
 	frame := vae.Frame{}
 	b := make([]byte, u.size)
 	for frame.Index = range u.clip {
 		if _, err := u.frames.ReadAt(b, int64(frame.Index)*u.size); err != nil {
 			return u.failed(err)
 		}
-		if frame.RGBA = b; u.to.sink.NeedsFloat() {
+		if frame.RGBA = b; u.to.NeedsFloat() {
 			frame.RGBA = nil
 			frame.Pixels = floatsOf(frame.Pixels, b)
 		}
@@ -382,23 +394,23 @@ func floatsOf(v []float32, b []byte) []float32 {
 }
 
 // remove removes what was kept, and the folder where that is all.
-func (u *unfinished) remove() {
+func (u *Folder) remove() {
 	u.close()
-	for _, name := range []string{recordFile, recordFile + ".part", framesFile, u.name(0), u.name(1)} {
+	for _, name := range []string{RecordFile, RecordFile + ".part", FramesFile, u.name(0), u.name(1)} {
 		os.Remove(filepath.Join(u.path, name))
 	}
 	os.Remove(u.path)
 }
 
-func (u *unfinished) close() {
+func (u *Folder) close() {
 	for _, f := range append(u.memory[:], u.frames) {
 		f.Close() // nil, or a second time, too
 	}
 }
 
-// leave says what is kept of a decode that did not come to its end. Nothing is, where
+// Leave says what is kept of a decode that did not come to its end. Nothing is, where
 // nothing was done.
-func (u *unfinished) leave() {
+func (u *Folder) Leave() {
 	if u.frames == nil || u.complete {
 		return
 	}

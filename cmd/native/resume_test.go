@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
-	"tessera/app/terminal"
+	"tessera/app/resume"
 )
 
 // recordOf is what a folder of --resume says of itself.
-func recordOf(t *testing.T, folder string) (r record) {
+func recordOf(t *testing.T, folder string) (r resume.Record) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, recordFile))
+	text, err := os.ReadFile(filepath.Join(folder, resume.RecordFile))
 	if os.IsNotExist(err) {
 		return r
 	}
@@ -110,21 +110,6 @@ func TestKilledGoesOn(t *testing.T) {
 	}
 }
 
-// Where a plan has another memory than what is kept, since one that takes less had
-// to be made, frames are made from the first on.
-func TestResumeOfAnotherPlan(t *testing.T) {
-	u := &unfinished{app: &app{Terminal: &terminal.Terminal{Quiet: true}}, is: record{Memory: "that of a plan", Slices: 3, Frames: 9}, written: 9}
-	slices, err := u.Begin("another", 16)
-	require.NoError(t, err)
-	require.Zero(t, slices)
-	require.Zero(t, u.written, "frames of the other plan are not these")
-	u.is.Slices, u.is.Frames, u.written = 2, 5, 5
-	slices, err = u.Begin("and another, in the middle", 16)
-	require.NoError(t, err)
-	require.Zero(t, slices)
-	require.Equal(t, 5, u.written, "frames that were handed on are not made again")
-}
-
 // closed waits a while for a channel to be closed.
 func closed(c <-chan bool, wait time.Duration) bool {
 	select {
@@ -207,7 +192,7 @@ func TestResumeRefuses(t *testing.T) {
 	o := tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "is of another moment than record.json")
-	for _, name := range []string{framesFile, "memory0", "memory1"} {
+	for _, name := range []string{resume.FramesFile, "memory0", "memory1"} {
 		path := filepath.Join(folder, name)
 		info, err := os.Stat(path)
 		require.NoError(t, err)
@@ -216,7 +201,7 @@ func TestResumeRefuses(t *testing.T) {
 	o = tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "is cut short")
-	write(t, filepath.Join(folder, recordFile), []byte("{"))
+	write(t, filepath.Join(folder, resume.RecordFile), []byte("{"))
 	o = tessera(t, args...)
 	assert.Equal(t, job.ExitUsage, o.code)
 	assert.Contains(t, o.stderr, "record.json is no record of --resume")
