@@ -31,7 +31,7 @@ const root = ".."
 // above. Tests may import more, but for what forbidden says.
 var allowed = map[string][]string{
 	// What is run.
-	"cmd/native": {"app/api", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
+	"cmd/native": {"app/api", "app/batch", "app/bench", "app/desktop", "app/files", "app/interrupt", "app/job", "app/machine", "app/quiet", "app/report", "app/resume", "app/serve", "app/terminal", "assets", "engine", "format", "format/file", "format/quote", "format/safetensors", "gpu", "latent", "media", "remote", "temporary", "tiling", "tune", "vae", "web"},
 	"cmd/wasm":   {"app/session", "gpu", "vae"},
 	"web":        {},
 	"assets":     {},
@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"app/serve":     {"app/api", "app/session", "gpu", "vae"},
 	"app/api":       {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
 	"app/session":   {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
+	"app/batch":     {"app/files", "app/interrupt", "app/job", "app/report", "app/resume", "app/terminal", "engine", "format", "format/file", "format/quote", "media", "remote", "temporary", "vae"},
 	"app/bench":     {"gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/desktop":   {"temporary"},
 	"app/files":     {"app/interrupt", "app/job", "app/terminal", "engine", "format", "media", "temporary"},

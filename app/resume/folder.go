@@ -177,8 +177,8 @@ func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err erro
 	return u.room(plan.Plan)
 }
 
-// RecordOf is the record of a decode before its first frame. program is its version,
-// flags are the choices that neither the decoding nor the plan has.
+// RecordOf is the record of a decode before its first frame. program is its version;
+// noFold and winograd are choices that neither the decoding nor the plan tells.
 func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machine, d job.Decoding, p *vae.Plan, noFold bool, winograd string) (Record, error) {
 	var is Record
 	sum, err := interrupt.Await(ctx, func() (string, error) { return HashCheckpoint(checkpoint) })

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 )
 
@@ -62,9 +63,9 @@ func TestBatchKilled(t *testing.T) {
 	all := outcomes(t, o.stdout)
 	for i, name := range names {
 		if i < 3 {
-			assert.Equal(t, clipSkipped, all[name].Status, name)
+			assert.Equal(t, batch.Skipped, all[name].Status, name)
 		}
-		assert.Contains(t, []string{clipDone, clipSkipped}, all[name].Status, name)
+		assert.Contains(t, []string{batch.Done, batch.Skipped}, all[name].Status, name)
 	}
 	made := relative(t, out)
 	for name, is := range relative(t, single) {
@@ -95,6 +96,6 @@ func TestBatchInterrupted(t *testing.T) {
 	assert.Contains(t, stderr, `"clip":"latent"`)
 	text, err := os.ReadFile(stdout)
 	require.NoError(t, err)
-	assert.Equal(t, clipInterrupted, outcomes(t, string(text))["latent"].Status)
+	assert.Equal(t, batch.Interrupted, outcomes(t, string(text))["latent"].Status)
 	isEmpty(t, out)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 	"tessera/app/terminal"
 )
@@ -94,7 +95,7 @@ func TestBatchURLs(t *testing.T) {
 	}
 	list := manifest(t, line("a.safetensors", s.url("/out/a.npy")), line("plain", filepath.Join(dir, "plain.npy")))
 	env := []string{"TMPDIR=" + temp, "TMP=" + temp}
-	run := func(args ...string) (outcome, map[string]clipOutcome) {
+	run := func(args ...string) (outcome, map[string]batch.Outcome) {
 		o := tesseraEnv(t, env, append([]string{"batch", "-m", tiny, "--records", records, "--resume"}, args...)...)
 		text := o.stdout + o.stderr
 		files, err := filepath.Glob(filepath.Join(records, "*"))
@@ -122,8 +123,8 @@ func TestBatchURLs(t *testing.T) {
 	assert.Equal(t, terminal.FileName(s.URL+"/in/a.safetensors"), all["a"].Input)
 
 	_, all = run("--manifest", list)
-	assert.Equal(t, clipSkipped, all["a"].Status)
-	assert.Equal(t, clipSkipped, all["plain"].Status)
+	assert.Equal(t, batch.Skipped, all["a"].Status)
+	assert.Equal(t, batch.Skipped, all["plain"].Status)
 	assert.Equal(t, "GET bytes=0-0", s.asked["/in/a.safetensors"][2])
 	require.Len(t, s.asked["/in/a.safetensors"], 3)
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 	"tessera/app/machine"
 	"tessera/app/terminal"
@@ -38,11 +39,11 @@ func manyLatents(t *testing.T, names ...string) string {
 }
 
 // outcomes are the lines that a batch prints, by clip.
-func outcomes(t *testing.T, stdout string) map[string]clipOutcome {
+func outcomes(t *testing.T, stdout string) map[string]batch.Outcome {
 	t.Helper()
-	all := map[string]clipOutcome{}
+	all := map[string]batch.Outcome{}
 	for line := range strings.Lines(stdout) {
-		var o clipOutcome
+		var o batch.Outcome
 		require.NoError(t, json.Unmarshal([]byte(line), &o), line)
 		all[o.Name] = o
 	}
@@ -98,7 +99,7 @@ func TestBatchEqualsSingleRuns(t *testing.T) {
 	o := succeed(t, "batch", "-m", tiny, "--manifest", list, "--chunk=2", "--progress=none")
 	all := outcomes(t, o.stdout)
 	for name, op := range map[string]string{"a": "decode", "b": "decode", "c": "encode", "d": "roundtrip"} {
-		assert.Equal(t, clipDone, all[name].Status)
+		assert.Equal(t, batch.Done, all[name].Status)
 		require.NotNil(t, all[name].Result, name)
 		assert.Equal(t, op, all[name].Result.Command)
 	}
@@ -127,8 +128,7 @@ type clipLine struct {
 
 // A clip has the flags of the command line, but for those that it has itself.
 func TestBatchOptions(t *testing.T) {
-	b := &batch{batchCmd: &batchCmd{}, common: []string{"--tile=32", "--sample", "--memory", "2GiB"}}
-	p, err := b.parse(&clip{Op: "encode", Model: "m.pth", Options: map[string]any{"tile": json.Number("24"), "sample": false}}, "-o.npy", "-i.mp4")
+	p, err := parseClip(nil, []string{"encode", "--tile=32", "--sample", "--memory", "2GiB", "--sample=false", "--tile=24", "--model=m.pth", "--output=-o.npy", "--", "-i.mp4"})
 	require.NoError(t, err)
 	c := p.Encode
 	require.Equal(t, tiling.Square(24), c.Tile.Tile)
@@ -240,14 +240,14 @@ func TestBatchGoesOn(t *testing.T) {
 		require.Equal(t, c.code, o.code, o.stderr)
 		all := outcomes(t, o.stdout)
 		require.Len(t, all, len(c.lines))
-		assert.Equal(t, clipDone, all["z"].Status)
+		assert.Equal(t, batch.Done, all["z"].Status)
 		if c.code != job.ExitUsage {
 			assert.Contains(t, o.stderr, "[1/"+fmt.Sprint(len(c.lines))+" missing] media: ")
 		}
 		for name, code := range map[string]int{"missing": job.ExitInput, "large": job.ExitMemory, "nowhere": job.ExitUsage, "below": job.ExitUsage, "without": job.ExitFailed} {
 			if o, ok := all[name]; ok {
 				assert.Equal(t, code, o.Code, name)
-				assert.Equal(t, clipFailed, o.Status)
+				assert.Equal(t, batch.Failed, o.Status)
 				assert.NotEmpty(t, o.Error)
 			}
 		}
@@ -308,33 +308,6 @@ func TestBatchRefuses(t *testing.T) {
 	refuse(t, all)
 }
 
-// Each clip is of one shard of several, which its name alone decides.
-func TestShards(t *testing.T) {
-	for range 2 {
-		count := map[uint64]int{}
-		for i := range 400 {
-			name := fmt.Sprintf("clip_%04d", i)
-			parts := 0
-			for part := range uint64(8) {
-				if (shardFlag{part, 8}).has(name) {
-					parts++
-					count[part]++
-				}
-			}
-			assert.Equal(t, 1, parts, name)
-		}
-		for part, n := range count {
-			assert.InDelta(t, 50, n, 25, "shard %d", part)
-		}
-	}
-	assert.True(t, shardFlag{}.has("any"))
-	assert.True(t, shardFlag{0, 3}.has("clip")) // 0x67905ad3cc2dd52b, modulo 3: other programs count on it
-	var f shardFlag
-	for _, text := range []string{"", "1", "1/1", "-1/2", "0/0", "a/b", "0/2/3"} {
-		assert.Error(t, f.UnmarshalText([]byte(text)), text)
-	}
-}
-
 // A stream's clips are done as they come, by a program that stays warm, and a line that
 // is none doesn't end it.
 func TestBatchFollows(t *testing.T) {
@@ -348,7 +321,7 @@ func TestBatchFollows(t *testing.T) {
 	require.NoError(t, cmd.Start())
 	defer cmd.Process.Kill()
 	lines := bufio.NewReader(stdout)
-	ask := func(line string) (o clipOutcome) {
+	ask := func(line string) (o batch.Outcome) {
 		_, err := fmt.Fprintln(stdin, line)
 		require.NoError(t, err)
 		text, err := lines.ReadString('\n')
@@ -358,7 +331,7 @@ func TestBatchFollows(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b", "a"} {
 		o := ask(fmt.Sprintf(`{"input": %q}`, filepath.Join(in, name+".safetensors")))
-		assert.Equal(t, clipDone, o.Status, o.Error)
+		assert.Equal(t, batch.Done, o.Status, o.Error)
 		assert.FileExists(t, filepath.Join(out, name+".png"))
 	}
 	o := ask("{]")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 	"tessera/app/terminal"
 	"tessera/format/safetensors"
@@ -82,7 +83,7 @@ func TestLatentNames(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "x.safetensors.done.json"))
 	o := succeed(t, "batch", "-m", wan21(t), demoClip(t, 5, 24, 40), "-o", filepath.Join(dir, "x.safetensors"), "--op=encode", "-q", "--resume",
 		"--latent-name={name}-{width:5}x{height}-{frames:3}.safetensors", "--latent-key=vae.{T}.{H}.{W}.{dtype}", "--latent-dtype=float16")
-	assert.Contains(t, o.stdout, clipSkipped)
+	assert.Contains(t, o.stdout, batch.Skipped)
 }
 
 // What a trainer can't take, and names that are none, are refused before the work.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/batch"
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/terminal"
@@ -20,8 +21,8 @@ func exitCode(ctx context.Context, err error) int {
 	if err == nil {
 		return job.ExitDone
 	}
-	if b, ok := errors.AsType[*batchError](err); ok {
-		return b.code
+	if b, ok := errors.AsType[*batch.Error](err); ok {
+		return b.Code
 	}
 	return terminal.ExitCode(ctx, err)
 }

@@ -101,13 +101,17 @@ type app struct {
 	made     *report.Result // of the command, when it is done
 }
 
+func newApp(ctx context.Context, t *terminal.Terminal) *app {
+	return &app{Terminal: t, ctx: ctx, streams: &files.Streams{Terminal: t}, machines: &machine.Opener{Terminal: t}}
+}
+
 // run is the whole program; it returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := interrupt.Context(&stdout, &stderr)
 	defer stop()
 	out := &terminal.Outlet{Writer: stdout}
 	t := &terminal.Terminal{Stdout: out, Stderr: stderr, JSON: slices.Contains(args, "--json")}
-	a := &app{ctx: ctx, Terminal: t, streams: &files.Streams{Terminal: t}, machines: &machine.Opener{Terminal: t}}
+	a := newApp(ctx, t)
 	if slices.Contains(args, "--progress=json") { // errors of the command line too
 		a.Progress = "json"
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
@@ -244,14 +245,6 @@ func TestByteOrderMarks(t *testing.T) {
 	require.Equal(t, map[string]string{token: "line 1", token + "x": "name"}, tokens)
 
 	lines := "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n\r\n" + `{"input":"b.mp4","output":"b.safetensors"}` + "\r\n"
-	path = filepath.Join(t.TempDir(), "clips.jsonl")
-	write(t, path, []byte(lines))
-	b := &batch{app: &app{ctx: t.Context()}, batchCmd: &batchCmd{Manifest: path}}
-	all, err := b.listed()
-	require.NoError(t, err)
-	require.Len(t, all, 2)
-	require.Equal(t, []string{"a.mp4", "b.mp4"}, []string{all[0].Input, all[1].Input})
-
 	cmd := exec.Command(built.program, "batch", "-m", tiny, "--manifest=-", "-q")
 	cmd.Stdin = strings.NewReader(lines)
 	out, _ := cmd.Output()
@@ -283,10 +276,10 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 	}
 	assert.Equal(t, want, readNPY(t, path("own.npy")))
 
-	batch := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.y4m"), "--resume"}
-	for _, c := range []struct{ config, status string }{{"{}", clipDone}, {"{}", clipSkipped}, {`{"z_dim": 16, "scaling_factor": 2}`, clipDone}} {
+	command := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.y4m"), "--resume"}
+	for _, c := range []struct{ config, status string }{{"{}", batch.Done}, {"{}", batch.Skipped}, {`{"z_dim": 16, "scaling_factor": 2}`, batch.Done}} {
 		write(t, path("config.json"), []byte(c.config))
-		assert.Equal(t, map[string]string{"latent": c.status}, statuses(t, succeed(t, batch...).stdout), c.config)
+		assert.Equal(t, map[string]string{"latent": c.status}, statuses(t, succeed(t, command...).stdout), c.config)
 	}
 	write(t, path("config.json"), []byte(`{"_class_name": "AutoencoderKLWan", "latents_std": [1]}`))
 	refuse(t, []refusal{{name: "few", args: "decode -m " + path("diffusion_pytorch_model.safetensors") + " " + z + " -o OUT.npy", code: job.ExitInput, want: "config.json: latents_std has 1 numbers, expected one for each of 16 channels"}})

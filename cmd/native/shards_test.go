@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/batch"
 	"tessera/app/job"
 	"tessera/tests/synthetic"
 )
@@ -45,15 +46,15 @@ func TestShardIndex(t *testing.T) {
 	assert.Contains(t, succeed(t, "decode", "-m", tiny, path("made.safetensors"), "-o", path("b.npy")).stderr, "another file of that model")
 
 	// A batch makes clips again when a shard is another.
-	batch := []string{"batch", "-m", index, z, "-o", path("{name}.y4m"), "--resume"}
-	for i, status := range []string{clipDone, clipSkipped, clipDone} {
+	command := []string{"batch", "-m", index, z, "-o", path("{name}.y4m"), "--resume"}
+	for i, status := range []string{batch.Done, batch.Skipped, batch.Done} {
 		if i == 2 {
 			all, meta, err := synthetic.Read(shard)
 			require.NoError(t, err)
 			all[0].Data[0] ^= 1
 			require.NoError(t, synthetic.Create(shard, all, meta))
 		}
-		assert.Equal(t, map[string]string{"latent": status}, statuses(t, succeed(t, batch...).stdout), i)
+		assert.Equal(t, map[string]string{"latent": status}, statuses(t, succeed(t, command...).stdout), i)
 	}
 
 	refuse(t, []refusal{

@@ -1,4 +1,4 @@
-package main
+package batch
 
 import (
 	"bufio"
@@ -12,11 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"tessera/app/files"
 	"tessera/app/interrupt"
@@ -26,8 +23,8 @@ import (
 	"tessera/remote"
 )
 
-// clip is what is to be done with one, as a line of a manifest has it.
-type clip struct {
+// Clip is what is to be done with one, as a line of a manifest has it.
+type Clip struct {
 	Name    string         `json:"name"` // of results and shards; default the input's without its ending
 	Input   string         `json:"input"`
 	Output  string         `json:"output"` // default --output
@@ -41,13 +38,13 @@ type clip struct {
 
 // clips are those of this shard that the command line or a manifest names, all of
 // them found to be possible.
-func (b *batch) clips() ([]*clip, error) {
+func (b *run) clips() ([]*Clip, error) {
 	all, err := b.listed()
 	if err != nil {
 		return nil, err
 	}
-	var own []*clip
-	taken, named := map[string]*clip{}, map[string]*clip{}
+	var own []*Clip
+	taken, named := map[string]*Clip{}, map[string]*Clip{}
 	for _, c := range all {
 		if err := b.complete(c); err != nil {
 			return nil, c.at(err)
@@ -69,7 +66,7 @@ func (b *batch) clips() ([]*clip, error) {
 		if err := b.possible(c); err != nil {
 			return nil, c.at(err)
 		}
-		if b.Shard.has(c.Name) {
+		if b.Shard.Has(c.Name) {
 			own = append(own, c)
 		}
 	}
@@ -81,12 +78,12 @@ func (b *batch) clips() ([]*clip, error) {
 const maxManifest = 1 << 28
 
 // listed are all clips that are named, as they are named.
-func (b *batch) listed() (all []*clip, err error) {
+func (b *run) listed() (all []*Clip, err error) {
 	if b.Manifest == "" {
 		inputs, err := expanded(b.Inputs)
 		for _, input := range inputs {
 			if !strings.HasSuffix(input, recordEnding) { // which latents/* is, too
-				all = append(all, &clip{Input: input})
+				all = append(all, &Clip{Input: input})
 			}
 		}
 		return all, err
@@ -133,11 +130,11 @@ func expanded(inputs []string) (all []string, err error) {
 }
 
 // readClip reads a line of a manifest; an empty one is none.
-func readClip(line []byte, where string) *clip {
+func readClip(line []byte, where string) *Clip {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
 	}
-	c := &clip{where: where}
+	c := &Clip{where: where}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	d.UseNumber()
@@ -152,7 +149,7 @@ func readClip(line []byte, where string) *clip {
 }
 
 // at says of which line an error is.
-func (c *clip) at(err error) error {
+func (c *Clip) at(err error) error {
 	if c.where == "" {
 		return err
 	}
@@ -160,7 +157,7 @@ func (c *clip) at(err error) error {
 }
 
 // follow runs the clips of a stream as they come.
-func (b *batch) follow(r io.Reader) error {
+func (b *run) follow(r io.Reader) error {
 	lines := make(chan []byte)
 	go func() {
 		defer close(lines)
@@ -192,10 +189,10 @@ func (b *batch) follow(r io.Reader) error {
 			if c.err == nil {
 				c.err = b.complete(c)
 			}
-			if c.err == nil && !b.Shard.has(c.Name) {
+			if c.err == nil && !b.Shard.Has(c.Name) {
 				continue
 			}
-			if err := b.run(c); err != nil {
+			if err := b.clip(c); err != nil {
 				return err
 			}
 		}
@@ -203,7 +200,7 @@ func (b *batch) follow(r io.Reader) error {
 }
 
 // complete fills in what a clip leaves to the command line or to names.
-func (b *batch) complete(c *clip) error {
+func (b *run) complete(c *Clip) error {
 	switch {
 	case c.Input == "" || c.Input == files.Stream:
 		return terminal.Refused("input %q: expected a file, folder, pattern or URL", c.Input)
@@ -242,7 +239,7 @@ func (b *batch) complete(c *clip) error {
 }
 
 // completeRemote refuses what can't be put to a URL.
-func (b *batch) completeRemote(c *clip) error {
+func (b *run) completeRemote(c *Clip) error {
 	switch {
 	case !remote.Is(c.Output):
 		return nil
@@ -306,16 +303,9 @@ func opOf(input, output string) string {
 	return ""
 }
 
-// clipCommands are the commands that a clip may be of.
-type clipCommands struct {
-	Decode    decodeCmd    `cmd:""`
-	Encode    encodeCmd    `cmd:""`
-	Roundtrip roundtripCmd `cmd:""`
-}
-
 // options are the flags of a clip, as they would stand on the command line.
-func (b *batch) options(c *clip) ([]string, error) {
-	args := slices.Clone(b.common)
+func (b *run) options(c *Clip) ([]string, error) {
+	args := slices.Clone(b.Flags)
 	for _, key := range slices.Sorted(maps.Keys(c.Options)) {
 		if slices.Contains([]string{"model", "output", "help"}, key) {
 			return nil, terminal.Refused("option %q: stands beside the options", key)
@@ -330,14 +320,8 @@ func (b *batch) options(c *clip) ([]string, error) {
 	return args, nil
 }
 
-// parsed is a clip's command, ready to run.
-type parsed struct {
-	*kong.Context
-	*clipCommands
-}
-
 // parse makes the command of a clip with that output and input.
-func (b *batch) parse(c *clip, output, input string) (*parsed, error) {
+func (b *run) parse(c *Clip, output, input string) (Command, error) {
 	args, err := b.options(c)
 	if err != nil {
 		return nil, err
@@ -347,33 +331,18 @@ func (b *batch) parse(c *clip, output, input string) (*parsed, error) {
 		args = append(args, "--model="+c.Model)
 	}
 	args = append(args, "--output="+output, "--", input)
-	p := &parsed{clipCommands: new(clipCommands)}
-	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(groups), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+	p, err := b.Parse(args)
 	if err != nil {
-		panic(err)
-	}
-	if p.Context, err = parser.Parse(args); err != nil {
 		return nil, terminal.Refused("%s: %w", shown(c.Input), err)
 	}
-	if c.Op == "encode" && remote.Is(c.Output) && p.Encode.cacheFlags.on() {
+	if remote.Is(c.Output) && p.Renames() {
 		return nil, terminal.Refused("%s: a cache's file has a name of its own, expected --output in a folder", shown(c.Output))
 	}
 	return p, nil
 }
 
-// sound is the file whose sound goes along, "" for none and the input's own.
-func (p *parsed) sound(op string) string {
-	switch op {
-	case "decode":
-		return p.Decode.Audio
-	case "roundtrip":
-		return p.Roundtrip.soundFile()
-	}
-	return ""
-}
-
 // possible refuses what a clip's command would before it opens anything.
-func (b *batch) possible(c *clip) error {
+func (b *run) possible(c *Clip) error {
 	if _, err := b.parse(c, c.Output, c.Input); err != nil {
 		return err
 	}

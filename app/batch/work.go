@@ -1,6 +1,7 @@
-package main
+package batch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 
 	"tessera/app/files"
 	"tessera/app/job"
+	"tessera/app/report"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/media"
 	"tessera/remote"
@@ -18,9 +21,11 @@ import (
 
 // work is a clip that is worked on.
 type work struct {
-	*app
-	*clip
-	batch         *batch
+	*terminal.Terminal
+	ctx context.Context
+	*Clip
+	batch         *run
+	made          *report.Result
 	input, output string   // files; of URLs what they are kept in
 	folder        *os.File // with those, nil: none
 	is            clipRecord
@@ -29,7 +34,7 @@ type work struct {
 
 // do does what a clip asks for, unless that is done.
 func (w *work) do() (skipped bool, err error) {
-	p, err := w.batch.parse(w.clip, w.Output, w.Input) // before anything is fetched
+	p, err := w.batch.parse(w.Clip, w.Output, w.Input) // before anything is fetched
 	if err != nil {
 		return false, err
 	}
@@ -47,7 +52,7 @@ func (w *work) do() (skipped bool, err error) {
 	if err := w.identify(); err != nil {
 		return false, err
 	}
-	if p, err = w.batch.parse(w.clip, w.output, w.input); err != nil {
+	if p, err = w.batch.parse(w.Clip, w.output, w.input); err != nil {
 		return false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Clean(w.output)), 0o777); err != nil {
@@ -56,7 +61,7 @@ func (w *work) do() (skipped bool, err error) {
 	if err := w.forget(); err != nil {
 		return false, err
 	}
-	if err := p.Run(w.app); err != nil {
+	if w.made, err = p.Run(w.ctx, w.Terminal); err != nil {
 		return false, err
 	}
 	return false, w.finish()

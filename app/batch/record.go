@@ -1,4 +1,4 @@
-package main
+package batch
 
 import (
 	"crypto/sha256"
@@ -55,12 +55,12 @@ func (w *work) recordPath() string {
 }
 
 // begin notes what is known before the input is read.
-func (w *work) begin(p *parsed) (err error) {
-	args, err := w.batch.options(w.clip)
+func (w *work) begin(p Command) (err error) {
+	args, err := w.batch.options(w.Clip)
 	if err != nil {
 		return err
 	}
-	w.is = clipRecord{Origin: resume.Origin{Program: fmt.Sprint(programVersion()), Options: strings.Join(args, " ")}, Op: w.Op, InputName: shown(w.Input)}
+	w.is = clipRecord{Origin: resume.Origin{Program: w.batch.Program, Options: strings.Join(args, " ")}, Op: w.Op, InputName: shown(w.Input)}
 	if name, err := filepath.Abs(w.Input); err == nil && !remote.Is(w.Input) {
 		w.is.InputName = name
 	}
@@ -73,7 +73,7 @@ func (w *work) begin(p *parsed) (err error) {
 		}
 		w.batch.hashes[w.Model] = w.is.Checkpoint
 	}
-	if sound := p.sound(w.Op); sound != "" {
+	if sound := p.Sound(); sound != "" {
 		w.is.Sound, err = w.hashed(sound)
 	}
 	return err

@@ -1,0 +1,38 @@
+package batch
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A clip's own flags follow those of the command line, and names may begin with a dash.
+func TestFlagsOfClips(t *testing.T) {
+	var got []string
+	b := &run{Options: Options{Flags: []string{"--tile=32", "--sample", "--memory", "2GiB"}, Parse: func(args []string) (Command, error) {
+		got = args
+		return nil, nil
+	}}}
+	_, err := b.parse(&Clip{Op: "encode", Model: "m.pth", Options: map[string]any{"tile": json.Number("24"), "sample": false}}, "-o.npy", "-i.mp4")
+	require.NoError(t, err)
+	require.Equal(t, []string{"encode", "--tile=32", "--sample", "--memory", "2GiB", "--sample=false", "--tile=24", "--model=m.pth", "--output=-o.npy", "--", "-i.mp4"}, got)
+	for _, key := range []string{"model", "output", "help"} {
+		_, err = b.parse(&Clip{Op: "encode", Options: map[string]any{key: "x"}}, "o.npy", "i.mp4")
+		require.EqualError(t, err, `option "`+key+`": stands beside the options`)
+	}
+}
+
+// A manifest may begin with a byte order mark and have empty lines.
+func TestManifestOfWindows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "clips.jsonl")
+	lines := "\ufeff" + `{"input":"a.mp4","output":"a.safetensors"}` + "\r\n\r\n" + `{"input":"b.mp4","output":"b.safetensors"}` + "\r\n"
+	require.NoError(t, os.WriteFile(path, []byte(lines), 0o600))
+	b := &run{Options: Options{Manifest: path}, ctx: t.Context()}
+	all, err := b.listed()
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"a.mp4", "b.mp4"}, []string{all[0].Input, all[1].Input})
+}
