@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -33,4 +34,26 @@ func Frames(n int) string {
 		return "1 frame"
 	}
 	return fmt.Sprintf("%d frames", n)
+}
+
+// Thousands prints 250648227 as 250,648,227.
+func Thousands(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Scaled prints a count: "231.6 T".
+func Scaled(n int64) string {
+	v, unit := float64(n), 0
+	for v >= 999.95 && unit < 6 {
+		v /= 1000
+		unit++
+	}
+	if unit == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	return fmt.Sprintf("%.1f %c", v, "kMGTPE"[unit-1])
 }

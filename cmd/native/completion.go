@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/terminal"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -22,9 +24,9 @@ func (completionCmd) Help() string {
     tessera completion powershell >> $PROFILE`
 }
 
-func (c *completionCmd) Run(a *app, k *kong.Context) error {
+func (c *completionCmd) Run(t *terminal.Terminal, k *kong.Context) error {
 	write := map[string]func([]command) string{"bash": bash, "zsh": zsh, "fish": fish, "powershell": powershell}
-	return a.Text(write[c.Shell](commandsOf(k.Model.Node)))
+	return t.Text(write[c.Shell](commandsOf(k.Model.Node)))
 }
 
 // command is what scripts know of one.

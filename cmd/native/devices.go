@@ -7,6 +7,7 @@ import (
 	"tessera/app/job"
 	"tessera/app/machine"
 	"tessera/app/report"
+	"tessera/app/terminal"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tune"
@@ -69,7 +70,7 @@ type limits struct {
 	UniformAlignment   int64  `json:"uniform_alignment"`
 }
 
-func (c *devicesCmd) Run(a *app) error {
+func (c *devicesCmd) Run(t *terminal.Terminal) error {
 	o := gpu.Options{Backend: c.Backend, Adapter: -1, Library: c.Dawn, NoCache: c.NoCache}
 	all, err := machine.Adapters(o)
 	if err != nil {
@@ -84,21 +85,21 @@ func (c *devicesCmd) Run(a *app) error {
 			return err
 		}
 	}
-	if a.JSON && openErr == nil {
-		return a.Print(struct {
+	if t.JSON && openErr == nil {
+		return t.Print(struct {
 			build
 			Library string   `json:"library"`
 			Passed  []string `json:"not_used,omitempty"`
 			Devices []device `json:"devices"`
 		}{programVersion(), all[0].Library, passed, list})
 	}
-	if !a.JSON {
+	if !t.JSON {
 		for _, d := range list {
-			a.describe(d)
+			d.print(t)
 		}
-		a.Say("Dawn: %s", all[0].Library)
+		t.Say("Dawn: %s", all[0].Library)
 		for _, reason := range passed {
-			a.Say("not used: %s", reason)
+			t.Say("not used: %s", reason)
 		}
 	}
 	return openErr
@@ -145,8 +146,8 @@ func best(o gpu.Options) (index int, passed []string, err error) {
 	return dev.Info().Index, passed, dev.Close()
 }
 
-// describe prints an adapter for people.
-func (a *app) describe(d device) {
+// print prints an adapter for people.
+func (d device) print(t *terminal.Terminal) {
 	mark := " "
 	if d.Taken {
 		mark = "*"
@@ -166,30 +167,30 @@ func (a *app) describe(d device) {
 		memory = engine.Bytes(d.Memory)
 	}
 	l := d.Limits
-	a.Say("%s %d  %s", mark, d.Index, d.Name)
-	a.Say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
+	t.Say("%s %d  %s", mark, d.Index, d.Name)
+	t.Say("     %s, %s, driver %s", d.Backend, d.Type, d.Driver)
 	f16 := has(d.F16)
 	if d.NoF16 != "" {
 		f16 += " (" + d.NoF16 + ")"
 	}
-	a.Say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
-	a.Say("     matrices %s", sizes(d.Matrices))
-	a.kernels(d.Kernels)
-	a.Say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
-	a.Say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
-	a.Say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
+	t.Say("     f16 %s, subgroups %s, timestamps %s", f16, subgroups, has(d.Timestamps))
+	t.Say("     matrices %s", sizes(d.Matrices))
+	printKernels(t, d.Kernels)
+	t.Say("     memory %s, of which %s are used by default", memory, engine.Bytes(d.Budget))
+	t.Say("     buffer %s, binding %s, %d storage bindings", engine.Bytes(l.MaxBuffer), engine.Bytes(l.MaxBinding), l.MaxStorageBuffers)
+	t.Say("     workgroups of %d, %s, %d along an axis", l.MaxInvocations, engine.Bytes(int64(l.MaxWorkgroupMemory)), l.MaxGroups)
 }
 
-// kernels says what is known of the kernels on an adapter.
-func (a *app) kernels(known tune.Record) {
+// printKernels says what is known of the kernels on an adapter.
+func printKernels(t *terminal.Terminal, known tune.Record) {
 	if len(known.Proofs)+len(known.Trials) == 0 {
-		a.Say("     kernels not tried yet")
+		t.Say("     kernels not tried yet")
 	}
 	for _, p := range known.Proofs {
-		a.Say("     kernel %v", p)
+		t.Say("     kernel %v", p)
 	}
-	for _, t := range known.Trials {
-		a.Say("     chosen %v", t)
+	for _, k := range known.Trials {
+		t.Say("     chosen %v", k)
 	}
 }
 

@@ -2,23 +2,29 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"tessera/app/interrupt"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/engine"
 	"tessera/format"
 	"tessera/format/file"
 	"tessera/format/quote"
 	"tessera/gpu"
 	"tessera/latent"
 	"tessera/media"
+	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -208,4 +214,217 @@ func (a *app) video(path string, v media.Summary) error {
 		a.Say("  %s", text)
 	}
 	return nil
+}
+
+// modelInfo is what is told of a checkpoint.
+type modelInfo struct {
+	Kind       string            `json:"kind"`
+	File       terminal.FileName `json:"file"`
+	Format     string            `json:"format"` // "safetensors" or "pth"
+	Bytes      int64             `json:"bytes"`
+	Print      string            `json:"fingerprint"` // as latents keep it
+	Family     string            `json:"family"`
+	Model      string            `json:"model"`
+	Layout     string            `json:"layout"` // of the tensors' names: "original" or "diffusers"
+	Config     vae.Config        `json:"config"`
+	Tensors    int               `json:"tensors"`
+	Parameters int64             `json:"parameters"`
+	DTypes     map[string]int    `json:"dtypes"` // tensors of each
+	Metadata   map[string]string `json:"metadata,omitempty"`
+	Adapter    string            `json:"adapter"`
+	Precision  string            `json:"precision"`
+	Budget     int64             `json:"default_budget_bytes"`
+	Needs      []need            `json:"decode_needs"` // none without a decoder
+}
+
+// need is what decoding a clip of a size takes. Bytes are 0 where that is
+// beyond the adapter's limits.
+type need struct {
+	Size   string `json:"size"` // HxW pixels
+	Whole  int64  `json:"one_tile_bytes"`
+	Exact  int64  `json:"exact_tile_bytes,omitempty"` // in exact tiles of the default size; absent where the model has none, or beyond the limits
+	Tiled  int64  `json:"default_tile_bytes"`         // in feathered ones
+	Fits   string `json:"tiles"`                      // as the default flags would cut it
+	GFLOPs int64  `json:"gflops_per_frame"`
+	Error  string `json:"error,omitempty"`
+}
+
+// needFrames are the latent frames of the clips that needs are told for: 17
+// frames, which has slices of every kind. A longer clip needs no more but for
+// blending tiles, which goes to disk beyond the budget.
+const needFrames = 5
+
+func (a *app) model(m *vae.Model, adapter gpu.Info) error {
+	s, c := m.Summary(), m.Config
+	i := modelInfo{
+		Kind: "model", File: terminal.FileName(a.Spoken(s.File)), Format: s.Format, Bytes: s.Bytes, Print: c.Print, Family: c.Family, Model: c.Model, Layout: c.Layout,
+		Config: c, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: s.Metadata, Adapter: adapter.Name,
+		Precision: report.Precision(m), Budget: engine.Budget(adapter),
+	}
+	for _, size := range []tiling.Size{{H: 512, W: 512}, {H: 720, W: 1280}, {H: 1080, W: 1920}} {
+		if c.Can("decode") != nil {
+			break
+		}
+		i.Needs = append(i.Needs, needs(a.ctx, m, size))
+	}
+	if err := a.ctx.Err(); err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Print(i)
+	}
+	a.Say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
+	a.Say("  file         %s, %s names", i.Format, i.Layout)
+	a.Say("  fingerprint  %s", i.Print)
+	a.Say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
+	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.Blocks+1, "encodes"))
+	a.Say("  norms        %s", norms(c))
+	a.Say("  pixels       %s", pixels(c))
+	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
+	a.Say("  statistics   %s", scaling(c))
+	a.Say("  parameters   %s in %d tensors: %s", terminal.Thousands(i.Parameters), i.Tensors, counts(i.DTypes))
+	a.metadata("  metadata     ", i.Metadata)
+	if len(i.Needs) == 0 {
+		return nil
+	}
+	return a.table(i)
+}
+
+// network tells of the encoder or the decoder; without it the file does the other thing
+// only.
+func network(lacking bool, widths []int, blocks int, does string) string {
+	if lacking {
+		return "none: the file " + does + " only"
+	}
+	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks)
+}
+
+// table prints what decoding needs.
+func (a *app) table(i modelInfo) error {
+	what := "clips"
+	if i.Config.Independent {
+		what = "pictures"
+	}
+	a.Say("Decoding %s on %s, %s, %s by default:", what, i.Adapter, i.Precision, engine.Bytes(i.Budget))
+	if a.Quiet {
+		return nil
+	}
+	exact := slices.Contains(i.Config.Tilings, vae.Exact)
+	columns := []string{"frame", "GFLOP a frame", "in one tile", "in tiles of 512", "by default"}
+	if exact {
+		columns = slices.Replace(columns, 3, 4, "exact tiles of 512", "feathered ones")
+	}
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  "+strings.Join(columns, "\t"))
+	for _, n := range i.Needs {
+		row := []string{n.Size, fmt.Sprint(n.GFLOPs), bytesOrNot(n.Whole), bytesOrNot(n.Tiled), n.Fits}
+		if exact {
+			row = slices.Insert(row, 3, bytesOrNot(n.Exact))
+		}
+		fmt.Fprintln(t, "  "+strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// needs plans the decoding of a clip.
+func needs(ctx context.Context, m *vae.Model, size tiling.Size) need {
+	n := need{Size: size.String(), Fits: "does not fit"}
+	c := m.Config
+	z := latent.Latent{
+		Channels: c.Latent, Frames: needFrames, Height: (size.H + c.Spatial - 1) / c.Spatial, Width: (size.W + c.Spatial - 1) / c.Spatial,
+	}
+	plan := func(want job.Choices) (p *vae.Plan, gflops int64, err error) {
+		d, err := job.Decode(c, z, size.String(), want)
+		if err != nil {
+			return nil, 0, err
+		}
+		planned, err := d.Plan(ctx, m)
+		if err != nil {
+			return nil, 0, err
+		}
+		return planned.Plan, planned.Cost.FLOPs / int64(planned.Frames) / 1e9, nil
+	}
+	bytes := func(tiling vae.Tiling, tile tiling.Choice) int64 {
+		p, gflops, err := plan(job.Choices{Tiling: tiling, Tile: &tile, Budget: math.MaxInt64})
+		if err != nil {
+			return 0
+		}
+		if p.Tiles.Whole() {
+			n.GFLOPs = gflops
+		}
+		return p.Bytes()
+	}
+	usual := tiling.Choice{Tile: tiling.Square(tiling.DefaultTile)}
+	n.Whole = bytes(vae.Feather, tiling.Choice{})
+	n.Tiled = bytes(vae.Feather, usual)
+	if slices.Contains(c.Tilings, vae.Exact) {
+		n.Exact = bytes(vae.Exact, usual)
+	}
+	p, gflops, err := plan(job.Choices{})
+	if err != nil {
+		n.Error = err.Error()
+		return n
+	}
+	n.Fits, n.GFLOPs = job.Cut(p), cmp.Or(n.GFLOPs, gflops)
+	return n
+}
+
+// scaling tells of the numbers that a pipeline's latent has.
+func scaling(c vae.Config) string {
+	if c.Mean == nil {
+		return fmt.Sprintf("none known for %d channels: --scale pipeline and none are the same", c.Latent)
+	}
+	same := func(v []float64) bool { return slices.Min(v) == slices.Max(v) }
+	if same(c.Mean) && same(c.Scale) {
+		return fmt.Sprintf("scaling %v, shift %v", c.Scale[0], c.Mean[0])
+	}
+	// Scale is one over the deviation.
+	return fmt.Sprintf("normalised per channel, mean %.4f to %.4f, deviation %.4f to %.4f",
+		slices.Min(c.Mean), slices.Max(c.Mean), 1/slices.Max(c.Scale), 1/slices.Min(c.Scale))
+}
+
+func norms(c vae.Config) string {
+	if c.Groups > 0 {
+		return fmt.Sprintf("group norm of %d groups", c.Groups)
+	}
+	return "RMS norm, pixel by pixel"
+}
+
+func pixels(c vae.Config) string {
+	kind := "RGB"
+	if c.Channels == 4 {
+		kind = "RGB and alpha"
+	}
+	if c.Patch > 1 {
+		return fmt.Sprintf("%s, in patches of %dx%d", kind, c.Patch, c.Patch)
+	}
+	return kind
+}
+
+func latentFrames(c vae.Config) string {
+	if c.Independent {
+		return fmt.Sprintf("1 frame for a picture (of a clip, with --no-independent-frames, 1 for %d)", c.Temporal)
+	}
+	return fmt.Sprintf("1 frame for %d", c.Temporal)
+}
+
+// list prints "24, 32, 48, 48".
+func list(v []int) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[]")
+}
+
+func bytesOrNot(n int64) string {
+	if n == 0 {
+		return "beyond limits"
+	}
+	return engine.Bytes(n)
+}
+
+// counts prints "250 F16".
+func counts(m map[string]int) string {
+	var s []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		s = append(s, fmt.Sprintf("%d %s", m[key], key))
+	}
+	return strings.Join(s, ", ")
 }

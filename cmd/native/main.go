@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"tessera/app/batch"
 	"tessera/app/desktop"
 	"tessera/app/files"
 	"tessera/app/interrupt"
@@ -149,7 +151,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}
@@ -200,4 +202,29 @@ func verbatim(k *kong.DecodeContext, target reflect.Value) error {
 func (a *app) finish(r *report.Result) error {
 	a.made = r
 	return r.Print(a.Terminal)
+}
+
+// exitCode is the code that an error ends the program with.
+func exitCode(ctx context.Context, err error) int {
+	if context.Cause(ctx) == interrupt.ErrUnread {
+		return job.ExitInterrupted
+	}
+	if err == nil {
+		return job.ExitDone
+	}
+	if b, ok := errors.AsType[*batch.Error](err); ok {
+		return b.Code
+	}
+	return terminal.ExitCode(ctx, err)
+}
+
+// usage makes a usage error of one of the parser's.
+func usage(err error) error {
+	hint := "`tessera --help` lists the commands.\n"
+	parse, ok := errors.AsType[*kong.ParseError](err)
+	if ok && parse.Context.Selected() != nil {
+		n := parse.Context.Selected()
+		hint = fmt.Sprintf("usage: tessera %s\n`tessera %s --help` explains the flags.\n", n.Summary(), n.Name)
+	}
+	return terminal.Usage(err, hint)
 }

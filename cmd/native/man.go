@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"tessera/app/terminal"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -18,7 +20,7 @@ func (manCmd) Help() string {
     tessera man > ~/.local/share/man/man1/tessera.1`
 }
 
-func (manCmd) Run(a *app, k *kong.Context) error { return a.Text(manual(k.Model)) }
+func (manCmd) Run(t *terminal.Terminal, k *kong.Context) error { return t.Text(manual(k.Model)) }
 
 // manual is the manual page.
 func manual(m *kong.Application) string {

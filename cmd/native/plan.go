@@ -274,9 +274,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 		cut += ", made over what they are made of"
 	}
 	a.Say("  tiles       %s", cut)
-	a.Say("  products    %s MACs, %.3f of the reference's %s", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), scaled(r.ReferenceMACs))
-	a.Say("  attention   %s MACs, %.3f of the reference's %s", scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), scaled(r.ReferenceAttention))
-	a.Say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), thousands(r.Dispatches))
+	a.Say("  products    %s MACs, %.3f of the reference's %s", terminal.Scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), terminal.Scaled(r.ReferenceMACs))
+	a.Say("  attention   %s MACs, %.3f of the reference's %s", terminal.Scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), terminal.Scaled(r.ReferenceAttention))
+	a.Say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), terminal.Thousands(r.Dispatches))
 	parts := []string{"weights " + engine.Bytes(r.Weights), "activations " + engine.Bytes(r.Activations)}
 	for _, m := range []struct {
 		what  string
@@ -319,7 +319,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(t, "  layer\tkind\tMACs\treference\ttraffic\tdispatches")
 	for _, l := range r.Layers {
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, scaled(l.MACs), scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%d\n", l.Name, l.Kind, terminal.Scaled(l.MACs), terminal.Scaled(l.Reference), engine.Bytes(l.Bytes), l.Dispatches)
 	}
 	return t.Flush()
 }
@@ -339,7 +339,7 @@ const link = 25e9
 // crossing says whether what crosses or the arithmetic takes longer.
 func crossing(r *planned) string {
 	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
-	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices that do more than %sFLOPs a second", int(link/1e9), scaled(int64(flops)))
+	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices that do more than %sFLOPs a second", int(link/1e9), terminal.Scaled(int64(flops)))
 }
 
 // tellMap prints what lies where.
@@ -358,17 +358,78 @@ func (c *planCmd) tellMap(a *app, all []planLies) error {
 	return t.Flush()
 }
 
-// scaled prints a count: "231.6 T".
-func scaled(n int64) string {
-	v, unit := float64(n), 0
-	for v >= 999.95 && unit < 6 {
-		v /= 1000
-		unit++
+// planChoice is one way to do a job; its JSON is the interface for machines.
+type planChoice struct {
+	Tile    string `json:"tile"` // "off", or HxW in pixels
+	Tiles   int    `json:"tiles"`
+	Offload bool   `json:"offload"` // causal memory or weights live on the host
+	Exact   bool   `json:"exact"`   // the result is that of one tile
+	Fits    bool   `json:"fits"`    // the budget; else it is the least that this takes
+	Peak    int64  `json:"peak_device_bytes"`
+	Host    int64  `json:"host_bytes"`
+	Free    int64  `json:"host_free_bytes"` // that must be free there for a run to take those
+	Moved   int64  `json:"moved_bytes"`     // between the two, in the whole job
+	MACs    int64  `json:"macs"`            // attention's among them
+}
+
+// alternatives are the ways that there are: untiled with causal memory or weights on
+// the host, where they may be, and without, and the largest tile within the budget, with
+// and without. What comes to the same is one.
+func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options) ([]planChoice, error) {
+	untiled, auto := o, o
+	untiled.Tile, untiled.Overlap, untiled.Shrink = tiling.Choice{}, tiling.Size{}, false
+	auto.Tile, auto.Shrink = tiling.Choice{Auto: true}, false
+	away := untiled
+	away.Offload, untiled.Offload = vae.OffloadOn, vae.OffloadOff
+	alone := auto
+	alone.Offload = vae.OffloadOff
+	var all []planChoice
+	for _, o := range []vae.Options{away, untiled, auto, alone} {
+		p, err := c.lay(ctx, m, o)
+		fits := !errors.Is(err, vae.ErrMemory)
+		if !fits && !o.Tile.Auto {
+			o.Budget, o.Least = 0, true
+			p, err = c.lay(ctx, m, o)
+		}
+		switch {
+		case errors.Is(err, tiling.ErrBudget) || errors.Is(err, vae.ErrMemory): // there is no such tile
+			continue
+		case err != nil:
+			return nil, err
+		case o.Offload == vae.OffloadOn && p.Host == 0:
+			continue
+		}
+		s := report.NewStage(p, p.Frames, 1)
+		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, c.free(p.Host), p.Moved, p.Cost.MACs}
+		if !slices.Contains(all, choice) {
+			all = append(all, choice)
+		}
 	}
-	if unit == 0 {
-		return strconv.FormatInt(n, 10)
+	return all, nil
+}
+
+// tellChoices prints them side by side.
+func (c *planCmd) tellChoices(a *app, all []planChoice) error {
+	if len(all) == 0 {
+		return nil
 	}
-	return fmt.Sprintf("%.1f %c", v, "kMGTPE"[unit-1])
+	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "  tiles\toffload\tdevice\thost\tfree there\tmoved\tMACs\texact\tfits")
+	for _, p := range all {
+		tile := "one"
+		if p.Tiles > 1 {
+			tile = fmt.Sprintf("%d of %s", p.Tiles, p.Tile)
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", tile, yes(p.Offload), engine.Bytes(p.Peak), engine.Bytes(p.Host), engine.Bytes(p.Free), engine.Bytes(p.Moved), terminal.Scaled(p.MACs), yes(p.Exact), yes(p.Fits))
+	}
+	return t.Flush()
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
 }
 
 // The longest clip and the largest frame that are planned. A frame's attention

@@ -172,8 +172,8 @@ func TestPlanForPeople(t *testing.T) {
 	for _, line := range []string{
 		"SeedVR2, decode of 21 frames, 512 wide and 256 high, f16\n",
 		"  tiles       one tile, 5 slices\n",
-		fmt.Sprintf("  products    %s MACs, %.3f of the reference's 32.7 T\n", scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs)),
-		fmt.Sprintf(" in %s dispatches\n", thousands(r.Dispatches)),
+		fmt.Sprintf("  products    %s MACs, %.3f of the reference's 32.7 T\n", terminal.Scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs)),
+		fmt.Sprintf(" in %s dispatches\n", terminal.Thousands(r.Dispatches)),
 	} {
 		assert.Contains(t, o.stdout, line)
 	}
@@ -187,7 +187,7 @@ func TestPlanForPeople(t *testing.T) {
 
 func TestScaled(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0 k", 999_949: "999.9 k", 999_950: "1.0 M", 3_087_267_790_848: "3.1 T", 9e18: "9.0 E"} {
-		assert.Equal(t, want, scaled(n))
+		assert.Equal(t, want, terminal.Scaled(n))
 	}
 }
 

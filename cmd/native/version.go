@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"tessera/app/job"
+	"tessera/app/terminal"
 )
 
 // version is stamped by tools/dist.sh, with -ldflags -X.
@@ -16,14 +17,14 @@ var version string
 type versionFlag bool
 
 // BeforeReset runs before the rest of the command line is looked at.
-func (versionFlag) BeforeReset(a *app, k *kong.Kong) error {
+func (versionFlag) BeforeReset(t *terminal.Terminal, k *kong.Kong) error {
 	v := programVersion()
-	if a.JSON {
-		if err := a.Print(v); err != nil {
+	if t.JSON {
+		if err := t.Print(v); err != nil {
 			return err
 		}
 	} else {
-		a.Say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
+		t.Say("tessera %s (%s, %s)", v.Version, v.System, v.Go)
 	}
 	k.Exit(job.ExitDone)
 	return nil
