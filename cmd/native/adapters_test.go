@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/cmd/native/flags"
 )
 
 // Several adapters share a job's tiles and make what one makes; an adapter that
@@ -38,15 +39,15 @@ func TestAdapters(t *testing.T) {
 }
 
 func TestAdaptersFlag(t *testing.T) {
-	for text, want := range map[string]adaptersFlag{
-		"best": {}, "all": {all: true}, "3": {list: []int{3}}, "1,0,1": {list: []int{1, 0, 1}},
+	for text, want := range map[string]flags.Adapters{
+		"best": {}, "all": {All: true}, "3": {List: []int{3}}, "1,0,1": {List: []int{1, 0, 1}},
 	} {
-		var f adaptersFlag
+		var f flags.Adapters
 		require.NoError(t, f.UnmarshalText([]byte(text)))
 		assert.Equal(t, want, f, text)
-		assert.Len(t, f.others(), max(0, len(f.list)-1))
+		assert.Len(t, f.Others(), max(0, len(f.List)-1))
 	}
 	for _, text := range []string{"", "-1", "0,", ",1", "0,best", "a"} {
-		assert.ErrorContains(t, new(adaptersFlag).UnmarshalText([]byte(text)), "expected best, all or numbers")
+		assert.ErrorContains(t, new(flags.Adapters).UnmarshalText([]byte(text)), "expected best, all or numbers")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 )
 
 type batchCmd struct {
@@ -31,25 +32,25 @@ type batchCmd struct {
 
 // batchFlags are those that the clips of a batch have in common.
 type batchFlags struct {
-	forceFlag
-	clobberFlag
-	scaleFlag
-	cacheFlags
+	flags.Forcing
+	flags.Clobbering
+	flags.Scaling
+	flags.TrainerCache
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
-	sampleFlags
-	latentFlags
-	framesFlag
-	videoFlags
-	outFlags
-	Audio string   `placeholder:"FROM" help:"File whose sound goes along, or none; default none of decode, that of the video of roundtrip."`
-	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the encoded video, else 24."`
-	deviceFlags
-	tileFlags
+	flags.Sampling
+	flags.LatentLayout
+	flags.Pictures
+	flags.VideoInput
+	flags.VideoOutput
+	Audio string     `placeholder:"FROM" help:"File whose sound goes along, or none; default none of decode, that of the video of roundtrip."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the encoded video, else 24."`
+	flags.Device
+	flags.Tiles
 }
 
 // Validate refuses what no clip can have.
 func (f *batchFlags) Validate() error {
-	return cmp.Or(f.sampleFlags.Validate(), f.tileFlags.Validate(), f.cacheFlags.Validate())
+	return cmp.Or(f.Sampling.Validate(), f.Tiles.Validate(), f.TrainerCache.Validate())
 }
 
 // Help is shown below the flags.
@@ -121,7 +122,7 @@ type clipCommand struct {
 // parseClip makes the command of a command line.
 func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	p := &clipCommand{clipCommands: new(clipCommands), kept: kept}
-	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(groups), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}
@@ -150,5 +151,5 @@ func (p *clipCommand) Sound() string {
 
 // Renames reports whether a trainer's cache names the output's file.
 func (p *clipCommand) Renames() bool {
-	return p.Selected().Name == "encode" && p.Encode.cacheFlags.on()
+	return p.Selected().Name == "encode" && p.Encode.TrainerCache.Asked()
 }

@@ -19,6 +19,7 @@ import (
 	"tessera/app/job"
 	"tessera/app/machine"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/gpu"
 	"tessera/tiling"
 	"tessera/vae"
@@ -144,23 +145,23 @@ func TestWarm(t *testing.T) {
 	kept := machine.Keep(said)
 	defer kept.Drop()
 	opener := &machine.Opener{Terminal: said, Kept: kept}
-	flags := deviceFlags{Backend: "auto", Precision: "auto", plainFlags: plainFlags{Winograd: "on"}}
-	open := func(f deviceFlags, path string) *gpu.Device {
-		e, err := opener.Open(t.Context(), f.chosen(), path, f.settings(forceFlag{}))
+	chosen := flags.Device{Backend: "auto", Precision: "auto", Shortcuts: flags.Shortcuts{Winograd: "on"}}
+	open := func(f flags.Device, path string) *gpu.Device {
+		e, err := opener.Open(t.Context(), f.Chosen(), path, f.Settings(flags.Forcing{}))
 		require.NoError(t, err)
 		e.Close() // as commands do
 		return e.Device
 	}
-	first := open(flags, tiny)
-	require.Same(t, first, open(flags, tiny))
-	other := open(flags, wan21(t))
+	first := open(chosen, tiny)
+	require.Same(t, first, open(chosen, tiny))
+	other := open(chosen, wan21(t))
 	require.NotSame(t, first, other)
-	flags.Precision = "f32"
-	last := open(flags, wan21(t))
+	chosen.Precision = "f32"
+	last := open(chosen, wan21(t))
 	require.NotSame(t, other, last)
 	kept.Drop()
-	require.NotSame(t, last, open(flags, wan21(t)))
-	_, err := opener.Open(t.Context(), flags.chosen(), "nowhere", vae.Settings{})
+	require.NotSame(t, last, open(chosen, wan21(t)))
+	_, err := opener.Open(t.Context(), chosen.Chosen(), "nowhere", vae.Settings{})
 	require.Error(t, err)
 }
 

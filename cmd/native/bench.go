@@ -14,6 +14,7 @@ import (
 	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/machine"
+	"tessera/cmd/native/flags"
 	"tessera/gpu"
 	"tessera/media"
 	"tessera/tiling"
@@ -22,16 +23,16 @@ import (
 )
 
 type benchCmd struct {
-	Part    string     `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string     `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with weights that are made up; default the first two of these."`
-	Report  string     `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
-	Seconds float64    `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
-	Size    pixelsFlag `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`
-	Frames  framesArg  `default:"5" placeholder:"N" help:"Frames of clips of that size; default 5."`
-	Tile    *tileFlag  `placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
-	Kernels bool       `name:"every-kernel" help:"Before a clip is measured, try every kernel that could do for it, however long that takes; others are known from here on."`
-	clobberFlag
-	deviceFlags
+	Part    string       `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
+	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with weights that are made up; default the first two of these."`
+	Report  string       `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
+	Seconds float64      `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
+	Size    flags.Pixels `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`
+	Frames  flags.Frames `default:"5" placeholder:"N" help:"Frames of clips of that size; default 5."`
+	Tile    *flags.Tile  `placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
+	Kernels bool         `name:"every-kernel" help:"Before a clip is measured, try every kernel that could do for it, however long that takes; others are known from here on."`
+	flags.Clobbering
+	flags.Device
 }
 
 // Help is shown below the flags.
@@ -52,7 +53,7 @@ func (c *benchCmd) Validate() error {
 	if ext := strings.ToLower(filepath.Ext(c.Report)); c.Report != "" && ext != ".md" && ext != ".json" {
 		return fmt.Errorf("--report=%s: expected .md or .json", c.Report)
 	}
-	if c.Adapter.all || len(c.Adapter.list) > 1 {
+	if c.Adapter.All || len(c.Adapter.List) > 1 {
 		return errors.New("--adapter: bench measures one adapter, expected best or its number")
 	}
 	return nil
@@ -68,7 +69,7 @@ func (c *benchCmd) Run(a *app) error {
 	if c.Model != "" && !published {
 		in = append(in, files.Named("checkpoint", c.Model))
 	}
-	if err := c.begin(out, in); err != nil {
+	if err := c.Begin(out, in); err != nil {
 		return err
 	}
 	if c.Model != "" && !published {
@@ -76,7 +77,7 @@ func (c *benchCmd) Run(a *app) error {
 			return absent(c.Model, err)
 		}
 	}
-	dev, err := machine.OpenDevice(c.options())
+	dev, err := machine.OpenDevice(c.GPU())
 	if err != nil {
 		return job.Mark(err, job.ErrNoDevice)
 	}
@@ -115,9 +116,9 @@ func (c *benchCmd) Run(a *app) error {
 func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 	o := bench.Options{
 		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
-		Tile: (*tiling.Choice)(c.Tile), NoFold: c.NoFold, Winograd: c.winograd(), Choose: t.Choose,
+		Tile: (*tiling.Choice)(c.Tile), NoFold: c.NoFold, Winograd: c.WinogradSetting(), Choose: t.Choose,
 	}
-	if c.Size != (pixelsFlag{}) {
+	if c.Size != (flags.Pixels{}) {
 		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W
 	}
 	if c.Part != "all" {
@@ -145,7 +146,7 @@ func known(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
 // line is the command without names of folders.
 func (c *benchCmd) line() string {
 	line := fmt.Sprintf("tessera bench %s --seconds=%v --backend=%s --precision=%s", c.Part, c.Seconds, c.Backend, c.Precision)
-	if c.Size != (pixelsFlag{}) {
+	if c.Size != (flags.Pixels{}) {
 		line += fmt.Sprintf(" --size=%v --frames=%d", c.Size, c.Frames)
 	}
 	if c.Tile != nil {
@@ -163,8 +164,8 @@ func (c *benchCmd) line() string {
 	if c.Winograd != "auto" {
 		line += " --winograd=" + c.Winograd
 	}
-	if c.Adapter.first() >= 0 {
-		line += fmt.Sprintf(" --adapter=%d", c.Adapter.first())
+	if c.Adapter.First() >= 0 {
+		line += fmt.Sprintf(" --adapter=%d", c.Adapter.First())
 	}
 	if c.Model != "" {
 		line += " --model=" + filepath.Base(c.Model)

@@ -15,35 +15,36 @@ import (
 	"tessera/app/report"
 	"tessera/app/resume"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
 
 type decodeCmd struct {
-	modelFlag
-	forceFlag
+	flags.Checkpoint
+	flags.Forcing
 	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
-	clobberFlag
+	flags.Clobbering
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
-	scaleFlag
+	flags.Scaling
 	LatentKey string `placeholder:"KEY" help:"Name of the tensor in a file of several, also without the size in it, such as latents_image; default latent, samples and such, or the only one."`
-	latentFlags
-	framesFlag
-	sampleFlags
-	outFlags
-	Audio string   `placeholder:"FROM" help:"File whose sound goes along, cut to the length of the video; default none."`
-	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
-	deviceFlags
-	profileFlag
-	tileFlags
+	flags.LatentLayout
+	flags.Pictures
+	flags.Sampling
+	flags.VideoOutput
+	Audio string     `placeholder:"FROM" help:"File whose sound goes along, cut to the length of the video; default none."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
+	flags.Device
+	flags.Profiling
+	flags.Tiles
 }
 
 // Validate refuses flags that contradict each other.
 func (c *decodeCmd) Validate() error {
-	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate())
 }
 
 // Help is shown below the flags.
@@ -68,14 +69,14 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
-	a.machines.Profiling = c.Profile.on
-	if err := c.begin(append(c.clips(1), c.profileFlag.outputs()...), in); err != nil {
+	a.machines.Profiling = c.Profile.On
+	if err := c.Begin(append(c.clips(1), c.Profiling.Outputs()...), in); err != nil {
 		return err
 	}
 	if err := media.CheckVideoName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
-	settings := c.settings(c.forceFlag)
+	settings := c.Settings(c.Forcing)
 	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "decode")
 	if err != nil {
 		return err
@@ -102,14 +103,14 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	if len(clips) > 1 {
 		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].Path, clips[len(clips)-1].Path)
-		if err := c.begin(append(slices.Clone(clips), c.profileFlag.outputs()...), in); err != nil {
+		if err := c.Begin(append(slices.Clone(clips), c.Profiling.Outputs()...), in); err != nil {
 			return err
 		}
 	}
-	w := &clipWriter{app: a, clobberFlag: c.clobberFlag, outputs: clips}
+	w := &clipWriter{app: a, Clobbering: c.Clobbering, outputs: clips}
 	once := &onceOfClips{app: a, clips: clips, said: map[string]bool{}}
 	w.create = func(path string) (*media.Sink, error) {
-		return c.create(a, path, d.Clip, media.CreateOptions{
+		return c.CreateVideo(a.ctx, a.streams, path, d.Clip, media.CreateOptions{
 			Sound: c.Audio, SoundAsked: true, RateAsked: latent.Rational(c.FPS).Known(), Warn: once.warn(path),
 		})
 	}
@@ -128,7 +129,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
 	}
-	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.Chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
@@ -164,18 +165,18 @@ func (c *decodeCmd) Run(a *app) error {
 	for _, o := range clips {
 		r.Outputs = append(r.Outputs, terminal.FileName(o.Path))
 	}
-	if err := c.report(a, r, e); err != nil {
+	if err := c.Report(r, e, programVersion().Version); err != nil {
 		return err
 	}
 	return a.finish(r)
 }
 
 func (c *decodeCmd) choices() job.Choices {
-	w := c.tileFlags.choices()
-	w.Scale, w.Independent, w.FPS = c.scaleFlag.choice(), c.Independent, latent.Rational(c.FPS)
+	w := c.Tiles.Choices()
+	w.Scale, w.Independent, w.FPS = c.Scaling.Choice(), c.Independent, latent.Rational(c.FPS)
 	w.Key = c.LatentKey
-	c.latentFlags.choose(&w)
-	c.sampleFlags.choose(&w)
+	c.LatentLayout.Choose(&w)
+	c.Sampling.Choose(&w)
 	return w
 }
 
@@ -186,7 +187,7 @@ func (c *decodeCmd) resumed(a *app, clips files.Outputs, w *clipWriter) (*resume
 		return nil, terminal.Refused("--resume with --output=-: a stream can't be gone on with, expected the name of a file or folder")
 	case len(clips) > 1:
 		return nil, terminal.Refused("--resume: %s is a batch of %d clips, expected one", a.Spoken(c.Latent), len(clips))
-	case c.Adapter.all || len(c.Adapter.list) > 1:
+	case c.Adapter.All || len(c.Adapter.List) > 1:
 		return nil, terminal.Refused("--resume with several adapters: expected one, which makes the same again")
 	}
 	return resume.Find(a.Terminal, c.Output, w)
@@ -236,7 +237,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 // clipWriter writes each clip to an output of its own.
 type clipWriter struct {
 	*app
-	clobberFlag
+	flags.Clobbering
 	outputs files.Outputs
 	create  func(path string) (*media.Sink, error)
 
@@ -259,7 +260,7 @@ func (w *clipWriter) Take(f vae.Frame) error {
 
 // End completes an output and begins the next.
 func (w *clipWriter) End() error {
-	if err := w.vacant(w.outputs[w.at : w.at+1]); err != nil {
+	if err := w.Vacant(w.outputs[w.at : w.at+1]); err != nil {
 		return err
 	}
 	if err := w.sink.Close(); err != nil {

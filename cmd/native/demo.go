@@ -11,6 +11,7 @@ import (
 	"tessera/app/report"
 	"tessera/app/terminal"
 	"tessera/assets"
+	"tessera/cmd/native/flags"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/temporary"
@@ -19,13 +20,13 @@ import (
 
 type demoCmd struct {
 	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files, of any family; default a small trained SeedVR2 that is part of the program."`
-	forceFlag
+	flags.Forcing
 	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Folder for the results; default out/demo."`
-	clobberFlag
-	framesFlag
-	deviceFlags
-	profileFlag
-	tileFlags
+	flags.Clobbering
+	flags.Pictures
+	flags.Device
+	flags.Profiling
+	flags.Tiles
 }
 
 // Help is shown below the flags.
@@ -43,9 +44,9 @@ func (c *demoCmd) Run(a *app) error {
 	if err := files.CheckName(c.Output); err != nil {
 		return err
 	}
-	a.machines.Profiling = c.Profile.on
-	out := append(c.outputs(), c.profileFlag.outputs()...)
-	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("library", c.Dawn)}); err != nil {
+	a.machines.Profiling = c.Profile.On
+	out := append(c.outputs(), c.Profiling.Outputs()...)
+	if err := c.Begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("library", c.Dawn)}); err != nil {
 		return err
 	}
 	files, err := temporary.Mkdir(os.TempDir(), "tessera-demo", 0o700)
@@ -62,7 +63,7 @@ func (c *demoCmd) Run(a *app) error {
 	if c.Model != "" {
 		model, name = c.Model, c.Model
 	}
-	settings := c.settings(c.forceFlag)
+	settings := c.Settings(c.Forcing)
 	config, err := a.machines.CheckFor(a.ctx, model, settings, "encode", "decode")
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.machines.Open(a.ctx, c.chosen(), model, settings)
+	e, err := a.machines.Open(a.ctx, c.Chosen(), model, settings)
 	if err != nil {
 		return err
 	}
@@ -105,21 +106,21 @@ func (c *demoCmd) Run(a *app) error {
 	if err := t.run(o, r); err != nil {
 		return err
 	}
-	if err := c.vacant(out); err != nil {
+	if err := c.Vacant(out); err != nil {
 		return err
 	}
 	if err := t.write(latentFile, sheet); err != nil {
 		return err
 	}
 	r.Outputs = terminal.FileNames(append(outputs, latentFile, sheet)...)
-	if err := c.report(a, r, e); err != nil {
+	if err := c.Report(r, e, programVersion().Version); err != nil {
 		return err
 	}
 	return a.finish(r)
 }
 
 func (c *demoCmd) choices() job.Choices {
-	w := c.tileFlags.choices()
+	w := c.Tiles.Choices()
 	w.Independent, w.FPS = c.Independent, latent.Rational{Num: 12, Den: 1}
 	return w
 }

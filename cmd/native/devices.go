@@ -8,6 +8,7 @@ import (
 	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tune"
@@ -16,7 +17,7 @@ import (
 type devicesCmd struct {
 	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 	Dawn    string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
-	cacheFlag
+	flags.ShaderCache
 }
 
 // Help is shown below the flags.

@@ -3,54 +3,32 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"tessera/app/files"
 	"tessera/app/job"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/latent"
 	"tessera/media"
 )
 
 type encodeCmd struct {
-	modelFlag
-	forceFlag
+	flags.Checkpoint
+	flags.Forcing
 	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: safetensors, latent or npy; default safetensors."`
-	clobberFlag
-	scaleFlag
-	cacheFlags
+	flags.Clobbering
+	flags.Scaling
+	flags.TrainerCache
 	Moments bool `xor:"numbers" help:"Write mean and log-variance, unscaled, instead of a latent."`
-	sampleFlags
-	framesFlag
-	videoFlags
-	deviceFlags
-	profileFlag
-	tileFlags
-}
-
-// sampleFlags choose how a latent is made of its distribution.
-type sampleFlags struct {
-	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default is the mean."`
-	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
-}
-
-// Validate refuses the seed of a sample that isn't drawn.
-func (f sampleFlags) Validate() error {
-	if f.Seed != nil && !f.Sample {
-		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
-	}
-	return nil
-}
-
-// choose fills in what the flags say.
-func (f sampleFlags) choose(w *job.Choices) {
-	w.Sample = f.Sample
-	if f.Seed != nil {
-		w.Seed = *f.Seed
-	}
+	flags.Sampling
+	flags.Pictures
+	flags.VideoInput
+	flags.Device
+	flags.Profiling
+	flags.Tiles
 }
 
 // Help is shown below the flags.
@@ -68,29 +46,29 @@ func (encodeCmd) Help() string {
 
 // Validate refuses a scale for moments, which have none, and what its flags do.
 func (c *encodeCmd) Validate() error {
-	if c.Moments && c.scaleFlag.choice() == latent.ScalePipeline {
+	if c.Moments && c.Scaling.Choice() == latent.ScalePipeline {
 		return errors.New("--moments with --scale=pipeline: moments are the model's own numbers, expected --scale=none or no --scale")
 	}
-	if c.cacheFlags.on() && c.Output == files.Stream {
+	if c.TrainerCache.Asked() && c.Output == files.Stream {
 		return errors.New("--output=-: a cache of latents is a file, expected its name")
 	}
-	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate(), c.cacheFlags.Validate())
+	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate(), c.TrainerCache.Validate())
 }
 
 func (c *encodeCmd) Run(a *app) error {
 	if err := a.streams.Output(c.Output, c.Format, "safetensors", "latent", "npy"); err != nil {
 		return err
 	}
-	a.machines.Profiling = c.Profile.on
-	out := append(files.Outputs{files.Named("--output="+c.Output, c.Output)}, c.profileFlag.outputs()...)
+	a.machines.Profiling = c.Profile.On
+	out := append(files.Outputs{files.Named("--output="+c.Output, c.Output)}, c.Profiling.Outputs()...)
 	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("library", c.Dawn)}
-	if err := c.begin(out, in); err != nil {
+	if err := c.Begin(out, in); err != nil {
 		return err
 	}
 	if err := media.CheckLatentName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
-	settings := c.settings(c.forceFlag)
+	settings := c.Settings(c.Forcing)
 	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "encode")
 	if err != nil {
 		return err
@@ -98,7 +76,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if c.Video, err = a.streams.Input(a.ctx, c.Video); err != nil {
 		return err
 	}
-	clip, err := c.video(a, c.Video, config.Channels)
+	clip, err := c.OpenVideo(a.ctx, a.Terminal, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}
@@ -113,18 +91,18 @@ func (c *encodeCmd) Run(a *app) error {
 		return err
 	}
 	write := func(z latent.Latent) error { return a.writeLatent(c.Output, z) }
-	if c.cacheFlags.on() {
-		k, err := c.cached(config, o, c.Output)
+	if c.TrainerCache.Asked() {
+		k, err := c.CachedLatent(config, o, c.Output)
 		if err != nil {
 			return err
 		}
-		c.Output, write = k.path, k.write
-		out[0] = files.Named("--output="+k.path, k.path)
-		if err := c.begin(out, in); err != nil {
+		c.Output, write = k.Path, k.Write
+		out[0] = files.Named("--output="+k.Path, k.Path)
+		if err := c.Begin(out, in); err != nil {
 			return err
 		}
 	}
-	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.Chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
@@ -140,7 +118,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := c.vacant(out); err != nil {
+	if err := c.Vacant(out); err != nil {
 		return err
 	}
 	if err := write(z); err != nil {
@@ -154,16 +132,16 @@ func (c *encodeCmd) Run(a *app) error {
 	r.Encode, r.Scale, r.Pictures = s, o.Scale, o.Options.Independent
 	r.Latent = z.Shape()
 	r.Outputs = terminal.FileNames(c.Output)
-	if err := c.report(a, r, e); err != nil {
+	if err := c.Report(r, e, programVersion().Version); err != nil {
 		return err
 	}
 	return a.finish(r)
 }
 
 func (c *encodeCmd) choices() job.Choices {
-	w := c.tileFlags.choices()
-	w.Scale, w.Independent, w.Moments = c.scaleFlag.choice(), c.Independent, c.Moments
-	c.sampleFlags.choose(&w)
+	w := c.Tiles.Choices()
+	w.Scale, w.Independent, w.Moments = c.Scaling.Choice(), c.Independent, c.Moments
+	c.Sampling.Choose(&w)
 	return w
 }
 

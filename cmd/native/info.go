@@ -17,6 +17,7 @@ import (
 	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/engine"
 	"tessera/format"
 	"tessera/format/file"
@@ -30,8 +31,8 @@ import (
 
 type infoCmd struct {
 	File string `arg:"" help:"Checkpoint, latent or video; - is standard input."`
-	forceFlag
-	deviceFlags
+	flags.Forcing
+	flags.Device
 }
 
 // Help is shown below the flags.
@@ -51,7 +52,7 @@ func (c *infoCmd) Run(a *app) (err error) {
 		return cmp.Or(a.ctx.Err(), a.noTensors(c.File, err))
 	}
 	defer machine.CloseFile(a.ctx, f)
-	settings := c.settings(c.forceFlag)
+	settings := c.Settings(c.Forcing)
 	config, err := a.machines.CheckFile(a.ctx, f, settings)
 	if err != nil {
 		return cmp.Or(a.ctx.Err(), a.noModel(f, err))
@@ -126,12 +127,12 @@ func (a *app) noModel(f format.File, err error) error {
 // adapter is the one that would be taken. Where there is none, and none was
 // asked for by number, it is one with default limits.
 func (c *infoCmd) adapter(a *app) (gpu.Info, error) {
-	dev, err := machine.OpenDevice(c.options())
+	dev, err := machine.OpenDevice(c.GPU())
 	if err == nil {
 		defer dev.Close()
 		return dev.Info(), nil
 	}
-	if c.Adapter.first() >= 0 {
+	if c.Adapter.First() >= 0 {
 		return gpu.Info{}, job.Mark(err, job.ErrNoDevice)
 	}
 	reason, _, _ := strings.Cut(err.Error(), "\n")

@@ -12,6 +12,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -24,6 +25,8 @@ import (
 	"tessera/app/quiet"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
+	"tessera/vae"
 )
 
 func main() {
@@ -151,7 +154,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}

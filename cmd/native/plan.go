@@ -17,6 +17,7 @@ import (
 	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/engine"
 	"tessera/gpu"
 	"tessera/tiling"
@@ -24,18 +25,18 @@ import (
 )
 
 type planCmd struct {
-	Model     string     `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, whose header is read."`
-	Op        string     `enum:"decode,encode" default:"decode" help:"decode or encode."`
-	Frames    framesArg  `default:"1" placeholder:"N" help:"Frames of the video."`
-	Size      pixelsFlag `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
-	Precision string     `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
-	Layers    bool       `help:"List every layer."`
-	Map       bool       `help:"List the buffers on the device, and what lies in them from which layer to which."`
-	Least     bool       `help:"Plan for the least memory: the smallest --memory that the job runs with."`
-	Choices   bool       `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory, with and without."`
-	framesFlag
-	plainFlags
-	tileFlags
+	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, whose header is read."`
+	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
+	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
+	Size      flags.Pixels `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
+	Precision string       `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
+	Layers    bool         `help:"List every layer."`
+	Map       bool         `help:"List the buffers on the device, and what lies in them from which layer to which."`
+	Least     bool         `help:"Plan for the least memory: the smallest --memory that the job runs with."`
+	Choices   bool         `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory, with and without."`
+	flags.Pictures
+	flags.Shortcuts
+	flags.Tiles
 }
 
 // Help is shown below the flags.
@@ -157,7 +158,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
-	settings := vae.Settings{Precision: vae.Precision(c.Precision), Force: true, NoFold: c.NoFold, Winograd: c.winograd()} // what weights make is no matter here
+	settings := vae.Settings{Precision: vae.Precision(c.Precision), Force: true, NoFold: c.NoFold, Winograd: c.WinogradSetting()} // what weights make is no matter here
 	if slices.Contains(vae.Families(), c.Model) {
 		return vae.Published(c.Model, adapter, settings)
 	}
@@ -175,7 +176,7 @@ func absent(model string, err error) error {
 
 // options are how the flags have the job cut.
 func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
-	o, err := c.choices().Options()
+	o, err := c.Tiles.Choices().Options()
 	o.Independent, o.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
 	if o.Chunk == vae.AutoChunk && c.Memory == 0 {
 		o.Chunk = 1 // not what there is always room for
@@ -432,12 +433,9 @@ func yes(is bool) string {
 	return "no"
 }
 
-// The longest clip and the largest frame that are planned. A frame's attention
-// is recorded block by block, which of 16K would take a hundred gigabytes, and
-// no count may overflow.
+// The largest frame and clip that are planned, in pixels. A frame's attention is recorded
+// block by block, which of 16K would take a hundred gigabytes, and no count may overflow.
 const (
-	mostFrames = 1 << 20
-	mostSide   = 1 << 15
 	mostPixels = 1 << 25 // of a frame: 8K
 	mostInAll  = 1 << 38
 )
@@ -451,35 +449,5 @@ func (c *planCmd) Validate() error {
 	if pixels *= int64(c.Frames); pixels > mostInAll {
 		return fmt.Errorf("--frames=%d --size=%v: %d pixels in all, expected at most %d", c.Frames, c.Size, pixels, int64(mostInAll))
 	}
-	return c.tileFlags.Validate()
-}
-
-// framesArg is a number of frames.
-type framesArg int
-
-// UnmarshalText reads 1 to mostFrames.
-func (f *framesArg) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseUint(string(text), 10, 31)
-	if err != nil || n < 1 || n > mostFrames {
-		return fmt.Errorf("%q, expected 1 to %d frames", text, mostFrames)
-	}
-	*f = framesArg(n)
-	return nil
-}
-
-// pixelsFlag is the size of a video, as it is said of videos: width x height.
-type pixelsFlag tiling.Size
-
-func (f pixelsFlag) String() string { return fmt.Sprintf("%dx%d", f.W, f.H) }
-
-// UnmarshalText reads WxH.
-func (f *pixelsFlag) UnmarshalText(text []byte) error {
-	width, height, _ := strings.Cut(string(text), "x")
-	w, err := strconv.ParseUint(width, 10, 31)
-	h, err2 := strconv.ParseUint(height, 10, 31)
-	if cmp.Or(err, err2) != nil || min(w, h) < 1 || max(w, h) > mostSide {
-		return fmt.Errorf("%q, expected a width and a height of 1 to %d pixels, such as 1280x720", text, mostSide)
-	}
-	*f = pixelsFlag{H: int(h), W: int(w)}
-	return nil
+	return c.Tiles.Validate()
 }

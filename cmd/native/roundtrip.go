@@ -12,27 +12,28 @@ import (
 	"tessera/app/machine"
 	"tessera/app/report"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/latent"
 	"tessera/media"
 	"tessera/vae"
 )
 
 type roundtripCmd struct {
-	modelFlag
-	forceFlag
+	flags.Checkpoint
+	flags.Forcing
 	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
 	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output, without a sheet: y4m, npy or safetensors; default y4m."`
-	clobberFlag
-	sampleFlags
-	framesFlag
-	videoFlags
-	outFlags
-	Audio string   `default:"input" placeholder:"FROM" help:"File whose sound goes along, or none; default that of the video."`
-	FPS   rateFlag `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
-	deviceFlags
-	profileFlag
-	tileFlags
+	flags.Clobbering
+	flags.Sampling
+	flags.Pictures
+	flags.VideoInput
+	flags.VideoOutput
+	Audio string     `default:"input" placeholder:"FROM" help:"File whose sound goes along, or none; default that of the video."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
+	flags.Device
+	flags.Profiling
+	flags.Tiles
 }
 
 // Help is shown below the flags.
@@ -45,7 +46,7 @@ func (roundtripCmd) Help() string {
 
 // Validate refuses what its flags do; kong asks one method only.
 func (c *roundtripCmd) Validate() error {
-	return cmp.Or(c.sampleFlags.Validate(), c.tileFlags.Validate())
+	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate())
 }
 
 func (c *roundtripCmd) Run(a *app) error {
@@ -57,15 +58,15 @@ func (c *roundtripCmd) Run(a *app) error {
 		sheet = sheetName(c.Output)
 		out = append(out, files.Named("--output="+c.Output+": its sheet "+sheet, sheet))
 	}
-	a.machines.Profiling = c.Profile.on
-	out = append(out, c.profileFlag.outputs()...)
-	if err := c.begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("sound", c.soundFile()), files.Named("library", c.Dawn)}); err != nil {
+	a.machines.Profiling = c.Profile.On
+	out = append(out, c.Profiling.Outputs()...)
+	if err := c.Begin(out, files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Video)), files.Named("sound", c.soundFile()), files.Named("library", c.Dawn)}); err != nil {
 		return err
 	}
 	if err := media.CheckVideoName(a.streams.Name(c.Output)); err != nil {
 		return err
 	}
-	settings := c.settings(c.forceFlag)
+	settings := c.Settings(c.Forcing)
 	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "encode", "decode")
 	if err != nil {
 		return err
@@ -73,7 +74,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	if c.Video, err = a.streams.Input(a.ctx, c.Video); err != nil {
 		return err
 	}
-	clip, err := c.video(a, c.Video, config.Channels)
+	clip, err := c.OpenVideo(a.ctx, a.Terminal, c.Video, config.Channels)
 	if err != nil {
 		return err
 	}
@@ -83,14 +84,14 @@ func (c *roundtripCmd) Run(a *app) error {
 		return err
 	}
 	sound, asked := c.sound(a, o)
-	sink, err := c.create(a, c.Output, o.Again, media.CreateOptions{
+	sink, err := c.CreateVideo(a.ctx, a.streams, c.Output, o.Again, media.CreateOptions{
 		Sound: sound, SoundAsked: asked, From: c.Video, Track: int(c.Track), RateAsked: latent.Rational(c.FPS).Known(),
 	})
 	if err != nil {
 		return err
 	}
 	defer sink.Abort()
-	e, err := a.machines.Open(a.ctx, c.chosen(), c.Model, settings)
+	e, err := a.machines.Open(a.ctx, c.Chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err := t.run(o, r); err != nil {
 		return err
 	}
-	if err := c.vacant(out); err != nil {
+	if err := c.Vacant(out); err != nil {
 		return err
 	}
 	if err := sink.Close(); err != nil {
@@ -115,16 +116,16 @@ func (c *roundtripCmd) Run(a *app) error {
 		r.Outputs = append(r.Outputs, terminal.FileName(sheet))
 	}
 	r.Quality.Print(a.Terminal)
-	if err := c.report(a, r, e); err != nil {
+	if err := c.Report(r, e, programVersion().Version); err != nil {
 		return err
 	}
 	return a.finish(r)
 }
 
 func (c *roundtripCmd) choices() job.Choices {
-	w := c.tileFlags.choices()
+	w := c.Tiles.Choices()
 	w.Independent, w.FPS = c.Independent, latent.Rational(c.FPS)
-	c.sampleFlags.choose(&w)
+	c.Sampling.Choose(&w)
 	return w
 }
 

@@ -21,6 +21,7 @@ import (
 	"tessera/app/machine"
 	"tessera/app/serve"
 	"tessera/app/terminal"
+	"tessera/cmd/native/flags"
 	"tessera/format/file"
 	"tessera/gpu"
 	"tessera/temporary"
@@ -31,9 +32,9 @@ import (
 type serveCmd struct {
 	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
 	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
-	Memory    bytesFlag     `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
-	Host      bytesFlag     `name:"host-memory" placeholder:"SIZE" help:"The machine's memory that programs' jobs take at most where the device's is short, such as 20GiB; default as of decode."`
-	Disk      bytesFlag     `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
+	Memory    flags.Bytes   `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
+	Host      flags.Bytes   `name:"host-memory" placeholder:"SIZE" help:"The machine's memory that programs' jobs take at most where the device's is short, such as 20GiB; default as of decode."`
+	Disk      flags.Bytes   `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
 	Jobs      string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
 	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
 	Queue     int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
@@ -45,10 +46,10 @@ type serveCmd struct {
 	Open      bool          `help:"Open the page in the browser."`
 	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
-	Adapter   adapterFlag `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
-	Precision string      `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
-	cacheFlag
-	tuneFlag
+	Adapter   flags.Adapter `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best."`
+	Precision string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
+	flags.ShaderCache
+	flags.Tuning
 	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
 }
 

@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"cmp"
@@ -17,22 +17,22 @@ import (
 	"tessera/vae"
 )
 
-// cacheFlags write latents as trainers keep them: a file and a tensor of the names
+// TrainerCache write latents as trainers keep them: a file and a tensor of the names
 // that they look for.
-type cacheFlags struct {
+type TrainerCache struct {
 	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's cache of latents: musubi, of musubi-tuner. The ending of --output's name makes room for what the trainer has there."`
 	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder, with {name} for --output's without its ending, {frames}, {height} and {width} of the video, {T}, {H} and {W} of the latent; {frames:3} has three digits at least."`
 	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in it, with the same, and {dtype}; default latent."`
 	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Its type: float32, bfloat16 or float16; default float32, of musubi bfloat16."`
 }
 
-// on is whether any of them is given.
-func (f cacheFlags) on() bool {
+// Asked is whether any of them is given.
+func (f TrainerCache) Asked() bool {
 	return f.Cache != "none" || f.LatentName != "" || f.LatentKey != "" || f.LatentDtype != "default"
 }
 
 // Validate refuses what no file can be called.
-func (f cacheFlags) Validate() error {
+func (f TrainerCache) Validate() error {
 	if strings.ContainsAny(f.LatentName, `/\`) {
 		return fmt.Errorf("--latent-name=%s: expected a name without a folder, which is --output's", f.LatentName)
 	}
@@ -44,17 +44,18 @@ func (f cacheFlags) Validate() error {
 	return nil
 }
 
-// cached is a latent's file and what is in it.
-type cached struct {
-	path, key string
-	dtype     safetensors.DType
-	meta      map[string]string
+// CachedLatent is a latent's file and what is in it.
+type CachedLatent struct {
+	Path  string
+	key   string
+	dtype safetensors.DType
+	meta  map[string]string
 }
 
 var latentTypes = map[string]safetensors.DType{"float32": safetensors.F32, "bfloat16": safetensors.BF16, "float16": safetensors.F16}
 
-// cached is where and how the latent of an encoding is written.
-func (f cacheFlags) cached(c vae.Config, e job.Encoding, output string) (*cached, error) {
+// CachedLatent is where and how the latent of an encoding is written.
+func (f TrainerCache) CachedLatent(c vae.Config, e job.Encoding, output string) (*CachedLatent, error) {
 	if ext := strings.ToLower(filepath.Ext(output)); ext != ".safetensors" {
 		return nil, terminal.Refused("--output=%s: its ending is %q, expected .safetensors for a cache", output, ext)
 	}
@@ -79,16 +80,16 @@ func (f cacheFlags) cached(c vae.Config, e job.Encoding, output string) (*cached
 	if err != nil {
 		return nil, err
 	}
-	k := &cached{path: filepath.Join(filepath.Dir(output), file+".safetensors"), dtype: latentTypes[dtype], meta: meta}
+	k := &CachedLatent{Path: filepath.Join(filepath.Dir(output), file+".safetensors"), dtype: latentTypes[dtype], meta: meta}
 	k.key, err = filled(key, values)
 	return k, err
 }
 
-// write writes the latent.
-func (k *cached) write(z latent.Latent) error {
+// Write writes the latent.
+func (k *CachedLatent) Write(z latent.Latent) error {
 	z.Meta = maps.Clone(z.Meta)
 	maps.Copy(z.Meta, k.meta)
-	return media.WriteLatentAs(k.path, k.key, k.dtype, z)
+	return media.WriteLatentAs(k.Path, k.key, k.dtype, z)
 }
 
 // placeholders are what names may stand for.

@@ -1,0 +1,380 @@
+// Package flags is what the commands' flags have in common: parts of kong's structs, each
+// with its help and what it means.
+//
+// A command embeds the parts that it has, and asks them: Begin checks its files, Chosen and
+// Settings say what to open, Choices and Choose what the user said of the job. A value that
+// can't be is refused by UnmarshalText or Validate, with what was expected.
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"tessera/app/files"
+	"tessera/app/job"
+	"tessera/app/machine"
+	"tessera/gpu"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// Groups are the headings that flags are listed under.
+var Groups = []kong.Group{
+	{Key: "device", Title: "Device:"},
+	{Key: "tiles", Title: "Tiles and memory:"},
+}
+
+// Checkpoint names the checkpoint.
+type Checkpoint struct {
+	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2 or Qwen-Image."`
+}
+
+// Forcing opens what is refused.
+type Forcing struct {
+	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or such that every picture would be flat."`
+}
+
+// Clobbering chooses what becomes of what is there.
+type Clobbering struct {
+	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
+}
+
+// Begin is what every command does before it opens anything.
+func (f Clobbering) Begin(out files.Outputs, in files.Inputs) error {
+	return files.Begin(f.NoClobber, out, in)
+}
+
+// Vacant refuses, with the flag, outputs whose names are taken. It is asked again when
+// the work is done.
+func (f Clobbering) Vacant(out files.Outputs) error {
+	if !f.NoClobber {
+		return nil
+	}
+	return out.Vacant()
+}
+
+// ShaderCache turns off what is kept from one run to the next.
+type ShaderCache struct {
+	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Compile all shaders anew, and keep none of them in the user's cache folder; the driver may keep its own."`
+}
+
+// Device choose what to run on.
+type Device struct {
+	Backend   string   `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
+	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. Several (0,1) or all share the tiles of a job; the first puts them together."`
+	Dawn      string   `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	Precision string   `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
+	ShaderCache
+	Tuning
+	Shortcuts
+}
+
+// Adapters are adapters' numbers, the first of which puts tiles together.
+// None is the best.
+type Adapters struct {
+	All  bool
+	List []int
+}
+
+// UnmarshalText reads "best", "all" or numbers with commas between them.
+func (f *Adapters) UnmarshalText(text []byte) error {
+	*f = Adapters{All: string(text) == "all"}
+	if f.All || string(text) == "best" {
+		return nil
+	}
+	for number := range strings.SplitSeq(string(text), ",") {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return fmt.Errorf("%q, expected best, all or numbers from `tessera devices` such as 0,1", text)
+		}
+		f.List = append(f.List, int(n))
+	}
+	return nil
+}
+
+// First is the adapter to open, -1 for the best.
+func (f Adapters) First() int {
+	if len(f.List) == 0 {
+		return -1
+	}
+	return f.List[0]
+}
+
+// Others are the adapters that are asked for besides that.
+func (f Adapters) Others() []int { return f.List[min(1, len(f.List)):] }
+
+// Tuning turns trials of kernels off.
+type Tuning struct {
+	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Take the usual kernels, not those that were or would be found quickest by short trials on this adapter: the same numbers on every run."`
+}
+
+// Shortcuts take shortcuts, or leave them out.
+type Shortcuts struct {
+	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
+	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
+}
+
+// WinogradSetting is Settings.Winograd.
+func (f Shortcuts) WinogradSetting() *bool {
+	if f.Winograd == "auto" {
+		return nil
+	}
+	on := f.Winograd == "on"
+	return &on
+}
+
+// GPU is how these flags open an adapter.
+func (f Device) GPU() gpu.Options {
+	return gpu.Options{Backend: f.Backend, Adapter: f.Adapter.First(), Library: f.Dawn, NoCache: f.NoCache}
+}
+
+// Chosen is what these flags open.
+func (f Device) Chosen() machine.Choice {
+	return machine.Choice{Options: f.GPU(), All: f.Adapter.All, Others: f.Adapter.Others(), NoTune: f.NoTune}
+}
+
+// Settings are how these flags open a checkpoint.
+func (f Device) Settings(force Forcing) vae.Settings {
+	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force, NoFold: f.NoFold, Winograd: f.WinogradSetting()}
+}
+
+// Tiles choose how the work is cut.
+type Tiles struct {
+	Tiling  string   `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles become one picture: exact (as one tile: Wan and Qwen-Image), feather (blended) or diffusers (blended as diffusers does for Wan); default exact where the model can and it fits, else feather."`
+	Tile    *Tile    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
+	Overlap *Overlap `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
+	Memory  Bytes    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
+	Host    Bytes    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"The machine's memory that --offload takes at most, such as 20GiB; default three quarters of what is free there, 2GiB where that isn't known."`
+	Format  string   `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Causal memory, what a clip's later frames need of those before: f16 (as activations are: f32 with --precision=f32) or i8 (frames in 8 bits: half of that, or a quarter; pictures change a little)."`
+	Offload string   `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where a graphics card's own does not do), on or off. Weights follow where that is not enough. The result is the same."`
+	Chunk   Chunk    `group:"tiles" placeholder:"N" help:"Latent frames worked on at once, N or auto: 4 or 2 where all that is then on the device takes a quarter of the memory to use or less, else 1; default auto. It changes speed and memory, not the result, but for i8 memory's."`
+}
+
+// Validate refuses what no clip can be cut into.
+func (f Tiles) Validate() error {
+	switch {
+	case f.Overlap != nil && f.Tiling == string(vae.Exact):
+		return errors.New("--overlap with --tiling=exact: exact tiles have a halo and no overlap, expected one of the two")
+	case f.Overlap != nil && f.Tile != nil && tiling.Choice(*f.Tile) == (tiling.Choice{}):
+		return errors.New("--overlap with --tile=off: one tile overlaps nothing, expected one of the two")
+	}
+	o, err := f.Choices().Options()
+	if err != nil {
+		return err
+	}
+	if o.Tiling == vae.Exact || o.Tiling == "" && f.Overlap == nil {
+		return nil // what they are depends on the model
+	}
+	_, err = tiling.Decode(1, 1, tiling.Options{Tile: o.Tile.Tile, Overlap: o.Overlap})
+	return err
+}
+
+// Choices are what the flags say.
+func (f Tiles) Choices() job.Choices {
+	c := job.Choices{Tile: (*tiling.Choice)(f.Tile), Overlap: (*tiling.Size)(f.Overlap), Budget: int64(f.Memory), Host: int64(f.Host), Chunk: int(f.Chunk)}
+	if f.Format == "i8" {
+		c.MemoryFormat = vae.MemoryI8
+	}
+	if f.Offload != "auto" {
+		c.Offload = vae.Offload(f.Offload)
+	}
+	if f.Tiling != "default" {
+		c.Tiling = vae.Tiling(f.Tiling)
+	}
+	return c
+}
+
+// Pictures tells pictures from the frames of a clip.
+type Pictures struct {
+	Independent *bool `name:"independent-frames" negatable:"" help:"Take every frame as a picture by itself, with a latent frame of its own; default for Qwen-Image, and for latents that were made so."`
+}
+
+// LatentLayout say how a latent lies in its file.
+type LatentLayout struct {
+	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M of moments), F frames, H and W; default as the channels tell."`
+	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C], as Qwen-Image's pipeline has them."`
+}
+
+// Choose fills in what the flags say.
+func (f LatentLayout) Choose(w *job.Choices) {
+	w.Layout = string(f.Layout)
+	if f.Size != nil {
+		w.Packed = tiling.Size(*f.Size)
+	}
+}
+
+// Layout is an order of dimensions, "" for none.
+type Layout string
+
+// UnmarshalText reads CFHW, bcthw and so on.
+func (f *Layout) UnmarshalText(text []byte) error {
+	layout, err := media.ParseLayout(string(text))
+	*f = Layout(layout)
+	return err
+}
+
+// Adapter is an adapter's number, -1 for the best.
+type Adapter int
+
+// UnmarshalText reads "best" or a number.
+func (f *Adapter) UnmarshalText(text []byte) error {
+	if string(text) == "best" {
+		*f = -1
+		return nil
+	}
+	n, err := strconv.ParseUint(string(text), 10, 16)
+	if err != nil {
+		return fmt.Errorf("%q, expected best or a number from `tessera devices`", text)
+	}
+	*f = Adapter(n)
+	return nil
+}
+
+type Tile tiling.Choice
+
+// UnmarshalText reads off, auto, N or HxW.
+func (f *Tile) UnmarshalText(text []byte) error {
+	c, err := tiling.ParseTile(string(text))
+	*f = Tile(c)
+	return err
+}
+
+// Chunk is how many latent frames a slice has; 0 leaves it to the budget.
+type Chunk int
+
+// UnmarshalText reads auto or N.
+func (f *Chunk) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*f = 0
+		return nil
+	}
+	n, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil || n == 0 {
+		return fmt.Errorf("%q, expected auto or a number of latent frames, at least 1", text)
+	}
+	*f = Chunk(n)
+	return nil
+}
+
+type Overlap tiling.Size
+
+// UnmarshalText reads N or HxW.
+func (f *Overlap) UnmarshalText(text []byte) error {
+	s, err := tiling.ParseOverlap(string(text))
+	*f = Overlap(s)
+	return err
+}
+
+// Rate is a frame rate.
+type Rate latent.Rational
+
+// UnmarshalText reads 25, 23.976 or 30000/1001.
+func (f *Rate) UnmarshalText(text []byte) error {
+	r, err := latent.ParseRational(string(text))
+	*f = Rate(r)
+	return err
+}
+
+// Bytes is a size in bytes.
+type Bytes int64
+
+// UnmarshalText reads "6GiB", "6G", "6GB", "512M", "1.5GiB" or bytes. GB is
+// 10^9, G and GiB are 2^30.
+func (f *Bytes) UnmarshalText(text []byte) error {
+	s := string(text)
+	number := strings.TrimRight(s, "KMGTiBkmgtb ")
+	unit := strings.ToLower(strings.TrimSpace(s[len(number):]))
+	scale, known := map[string]float64{
+		"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+		"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+		"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+	}[unit]
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if !known || err != nil || !(v*scale >= 1) || v*scale > math.MaxInt64/2 {
+		return fmt.Errorf("%q, expected a size such as 6GiB, 512MiB or 6000000000", s)
+	}
+	if unit == "" && v < 1<<20 {
+		return fmt.Errorf("%q: bytes without a unit, expected a size such as 6GiB or 512MiB", s)
+	}
+	*f = Bytes(v * scale)
+	return nil
+}
+
+// Scaling chooses the numbers that latents hold.
+type Scaling struct {
+	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Numbers of the latent: pipeline (as diffusion pipelines exchange it) or none (the model's own); default pipeline, for ComfyUI's .latent of Wan and Qwen-Image none."`
+}
+
+// Choice is the scale asked for; "" for the default.
+func (f Scaling) Choice() string {
+	if f.Scale == "default" {
+		return ""
+	}
+	return f.Scale
+}
+
+// Sampling choose how a latent is made of its distribution.
+type Sampling struct {
+	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default is the mean."`
+	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
+}
+
+// Validate refuses the seed of a sample that isn't drawn.
+func (f Sampling) Validate() error {
+	if f.Seed != nil && !f.Sample {
+		return fmt.Errorf("--seed=%d without --sample: the mean has no seed", *f.Seed)
+	}
+	return nil
+}
+
+// Choose fills in what the flags say.
+func (f Sampling) Choose(w *job.Choices) {
+	w.Sample = f.Sample
+	if f.Seed != nil {
+		w.Seed = *f.Seed
+	}
+}
+
+// The longest clip and the longest side of a frame that flags take.
+const (
+	mostFrames = 1 << 20
+	mostSide   = 1 << 15
+)
+
+// Frames is a number of frames.
+type Frames int
+
+// UnmarshalText reads 1 to mostFrames.
+func (f *Frames) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 31)
+	if err != nil || n < 1 || n > mostFrames {
+		return fmt.Errorf("%q, expected 1 to %d frames", text, mostFrames)
+	}
+	*f = Frames(n)
+	return nil
+}
+
+// Pixels is the size of a video, as it is said of videos: width x height.
+type Pixels tiling.Size
+
+func (f Pixels) String() string { return fmt.Sprintf("%dx%d", f.W, f.H) }
+
+// UnmarshalText reads WxH.
+func (f *Pixels) UnmarshalText(text []byte) error {
+	width, height, _ := strings.Cut(string(text), "x")
+	w, err := strconv.ParseUint(width, 10, 31)
+	h, err2 := strconv.ParseUint(height, 10, 31)
+	if cmp.Or(err, err2) != nil || min(w, h) < 1 || max(w, h) > mostSide {
+		return fmt.Errorf("%q, expected a width and a height of 1 to %d pixels, such as 1280x720", text, mostSide)
+	}
+	*f = Pixels{H: int(h), W: int(w)}
+	return nil
+}
