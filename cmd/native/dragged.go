@@ -15,7 +15,6 @@ import (
 	"tessera/app/desktop"
 	"tessera/app/job"
 	"tessera/media"
-	"tessera/temporary"
 	"tessera/vae"
 )
 
@@ -71,7 +70,7 @@ func (a *app) lastModel(given []string) (string, error) {
 	if len(given) > 0 {
 		return given[0], nil
 	}
-	kept, err := remembered()
+	kept, err := desktop.Model()
 	if err != nil {
 		return "", err
 	}
@@ -115,55 +114,4 @@ func beside(latent string) string {
 			return out
 		}
 	}
-}
-
-// memory is the file that holds the path of the last checkpoint.
-func memory() (string, error) {
-	dir, err := os.UserConfigDir()
-	return filepath.Join(dir, "tessera", "last-model.txt"), err
-}
-
-// remember keeps a checkpoint's path for latents that are dragged onto the
-// program.
-func remember(model string) error {
-	file, err := memory()
-	if err != nil {
-		return err
-	}
-	if model, err = filepath.Abs(model); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	temp, err := temporary.Create(filepath.Dir(file), "."+filepath.Base(file), 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = temp.WriteString(model + "\n"); err == nil {
-		err = temporary.Publish(temp, file)
-	}
-	if err != nil {
-		temp.Close()
-		os.Remove(temp.Name())
-	}
-	return err
-}
-
-// remembered is the path that was kept, "" where none was or nothing is there any
-// more.
-func remembered() (string, error) {
-	file, err := memory()
-	if err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	model := strings.TrimRight(string(text), "\r\n")
-	if _, gone := os.Stat(model); errors.Is(gone, fs.ErrNotExist) {
-		return "", err
-	}
-	return model, err
 }

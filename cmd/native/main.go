@@ -167,7 +167,7 @@ func (a *app) execute(args []string) error {
 		return err
 	}
 	if a.keep != "" {
-		if err := remember(a.keep); err != nil {
+		if err := desktop.KeepModel(a.keep); err != nil {
 			a.Note("the checkpoint's path was not kept for dragged latents: %v", err)
 		}
 	}

@@ -1,0 +1,62 @@
+package desktop
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tessera/temporary"
+)
+
+// modelFile is the file that holds the path of the last checkpoint.
+func modelFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "tessera", "last-model.txt"), err
+}
+
+// KeepModel keeps a checkpoint's path for latents that are dragged onto the
+// program.
+func KeepModel(model string) error {
+	file, err := modelFile()
+	if err != nil {
+		return err
+	}
+	if model, err = filepath.Abs(model); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	temp, err := temporary.Create(filepath.Dir(file), "."+filepath.Base(file), 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = temp.WriteString(model + "\n"); err == nil {
+		err = temporary.Publish(temp, file)
+	}
+	if err != nil {
+		temp.Close()
+		os.Remove(temp.Name())
+	}
+	return err
+}
+
+// Model is the path that was kept, "" where none was or nothing is there any
+// more.
+func Model() (string, error) {
+	file, err := modelFile()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	model := strings.TrimRight(string(text), "\r\n")
+	if _, gone := os.Stat(model); errors.Is(gone, fs.ErrNotExist) {
+		return "", err
+	}
+	return model, err
+}
