@@ -110,11 +110,13 @@ var forbidden = map[string][]string{
 	"format": {"app", "engine", "gpu", "media", "vae", "wgsl"},
 }
 
-// exclusive are packages of the standard library that only some of ours, and
-// those below them, may import.
+// exclusive are packages of others that only some of ours, and those below them, may
+// import.
 var exclusive = map[string][]string{
 	"unsafe":     {"gpu/internal", "memory"},
 	"syscall/js": {"gpu/internal", "cmd/wasm", "tools/peers"},
+	// What flags mean to the rest of the program is values.
+	"github.com/alecthomas/kong": {"cmd/native"},
 }
 
 // forTests are packages that nothing but tests and helpers needs.
@@ -276,6 +278,8 @@ func TestRefuse(t *testing.T) {
 		{"vae", "unsafe", true, true},
 		{"gpu/internal/dawn", "unsafe", false, false},
 		{"gpu", "syscall/js", false, true},
+		{"app/batch", "github.com/alecthomas/kong", true, true},
+		{"cmd/native/flags", "github.com/alecthomas/kong", false, false},
 		{"media", "testing", false, true},
 		{"media", "testing", true, false},
 		{"media", "testing/iotest", false, true},
