@@ -19,10 +19,10 @@ type Kept struct {
 func Keep(t *terminal.Terminal) *Kept { return &Kept{opener: Opener{Terminal: t}} }
 
 // open is the machine that a clip asks for, whose Close does nothing.
-func (k *Kept) open(ctx context.Context, a *Opener, c Choice, path string, s vae.Settings) (*Machine, error) {
-	if a.Choose != nil { // for that clip alone
+func (k *Kept) open(ctx context.Context, o *Opener, c Choice, path string, s vae.Settings) (*Machine, error) {
+	if o.Choose != nil { // for that clip alone
 		k.Drop()
-		return a.start(ctx, c, path, s)
+		return o.start(ctx, c, path, s)
 	}
 	winograd := "auto"
 	if s.Winograd != nil {
@@ -38,8 +38,8 @@ func (k *Kept) open(ctx context.Context, a *Opener, c Choice, path string, s vae
 		k.machine, k.of = e, of
 	}
 	return &Machine{
-		Terminal: a.Terminal, Device: k.machine.Device, Model: k.machine.Model, others: k.machine.others,
-		profiling: a.Profiling, kept: true,
+		Terminal: o.Terminal, Device: k.machine.Device, Model: k.machine.Model, others: k.machine.others,
+		profiling: o.Profiling, kept: true,
 	}, nil
 }
 

@@ -46,18 +46,18 @@ type Machine struct {
 }
 
 // Check reads the model without a device, so that a bad one is told first.
-func (a *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Config, error) {
+func (o *Opener) Check(ctx context.Context, path string, s vae.Settings) (vae.Config, error) {
 	f, err := interrupt.Await(ctx, func() (format.File, error) { return format.Open(path) })
 	if err != nil {
 		return vae.Config{}, job.Mark(err, job.ErrInput)
 	}
 	defer CloseFile(ctx, f)
-	return a.CheckFile(ctx, f, s)
+	return o.CheckFile(ctx, f, s)
 }
 
 // CheckFor is Check of a model that is to do what is named.
-func (a *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, directions ...string) (vae.Config, error) {
-	c, err := a.Check(ctx, path, s)
+func (o *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, directions ...string) (vae.Config, error) {
+	c, err := o.Check(ctx, path, s)
 	for _, direction := range directions {
 		if err == nil {
 			err = c.Can(direction)
@@ -67,12 +67,12 @@ func (a *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, dire
 }
 
 // CheckFile is Check of an open file, which stays open.
-func (a *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (vae.Config, error) {
+func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}
 	m, err := inspect(ctx, f, adapter, vae.Settings{Precision: s.Precision})
 	switch {
 	case errors.Is(err, vae.ErrFlat) && s.Force:
-		a.Warn("%v", err)
+		o.Warn("%v", err)
 		m, err = inspect(ctx, f, adapter, s)
 	case errors.Is(err, vae.ErrFlat):
 		err = fmt.Errorf("%w (--force takes it all the same)", err)
@@ -81,10 +81,10 @@ func (a *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (
 		return vae.Config{}, err
 	}
 	if m.Config.Beside != "" {
-		a.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+		o.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
 	}
 	if m.Config.Quantised != "" {
-		a.Note("%s: %s", f.Name(), m.Config.Quantised)
+		o.Note("%s: %s", f.Name(), m.Config.Quantised)
 	}
 	err = m.Config.IdentifyFile(f.Name())
 	return m.Config, err
@@ -104,15 +104,15 @@ func CloseFile(ctx context.Context, f format.File) {
 
 // Open opens the device that is chosen, and a model on it, or takes what is kept of the
 // clip before.
-func (a *Opener) Open(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
-	if a.Kept != nil {
-		return a.Kept.open(ctx, a, c, path, s)
+func (o *Opener) Open(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
+	if o.Kept != nil {
+		return o.Kept.open(ctx, o, c, path, s)
 	}
-	return a.start(ctx, c, path, s)
+	return o.start(ctx, c, path, s)
 }
 
 // start is Open, anew.
-func (a *Opener) start(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
+func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Settings) (*Machine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -121,18 +121,18 @@ func (a *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 		return nil, job.Mark(err, job.ErrNoDevice)
 	}
 	for reason := range strings.Lines(dev.Info().Passed) {
-		a.Note("not used: %s", strings.TrimSpace(reason))
+		o.Note("not used: %s", strings.TrimSpace(reason))
 	}
-	s.Choose = Tuner(a.Terminal, c.NoTune, c.NoCache).Choose
-	if a.Choose != nil {
-		s.Choose = a.Choose(s.Choose)
+	s.Choose = Tuner(o.Terminal, c.NoTune, c.NoCache).Choose
+	if o.Choose != nil {
+		s.Choose = o.Choose(s.Choose)
 	}
 	m, err := interrupt.Await(ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {
 		dev.Close()
 		return nil, err
 	}
-	e := &Machine{Terminal: a.Terminal, Device: dev, Model: m, profiling: a.Profiling}
+	e := &Machine{Terminal: o.Terminal, Device: dev, Model: m, profiling: o.Profiling}
 	if err := e.share(ctx, c, path, s); err != nil {
 		e.Close()
 		return nil, err

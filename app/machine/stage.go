@@ -21,8 +21,11 @@ type Taker interface {
 // TakerFunc takes the frames of one clip.
 type TakerFunc func(vae.Frame) error
 
+// Take calls f.
 func (f TakerFunc) Take(v vae.Frame) error { return f(v) }
-func (f TakerFunc) End() error             { return nil }
+
+// End does nothing.
+func (f TakerFunc) End() error { return nil }
 
 // Keeper is a Taker that keeps what is done, for a decode that goes on from there.
 type Keeper interface {
