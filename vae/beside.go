@@ -47,6 +47,7 @@ func (c *Config) statisticsBeside(path string) error {
 	if err != nil {
 		return fmt.Errorf("vae: %s: %w", name, err)
 	}
+	c.Assumed = false
 	if !nearly(mean, c.Mean) || !nearly(scale, c.Scale) {
 		c.Mean, c.Scale, c.Beside = mean, scale, name
 	}

@@ -2,6 +2,7 @@ package vae
 
 import (
 	"fmt"
+	"strings"
 
 	"tessera/format"
 	"tessera/format/safetensors"
@@ -11,9 +12,18 @@ import (
 type tensors struct {
 	file format.File
 	name func(string) string // the file's for a layer's
+	flat string              // in names of weights that are taken as matrices, whatever ones follow
 }
 
-func (t tensors) find(name string) (safetensors.Tensor, bool) { return t.file.Tensor(t.name(name)) }
+func (t tensors) find(name string) (safetensors.Tensor, bool) {
+	x, ok := t.file.Tensor(t.name(name))
+	if t.flat != "" && strings.Contains(name, t.flat) {
+		for len(x.Shape) > 2 && x.Shape[len(x.Shape)-1] == 1 {
+			x.Shape = x.Shape[:len(x.Shape)-1]
+		}
+	}
+	return x, ok
+}
 
 func (t tensors) has(name string) bool {
 	_, ok := t.find(name)

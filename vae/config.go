@@ -7,7 +7,7 @@ import (
 )
 
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
-var ErrUnknownModel = errors.New("not a video VAE that tessera knows")
+var ErrUnknownModel = errors.New("not a VAE that tessera knows")
 
 // ErrBadModel: the checkpoint can't be read, is damaged, or its tensors are not
 // what the model needs.
@@ -25,7 +25,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -39,6 +39,11 @@ type Config struct {
 	Temporal int    `json:"temporal"`  // frames in a latent frame after the first
 	Channels int    `json:"channels"`  // of a pixel: 3, or 4 with alpha
 	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
+	// Quant: 1x1 convolutions stand before the latent and behind it.
+	Quant bool `json:"quant,omitempty"`
+	// Assumed: models of other statistics have these names and shapes, and nothing
+	// tells which one this is. Model is the most usual.
+	Assumed bool `json:"assumed,omitempty"`
 	// Lacks is "encoder" or "decoder" where the file has no such network: what
 	// is said of it above is empty then.
 	Lacks string `json:"lacks,omitempty"`
@@ -94,7 +99,7 @@ func (c *Config) check(file string) error {
 		if n.name == c.Lacks {
 			continue
 		}
-		if len(n.widths) != 4 {
+		if len(n.widths) != 4 && (c.Temporal > 1 || len(n.widths) != 3) {
 			return fmt.Errorf("vae: %s: found %d %s stages, expected 4", file, len(n.widths), n.name)
 		}
 		factor := 1

@@ -24,6 +24,7 @@ type family struct {
 	published Config                       // of the file that its authors published, its statistics left out
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
+	ignored   []string // beginnings of names of tensors that are no network's
 	between   []string // tensors of neither network by their names, which stay with either
 
 	tilings       []Tiling                     // that tiles can be put together by, the default first
@@ -34,6 +35,7 @@ type family struct {
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
 	caches        []cache                      // of its latents that trainers keep
+	residual      func(name string) float32    // what a tensor is multiplied by where activations are halves; nil: 1
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
@@ -45,7 +47,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no

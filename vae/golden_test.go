@@ -39,6 +39,7 @@ type golden struct {
 	moments     bool   // an encode gives mean and log-variance, else the mean
 	independent bool
 	tile        tiling.Options
+	tiling      Tiling // "" is the model's first
 	want        []float64
 	traces      string // file
 }
@@ -63,6 +64,9 @@ func suites() []suite {
 		{"wan2.1/small", wan21Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan21/", 16, 24) }},
 		{"wan2.2/small", wan22Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan22/", 32, 48) }},
 		{"qwen-rgba/small", layeredCheckpoint, layeredGoldens},
+		{"kl/small", klCheckpoint("kl_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}), klGoldens("kl_small", 4, [][2]int{{3, 4}, {5, 7}, {1, 1}}, [][2]int{{24, 32}, {40, 56}})},
+		{"kl16/small", klCheckpoint("kl16_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}), klGoldens("kl16_small", 16, [][2]int{{3, 4}, {2, 5}}, [][2]int{{24, 32}, {16, 40}})},
+		{"klx4/small", klCheckpoint("klx4_small", synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true, DType: safetensors.F32}), klGoldens("klx4_small", 4, [][2]int{{6, 8}, {5, 7}}, [][2]int{{24, 32}})},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
@@ -130,6 +134,32 @@ func layeredGoldens(t testing.TB) []golden {
 		{name: "independent_decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, independent: true},
 		{name: "encode_4x1x24x32", key: "input", shape: []int{4, 1, 24, 32}, independent: true},
 	})
+}
+
+// klGoldens are AutoencoderKL's, of latents of c channels and pictures of these sizes.
+func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB) []golden {
+	return func(t testing.TB) []golden {
+		var all []golden
+		for _, z := range latents {
+			all = append(all, golden{name: fmt.Sprintf("decode_%dx1x%dx%d", c, z[0], z[1]), key: "latent", shape: []int{c, 1, z[0], z[1]}, independent: true})
+		}
+		for _, p := range pictures {
+			all = append(all, golden{name: fmt.Sprintf("encode_3x1x%dx%d", p[0], p[1]), key: "input", shape: []int{3, 1, p[0], p[1]}, independent: true})
+		}
+		if file == "kl_small" {
+			tile := tiling.Options{Tile: tiling.Square(64), Overlap: tiling.Square(16)}
+			all = append(all,
+				golden{name: "tiled_decode_4x1x13x17_tile64x64_ov16x16", key: "latent_tile", shape: []int{4, 1, 13, 17}, independent: true, tile: tile, tiling: Diffusers},
+				golden{name: "tiled_encode_3x1x104x136_tile64x64_ov16x16", key: "input_tile", shape: []int{3, 1, 104, 136}, independent: true, tile: tile, tiling: Diffusers})
+		}
+		return fromTensors(t, file+".safetensors", all)
+	}
+}
+
+func klCheckpoint(name string, c synthetic.KLConfig) func(t testing.TB) string {
+	return func(t testing.TB) string {
+		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateKL(path, c) })
+	}
 }
 
 // fullGoldens are SeedVR2's of the published size.
@@ -269,7 +299,7 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	t.Helper()
 	o.Unscaled, o.Independent = true, g.independent
 	if g.tile != (tiling.Options{}) {
-		o.Tile.Tile, o.Overlap = g.tile.Tile, g.tile.Overlap
+		o.Tile.Tile, o.Overlap, o.Tiling = g.tile.Tile, g.tile.Overlap, g.tiling
 	}
 	x := g.input()
 	if g.half() == "encoder" {

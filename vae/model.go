@@ -57,6 +57,7 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 // Settings are how a checkpoint is opened.
 type Settings struct {
 	Precision Precision
+	As        string       // which of Kinds a checkpoint is whose names and shapes several models have; "": by what is beside it, and its name
 	Force     bool         // take a file that ErrFlat is said of, or whose weights are zero
 	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
 	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
@@ -122,6 +123,9 @@ func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	if m.family.named != nil {
 		m.family.named(&m.Config, f.Name())
 	}
+	if o.As != "" {
+		return m, nil
+	}
 	if err := m.Config.statisticsBeside(f.Name()); err != nil {
 		return nil, &badModel{err}
 	}
@@ -144,6 +148,9 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 		return nil, err
 	}
 	m, err := build(f, elem, a, o)
+	if err == nil && o.As != "" {
+		err = m.Config.as(o.As)
+	}
 	if err != nil {
 		return nil, &badModel{err}
 	}
@@ -199,7 +206,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 		return nil, err
 	}
 	m.file, m.tensors = f, have
-	if err := checkTensors(m.specs, have, m.spare()); err != nil {
+	if err := checkTensors(m.specs, have, m.spare(), fam.ignored); err != nil {
 		return nil, err
 	}
 	if fam.usable != nil && !o.Force {
@@ -239,10 +246,18 @@ func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
-	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold}
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil}
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
+}
+
+// residual is the family's, where activations are halves.
+func (m *Model) residual() func(name string) float32 {
+	if m.Elem == wgsl.F32 {
+		return nil
+	}
+	return m.family.residual
 }
 
 // spare are the tensors that a file may have beside what the model needs: those between
@@ -279,7 +294,7 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
-	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force}
+	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force, residual: m.residual()}
 	if m.madeUp != nil {
 		from = m.madeUp
 	}

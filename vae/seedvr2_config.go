@@ -34,7 +34,7 @@ var oldNames = []string{".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".valu
 
 // configureSeedVR2 reads SeedVR2's configuration from shapes.
 func configureSeedVR2(f format.File) (Config, tensors, error) {
-	t := tensors{f, func(name string) string {
+	t := tensors{file: f, name: func(name string) string {
 		if _, ok := f.Tensor(name); ok {
 			return name
 		}

@@ -80,7 +80,7 @@ func isWan(f format.File) (wan, nested bool) {
 func configureWan(f format.File) (Config, tensors, error) {
 	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1, Lacks: lacking(f)}
 	n := &wanNames{blocks: 1 << 20} // not known yet
-	t := tensors{f, func(name string) string { return name }}
+	t := tensors{file: f, name: func(name string) string { return name }}
 	if !t.has(wanKey) && !t.has(wanEncoderKey) {
 		c.Layout, t.name = "diffusers", n.diffusers
 	}

@@ -22,6 +22,15 @@ type loader struct {
 	specs   *[]spec // of all networks of a model
 	groups  int     // of every group norm
 	fold    bool    // what enlarges into the convolution behind it
+	small   bool    // sums of residual blocks are 32 times smaller, see family.residual
+}
+
+// eps is that of a group norm of such sums.
+func (l *loader) eps(of float32) float32 {
+	if l.small {
+		return of / (32 * 32)
+	}
+	return of
 }
 
 // spec is a tensor a model needs.
@@ -155,8 +164,8 @@ func (l *loader) rmsNorm(name string, c, ones int, silu bool) *engine.RMSNorm {
 
 // checkTensors compares what a model needs with what a file has, and reports all
 // that is missing, of another shape, of another type or unused together; spare may be
-// there unused.
-func checkTensors(specs []spec, have tensors, spare []string) error {
+// there unused, and what begins as ignored.
+func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 	var missing, shapes, types, unused []string
 	needed := map[string]bool{}
 	for _, name := range spare {
@@ -176,7 +185,7 @@ func checkTensors(specs []spec, have tensors, spare []string) error {
 		}
 	}
 	for _, name := range have.file.Names() {
-		if !needed[name] {
+		if !needed[name] && !slices.ContainsFunc(ignored, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
 			unused = append(unused, name)
 		}
 	}
@@ -200,7 +209,8 @@ func checkTensors(specs []spec, have tensors, spare []string) error {
 // to the largest of them and no further.
 type reader struct {
 	tensors
-	force bool // take weights that are all zero
+	force    bool                      // take weights that are all zero
+	residual func(name string) float32 // see family; nil: 1
 
 	wide []float32
 	raw  []byte // a piece on its way
@@ -228,6 +238,11 @@ func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 			return dst, r.notFinite(t.Name, i, x)
 		}
 	}
+	if by := r.by(name); by != 1 {
+		for i := range dst[from:] {
+			dst[from+i] *= by
+		}
+	}
 	return dst, r.some(t, slices.ContainsFunc(dst[from:], func(x float32) bool { return x != 0 }))
 }
 
@@ -235,7 +250,7 @@ func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 	t, _ := r.find(name)
 	dst, some := slices.Grow(dst, t.Elements()), false
-	if t.DType != safetensors.F16 {
+	if t.DType != safetensors.F16 || r.by(name) != 1 {
 		wide, err := r.Float32s(r.wide[:0], name)
 		r.wide = wide
 		for _, x := range wide {
@@ -261,6 +276,14 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 		}
 	}
 	return dst, r.some(t, some)
+}
+
+// by is what a tensor is multiplied by.
+func (r *reader) by(name string) float32 {
+	if r.residual == nil {
+		return 1
+	}
+	return r.residual(name)
 }
 
 // some refuses a weight in which there is no number but zero. Vectors, such as biases,

@@ -29,7 +29,7 @@ func TestZeroWeights(t *testing.T) {
 		require.NoError(t, w.Close())
 		f, err := format.Read(bytes.NewReader(b.Bytes()), int64(b.Len()), "half.safetensors")
 		require.NoError(t, err)
-		r := &reader{tensors: tensors{f, func(name string) string { return name }}}
+		r := &reader{tensors: tensors{file: f, name: func(name string) string { return name }}}
 		read := func(name string) []error {
 			wide, err1 := r.Float32s(nil, name)
 			half, err2 := r.Float16s(nil, name)

@@ -69,7 +69,7 @@ func (o *Opener) CheckFor(ctx context.Context, path string, s vae.Settings, dire
 // CheckFile is Check of an open file, which stays open.
 func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (vae.Config, error) {
 	adapter := gpu.Info{Limits: gpu.DefaultLimits}
-	m, err := inspect(ctx, f, adapter, vae.Settings{Precision: s.Precision})
+	m, err := inspect(ctx, f, adapter, vae.Settings{Precision: s.Precision, As: s.As})
 	switch {
 	case errors.Is(err, vae.ErrFlat) && s.Force:
 		o.Warn("%v", err)
@@ -82,6 +82,9 @@ func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (
 	}
 	if m.Config.Beside != "" {
 		o.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+	}
+	if m.Config.Assumed {
+		o.Warn("%s: taken for the VAE of %s, since others have its names and shapes: by their scale latents differ. --as names another of %s", f.Name(), m.Config.Model, strings.Join(vae.Kinds(), ", "))
 	}
 	if m.Config.Quantised != "" {
 		o.Note("%s: %s", f.Name(), m.Config.Quantised)

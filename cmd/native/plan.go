@@ -158,7 +158,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
-	settings := vae.Settings{Precision: vae.Precision(c.Precision), Force: true, NoFold: c.NoFold, Winograd: c.WinogradSetting()} // what weights make is no matter here
+	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, NoFold: c.NoFold, Winograd: c.WinogradSetting()} // what weights make is no matter here
 	if slices.Contains(vae.Families(), c.Model) {
 		return vae.Published(c.Model, adapter, settings)
 	}

@@ -34,7 +34,7 @@ var Groups = []kong.Group{
 
 // Checkpoint names the checkpoint.
 type Checkpoint struct {
-	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2 or Qwen-Image."`
+	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, or AutoencoderKL of Stable Diffusion, SDXL, SD 3 and FLUX.1, by itself or in a whole checkpoint."`
 }
 
 // Forcing opens what is refused.
@@ -116,8 +116,10 @@ type Tuning struct {
 	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Take the usual kernels, not those that were or would be found quickest by short trials on this adapter: the same numbers on every run."`
 }
 
-// Shortcuts take shortcuts, or leave them out.
+// Shortcuts say which model it is where its tensors do not, and take shortcuts or leave
+// them out.
 type Shortcuts struct {
+	As       string `group:"device" placeholder:"MODEL" help:"Which model a checkpoint of AutoencoderKL is, where neither config.json, a whole checkpoint's other tensors nor its name tell: sd, sdxl, playground, flux, sd3 or sd-x4. They differ in the scale of latents."`
 	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
 	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
 }
@@ -143,7 +145,7 @@ func (f Device) Chosen() machine.Choice {
 
 // Settings are how these flags open a checkpoint.
 func (f Device) Settings(force Forcing) vae.Settings {
-	return vae.Settings{Precision: vae.Precision(f.Precision), Force: force.Force, NoFold: f.NoFold, Winograd: f.WinogradSetting()}
+	return vae.Settings{Precision: vae.Precision(f.Precision), As: f.As, Force: force.Force, NoFold: f.NoFold, Winograd: f.WinogradSetting()}
 }
 
 // Tiles choose how the work is cut.

@@ -1,0 +1,151 @@
+package vae
+
+import (
+	"fmt"
+
+	"tessera/engine"
+	"tessera/format"
+)
+
+// kl is AutoencoderKL's name.
+const kl = "kl"
+
+// klFamily is AutoencoderKL, the VAE of Stable Diffusion, SDXL, SD 3, FLUX.1 and many
+// more: ldm/models/autoencoder.py, and AutoencoderKL of diffusers. It is of pictures.
+var klFamily = family{
+	name:      kl,
+	marks:     []mark{{klKey, "AutoencoderKL, of Stable Diffusion and FLUX.1"}},
+	encoders:  []string{klEncoderKey, klDiffusersEncoderKey},
+	told:      isKL,
+	config:    configureKL,
+	published: publishedKL,
+	encoder:   newKLEncoder,
+	decoder:   newKLDecoder,
+	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
+
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	first:         func(step int) int { return step },
+	beyond:        func(t, _, _ int) int { return t },
+	clamps:        true,
+	previews:      true,
+	comfyUnscaled: true,
+	classes:       []string{"AutoencoderKL"},
+	ignored:       []string{"model_ema.", "loss."},
+	residual:      klResidual,
+}
+
+// klEps is that of every group norm.
+const klEps = 1e-6
+
+// newKLEncoder is Encoder, and quant_conv where there is one.
+func newKLEncoder(l *loader, c Config) *engine.Network {
+	in := c.Widths[0]
+	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv2d("encoder.conv_in", c.Channels, in, 1)}}
+	for i, w := range c.Widths {
+		name := fmt.Sprintf("encoder.down.%d", i)
+		at := newKLStage(l, name, c.Blocks, in, w)
+		if at.frames = 1; i < len(c.Widths)-1 {
+			at.after = &marked{name: name, layer: l.conv2d(name+".downsample.conv", w, w, 2)}
+		}
+		s.all = append(s.all, at)
+		in = w
+	}
+	all := engine.Series{s, &marked{name: "encoder.mid", layer: newKLMid(l, "encoder.mid", in)}}
+	if c.Quant {
+		end := newKLEnd(l, "encoder", in, 2*c.Latent)
+		quant := l.pointwise("quant_conv", 2*c.Latent, 2*c.Latent, 2)
+		all = append(all, end, &marked{name: "quant_conv", layer: &moments{quant}})
+	} else {
+		norm := l.groupNorm("encoder.norm_out", in, l.eps(klEps), true)
+		all = append(all, norm, &marked{name: "encoder.conv_out", layer: &outputs{l.conv2d("encoder.conv_out", in, 2*c.Latent, 1)}})
+	}
+	return &engine.Network{Name: "encoder", Whole: all}
+}
+
+// moments is a network's last product, which makes what is wanted.
+type moments struct{ quant *engine.Pointwise }
+
+// Forward is the network's output.
+func (m *moments) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	return m.quant.First(g.Outputs(m.quant.Out)).Forward(g, x)
+}
+
+// newKLDecoder is post_quant_conv, where there is one, and Decoder, whose stages are
+// numbered from the largest frames on.
+func newKLDecoder(l *loader, c Config) *engine.Network {
+	var all engine.Series
+	if c.Quant {
+		all = append(all, &marked{name: "post_quant_conv", layer: l.pointwise("post_quant_conv", c.Latent, c.Latent, 2)})
+	}
+	in := c.Decoder[0]
+	all = append(all, &marked{name: "decoder.conv_in", layer: l.conv2d("decoder.conv_in", c.Latent, in, 1)})
+	all = append(all, &marked{name: "decoder.mid", layer: newKLMid(l, "decoder.mid", in)})
+	s := &stages{}
+	for i, w := range c.Decoder {
+		name := fmt.Sprintf("decoder.up.%d", len(c.Decoder)-1-i)
+		at := newKLStage(l, name, c.Blocks+1, in, w)
+		if i < len(c.Decoder)-1 {
+			at.after = &marked{name: name, layer: l.enlarging(name+".upsample.conv", w, w)}
+		}
+		s.all = append(s.all, at)
+		in = w
+	}
+	s.end = newKLEnd(l, "decoder", in, c.Channels)
+	return &engine.Network{Name: "decoder", Whole: append(all, s)}
+}
+
+// newKLStage is residual blocks, and the place for a sampler.
+func newKLStage(l *loader, name string, blocks, cin, cout int) stage {
+	var all engine.Series
+	for i := range blocks {
+		all = append(all, newKLResnet(l, fmt.Sprintf("%s.block.%d", name, i), cin, cout))
+		cin = cout
+	}
+	return stage{before: all, after: &marked{name: name, layer: engine.Series{}}}
+}
+
+// newKLEnd is norm_out, SiLU and conv_out.
+func newKLEnd(l *loader, name string, cin, cout int) layer {
+	return engine.Series{
+		l.groupNorm(name+".norm_out", cin, l.eps(klEps), true),
+		&marked{name: name + ".conv_out", layer: l.conv2d(name+".conv_out", cin, cout, 1)},
+	}
+}
+
+// newKLResnet is ResnetBlock.
+func newKLResnet(l *loader, name string, cin, cout int) *resnet {
+	b := &resnet{
+		norm1: l.groupNorm(name+".norm1", cin, l.eps(klEps), true), conv1: l.conv2d(name+".conv1", cin, cout, 1),
+		norm2: l.groupNorm(name+".norm2", cout, l.eps(klEps), true), conv2: l.conv2d(name+".conv2", cout, cout, 1),
+	}
+	if cin != cout {
+		b.shortcut = l.pointwise(name+".nin_shortcut", cin, cout, 2)
+	}
+	return b
+}
+
+// newKLMid is the middle of either network: block, attention, block.
+func newKLMid(l *loader, name string, c int) *midBlock {
+	at := name + ".attn_1"
+	m := &midBlock{before: newKLResnet(l, name+".block_1", c, c), after: newKLResnet(l, name+".block_2", c, c)}
+	m.attention = &attention{
+		norm: l.groupNorm(at+".norm", c, l.eps(klEps), false),
+		qkv:  l.queries(at+".qkv", []string{at + ".q", at + ".k", at + ".v"}, c),
+		core: &engine.Attention{Name: at, Out: c},
+		out:  l.pointwise(at+".proj_out", c, c, 0),
+	}
+	return m
+}
+
+// isKL tells a file of that layout: of convolutions of pictures.
+func isKL(f format.File) bool {
+	for _, names := range [][]string{{"decoder.conv_in.weight", klKey, klDiffusersKey}, {"encoder.conv_in.weight", klEncoderKey, klDiffusersEncoderKey}} {
+		conv, ok := f.Tensor(names[0])
+		for _, name := range names[1:] {
+			if _, has := f.Tensor(name); ok && has && len(conv.Shape) == 4 {
+				return true
+			}
+		}
+	}
+	return false
+}

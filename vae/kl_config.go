@@ -1,0 +1,260 @@
+package vae
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/format"
+)
+
+// Tensors that tell AutoencoderKL's layouts: names of ldm, and of diffusers.
+const (
+	klKey                 = "decoder.mid.block_1.norm1.weight"
+	klEncoderKey          = "encoder.mid.block_1.norm1.weight"
+	klDiffusersKey        = "decoder.mid_block.resnets.0.norm1.weight"
+	klDiffusersEncoderKey = "encoder.mid_block.resnets.0.norm1.weight"
+)
+
+// publishedKL is the configuration of Stable Diffusion's.
+var publishedKL = Config{
+	Model: "Stable Diffusion", Layout: "original", Groups: 32, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Blocks: 2, Latent: 4, Quant: true, Independent: true,
+	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
+}
+
+// configureKL reads the configuration from names and shapes. The layers use ldm's names.
+func configureKL(f format.File) (Config, tensors, error) {
+	c := Config{Family: kl, Layout: "original", Groups: 32, Temporal: 1, Channels: 3, Patch: 1, Independent: true, Lacks: lacking(f)}
+	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c] or [c, c, 1, 1]
+	if _, ok := f.Tensor(klKey); !ok {
+		if _, ok = f.Tensor(klEncoderKey); !ok {
+			c.Layout = "diffusers"
+			stages := t.count("decoder.up_blocks.%d.resnets.0.conv1.weight")
+			t.name = func(name string) string {
+				name = klDiffusers(name, stages)
+				if _, ok := f.Tensor(name); !ok {
+					return renamed(name, oldNames)
+				}
+				return name
+			}
+		}
+	}
+	err := otherKL(f)
+	if err != nil {
+		return c, t, err
+	}
+	if c.Lacks != "encoder" {
+		c.Blocks = t.count("encoder.down.0.block.%d.conv1.weight")
+		c.Widths, err = klWidths(t, "encoder.down.%d.block.0.conv1.weight")
+	}
+	if err == nil && c.Lacks != "decoder" {
+		c.Decoder, err = klWidths(t, "decoder.up.%d.block.0.conv1.weight")
+		slices.Reverse(c.Decoder)
+	}
+	if err == nil && c.Lacks == "encoder" {
+		c.Blocks = t.count("decoder.up.0.block.%d.conv1.weight") - 1
+	}
+	if err != nil {
+		return c, t, err
+	}
+	stages := max(len(c.Widths), len(c.Decoder))
+	c.Spatial = 1 << max(0, stages-1)
+	c.TimeDown, c.TimeUp = make([]bool, max(0, len(c.Widths)-1)), make([]bool, max(0, len(c.Decoder)-1))
+	c.Quant = t.has("post_quant_conv.weight") || t.has("quant_conv.weight")
+	if c.Lacks != "decoder" {
+		c.Latent, err = t.dim("decoder.conv_in.weight", 1, 4)
+	} else {
+		c.Latent, err = t.dim("encoder.conv_out.weight", 0, 4)
+		c.Latent /= 2
+	}
+	if err == nil && c.Lacks != "decoder" {
+		c.Channels, err = t.dim("decoder.conv_out.weight", 0, 4)
+	} else if err == nil {
+		c.Channels, err = t.dim("encoder.conv_in.weight", 1, 4)
+	}
+	if err != nil {
+		return c, t, err
+	}
+	for _, w := range slices.Concat(c.Widths, c.Decoder) {
+		if w%c.Groups != 0 {
+			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
+		}
+	}
+	c.nameKL(f)
+	return c, t, c.check(f.Name())
+}
+
+// klWidths are the channels of a network's stages.
+func klWidths(t tensors, format string) (widths []int, err error) {
+	for i := range t.count(format) {
+		w, err := t.dim(fmt.Sprintf(format, i), 0, 4)
+		if err != nil {
+			return nil, err
+		}
+		widths = append(widths, w)
+	}
+	return widths, nil
+}
+
+// klModel is a model of AutoencoderKL's: many have equal names and shapes.
+type klModel struct {
+	as, name       string
+	latent, stages int
+	scale, shift   float64   // a pipeline's latent is (latent - shift) * scale
+	mean, std      []float64 // or, per channel, (latent - mean) * scale / std
+	words          []string  // of files' names
+	beside         []string  // of tensors' names in a whole checkpoint
+}
+
+// klModels are those that are told apart, the most usual of a shape first: scaling_factor
+// and shift_factor of each one's vae/config.json.
+var klModels = []klModel{
+	{as: "sd", name: "Stable Diffusion", latent: 4, stages: 4, scale: 0.18215, words: []string{"mse", "ema", "840000", "560000", "sd15", "v1-5", "anime", "kl-f8"}, beside: []string{"cond_stage_model."}},
+	{as: "sdxl", name: "SDXL", latent: 4, stages: 4, scale: 0.13025, words: []string{"xl", "pony", "illustrious", "noob", "kolors"}, beside: []string{"conditioner.embedders.", "model.double_layers."}},
+	{
+		as: "playground", name: "Playground 2.5", latent: 4, stages: 4, scale: 0.5, words: []string{"playground"}, beside: []string{"edm_mean"},
+		mean: []float64{-1.6574, 1.886, -1.383, 2.5155}, std: []float64{8.4927, 5.9022, 6.5498, 5.2299},
+	},
+	{as: "flux", name: "FLUX.1", latent: 16, stages: 4, scale: 0.3611, shift: 0.1159, words: []string{"flux", "z_image", "chroma", "lumina", "hidream"}, beside: []string{"double_blocks."}},
+	{as: "sd3", name: "Stable Diffusion 3", latent: 16, stages: 4, scale: 1.5305, shift: 0.0609, words: []string{"sd3"}, beside: []string{"joint_blocks."}},
+	{as: "sd-x4", name: "Stable Diffusion x4 upscaler", latent: 4, stages: 3, scale: 0.08333},
+}
+
+// Kinds are the names of models that have their tensors' names and shapes in common with
+// others, for Settings.As.
+func Kinds() (names []string) {
+	for _, m := range klModels {
+		names = append(names, m.as)
+	}
+	return names
+}
+
+// as takes the model for one of Kinds.
+func (c *Config) as(kind string) error {
+	for _, m := range klModels {
+		if m.as == kind && c.is(kl) && m.fits(c) {
+			c.take(m)
+			c.Assumed = false
+			return nil
+		}
+	}
+	return fmt.Errorf("vae: %s of %d latent channels can't be taken for %.80q, expected one with its names and shapes of %s", c.Model, c.Latent, kind, strings.Join(Kinds(), ", "))
+}
+
+func (m *klModel) fits(c *Config) bool {
+	return m.latent == c.Latent && m.stages == max(len(c.Widths), len(c.Decoder))
+}
+
+// take has the model's name and statistics.
+func (c *Config) take(m klModel) {
+	c.Model = m.name
+	c.Mean, c.Scale = slices.Repeat([]float64{m.shift}, c.Latent), slices.Repeat([]float64{m.scale}, c.Latent)
+	for i, std := range m.std {
+		c.Mean[i], c.Scale[i] = m.mean[i], m.scale/std
+	}
+}
+
+// nameKL tells the model by the other tensors of a whole checkpoint, then by the file's
+// name; else it is the most usual one.
+func (c *Config) nameKL(f format.File) {
+	c.Model = "AutoencoderKL"
+	var fit []klModel
+	for _, m := range klModels {
+		if m.fits(c) {
+			fit = append(fit, m)
+		}
+	}
+	if len(fit) == 0 {
+		return
+	}
+	c.take(fit[0])
+	if whole, ok := f.(inside); ok {
+		for _, m := range fit {
+			if slices.ContainsFunc(whole.File.Names(), func(name string) bool { return hasAny(name, m.beside) }) {
+				c.take(m)
+				return
+			}
+		}
+	}
+	name := strings.ToLower(filepath.Base(f.Name()))
+	for _, m := range fit {
+		if hasAny(name, m.words) || name == "ae.safetensors" && m.as == "flux" {
+			c.take(m)
+			return
+		}
+	}
+	c.Assumed = len(fit) > 1
+}
+
+// hasAny tells whether one of words is in a name.
+func hasAny(name string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// klOthers are parts of names of models that are built like AutoencoderKL, and differ.
+var klOthers = []mark{
+	{"bn.running_mean", "the VAE of FLUX.2"},
+	{".time_stack.", "the VAE of Stable Video Diffusion"}, {".mix_factor", "the VAE of Stable Video Diffusion"}, {"decoder.time_conv_out.", "the VAE of Stable Video Diffusion"},
+	{"decoder.condition_encoder.", "an AsymmetricAutoencoderKL"}, {"quantize.", "a VQ model"}, {"vquantizer.", "a VQ model"},
+}
+
+// otherKL refuses those by name.
+func otherKL(f format.File) error {
+	for _, name := range f.Names() {
+		for _, m := range klOthers {
+			if strings.Contains(name, m.tensor) {
+				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), ErrUnknownModel, m.of, name)
+			}
+		}
+		if parts := strings.Split(name, "."); len(parts) > 3 && (parts[1] == "down" || parts[1] == "up") && parts[3] == "attn" {
+			return fmt.Errorf("vae: %s: %w: it has attention in a stage (tensor %s), which is not read", f.Name(), ErrUnknownModel, name)
+		}
+	}
+	return nil
+}
+
+// klResidual is what a tensor is multiplied by for activations of halves, which the sums
+// of residual blocks of SDXL's and FLUX.1's leave: they are 32 times smaller then. What
+// reads them is a group norm, whose eps is 1024 times smaller, so that its output is
+// what it was, or a linear layer into them.
+func klResidual(name string) float32 {
+	layer, bias := strings.CutSuffix(name, ".bias")
+	layer = strings.TrimSuffix(layer, ".weight")
+	last := layer[strings.LastIndex(layer, ".")+1:]
+	switch {
+	case last == "conv_in", last == "conv1", last == "conv2", last == "proj_out",
+		bias && (last == "nin_shortcut" || last == "conv"): // of samplers
+		return 1.0 / 32
+	}
+	return 1
+}
+
+// Parts of ldm's names, and what diffusers has for them.
+var (
+	klPlaces = []string{
+		".mid.block_1.", ".mid_block.resnets.0.", ".mid.block_2.", ".mid_block.resnets.1.",
+		".mid.attn_1.norm.", ".mid_block.attentions.0.group_norm.", ".mid.attn_1.proj_out.", ".mid_block.attentions.0.to_out.0.",
+		".mid.attn_1.", ".mid_block.attentions.0.to_", ".norm_out.", ".conv_norm_out.",
+	}
+	klShortcut = []string{".nin_shortcut.", ".conv_shortcut."}
+)
+
+// klDiffusers is the name that diffusers gives to a tensor of ldm's name, in a decoder of
+// so many stages, which diffusers numbers from the smallest frames on.
+func klDiffusers(name string, stages int) string {
+	parts := strings.Split(name, ".")
+	if len(parts) < 5 || parts[1] != "down" && parts[1] != "up" {
+		return renamed(name, klPlaces)
+	}
+	i, _ := strconv.Atoi(parts[2])
+	if parts[1] == "up" {
+		i = stages - 1 - i
+	}
+	part, rest := parts[1]+"samplers.0", parts[4:]
+	if parts[3] == "block" {
+		part, rest = "resnets."+parts[4], parts[5:]
+	}
+	return renamed(fmt.Sprintf("%s.%s_blocks.%d.%s.%s", parts[0], parts[1], i, part, strings.Join(rest, ".")), klShortcut)
+}

@@ -1,0 +1,276 @@
+package vae
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+)
+
+// smallKL is a checkpoint of one channel width a group norm's groups, named after a test.
+func smallKL(t testing.TB, name string, c synthetic.KLConfig) string {
+	t.Helper()
+	c.Widths, c.DType = []int{32, 32, 32, 32}, safetensors.F32
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, synthetic.CreateKL(path, c))
+	return path
+}
+
+// The published sizes have the published numbers of tensors and parameters.
+func TestPublishedKL(t *testing.T) {
+	for _, c := range []struct {
+		config              synthetic.KLConfig
+		tensors, parameters int
+	}{
+		{synthetic.KLConfig{Quant: true}, 248, 83_653_863},
+		{synthetic.KLConfig{Latent: 16}, 244, 83_819_683},
+		{synthetic.KLConfig{Widths: []int{128, 256, 512}, Quant: true}, 204, 55_325_927},
+	} {
+		all, sum := synthetic.KL(c.config), 0
+		for _, s := range all {
+			n := 1
+			for _, d := range s.Shape {
+				n *= d
+			}
+			sum += n
+		}
+		assert.Len(t, all, c.tensors)
+		assert.Equal(t, c.parameters, sum)
+	}
+}
+
+// Names of ldm and of diffusers, of today and of old, and matrices of either rank, decode
+// and encode to the same bits.
+func TestNamesOfKL(t *testing.T) {
+	dev := gputest.Open(t)
+	old := func(name string) string {
+		for _, pair := range [][2]string{{".to_q.", ".query."}, {".to_k.", ".key."}, {".to_v.", ".value."}, {".to_out.0.", ".proj_attn."}} {
+			name = strings.Replace(name, pair[0], pair[1], 1)
+		}
+		return name
+	}
+	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, Data: make([]float32, 24)}
+	for i := range z.Data {
+		z.Data[i] = float32(i%7)/3 - 1
+	}
+	var want, wantLatent []float32
+	for i, c := range []struct {
+		name func(string) string
+		flat bool
+	}{
+		{nil, false},
+		{nil, true},
+		{func(name string) string { return klDiffusers(name, 4) }, true},
+		{func(name string) string { return klDiffusers(name, 4) }, false},
+		{func(name string) string { return old(klDiffusers(name, 4)) }, true},
+		{func(name string) string { return "first_stage_model." + name }, false},
+		{func(name string) string { return "vae." + klDiffusers(name, 4) }, true},
+	} {
+		if i > 2 {
+			testenv.Long(t)
+		}
+		path := smallKL(t, "sdxl.safetensors", synthetic.KLConfig{Quant: true, Name: c.name})
+		if c.flat {
+			path = flattened(t, path)
+		}
+		m := open(t, dev, path, F32)
+		got := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true, Independent: true}})
+		encoded, err := m.Encode(context.Background(), floats{1, 16, 24, got}, EncodeOptions{Options: Options{Independent: true}})
+		require.NoError(t, err)
+		if i == 0 {
+			want, wantLatent = got, encoded.Data
+			continue
+		}
+		require.Equal(t, want, got, "%d", i)
+		require.Equal(t, wantLatent, encoded.Data, "%d", i)
+	}
+}
+
+// flattened is a checkpoint whose attention's weights are matrices.
+func flattened(t *testing.T, path string) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	n := 0
+	for i, x := range all {
+		if strings.Contains(x.Name, "attn_1.") || strings.Contains(x.Name, "attentions.") {
+			if len(x.Shape) == 4 {
+				all[i].Shape = x.Shape[:2]
+				n++
+			}
+		}
+	}
+	require.Equal(t, 8, n)
+	path = filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, synthetic.Create(path, all, meta))
+	return path
+}
+
+// Which of the models of equal shapes it is: what is asked for, a config.json beside the
+// file, a whole checkpoint's other tensors, the file's name; else the most usual, which
+// is said.
+func TestWhichKL(t *testing.T) {
+	model := func(path, as string) Config {
+		t.Helper()
+		m, err := Inspect(path, gpu.Info{}, Settings{As: as})
+		require.NoError(t, err)
+		m.Close()
+		return m.Config
+	}
+	for _, c := range []struct {
+		file, as, model string
+		latent          int
+		scale, mean     float64 // of channel 0
+		assumed         bool
+	}{
+		{"thing.safetensors", "", "Stable Diffusion", 4, 0.18215, 0, true},
+		{"thing.safetensors", "sdxl", "SDXL", 4, 0.13025, 0, false},
+		{"ponyXL_vae.safetensors", "", "SDXL", 4, 0.13025, 0, false},
+		{"vae-ft-mse-840000-ema-pruned.safetensors", "", "Stable Diffusion", 4, 0.18215, 0, false},
+		{"vae-ft-mse-840000-ema-pruned.safetensors", "playground", "Playground 2.5", 4, 0.5 / 8.4927, -1.6574, false},
+		{"ae.safetensors", "", "FLUX.1", 16, 0.3611, 0.1159, false},
+		{"vae.safetensors", "", "FLUX.1", 16, 0.3611, 0.1159, true},
+		{"sd3_vae.safetensors", "", "Stable Diffusion 3", 16, 1.5305, 0.0609, false},
+		{"vae.safetensors", "sd3", "Stable Diffusion 3", 16, 1.5305, 0.0609, false},
+	} {
+		got := model(smallKL(t, c.file, synthetic.KLConfig{Latent: c.latent, Quant: c.latent == 4}), c.as)
+		assert.Equal(t, "kl", got.Family)
+		assert.Equal(t, c.model, got.Model, "%+v", c)
+		assert.Equal(t, c.assumed, got.Assumed, "%+v", c)
+		assert.InDelta(t, c.scale, got.Scale[0], 1e-12, "%+v", c)
+		assert.InDelta(t, c.mean, got.Mean[0], 1e-12, "%+v", c)
+		assert.Len(t, got.Scale, c.latent)
+	}
+	beside := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
+	text := `{"_class_name": "AutoencoderKL", "latent_channels": 4, "scaling_factor": 0.25, "shift_factor": 0.5}`
+	require.NoError(t, os.WriteFile(ConfigBeside(beside), []byte(text), 0o666))
+	got := model(beside, "")
+	assert.Equal(t, []float64{0.25, 0.25, 0.25, 0.25}, got.Scale)
+	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, got.Mean)
+	assert.False(t, got.Assumed)
+	assert.Equal(t, 0.13025, model(beside, "sdxl").Scale[0], "what is asked for is first")
+
+	_, err := Inspect(beside, gpu.Info{}, Settings{As: "flux"})
+	require.ErrorIs(t, err, ErrBadModel)
+	require.ErrorContains(t, err, `can't be taken for "flux"`)
+}
+
+// A whole checkpoint's other tensors tell, before its name.
+func TestKLInWholeCheckpoints(t *testing.T) {
+	for other, want := range map[string]string{
+		"cond_stage_model.transformer.x.weight":       "Stable Diffusion",
+		"conditioner.embedders.0.x.weight":            "SDXL",
+		"model.diffusion_model.joint_blocks.0.weight": "Stable Diffusion 3",
+		"model.diffusion_model.double_blocks.0.x":     "FLUX.1",
+	} {
+		latent := 4
+		if strings.Contains(other, "blocks") {
+			latent = 16
+		}
+		path := smallKL(t, "sd3_xl.safetensors", synthetic.KLConfig{Latent: latent, Quant: latent == 4, Name: func(name string) string { return "first_stage_model." + name }})
+		all, meta, err := synthetic.Read(path)
+		require.NoError(t, err)
+		for _, name := range []string{other, "first_stage_model.loss.logvar", "first_stage_model.model_ema.decay"} {
+			all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{}}, Data: make([]byte, 4)})
+		}
+		require.NoError(t, synthetic.Create(path, all, meta))
+		m, err := Inspect(path, gpu.Info{}, Settings{})
+		require.NoError(t, err)
+		assert.Equal(t, want, m.Config.Model, other)
+		assert.False(t, m.Config.Assumed)
+		m.Close()
+	}
+}
+
+// What is built like it, and differs, is refused by name.
+func TestOtherKL(t *testing.T) {
+	for name, want := range map[string]string{
+		"bn.running_mean": "the VAE of FLUX.2",
+		"decoder.mid.block_1.time_stack.norm1.weight":  "Stable Video Diffusion",
+		"decoder.condition_encoder.layers.0.weight":    "AsymmetricAutoencoderKL",
+		"quantize.embedding.weight":                    "a VQ model",
+		"encoder.down.1.attn.0.norm.weight":            "attention in a stage",
+		"decoder.up.2.attn.0.q.weight":                 "attention in a stage",
+		"decoder.up_blocks.0.resnets.0.mix_factor":     "Stable Video Diffusion",
+		"decoder.time_conv_out.weight":                 "Stable Video Diffusion",
+		"vquantizer.embedding.weight":                  "a VQ model",
+		"decoder.mid.block_1.mix_factor":               "Stable Video Diffusion",
+		"decoder.mid.block_2.time_stack.conv1.weight":  "Stable Video Diffusion",
+		"decoder.condition_encoder.layers.1.something": "AsymmetricAutoencoderKL",
+	} {
+		path := smallKL(t, "other.safetensors", synthetic.KLConfig{Quant: true})
+		all, meta, err := synthetic.Read(path)
+		require.NoError(t, err)
+		all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrUnknownModel, name)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, name)
+	}
+}
+
+// Sums of residual blocks beyond the range of halves decode in f16 all the same: they are
+// 32 times smaller there, and the result is not. Without that the pictures are NaN.
+func TestResidualsBeyondHalves(t *testing.T) {
+	dev := gputest.Open(t)
+	path := smallKL(t, "xl.safetensors", synthetic.KLConfig{Quant: true})
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	for _, x := range all { // the stream becomes large, and norms forget how large
+		if strings.HasPrefix(x.Name, "decoder.conv_in.") {
+			for at := 0; at < len(x.Data); at += 4 {
+				v := math.Float32frombits(binary.LittleEndian.Uint32(x.Data[at:]))
+				binary.LittleEndian.PutUint32(x.Data[at:], math.Float32bits(3e5*v))
+			}
+		}
+	}
+	require.NoError(t, synthetic.Create(path, all, meta))
+	z := Latent{Channels: 4, Frames: 1, Height: 3, Width: 4, Data: make([]float32, 48)}
+	for i := range z.Data {
+		z.Data[i] = float32(i%11)/5 - 1
+	}
+	o := DecodeOptions{Options: Options{Unscaled: true, Independent: true}}
+	want := decodeAll(t, open(t, dev, path, F32), z, o)
+	m := open(t, dev, path, F16)
+	closeTo(t, decodeAll(t, m, z, o), want, 1e-5, "f16")
+	m = open(t, dev, path, F16)
+	plain := klFamily
+	plain.residual = nil
+	m.family = &plain
+	_, err = gatherAll(m, z, o)
+	require.ErrorIs(t, err, ErrOverflow, "without it")
+}
+
+// gatherAll decodes and gives the error.
+func gatherAll(m *Model, z Latent, o DecodeOptions) (n int, err error) {
+	p, err := m.PlanDecode(context.Background(), z.Frames, z.Height, z.Width, o)
+	if err != nil {
+		return 0, err
+	}
+	for f, err := range p.Run(context.Background(), z, Watch{}) {
+		if err != nil {
+			return n, err
+		}
+		for _, v := range f.Pixels {
+			if v != v {
+				return n, fmt.Errorf("%w: NaN", ErrOverflow)
+			}
+		}
+		n++
+	}
+	return n, nil
+}
