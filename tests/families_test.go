@@ -49,7 +49,7 @@ var familyPlaces = []struct {
 	{where: "docs/models.md", words: "| | from the VAE's own μ |"},
 	{where: "docs/models.md", words: "| | one tile | at least |"},
 	{where: "web/places.js", words: "model: 'SeedVR2'"},
-	{where: "integrations/python/README.md", words: "Video VAEs ("},
+	{where: "integrations/python/README.md", words: "VAEs of video and pictures ("},
 	{where: "integrations/comfyui/README.md", words: "VAE decode and encode of"},
 	{where: "integrations/comfyui/pyproject.toml", words: "description = ", short: true},
 	{where: "integrations/comfyui/nodes.py", words: "Decodes latents of", short: true},
