@@ -147,3 +147,22 @@ func bfloats(list []float64) []float64 {
 	}
 	return out
 }
+
+// Those of AutoencoderKL tell which model it is, but where that is asked for.
+func TestKLBeside(t *testing.T) {
+	beside := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
+	model := func(as string) Config {
+		t.Helper()
+		m, err := Inspect(beside, gpu.Info{}, Settings{As: as})
+		require.NoError(t, err)
+		m.Close()
+		return m.Config
+	}
+	text := `{"_class_name": "AutoencoderKL", "latent_channels": 4, "scaling_factor": 0.25, "shift_factor": 0.5}`
+	require.NoError(t, os.WriteFile(ConfigBeside(beside), []byte(text), 0o666))
+	got := model("")
+	assert.Equal(t, []float64{0.25, 0.25, 0.25, 0.25}, got.Scale)
+	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, got.Mean)
+	assert.False(t, got.Assumed)
+	assert.Equal(t, 0.13025, model("sdxl").Scale[0], "what is asked for is first")
+}

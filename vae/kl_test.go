@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -154,16 +153,8 @@ func TestWhichKL(t *testing.T) {
 		assert.InDelta(t, c.mean, got.Mean[0], 1e-12, "%+v", c)
 		assert.Len(t, got.Scale, c.latent)
 	}
-	beside := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
-	text := `{"_class_name": "AutoencoderKL", "latent_channels": 4, "scaling_factor": 0.25, "shift_factor": 0.5}`
-	require.NoError(t, os.WriteFile(ConfigBeside(beside), []byte(text), 0o666))
-	got := model(beside, "")
-	assert.Equal(t, []float64{0.25, 0.25, 0.25, 0.25}, got.Scale)
-	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, got.Mean)
-	assert.False(t, got.Assumed)
-	assert.Equal(t, 0.13025, model(beside, "sdxl").Scale[0], "what is asked for is first")
-
-	_, err := Inspect(beside, gpu.Info{}, Settings{As: "flux"})
+	thing := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
+	_, err := Inspect(thing, gpu.Info{}, Settings{As: "flux"})
 	require.ErrorIs(t, err, ErrBadModel)
 	require.ErrorContains(t, err, `can't be taken for "flux"`)
 }
