@@ -15,12 +15,12 @@ var references = map[string]func(d wgsl.Duty, z size) []float64{
 	"attention": func(d wgsl.Duty, z size) []float64 {
 		return ref.Attention(wide(numbers(1, z.h*z.w*3*d.Out, 1)), 1, z.h*z.w, d.Out)
 	},
-	"conv3d":         func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 1) },
-	"conv3d_strided": func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 2) },
-	"conv3d_winograd_rows":     func(d wgsl.Duty, z size) []float64 { return conv(d, lined(z), lined(z).n, 1) },
-	"conv3d_winograd":     func(d wgsl.Duty, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
-	"conv_up":        func(d wgsl.Duty, z size) []float64 { return convUp(d, z, z.n) },
-	"conv_up_winograd":  func(d wgsl.Duty, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
+	"conv3d":               func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 1) },
+	"conv3d_strided":       func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 2) },
+	"conv3d_winograd_rows": func(d wgsl.Duty, z size) []float64 { return conv(d, lined(z), lined(z).n, 1) },
+	"conv3d_winograd":      func(d wgsl.Duty, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
+	"conv_up":              func(d wgsl.Duty, z size) []float64 { return convUp(d, z, z.n) },
+	"conv_up_winograd":     func(d wgsl.Duty, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
 	"group_norm": func(d wgsl.Duty, z size) []float64 {
 		c, groups := normed(d, z)
 		x, gamma, beta := wide(numbers(1, z.n*z.h*z.w*c, 1)), wide(numbers(2, c, 1)), wide(numbers(3, c, biasOver))

@@ -123,7 +123,7 @@ func TestBadModels(t *testing.T) {
 		{name: "overflowing shape", args: safetensorsFile(t,
 			`{"a":{"dtype":"F32","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]}}`, 8), want: "a"},
 		{name: "another model", args: safetensorsFile(t, `{"model.layers.0.weight":{`+one+`[0,8]}}`, 8),
-			want: "not a video VAE that tessera knows"},
+			want: "not a VAE that tessera knows"},
 		{name: "missing tensors", args: missing, want: "2 missing: encoder.conv_in.weight; decoder.conv_out.bias"},
 		{name: "mis-shaped tensor", args: misshaped, want: "1 of another shape: decoder.conv_out.weight is [72 1 3 3 3], expected [3 24 3 3 3]"},
 		{name: "unused tensor", args: unused, want: "1 unknown: decoder.conv_out.biass"},

@@ -39,7 +39,7 @@ func TestBatches(t *testing.T) {
 				m, err := vae.Inspect(path, kind, vae.Settings{Precision: precision, Force: true})
 				require.NoError(t, err)
 				for _, direction := range []string{"decode", "encode"} {
-					for _, frames := range []int{1, 5, 21} {
+					for _, frames := range clips(m) {
 						var all strings.Builder
 						for _, batch := range batchesOf(plan(t, m, direction, tiling.Square(512), frames, 0)) {
 							all.WriteString(batch.String())

@@ -50,7 +50,7 @@ Subgroups per SIMD: 10
 // The same of NAK, which says where a block comes from, after an earlier pass; the
 // way out of the loop lies within it, the way back behind everything.
 const nak = adapterMark + "NVK, Mesa 26\n" +
-	"\n" + shaderMark + "pointwise_packed|1 tap|staged|packed\n" + `NAK IR:
+	"\n" + shaderMark + "pointwise_packed|1 tap|tiled|packed\n" + `NAK IR:
 block 0 [1] -> {
     ffma
 } -> [1]
