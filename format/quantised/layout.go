@@ -73,7 +73,8 @@ func readLayout(t safetensors.Tensor) layout {
 
 // as takes a weight for what a layout says, or says why not.
 func (w *weight) as(l layout) string {
-	elem, types := safetensors.DType(""), []safetensors.DType{}
+	var elem safetensors.DType
+	var types []safetensors.DType
 	switch {
 	case l.Rotated || l.Params.Rotated:
 		return fmt.Sprintf("is quantised as %s after a rotation (convrot)", quote.Name(l.Format))
