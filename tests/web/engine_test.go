@@ -243,7 +243,7 @@ func checkFailures(t *testing.T, page context.Context, file []byte, tiles map[st
 		{"a.safetensors", "GIF89a is no model", "not a safetensors file"},
 		{"a.safetensors", "PK\x03\x04 a zip file that is no model", "the zip has no end record"},
 		{"b.safetensors", "", "0 bytes"},
-		{"c.safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00{}", "not a video VAE"},
+		{"c.safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00{}", "not a VAE"},
 	} {
 		f := eval[failure](t, page, `test.openBroken($, $)`, c.name, []byte(c.data))
 		assert.Equal(t, "bad_input", f.Code, c.name)
@@ -274,6 +274,7 @@ func checkPlan(t *testing.T, page context.Context, m *vae.Model, o vae.Options) 
 		Problem     string `json:"problem"`
 		Suggestion  string `json:"suggestion"`
 	}
+	o.Chunk = vae.AutoChunk // as a page takes it
 	want, err := m.PlanDecode(t.Context(), 3, 30, 40, vae.DecodeOptions{Options: o, RGBA8: true, Preview: true})
 	require.NoError(t, err)
 	ask := map[string]any{"direction": "decode", "frames": 3, "height": 30, "width": 40, "tile": "24", "overlap": "8"}
