@@ -80,8 +80,9 @@ type Trial struct {
 	GFLOPs  map[string]float64 `json:"gflops"` // of each in a second, of what the one computes that computes the most
 }
 
-// quickest is the kernel to take of those that are trusted.
-func (t *Trial) quickest(trusted []string) string {
+// quickest is the kernel to take of those that are trusted: another one than the usual
+// must take less than margin of its time.
+func (t *Trial) quickest(trusted []string, margin float64) string {
 	best := t.Usual
 	for _, name := range trusted {
 		if t.GFLOPs[name] > t.GFLOPs[best] && t.GFLOPs[name]*margin > t.GFLOPs[t.Usual] {

@@ -54,3 +54,23 @@ func TestDuties(t *testing.T) {
 	})
 	require.Equal(t, []duty{{wgsl.Duty{Class: wide, Taps: 2}, 70}, {wgsl.Duty{Class: narrow, Taps: 3}, 50}}, got)
 }
+
+// A kernel that is hardly quicker than the usual one is not taken, on a processor less
+// than on a card.
+func TestQuickest(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		plain, tiled    float64
+		card, processor string
+	}{
+		{"slower", 100, 90, "plain", "plain"},
+		{"hardly quicker", 100, 104, "plain", "plain"},
+		{"quicker", 100, 120, "tiled", "plain"},
+		{"much quicker", 100, 150, "tiled", "tiled"},
+	} {
+		trial := Trial{Usual: "plain", GFLOPs: map[string]float64{"plain": c.plain, "tiled": c.tiled}}
+		require.Equal(t, c.card, trial.quickest([]string{"plain", "tiled"}, margin), c.name)
+		require.Equal(t, c.processor, trial.quickest([]string{"plain", "tiled"}, processorMargin), c.name)
+		require.Equal(t, "plain", trial.quickest([]string{"plain"}, margin), c.name)
+	}
+}

@@ -14,9 +14,13 @@ import (
 )
 
 const (
-	part   = 20   // a trial takes one part of so many of what it is for
-	margin = 0.95 // of the time of the kernel that comes first: one that is hardly quicker is not taken
+	part   = 20 // a trial takes one part of so many of what it is for
 	rounds = 3
+
+	// Of the time of the kernel that comes first: one that is hardly quicker is not taken.
+	// A processor runs other programs meanwhile, and kernels of several dispatches, which
+	// wait for all threads in between, lose more to them than others.
+	margin, processorMargin = 0.95, 0.75
 
 	enough    = 2 * time.Millisecond // of a run on a graphics card, to be measured well
 	sideLeast = 24                   // of frames, on processors all there is
@@ -295,7 +299,7 @@ func (c *chooser) try(t turn) (speed float64, err error) {
 		}
 	}
 	trial.Usual, trial.GFLOPs = t.usual, gflops
-	trial.Kernel = trial.quickest(c.trusted(t.duty))
+	trial.Kernel = trial.quickest(c.trusted(t.duty), c.margin())
 	c.note(Record{Trials: []Trial{trial}})
 	return speed, nil
 }
@@ -322,6 +326,14 @@ func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err err
 			return side, float64(r.flops()) / r.best.Seconds(), nil
 		}
 	}
+}
+
+// margin is that of the device.
+func (c *chooser) margin() float64 {
+	if c.info.Type == "cpu" {
+		return processorMargin
+	}
+	return margin
 }
 
 // fits says whether a sample of twice the side has room.

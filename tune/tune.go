@@ -180,7 +180,7 @@ func (c *chooser) choices(work map[wgsl.Duty]int64, all []duty) wgsl.Choices {
 	for _, d := range all {
 		names := c.trusted(d)
 		if trial := c.record.trial(c.about(d)); trial != nil && !c.Off && trial.Usual == names[0] {
-			if kernel := trial.quickest(names); kernel != names[0] {
+			if kernel := trial.quickest(names, c.margin()); kernel != names[0] {
 				choices[d.Class.String()] = kernel
 			}
 		}
