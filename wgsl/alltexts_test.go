@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"tessera/gpu"
@@ -68,3 +71,25 @@ func forms(h *shader) map[string]*shader {
 	}
 	return all
 }
+
+// Every kernel that takes ReLU stores its results by store4, which is another then.
+func TestReLUTexts(t *testing.T) {
+	for _, table := range tables {
+		for _, k := range table.kernels {
+			if !takesReLU(table.operation) {
+				continue
+			}
+			h := &k.shaders[0]
+			if table.operation == "group_norm" {
+				h = &k.shaders[2]
+			}
+			for form, h := range forms(h) {
+				text := h.with(true).source(F16, Packed)
+				assert.Contains(t, text, "fn relu(", "%s/%s %s", table.operation, k.name, form)
+				assert.Len(t, storesY.FindAllString(text, -1), strings.Count(text, "= store4("), "%s/%s %s", table.operation, k.name, form)
+			}
+		}
+	}
+}
+
+var storesY = regexp.MustCompile(`(?m)^ *y\[.*\] = `)

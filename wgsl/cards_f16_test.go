@@ -51,7 +51,7 @@ func TestHalves(t *testing.T) {
 				test.Run(t, dev)
 			})
 			t.Run(name+"/width_512_at_a_point/"+weights.String(), func(t *testing.T) {
-				checkPointwise(t, dev, set(t, "pointwise", name), convCase{T: 1, H: 4, W: 6, C: 512, O: 32, add: true}, weights)
+				checkPointwise(t, dev, set(t, "pointwise", name), convVariant{convCase: convCase{T: 1, H: 4, W: 6, C: 512, O: 32, add: true}}, weights)
 			})
 		}
 	}

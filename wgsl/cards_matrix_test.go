@@ -174,7 +174,7 @@ func TestMatricesInOtherLayouts(t *testing.T) {
 		test.Run(t, dev)
 	}
 	convUpCase{T: 1, h: 5, w: 11, C: 20, O: 64, kt: 2, z: 2, y0: -1, x0: 1, H: 11, W: 21}.run(t, dev, s, Packed)
-	checkPointwise(t, dev, s, convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}, Packed)
+	checkPointwise(t, dev, s, convVariant{convCase: convCase{T: 1, H: 3, W: 17, C: 36, O: 80, add: true}}, Packed)
 	const n = 7 * 11 * 36
 	checkAttention(t, dev, s, Attention{Queries: 48, Keys: 40}, 1, 7, 11, 36, random(1, n, 0, 1), random(2, n, 0, 1), random(3, n, 0.5, 1), boundSum)
 }

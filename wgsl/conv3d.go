@@ -131,6 +131,7 @@ type Conv3D struct {
 	Y        Tensor // output
 	T, N     int    // output frames T to T+N-1
 	Add      bool   // add to Y, which holds the residual
+	ReLU     bool   // of the result
 	summed   bool   // which holds sums with the bias
 }
 
@@ -170,12 +171,13 @@ func (s *Set) Conv3D(b *gpu.Batch, label string, c Conv3D) {
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {
 			each.Taps, each.Later = c.Taps[k:][:1], c.Later+len(c.Taps)-1-k
+			each.ReLU = c.ReLU && k == len(c.Taps)-1
 			s.Conv3D(b, label, each)
 			each.Add, each.summed = true, true
 		}
 		return
 	}
-	h = h.covering(c.Y.C, len(c.Taps))
+	h = h.covering(c.Y.C, len(c.Taps)).with(c.ReLU)
 	top, left, scale := c.Y0-1, c.X0-1, 1
 	if c.Stride == 2 {
 		top, left = c.Y0, c.X0

@@ -57,6 +57,7 @@ type convVariant struct {
 	y0, x0 int
 	h, w   int // of x; 0 is what H and W ask for
 	later  int // taps of the weight behind those of kt
+	relu   bool
 }
 
 var convVariants = []convVariant{
@@ -84,6 +85,11 @@ var convVariants = []convVariant{
 	{convCase: convCase{"first_taps_width_128", 2, 3, 5, 128, 64, 2, 1, 1, false, false}, later: 1},
 	{convCase: convCase{"middle_tap_exact_integers", 2, 4, 11, 8, 3, 2, 1, 1, true, true}, zeros: true, later: 1},
 	{convCase: convCase{"down_enlarged", 1, 3, 5, 8, 8, 1, 1, 2, false, false}, up: true},
+	{convCase: convCase{"relu", 2, 5, 9, 12, 20, 1, 1, 1, false, false}, relu: true},
+	{convCase: convCase{"relu_of_a_residual_exact_integers", 1, 5, 9, 8, 12, 1, 1, 1, true, true}, relu: true},
+	{convCase: convCase{"relu_zero_past", 3, 4, 7, 8, 8, 2, 1, 1, false, false}, relu: true, zeros: true},
+	{convCase: convCase{"relu_width_64", 1, 6, 10, 64, 64, 1, 1, 1, true, false}, relu: true},
+	{convCase: convCase{"relu_down_padded_around", 1, 4, 6, 8, 12, 1, 1, 2, false, false}, relu: true, y0: -1, x0: -1, h: 7, w: 12},
 }
 
 func TestConv3D(t *testing.T) {
@@ -177,6 +183,9 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
@@ -189,7 +198,7 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			conv := Conv3D{
 				Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing},
-				Step:    c.step, Stride: c.stride, Upsample: c.up, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add,
+				Step:    c.step, Stride: c.stride, Upsample: c.up, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, ReLU: c.relu,
 			}
 			if c.zeros || c.later > 0 {
 				conv.KT, conv.Later = c.kt+c.later, c.later

@@ -31,6 +31,7 @@ type Conv3DWinograd struct {
 	Y      Tensor      // output
 	T, N   int         // output frames T to T+N-1, of whole pairs or quads
 	Add    bool        // add to Y, which holds the residual
+	ReLU   bool        // of the result
 	Sums   *gpu.Buffer // of at least the bytes of WinogradSums
 }
 
@@ -111,7 +112,7 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	if of != 2 {
 		panic("wgsl: " + label + ": quads of a kernel that has none")
 	}
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
 	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
@@ -167,7 +168,7 @@ func pairTaps(taps []Tap, f int) (all []Tap) {
 func (s *Set) unpaired(b *gpu.Batch, label string, c Conv3DWinograd) {
 	for f := range c.N {
 		s.Conv3D(b, label, Conv3D{
-			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add,
+			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add, ReLU: c.ReLU,
 		})
 	}
 }

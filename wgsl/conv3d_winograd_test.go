@@ -24,6 +24,7 @@ var pairCases = []convVariant{
 	{convCase: convCase{"eight_frames", 8, 7, 9, 12, 24, 3, 1, 1, true, false}},
 	{convCase: convCase{"width_128", 4, 6, 10, 128, 128, 3, 1, 1, true, false}},
 	{convCase: convCase{"width_512", 2, 2, 3, 512, 32, 3, 1, 1, true, false}},
+	{convCase: convCase{"relu", 4, 5, 9, 8, 16, 3, 1, 1, true, false}, relu: true},
 	{convCase: convCase{"window", 4, 4, 9, 12, 20, 3, 1, 1, true, false}, y0: 2, x0: 3, h: 9, w: 23},
 	{convCase: convCase{"window_wider_than_x", 2, 9, 25, 5, 7, 3, 1, 1, true, false}, y0: -3, x0: -9, h: 3, w: 5},
 }
@@ -65,6 +66,9 @@ func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	ms, m := activation("memory", s.Elem, 2, h, w, c.C, x[:2*h*w*c.C])
 	xs, xt := activation("x", s.Elem, in-2, h, w, c.C, x[2*h*w*c.C:])
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
@@ -76,7 +80,7 @@ func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
 		Scratch: []int64{s.WinogradBytes(shape, of), max(4, s.WinogradSums(c.O, &xt, of))},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			m, x := m.in(in[0]), xt.in(in[1])
-			pairs := Conv3DWinograd{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, Sums: scratch[1]}
+			pairs := Conv3DWinograd{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, ReLU: c.relu, Sums: scratch[1]}
 			if s.UsesWinograd(packing, shape) {
 				pairs.Weights = s.WinogradWeights(b, "taps", WinogradWeights{Weights: pairs.Weights, Shape: shape, Of: of, To: scratch[0]})
 			}

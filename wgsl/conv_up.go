@@ -33,6 +33,7 @@ type ConvUp struct {
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N*Phases-1
 	Add     bool   // add to Y, without the bias
+	ReLU    bool   // of the result
 	later   int    // as Conv3D has it
 }
 
@@ -63,12 +64,13 @@ func (s *Set) ConvUpPacking(shape Shape) *Packing { return s.packing("conv_up", 
 func (s *Set) ConvUp(b *gpu.Batch, label string, c ConvUp) {
 	x := c.Taps[0].X
 	class := classOf("conv_up", ConvUpShape(c.Y.C, x.C, c.KT, c.Phases))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps))
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, len(c.Taps)).with(c.ReLU)
 	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {
 			each.Taps, each.later = c.Taps[k:][:1], len(c.Taps)-1-k
+			each.ReLU = c.ReLU && k == len(c.Taps)-1
 			s.ConvUp(b, label, each)
 			each.Add = true
 		}

@@ -22,6 +22,7 @@ type convUpCase struct {
 	whole         bool
 	add           bool // y, to which the last tap alone is added
 	pairs         bool // of frames
+	relu          bool
 }
 
 var convUpCases = []convUpCase{
@@ -42,6 +43,8 @@ var convUpCases = []convUpCase{
 	{name: "last_tap_added", T: 2, h: 3, w: 9, C: 12, O: 12, kt: 2, z: 2, add: true},
 	{name: "last_tap_added_exact", T: 1, h: 3, w: 5, C: 8, O: 7, kt: 3, z: 1, whole: true, add: true},
 	{name: "width_128", T: 1, h: 3, w: 5, C: 128, O: 128, kt: 2, z: 2},
+	{name: "relu", T: 1, h: 6, w: 9, C: 12, O: 20, kt: 1, z: 1, relu: true},
+	{name: "relu_of_two_taps", T: 2, h: 3, w: 9, C: 8, O: 16, kt: 2, z: 1, relu: true},
 	{name: "width_512", T: 1, h: 2, w: 3, C: 512, O: 16, kt: 3, z: 1},
 	{name: "several_tiles", T: 2, h: 7, w: 21, C: 20, O: 64, kt: 2, z: 2, y0: -3, x0: 5, H: 13, W: 35, add: true},
 }
@@ -65,6 +68,7 @@ var convUpPairCases = []convUpCase{
 	{name: "window_at_odd_pixels", T: 2, h: 7, w: 21, C: 8, O: 8, y0: 3, x0: 5, H: 5, W: 35},
 	{name: "window_wider_than_x", T: 2, h: 3, w: 5, C: 5, O: 7, y0: -3, x0: -9, H: 11, W: 31},
 	{name: "width_128", T: 2, h: 3, w: 5, C: 128, O: 24},
+	{name: "relu", T: 2, h: 5, w: 9, C: 8, O: 16, relu: true},
 }
 
 func TestConvUpWinograd(t *testing.T) {
@@ -133,6 +137,9 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	xs, xt := activation("x", s.Elem, in, c.h, c.w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T*c.z, c.H, c.W, c.O, residual)
 	if c.add {
@@ -151,7 +158,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			conv := ConvUp{
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
-				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T,
+				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, ReLU: c.relu,
 			}
 			if c.pairs {
 				x := xt.in(in[0])
@@ -159,7 +166,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 				if s.UsesWinograd(w.Packing, shape) {
 					w = s.WinogradWeights(b, "taps", WinogradWeights{Weights: w, Shape: shape, Of: 2, To: scratch[0]})
 				}
-				s.ConvUpWinograd(b, "conv_up", ConvUpWinograd{Weights: w, Taps: []Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T})
+				s.ConvUpWinograd(b, "conv_up", ConvUpWinograd{Weights: w, Taps: []Tap{{x, 1}, {x, 2}, {x, 3}, {x, 4}}, Y0: c.y0, X0: c.x0, Y: conv.Y, T: 1, N: c.T, ReLU: c.relu})
 				return
 			}
 			first := 0

@@ -23,6 +23,7 @@ type ConvUpWinograd struct {
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N-1, an even number
+	ReLU    bool   // of the result
 }
 
 // ConvUpWinograd records an enlarging convolution of pairs of frames.
@@ -30,7 +31,7 @@ func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	if c.N < 2 || c.N%2 != 0 {
 		panic("wgsl: " + label + ": frames that are no pairs")
 	}
-	one := ConvUp{Weights: c.Weights, Phases: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, N: 1}
+	one := ConvUp{Weights: c.Weights, Phases: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, N: 1, ReLU: c.ReLU}
 	if c.Packing != winograd4x8 {
 		for f := range c.N {
 			one.T, one.Taps = c.T+f, pairTaps(c.Taps, f)
@@ -40,7 +41,7 @@ func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	}
 	x := c.Taps[0].X
 	class := classOf("conv_up_winograd", ConvUpShape(c.Y.C, x.C, 4, 1))
-	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1)
+	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
 	shape := ConvUpShape(c.Y.C, x.C, 4, 1)
 	macs := int64(c.N/2) * int64(one.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * 4
 	in := readPairs(c.Weights, shape, c.Taps, c.N)

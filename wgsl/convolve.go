@@ -29,6 +29,7 @@ type Convolution struct {
 	Pixels int  // of a whole frame, of which Y may be some rows
 	Clip   bool // there are other frames
 	Add    bool // add to Y, which holds the residual
+	ReLU   bool // of the result
 	Apart  bool // taps that read the same frame are not summed
 
 	Taps  func(t int) []Tap // that frame t reads; those before them read zeros
@@ -135,14 +136,14 @@ func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 func (s *Set) convolveEach(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n int) {
 	if c.Enlarges {
 		phases := max(c.Phases, 1)
-		s.ConvUp(b, label, ConvUp{Weights: c.Weights, Taps: c.Taps(t), Phases: phases, Y0: c.Y0, X0: c.X0, Y: c.Y, T: t*phases - c.Head, N: n})
+		s.ConvUp(b, label, ConvUp{Weights: c.Weights, Taps: c.Taps(t), Phases: phases, Y0: c.Y0, X0: c.X0, Y: c.Y, T: t*phases - c.Head, N: n, ReLU: c.ReLU})
 		return
 	}
 	weights, kt, taps := s.summedFirst(b, label, c, m, c.Taps(t))
 	given := c.Given != nil && c.Given(t)
 	frames := Conv3D{
 		Weights: weights, KT: kt, Taps: taps, Step: max(c.Step, 1), Stride: max(c.Stride, 1), Upsample: c.Upsample,
-		Y0: c.Y0, X0: c.X0, Y: c.Y, T: t, N: n, Add: c.Add || given,
+		Y0: c.Y0, X0: c.X0, Y: c.Y, T: t, N: n, Add: c.Add || given, ReLU: c.ReLU,
 	}
 	if !s.convolveRows(b, label, c, m, frames) {
 		s.Conv3D(b, label, frames)
@@ -186,7 +187,7 @@ func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratc
 	weights := m.weights(making{rows: true}, label+" taps", bytes, func(to *gpu.Buffer) Weights {
 		return s.WinogradRowWeights(b, label+" taps", p.Weights, shape, to)
 	})
-	s.Conv3DWinogradRows(b, label, Conv3DWinogradRows{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, Sums: m.sumsOf(label, sums)})
+	s.Conv3DWinogradRows(b, label, Conv3DWinogradRows{Weights: weights, Taps: p.Taps, Y0: p.Y0, X0: p.X0, Y: p.Y, T: p.T, N: p.N, Add: p.Add, ReLU: p.ReLU, Sums: m.sumsOf(label, sums)})
 	return true
 }
 
@@ -218,11 +219,11 @@ func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Sc
 			taps = append(taps, next[len(next)-1])
 		}
 		if c.Enlarges {
-			s.ConvUpWinograd(b, label, ConvUpWinograd{Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N})
+			s.ConvUpWinograd(b, label, ConvUpWinograd{Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N, ReLU: c.ReLU})
 			continue
 		}
 		s.Conv3DWinograd(b, label, Conv3DWinograd{
-			Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N, Add: c.Add,
+			Weights: weights, Taps: taps, Y0: c.Y0, X0: c.X0, Y: c.Y, T: first, N: r.N, Add: c.Add, ReLU: c.ReLU,
 			Sums: m.sumsOf(label, s.WinogradSums(c.Y.C, &c.X, of)),
 		})
 	}

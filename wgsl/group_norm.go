@@ -8,7 +8,7 @@ type GroupNorm struct {
 	Gamma, Beta *gpu.Buffer // f32, a number per channel
 	Groups      int         // divides the channels, of which there are at most 1024
 	Eps         float32
-	SiLU        bool // y*sigmoid(y) of the result
+	SiLU, ReLU  bool // y*sigmoid(y) of the result, or what is not below zero
 
 	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
 	XT, YT int    // the first frame of each
@@ -74,7 +74,7 @@ func (g *GroupNorm) Scratch() (partials, factors int64) {
 func (g *GroupNorm) phase(s *Set, label string, i int, c constants) (*shader, *gpu.Program) {
 	const R, W = gpu.Read, gpu.ReadWrite
 	class := classOf("group_norm", Shape{O: g.X.C, I: g.X.C})
-	h := &s.kernel(label, class, nil).shaders[i]
+	h := s.kernel(label, class, nil).shaders[i].with(g.ReLU && i == 2)
 	storage := []gpu.Access{R, R, R, R, W}
 	if i != 1 {
 		storage = storage[2:]

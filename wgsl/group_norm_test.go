@@ -44,7 +44,7 @@ func TestGroupNorm(t *testing.T) {
 	for _, c := range cases {
 		eachKernel(t, "group_norm", c.name, dev, func(t *testing.T, s *Set) {
 			x := random(1, c.T*c.H*c.W*c.C, c.mean, c.deviation)
-			checkGroupNorm(t, dev, s, c.T, c.H, c.W, c.C, c.groups, x, c.silu)
+			checkGroupNorm(t, dev, s, c.T, c.H, c.W, c.C, x, GroupNorm{Groups: c.groups, SiLU: c.silu})
 		})
 	}
 }
@@ -57,7 +57,7 @@ func TestGroupNormOutlierPivot(t *testing.T) {
 	eachKernel(t, "group_norm", "outlier", dev, func(t *testing.T, s *Set) {
 		x := random(1, 128*128*8, 0, 1)
 		x[0], x[5] = 100, -100
-		checkGroupNorm(t, dev, s, 1, 128, 128, 8, 2, x, false)
+		checkGroupNorm(t, dev, s, 1, 128, 128, 8, x, GroupNorm{Groups: 2})
 	})
 }
 
@@ -70,17 +70,28 @@ func TestGroupNormChannelOffsets(t *testing.T) {
 		for i := range x {
 			x[i] += float32(i % 24 / 3 * 50)
 		}
-		checkGroupNorm(t, dev, s, 2, 17, 19, 24, 8, x, false)
+		checkGroupNorm(t, dev, s, 2, 17, 19, 24, x, GroupNorm{Groups: 8})
 	})
 }
 
-func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C, groups int, data []float32, silu bool) {
+func TestGroupNormReLU(t *testing.T) {
+	dev := gputest.Open(t)
+	eachKernel(t, "group_norm", "relu", dev, func(t *testing.T, s *Set) {
+		checkGroupNorm(t, dev, s, 2, 9, 11, 48, random(1, 2*9*11*48, 0.5, 2), GroupNorm{Groups: 4, ReLU: true})
+	})
+}
+
+func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []float32, g GroupNorm) {
 	t.Helper()
 	data = gputest.Round(data, format(s.Elem))
 	gamma, beta := random(2, C, 1, 0.3), random(3, C, 0, 0.5)
 	xs, x := activation("x", s.Elem, T, H, W, C, data)
 	ys, y := activation("y", s.Elem, T, H, W, C, nil)
-	g := GroupNorm{Groups: groups, Eps: 1e-6, SiLU: silu, X: x, N: T}
+	g.Eps, g.X, g.N = 1e-6, x, T
+	want := ref.GroupNorm(wide(data), T, H*W, C, g.Groups, wide(gamma), wide(beta), 1e-6, g.SiLU)
+	if g.ReLU {
+		want = ref.ReLU(want)
+	}
 	partials, factors := g.Scratch()
 	test := gputest.Case{
 		Op:      "group_norm",
@@ -92,7 +103,7 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C, groups in
 			g.X, g.XT, g.Y, g.YT = x.in(in[0]), 1, y.in(out), 1
 			s.GroupNorm(b, t.Name(), g)
 		},
-		Want:  padded(ref.GroupNorm(wide(data), T, H*W, C, groups, wide(gamma), wide(beta), 1e-6, silu), C),
+		Want:  padded(want, C),
 		Bound: bound(s.Elem, boundF32),
 	}
 	test.Run(t, dev)

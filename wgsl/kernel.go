@@ -45,6 +45,7 @@ type shader struct {
 	sizes []constant                             // others of its text
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
+	relu     bool // what it stores is not below zero
 	words    bool // halves of activations are read as the words they lie in
 	vertical bool // pixels are of a column, as inColumns has them
 	subgroup int  // invocations of a subgroup that load a block's weights once, for which they stay together
@@ -56,7 +57,20 @@ func (h *shader) name() string {
 	if h.stride > 1 {
 		name += "_strided"
 	}
+	if h.relu {
+		name += "_relu"
+	}
 	return name
+}
+
+// with is the shader, with ReLU of what it stores where that is asked for.
+func (h *shader) with(relu bool) *shader {
+	if relu == h.relu {
+		return h
+	}
+	other := *h
+	other.relu = relu
+	return &other
 }
 
 // on is the shader for an adapter.

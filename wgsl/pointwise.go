@@ -24,12 +24,13 @@ type Pointwise struct {
 	XT, YT int    // the first frame of each
 	N      int    // frames
 	Add    bool   // add to Y, which holds the residual
+	ReLU   bool   // of the result
 }
 
 // Pointwise records a 1x1 convolution.
 func (s *Set) Pointwise(b *gpu.Batch, label string, p Pointwise) {
 	s.pointwise(b, label, pointwise{
-		TimeConv: TimeConv{Weights: p.Weights, Taps: []Tap{{p.X, p.XT}}, Step: 1, Phases: 1, Y: p.Y, T: p.YT, N: p.N}, s: 1, add: p.Add,
+		TimeConv: TimeConv{Weights: p.Weights, Taps: []Tap{{p.X, p.XT}}, Step: 1, Phases: 1, Y: p.Y, T: p.YT, N: p.N}, s: 1, add: p.Add, relu: p.ReLU,
 	})
 }
 
@@ -73,6 +74,7 @@ type pointwise struct {
 	TimeConv
 	s      int
 	add    bool
+	relu   bool
 	later  int // as Conv3D has them
 	summed bool
 }
@@ -82,12 +84,13 @@ func (s *Set) pointwise(b *gpu.Batch, label string, c pointwise) {
 	split := c.Phases * c.s * c.s
 	out4 := split * c.Y.C4()
 	class := classOf("pointwise", Shape{O: 4 * out4, I: x.C, KS: 1})
-	h := s.shader(label, class, c.Packing).covering(4*out4, len(c.Taps))
+	h := s.shader(label, class, c.Packing).covering(4*out4, len(c.Taps)).with(c.relu)
 	if s.tapByTap(h, c.Taps) {
 		each := c
 		each.KT = max(c.KT, len(c.Taps))
 		for k := range c.Taps {
 			each.Taps, each.later = c.Taps[k:][:1], len(c.Taps)-1-k
+			each.relu = c.relu && k == len(c.Taps)-1
 			s.pointwise(b, label, each)
 			each.add, each.summed = true, true
 		}

@@ -12,15 +12,17 @@ import (
 
 func TestPointwise(t *testing.T) {
 	dev := gputest.Open(t)
-	cases := []convCase{
-		{name: "one_pixel", T: 1, H: 1, W: 1, C: 4, O: 8},
-		{name: "exact_integers", T: 2, H: 5, W: 7, C: 8, O: 16, add: true, whole: true},
-		{name: "8_pixels_and_1", T: 3, H: 3, W: 3, C: 12, O: 20},
-		{name: "channels_not_a_multiple_of_4", T: 2, H: 5, W: 5, C: 6, O: 10, add: true},
-		{name: "group_and_one_pixel", T: 1, H: 1, W: 513, C: 4, O: 4},
-		{name: "workgroup_of_blocks_and_one", T: 1, H: 1, W: 1, C: 4, O: 8*64 + 8, whole: true},
-		{name: "40_inputs", T: 2, H: 5, W: 19, C: 40, O: 136, add: true},
-		{name: "width_512", T: 1, H: 4, W: 6, C: 512, O: 256, add: true},
+	cases := []convVariant{
+		{convCase: convCase{name: "one_pixel", T: 1, H: 1, W: 1, C: 4, O: 8}},
+		{convCase: convCase{name: "exact_integers", T: 2, H: 5, W: 7, C: 8, O: 16, add: true, whole: true}},
+		{convCase: convCase{name: "8_pixels_and_1", T: 3, H: 3, W: 3, C: 12, O: 20}},
+		{convCase: convCase{name: "channels_not_a_multiple_of_4", T: 2, H: 5, W: 5, C: 6, O: 10, add: true}},
+		{convCase: convCase{name: "group_and_one_pixel", T: 1, H: 1, W: 513, C: 4, O: 4}},
+		{convCase: convCase{name: "workgroup_of_blocks_and_one", T: 1, H: 1, W: 1, C: 4, O: 8*64 + 8, whole: true}},
+		{convCase: convCase{name: "40_inputs", T: 2, H: 5, W: 19, C: 40, O: 136, add: true}},
+		{convCase: convCase{name: "width_512", T: 1, H: 4, W: 6, C: 512, O: 256, add: true}},
+		{convCase: convCase{name: "relu", T: 2, H: 5, W: 9, C: 12, O: 20}, relu: true},
+		{convCase: convCase{name: "relu_of_a_residual", T: 1, H: 3, W: 7, C: 64, O: 64, add: true}, relu: true},
 	}
 	for _, c := range cases {
 		eachKernel(t, "pointwise", c.name, dev, func(t *testing.T, s *Set) { checkPointwise(t, dev, s, c, Packed) })
@@ -28,7 +30,7 @@ func TestPointwise(t *testing.T) {
 	}
 }
 
-func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights Elem) {
+func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weights Elem) {
 	t.Helper()
 	x := gputest.Round(c.values(1, c.T*c.H*c.W*c.C, 1), format(s.Elem))
 	weight := gputest.Round(c.values(2, c.O*c.C, math.Sqrt(1/float64(c.C))), format(weights))
@@ -41,6 +43,9 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
 	shape := Shape{O: c.O, I: c.C, KT: 1, KS: 1}
@@ -49,7 +54,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convCase, weights E
 		Op: "pointwise", In: []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			s.Pointwise(b, "pointwise", Pointwise{
-				Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add,
+				Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, X: xt.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: c.T, Add: c.add, ReLU: c.relu,
 			})
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),

@@ -78,7 +78,7 @@ func (s *Set) ahead(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
 			s.sumsOf(b, label, k, c, t, from, n)
 			s.productsOf(b, label, class, h, &products{
 				Weights: c.Weights, sums: c.Sums, H: n, W: x.W, C: x.C, top: y + c.Y0 - 1 - from, left: c.X0 - 1, taps: 1,
-				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: of, add: c.Add, relu: c.ReLU,
 			})
 		})
 	}
@@ -136,12 +136,13 @@ type products struct {
 	Y         Tensor // rows of the output
 	T, of     int    // output frames T to T+of-1
 	lines     bool   // they are `of` pixels of a row in place of frames
-	add       bool
+	add, relu bool
 }
 
 // productsOf records them.
 func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *products) {
 	const R = gpu.Read
+	h = h.with(p.relu)
 	n, columns, frames, wide, apart, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), quadShares
 	if p.lines { // whose columns are in the sums
 		columns, frames, wide, apart = 1, 1, p.W, p.Y.C4()

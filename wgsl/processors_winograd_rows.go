@@ -24,6 +24,7 @@ type Conv3DWinogradRows struct {
 	Y      Tensor      // output
 	T, N   int         // output frames T to T+N-1
 	Add    bool        // add to Y, which holds the residual
+	ReLU   bool        // of the result
 	Sums   *gpu.Buffer // of at least the bytes of WinogradRowSums
 }
 
@@ -96,7 +97,7 @@ func (s *Set) WinogradRowsOf(b *gpu.Batch, label string, w Weights, taps []Tap, 
 // Conv3DWinogradRows records a convolution of frames one by one.
 func (s *Set) Conv3DWinogradRows(b *gpu.Batch, label string, c Conv3DWinogradRows) {
 	if c.Packing != winograd4x8 {
-		s.Conv3D(b, label, Conv3D{Weights: c.Weights, Taps: c.Taps, Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T, N: c.N, Add: c.Add})
+		s.Conv3D(b, label, Conv3D{Weights: c.Weights, Taps: c.Taps, Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T, N: c.N, Add: c.Add, ReLU: c.ReLU})
 		return
 	}
 	x := &c.Taps[0].X
@@ -110,7 +111,7 @@ func (s *Set) Conv3DWinogradRows(b *gpu.Batch, label string, c Conv3DWinogradRow
 			}
 			s.productsOf(b, label, class, h, &products{
 				Weights: c.Weights, sums: c.Sums, H: n, W: (c.Y.W + 3) / 4, C: x.C, taps: len(c.Taps), top: y + c.Y0 - 1 - from,
-				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, lines: true, add: c.Add,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, lines: true, add: c.Add, relu: c.ReLU,
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/wgsl/ref"
 )
 
 var lineCases = []convVariant{
@@ -25,6 +26,7 @@ var lineCases = []convVariant{
 	{convCase: convCase{"two_frames", 2, 9, 10, 24, 16, 2, 1, 1, false, false}},
 	{convCase: convCase{"three_frames", 3, 7, 9, 12, 24, 3, 1, 1, true, false}},
 	{convCase: convCase{"three_frames_of_five_channels", 2, 19, 17, 5, 7, 3, 1, 1, false, false}},
+	{convCase: convCase{"relu", 1, 6, 9, 24, 16, 1, 1, 1, true, false}, relu: true},
 	{convCase: convCase{"window", 2, 4, 9, 12, 20, 1, 1, 1, false, false}, y0: 2, x0: 3, h: 9, w: 23},
 	{convCase: convCase{"window_wider_than_x", 1, 9, 25, 5, 7, 1, 1, 1, false, false}, y0: -3, x0: -9, h: 3, w: 5},
 }
@@ -62,6 +64,9 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	xs, xt := activation("x", F32, in, h, w, c.C, x)
 	ys, y := activation("y", F32, c.T, c.H, c.W, c.O, residual)
 	shape := c.shape()
@@ -71,7 +76,7 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 		In:      []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
 		Scratch: []int64{s.WinogradRowBytes(shape), s.WinogradRowSums(c.O, &xt, c.W, c.kt)},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			lines := Conv3DWinogradRows{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, Sums: scratch[1]}
+			lines := Conv3DWinogradRows{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, ReLU: c.relu, Sums: scratch[1]}
 			for k := range c.kt {
 				lines.Taps = append(lines.Taps, Tap{xt.in(in[0]), 1 + k})
 			}

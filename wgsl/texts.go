@@ -19,7 +19,7 @@ var texts fs.FS = embedded
 
 // source is the complete WGSL of a shader. `#import NAME` stands for a file, once:
 // FOLDER/NAME.wgsl, or NAME of shared/, where `tile` is the constants of the kernel's row,
-// and `elem`, `weight` and `weight8` end in the storage asked for. `#unroll NAME COUNT`
+// and `elem`, `weight` and `weight8` end in the storage asked for, `elem` also in ReLU. `#unroll NAME COUNT`
 // writes the lines up to its `#end` COUNT times, with the number in place of {NAME}; COUNT
 // is a number or a constant of the tile.
 func (h *shader) source(elem, weight Elem) string {
@@ -67,6 +67,9 @@ func (l *loader) importing(name string) {
 		return
 	case "elem":
 		name += "_" + l.stored().String()
+		if l.shader.relu {
+			name += "_relu"
+		}
 		if l.stored() == F16 {
 			l.directives += "enable f16;\n"
 		}

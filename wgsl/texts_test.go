@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,13 +26,19 @@ func TestSources(t *testing.T) {
 				continue // in Dawn's own language, or of words as halves, which other compilers don't take
 			}
 			sum := sha256.New()
-			for i := range k.shaders {
+			shaders := slices.Clone(k.shaders)
+			if takesReLU(table.operation) {
+				for i := range k.shaders {
+					shaders = append(shaders, *k.shaders[i].with(true))
+				}
+			}
+			for i := range shaders {
 				for _, elem := range []Elem{F32, F16, Packed} {
 					for _, weight := range []Elem{F32, Packed} {
 						all++
-						source := k.shaders[i].source(elem, weight)
+						source := shaders[i].source(elem, weight)
 						io.WriteString(sum, withoutComments(source))
-						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, k.shaders[i].name(), elem, weight)
+						sources[source] = fmt.Sprintf("%s.%s.%s.%v.%v.wgsl", table.operation, k.name, shaders[i].name(), elem, weight)
 						assert.NotContains(t, source, "#import")
 						assert.Equal(t, elem == F16 && strings.Contains(source, "f16>"), strings.HasPrefix(source, "enable f16;"), sources[source])
 					}
@@ -46,6 +53,11 @@ func TestSources(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(source), 0o666))
 		}
 	}
+}
+
+// takesReLU says whether an operation's record has ReLU.
+func takesReLU(operation string) bool {
+	return strings.HasPrefix(operation, "conv") || operation == "pointwise" || operation == "group_norm"
 }
 
 // withoutComments is a text without comments, indentation and empty lines.

@@ -145,3 +145,7 @@ func TestSumTaps(t *testing.T) {
 	near(t, SumTaps(w, 2, 3, 2, 2), []float64{11, 22, 100, 200, 33, 44, 300, 400})
 	near(t, SumTaps(w, 2, 3, 2, 1), w)
 }
+
+func TestReLU(t *testing.T) {
+	near(t, ReLU([]float64{-2, 0, 3, -1e-300, math.Inf(1), math.Inf(-1)}), []float64{0, 0, 3, 0, math.Inf(1), 0})
+}
