@@ -14,6 +14,8 @@ type Conv struct {
 	Out     int          // channels
 	Time    Causal
 	Stride  int  // in space; 0 is 1
+	Around  bool // with a Stride of 2, frames are padded by one pixel on each side, else on the right and below
+	ReLU    bool // of the result
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
 	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
 }
@@ -31,8 +33,11 @@ func (c *Conv) First(n int) *Conv {
 // Window is the part of its output that the convolution makes of x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	whole := Window{H: x.H / max(c.Stride, 1), W: x.W / max(c.Stride, 1)}
-	if c.Enlarge {
+	switch {
+	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
+	case c.Around:
+		whole = Window{Y: -1, X: -1, H: (x.H + 1) / 2, W: (x.W + 1) / 2}
 	}
 	return g.window(c.Name, whole)
 }
@@ -82,7 +87,7 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
 func (c *Conv) frames(e *emitter, x, y *wgsl.Tensor) wgsl.Convolution {
 	return wgsl.Convolution{
 		Weights: c.Weights, Still: c.Still, KT: c.Time.Kernel, Step: c.Time.step(), Stride: c.Stride, Upsample: c.Enlarge, Enlarges: c.Folded,
-		X: *x, Y: *y, N: y.T, Clip: e.at != Whole, Apart: e.noFold,
+		X: *x, Y: *y, N: y.T, ReLU: c.ReLU, Clip: e.at != Whole, Apart: e.noFold,
 	}
 }
 

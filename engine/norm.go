@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// GroupNorm is a group norm of each frame by itself, followed by SiLU where
-// SiLU is set.
+// GroupNorm is a group norm of each frame by itself, followed by SiLU or ReLU where
+// that is set.
 type GroupNorm struct {
 	_ gpu.Incomparable
 
@@ -14,12 +14,12 @@ type GroupNorm struct {
 	Gamma, Beta *gpu.Buffer
 	Groups      int
 	Eps         float32
-	SiLU        bool
+	SiLU, ReLU  bool
 }
 
 // Forward is x, normed.
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
-	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU}
+	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, ReLU: n.ReLU}
 	return g.record(node{
 		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		reach:   each,

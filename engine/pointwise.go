@@ -6,7 +6,8 @@ import "tessera/wgsl"
 type Pointwise struct {
 	Name    string
 	Weights wgsl.Weights
-	Out     int // channels
+	Out     int  // channels
+	ReLU    bool // of the result
 }
 
 // First makes only the first n of the outputs.
@@ -27,7 +28,7 @@ func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.x
 			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &out), nil) {
-				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.T, Y: out, YT: r.T, N: r.N, Add: y.id != 0})
+				e.set.Pointwise(e.batch, p.Name, wgsl.Pointwise{Weights: p.Weights, X: in, XT: r.T, Y: out, YT: r.T, N: r.N, Add: y.id != 0, ReLU: p.ReLU})
 			}
 		},
 	})
