@@ -1,6 +1,7 @@
 package vae
 
 import (
+	"maps"
 	"slices"
 
 	"tessera/gpu"
@@ -13,7 +14,7 @@ func OpenPublished(dev *gpu.Device, name string, o Settings) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.madeUp = newMadeUp(m.specs)
+	m.madeUp = newMadeUp(m.specs, m.zeros)
 	return m.on(dev), nil
 }
 
@@ -24,8 +25,8 @@ type madeUp struct {
 	state uint32
 }
 
-func newMadeUp(specs []spec) *madeUp {
-	m := &madeUp{sizes: map[string]int{}, state: 1}
+func newMadeUp(specs []spec, biases map[string]int) *madeUp {
+	m := &madeUp{sizes: maps.Clone(biases), state: 1}
 	for _, s := range specs {
 		n := 1
 		for _, d := range s.shape {

@@ -23,6 +23,9 @@ type loader struct {
 	groups  int     // of every group norm
 	fold    bool    // what enlarges into the convolution behind it
 	small   bool    // sums of residual blocks are 32 times smaller, see family.residual
+
+	bare  bool           // layers have no bias
+	zeros map[string]int // sizes of the biases that stand for theirs
 }
 
 // eps is that of a group norm of such sums.
@@ -43,9 +46,20 @@ func (l *loader) need(name string, shape ...int) {
 	*l.specs = append(*l.specs, spec{name, shape})
 }
 
+// unbiased makes layers without a bias.
+func (l *loader) unbiased() *loader {
+	bare := *l
+	bare.bare = true
+	return &bare
+}
+
 // product needs a weight of a shape, and its bias.
 func (l *loader) product(name string, shape ...int) {
 	l.need(name+".weight", shape...)
+	if l.bare {
+		l.zeros[name+".bias"] = shape[0]
+		return
+	}
 	l.need(name+".bias", shape[0])
 }
 
@@ -211,6 +225,7 @@ type reader struct {
 	tensors
 	force    bool                      // take weights that are all zero
 	residual func(name string) float32 // see family; nil: 1
+	zeros    map[string]int            // sizes of tensors of zeros that the file has not
 
 	wide []float32
 	raw  []byte // a piece on its way
@@ -227,6 +242,9 @@ var (
 // Float32s appends a tensor, refusing NaN and infinity, and a weight of nothing but
 // zeros.
 func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
+	if n, ok := r.zeros[name]; ok {
+		return append(dst, make([]float32, n)...), nil
+	}
 	t, _ := r.find(name)
 	from := len(dst)
 	dst = slices.Grow(dst, t.Elements())[:from+t.Elements()]
