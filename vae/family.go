@@ -35,6 +35,7 @@ type family struct {
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
 	caches        []cache                      // of its latents that trainers keep
+	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      func(name string) float32    // what a tensor is multiplied by where activations are halves; nil: 1
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }

@@ -1,6 +1,8 @@
 package vae
 
 import (
+	"math"
+
 	"tessera/latent"
 	"tessera/tiling"
 	"tessera/wgsl"
@@ -19,6 +21,7 @@ type cells struct {
 // Fill sets the cells `in` of frames t to t+n-1, [n, H, W, C padded].
 func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
+	saturates := l.config.family().saturates != nil && l.config.family().saturates(l.config)
 	for c := range z.Channels {
 		scale, mean := 1.0, 0.0
 		if !l.unscaled {
@@ -28,7 +31,11 @@ func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 			for r := range size.H {
 				row := z.Data[((c*z.Frames+t+k)*z.Height+in.Y0+r)*z.Width+in.X0:]
 				for q := range size.W {
-					dst[((k*size.H+r)*size.W+q)*pad+c] = float32(float64(row[q])/scale + mean)
+					v := float64(row[q])/scale + mean
+					if saturates {
+						v = 3 * math.Tanh(v/3)
+					}
+					dst[((k*size.H+r)*size.W+q)*pad+c] = float32(v)
 				}
 			}
 		}
