@@ -97,6 +97,7 @@ type Unpatchify struct {
 
 	Name    string
 	Side, C int
+	Rows    bool // in a square rows come before columns, as in PyTorch's pixel_shuffle
 }
 
 // Forward is x spread out.
@@ -107,7 +108,7 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.x
 			for _, r := range wgsl.Runs(in.T, e.behind(&in, &y), nil) {
-				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.T, Y: y, YT: r.T, N: r.N, Patch: u.Side})
+				e.set.Unpatchify(e.batch, u.Name, wgsl.Unpatchify{X: in, XT: r.T, Y: y, YT: r.T, N: r.N, Patch: u.Side, Rows: u.Rows})
 			}
 		},
 	})

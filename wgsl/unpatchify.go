@@ -3,9 +3,10 @@ package wgsl
 import "tessera/gpu"
 
 type unpatchifyParams struct {
-	First      gpu.First
-	H, W, C, P uint32
-	X_at, Y_at uint32
+	First        gpu.First
+	H, W, C, P   uint32
+	Across, Down uint32
+	X_at, Y_at   uint32
 }
 
 // Unpatchify makes the pixels of patches: a pixel of X holds Patch x Patch
@@ -15,6 +16,7 @@ type Unpatchify struct {
 	XT, YT int    // the first frame of each
 	N      int    // frames
 	Patch  int
+	Rows   bool // rows before columns, as in PyTorch's pixel_shuffle
 }
 
 // Unpatchify records y as the pixels of x's patches.
@@ -27,9 +29,13 @@ func (s *Set) Unpatchify(b *gpu.Batch, label string, u Unpatchify) {
 	y.alone(n)
 	in, inAt := x.Frames(u.XT, n)
 	out, outAt := y.Frames(u.YT, n)
+	across, down := patch, 1
+	if u.Rows {
+		across, down = 1, patch
+	}
 	h := s.shader(label, "unpatchify", nil)
 	p := s.program(h, nil, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), unpatchifyParams{
-		H: uint32(x.H), W: uint32(x.W), C: uint32(y.C), P: uint32(patch), X_at: inAt, Y_at: outAt,
+		H: uint32(x.H), W: uint32(x.W), C: uint32(y.C), P: uint32(patch), Across: uint32(across), Down: uint32(down), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{Bytes: int64(n) * (x.FrameBytes() + y.FrameBytes())}, in, out)
 }

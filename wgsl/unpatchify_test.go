@@ -1,6 +1,7 @@
 package wgsl
 
 import (
+	"strings"
 	"testing"
 
 	"tessera/gpu"
@@ -25,16 +26,19 @@ func TestUnpatchify(t *testing.T) {
 		{"channels_5", 1, 3, 5, 5, 2, 0, 0},
 		{"channels_12", 1, 3, 5, 12, 2, 0, 0},
 		{"cut_up", 3, 2, 70, 3, 2, 0, 0},
+		{"rows_first", 2, 5, 7, 3, 2, 0, 0},
+		{"rows_first_patch_3", 1, 3, 5, 4, 3, 0, 0},
 		{"one_over_a_workgroup", 1, 2, 33, 3, 2, 0, 0},
 	}
 	for _, c := range cases {
 		eachKernel(t, "unpatchify", c.name, dev, func(t *testing.T, s *Set) {
 			n := c.T - max(c.from, c.to)
+			rows := strings.HasPrefix(c.name, "rows_first")
 			cIn := c.C * c.patch * c.patch
 			size := c.H * c.W * cIn
 			data := integers(1, c.T*size, -2000, 2000)
 			want := make([]float64, c.T*size)
-			copy(want[c.to*size:], ref.Unpatchify(wide(data)[c.from*size:], n, c.H, c.W, c.C, c.patch))
+			copy(want[c.to*size:], ref.Unpatchify(wide(data)[c.from*size:], n, c.H, c.W, c.C, c.patch, rows))
 			xs, x := activation("x", s.Elem, c.T, c.H, c.W, cIn, data)
 			ys, y := activation("y", s.Elem, c.T, c.patch*c.H, c.patch*c.W, c.C, nil)
 			if n < c.T { // frames that are not written stay as they are
@@ -46,7 +50,7 @@ func TestUnpatchify(t *testing.T) {
 				Out: ys,
 				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 					s.Unpatchify(b, t.Name(), Unpatchify{
-						X: x.in(in[0]), XT: 1 + c.from, Y: y.in(out), YT: 1 + c.to, N: n, Patch: c.patch,
+						X: x.in(in[0]), XT: 1 + c.from, Y: y.in(out), YT: 1 + c.to, N: n, Patch: c.patch, Rows: rows,
 					})
 					if c.name == "cut_up" {
 						slow(b)

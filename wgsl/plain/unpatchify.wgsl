@@ -1,10 +1,10 @@
-// unpatchify: y[t, p*Y + q, p*X + r, c] = x[t, Y, X, (c*p + r)*p + q]
+// unpatchify: y[t, p*Y + q, p*X + r, c] = x[t, Y, X, c*p*p + r*across + q*down]
 //
 //   x  [T, H, W, C*p*p]    elem  read        from x_at (vec4s) on
 //   y  [T, H*p, W*p, C]    elem  read_write  from y_at on; 0 in padding channels; may not alias x
 //
-// The row q of a patch is its fastest index. One invocation per pixel of y and
-// four channels. Reference: ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T).
+// The row q of a patch is its fastest index (across p, down 1), or its column r
+// (across 1, down p). One invocation per pixel of y and four channels. Reference: ref/unpatchify.go. Grid: (W*p * C/4 / WG, H*p, T).
 // WG is in kernels.go.
 
 #import tile
@@ -16,6 +16,8 @@ struct Params {
     W: u32,
     C: u32,
     p: u32,
+    across: u32,
+    down: u32,
     x_at: u32,
     y_at: u32,
 }
@@ -33,7 +35,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     if i >= params.W * p * C4 { return; }
     let column = i / C4;
     let c0 = i % C4 * 4u;
-    let phase = column % p * p + group.y % p;
+    let phase = column % p * params.across + group.y % p * params.down;
     let pixel = (group.z * params.H + group.y / p) * params.W + column / p;
     let at = params.x_at + pixel * ((params.C * p * p + 3u) / 4u);
     var v = vec4<f32>();

@@ -131,9 +131,13 @@ func TestDupUp3D(t *testing.T) {
 // colour 1 the same and 10. The second patch is to the right.
 func TestUnpatchify(t *testing.T) {
 	x := []float64{0, 1, 2, 3, 10, 11, 12, 13 /**/, 20, 21, 22, 23, 30, 31, 32, 33}
-	near(t, Unpatchify(x, 1, 1, 2, 2, 2), []float64{
+	near(t, Unpatchify(x, 1, 1, 2, 2, 2, false), []float64{
 		0, 10, 2, 12, 20, 30, 22, 32,
 		1, 11, 3, 13, 21, 31, 23, 33,
+	})
+	near(t, Unpatchify(x, 1, 1, 2, 2, 2, true), []float64{ // the order is (0, 0), (0, 1), (1, 0), (1, 1)
+		0, 10, 1, 11, 20, 30, 21, 31,
+		2, 12, 3, 13, 22, 32, 23, 33,
 	})
 }
 

@@ -1,8 +1,9 @@
 package ref
 
 // Unpatchify moves channels into pixels, "(c r q) h w -> c (h q) (w r)" of
-// every frame: x [T, H, W, C*p*p] becomes [T, p*H, p*W, C].
-func Unpatchify(x []float64, T, H, W, C, p int) []float64 {
+// every frame: x [T, H, W, C*p*p] becomes [T, p*H, p*W, C]. With rows it is
+// "(c q r) h w", PyTorch's pixel_shuffle.
+func Unpatchify(x []float64, T, H, W, C, p int, rows bool) []float64 {
 	y := make([]float64, len(x))
 	i := 0
 	for t := range T {
@@ -11,7 +12,11 @@ func Unpatchify(x []float64, T, H, W, C, p int) []float64 {
 				for c := range C {
 					for r := range p {
 						for q := range p {
-							y[((t*p*H+p*h+q)*p*W+p*w+r)*C+c] = x[i]
+							row, column := q, r
+							if rows {
+								row, column = r, q
+							}
+							y[((t*p*H+p*h+row)*p*W+p*w+column)*C+c] = x[i]
 							i++
 						}
 					}
