@@ -35,6 +35,8 @@ type family struct {
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
 	caches        []cache                      // of its latents that trainers keep
+	unsigned      bool                         // pixels of the networks are from 0 to 1
+	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      func(name string) float32    // what a tensor is multiplied by where activations are halves; nil: 1
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint

@@ -49,22 +49,31 @@ type pixels struct {
 	h, w   int
 	patch  int
 	padded int // frames
-	beyond func(t, frames, all int) int
-	frame  []float32
+	across int // of a patch's channels, between columns
+	down   int // and between rows
+
+	unsigned bool // see family
+	beyond   func(t, frames, all int) int
+	frame    []float32
 }
 
 func newPixels(clip Clip, m *Model) *pixels {
 	h, w := clip.Size()
 	padded, _, _ := m.Padded(clip.Frames(), h, w, false)
+	across, down := m.Config.Patch, 1
+	if m.family.rowsFirst {
+		across, down = down, across
+	}
 	return &pixels{
+		across: across, down: down, unsigned: m.family.unsigned,
 		clip: clip, h: h, w: w, patch: m.Config.Patch, padded: padded, beyond: m.family.beyond,
 		frame: make([]float32, m.Config.Channels*h*w),
 	}
 }
 
 // Fill sets the pixels `in` of frames t to t+n-1, [n, H, W, C padded], in patches
-// where the model has such: channel c of the pixel in row q, column r of a patch
-// is the patch's channel (c*patch + r)*patch + q.
+// where the model has such: channel c of the pixel in row q, column r of a patch is
+// the patch's channel c*patch*patch + r*across + q*down.
 func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	c, patch, size := p.clip.Channels(), p.patch, in.Size()
 	pad := wgsl.Pad4(c * patch * patch)
@@ -77,8 +86,11 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 			line := (k*(size.H/patch) + r/patch) * (size.W / patch)
 			for q := range size.W {
 				pixel := row[c*min(in.X0+q, p.w-1):][:c]
-				cell := dst[(line+q/patch)*pad+q%patch*patch+r%patch:]
+				cell := dst[(line+q/patch)*pad+q%patch*p.across+r%patch*p.down:]
 				for i, v := range pixel {
+					if p.unsigned {
+						v = (v + 1) / 2
+					}
 					cell[i*patch*patch] = v
 				}
 			}

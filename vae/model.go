@@ -75,10 +75,11 @@ type Model struct {
 	store    *runner.Store // of the device
 	info     gpu.Info
 	file     format.File
-	tensors  tensors        // of the file
-	madeUp   engine.Tensors // in their place; nil: none
-	specs    []spec         // that the networks need
-	zeros    map[string]int // biases that they have and the file has not
+	tensors  tensors            // of the file
+	madeUp   engine.Tensors     // in their place; nil: none
+	specs    []spec             // that the networks need
+	zeros    map[string]int     // biases that they have and the file has not
+	doubled  map[string]float32 // see loader
 	kernels  engine.Kernels
 	weights  wgsl.Elem // of convolutions, as stored
 	force    bool      // Settings.Force
@@ -218,7 +219,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd, zeros: map[string]int{}}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd, zeros: map[string]int{}, doubled: map[string]float32{}}
 	var err error
 	choices := m.shortened(o.Kernels)
 	if m.kernels.Activations, err = wgsl.NewSet(elem, a, choices); err != nil {
@@ -247,7 +248,7 @@ func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
-	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil, zeros: m.zeros}
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil, zeros: m.zeros, doubled: m.doubled}
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
@@ -295,7 +296,7 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
-	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force, residual: m.residual(), zeros: m.zeros}
+	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
 	if m.madeUp != nil {
 		from = m.madeUp
 	}

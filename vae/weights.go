@@ -26,6 +26,8 @@ type loader struct {
 
 	bare  bool           // layers have no bias
 	zeros map[string]int // sizes of the biases that stand for theirs
+
+	doubled map[string]float32 // tensors that are taken twice, and what is added to that
 }
 
 // eps is that of a group norm of such sums.
@@ -51,6 +53,11 @@ func (l *loader) unbiased() *loader {
 	bare := *l
 	bare.bare = true
 	return &bare
+}
+
+// signed has a layer, of pixels from 0 to 1, make those from -1 to 1.
+func (l *loader) signed(name string) {
+	l.doubled[name+".weight"], l.doubled[name+".bias"] = 0, -1
 }
 
 // product needs a weight of a shape, and its bias.
@@ -226,6 +233,7 @@ type reader struct {
 	force    bool                      // take weights that are all zero
 	residual func(name string) float32 // see family; nil: 1
 	zeros    map[string]int            // sizes of tensors of zeros that the file has not
+	doubled  map[string]float32        // see loader
 
 	wide []float32
 	raw  []byte // a piece on its way
@@ -256,12 +264,13 @@ func (r *reader) Float32s(dst []float32, name string) ([]float32, error) {
 			return dst, r.notFinite(t.Name, i, x)
 		}
 	}
-	if by := r.by(name); by != 1 {
+	some := slices.ContainsFunc(dst[from:], func(x float32) bool { return x != 0 })
+	if by, plus := r.by(name), r.doubled[name]; by != 1 {
 		for i := range dst[from:] {
-			dst[from+i] *= by
+			dst[from+i] = dst[from+i]*by + plus
 		}
 	}
-	return dst, r.some(t, slices.ContainsFunc(dst[from:], func(x float32) bool { return x != 0 }))
+	return dst, r.some(t, some)
 }
 
 // Float16s appends a tensor as halves; one stored as F16 is not converted.
@@ -298,10 +307,14 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 
 // by is what a tensor is multiplied by.
 func (r *reader) by(name string) float32 {
-	if r.residual == nil {
-		return 1
+	by := float32(1)
+	if r.residual != nil {
+		by = r.residual(name)
 	}
-	return r.residual(name)
+	if _, ok := r.doubled[name]; ok {
+		by *= 2
+	}
+	return by
 }
 
 // some refuses a weight in which there is no number but zero. Vectors, such as biases,
