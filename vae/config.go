@@ -25,7 +25,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl", "taesd"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -63,6 +63,8 @@ type Config struct {
 	// ComfyUIFolded: ComfyUI's samplers leave its latents with frames among the
 	// channels, [B,C*L,h,w].
 	ComfyUIFolded bool `json:"comfyui_folded"`
+
+	tiny tinyHalves // of a tiny autoencoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`

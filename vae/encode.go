@@ -60,13 +60,17 @@ func (m *Model) Padded(frames, height, width int, independent bool) (int, int, i
 
 // PlanEncode plans the encoding of a clip of so many frames of height x width
 // pixels, padded as Padded says, without running it. Its errors are
-// PlanDecode's, ErrBadModel for a file without an encoder.
+// PlanDecode's, ErrBadModel for a file without an encoder, and one of moments for a model
+// that has none.
 func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
 	}
 	if err := m.Config.Can("encode"); err != nil {
 		return nil, err
+	}
+	if (o.Moments || o.Sample) && m.family.means {
+		return nil, fmt.Errorf("vae: %s makes latents, no moments and no samples: expected neither to be asked for", m.Config.Model)
 	}
 	out := engine.Output{Seed: o.Seed}
 	if o.Sample && !o.Moments {

@@ -35,6 +35,7 @@ type family struct {
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
 	caches        []cache                      // of its latents that trainers keep
+	means         bool                         // the encoder makes latents, not moments
 	unsigned      bool                         // pixels of the networks are from 0 to 1
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
@@ -50,7 +51,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
@@ -138,9 +139,13 @@ func lacking(f format.File) string {
 
 // Encoding is the way from pixels to a latent.
 func (c Config) Encoding() Direction {
+	moments := 2 * c.Latent
+	if c.family().means {
+		moments = c.Latent
+	}
 	return Direction{
 		Name: "encode", In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
-		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: 2 * c.Latent, First: c.family().first,
+		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: moments, First: c.family().first,
 	}
 }
 

@@ -38,6 +38,7 @@ type golden struct {
 	frames      int    // of the tensor that the input is the start of; 0: as many
 	moments     bool   // an encode gives mean and log-variance, else the mean
 	independent bool
+	unsigned    bool // pixels are from 0 to 1, and what goes in is taken for such
 	tile        tiling.Options
 	tiling      Tiling // "" is the model's first
 	want        []float64
@@ -67,6 +68,12 @@ func suites() []suite {
 		{"kl/small", klCheckpoint("kl_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}), klGoldens("kl_small", 4, [][2]int{{3, 4}, {5, 7}, {1, 1}}, [][2]int{{24, 32}, {40, 56}})},
 		{"kl16/small", klCheckpoint("kl16_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}), klGoldens("kl16_small", 16, [][2]int{{3, 4}, {2, 5}}, [][2]int{{24, 32}, {16, 40}})},
 		{"klx4/small", klCheckpoint("klx4_small", synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true, DType: safetensors.F32}), klGoldens("klx4_small", 4, [][2]int{{6, 8}, {5, 7}}, [][2]int{{24, 32}})},
+		{"taesd/small", tinyCheckpoint("taesd_small", small12), tinyGoldens("taesd_small", 4, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
+		{"taef2/small", tinyCheckpoint("taef2_small", smallTAEF2), tinyGoldens("taef2_small", 6, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
+		{"taesana/small", tinyCheckpoint("taesana_small", smallTAESana), tinyGoldens("taesana_small", 6, [][2]int{{2, 3}}, [][3]int{{3, 64, 96}})},
+		{"taeqi2.1/small", tinyCheckpoint("taeqi21_small", smallTAEQI), tinyGoldens("taeqi21_small", 6, [][2]int{{2, 3}, {3, 5}}, [][3]int{{4, 32, 48}})},
+		{"taesd/full", tinyCheckpoint("taesd_full", synthetic.TAESDConfig{}), tinyGoldens("taesd_full", 4, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
+		{"taef2/full", tinyCheckpoint("taef2_full", synthetic.TAESDConfig{Latent: 32, Pools: true}), tinyGoldens("taef2_full", 32, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
@@ -159,6 +166,35 @@ func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB
 func klCheckpoint(name string, c synthetic.KLConfig) func(t testing.TB) string {
 	return func(t testing.TB) string {
 		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateKL(path, c) })
+	}
+}
+
+// tinyGoldens are those of tiny autoencoders, of latents of c channels and pictures of
+// these channels and sizes.
+func tinyGoldens(file string, c int, latents [][2]int, pictures [][3]int) func(t testing.TB) []golden {
+	return func(t testing.TB) []golden {
+		var all []golden
+		for _, z := range latents {
+			all = append(all, golden{name: fmt.Sprintf("decode_%dx1x%dx%d", c, z[0], z[1]), key: "latent", shape: []int{c, 1, z[0], z[1]}, independent: true, unsigned: true})
+		}
+		for _, p := range pictures {
+			all = append(all, golden{name: fmt.Sprintf("encode_%dx1x%dx%d", p[0], p[1], p[2]), key: "input", shape: []int{p[0], 1, p[1], p[2]}, independent: true, unsigned: true})
+		}
+		return fromTensors(t, file+".safetensors", all)
+	}
+}
+
+// The small tiny autoencoders.
+var (
+	small12      = synthetic.TAESDConfig{Encoder: []int{12, 12, 12, 12}, Decoder: []int{12, 12, 12, 12}, DType: safetensors.F32}
+	smallTAEF2   = synthetic.TAESDConfig{Encoder: []int{12, 12, 12, 12}, Decoder: []int{12, 12, 12, 12}, Latent: 6, Pools: true, DType: safetensors.F32}
+	smallTAESana = synthetic.TAESDConfig{Encoder: []int{8, 12, 12, 12, 12}, Decoder: []int{20, 16, 12, 12, 12, 12}, Latent: 6, Stem: 2, DType: safetensors.F32}
+	smallTAEQI   = synthetic.TAESDConfig{Encoder: []int{12, 12, 16, 20}, Decoder: []int{20, 16, 12, 12}, Latent: 6, Pixel: 16, Stem: 1, DType: safetensors.F32}
+)
+
+func tinyCheckpoint(name string, c synthetic.TAESDConfig) func(t testing.TB) string {
+	return func(t testing.TB) string {
+		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateTAESD(path, c) })
 	}
 }
 
@@ -290,6 +326,9 @@ func (g golden) input() []float32 {
 	v := make([]float32, n)
 	for i, x := range wide {
 		v[i] = float32(x)
+		if g.unsigned && g.half() == "encoder" {
+			v[i] = float32(2*x - 1)
+		}
 	}
 	return v
 }
@@ -307,7 +346,13 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 		require.NoError(t, err)
 		return z.Data
 	}
-	return decodeAll(t, m, Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}, DecodeOptions{Options: o})
+	y := decodeAll(t, m, Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}, DecodeOptions{Options: o})
+	for i, v := range y {
+		if g.unsigned {
+			y[i] = (v + 1) / 2
+		}
+	}
+	return y
 }
 
 // decodeAll gathers frames into [C, T, H, W].
@@ -457,7 +502,7 @@ func (g golden) trace(t *testing.T, m *Model) iter.Seq2[runner.Traced, error] {
 	x := g.input()
 	if g.half() == "encoder" {
 		clip := floats{g.shape[1], g.shape[2], g.shape[3], x}
-		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Moments: true})
+		p, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Moments: !m.family.means})
 		require.NoError(t, err)
 		require.NoError(t, m.load(ctx, p.Plan, nil))
 		return runner.Trace(ctx, p.Plan, m.store, newPixels(clip, m))

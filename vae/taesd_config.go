@@ -1,0 +1,276 @@
+package vae
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tessera/format"
+)
+
+// Tensors that tell tiny autoencoders of pictures: blocks that each of them has, by the
+// original names, ComfyUI's and those of diffusers, which counts a decoder's layers from
+// one less.
+const (
+	tinyKey          = "decoder.3.conv.0.weight"
+	tinyComfyKey     = "taesd_decoder.3.conv.0.weight"
+	tinyDiffusersKey = "decoder.layers.2.conv.0.weight"
+
+	tinyEncoderKey          = "encoder.7.conv.0.weight"
+	tinyComfyEncoderKey     = "taesd_encoder.7.conv.0.weight"
+	tinyDiffusersEncoderKey = "encoder.layers.7.conv.0.weight"
+)
+
+// publishedTAESD is the configuration of TAESD's.
+var publishedTAESD = Config{
+	Model: "TAESD", Layout: "original", Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Blocks: 3, Latent: 4, Independent: true,
+	Widths: []int{64, 64, 64, 64}, Decoder: []int{64, 64, 64, 64}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
+	tiny: taesdLayers(),
+}
+
+// taesdLayers are TAESD's.
+func taesdLayers() tinyHalves {
+	blocks := func(layers []tinyLayer, from, n int) []tinyLayer {
+		for i := range n {
+			layers = append(layers, tinyLayer{at: from + i, out: 64, block: true})
+		}
+		return layers
+	}
+	encoder := blocks([]tinyLayer{{at: 0, out: 64, bias: true}}, 1, 1)
+	decoder := []tinyLayer{{at: 1, out: 64, bias: true, relu: true}}
+	for i := range 3 {
+		encoder = blocks(append(encoder, tinyLayer{at: 2 + 4*i, out: 64, resizes: true}), 3+4*i, 3)
+		decoder = append(blocks(decoder, 3+5*i, 3), tinyLayer{at: 7 + 5*i, out: 64, resizes: true})
+	}
+	return tinyHalves{
+		encoder: append(encoder, tinyLayer{at: 14, out: 4, bias: true}),
+		decoder: append(blocks(decoder, 18, 1), tinyLayer{at: 19, out: 3, bias: true}),
+	}
+}
+
+// tinyHalves are the layers that have weights, as names tell them.
+type tinyHalves struct{ encoder, decoder []tinyLayer }
+
+// tinyLayer is a block or a convolution.
+type tinyLayer struct {
+	at      int // its number in names
+	out     int // channels
+	block   bool
+	pool    bool // of a block: begins with what sees all of the picture
+	bias    bool // of a convolution
+	relu    bool // behind it
+	resizes bool // halves in an encoder; in a decoder what it reads is twice as large
+}
+
+// name is that of half a model's layer.
+func (l tinyLayer) name(half string) string { return half + "." + strconv.Itoa(l.at) }
+
+// tinyNaming is how a file names the layers of encoders and decoders.
+type tinyNaming struct {
+	layout           string
+	encoder, decoder string // in front of a number; "-" where the file has none
+	less             int    // of a decoder's numbers
+}
+
+// file is the file's name of a tensor.
+func (n tinyNaming) file(name string) string {
+	half, rest, _ := strings.Cut(name, ".")
+	number, rest, _ := strings.Cut(rest, ".")
+	at, _ := strconv.Atoi(number)
+	if half == "decoder" {
+		return fmt.Sprintf("%s%d.%s", n.decoder, at-n.less, rest)
+	}
+	return fmt.Sprintf("%s%d.%s", n.encoder, at, rest)
+}
+
+// tinyNames is how a file names its tensors, if it is a tiny autoencoder of pictures, or
+// half of one. Those of clips have blocks that read two frames.
+func tinyNames(f format.File) (tinyNaming, bool) {
+	square := func(name string) bool {
+		x, ok := f.Tensor(name)
+		return ok && len(x.Shape) == 4 && x.Shape[0] == x.Shape[1]
+	}
+	has := func(name string) bool {
+		_, ok := f.Tensor(name)
+		return ok
+	}
+	switch {
+	case square(tinyKey) || square(tinyEncoderKey):
+		return tinyNaming{"original", "encoder.", "decoder.", 0}, true
+	case square(tinyComfyKey) || square(tinyComfyEncoderKey):
+		return tinyNaming{"original", "taesd_encoder.", "taesd_decoder.", 0}, true
+	case square(tinyDiffusersKey) || square(tinyDiffusersEncoderKey):
+		return tinyNaming{"diffusers", "encoder.layers.", "decoder.layers.", 1}, true
+	case square("7.conv.0.weight") && (has("0.weight") || has("4.weight")): // an encoder's second layer has weights, or its fifth is a convolution
+		return tinyNaming{"original", "", "-", 0}, true
+	case square("3.conv.0.weight") && square("4.conv.0.weight"):
+		return tinyNaming{"original", "-", "", 0}, true
+	}
+	return tinyNaming{}, false
+}
+
+// isTiny tells a file of such names.
+func isTiny(f format.File) bool {
+	_, ok := tinyNames(f)
+	return ok
+}
+
+// configureTiny reads the layers from names and shapes. They have the original names.
+func configureTiny(f format.File) (Config, tensors, error) {
+	n, _ := tinyNames(f)
+	c := Config{Family: taesd, Layout: n.layout, Temporal: 1, Independent: true}
+	t := tensors{file: f, name: n.file}
+	encoder, err := readTiny(t, "encoder")
+	if err != nil {
+		return c, t, err
+	}
+	decoder, err := readTiny(t, "decoder")
+	if err != nil {
+		return c, t, err
+	}
+	c.tiny, c.Widths, c.Decoder = tinyHalves{encoder.layers, decoder.layers}, encoder.widths, decoder.widths
+	half := encoder
+	switch {
+	case encoder.layers == nil:
+		c.Lacks, half = "encoder", decoder
+	case decoder.layers == nil:
+		c.Lacks = "decoder"
+	case encoder.tinySizes != decoder.tinySizes:
+		return c, t, fmt.Errorf("vae: %s: the encoder has %v, the decoder %v, expected the same", f.Name(), encoder.tinySizes, decoder.tinySizes)
+	}
+	c.Latent, c.Channels, c.Patch, c.Spatial = half.latent, half.channels, half.patch, half.spatial
+	c.Blocks, c.Groups = half.blocks, half.groups
+	c.TimeDown, c.TimeUp = make([]bool, max(0, len(c.Widths)-1)), make([]bool, max(0, len(c.Decoder)-1))
+	nameTiny(&c, f.Name())
+	return c, t, nil
+}
+
+// tinyHalf is what names and shapes tell of an encoder or a decoder.
+type tinyHalf struct {
+	tinySizes
+	layers []tinyLayer // none: there is no such half
+	widths []int       // of the sizes
+	blocks int         // of a size, at most
+	groups int         // of norms; 0: there are none
+}
+
+// tinySizes are those that both halves have.
+type tinySizes struct{ latent, channels, patch, spatial int }
+
+func (s tinySizes) String() string {
+	return fmt.Sprintf("%d latent channels, %d of pixels and cells of %dx%[3]d pixels", s.latent, s.channels, s.spatial)
+}
+
+// tinyMost is how many pixels a cell of a tiny autoencoder has along its side at most.
+const tinyMost = 64
+
+// readTiny reads a half. Behind a convolution with a bias a number without tensors is
+// ReLU, where it is not the last one; behind a decoder's blocks it enlarges. Convolutions
+// without a bias change the size, and so do those of an encoder's start that have ReLU.
+// An encoder whose first number has no tensors takes patches of pixels, as a decoder
+// makes whose last convolution has more channels than a pixel.
+func readTiny(t tensors, half string) (h tinyHalf, err error) {
+	wrong := func(format string, args ...any) (tinyHalf, error) {
+		return h, fmt.Errorf("vae: %s: the %s has %s", t.file.Name(), half, fmt.Sprintf(format, args...))
+	}
+	for i, last := 0, -1; i <= last+2; i++ {
+		at := tinyLayer{at: i}
+		weight := at.name(half) + ".weight"
+		if at.block = t.has(at.name(half) + ".conv.0.weight"); at.block {
+			weight = at.name(half) + ".conv.0.weight"
+		} else if !t.has(weight) {
+			continue
+		}
+		if at.out, err = t.dim(weight, 0, 4); err != nil {
+			return h, err
+		}
+		at.bias, at.pool = t.has(at.name(half)+".bias"), t.has(at.name(half)+".pool.0.weight")
+		h.layers, last = append(h.layers, at), i
+	}
+	if h.layers == nil {
+		return h, nil
+	}
+	first, end := h.layers[0], h.layers[len(h.layers)-1]
+	if first.at == end.at || first.block || end.block || !first.bias || !end.bias {
+		return wrong("layers %d to %d, expected convolutions with a bias first and last", first.at, end.at)
+	}
+	in, err := t.dim(first.name(half)+".weight", 1, 4)
+	if err != nil {
+		return h, err
+	}
+	pixel := in
+	h.latent, h.spatial = end.out, 1
+	if half == "decoder" {
+		h.latent, pixel = in, end.out
+	}
+	blocks := 0
+	for i := range h.layers {
+		at := &h.layers[i]
+		at.relu = at.bias && at.at != end.at && h.layers[i+1].at > at.at+1
+		at.resizes = !at.block && (!at.bias || half == "encoder" && at.relu && first.at == 0)
+		if at.resizes {
+			h.spatial *= 2
+		}
+		if blocks++; !at.block {
+			blocks = 0
+		}
+		h.blocks = max(h.blocks, blocks)
+		if i == 0 || at.resizes {
+			h.widths = append(h.widths, at.out)
+		}
+		if at.pool {
+			h.groups = tinyGroups
+		}
+		if at.pool && 4*at.out > tinyNormed || h.spatial > tinyMost {
+			return wrong("layer %d of %d channels behind %d that change the size, expected at most %d channels where it pools, and cells of %d pixels", at.at, at.out, len(h.widths)-1, tinyNormed/4, tinyMost)
+		}
+	}
+	var ok bool
+	if h.channels, h.patch, ok = tinyPixel(pixel); !ok || h.spatial*h.patch > tinyMost {
+		return wrong("%d channels of pixels, expected 3 or 4 in patches of up to %d pixels along a side", pixel, tinyMost/h.spatial)
+	}
+	h.spatial *= h.patch
+	return h, nil
+}
+
+// Norms of pooling blocks: their groups, and how many channels can be normed.
+const (
+	tinyGroups = 4
+	tinyNormed = 1024
+)
+
+// tinyPixel are the channels of a pixel and the side of a patch that so many channels are.
+func tinyPixel(n int) (channels, patch int, ok bool) {
+	for _, channels := range []int{3, 4} {
+		for patch := 1; channels*patch*patch <= n; patch++ {
+			if channels*patch*patch == n {
+				return channels, patch, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// nameTiny names the model by its sizes, and the two that have the same by the file.
+func nameTiny(c *Config, path string) {
+	file := strings.ToLower(filepath.Base(path))
+	switch s := (tinySizes{c.Latent, c.Channels, c.Patch, c.Spatial}); {
+	case s == tinySizes{4, 3, 1, 8} && strings.Contains(file, "xl"):
+		c.Model = "TAESDXL"
+	case s == tinySizes{4, 3, 1, 8}:
+		c.Model = "TAESD"
+	case s == tinySizes{16, 3, 1, 8} && strings.Contains(file, "sd3"):
+		c.Model = "TAESD3"
+	case s == tinySizes{16, 3, 1, 8}:
+		c.Model = "TAEF1"
+	case s == tinySizes{32, 3, 1, 8}:
+		c.Model = "TAEF2"
+	case s == tinySizes{32, 3, 1, 32}:
+		c.Model = "TAESana"
+	case s == tinySizes{64, 4, 2, 16}:
+		c.Model = "TAEQI2.1"
+	default:
+		c.Model = "tiny autoencoder"
+	}
+}
