@@ -31,6 +31,9 @@ type diffusersConfig struct {
 // statisticsBeside takes the statistics in the config.json beside a checkpoint before
 // the published ones. A config.json of something else is left alone.
 func (c *Config) statisticsBeside(path string) error {
+	if c.pipeline { // there it says that nothing is to be scaled
+		return nil
+	}
 	name := ConfigBeside(path)
 	text := configBeside(path)
 	var d diffusersConfig

@@ -64,7 +64,8 @@ type Config struct {
 	// channels, [B,C*L,h,w].
 	ComfyUIFolded bool `json:"comfyui_folded"`
 
-	tiny tinyHalves // of a tiny autoencoder
+	pipeline bool       // the network has the pipeline's numbers, not the model's own
+	tiny     tinyHalves // layers of a tiny autoencoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`
@@ -115,6 +116,19 @@ func (c *Config) check(file string) error {
 		}
 	}
 	return nil
+}
+
+// network is by what a network's numbers are scaled to those of a latent, and their mean:
+// the latent's are (the network's - mean) * scale.
+func (c *Config) network(channel int, unscaled bool) (scale, mean float64) {
+	scale, mean = c.scale(channel)
+	switch {
+	case unscaled && c.pipeline:
+		return 1 / scale, -mean * scale
+	case unscaled || c.pipeline:
+		return 1, 0
+	}
+	return scale, mean
 }
 
 // scale is by what a channel of a pipeline's latent is scaled, and its mean.

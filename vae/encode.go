@@ -69,8 +69,8 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 	if err := m.Config.Can("encode"); err != nil {
 		return nil, err
 	}
-	if (o.Moments || o.Sample) && m.family.means {
-		return nil, fmt.Errorf("vae: %s makes latents, no moments and no samples: expected neither to be asked for", m.Config.Model)
+	if m.family.means && (o.Moments || o.Sample) {
+		return nil, fmt.Errorf("vae: %s makes latents, not distributions: expected neither moments nor a sample", m.Config.Model)
 	}
 	out := engine.Output{Seed: o.Seed}
 	if o.Sample && !o.Moments {
@@ -169,10 +169,7 @@ func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	f.Index = b.Frame
 	pad := wgsl.Pad4(f.Channels)
 	for c := range f.Channels {
-		scale, mean := 1.0, 0.0
-		if !p.o.Moments && !p.o.Unscaled {
-			scale, mean = p.model.Config.scale(c)
-		}
+		scale, mean := p.model.Config.network(c, p.o.Moments || p.o.Unscaled)
 		for r := range b.Rows {
 			row := f.Data[(c*f.Height+b.Y+r)*f.Width:][:f.Width]
 			for q := range row {

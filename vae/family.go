@@ -35,7 +35,9 @@ type family struct {
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
 	comfyFolded   bool                         // ComfyUI's samplers leave frames among the channels
 	caches        []cache                      // of its latents that trainers keep
-	means         bool                         // the encoder makes latents, not moments
+	means         bool                         // the encoder makes a latent, not a distribution
+	unnormed      bool                         // there are no norms, unless there are groups of them
+	even          bool                         // the decoder's stages have as many blocks as the encoder's, not one more
 	unsigned      bool                         // pixels of the networks are from 0 to 1
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
@@ -87,6 +89,25 @@ func (c *Config) family() *family {
 		}
 	}
 	panic(fmt.Sprintf("vae: configuration of family %q", c.Family))
+}
+
+// Norms tells what the networks' norms are.
+func (c *Config) Norms() string {
+	switch {
+	case c.Groups > 0:
+		return fmt.Sprintf("group norm of %d groups", c.Groups)
+	case c.family().unnormed:
+		return "none"
+	}
+	return "RMS norm, pixel by pixel"
+}
+
+// DecoderBlocks are the residual blocks in a decoder stage.
+func (c *Config) DecoderBlocks() int {
+	if c.family().even {
+		return c.Blocks
+	}
+	return c.Blocks + 1
 }
 
 // is tells whether a family is the configuration's.

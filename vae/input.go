@@ -23,10 +23,7 @@ func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
 	saturates := l.config.family().saturates != nil && l.config.family().saturates(l.config)
 	for c := range z.Channels {
-		scale, mean := 1.0, 0.0
-		if !l.unscaled {
-			scale, mean = l.config.scale(c)
-		}
+		scale, mean := l.config.network(c, l.unscaled)
 		for k := range n {
 			for r := range size.H {
 				row := z.Data[((c*z.Frames+t+k)*z.Height+in.Y0+r)*z.Width+in.X0:]

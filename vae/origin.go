@@ -47,6 +47,7 @@ type Kin int
 const (
 	Same        Kin = iota // the same file, or nothing is known
 	OtherFile              // the same model by its name
+	StandIn                // a tiny autoencoder, and the VAE that it stands for
 	OtherModel             // of the same family, with the same statistics and weights of its own
 	OtherFamily            // other weights and statistics
 )
@@ -55,6 +56,8 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 	switch {
 	case made == latent.Checkpoint{} || c.Latent == 0 || made.Print != "" && made.Print == c.Print:
 		return Same
+	case !c.is(made.Family) && standsFor(c.Checkpoint()) == standsFor(made):
+		return StandIn
 	case !c.is(made.Family):
 		return OtherFamily
 	case made.Model != c.Model:

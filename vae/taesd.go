@@ -18,22 +18,23 @@ var taesdFamily = family{
 	encoders:  []string{tinyEncoderKey, tinyComfyEncoderKey, tinyDiffusersEncoderKey},
 	told:      isTiny,
 	config:    configureTiny,
-	named:     nameTiny,
 	published: publishedTAESD,
 	encoder:   newTinyEncoder,
 	decoder:   newTinyDecoder,
 
-	tilings:   []Tiling{Feather},
-	first:     func(step int) int { return step },
-	beyond:    func(t, _, _ int) int { return t },
-	clamps:    true,
-	previews:  true,
-	means:     true,
-	unsigned:  true,
-	rowsFirst: true,
-	saturates: func(*Config) bool { return true },
-	classes:   []string{"AutoencoderTiny"},
-	ignored:   []string{"vae_scale", "vae_shift"}, // ComfyUI's, between its latents and the VAE's own
+	tilings:       []Tiling{Feather},
+	first:         func(step int) int { return step },
+	beyond:        func(t, _, _ int) int { return t },
+	clamps:        true,
+	previews:      true,
+	comfyUnscaled: true,
+	means:         true,
+	unnormed:      true,
+	even:          true,
+	unsigned:      true,
+	rowsFirst:     true,
+	saturates:     func(*Config) bool { return true },
+	ignored:       []string{"vae_scale", "vae_shift"}, // see comfyStatistics
 }
 
 // newTinyEncoder is the layers one after another.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tessera/format"
+	"tessera/latent"
 )
 
 // Tensors that tell tiny autoencoders of pictures: blocks that each of them has, by the
@@ -26,7 +27,7 @@ const (
 var publishedTAESD = Config{
 	Model: "TAESD", Layout: "original", Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Blocks: 3, Latent: 4, Independent: true,
 	Widths: []int{64, 64, 64, 64}, Decoder: []int{64, 64, 64, 64}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
-	tiny: taesdLayers(),
+	pipeline: true, tiny: taesdLayers(),
 }
 
 // taesdLayers are TAESD's.
@@ -143,7 +144,35 @@ func configureTiny(f format.File) (Config, tensors, error) {
 	c.Blocks, c.Groups = half.blocks, half.groups
 	c.TimeDown, c.TimeUp = make([]bool, max(0, len(c.Widths)-1)), make([]bool, max(0, len(c.Decoder)-1))
 	nameTiny(&c, f.Name())
-	return c, t, nil
+	return c, t, c.comfyStatistics(f)
+}
+
+// comfyStatistics takes the numbers that ComfyUI keeps with a tiny autoencoder, between
+// its latents and the VAE's own: one, or one for each channel.
+func (c *Config) comfyStatistics(f format.File) error {
+	values := map[string][]float64{"vae_shift": nil, "vae_scale": nil}
+	for name := range values {
+		x, ok := f.Tensor(name)
+		if !ok {
+			return nil
+		}
+		if n := x.Elements(); n != 1 && n != c.Latent || !x.DType.Float() {
+			return fmt.Errorf("vae: %s: tensor %s of %s has shape %v, expected one float, or one for each of %d channels", f.Name(), name, x.DType, x.Shape, c.Latent)
+		}
+		v := make([]float32, x.Elements())
+		if err := x.ReadF32(v, 0); err != nil {
+			return fmt.Errorf("vae: %s: %w", f.Name(), err)
+		}
+		for i := range c.Latent {
+			y := float64(v[i%len(v)])
+			if name == "vae_scale" && !(y > 0) || y-y != 0 {
+				return fmt.Errorf("vae: %s: tensor %s has %v, expected finite numbers, of a scale positive ones", f.Name(), name, y)
+			}
+			values[name] = append(values[name], y)
+		}
+	}
+	c.Mean, c.Scale = values["vae_shift"], values["vae_scale"]
+	return nil
 }
 
 // tinyHalf is what names and shapes tell of an encoder or a decoder.
@@ -252,25 +281,53 @@ func tinyPixel(n int) (channels, patch int, ok bool) {
 	return 0, 0, false
 }
 
-// nameTiny names the model by its sizes, and the two that have the same by the file.
+// tinyModel is a published tiny autoencoder, and the model whose VAE it stands for, of
+// klModels; "" where that is not read.
+type tinyModel struct {
+	name  string
+	sizes tinySizes
+	word  string // of a file's name, where others have the same sizes; the last of them has none
+	of    string
+}
+
+var tinyModels = []tinyModel{
+	{"TAESDXL", tinySizes{4, 3, 1, 8}, "xl", "sdxl"},
+	{"TAESD", tinySizes{4, 3, 1, 8}, "", "sd"},
+	{"TAESD3", tinySizes{16, 3, 1, 8}, "sd3", "sd3"},
+	{"TAEF1", tinySizes{16, 3, 1, 8}, "", "flux"},
+	{"TAEF2", tinySizes{32, 3, 1, 8}, "", ""},
+	{"TAESana", tinySizes{32, 3, 1, 32}, "", ""},
+	{"TAEQI2.1", tinySizes{64, 4, 2, 16}, "", ""},
+}
+
+// nameTiny names the model by its sizes, and those of the same sizes by the file. With it
+// come the statistics of the VAE that it stands for.
 func nameTiny(c *Config, path string) {
+	c.Model, c.pipeline = "tiny autoencoder", true
 	file := strings.ToLower(filepath.Base(path))
-	switch s := (tinySizes{c.Latent, c.Channels, c.Patch, c.Spatial}); {
-	case s == tinySizes{4, 3, 1, 8} && strings.Contains(file, "xl"):
-		c.Model = "TAESDXL"
-	case s == tinySizes{4, 3, 1, 8}:
-		c.Model = "TAESD"
-	case s == tinySizes{16, 3, 1, 8} && strings.Contains(file, "sd3"):
-		c.Model = "TAESD3"
-	case s == tinySizes{16, 3, 1, 8}:
-		c.Model = "TAEF1"
-	case s == tinySizes{32, 3, 1, 8}:
-		c.Model = "TAEF2"
-	case s == tinySizes{32, 3, 1, 32}:
-		c.Model = "TAESana"
-	case s == tinySizes{64, 4, 2, 16}:
-		c.Model = "TAEQI2.1"
-	default:
-		c.Model = "tiny autoencoder"
+	for _, m := range tinyModels {
+		if m.sizes != (tinySizes{c.Latent, c.Channels, c.Patch, c.Spatial}) || !strings.Contains(file, m.word) {
+			continue
+		}
+		for _, vae := range klModels {
+			if vae.as == m.of {
+				c.take(vae)
+			}
+		}
+		c.Model = m.name
+		return
 	}
+}
+
+// standsFor is the model of which a latent that a model makes is one, too: of a tiny
+// autoencoder's the VAE that it stands for.
+func standsFor(made latent.Checkpoint) latent.Checkpoint {
+	for _, m := range tinyModels {
+		for _, vae := range klModels {
+			if made.Family == taesd && made.Model == m.name && vae.as == m.of {
+				return latent.Checkpoint{Family: kl, Model: vae.name}
+			}
+		}
+	}
+	return latent.Checkpoint{Family: made.Family, Model: made.Model}
 }

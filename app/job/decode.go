@@ -141,6 +141,8 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 	switch {
 	case kin == vae.OtherFile:
 		d.Notes = append(d.Notes, text+", another file of that model")
+	case kin == vae.StandIn:
+		d.Notes = append(d.Notes, text+": one stands for the other")
 	case kin == vae.OtherModel:
 		d.Warnings = append(d.Warnings, text+", whose weights are others")
 	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:

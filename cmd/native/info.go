@@ -278,8 +278,8 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.Say("  file         %s, %s names", i.Format, i.Layout)
 	a.Say("  fingerprint  %s", i.Print)
 	a.Say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
-	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.Blocks+1, "encodes"))
-	a.Say("  norms        %s", norms(c))
+	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.DecoderBlocks(), "encodes"))
+	a.Say("  norms        %s", c.Norms())
 	a.Say("  pixels       %s", pixels(c))
 	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
 	a.Say("  statistics   %s", scaling(c))
@@ -382,13 +382,6 @@ func scaling(c vae.Config) string {
 	// Scale is one over the deviation.
 	return fmt.Sprintf("normalised per channel, mean %.4f to %.4f, deviation %.4f to %.4f",
 		slices.Min(c.Mean), slices.Max(c.Mean), 1/slices.Max(c.Scale), 1/slices.Min(c.Scale))
-}
-
-func norms(c vae.Config) string {
-	if c.Groups > 0 {
-		return fmt.Sprintf("group norm of %d groups", c.Groups)
-	}
-	return "RMS norm, pixel by pixel"
 }
 
 func pixels(c vae.Config) string {
