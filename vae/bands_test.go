@@ -30,6 +30,9 @@ func bandsModels(t *testing.T, dev *gpu.Device) map[string]*Model {
 		"seedvr2": open(t, dev, seedVR2, F32),
 		"wan2.1":  open(t, dev, wan(t, "bands_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32),
 		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
+		"taef2": open(t, dev, tinyCheckpoint("bands_taef2", synthetic.TAESDConfig{
+			Encoder: []int{12, 12, 16, 20}, Decoder: []int{20, 16, 12, 12}, Pools: true, DType: safetensors.F32,
+		})(t), F32),
 	}
 	models["unfolded"] = unfolded(t, models["seedvr2"])
 	return models

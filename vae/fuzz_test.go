@@ -102,6 +102,7 @@ func FuzzRecognise(f *testing.F) {
 		}
 		layouts = append(layouts, original, other)
 	}
+	layouts = append(layouts, synthetic.TAESD(synthetic.TAESDConfig{Encoder: []int{4, 4, 4, 4}, Decoder: []int{4, 4, 4, 4}, Pools: true}), synthetic.TAESD(smallTAEQI))
 	change := func(tensor uint16, axis byte, to uint64) []byte {
 		return binary.LittleEndian.AppendUint64(append(binary.LittleEndian.AppendUint16(nil, tensor), axis), to)
 	}

@@ -40,6 +40,7 @@ next:
 func halved(t *testing.T) map[string][3]string {
 	all := map[string][3]string{
 		"seedvr2": {filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), "", ""},
+		"taesd":   {tinyCheckpoint("taesd_small", small12)(t), "", ""},
 		"layered": {tiny(t, synthetic.WanConfig{Dim: 12, Channels: 4}), "conv1.", "conv2."},
 	}
 	for name, c := range map[string]synthetic.WanConfig{"wan2.1": {Dim: 4}, "wan2.2": {Nested: true, Dim: 4, Decoder: 8}} {
@@ -70,9 +71,9 @@ func TestHalves(t *testing.T) {
 					want := whole.Config
 					want.Lacks = lacks
 					if lacks == "encoder" {
-						want.Widths, want.TimeDown = []int{}, []bool{}
+						want.Widths, want.TimeDown, want.tiny.encoder = []int{}, []bool{}, nil
 					} else {
-						want.Decoder, want.TimeUp = []int{}, []bool{}
+						want.Decoder, want.TimeUp, want.tiny.decoder = []int{}, []bool{}, nil
 					}
 					assert.Equal(t, want, m.Config)
 					_, encode := m.PlanEncode(t.Context(), 1, 32, 32, EncodeOptions{})
@@ -114,7 +115,7 @@ func TestHalvesRun(t *testing.T) {
 			pixels := decodeAll(t, whole, z, DecodeOptions{})
 			require.Equal(t, pixels, decodeAll(t, decoder, z, DecodeOptions{}))
 			s := whole.Config.Spatial
-			clip := floats{5, 2 * s, 2 * s, pixels}
+			clip := floats{1 + whole.Config.Temporal, 2 * s, 2 * s, pixels}
 			encoder := open(t, dev, half(t, c[0], "", "decoder."), F32)
 			require.Equal(t, encodeAll(t, whole, clip, EncodeOptions{}), encodeAll(t, encoder, clip, EncodeOptions{}))
 		})
