@@ -36,7 +36,7 @@ const (
 // for the next.
 type Causal struct {
 	Kernel int  // temporal taps; 0 and 1 are one frame by itself
-	Step   int  // frames of the input between two of the output; 0 is 1
+	Step   int  // frames of the input between two of the output; 0 is 1. Of Kernel frames, groups become one each, from the clip's first on
 	Past   Past // before the first frame
 	Passes bool // the clip's first frame passes by: it is not made by the convolution
 	Hides  bool // and not read by it either: zeros stand for it
@@ -119,7 +119,7 @@ func (l *timeline) taps(t int) []wgsl.Tap {
 // tap is the frame that the kernel's tap k reads for frame t; none where it is zeros.
 func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	past := max(l.Kernel, 1) - 1
-	if l.at.later() && l.Kernel > 1 {
+	if l.at.later() && l.Kernel > 1 || l.Kernel == l.step() {
 		past = l.kept()
 	}
 	return l.frame((t+l.head(l.at))*l.step() + k - past)

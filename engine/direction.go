@@ -15,6 +15,7 @@ type Direction struct {
 	In, Out             int // samples along a latent cell's side: 8 and 1 to encode, 1 and 8 to decode
 	InFrames, OutFrames int // frames for a latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
 	InPatch, OutPatch   int // samples along the side of what the network has as one pixel
+	Picture             int // frames of the input that a picture by itself is repeated for; 0 is 1
 	InChannels          int // of the network's input
 	OutChannels         int // of what comes out: moments, their means alone, or a pixel's
 
@@ -27,7 +28,7 @@ type Direction struct {
 // themselves.
 func (d Direction) Frames(n int, independent bool) int {
 	if independent {
-		return n
+		return n / max(d.Picture, 1)
 	}
 	return (n-1)/d.InFrames*d.OutFrames + 1
 }
@@ -46,7 +47,7 @@ func (d *Direction) shrinks() bool { return d.In > d.Out }
 // slices divide so many frames into slices of step.
 func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
-		return pictures(frames)
+		return pictures(frames, max(d.Picture, 1))
 	}
 	return sliced(frames, d.First(step), step)
 }

@@ -28,6 +28,14 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// A picture that the model takes as several equal frames is one slice of them.
+func TestPicturesOfSeveralFrames(t *testing.T) {
+	d := encoding
+	d.Picture = 4
+	require.Equal(t, 3, d.Frames(12, true))
+	require.Equal(t, []Slice{{0, 4, Whole, 0}, {4, 4, Whole, 0}, {8, 4, Whole, 0}}, d.slices(12, 4, true))
+}
+
 func TestSize(t *testing.T) {
 	for _, c := range []struct{ pixels, cells tiling.Size }{
 		{tiling.Square(8), tiling.Square(1)}, {tiling.Size{H: 720, W: 1280}, tiling.Size{H: 90, W: 160}},

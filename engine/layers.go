@@ -155,7 +155,8 @@ func (t *tally) reference(p *Plan) {
 		shapes = []tileShape{{h: p.job.Height / p.job.InPatch, w: p.job.Width / p.job.InPatch, c: p.job.InChannels}}
 	}
 	if p.job.Independent {
-		frames, times = 1, int64(p.job.Frames)
+		frames = max(p.job.Picture, 1)
+		times = int64(p.job.Frames / frames)
 	}
 	for _, s := range shapes {
 		g := &Graph{at: Whole}

@@ -41,6 +41,17 @@ func (p *planner) deepest() int {
 // clip's first frame is one frame, and each `step` frames after it become as many as
 // any others.
 func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
+	return g.portions(depth, 1, step, x, do)
+}
+
+// Groups is Portions of what makes one frame, or several, of each `step` frames from the
+// clip's first on.
+func (g *Graph) Groups(depth, step int, x Value, do func(x Value) Value) Value {
+	return g.portions(depth, step, step, x, do)
+}
+
+// portions are of step frames, the first of a clip of `first`.
+func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value) Value {
 	if depth < 1 || depth > g.depth || x.T <= step || g.at == Whole {
 		return do(x)
 	}
@@ -51,7 +62,7 @@ func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value
 	for t := 0; t < x.T; { // all at once, so that x is free
 		part := x
 		if part.T = min(step, x.T-t); t == 0 && g.Head() {
-			part.T = 1
+			part.T = min(first, x.T)
 		}
 		if !g.away {
 			part = g.copyFrames(part, Value{}, 0, x, t)

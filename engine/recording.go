@@ -33,11 +33,11 @@ func sliced(total, head, step int) []Slice {
 	return all
 }
 
-// pictures are total frames by themselves, each a clip of one.
-func pictures(total int) []Slice {
+// pictures are total frames by themselves, each a clip of one, or of n that are equal.
+func pictures(total, n int) []Slice {
 	var all []Slice
-	for t := range total {
-		all = append(all, Slice{t, 1, Whole, 0})
+	for t := 0; t < total; t += n {
+		all = append(all, Slice{t, n, Whole, 0})
 	}
 	return all
 }

@@ -16,6 +16,22 @@ func Copy(g *Graph, name string, x Value) Value {
 	})
 }
 
+// Drop is x without the first N frames of a clip, which lie in its first slice.
+type Drop struct {
+	_ gpu.Incomparable
+
+	Name string
+	N    int
+}
+
+// Forward is x, or a copy of what is left of it.
+func (d *Drop) Forward(g *Graph, x Value) Value {
+	if d.N == 0 || !g.Head() {
+		return x
+	}
+	return g.copyFrames(Value{T: x.T - d.N, H: x.H, W: x.W, C: x.C}, Value{}, 0, x, d.N)
+}
+
 // AvgDown makes one frame of Time and one pixel of 2x2 by means over groups of
 // the channels that then fall on a pixel. Before the first frame of a clip lie
 // zeros. Window is the part of its output that is made.
