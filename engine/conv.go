@@ -166,6 +166,7 @@ type TimeConv struct {
 	Out     int // channels
 	Time    Causal
 	Phases  int
+	ReLU    bool // of the result
 }
 
 // Forward is the convolution of x.
@@ -195,7 +196,7 @@ func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int) {
 	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)/c.Phases))
 	for _, r := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
-			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.T), Step: step, Phases: c.Phases, Y: y, T: head + r.T*c.Phases, N: r.N,
+			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.T), Step: step, Phases: c.Phases, Y: y, T: head + r.T*c.Phases, N: r.N, ReLU: c.ReLU,
 		})
 	}
 	l.keep(e, c.Name)

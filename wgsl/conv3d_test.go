@@ -58,6 +58,7 @@ type convVariant struct {
 	h, w   int // of x; 0 is what H and W ask for
 	later  int // taps of the weight behind those of kt
 	relu   bool
+	leaky  bool // with it
 }
 
 var convVariants = []convVariant{
@@ -89,6 +90,7 @@ var convVariants = []convVariant{
 	{convCase: convCase{"relu_of_a_residual_exact_integers", 1, 5, 9, 8, 12, 1, 1, 1, true, true}, relu: true},
 	{convCase: convCase{"relu_zero_past", 3, 4, 7, 8, 8, 2, 1, 1, false, false}, relu: true, zeros: true},
 	{convCase: convCase{"relu_width_64", 1, 6, 10, 64, 64, 1, 1, 1, true, false}, relu: true},
+	{convCase: convCase{"leaky_relu_of_a_residual", 2, 5, 9, 12, 20, 1, 1, 1, true, false}, relu: true, leaky: true},
 	{convCase: convCase{"relu_down_padded_around", 1, 4, 6, 8, 12, 1, 1, 2, false, false}, relu: true, y0: -1, x0: -1, h: 7, w: 12},
 }
 
@@ -164,6 +166,7 @@ func withLater(weight []float32, n, later int) []float32 {
 
 func checkConv(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weights Elem) {
 	t.Helper()
+	s.Leaky = c.leaky
 	test := c.test(s, weights)
 	test.Run(t, dev)
 }
@@ -183,7 +186,10 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	for i := range residual {
 		want[i] += float64(residual[i])
 	}
-	if c.relu {
+	switch {
+	case c.leaky:
+		want = ref.LeakyReLU(want)
+	case c.relu:
 		want = ref.ReLU(want)
 	}
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])

@@ -64,7 +64,7 @@ func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 // has says whether h is a shader of a kernel, with the sizes of some channels and pixels.
 func (k *kernel) has(h *shader, info gpu.Info) bool {
 	return slices.ContainsFunc(k.shaders, func(own shader) bool {
-		own = *own.on(info).with(h.relu)
+		own = *own.on(info).with(h.relu).leaking(h.leaky)
 		return own.name() == h.name() && own.wg == h.wg && own.block == h.block && (own.pixels == h.pixels || own.blocks > 0)
 	})
 }

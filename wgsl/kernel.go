@@ -46,6 +46,7 @@ type shader struct {
 	fit   func(h *shader, info gpu.Info) *shader // the shader with the sizes of an adapter; nil is as it is here
 
 	relu     bool // what it stores is not below zero
+	leaky    bool // but a fifth of it, with relu
 	words    bool // halves of activations are read as the words they lie in
 	vertical bool // pixels are of a column, as inColumns has them
 	subgroup int  // invocations of a subgroup that load a block's weights once, for which they stay together
@@ -57,7 +58,10 @@ func (h *shader) name() string {
 	if h.stride > 1 {
 		name += "_strided"
 	}
-	if h.relu {
+	switch {
+	case h.leaky:
+		name += "_leaky"
+	case h.relu:
 		name += "_relu"
 	}
 	return name
@@ -70,6 +74,16 @@ func (h *shader) with(relu bool) *shader {
 	}
 	other := *h
 	other.relu = relu
+	return &other
+}
+
+// leaking is the shader with LeakyReLU in place of ReLU, if it has that.
+func (h *shader) leaking(leaky bool) *shader {
+	if !leaky || !h.relu {
+		return h
+	}
+	other := *h
+	other.leaky = true
 	return &other
 }
 

@@ -134,7 +134,7 @@ type timeCase struct {
 	T, H, W, C, O int
 	step, phases  int
 	zeros         bool // the past is zero, as in convVariant
-	whole         bool
+	whole, relu   bool
 }
 
 func TestTimeConv(t *testing.T) {
@@ -150,6 +150,7 @@ func TestTimeConv(t *testing.T) {
 		{name: "down_exact_integers", T: 2, H: 3, W: 3, C: 8, O: 8, step: 2, phases: 1, whole: true},
 		{name: "down_zero_past", T: 3, H: 3, W: 4, C: 7, O: 6, step: 2, phases: 1, zeros: true},
 		{name: "group_and_one_pixel", T: 2, H: 1, W: 513, C: 4, O: 4, step: 1, phases: 2},
+		{name: "relu", T: 2, H: 5, W: 7, C: 8, O: 12, step: 1, phases: 1, zeros: true, relu: true},
 		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
 	}
 	for _, c := range cases {
@@ -175,6 +176,9 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	if c.phases == 2 {
 		want = ref.Interleave(want, c.T, c.H*c.W, c.O)
 	}
+	if c.relu {
+		want = ref.ReLU(want)
+	}
 	pad := Pad4(c.O)
 	order := func(o int) int {
 		if o%pad >= c.O {
@@ -190,7 +194,7 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	test := gputest.Case{
 		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			conv := TimeConv{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out)}
+			conv := TimeConv{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out), ReLU: c.relu}
 			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
 				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
 				s.TimeConv(b, "time conv", conv)

@@ -19,7 +19,7 @@ var texts fs.FS = embedded
 
 // source is the complete WGSL of a shader. `#import NAME` stands for a file, once:
 // FOLDER/NAME.wgsl, or NAME of shared/, where `tile` is the constants of the kernel's row,
-// and `elem`, `weight` and `weight8` end in the storage asked for, `elem` also in ReLU. `#unroll NAME COUNT`
+// and `elem`, `weight` and `weight8` end in the storage asked for, `elem` also in ReLU or LeakyReLU. `#unroll NAME COUNT`
 // writes the lines up to its `#end` COUNT times, with the number in place of {NAME}; COUNT
 // is a number or a constant of the tile.
 func (h *shader) source(elem, weight Elem) string {
@@ -67,7 +67,10 @@ func (l *loader) importing(name string) {
 		return
 	case "elem":
 		name += "_" + l.stored().String()
-		if l.shader.relu {
+		switch {
+		case l.shader.leaky:
+			name += "_leaky"
+		case l.shader.relu:
 			name += "_relu"
 		}
 		if l.stored() == F16 {

@@ -38,6 +38,7 @@ func Pad4(c int) int { return (c + 3) &^ 3 }
 // their programs and keeps them, so that a batch recorded again names the same.
 type Set struct {
 	Elem     Elem // of activations
+	Leaky    bool // ReLU is LeakyReLU: below zero a fifth passes
 	info     gpu.Info
 	choices  Choices
 	tables   []table
@@ -69,6 +70,7 @@ func (s *Set) weighted(h *shader, weight Elem, c constants, storage ...gpu.Acces
 // made is weighted for a class of dispatches. Programs of two classes may be alike;
 // a device compiles one of them.
 func (s *Set) made(h *shader, class string, weight Elem, c constants, storage ...gpu.Access) *gpu.Program {
+	h = h.leaking(s.Leaky)
 	key := fmt.Sprintf("%s %d %d %d %d %v %v %v %s", h.name(), h.wg, h.pixels, h.block, h.blocks, h.sizes, weight, c, class) // a map prints by its keys' order
 	if p := s.programs[key]; p != nil {
 		return p

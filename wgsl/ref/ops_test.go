@@ -150,6 +150,10 @@ func TestSumTaps(t *testing.T) {
 	near(t, SumTaps(w, 2, 3, 2, 1), w)
 }
 
+func TestLeakyReLU(t *testing.T) {
+	near(t, LeakyReLU([]float64{-2, 0, 3, math.Inf(1)}), []float64{-0.4, 0, 3, math.Inf(1)})
+}
+
 func TestReLU(t *testing.T) {
 	near(t, ReLU([]float64{-2, 0, 3, -1e-300, math.Inf(1), math.Inf(-1)}), []float64{0, 0, 3, 0, math.Inf(1), 0})
 }

@@ -1,0 +1,5 @@
+// elem4: four f16, with LeakyReLU of what is stored: below zero a fifth.
+alias elem4 = vec4<f16>;
+fn load4(e: elem4) -> vec4<f32> { return vec4<f32>(e); }
+fn relu(v: vec4<f32>) -> vec4<f32> { return select(v, 0.2 * v, v < vec4<f32>()); }
+fn store4(v: vec4<f32>) -> elem4 { return vec4<f16>(relu(v)); }
