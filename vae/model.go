@@ -79,6 +79,7 @@ type Model struct {
 	madeUp   engine.Tensors     // in their place; nil: none
 	specs    []spec             // that the networks need
 	zeros    map[string]int     // biases that they have and the file has not
+	views    map[string]view    // see loader
 	doubled  map[string]float32 // see loader
 	kernels  engine.Kernels
 	weights  wgsl.Elem // of convolutions, as stored
@@ -219,7 +220,7 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd, zeros: map[string]int{}, doubled: map[string]float32{}}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd, zeros: map[string]int{}, views: map[string]view{}, doubled: map[string]float32{}}
 	var err error
 	choices := m.shortened(o.Kernels)
 	if m.kernels.Activations, err = wgsl.NewSet(elem, a, choices); err != nil {
@@ -248,7 +249,7 @@ func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
-	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil, zeros: m.zeros, doubled: m.doubled}
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil, zeros: m.zeros, views: m.views, doubled: m.doubled}
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
@@ -299,6 +300,9 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
 	if m.madeUp != nil {
 		from = m.madeUp
+	}
+	if len(m.views) > 0 {
+		from = &viewed{Tensors: from, views: m.views}
 	}
 	other := m.encoder.net
 	if p.Of(other) {

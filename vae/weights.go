@@ -27,6 +27,7 @@ type loader struct {
 	bare  bool           // layers have no bias
 	zeros map[string]int // sizes of the biases that stand for theirs
 
+	views   map[string]view    // tensors that lie otherwise in the file
 	doubled map[string]float32 // tensors that are taken twice, and what is added to that
 }
 
