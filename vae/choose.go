@@ -79,6 +79,7 @@ func (m *Model) take(w *way, choices wgsl.Choices) (err error) {
 	if k.Activations, err = wgsl.NewSet(m.Elem, m.info, m.shortened(choices)); err != nil {
 		return fmt.Errorf("vae: %w", err)
 	}
+	k.Activations.Leaky = m.Config.Leaky
 	build := m.family.encoder
 	if w == m.decoder {
 		build = m.family.decoder

@@ -25,7 +25,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl", "taesd"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -41,6 +41,11 @@ type Config struct {
 	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
 	// Quant: 1x1 convolutions stand before the latent and behind it.
 	Quant bool `json:"quant,omitempty"`
+	// Variant is what blocks a decoder has that has not the usual ones of its family:
+	// "wide" or "super", of TAEHV.
+	Variant string `json:"variant,omitempty"`
+	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
+	Leaky bool `json:"leaky,omitempty"`
 	// Assumed: models of other statistics have these names and shapes, and nothing
 	// tells which one this is. Model is the most usual.
 	Assumed bool `json:"assumed,omitempty"`
@@ -66,6 +71,7 @@ type Config struct {
 
 	pipeline bool       // the network has the pipeline's numbers, not the model's own
 	tiny     tinyHalves // layers of a tiny autoencoder
+	inGroup  []int      // inputs of a group of the wide blocks' convolutions, in each stage of TAEHV's decoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
 	File  string `json:"-"`

@@ -77,6 +77,11 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
+	if n := m.Config.Temporal; m.family.groups && o.Independent {
+		t *= n
+	} else if m.family.groups {
+		t += n - 1
+	}
 	job := func(m *Model) *engine.Job {
 		j := m.job(m.encoder, t, h, w, o.Independent, out)
 		if !o.Sample && !o.Moments {
@@ -139,7 +144,7 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 		f := LatentFrame{Channels: p.channels(), Height: p.Tiles.Out.H, Width: p.Tiles.Out.W}
 		f.Data = make([]float32, f.Channels*f.Height*f.Width)
 		watch := runner.Watch{Compiling: w.Compiling, Progress: w.Progress, Lost: m.lost(w)}
-		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, newPixels(clip, m), watch, &w) {
+		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, p.pixels(clip), watch, &w) {
 			if err != nil {
 				yield(LatentFrame{}, m.explain(err))
 				return
@@ -150,6 +155,15 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 			}
 		}
 	}
+}
+
+// pixels are what the plan is fed with.
+func (p *EncodePlan) pixels(clip Clip) *pixels {
+	in := newPixels(clip, p.model)
+	if p.o.Independent {
+		in.picture = p.model.encoder.Picture
+	}
+	return in
 }
 
 // check refuses a clip that is not of the planned size.

@@ -38,6 +38,7 @@ type family struct {
 	means         bool                         // the encoder makes a latent, not a distribution
 	unnormed      bool                         // there are no norms, unless there are groups of them
 	even          bool                         // the decoder's stages have as many blocks as the encoder's, not one more
+	groups        bool                         // a latent frame is of Temporal frames, the first one too: an encoder sees the last frame again, a picture so often
 	unsigned      bool                         // pixels of the networks are from 0 to 1
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
@@ -53,7 +54,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily, &taesdFamily}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily, &taehvFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
@@ -160,13 +161,17 @@ func lacking(f format.File) string {
 
 // Encoding is the way from pixels to a latent.
 func (c Config) Encoding() Direction {
-	moments := 2 * c.Latent
-	if c.family().means {
-		moments = c.Latent
+	f := c.family()
+	picture, out := 1, 2*c.Latent
+	if f.groups {
+		picture = c.Temporal
+	}
+	if f.means {
+		out = c.Latent
 	}
 	return Direction{
-		Name: "encode", In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
-		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: moments, First: c.family().first,
+		Name: "encode", Picture: picture, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
+		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: out, First: f.first,
 	}
 }
 

@@ -60,7 +60,7 @@ type suite struct {
 }
 
 func suites() []suite {
-	return []suite{
+	return append([]suite{
 		{"seedvr2/small", smallCheckpoint, smallGoldens},
 		{"wan2.1/small", wan21Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan21/", 16, 24) }},
 		{"wan2.2/small", wan22Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan22/", 32, 48) }},
@@ -77,7 +77,7 @@ func suites() []suite {
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
-	}
+	}, taehvSuites()...)
 }
 
 // fromJSON is a file of cases by name.

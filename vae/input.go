@@ -50,6 +50,7 @@ type pixels struct {
 	down   int // and between rows
 
 	unsigned bool // see family
+	picture  int  // frames that each frame of the clip is repeated for
 	beyond   func(t, frames, all int) int
 	frame    []float32
 }
@@ -62,7 +63,7 @@ func newPixels(clip Clip, m *Model) *pixels {
 		across, down = down, across
 	}
 	return &pixels{
-		across: across, down: down, unsigned: m.family.unsigned,
+		across: across, down: down, unsigned: m.family.unsigned && !m.Config.Leaky, picture: 1,
 		clip: clip, h: h, w: w, patch: m.Config.Patch, padded: padded, beyond: m.family.beyond,
 		frame: make([]float32, m.Config.Channels*h*w),
 	}
@@ -75,7 +76,7 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	c, patch, size := p.clip.Channels(), p.patch, in.Size()
 	pad := wgsl.Pad4(c * patch * patch)
 	for k := range n {
-		if err := p.clip.ReadFrame(p.beyond(t+k, p.clip.Frames(), p.padded), p.frame); err != nil {
+		if err := p.clip.ReadFrame(p.beyond((t+k)/p.picture, p.clip.Frames(), p.padded), p.frame); err != nil {
 			return err
 		}
 		for r := range size.H {

@@ -128,6 +128,9 @@ func Kinds() (names []string) {
 	for _, m := range klModels {
 		names = append(names, m.as)
 	}
+	for _, m := range taehvModels {
+		names = append(names, m.as)
+	}
 	return names
 }
 
@@ -136,6 +139,13 @@ func (c *Config) as(kind string) error {
 	for _, m := range klModels {
 		if m.as == kind && c.is(kl) && m.fits(c) {
 			c.take(m)
+			c.Assumed = false
+			return nil
+		}
+	}
+	for _, m := range taehvModels {
+		if m.as == kind && c.is(taehv) && m.latent == c.Latent {
+			c.takeTAEHV(m)
 			c.Assumed = false
 			return nil
 		}

@@ -151,9 +151,6 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 		return nil, err
 	}
 	m, err := build(f, elem, a, o)
-	if err == nil && o.As != "" {
-		err = m.Config.as(o.As)
-	}
 	if err != nil {
 		return nil, &badModel{err}
 	}
@@ -201,6 +198,9 @@ func (m *Model) on(dev *gpu.Device) *Model {
 // build makes the networks for a file and checks its tensors.
 func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	fam, c, have, err := recognise(f)
+	if err == nil && o.As != "" {
+		err = c.as(o.As)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -229,6 +229,7 @@ func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Sett
 	if m.kernels.Plain, err = wgsl.NewSet(wgsl.F32, a, choices); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
+	m.kernels.Activations.Leaky = c.Leaky
 	m.encoder = &way{Direction: c.Encoding(), kernels: m.kernels}
 	m.decoder = &way{Direction: c.Decoding(), kernels: m.kernels}
 	encoder, decoder := fam.encoder, fam.decoder

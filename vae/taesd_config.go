@@ -329,5 +329,13 @@ func standsFor(made latent.Checkpoint) latent.Checkpoint {
 			}
 		}
 	}
+	for _, m := range taehvModels {
+		if made.Family == taehv && made.Model == m.name && m.of != (latent.Checkpoint{}) {
+			return m.of
+		}
+	}
+	if made.Family == wan21 && made.Model == "Qwen-Image" { // the same statistics, and TAEHV
+		made.Model = publishedWan21.Model
+	}
 	return latent.Checkpoint{Family: made.Family, Model: made.Model}
 }

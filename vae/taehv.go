@@ -1,0 +1,156 @@
+package vae
+
+import (
+	"fmt"
+
+	"tessera/engine"
+)
+
+// taehvFamily is TAEHV (taehv.py), tiny stand-ins for the VAEs of video generators. All
+// they know of time is the frame before, which their blocks read, too.
+var taehvFamily = family{
+	name:      taehv,
+	marks:     []mark{{taehvKey, "TAEHV"}},
+	encoders:  []string{taehvEncoderKey},
+	told:      isTAEHV,
+	config:    configureTAEHV,
+	published: publishedTAEHV,
+	encoder:   newTAEHVEncoder,
+	decoder:   newTAEHVDecoder,
+
+	tilings:       []Tiling{Feather, Diffusers},
+	first:         func(step int) int { return step }, // a clip's first latent frame is like the others
+	beyond:        func(t, frames, _ int) int { return min(t, frames-1) },
+	groups:        true,
+	means:         true,
+	unnormed:      true,
+	even:          true,
+	clamps:        true,
+	previews:      true,
+	comfyUnscaled: true,
+	unsigned:      true,
+	rowsFirst:     true,
+	saturates:     func(c *Config) bool { return c.Variant != superTAEHV },
+}
+
+// taehvBlocks is how many blocks that read the past each stage has.
+const taehvBlocks = 3
+
+// times is how many frames become one in a stage, or come of one.
+func times(time bool) int {
+	if time {
+		return 2
+	}
+	return 1
+}
+
+// taehvStage is what a network does in one size of frames.
+type taehvStage struct {
+	_ engine.Incomparable
+
+	layers engine.Module // of an encoder's stage all
+	after  engine.Module // of a decoder's, what makes the next size
+	frames int           // of the clip that an encoder's stage makes one of
+	depth  int           // of the portions in which a decoder goes on from the stage
+}
+
+type taehvEncoder struct {
+	start, end engine.Module
+	stages     []taehvStage
+}
+
+// newTAEHVEncoder makes one latent frame of Temporal frames, from the clip's first on.
+func newTAEHVEncoder(l *loader, c Config) *engine.Network {
+	start := l.conv2d("encoder.0", c.Channels*c.Patch*c.Patch, c.Widths[0], 1)
+	start.ReLU = true
+	e := &taehvEncoder{start: &marked{name: "encoder.1", layer: start}, end: &outputs{l.conv2d("encoder.17", c.Widths[3], c.Latent, 1)}}
+	frames := 1
+	for i, time := range c.TimeDown {
+		at, in, out := 2+5*i, c.Widths[i], c.Widths[i+1]
+		down := l.unbiased().conv2d(fmt.Sprintf("encoder.%d", at+1), in, out, 2)
+		down.Around = true
+		layers := engine.Series{l.unbiased().joinFrames(fmt.Sprintf("encoder.%d.conv", at), in, times(time)), &marked{name: down.Name, layer: down}}
+		frames *= times(time)
+		e.stages = append(e.stages, taehvStage{layers: append(layers, newMemBlocks(l, "encoder", at+2, out)...), frames: frames})
+	}
+	return &engine.Network{Name: "encoder", Whole: e}
+}
+
+// Forward is the latent.
+func (e *taehvEncoder) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	return e.end.Forward(g, e.down(g, x, len(e.stages)-1))
+}
+
+// down goes as far as stage i, the larger frames a few at a time.
+func (e *taehvEncoder) down(g *engine.Graph, x engine.Value, i int) engine.Value {
+	if i < 0 {
+		return e.start.Forward(g, x)
+	}
+	at := &e.stages[i]
+	return g.Groups(2-i, at.frames, x, func(x engine.Value) engine.Value { return at.layers.Forward(g, e.down(g, x, i-1)) })
+}
+
+type taehvDecoder struct {
+	start, end engine.Module
+	stages     []taehvStage
+}
+
+// newTAEHVDecoder makes Temporal frames of each latent frame. Of the first one's only the
+// last is the clip's, so the others are dropped: as early as no block is to read them.
+func newTAEHVDecoder(l *loader, c Config) *engine.Network {
+	at := 3
+	d := &taehvDecoder{start: newTAEHVStart(l, c), end: newTAEHVEnd(l, c)}
+	frames, depth, last := 1, 0, len(c.TimeUp)-1
+	for i, time := range c.TimeUp {
+		layers := engine.Series(newMemBlocks(l, "decoder", at, c.Decoder[i]))
+		drop := 0
+		if i == last {
+			layers = append(layers, &engine.Drop{Name: "drop", N: frames - 1})
+			drop = times(time) - 1
+		}
+		s := taehvStage{layers: layers, after: newTAEHVUp(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1], blocks: i}, times(time), drop)}
+		if i == last || i > 0 && frames == 1 { // else the first portion would not make the clip's first frame
+			depth++
+			s.depth = depth
+		}
+		d.stages = append(d.stages, s)
+		frames *= times(time)
+		at += 6
+	}
+	return &engine.Network{Name: "decoder", Whole: d}
+}
+
+// Forward is the clip.
+func (d *taehvDecoder) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	return d.up(g, d.start.Forward(g, x), 0)
+}
+
+// up goes on from stage i.
+func (d *taehvDecoder) up(g *engine.Graph, x engine.Value, i int) engine.Value {
+	if i == len(d.stages) {
+		return d.end.Forward(g, x)
+	}
+	at := &d.stages[i]
+	return g.Portions(at.depth, 1, at.layers.Forward(g, x), func(x engine.Value) engine.Value {
+		return d.up(g, at.after.Forward(g, x), i+1)
+	})
+}
+
+// newTAEHVStart is the decoder's first convolution.
+func newTAEHVStart(l *loader, c Config) engine.Module {
+	conv := l.conv2d("decoder.1", c.Latent, c.Decoder[0], 1)
+	conv.ReLU = true
+	return &marked{name: "decoder.2", layer: conv}
+}
+
+// newTAEHVEnd makes pixels.
+func newTAEHVEnd(l *loader, c Config) engine.Module {
+	end := engine.Series{l.conv2d("decoder.22", c.Decoder[3], c.Channels*c.Patch*c.Patch, 1)}
+	if !c.Leaky {
+		l.signed("decoder.22")
+	}
+	if c.Patch > 1 {
+		end = append(end, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels, Rows: true})
+	}
+	return end
+}
