@@ -174,6 +174,9 @@ var tables = []table{
 		},
 	}}},
 
+	{"conv_depthwise", []kernel{{name: "plain", shaders: []shader{{file: "plain/conv_depthwise", wg: 64, pixels: 4, grid: segmentRowGrid}}}}}, // four channels an invocation
+	{"conv_grouped", []kernel{{name: "plain", packing: blocks4x8, shaders: []shader{{file: "plain/conv_grouped", taps: 3, wg: 64, pixels: 8, block: 8, grid: segmentGrid}}}}},
+
 	{"conv_up", []kernel{{
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/conv_up", taps: 2, wg: 64, pixels: 8, block: 8, grid: segmentGrid}},

@@ -27,6 +27,7 @@ var paramsOf = map[string]any{
 	"conv3d_winograd_transformed": winogradParams{}, "conv3d_winograd_columns": winogradParams{}, "winograd_inputs": winogradInputsParams{}, "winograd_inputs_4": winogradInputs4Params{}, "winograd_weights_4": winogradWeights4Params{},
 	"conv_up": convUpParams{}, "conv_up_columns": convUpParams{}, "conv_up_columns_cooperative": convUpParams{}, "conv_up_cooperative4": convUpParams{}, "conv_up_f16": convUpParams{}, "conv_up_matrix": convUpParams{},
 	"conv_up_winograd": convUpWinogradParams{}, "conv_up_winograd_cooperative4": convUpWinogradParams{}, "conv_up_winograd_passes": convUpWinogradParams{},
+	"conv_depthwise": convDepthwiseParams{}, "conv_grouped": convGroupedParams{},
 	"dequantise": dequantiseParams{}, "quantise": quantiseParams{},
 	"dup_up_3d":         dupUp3DParams{},
 	"feather_blend":     featherBlendParams{},

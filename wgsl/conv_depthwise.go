@@ -1,0 +1,52 @@
+package wgsl
+
+import "tessera/gpu"
+
+type convDepthwiseParams struct {
+	First          gpu.First
+	H_in, W_in     uint32
+	W, C4          uint32
+	Top, Left      int32
+	X0_at, X1_at   uint32
+	X_stride       uint32
+	Y_at, Y_stride uint32
+}
+
+// ConvDepthwise is a convolution of every channel of frames by itself, and of the frames
+// before them, whose channels come behind theirs. Output pixel (0, 0) is centred at row Y0
+// and column X0 of the input; outside of that is zero.
+type ConvDepthwise struct {
+	Weight *gpu.Buffer // f32, [Side*Side, 2*C]
+	Side   int         // of the kernel, an odd number
+	Taps   []Tap       // the frame before and the frame that the first output frame reads; one alone where zeros stand before it
+	Y0, X0 int
+	Y      Tensor // output, of twice the channels of the input, which are a multiple of 4
+	T, N   int    // output frames T to T+N-1
+}
+
+// segmentRowGrid covers rows one by one, with an invocation for each vec4 of some pixels.
+func segmentRowGrid(h *shader, e extent) [3]uint32 {
+	return [3]uint32{groups(int(groups(e.W, h.pixels))*e.C4, h.wg), uint32(e.H), uint32(e.N)}
+}
+
+// ConvDepthwise records a convolution of single channels.
+func (s *Set) ConvDepthwise(b *gpu.Batch, label string, c ConvDepthwise) {
+	now := c.Taps[len(c.Taps)-1]
+	x, y := now.X, c.Y
+	if n := len(c.Taps); n > 2 || x.C%4 != 0 || y.C != 2*x.C || c.Side%2 == 0 || c.Weight.Size < int64(4*c.Side*c.Side*y.C) {
+		panic(wrong(label, "single channels in, out, of taps of a side with a weight of bytes", x.C, y.C, n, c.Side, int(c.Weight.Size)))
+	}
+	in, inAt := x.Frames(now.T, c.N)
+	before, beforeAt := c.Taps[0].X.Frames(c.Taps[0].T, c.N)
+	out, outAt := y.Frames(c.T, c.N)
+	half := c.Side / 2
+	read := len(c.Taps) * x.C
+	macs := int64(c.N) * int64(y.H) * int64(y.W) * int64(read) * int64(c.Side*c.Side)
+	const R = gpu.Read
+	h := s.shader(label, "conv_depthwise", nil)
+	p := s.program(h, constants{"SIDE": float64(c.Side), "PAST": flag(len(c.Taps) > 1)}, R, R, R, gpu.ReadWrite)
+	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), c.N}), convDepthwiseParams{
+		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(y.W), C4: uint32(x.C4()), Top: int32(c.Y0 - half), Left: int32(c.X0 - half),
+		X0_at: inAt, X1_at: beforeAt, X_stride: uint32(x.Stride()), Y_at: outAt, Y_stride: uint32(y.Stride()),
+	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.Bytes() + c.Weight.Size + out.Bytes()}, in, before, c.Weight.All(), out)
+}
