@@ -167,6 +167,28 @@ func (w *Weights) product(name string, layers []string, s wgsl.Shape, p *wgsl.Pa
 	return wgsl.Weights{Weight: weight, Bias: bias, Elem: elem, Packing: p}
 }
 
+// Grouped declares the weight [O, I, 3, 3] and bias of a 3x3 convolution in groups of I
+// channels.
+func (w *Weights) Grouped(name string, s wgsl.Shape) wgsl.Weights {
+	return w.product(name, []string{name}, s, w.set.GroupedPacking(s), nil)
+}
+
+// Depthwise declares the weight of a convolution of c single channels, [c, 1, side, side]:
+// all of a tap's together.
+func (w *Weights) Depthwise(name string, c, side int) *gpu.Buffer {
+	taps := side * side
+	return w.declare(name+".weight", 4*taps*c, func(k *scratch, from Tensors) (f filling, err error) {
+		if k.wide, err = from.Float32s(k.wide[:0], name+".weight"); err != nil {
+			return f, err
+		}
+		k.wideOut = zeroed(k.wideOut, taps*c)
+		for i, x := range k.wide {
+			k.wideOut[i%taps*c+i/taps] = x
+		}
+		return filling{wide: k.wideOut}, nil
+	})
+}
+
 // Vector declares a number a channel.
 func (w *Weights) Vector(name string, c int) *gpu.Buffer {
 	return w.declare(name, 4*wgsl.Pad4(c), func(k *scratch, from Tensors) (filling, error) {

@@ -98,24 +98,33 @@ type taehvDecoder struct {
 // newTAEHVDecoder makes Temporal frames of each latent frame. Of the first one's only the
 // last is the clip's, so the others are dropped: as early as no block is to read them.
 func newTAEHVDecoder(l *loader, c Config) *engine.Network {
-	at := 3
+	blocks, up := newMemBlocks, newTAEHVUp
+	at, length := 3, 6 // of a stage's layers
+	switch c.Variant {
+	case wideTAEHV:
+		blocks = func(l *loader, network string, at, n int) []engine.Module {
+			return newWideBlocks(l, network, at, n, c.inGroup[(at-3)/6])
+		}
+	case superTAEHV:
+		blocks, up, at, length = newSuperBlocks, newSuperUp, 1, 7
+	}
 	d := &taehvDecoder{start: newTAEHVStart(l, c), end: newTAEHVEnd(l, c)}
 	frames, depth, last := 1, 0, len(c.TimeUp)-1
 	for i, time := range c.TimeUp {
-		layers := engine.Series(newMemBlocks(l, "decoder", at, c.Decoder[i]))
+		layers := engine.Series(blocks(l, "decoder", at, c.Decoder[i]))
 		drop := 0
 		if i == last {
 			layers = append(layers, &engine.Drop{Name: "drop", N: frames - 1})
 			drop = times(time) - 1
 		}
-		s := taehvStage{layers: layers, after: newTAEHVUp(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1], blocks: i}, times(time), drop)}
+		s := taehvStage{layers: layers, after: up(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1], blocks: i}, times(time), drop)}
 		if i == last || i > 0 && frames == 1 { // else the first portion would not make the clip's first frame
 			depth++
 			s.depth = depth
 		}
 		d.stages = append(d.stages, s)
 		frames *= times(time)
-		at += 6
+		at += length
 	}
 	return &engine.Network{Name: "decoder", Whole: d}
 }
@@ -138,6 +147,9 @@ func (d *taehvDecoder) up(g *engine.Graph, x engine.Value, i int) engine.Value {
 
 // newTAEHVStart is the decoder's first convolution.
 func newTAEHVStart(l *loader, c Config) engine.Module {
+	if c.Variant == superTAEHV {
+		return &marked{name: "decoder.0", layer: l.unbiased().pointwise("decoder.0", c.Latent, c.Decoder[0], 2)}
+	}
 	conv := l.conv2d("decoder.1", c.Latent, c.Decoder[0], 1)
 	conv.ReLU = true
 	return &marked{name: "decoder.2", layer: conv}

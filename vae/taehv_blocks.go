@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/wgsl"
 )
 
 // memBlock is MemBlock: layers that read a frame and the one before it, plus the frame.
@@ -51,5 +52,60 @@ func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) engine.Modu
 		l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames),
 		&engine.Drop{Name: "drop", N: drop},
 		&marked{name: conv.Name, layer: conv},
+	}
+}
+
+// newWideBlocks are products and 3x3 convolutions in groups, each with ReLU behind.
+func newWideBlocks(l *loader, network string, at, c, group int) []engine.Module {
+	return each(network, at, func(name string) *memBlock {
+		first, third := l.pastPointwise(name+"0", c, c), l.pointwise(name+"4", c, c, 2)
+		first.ReLU, third.ReLU = true, true
+		return &memBlock{before: engine.Series{first, l.grouped(name+"2", c, group), third}, last: l.grouped(name+"6", c, group)}
+	})
+}
+
+// convolution is a layer, and one that adds.
+type convolution interface {
+	engine.Module
+	adder
+}
+
+// grouped is a 3x3 convolution in groups of so many channels, with ReLU behind: a weight
+// [c, group, 3, 3].
+func (l *loader) grouped(name string, c, group int) convolution {
+	if group == c {
+		conv := l.conv2d(name, c, c, 1)
+		conv.ReLU = true
+		return conv
+	}
+	l.product(name, c, group, 3, 3)
+	w := l.weights.Grouped(name, wgsl.Shape{O: c, I: group, KT: 1, KS: 3})
+	return &engine.Grouped{Name: name, Weights: w, Out: c, Group: group, ReLU: true}
+}
+
+// superSide is that of the convolutions of single channels.
+const superSide = 7
+
+// newSuperBlocks are convolutions of single channels and two products, without ReLU in the
+// end.
+func newSuperBlocks(l *loader, network string, at, c int) []engine.Module {
+	return each(network, at, func(name string) *memBlock {
+		l.need(name+"0.weight", 2*c, 1, superSide, superSide)
+		single := &engine.Depthwise{Name: name + "0", Weight: l.weights.Depthwise(name+"0", 2*c, superSide), Side: superSide}
+		widen := l.pointwise(name+"1", 2*c, 4*c, 2)
+		widen.ReLU = true
+		return &memBlock{before: engine.Series{single, widen}, last: l.unbiased().pointwise(name+"3", 4*c, c, 2)}
+	})
+}
+
+// newSuperUp enlarges by PyTorch's pixel_shuffle.
+func newSuperUp(l *loader, at int, size stageSize, frames, drop int) engine.Module {
+	conv := l.conv2d(fmt.Sprintf("decoder.%d", at), size.in, 4*size.out, 1)
+	conv.ReLU = true
+	return engine.Series{
+		&marked{name: fmt.Sprintf("decoder.%d", at+1), layer: conv},
+		&marked{name: fmt.Sprintf("decoder.%d", at+2), layer: &engine.Unpatchify{Name: fmt.Sprintf("decoder.%d", at+2), Side: 2, C: size.out, Rows: true}},
+		l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+3), size.out, frames),
+		&engine.Drop{Name: "drop", N: drop},
 	}
 }

@@ -92,11 +92,24 @@ func configureTAEHV(f format.File) (Config, tensors, error) {
 			c.Temporal *= 2
 		}
 	}
-	if c.Variant != "" {
-		return c, r.tensors, fmt.Errorf("vae: %s: %w: its decoder has %s blocks, which are not read yet", f.Name(), ErrUnknownModel, c.Variant)
+	if err := c.checkBlocks(f.Name()); err != nil {
+		return c, r.tensors, err
 	}
 	c.nameTAEHV(f.Name())
 	return c, r.tensors, c.check(f.Name())
+}
+
+// checkBlocks refuses widths that a decoder's blocks can't be made of.
+func (c *Config) checkBlocks(file string) error {
+	for i, w := range c.Decoder[:max(0, len(c.Decoder)-1)] {
+		switch {
+		case c.Variant == superTAEHV && w%4 != 0:
+			return fmt.Errorf("vae: %s: decoder stage %d has %d channels, expected a multiple of 4", file, i, w)
+		case c.Variant == wideTAEHV && (w%c.inGroup[i] != 0 || c.inGroup[i] != w && c.inGroup[i]%8 != 0):
+			return fmt.Errorf("vae: %s: decoder stage %d has %d channels in groups of %d, expected a divisor that is a multiple of 8", file, i, w, c.inGroup[i])
+		}
+	}
+	return nil
 }
 
 // dims reads a checkpoint's shapes, as far as the first that can't be.

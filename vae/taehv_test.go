@@ -13,6 +13,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
 )
 
 // smallTAEHV are the goldens' sizes, by their files' names.
@@ -62,6 +63,8 @@ func taehvSuites() []suite {
 		taehvSuite("taehv15", sizes{{2, 2, 3}}, sizes{{5, 32, 48}}),
 		taehvSuite("lighttae15", sizes{{2, 2, 3}}, sizes{{5, 32, 48}}),
 		taehvSuite("taeltx", sizes{{1, 1, 2}, {2, 1, 2}}, sizes{{9, 64, 32}, {1, 32, 64}}),
+		taehvSuite("taeltxwide", sizes{{1, 1, 2}, {2, 1, 2}}, sizes{{9, 32, 64}}),
+		taehvSuite("taesuper", sizes{{1, 2, 3}, {3, 2, 2}}, sizes{{5, 32, 48}}),
 	}
 }
 
@@ -83,8 +86,13 @@ func TestSlicesOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, c := range map[string]synthetic.TAEHVConfig{
 		"taew2_1": {}, "taeltx2_3": {Latent: 128, Patch: 4, Halves: true},
+		"wide":  {Blocks: "wide", Decoder: []int{128, 64, 8, 8}},
+		"super": {Blocks: "super"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "taew2_1" {
+				testenv.Long(t)
+			}
 			m := open(t, dev, tinyTAEHV(t, name, c), F32)
 			n := m.Config.Temporal
 			z := Latent{Channels: m.Config.Latent, Frames: 6, Height: 2, Width: 3}
@@ -105,6 +113,41 @@ func TestSlicesOfTAEHV(t *testing.T) {
 				}
 				require.True(t, slices.Equal(pixels, got), "decoded in slices of %d: NMSE %g", chunk, nmse(got, pixels))
 				require.True(t, slices.Equal(latent, encoded.Data), "encoded in slices of %d: NMSE %g", chunk, nmse(encoded.Data, latent))
+			}
+		})
+	}
+}
+
+// In portions, with causal memory on the host, and with convolutions over what they read,
+// a clip gives what it gives at once.
+func TestTAEHVInLittleMemory(t *testing.T) {
+	dev := gputest.Open(t)
+	for name, c := range map[string]synthetic.TAEHVConfig{
+		"taew2_1": {}, "taeltx2_3": {Latent: 128, Patch: 4, Halves: true}, "super": {Blocks: "super"}, "wide": {Blocks: "wide"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name != "taew2_1" {
+				testenv.Long(t)
+			}
+			m := open(t, dev, tinyTAEHV(t, name, c), F32)
+			n := m.Config.Temporal
+			z := Latent{Channels: m.Config.Latent, Frames: 5, Height: 3, Width: 3}
+			z.Data = noise(z.Channels * z.Frames * z.Height * z.Width)
+			clip := floats{4*n + 1, m.Config.Spatial, 2 * m.Config.Spatial, noise(3 * (4*n + 1) * 2 * m.Config.Spatial * m.Config.Spatial)}
+			want := decodeAll(t, m, z, DecodeOptions{Options: Options{Chunk: 2}})
+			latent, err := m.Encode(t.Context(), clip, EncodeOptions{Options: Options{Chunk: 2}})
+			require.NoError(t, err)
+			for _, o := range []Options{{Least: true}, {Least: true, Chunk: 2}, {Least: true, Offload: OffloadOff}, {Least: true, Offload: OffloadOff, Chunk: 2}, {Offload: OffloadOn}} {
+				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+				require.NoError(t, err)
+				if o.Least {
+					require.Positive(t, p.Depth)
+				}
+				got := decodeAll(t, m, z, DecodeOptions{Options: o})
+				require.True(t, slices.Equal(want, got), "%+v, depth %d: NMSE %g", o, p.Depth, nmse(got, want))
+				encoded, err := m.Encode(t.Context(), clip, EncodeOptions{Options: o})
+				require.NoError(t, err)
+				require.True(t, slices.Equal(latent.Data, encoded.Data), "%+v: NMSE %g", o, nmse(encoded.Data, latent.Data))
 			}
 		})
 	}
