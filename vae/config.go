@@ -39,6 +39,8 @@ type Config struct {
 	Temporal int    `json:"temporal"`  // frames in a latent frame after the first
 	Channels int    `json:"channels"`  // of a pixel: 3, or 4 with alpha
 	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
+	// Upscale: decoded pixels along the side of an encoded one. 0 is 1.
+	Upscale int `json:"upscale,omitempty"`
 	// Quant: 1x1 convolutions stand before the latent and behind it.
 	Quant bool `json:"quant,omitempty"`
 	// Variant is what blocks a decoder has that has not the usual ones of its family:
@@ -91,6 +93,12 @@ func (c *Config) Can(direction string) error {
 	}
 	return &badModel{fmt.Errorf("vae: %s has no %s and can't %s: take a checkpoint that has one", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction)}
 }
+
+// Decoded is how many pixels along a latent cell's side a decode makes: Spatial, or
+// more where the decoder enlarges the picture.
+func (c *Config) Decoded() int { return c.Spatial * c.upscale() }
+
+func (c *Config) upscale() int { return max(1, c.Upscale) }
 
 // check refuses what the layers of any family can't be built for.
 func (c *Config) check(file string) error {

@@ -178,7 +178,7 @@ func (c Config) Encoding() Direction {
 // Decoding is the way from a latent to pixels.
 func (c Config) Decoding() Direction {
 	return Direction{
-		Name: "decode", In: 1, Out: c.Spatial, InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch,
+		Name: "decode", In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
 		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first,
 	}
 }

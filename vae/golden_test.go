@@ -64,6 +64,9 @@ func suites() []suite {
 		{"seedvr2/small", smallCheckpoint, smallGoldens},
 		{"wan2.1/small", wan21Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan21/", 16, 24) }},
 		{"wan2.2/small", wan22Checkpoint, func(t testing.TB) []golden { return smallWan(t, "wan22/", 32, 48) }},
+		{"wan2.1-upscale2x/small", func(t testing.TB) string {
+			return wan(t, "upscale2x_small", synthetic.WanConfig{Dim: 12, Latent: 4, Outputs: 12, DType: safetensors.F32})
+		}, upscaleGoldens},
 		{"qwen-rgba/small", layeredCheckpoint, layeredGoldens},
 		{"kl/small", klCheckpoint("kl_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}), klGoldens("kl_small", 4, [][2]int{{3, 4}, {5, 7}, {1, 1}}, [][2]int{{24, 32}, {40, 56}})},
 		{"kl16/small", klCheckpoint("kl16_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}), klGoldens("kl16_small", 16, [][2]int{{3, 4}, {2, 5}}, [][2]int{{24, 32}, {16, 40}})},
@@ -76,6 +79,7 @@ func suites() []suite {
 		{"taef2/full", tinyCheckpoint("taef2_full", synthetic.TAESDConfig{Latent: 32, Pools: true}), tinyGoldens("taef2_full", 32, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
+		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
 		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
 	}, taehvSuites()...)
 }
@@ -140,6 +144,24 @@ func layeredGoldens(t testing.TB) []golden {
 		{name: "decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}},
 		{name: "independent_decode_4x3x4x5", key: "latent", shape: []int{4, 3, 4, 5}, independent: true},
 		{name: "encode_4x1x24x32", key: "input", shape: []int{4, 1, 24, 32}, independent: true},
+	})
+}
+
+// upscaleGoldens are those of Wan 2.1 with a decoder that makes 2x2 pixels of one.
+func upscaleGoldens(t testing.TB) []golden {
+	return fromTensors(t, "wan21_up2x_small.safetensors", []golden{
+		{name: "decode_4x1x3x4", key: "latent", shape: []int{4, 1, 3, 4}},
+		{name: "decode_4x3x2x3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "encode_3x9x16x24", key: "input", shape: []int{3, 9, 16, 24}},
+	})
+}
+
+// lightGoldens are those of LightVAE's published size.
+func lightGoldens(t testing.TB) []golden {
+	return fromTensors(t, "lightvae21_full.safetensors", []golden{
+		{name: "decode_16x1x4x6", key: "latent", shape: []int{16, 1, 4, 6}},
+		{name: "decode_16x3x2x3", key: "latent", shape: []int{16, 3, 2, 3}},
+		{name: "encode_3x9x16x24", key: "input", shape: []int{3, 9, 16, 24}},
 	})
 }
 

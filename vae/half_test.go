@@ -42,6 +42,7 @@ func halved(t *testing.T) map[string][3]string {
 		"seedvr2": {filepath.Join("..", "assets", "tiny-seedvr2.safetensors"), "", ""},
 		"taesd":   {tinyCheckpoint("taesd_small", small12)(t), "", ""},
 		"layered": {tiny(t, synthetic.WanConfig{Dim: 12, Channels: 4}), "conv1.", "conv2."},
+		"upscale": {tiny(t, synthetic.WanConfig{Dim: 12, Outputs: 12}), "conv1.", "conv2."},
 	}
 	for name, c := range map[string]synthetic.WanConfig{"wan2.1": {Dim: 4}, "wan2.2": {Nested: true, Dim: 4, Decoder: 8}} {
 		paths := inLayouts(t, c)
@@ -70,6 +71,9 @@ func TestHalves(t *testing.T) {
 					defer m.Close()
 					want := whole.Config
 					want.Lacks = lacks
+					if lacks == "decoder" {
+						want.Upscale = 0
+					}
 					if lacks == "encoder" {
 						want.Widths, want.TimeDown, want.tiny.encoder = []int{}, []bool{}, nil
 					} else {
@@ -114,7 +118,7 @@ func TestHalvesRun(t *testing.T) {
 			decoder := open(t, dev, half(t, c[0], "", "encoder."), F32)
 			pixels := decodeAll(t, whole, z, DecodeOptions{})
 			require.Equal(t, pixels, decodeAll(t, decoder, z, DecodeOptions{}))
-			s := whole.Config.Spatial
+			s := whole.Config.Decoded()
 			clip := floats{1 + whole.Config.Temporal, 2 * s, 2 * s, pixels}
 			encoder := open(t, dev, half(t, c[0], "", "decoder."), F32)
 			require.Equal(t, encodeAll(t, whole, clip, EncodeOptions{}), encodeAll(t, encoder, clip, EncodeOptions{}))

@@ -204,9 +204,10 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 		}
 		in = out
 	}
-	o.head = newWanHead(l, "decoder.head", c.Decoder[len(c.Decoder)-1], c.Channels*c.Patch*c.Patch)
-	if c.Patch > 1 {
-		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels}
+	side := c.Patch * c.upscale() // one of them is 1
+	o.head = newWanHead(l, "decoder.head", c.Decoder[len(c.Decoder)-1], c.Channels*side*side)
+	if side > 1 {
+		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: side, C: c.Channels, Rows: c.Patch == 1}
 	}
 	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: &wanParts{o, inner, c.Decoder[0]}}
 }

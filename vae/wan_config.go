@@ -102,16 +102,9 @@ func configureWan(f format.File) (Config, tensors, error) {
 	if err := c.wanWidths(t, n); err != nil {
 		return c, t, err
 	}
-	pixels, axis := "encoder.conv1.weight", 1
-	if c.Lacks == "encoder" {
-		pixels, axis = "decoder.head.2.weight", 0
-	}
-	pixel, err := t.dim(pixels, axis, 5)
+	err := c.wanPixels(t)
 	if err != nil {
 		return c, t, err
-	}
-	if c.Channels = pixel / (c.Patch * c.Patch); c.Channels*c.Patch*c.Patch != pixel {
-		return c, t, fmt.Errorf("vae: %s: tensor %s has %d channels of pixels, expected a multiple of %d", f.Name(), t.name(pixels), pixel, c.Patch*c.Patch)
 	}
 	if c.Latent, err = c.latentOf(t, "decoder.conv1.weight", "encoder.head.2.weight"); err != nil {
 		return c, t, err
@@ -122,6 +115,53 @@ func configureWan(f format.File) (Config, tensors, error) {
 		return c, t, err
 	}
 	return c, t, c.checkShortcuts(f.Name())
+}
+
+// wanPixels reads what a pixel is, and whether the decoder makes several of one, as that
+// of Wan2.1-VAE-upscale2x does.
+func (c *Config) wanPixels(t tensors) error {
+	read := func(name string, axis int) (int, error) {
+		pixel, err := t.dim(name, axis, 5)
+		if square := c.Patch * c.Patch; err == nil && pixel%square != 0 {
+			err = fmt.Errorf("vae: %s: tensor %s has %d channels of pixels, expected a multiple of %d", t.file.Name(), t.name(name), pixel, square)
+		}
+		return pixel / (c.Patch * c.Patch), err
+	}
+	in, out := 0, 0
+	var err error
+	if c.Lacks != "encoder" {
+		in, err = read("encoder.conv1.weight", 1)
+	}
+	if err == nil && c.Lacks != "decoder" {
+		out, err = read("decoder.head.2.weight", 0)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Channels = in; in == 0 { // RGB, or RGB and alpha where that alone fits
+		c.Channels = 3
+		if out%4 == 0 && root(out/4) > 0 {
+			c.Channels = 4
+		}
+	}
+	if out == 0 || out == c.Channels {
+		return nil
+	}
+	if c.Upscale = root(out / c.Channels); c.Patch > 1 || c.Upscale < 2 || out%c.Channels != 0 {
+		const name = "decoder.head.2.weight"
+		return fmt.Errorf("vae: %s: tensor %s makes %d channels, expected the %d of a pixel", t.file.Name(), t.name(name), out*c.Patch*c.Patch, c.Channels*c.Patch*c.Patch)
+	}
+	return nil
+}
+
+// root is the square root of n, 0 where that is no whole number.
+func root(n int) int {
+	for i := 1; i*i <= n; i++ {
+		if i*i == n {
+			return i
+		}
+	}
+	return 0
 }
 
 // wanWidths reads the stages' channels and which samplers change time.

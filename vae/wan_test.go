@@ -102,6 +102,28 @@ func TestPublishedWanFiles(t *testing.T) {
 	}
 }
 
+// Relatives of Wan 2.1 have the published numbers of tensors and parameters.
+func TestPublishedWanRelatives(t *testing.T) {
+	for name, c := range map[string]struct {
+		config              synthetic.WanConfig
+		tensors, parameters int
+	}{
+		"LightVAE":  {synthetic.WanConfig{Dim: 24}, 194, 8_035_003},
+		"upscale2x": {synthetic.WanConfig{Outputs: 12}, 194, 126_915_868},
+	} {
+		all, sum := synthetic.Wan(c.config), 0
+		for _, s := range all {
+			n := 1
+			for _, d := range s.Shape {
+				n *= d
+			}
+			sum += n
+		}
+		assert.Len(t, all, c.tensors, name)
+		assert.Equal(t, c.parameters, sum, name)
+	}
+}
+
 // inLayouts writes the same weights under the original names, diffusers' names
 // and as a torch zip.
 func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
@@ -161,6 +183,8 @@ func TestWanConfigs(t *testing.T) {
 			Family: wan22, Model: "Wan 2.2", Widths: []int{4, 8, 16, 16}, Decoder: []int{48, 48, 24, 12}, Latent: 48, Spatial: 16, Channels: 3, Patch: 2}},
 		{"qwen_image_vae.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16}, "", Config{
 			Family: wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
+		{"Wan2.1_VAE_upscale2x.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16, Outputs: 12}, "", Config{
+			Family: wan21, Model: "Wan 2.1", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Upscale: 2}},
 		{"layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16, Channels: 4}, "", Config{
 			Family: wan21, Model: "Qwen-Image-Layered", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 4, Patch: 1, Independent: true}},
 		{"vae/diffusion_pytorch_model.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16}, `{"_class_name": "AutoencoderKLQwenImage"}`, Config{
@@ -401,5 +425,12 @@ func TestUnfitWan(t *testing.T) {
 	_, err = Inspect(path, a, Settings{})
 	for _, want := range []string{"1 missing: decoder.norm_out.gamma", "1 unknown: decoder.norm.gamma"} {
 		assert.ErrorContains(t, err, want)
+	}
+	for _, c := range []synthetic.WanConfig{{Channels: 3, Outputs: 6}, {Channels: 3, Outputs: 4}, {Nested: true, Channels: 3, Outputs: 48}} {
+		c.Dim, c.Decoder, c.Latent = 4, 4, 4
+		require.NoError(t, synthetic.CreateWan(path, c))
+		_, err = Inspect(path, a, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, fmt.Sprintf("tensor decoder.head.2.weight makes %d channels, expected", c.Outputs))
 	}
 }

@@ -158,6 +158,11 @@ func resultOf(f media.Format, shape []int, scale string) result {
 // runEncode is an encode's, and a round trip's.
 func (t *turn) runEncode(j *work) (r result, err error) {
 	q, c := j.ask, t.model.config
+	if q.kind == kindRoundtrip {
+		if err := job.Comparable(c); err != nil {
+			return r, err
+		}
+	}
 	clip, err := q.openClip(t.ctx, j, c.Channels)
 	if err != nil {
 		return r, err

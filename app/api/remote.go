@@ -111,7 +111,7 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 		return z, bad("shape is %v, expected [B,%d,T,h,w], [B,%d,h,w] or packed [B,h/2*w/2,%d] for %s", s, c.Latent, c.Latent, 4*c.Latent, d.model.name)
 	}
 	n := float64(z.Batch) * float64(z.Channels) * float64(z.Frames) * float64(z.Height) * float64(z.Width)
-	if h, w := z.Height*c.Spatial, z.Width*c.Spatial; n > maxValue || h > maxPixel || w > maxPixel {
+	if h, w := z.Height*c.Decoded(), z.Width*c.Decoded(); n > maxValue || h > maxPixel || w > maxPixel {
 		return z, tooLarge("a latent of shape %v, expected at most %d values, and frames of at most %dx%d pixels", s, maxValue, maxPixel, maxPixel)
 	}
 	return z, media.CheckLatentMemory(z)

@@ -60,10 +60,11 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 		return d, err
 	}
 	z = d.Latent
+	enlarged := c.Decoded() / c.Spatial
 	d.Whole = c.Decoding().Frames(z.Frames, images)
 	d.Clip = media.Format{
 		Frames: cmp.Or(was.Frames, d.Whole),
-		Height: cmp.Or(was.Height, z.Height*c.Spatial), Width: cmp.Or(was.Width, z.Width*c.Spatial),
+		Height: enlarged * cmp.Or(was.Height, z.Height*c.Spatial), Width: enlarged * cmp.Or(was.Width, z.Width*c.Spatial),
 		Channels: c.Channels, FPS: cmp.Or(want.FPS, was.FPS), Aspect: was.Aspect,
 	}
 	o := &d.Options

@@ -70,12 +70,23 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	return e, nil
 }
 
+// Comparable refuses a round trip whose decoded frames are of another size than the
+// original's.
+func Comparable(c vae.Config) error {
+	if c.Decoded() == c.Spatial {
+		return nil
+	}
+	n := c.Decoded() / c.Spatial
+	return BadInput("job: %s decodes frames %d times as high and wide as it encodes them, which can't be compared: expected encode, then decode", cmp.Or(c.File, c.Model), n)
+}
+
 // lost is what decoding needs the metadata for.
 func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	clip, p := e.Clip, e.Padded
 	if p != clip {
+		n := c.Decoded() / c.Spatial
 		lost = append(lost, fmt.Sprintf("it will decode to the padded %d frames of %dx%d, not %d of %dx%d",
-			p.Frames, p.Height, p.Width, clip.Frames, clip.Height, clip.Width))
+			p.Frames, n*p.Height, n*p.Width, clip.Frames, n*clip.Height, n*clip.Width))
 	}
 	if clip.Aspect.Known() {
 		lost = append(lost, "it will decode to square pixels, not "+clip.Aspect.String())

@@ -141,6 +141,15 @@ func TestClip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, media.Format{Frames: 3, Height: 15, Width: 20, Channels: 3, FPS: latent.Rational{Num: 12, Den: 1}}, d.Clip)
 
+	enlarging := wan21
+	enlarging.Upscale = 2
+	d, err = Decode(enlarging, z, "z", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, media.Format{Frames: 7, Height: 30, Width: 40, Channels: 3, FPS: was.FPS}, d.Clip)
+	d, err = Decode(enlarging, latent.Latent{Channels: 16, Frames: 3, Height: 2, Width: 3}, "z", Choices{})
+	require.NoError(t, err)
+	require.Equal(t, []int{9, 32, 48}, []int{d.Clip.Frames, d.Clip.Height, d.Clip.Width})
+
 	z.Meta[latent.MetaFrames] = "90"
 	d, err = Decode(wan21, z, "z.npy", Choices{})
 	require.NoError(t, err)
@@ -406,6 +415,16 @@ func TestEncode(t *testing.T) {
 		assert.Equal(t, d.Options, back.Options, name)
 		assert.Equal(t, d.Whole, back.Whole, name)
 	}
+}
+
+// Frames of two sizes are not compared.
+func TestComparable(t *testing.T) {
+	require.NoError(t, Comparable(wan21))
+	c := wan21
+	c.Upscale, c.File = 2, "x2.safetensors"
+	err := Comparable(c)
+	require.ErrorIs(t, err, ErrInput)
+	require.EqualError(t, err, "job: x2.safetensors decodes frames 2 times as high and wide as it encodes them, which can't be compared: expected encode, then decode")
 }
 
 // What a .npy can't keep is told, where there is something.

@@ -36,7 +36,7 @@ func checkLatent(name string, l latent.Latent, c vae.Config) error {
 	if err := checkSize("latent", l.Frames, l.Height, l.Width); err != nil {
 		return err
 	}
-	if h, w := l.Height*c.Spatial, l.Width*c.Spatial; h*w > maxSide*maxSide {
+	if h, w := l.Height*c.Decoded(), l.Width*c.Decoded(); h*w > maxSide*maxSide {
 		return job.BadInput("session: latent of frames of %dx%d pixels, expected at most %d pixels in one", h, w, maxSide*maxSide)
 	}
 	return checkBytes(l)

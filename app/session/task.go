@@ -296,6 +296,9 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 // roundtrip decodes what it has encoded, and compares as the command line does:
 // before rounding to 8 bits.
 func (t *task) roundtrip(c vae.Config, want job.Choices) (work func() (frames int, err error), err error) {
+	if err := job.Comparable(c); err != nil {
+		return nil, err
+	}
 	e, name, err := t.encoding(c, want)
 	if err != nil {
 		return nil, err

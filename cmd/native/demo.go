@@ -68,6 +68,9 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := job.Comparable(config); err != nil {
+		return err
+	}
 	clip, err := media.Open(a.ctx, video, config.Channels)
 	if err != nil {
 		return err

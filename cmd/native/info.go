@@ -332,7 +332,7 @@ func needs(ctx context.Context, m *vae.Model, size tiling.Size) need {
 	n := need{Size: size.String(), Fits: "does not fit"}
 	c := m.Config
 	z := latent.Latent{
-		Channels: c.Latent, Frames: needFrames, Height: (size.H + c.Spatial - 1) / c.Spatial, Width: (size.W + c.Spatial - 1) / c.Spatial,
+		Channels: c.Latent, Frames: needFrames, Height: (size.H + c.Decoded() - 1) / c.Decoded(), Width: (size.W + c.Decoded() - 1) / c.Decoded(),
 	}
 	plan := func(want job.Choices) (p *vae.Plan, gflops int64, err error) {
 		d, err := job.Decode(c, z, size.String(), want)
@@ -390,7 +390,10 @@ func pixels(c vae.Config) string {
 		kind = "RGB and alpha"
 	}
 	if c.Patch > 1 {
-		return fmt.Sprintf("%s, in patches of %dx%d", kind, c.Patch, c.Patch)
+		kind += fmt.Sprintf(", in patches of %dx%d", c.Patch, c.Patch)
+	}
+	if n := c.Decoded() / c.Spatial; n > 1 {
+		kind += fmt.Sprintf(", decoded %d times as high and wide", n)
 	}
 	return kind
 }

@@ -194,10 +194,9 @@ func (c *planCmd) lay(ctx context.Context, m *vae.Model, o vae.Options) (*vae.Pl
 		}
 		return p.Plan, nil
 	}
-	frames, height, width := m.Padded(n, h, w, o.Independent)
-	d := m.Config.Encoding()
-	height, width = d.Size(height, width)
-	p, err := m.PlanDecode(ctx, d.Frames(frames, o.Independent), height, width, vae.DecodeOptions{Options: o, RGBA8: true, Frames: n, Height: h, Width: w})
+	frames, _, _ := m.Padded(n, h, w, o.Independent)
+	side := m.Config.Decoded()
+	p, err := m.PlanDecode(ctx, m.Config.Encoding().Frames(frames, o.Independent), (h+side-1)/side, (w+side-1)/side, vae.DecodeOptions{Options: o, RGBA8: true, Frames: n, Height: h, Width: w})
 	if err != nil {
 		return nil, err
 	}

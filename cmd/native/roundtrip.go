@@ -71,6 +71,9 @@ func (c *roundtripCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := job.Comparable(config); err != nil {
+		return err
+	}
 	if c.Video, err = a.streams.Input(a.ctx, c.Video); err != nil {
 		return err
 	}

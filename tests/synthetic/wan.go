@@ -15,6 +15,7 @@ type WanConfig struct {
 	Decoder  int                      // decoder's base width; default Dim, nested 256
 	Latent   int                      // latent channels; default 16, nested 48
 	Channels int                      // of a pixel; default 3
+	Outputs  int                      // channels that the decoder makes; default those of a pixel, nested of 2x2
 	DType    safetensors.DType        // default F16. F32 leaves the weights unrounded.
 	Name     func(name string) string // what a tensor is called in the file; nil: by its original name
 }
@@ -97,7 +98,7 @@ func Wan(c WanConfig) []Spec {
 		}
 	}
 	t.gamma("decoder.head.0", in, 3)
-	t.conv("decoder.head.2", pixel, in, 3, 3, 3)
+	t.conv("decoder.head.2", cmp.Or(c.Outputs, pixel), in, 3, 3, 3)
 	return t
 }
 
