@@ -39,25 +39,33 @@ type AvgDown struct {
 	_ gpu.Incomparable
 
 	Name   string
-	Out    int // channels
-	Time   int // 1 or 2
+	Out    int  // channels
+	Time   int  // 1 or 2
+	Apart  bool // each frame is a clip, so that there are as many as before
 	Window Window
 }
 
 // Forward is x made smaller.
 func (d *AvgDown) Forward(g *Graph, x Value) Value {
-	frames, from := x.T/d.Time, 0
-	if d.Time == 2 && g.Head() {
+	frames, from, time := x.T/d.Time, 0, d.Time
+	switch {
+	case d.Apart:
+		frames, time = x.T, 1
+	case d.Time == 2 && g.Head():
 		frames, from = (x.T-1)/2+1, -1
 	}
 	return g.record(node{
 		label: d.Name, kind: "avg_down", reads: []Value{x}, out: Value{T: frames, H: d.Window.H, W: d.Window.W, C: d.Out},
-		reach: reach{by: 2, from: d.Window.Y, to: d.Window.Y, per: 1}, joint: d.Time,
+		reach: reach{by: 2, from: d.Window.Y, to: d.Window.Y, per: 1}, joint: time,
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in, at := e.x, e.window(d.Window)
-			for _, r := range wgsl.Runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&y))), nil) {
+			most := max(1, min(e.atOnce(&in)/time, e.atOnce(&y)))
+			if d.Apart {
+				most = 1
+			}
+			for _, r := range wgsl.Runs(frames, most, nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
-					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.T*d.Time, Y: y, YT: r.T, N: r.N,
+					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.T*time, Y: y, YT: r.T, N: r.N, Alone: d.Apart,
 				})
 			}
 		},
@@ -81,26 +89,30 @@ type DupUp struct {
 	_ gpu.Incomparable
 
 	Name   string
-	Time   int // 1 or 2
+	Time   int  // 1 or 2
+	Apart  bool // each frame is the first of a clip
 	Window Window
 }
 
 // Add adds x made larger to y in place.
 func (d *DupUp) Add(g *Graph, x, y Value) Value {
-	head := 0
-	if d.Time == 2 && g.Head() {
+	head, time := 0, d.Time
+	switch {
+	case d.Apart:
+		time = 1
+	case d.Time == 2 && g.Head():
 		head = 1
 	}
 	rows := reach{by: 1, from: d.Window.Y, to: d.Window.Y + 1, per: 2}
-	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, reach: rows, makes: d.Time, emit: func(e *emitter, out wgsl.Tensor) {
+	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, reach: rows, makes: time, emit: func(e *emitter, out wgsl.Tensor) {
 		in, at := e.x, e.window(d.Window)
 		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, N: 1, Y: out, Phases: 1}
 		if head == 1 {
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
-		for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
+		for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/time)), nil) {
 			r.T += head
-			k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
+			k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*time-head, time
 			e.set.DupUp3D(e.batch, d.Name, k)
 		}
 	}})

@@ -15,6 +15,7 @@ type AvgDown3D struct {
 	X, Y   Tensor // input and output
 	XT, YT int    // the first frame of each
 	N      int    // frames of Y
+	Alone  bool   // frame XT is the last of FT, and zeros stand for those before it; N is 1
 	Add    bool   // add to Y, which holds the residual
 }
 
@@ -34,6 +35,13 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 		panic(wrong(label, "average of FT, FS at Y0, X0 of HxWxC from a frame into HxWxC", d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, d.XT, y.H, y.W, y.C))
 	}
 	lead := max(0, -d.XT)
+	if d.Alone {
+		if n != 1 || d.XT < 0 {
+			panic(wrong(label, "frames from a frame on where each is alone", n, d.XT))
+		}
+		lead = d.FT - 1
+		d.XT -= lead
+	}
 	frames := n*d.FT - lead
 	in, inAt := x.Frames(d.XT+lead, frames)
 	out, outAt := y.Frames(d.YT, n)

@@ -40,6 +40,7 @@ func TestAvgDown3D(t *testing.T) {
 		{"window", 3, 13, 17, 20, 40, AvgDown3D{FT: 2, FS: 2, Y0: 3, X0: 2}, 4, 5, true, true},
 		{"window_of_one", 2, 13, 17, 12, 12, AvgDown3D{FT: 1, FS: 2, Y0: 11, X0: 15}, 1, 1, true, false},
 		{"window_identity", 2, 9, 11, 12, 12, AvgDown3D{FT: 1, FS: 1, Y0: 1, X0: 3}, 7, 5, true, false},
+		{"alone", 3, 6, 10, 12, 24, AvgDown3D{FT: 2, FS: 2, Alone: true}, 3, 5, true, false},
 		{"cut_up", 5, 6, 64, 12, 24, AvgDown3D{FT: 2, FS: 2}, 3, 32, true, false},
 		{"wide", 1, 2, 300, 12, 24, AvgDown3D{FT: 2, FS: 2}, 1, 150, true, true},
 	}
@@ -54,6 +55,13 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	part := crop(wide(data), c.T, c.H, c.W, c.cIn, c.d.Y0, c.d.X0, c.d.FS*c.h, c.d.FS*c.w)
 	want := ref.AvgDown3D(part, c.T, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS)
 	n := (c.T + c.d.FT - 1) / c.d.FT
+	if c.d.Alone { // each frame is a clip
+		n, want = c.T, nil
+		for t := range c.T {
+			frame := part[len(part)/c.T*t:][:len(part)/c.T]
+			want = append(want, ref.AvgDown3D(frame, 1, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS)...)
+		}
+	}
 	var residual []float32
 	if !c.silent {
 		residual = integers(2, len(want), -50, 50)
@@ -73,6 +81,13 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
 			d := c.d
 			d.X, d.XT, d.Y, d.YT, d.N, d.Add = x.in(in[0]), c.T-c.d.FT*n, y.in(out), 1, n, !c.silent
+			if d.Alone {
+				for i := range n {
+					d.XT, d.YT, d.N = i, 1+i, 1
+					s.AvgDown3D(b, t.Name(), d)
+				}
+				return
+			}
 			s.AvgDown3D(b, t.Name(), d)
 			if c.name == "cut_up" {
 				slow(b)
