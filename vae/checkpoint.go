@@ -2,6 +2,7 @@ package vae
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tessera/format"
@@ -13,6 +14,8 @@ type tensors struct {
 	file format.File
 	name func(string) string // the file's for a layer's
 	flat string              // in names of weights that are taken as matrices, whatever ones follow
+	// thick takes weights [O, I, h, w] of some names as [O, I, 1, h, w]; nil: of none.
+	thick func(name string) bool
 }
 
 func (t tensors) find(name string) (safetensors.Tensor, bool) {
@@ -21,6 +24,9 @@ func (t tensors) find(name string) (safetensors.Tensor, bool) {
 		for len(x.Shape) > 2 && x.Shape[len(x.Shape)-1] == 1 {
 			x.Shape = x.Shape[:len(x.Shape)-1]
 		}
+	}
+	if t.thick != nil && len(x.Shape) == 4 && t.thick(name) {
+		x.Shape = slices.Insert(slices.Clone(x.Shape), 2, 1)
 	}
 	return x, ok
 }

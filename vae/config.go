@@ -25,7 +25,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "kl", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "kl", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -116,8 +116,12 @@ func (c *Config) check(file string) error {
 		if n.name == c.Lacks {
 			continue
 		}
-		if len(n.widths) != 4 && (c.Temporal > 1 || len(n.widths) != 3) {
-			return fmt.Errorf("vae: %s: found %d %s stages, expected 4", file, len(n.widths), n.name)
+		stages := 4
+		if c.is(qwen21) {
+			stages = 5
+		}
+		if len(n.widths) != stages && (c.Temporal > 1 || len(n.widths) != 3) {
+			return fmt.Errorf("vae: %s: found %d %s stages, expected %d", file, len(n.widths), n.name, stages)
 		}
 		factor := 1
 		for _, time := range n.times {

@@ -24,7 +24,7 @@ type family struct {
 	published Config                       // of the file that its authors published, its statistics left out
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
-	ignored   []string // beginnings of names of tensors that are no network's
+	ignored   []string // beginnings of names of tensors that are no network's, or parts of them that begin with a dot
 	between   []string // tensors of neither network by their names, which stay with either
 
 	tilings       []Tiling                     // that tiles can be put together by, the default first
@@ -54,7 +54,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &klFamily, &taehvFamily, &taesdFamily}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &klFamily, &taehvFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no

@@ -68,6 +68,11 @@ func suites() []suite {
 			return wan(t, "upscale2x_small", synthetic.WanConfig{Dim: 12, Latent: 4, Outputs: 12, DType: safetensors.F32})
 		}, upscaleGoldens},
 		{"qwen-rgba/small", layeredCheckpoint, layeredGoldens},
+		{"qwen2.1/small", func(t testing.TB) string {
+			return wan(t, "qwen21_small", synthetic.WanConfig{Still: true, Dim: 8, Decoder: 12, Latent: 6, DType: safetensors.F32})
+		}, func(t testing.TB) []golden {
+			return qwen21Goldens(t, "qwen21_small", 6, [][2]int{{2, 3}, {3, 5}})
+		}},
 		{"kl/small", klCheckpoint("kl_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}), klGoldens("kl_small", 4, [][2]int{{3, 4}, {5, 7}, {1, 1}}, [][2]int{{24, 32}, {40, 56}})},
 		{"kl16/small", klCheckpoint("kl16_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}), klGoldens("kl16_small", 16, [][2]int{{3, 4}, {2, 5}}, [][2]int{{24, 32}, {16, 40}})},
 		{"klx4/small", klCheckpoint("klx4_small", synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true, DType: safetensors.F32}), klGoldens("klx4_small", 4, [][2]int{{6, 8}, {5, 7}}, [][2]int{{24, 32}})},
@@ -80,6 +85,9 @@ func suites() []suite {
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
+		{"qwen2.1/full", full("qwen21", synthetic.WanConfig{Still: true}), func(t testing.TB) []golden {
+			return qwen21Goldens(t, "qwen21_full", 64, [][2]int{{2, 3}})
+		}},
 		{"wan2.2/full", full("wan22", synthetic.WanConfig{Nested: true}), func(t testing.TB) []golden { return fullWan(t, "wan22_full", 48, 4, 2, 3) }},
 	}, taehvSuites()...)
 }
@@ -163,6 +171,18 @@ func lightGoldens(t testing.TB) []golden {
 		{name: "decode_16x3x2x3", key: "latent", shape: []int{16, 3, 2, 3}},
 		{name: "encode_3x9x16x24", key: "input", shape: []int{3, 9, 16, 24}},
 	})
+}
+
+// qwen21Goldens are those of Qwen-Image-2.1, of so many latent channels, for pictures of
+// these sizes in cells.
+func qwen21Goldens(t testing.TB, file string, c int, sizes [][2]int) (all []golden) {
+	for _, s := range sizes {
+		h, w := s[0], s[1]
+		all = append(all,
+			golden{name: fmt.Sprintf("decode_%dx1x%dx%d", c, h, w), key: "latent", shape: []int{c, 1, h, w}, independent: true},
+			golden{name: fmt.Sprintf("encode_4x1x%dx%d", 16*h, 16*w), key: "input", shape: []int{4, 1, 16 * h, 16 * w}, independent: true})
+	}
+	return fromTensors(t, file+".safetensors", all)
 }
 
 // klGoldens are AutoencoderKL's, of latents of c channels and pictures of these sizes.

@@ -48,6 +48,7 @@ func TestExactTiles(t *testing.T) {
 		{"wan2.1", tiny(t, synthetic.WanConfig{Dim: 4}), 7, 9, []cut{{24, 40, 1}, {40, 24, 2}, {8, 72, 1}, {64, 80, 1}}},
 		{"wan2.1, strip", tiny(t, synthetic.WanConfig{Dim: 4}), 33, 1, []cut{{24, 8, 1}}},
 		{"wan2.2", tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), 5, 6, []cut{{32, 64, 1}, {48, 48, 2}}},
+		{"qwen2.1", tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 4}), 5, 6, []cut{{32, 64, 1}, {16, 48, 2}}},
 		{"layered", tiny(t, synthetic.WanConfig{Dim: 4, Channels: 4}), 4, 5, []cut{{16, 24, 1}}},
 		{"upscale2x", tiny(t, synthetic.WanConfig{Dim: 4, Outputs: 12}), 5, 6, []cut{{32, 48, 1}}},
 	} {
@@ -95,7 +96,7 @@ func advances(t *testing.T) (told func(Progress), done func() float64) {
 // tiny is a checkpoint of a few channels.
 func tiny(t testing.TB, c synthetic.WanConfig) string {
 	c.Latent, c.DType = 4, safetensors.F32
-	return wan(t, fmt.Sprintf("tiny_%v_%d_%d_%d_%d", c.Nested, c.Channels, c.Outputs, c.Dim, c.Decoder), c)
+	return wan(t, fmt.Sprintf("tiny_%v_%v_%d_%d_%d_%d", c.Nested, c.Still, c.Channels, c.Outputs, c.Dim, c.Decoder), c)
 }
 
 // The halo of an inner tile is the sum of what its layers reach: for Wan 2.1's

@@ -36,7 +36,7 @@ func wanFamily(name string, nested bool, published Config, caches []cache, marks
 		name: name, marks: marks, published: published, encoders: []string{wanEncoderKey, wanDiffusersEncoderKey},
 		told: func(f format.File) bool {
 			wan, n := isWan(f)
-			return wan && n == nested
+			return wan && n == nested && !isQwen21(f)
 		},
 		config:  configureWan,
 		named:   func(c *Config, path string) { nameWan(c, path, qwenConfig(path)) },
@@ -165,47 +165,47 @@ func (n *wanInner) Forward(g *engine.Graph, x engine.Value) engine.Value {
 }
 
 func newWanEncoder(l *loader, c Config) *engine.Network {
-	n := &wanNames{nested: c.Family == wan22, blocks: c.Blocks}
-	o := &wanOuter{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], causal(engine.Zeros), 1)}
+	n, time := &wanNames{nested: !c.is(wan21), blocks: c.Blocks}, c.wanTime()
+	o := &wanOuter{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], time, 1)}
 	in := c.Widths[0]
 	frames := 1
 	for i, w := range c.Widths {
-		o.stages = append(o.stages, newWanStage(l, n.encoder, i, stageSize{in, w, w, c.Blocks}, sampler(false, c.TimeDown, i)))
+		o.stages = append(o.stages, newWanStage(l, time, n.encoder, i, stageSize{in, w, w, c.Blocks}, sampler(false, c.TimeDown, i)))
 		if i < len(c.TimeDown) && c.TimeDown[i] {
 			frames *= 2
 		}
 		o.stages[i].frames = frames
 		if n.nested {
-			o.stages[i].nest(fmt.Sprintf("encoder.downsamples.%d", i), w)
+			o.stages[i].nest(fmt.Sprintf("encoder.downsamples.%d", i), w, c.skipDown(i))
 		}
 		in = w
 	}
-	inner := &wanInner{mid: newWanMid(l, "encoder.middle", in), head: newWanHead(l, "encoder.head", in, 2*c.Latent)}
+	inner := &wanInner{mid: newWanMid(l, time, "encoder.middle", in), head: newWanHead(l, time, "encoder.head", in, 2*c.Latent)}
 	inner.after = l.pointwise("conv1", 2*c.Latent, 2*c.Latent, 3)
 	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: &wanParts{o, inner, in}}
 }
 
 func newWanDecoder(l *loader, c Config) *engine.Network {
-	n := &wanNames{nested: c.Family == wan22, blocks: c.Blocks}
+	n, time := &wanNames{nested: !c.is(wan21), blocks: c.Blocks}, c.wanTime()
 	in := c.Decoder[0]
 	inner := &wanInner{before: l.pointwise("conv2", c.Latent, c.Latent, 3)}
-	inner.stem, inner.mid = l.conv("decoder.conv1", c.Latent, in, causal(engine.Zeros), 1), newWanMid(l, "decoder.middle", in)
+	inner.stem, inner.mid = l.conv("decoder.conv1", c.Latent, in, time, 1), newWanMid(l, time, "decoder.middle", in)
 	o := &wanOuter{}
 	for i, w := range c.Decoder {
 		out := w // of the sampler
 		if !n.nested {
 			out = w / 2
 		}
-		o.stages = append(o.stages, newWanStage(l, n.decoder, i, stageSize{in, w, out, c.Blocks + 1}, sampler(true, c.TimeUp, i)))
+		o.stages = append(o.stages, newWanStage(l, time, n.decoder, i, stageSize{in, w, out, c.Blocks + 1}, sampler(true, c.TimeUp, i)))
 		if n.nested && i < len(c.TimeUp) { // the last stage has no shortcut
-			o.stages[i].nest(fmt.Sprintf("decoder.upsamples.%d", i), w)
+			o.stages[i].nest(fmt.Sprintf("decoder.upsamples.%d", i), w, c.skipUp(i))
 		} else if n.nested {
 			o.stages[i].names = []string{fmt.Sprintf("decoder.upsamples.%d", i)}
 		}
 		in = out
 	}
 	side := c.Patch * c.upscale() // one of them is 1
-	o.head = newWanHead(l, "decoder.head", c.Decoder[len(c.Decoder)-1], c.Channels*side*side)
+	o.head = newWanHead(l, time, "decoder.head", c.Decoder[len(c.Decoder)-1], c.Channels*side*side)
 	if side > 1 {
 		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: side, C: c.Channels, Rows: c.Patch == 1}
 	}
@@ -213,10 +213,10 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 }
 
 // newWanResnet is ResidualBlock.
-func newWanResnet(l *loader, name string, cin, cout int) *resnet {
+func newWanResnet(l *loader, time engine.Causal, name string, cin, cout int) *resnet {
 	b := &resnet{
-		norm1: l.rmsNorm(name+".residual.0", cin, 3, true), conv1: l.conv(name+".residual.2", cin, cout, causal(engine.Zeros), 1),
-		norm2: l.rmsNorm(name+".residual.3", cout, 3, true), conv2: l.conv(name+".residual.6", cout, cout, causal(engine.Zeros), 1),
+		norm1: l.rmsNorm(name+".residual.0", cin, 3, true), conv1: l.conv(name+".residual.2", cin, cout, time, 1),
+		norm2: l.rmsNorm(name+".residual.3", cout, 3, true), conv2: l.conv(name+".residual.6", cout, cout, time, 1),
 	}
 	if cin != cout {
 		b.shortcut = l.pointwise(name+".shortcut", cin, cout, 3)
@@ -225,9 +225,9 @@ func newWanResnet(l *loader, name string, cin, cout int) *resnet {
 }
 
 // newWanMid is the middle of either network: block, attention, block.
-func newWanMid(l *loader, name string, c int) *midBlock {
+func newWanMid(l *loader, time engine.Causal, name string, c int) *midBlock {
 	at := name + ".1"
-	m := &midBlock{before: newWanResnet(l, name+".0", c, c), after: newWanResnet(l, name+".2", c, c)}
+	m := &midBlock{before: newWanResnet(l, time, name+".0", c, c), after: newWanResnet(l, time, name+".2", c, c)}
 	m.attention = &attention{
 		norm: l.rmsNorm(at+".norm", c, 2, false),
 		qkv:  l.queries(at+".to_qkv", []string{at + ".to_qkv"}, c),
@@ -238,6 +238,6 @@ func newWanMid(l *loader, name string, c int) *midBlock {
 }
 
 // newWanHead is what a network ends with.
-func newWanHead(l *loader, name string, cin, cout int) *head {
-	return &head{l.rmsNorm(name+".0", cin, 3, true), l.conv(name+".2", cin, cout, causal(engine.Zeros), 1)}
+func newWanHead(l *loader, time engine.Causal, name string, cin, cout int) *head {
+	return &head{l.rmsNorm(name+".0", cin, 3, true), l.conv(name+".2", cin, cout, time, 1)}
 }

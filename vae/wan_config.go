@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tessera/engine"
 	"tessera/format"
 )
 
@@ -75,8 +76,8 @@ func isWan(f format.File) (wan, nested bool) {
 	return wan, has("encoder.downsamples.0.downsamples.0.residual.0.gamma") || has("encoder.down_blocks.0.resnets.0.norm1.gamma")
 }
 
-// configureWan reads the configuration of Wan 2.1, Wan 2.2 or Qwen-Image from
-// names and shapes. The layers use the original names.
+// configureWan reads the configuration of Wan 2.1, Wan 2.2, Qwen-Image or
+// Qwen-Image-2.1 from names and shapes. The layers use the original names.
 func configureWan(f format.File) (Config, tensors, error) {
 	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1, Lacks: lacking(f)}
 	n := &wanNames{blocks: 1 << 20} // not known yet
@@ -84,7 +85,9 @@ func configureWan(f format.File) (Config, tensors, error) {
 	if !t.has(wanKey) && !t.has(wanEncoderKey) {
 		c.Layout, t.name = "diffusers", n.diffusers
 	}
-	if _, n.nested = isWan(f); n.nested {
+	if _, n.nested = isWan(f); isQwen21(f) {
+		c.Family, c.Temporal, c.Independent, t.thick = qwen21, 1, true, qwen21Thick
+	} else if n.nested {
 		c.Family, c.Patch = wan22, 2
 	}
 	switch first := c.Lacks == "encoder"; {
@@ -98,10 +101,10 @@ func configureWan(f format.File) (Config, tensors, error) {
 		c.Blocks = t.count("encoder.downsamples.%d.residual.2.weight")
 	}
 	n.blocks = c.Blocks
-	c.Spatial = 8 * c.Patch
 	if err := c.wanWidths(t, n); err != nil {
 		return c, t, err
 	}
+	c.Spatial = c.Patch << max(len(c.TimeDown), len(c.TimeUp))
 	err := c.wanPixels(t)
 	if err != nil {
 		return c, t, err
@@ -173,7 +176,7 @@ func (c *Config) wanWidths(t tensors, n *wanNames) error {
 		}
 		c.Widths = append(c.Widths, w)
 		if sampler := n.encoder(i, c.Blocks); t.has(sampler + ".resample.1.weight") {
-			c.TimeDown = append(c.TimeDown, t.has(sampler+".time_conv.weight"))
+			c.TimeDown = append(c.TimeDown, c.Temporal > 1 && t.has(sampler+".time_conv.weight"))
 		}
 	}
 	for i := 0; t.has(n.decoder(i, 0) + ".residual.2.weight"); i++ {
@@ -183,7 +186,7 @@ func (c *Config) wanWidths(t tensors, n *wanNames) error {
 		}
 		c.Decoder = append(c.Decoder, w)
 		if sampler := n.decoder(i, c.Blocks+1); t.has(sampler + ".resample.1.weight") {
-			c.TimeUp = append(c.TimeUp, t.has(sampler+".time_conv.weight"))
+			c.TimeUp = append(c.TimeUp, c.Temporal > 1 && t.has(sampler+".time_conv.weight"))
 		}
 	}
 	down, up := len(c.TimeDown)+1, len(c.TimeUp)+1
@@ -200,6 +203,8 @@ func nameWan(c *Config, path string, qwen bool) {
 	switch {
 	case c.Family == wan22:
 		c.Model = "Wan 2.2"
+	case c.Family == qwen21:
+		c.Model = "Qwen-Image 2.1"
 	case c.Channels == 4:
 		c.Model, c.Independent = "Qwen-Image-Layered", true
 	case strings.Contains(strings.ToLower(filepath.Base(path)), "qwen") || qwen:
@@ -212,8 +217,11 @@ func nameWan(c *Config, path string, qwen bool) {
 // statistics are the published ones, for models with as many latent channels.
 func (c *Config) statistics() {
 	mean, std := wan21Mean, wan21Std
-	if c.Family == wan22 {
+	switch c.Family {
+	case wan22:
 		mean, std = wan22Mean, wan22Std
+	case qwen21:
+		mean, std = qwen21Mean, qwen21Std
 	}
 	if c.Latent != len(mean) {
 		return
@@ -226,7 +234,7 @@ func (c *Config) statistics() {
 
 // checkShortcuts refuses widths that Wan 2.2's shortcuts can't be made for.
 func (c *Config) checkShortcuts(file string) error {
-	if c.Family != wan22 {
+	if c.is(wan21) {
 		return nil
 	}
 	in := 0
@@ -234,7 +242,7 @@ func (c *Config) checkShortcuts(file string) error {
 		if i == 0 {
 			in = w
 		}
-		if f := factor(i, c.TimeDown); w < 1 || in*f%w != 0 {
+		if f := c.skipDown(i).factor(i < len(c.TimeDown)); w < 1 || in*f%w != 0 {
 			return fmt.Errorf("vae: %s: encoder stage %d has %d channels from %d, expected a divisor of %d", file, i, w, in, in*f)
 		}
 		in = w
@@ -243,7 +251,7 @@ func (c *Config) checkShortcuts(file string) error {
 		if i == 0 {
 			in = w
 		}
-		if f := factor(i, c.TimeUp); in < 1 || w*f%in != 0 {
+		if f := c.skipUp(i).factor(true); in < 1 || w*f%in != 0 {
 			return fmt.Errorf("vae: %s: decoder stage %d has %d channels from %d, expected %d to be a multiple of those", file, i, w, in, w*f)
 		}
 		in = w
@@ -251,15 +259,44 @@ func (c *Config) checkShortcuts(file string) error {
 	return nil
 }
 
-// factor is how many elements the sampler of stage i makes of one, or one of.
-func factor(i int, time []bool) int {
-	switch {
-	case i >= len(time):
+// factor is how many elements a shortcut makes of one, or one of.
+func (s skipping) factor(sampled bool) int {
+	if !sampled {
 		return 1
-	case time[i]:
-		return 8
 	}
-	return 4
+	return 4 * s.time
+}
+
+// skipDown is how the shortcut of an encoder's stage goes through time, skipUp of a
+// decoder's. Qwen-Image-2.1, of pictures, has kept those of a video's stages: all but
+// the largest frames'.
+func (c *Config) skipDown(i int) skipping {
+	if c.is(qwen21) {
+		return skipping{twice(i > 0), true}
+	}
+	return skipping{time: twice(i < len(c.TimeDown) && c.TimeDown[i])}
+}
+
+func (c *Config) skipUp(i int) skipping {
+	if c.is(qwen21) {
+		return skipping{twice(i < len(c.TimeUp)-1), true}
+	}
+	return skipping{time: twice(i < len(c.TimeUp) && c.TimeUp[i])}
+}
+
+func twice(so bool) int {
+	if so {
+		return 2
+	}
+	return 1
+}
+
+// wanTime is how the convolutions go through time.
+func (c *Config) wanTime() engine.Causal {
+	if c.is(qwen21) {
+		return engine.Causal{}
+	}
+	return causal(engine.Zeros)
 }
 
 // maxQuant is how many values of a quantisation convolution are looked at: a

@@ -62,11 +62,11 @@ func sampler(up bool, time []bool, i int) *sampling {
 	return &sampling{up, time[i]}
 }
 
-func newWanStage(l *loader, name func(i, r int) string, i int, size stageSize, how *sampling) *wanStage {
+func newWanStage(l *loader, time engine.Causal, name func(i, r int) string, i int, size stageSize, how *sampling) *wanStage {
 	s := &wanStage{}
 	in := size.in
 	for b := range size.blocks {
-		s.resnets = append(s.resnets, newWanResnet(l, name(i, b), in, size.width))
+		s.resnets = append(s.resnets, newWanResnet(l, time, name(i, b), in, size.width))
 		s.names = append(s.names, name(i, b))
 		in = size.width
 	}
@@ -78,9 +78,9 @@ func newWanStage(l *loader, name func(i, r int) string, i int, size stageSize, h
 }
 
 // nest makes the stage one module with a shortcut to cout channels.
-func (s *wanStage) nest(name string, cout int) {
+func (s *wanStage) nest(name string, cout int, how skipping) {
 	s.names = []string{name}
-	s.shortcut = &shortcut{name + ".avg_shortcut", cout, s.sampler}
+	s.shortcut = &shortcut{name + ".avg_shortcut", cout, s.sampler, how}
 }
 
 // resample is Resample: space halved by a convolution, then time, or time
@@ -156,14 +156,13 @@ type shortcut struct {
 	name   string
 	cout   int
 	sample *resample // the stage's, nil where the shortcut is the input
+	skipping
 }
 
-// time is by how much the sampler changes the number of frames.
-func (s *shortcut) time() int {
-	if s.sample.time != nil {
-		return 2
-	}
-	return 1
+// skipping is a shortcut's way through time.
+type skipping struct {
+	time  int  // frames that it makes one of, or of one
+	apart bool // each frame is the first of a clip
 }
 
 // before makes what after adds, of the stage's input. That is copied where it
@@ -172,7 +171,7 @@ func (s *shortcut) before(g *engine.Graph, x engine.Value) engine.Value {
 	if s.sample == nil || s.sample.up {
 		return engine.Copy(g, s.name, x)
 	}
-	d := &engine.AvgDown{Name: s.name, Out: s.cout, Time: s.time(), Window: s.sample.conv.Window(g, x)}
+	d := &engine.AvgDown{Name: s.name, Out: s.cout, Time: s.time, Apart: s.apart, Window: s.sample.conv.Window(g, x)}
 	return d.Forward(g, x)
 }
 
@@ -181,6 +180,6 @@ func (s *shortcut) after(g *engine.Graph, skip, y engine.Value) engine.Value {
 	if s.sample == nil || !s.sample.up {
 		return engine.AddMeans(g, s.name, skip, y)
 	}
-	d := &engine.DupUp{Name: s.name, Time: s.time(), Window: s.sample.conv.Window(g, skip)}
+	d := &engine.DupUp{Name: s.name, Time: s.time, Apart: s.apart, Window: s.sample.conv.Window(g, skip)}
 	return d.Add(g, skip, y)
 }

@@ -37,22 +37,27 @@ func wanTensors(t *testing.T) []wanTensor {
 	return all
 }
 
-// Both Wans of the published size have these tensors, under these names.
+// The files of the published sizes have these tensors, under these names.
 func TestWanNames(t *testing.T) {
-	for _, family := range []string{wan21, wan22} {
-		n := &wanNames{nested: family == wan22, blocks: 2}
+	for _, family := range []string{wan21, wan22, qwen21} {
+		n := &wanNames{nested: family != wan21, blocks: 2}
 		published := map[string]string{}
 		for _, w := range wanTensors(t) {
 			if w.family != family {
 				continue
 			}
-			published[w.original] = w.shape
+			if family != qwen21 || !strings.Contains(w.original, ".time_conv.") {
+				published[w.original] = w.shape
+			}
 			assert.Equal(t, w.diffusers, n.diffusers(w.original), "%s: diffusers' name of %s", family, w.original)
 		}
 		c := Config{Family: family, Latent: 16, Blocks: 2, Channels: 3, Patch: 1, Widths: []int{96, 192, 384, 384}, Decoder: []int{384, 384, 192, 96},
 			TimeDown: []bool{false, true, true}, TimeUp: []bool{true, true, false}}
 		if family == wan22 {
 			c.Latent, c.Patch, c.Widths, c.Decoder = 48, 2, []int{160, 320, 640, 640}, []int{1024, 1024, 512, 256}
+		} else if family == qwen21 {
+			c = publishedQwen21
+			c.Family = qwen21
 		}
 		m, err := newModel(c.family(), c, 0, 0, gpu.Info{}, Settings{})
 		require.NoError(t, err)
@@ -102,14 +107,15 @@ func TestPublishedWanFiles(t *testing.T) {
 	}
 }
 
-// Relatives of Wan 2.1 have the published numbers of tensors and parameters.
+// Relatives of Wan have the published numbers of tensors and parameters.
 func TestPublishedWanRelatives(t *testing.T) {
 	for name, c := range map[string]struct {
 		config              synthetic.WanConfig
 		tensors, parameters int
 	}{
-		"LightVAE":  {synthetic.WanConfig{Dim: 24}, 194, 8_035_003},
-		"upscale2x": {synthetic.WanConfig{Outputs: 12}, 194, 126_915_868},
+		"LightVAE":       {synthetic.WanConfig{Dim: 24}, 194, 8_035_003},
+		"upscale2x":      {synthetic.WanConfig{Outputs: 12}, 194, 126_915_868},
+		"Qwen-Image 2.1": {synthetic.WanConfig{Still: true}, 238, 337_740_404},
 	} {
 		all, sum := synthetic.Wan(c.config), 0
 		for _, s := range all {
@@ -128,12 +134,16 @@ func TestPublishedWanRelatives(t *testing.T) {
 // and as a torch zip.
 func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
 	c.Latent, c.DType = 4, safetensors.F32
+	c.Nested = c.Nested || c.Still
 	dir := t.TempDir()
 	paths := map[string]string{}
 	for layout, name := range map[string]func(string) string{"original": nil, "diffusers": (&wanNames{nested: c.Nested, blocks: 2}).diffusers} {
 		c.Name = name
 		paths[layout] = filepath.Join(dir, layout+".safetensors")
 		require.NoError(t, synthetic.CreateWan(paths[layout], c), layout)
+		if c.Still && layout == "diffusers" {
+			thin(t, paths[layout])
+		}
 	}
 	for _, layout := range []string{"original", "diffusers"} {
 		f, err := safetensors.Open(paths[layout])
@@ -145,10 +155,23 @@ func inLayouts(t *testing.T, c synthetic.WanConfig) map[string]string {
 	return paths
 }
 
+// thin takes the one temporal tap out of the shapes of convolutions, as diffusers'
+// class of Qwen-Image-2.1 has them.
+func thin(t *testing.T, path string) {
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	for i, x := range all {
+		if len(x.Shape) == 5 {
+			all[i].Shape = slices.Delete(x.Shape, 2, 3)
+		}
+	}
+	require.NoError(t, synthetic.Create(path, all, meta))
+}
+
 // The layouts of a checkpoint are one model: the same bits come out.
 func TestLayoutsAreOneModel(t *testing.T) {
 	dev := gputest.Open(t)
-	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}} {
+	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Still: true, Dim: 4, Decoder: 8}} {
 		var video, latent []float32
 		for layout, path := range inLayouts(t, c) {
 			m := open(t, dev, path, F32)
@@ -156,7 +179,7 @@ func TestLayoutsAreOneModel(t *testing.T) {
 			assert.Equal(t, want, m.Config.Layout, "nested %v, %s", c.Nested, layout)
 			s := m.Config.Spatial
 			z := Latent{Channels: 4, Frames: 2, Height: 2, Width: 2, Data: noise(4 * 2 * 4)}
-			clip := floats{5, 2 * s, s, noise(3 * 5 * 2 * s * s)}
+			clip := floats{5, 2 * s, s, noise(m.Config.Channels * 5 * 2 * s * s)}
 			v, l := decodeAll(t, m, z, DecodeOptions{}), encodeAll(t, m, clip, EncodeOptions{})
 			if video == nil {
 				video, latent = v, l
@@ -185,6 +208,8 @@ func TestWanConfigs(t *testing.T) {
 			Family: wan21, Model: "Qwen-Image", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Independent: true}},
 		{"Wan2.1_VAE_upscale2x.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16, Outputs: 12}, "", Config{
 			Family: wan21, Model: "Wan 2.1", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 3, Patch: 1, Upscale: 2}},
+		{"qwen_image_2.1_vae.safetensors", synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8}, "", Config{
+			Family: qwen21, Model: "Qwen-Image 2.1", Widths: []int{4, 8, 16, 32, 32}, Decoder: []int{64, 64, 32, 16, 8}, Latent: 64, Spatial: 16, Channels: 4, Patch: 1, Independent: true}},
 		{"layered.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16, Channels: 4}, "", Config{
 			Family: wan21, Model: "Qwen-Image-Layered", Widths: []int{4, 8, 16, 16}, Decoder: []int{16, 16, 8, 4}, Latent: 16, Spatial: 8, Channels: 4, Patch: 1, Independent: true}},
 		{"vae/diffusion_pytorch_model.safetensors", synthetic.WanConfig{Dim: 4, Latent: 16}, `{"_class_name": "AutoencoderKLQwenImage"}`, Config{
@@ -206,6 +231,9 @@ func TestWanConfigs(t *testing.T) {
 		c.want.Layout, c.want.Blocks, c.want.Temporal = "original", 2, 4
 		c.want.Tilings, c.want.ComfyUIUnscaled = []Tiling{Exact, Feather, Diffusers}, true
 		c.want.TimeDown, c.want.TimeUp = []bool{false, true, true}, []bool{true, true, false}
+		if c.config.Still {
+			c.want.Temporal, c.want.TimeDown, c.want.TimeUp = 1, make([]bool, 4), make([]bool, 4)
+		}
 		assert.Equal(t, c.want, got, c.file)
 	}
 }
@@ -220,6 +248,7 @@ func TestWanStatistics(t *testing.T) {
 	}{
 		{wan21, 16, 0, -0.7571, 2.8184}, {wan21, 16, 7, 1.5508, 2.0743}, {wan21, 16, 15, -0.2921, 1.9160},
 		{wan22, 48, 0, -0.2289, 0.4765}, {wan22, 48, 21, -0.2108, 1.4146}, {wan22, 48, 47, -0.0667, 0.7744},
+		{qwen21, 64, 0, 0.5126, 3.2001}, {qwen21, 64, 52, -5.0179, 5.5614}, {qwen21, 64, 63, 0.0304, 3.8161},
 	} {
 		c := Config{Family: s.family, Latent: s.latent}
 		c.statistics()
@@ -227,14 +256,14 @@ func TestWanStatistics(t *testing.T) {
 		assert.Equal(t, s.mean, mean, "%s channel %d", s.family, s.channel)
 		assert.InDelta(t, 1, scale*s.std, 1e-12, "%s channel %d", s.family, s.channel)
 	}
-	sums := [4]float64{}
-	for i, list := range [][]float64{wan21Mean, wan21Std, wan22Mean, wan22Std} {
+	sums := [6]float64{}
+	for i, list := range [][]float64{wan21Mean, wan21Std, wan22Mean, wan22Std, qwen21Mean, qwen21Std} {
 		for _, v := range list {
 			sums[i] += v
 		}
 	}
 	// Added up from the published tables.
-	for i, want := range []float64{-0.7332, 34.2747, -0.5589, 32.536} {
+	for i, want := range []float64{-0.7332, 34.2747, -0.5589, 32.536, 7.721, 240.5952} {
 		assert.InDelta(t, want, sums[i], 1e-9, "sum of table %d", i)
 	}
 }

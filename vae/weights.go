@@ -71,10 +71,12 @@ func (l *loader) product(name string, shape ...int) {
 	l.need(name+".bias", shape[0])
 }
 
-// conv is a 3x3 convolution through time: a weight [cout, cin, taps, 3, 3].
+// conv is a 3x3 convolution through time, or of each frame by itself: a weight
+// [cout, cin, taps, 3, 3].
 func (l *loader) conv(name string, cin, cout int, time engine.Causal, stride int) *engine.Conv {
-	l.product(name, cout, cin, time.Kernel, 3, 3)
-	shape := wgsl.Shape{O: cout, I: cin, KT: time.Kernel, KS: 3}
+	taps := max(1, time.Kernel)
+	l.product(name, cout, cin, taps, 3, 3)
+	shape := wgsl.Shape{O: cout, I: cin, KT: taps, KS: 3}
 	c := &engine.Conv{Name: name, Weights: l.weights.Conv(name, shape, stride), Out: cout, Time: time, Stride: stride}
 	if l.fold && time.Kernel > 1 {
 		c.Still = l.weights.Still(c.Weights, name, shape, time.Past)
@@ -186,7 +188,7 @@ func (l *loader) rmsNorm(name string, c, ones int, silu bool) *engine.RMSNorm {
 
 // checkTensors compares what a model needs with what a file has, and reports all
 // that is missing, of another shape, of another type or unused together; spare may be
-// there unused, and what begins as ignored.
+// there unused, and what family.ignored says.
 func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 	var missing, shapes, types, unused []string
 	needed := map[string]bool{}
@@ -206,8 +208,11 @@ func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 			types = append(types, fmt.Sprintf("%s is %s, expected F16, BF16 or F32", name, t.DType))
 		}
 	}
+	skipped := func(name, part string) bool {
+		return strings.HasPrefix(name, part) || part[0] == '.' && strings.Contains(name, part)
+	}
 	for _, name := range have.file.Names() {
-		if !needed[name] && !slices.ContainsFunc(ignored, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+		if !needed[name] && !slices.ContainsFunc(ignored, func(part string) bool { return skipped(name, part) }) {
 			unused = append(unused, name)
 		}
 	}

@@ -11,10 +11,11 @@ import (
 // WanConfig is an autoencoder of Wan 2.1, Wan 2.2 or Qwen-Image of any size.
 type WanConfig struct {
 	Nested   bool                     // Wan 2.2, whose blocks are nested in stages
-	Dim      int                      // encoder's base width; default 96, nested 160
-	Decoder  int                      // decoder's base width; default Dim, nested 256
-	Latent   int                      // latent channels; default 16, nested 48
-	Channels int                      // of a pixel; default 3
+	Still    bool                     // Qwen-Image-2.1, nested in five stages, for pictures alone
+	Dim      int                      // encoder's base width; default 96, Wan 2.2 160
+	Decoder  int                      // decoder's base width; default Dim, Wan 2.2 256, still 144
+	Latent   int                      // latent channels; default 16, Wan 2.2 48, still 64
+	Channels int                      // of a pixel; default 3, still 4
 	Outputs  int                      // channels that the decoder makes; default those of a pixel, nested of 2x2
 	DType    safetensors.DType        // default F16. F32 leaves the weights unrounded.
 	Name     func(name string) string // what a tensor is called in the file; nil: by its original name
@@ -22,7 +23,12 @@ type WanConfig struct {
 
 func (c WanConfig) withDefaults() WanConfig {
 	dim, latent := 96, 16
-	if c.Nested {
+	switch {
+	case c.Still:
+		c.Nested, latent = true, 64
+		c.Channels = cmp.Or(c.Channels, 4)
+		c.Decoder = cmp.Or(c.Decoder, 144)
+	case c.Nested:
 		dim, latent = 160, 48
 		c.Decoder = cmp.Or(c.Decoder, 256)
 	}
@@ -52,82 +58,93 @@ func CreateWan(path string, c WanConfig) error {
 // Wan lists every tensor under its original name.
 func Wan(c WanConfig) []Spec {
 	c = c.withDefaults()
-	pixel := c.Channels
-	if c.Nested {
+	pixel, widths, taps := c.Channels, []int{1, 2, 4, 4}, 3
+	switch {
+	case c.Still:
+		widths, taps = []int{1, 2, 4, 8, 8}, 1
+	case c.Nested:
 		pixel *= 4 // patches of 2x2
 	}
-	var t table
+	last := len(widths) - 1
+	t := wanTable{taps: taps}
 	block := func(list string, stage, r, blocks int) string {
 		if c.Nested {
 			return fmt.Sprintf("%s.%d.%s.%d", list, stage, list[len("encoder."):], r)
 		}
 		return fmt.Sprintf("%s.%d", list, stage*(blocks+1)+r)
 	}
-	t.conv("encoder.conv1", c.Dim, pixel, 3, 3, 3)
+	t.conv("encoder.conv1", c.Dim, pixel, taps, 3, 3)
 	in := c.Dim
-	for i, times := range []int{1, 2, 4, 4} {
+	for i, times := range widths {
 		for r := range 2 {
 			t.residual(block("encoder.downsamples", i, r, 2), in, c.Dim*times)
 			in = c.Dim * times
 		}
-		if i < 3 {
+		if i < last {
 			t.resample(block("encoder.downsamples", i, 2, 2), in, in, i > 0, in)
 		}
 	}
 	t.wanMiddle("encoder", in)
 	t.gamma("encoder.head.0", in, 3)
-	t.conv("encoder.head.2", 2*c.Latent, in, 3, 3, 3)
+	t.conv("encoder.head.2", 2*c.Latent, in, taps, 3, 3)
 	t.conv("conv1", 2*c.Latent, 2*c.Latent, 1, 1, 1)
 	t.conv("conv2", c.Latent, c.Latent, 1, 1, 1)
 
-	in = 4 * c.Decoder
-	t.conv("decoder.conv1", in, c.Latent, 3, 3, 3)
+	in = widths[last] * c.Decoder
+	t.conv("decoder.conv1", in, c.Latent, taps, 3, 3)
 	t.wanMiddle("decoder", in)
-	for i, times := range []int{4, 4, 2, 1} {
+	for i := range widths {
+		times := widths[last-i]
 		for r := range 3 {
 			t.residual(block("decoder.upsamples", i, r, 3), in, c.Decoder*times)
 			in = c.Decoder * times
 		}
-		if i < 3 {
+		if i < last {
 			out := in
 			if !c.Nested {
 				out = in / 2
 			}
-			t.resample(block("decoder.upsamples", i, 3, 3), in, out, i < 2, 2*in)
+			t.resample(block("decoder.upsamples", i, 3, 3), in, out, i < last-1, 2*in)
 			in = out
 		}
 	}
 	t.gamma("decoder.head.0", in, 3)
-	t.conv("decoder.head.2", cmp.Or(c.Outputs, pixel), in, 3, 3, 3)
-	return t
+	t.conv("decoder.head.2", cmp.Or(c.Outputs, pixel), in, taps, 3, 3)
+	return t.table
 }
 
-func (t *table) gamma(name string, channels, ones int) {
+// wanTable has convolutions of so many temporal taps.
+type wanTable struct {
+	table
+	taps int
+}
+
+func (t *wanTable) gamma(name string, channels, ones int) {
 	shape := []int{channels}
 	for range ones {
 		shape = append(shape, 1)
 	}
-	*t = append(*t, Spec{name + ".gamma", shape})
+	t.table = append(t.table, Spec{name + ".gamma", shape})
 }
 
-func (t *table) residual(name string, in, out int) {
+func (t *wanTable) residual(name string, in, out int) {
 	t.gamma(name+".residual.0", in, 3)
-	t.conv(name+".residual.2", out, in, 3, 3, 3)
+	t.conv(name+".residual.2", out, in, t.taps, 3, 3)
 	t.gamma(name+".residual.3", out, 3)
-	t.conv(name+".residual.6", out, out, 3, 3, 3)
+	t.conv(name+".residual.6", out, out, t.taps, 3, 3)
 	if in != out {
 		t.conv(name+".shortcut", out, in, 1, 1, 1)
 	}
 }
 
-func (t *table) resample(name string, in, out int, time bool, frames int) {
+func (t *wanTable) resample(name string, in, out int, time bool, frames int) {
 	t.conv(name+".resample.1", out, in, 3, 3)
 	if time {
-		t.conv(name+".time_conv", frames, in, 3, 1, 1)
+		t.conv(name+".time_conv", frames, in, t.taps, 1, 1)
 	}
 }
 
-func (t *table) wanMiddle(half string, channels int) {
+func (t *wanTable) wanMiddle(half string, channels int) {
 	t.residual(half+".middle.0", channels, channels)
 	t.gamma(half+".middle.1.norm", channels, 2)
 	t.conv(half+".middle.1.to_qkv", 3*channels, channels, 1, 1)

@@ -1,0 +1,95 @@
+package vae
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+)
+
+// Pictures of one slice are what each is by itself: the shortcuts, which in a video go
+// through time, see one frame.
+func TestQwen21InSlices(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8}), F32)
+	no := Options{Chunk: 3}
+	clip := floats{3, 32, 16, noise(4 * 3 * 512)}
+	z := Latent{Channels: 4, Frames: 3, Height: 2, Width: 1, Data: encodeAll(t, m, clip, EncodeOptions{Options: no})}
+	p, err := m.PlanDecode(t.Context(), 3, 2, 1, DecodeOptions{Options: no})
+	require.NoError(t, err)
+	require.Equal(t, 1, p.Slices)
+	video := decodeAll(t, m, z, DecodeOptions{Options: no})
+	alone := Options{Independent: true}
+	closeTo(t, z.Data, encodeAll(t, m, clip, EncodeOptions{Options: alone}), 1e-11, "latents of a slice")
+	closeTo(t, video, decodeAll(t, m, z, DecodeOptions{Options: alone}), 1e-11, "pictures of a slice")
+}
+
+// One of its parts tells it from Wan 2.2, whose names it has.
+func TestQwen21IsTold(t *testing.T) {
+	for family, c := range map[string]synthetic.WanConfig{
+		qwen21: {Still: true, Dim: 4, Decoder: 8}, wan22: {Nested: true, Dim: 4, Decoder: 8}, wan21: {Dim: 4},
+	} {
+		for _, path := range []string{tiny(t, c), half(t, tiny(t, c), "", "encoder."), half(t, tiny(t, c), "vae.", "decoder.")} {
+			m, err := Inspect(path, gpu.Info{}, Settings{})
+			require.NoError(t, err, family)
+			require.Equal(t, family, m.Config.Family)
+			require.NoError(t, m.Close())
+		}
+	}
+}
+
+// The temporal convolutions in its files are needed for nothing.
+func TestQwen21WithoutTime(t *testing.T) {
+	path := tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8})
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	left := slices.DeleteFunc(slices.Clone(all), func(r synthetic.Raw) bool { return strings.Contains(r.Name, ".time_conv.") })
+	require.Len(t, left, len(all)-12)
+	pruned := filepath.Join(t.TempDir(), "pruned.safetensors")
+	require.NoError(t, synthetic.Create(pruned, left, meta))
+	m, err := Inspect(path, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer m.Close()
+	p, err := Inspect(pruned, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer p.Close()
+	require.Equal(t, m.Config, p.Config)
+	require.Equal(t, m.specs, p.specs)
+}
+
+// Weights of another number of stages, or widths that a shortcut can't be made for, are
+// refused.
+func TestUnfitQwen21(t *testing.T) {
+	all, meta, err := synthetic.Read(tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 8}))
+	require.NoError(t, err)
+	bad := func(edit func(r *synthetic.Raw) bool) error {
+		path := filepath.Join(t.TempDir(), "bad.safetensors")
+		var some []synthetic.Raw
+		for _, r := range all {
+			if edit(&r) {
+				some = append(some, r)
+			}
+		}
+		require.NoError(t, synthetic.Create(path, some, meta))
+		_, err := Inspect(path, gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		return err
+	}
+	err = bad(func(r *synthetic.Raw) bool {
+		return !strings.HasPrefix(r.Name, "decoder.upsamples.4.") && !strings.HasPrefix(r.Name, "decoder.upsamples.3.upsamples.3.")
+	})
+	require.ErrorContains(t, err, "found 4 decoder stages, expected 5")
+	err = bad(func(r *synthetic.Raw) bool {
+		if r.Name == "encoder.downsamples.1.downsamples.0.residual.2.weight" { // 8 channels
+			r.Shape, r.Data = []int{9, 4, 1, 3, 3}, make([]byte, 4*9*4*9)
+		}
+		return true
+	})
+	require.ErrorContains(t, err, "encoder stage 1 has 9 channels from 4, expected a divisor of 32")
+}
