@@ -12,5 +12,6 @@ export const places = [
   { model: 'Wan 2.2', file: 'Wan2.2_VAE.pth', from: 'Wan-AI/Wan2.2-TI2V-5B', size: 2818839170, licence: 'Apache-2.0' },
   { model: 'Wan 2.2', file: 'wan2.2_vae.safetensors', from: 'Comfy-Org/Wan_2.2_ComfyUI_Repackaged', size: 1409400960 },
   { model: 'Qwen-Image', file: 'qwen_image_vae.safetensors', from: 'Comfy-Org/Qwen-Image_ComfyUI', size: 254e6, licence: 'Apache-2.0' },
+  { model: 'Qwen-Image 2.1', file: 'qwen_image_2.1_vae_bf16.safetensors', from: 'Comfy-Org', size: 675509688 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },
 ];
