@@ -33,6 +33,7 @@ func bandsModels(t *testing.T, dev *gpu.Device) map[string]*Model {
 		"taef2": open(t, dev, tinyCheckpoint("bands_taef2", synthetic.TAESDConfig{
 			Encoder: []int{12, 12, 16, 20}, Decoder: []int{20, 16, 12, 12}, Pools: true, DType: safetensors.F32,
 		})(t), F32),
+		"qwen2.1": open(t, dev, tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 4}), F32),
 	}
 	models["unfolded"] = unfolded(t, models["seedvr2"])
 	return models
