@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/format/pth/pthtest"
+	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
@@ -123,6 +125,32 @@ func TestHalvesRun(t *testing.T) {
 			encoder := open(t, dev, half(t, c[0], "", "decoder."), F32)
 			require.Equal(t, encodeAll(t, whole, clip, EncodeOptions{}), encodeAll(t, encoder, clip, EncodeOptions{}))
 		})
+	}
+}
+
+// Pruned decoders of Wan 2.2 are Wan 2.2's with narrower stages: decoders alone, with
+// diffusers' names, as the generator beside a discriminator, with heads of their training.
+func TestPrunedWan22(t *testing.T) {
+	const dim = 20
+	paths := inLayouts(t, synthetic.WanConfig{Nested: true, Dim: dim, Decoder: dim / 2})
+	all, meta, err := synthetic.Read(half(t, paths["diffusers"], "", "encoder.", "quant_conv."))
+	require.NoError(t, err)
+	all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: "dynamic_feature_projection_heads.0.weight", DType: safetensors.F32, Shape: []int{3, 2}}, Data: make([]byte, 24)})
+	path := filepath.Join(t.TempDir(), "mg_lightvae.safetensors")
+	require.NoError(t, synthetic.Create(path, all, meta))
+	f, err := safetensors.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	torch := strings.Replace(path, ".safetensors", ".pth", 1)
+	require.NoError(t, pthtest.Convert(torch, f, pthtest.Options{Key: "gen_model"}))
+	for _, path := range []string{path, torch} {
+		m, err := Inspect(path, gpu.Info{}, Settings{})
+		require.NoError(t, err)
+		defer m.Close()
+		assert.Equal(t, wan22, m.Config.Family)
+		assert.Equal(t, "Wan 2.2", m.Config.Model)
+		assert.Equal(t, "encoder", m.Config.Lacks)
+		assert.Equal(t, []int{40, 40, 20, 10}, m.Config.Decoder)
 	}
 }
 

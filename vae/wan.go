@@ -52,6 +52,7 @@ func wanFamily(name string, nested bool, published Config, caches []cache, marks
 		previews:      true,
 		comfyUnscaled: true,
 		caches:        caches,
+		ignored:       []string{"dynamic_feature_projection_heads."}, // by which pruned decoders were trained
 		classes:       []string{"AutoencoderKLWan", "AutoencoderKLQwenImage"},
 	}
 }

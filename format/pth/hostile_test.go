@@ -238,6 +238,7 @@ func TestNestedDicts(t *testing.T) {
 		"two deep":          {in("state_dict", "+vae", "=x", "/", "/"), []string{"x"}, ""},
 		"beside another":    {in("text_encoder", "=y", "/", "vae", "=x", "/"), []string{"x"}, ""},
 		"beside moments":    {in("optimizer", "#y", "/", "ema", "=x", "/"), []string{"x"}, ""},
+		"a generator":       {in("gen_model", "=x", "/", "dis_model", "=y", "/"), []string{"x"}, ""},
 		"one of two":        {in("a", "=x", "/", "b", "=y", "/"), nil, "it holds the dicts a and b, expected one of them"},
 		"a trainer's first": {in("vae", "=y", "/", "state_dict", "=x", "/"), []string{"x"}, ""},
 	} {

@@ -73,7 +73,7 @@ const maxWrappers = 4
 
 // unwrap finds the dict that a training program put beside its own entries, nil
 // if there is none: one of the usual names, else the only one that has tensors, or of
-// several the one that is called a VAE.
+// several the one that is called a VAE, or the generator of an adversarial training.
 func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err error) {
 	var found []string
 	for _, accept := range []func(key string, d []types.DictEntry) bool{
@@ -81,7 +81,7 @@ func unwrap(items []types.DictEntry) (key string, inner []types.DictEntry, err e
 			return slices.Contains([]string{"state_dict", "model", "module"}, key)
 		},
 		func(key string, d []types.DictEntry) bool {
-			return (key == "vae" || key == "first_stage_model") && holds(d, maxWrappers)
+			return slices.Contains([]string{"vae", "first_stage_model", "gen_model", "generator"}, key) && holds(d, maxWrappers)
 		},
 		func(_ string, d []types.DictEntry) bool { return holds(d, maxWrappers) },
 	} {
