@@ -123,6 +123,9 @@ func (s *ffmpegSink) try(ctx context.Context, f Format, o CreateOptions) error {
 // rawInput are the frames that come in.
 func rawInput(f Format, deep *deepFrames) []string {
 	pixels := "rgb0"
+	if f.channels() == 4 {
+		pixels = "rgba"
+	}
 	if deep != nil {
 		pixels = deep.name()
 	}

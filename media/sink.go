@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -54,7 +55,8 @@ var errClosed = errors.New("media: output is closed")
 //	.webm               VP9 through ffmpeg, likewise
 //	.webp .gif          an animation through ffmpeg: lossless, and of 256 colours a frame
 //
-// PNG, TIFF, OpenEXR and floats keep alpha; 4 channels in any of the others are an error.
+// PNG, TIFF, OpenEXR, WebP and floats keep alpha, WebP no colours where that is 0. In any
+// of the others 4 channels are blended with black, which is warned of.
 //
 // A file of that name is replaced, at the end and at once. So is a folder, if
 // it holds nothing but frames that Create wrote. Both keep their mode. Of a link it is what the link leads to, see
@@ -205,9 +207,8 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 	case ".png", ".tif", ".tiff", ".exr":
 		return createPicture(path, f, o)
 	case ".y4m", ".mp4", ".mov", ".mkv", ".webm", ".webp", ".gif":
-		if f.channels() == 4 {
-			return nil, badOutput("media: %s: %s doesn't keep transparency, expected a folder of PNG, .png, .tiff, .exr, .npy or "+
-				".safetensors for frames of 4 channels", path, ext)
+		if f.channels() == 4 && ext != ".webp" {
+			return createOverBlack(ctx, path, f, o)
 		}
 		if ext == ".y4m" {
 			return createY4M(open, path, f)
@@ -217,6 +218,42 @@ func createBackend(ctx context.Context, path string, f Format, o CreateOptions) 
 		return createFloats(open, path, f)
 	}
 	return nil, CheckVideoName(path)
+}
+
+// overBlack blends frames of 4 channels with black, for a format of 3.
+type overBlack struct {
+	backend
+	floats []float32 // [H,W,3]
+}
+
+func createOverBlack(ctx context.Context, path string, f Format, o CreateOptions) (backend, error) {
+	f.Channels = 3
+	b, err := createBackend(ctx, path, f, o)
+	if err == nil {
+		o.warn(path + ": doesn't keep transparency: frames are blended with black; a folder of PNG, .png, .tiff, .exr, .webp, .npy and .safetensors keep it")
+	}
+	return &overBlack{backend: b}, err
+}
+
+func (o *overBlack) frame(t int, floats []float32, rgba []byte) error {
+	if floats != nil {
+		o.floats = slices.Grow(o.floats[:0], len(floats)/4*3)
+		for i := 0; i < len(floats); i += 4 {
+			alpha := (clamp1(floats[i+3]) + 1) / 2
+			for _, v := range floats[i : i+3] {
+				o.floats = append(o.floats, (clamp1(v)+1)*alpha-1)
+			}
+		}
+		floats = o.floats
+	}
+	for i := 0; i < len(rgba); i += 4 {
+		alpha := int(rgba[i+3])
+		for c := range 3 {
+			rgba[i+c] = byte((int(rgba[i+c])*alpha + 127) / 255)
+		}
+		rgba[i+3] = 255
+	}
+	return o.backend.frame(t, floats, rgba)
 }
 
 // CheckVideoName returns ErrFormat where path names nothing that Create could
