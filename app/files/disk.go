@@ -15,6 +15,7 @@ type Disk struct {
 	Frames int64 // decoded
 	Spool  int64 // what the device has no room for
 	Output int64 // that is streamed, until it is complete
+	Alpha  int64 // of decoded frames, until their colours are
 }
 
 // Hold has a clip that is decoded while it is read kept on disk where a plan reads
@@ -41,6 +42,7 @@ func (d Disk) Room(t *terminal.Terminal, stage string) error {
 	}{
 		{d.Frames, "decoded frames, which every tile reads"},
 		{d.Spool, "what the memory of the device has no room for"},
+		{d.Alpha, "alpha, which is decoded before the colours"},
 		{d.Output, "the output until it is complete, since its frames are interleaved"},
 	} {
 		if part.bytes > 0 {
@@ -51,7 +53,7 @@ func (d Disk) Room(t *terminal.Terminal, stage string) error {
 		return nil
 	}
 	text := fmt.Sprintf("%s: temporary files in %s take %s", stage, os.TempDir(), strings.Join(what, " and "))
-	if free, known := FreeSpace(os.TempDir()); known && free < d.Frames+d.Spool+d.Output {
+	if free, known := FreeSpace(os.TempDir()); known && free < d.Frames+d.Spool+d.Alpha+d.Output {
 		return fmt.Errorf("%s; %s is free there; TMPDIR names another folder%s", text, engine.Bytes(free), d.smaller())
 	}
 	t.Note("%s", text)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/app/job"
 	"tessera/format/safetensors"
 	"tessera/tests/synthetic"
 )
@@ -86,6 +87,44 @@ func testAlpha(t *testing.T, model string) {
 	assert.Len(t, r.Outputs, 2)
 	o := succeed(t, "decode", "-m", model, in("z.safetensors"), "-o", in("out.y4m"))
 	assert.Contains(t, o.stderr, "out.y4m: doesn't keep transparency: frames are blended with black")
+}
+
+// TestAlphaModel joins the colours of one checkpoint with the alpha of another.
+func TestAlphaModel(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	rgb, alpha := wan(t, "rgb.safetensors", synthetic.WanConfig{Dim: 4, Latent: 4, DType: safetensors.F32}), wan(t, "alpha.safetensors", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32})
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	all := make([]float64, 2*4*2*2*3) // two clips
+	synthetic.Fill("latent", all)
+	data := make([]float32, len(all))
+	for i, v := range all {
+		data[i] = float32(v)
+	}
+	writeTensors(t, in("z.safetensors"), nil, tensor{"samples", []int{2, 4, 2, 2, 3}, data})
+	for name, model := range map[string]string{"rgb": rgb, "a": alpha} {
+		succeed(t, "decode", "-m", model, in("z.safetensors"), "-o", in(name+".safetensors"))
+	}
+	succeed(t, "decode", "-m", rgb, "--alpha-model", alpha, in("z.safetensors"), "-o", in("both.safetensors"))
+	for _, clip := range []string{"_000", "_001"} {
+		colours, _ := readTensor(t, in("rgb"+clip+".safetensors"))
+		second, _ := readTensor(t, in("a"+clip+".safetensors"))
+		both, _ := readTensor(t, in("both"+clip+".safetensors"))
+		require.Equal(t, []int{4, 5, 16, 24}, both.shape)
+		n := len(colours.data)
+		require.Equal(t, colours.data, both.data[:n])
+		for i, got := range both.data[n:] {
+			want := (second.data[i] + second.data[i+n/3] + second.data[i+2*n/3]) / 3
+			require.InDelta(t, want, got, 1e-6, "alpha %d", i)
+		}
+	}
+	o := tessera(t, "decode", "-m", rgb, "--alpha-model", layered(t), in("z.safetensors"), "-o", in("no.png"))
+	assert.Equal(t, job.ExitInput, o.code)
+	assert.Contains(t, o.stderr, "is wan2.1 of 4 latent channels, cells of 8x8 pixels and 4 channels in one, expected wan2.1 of 4 latent channels, cells of 8x8 pixels and 3 channels in one")
+	o = tessera(t, "decode", "-m", rgb, "--alpha-model", alpha, "--resume", in("z.safetensors"), "-o", in("no.mp4"))
+	assert.Equal(t, job.ExitUsage, o.code)
+	assert.Contains(t, o.stderr, "--resume and --alpha-model: expected one of the two")
 }
 
 // TestImageBatch decodes a batch of latents, each an image.

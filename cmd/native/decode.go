@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,9 +25,10 @@ import (
 type decodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	Latent string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
-	Output string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
-	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
+	AlphaModel string `placeholder:"MODEL" help:"Checkpoint that decodes the same latent to alpha, the mean of its three channels, as the second VAE of Wan-Alpha."`
+	Latent     string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
+	Output     string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
+	Format     string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
 	flags.Scaling
@@ -44,6 +46,9 @@ type decodeCmd struct {
 
 // Validate refuses flags that contradict each other.
 func (c *decodeCmd) Validate() error {
+	if c.AlphaModel != "" && c.Resume {
+		return errors.New("--resume and --alpha-model: expected one of the two")
+	}
 	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate())
 }
 
@@ -59,6 +64,7 @@ func (decodeCmd) Help() string {
     tessera decode -m qwen_image_vae.safetensors ComfyUI_00001_.latent -o out.tiff --pix-fmt rgb48le
     tessera decode -m qwen_image_vae.safetensors packed.pt -o out.png --size 1328x1328
     tessera decode -m qwen_image_vae.safetensors cat_1024x1024_anima.npz -o out.png
+    tessera decode -m rgb.safetensors --alpha-model alpha.safetensors latent.safetensors -o out.webp
     tessera decode -m Wan2.1_VAE.pth frames_first.npy -o out.mp4 --layout FCHW
     tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume
     tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
@@ -68,7 +74,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := a.streams.Output(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
 		return err
 	}
-	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
+	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("checkpoint of alpha", c.AlphaModel), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
 	a.machines.Profiling = c.Profile.On
 	if err := c.Begin(append(c.clips(1), c.Profiling.Outputs()...), in); err != nil {
 		return err
@@ -80,6 +86,11 @@ func (c *decodeCmd) Run(a *app) error {
 	config, err := a.machines.CheckFor(a.ctx, c.Model, settings, "decode")
 	if err != nil {
 		return err
+	}
+	if c.AlphaModel != "" {
+		if err := c.checkAlpha(a, config); err != nil {
+			return err
+		}
 	}
 	if c.Latent, err = a.streams.Latent(a.ctx, c.Latent); err != nil {
 		return err
@@ -109,8 +120,12 @@ func (c *decodeCmd) Run(a *app) error {
 	}
 	w := &clipWriter{app: a, Clobbering: c.Clobbering, outputs: clips}
 	once := &onceOfClips{app: a, clips: clips, said: map[string]bool{}}
+	clip := d.Clip
+	if c.AlphaModel != "" {
+		clip.Channels = 4
+	}
 	w.create = func(path string) (*media.Sink, error) {
-		return c.CreateVideo(a.ctx, a.streams, path, d.Clip, media.CreateOptions{
+		return c.CreateVideo(a.ctx, a.streams, path, clip, media.CreateOptions{
 			Sound: c.Audio, SoundAsked: true, RateAsked: latent.Rational(c.FPS).Known(), Warn: once.warn(path),
 		})
 	}
@@ -129,12 +144,19 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := w.next(); err != nil { // which a bad name shows at, before the work
 		return err
 	}
+	var alpha *alphas
+	if c.AlphaModel != "" {
+		if alpha, err = c.decodeAlpha(a, d); err != nil {
+			return err
+		}
+		defer alpha.close()
+	}
 	e, err := a.machines.Open(a.ctx, c.Chosen(), c.Model, settings)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	d.Options.RGBA8 = !w.sink.NeedsFloat()
+	d.Options.RGBA8 = alpha == nil && !w.sink.NeedsFloat()
 	plan, err := e.PlanDecode(a.ctx, d)
 	if err != nil {
 		return err
@@ -143,6 +165,9 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	var t machine.Taker = w
+	if alpha != nil {
+		t = &withAlpha{clipWriter: w, alphas: alpha}
+	}
 	if c.Resume {
 		is, err := resume.RecordOf(a.ctx, fmt.Sprint(programVersion()), c.Model, e, d, plan.Plan, c.NoFold, c.Winograd)
 		if err != nil {
