@@ -42,8 +42,32 @@ type family struct {
 	unsigned      bool                         // pixels of the networks are from 0 to 1
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
-	residual      func(name string) float32    // what a tensor is multiplied by where activations are halves; nil: 1
+	residual      *residual                    // where activations are halves; nil: as they are
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
+}
+
+// residual makes the sums of residual blocks smaller, for activations of halves, which
+// theirs would leave: tensors that add to the sums are multiplied by a power of two, and
+// group norms that read them have an eps to match. The output stays what it was.
+type residual struct {
+	by  float32
+	has func(tensor string) bool
+}
+
+// of is what a tensor is multiplied by.
+func (r *residual) of(tensor string) float32 {
+	if r == nil || !r.has(tensor) {
+		return 1
+	}
+	return r.by
+}
+
+// eps is that of a group norm of such sums.
+func (r *residual) eps(of float32) float32 {
+	if r == nil {
+		return of
+	}
+	return of * r.by * r.by
 }
 
 // cache is the model whose latents a trainer caches for one that it trains, by the

@@ -31,11 +31,8 @@ var klFamily = family{
 	comfyUnscaled: true,
 	classes:       []string{"AutoencoderKL"},
 	ignored:       []string{"model_ema.", "loss."},
-	residual:      klResidual,
+	residual:      &residual{by: 1.0 / 32, has: klSums},
 }
-
-// klEps is that of every group norm.
-const klEps = 1e-6
 
 // newKLEncoder is Encoder, and quant_conv where there is one.
 func newKLEncoder(l *loader, c Config) *engine.Network {
@@ -51,14 +48,12 @@ func newKLEncoder(l *loader, c Config) *engine.Network {
 		in = w
 	}
 	all := engine.Series{s, &marked{name: "encoder.mid", layer: newKLMid(l, "encoder.mid", in)}}
-	if c.Quant {
-		end := newKLEnd(l, "encoder", in, 2*c.Latent)
-		quant := l.pointwise("quant_conv", 2*c.Latent, 2*c.Latent, 2)
-		all = append(all, end, &marked{name: "quant_conv", layer: &moments{quant}})
-	} else {
-		norm := l.groupNorm("encoder.norm_out", in, l.eps(klEps), true)
-		all = append(all, norm, &marked{name: "encoder.conv_out", layer: &outputs{l.conv2d("encoder.conv_out", in, 2*c.Latent, 1)}})
+	out := l.conv2d("encoder.conv_out", in, 2*c.Latent, 1)
+	if !c.Quant {
+		return &engine.Network{Name: "encoder", Whole: append(all, newKLEnd(l, "encoder", in, &outputs{out}))}
 	}
+	quant := l.pointwise("quant_conv", 2*c.Latent, 2*c.Latent, 2)
+	all = append(all, newKLEnd(l, "encoder", in, out), &marked{name: "quant_conv", layer: &moments{quant}})
 	return &engine.Network{Name: "encoder", Whole: all}
 }
 
@@ -90,7 +85,7 @@ func newKLDecoder(l *loader, c Config) *engine.Network {
 		s.all = append(s.all, at)
 		in = w
 	}
-	s.end = newKLEnd(l, "decoder", in, c.Channels)
+	s.end = newKLEnd(l, "decoder", in, l.conv2d("decoder.conv_out", in, c.Channels, 1))
 	return &engine.Network{Name: "decoder", Whole: append(all, s)}
 }
 
@@ -105,18 +100,20 @@ func newKLStage(l *loader, name string, blocks, cin, cout int) stage {
 }
 
 // newKLEnd is norm_out, SiLU and conv_out.
-func newKLEnd(l *loader, name string, cin, cout int) layer {
-	return engine.Series{
-		l.groupNorm(name+".norm_out", cin, l.eps(klEps), true),
-		&marked{name: name + ".conv_out", layer: l.conv2d(name+".conv_out", cin, cout, 1)},
-	}
+func newKLEnd(l *loader, name string, cin int, conv layer) layer {
+	return engine.Series{newKLNorm(l, name+".norm_out", cin, true), &marked{name: name + ".conv_out", layer: conv}}
+}
+
+// newKLNorm is a group norm of the sums of residual blocks, or within one.
+func newKLNorm(l *loader, name string, c int, silu bool) *engine.GroupNorm {
+	return l.groupNorm(name, c, l.residual.eps(1e-6), silu)
 }
 
 // newKLResnet is ResnetBlock.
 func newKLResnet(l *loader, name string, cin, cout int) *resnet {
 	b := &resnet{
-		norm1: l.groupNorm(name+".norm1", cin, l.eps(klEps), true), conv1: l.conv2d(name+".conv1", cin, cout, 1),
-		norm2: l.groupNorm(name+".norm2", cout, l.eps(klEps), true), conv2: l.conv2d(name+".conv2", cout, cout, 1),
+		norm1: newKLNorm(l, name+".norm1", cin, true), conv1: l.conv2d(name+".conv1", cin, cout, 1),
+		norm2: newKLNorm(l, name+".norm2", cout, true), conv2: l.conv2d(name+".conv2", cout, cout, 1),
 	}
 	if cin != cout {
 		b.shortcut = l.pointwise(name+".nin_shortcut", cin, cout, 2)
@@ -129,7 +126,7 @@ func newKLMid(l *loader, name string, c int) *midBlock {
 	at := name + ".attn_1"
 	m := &midBlock{before: newKLResnet(l, name+".block_1", c, c), after: newKLResnet(l, name+".block_2", c, c)}
 	m.attention = &attention{
-		norm: l.groupNorm(at+".norm", c, l.eps(klEps), false),
+		norm: newKLNorm(l, at+".norm", c, false),
 		qkv:  l.queries(at+".qkv", []string{at + ".q", at + ".k", at + ".v"}, c),
 		core: &engine.Attention{Name: at, Out: c},
 		out:  l.pointwise(at+".proj_out", c, c, 0),

@@ -225,20 +225,20 @@ func otherKL(f format.File) error {
 	return nil
 }
 
-// klResidual is what a tensor is multiplied by for activations of halves, which the sums
-// of residual blocks of SDXL's and FLUX.1's leave: they are 32 times smaller then. What
-// reads them is a group norm, whose eps is 1024 times smaller, so that its output is
-// what it was, or a linear layer into them.
-func klResidual(name string) float32 {
+// klSums are the tensors that add to the sums of residual blocks, which leave the range
+// of halves in SDXL and FLUX.1. Group norms read the sums, and linear layers that add to
+// them again.
+func klSums(name string) bool {
 	layer, bias := strings.CutSuffix(name, ".bias")
 	layer = strings.TrimSuffix(layer, ".weight")
 	last := layer[strings.LastIndex(layer, ".")+1:]
-	switch {
-	case last == "conv_in", last == "conv1", last == "conv2", last == "proj_out",
-		bias && (last == "nin_shortcut" || last == "conv"): // of samplers
-		return 1.0 / 32
+	switch last {
+	case "conv_in", "conv1", "conv2", "proj_out":
+		return true
+	case "nin_shortcut", "conv": // of a sampler
+		return bias
 	}
-	return 1
+	return false
 }
 
 // Parts of ldm's names, and what diffusers has for them.

@@ -250,14 +250,14 @@ func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
-	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, small: m.residual() != nil, zeros: m.zeros, views: m.views, doubled: m.doubled}
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, residual: m.residual(), zeros: m.zeros, views: m.views, doubled: m.doubled}
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
 }
 
 // residual is the family's, where activations are halves.
-func (m *Model) residual() func(name string) float32 {
+func (m *Model) residual() *residual {
 	if m.Elem == wgsl.F32 {
 		return nil
 	}

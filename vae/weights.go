@@ -18,25 +18,17 @@ import (
 // loader is handed to the layers as a network is built: each names the tensors
 // it needs, with shapes. Building takes neither file nor device.
 type loader struct {
-	weights *engine.Weights
-	specs   *[]spec // of all networks of a model
-	groups  int     // of every group norm
-	fold    bool    // what enlarges into the convolution behind it
-	small   bool    // sums of residual blocks are 32 times smaller, see family.residual
+	weights  *engine.Weights
+	specs    *[]spec   // of all networks of a model
+	groups   int       // of every group norm
+	fold     bool      // what enlarges into the convolution behind it
+	residual *residual // of the family, where activations are halves
 
 	bare  bool           // layers have no bias
 	zeros map[string]int // sizes of the biases that stand for theirs
 
 	views   map[string]view    // tensors that lie otherwise in the file
 	doubled map[string]float32 // tensors that are taken twice, and what is added to that
-}
-
-// eps is that of a group norm of such sums.
-func (l *loader) eps(of float32) float32 {
-	if l.small {
-		return of / (32 * 32)
-	}
-	return of
 }
 
 // spec is a tensor a model needs.
@@ -236,10 +228,10 @@ func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 // to the largest of them and no further.
 type reader struct {
 	tensors
-	force    bool                      // take weights that are all zero
-	residual func(name string) float32 // see family; nil: 1
-	zeros    map[string]int            // sizes of tensors of zeros that the file has not
-	doubled  map[string]float32        // see loader
+	force    bool               // take weights that are all zero
+	residual *residual          // of the family, where activations are halves
+	zeros    map[string]int     // sizes of tensors of zeros that the file has not
+	doubled  map[string]float32 // see loader
 
 	wide []float32
 	raw  []byte // a piece on its way
@@ -313,10 +305,7 @@ func (r *reader) Float16s(dst []uint16, name string) ([]uint16, error) {
 
 // by is what a tensor is multiplied by.
 func (r *reader) by(name string) float32 {
-	by := float32(1)
-	if r.residual != nil {
-		by = r.residual(name)
-	}
+	by := r.residual.of(name)
 	if _, ok := r.doubled[name]; ok {
 		by *= 2
 	}
