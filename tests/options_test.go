@@ -15,22 +15,22 @@ import (
 )
 
 // A word of requests joins these places by hand, beside those that tests of packages
-// session and api hold; {word} is its name, {text} each text that it may be. A path that
-// ends in a slash is every file of the folder.
+// session and api hold; {word} is its name, {python} that in Python, {text} each text that
+// it may be. A path that ends in a slash is every file of the folder.
 var wordPlaces = []struct{ where, words string }{
 	{"web/settings.js", " {word}: '"},
 	{"web/settings.js", " {word}: /^"},
 	{"web/index.html", `data-t="settings.{word}"`},
 	{"web/index.html", `<select name="{word}">`},
 	{"web/strings/", "'settings.{word}': "},
-	{"integrations/python/src/tessera_vae/_client.py", `{word}: str = ""`},
-	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {word}`},
-	{"integrations/comfyui/nodes.py", `"{word}",`},
-	{"integrations/comfyui/nodes.py", ` {word}={word}`},
+	{"integrations/python/src/tessera_vae/_client.py", `{python}: str = ""`},
+	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {python}`},
+	{"integrations/comfyui/nodes.py", `"{python}",`},
+	{"integrations/comfyui/nodes.py", ` {python}={python}`},
 	{"README.md", "| `--{word} "},
-	{"docs/python.md", "`{word}`"},
+	{"docs/python.md", "`{python}`"},
 	{"docs/server.md", "`{word}`"},
-	{"docs/comfyui.md", "`{word}`"},
+	{"docs/comfyui.md", "`{python}`"},
 }
 
 // textPlaces are those of the texts, where a word has a list of them.
@@ -46,7 +46,7 @@ var textPlaces = []struct{ where, words string }{
 func TestWordsHavePlaces(t *testing.T) {
 	for _, word := range job.Words() {
 		for _, place := range wordPlaces {
-			holds(t, place.where, strings.ReplaceAll(place.words, "{word}", word.Name))
+			holds(t, place.where, strings.NewReplacer("{word}", word.Name, "{python}", inPython(word.Name)).Replace(place.words))
 		}
 		for _, text := range word.Of {
 			for _, place := range textPlaces {
@@ -54,6 +54,14 @@ func TestWordsHavePlaces(t *testing.T) {
 			}
 		}
 	}
+}
+
+// inPython is a word as a parameter's name: "as" is Python's own.
+func inPython(word string) string {
+	if word == "as" {
+		return "as_"
+	}
+	return word
 }
 
 // holds is whether a file, or each of a folder, has such words.
@@ -102,7 +110,7 @@ func TestWordsOfWorkflows(t *testing.T) {
 				names[input.Name] = true
 			}
 			for _, word := range job.Words() {
-				assert.True(t, names[word.Name], "%s: its TesseraServer lacks the input %s", file, word.Name)
+				assert.True(t, names[inPython(word.Name)], "%s: its TesseraServer lacks the input %s", file, word.Name)
 			}
 			assert.Len(t, node.Values, len(node.Inputs), file)
 		}

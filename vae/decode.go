@@ -31,10 +31,11 @@ type Frame struct {
 // number of times.
 type DecodePlan struct {
 	*Plan
-	model *Model
-	in    [3]int // frames, height and width of the latent
-	o     DecodeOptions
-	job   func(m *Model) *engine.Job
+	model  *Model
+	config Config // as DecodeOptions.As has it
+	in     [3]int // frames, height and width of the latent
+	o      DecodeOptions
+	job    func(m *Model) *engine.Job
 
 	workers []*runner.Worker
 }
@@ -51,6 +52,10 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 	if err := m.Config.Can("decode"); err != nil {
 		return nil, err
 	}
+	config, err := m.as(o.As)
+	if err != nil {
+		return nil, err
+	}
 	out := engine.Output{Frames: o.Frames, Height: o.Height, Width: o.Width, Preview: o.Preview && m.family.previews}
 	if o.RGBA8 && m.Config.Channels == 3 { // the device makes opaque pixels only
 		out.Form = engine.RGBA8
@@ -60,7 +65,7 @@ func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o Dec
 	if err != nil {
 		return nil, err
 	}
-	return &DecodePlan{p, m, [3]int{frames, height, width}, o, job, workers}, nil
+	return &DecodePlan{p, m, config, [3]int{frames, height, width}, o, job, workers}, nil
 }
 
 // Decode plans and runs at once.
@@ -85,7 +90,7 @@ func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame
 		}
 		f := p.frame()
 		watch := runner.Watch{Compiling: w.Compiling, Progress: w.Progress, Preview: w.Preview, Lost: m.lost(w), Keep: w.Keep}
-		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, &cells{z, &m.Config, p.o.Unscaled}, watch, &w) {
+		for band, err := range m.bands(ctx, &p.Plan, &p.workers, p.job, &p.o.Options, &cells{z, &p.config, p.o.Unscaled}, watch, &w) {
 			if err != nil {
 				yield(Frame{}, m.explain(err))
 				return

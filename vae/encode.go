@@ -39,10 +39,11 @@ type LatentFrame struct {
 // number of times.
 type EncodePlan struct {
 	*Plan
-	model *Model
-	in    [3]int // frames, height and width of the clip
-	o     EncodeOptions
-	job   func(m *Model) *engine.Job
+	model  *Model
+	config Config // as EncodeOptions.As has it
+	in     [3]int // frames, height and width of the clip
+	o      EncodeOptions
+	job    func(m *Model) *engine.Job
 
 	workers []*runner.Worker
 }
@@ -72,6 +73,10 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 	if m.family.means && (o.Moments || o.Sample) {
 		return nil, fmt.Errorf("vae: %s makes latents, not distributions: expected neither moments nor a sample", m.Config.Model)
 	}
+	config, err := m.as(o.As)
+	if err != nil {
+		return nil, err
+	}
 	out := engine.Output{Seed: o.Seed}
 	if o.Sample && !o.Moments {
 		out.Form = engine.Draws
@@ -93,7 +98,7 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 	if err != nil {
 		return nil, err
 	}
-	return &EncodePlan{p, m, [3]int{frames, height, width}, o, job, workers}, nil
+	return &EncodePlan{p, m, config, [3]int{frames, height, width}, o, job, workers}, nil
 }
 
 // Encode plans, runs and gathers the frames.
@@ -183,7 +188,7 @@ func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	f.Index = b.Frame
 	pad := wgsl.Pad4(f.Channels)
 	for c := range f.Channels {
-		scale, mean := p.model.Config.network(c, p.o.Moments || p.o.Unscaled)
+		scale, mean := p.config.network(c, p.o.Moments || p.o.Unscaled)
 		for r := range b.Rows {
 			row := f.Data[(c*f.Height+b.Y+r)*f.Width:][:f.Width]
 			for q := range row {

@@ -43,6 +43,7 @@ type family struct {
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
+	twins         []twin                       // models that have names and shapes of tensors in common, the most usual first
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 

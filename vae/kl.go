@@ -29,6 +29,7 @@ var klFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
+	twins:         twins(klModels),
 	classes:       []string{"AutoencoderKL"},
 	ignored:       []string{"model_ema.", "loss."},
 	residual:      &residual{by: 1.0 / 32, has: klSums},

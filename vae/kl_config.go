@@ -122,43 +122,13 @@ var klModels = []klModel{
 	{as: "sd-x4", name: "Stable Diffusion x4 upscaler", latent: 4, stages: 3, scale: 0.08333},
 }
 
-// Kinds are the names of models that have their tensors' names and shapes in common with
-// others, for Settings.As.
-func Kinds() (names []string) {
-	for _, m := range klModels {
-		names = append(names, m.as)
-	}
-	for _, m := range taehvModels {
-		names = append(names, m.as)
-	}
-	return names
-}
+func (m klModel) model() (as, name string) { return m.as, m.name }
 
-// as takes the model for one of Kinds.
-func (c *Config) as(kind string) error {
-	for _, m := range klModels {
-		if m.as == kind && c.is(kl) && m.fits(c) {
-			c.take(m)
-			c.Assumed = false
-			return nil
-		}
-	}
-	for _, m := range taehvModels {
-		if m.as == kind && c.is(taehv) && m.latent == c.Latent {
-			c.takeTAEHV(m)
-			c.Assumed = false
-			return nil
-		}
-	}
-	return fmt.Errorf("vae: %s of %d latent channels can't be taken for %.80q, expected one with its names and shapes of %s", c.Model, c.Latent, kind, strings.Join(Kinds(), ", "))
-}
-
-func (m *klModel) fits(c *Config) bool {
+func (m klModel) fits(c *Config) bool {
 	return m.latent == c.Latent && m.stages == max(len(c.Widths), len(c.Decoder))
 }
 
-// take has the model's name and statistics.
-func (c *Config) take(m klModel) {
+func (m klModel) take(c *Config) {
 	c.Model = m.name
 	c.Mean, c.Scale = slices.Repeat([]float64{m.shift}, c.Latent), slices.Repeat([]float64{m.scale}, c.Latent)
 	for i, std := range m.std {
@@ -170,20 +140,15 @@ func (c *Config) take(m klModel) {
 // name; else it is the most usual one.
 func (c *Config) nameKL(f format.File) {
 	c.Model = "AutoencoderKL"
-	var fit []klModel
-	for _, m := range klModels {
-		if m.fits(c) {
-			fit = append(fit, m)
-		}
-	}
+	fit := slices.DeleteFunc(slices.Clone(klModels), func(m klModel) bool { return !m.fits(c) })
 	if len(fit) == 0 {
 		return
 	}
-	c.take(fit[0])
+	fit[0].take(c)
 	if whole, ok := f.(inside); ok {
 		for _, m := range fit {
 			if slices.ContainsFunc(whole.File.Names(), func(name string) bool { return hasAny(name, m.beside) }) {
-				c.take(m)
+				m.take(c)
 				return
 			}
 		}
@@ -191,7 +156,7 @@ func (c *Config) nameKL(f format.File) {
 	name := strings.ToLower(filepath.Base(f.Name()))
 	for _, m := range fit {
 		if hasAny(name, m.words) || name == "ae.safetensors" && m.as == "flux" {
-			c.take(m)
+			m.take(c)
 			return
 		}
 	}

@@ -198,8 +198,8 @@ func (m *Model) on(dev *gpu.Device) *Model {
 // build makes the networks for a file and checks its tensors.
 func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
 	fam, c, have, err := recognise(f)
-	if err == nil && o.As != "" {
-		err = c.as(o.As)
+	if err == nil {
+		c, err = c.As(o.As)
 	}
 	if err != nil {
 		return nil, err

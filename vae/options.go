@@ -105,6 +105,8 @@ type Options struct {
 	// for. It changes speed and memory, not the result, unless that has causal memory
 	// in 8 bits.
 	Chunk int
+	// As is which of Kinds the model is, in place of Config.Model; "": that.
+	As string
 	// Unscaled takes and gives the model's own numbers; else a latent is as the
 	// pipeline's diffusion model has it, (latent - Mean) * Scale, and pixels are
 	// clamped to [-1, 1] where the model's pipeline does that.

@@ -49,11 +49,13 @@ const (
 	OtherFile              // the same model by its name
 	StandIn                // a tiny autoencoder, and the VAE that it stands for
 	OtherModel             // of the same family, with the same statistics and weights of its own
-	OtherFamily            // other weights and statistics
+	OtherFamily            // other weights and statistics, as AutoencoderKL's models have, too
 )
 
 func (c Config) kin(made latent.Checkpoint) Kin {
 	switch {
+	case c.scaledAs(made):
+		return OtherFamily
 	case made == latent.Checkpoint{} || c.Latent == 0 || made.Print != "" && made.Print == c.Print:
 		return Same
 	case !c.is(made.Family) && standsFor(c.Checkpoint()) == standsFor(made):

@@ -21,6 +21,7 @@ var taehvFamily = family{
 	tilings:       []Tiling{Feather, Diffusers},
 	first:         func(step int) int { return step }, // a clip's first latent frame is like the others
 	beyond:        func(t, frames, _ int) int { return min(t, frames-1) },
+	twins:         twins(taehvModels),
 	groups:        true,
 	means:         true,
 	unnormed:      true,

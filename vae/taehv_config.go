@@ -203,20 +203,23 @@ func (c *Config) nameTAEHV(path string) {
 	}, strings.ToLower(filepath.Base(path)))
 	fit := 0
 	for _, m := range taehvModels {
-		if m.latent != c.Latent {
+		if !m.fits(c) {
 			continue
 		}
 		fit++
 		if named := hasAny(name, m.words); named || fit == 1 { // lighttae is tae, too, and comes later
-			c.takeTAEHV(m)
+			m.take(c)
 			c.Assumed = !named
 		}
 	}
 	c.Assumed = c.Assumed && fit > 1
 }
 
-// takeTAEHV has the model's name and statistics.
-func (c *Config) takeTAEHV(m taehvModel) {
+func (m taehvModel) model() (as, name string) { return m.as, m.name }
+
+func (m taehvModel) fits(c *Config) bool { return m.latent == c.Latent }
+
+func (m taehvModel) take(c *Config) {
 	c.Model, c.Leaky, c.pipeline = m.name, m.leaky, !m.own
 	c.Mean, c.Scale = nil, nil
 	switch {

@@ -311,7 +311,7 @@ func nameTiny(c *Config, path string) {
 		}
 		for _, vae := range klModels {
 			if vae.as == m.of {
-				c.take(vae)
+				vae.take(c)
 			}
 		}
 		c.Model = m.name

@@ -70,7 +70,7 @@ function recommended() {
   return bench.input && !bench.input.demo ? { tile: '512', overlap: '64' } : { tile: '128', overlap: '32' };
 }
 
-const options = () => settings.options(recommended(), shown.model?.tilings ?? []);
+const options = () => settings.options(recommended(), shown.model);
 const task = () => /** @type {Task} */ (settings.chosen('task'));
 
 // ---- what is on the bench
@@ -380,7 +380,7 @@ function changed() {
 /** Tells everything that depends on the language and on what is on the bench. */
 function render() {
   const { model, device, plans } = shown;
-  showModel(bench.checkpoint, model);
+  showModel(bench.checkpoint, model, settings.offer(model?.kinds ?? []));
   addresses.showPlaces();
   showInput(bench.input, shown.size, task(), plans[0]?.independent ?? false);
   at('tiling').hidden = (model?.tilings.length ?? 0) < 2;
@@ -484,7 +484,7 @@ function listen() {
   listenSave(stage, () => gallery.savable);
   listenCard(() => gallery.savable);
   listenChoices({
-    plan: (tile, least) => bench.plan(task(), { ...settings.options(recommended(), shown.model?.tilings ?? [], tile), ...least && { memory: 2 ** 50, least } }),
+    plan: (tile, least) => bench.plan(task(), { ...settings.options(recommended(), shown.model, tile), ...least && { memory: 2 ** 50, least } }),
     tile: () => settings.choices().tile,
     seconds: (plans) => shown.device && shown.model && speed.seconds(shown.device, shown.model, plans),
     use: (tile) => void useTile(tile),

@@ -4,7 +4,7 @@ import { at } from './dom.js';
 import { bytes, duration, number, roughly, t } from './i18n.js';
 import { element } from './plan.js';
 
-/** @import {Device, Done, Model, ProgressEvent} from './protocol.js' */
+/** @import {Device, Done, Kind, Model, ProgressEvent} from './protocol.js' */
 /** @import {Checkpoint, Input, Size, Task} from './workbench.js' */
 
 /** The line under the picture. */
@@ -89,11 +89,11 @@ export class ProgressLine {
   }
 }
 
-/** @param {Checkpoint} checkpoint @param {Model|undefined} m */
-export function showModel(checkpoint, m) {
+/** @param {Checkpoint} checkpoint @param {Model|undefined} m @param {Kind|undefined} as which model it is taken for */
+export function showModel(checkpoint, m, as) {
   at('model-name').textContent = checkpoint.name.replace(/\.(safetensors|pth?)$/i, '');
   const facts = m && t('model.facts', {
-    model: m.model, parameters: number(m.parameters / 1e6, m.parameters < 1e8 ? 1 : 0), size: bytes(m.bytes),
+    model: as ? t(`settings.as.${as}`) : m.model, parameters: number(m.parameters / 1e6, m.parameters < 1e8 ? 1 : 0), size: bytes(m.bytes),
   });
   at('model-facts').textContent = [checkpoint.builtin ? t('model.builtin') : '', facts].filter(Boolean).join(' · ');
   at('model-form').textContent = m ? [
@@ -101,6 +101,7 @@ export function showModel(checkpoint, m) {
     t(m.layout === 'diffusers' ? 'model.diffusers' : 'model.original'),
     ...m.lacks ? [t(m.lacks === 'encoder' ? 'model.decodes' : 'model.encodes')] : [],
   ].join(' · ') : '';
+  at('model-assumed').textContent = m?.assumed && !as ? t('model.assumed', { model: m.model }) : '';
 }
 
 /**

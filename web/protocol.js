@@ -20,7 +20,7 @@
 //   open    {id, source, precision, force?}     result: Model; force takes a file that `flat` is said of
 //   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
-//   inspect {id, source, options?}              result: LatentInfo; of the options `independent` and `scale` count
+//   inspect {id, source, options?}              result: LatentInfo; of the options `independent`, `scale` and `as` count
 //   decode  {id, source, options}               events: JobEvent; result: Done
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same
@@ -120,6 +120,8 @@ export const inFlight = 4;
  * @property {number} channels of a pixel: 3, or 4 with alpha
  * @property {number} latentChannels
  * @property {boolean} independent frames are pictures by themselves unless told otherwise
+ * @property {Kind[]} kinds models that have these tensors: only their latents' scale differs. Empty where it is this one alone
+ * @property {boolean} assumed nothing tells which of them it is: `model` is the most usual
  * @property {Tiling[]} tilings that it can do, the default first
  * @property {number} spatial pixels along a latent cell's side
  * @property {number} temporal frames in a latent frame after the first
@@ -139,6 +141,11 @@ export const inFlight = 4;
  * How tiles become a frame: blended with a cosine, equal to one tile by reading a halo around each, or blended as
  * diffusers does for Wan.
  * @typedef {'feather'|'exact'|'diffusers'} Tiling
+ */
+
+/**
+ * A model of AutoencoderKL.
+ * @typedef {'sd'|'sdxl'|'playground'|'flux'|'sd3'|'sd-x4'} Kind
  */
 
 /**
@@ -198,6 +205,7 @@ export const inFlight = 4;
  * @property {string} [tile] "off" (one tile), "auto" (the largest that fits), N or HxW in pixels; default 512, or less where that doesn't fit
  * @property {string} [overlap] N or HxW in pixels; default 64. Exact tiles have a halo instead
  * @property {Tiling} [tiling] default exact where the model can and it fits, else feather. For diffusers the default tile is 256
+ * @property {Kind} [as] of Model.kinds, which model it is; default Model.model
  * @property {boolean} [independent] take every frame as a picture by itself; default as the latent's file says, else
  *   Model.independent
  * @property {boolean} [shrink] take a smaller tile where the one asked for doesn't fit; default true where tile is absent, else false

@@ -1,10 +1,10 @@
 // The choices that a link can carry: `#tile=128&overlap=32&task=decode`. What is
 // left at its default is not in the link.
 
-/** @import {Options, Tiling} from './protocol.js' */
+/** @import {Kind, Model, Options, Tiling} from './protocol.js' */
 
 /**
- * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
+ * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, as: 'auto'|Kind, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
  *   memory: string, format: '.safetensors'|'.latent'|'.npy'}} Choices memory in MiB
  */
 
@@ -25,7 +25,7 @@ export function share(addresses) {
 
 /** @type {Choices} */
 const defaults = {
-  tile: 'recommended', overlap: 'recommended', tiling: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
+  tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
 };
 
 /** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
@@ -40,20 +40,20 @@ const field = (name) => /** @type {HTMLSelectElement} */ (form.elements.namedIte
 /**
  * Choices as the engine takes them. Recommended tiles may be made smaller to fit, but for those of diffusers.
  * @param {{tile: string, overlap: string}} recommended
- * @param {Tiling[]} can tilings that the model can do; another one chosen does not count
+ * @param {Model|undefined} model whose tilings and kinds count; another one chosen does not
  * @param {string} [chosen] tile in place of the one that is
  * @returns {Options}
  */
-export function options(recommended, can, chosen) {
+export function options(recommended, model, chosen) {
   const c = choices();
   if (chosen) c.tile = chosen;
-  const tiling = can.find((name) => name === c.tiling);
+  const tiling = model?.tilings.find((name) => name === c.tiling);
   const best = tiling === 'diffusers' ? { tile: '256', overlap: '64' } : recommended;
   const tile = c.tile === 'recommended' ? best.tile : c.tile;
   const own = c.overlap === 'recommended' || !!chosen && pixels(c.overlap) >= pixels(tile);
   const overlap = own ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
   return {
-    tile, overlap: tile === 'off' ? '0' : overlap, tiling, memory: Number(c.memory) * 2 ** 20, format: c.format,
+    tile, overlap: tile === 'off' ? '0' : overlap, tiling, as: model?.kinds.find((name) => name === c.as), memory: Number(c.memory) * 2 ** 20, format: c.format,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',
     independent: c.frames === 'auto' ? undefined : c.frames === 'pictures',
   };
@@ -95,6 +95,19 @@ export function choose(name, value) {
   list.value = wanted;
 }
 
+/**
+ * Offers the models that a checkpoint can be, where it can be several. One that is chosen for another checkpoint doesn't
+ * count.
+ * @param {Kind[]} kinds
+ * @returns {Kind|undefined} the one that is chosen
+ */
+export function offer(kinds) {
+  const list = field('as');
+  for (const o of list.options) o.hidden = o.disabled = o.value !== 'auto' && !kinds.some((kind) => kind === o.value);
+  /** @type {HTMLElement} */ (list.parentElement).hidden = kinds.length < 2;
+  return kinds.find((kind) => kind === list.value);
+}
+
 /** @param {'task'|'engine'|'view'} name */
 export function chosen(name) {
   const input = /** @type {HTMLInputElement} */ (document.querySelector(`input[name=${name}]:checked`));
@@ -134,6 +147,7 @@ export function readLink(recommended) {
 /** What a link may set; the engine checks the rest. */
 const acceptable = {
   tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
+  as: /^(sd|sdxl|playground|flux|sd3|sd-x4)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 

@@ -137,6 +137,11 @@ func New(host Host, o Options) (*API, error) {
 	if a.models, err = newModels(o.Models, o.Budget); err != nil {
 		return nil, err
 	}
+	for _, m := range a.models.all {
+		if doubt := m.config.Doubt(); doubt != "" {
+			o.Log(m.name + ": " + doubt)
+		}
+	}
 	if len(o.Models) > 0 {
 		if a.folder, err = temporary.Mkdir(os.TempDir(), "tessera-serve", 0o700); err != nil {
 			return nil, fmt.Errorf("api: %w", err)
@@ -283,14 +288,23 @@ func (a *API) healthy(w http.ResponseWriter, _ *http.Request, _ string) error {
 }
 
 // listModels tells what can be asked for.
-func (a *API) listModels(w http.ResponseWriter, _ *http.Request, _ string) error {
+func (a *API) listModels(w http.ResponseWriter, r *http.Request, _ string) error {
+	q := newQuery(r.URL.RawQuery)
+	as := q.one("as", append([]string{""}, vae.Kinds()...)...)
+	if q.err != nil {
+		return q.err
+	}
 	type model struct {
 		Name   string     `json:"name"`
 		Config vae.Config `json:"config"`
 	}
 	list := []model{}
 	for _, m := range a.models.all {
-		list = append(list, model{m.name, m.config})
+		config, err := m.config.As(as)
+		if err != nil {
+			config = m.config // which is no such model
+		}
+		list = append(list, model{m.name, config})
 	}
 	return tell(w, http.StatusOK, list)
 }

@@ -36,7 +36,7 @@ func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 	if e.model, err = a.models.find(q.text("model")); err != nil {
 		return nil, err
 	}
-	e.want.Scale = q.scale(e.model.config)
+	q.scale(&e.want, e.model.config)
 	if e.want.Moments && e.want.Scale == latent.ScalePipeline {
 		q.refuse(bad("moments are the model's own numbers, expected no scaling"))
 	}
@@ -189,7 +189,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 			defer c.Close()
 			clips = []vae.Clip{c}
 		}
-		out, err = t.latents(e, clips)
+		out, err = t.latents(e, clips, warn)
 		return err
 	})
 	if err != nil {
@@ -220,13 +220,16 @@ func (l *latents) close() {
 }
 
 // latents encodes clips of one size, one after the other.
-func (t *turn) latents(e *encodeRequest, clips []vae.Clip) (out *latents, err error) {
+func (t *turn) latents(e *encodeRequest, clips []vae.Clip, warn func(text string)) (out *latents, err error) {
 	h, w := clips[0].Size()
 	f := media.Format{Frames: clips[0].Frames(), Height: h, Width: w, Channels: clips[0].Channels()}
 	d := e.answers()
 	j, err := job.Encode(e.model.config, f, "latent.safetensors", e.want)
 	if err != nil {
 		return nil, err
+	}
+	for _, text := range j.Doubts() {
+		warn(text)
 	}
 	out = &latents{shape: append([]int{len(clips)}, j.Latent.Shape()...)}
 	if out.spool, err = t.api.disk.spool(t.client, bytesOf(out.shape, d)); err != nil {

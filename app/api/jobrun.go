@@ -188,8 +188,8 @@ func (t *turn) runEncode(j *work) (r result, err error) {
 		r.Quality, err = t.back(j, e.Back(z), clip)
 		return r, err
 	}
-	if e.Forgotten != "" {
-		j.warn(e.Forgotten)
+	for _, text := range e.Doubts() {
+		j.warn(text)
 	}
 	if err := j.reserve(int64(4*len(z.Data)) + 1<<20 + j.state.Size); err != nil {
 		return r, err

@@ -52,7 +52,7 @@ func newModels(list []Model, budget int64) (*models, error) {
 
 // configOf reads a checkpoint's header, without a device.
 func configOf(m Model) (vae.Config, error) {
-	opened, err := vae.Inspect(m.Path, gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: m.Settings.Precision, Force: m.Settings.Force})
+	opened, err := vae.Inspect(m.Path, gpu.Info{Limits: gpu.DefaultLimits}, vae.Settings{Precision: m.Settings.Precision, As: m.Settings.As, Force: m.Settings.Force})
 	if err != nil {
 		return vae.Config{}, err
 	}

@@ -227,16 +227,16 @@ func (q *query) draw(c *job.Choices) {
 	c.Seed = seed
 }
 
-// scale is which numbers a latent holds by diffusers' words: do_scaling says a
+// scale chooses which numbers a latent holds by diffusers' words: do_scaling says a
 // pipeline's, and so do factors that are the model's; without a word they are the
-// VAE's own.
-func (q *query) scale(c vae.Config) string {
+// VAE's own. Factors tell which model it is where that is assumed.
+func (q *query) scale(want *job.Choices, c vae.Config) {
 	do, factor, shift := q.is("do_scaling"), q.float("scaling_factor"), q.float("shift_factor")
-	if factor == nil && shift == nil {
-		if do {
-			return latent.ScalePipeline
+	if want.Scale = latent.ScalePipeline; factor == nil && shift == nil {
+		if !do {
+			want.Scale = latent.ScaleNone
 		}
-		return latent.ScaleNone
+		return
 	}
 	s, m := 1.0, 0.0
 	if factor != nil {
@@ -245,10 +245,19 @@ func (q *query) scale(c vae.Config) string {
 	if shift != nil {
 		m = *shift
 	}
-	if err := sameScale(c, s, m); err != nil {
+	told, err := c.As(want.As)
+	if err != nil {
+		q.refuse(err)
+		return
+	}
+	for _, kind := range vae.Kinds() {
+		if other, err := c.As(kind); err == nil && told.Assumed && sameScale(other, s, m) == nil {
+			told, want.As = other, kind
+		}
+	}
+	if err := sameScale(told, s, m); err != nil {
 		q.refuse(err)
 	}
-	return latent.ScalePipeline
 }
 
 // sameScale refuses scalars that are not a model's.

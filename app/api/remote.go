@@ -54,7 +54,7 @@ func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 	if d.model, err = a.models.find(q.text("model")); err != nil {
 		return nil, err
 	}
-	d.want.Scale = q.scale(d.model.config)
+	q.scale(&d.want, d.model.config)
 	if err := q.end(); err != nil {
 		return nil, err
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"image/jpeg"
 	"image/png"
+	"maps"
 	"math"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 
 	"tessera/format/safetensors"
 	"tessera/latent"
+	"tessera/tests/synthetic"
 	"tessera/vae"
 )
 
@@ -346,4 +349,42 @@ func TestMalformed(t *testing.T) {
 			assert.NotContains(t, string(got), ".safetensors", "a path of the server's")
 		})
 	}
+}
+
+// Which model an AutoencoderKL is, is told in a warning where it is assumed, unless the
+// request says it, or has its factor.
+func TestAssumedModel(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "thing.safetensors")
+	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 32, 32, 32}, Quant: true, DType: safetensors.F32}))
+	_, url := start(t, device(t), Options{Models: []Model{{"thing", path, settingsF32}, {"xl", path, vae.Settings{Precision: vae.F32, As: "sdxl"}}}})
+	z := []float32{.5, -1, 2, .1}
+	decode := func(query map[string]string) (pixels []byte, warning string) {
+		all := map[string]string{"dtype": "float32", "output_type": "pt"}
+		maps.Copy(all, query)
+		r, body := ask(t, "POST", url+"/v1/decode"+params([]int{1, 4, 1, 1}, all), "", tensor(float, z))
+		require.Equal(t, http.StatusOK, r.StatusCode, string(body))
+		return body, r.Header.Get("Tessera-Warning")
+	}
+	const doubt = "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion"
+	sd, warning := decode(map[string]string{"do_scaling": "true"})
+	assert.Contains(t, warning, doubt)
+	xl, warning := decode(map[string]string{"do_scaling": "true", "as": "sdxl"})
+	assert.Empty(t, warning)
+	assert.NotEqual(t, sd, xl)
+	for name, query := range map[string]map[string]string{"its factor": {"scaling_factor": "0.13025"}, "served as it": {"do_scaling": "true", "model": "xl"}} {
+		got, warning := decode(query)
+		assert.Empty(t, warning, name)
+		assert.Equal(t, xl, got, name)
+	}
+	_, warning = decode(nil)
+	assert.NotContains(t, warning, doubt, "the model's own numbers")
+	r, body := ask(t, "POST", url+"/v1/encode"+params([]int{1, 3, 8, 8}, map[string]string{"dtype": "float32", "do_scaling": "true"}), "", tensor(float, make([]float32, 192)))
+	require.Equal(t, http.StatusOK, r.StatusCode, string(body))
+	assert.Contains(t, r.Header.Get("Tessera-Warning"), doubt)
+	for as, scale := range map[string]string{"": "0.18215", "?as=sdxl": "0.13025", "?as=flux": "0.18215"} {
+		_, body := ask(t, "GET", url+"/v1/models"+as, "", nil)
+		assert.Contains(t, string(body), `"scale":[`+scale+",", as)
+	}
+	r, _ = ask(t, "GET", url+"/v1/models?as=nothing", "", nil)
+	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
 }

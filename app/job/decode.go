@@ -33,6 +33,9 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	if d.Options.Options, err = want.Options(); err != nil {
 		return d, err
 	}
+	if c, err = c.As(want.As); err != nil {
+		return d, err
+	}
 	was, warnings, err := media.Original(name, z, c.Spatial, c.Temporal)
 	if err != nil {
 		return d, err
@@ -50,6 +53,13 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	}
 	if err := d.draw(name, want); err != nil {
 		return d, err
+	}
+	if as := c.Maker(was.Checkpoint); as != "" {
+		if c, err = c.As(as); err != nil {
+			return d, err
+		}
+		d.Options.As = as
+		d.Notes = append(d.Notes, fmt.Sprintf("%s: made by %s, so the checkpoint is taken for that", name, c.Model))
 	}
 	origin := c.Origin(was)
 	images := want.independent(origin.Images)
@@ -125,6 +135,9 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))
+	}
+	if doubt := c.Doubt(); doubt != "" && d.Scale == latent.ScalePipeline {
+		d.Warnings = append(d.Warnings, cmp.Or(c.File, "the checkpoint")+": "+doubt)
 	}
 	if was.Scale == "" && was.Checkpoint == (latent.Checkpoint{}) {
 		if text := doubt(c, d.Latent, d.Scale, asked); text != "" {

@@ -20,6 +20,8 @@ type Encoding struct {
 	Latent  latent.Latent     // what comes out, without its numbers
 	Scale   string            // of its numbers
 	Meta    map[string]string // to be kept with it
+	// Doubt warns where the scale of the latent's numbers is a guess; else it is empty.
+	Doubt string
 	// Forgotten warns, where the file's format keeps no metadata, of what
 	// decoding will not undo; else it is empty.
 	Forgotten string
@@ -37,6 +39,9 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	if e.Options.Options, err = want.Options(); err != nil {
 		return e, err
 	}
+	if c, err = c.As(want.As); err != nil {
+		return e, err
+	}
 	format := strings.ToLower(path.Ext(output))
 	o := &e.Options
 	o.Moments, o.Sample, o.Seed = want.Moments, want.Sample, want.Seed
@@ -47,6 +52,9 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 		e.Scale, kind = latent.ScaleNone, latent.KindMoments
 	}
 	o.Unscaled = e.Scale == latent.ScaleNone
+	if doubt := c.Doubt(); doubt != "" && !o.Unscaled {
+		e.Doubt = cmp.Or(c.File, "the checkpoint") + ": " + doubt
+	}
 	was := latent.Original{Frames: clip.Frames, Height: clip.Height, Width: clip.Width, FPS: clip.FPS, Aspect: clip.Aspect, Scale: e.Scale, Images: o.Independent, Checkpoint: c.Checkpoint()}
 	e.Meta = was.Meta(kind)
 
@@ -78,6 +86,16 @@ func Comparable(c vae.Config) error {
 	}
 	n := c.Decoded() / c.Spatial
 	return BadInput("job: %s decodes frames %d times as high and wide as it encodes them, which can't be compared: expected encode, then decode", cmp.Or(c.File, c.Model), n)
+}
+
+// Doubts are what a client is warned of, Doubt and Forgotten.
+func (e Encoding) Doubts() (all []string) {
+	for _, text := range []string{e.Doubt, e.Forgotten} {
+		if text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // lost is what decoding needs the metadata for.

@@ -38,6 +38,9 @@ type Choices struct {
 	// says, else what its format has of the model.
 	Scale string
 
+	// As is vae.Options'; default as the checkpoint was opened.
+	As string
+
 	FPS latent.Rational // of what is decoded; default as before it was encoded
 
 	// Layout, Key and Packed are how a latent lies in its file: media.LatentOptions',
@@ -54,7 +57,7 @@ type Choices struct {
 // Options are how the work is cut by these choices. Independent and Unscaled
 // are left to Decode and Encode, which know the file.
 func (c Choices) Options() (vae.Options, error) {
-	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host}
+	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host, As: c.As}
 	if c.Chunk == 0 {
 		o.Chunk = vae.AutoChunk
 	}

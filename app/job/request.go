@@ -39,5 +39,9 @@ func Words() []Word {
 			c.Overlap = &overlap
 			return err
 		}},
+		{"as", vae.Kinds(), func(c *Choices, text string) error {
+			c.As = text
+			return nil
+		}},
 	}
 }

@@ -13,7 +13,7 @@ import (
 // What requests say in words is what Choices hold, each listed text is one that a job
 // takes, and what is none is refused.
 func TestWords(t *testing.T) {
-	texts, wrong := map[string]string{"tiling": "exact", "tile": "96x128", "overlap": "16"}, map[string]error{"tile": tiling.ErrTile, "overlap": tiling.ErrOverlap}
+	texts, wrong := map[string]string{"tiling": "exact", "tile": "96x128", "overlap": "16", "as": "sdxl"}, map[string]error{"tile": tiling.ErrTile, "overlap": tiling.ErrOverlap}
 	var c Choices
 	for _, word := range Words() {
 		require.NotEmpty(t, texts[word.Name], "%s: no text to try", word.Name)
@@ -29,5 +29,5 @@ func TestWords(t *testing.T) {
 		}
 	}
 	overlap := tiling.Square(16)
-	assert.Equal(t, Choices{Tile: &tiling.Choice{Tile: tiling.Size{H: 96, W: 128}}, Overlap: &overlap, Tiling: vae.Exact}, c)
+	assert.Equal(t, Choices{Tile: &tiling.Choice{Tile: tiling.Size{H: 96, W: 128}}, Overlap: &overlap, Tiling: vae.Exact, As: "sdxl"}, c)
 }

@@ -83,9 +83,6 @@ func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (
 	if m.Config.Beside != "" {
 		o.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
 	}
-	if m.Config.Assumed {
-		o.Warn("%s: taken for the VAE of %s, since others have its names and shapes: by their scale latents differ. --as names another of %s", f.Name(), m.Config.Model, strings.Join(vae.Kinds(), ", "))
-	}
 	if m.Config.Quantised != "" {
 		o.Note("%s: %s", f.Name(), m.Config.Quantised)
 	}

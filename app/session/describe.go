@@ -86,6 +86,8 @@ type model struct {
 	Channels       int               `json:"channels"`
 	LatentChannels int               `json:"latentChannels"`
 	Independent    bool              `json:"independent"`
+	Kinds          []string          `json:"kinds"`
+	Assumed        bool              `json:"assumed"`
 	Tilings        []vae.Tiling      `json:"tilings"`
 	Spatial        int               `json:"spatial"`
 	Temporal       int               `json:"temporal"`
@@ -102,7 +104,7 @@ func describe(m *vae.Model) *model {
 	metadata, _ := quote.Map(s.Metadata)
 	return &model{
 		Name: s.File, Family: c.Family, Model: c.Model, Layout: c.Layout, Widths: c.Widths, Lacks: c.Lacks,
-		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Tilings: c.Tilings,
+		Channels: c.Channels, LatentChannels: c.Latent, Independent: c.Independent, Kinds: c.Kinds(), Assumed: c.Assumed, Tilings: c.Tilings,
 		Spatial: c.Spatial, Temporal: c.Temporal,
 		Bytes: s.Bytes, Tensors: s.Tensors, Parameters: s.Parameters, DTypes: s.DTypes, Metadata: metadata,
 		Precision: m.Elem.String(),

@@ -31,7 +31,7 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := job.Decode(c, l, name, job.Choices{Independent: r.Options.Independent, Scale: r.Options.Scale})
+	d, err := job.Decode(c, l, name, job.Choices{Independent: r.Options.Independent, Scale: r.Options.Scale, As: r.Options.As})
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,7 @@ type options struct {
 	Tile        string `json:"tile"`
 	Overlap     string `json:"overlap"`
 	Tiling      string `json:"tiling"`
+	As          string `json:"as"`
 	Shrink      *bool  `json:"shrink"`
 	Independent *bool  `json:"independent"`
 	Budget      int64  `json:"memory"`

@@ -275,8 +275,8 @@ func (t *task) clip(e job.Encoding) *pageClip {
 func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
 	e.Options.Spool = t.s.o.Spool
 	z, err := e.Run(t.r.ctx, t.model, c, t.watch("encode"), func(p *vae.EncodePlan) error {
-		if e.Forgotten != "" {
-			if err := t.s.send(warningEvent{about("warning", t.r.ID), e.Forgotten}, nil); err != nil {
+		for _, w := range e.Doubts() {
+			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {
 				return err
 			}
 		}

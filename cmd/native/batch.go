@@ -122,7 +122,7 @@ type clipCommand struct {
 // parseClip makes the command of a command line.
 func parseClip(kept *machine.Kept, args []string) (*clipCommand, error) {
 	p := &clipCommand{clipCommands: new(clipCommands), kept: kept}
-	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+	parser, err := kong.New(p.clipCommands, kong.Name("tessera"), kong.NoDefaultHelp(), kong.ExplicitGroups(flags.Groups), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}

@@ -124,8 +124,8 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := write(z); err != nil {
 		return err
 	}
-	if o.Forgotten != "" {
-		a.Warn("%s", o.Forgotten)
+	for _, text := range o.Doubts() {
+		a.Warn("%s", text)
 	}
 	r := report.New("encode", e.Device, e.Model, c.Model, a.Spoken(c.Video))
 	r.Clip(o.Clip)

@@ -283,6 +283,9 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.Say("  pixels       %s", pixels(c))
 	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
 	a.Say("  statistics   %s", scaling(c))
+	if doubt := c.Doubt(); doubt != "" {
+		a.Warn("%s: %s", i.File, doubt)
+	}
 	a.Say("  parameters   %s in %d tensors: %s", terminal.Thousands(i.Parameters), i.Tensors, counts(i.DTypes))
 	a.metadata("  metadata     ", i.Metadata)
 	if len(i.Needs) == 0 {

@@ -36,6 +36,11 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// vars are what help texts take from the models.
+func vars() kong.Vars {
+	return kong.Vars{"families": families(), "kinds": strings.Join(vae.Kinds(), ", ")}
+}
+
 // families are the names of published models, as a help text lists them.
 func families() string {
 	all := vae.Families()
@@ -154,7 +159,7 @@ func (a *app) execute(args []string) error {
 	}
 	var c cli
 	parser, err := kong.New(&c, kong.Name("tessera"), kong.Description(description), kong.Writers(a.Stdout, a.Stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), kong.Vars{"families": families()}, kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}), kong.ExplicitGroups(flags.Groups), kong.Bind(a, a.Terminal), kong.Exit(a.exit), vars(), kong.KindMapper(reflect.String, kong.MapperFunc(verbatim)))
 	if err != nil {
 		panic(err)
 	}

@@ -31,6 +31,7 @@ import (
 
 type serveCmd struct {
 	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
+	As        []string      `sep:"none" placeholder:"[NAME=]MODEL" help:"Model of an AutoencoderKL checkpoint, as of decode, for all or for the one called NAME: ${kinds}. A request may choose another."`
 	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
 	Memory    flags.Bytes   `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
 	Host      flags.Bytes   `name:"host-memory" placeholder:"SIZE" help:"The machine's memory that programs' jobs take at most where the device's is short, such as 20GiB; default as of decode."`
@@ -170,6 +171,21 @@ func (c *serveCmd) models() ([]api.Model, error) {
 			return nil, terminal.Refused("--model=%s: another is called %s, expected NAME=FILE with a name of its own", text, name)
 		}
 		all = append(all, api.Model{Name: name, Path: path, Settings: vae.Settings{Precision: vae.Precision(c.Precision)}})
+	}
+	for _, text := range c.As {
+		name, as, named := strings.Cut(text, "=")
+		if !named {
+			as = text
+		}
+		found := false
+		for i := range all {
+			if !named || all[i].Name == name {
+				all[i].Settings.As, found = as, true
+			}
+		}
+		if !found {
+			return nil, terminal.Refused("--as=%s: no --model is called %.60q", text, name)
+		}
 	}
 	return all, nil
 }

@@ -63,7 +63,7 @@ class Server:
     def __init__(self, address="", model="", **choices):
         self.scheme, self.host, self.port, self.path = split(address)
         self.model = model.strip()
-        self.choices = {name: value for name, value in choices.items() if value}
+        self.choices = {name.rstrip("_"): value for name, value in choices.items() if value}  # as_ is as: Python reserves it
 
     @property
     def address(self):

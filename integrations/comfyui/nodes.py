@@ -59,6 +59,12 @@ class ServerSettings(io.ComfyNode):
                     default="auto",
                     tooltip="How tiles are put together; exact is the result of one tile, where the model can.",
                 ),
+                io.Combo.Input(
+                    "as_",
+                    options=["auto", "sd", "sdxl", "playground", "flux", "sd3", "sd-x4"],
+                    default="auto",
+                    tooltip="Which model an AutoencoderKL checkpoint is, which sets the scale of latents: only for normalized latents.",
+                ),
             ],
             outputs=[TesseraServer.Output("server", display_name="server")],
         )
@@ -72,9 +78,9 @@ class ServerSettings(io.ComfyNode):
         return True
 
     @classmethod
-    def execute(cls, address, model, tile, overlap, tiling):
-        tiling = "" if tiling == "auto" else tiling
-        return io.NodeOutput(Server(address, model, tile=tile.strip(), overlap=overlap.strip(), tiling=tiling))
+    def execute(cls, address, model, tile, overlap, tiling, as_="auto"):
+        tiling, as_ = ("" if choice == "auto" else choice for choice in (tiling, as_))
+        return io.NodeOutput(Server(address, model, tile=tile.strip(), overlap=overlap.strip(), tiling=tiling, as_=as_))
 
 
 def shared_inputs(batch):

@@ -119,7 +119,7 @@ type Tuning struct {
 // Shortcuts say which model it is where its tensors do not, and take shortcuts or leave
 // them out.
 type Shortcuts struct {
-	As       string `group:"device" placeholder:"MODEL" help:"Which model a checkpoint of AutoencoderKL is, where neither config.json, a whole checkpoint's other tensors nor its name tell: sd, sdxl, playground, flux, sd3 or sd-x4. They differ in the scale of latents."`
+	As       string `group:"device" placeholder:"MODEL" help:"Model of an AutoencoderKL checkpoint, which sets the scale of latents: ${kinds}. Default: read from config.json, the checkpoint and its name."`
 	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
 	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
 }

@@ -77,6 +77,7 @@ class Server:
     token     for servers that ask for one; by default TESSERA_TOKEN's, which is sent to
               the default address and no other
     tile, overlap, tiling, independent_frames   as the command line's flags
+    as_       its --as: which model an AutoencoderKL checkpoint is, such as "sdxl"
     timeout   seconds without a byte, None for no end: a frame may take long
     patience  seconds that a server may say it is busy
 
@@ -89,7 +90,7 @@ class Server:
 
     def __init__(
         self, address: str = "", *, model: str = "", token: str = "", tile: str = "", overlap: str = "", tiling: str = "",
-        independent_frames: bool | None = None, timeout: float | None = None, patience: float = 600,
+        as_: str = "", independent_frames: bool | None = None, timeout: float | None = None, patience: float = 600,
     ) -> None:  # fmt: skip
         home = os.environ.get("TESSERA_SERVER") or HOME
         url = urlsplit(address or home)
@@ -100,7 +101,7 @@ class Server:
         self._secure, self._host, self._port, self._path = url.scheme == "https", url.hostname, url.port, url.path.rstrip("/")
         self.address = f"{url.scheme}://{url.netloc.rpartition('@')[2]}{self._path}"
         self._timeout, self._patience = timeout, patience
-        choices = {"model": model, "tile": tile, "overlap": overlap, "tiling": tiling}
+        choices = {"model": model, "tile": tile, "overlap": overlap, "tiling": tiling, "as": as_}
         self._choices: dict[str, Any] = {name: value for name, value in choices.items() if value}
         if independent_frames is not None:
             self._choices["independent_frames"] = independent_frames
@@ -108,7 +109,8 @@ class Server:
 
     def models(self) -> list[Config]:
         """Those that the server has."""
-        with self._ask("GET", "/v1/models") as reply:
+        kind = self._choices.get("as")
+        with self._ask("GET", "/v1/models" + (f"?as={kind}" if kind else "")) as reply:
             told = self._told(reply)
         try:
             if not isinstance(told, list):

@@ -1,0 +1,117 @@
+package vae
+
+import (
+	"fmt"
+	"strings"
+
+	"tessera/latent"
+)
+
+// twin is a model of a family in which models have their tensors' names and shapes in
+// common with others.
+type twin interface {
+	model() (as, name string)
+	fits(c *Config) bool // has c's names and shapes
+	take(c *Config)      // sets what is the model's own: its name and statistics
+}
+
+// twins are models as such.
+func twins[T twin](models []T) (all []twin) {
+	for _, m := range models {
+		all = append(all, m)
+	}
+	return all
+}
+
+// Kinds are the names of all models that have their tensors' names and shapes in common
+// with others, for Settings.As.
+func Kinds() (names []string) {
+	for _, f := range families {
+		for _, m := range f.twins {
+			as, _ := m.model()
+			names = append(names, as)
+		}
+	}
+	return names
+}
+
+// alike are the models with c's names and shapes, the most usual first.
+func (c *Config) alike() (all []twin) {
+	for _, m := range c.family().twins {
+		if m.fits(c) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Kinds are the names that As takes, the most usual first: none where no other model has
+// the tensors' names and shapes.
+func (c Config) Kinds() []string {
+	names := []string{}
+	for _, m := range c.alike() {
+		as, _ := m.model()
+		names = append(names, as)
+	}
+	return names
+}
+
+// As is the configuration with the model that kind names, one of Kinds; "" leaves it as it
+// is. Its error is an ErrBadModel.
+func (c Config) As(kind string) (Config, error) {
+	if kind == "" {
+		return c, nil
+	}
+	for _, m := range c.alike() {
+		if as, _ := m.model(); as == kind {
+			m.take(&c)
+			c.Assumed, c.Beside = false, ""
+			return c, nil
+		}
+	}
+	if kinds := c.Kinds(); len(kinds) > 0 {
+		return c, &badModel{fmt.Errorf("vae: %s can't be taken for %.80q, expected %s", c.Model, kind, strings.Join(kinds, ", "))}
+	}
+	return c, &badModel{fmt.Errorf("vae: %s can't be taken for %.80q: no other model has its tensors", c.Model, kind)}
+}
+
+// as is As for one job of a model whose networks are made.
+func (m *Model) as(kind string) (Config, error) {
+	c, err := m.Config.As(kind)
+	if err == nil && c.Leaky != m.Config.Leaky {
+		err = &badModel{fmt.Errorf("vae: %s has other activations than %s, expected the checkpoint to be opened as %s", c.Model, m.Config.Model, kind)}
+	}
+	return c, err
+}
+
+// Maker is which of Kinds made a latent, where c's model is assumed and could be that;
+// else "".
+func (c Config) Maker(by latent.Checkpoint) string {
+	for _, m := range c.alike() {
+		if as, name := m.model(); c.Assumed && by.Family == c.Family && by.Model == name {
+			return as
+		}
+	}
+	return ""
+}
+
+// Doubt says that the model is assumed and how to choose another; "" where it is known.
+func (c Config) Doubt() string {
+	if !c.Assumed {
+		return ""
+	}
+	var others []string
+	for _, m := range c.alike() {
+		if _, name := m.model(); name != c.Model {
+			others = append(others, name)
+		}
+	}
+	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s have the same tensors and another latent scale. --as chooses: %s",
+		c.Model, strings.Join(others, " and "), strings.Join(c.Kinds(), ", "))
+}
+
+// scaledAs tells whether a latent is of another of the models with such names and shapes,
+// each of which has a scale of its own.
+func (c *Config) scaledAs(made latent.Checkpoint) bool {
+	return made.Family == c.Family && made.Model != c.Model && len(c.alike()) > 0
+}
