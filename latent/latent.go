@@ -45,6 +45,8 @@ type Latent struct {
 	Moments bool
 	// Meta holds the strings kept with the latent; nil where there are none.
 	Meta map[string]string
+	// Packed: it was read from squares of 2x2 cells among the channels, see Unpack.
+	Packed bool
 	// Images: it was read from a batch of images, each a frame by itself.
 	Images bool
 	// ComfyUI: it was read from a file with ComfyUI's version mark.

@@ -19,6 +19,7 @@ type Original struct {
 	// its samples are is the model's affair: for most they are the VAE's own
 	// numbers, ScaleNone.
 	ComfyUI bool
+	Packed  bool // Latent.Packed, with no word on its scale
 	// Trainer is the program whose cache it is, with no word on its scale; nil for none.
 	Trainer *Trainer
 	// Checkpoint is of the model that made it.
@@ -79,12 +80,12 @@ func (o Original) Meta(kind string) map[string]string {
 	return m
 }
 
-// Original reads the metadata. A latent cell has spatial pixels a side, and a
-// latent frame after the first temporal frames, or one where it is an image.
+// Original reads the metadata. A latent cell has spatial pixels a side, to multiples of
+// grid pixels a clip was padded, and a latent frame after the first temporal frames, or one where it is an image.
 // Sizes that the latent can't have been padded from are dropped, with a
 // warning, since a tool may have cut or resized the latent and kept the
 // metadata. Warnings and errors don't name the file: its reader does.
-func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, err error) {
+func (l Latent) Original(spatial, grid, temporal int) (o Original, warnings []string, err error) {
 	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent && !l.Moments {
 		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
 	}
@@ -93,7 +94,7 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 	}
 	o.Scale = l.Meta[MetaScale]
 	if o.Scale == "" {
-		o.ComfyUI, o.Trainer = l.ComfyUI, l.Trainer
+		o.ComfyUI, o.Trainer, o.Packed = l.ComfyUI, l.Trainer, l.Packed
 	}
 	switch o.Scale {
 	case "", ScalePipeline, ScaleNone:
@@ -123,18 +124,18 @@ func (l Latent) Original(spatial, temporal int) (o Original, warnings []string, 
 			}
 		}
 	}
-	return o, l.reconcile(spatial, temporal, &o), nil
+	return o, l.reconcile(spatial, grid, temporal, &o), nil
 }
 
 // reconcile drops sizes that the latent can't have been padded from.
-func (l Latent) reconcile(spatial, temporal int, o *Original) (warnings []string) {
+func (l Latent) reconcile(spatial, grid, temporal int, o *Original) (warnings []string) {
 	frames, height, width := 1+(l.Frames-1)*temporal, l.Height*spatial, l.Width*spatial
 	fits := func(n, all, step int) bool { return n == 0 || n <= all && n > all-step }
 	if !fits(o.Frames, frames, temporal) {
 		warnings = append(warnings, fmt.Sprintf("metadata says %d frames, the latent has %d: the metadata is ignored", o.Frames, frames))
 		o.Frames = 0
 	}
-	if !fits(o.Height, height, spatial) || !fits(o.Width, width, spatial) {
+	if !fits(o.Height, height, grid) || !fits(o.Width, width, grid) {
 		warnings = append(warnings, fmt.Sprintf("metadata says %dx%d pixels, the latent has %dx%d: the metadata is ignored",
 			o.Height, o.Width, height, width))
 		o.Height, o.Width = 0, 0

@@ -18,3 +18,42 @@ func Unpacked(data []float32, channels, height, width int) []float32 {
 	}
 	return out
 }
+
+// Unpack is a latent [4C,L,h/2,w/2], whose channels hold squares of 2x2 cells, as
+// [C,L,h,w]: channel 4c+2y+x is row y, column x of the squares of channel c. Without data
+// it is the shape alone.
+func (l Latent) Unpack() Latent {
+	p := l
+	p.Channels, p.Height, p.Width, p.Packed = l.Channels/4, 2*l.Height, 2*l.Width, true
+	p.Data = moved(p, l.Data, func(whole, packed int) (to, from int) { return whole, packed })
+	return p
+}
+
+// Pack is the inverse of Unpack. Height and width are even.
+func (l Latent) Pack() Latent {
+	p := l
+	p.Channels, p.Height, p.Width, p.Packed = 4*l.Channels, l.Height/2, l.Width/2, false
+	p.Data = moved(l, l.Data, func(whole, packed int) (to, from int) { return packed, whole })
+	return p
+}
+
+// moved is data with each value in the place that way says, of its places in the whole
+// latent and in the packed one.
+func moved(whole Latent, data []float32, way func(whole, packed int) (to, from int)) []float32 {
+	if data == nil {
+		return nil
+	}
+	out, i, h, w := make([]float32, len(data)), 0, whole.Height/2, whole.Width/2
+	for n := range whole.Clips() * whole.Channels {
+		for t := range whole.Frames {
+			for y := range whole.Height {
+				for x := range whole.Width {
+					to, from := way(i, (((4*n+y%2*2+x%2)*whole.Frames+t)*h+y/2)*w+x/2)
+					out[to] = data[from]
+					i++
+				}
+			}
+		}
+	}
+	return out
+}

@@ -57,6 +57,10 @@ func named(s []int, o LatentOptions) (layout, error) {
 		return layout{}, fmt.Errorf("latent has shape %v, expected %d dimensions for --layout=%s", s, len(order), o.Layout)
 	}
 	y, ok := sized(s, order, channels)
+	if packed, squares := sized(s, order, 4*channels); o.Packed && !moments && squares {
+		y, ok = packed, true
+		y.squares = true
+	}
 	if !ok {
 		return layout{}, fmt.Errorf("latent has shape %v, expected %d channels at the place of --layout=%s", s, channels, o.Layout)
 	}

@@ -93,7 +93,11 @@ func (a *array) inspect(err error, name string, o LatentOptions) (l latent.Laten
 	if err == nil {
 		var y layout
 		if y, err = a.told(o); err == nil {
-			return a.latent(y), nil
+			l := a.latent(y)
+			if y.squares {
+				l = l.Unpack()
+			}
+			return l, nil
 		}
 	}
 	return latent.Latent{}, badInput(name, err)
@@ -148,7 +152,9 @@ func readLatent(a *array, o LatentOptions, most int64) (latent.Latent, error) {
 	if i := firstNonFinite(l.Data); i >= 0 {
 		return latent.Latent{}, fmt.Errorf("value %d of shape %v is %v, expected a finite number", i, a.shape, l.Data[i])
 	}
-	l.Data = y.ordered(l.Data)
+	if l.Data = y.ordered(l.Data); y.squares {
+		l = l.Unpack()
+	}
 	return l, nil
 }
 

@@ -18,6 +18,9 @@ type LatentOptions struct {
 	// Folded: a clip's frames may lie among the channels, [B,C*L,h,w], as
 	// ComfyUI's samplers leave SeedVR2's latents.
 	Folded bool
+	// Packed: squares of 2x2 cells may lie among the channels, [4C,L,h/2,w/2], as in
+	// FLUX.2's pipelines; see latent.Latent.Unpack.
+	Packed bool
 	// Layout names the dimensions, as ParseLayout returns it; "" tells them by the
 	// channels.
 	Layout string
@@ -41,6 +44,7 @@ type layout struct {
 	outer   int    // values of a clip that lie before its channels
 	images  bool   // it is a batch of single frames
 	moments bool   // half of the channels are means, the others log-variances
+	squares bool   // channels hold squares of 2x2 cells
 	note    string // what was taken to be so
 	// unpack puts squares of 2x2 cells, that lie among the channels, where they belong;
 	// nil: none do.
@@ -70,6 +74,9 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 			return y, nil
 		}
 	}
+	if y, ok := a.packed(o); ok {
+		return y, nil
+	}
 	y, orders, err := fitting(a.shape, o, a.batch)
 	switch {
 	case o.Channels == 0 && a.meta[latent.MetaKind] == "" && a.trainer == nil:
@@ -84,6 +91,20 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err
+}
+
+// packed names the dimensions of a latent whose channels hold squares of 2x2 cells, unless
+// it is one that has its channels first, and squares could only be last. [B,N,4C] are
+// tokens, whose size has to be told.
+func (a *array) packed(o LatentOptions) (y layout, ok bool) {
+	if !o.Packed {
+		return y, false
+	}
+	_, whole, unfit := fitting(a.shape, o, a.batch)
+	o.Channels *= 4
+	y, orders, err := fitting(a.shape, o, a.batch)
+	y.squares = true
+	return y, err == nil && orders[0] != "HWC" && (unfit != nil || !strings.HasSuffix(orders[0], "C") || strings.HasSuffix(whole[0], "C"))
 }
 
 // moments names the dimensions of means and log-variances.
@@ -233,7 +254,7 @@ func (y layout) sides() []int { return []int{y.batch, y.channels, y.frames, y.he
 func (a *array) latent(y layout) latent.Latent {
 	l := latent.Latent{
 		Channels: y.channels, Frames: y.frames, Height: y.height, Width: y.width,
-		Meta: a.meta, Images: y.images, Moments: y.moments, ComfyUI: a.comfy, Trainer: a.trainer,
+		Meta: a.meta, Images: y.images, Moments: y.moments, ComfyUI: a.comfy, Trainer: a.trainer, Packed: y.unpack != nil,
 	}
 	if y.batch > 1 {
 		l.Batch = y.batch
@@ -269,7 +290,7 @@ func (y layout) ordered(data []float32) []float32 {
 func (y layout) moved() int64 {
 	values := floatsBytes(y.sides()) / 4
 	switch {
-	case y.unpack != nil || y.outer > 1 && y.batch == 1:
+	case y.unpack != nil || y.squares || y.outer > 1 && y.batch == 1:
 		return values
 	case y.outer > 1:
 		return values / int64(y.batch)

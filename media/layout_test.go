@@ -340,3 +340,64 @@ func TestLatentsAreFloats(t *testing.T) {
 	require.ErrorIs(t, err, ErrInput)
 	require.ErrorContains(t, err, "dtype uint8, expected floats: float16, bfloat16, float32 or float64")
 }
+
+// FLUX.2's latents have squares of 2x2 cells among the channels, in every order of
+// dimensions and beside unpacked ones.
+func TestPackedChannels(t *testing.T) {
+	const c, h, w = 2, 6, 10
+	o := LatentOptions{Channels: c, Packed: true}
+	whole := testLatent(c, 1, h, w)
+	packed := whole.Pack()
+	require.Equal(t, []int{4 * c, 1, h / 2, w / 2}, packed.Shape())
+	require.Equal(t, whole.Data[1*h*w+3*w+4], packed.Data[(4*1+2*1+0)*h/2*w/2+1*w/2+2], "channel 1, row 3, column 4")
+	last := make([]float32, len(packed.Data)) // [h/2,w/2,4C]
+	for i, v := range packed.Data {
+		last[i%(h/2*w/2)*4*c+i/(h/2*w/2)] = v
+	}
+	for name, file := range map[string]struct {
+		name, key string
+		shape     []int
+		data      []float32
+		packed    bool
+	}{
+		"CHW":               {"z.npy", "", []int{4 * c, h / 2, w / 2}, packed.Data, true},
+		"BCHW":              {"z.npy", "", []int{1, 4 * c, h / 2, w / 2}, packed.Data, true},
+		"CFHW":              {"z.npy", "", []int{4 * c, 1, h / 2, w / 2}, packed.Data, true},
+		"BCFHW":             {"z.safetensors", "latent", []int{1, 4 * c, 1, h / 2, w / 2}, packed.Data, true},
+		"FHWC":              {"z.npy", "", []int{1, h / 2, w / 2, 4 * c}, last, true},
+		"ComfyUI":           {"z.latent", comfyKey, []int{1, 4 * c, h / 2, w / 2}, packed.Data, true},
+		"unpacked":          {"z.npy", "", []int{c, h, w}, whole.Data, false},
+		"unpacked, a batch": {"z.npy", "", []int{1, c, h, w}, whole.Data, false},
+	} {
+		got, err := decoded(t, file.name, file.key, file.shape, file.data, o)
+		require.NoError(t, err, name)
+		assert.Equal(t, whole.Shape(), got.Shape(), name)
+		assert.Equal(t, whole.Data, got.Data, name)
+		assert.Equal(t, file.packed, got.Packed, name)
+	}
+	// Two pictures, and a clip of a batch.
+	both := append(slices.Clone(packed.Data), packed.Data...)
+	got, err := decoded(t, "z.npy", "", []int{2, 4 * c, h / 2, w / 2}, both, o)
+	require.NoError(t, err)
+	assert.Equal(t, []int{c, 2, h, w}, got.Shape())
+	assert.Equal(t, whole.Data[:h*w], got.Data[h*w:2*h*w])
+	o.Layout = "BCHW"
+	named, err := decoded(t, "z.npy", "", []int{2, 4 * c, h / 2, w / 2}, both, o)
+	require.NoError(t, err)
+	assert.Equal(t, got, named)
+	// Channels first count before squares that would be last, and tokens need a size.
+	o.Layout = ""
+	wide := testLatent(c, 1, 3, 4*c)
+	got, err = decoded(t, "z.npy", "", []int{c, 3, 4 * c}, wide.Data, o)
+	require.NoError(t, err)
+	assert.False(t, got.Packed)
+	assert.Equal(t, []int{c, 1, 3, 4 * c}, got.Shape())
+	tokens := []int{1, h / 2 * w / 2, 4 * c}
+	_, err = decoded(t, "z.npy", "", tokens, last, o)
+	require.ErrorContains(t, err, "--size=WIDTHxHEIGHT says how they lie")
+	o.Height, o.Width = h, w
+	got, err = decoded(t, "z.npy", "", tokens, last, o)
+	require.NoError(t, err)
+	assert.True(t, got.Packed)
+	assert.Equal(t, whole.Data, got.Data)
+}

@@ -43,7 +43,7 @@ func (c *Config) statisticsBeside(path string) error {
 		return fmt.Errorf("vae: %s: %w", name, err)
 	}
 	own := slices.Contains(classes, d.Class) || d.Class == "" && max(d.Wan, d.Latent) == c.Latent
-	if err != nil || !own || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
+	if err != nil || !own || c.Packed || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
 		return nil
 	}
 	mean, scale, err := d.statistics(c.Latent)

@@ -25,7 +25,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "kl", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -48,6 +48,10 @@ type Config struct {
 	Variant string `json:"variant,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
+	// Packed: a pipeline's latent has squares of 2x2 cells as one, of four times the
+	// channels, and Mean and Scale are of those; see latent.Latent.Pack. Latents here are
+	// unpacked.
+	Packed bool `json:"packed,omitempty"`
 	// Assumed: models of other statistics have these names and shapes, and nothing
 	// tells which one this is. Model is the most usual.
 	Assumed bool `json:"assumed,omitempty"`
@@ -136,23 +140,42 @@ func (c *Config) check(file string) error {
 	return nil
 }
 
-// network is by what a network's numbers are scaled to those of a latent, and their mean:
-// the latent's are (the network's - mean) * scale.
-func (c *Config) network(channel int, unscaled bool) (scale, mean float64) {
-	scale, mean = c.scale(channel)
-	switch {
-	case unscaled && c.pipeline:
-		return 1 / scale, -mean * scale
-	case unscaled || c.pipeline:
-		return 1, 0
+// network is by what a network's numbers in a row of cells are scaled to those of a
+// latent, and their means, in even columns and in odd ones: the latent's are
+// (the network's - mean) * scale.
+func (c *Config) network(channel, row int, unscaled bool) (scale, mean [2]float64) {
+	scale, mean = c.scales(channel, row)
+	for x := range 2 {
+		switch {
+		case unscaled && c.pipeline:
+			scale[x], mean[x] = 1/scale[x], -mean[x]*scale[x]
+		case unscaled || c.pipeline:
+			scale[x], mean[x] = 1, 0
+		}
 	}
 	return scale, mean
 }
 
-// scale is by what a channel of a pipeline's latent is scaled, and its mean.
-func (c *Config) scale(channel int) (scale, mean float64) {
-	if c.Scale == nil {
-		return 1, 0
+// Grid is what a clip's height and width are padded to multiples of, in pixels.
+func (c Config) Grid() int {
+	if c.Packed {
+		return 2 * c.Spatial
 	}
-	return c.Scale[channel], c.Mean[channel]
+	return c.Spatial
+}
+
+// scales are by what a row of cells of a pipeline's latent is scaled, and their means: of
+// cells in even columns and in odd ones.
+func (c *Config) scales(channel, row int) (scale, mean [2]float64) {
+	if c.Scale == nil {
+		return [2]float64{1, 1}, mean
+	}
+	for x := range 2 {
+		at := channel
+		if c.Packed {
+			at = 4*channel + row%2*2 + x
+		}
+		scale[x], mean[x] = c.Scale[at], c.Mean[at]
+	}
+	return scale, mean
 }

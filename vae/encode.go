@@ -52,11 +52,11 @@ type EncodePlan struct {
 // the end mirrored, unless they are independent, and multiples of a latent cell's
 // pixels, the last row and column repeated.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
-	d := m.encoder.Direction
+	d, grid := m.encoder.Direction, m.Config.Grid()
 	if !independent {
 		frames = (frames+d.InFrames-2)/d.InFrames*d.InFrames + 1
 	}
-	return frames, (height + d.In - 1) / d.In * d.In, (width + d.In - 1) / d.In * d.In
+	return frames, (height + grid - 1) / grid * grid, (width + grid - 1) / grid * grid
 }
 
 // PlanEncode plans the encoding of a clip of so many frames of height x width
@@ -188,11 +188,11 @@ func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	f.Index = b.Frame
 	pad := wgsl.Pad4(f.Channels)
 	for c := range f.Channels {
-		scale, mean := p.config.network(c, p.o.Moments || p.o.Unscaled)
 		for r := range b.Rows {
+			scale, mean := p.config.network(c, b.Y+r, p.o.Moments || p.o.Unscaled)
 			row := f.Data[(c*f.Height+b.Y+r)*f.Width:][:f.Width]
 			for q := range row {
-				row[q] = float32((float64(b.Floats[(r*b.Width+q)*pad+c]) - mean) * scale)
+				row[q] = float32((float64(b.Floats[(r*b.Width+q)*pad+c]) - mean[q%2]) * scale[q%2])
 			}
 		}
 	}

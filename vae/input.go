@@ -23,12 +23,12 @@ func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	z, pad, size := l.z, wgsl.Pad4(l.z.Channels), in.Size()
 	saturates := l.config.family().saturates != nil && l.config.family().saturates(l.config)
 	for c := range z.Channels {
-		scale, mean := l.config.network(c, l.unscaled)
 		for k := range n {
 			for r := range size.H {
+				scale, mean := l.config.network(c, in.Y0+r, l.unscaled)
 				row := z.Data[((c*z.Frames+t+k)*z.Height+in.Y0+r)*z.Width+in.X0:]
 				for q := range size.W {
-					v := float64(row[q])/scale + mean
+					v := float64(row[q])/scale[(in.X0+q)%2] + mean[(in.X0+q)%2]
 					if saturates {
 						v = 3 * math.Tanh(v/3)
 					}

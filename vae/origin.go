@@ -33,7 +33,7 @@ func (c Config) Origin(o latent.Original) Origin {
 		case o.Trainer != nil && o.Trainer.Unscaled:
 			r.By = o.Trainer.Name
 		}
-		if r.By != "" {
+		if r.By != "" || c.Packed && !o.Packed { // pipelines pack
 			r.Scale = latent.ScaleNone
 		}
 	}

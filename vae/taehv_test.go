@@ -249,7 +249,8 @@ func TestWhichTAEHV(t *testing.T) {
 		require.NoError(t, err, c.file)
 		m.Close()
 		got := m.Config
-		scale, _ := got.scale(0)
+		scales, _ := got.scales(0, 0)
+		scale := scales[0]
 		assert.Equal(t, c.model, got.Model, c.file)
 		assert.Equal(t, c.assumed, got.Assumed, c.file)
 		assert.InDelta(t, c.scale, scale, 1e-12, c.file)

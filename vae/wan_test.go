@@ -252,9 +252,10 @@ func TestWanStatistics(t *testing.T) {
 	} {
 		c := Config{Family: s.family, Latent: s.latent}
 		c.statistics()
-		scale, mean := c.scale(s.channel)
-		assert.Equal(t, s.mean, mean, "%s channel %d", s.family, s.channel)
-		assert.InDelta(t, 1, scale*s.std, 1e-12, "%s channel %d", s.family, s.channel)
+		scale, mean := c.scales(s.channel, 0)
+		assert.Equal(t, [2]float64{s.mean, s.mean}, mean, "%s channel %d", s.family, s.channel)
+		assert.Equal(t, scale[0], scale[1])
+		assert.InDelta(t, 1, scale[0]*s.std, 1e-12, "%s channel %d", s.family, s.channel)
 	}
 	sums := [6]float64{}
 	for i, list := range [][]float64{wan21Mean, wan21Std, wan22Mean, wan22Std, qwen21Mean, qwen21Std} {

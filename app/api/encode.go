@@ -231,13 +231,14 @@ func (t *turn) latents(e *encodeRequest, clips []vae.Clip, warn func(text string
 	for _, text := range j.Doubts() {
 		warn(text)
 	}
-	out = &latents{shape: append([]int{len(clips)}, j.Latent.Shape()...)}
+	out = &latents{shape: append([]int{len(clips)}, j.Written(j.Latent).Shape()...)}
 	if out.spool, err = t.api.disk.spool(t.client, bytesOf(out.shape, d)); err != nil {
 		return nil, err
 	}
 	for i, c := range clips {
 		z, err := t.encode(j, c)
 		if err == nil {
+			z = j.Written(z)
 			raw := make([]byte, len(z.Data)*d.bytes())
 			d.put(raw, z.Data)
 			_, err = out.spool.WriteAt(raw, int64(i)*int64(len(raw)))

@@ -148,7 +148,7 @@ func (q *jobRequest) readLatent(path string, c vae.Config) (z latent.Latent, err
 	defer f.Close()
 	z.Batch = 0
 	z.Data, err = readFloats(f, q.dtype, z.Channels*z.Frames*z.Height*z.Width)
-	return z, err
+	return whole(z, q.shape), err
 }
 
 func resultOf(f media.Format, shape []int, scale string) result {
@@ -183,7 +183,7 @@ func (t *turn) runEncode(j *work) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = resultOf(e.Clip, z.Shape(), e.Scale)
+	r = resultOf(e.Clip, e.Written(z).Shape(), e.Scale)
 	if q.kind == kindRoundtrip {
 		r.Quality, err = t.back(j, e.Back(z), clip)
 		return r, err
@@ -194,7 +194,7 @@ func (t *turn) runEncode(j *work) (r result, err error) {
 	if err := j.reserve(int64(4*len(z.Data)) + 1<<20 + j.state.Size); err != nil {
 		return r, err
 	}
-	return r, media.WriteLatent(j.output(), z)
+	return r, media.WriteLatent(j.output(), e.Written(z))
 }
 
 // openClip opens a job's input.

@@ -55,6 +55,9 @@ func (a *API) decodeRequest(r *http.Request) (*decodeRequest, error) {
 		return nil, err
 	}
 	q.scale(&d.want, d.model.config)
+	if s := d.shape; d.model.config.Packed && q.text("do_scaling") == "" && (len(s) == 3 || len(s) > 3 && s[1] == 4*d.model.config.Latent) {
+		d.want.Scale = latent.ScalePipeline // a packed latent is a pipeline's
+	}
 	if err := q.end(); err != nil {
 		return nil, err
 	}
@@ -101,12 +104,16 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: s[2], Height: s[3], Width: s[4]}
 	case len(s) == 4 && (s[1] == c.Latent || c.ComfyUIFolded && s[1]%c.Latent == 0):
 		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: s[1] / c.Latent, Height: s[2], Width: s[3]}
+	case c.Packed && len(s) == 5 && s[1] == 4*c.Latent:
+		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: s[2], Height: s[3], Width: s[4]}.Unpack()
+	case c.Packed && len(s) == 4 && s[1] == 4*c.Latent:
+		z = latent.Latent{Batch: s[0], Channels: s[1], Frames: 1, Height: s[2], Width: s[3]}.Unpack()
 	case len(s) == 3 && s[2] == 4*c.Latent:
 		h, w := d.height/(2*c.Spatial), d.width/(2*c.Spatial)
 		if h < 1 || w < 1 || h*w != s[1] {
 			return z, bad("packed latents of shape %v need height and width, whose product over %d is the second of these", s, 4*c.Spatial*c.Spatial)
 		}
-		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: 1, Height: 2 * h, Width: 2 * w}
+		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: 1, Height: 2 * h, Width: 2 * w, Packed: c.Packed}
 	default:
 		return z, bad("shape is %v, expected [B,%d,T,h,w], [B,%d,h,w] or packed [B,h/2*w/2,%d] for %s", s, c.Latent, c.Latent, 4*c.Latent, d.model.name)
 	}
@@ -115,6 +122,21 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 		return z, tooLarge("a latent of shape %v, expected at most %d values, and frames of at most %dx%d pixels", s, maxValue, maxPixel, maxPixel)
 	}
 	return z, media.CheckLatentMemory(z)
+}
+
+// whole puts the data of a latent, which came in such a shape, where the latent has it.
+func whole(z latent.Latent, shape []int) latent.Latent {
+	switch {
+	case len(shape) == 3:
+		z.Data = latent.Unpacked(z.Data, z.Channels, z.Height, z.Width)
+	case z.Packed:
+		data := z.Data
+		z.Data = nil
+		z = z.Pack()
+		z.Data = data
+		z = z.Unpack()
+	}
+	return z
 }
 
 // remoteDecode answers diffusers' remote_decode.
@@ -150,9 +172,7 @@ func (a *API) remoteDecode(w http.ResponseWriter, r *http.Request, client string
 		if z.Data, err = readFloats(body, q.dtype, int(body.size)/q.dtype.bytes()); err != nil {
 			return err
 		}
-		if len(q.shape) == 3 {
-			z.Data = latent.Unpacked(z.Data, z.Channels, z.Height, z.Width)
-		}
+		z = whole(z, q.shape)
 		if d, err = job.Decode(q.model.config, z, "the tensor", q.want); err != nil { // which looks at the numbers
 			return err
 		}

@@ -36,7 +36,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	if c, err = c.As(want.As); err != nil {
 		return d, err
 	}
-	was, warnings, err := media.Original(name, z, c.Spatial, c.Temporal)
+	was, warnings, err := media.Original(name, z, c.Spatial, c.Grid(), c.Temporal)
 	if err != nil {
 		return d, err
 	}
@@ -132,6 +132,9 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 	d.Scale = cmp.Or(d.Scale, want.Scale, o.Scale)
 	if by != "" && !asked {
 		d.Notes = append(d.Notes, name+": by "+by+", so the numbers are the model's own (--scale none)")
+	}
+	if c.Packed && !was.Packed && was.Scale == "" && !asked && !d.Latent.Moments && d.Scale == latent.ScaleNone && by == "" && len(d.Latent.Data) > 0 {
+		d.Notes = append(d.Notes, fmt.Sprintf("%s: has %d channels, not %d packed ones, so the numbers are the model's own (--scale none)", name, c.Latent, 4*c.Latent))
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))

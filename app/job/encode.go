@@ -20,6 +20,7 @@ type Encoding struct {
 	Latent  latent.Latent     // what comes out, without its numbers
 	Scale   string            // of its numbers
 	Meta    map[string]string // to be kept with it
+	packed  bool              // the pipeline packs it
 	// Doubt warns where the scale of the latent's numbers is a guess; else it is empty.
 	Doubt string
 	// Forgotten warns, where the file's format keeps no metadata, of what
@@ -46,12 +47,13 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	o := &e.Options
 	o.Moments, o.Sample, o.Seed = want.Moments, want.Sample, want.Seed
 	o.Independent = want.independent(c.Independent)
-	e.Scale = cmp.Or(want.Scale, c.Origin(latent.Original{ComfyUI: format == ".latent"}).Scale)
+	e.Scale = cmp.Or(want.Scale, c.Origin(latent.Original{ComfyUI: format == ".latent", Packed: c.Packed}).Scale)
 	kind := latent.KindLatent
 	if want.Moments {
 		e.Scale, kind = latent.ScaleNone, latent.KindMoments
 	}
 	o.Unscaled = e.Scale == latent.ScaleNone
+	e.packed = c.Packed && !o.Unscaled
 	if doubt := c.Doubt(); doubt != "" && !o.Unscaled {
 		e.Doubt = cmp.Or(c.File, "the checkpoint") + ": " + doubt
 	}
@@ -61,7 +63,7 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	if !o.Independent {
 		e.Padded.Frames = 1 + up(clip.Frames-1, c.Temporal)
 	}
-	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Spatial), up(clip.Width, c.Spatial)
+	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Grid()), up(clip.Width, c.Grid())
 	e.Latent = latent.Latent{
 		Channels: c.Latent, Frames: c.Encoding().Frames(e.Padded.Frames, o.Independent),
 		Height: e.Padded.Height / c.Spatial, Width: e.Padded.Width / c.Spatial,
@@ -86,6 +88,15 @@ func Comparable(c vae.Config) error {
 	}
 	n := c.Decoded() / c.Spatial
 	return BadInput("job: %s decodes frames %d times as high and wide as it encodes them, which can't be compared: expected encode, then decode", cmp.Or(c.File, c.Model), n)
+}
+
+// Written is a latent of the encoding as it is given away: packed where the pipeline packs
+// it.
+func (e Encoding) Written(z latent.Latent) latent.Latent {
+	if e.packed {
+		return z.Pack()
+	}
+	return z
 }
 
 // Doubts are what a client is warned of, Doubt and Forgotten.

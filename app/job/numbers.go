@@ -24,7 +24,7 @@ const (
 // that it is taken in, or like no latent's of the model; else it is empty. A
 // scale that was asked for is not doubted.
 func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
-	if c.Mean == nil || len(z.Data) == 0 || z.Channels != c.Latent {
+	if c.Mean == nil || c.Packed || len(z.Data) == 0 || z.Channels != c.Latent {
 		return ""
 	}
 	pipeline, none := likeness{}, likeness{}

@@ -287,10 +287,11 @@ func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, 
 	}
 	var text bytes.Buffer
 	text.Grow(4*len(z.Data) + 4096)
-	if err := media.EncodeLatent(&text, name, z); err != nil {
+	written := e.Written(z)
+	if err := media.EncodeLatent(&text, name, written); err != nil {
 		return z, err
 	}
-	return z, t.s.send(latentEvent{about("latent", t.r.ID), name, z.Shape()}, text.Bytes())
+	return z, t.s.send(latentEvent{about("latent", t.r.ID), name, written.Shape()}, text.Bytes())
 }
 
 // roundtrip decodes what it has encoded, and compares as the command line does:

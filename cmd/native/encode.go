@@ -121,6 +121,7 @@ func (c *encodeCmd) Run(a *app) error {
 	if err := c.Vacant(out); err != nil {
 		return err
 	}
+	z = o.Written(z)
 	if err := write(z); err != nil {
 		return err
 	}
