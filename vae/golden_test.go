@@ -52,6 +52,9 @@ func (g golden) half() string {
 	return "decoder"
 }
 
+// pipeline is whether the latent is a pipeline's.
+func (g golden) pipeline() bool { return strings.HasPrefix(g.name, "pipeline_") }
+
 // suite is a model and its cases.
 type suite struct {
 	name  string // "seedvr2/small"
@@ -76,6 +79,8 @@ func suites() []suite {
 		{"kl/small", klCheckpoint("kl_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}), klGoldens("kl_small", 4, [][2]int{{3, 4}, {5, 7}, {1, 1}}, [][2]int{{24, 32}, {40, 56}})},
 		{"kl16/small", klCheckpoint("kl16_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}), klGoldens("kl16_small", 16, [][2]int{{3, 4}, {2, 5}}, [][2]int{{24, 32}, {16, 40}})},
 		{"klx4/small", klCheckpoint("klx4_small", synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true, DType: safetensors.F32}), klGoldens("klx4_small", 4, [][2]int{{6, 8}, {5, 7}}, [][2]int{{24, 32}})},
+		{"flux2/small", klCheckpoint("flux2_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 5, Flux2: true, DType: safetensors.F32}), flux2Goldens("flux2_small", "decode_5x1x4x6", "decode_5x1x3x5", "encode_3x1x32x48", "pipeline_decode_20x1x2x3", "pipeline_encode_3x1x32x48")},
+		{"flux2dec/small", klCheckpoint("flux2dec_small", synthetic.KLConfig{Widths: []int{64, 128, 192, 192}, Narrow: []int{32, 64, 96, 96}, Latent: 5, Flux2: true, DType: safetensors.F32}), flux2Goldens("flux2dec_small", "decode_5x1x4x6", "encode_3x1x32x48", "pipeline_decode_20x1x2x3")},
 		{"taesd/small", tinyCheckpoint("taesd_small", small12), tinyGoldens("taesd_small", 4, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
 		{"taef2/small", tinyCheckpoint("taef2_small", smallTAEF2), tinyGoldens("taef2_small", 6, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
 		{"taesana/small", tinyCheckpoint("taesana_small", smallTAESana), tinyGoldens("taesana_small", 6, [][2]int{{2, 3}}, [][3]int{{3, 64, 96}})},
@@ -202,6 +207,32 @@ func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB
 				golden{name: "tiled_encode_3x1x104x136_tile64x64_ov16x16", key: "input_tile", shape: []int{3, 1, 104, 136}, independent: true, tile: tile, tiling: Diffusers})
 		}
 		return fromTensors(t, file+".safetensors", all)
+	}
+}
+
+// flux2Goldens are FLUX.2's by name. Those of its pipelines are packed, and clamped here as
+// what is decoded of a pipeline's latent is.
+func flux2Goldens(file string, names ...string) func(t testing.TB) []golden {
+	return func(t testing.TB) []golden {
+		var all []golden
+		for _, name := range names {
+			g := golden{name: name, key: "latent", shape: make([]int, 4), independent: true}
+			if g.half() == "encoder" {
+				g.key = "input"
+			}
+			_, err := fmt.Sscanf(name[strings.LastIndexByte(name, '_')+1:], "%dx%dx%dx%d", &g.shape[0], &g.shape[1], &g.shape[2], &g.shape[3])
+			require.NoError(t, err, name)
+			all = append(all, g)
+		}
+		all = fromTensors(t, file+".safetensors", all)
+		for _, g := range all {
+			if g.pipeline() && g.half() == "decoder" {
+				for i, v := range g.want {
+					g.want[i] = min(max(v, -1), 1)
+				}
+			}
+		}
+		return all
 	}
 }
 
@@ -378,7 +409,7 @@ func (g golden) input() []float32 {
 // output runs a case and lays the result out as the golden is, [C, T, H, W].
 func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	t.Helper()
-	o.Unscaled, o.Independent = true, g.independent
+	o.Unscaled, o.Independent = !g.pipeline(), g.independent
 	if m.Config.pipeline { // statistics are of the VAE that it stands for
 		m.Config.Mean, m.Config.Scale = nil, nil
 	}
@@ -389,9 +420,16 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	if g.half() == "encoder" {
 		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: g.moments})
 		require.NoError(t, err)
+		if g.pipeline() {
+			z = z.Pack()
+		}
 		return z.Data
 	}
-	y := decodeAll(t, m, Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}, DecodeOptions{Options: o})
+	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
+	if g.pipeline() {
+		z = z.Unpack()
+	}
+	y := decodeAll(t, m, z, DecodeOptions{Options: o})
 	for i, v := range y {
 		if g.unsigned {
 			y[i] = (v + 1) / 2

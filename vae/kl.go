@@ -7,16 +7,19 @@ import (
 	"tessera/format"
 )
 
-// kl is AutoencoderKL's name.
-const kl = "kl"
+// Names of AutoencoderKL, and of FLUX.2's.
+const (
+	kl    = "kl"
+	flux2 = "flux2"
+)
 
 // klFamily is AutoencoderKL, the VAE of Stable Diffusion, SDXL, SD 3, FLUX.1 and many
 // more: ldm/models/autoencoder.py, and AutoencoderKL of diffusers. It is of pictures.
 var klFamily = family{
 	name:      kl,
-	marks:     []mark{{klKey, "AutoencoderKL, of Stable Diffusion and FLUX.1"}},
+	marks:     []mark{{klKey, "AutoencoderKL, of Stable Diffusion, FLUX.1 and FLUX.2"}},
 	encoders:  []string{klEncoderKey, klDiffusersEncoderKey},
-	told:      isKL,
+	told:      func(f format.File) bool { return isKL(f) && !isFlux2(f) },
 	config:    configureKL,
 	published: publishedKL,
 	encoder:   newKLEncoder,
@@ -34,6 +37,20 @@ var klFamily = family{
 	ignored:       []string{"model_ema.", "loss."},
 	residual:      &residual{by: 1.0 / 32, has: klSums},
 }
+
+// flux2Family is AutoencoderKLFlux2: AutoencoderKL of 32 channels, whose pipelines make one
+// cell of 2x2 and norm its 128 channels by statistics that are in the file. Its decoder may
+// be narrower than its encoder.
+var flux2Family = func() family {
+	f := klFamily
+	f.name, f.published, f.comfyUnscaled = flux2, publishedFlux2, false
+	f.marks, f.encoders, f.twins = nil, nil, nil // AutoencoderKL's
+	f.told = func(f format.File) bool { return isKL(f) && isFlux2(f) }
+	f.config = configureFlux2
+	f.classes = []string{"AutoencoderKLFlux2"}
+	f.ignored = append([]string{"bn."}, f.ignored...)
+	return f
+}()
 
 // newKLEncoder is Encoder, and quant_conv where there is one.
 func newKLEncoder(l *loader, c Config) *engine.Network {

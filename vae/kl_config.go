@@ -1,7 +1,9 @@
 package vae
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +18,9 @@ const (
 	klEncoderKey          = "encoder.mid.block_1.norm1.weight"
 	klDiffusersKey        = "decoder.mid_block.resnets.0.norm1.weight"
 	klDiffusersEncoderKey = "encoder.mid_block.resnets.0.norm1.weight"
+
+	flux2Mean     = "bn.running_mean"
+	flux2Variance = "bn.running_var"
 )
 
 // publishedKL is the configuration of Stable Diffusion's.
@@ -24,9 +29,16 @@ var publishedKL = Config{
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, false, false}, TimeUp: []bool{false, false, false},
 }
 
+// publishedFlux2 is the configuration of FLUX.2's.
+var publishedFlux2 = func() Config {
+	c := publishedKL
+	c.Model, c.Latent, c.Packed = "FLUX.2", 32, true
+	return c
+}()
+
 // configureKL reads the configuration from names and shapes. The layers use ldm's names.
 func configureKL(f format.File) (Config, tensors, error) {
-	c := Config{Family: kl, Layout: "original", Groups: 32, Temporal: 1, Channels: 3, Patch: 1, Independent: true, Lacks: lacking(f)}
+	c := Config{Family: kl, Model: "AutoencoderKL", Layout: "original", Groups: 32, Temporal: 1, Channels: 3, Patch: 1, Independent: true, Lacks: lacking(f)}
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c] or [c, c, 1, 1]
 	if _, ok := f.Tensor(klKey); !ok {
 		if _, ok = f.Tensor(klEncoderKey); !ok {
@@ -40,6 +52,15 @@ func configureKL(f format.File) (Config, tensors, error) {
 				return name
 			}
 		}
+	}
+	outer := t.name
+	t.name = func(name string) string {
+		if within := klWithin(name); within != "" {
+			if _, ok := f.Tensor(within); ok {
+				return within
+			}
+		}
+		return outer(name)
 	}
 	err := otherKL(f)
 	if err != nil {
@@ -84,6 +105,69 @@ func configureKL(f format.File) (Config, tensors, error) {
 	}
 	c.nameKL(f)
 	return c, t, c.check(f.Name())
+}
+
+// klWithin is where FLUX.2's original layout has a quantisation convolution, "" for other
+// tensors.
+func klWithin(name string) string {
+	switch {
+	case strings.HasPrefix(name, "quant_conv."):
+		return "encoder." + name
+	case strings.HasPrefix(name, "post_quant_conv."):
+		return "decoder." + name
+	}
+	return ""
+}
+
+// configureFlux2 is configureKL, and the statistics of packed latents: a batch norm's.
+func configureFlux2(f format.File) (Config, tensors, error) {
+	c, t, err := configureKL(f)
+	if err != nil {
+		return c, t, err
+	}
+	c.Family, c.Model, c.Packed, c.Assumed = flux2, "FLUX.2", true, false
+	if c.Mean, err = numbers(t, flux2Mean, 4*c.Latent); err != nil {
+		return c, t, err
+	}
+	variance, err := numbers(t, flux2Variance, 4*c.Latent)
+	if err != nil {
+		return c, t, err
+	}
+	c.Scale = make([]float64, len(variance))
+	for i, v := range variance {
+		if v < 0 {
+			return c, t, fmt.Errorf("vae: %s: tensor %s: element %d is %v, expected a variance", f.Name(), flux2Variance, i, v)
+		}
+		c.Scale[i] = 1 / math.Sqrt(v+1e-4)
+	}
+	return c, t, nil
+}
+
+// numbers are those of a vector of n.
+func numbers(t tensors, name string, n int) ([]float64, error) {
+	if found, err := t.dim(name, 0, 1); err != nil || found != n {
+		return nil, cmp.Or(err, fmt.Errorf("vae: %s: tensor %s has %d numbers, expected %d", t.file.Name(), name, found, n))
+	}
+	x, _ := t.find(name)
+	if !x.DType.Float() {
+		return nil, fmt.Errorf("vae: %s: tensor %s is %s, expected F16, BF16 or F32", t.file.Name(), name, x.DType)
+	}
+	narrow, wide := make([]float32, n), make([]float64, n)
+	if err := x.ReadF32(narrow, 0); err != nil {
+		return nil, err
+	}
+	for i, v := range narrow {
+		if wide[i] = float64(v); v-v != 0 {
+			return nil, fmt.Errorf("vae: %s: tensor %s: element %d is %v, expected a finite number", t.file.Name(), name, i, v)
+		}
+	}
+	return wide, nil
+}
+
+// isFlux2 tells FLUX.2's files from others that isKL is said of.
+func isFlux2(f format.File) bool {
+	_, ok := f.Tensor(flux2Mean)
+	return ok
 }
 
 // klWidths are the channels of a network's stages.
@@ -139,7 +223,6 @@ func (m klModel) take(c *Config) {
 // nameKL tells the model by the other tensors of a whole checkpoint, then by the file's
 // name; else it is the most usual one.
 func (c *Config) nameKL(f format.File) {
-	c.Model = "AutoencoderKL"
 	fit := slices.DeleteFunc(slices.Clone(klModels), func(m klModel) bool { return !m.fits(c) })
 	if len(fit) == 0 {
 		return
@@ -170,7 +253,6 @@ func hasAny(name string, words []string) bool {
 
 // klOthers are parts of names of models that are built like AutoencoderKL, and differ.
 var klOthers = []mark{
-	{"bn.running_mean", "the VAE of FLUX.2"},
 	{".time_stack.", "the VAE of Stable Video Diffusion"}, {".mix_factor", "the VAE of Stable Video Diffusion"}, {"decoder.time_conv_out.", "the VAE of Stable Video Diffusion"},
 	{"decoder.condition_encoder.", "an AsymmetricAutoencoderKL"}, {"quantize.", "a VQ model"}, {"vquantizer.", "a VQ model"},
 }

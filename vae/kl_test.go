@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,8 @@ func TestPublishedKL(t *testing.T) {
 		{synthetic.KLConfig{Quant: true}, 248, 83_653_863},
 		{synthetic.KLConfig{Latent: 16}, 244, 83_819_683},
 		{synthetic.KLConfig{Widths: []int{128, 256, 512}, Quant: true}, 204, 55_325_927},
+		{synthetic.KLConfig{Flux2: true}, 251, 84_046_115 + 257}, // statistics and their count
+		{synthetic.KLConfig{Flux2: true, Narrow: []int{96, 192, 384, 384}}, 251, 62_373_091 + 257},
 	} {
 		all, sum := synthetic.KL(c.config), 0
 		for _, s := range all {
@@ -189,7 +192,6 @@ func TestKLInWholeCheckpoints(t *testing.T) {
 // What is built like it, and differs, is refused by name.
 func TestOtherKL(t *testing.T) {
 	for name, want := range map[string]string{
-		"bn.running_mean": "the VAE of FLUX.2",
 		"decoder.mid.block_1.time_stack.norm1.weight":  "Stable Video Diffusion",
 		"decoder.condition_encoder.layers.0.weight":    "AsymmetricAutoencoderKL",
 		"quantize.embedding.weight":                    "a VQ model",
@@ -264,4 +266,99 @@ func gatherAll(m *Model, z Latent, o DecodeOptions) (n int, err error) {
 		n++
 	}
 	return n, nil
+}
+
+// FLUX.2's file in original and diffusers' names, with halves of it, and damaged.
+func TestFlux2Files(t *testing.T) {
+	small := synthetic.KLConfig{Flux2: true, Latent: 4}
+	diffusers := func(name string) string {
+		for _, half := range []string{"encoder.", "decoder."} {
+			if rest := strings.TrimPrefix(name, half); strings.Contains(rest, "quant_conv.") {
+				return rest
+			}
+		}
+		return klDiffusers(name, 4)
+	}
+	inspect := func(path string) (Config, error) {
+		m, err := Inspect(path, gpu.Info{}, Settings{})
+		if err != nil {
+			return Config{}, err
+		}
+		defer m.Close()
+		return m.Config, nil
+	}
+	edited := func(edit func(all []synthetic.Raw) []synthetic.Raw) string {
+		path := smallKL(t, "flux2.safetensors", small)
+		all, meta, err := synthetic.Read(path)
+		require.NoError(t, err)
+		require.NoError(t, synthetic.Create(path, edit(all), meta))
+		return path
+	}
+	mixed := small
+	mixed.Name = func(name string) string { // original names, and quantisation convolutions beside the networks
+		if strings.Contains(name, "quant_conv") {
+			return diffusers(name)
+		}
+		return name
+	}
+	named := small
+	named.Name = diffusers
+	var want Config
+	for i, c := range []synthetic.KLConfig{small, named, mixed} {
+		got, err := inspect(smallKL(t, "sdxl.safetensors", c))
+		require.NoError(t, err)
+		if got.Layout = ""; i == 0 {
+			want = got
+		}
+		assert.Equal(t, want, got)
+	}
+	assert.Equal(t, "flux2", want.Family)
+	assert.Equal(t, "FLUX.2", want.Model)
+	assert.True(t, want.Packed)
+	assert.False(t, want.Assumed)
+	assert.Empty(t, want.Kinds())
+	assert.Len(t, want.Scale, 16)
+	mean, variance := synthetic.Weight("bn.running_mean", []int{16}), synthetic.Weight("bn.running_var", []int{16})
+	for i := range mean {
+		assert.InDelta(t, mean[i], want.Mean[i], 1e-7)
+		assert.InDelta(t, 1/math.Sqrt(float64(variance[i])+1e-4), want.Scale[i], 1e-7)
+	}
+	for _, half := range []string{"encoder", "decoder"} {
+		got, err := inspect(edited(func(all []synthetic.Raw) []synthetic.Raw {
+			return slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
+		}))
+		require.NoError(t, err)
+		assert.Equal(t, half, got.Lacks)
+	}
+	for says, edit := range map[string]func(x *synthetic.Raw){
+		"tensor bn.running_mean has 4 numbers, expected 16": func(x *synthetic.Raw) {
+			if x.Name == "bn.running_mean" {
+				x.Shape, x.Data = []int{4}, x.Data[:16]
+			}
+		},
+		"tensor bn.running_var: element 2 is -1, expected a variance": func(x *synthetic.Raw) {
+			if x.Name == "bn.running_var" {
+				binary.LittleEndian.PutUint32(x.Data[8:], math.Float32bits(-1))
+			}
+		},
+		"tensor bn.running_mean: element 0 is NaN, expected a finite number": func(x *synthetic.Raw) {
+			if x.Name == "bn.running_mean" {
+				binary.LittleEndian.PutUint32(x.Data, math.Float32bits(float32(math.NaN())))
+			}
+		},
+		"tensor bn.running_var is missing": func(x *synthetic.Raw) {
+			if x.Name == "bn.running_var" {
+				x.Name = "bn.weight"
+			}
+		},
+	} {
+		_, err := inspect(edited(func(all []synthetic.Raw) []synthetic.Raw {
+			for i := range all {
+				edit(&all[i])
+			}
+			return all
+		}))
+		require.ErrorIs(t, err, ErrBadModel, says)
+		assert.ErrorContains(t, err, says)
+	}
 }

@@ -14,4 +14,5 @@ export const places = [
   { model: 'Qwen-Image', file: 'qwen_image_vae.safetensors', from: 'Comfy-Org/Qwen-Image_ComfyUI', size: 254e6, licence: 'Apache-2.0' },
   { model: 'Qwen-Image 2.1', file: 'qwen_image_2.1_vae_bf16.safetensors', from: 'Comfy-Org', size: 675509688 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },
+  { model: 'FLUX.2', file: 'flux2-vae.safetensors', from: 'Comfy-Org/flux2-dev', size: 336213556 },
 ];

@@ -388,3 +388,66 @@ func TestAssumedModel(t *testing.T) {
 	r, _ = ask(t, "GET", url+"/v1/models?as=nothing", "", nil)
 	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
 }
+
+// FLUX.2's packed latents, with channels or as tokens, are a pipeline's, and what is encoded
+// with do_scaling is packed. A job takes and makes them, too.
+func TestRemotePackedChannels(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "flux2.safetensors")
+	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 32, 32, 32}, Flux2: true, Latent: 4, DType: safetensors.F32}))
+	h := device(t)
+	a, url := start(t, h, Options{Models: []Model{{"flux2", path, settingsF32}}})
+	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 2, Data: make([]float32, 32)}
+	tokens := make([]float32, 32)
+	for i := range z.Data {
+		z.Data[i] = float32(i%7)/4 - 0.7
+		tokens[i%2*16+i/2] = z.Data[i]
+	}
+	whole := z.Unpack()
+	frames := decoded(t, h, a, "flux2", whole, vae.DecodeOptions{Options: vae.Options{Independent: true}})
+	want := planesOf(frames)
+	send := func(shape []int, values []float32, query map[string]string) (*http.Response, []float32) {
+		all := map[string]string{"dtype": "float32", "output_type": "pt"}
+		maps.Copy(all, query)
+		r, body := ask(t, "POST", url+"/v1/decode"+params(shape, all), "", tensor(float, values))
+		require.Equal(t, http.StatusOK, r.StatusCode, string(body))
+		return r, floats(float, body)
+	}
+	for name, c := range map[string]struct {
+		shape  []int
+		values []float32
+		query  map[string]string
+	}{
+		"channels":           {[]int{1, 16, 1, 2}, z.Data, nil},
+		"channels of a clip": {[]int{1, 16, 1, 1, 2}, z.Data, map[string]string{"do_scaling": "true"}},
+		"tokens":             {[]int{1, 2, 16}, tokens, map[string]string{"height": "16", "width": "32"}},
+		"unpacked":           {[]int{1, 4, 2, 4}, whole.Data, map[string]string{"do_scaling": "true"}},
+	} {
+		_, got := send(c.shape, c.values, c.query)
+		assert.Equal(t, want, got, name)
+	}
+	_, own := send([]int{1, 4, 2, 4}, whole.Data, nil)
+	assert.NotEqual(t, want, own, "the VAE's own numbers")
+	r, _ := ask(t, "POST", url+"/v1/encode"+params([]int{1, 3, 16, 32}, map[string]string{"dtype": "float32", "do_scaling": "true"}), "", tensor(float, make([]float32, 3*16*32)))
+	assert.Equal(t, "[1,16,1,2]", r.Header.Get("Shape"))
+	r, _ = ask(t, "POST", url+"/v1/encode"+params([]int{1, 3, 16, 32}, map[string]string{"dtype": "float32"}), "", tensor(float, make([]float32, 3*16*32)))
+	assert.Equal(t, "[1,4,2,4]", r.Header.Get("Shape"))
+	j, status := jobOf(t, "POST", url+"/v1/jobs"+params([]int{1, 16, 1, 1, 2}, map[string]string{"dtype": "float32", "kind": "decode", "output": "f32"}), tensor(float, z.Data))
+	require.Equal(t, http.StatusCreated, status, j.Error)
+	s := ended(t, url, j.ID)
+	require.Equal(t, stateDone, s.State, s.Error)
+	assert.Equal(t, latent.ScalePipeline, s.Result.Scale)
+	_, body := ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
+	assert.Equal(t, frames[0], floats(float, body))
+}
+
+// planesOf are frames of three channels as [C,T,H,W].
+func planesOf(frames [][]float32) (v []float32) {
+	for c := range 3 {
+		for _, f := range frames {
+			for i := c; i < len(f); i += 3 {
+				v = append(v, f[i])
+			}
+		}
+	}
+	return v
+}

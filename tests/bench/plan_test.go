@@ -48,6 +48,7 @@ var planned = []struct {
 	{"Wan 2.2, 704.7 million parameters", synthetic.Wan(synthetic.WanConfig{Nested: true})},
 	{"Qwen-Image 2.1, 337.7 million parameters", synthetic.Wan(synthetic.WanConfig{Still: true})},
 	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
+	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
 }
 
 // TestPlan holds the FLOPs, traffic and memory of plan.md. With -short it is those of

@@ -73,6 +73,8 @@ func TestReference(t *testing.T) {
 		{"qwen2.1", "encode", 388_375_773_184, 0, 1.48, 0},
 		{"kl", "decode", 1_240_079_597_568, 0, 4.73, 0},
 		{"kl", "encode", 541_149_364_224, 0, 2.06, 0},
+		{"flux2", "decode", 1_240_612_208_640, 0, 4.73, 0},
+		{"flux2", "encode", 542_222_843_904, 0, 2.07, 0},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})

@@ -12,6 +12,8 @@ import (
 type KLConfig struct {
 	Widths []int                    // shallow to deep; default 128, 256, 512, 512
 	Latent int                      // default 4
+	Flux2  bool                     // FLUX.2's layout and statistics, 32 channels by default
+	Narrow []int                    // the decoder's widths, where they are others
 	Quant  bool                     // with quant_conv and post_quant_conv
 	DType  safetensors.DType        // default F16. F32 leaves the weights unrounded.
 	Name   func(name string) string // what a tensor is called in the file; nil: by its original name
@@ -31,6 +33,9 @@ func KL(c KLConfig) []Spec {
 	widths, latent := c.Widths, cmp.Or(c.Latent, 4)
 	if widths == nil {
 		widths = []int{128, 256, 512, 512}
+	}
+	if c.Flux2 {
+		latent = cmp.Or(c.Latent, 32)
 	}
 	var t table
 	resnet := func(name string, in, out int) {
@@ -64,9 +69,19 @@ func KL(c KLConfig) []Spec {
 	middle("encoder.mid", last)
 	t.norm("encoder.norm_out", last)
 	t.conv("encoder.conv_out", 2*latent, last, 3, 3)
-	if c.Quant {
+	switch {
+	case c.Flux2:
+		t.conv("encoder.quant_conv", 2*latent, 2*latent, 1, 1)
+		t.conv("decoder.post_quant_conv", latent, latent, 1, 1)
+		t = append(t, Spec{Name: "bn.running_mean", Shape: []int{4 * latent}}, Spec{Name: "bn.running_var", Shape: []int{4 * latent}}, Spec{Name: "bn.num_batches_tracked"})
+	case c.Quant:
 		t.conv("quant_conv", 2*latent, 2*latent, 1, 1)
 		t.conv("post_quant_conv", latent, latent, 1, 1)
+	}
+	if c.Narrow != nil {
+		widths = c.Narrow
+		last = widths[len(widths)-1]
+		in = last
 	}
 	t.conv("decoder.conv_in", last, latent, 3, 3)
 	middle("decoder.mid", last)

@@ -45,6 +45,8 @@ func Weight(key string, shape []int) []float32 {
 //	norm weight           1 + 0.1·v
 //	convolution, linear   v·sqrt(3 / fan-in), unit variance in and out
 //	bias                  0.1·v
+//	running variance      1 + 0.5·v
+//	count of batches      0
 func FillWeight(key string, shape []int, start int, dst []float32) {
 	offset, scale := scaling(key, shape)
 	h := hash(key)
@@ -59,6 +61,10 @@ func scaling(key string, shape []int) (offset, scale float64) {
 	switch {
 	case norm:
 		return 1, 0.1
+	case strings.HasSuffix(key, "running_var"):
+		return 1, 0.5
+	case strings.HasSuffix(key, "num_batches_tracked"):
+		return 0, 0
 	case len(shape) >= 2 && !slices.Contains(shape, 0):
 		fanIn := 1
 		for _, d := range shape[1:] {
