@@ -4,6 +4,8 @@ package vae
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,33 +30,62 @@ type diffusersConfig struct {
 	Shift  *float64  `json:"shift_factor"`
 }
 
+// identified tells more of a checkpoint at path by the config.json beside it, else by its
+// size and hash.
+func (c *Config) identified(path string, size int64) error {
+	told, err := c.statisticsBeside(path)
+	if told || err != nil {
+		return err
+	}
+	return c.published(size, func() (string, error) {
+		whole, err := format.ReadContents(path)
+		if err != nil {
+			return "", fmt.Errorf("vae: %w", err)
+		}
+		defer whole.Close()
+		h := sha256.New()
+		if _, err := io.Copy(h, io.NewSectionReader(whole, 0, whole.Size())); err != nil {
+			return "", fmt.Errorf("vae: %s: %w", path, err)
+		}
+		return hex.EncodeToString(h.Sum(nil)), nil
+	})
+}
+
 // statisticsBeside takes the statistics in the config.json beside a checkpoint before
-// the published ones. A config.json of something else is left alone.
-func (c *Config) statisticsBeside(path string) error {
+// the published ones. A config.json of something else is left alone. Those of a model with
+// the checkpoint's tensors tell that it is that.
+func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	if c.pipeline { // there it says that nothing is to be scaled
-		return nil
+		return false, nil
 	}
 	name := ConfigBeside(path)
 	text := configBeside(path)
 	var d diffusersConfig
-	err := json.Unmarshal(text, &d)
+	err = json.Unmarshal(text, &d)
 	classes := c.family().classes
 	if err != nil && slices.ContainsFunc(classes, func(class string) bool { return strings.Contains(string(text), class) }) {
-		return fmt.Errorf("vae: %s: %w", name, err)
+		return false, fmt.Errorf("vae: %s: %w", name, err)
 	}
 	own := slices.Contains(classes, d.Class) || d.Class == "" && max(d.Wan, d.Latent) == c.Latent
 	if err != nil || !own || c.Packed || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
-		return nil
+		return false, nil
 	}
 	mean, scale, err := d.statistics(c.Latent)
 	if err != nil {
-		return fmt.Errorf("vae: %s: %w", name, err)
+		return false, fmt.Errorf("vae: %s: %w", name, err)
 	}
 	c.Assumed = false
+	for _, m := range c.alike() {
+		other := *c
+		if m.take(&other); nearly(mean, other.Mean) && nearly(scale, other.Scale) {
+			*c = other
+			return true, nil
+		}
+	}
 	if !nearly(mean, c.Mean) || !nearly(scale, c.Scale) {
 		c.Mean, c.Scale, c.Beside = mean, scale, name
 	}
-	return nil
+	return true, nil
 }
 
 // statistics are those of latents of so many channels.

@@ -165,4 +165,10 @@ func TestKLBeside(t *testing.T) {
 	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, got.Mean)
 	assert.False(t, got.Assumed)
 	assert.Equal(t, 0.13025, model("sdxl").Scale[0], "what is asked for is first")
+	text = `{"_class_name": "AutoencoderKL", "latent_channels": 4, "scaling_factor": 0.13025}`
+	require.NoError(t, os.WriteFile(ConfigBeside(beside), []byte(text), 0o666))
+	got = model("")
+	assert.Equal(t, "SDXL", got.Model)
+	assert.Empty(t, got.Beside, "the published statistics")
+	assert.False(t, got.Assumed)
 }

@@ -2,9 +2,12 @@ package vae
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -361,4 +364,63 @@ func TestFlux2Files(t *testing.T) {
 		require.ErrorIs(t, err, ErrBadModel, says)
 		assert.ErrorContains(t, err, says)
 	}
+}
+
+// The published files are known by size and hash, whatever they are called. The hash is
+// asked for only where the size is one of theirs and the name says nothing or another
+// model.
+func TestKLByHash(t *testing.T) {
+	const mse, sdxl, flux, half = 334_641_190, 334_641_164, 335_304_388, 167_666_902
+	const other = "0123456789abcdef"
+	for _, c := range []struct {
+		name   string
+		latent int
+		size   int64
+		sum    string // "": must not be asked for
+		model  string
+		known  bool
+	}{
+		{"thing.safetensors", 4, sdxl, "63aeecb90ff7bc1c115897dcbde1", "SDXL", true},
+		{"thing.safetensors", 4, mse, "735e4c3a447a3255", "Stable Diffusion", true},
+		{"thing.safetensors", 4, sdxl, other, "Stable Diffusion", false},
+		{"anime.safetensors", 4, sdxl, "63aeecb90ff7bc1c", "SDXL", true},
+		{"anime.safetensors", 4, sdxl, other, "Stable Diffusion", true},
+		{"sdxl_vae.safetensors", 4, sdxl, "", "SDXL", true},
+		{"thing.safetensors", 4, sdxl + 1, "", "Stable Diffusion", false},
+		{"thing.safetensors", 16, half, "8f53304a79335b55", "Stable Diffusion 3", true},
+		{"thing.safetensors", 16, half, other, "FLUX.1", false},
+		{"ae.safetensors", 16, flux, "", "FLUX.1", true},
+		{"thing.safetensors", 16, flux, "afc8e28272cd15db", "FLUX.1", true},
+		{"thing.safetensors", 16, sdxl, "63aeecb90ff7bc1c", "FLUX.1", false}, // of other shapes
+	} {
+		m, err := Inspect(smallKL(t, c.name, synthetic.KLConfig{Latent: c.latent, Quant: c.latent == 4}), gpu.Info{}, Settings{})
+		require.NoError(t, err)
+		m.Close()
+		got, asked := m.Config, false
+		require.NoError(t, got.published(c.size, func() (string, error) {
+			asked = true
+			return c.sum, nil
+		}))
+		assert.Equal(t, c.sum != "", asked, "%+v", c)
+		assert.Equal(t, c.model, got.Model, "%+v", c)
+		assert.Equal(t, c.known, !got.Assumed, "%+v", c)
+	}
+	c := Config{Family: kl, Latent: 4, Widths: make([]int, 4), Assumed: true}
+	require.ErrorIs(t, c.published(sdxl, func() (string, error) { return "", io.EOF }), io.EOF)
+}
+
+// The hash is of all of the file.
+func TestKLHashesTheFile(t *testing.T) {
+	path := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
+	m, err := Inspect(path, gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer m.Close()
+	file, err := os.ReadFile(path)
+	require.NoError(t, err)
+	known := klFiles
+	defer func() { klFiles = known }()
+	klFiles = []klFile{{int64(len(file)), fmt.Sprintf("%x", sha256.Sum256(file))[:16], "sdxl"}}
+	require.NoError(t, m.Config.identified(path, int64(len(file))))
+	assert.Equal(t, "SDXL", m.Config.Model)
+	assert.False(t, m.Config.Assumed)
 }

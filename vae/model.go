@@ -129,7 +129,7 @@ func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	if o.As != "" {
 		return m, nil
 	}
-	if err := m.Config.statisticsBeside(f.Name()); err != nil {
+	if err := m.Config.identified(f.Name(), f.Size()); err != nil {
 		return nil, &badModel{err}
 	}
 	return m, nil
