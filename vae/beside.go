@@ -52,7 +52,8 @@ func (c *Config) identified(path string, size int64) error {
 }
 
 // statisticsBeside takes the statistics in the config.json beside a checkpoint before
-// the published ones. A config.json of something else is left alone. Those of a model with
+// the published ones. A config.json of another class, or
+// without a class and of other channels, is left alone. Those of a model with
 // the checkpoint's tensors tell that it is that.
 func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	if c.pipeline { // there it says that nothing is to be scaled
@@ -66,7 +67,7 @@ func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	if err != nil && slices.ContainsFunc(classes, func(class string) bool { return strings.Contains(string(text), class) }) {
 		return false, fmt.Errorf("vae: %s: %w", name, err)
 	}
-	own := slices.Contains(classes, d.Class) || d.Class == "" && max(d.Wan, d.Latent) == c.Latent
+	own := slices.Contains(classes, d.Class) || d.Class == "" && slices.Contains([]int{0, c.Latent}, max(d.Wan, d.Latent))
 	if err != nil || !own || c.Packed || d.Mean == nil && d.Std == nil && d.Factor == nil && d.Shift == nil {
 		return false, nil
 	}
