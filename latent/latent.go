@@ -23,6 +23,8 @@ const (
 	MetaModel  = "tessera.model"
 	MetaFile   = "tessera.checkpoint"
 	MetaPrint  = "tessera.fingerprint"
+	// MetaStatistics is of latents that other statistics than the published ones scaled.
+	MetaStatistics = "tessera.statistics"
 )
 
 // Values of MetaScale and MetaKind.

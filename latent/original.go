@@ -33,6 +33,8 @@ type Checkpoint struct {
 	Model  string // by its own name: "Qwen-Image"
 	File   string // its name, without folders
 	Print  string // a fingerprint of the file
+	// Statistics is a fingerprint of those that scale its latents, "" for the published ones.
+	Statistics string
 }
 
 // String is `"Wan 2.1" ("Wan2.1_VAE.pth")`: the words may be a stranger's.
@@ -49,7 +51,7 @@ func (c Checkpoint) String() string {
 
 // fields are the keys that a checkpoint is kept under.
 func (c *Checkpoint) fields() map[string]*string {
-	return map[string]*string{MetaFamily: &c.Family, MetaModel: &c.Model, MetaFile: &c.File, MetaPrint: &c.Print}
+	return map[string]*string{MetaFamily: &c.Family, MetaModel: &c.Model, MetaFile: &c.File, MetaPrint: &c.Print, MetaStatistics: &c.Statistics}
 }
 
 // Meta is an original as metadata, without what is zero.

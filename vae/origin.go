@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -45,23 +46,28 @@ type Kin int
 
 // From near to far.
 const (
-	Same        Kin = iota // the same file, or nothing is known
-	OtherFile              // the same model by its name
-	StandIn                // a tiny autoencoder, and the VAE that it stands for
-	OtherModel             // of the same family, with the same statistics and weights of its own
-	OtherFamily            // other weights and statistics, as AutoencoderKL's models have, too
+	Same            Kin = iota // the same file, or nothing is known
+	OtherFile                  // the same model by its name
+	StandIn                    // a tiny autoencoder, and the VAE that it stands for
+	OtherModel                 // of the same family, with the same statistics and weights of its own
+	OtherStatistics            // of the same family, with other statistics by a config.json
+	OtherFamily                // other weights and statistics, as AutoencoderKL's models have, too
 )
 
 func (c Config) kin(made latent.Checkpoint) Kin {
 	switch {
 	case c.scaledAs(made):
 		return OtherFamily
-	case made == latent.Checkpoint{} || c.Latent == 0 || made.Print != "" && made.Print == c.Print:
+	case made == latent.Checkpoint{} || c.Latent == 0:
 		return Same
 	case !c.is(made.Family) && standsFor(c.Checkpoint()) == standsFor(made):
 		return StandIn
 	case !c.is(made.Family):
 		return OtherFamily
+	case made.Print != "" && made.Statistics != c.ownStatistics(): // trainers know none but the published ones
+		return OtherStatistics
+	case made.Print != "" && made.Print == c.Print:
+		return Same
 	case made.Model != c.Model:
 		return OtherModel
 	case made.Print != "" && c.Print != "":
@@ -86,7 +92,21 @@ func (c Config) Cached(t *latent.Trainer) (made latent.Checkpoint, known []strin
 
 // Checkpoint is what latents keep of the model that makes them.
 func (c Config) Checkpoint() latent.Checkpoint {
-	return latent.Checkpoint{Family: c.Family, Model: c.Model, File: c.File, Print: c.Print}
+	return latent.Checkpoint{Family: c.Family, Model: c.Model, File: c.File, Print: c.Print, Statistics: c.ownStatistics()}
+}
+
+// ownStatistics is a fingerprint of the statistics in a config.json, "" of the published ones.
+func (c Config) ownStatistics() string {
+	if c.Beside == "" {
+		return ""
+	}
+	h := fnv.New64a()
+	for _, list := range [][]float64{c.Mean, c.Scale} {
+		for _, x := range list {
+			h.Write(binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(x))))
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // Name notes the name of the file alone, for who reads no more of it than the

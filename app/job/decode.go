@@ -150,6 +150,14 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 	return d.relate(c, o.Kin, was.Checkpoint, name, asked)
 }
 
+// statisticsOf names where a model's statistics are from.
+func statisticsOf(c vae.Config) string {
+	if c.Beside == "" {
+		return "the published ones"
+	}
+	return "those in " + c.Beside
+}
+
 // relate says where a latent is not of the checkpoint that is to decode it. A
 // scale that another family's statistics made can't be undone: that is an error
 // unless the scale is asked for.
@@ -160,6 +168,12 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 		d.Notes = append(d.Notes, text+", another file of that model")
 	case kin == vae.StandIn:
 		d.Notes = append(d.Notes, text+": one stands for the other")
+	case kin == vae.OtherStatistics && d.Scale == latent.ScalePipeline:
+		text += fmt.Sprintf(", which scales by other statistics: %s", statisticsOf(c))
+		if !asked {
+			return BadInput("job: %s; --scale takes it all the same", text)
+		}
+		d.Warnings = append(d.Warnings, text)
 	case kin == vae.OtherModel:
 		d.Warnings = append(d.Warnings, text+", whose weights are others")
 	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:

@@ -204,6 +204,9 @@ func TestMadeBy(t *testing.T) {
 	renamed, old := wan21, wan21
 	renamed.File, renamed.Model, renamed.Independent = "qwen?.pth", "Qwen-Image", true
 	old.Print, old.File = "4", "wan.safetensors"
+	own, others := wan21, wan21
+	own.Beside, own.Mean, own.Scale = "vae/config.json", []float64{1}, []float64{2}
+	others.Beside, others.Mean, others.Scale = "vae/config.json", []float64{1}, []float64{3}
 	wider := vae.Config{Family: "wan2.2", Model: "Wan 2.2", Latent: 16, Spatial: 16, Temporal: 4, Channels: 3, Patch: 2}
 	const pipeline, none = latent.ScalePipeline, latent.ScaleNone
 	for name, c := range map[string]struct {
@@ -218,6 +221,11 @@ func TestMadeBy(t *testing.T) {
 		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), to which its numbers mean something else`},
 		"another family":           {made: seedvr2, with: wan21, scale: pipeline, error: `job: z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), which has not the statistics that scaled it; --scale takes it all the same`},
 		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), to which its numbers mean something else`},
+		"own statistics":           {made: own, with: own, scale: pipeline},
+		"statistics are lost":      {made: own, with: wan21, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: the published ones; --scale takes it all the same`},
+		"statistics have come":     {made: wan21, with: own, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: those in vae/config.json; --scale takes it all the same`},
+		"statistics are others":    {made: others, with: own, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: those in vae/config.json`},
+		"statistics, unscaled":     {made: own, with: wan21, scale: none},
 		"no model is known":        {made: wan21, with: vae.Usual(), scale: pipeline},
 		"nothing is kept":          {with: wan21, scale: pipeline},
 	} {

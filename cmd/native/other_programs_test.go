@@ -275,6 +275,9 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 		want[i] = float32(math.Max(-1, math.Min(1, float64(v))))
 	}
 	assert.Equal(t, want, readNPY(t, path("own.npy")))
+	succeed(t, "encode", "-m", path("diffusion_pytorch_model.safetensors"), demoClip(t, 1, 16, 24), "-o", path("own.safetensors"))
+	succeed(t, "decode", "-m", path("diffusion_pytorch_model.safetensors"), path("own.safetensors"), "-o", path("back.npy"))
+	refuse(t, []refusal{{name: "lost", args: "decode -m " + wan21(t) + " " + path("own.safetensors") + " -o OUT.npy", code: job.ExitInput, want: "which scales by other statistics: the published ones; --scale takes it all the same"}})
 
 	command := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.y4m"), "--resume"}
 	for _, c := range []struct{ config, status string }{{"{}", batch.Done}, {"{}", batch.Skipped}, {`{"z_dim": 16, "scaling_factor": 2}`, batch.Done}} {
