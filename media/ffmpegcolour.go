@@ -166,11 +166,17 @@ func (s ffprobeStream) remarks(channels int, o OpenOptions) (r remarks) {
 	if s.alpha() && channels == 3 {
 		r.warn("transparency is dropped: colours are the stored ones, blended with nothing")
 	}
+	if s.apart {
+		r.warn("transparency is a picture of its own in the file, and not read")
+	}
 	if !slices.Contains([]string{"", "unknown", "progressive"}, s.FieldOrder) {
 		r.warn("is interlaced: both fields of a frame are read as one picture")
 	}
 	if a := s.angle(); a != 0 {
 		r.note("is turned by %d degrees, as the file asks", a)
+	}
+	if s.mirror != "" {
+		r.note("is mirrored, as the file asks")
 	}
 	return r
 }

@@ -3,7 +3,7 @@
 package media
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -19,6 +19,22 @@ import (
 // heifKind names the kind of a file of pictures in boxes, as phones write them; "" for
 // any other file.
 func heifKind(path string) string {
+	switch brand := heifBrand(path); {
+	case brand == "avif":
+		return "AVIF"
+	case slices.Contains([]string{"heic", "heix", "heim", "heis", "mif1"}, brand):
+		return "HEIC"
+	}
+	return ""
+}
+
+// isSequence tells of files that are for a clip, with a picture of it for who shows none.
+func isSequence(path string) bool {
+	return slices.Contains([]string{"avis", "hevc", "hevx", "msf1"}, heifBrand(path))
+}
+
+// heifBrand is what a file in boxes is for, "" for any other file.
+func heifBrand(path string) string {
 	f, _, err := file.Open(path)
 	if err != nil {
 		return ""
@@ -28,13 +44,7 @@ func heifKind(path string) string {
 	if _, err := io.ReadFull(f, head); err != nil || string(head[4:8]) != "ftyp" {
 		return ""
 	}
-	switch brand := string(head[8:]); {
-	case brand == "avif":
-		return "AVIF"
-	case slices.Contains([]string{"heic", "heix", "heim", "heis", "mif1"}, brand):
-		return "HEIC"
-	}
-	return ""
+	return string(head[8:])
 }
 
 // tileGrid is a picture in tiles, each of which is a stream. ffmpeg tells of them from
@@ -52,7 +62,8 @@ type tileGrid struct {
 
 // heif completes the stream of a file of pictures: with the tiles that it is one of, and
 // with how it is turned and what its colours are, which few versions of ffmpeg tell.
-func (s *ffprobeStream) heif(ctx context.Context, path string) error {
+// tiles is whether ffmpeg knows of any.
+func (s *ffprobeStream) heif(ctx context.Context, path string, tiles bool) error {
 	if s.isTile() {
 		grid, err := gridOf(ctx, path)
 		if err != nil {
@@ -64,7 +75,10 @@ func (s *ffprobeStream) heif(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	s.still, s.upright = true, p.turns
+	if p.tiled && !tiles {
+		return badInputf(path, "is a picture in tiles, which this ffmpeg doesn't put together (7.1 and newer do); expected a PNG or JPEG of it, such as heif-convert makes")
+	}
+	s.still, s.upright, s.mirror, s.apart = true, p.turns, p.mirror, p.alpha
 	s.SideData = nil
 	s.colours(p.colours)
 	return nil
@@ -125,10 +139,14 @@ func (g *tileGrid) filter() string {
 }
 
 // pictureProperties are those of the picture that a file is for: by how many quarters,
-// counterclockwise, it is turned, and what its colours are, nil where it does not say.
+// counterclockwise, it is turned, how it is mirrored then, what its colours are, nil
+// where it does not say, and whether it is in tiles.
 type pictureProperties struct {
 	turns   int
+	mirror  string // ffmpeg's filter, "" for none
 	colours *cicp
+	tiled   bool
+	alpha   bool // another picture in the file has transparency
 }
 
 func heifProperties(path string) (p pictureProperties, err error) {
@@ -198,7 +216,7 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 	}
 	be := binary.BigEndian
 	var primary uint32
-	var links []byte // ipma
+	var links, items []byte // ipma, iinf
 	type property struct {
 		name string
 		data []byte
@@ -210,6 +228,8 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 			primary = be.Uint32(data[4:])
 		case name == "pitm" && len(data) >= 6:
 			primary = uint32(be.Uint16(data[4:]))
+		case name == "iinf":
+			items = data
 		case name == "iprp":
 			boxes(data, func(name string, data []byte) {
 				switch name {
@@ -220,6 +240,10 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 				}
 			})
 		}
+	})
+	found.tiled = itemKind(items, primary) == "grid"
+	found.alpha = slices.ContainsFunc(properties, func(p property) bool {
+		return p.name == "auxC" && (bytes.Contains(p.data, []byte("auxiliary:alpha")) || bytes.Contains(p.data, []byte("hevc:2015:auxid:1\x00")))
 	})
 	if len(links) < 8 {
 		return found, nil
@@ -258,15 +282,40 @@ func primaryProperties(meta []byte) (found pictureProperties, err error) {
 			}
 			switch p := properties[at-1]; {
 			case p.name == "irot" && len(p.data) > 0:
-				found.turns = int(p.data[0] & 3)
+				turns := int(p.data[0] & 3)
+				if found.mirror != "" { // to be mirrored first and then turned is to be turned back first
+					turns = -turns & 3
+				}
+				found.turns = turns
 			case p.name == "colr" && found.colours == nil:
 				found.colours = nclx(p.data)
-			case p.name == "imir":
-				err = cmp.Or(err, errors.New("asks for its picture to be mirrored, which isn't done; expected a PNG or JPEG of it, such as heif-convert makes"))
+			case p.name == "imir" && len(p.data) > 0:
+				found.mirror = [2]string{"vflip,", "hflip,"}[p.data[0]&1]
 			}
 		}
 	}
 	return found, err
+}
+
+// itemKind finds the kind of an item in the box "iinf", "" where it isn't there.
+func itemKind(items []byte, item uint32) (kind string) {
+	head := 6 // version, flags and a count
+	if len(items) > 0 && items[0] > 0 {
+		head = 8
+	}
+	if len(items) < head {
+		return ""
+	}
+	boxes(items[head:], func(name string, data []byte) {
+		switch {
+		case name != "infe":
+		case len(data) >= 12 && data[0] == 2 && uint32(binary.BigEndian.Uint16(data[4:])) == item:
+			kind = string(data[8:12])
+		case len(data) >= 14 && data[0] == 3 && binary.BigEndian.Uint32(data[4:]) == item:
+			kind = string(data[10:14])
+		}
+	})
+	return kind
 }
 
 // turnFilter turns a picture by quarters counterclockwise.

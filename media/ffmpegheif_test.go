@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tessera/latent"
 )
 
 // TestTiledHEIC reads a picture of 4 x 3 tiles, and compares with tiles that ffmpeg
@@ -109,10 +111,13 @@ func TestHEIFTurns(t *testing.T) {
 	assert.Equal(t, "HEIC", heifKind(write(data)))
 	assert.Empty(t, heifKind(filepath.Join("testdata", "video", "cover-first.mp4")))
 
-	mirrored := bytes.Replace(data, []byte("pixi"), []byte("imir"), 1)
-	_, err = heifProperties(write(mirrored))
-	require.ErrorContains(t, err, "x.heic: asks for its picture to be mirrored, which isn't done")
-	require.ErrorIs(t, err, ErrInput)
+	for way, filter := range []string{"vflip,", "hflip,"} {
+		mirrored := heifTurned(t, data, way)
+		copy(mirrored[bytes.Index(mirrored, []byte("irot")):], "imir")
+		got, err = heifProperties(write(mirrored))
+		require.NoError(t, err)
+		assert.Equal(t, pictureProperties{mirror: filter, colours: got.colours, tiled: true}, got)
+	}
 	links := bytes.Index(data, []byte("ipma"))
 	short := bytes.Clone(data)
 	short[links+11] = 200 // entries
@@ -123,6 +128,77 @@ func TestHEIFTurns(t *testing.T) {
 		broken[i] ^= 0xff
 		heifProperties(write(broken[:len(broken)-i]))
 	}
+}
+
+// TestAVIFMirrored: the picture is red and lime above blue and white. It is turned by a
+// quarter counterclockwise, and then its top and bottom change places.
+func TestAVIFMirrored(t *testing.T) {
+	needFFmpeg(t)
+	data, err := os.ReadFile(filepath.Join("testdata", "video", "turned-then-mirrored.avif"))
+	require.NoError(t, err)
+	red, lime, blue, white := []float32{1, -1, -1}, []float32{-1, 1, -1}, []float32{-1, -1, 1}, []float32{1, 1, 1}
+	turn, mirror := bytes.Index(data, []byte("irot")), bytes.Index(data, []byte("imir"))
+	links := bytes.Index(data, []byte("ipma")) + 19 // the last two of the one item
+	for name, c := range map[string]struct {
+		change func(data []byte)
+		want   [][]float32 // from left to right and from top to bottom
+	}{
+		"as it is":              {func([]byte) {}, [][]float32{red, blue, lime, white}},
+		"left and right":        {func(data []byte) { data[mirror+4] = 1 }, [][]float32{white, lime, blue, red}},
+		"turned the other way":  {func(data []byte) { data[turn+4] = 3 }, [][]float32{white, lime, blue, red}},
+		"mirrored, then turned": {func(data []byte) { data[links], data[links+1] = data[links+1], data[links] }, [][]float32{white, lime, blue, red}},
+	} {
+		changed := bytes.Clone(data)
+		c.change(changed)
+		clip, warnings, notes := told(t, putFile(t, t.TempDir(), "x.avif", changed), OpenOptions{})
+		assert.Empty(t, warnings, name)
+		assert.Len(t, notes, 2, name)
+		assert.Contains(t, notes, "is mirrored, as the file asks", name)
+		h, w := clip.Size()
+		require.Equal(t, []int{64, 48}, []int{h, w}, name)
+		frame := readFrame(t, clip, 0)
+		for i, want := range c.want {
+			at := (16+32*(i/2))*w + 12 + 24*(i%2)
+			assert.InDeltaSlice(t, want, frame[at*3:][:3], 0.05, "%s: quarter %d", name, i)
+		}
+	}
+}
+
+// TestTiledAVIF reads a picture of four tiles and says that its transparency is left out.
+// Before 7.1 ffmpeg reads one tile of it, which is refused.
+func TestTiledAVIF(t *testing.T) {
+	needFFmpeg(t)
+	path := filepath.Join("testdata", "video", "tiles-with-alpha.avif")
+	help, err := exec.Command("ffprobe", "-h", "full").CombinedOutput()
+	require.NoError(t, err)
+	if !strings.Contains(string(help), "-show_stream_groups") {
+		_, err := Open(context.Background(), path, 3)
+		require.ErrorIs(t, err, ErrInput)
+		require.ErrorContains(t, err, "tiles-with-alpha.avif: is a picture in tiles, which this ffmpeg doesn't put together (7.1 and newer do); expected a PNG or JPEG of it, such as heif-convert makes")
+		return
+	}
+	clip, warnings, notes := told(t, path, OpenOptions{})
+	assert.Equal(t, []string{"transparency is a picture of its own in the file, and not read"}, warnings)
+	assert.Empty(t, notes)
+	h, w := clip.Size()
+	require.Equal(t, []int{128, 128}, []int{h, w})
+	frame := readFrame(t, clip, 0)
+	for i, want := range [][]float32{{1, -1, -1}, {-1, 1, -1}, {-1, -1, 1}, {1, 1, 1}} {
+		assert.InDeltaSlice(t, want, frame[((32+64*(i/2))*w+32+64*(i%2))*3:][:3], 0.05, "tile %d", i)
+	}
+}
+
+// TestAnimatedAVIF: the clip is read, not the picture of it that newer versions of ffmpeg
+// list before it.
+func TestAnimatedAVIF(t *testing.T) {
+	needFFmpeg(t)
+	path := filepath.Join("testdata", "video", "animated-5frames.avif")
+	clip, _, _ := told(t, path, OpenOptions{})
+	assert.Equal(t, Format{Height: 64, Width: 64, Frames: 5, FPS: latent.Rational{Num: 10, Den: 1}}, formatOf(clip))
+	assert.NotEqual(t, readFrame(t, clip, 0), readFrame(t, clip, 4))
+	found, err := probeAll(context.Background(), path)
+	require.NoError(t, err)
+	assert.Equal(t, len(found.videos()) > 1, found.choice(len(found.Streams)-1) != "")
 }
 
 // TestGridFilter: how tiles are put together, with what is cut off.

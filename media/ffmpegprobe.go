@@ -61,12 +61,15 @@ type ffprobeStream struct {
 
 	grid    *tileGrid // that the stream is a tile of
 	stored  bool      // the picture is not to be turned
+	mirror  string    // a filter with which such a picture is mirrored then, "" for none
+	apart   bool      // its transparency is in another stream
 	upright int       // quarters, counterclockwise, to turn a picture by that ffmpeg leaves as it is
 }
 
 // probed is what ffprobe says of a file.
 type probed struct {
-	track    int // of its video that is meant, 0 for the one that a player would show
+	sequence bool // it is for a clip of pictures
+	track    int  // of its video that is meant, 0 for the one that a player would show
 	Streams  []ffprobeStream
 	Chapters []struct{}
 	Format   struct {
@@ -104,7 +107,7 @@ func probe(ctx context.Context, path string, track int) (s ffprobeStream, err er
 		}
 	}
 	if heifKind(path) != "" {
-		return s, s.heif(ctx, path)
+		return s, s.heif(ctx, path, slices.ContainsFunc(found.Streams, ffprobeStream.isTile))
 	}
 	if s.CodecName == "png" && s.still {
 		s.colours(pictureFileColours(path))
@@ -135,6 +138,7 @@ func probeAll(ctx context.Context, path string) (found probed, err error) {
 	if err := json.Unmarshal(out, &found); err != nil {
 		return found, fmt.Errorf("media: %s: ffprobe's answer: %w", path, err)
 	}
+	found.sequence = isSequence(path)
 	return found, nil
 }
 

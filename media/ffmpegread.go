@@ -101,8 +101,8 @@ func (c *videoClip) args(filter string, output ...string) []string {
 	if c.channels == 4 {
 		args = append(args, c.stream.alphaDecoder()...)
 	}
-	filter = turnFilter(c.stream.upright) + "settb=1/25,setpts=N" + filter
-	if c.stream.upright > 0 || c.stream.grid != nil || c.stream.stored {
+	filter = turnFilter(c.stream.upright) + c.stream.mirror + "settb=1/25,setpts=N" + filter
+	if c.stream.upright > 0 || c.stream.mirror != "" || c.stream.grid != nil || c.stream.stored {
 		args = append(args, "-noautorotate") // else newer ffmpeg turns it, too
 	}
 	args = append(args, inputArgs(c.path, c.stream.literal)...)

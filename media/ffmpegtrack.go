@@ -15,6 +15,12 @@ func (s ffprobeStream) isCover() bool {
 	return s.Disposition.AttachedPic == 1 || s.Disposition.Thumbnails == 1
 }
 
+// isStill tells of pictures beside a video: those that say so, and the one of a file that
+// is for a clip of pictures, such as an animated AVIF.
+func (p *probed) isStill(s ffprobeStream) bool {
+	return s.Disposition.Still == 1 || p.sequence && s.Count == "1"
+}
+
 // isTile tells of parts of pictures.
 func (s ffprobeStream) isTile() bool { return s.Disposition.Dependent == 1 }
 
@@ -52,7 +58,7 @@ func (p *probed) video(track int) (int, error) {
 			continue
 		}
 		mine := 1
-		if s.Disposition.Still == 0 {
+		if !p.isStill(s) {
 			mine += 4
 		}
 		switch {
@@ -84,7 +90,7 @@ func (p *probed) tracks(streams []int) string {
 		switch {
 		case s.isCover():
 			text += ", a cover"
-		case s.Disposition.Still == 1:
+		case p.isStill(s):
 			text += ", a still picture"
 		case s.Disposition.Default == 1:
 			text += ", default"
