@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite "+planFile)
 
 const planText = `# What the models need, by their plans
 
-Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; the least is that of a budget just large enough, for which larger frames run a few at a time, tiles are put together beside the device and nothing leaves while the next is made (` + "`tessera plan --least`" + `); a latent is read as it is. Tiles of SeedVR2 and Stable Diffusion are feathered and overlap by 64; those of Wan and Qwen-Image are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; the least is that of a budget just large enough, for which larger frames run a few at a time, tiles are put together beside the device and nothing leaves while the next is made (` + "`tessera plan --least`" + `); a latent is read as it is. Tiles of SeedVR2, Stable Diffusion and TAESD are feathered and overlap by 64; those of Wan and Qwen-Image are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
 `
 
 const planHead = `
@@ -49,6 +49,7 @@ var planned = []struct {
 	{"Qwen-Image 2.1, 337.7 million parameters", synthetic.Wan(synthetic.WanConfig{Still: true})},
 	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
+	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
 }
 
 // TestPlan holds the FLOPs, traffic and memory of plan.md. With -short it is those of

@@ -75,6 +75,8 @@ func TestReference(t *testing.T) {
 		{"kl", "encode", 541_149_364_224, 0, 2.06, 0},
 		{"flux2", "decode", 1_240_612_208_640, 0, 4.73, 0},
 		{"flux2", "encode", 542_222_843_904, 0, 2.07, 0},
+		{"taesd", "decode", 70_675_070_976, 0, 0.270, 0},
+		{"taesd", "encode", 61_162_389_504, 0, 0.233, 0},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})
