@@ -108,6 +108,17 @@ func TestPublishedTiny(t *testing.T) {
 			}
 		}
 	}
+	var specs []safetensors.Spec
+	for _, x := range all["TAESD"] {
+		file := &shapes{tensors: map[string]safetensors.Tensor{}}
+		x.in(file, x.diffusers)
+		specs = append(specs, safetensors.Spec{Name: x.diffusers, DType: safetensors.F32, Shape: file.tensors[x.diffusers].Shape})
+	}
+	slices.SortFunc(specs, func(a, b safetensors.Spec) int { return strings.Compare(a.Name, b.Name) })
+	header, data, err := safetensors.Size(specs, map[string]string{"format": "pt"})
+	require.NoError(t, err)
+	assert.EqualValues(t, 9_793_292, 8+header+data, "bytes of TAESD's file of diffusers, as published")
+
 	m, err := Published(taesd, gpu.Info{}, Settings{})
 	require.NoError(t, err)
 	assert.Len(t, m.specs, published["TAESD"].tensors)

@@ -15,4 +15,5 @@ export const places = [
   { model: 'Qwen-Image 2.1', file: 'qwen_image_2.1_vae_bf16.safetensors', from: 'Comfy-Org', size: 675509688 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },
   { model: 'FLUX.2', file: 'flux2-vae.safetensors', from: 'Comfy-Org/flux2-dev', size: 336213556 },
+  { model: 'TAESD', file: 'diffusion_pytorch_model.safetensors', from: 'madebyollin/taesd', size: 9793292 },
 ];
