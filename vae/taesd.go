@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/tiling"
 )
 
 // taesd is the tiny autoencoders' name.
@@ -22,7 +23,7 @@ var taesdFamily = family{
 	encoder:   newTinyEncoder,
 	decoder:   newTinyDecoder,
 
-	tilings:       []Tiling{Feather},
+	tilings:       []Tiling{Exact, Feather}, // what sees all of a picture is in the latent's size
 	first:         func(step int) int { return step },
 	beyond:        func(t, _, _ int) int { return t },
 	clamps:        true,
@@ -39,7 +40,14 @@ var taesdFamily = family{
 
 // newTinyEncoder is the layers one after another.
 func newTinyEncoder(l *loader, c Config) *engine.Network {
-	return &engine.Network{Name: "encoder", Whole: newTinyLayers(l, "encoder", c.tiny.encoder, c.Channels*c.Patch*c.Patch)}
+	layers := c.tiny.encoder
+	all := newTinyLayers(l, "encoder", layers, c.Channels*c.Patch*c.Patch)
+	last := len(layers) - 1
+	for !layers[last].resizes {
+		last--
+	}
+	p := &tinyParts{outer: all[:last+1], inner: all[last+1:], width: layers[last].out}
+	return &engine.Network{Name: "encoder", Whole: all.series(), Parts: p}
 }
 
 // newTinyDecoder is the layers one after another, and what makes pixels of patches. The
@@ -48,19 +56,40 @@ func newTinyDecoder(l *loader, c Config) *engine.Network {
 	layers := c.tiny.decoder
 	all := newTinyLayers(l, "decoder", layers, c.Latent)
 	l.signed(layers[len(layers)-1].name("decoder"))
-	if c.Patch > 1 {
-		all = append(all, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels, Rows: true})
+	first := 0
+	for !layers[first].resizes {
+		first++
 	}
-	return &engine.Network{Name: "decoder", Whole: all}
+	p := &tinyParts{inner: all[:first], outer: all[first:], width: layers[first-1].out}
+	if c.Patch > 1 {
+		p.end = engine.Series{&engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels, Rows: true}}
+	}
+	return &engine.Network{Name: "decoder", Whole: append(all.series(), p.end...), Parts: p}
+}
+
+// tinyModule is a layer, and its convolution where it is no block.
+type tinyModule struct {
+	engine.Module
+	conv *engine.Conv
+}
+
+type tinyModules []tinyModule
+
+// series are the layers without more.
+func (all tinyModules) series() (s engine.Series) {
+	for _, m := range all {
+		s = append(s, m.Module)
+	}
+	return s
 }
 
 // newTinyLayers are those of half a model. What the original names without ReLU, or of
 // pixels from 0 to 1, has no mark.
-func newTinyLayers(l *loader, half string, layers []tinyLayer, in int) (all engine.Series) {
+func newTinyLayers(l *loader, half string, layers []tinyLayer, in int) (all tinyModules) {
 	for i, at := range layers {
 		name := at.name(half)
 		if at.block {
-			all = append(all, &marked{name: name, layer: newTinyBlock(l, name, in, at.pool)})
+			all = append(all, tinyModule{&marked{name: name, layer: newTinyBlock(l, name, in, at.pool)}, nil})
 			continue
 		}
 		from := l
@@ -78,13 +107,63 @@ func newTinyLayers(l *loader, half string, layers []tinyLayer, in int) (all engi
 			conv.Around = true
 		}
 		conv.ReLU, in = at.relu, at.out
-		if conv.ReLU || half == "decoder" && i == len(layers)-1 {
-			all = append(all, conv)
-		} else {
-			all = append(all, &marked{name: name, layer: conv})
+		m := tinyModule{conv, conv}
+		if !conv.ReLU && (half == "encoder" || i < len(layers)-1) {
+			m.Module = &marked{name: name, layer: conv}
 		}
+		all = append(all, m)
 	}
 	return all
+}
+
+// tinyParts is a half of two: the layers in the latent's size, some of which may see all
+// of a picture, and those that change the size.
+type tinyParts struct {
+	inner, outer tinyModules
+	end          engine.Series // of a decoder with patches
+	width        int           // channels between them
+}
+
+func (p *tinyParts) Inner() engine.Module { return p.inner.series() }
+func (p *tinyParts) Outer() engine.Module { return append(p.outer.series(), p.end...) }
+func (p *tinyParts) Width() int           { return p.width }
+
+// Halo follows a part of the output, of frames of size frame, back through the layers.
+// Those that change the size make no more than is read of them, and a decoder's last
+// one no more than is wanted.
+func (p *tinyParts) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
+	in, windows = out, engine.Windows{}
+	size := out.Size()
+	before := func(tiling.Rect) {} // says where what a layer reads lies, to one behind it
+	if last := p.outer[len(p.outer)-1].conv; last.Stride < 2 {
+		before = func(at tiling.Rect) {
+			windows[last.Name] = engine.Window{Y: out.Y0 - at.Y0, X: out.X0 - at.X0, H: size.H, W: size.W}
+		}
+	}
+	for i := len(p.outer) - 1; i >= 0; i-- {
+		conv, made := p.outer[i].conv, in
+		switch {
+		case conv == nil:
+			in = grown(in, 3, frame)
+		case conv.Enlarge:
+			before(made)
+			up := &resample{up: true}
+			frame = up.before(frame)
+			in = up.reads(made, frame)
+			before = func(at tiling.Rect) { windows[conv.Name] = up.makes(made, at) }
+		case conv.Around:
+			before(made)
+			frame = tiling.Size{H: 2 * frame.H, W: 2 * frame.W}
+			in = clip(tiling.Rect{Y0: 2*made.Y0 - 1, Y1: 2 * made.Y1, X0: 2*made.X0 - 1, X1: 2 * made.X1}, frame)
+			before = func(at tiling.Rect) {
+				windows[conv.Name] = engine.Window{Y: 2*made.Y0 - 1 - at.Y0, X: 2*made.X0 - 1 - at.X0, H: made.Size().H, W: made.Size().W}
+			}
+		default:
+			in = grown(in, conv.Reach(), frame)
+		}
+	}
+	before(in)
+	return in, windows, tiling.Rect{Y1: size.H, X1: size.W}
 }
 
 // tinyBlock is Block: three convolutions with ReLU, plus the input, and ReLU of that.

@@ -251,9 +251,15 @@ func readTiny(t tensors, half string) (h tinyHalf, err error) {
 		if at.pool {
 			h.groups = tinyGroups
 		}
+		if at.pool && half == "decoder" && h.spatial > 1 || at.resizes && half == "encoder" && h.groups > 0 {
+			return wrong("pools outside of the latent's size (layer %d), expected them there", at.at)
+		}
 		if at.pool && 4*at.out > tinyNormed || h.spatial > tinyMost {
 			return wrong("layer %d of %d channels behind %d that change the size, expected at most %d channels where it pools, and cells of %d pixels", at.at, at.out, len(h.widths)-1, tinyNormed/4, tinyMost)
 		}
+	}
+	if h.spatial == 1 {
+		return wrong("no layer that changes the size, expected one at least")
 	}
 	var ok bool
 	if h.channels, h.patch, ok = tinyPixel(pixel); !ok || h.spatial*h.patch > tinyMost {

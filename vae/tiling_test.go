@@ -51,6 +51,10 @@ func TestExactTiles(t *testing.T) {
 		{"qwen2.1", tiny(t, synthetic.WanConfig{Still: true, Dim: 4, Decoder: 4}), 5, 6, []cut{{32, 64, 1}, {16, 48, 2}}},
 		{"layered", tiny(t, synthetic.WanConfig{Dim: 4, Channels: 4}), 4, 5, []cut{{16, 24, 1}}},
 		{"upscale2x", tiny(t, synthetic.WanConfig{Dim: 4, Outputs: 12}), 5, 6, []cut{{32, 48, 1}}},
+		{"taef2", tinyCheckpoint("taef2_small", smallTAEF2)(t), 7, 9, []cut{{24, 40, 1}, {8, 72, 1}}},
+		{"taef2, wide", tinyCheckpoint("taef2_small", smallTAEF2)(t), 1, 60, []cut{{8, 64, 1}}},
+		{"taesana", tinyCheckpoint("taesana_small", smallTAESana)(t), 3, 5, []cut{{64, 32, 1}}},
+		{"taeqi2.1", tinyCheckpoint("taeqi21_small", smallTAEQI)(t), 4, 5, []cut{{16, 48, 1}}},
 	} {
 		m := open(t, dev, model.path, F32)
 		c := m.Config
