@@ -128,6 +128,10 @@ func (c *Config) Norms() string {
 	return "RMS norm, pixel by pixel"
 }
 
+// Means says that an encoder makes a latent, not a distribution: it has no moments, and
+// nothing to draw from.
+func (c *Config) Means() bool { return c.family().means }
+
 // DecoderBlocks are the residual blocks in a decoder stage.
 func (c *Config) DecoderBlocks() int {
 	if c.family().even {

@@ -43,6 +43,9 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	if c, err = c.As(want.As); err != nil {
 		return e, err
 	}
+	if (want.Moments || want.Sample) && c.Means() {
+		return e, BadInput("job: %s makes latents, not distributions: expected neither moments nor a sample", c.Model)
+	}
 	format := strings.ToLower(path.Ext(output))
 	o := &e.Options
 	o.Moments, o.Sample, o.Seed = want.Moments, want.Sample, want.Seed

@@ -478,3 +478,33 @@ func TestEncodeBeyondMemory(t *testing.T) {
 	_, err = Encode(c, media.Format{Frames: 81, Height: 720, Width: 1280}, "z.safetensors", Choices{})
 	require.NoError(t, err)
 }
+
+// What makes latents alone has no moments to give, and no samples of them.
+func TestNoMoments(t *testing.T) {
+	taesd := vae.Config{Family: "taesd", Model: "TAESD", Latent: 4, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Independent: true}
+	clip := media.Format{Frames: 1, Height: 16, Width: 16, Channels: 3}
+	for _, want := range []Choices{{Moments: true}, {Sample: true}} {
+		_, err := Encode(taesd, clip, "out.safetensors", want)
+		require.ErrorIs(t, err, ErrInput)
+		require.ErrorContains(t, err, "TAESD makes latents, not distributions")
+	}
+	_, err := Encode(taesd, clip, "out.safetensors", Choices{})
+	require.NoError(t, err)
+}
+
+// A tiny autoencoder decodes latents of the VAE that it stands for without asking.
+func TestStandIn(t *testing.T) {
+	taesd := vae.Config{Family: "taesd", Model: "TAESD", File: "taesd.pth", Latent: 4, Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, Independent: true}
+	z := latent.Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: make([]float32, 16)}
+	was := latent.Original{Frames: 1, Height: 16, Width: 16, Scale: latent.ScalePipeline, Images: true, Checkpoint: latent.Checkpoint{Family: "kl", Model: "Stable Diffusion", File: "vae.safetensors"}}
+	z.Meta = was.Meta(latent.KindLatent)
+	d, err := Decode(taesd, z, "z.safetensors", Choices{})
+	require.NoError(t, err)
+	require.Empty(t, d.Warnings)
+	require.Len(t, d.Notes, 1)
+	require.Contains(t, d.Notes[0], "one stands for the other")
+	was.Checkpoint.Model = "SDXL"
+	z.Meta = was.Meta(latent.KindLatent)
+	_, err = Decode(taesd, z, "z.safetensors", Choices{})
+	require.ErrorIs(t, err, ErrInput)
+}
