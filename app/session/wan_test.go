@@ -94,6 +94,7 @@ func TestOpenWan(t *testing.T) {
 	p.files[11] = asPTH(t, p.files[10])
 	p.files[12] = wan(t, synthetic.WanConfig{Latent: 4, Channels: 4})
 	p.files[13] = wan(t, synthetic.WanConfig{Nested: true, Decoder: 4, Latent: 4})
+	p.files[14] = wan(t, synthetic.WanConfig{Still: true, Decoder: 4, Latent: 4})
 	every := []vae.Tiling{vae.Exact, vae.Feather, vae.Diffusers}
 	for i, c := range []struct {
 		file int
@@ -105,6 +106,7 @@ func TestOpenWan(t *testing.T) {
 		{10, "qwen_image_vae.safetensors", model{Family: "wan2.1", Model: "Qwen-Image", Channels: 3, Independent: true, Spatial: 8, Tilings: every}},
 		{12, "layered.safetensors", model{Family: "wan2.1", Model: "Qwen-Image-Layered", Channels: 4, Independent: true, Spatial: 8, Tilings: every}},
 		{13, "wan2.2_vae.safetensors", model{Family: "wan2.2", Model: "Wan 2.2", Channels: 3, Spatial: 16, Tilings: every}},
+		{14, "qwen_image_2.1_vae_bf16.safetensors", model{Family: "qwen2.1", Model: "Qwen-Image 2.1", Channels: 4, Independent: true, Spatial: 16, Tilings: every}},
 		{1, "small.safetensors", model{Family: "seedvr2", Model: "SeedVR2", Channels: 3, Spatial: 8, Tilings: every[1:2]}},
 	} {
 		m := p.use(20+i, c.file, c.name)
@@ -117,6 +119,22 @@ func TestOpenWan(t *testing.T) {
 		assert.Equal(t, c.want.Tilings, m.Tilings, c.name)
 		assert.Equal(t, 4, m.LatentChannels, c.name)
 	}
+}
+
+// A decoder that enlarges makes frames of that size, and no round trip.
+func TestUpscale(t *testing.T) {
+	p, _ := start(t)
+	p.files[10] = wan(t, synthetic.WanConfig{Latent: 4, Outputs: 12})
+	var z bytes.Buffer
+	require.NoError(t, media.EncodeLatent(&z, "z.npy", latent.Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, Data: make([]float32, 24)}))
+	p.files[3] = z.Bytes()
+	p.use(5, 10, "upscale2x.safetensors")
+	frames := p.decode(6, 3, "z.npy", nil)
+	require.Len(t, frames, 1)
+	require.Len(t, frames[0], 4*32*48)
+	end, _ := p.run(7, map[string]any{"type": "roundtrip", "clip": map[string]any{"frames": 1, "height": 16, "width": 24}})
+	require.Equal(t, "bad_input", end.Code)
+	require.Contains(t, end.Message, "decodes frames 2 times as high and wide as it encodes them")
 }
 
 // A file whose every picture would be flat is refused as such, and taken by force.
