@@ -144,13 +144,12 @@ func (c *Config) check(file string) error {
 // latent, and their means, in even columns and in odd ones: the latent's are
 // (the network's - mean) * scale.
 func (c *Config) network(channel, row int, unscaled bool) (scale, mean [2]float64) {
-	scale, mean = c.scales(channel, row)
-	for x := range 2 {
-		switch {
-		case unscaled && c.pipeline:
+	if unscaled != c.pipeline { // they are the latent's; of moments, which there are statistics for half of
+		return [2]float64{1, 1}, mean
+	}
+	if scale, mean = c.scales(channel, row); c.pipeline {
+		for x := range 2 {
 			scale[x], mean[x] = 1/scale[x], -mean[x]*scale[x]
-		case unscaled || c.pipeline:
-			scale[x], mean[x] = 1, 0
 		}
 	}
 	return scale, mean

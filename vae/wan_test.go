@@ -284,6 +284,9 @@ func TestWanScaling(t *testing.T) {
 	}
 	require.Len(t, scaled, len(want))
 	require.InDeltaSlice(t, want, scaled, 1e-6)
+	moments := encodeAll(t, m, clip, EncodeOptions{Moments: true}) // twice as many channels as there are statistics for
+	require.Len(t, moments, 2*len(own))
+	closeTo(t, moments[:len(own)], own, 1e-11, "means of moments")
 	a := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: own}, DecodeOptions{Options: Options{Unscaled: true}})
 	b := decodeAll(t, m, Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: scaled}, DecodeOptions{})
 	closeTo(t, b, a, 1e-9, "scaled and the model's own decode otherwise")
