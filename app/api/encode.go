@@ -50,10 +50,11 @@ func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	c, s := e.model.config, e.shape
 	f := media.Format{Frames: 1, Channels: c.Channels}
+	rgb := len(s) > 1 && s[1] == 3 && c.Channels == 4
 	switch {
-	case len(s) == 5 && s[1] == c.Channels:
+	case len(s) == 5 && (s[1] == c.Channels || rgb):
 		f.Frames, f.Height, f.Width = s[2], s[3], s[4]
-	case len(s) == 4 && s[1] == c.Channels:
+	case len(s) == 4 && (s[1] == c.Channels || rgb):
 		f.Height, f.Width = s[2], s[3]
 	default:
 		return nil, bad("shape is %v, expected [B,%d,T,H,W] or [B,%d,H,W] for %s", s, c.Channels, c.Channels, e.model.name)
@@ -63,7 +64,7 @@ func (e *encodeRequest) clips(body io.ReaderAt) ([]vae.Clip, error) {
 	}
 	var all []vae.Clip
 	for i := range s[0] {
-		all = append(all, &clip{Format: f, from: body, dtype: e.dtype, first: i * f.Channels * f.Frames * f.Height * f.Width})
+		all = append(all, &clip{Format: f, from: body, dtype: e.dtype, first: i * s[1] * f.Frames * f.Height * f.Width, rgb: rgb})
 	}
 	return all, nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -276,6 +277,29 @@ func TestRemoteEncode(t *testing.T) {
 	r, got = ask(t, "POST", url+"/v1/encode?scaling_factor=0.9152&model=seedvr2", "", picture)
 	require.Equal(t, http.StatusOK, r.StatusCode, string(got))
 	assert.Equal(t, "[1,16,1,2,2]", r.Header.Get("shape"))
+}
+
+// Pixels without alpha are opaque to a model that has it.
+func TestEncodeWithoutAlpha(t *testing.T) {
+	_, url := start(t, device(t), Options{Models: []Model{{"qwen", wan(t, synthetic.WanConfig{Still: true}), settingsF32}}})
+	encoded := func(channels int, pixels []float32) []float32 {
+		r, got := ask(t, "POST", url+"/v1/encode"+params([]int{2, channels, 16, 16}, map[string]string{"dtype": "float32"}), "", tensor(float, pixels))
+		require.Equal(t, http.StatusOK, r.StatusCode, string(got))
+		require.Equal(t, "[2,64,1,1]", r.Header.Get("shape"))
+		return floats(float, got)
+	}
+	rgb := ramp(2 * 3 * 256)
+	var rgba []float32
+	for picture := range slices.Chunk(rgb, 3*256) {
+		rgba = append(append(rgba, picture...), slices.Repeat([]float32{1}, 256)...)
+	}
+	opaque := encoded(4, rgba)
+	require.Equal(t, opaque, encoded(3, rgb))
+	copy(rgba[3*256:], make([]float32, 256))
+	require.NotEqual(t, opaque, encoded(4, rgba), "half transparent")
+	r, got := ask(t, "POST", url+"/v1/encode"+params([]int{1, 2, 16, 16}, map[string]string{"dtype": "float32"}), "", tensor(float, ramp(512)))
+	require.Equal(t, http.StatusBadRequest, r.StatusCode)
+	require.Contains(t, string(got), "expected [B,4,T,H,W] or [B,4,H,W]")
 }
 
 // Scalars that can't express a model's statistics are refused with the reason;

@@ -124,7 +124,8 @@ type clip struct {
 	media.Format
 	from  io.ReaderAt
 	dtype dtype
-	first int // value that it begins with
+	first int  // value that it begins with
+	rgb   bool // it has no alpha, and is opaque to a model that has one
 	raw   []byte
 	plane []float32
 }
@@ -139,7 +140,16 @@ func (c *clip) ReadFrame(t int, dst []float32) error {
 	if c.raw == nil {
 		c.raw, c.plane = make([]byte, pixels*c.dtype.bytes()), make([]float32, pixels)
 	}
-	for ch := range channels {
+	stored := channels
+	if c.rgb {
+		stored = 3
+	}
+	for i := stored; i < len(dst); i += channels {
+		for ch := range channels - stored {
+			dst[i+ch] = 1
+		}
+	}
+	for ch := range stored {
 		at := c.first + (ch*c.Format.Frames+t)*pixels
 		if _, err := c.from.ReadAt(c.raw, int64(at)*int64(c.dtype.bytes())); err != nil && err != io.EOF {
 			return err
