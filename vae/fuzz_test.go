@@ -93,12 +93,15 @@ func fromBytes(specs []synthetic.Spec, changes []byte) (file headed, size int64,
 // Whatever they are, the file is refused or taken, in little memory.
 func FuzzRecognise(f *testing.F) {
 	layouts := [][]synthetic.Spec{synthetic.SeedVR2([]int{4, 4, 4, 4}, 2)}
-	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Dim: 4, Channels: 4}} {
+	for _, c := range []synthetic.WanConfig{{Dim: 4}, {Nested: true, Dim: 4, Decoder: 8}, {Dim: 4, Channels: 4}, {Dim: 4, Outputs: 12}, {Still: true, Dim: 4, Decoder: 8}} {
 		original := synthetic.Wan(c)
-		n := &wanNames{nested: c.Nested, blocks: 2}
+		n := &wanNames{nested: c.Nested || c.Still, blocks: 2}
 		other := slices.Clone(original)
 		for i := range other {
 			other[i].Name = n.diffusers(other[i].Name)
+			if c.Still && len(other[i].Shape) == 5 {
+				other[i].Shape = slices.Delete(slices.Clone(other[i].Shape), 2, 3)
+			}
 		}
 		layouts = append(layouts, original, other)
 	}

@@ -202,23 +202,23 @@ func glassFile(t *testing.T) string {
 	return path
 }
 
-// TestVisitorAlpha takes one picture with alpha through a model of 4 channels:
-// in and out without loss, shown as a picture.
+// TestVisitorAlpha takes one picture with alpha through a model of 4 channels,
+// Qwen-Image 2.1: in and out without loss, shown as a picture.
 func TestVisitorAlpha(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
-	checkpoint := wan(t, "layered.safetensors", synthetic.WanConfig{Latent: 4, Channels: 4})
+	checkpoint := wan(t, "pictures.safetensors", synthetic.WanConfig{Still: true, Decoder: 4, Latent: 4})
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&precision=f32")
 	v.ready()
 	v.pick("model-file", checkpoint)
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'layered'`)
+	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'pictures'`)
 	v.ready()
 	v.pick("input-file", glassFile(t))
 	v.wait("the picture", time.Minute, `document.getElementById('input-name').textContent === 'glass.png'`)
 	v.ready()
-	assert.Regexp(t, "^Qwen-Image-Layered · ", v.text("model-facts"))
-	assert.Regexp(t, "^RGBA to 4 channels", v.text("model-form"))
+	assert.Regexp(t, "^Qwen-Image 2.1 · ", v.text("model-facts"))
+	assert.Regexp(t, "^RGBA to 4 channels a cell of 16 × 16 pixels", v.text("model-form"))
 	assert.Equal(t, "picture of 40 × 24 pixels", v.text("input-facts"))
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
