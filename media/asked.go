@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tessera/format/safetensors"
-	"tessera/latent"
 )
 
 // layouts are the orders of dimensions that are read: B is the batch, C are
@@ -23,27 +22,6 @@ func ParseLayout(text string) (string, error) {
 		return "", fmt.Errorf("%.20q, expected %s, or one with M in place of C for moments", text, strings.Join(layouts, ", "))
 	}
 	return order, nil
-}
-
-// asked names the dimensions of a shape as the options do.
-func asked(s []int, o LatentOptions) (layout, error) {
-	if o.Layout != "" {
-		return named(s, o)
-	}
-	return unpacking(s, o)
-}
-
-// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
-func unpacking(s []int, o LatentOptions) (layout, error) {
-	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
-		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
-	}
-	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
-		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
-	}
-	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
-	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }
-	return y.asImages(), nil
 }
 
 // named names the dimensions of a shape as o.Layout does.

@@ -9,7 +9,7 @@ import (
 // The page asks for no layout, and its videos are no arrays: both would be 8 kB of its
 // engine.
 
-func asked([]int, LatentOptions) (layout, error) {
+func named([]int, LatentOptions) (layout, error) {
 	return layout{}, errors.New("a layout is for the program only")
 }
 

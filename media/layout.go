@@ -59,8 +59,11 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	if slices.Contains(a.shape, 0) {
 		return layout{}, fmt.Errorf("latent is empty: shape %v", a.shape)
 	}
-	if o.Layout != "" || o.Height > 0 {
-		return asked(a.shape, o)
+	switch {
+	case o.Layout != "":
+		return named(a.shape, o)
+	case o.Height > 0:
+		return unpacking(a.shape, o)
 	}
 	if a.meta[latent.MetaKind] == latent.KindMoments {
 		return a.moments(o)
@@ -91,6 +94,19 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 		y.note = doubt(a.shape, y, orders)
 	}
 	return y, err
+}
+
+// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
+func unpacking(s []int, o LatentOptions) (layout, error) {
+	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
+		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
+	}
+	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
+		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
+	}
+	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
+	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }
+	return y.asImages(), nil
 }
 
 // packed names the dimensions of a latent whose channels hold squares of 2x2 cells, unless

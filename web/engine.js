@@ -119,7 +119,7 @@ export class Engine {
   /**
    * What a latent file holds, for planning.
    * @param {From} from
-   * @param {Options} [options] of which independent counts
+   * @param {Options} [options] of which independent and packed count
    * @returns {Promise<import('./protocol.js').LatentInfo>}
    */
   async inspect(from, options = {}) {

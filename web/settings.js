@@ -4,7 +4,7 @@
 /** @import {Kind, Model, Options, Tiling} from './protocol.js' */
 
 /**
- * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, as: 'auto'|Kind, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
+ * @typedef {{tile: string, overlap: string, tiling: 'auto'|Tiling, as: 'auto'|Kind, packed: string, frames: 'auto'|'clip'|'pictures', precision: 'auto'|'f32'|'f16',
  *   memory: string, format: '.safetensors'|'.latent'|'.npy'}} Choices memory in MiB
  */
 
@@ -25,7 +25,7 @@ export function share(addresses) {
 
 /** @type {Choices} */
 const defaults = {
-  tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
+  tile: 'recommended', overlap: 'recommended', tiling: 'auto', as: 'auto', packed: '', frames: 'auto', precision: 'auto', memory: '0', format: '.safetensors',
 };
 
 /** What is chosen; also while a job runs and the fields are disabled, when FormData has nothing. @returns {Choices} */
@@ -54,6 +54,7 @@ export function options(recommended, model, chosen) {
   const overlap = own ? String(Math.min(Number(best.overlap), half(tile))) : c.overlap;
   return {
     tile, overlap: tile === 'off' ? '0' : overlap, tiling, as: model?.kinds.find((name) => name === c.as), memory: Number(c.memory) * 2 ** 20, format: c.format,
+    packed: acceptable.packed.test(c.packed) ? c.packed : undefined,
     shrink: c.tile === 'recommended' && tiling !== 'diffusers',
     independent: c.frames === 'auto' ? undefined : c.frames === 'pictures',
   };
@@ -89,6 +90,10 @@ export function matchOverlap(recommended) {
  */
 export function choose(name, value) {
   const list = field(name);
+  if (!list.options) { // a text
+    list.value = value;
+    return;
+  }
   const square = /^(\d+)x\1$/.exec(value);
   const wanted = square ? square[1] : value;
   if (![...list.options].some((o) => o.value === wanted)) list.add(new Option(wanted, wanted));
@@ -147,7 +152,7 @@ export function readLink(recommended) {
 /** What a link may set; the engine checks the rest. */
 const acceptable = {
   tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
-  as: /^(sd|sdxl|playground|flux|sd3|sd-x4)$/,
+  packed: /^\d{1,5}x\d{1,5}$/, as: /^(sd|sdxl|playground|flux|sd3|sd-x4)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 

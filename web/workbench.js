@@ -117,15 +117,15 @@ export class Workbench {
   /**
    * What a task's input is.
    * @param {Task} task
-   * @param {Options} options of which independent counts
+   * @param {Options} options of which independent and packed count
    * @returns {Promise<Size>}
    */
-  size(task, { independent }) {
+  size(task, { independent, packed }) {
     const latent = task === 'decode';
-    const key = `${latent} ${independent}`;
+    const key = `${latent} ${independent} ${packed}`;
     let size = this.#sizes.get(key);
     if (!size) {
-      size = this.#measure(latent, { independent });
+      size = this.#measure(latent, { independent, packed });
       this.#sizes.set(key, size);
       size.catch(() => this.#sizes.delete(key));
     }

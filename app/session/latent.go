@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"strconv"
 	"strings"
 
 	"tessera/app/job"
 	"tessera/format/quote"
 	"tessera/latent"
 	"tessera/media"
+	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -46,12 +48,16 @@ func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string
 		return l, name, err
 	}
 	defer closed()
+	reading, err := r.Options.reading(c)
+	if err != nil {
+		return l, name, err
+	}
 	done, err := s.reading(r)
 	if err != nil {
 		return l, name, err
 	}
 	defer done()
-	if l, err = media.InspectLatent(headerOf(file, name), size, name, readingOf(c)); err != nil {
+	if l, err = media.InspectLatent(headerOf(file, name), size, name, reading); err != nil {
 		return l, name, err
 	}
 	return l, name, checkLatent(name, l, c)
@@ -65,21 +71,34 @@ func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) 
 		return l, err
 	}
 	defer closed()
+	reading, err := r.Options.reading(c)
+	if err != nil {
+		return l, err
+	}
 	same := &pinned{ReaderAt: file, seen: map[span][]byte{}}
-	if l, err = media.InspectLatent(same, size, name, readingOf(c)); err != nil {
+	if l, err = media.InspectLatent(same, size, name, reading); err != nil {
 		return l, err
 	}
 	if err := checkLatent(name, l, c); err != nil {
 		return l, err
 	}
 	same.full = true
-	return media.DecodeLatent(same, size, name, readingOf(c))
+	return media.DecodeLatent(same, size, name, reading)
 }
 
-// readingOf is how a model's latents are read, of which a page chooses nothing.
-func readingOf(c vae.Config) media.LatentOptions {
-	o, _ := job.Choices{}.Reading(c) // fails for a size alone
-	return o
+// reading is how a model's latents are read, of which a page chooses the size of packed ones.
+func (o options) reading(c vae.Config) (media.LatentOptions, error) {
+	var want job.Choices
+	if o.Packed != "" {
+		w, h, _ := strings.Cut(o.Packed, "x")
+		width, err := strconv.Atoi(w)
+		height, err2 := strconv.Atoi(h)
+		if err != nil || err2 != nil || min(width, height) < 1 || max(width, height) > maxSide {
+			return media.LatentOptions{}, job.BadInput("session: packed latents of %.20q pixels, expected width x height such as 1024x768", o.Packed)
+		}
+		want.Packed = tiling.Size{H: height, W: width}
+	}
+	return want.Reading(c)
 }
 
 // pinned gives what was read of a file before it was full to who reads it again:

@@ -70,6 +70,7 @@ type options struct {
 	Chunk       int    `json:"chunk"`
 	Preview     *bool  `json:"preview"`
 	Scale       string `json:"scale"`
+	Packed      string `json:"packed"`
 	Sample      bool   `json:"sample"`
 	Seed        uint64 `json:"seed"`
 	Format      string `json:"format"`

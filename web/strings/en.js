@@ -180,6 +180,7 @@ export default {
   'settings.as.flux': 'FLUX.1',
   'settings.as.sd3': 'Stable Diffusion 3',
   'settings.as.sd-x4': 'Stable Diffusion x4',
+  'settings.packed': 'Packed latent, pixels',
   'settings.frames': 'Frames are',
   'settings.frames.auto': 'Automatic',
   'settings.frames.clip': 'A clip',

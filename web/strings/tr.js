@@ -181,6 +181,7 @@ export default {
   'settings.as.flux': 'FLUX.1',
   'settings.as.sd3': 'Stable Diffusion 3',
   'settings.as.sd-x4': 'Stable Diffusion x4',
+  'settings.packed': 'Paketlenmiş latent, piksel',
   'settings.frames': 'Kareler',
   'settings.frames.auto': 'Otomatik',
   'settings.frames.clip': 'Bir klip',
