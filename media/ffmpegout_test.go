@@ -243,7 +243,7 @@ func TestSound(t *testing.T) {
 		{silent, "m.mp4", "", ""},
 	} {
 		out := filepath.Join(dir, c.out)
-		told, err := createWith(t, out, f, CreateOptions{Sound: c.from})
+		told, err := createWith(t, out, f, CreateOptions{Sound: c.from, SoundAsked: c.codec != ""})
 		require.NoError(t, err)
 		if c.says == "" {
 			assert.Empty(t, told, c.out)
@@ -265,6 +265,11 @@ func TestSound(t *testing.T) {
 		want := map[string]float64{short: 0.5, brief: 0.6}[c.from]
 		assert.InDelta(t, cmp.Or(want, 1), seconds, 0.06, "%s: length of the sound", c.out)
 	}
+	told, err := createWith(t, filepath.Join(dir, "cut.mkv"), f, CreateOptions{Sound: aac})
+	require.NoError(t, err)
+	if assert.Len(t, told, 1) {
+		assert.Regexp(t, `aac\.mp4: its sound lasts 1\.0 s longer than its frames: .*cut\.mkv gets the first 1\.0 s$`, told[0])
+	}
 	only(t, spools)
 
 	for _, asked := range []bool{false, true} {
@@ -276,7 +281,7 @@ func TestSound(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{filepath.Join(dir, "frames") + ": keeps no sound: that of " + aac + " is left out"}, told)
 	}
-	_, err := createWith(t, filepath.Join(dir, "none.mp4"), f, CreateOptions{Sound: silent, SoundAsked: true})
+	_, err = createWith(t, filepath.Join(dir, "none.mp4"), f, CreateOptions{Sound: silent, SoundAsked: true})
 	require.ErrorIs(t, err, ErrInput)
 	require.ErrorContains(t, err, "silent.mp4: holds no sound")
 
@@ -291,7 +296,7 @@ func TestSound(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(broken, data, 0o666))
 	out := filepath.Join(dir, "rest.mp4")
-	told, err := createWith(t, out, f, CreateOptions{Sound: broken})
+	told, err = createWith(t, out, f, CreateOptions{Sound: broken})
 	require.NoError(t, err, "%v", found)
 	require.NotEmpty(t, told)
 	assert.Contains(t, told[len(told)-1], "ffmpeg says")

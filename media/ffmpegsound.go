@@ -68,8 +68,11 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 		}
 		o.warn(fmt.Sprintf("%s: its sound, %s, is encoded anew as %s, since %s doesn't take it", o.Sound, codec, encoder, ext))
 	}
-	if end, known := from.soundEnd(at); known && end < seconds-0.1 {
+	switch end, known := from.soundEnd(at); {
+	case known && end < seconds-0.1:
 		o.warn(fmt.Sprintf("%s: its sound ends after %.1f s: the rest of %s, %.1f s, is silent", o.Sound, max(0, end), path, seconds-max(0, end)))
+	case known && end > seconds+0.1 && !o.SoundAsked: // who asks for it has it cut
+		o.warn(fmt.Sprintf("%s: its sound lasts %.1f s longer than its frames: %s gets the first %.1f s", o.Sound, end-seconds, path, seconds))
 	}
 	s, damage, err := newSound(ctx, from, o.Sound, ext, seconds, how)
 	if damage != "" {
