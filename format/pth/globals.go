@@ -21,16 +21,43 @@ func known(global string) any {
 	case "torch._utils":
 		switch name {
 		case "_rebuild_tensor_v2":
-			return &rebuildTensor{}
+			return &rebuildTensor{"_rebuild_tensor_v2"}
+		case "_rebuild_tensor_v3":
+			return &rebuildTensor{"_rebuild_tensor_v3"}
 		case "_rebuild_parameter":
 			return &rebuildParameter{}
+		}
+	case "torch.storage":
+		if name == "UntypedStorage" {
+			return untyped
 		}
 	case "torch":
 		if d, ok := storageType(name); ok {
 			return d
 		}
+		if d, ok := elementTypes[name]; ok {
+			return d
+		}
 	}
 	return nil
+}
+
+// untyped is the type of storages of bytes, whose tensors say their types.
+const untyped = safetensors.U8
+
+// elementType is torch's own object for a type of elements.
+type elementType safetensors.DType
+
+// elementTypes are those for which torch has no class of storages.
+var elementTypes = map[string]elementType{
+	"float8_e4m3fn":   elementType(safetensors.F8E4M3),
+	"float8_e4m3fnuz": elementType(safetensors.F8E4M3FNUZ),
+	"float8_e5m2":     elementType(safetensors.F8E5M2),
+	"float8_e5m2fnuz": elementType(safetensors.F8E5M2FNUZ),
+	"float8_e8m0fnu":  elementType(safetensors.F8E8M0),
+	"uint16":          elementType(safetensors.U16),
+	"uint32":          elementType(safetensors.U32),
+	"uint64":          elementType(safetensors.U64),
 }
 
 // storageType is the element type that a class of storages stands for.
@@ -118,22 +145,35 @@ type tensor struct {
 // maxRank is PyTorch's own limit.
 const maxRank = 64
 
-// rebuildTensor is torch._utils._rebuild_tensor_v2.
-type rebuildTensor struct{}
+// rebuildTensor is torch._utils._rebuild_tensor_v2, or _rebuild_tensor_v3, whose storages
+// have no type.
+type rebuildTensor struct{ name string }
 
-// Call takes storage, offset, size, stride, requires_grad and hooks, and
-// perhaps metadata.
-func (*rebuildTensor) Call(args ...any) (any, error) {
-	if len(args) != 6 && len(args) != 7 {
-		return nil, fmt.Errorf("_rebuild_tensor_v2 is called with %d arguments, expected 6 or 7", len(args))
+// Call takes storage, offset, size, stride, requires_grad and hooks, of v3 the type of
+// elements, and perhaps metadata.
+func (r *rebuildTensor) Call(args ...any) (any, error) {
+	least := 6
+	if r.name == "_rebuild_tensor_v3" {
+		least = 7
+	}
+	if len(args) != least && len(args) != least+1 {
+		return nil, fmt.Errorf("%s is called with %d arguments, expected %d or %d", r.name, len(args), least, least+1)
 	}
 	s, ok1 := args[0].(*storage)
 	offset, ok2 := args[1].(int)
 	shape, ok3 := integers(args[2])
 	stride, ok4 := integers(args[3])
 	if !ok1 || !ok2 || !ok3 || !ok4 {
-		return nil, fmt.Errorf("_rebuild_tensor_v2 is called with %s, expected a storage, an offset and "+
-			"two tuples of at most %d integers", kinds(args[:4]), maxRank)
+		return nil, fmt.Errorf("%s is called with %s, expected a storage, an offset and "+
+			"two tuples of at most %d integers", r.name, kinds(args[:4]), maxRank)
+	}
+	if least == 7 {
+		d, ok := args[6].(elementType)
+		if !ok || s.dtype != untyped {
+			return nil, fmt.Errorf("%s is called with %s, expected an untyped storage and a type of elements", r.name, kinds(args))
+		}
+		dtype := safetensors.DType(d)
+		s = &storage{dtype, s.key, s.elements / (dtype.Bits() / 8)} // another length is told when it is placed
 	}
 	return &tensor{s, offset, shape, stride}, nil
 }

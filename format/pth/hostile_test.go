@@ -89,6 +89,8 @@ func badPickles() []badCase {
 		{"reduce without a tuple", program("ccollections\nOrderedDict\n}R."), ""},
 		{"OrderedDict of itself", program("ccollections\nOrderedDict\n)Rq\x00ccollections\nOrderedDict\nh\x00\x85R."), "OrderedDict is called with 1 arguments, expected 0"},
 		{"tensor of nothing", program("ctorch._utils\n_rebuild_tensor_v2\n)R."), "_rebuild_tensor_v2 is called with 0 arguments, expected 6 or 7"},
+		{"typed tensor of an element type", program("ctorch._utils\n_rebuild_tensor_v3\n(" + storage24 + "QK\x00))\x89}ctorch\nfloat8_e5m2\ntR."), "_rebuild_tensor_v3 is called with (a storage, 0, a tuple of 0, a tuple of 0, a boolean, a dict, a class or function), expected an untyped storage and a type of elements"},
+		{"tensor v3 of six", program("ctorch._utils\n_rebuild_tensor_v3\n(NNNNNNtR."), "_rebuild_tensor_v3 is called with 6 arguments, expected 7 or 8"},
 		{"tensor of four", program("ctorch._utils\n_rebuild_tensor_v2\n(" + storage24 + "QK\x00))tR."), "is called with 4 arguments"},
 		{"tensor of Nones", program("ctorch._utils\n_rebuild_tensor_v2\n(NNNNNNtR."), "_rebuild_tensor_v2 is called with (None, None, None, None), expected a storage"},
 		{"tensor of floats", program("ctorch._utils\n_rebuild_tensor_v2\n(" + storage24 + "QK\x00G\x40\x00\x00\x00\x00\x00\x00\x00)\x89}tR."), "called with (a storage, 0, a float, a tuple of 0)"},

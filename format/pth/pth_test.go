@@ -110,6 +110,37 @@ func compare(t *testing.T, f *File, tensors []want) {
 	}
 }
 
+// Types for which torch has no class of storages: a tensor says its own.
+func TestTorchUntyped(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "float8.pth"))
+	require.NoError(t, err)
+	both(t, func(t *testing.T, u unpickler) {
+		f, err := open(b, u)
+		require.NoError(t, err)
+		for _, w := range []struct {
+			name  string
+			dtype safetensors.DType
+			shape []int
+			data  []byte // of 0 to 5.5 in E4M3, of 0 to 48 in E5M2
+		}{
+			{"a", safetensors.F8E4M3, []int{2, 3}, []byte{0, 0x30, 0x38, 0x3c, 0x40, 0x42}},
+			{"b", safetensors.F8E4M3, []int{6}, []byte{0x44, 0x46, 0x48, 0x49, 0x4a, 0x4b}},
+			{"wide", safetensors.F8E5M2, []int{4}, []byte{0, 0x4c, 0x50, 0x52}},
+			{"u16", safetensors.U16, []int{2}, []byte{1, 0, 255, 255}},
+			{"scale", safetensors.F32, []int{}, []byte{0, 0, 0, 0x3f}},
+		} {
+			got, ok := f.Tensor(w.name)
+			require.True(t, ok, w.name)
+			require.Equal(t, w.dtype, got.DType, w.name)
+			require.Equal(t, len(w.shape), len(got.Shape), w.name)
+			require.True(t, slices.Equal(w.shape, got.Shape), w.name)
+			data := make([]byte, got.Bytes())
+			require.NoError(t, got.ReadRaw(data, 0))
+			require.Equal(t, w.data, data, w.name)
+		}
+	})
+}
+
 // What torch wrote and this package does not take.
 func TestTorchRefused(t *testing.T) {
 	for file, want := range map[string]string{

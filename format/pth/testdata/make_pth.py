@@ -59,6 +59,10 @@ save("tensor", fill(0, (3,)))
 save("cached", {"latents": fill(5, (16, 2, 2, 3), torch.bfloat16), "prompt": "a cat", "fps": 16, "size": (16, 24),
                 "emb": {"context": fill(6, (1, 2)), "mask": None}})  # as trainers keep latents
 
+eight = (torch.arange(12) / 2).to(torch.float8_e4m3fn)  # storages without a type
+save("float8", {"a": eight[:6].view(2, 3), "b": eight[6:], "wide": (torch.arange(4.) * 16).to(torch.float8_e5m2),
+                "u16": torch.tensor([1, 65535], dtype=torch.uint16), "scale": torch.tensor(0.5)})
+
 save("transposed", {"ok": fill(0, (2,)), "weight": fill(1, (3, 2)).t()})
 save("legacy", plain, _use_new_zipfile_serialization=False)
 save("module", network())
