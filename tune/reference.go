@@ -13,7 +13,7 @@ import (
 // longer than all else of a proof.
 var references = map[string]func(d wgsl.Duty, z size) []float64{
 	"attention": func(d wgsl.Duty, z size) []float64 {
-		return ref.Attention(wide(numbers(1, z.h*z.w*3*d.Out, 1)), 1, z.h*z.w, d.Out)
+		return ref.Attention(wide(numbers(1, z.h*z.w*3*d.Out, 1)), 1, z.h*z.w, d.Out, false)
 	},
 	"conv3d":               func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 1) },
 	"conv3d_strided":       func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 2) },

@@ -7,7 +7,7 @@ import (
 )
 
 // Attention describes softmax(q k^T / sqrt(C)) v over the pixels of a frame, with
-// one head. It goes through blocks of queries and, for each, blocks of keys:
+// one head, or over those of all frames up to the query's. It goes through blocks of queries and, for each, blocks of keys:
 // scores of the block, their powers with a running maximum, values weighted by
 // them. No barriers, and scratch that does not grow with the frame.
 type Attention struct {
@@ -17,6 +17,8 @@ type Attention struct {
 	QKV  Tensor // 3*Pad4(C) channels: query, key and value of a pixel one after the other, each padded
 	O    Tensor // output, C channels
 	T, N int    // frames T to T+N-1 of both
+	Past bool   // keys are those of frames From on, too, which lie one right behind the other
+	From int    //
 
 	Scores, State, Acc gpu.View // scratch, at least the bytes of Scratch
 }
@@ -67,19 +69,26 @@ func (s *Set) Attention(b *gpu.Batch, label string, a Attention) {
 	if qkv.C != 3*Pad4(o.C) || qkv.H*qkv.W != o.H*o.W {
 		panic(wrong(label, "attention of HxWxC into HxWxC", qkv.H, qkv.W, qkv.C, o.H, o.W, o.C))
 	}
+	if a.Past && qkv.Rows > 0 && qkv.Rows != qkv.H {
+		panic(wrong(label, "attention over frames of rows among", qkv.H, qkv.Rows))
+	}
 	scores.Size, state.Size, acc.Size = a.Scratch()
 	queries, keys := a.blocks(o.H * o.W)
 	pixels := o.H * o.W
 	for f := a.T; f < a.T+a.N; f++ {
+		first, tokens := f, pixels // whose keys are looked at
+		if a.Past {
+			first, tokens = a.From, (f+1-a.From)*pixels
+		}
 		for q := 0; q < pixels; q += queries {
 			n := min(queries, pixels-q)
 			query, queryAt := qkv.pixels(f, q, n)
 			out, outAt := o.pixels(f, q, n)
-			for k := 0; k < pixels; k += keys {
-				key, keyAt := qkv.pixels(f, k, min(keys, pixels-k))
+			for k := 0; k < tokens; k += keys {
+				key, keyAt := qkv.pixels(first, k, min(keys, tokens-k))
 				s.attentionBlock(b, label, attentionParams{
-					N: uint32(pixels), C4: uint32(o.C4()), Queries: uint32(n),
-					Key: uint32(k), Keys: uint32(min(keys, padKeys(pixels-k))),
+					N: uint32(tokens), C4: uint32(o.C4()), Queries: uint32(n),
+					Key: uint32(k), Keys: uint32(min(keys, padKeys(tokens-k))),
 					Q_at: queryAt, K_at: keyAt, O_at: outAt, Scale: float32(math.Log2E / math.Sqrt(float64(o.C))),
 				}, o, query, key, scores, state, acc, out)
 			}

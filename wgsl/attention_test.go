@@ -37,6 +37,10 @@ func TestAttention(t *testing.T) {
 		{"wan22_decoder", Attention{}, 1, 5, 9, 1024, 1},
 		{"bound_in_blocks", Attention{Most: 8 << 10}, 2, 7, 11, 40, 1},
 		{"peaked", small, 1, 13, 10, 64, 4}, // scores of some 100: one key takes most
+		{"past", Attention{Past: true}, 3, 4, 6, 16, 1},
+		{"past_blocks_across_frames", Attention{Queries: 16, Keys: 16, Past: true}, 4, 3, 5, 40, 1}, // 15 tokens a frame
+		{"past_bound_in_blocks", Attention{Most: 8 << 10, Past: true}, 3, 7, 11, 40, 1},
+		{"hunyuanvideo", Attention{Past: true}, 5, 3, 4, 512, 1},
 	}
 	for _, c := range cases {
 		eachKernel(t, "attention", c.name, dev, func(t *testing.T, s *Set) {
@@ -106,7 +110,7 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 		Out:     os,
 		Scratch: []int64{scores, state, acc},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			a.QKV, a.O, a.T, a.N = qkv.in(in[0]), o.in(out), 1, T
+			a.QKV, a.O, a.T, a.N, a.From = qkv.in(in[0]), o.in(out), 1, T, 1
 			a.Scores, a.State, a.Acc = scratch[0].All(), scratch[1].All(), scratch[2].All()
 			s.Attention(b, t.Name(), a)
 			for i := range b.Commands {
@@ -115,7 +119,7 @@ func checkAttention(t *testing.T, dev *gpu.Device, s *Set, a Attention, T, H, W,
 				}
 			}
 		},
-		Want:  padded(ref.Attention(wide(dense), T, H*W, C), C),
+		Want:  padded(ref.Attention(wide(dense), T, H*W, C, a.Past), C),
 		Bound: bound(s.Elem, limit),
 	}
 	test.Run(t, dev)

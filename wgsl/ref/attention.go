@@ -3,17 +3,21 @@ package ref
 import "math"
 
 // Attention is softmax(q k^T / sqrt(C)) v for every one of T frames of N
-// tokens. qkv is [T, N, 3*C]: query, key and value of a token. The result is
-// [T, N, C].
-func Attention(qkv []float64, T, N, C int) []float64 {
+// tokens. qkv is [T, N, 3*C]: query, key and value of a token. With past, a frame's
+// tokens see those of the frames before, too. The result is [T, N, C].
+func Attention(qkv []float64, T, N, C int, past bool) []float64 {
 	o := make([]float64, T*N*C)
-	weights := make([]float64, N)
+	weights := make([]float64, T*N)
 	for t := range T {
-		token := func(n, part int) []float64 { return qkv[((t*N+n)*3+part)*C:][:C] }
-		for i := range N {
+		from := t * N
+		if past {
+			from = 0
+		}
+		token := func(n, part int) []float64 { return qkv[(n*3+part)*C:][:C] }
+		for i := t * N; i < (t+1)*N; i++ {
 			q := token(i, 0)
 			largest := math.Inf(-1)
-			for j := range N {
+			for j := from; j < (t+1)*N; j++ {
 				dot := 0.0
 				for c, k := range token(j, 1) {
 					dot += q[c] * k
@@ -22,12 +26,12 @@ func Attention(qkv []float64, T, N, C int) []float64 {
 				largest = max(largest, weights[j])
 			}
 			sum := 0.0
-			for j := range N {
+			for j := from; j < (t+1)*N; j++ {
 				weights[j] = math.Exp(weights[j] - largest)
 				sum += weights[j]
 			}
-			out := o[(t*N+i)*C:][:C]
-			for j := range N {
+			out := o[i*C:][:C]
+			for j := from; j < (t+1)*N; j++ {
 				for c, v := range token(j, 2) {
 					out[c] += weights[j] / sum * v
 				}

@@ -41,7 +41,8 @@ func TestGroupNorm(t *testing.T) {
 // One frame of two tokens, C = 4, so the scale is 1/2. Query 0 is 2*ln(3) in
 // channel 0; keys are 1 and 0 there: scores ln 3 and 0, weights 3/4 and 1/4.
 // Query 1 is zero: weights 1/2. The second frame has one key's score 2000
-// higher than the other's: weight 1, no overflow.
+// higher than the other's: weight 1, no overflow. Where a query of zero sees the frame
+// before, its weights are 1/2.
 func TestAttention(t *testing.T) {
 	ln9 := 2 * math.Log(3)
 	qkv := []float64{
@@ -51,11 +52,19 @@ func TestAttention(t *testing.T) {
 		1000, 0, 0, 0 /**/, 4, 0, 0, 0 /**/, 1, 2, 3, 4,
 		1000, 0, 0, 0 /**/, 0, 0, 0, 0 /**/, 5, 6, 7, 8,
 	}
-	near(t, Attention(qkv, 2, 2, 4), []float64{
+	near(t, Attention(qkv, 2, 2, 4, false), []float64{
 		3, 7, 0, -2,
 		2, 6, 0, 0,
 		1, 2, 3, 4,
 		1, 2, 3, 4,
+	})
+	past := []float64{
+		0, 0, 0, 0 /**/, 9, 9, 9, 9 /**/, 1, 2, 3, 4,
+		0, 0, 0, 0 /**/, 5, 5, 5, 5 /**/, 3, 6, -3, 0,
+	}
+	near(t, Attention(past, 2, 1, 4, true), []float64{
+		1, 2, 3, 4,
+		2, 4, 0, 2,
 	})
 }
 
