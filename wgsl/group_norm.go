@@ -3,12 +3,13 @@ package wgsl
 import "tessera/gpu"
 
 // GroupNorm describes a group norm over Groups contiguous ranges of a tensor's
-// channels, with statistics of each frame by itself.
+// channels, with statistics of each frame by itself, or of all together.
 type GroupNorm struct {
 	Gamma, Beta *gpu.Buffer // f32, a number per channel
 	Groups      int         // divides the channels, of which there are at most 1024
 	Eps         float32
 	SiLU, ReLU  bool // y*sigmoid(y) of the result, or what is not below zero
+	Clip        bool // statistics are of all frames that GroupFactors is asked for
 
 	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
 	XT, YT int    // the first frame of each
@@ -48,17 +49,35 @@ const (
 	normChunks   = 256 // and in between so many that there are about this many chunks
 )
 
+// frames are N frames of the pixels that have statistics of their own.
+func (g *GroupNorm) frames() (pixels, n int) {
+	if g.Clip {
+		return g.N * g.X.H * g.X.W, 1
+	}
+	return g.X.H * g.X.W, g.N
+}
+
+// frame is where the factors of the first frame are.
+func (g *GroupNorm) frame() uint32 {
+	if g.Clip {
+		return 0
+	}
+	return uint32(g.XT)
+}
+
 // chunk is how many pixels a workgroup of the partial phase takes: a multiple
 // of the rows of pixels that its invocations take at a time.
 func (g *GroupNorm) chunk() int {
 	rows := normWG / g.X.C4()
-	each := (g.X.H*g.X.W + rows*normChunks - 1) / (rows * normChunks)
+	pixels, _ := g.frames()
+	each := (pixels + rows*normChunks - 1) / (rows * normChunks)
 	return rows * min(max(each, normLeast), normMost)
 }
 
 func (g *GroupNorm) chunks() int {
 	chunk := g.chunk()
-	return (g.X.H*g.X.W + chunk - 1) / chunk
+	pixels, _ := g.frames()
+	return (pixels + chunk - 1) / chunk
 }
 
 // Scratch is the bytes of the two buffers that norming N frames of X at once
@@ -66,7 +85,8 @@ func (g *GroupNorm) chunks() int {
 // they are two: moments, which only GroupFactors needs, and factors of all frames
 // of X, which GroupNormed reads.
 func (g *GroupNorm) Scratch() (partials, factors int64) {
-	return 8 * int64(g.N) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
+	_, n := g.frames()
+	return 8 * int64(n) * int64(g.Groups) * int64(g.chunks()), 3 * 16 * int64(g.X.T) * int64(g.X.C4())
 }
 
 // phase is a shader of the kernel that norms take, and its program: merging reads four
@@ -90,23 +110,24 @@ func (s *Set) GroupNorm(b *gpu.Batch, label string, g GroupNorm) {
 
 // GroupFactors records what GroupNormed needs of frames of X, which are whole.
 func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
-	x, n, partials, factors := &g.X, g.N, g.Partials, g.Factors
-	x.alone(n)
+	x, partials, factors := &g.X, g.Partials, g.Factors
+	pixels, n := g.frames()
+	x.alone(g.N)
 	partialBytes, factorBytes := g.Scratch()
 	if x.C%g.Groups != 0 || x.C > normChannels || partials.Bytes() < partialBytes || factors.Bytes() < factorBytes {
 		panic(wrong(label, "group norm of channels in groups with bytes of scratch, needs", x.C, g.Groups, int(partials.Bytes()), int(factors.Bytes()), int(partialBytes), int(factorBytes)))
 	}
 	partials.Size, factors.Size = partialBytes, factorBytes
 	merge, p := g.phase(s, label, 1, nil)
-	head, headAt := x.Frames(g.XT, n)
+	head, headAt := x.Frames(g.XT, g.N)
 	if g.Most > 0 && head.Bytes() > g.Most {
 		head, headAt = g.parts(s, b, label, partials)
 	} else {
-		g.partial(s, b, label, partials, 0, x.H*x.W, head, headAt, head, headAt)
+		g.partial(s, b, label, partials, 0, pixels, head, headAt, head, headAt)
 	}
 	b.Dispatch(label, p, merge.cover(extent{W: g.Groups, N: n}), groupNormMergeParams{
-		P: uint32(x.H * x.W), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
-		Chunk: uint32(g.chunk()), Chunks: uint32(g.chunks()), X_at: headAt, Frame: uint32(g.XT), Eps: g.Eps,
+		P: uint32(pixels), C: uint32(x.C), C4: uint32(x.C4()), G: uint32(g.Groups), Size: uint32(x.C / g.Groups),
+		Chunk: uint32(g.chunk()), Chunks: uint32(g.chunks()), X_at: headAt, Frame: g.frame(), Eps: g.Eps,
 	}, gpu.Cost{
 		FLOPs: 7*int64(n)*int64(g.Groups)*int64(g.chunks()) + 4*int64(n)*int64(x.C),
 		Bytes: partials.Size + int64(n)*int64(48*x.C4()) + g.Gamma.Size + g.Beta.Size,
@@ -117,24 +138,25 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 // that lie in a view.
 func (g *GroupNorm) partial(s *Set, b *gpu.Batch, label string, to gpu.View, first, pixels int, in gpu.View, at uint32, head gpu.View, headAt uint32) {
 	h, p := g.phase(s, label, 0, nil)
-	chunk, elements := g.chunk(), int64(g.N)*int64(pixels)*int64(g.X.C)
-	b.Dispatch(label, p, h.cover(extent{H: 1, W: (pixels + chunk - 1) / chunk, C4: g.Groups, N: g.N}), groupNormPartialParams{
+	all, n := g.frames()
+	chunk, elements := g.chunk(), int64(n)*int64(pixels)*int64(g.X.C)
+	b.Dispatch(label, p, h.cover(extent{H: 1, W: (pixels + chunk - 1) / chunk, C4: g.Groups, N: n}), groupNormPartialParams{
 		P: uint32(pixels), C4: uint32(g.X.C4()), G: uint32(g.Groups), Size: uint32(g.X.C / g.Groups),
 		Chunk: uint32(chunk), Chunks: uint32(g.chunks()), Base: uint32(first), X_at: at, Head_at: headAt,
-	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(g.N)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(g.X.H*g.X.W)}, in, head, to)
+	}, gpu.Cost{FLOPs: 5 * elements, Bytes: int64(n)*int64(pixels)*g.X.pixelBytes() + to.Size*int64(pixels)/int64(all)}, in, head, to)
 }
 
 // GroupNormed records y = norm(x), by factors that are there. X and Y may be parts
 // of those of which they are.
 func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
-	x, y, n := &g.X, &g.Y, g.N
-	x.alone(n)
-	y.alone(n)
-	in, inAt := x.Frames(g.XT, n)
-	out, outAt := y.Frames(g.YT, n)
+	x, y := &g.X, &g.Y
+	x.alone(g.N)
+	y.alone(g.N)
+	in, inAt := x.Frames(g.XT, g.N)
+	out, outAt := y.Frames(g.YT, g.N)
 	factors := g.Factors
 	_, factors.Size = g.Scratch()
-	pixels := x.H * x.W
+	pixels, n := g.frames()
 	flops := 3 * int64(n) * int64(pixels) * int64(x.C)
 	if g.SiLU {
 		flops = flops / 3 * 7
@@ -142,9 +164,9 @@ func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	c, in := inPlace(in, out, factors)
 	c["SILU"] = flag(g.SiLU)
 	h, p := g.phase(s, label, 2, c)
-	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), groupNormApplyParams{
-		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, h.pixels), X_at: inAt, Y_at: outAt, Frame: uint32(g.XT),
-	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + int64(n)*int64(48*x.C4())}, in, factors, out)
+	b.Dispatch(label, p, h.cover(extent{pixels / x.W, x.W, x.C4(), n}), groupNormApplyParams{
+		P: uint32(pixels), C4: uint32(x.C4()), Step: groups(pixels, h.pixels), X_at: inAt, Y_at: outAt, Frame: g.frame(),
+	}, gpu.Cost{FLOPs: flops, Bytes: int64(g.N)*(x.FrameBytes()+y.FrameBytes()) + int64(n)*int64(48*x.C4())}, in, factors, out)
 }
 
 // inPlace says whether a norm of in makes out of itself. Then no buffer may be bound

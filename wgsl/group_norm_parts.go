@@ -5,11 +5,12 @@ import "tessera/gpu"
 // parts records the moments of a frame that can't be bound, as many chunks at once as
 // can be, and binds its first pixel.
 func (g *GroupNorm) parts(s *Set, b *gpu.Batch, label string, to gpu.View) (head gpu.View, headAt uint32) {
-	if g.N > 1 {
+	pixels, n := g.frames()
+	if n > 1 {
 		panic("wgsl: " + label + ": group norm of several frames in parts")
 	}
 	x, chunk, pixel := &g.X, g.chunk(), g.X.pixelBytes()
-	from, pixels := x.At(g.XT), x.H*x.W
+	from := x.At(g.XT)
 	head, headAt = x.bytes(from, from+pixel)
 	each := max(1, int((g.Most-bindAlign)/(int64(chunk)*pixel)))
 	for k := 0; k*chunk < pixels; k += each {

@@ -81,6 +81,27 @@ func TestGroupNormReLU(t *testing.T) {
 	})
 }
 
+// Frames of different means have the statistics of all of them.
+func TestGroupNormOfClip(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []struct {
+		name               string
+		T, H, W, C, groups int
+	}{
+		{"two_frames_of_a_pixel", 2, 1, 1, 8, 2},
+		{"chunks_across_frames", 3, 7, 11, 24, 8},
+		{"hunyuanvideo", 5, 6, 7, 512, 32},
+	} {
+		eachKernel(t, "group_norm", c.name, dev, func(t *testing.T, s *Set) {
+			x := random(1, c.T*c.H*c.W*c.C, 0, 1)
+			for i := range x {
+				x[i] += float32(i / (c.H * c.W * c.C))
+			}
+			checkGroupNorm(t, dev, s, c.T, c.H, c.W, c.C, x, GroupNorm{Groups: c.groups, SiLU: true, Clip: true})
+		})
+	}
+}
+
 func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []float32, g GroupNorm) {
 	t.Helper()
 	data = gputest.Round(data, format(s.Elem))
@@ -88,11 +109,15 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data 
 	xs, x := activation("x", s.Elem, T, H, W, C, data)
 	ys, y := activation("y", s.Elem, T, H, W, C, nil)
 	g.Eps, g.X, g.N = 1e-6, x, T
-	want := ref.GroupNorm(wide(data), T, H*W, C, g.Groups, wide(gamma), wide(beta), 1e-6, g.SiLU)
+	partials, factors := g.Scratch()
+	clips, pixels := T, H*W
+	if g.Clip {
+		clips, pixels = 1, T*H*W
+	}
+	want := ref.GroupNorm(wide(data), clips, pixels, C, g.Groups, wide(gamma), wide(beta), 1e-6, g.SiLU)
 	if g.ReLU {
 		want = ref.ReLU(want)
 	}
-	partials, factors := g.Scratch()
 	test := gputest.Case{
 		Op:      "group_norm",
 		In:      []gputest.Array{xs, {Label: "gamma", Data: gamma}, {Label: "beta", Data: beta}},
