@@ -286,6 +286,7 @@ var tables = []table{
 	}}},
 
 	{"quantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/quantise", wg: 64, grid: frameGrid}}}}}, // four channels of a row an invocation
+	{"replicate", []kernel{{name: "plain", shaders: []shader{{file: "plain/replicate", wg: 64, grid: rowGrid}}}}},
 	{"rms_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/rms_norm", wg: 128, pixels: 4, grid: rmsGrid}}}}},
 	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
 	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation

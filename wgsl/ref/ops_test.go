@@ -166,3 +166,8 @@ func TestLeakyReLU(t *testing.T) {
 func TestReLU(t *testing.T) {
 	near(t, ReLU([]float64{-2, 0, 3, -1e-300, math.Inf(1), math.Inf(-1)}), []float64{0, 0, 3, 0, math.Inf(1), 0})
 }
+
+// Two frames of 1x2 pixels, with a row above and two columns to the right.
+func TestReplicate(t *testing.T) {
+	near(t, Replicate([]float64{1, 2, 3, 4}, 2, 1, 2, 1, -1, 0, 2, 4), []float64{1, 2, 2, 2, 1, 2, 2, 2, 3, 4, 4, 4, 3, 4, 4, 4})
+}

@@ -1,0 +1,16 @@
+package ref
+
+// Replicate is pixels of frames [T, H, W, C] from row y0 and column x0 on, h x w of them,
+// with the closest one where there is none.
+func Replicate(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
+	y := make([]float64, 0, T*h*w*C)
+	for t := range T {
+		for r := range h {
+			for s := range w {
+				row, column := min(max(y0+r, 0), H-1), min(max(x0+s, 0), W-1)
+				y = append(y, x[((t*H+row)*W+column)*C:][:C]...)
+			}
+		}
+	}
+	return y
+}
