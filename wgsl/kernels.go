@@ -221,6 +221,7 @@ var tables = []table{
 
 	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
 	{"dup_up_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/dup_up_3d", wg: 64, grid: rowGrid}}}}},
+	{"fade", []kernel{{name: "plain", shaders: []shader{{file: "plain/fade", wg: 256, grid: frameGrid}}}}},
 	{"feather_blend", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_blend", wg: 64, grid: rowGrid}}}}},
 	{"feather_normalise", []kernel{{name: "plain", shaders: []shader{{file: "plain/feather_normalise", wg: 256, grid: frameGrid}}}}},
 	{"fold", []kernel{{name: "plain", shaders: []shader{{file: "plain/fold", wg: 64, grid: rowGrid}}}}},

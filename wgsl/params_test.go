@@ -30,6 +30,7 @@ var paramsOf = map[string]any{
 	"conv_depthwise": convDepthwiseParams{}, "conv_grouped": convGroupedParams{},
 	"dequantise": dequantiseParams{}, "quantise": quantiseParams{},
 	"dup_up_3d":         dupUp3DParams{},
+	"fade":              fadeParams{},
 	"feather_blend":     featherBlendParams{},
 	"feather_normalise": featherNormaliseParams{},
 	"fold":              foldParams{},

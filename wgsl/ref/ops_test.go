@@ -171,3 +171,8 @@ func TestReLU(t *testing.T) {
 func TestReplicate(t *testing.T) {
 	near(t, Replicate([]float64{1, 2, 3, 4}, 2, 1, 2, 1, -1, 0, 2, 4), []float64{1, 2, 2, 2, 1, 2, 2, 2, 3, 4, 4, 4, 3, 4, 4, 4})
 }
+
+// A quarter of the way.
+func TestFade(t *testing.T) {
+	near(t, Fade([]float64{4, 0, -8}, []float64{8, 4, 8}, 0.25), []float64{5, 1, -4})
+}
