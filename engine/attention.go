@@ -5,21 +5,27 @@ import (
 	"tessera/wgsl"
 )
 
-// Attention has one head, over all pixels of a frame.
+// Attention has one head, over all pixels of a frame, or of the frames up to it. Those
+// are all that come to the layer at once: it has no memory.
 type Attention struct {
 	_ gpu.Incomparable
 
 	Name string
-	Out  int // channels
+	Out  int  // channels
+	Past bool // a pixel sees those of the frames before
 }
 
 // Forward takes queries, keys and values, each of Out channels padded to 4, one
 // behind the other.
 func (a *Attention) Forward(g *Graph, qkv Value) Value {
+	seen := qkv.T // frames, by all frames together
+	if a.Past {
+		seen = qkv.T * (qkv.T + 1) / 2
+	}
 	return g.record(node{
-		label: a.Name, kind: Attend, macs: macs(2*qkv.H*qkv.W, qkv.T, qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
+		label: a.Name, kind: Attend, macs: macs(2*qkv.H*qkv.W, seen, qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
 		emit: func(e *emitter, o wgsl.Tensor) {
-			k := wgsl.Attention{QKV: e.x, O: o, Most: e.limits.MaxBinding}
+			k := wgsl.Attention{QKV: e.x, O: o, Most: e.limits.MaxBinding, Past: a.Past}
 			scores, state, sums := k.Scratch()
 			k.Scores = e.temporary(a.Name+" scores", scores)
 			k.State = e.temporary(a.Name+" softmax", state)

@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// GroupNorm is a group norm of each frame by itself, followed by SiLU or ReLU where
-// that is set.
+// GroupNorm is a group norm of each frame by itself, or of all that come to the layer at
+// once, followed by SiLU or ReLU where that is set.
 type GroupNorm struct {
 	_ gpu.Incomparable
 
@@ -15,11 +15,12 @@ type GroupNorm struct {
 	Groups      int
 	Eps         float32
 	SiLU, ReLU  bool
+	Clip        bool // of all frames together
 }
 
 // Forward is x, normed.
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
-	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, ReLU: n.ReLU}
+	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, ReLU: n.ReLU, Clip: n.Clip}
 	return g.record(node{
 		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		reach:   each,
@@ -38,6 +39,9 @@ func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 // prepare records the factors of all frames of e.x.
 func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 	most := e.behind(&e.x, &e.x)
+	if n.Clip {
+		most = e.x.T
+	}
 	k.X, k.N, k.Most = e.x, min(most, e.x.T), e.limits.MaxBinding
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
