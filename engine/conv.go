@@ -18,6 +18,7 @@ type Conv struct {
 	ReLU    bool // of the result
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
 	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
+	Edges   bool // what lies around a frame is its edge again, not zeros
 }
 
 // Reach is how far to each side a pixel of the output reads, beyond its own.
@@ -48,13 +49,41 @@ func (c *Conv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 // Add adds the convolution of x to y in place, which nobody may read later.
 func (c *Conv) Add(g *Graph, x, y Value) Value {
 	w := c.Window(g, x)
+	if c.Edges {
+		x = withEdges(g, c.Name, x)
+		w = c.within(w)
+	}
 	frames := c.Time.frames(g.at, x.T)
 	return g.record(node{
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
-		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: true,
+		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: !c.Edges,
 		joins: func(e *emitter, y *wgsl.Tensor) bool { return c.joins(e, y) },
 		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
+	})
+}
+
+// within is the window of frames that have edges around them. A stride's first output
+// begins with the edge.
+func (c *Conv) within(w Window) Window {
+	if c.Stride <= 1 {
+		w.Y, w.X = w.Y+1, w.X+1
+	}
+	return w
+}
+
+// withEdges is x with its edges repeated, a pixel to each side.
+func withEdges(g *Graph, name string, x Value) Value {
+	name += " edges"
+	return g.record(node{
+		label: name, kind: "replicate", reads: []Value{x}, out: Value{T: x.T, H: x.H + 2, W: x.W + 2, C: x.C},
+		reach: reach{by: 1, from: -1, to: -1, per: 1},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in, at := e.x, e.window(Window{Y: -1, X: -1})
+			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &y), nil) {
+				e.set.Replicate(e.batch, name, wgsl.Replicate{Y0: at.Y, X0: at.X, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
+			}
+		},
 	})
 }
 

@@ -24,33 +24,38 @@ type Folded struct {
 type Upsample struct {
 	Name    string
 	Weights Folded
-	Out     int // channels
-	Phases  int // frames made of one: 1 or 2
+	Out     int  // channels
+	Phases  int  // frames made of one: 1 or 2
+	Edges   bool // what lies around a frame is its edge again, not zeros
 }
 
 // Forward is x enlarged and convolved.
 func (s *Upsample) Forward(g *Graph, x Value) Value {
+	height, width, top := 2*x.H, 2*x.W, 0
+	if s.Edges {
+		x, top = withEdges(g, s.Name, x), 2
+	}
 	head := 0
 	if s.Phases == 2 && g.Head() {
 		head = 1
 	}
 	frames := s.Phases*x.T - head
 	return g.record(node{
-		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, x.H, x.W, x.C, s.Out) + macs(27, frames, 2*x.H, 2*x.W, s.Out, s.Out),
-		reads: []Value{x}, out: Value{T: frames, H: 2 * x.H, W: 2 * x.W, C: s.Out},
-		reach: cells(0), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
+		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, height/2, width/2, x.C, s.Out) + macs(27, frames, height, width, s.Out, s.Out),
+		reads: []Value{x}, out: Value{T: frames, H: height, W: width, C: s.Out},
+		reach: cells(top), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
 		joins: func(e *emitter, y *wgsl.Tensor) bool {
 			frames := s.frames(&e.x, y)
 			return e.set.Joins(&frames, e.limits.MaxBinding)
 		},
-		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head) },
+		emit: func(e *emitter, y wgsl.Tensor) { s.emit(e, e.x, y, head, top) },
 	})
 }
 
-func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
-	l, top := e.time(s.Name, Causal{Kernel: 4 - s.Phases}), e.window(Window{}).Y
+func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head, top int) {
+	l, at := e.time(s.Name, Causal{Kernel: 4 - s.Phases}), e.window(Window{Y: top, X: top})
 	make := func(w wgsl.Weights, taps []wgsl.Tap, phases, t, n int) {
-		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y0: top, Y: y, T: t, N: n})
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: w, Taps: taps, Phases: phases, Y0: at.Y, X0: at.X, Y: y, T: t, N: n})
 	}
 	from := 0
 	if !e.at.later() {
@@ -60,11 +65,11 @@ func (s *Upsample) emit(e *emitter, x, y wgsl.Tensor, head int) {
 	if s.Phases == 2 && from < x.T && e.at != Steady { // frame 1 of the clip
 		taps, t := l.taps(from), 2*from-head
 		make(s.Weights.Second, taps[:1], 2, t, 1)
-		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y0: top, Y: y, T: t, N: 1, Add: true})
+		e.set.ConvUp(e.batch, s.Name, wgsl.ConvUp{Weights: s.Weights.Steady, KT: 2, Taps: taps[1:], Phases: 2, Y0: at.Y, X0: at.X, Y: y, T: t, N: 1, Add: true})
 		from++
 	}
 	frames := s.frames(&x, &y)
-	frames.First, frames.Head, frames.Y0, frames.Pixels, frames.Taps = from, head, top, e.b.of*x.W, l.taps
+	frames.First, frames.Head, frames.Y0, frames.X0, frames.Pixels, frames.Taps = from, head, at.Y, at.X, e.b.of*x.W, l.taps
 	e.convolve(s.Name, &frames)
 	l.keep(e, s.Name)
 }
@@ -109,7 +114,8 @@ type variant struct {
 	bias    [][][]term // that the bias counts for
 }
 
-// Fold declares the weights of an upsampler of c channels to so many phases.
+// Fold declares the weights of an upsampler of c channels to so many phases. Without a
+// layer that upscales, pixels and frames are repeated.
 func (w *Weights) Fold(upscale, conv string, c, phases int) Folded {
 	v := &fold{upscale: upscale, conv: conv, c: c, phases: phases}
 	f := Folded{First: v.declare(w, " of frame 0", foldedFirst, foldedFirst)}
@@ -183,6 +189,9 @@ type folding struct {
 
 // put makes the weights that are missing, from tensors that are read once.
 func (v *fold) put(u *upload) error {
+	if v.upscale == "" {
+		return v.repeated(u)
+	}
 	// Nobody has proven another kernel here: of jobs what they record is.
 	set, err := wgsl.NewSet(wgsl.F32, u.dev.Info(), wgsl.Choices{"pointwise": "plain"})
 	if err != nil {
@@ -395,6 +404,73 @@ func (g *folding) valuesOf(o, rows int, terms []term) {
 	}
 }
 
+// repeated makes the weights that are missing where pixels and frames are repeated: each
+// cell has the sum of the taps that see it.
+func (v *fold) repeated(u *upload) (err error) {
+	k := u.scratch
+	if k.wide, err = u.from.Float32s(k.wide[:0], v.conv+".weight"); err != nil {
+		return err
+	}
+	bias, err := u.from.Float32s(nil, v.conv+".bias")
+	if err != nil {
+		return err
+	}
+	for i := range v.variants {
+		x := &v.variants[i]
+		if !u.missing[x.weights.Weight] {
+			continue
+		}
+		if err := u.alloc(x.weights.Weight, x.weights.Bias); err != nil {
+			return err
+		}
+		parts := 4 * len(x.terms)
+		parity, taps := x.shape.O/parts, len(x.terms[0])
+		for p := range parts {
+			k.sums = zeroed(k.sums, v.c*v.c*taps*4)
+			for tap, terms := range x.terms[p/4] {
+				for _, t := range terms {
+					v.seenBy(k.sums[4*tap:], k.wide, t.taps, p%4, 4*taps)
+				}
+			}
+			part := wgsl.Shape{O: parity, I: v.c, KT: taps, KS: 2}
+			k.wideOut = zeroed(k.wideOut, x.weights.Packing.Size(part))
+			wgsl.Pack(x.weights.Packing, k.wideOut, k.sums, wgsl.Shape{O: v.c, I: v.c, KT: taps, KS: 2}, nil)
+			size := x.weights.Weight.Size / int64(parts)
+			if err := u.write(gpu.View{Buffer: x.weights.Weight, Offset: int64(p) * size, Size: size}, x.weights.Elem, k.wideOut); err != nil {
+				return err
+			}
+		}
+		if err := u.write(x.weights.Bias.All(), wgsl.F32, biasOf(u, x.shape, parity, bias)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seenBy adds to the cells of a pixel of a parity what taps of the kernel see of them;
+// those of the next input and output are `step` further on.
+func (v *fold) seenBy(cells, kernel []float32, taps []int, parity, step int) {
+	for at := range v.c * v.c {
+		for _, k := range taps {
+			for i, w := range kernel[27*at+9*k:][:9] {
+				cell, _ := seen(parity, i)
+				cells[step*at+cell] += w
+			}
+		}
+	}
+}
+
+// biasOf lays a ConvUp's bias out where cells see nothing of another.
+func biasOf(u *upload, s wgsl.Shape, parity int, bias []float32) []float32 {
+	u.scratch.wideOut = zeroed(u.scratch.wideOut, wgsl.ConvUpBias(s))
+	for at := range s.O {
+		if o := at % parity; o < len(bias) {
+			u.scratch.wideOut[at/8*40+at%8] = bias[o]
+		}
+	}
+	return u.scratch.wideOut
+}
+
 // Enlarging declares the weight and bias of a 3x3 convolution of single frames that
 // are enlarged by nearest neighbour, folded: each cell has the sum of the taps that
 // see it.
@@ -435,11 +511,5 @@ func enlarge(u *upload, v wgsl.Weights, s wgsl.Shape, name string, cout, cin int
 			return err
 		}
 	}
-	k.wideOut = zeroed(k.wideOut, wgsl.ConvUpBias(s))
-	for at := range s.O {
-		if o := at % parity; o < cout {
-			k.wideOut[at/8*40+at%8] = bias[o]
-		}
-	}
-	return u.write(v.Bias.All(), wgsl.F32, k.wideOut)
+	return u.write(v.Bias.All(), wgsl.F32, biasOf(u, s, parity, bias))
 }
