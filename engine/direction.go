@@ -22,6 +22,8 @@ type Direction struct {
 	// First is how many frames the first slice of a clip has where the others
 	// have step.
 	First func(step int) int
+	// Temporal are tiles of its frames in place of slices.
+	Temporal Temporal
 }
 
 // Frames is how many frames so many become. Independent ones are pictures by
@@ -48,6 +50,9 @@ func (d *Direction) shrinks() bool { return d.In > d.Out }
 func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
 		return pictures(frames, max(d.Picture, 1))
+	}
+	if d.Temporal.Step > 0 {
+		return d.Temporal.slices(frames)
 	}
 	return sliced(frames, d.First(step), step)
 }

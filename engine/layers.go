@@ -146,7 +146,7 @@ func commands(steps []Step) iter.Seq2[int, *gpu.Command] {
 // reference adds what the original implementation does. How it slices a clip
 // makes no difference: each frame is made once.
 func (t *tally) reference(p *Plan) {
-	w, frames, times := p.Work.Passes[0], p.job.Frames, int64(1)
+	w, clips, times := p.Work.Passes[0], []int{p.job.Frames}, int64(1)
 	shapes := make([]tileShape, len(w.Tiles))
 	for i := range shapes {
 		shapes[i] = w.shape(i)
@@ -155,15 +155,22 @@ func (t *tally) reference(p *Plan) {
 		shapes = []tileShape{{h: p.job.Height / p.job.InPatch, w: p.job.Width / p.job.InPatch, c: p.job.InChannels}}
 	}
 	if p.job.Independent {
-		frames = max(p.job.Picture, 1)
-		times = int64(p.job.Frames / frames)
+		picture := max(p.job.Picture, 1)
+		clips, times = []int{picture}, int64(p.job.Frames/picture)
+	} else if p.job.Temporal.Step > 0 {
+		clips = nil
+		for _, s := range w.Slices {
+			clips = append(clips, s.N)
+		}
 	}
 	for _, s := range shapes {
-		g := &Graph{at: Whole}
-		p.job.Network.Whole.Forward(g, g.record(node{label: "input", out: Value{T: frames, H: s.h, W: s.w, C: s.c}}))
-		for _, n := range g.nodes {
-			if n.macs > 0 {
-				t.layer(n.label, n.kind).Reference += times * n.macs
+		for _, frames := range clips {
+			g := &Graph{at: Whole}
+			p.job.Network.Whole.Forward(g, g.record(node{label: "input", out: Value{T: frames, H: s.h, W: s.w, C: s.c}}))
+			for _, n := range g.nodes {
+				if n.macs > 0 {
+					t.layer(n.label, n.kind).Reference += times * n.macs
+				}
 			}
 		}
 	}

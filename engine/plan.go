@@ -64,7 +64,13 @@ func (p *Plan) Bytes() int64 {
 
 // Reads is how often each part of the clip is read, at most: once where its frames
 // are fed to one tile, from the first to the last.
-func (p *Plan) Reads() int { return len(p.Work.Passes[0].Tiles) }
+func (p *Plan) Reads() int {
+	w := p.Work.Passes[0]
+	if len(w.Slices) > 1 && w.Slices[1].T < w.Slices[0].N {
+		return 2 * len(w.Tiles)
+	}
+	return len(w.Tiles)
+}
 
 // Buffers are all that the plan has on the device at once: those of the larger
 // pass, where there are two.

@@ -25,10 +25,10 @@ const (
 )
 
 // deepest is how deep portions are nested at most. A clip in one slice keeps no causal
-// memory, and would for them; in long slices, that somebody asked for, what all
+// memory, and would for them, nor does a network that sees temporal tiles; in long slices, that somebody asked for, what all
 // portions do would take longer to record than to forgo.
 func (p *planner) deepest() int {
-	if p.Independent || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
+	if p.Independent || p.Temporal.Step > 0 || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
 		return 0
 	}
 	return deepest

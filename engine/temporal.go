@@ -1,0 +1,71 @@
+package engine
+
+import "tessera/wgsl"
+
+// Temporal cuts a clip of more than Most frames into temporal tiles, each a clip of its
+// own to the network: every Step frames one of Length, or of what is left. Zero: it is
+// not cut so, and its slices pass causal memory on.
+type Temporal struct{ Most, Length, Step int }
+
+// Pixels are those of frames of which a latent frame has so many after the first.
+func (c Temporal) Pixels(factor int) Temporal {
+	return Temporal{c.Most * factor, max(0, c.Length-1)*factor + 1, c.Step * factor}
+}
+
+// slices are the tiles of so many frames. A last one of a frame would add nothing: what it
+// makes of that is dropped.
+func (c *Temporal) slices(frames int) []Slice {
+	if frames <= c.Most {
+		return []Slice{{0, frames, Whole, 0}}
+	}
+	all := []Slice{{0, min(c.Length, frames), First, 0}}
+	kinds := map[int]int{} // by frames
+	for t := c.Step; t+1 < frames; t += c.Step {
+		n := min(c.Length, frames-t)
+		if kinds[n] == 0 {
+			kinds[n] = len(kinds) + 1
+		}
+		all = append(all, Slice{t, n, Steady, kinds[n]})
+	}
+	return all
+}
+
+// Faded is a network that is run on temporal tiles, whose frames fade into those of the
+// next: of a later tile the first frame is dropped, the first Extent of the others are
+// blended with the last of the tile before, and the first Keep are its result. The first
+// tile has one more.
+type Faded struct {
+	Name         string
+	Network      Module
+	Keep, Extent int // frames of what it makes
+}
+
+// Forward is what the tile adds to the clip.
+func (f *Faded) Forward(g *Graph, x Value) Value {
+	at := g.at
+	g.at = Whole
+	y := f.Network.Forward(g, x)
+	if g.at = at; at == Whole {
+		return y
+	}
+	dropped, frames := 0, min(f.Keep+1, y.T)
+	if at.later() {
+		dropped, frames = 1, min(f.Keep, y.T-1)
+	}
+	return g.record(node{
+		label: f.Name, kind: "fade", reads: []Value{y}, out: Value{T: frames, H: y.H, W: y.W, C: y.C}, reach: each, keeps: f.Extent,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			l := e.time(f.Name, Causal{Kernel: f.Extent + 1})
+			for t := range frames {
+				if before, ok := l.frame(t - f.Extent); ok && t < f.Extent && at.later() {
+					e.set.Fade(e.batch, f.Name, wgsl.Fade{
+						A: before, B: wgsl.Tap{X: l.x, T: dropped + t}, Y: wgsl.Tap{X: out, T: t}, Weight: float32(t) / float32(f.Extent),
+					})
+					continue
+				}
+				e.batch.Copy(f.Name, frameOf(&out, t), frameOf(&l.x, dropped+t))
+			}
+			l.keep(e, f.Name)
+		},
+	})
+}
