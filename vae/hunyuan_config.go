@@ -1,0 +1,119 @@
+package vae
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tessera/format"
+)
+
+// Tensors that tell HunyuanVideo's layouts: names of diffusers, and of ldm, which others
+// have, too, beside convolutions that are wrapped.
+const (
+	hunyuanKey           = "decoder.up_blocks.0.upsamplers.0.conv.conv.bias"
+	hunyuanLDMKey        = "decoder.up.1.upsample.conv.conv.bias"
+	hunyuanEncoderKey    = "encoder.down_blocks.0.downsamplers.0.conv.conv.bias"
+	hunyuanLDMEncoderKey = "encoder.down.0.downsample.conv.conv.bias"
+)
+
+// publishedHunyuan is the configuration of HunyuanVideo's.
+var publishedHunyuan = Config{
+	Model: "HunyuanVideo", Layout: "diffusers", Groups: 32, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, Blocks: 2, Latent: 16, Quant: true,
+	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 256, 128}, TimeDown: []bool{false, true, true}, TimeUp: []bool{false, true, true},
+}
+
+// isHunyuan tells a file of that layout: of wrapped convolutions, and group norms.
+func isHunyuan(f format.File) bool {
+	for _, half := range []string{"decoder.", "encoder."} {
+		conv, ok := f.Tensor(half + "conv_in.conv.weight")
+		_, diffusers := f.Tensor(half + "mid_block.resnets.0.norm1.weight")
+		_, ldm := f.Tensor(half + "mid.block_1.norm1.weight")
+		if ok && len(conv.Shape) == 5 && (diffusers || ldm) {
+			return true
+		}
+	}
+	return false
+}
+
+// configureHunyuan reads the configuration from names and shapes. The layers use
+// diffusers' names.
+func configureHunyuan(f format.File) (Config, tensors, error) {
+	c := Config{
+		Model: "HunyuanVideo", Layout: "diffusers", Groups: 32, Temporal: 4, Channels: 3, Patch: 1, Quant: true, Lacks: lacking(f),
+		TimeDown: []bool{false, true, true}, TimeUp: []bool{false, true, true},
+	}
+	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attentions.0.to_"} // ldm's are [c, c, 1, 1, 1]
+	_, encoder := f.Tensor("encoder.mid.block_1.norm1.weight")
+	if _, decoder := f.Tensor("decoder.mid.block_1.norm1.weight"); encoder || decoder {
+		c.Layout = "original"
+		t.name = hunyuanLDM
+	}
+	var err error
+	if c.Lacks != "encoder" {
+		c.Blocks = t.count("encoder.down_blocks.0.resnets.%d.conv1.conv.weight")
+		c.Widths, err = hunyuanWidths(t, "encoder.down_blocks.%d.resnets.0.conv1.conv.weight")
+	}
+	if err == nil && c.Lacks != "decoder" {
+		c.Decoder, err = hunyuanWidths(t, "decoder.up_blocks.%d.resnets.0.conv1.conv.weight")
+	}
+	if err == nil && c.Lacks == "encoder" {
+		c.Blocks = t.count("decoder.up_blocks.0.resnets.%d.conv1.conv.weight") - 1
+	}
+	if err == nil {
+		c.Latent, err = c.latentOf(t, "decoder.conv_in.conv.weight", "encoder.conv_out.conv.weight")
+	}
+	if err != nil {
+		return c, t, err
+	}
+	c.Spatial = 8
+	// scaling_factor of vae/config.json.
+	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{0.476986}, c.Latent)
+	for _, w := range slices.Concat(c.Widths, c.Decoder) {
+		if w%c.Groups != 0 {
+			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
+		}
+	}
+	return c, t, c.check(f.Name())
+}
+
+// hunyuanWidths are the channels of a network's stages.
+func hunyuanWidths(t tensors, format string) (widths []int, err error) {
+	for i := range t.count(format) {
+		w, err := t.dim(fmt.Sprintf(format, i), 0, 5)
+		if err != nil {
+			return nil, err
+		}
+		widths = append(widths, w)
+	}
+	return widths, nil
+}
+
+// Parts of diffusers' names, and what ldm has for them.
+var hunyuanParts = [][]string{
+	{".mid_block.resnets.0.", ".mid.block_1.", ".mid_block.resnets.1.", ".mid.block_2.", ".mid_block.attentions.0.", ".mid.attn_1.", ".conv_norm_out.", ".norm_out."},
+	{".group_norm.", ".norm.", ".to_q.", ".q.", ".to_k.", ".k.", ".to_v.", ".v.", ".to_out.0.", ".proj_out.", ".conv_shortcut.", ".nin_shortcut."},
+	{".resnets.", ".block.", ".downsamplers.0.", ".downsample.", ".upsamplers.0.", ".upsample."},
+}
+
+// hunyuanLDM is the name that ldm's layout has for a tensor. There decoder stages are
+// numbered from the last.
+func hunyuanLDM(name string) string {
+	for _, pairs := range hunyuanParts {
+		name = renamed(name, pairs)
+	}
+	for _, stage := range []string{".down_blocks.", ".up_blocks."} {
+		network, rest, ok := strings.Cut(name, stage)
+		if !ok {
+			continue
+		}
+		number, rest, _ := strings.Cut(rest, ".")
+		i, _ := strconv.Atoi(number)
+		if stage == ".up_blocks." {
+			return fmt.Sprintf("%s.up.%d.%s", network, 3-i, rest)
+		}
+		return fmt.Sprintf("%s.down.%d.%s", network, i, rest)
+	}
+	return name
+}
