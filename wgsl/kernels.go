@@ -219,6 +219,7 @@ var tables = []table{
 		shaders: []shader{{file: "processors/conv_up_winograd_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}}},
 
+	{"depth_to_space", []kernel{{name: "plain", shaders: []shader{{file: "plain/depth_to_space", wg: 64, grid: rowGrid}}}}},
 	{"dequantise", []kernel{{name: "plain", shaders: []shader{{file: "plain/dequantise", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
 	{"dup_up_3d", []kernel{{name: "plain", shaders: []shader{{file: "plain/dup_up_3d", wg: 64, grid: rowGrid}}}}},
 	{"fade", []kernel{{name: "plain", shaders: []shader{{file: "plain/fade", wg: 256, grid: frameGrid}}}}},
@@ -290,6 +291,7 @@ var tables = []table{
 	{"replicate", []kernel{{name: "plain", shaders: []shader{{file: "plain/replicate", wg: 64, grid: rowGrid}}}}},
 	{"rms_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/rms_norm", wg: 128, pixels: 4, grid: rmsGrid}}}}},
 	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
+	{"space_to_depth", []kernel{{name: "plain", shaders: []shader{{file: "plain/space_to_depth", wg: 64, grid: rowGrid}}}}},
 	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation
 	{"to_rgba8", []kernel{{name: "plain", shaders: []shader{{file: "plain/to_rgba8", wg: 64, grid: rowGrid}}}}},
 	{"unpatchify", []kernel{{name: "plain", shaders: []shader{{file: "plain/unpatchify", wg: 64, grid: rowGrid}}}}},

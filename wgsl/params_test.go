@@ -29,6 +29,7 @@ var paramsOf = map[string]any{
 	"conv_up_winograd": convUpWinogradParams{}, "conv_up_winograd_cooperative4": convUpWinogradParams{}, "conv_up_winograd_passes": convUpWinogradParams{},
 	"conv_depthwise": convDepthwiseParams{}, "conv_grouped": convGroupedParams{},
 	"dequantise": dequantiseParams{}, "quantise": quantiseParams{},
+	"depth_to_space":    depthToSpaceParams{},
 	"dup_up_3d":         dupUp3DParams{},
 	"fade":              fadeParams{},
 	"feather_blend":     featherBlendParams{},
@@ -38,12 +39,13 @@ var paramsOf = map[string]any{
 	"winograd_weights": winogradWeightsParams{},
 	"pointwise":        pointwiseParams{}, "pointwise_blocked": pointwiseParams{}, "pointwise_cooperative": pointwiseParams{}, "pointwise_cooperative4": pointwiseParams{},
 	"pointwise_f16": pointwiseParams{}, "pointwise_matrix": pointwiseParams{}, "pointwise_tiled": pointwiseParams{}, "pointwise_tiled_f16": pointwiseParams{},
-	"replicate":  replicateParams{},
-	"rms_norm":   rmsNormParams{},
-	"sample":     sampleParams{},
-	"sum_taps":   sumTapsParams{},
-	"to_rgba8":   toRGBA8Params{},
-	"unpatchify": unpatchifyParams{},
+	"replicate":      replicateParams{},
+	"rms_norm":       rmsNormParams{},
+	"sample":         sampleParams{},
+	"space_to_depth": spaceToDepthParams{},
+	"sum_taps":       sumTapsParams{},
+	"to_rgba8":       toRGBA8Params{},
+	"unpatchify":     unpatchifyParams{},
 }
 
 // A shader's Params and its Go struct have the same fields, in name, order and

@@ -176,3 +176,23 @@ func TestReplicate(t *testing.T) {
 func TestFade(t *testing.T) {
 	near(t, Fade([]float64{4, 0, -8}, []float64{8, 4, 8}, 0.25), []float64{5, 1, -4})
 }
+
+// A row of two pixels of two channels, once as channels, once as two means of two, and
+// once over and over.
+func TestSpaceToDepth(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8} // two rows
+	near(t, SpaceToDepth(x, 1, 1, 1, 2, 8, 1, 2, 1), []float64{1, 2, 3, 4, 5, 6, 7, 8})
+	near(t, SpaceToDepth(x, 1, 1, 1, 2, 4, 1, 2, 2), []float64{1.5, 3.5, 5.5, 7.5})
+	near(t, SpaceToDepth(x[:2], 1, 1, 1, 2, 4, 1, 1, 1), []float64{1, 2, 1, 2})
+	near(t, SpaceToDepth(x[:4], 1, 1, 1, 2, 4, 2, 1, 1), []float64{1, 2, 3, 4}) // of time
+}
+
+// A pixel of eight channels as 2x2 of two, and of one of two; of four as 2x2 of two,
+// repeated.
+func TestDepthToSpace(t *testing.T) {
+	x := []float64{1, 2, 3, 4, 5, 6, 7, 8}
+	near(t, DepthToSpace(x, 1, 1, 1, 8, 2, 1, 2, 2, 1), x)
+	near(t, DepthToSpace(x, 1, 1, 1, 8, 1, 1, 2, 2, 1), []float64{1, 3, 5, 7})
+	near(t, DepthToSpace(x[:4], 1, 1, 1, 4, 2, 1, 2, 2, 2), []float64{1, 1, 2, 2, 3, 3, 4, 4})
+	near(t, DepthToSpace(x[:2], 1, 1, 1, 2, 1, 2, 1, 1, 1), []float64{1, 2}) // of time
+}
