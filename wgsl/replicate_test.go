@@ -22,6 +22,7 @@ func TestReplicate(t *testing.T) {
 		{"many_around", 1, 2, 3, 8, -3, -2, 9, 8, 0, 0},
 		{"within", 2, 6, 7, 8, 1, 2, 3, 4, 0, 0},
 		{"rows_of_larger_frames", 2, 4, 5, 8, -1, -1, 6, 7, 3, 9},
+		{"below_alone", 1, 2, 3, 8, 2, -1, 1, 5, 0, 0},
 		{"rows_past_65535_groups", 1, 65536, 1, 4, -1, 0, 65538, 1, 0, 0},
 		{"wide", 1, 2, 70, 16, -1, -1, 4, 72, 0, 0},
 		{"hunyuanvideo", 5, 6, 9, 512, -1, -1, 8, 11, 0, 0},
