@@ -28,6 +28,9 @@ func (p *planner) exact(l *Plan) error {
 	inner := &Pass{
 		Tiles: []tiling.Tile{{In: cells, Out: cells}}, Slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
+	if p.joint() {
+		inner.Slices, inner.Once = oneSlice(frames), true
+	}
 	var first, second Source = Clip{}, l.Work.Between
 	l.Work.Passes = []*Pass{inner, outer}
 	if p.shrinks() {
@@ -57,6 +60,12 @@ func (p *planner) exact(l *Plan) error {
 	}
 	return nil
 }
+
+// joint says that layers see all frames at once.
+func (p *planner) joint() bool { return p.Network.Joint && !p.Independent }
+
+// oneSlice is a clip of so many frames.
+func oneSlice(frames int) []Slice { return []Slice{{0, frames, Whole, 0}} }
 
 func multiplied(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: r.Y0 * by, Y1: r.Y1 * by, X0: r.X0 * by, X1: r.X1 * by}

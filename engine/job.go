@@ -12,6 +12,9 @@ type Network struct {
 	Parts   Divisible // what Whole is made of; nil where tiles of it can't be exact
 	Tilings []Tiling  // that its tiles can be put together by, the default first
 	Weights *Weights
+	// Joint: layers see all frames of a clip at once, so Whole is run on clips of one
+	// slice. Where Parts are set those layers are in Inner, and Outer may go in slices.
+	Joint bool
 }
 
 // Divisible is a network of two parts, of which the outer one can be cut into

@@ -140,7 +140,7 @@ func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 		return nil, err
 	}
 	l.Tiles = linear.Plan
-	if l.Tiling == Exact && !l.Tiles.Whole() {
+	if l.Tiling == Exact && (!l.Tiles.Whole() || p.joint() && len(p.slices(p.Frames, p.o.Chunk*p.InFrames, false)) > 1) {
 		err = p.exact(l)
 	} else {
 		l.Work.Passes = []*Pass{p.whole(l, l.Tiles.Tiles)}
@@ -192,10 +192,14 @@ func (p *Plan) Network() *Network { return p.job.Network }
 
 // whole is a pass of the whole network.
 func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
-	return &Pass{
+	w := &Pass{
 		recordings: p.recordings(l, p.Network.Name, p.Network.Whole, Clip{}), Tiles: tiles,
 		Slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
+	if p.joint() {
+		w.Slices = oneSlice(p.Frames)
+	}
+	return w
 }
 
 func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {

@@ -28,6 +28,7 @@ func (w *Work) Last() *Pass { return w.Passes[len(w.Passes)-1] }
 type Pass struct {
 	Tiles    []tiling.Tile // In is what the module is fed with
 	Slices   []Slice
+	Once     bool           // it has the clip in one slice, where the other pass has several
 	Recorded [][]*Recording // of each kind of slice of each tile
 
 	recordings *recordings

@@ -69,6 +69,9 @@ func (r *run) kept(ctx context.Context) error {
 // skip takes the FLOPs of slices for done.
 func (r *run) skip(slices int) {
 	for _, w := range r.work.Passes {
+		if w.Once { // it is done again
+			continue
+		}
 		for i := range w.Tiles {
 			for _, s := range w.Slices[:slices] {
 				r.done += float64(w.At(i, s).Cost.FLOPs)

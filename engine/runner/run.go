@@ -141,6 +141,8 @@ func (r *run) first(ctx context.Context) (err error) {
 		if err := r.spools.open(b.Spool, r.work.NewSpool); err != nil {
 			return err
 		}
+	} else if r.work.Passes[0].Once { // for a part of the slices before
+		return nil
 	}
 	err = r.outputs(ctx, 0, func(out engine.TileFrame) error { return r.do(ctx, b.Keep(r.work.Passes[0], out)) })
 	if err != nil {
@@ -211,9 +213,10 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 	if err := r.restore(ctx, n, i); err != nil {
 		return err
 	}
-	for k, s := range w.Slices[:r.to] {
+	from, to := r.slices(w)
+	for k, s := range w.Slices[:to] {
 		rec := w.At(i, s)
-		if k < r.from {
+		if k < from {
 			frame += rec.Out.T
 			continue
 		}
@@ -234,6 +237,14 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 		r.finished()
 	}
 	return r.save(ctx, n, i)
+}
+
+// slices are those of a pass that are worked on.
+func (r *run) slices(w *engine.Pass) (from, to int) {
+	if w.Once || r.work.Last().Once {
+		return 0, len(w.Slices)
+	}
+	return r.from, r.to
 }
 
 // did tells of a submission that has ended within a slice. Those of the slice
