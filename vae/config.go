@@ -121,7 +121,7 @@ func (c *Config) check(file string) error {
 			continue
 		}
 		stages := 4
-		if c.is(qwen21) {
+		if c.is(qwen21) || c.is(hunyuan15) {
 			stages = 5
 		}
 		if len(n.widths) != stages && (c.Temporal > 1 || len(n.widths) != 3) {

@@ -88,6 +88,7 @@ func suites() []suite {
 		{"taesd/full", tinyCheckpoint("taesd_full", synthetic.TAESDConfig{}), tinyGoldens("taesd_full", 4, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"taef2/full", tinyCheckpoint("taef2_full", synthetic.TAESDConfig{Latent: 32, Pools: true}), tinyGoldens("taef2_full", 32, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"hunyuanvideo/small", hunyuanCheckpoint, hunyuanGoldens},
+		{"hunyuanvideo1.5/small", hunyuan15Checkpoint, hunyuan15Goldens},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
@@ -253,6 +254,25 @@ func hunyuanGoldens(t testing.TB) []golden {
 func hunyuanCheckpoint(t testing.TB) string {
 	return made(t, "hunyuan_small.safetensors", func(path string) error {
 		return synthetic.CreateHunyuan(path, synthetic.HunyuanConfig{Widths: []int{32, 64, 96, 96}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+// hunyuan15Goldens are HunyuanVideo 1.5's of widths 8, 16, 32, 64, 64 with 8 latent channels.
+func hunyuan15Goldens(t testing.TB) []golden {
+	return fromTensors(t, "hunyuan15_small.safetensors", []golden{
+		{name: "decode_8x1x2x3", key: "latent", shape: []int{8, 1, 2, 3}},
+		{name: "decode_8x3x2x3", key: "latent", shape: []int{8, 3, 2, 3}},
+		{name: "decode_8x2x3x2", key: "latent", shape: []int{8, 2, 3, 2}},
+		{name: "encode_3x1x32x48", key: "input", shape: []int{3, 1, 32, 48}},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+		{name: "tiled_decode_8x2x6x7_tile64x64_ov16x16", key: "latent_tile", shape: []int{8, 2, 6, 7},
+			tile: tiling.Options{Tile: tiling.Square(64), Overlap: tiling.Square(16)}, tiling: Diffusers},
+	})
+}
+
+func hunyuan15Checkpoint(t testing.TB) string {
+	return made(t, "hunyuan15_small.safetensors", func(path string) error {
+		return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 16, 32, 64, 64}, Latent: 8, DType: safetensors.F32})
 	})
 }
 

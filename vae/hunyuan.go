@@ -8,7 +8,7 @@ import (
 
 // hunyuanFamily is the VAE of HunyuanVideo: autoencoder_kl_hunyuan_video.py of diffusers.
 var hunyuanFamily = family{
-	name:      "hunyuanvideo",
+	name:      hunyuan,
 	marks:     []mark{{hunyuanKey, "HunyuanVideo"}, {hunyuanLDMKey, "the same by ldm's names"}},
 	encoders:  []string{hunyuanEncoderKey, hunyuanLDMEncoderKey},
 	told:      isHunyuan,

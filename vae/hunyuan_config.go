@@ -10,8 +10,9 @@ import (
 )
 
 // Tensors that tell HunyuanVideo's layouts: names of diffusers, and of ldm, which others
-// have, too, beside convolutions that are wrapped.
+// have, too, beside convolutions that are wrapped. And the family's name.
 const (
+	hunyuan              = "hunyuanvideo"
 	hunyuanKey           = "decoder.up_blocks.0.upsamplers.0.conv.conv.bias"
 	hunyuanLDMKey        = "decoder.up.1.upsample.conv.conv.bias"
 	hunyuanEncoderKey    = "encoder.down_blocks.0.downsamplers.0.conv.conv.bias"

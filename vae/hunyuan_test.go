@@ -101,6 +101,20 @@ func TestNamesOfHunyuan(t *testing.T) {
 	}
 }
 
+// narrow15 is a checkpoint of HunyuanVideo 1.5 with few channels.
+func narrow15(t testing.TB) string {
+	return made(t, "narrow15.safetensors", func(path string) error {
+		return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 8, 16, 16, 16}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+// narrowHunyuan is a checkpoint of HunyuanVideo with a channel a group.
+func narrowHunyuan(t testing.TB) string {
+	return made(t, "narrow_hunyuan.safetensors", func(path string) error {
+		return synthetic.CreateHunyuan(path, synthetic.HunyuanConfig{Widths: []int{32, 32, 32, 32}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
 // madeLatent has numbers that differ from cell to cell.
 func madeLatent(c, t, h, w int) Latent {
 	z := Latent{Channels: c, Frames: t, Height: h, Width: w, Data: make([]float32, c*t*h*w)}

@@ -66,6 +66,7 @@ func TestKeep(t *testing.T) {
 	dev := gputest.Open(t)
 	seedVR2 := open(t, dev, narrow(t), F32)
 	wan := open(t, dev, wan(t, "portions_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32)
+	hunyuan, hunyuan15 := open(t, dev, narrowHunyuan(t), F32), open(t, dev, narrow15(t), F32)
 	tiles := tiling.Choice{Tile: tiling.Square(16)}
 	for name, c := range map[string]struct {
 		m *Model
@@ -83,6 +84,9 @@ func TestKeep(t *testing.T) {
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},
 		"pictures":        {wan, Options{Independent: true}},
+		"temporal tiles":  {hunyuan, Options{}},
+		"clip at once":    {hunyuan15, Options{}},
+		"and tiles":       {hunyuan15, Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Tiling: Exact}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains([]string{"tiles, less", "in 8, offloaded", "streamed"}, name) {

@@ -78,6 +78,7 @@ func TestOffloadIsExact(t *testing.T) {
 	seedVR2 := open(t, dev, narrow(t), F32)
 	wan22 := open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32)
 	wan21 := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
+	hunyuan15 := open(t, dev, narrow15(t), F32)
 	const rows = 400 // bytes: of any layer's memory more are kept
 	for _, c := range []struct {
 		name    string
@@ -91,6 +92,7 @@ func TestOffloadIsExact(t *testing.T) {
 		{"unfolded", unfolded(t, seedVR2), Options{Across: rows}, 0},
 		{"wan2.2", wan22, Options{Across: rows}, 0},
 		{"wan2.1", wan21, Options{Across: rows, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
+		{"hunyuanvideo1.5", hunyuan15, Options{Across: rows}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if slices.Contains([]string{"rows", "unfolded", "wan2.2"}, c.name) {

@@ -55,6 +55,7 @@ func TestExactTiles(t *testing.T) {
 		{"taef2, wide", tinyCheckpoint("taef2_small", smallTAEF2)(t), 1, 60, []cut{{8, 64, 1}}},
 		{"taesana", tinyCheckpoint("taesana_small", smallTAESana)(t), 3, 5, []cut{{64, 32, 1}}},
 		{"taeqi2.1", tinyCheckpoint("taeqi21_small", smallTAEQI)(t), 4, 5, []cut{{16, 48, 1}}},
+		{"hunyuanvideo1.5", narrow15(t), 5, 3, []cut{{48, 32, 1}, {16, 48, 2}, {96, 64, 1}}},
 	} {
 		m := open(t, dev, model.path, F32)
 		c := m.Config
@@ -114,6 +115,7 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 	}{
 		{wan21Checkpoint(t), 13 * 8, 0},
 		{wan22Checkpoint(t), 13 * 16, 0},
+		{narrow15(t), 14 * 16, 0},
 	} {
 		m, err := Inspect(c.path, a, Settings{Precision: F32})
 		require.NoError(t, err)
