@@ -27,6 +27,7 @@ type Upsample struct {
 	Out     int  // channels
 	Phases  int  // frames made of one: 1 or 2
 	Edges   bool // what lies around a frame is its edge again, not zeros
+	Repeats bool // pixels and frames are repeated: there is no product before the convolution
 }
 
 // Forward is x enlarged and convolved.
@@ -40,8 +41,12 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 		head = 1
 	}
 	frames := s.Phases*x.T - head
+	shuffle := macs(4*s.Phases, x.T, height/2, width/2, x.C, s.Out)
+	if s.Repeats {
+		shuffle = 0
+	}
 	return g.record(node{
-		label: s.Name, kind: "upsample", macs: macs(4*s.Phases, x.T, height/2, width/2, x.C, s.Out) + macs(27, frames, height, width, s.Out, s.Out),
+		label: s.Name, kind: "upsample", macs: shuffle + macs(27, frames, height, width, s.Out, s.Out),
 		reads: []Value{x}, out: Value{T: frames, H: height, W: width, C: s.Out},
 		reach: cells(top), makes: s.Phases, keeps: Causal{Kernel: 4 - s.Phases}.kept(),
 		joins: func(e *emitter, y *wgsl.Tensor) bool {
