@@ -80,7 +80,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &hunyuanFamily, &hunyuan15Family, &wan21Family, &wan22Family, &qwen21Family, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no

@@ -65,6 +65,9 @@ var (
 // isWan tells a file of Wan's layouts, and whether its blocks are nested in
 // stages, as Wan 2.2's are.
 func isWan(f format.File) (wan, nested bool) {
+	if isHunyuan15(f) { // which has diffusers' names, too, beside convolutions that are wrapped
+		return false, false
+	}
 	has := func(name string) bool {
 		_, ok := f.Tensor(name)
 		return ok

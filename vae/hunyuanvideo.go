@@ -142,5 +142,5 @@ func (l *loader) clipNorm(name string, c int, eps float32, silu bool) *engine.Gr
 // convolution behind that as one.
 func (l *loader) repeating(name string, c, phases int) *engine.Upsample {
 	l.product(name, c, c, 3, 3, 3)
-	return &engine.Upsample{Name: name, Weights: l.weights.Fold("", name, c, phases), Out: c, Phases: phases, Edges: true}
+	return &engine.Upsample{Name: name, Weights: l.weights.Fold("", name, c, phases), Out: c, Phases: phases, Edges: true, Repeats: true}
 }

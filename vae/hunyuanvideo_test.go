@@ -1,0 +1,271 @@
+package vae
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+)
+
+// parameters are those of a table.
+func parameters(all []synthetic.Spec) (sum int) {
+	for _, s := range all {
+		n := 1
+		for _, d := range s.Shape {
+			n *= d
+		}
+		sum += n
+	}
+	return sum
+}
+
+// The published sizes have the published numbers of tensors and parameters, and are what
+// Published plans for.
+func TestPublishedHunyuan(t *testing.T) {
+	for _, c := range []struct {
+		family              string
+		all                 []synthetic.Spec
+		tensors, parameters int
+	}{
+		{hunyuan, synthetic.Hunyuan(synthetic.HunyuanConfig{}), 248, 246_478_803},
+		{hunyuan15, synthetic.Hunyuan15(synthetic.Hunyuan15Config{}), 218, 1_260_634_115},
+	} {
+		assert.Len(t, c.all, c.tensors)
+		assert.Equal(t, c.parameters, parameters(c.all))
+		m, err := Published(c.family, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		shapes := map[string][]int{}
+		for _, s := range c.all {
+			shapes[s.Name] = s.Shape
+		}
+		require.Len(t, m.specs, len(c.all))
+		for _, s := range m.specs {
+			shape := shapes[s.name]
+			if strings.Contains(s.name, ".attn_1.") { // those are taken without ones
+				shape = shape[:len(s.shape)]
+			}
+			assert.Equal(t, shape, s.shape, s.name)
+		}
+	}
+}
+
+// named is a checkpoint like another under other names.
+func named(t *testing.T, path string, name func(string) string) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	for i := range all {
+		all[i].Name = name(all[i].Name)
+	}
+	path = filepath.Join(t.TempDir(), "named.safetensors")
+	require.NoError(t, synthetic.Create(path, all, meta))
+	return path
+}
+
+// Names of diffusers and of ldm, and prefixes, decode and encode to the same bits.
+func TestNamesOfHunyuan(t *testing.T) {
+	dev := gputest.Open(t)
+	prefixed := func(name func(string) string) func(string) string {
+		return func(s string) string { return "vae." + name(s) }
+	}
+	for family, c := range map[string]struct {
+		path    string
+		layouts []string
+		names   []func(string) string
+	}{
+		hunyuan:   {narrowHunyuan(t), []string{"diffusers", "original", "original"}, []func(string) string{strings.Clone, hunyuanLDM, prefixed(hunyuanLDM)}},
+		hunyuan15: {narrow15(t), []string{"original", "diffusers", "diffusers"}, []func(string) string{strings.Clone, hunyuan15Diffusers, prefixed(hunyuan15Diffusers)}},
+	} {
+		var want, wantLatent []float32
+		for i, name := range c.names {
+			if i == 2 && testenv.Short(t) {
+				continue
+			}
+			path := named(t, c.path, name)
+			if family == hunyuan && i == 1 { // [c, c, 1, 1, 1]
+				path = unflattened(t, path)
+			}
+			m := open(t, dev, path, F32)
+			require.Equal(t, []string{family, c.layouts[i]}, []string{m.Config.Family, m.Config.Layout})
+			got := decodeAll(t, m, madeLatent(4, 2, 1, 2), DecodeOptions{Options: Options{Unscaled: true}})
+			side := m.Config.Spatial
+			encoded, err := m.Encode(context.Background(), floats{5, side, 2 * side, got}, EncodeOptions{})
+			require.NoError(t, err)
+			m.Unload()
+			if i == 0 {
+				want, wantLatent = got, encoded.Data
+				continue
+			}
+			require.Equal(t, want, got, "%s, %d", family, i)
+			require.Equal(t, wantLatent, encoded.Data, "%s, %d", family, i)
+		}
+	}
+}
+
+// A file of one network does what it can, in either layout.
+func TestHalvesOfHunyuan(t *testing.T) {
+	for _, path := range []string{
+		narrowHunyuan(t), named(t, narrowHunyuan(t), hunyuanLDM), narrow15(t), named(t, narrow15(t), hunyuan15Diffusers),
+	} {
+		whole, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		whole.Close()
+		for _, half := range []string{"encoder", "decoder"} {
+			all, meta, err := synthetic.Read(path)
+			require.NoError(t, err)
+			all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
+			file := filepath.Join(t.TempDir(), "half.safetensors")
+			require.NoError(t, synthetic.Create(file, all, meta))
+			m, err := Inspect(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+			require.NoError(t, err)
+			assert.Equal(t, half, m.Config.Lacks)
+			for _, of := range []*Config{&whole.Config, &m.Config} {
+				of.Lacks, of.Widths, of.Decoder, of.TimeDown, of.TimeUp = "", nil, nil, nil, nil
+			}
+			assert.Equal(t, whole.Config, m.Config)
+			m.Close()
+		}
+	}
+}
+
+// Files that are not what their names say are refused with what was found.
+func TestUnfitHunyuan(t *testing.T) {
+	for _, c := range []struct {
+		path, tensor string
+		shape        []int
+		want         string
+	}{
+		{narrowHunyuan(t), "decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
+		{narrowHunyuan(t), "encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{narrowHunyuan(t), "decoder.up_blocks.0.upsamplers.0.conv.conv.weight", []int{32, 32, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.conv.weight is [32 32 3 3], expected [32 32 3 3 3]"},
+		{narrow15(t), "decoder.up.4.block.0.conv1.conv.weight", []int{3, 8, 3, 3, 3}, "8 channels of decoder stage 3 become 3, expected blocks of pixels that fit"},
+		{narrow15(t), "decoder.up.0.upsample.conv.conv.weight", []int{96, 16, 3, 3, 3}, "found a temporal factor of 2 in the decoder, expected 4"},
+		{narrow15(t), "decoder.conv_in.conv.weight", []int{16, 5, 3, 3, 3}, "has 16 channels where it has 5 of a latent"},
+		{narrow15(t), "encoder.mid.attn_1.q.weight", []int{16, 16, 3, 1, 1}, "encoder.mid.attn_1.q.weight is [16 16 3], expected [16 16]"},
+	} {
+		all, meta, err := synthetic.Read(c.path)
+		require.NoError(t, err)
+		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
+		n := 4
+		for _, d := range c.shape {
+			n *= d
+		}
+		all[at].Shape, all[at].Data = c.shape, make([]byte, n)
+		path := filepath.Join(t.TempDir(), "unfit.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, path)
+	}
+}
+
+// Clips in slices and in tiles that see all of it become what they are at once.
+func TestHunyuan15InSlices(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, narrow15(t), F32)
+	z, clip := noiseLatent(6, 2, 1), noiseClip(21, 32, 16)
+	one := Options{Unscaled: true, Chunk: 10}
+	wantVideo, wantLatent := decodeAll(t, m, z, DecodeOptions{Options: one}), encodeAll(t, m, clip, EncodeOptions{Options: one})
+	for _, chunk := range []int{2, 1, 4} {
+		if chunk != 2 && testenv.Short(t) {
+			continue
+		}
+		o := Options{Unscaled: true, Chunk: chunk}
+		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, 1+(5-chunk+chunk-1)/chunk, p.Slices)
+		closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), wantVideo, 1e-11, "decoded in slices")
+		closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: o}), wantLatent, 1e-11, "encoded in slices")
+	}
+	// Later frames are not seen: the first ones of a shorter clip are the same.
+	short := Latent{Channels: 4, Frames: 2, Height: 2, Width: 1}
+	for c := range 4 {
+		short.Data = append(short.Data, z.Data[c*12:][:4]...)
+	}
+	got := decodeAll(t, m, short, DecodeOptions{Options: one})
+	for c := range 3 {
+		closeTo(t, got[c*5*512:][:5*512], wantVideo[c*21*512:][:5*512], 1e-11, "the first frames")
+	}
+}
+
+// narrow15 is a checkpoint of HunyuanVideo 1.5 with few channels.
+func narrow15(t testing.TB) string {
+	return made(t, "narrow15.safetensors", func(path string) error {
+		return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 8, 16, 16, 16}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+// narrowHunyuan is a checkpoint of HunyuanVideo with a channel a group.
+func narrowHunyuan(t testing.TB) string {
+	return made(t, "narrow_hunyuan.safetensors", func(path string) error {
+		return synthetic.CreateHunyuan(path, synthetic.HunyuanConfig{Widths: []int{32, 32, 32, 32}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+// madeLatent has numbers that differ from cell to cell.
+func madeLatent(c, t, h, w int) Latent {
+	z := Latent{Channels: c, Frames: t, Height: h, Width: w, Data: make([]float32, c*t*h*w)}
+	for i := range z.Data {
+		z.Data[i] = float32(i%11)/5 - 1
+	}
+	return z
+}
+
+// unflattened is a checkpoint whose attention's weights have ones behind them.
+func unflattened(t *testing.T, path string) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	n := 0
+	for i, x := range all {
+		if strings.Contains(x.Name, ".attn_1.") && len(x.Shape) == 2 {
+			all[i].Shape = append(x.Shape[:2:2], 1, 1, 1)
+			n++
+		}
+	}
+	require.Equal(t, 8, n)
+	path = filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, synthetic.Create(path, all, meta))
+	return path
+}
+
+// Of frames that are larger than the goldens', whose norms magnify the rounding of halves
+// less, f16 is as close to f32 as other families' is to their goldens.
+func TestHunyuanInHalves(t *testing.T) {
+	testenv.Long(t)
+	dev := gputest.Open(t)
+	z := madeLatent(4, 3, 8, 8)
+	o := DecodeOptions{Options: Options{Unscaled: true}}
+	path := hunyuanCheckpoint(t)
+	want := decodeAll(t, open(t, dev, path, F32), z, o)
+	closeTo(t, decodeAll(t, open(t, dev, path, F16), z, o), want, 1e-5, "f16")
+}
+
+// Temporal tiles go with tiles of frames, and those that a budget asks for; each part of
+// the clip is read for two of them.
+func TestHunyuanInTiles(t *testing.T) {
+	m, err := Published("hunyuanvideo", gpu.Info{Limits: gpu.DefaultLimits}, Settings{Precision: F16})
+	require.NoError(t, err)
+	o := Options{Tile: tiling.Choice{Tile: tiling.Square(128)}, Overlap: tiling.Square(32)}
+	p, err := m.PlanEncode(t.Context(), 33, 256, 256, EncodeOptions{Options: o})
+	require.NoError(t, err)
+	assert.Equal(t, 9, p.Frames)
+	assert.Equal(t, 3, p.Slices)
+	assert.Equal(t, 2*len(p.Tiles.Tiles), p.Reads())
+	p, err = m.PlanEncode(t.Context(), 13, 256, 256, EncodeOptions{Options: o})
+	require.NoError(t, err)
+	assert.Equal(t, 1, p.Slices)
+	assert.Equal(t, len(p.Tiles.Tiles), p.Reads())
+}
