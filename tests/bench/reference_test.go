@@ -77,6 +77,10 @@ func TestReference(t *testing.T) {
 		{"flux2", "encode", 542_222_843_904, 0, 2.07, 0},
 		{"taesd", "decode", 70_675_070_976, 0, 0.270, 0},
 		{"taesd", "encode", 61_162_389_504, 0, 0.233, 0},
+		{"hunyuanvideo", "decode", 3_677_969_448_960, 2_205_726_015_488, 14.03, 8.41},
+		{"hunyuanvideo", "encode", 1_607_630_585_856, 1_188_851_351_552, 6.13, 4.54},
+		{"hunyuanvideo1.5", "decode", 4_240_609_116_160, 3_265_508_933_632, 16.18, 12.46},
+		{"hunyuanvideo1.5", "encode", 2_255_629_582_336, 1_837_927_235_584, 8.60, 7.01},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})

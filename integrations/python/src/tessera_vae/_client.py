@@ -46,7 +46,9 @@ class Config:
     """A model that a server has."""
 
     name: str
-    family: str  # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "kl", "flux2", "taesd", "taehv"
+    # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "kl",
+    # "flux2", "taehv", "taesd"
+    family: str
     model: str  # by its own name: "Qwen-Image"
     latent_channels: int
     channels: int  # of a pixel: 3, or 4 with alpha
