@@ -33,8 +33,11 @@ func (c *Conv) First(n int) *Conv {
 
 // Window is the part of its output that the convolution makes of x.
 func (c *Conv) Window(g *Graph, x Value) Window {
-	whole := Window{H: x.H / max(c.Stride, 1), W: x.W / max(c.Stride, 1)}
+	stride := max(c.Stride, 1)
+	whole := Window{H: x.H / stride, W: x.W / stride}
 	switch {
+	case c.Edges: // the last pixel is made of one and the edge behind it
+		whole.H, whole.W = (x.H+stride-1)/stride, (x.W+stride-1)/stride
 	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
 	case c.Around:

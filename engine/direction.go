@@ -35,9 +35,9 @@ func (d Direction) Frames(n int, independent bool) int {
 	return (n-1)/d.InFrames*d.OutFrames + 1
 }
 
-// Size is what becomes of a frame of h x w samples.
+// Size is what becomes of a frame of h x w samples. A part of a cell becomes one, too.
 func (d Direction) Size(h, w int) (height, width int) {
-	return h / d.In * d.Out, w / d.In * d.Out
+	return (h + d.In - 1) / d.In * d.Out, (w + d.In - 1) / d.In * d.Out
 }
 
 // factor is how many pixels a latent cell has along its side.
@@ -57,11 +57,12 @@ func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	return sliced(frames, d.First(step), step)
 }
 
-// tiles cut a frame of the input.
-func (d *Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear, error) {
+// tiles cut a frame of the input, which ends within the last cells of some networks.
+func (d *Direction) tiles(height, width int, how Tiling, o tiling.Options) (tiling.Linear, error) {
 	o.Factor = d.factor()
 	var l tiling.Linear
 	var err error
+	h, w := (height+d.In-1)/d.In*d.In, (width+d.In-1)/d.In*d.In
 	switch {
 	case how == Diffusers && d.shrinks():
 		l, err = tiling.LinearEncode(h, w, d.InPatch, o)
@@ -71,6 +72,10 @@ func (d *Direction) tiles(h, w int, how Tiling, o tiling.Options) (tiling.Linear
 		l.Plan, err = tiling.Encode(h, w, o)
 	default:
 		l.Plan, err = tiling.Decode(h, w, o)
+	}
+	for i := range l.Tiles {
+		in := &l.Tiles[i].In
+		in.Y1, in.X1 = min(in.Y1, height), min(in.X1, width)
 	}
 	return l, err
 }

@@ -117,7 +117,7 @@ func (p *planner) try(tile tiling.Size) (*Plan, error) {
 // fit finds the largest tile within the budget.
 func (p *planner) fit() (tiling.Size, error) {
 	cell := p.factor()
-	frame := tiling.Size{H: p.Height / p.In * cell, W: p.Width / p.In * cell}
+	frame := tiling.Size{H: (p.Height + p.In - 1) / p.In * cell, W: (p.Width + p.In - 1) / p.In * cell}
 	overlap := p.overlap()
 	var full error // of the host
 	side, err := tiling.Fit(frame, tiling.SmallestAuto(frame, overlap), p.budget, func(tile tiling.Size) (int64, error) {
