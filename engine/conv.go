@@ -36,10 +36,10 @@ func (c *Conv) Window(g *Graph, x Value) Window {
 	stride := max(c.Stride, 1)
 	whole := Window{H: x.H / stride, W: x.W / stride}
 	switch {
-	case c.Edges: // the last pixel is made of one and the edge behind it
-		whole.H, whole.W = (x.H+stride-1)/stride, (x.W+stride-1)/stride
 	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
+	case c.Edges: // the last pixel is made of one and the edge behind it
+		whole.H, whole.W = (x.H+stride-1)/stride, (x.W+stride-1)/stride
 	case c.Around:
 		whole = Window{Y: -1, X: -1, H: (x.H + 1) / 2, W: (x.W + 1) / 2}
 	}

@@ -50,11 +50,14 @@ type EncodePlan struct {
 
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
 // the end mirrored, unless they are independent, and multiples of a latent cell's
-// pixels, the last row and column repeated.
+// pixels, the last row and column repeated, unless the network takes any size.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
 	d, grid := m.encoder.Direction, m.Config.Grid()
 	if !independent {
 		frames = (frames+d.InFrames-2)/d.InFrames*d.InFrames + 1
+	}
+	if m.family.anySize {
+		return frames, height, width
 	}
 	return frames, (height + grid - 1) / grid * grid, (width + grid - 1) / grid * grid
 }

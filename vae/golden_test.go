@@ -247,6 +247,7 @@ func hunyuanGoldens(t testing.TB) []golden {
 		{name: "framewise_decode_4x6x2x2", key: "latent", shape: []int{4, 6, 2, 2}},
 		{name: "encode_3x1x16x24", key: "input", shape: []int{3, 1, 16, 24}},
 		{name: "encode_3x9x16x24", key: "input", shape: []int{3, 9, 16, 24}},
+		{name: "encode_3x5x20x27", key: "input", shape: []int{3, 5, 20, 27}},
 		{name: "framewise_encode_3x21x16x16", key: "input", shape: []int{3, 21, 16, 16}},
 	})
 }

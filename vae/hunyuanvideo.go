@@ -22,6 +22,7 @@ var hunyuanFamily = family{
 	temporal:      hunyuanTiles,
 	first:         func(step int) int { return 1 + step },
 	beyond:        mirrored,
+	anySize:       true, // a convolution with stride repeats the last row and column
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,

@@ -171,6 +171,39 @@ func TestUnfitHunyuan(t *testing.T) {
 	}
 }
 
+// A frame that ends within a cell has that cell, in tiles too: of the last one there is
+// less, and a tile that holds all of the frame is the frame.
+func TestHunyuanOfAnySize(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, narrowHunyuan(t), F32)
+	clip := noiseClip(5, 20, 27)
+	one := encodeAll(t, m, clip, EncodeOptions{})
+	require.Len(t, one, 4*2*3*4)
+	for _, how := range []Tiling{Feather, Diffusers} {
+		o := Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(8)}
+		require.Equal(t, one, encodeAll(t, m, clip, EncodeOptions{Options: o}), "%s", how)
+		o.Tile.Tile = tiling.Square(16)
+		p, err := m.PlanEncode(t.Context(), 5, 20, 27, EncodeOptions{Options: o})
+		require.NoError(t, err)
+		last := p.Tiles.Tiles[len(p.Tiles.Tiles)-1]
+		require.Equal(t, [2]int{20, 27}, [2]int{last.In.Y1, last.In.X1})
+		z, err := p.Collect(context.Background(), clip, Watch{})
+		require.NoError(t, err)
+		require.Equal(t, [2]int{3, 4}, [2]int{z.Height, z.Width})
+		// The first cell is of the first tile alone, whose clip is the frames' corner.
+		corner := floats{5, 16, 16, nil}
+		for plane := range 15 {
+			for y := range 16 {
+				corner.v = append(corner.v, clip.v[(plane*20+y)*27:][:16]...)
+			}
+		}
+		of := encodeAll(t, m, corner, EncodeOptions{})
+		for plane := range 8 {
+			require.InDelta(t, of[plane*4], z.Data[plane*12], 1e-6, "%s", how)
+		}
+	}
+}
+
 // Clips in slices and in tiles that see all of it become what they are at once.
 func TestHunyuan15InSlices(t *testing.T) {
 	dev := gputest.Open(t)

@@ -72,6 +72,9 @@ func TestPeakIsPlanned(t *testing.T) {
 		"seedvr2": smallCheckpoint(t),
 		"wan2.2":  tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}),
 		"layered": tiny(t, synthetic.WanConfig{Dim: 4, Channels: 4}),
+
+		"hunyuanvideo":    narrowHunyuan(t),
+		"hunyuanvideo1.5": narrow15(t),
 	} {
 		m := open(t, gputest.Open(t), path, F32)
 		for _, j := range jobs(m) {
