@@ -8,7 +8,8 @@ import "tessera/gpu"
 // begins at row Y0 + FS*r and column X0 + FS*s of the input.
 //
 // Frame YT+i of Y takes frames XT+FT*i to XT+FT*i+FT-1 of X, where XT may be
-// negative down to 1-FT: frames before the first are zero, and count in the mean.
+// negative down to 1-FT: frames before the first are zero, and count in the mean, or
+// the first one again. With as many channels as fall on a pixel it is space to depth.
 type AvgDown3D struct {
 	FT, FS int
 	Y0, X0 int
@@ -17,6 +18,7 @@ type AvgDown3D struct {
 	N      int    // frames of Y
 	Alone  bool   // frame XT is the last of FT, and zeros stand for those before it; N is 1
 	Add    bool   // add to Y, which holds the residual
+	Repeat bool   // frames before the first are the first
 }
 
 type avgDown3DParams struct {
@@ -57,7 +59,7 @@ func (s *Set) AvgDown3D(b *gpu.Batch, label string, d AvgDown3D) {
 	}
 	h := s.shader(label, "avg_down_3d", nil)
 	p := s.program(h, constants{
-		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add),
+		"FT": float64(d.FT), "FS": float64(d.FS), "G": float64(spread / y.C), "ACCUMULATE": flag(d.Add), "REPEAT": flag(d.Repeat),
 	}, gpu.Read, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n}), avgDown3DParams{
 		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out4: uint32(y.C4()),

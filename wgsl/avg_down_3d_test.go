@@ -26,6 +26,9 @@ func TestAvgDown3D(t *testing.T) {
 		{"pool", 2, 6, 10, 160, 160, AvgDown3D{FT: 1, FS: 2}, 3, 5, true, false},
 		{"pairs_whole", 4, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2}, 3, 5, true, true},
 		{"pairs_zero_in_front", 3, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2}, 3, 5, true, true},
+		{"pairs_first_frame_again", 3, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2, Repeat: true}, 3, 5, true, true},
+		{"single_frame_again", 1, 3, 4, 20, 40, AvgDown3D{FT: 2, FS: 1, Repeat: true}, 3, 4, true, false},
+		{"space_to_depth", 3, 4, 6, 10, 80, AvgDown3D{FT: 2, FS: 2, Repeat: true}, 2, 3, true, true},
 		{"pairs_single_frame", 1, 2, 6, 20, 40, AvgDown3D{FT: 2, FS: 2}, 1, 3, true, false},
 		{"identity", 3, 5, 7, 96, 96, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, false},
 		{"identity_padded", 2, 5, 7, 6, 6, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, true},
@@ -53,7 +56,7 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	t.Helper()
 	data := integers(1, c.T*c.H*c.W*c.cIn, -50, 50)
 	part := crop(wide(data), c.T, c.H, c.W, c.cIn, c.d.Y0, c.d.X0, c.d.FS*c.h, c.d.FS*c.w)
-	want := ref.AvgDown3D(part, c.T, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS)
+	want := ref.AvgDown3D(part, c.T, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS, c.d.Repeat)
 	n := (c.T + c.d.FT - 1) / c.d.FT
 	if c.d.Alone { // each frame is a clip
 		n, want = c.T, nil
@@ -132,7 +135,7 @@ func TestAvgDown3DFrames(t *testing.T) {
 		data := integers(1, 4*H*W*C, -50, 50)
 		xs, x := activation("x", s.Elem, 4, H, W, C, data)
 		ys, y := activation("y", s.Elem, 3, H/2, W/2, 2*C, make([]float32, 3*H/2*W/2*2*C))
-		made := ref.AvgDown3D(wide(data), 4, H, W, C, 2*C, 2, 2)
+		made := ref.AvgDown3D(wide(data), 4, H, W, C, 2*C, 2, 2, false)
 		test := gputest.Case{
 			Op:  "avg_down_3d",
 			In:  []gputest.Array{xs},

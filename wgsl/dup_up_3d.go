@@ -5,7 +5,8 @@ import "tessera/gpu"
 // DupUp3D makes FT frames of one and FS x FS pixels of one by repeating channels:
 // each as often as it takes to fill the output's channels with all their time,
 // row and column phases, channel slowest. Output pixel (r, s) is pixel
-// (Y0 + r, X0 + s) of the enlarged frame, and is added to what Y has there.
+// (Y0 + r, X0 + s) of the enlarged frame, and is added to what Y has there, or written.
+// With as many channels as the phases of all of Y's it is depth to space.
 type DupUp3D struct {
 	FT, FS int
 	Y0, X0 int
@@ -13,12 +14,14 @@ type DupUp3D struct {
 	XT, YT int    // the first frame of each
 	N      int    // frames of X; N*Phases of Y
 	Phases int    // the last so many of the FT time phases: 1 at the head of a clip, else FT
+	Turns  bool   // the channels of depth to space are repeated all in turn, not one by one
+	Write  bool   // do not add
 }
 
 type dupUp3DParams struct {
 	First             gpu.First
 	H_in, W_in, C_in4 uint32
-	H, W, C_out4      uint32
+	H, W, C_out       uint32
 	Y0, X0, Phases    uint32
 	X_at, Y_at        uint32
 }
@@ -26,21 +29,30 @@ type dupUp3DParams struct {
 // DupUp3D records y += enlarged x.
 func (s *Set) DupUp3D(b *gpu.Batch, label string, d DupUp3D) {
 	x, n, y, phases := d.X, d.N, d.Y, d.Phases
-	spread := y.C * d.FT * d.FS * d.FS
-	if spread%x.C != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
+	cells := d.FT * d.FS * d.FS
+	spread := y.C * cells
+	repeat, cycle := spread/x.C, y.C
+	if d.Turns {
+		repeat, cycle = 1, max(1, x.C/cells)
+	}
+	if spread%x.C != 0 || d.Turns && x.C%cells != 0 || phases < 1 || phases > d.FT || d.Y0+y.H > d.FS*x.H || d.X0+y.W > d.FS*x.W {
 		panic(wrong(label, "phases of duplicates FT, FS at Y0, X0 of HxWxC into HxWxC", phases, d.FT, d.FS, d.Y0, d.X0, x.H, x.W, x.C, y.H, y.W, y.C))
 	}
 	in, inAt := x.Frames(d.XT, n)
 	out, outAt := y.Frames(d.YT, n*phases)
 	h := s.shader(label, "dup_up_3d", nil)
 	p := s.program(h, constants{
-		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(spread / x.C),
+		"FT": float64(d.FT), "FS": float64(d.FS), "REP": float64(repeat), "CYCLE": float64(cycle), "ACCUMULATE": flag(!d.Write),
 	}, gpu.Read, gpu.ReadWrite)
+	written := int64(n*phases) * y.FrameBytes()
+	if !d.Write {
+		written *= 2
+	}
 	b.Dispatch(label, p, h.cover(extent{y.H, y.W, y.C4(), n * phases}), dupUp3DParams{
-		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out4: uint32(y.C4()),
+		H_in: uint32(x.rows()), W_in: uint32(x.W), C_in4: uint32(x.C4()), H: uint32(y.rows()), W: uint32(y.W), C_out: uint32(y.C),
 		Y0: uint32(d.Y0), X0: uint32(d.X0), Phases: uint32(phases), X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{
 		FLOPs: int64(n*phases) * int64(y.H*y.W) * int64(y.C),
-		Bytes: int64(n)*int64(y.H*y.W/(d.FS*d.FS))*int64(x.C4()*4*x.Elem.Bytes()) + 2*int64(n*phases)*y.FrameBytes(),
+		Bytes: int64(n)*int64(y.H*y.W/(d.FS*d.FS))*int64(x.C4()*4*x.Elem.Bytes()) + written,
 	}, in, out)
 }

@@ -38,6 +38,12 @@ func TestDupUp3D(t *testing.T) {
 		{"window", 2, 7, 9, 20, 20, DupUp3D{FT: 2, FS: 2, Y0: 3, X0: 5}, 5, 9, 2},
 		{"window_of_rows_of_two_channels", 2, 7, 9, 24, 12, DupUp3D{FT: 1, FS: 2, Y0: 1, X0: 1}, 13, 17, 1},
 		{"window_of_the_last_pixel", 1, 7, 9, 12, 12, DupUp3D{FT: 2, FS: 2, Y0: 13, X0: 17}, 1, 1, 1},
+		{"depth_to_space", 2, 3, 5, 96, 12, DupUp3D{FT: 2, FS: 2, Turns: true, Write: true}, 6, 10, 2},
+		{"depth_to_space_head", 1, 3, 5, 80, 10, DupUp3D{FT: 2, FS: 2, Turns: true, Write: true}, 6, 10, 1},
+		{"depth_to_time", 2, 3, 5, 24, 12, DupUp3D{FT: 2, FS: 1, Turns: true, Write: true}, 3, 5, 2},
+		{"in_turns_of_2", 2, 3, 5, 16, 8, DupUp3D{FT: 2, FS: 2, Turns: true}, 6, 10, 2},
+		{"in_turns_of_3", 1, 3, 5, 12, 9, DupUp3D{FT: 1, FS: 2, Turns: true}, 6, 10, 1},
+		{"written_padded_out", 2, 3, 5, 12, 6, DupUp3D{FT: 1, FS: 2, Write: true}, 6, 10, 1},
 		{"cut_up", 2, 2, 32, 12, 12, DupUp3D{FT: 2, FS: 2}, 4, 64, 2},
 		{"wide", 1, 1, 150, 12, 12, DupUp3D{FT: 2, FS: 2}, 2, 300, 2},
 	}
@@ -49,7 +55,11 @@ func TestDupUp3D(t *testing.T) {
 func (c dupUpCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	t.Helper()
 	data := integers(1, c.T*c.H*c.W*c.cIn, -500, 500)
-	all := ref.DupUp3D(wide(data), c.T, c.H, c.W, c.cIn, c.cOut, c.d.FT, c.d.FS)
+	enlarged := ref.DupUp3D
+	if c.d.Turns {
+		enlarged = ref.DepthToSpace
+	}
+	all := enlarged(wide(data), c.T, c.H, c.W, c.cIn, c.cOut, c.d.FT, c.d.FS)
 	all = crop(all, c.T*c.d.FT, c.H*c.d.FS, c.W*c.d.FS, c.cOut, c.d.Y0, c.d.X0, c.h, c.w)
 	var want []float64
 	frame := c.h * c.w * c.cOut
@@ -59,7 +69,11 @@ func (c dupUpCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 		}
 	}
 	residual := integers(2, len(want), -500, 500)
-	want = sum(want, residual)
+	if c.d.Write {
+		residual = nil
+	} else {
+		want = sum(want, residual)
+	}
 	runDupUp(t, dev, s, c, data, residual, want)
 }
 

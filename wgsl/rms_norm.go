@@ -9,6 +9,7 @@ import (
 // RMSNorm describes a norm of every pixel by itself, over its channels.
 type RMSNorm struct {
 	Gamma *gpu.Buffer // f32, a number per channel, padded to a multiple of 4
+	Eps   float32     // is added to the mean of squares
 	SiLU  bool        // y*sigmoid(y) of the result
 
 	X, Y   Tensor // input and output, of the same size; in one buffer they are the same frames
@@ -20,6 +21,7 @@ type rmsNormParams struct {
 	First gpu.First
 	P, C4 uint32
 	Root  float32
+	Eps   float32
 	X_at  uint32
 	Y_at  uint32
 }
@@ -66,6 +68,6 @@ func (s *Set) RMSNorm(b *gpu.Batch, label string, r RMSNorm) {
 	c["LANES"], c["SILU"] = float64(rmsLanes(x.C4())), flag(r.SiLU)
 	p := s.program(h, c, R, R, gpu.ReadWrite)
 	b.Dispatch(label, p, h.cover(extent{x.H, x.W, x.C4(), n}), rmsNormParams{
-		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), X_at: inAt, Y_at: outAt,
+		P: uint32(pixels), C4: uint32(x.C4()), Root: float32(math.Sqrt(float64(x.C))), Eps: float32(x.C) * r.Eps, X_at: inAt, Y_at: outAt,
 	}, gpu.Cost{FLOPs: flops, Bytes: int64(n)*(x.FrameBytes()+y.FrameBytes()) + r.Gamma.Size}, in, r.Gamma.All(), out)
 }

@@ -45,7 +45,7 @@ func TestRMSNorm(t *testing.T) {
 				t.Skip("a half has no numbers below the floor")
 			}
 			x := random(1, c.T*c.H*c.W*c.C, 0, c.deviation)
-			checkRMSNorm(t, dev, s, c.T, c.H, c.W, c.C, x, c.silu)
+			checkRMSNorm(t, dev, s, c.T, c.H, c.W, c.C, x, 0, c.silu)
 		})
 	}
 }
@@ -58,7 +58,7 @@ func TestRMSNormLargest(t *testing.T) {
 		for i := range x {
 			x[i] = 120000*x[i] - 60000
 		}
-		checkRMSNorm(t, dev, s, 1, 1, 7, 1024, x, false)
+		checkRMSNorm(t, dev, s, 1, 1, 7, 1024, x, 0, false)
 	})
 }
 
@@ -77,7 +77,17 @@ func TestRMSNormPixels(t *testing.T) {
 				}
 				x[p*C+p%C] = 0
 			}
-			checkRMSNorm(t, dev, s, 1, 5, 23, C, x, true)
+			checkRMSNorm(t, dev, s, 1, 5, 23, C, x, 0, true)
+		})
+	}
+}
+
+// Where numbers are small, what is added to the mean of their squares counts.
+func TestRMSNormEps(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, deviation := range []float64{1, 1e-3} {
+		eachKernel(t, "rms_norm", fmt.Sprint(deviation), dev, func(t *testing.T, s *Set) {
+			checkRMSNorm(t, dev, s, 2, 5, 7, 50, random(1, 2*5*7*50, 0, deviation), 1e-6, true)
 		})
 	}
 }
@@ -95,11 +105,11 @@ func TestRMSNormFarSiLU(t *testing.T) {
 		for p := range 5 * 7 {
 			x[p*C+7*p] = float32(-1 - p)
 		}
-		checkRMSNorm(t, dev, s, 1, 5, 7, C, x, true)
+		checkRMSNorm(t, dev, s, 1, 5, 7, C, x, 0, true)
 	})
 }
 
-func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []float32, silu bool) {
+func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []float32, eps float32, silu bool) {
 	t.Helper()
 	data = gputest.Round(data, format(s.Elem))
 	gamma := random(2, C, 1, 0.3)
@@ -110,19 +120,19 @@ func checkRMSNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data []
 		In:  []gputest.Array{xs, {Label: "gamma", Data: padded(gamma, C)}},
 		Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], SiLU: silu, X: x.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: T})
+			s.RMSNorm(b, t.Name(), RMSNorm{Gamma: in[1], Eps: eps, SiLU: silu, X: x.in(in[0]), XT: 1, Y: y.in(out), YT: 1, N: T})
 			if strings.Contains(t.Name(), "cut_up") {
 				slow(b)
 			}
 		},
-		Want:  padded(ref.RMSNorm(wide(data), T*H*W, C, wide(gamma), silu), C),
+		Want:  padded(ref.RMSNorm(wide(data), T*H*W, C, wide(gamma), float64(eps), silu), C),
 		Bound: bound(s.Elem, boundF32),
 	}
 	test.Run(t, dev)
 
 	test.In, test.Out.Data = test.In[1:], xs.Data
 	test.Record = func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-		s.RMSNorm(b, t.Name()+" in place", RMSNorm{Gamma: in[0], SiLU: silu, X: y.in(out), XT: 1, Y: y.in(out), YT: 1, N: T})
+		s.RMSNorm(b, t.Name()+" in place", RMSNorm{Gamma: in[0], Eps: eps, SiLU: silu, X: y.in(out), XT: 1, Y: y.in(out), YT: 1, N: T})
 	}
 	test.Run(t, dev)
 }
@@ -136,7 +146,7 @@ func TestRMSNormFrames(t *testing.T) {
 		gamma := random(2, C, 1, 0.3)
 		xs, x := activation("x", s.Elem, 3, H, W, C, data)
 		ys, y := activation("y", s.Elem, 3, H, W, C, make([]float32, 3*H*W*C))
-		want := ref.RMSNorm(wide(data)[H*W*C:], 2*H*W, C, wide(gamma), false)
+		want := ref.RMSNorm(wide(data)[H*W*C:], 2*H*W, C, wide(gamma), 0, false)
 		test := gputest.Case{
 			Op:  "rms_norm",
 			In:  []gputest.Array{xs, {Label: "gamma", Data: gamma}},

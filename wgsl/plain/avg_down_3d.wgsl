@@ -7,7 +7,7 @@
 //   y  [T, H, W, C_out]            elem  read_write  from y_at on; aliases nothing; with
 //                                                    ACCUMULATE it holds the residual
 //
-// `lead` zero frames stand in front of x. One invocation makes four channels of a
+// `lead` frames stand in front of x: zeros, or its first frame where REPEAT. One invocation makes four channels of a
 // pixel: it reads the vec4s that hold any of their 4*G numbers once, and sorts
 // them by o. Sums are f32.
 // Reference: ref/avg_down_3d.go. Grid: (W * C_out/4 / WG, H, T). WG is in kernels.go.
@@ -38,6 +38,7 @@ override FT: u32 = 1;
 override FS: u32 = 2;
 override G: u32 = 4;
 override ACCUMULATE: bool = false;
+override REPEAT: bool = false;
 
 override F: u32 = FT * FS * FS;
 
@@ -60,10 +61,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     var sums = vec4<f32>();
     for (var k = 0u; k < F; k++) {
         let t = group.z * FT + k / (FS * FS);
-        if t < params.lead { continue; }
+        if t < params.lead && !REPEAT { continue; }
         let r = row + k / FS % FS;
         let s = column + k % FS;
-        let pixel = params.x_at + (((t - params.lead) * params.H_in + r) * params.W_in + s) * params.C_in4;
+        let pixel = params.x_at + (((max(t, params.lead) - params.lead) * params.H_in + r) * params.W_in + s) * params.C_in4;
         for (var c = begin; c < end; c++) {
             let v = load4(x[pixel + c]);
             let e = (vec4<u32>(4u * c) + vec4<u32>(0u, 1u, 2u, 3u)) * F + k;

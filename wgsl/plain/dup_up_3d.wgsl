@@ -1,10 +1,12 @@
-// dup_up_3d: y[t*phases + p, r, s, o] += x[t, (y0+r)/FS, (x0+s)/FS, e/REP], REP = C_out*F/C_in, F = FT*FS*FS
+// dup_up_3d: y[t*phases + p, r, s, o] += x[t, (y0+r)/FS, (x0+s)/FS, e/REP], F = FT*FS*FS
 //
-// e = o*F + (dt*FS + dh)*FS + dw with the time phase dt = FT - phases + p, the row
-// phase dh = (y0+r) % FS and the column phase dw = (x0+s) % FS.
+// e = o%CYCLE*F + (dt*FS + dh)*FS + dw with the time phase dt = FT - phases + p, the row
+// phase dh = (y0+r) % FS and the column phase dw = (x0+s) % FS. Channels are repeated
+// one by one, REP = C_out*F/C_in and CYCLE = C_out, or all of them in turn, REP = 1 and
+// CYCLE = C_in/F. Without ACCUMULATE y is written.
 //
 //   x  [T, H_in, W_in, C_in]      elem  read        from x_at (vec4s) on
-//   y  [T*phases, H, W, C_out]    elem  read_write  from y_at on; aliases nothing
+//   y  [T*phases, H, W, C_out]    elem  read_write  from y_at on; aliases nothing; 0 in padding channels
 //
 // One invocation adds to four channels of a pixel of y; it reads each vec4 that
 // holds one of theirs once.
@@ -21,7 +23,7 @@ struct Params {
     C_in4: u32,
     H: u32,
     W: u32,
-    C_out4: u32,
+    C_out: u32,
     y0: u32,
     x0: u32,
     phases: u32,
@@ -36,6 +38,8 @@ struct Params {
 override FT: u32 = 1;
 override FS: u32 = 2;
 override REP: u32 = 2;
+override CYCLE: u32 = 4;
+override ACCUMULATE: bool = true;
 
 override F: u32 = FT * FS * FS;
 
@@ -43,23 +47,29 @@ override F: u32 = FT * FS * FS;
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let group = workgroup + params.first.xyz;
     let i = group.x * WG + local;
-    if i >= params.W * params.C_out4 { return; }
+    let C_out4 = (params.C_out + 3u) / 4u;
+    if i >= params.W * C_out4 { return; }
     let row = params.y0 + group.y;
-    let column = params.x0 + i / params.C_out4;
+    let column = params.x0 + i / C_out4;
     let t = group.z / params.phases;
     let dt = FT - params.phases + group.z % params.phases;
     let phase = (dt * FS + row % FS) * FS + column % FS;
-    let o = vec4<u32>(i % params.C_out4 * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
-    let source = (o * F + phase) / REP;
+    let o = vec4<u32>(i % C_out4 * 4u) + vec4<u32>(0u, 1u, 2u, 3u);
+    let source = select(vec4<u32>(4u * params.C_in4), (o % CYCLE * F + phase) / REP, o < vec4<u32>(params.C_out));
 
     let pixel = params.x_at + ((t * params.H_in + row / FS) * params.W_in + column / FS) * params.C_in4;
-    let end = min(source.w / 4u + 1u, params.C_in4); // padding channels of y may come from beyond x
+    let least = min(min(source.x, source.y), min(source.z, source.w));
+    let most = max(max(source.x, source.y), max(source.z, source.w));
+    let end = min(most / 4u + 1u, params.C_in4); // padding channels of y come from beyond x
     var picked = vec4<f32>();
-    for (var c = source.x / 4u; c < end; c++) {
+    for (var c = least / 4u; c < end; c++) {
         let v = load4(x[pixel + c]);
         let k = source - 4u * c; // wraps far beyond 3 for channels before these four
         picked = select(picked, vec4<f32>(v[k.x & 3u], v[k.y & 3u], v[k.z & 3u], v[k.w & 3u]), k < vec4<u32>(4u));
     }
-    let at = params.y_at + (group.z * params.H + group.y) * params.W * params.C_out4 + i;
-    y[at] = store4(load4(y[at]) + picked);
+    let at = params.y_at + (group.z * params.H + group.y) * params.W * C_out4 + i;
+    if ACCUMULATE {
+        picked += load4(y[at]);
+    }
+    y[at] = store4(picked);
 }

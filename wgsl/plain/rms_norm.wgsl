@@ -1,5 +1,5 @@
-// rms_norm: y_c = x_c / max(|x|, 1e-12) * sqrt(C) * gamma_c, |x| over a pixel's channels,
-// then y*sigmoid(y) where SILU
+// rms_norm: y_c = x_c / max(sqrt(|x|^2 + eps), 1e-12) * sqrt(C) * gamma_c, |x| over a pixel's
+// channels, then y*sigmoid(y) where SILU
 //
 //   x      [P, C]  elem  read        from x_at (vec4s) on; P = T*H*W pixels, 0 in padding channels;
 //                                     IN_PLACE it is in y, from y_at on, and this is not read
@@ -21,6 +21,7 @@ struct Params {
     P: u32,
     C4: u32,     // C/4, rounded up
     root: f32,   // sqrt(C)
+    eps: f32,    // C times what is added to the mean of squares
     x_at: u32,
     y_at: u32,
 }
@@ -74,7 +75,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_i
     for (var k = 0u; k < LANES; k++) {
         squares += partials[local - lane + k];
     }
-    let scale = params.root / max(sqrt(squares), vec4<f32>(1e-12));
+    let scale = params.root / max(sqrt(squares + params.eps), vec4<f32>(1e-12));
     let y_pixel = params.y_at + pixel;
     for (var c = lane; c < params.C4; c += LANES) {
         let g = gamma[c];

@@ -2,9 +2,9 @@ package ref
 
 // AvgDown3D is the parameter-free downsampling of a whole clip x [T, H, W, in]
 // to [ceil(T/ft), H/fs, W/fs, out]: zero frames in front up to a multiple of
-// ft, every ft x fs x fs block moved into the channels, and means of g =
+// ft, or the first one where repeat is set, every ft x fs x fs block moved into the channels, and means of g =
 // in*ft*fs*fs/out consecutive ones of those.
-func AvgDown3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
+func AvgDown3D(x []float64, T, H, W, in, out, ft, fs int, repeat bool) []float64 {
 	front := (ft - T%ft) % ft
 	g := in * ft * fs * fs / out
 	var y []float64
@@ -17,6 +17,9 @@ func AvgDown3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 						for dh := range fs {
 							for dw := range fs {
 								frame := ft*t + dt - front
+								if repeat {
+									frame = max(frame, 0)
+								}
 								if frame < 0 {
 									block = append(block, 0)
 									continue

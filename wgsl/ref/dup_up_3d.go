@@ -28,3 +28,22 @@ func DupUp3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 	}
 	return y
 }
+
+// DepthToSpace moves the channels of x [T, H, W, in] into blocks of ft frames and fs x fs
+// pixels of n = in/(ft*fs*fs) channels, channel slowest; output channel o is number o%n of
+// those.
+func DepthToSpace(x []float64, T, H, W, in, out, ft, fs int) []float64 {
+	n := in / (ft * fs * fs)
+	var y []float64
+	for t := range ft * T {
+		for r := range fs * H {
+			for s := range fs * W {
+				pixel := x[((t/ft*H+r/fs)*W+s/fs)*in:]
+				for o := range out {
+					y = append(y, pixel[((o%n*ft+t%ft)*fs+r%fs)*fs+s%fs])
+				}
+			}
+		}
+	}
+	return y
+}

@@ -99,11 +99,14 @@ func TestToRGBA8(t *testing.T) {
 // times gamma; a zero pixel stays zero; below 1e-12 the floor divides.
 func TestRMSNorm(t *testing.T) {
 	gamma := []float64{1, 10}
-	near(t, RMSNorm([]float64{3, 4, 0, 0, -4e-13, 0}, 3, 2, gamma, false),
+	near(t, RMSNorm([]float64{3, 4, 0, 0, -4e-13, 0}, 3, 2, gamma, 0, false),
 		[]float64{0.6 * math.Sqrt2, 8 * math.Sqrt2, 0, 0, -0.4 * math.Sqrt2, 0})
 
 	// One channel becomes 1 or -1: silu as in TestGroupNorm.
-	near(t, RMSNorm([]float64{7, -7}, 2, 1, gamma, true), []float64{0.7310585786300049, -0.2689414213699951})
+	near(t, RMSNorm([]float64{7, -7}, 2, 1, gamma, 0, true), []float64{0.7310585786300049, -0.2689414213699951})
+
+	// 12.5 is the mean of squares of 3 and 4: with 12.5 more, they are divided by 5.
+	near(t, RMSNorm([]float64{3, 4}, 1, 2, gamma, 12.5, false), []float64{0.6, 8})
 }
 
 // Three frames of one channel, 2x2 pixels. In pairs the first stands with a zero
@@ -111,15 +114,16 @@ func TestRMSNorm(t *testing.T) {
 // the mean of both.
 func TestAvgDown3D(t *testing.T) {
 	x := []float64{1, 2, 3, 6 /**/, 10, 20, 30, 60 /**/, 4, 4, 4, 8}
-	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 1, 2), []float64{3, 30, 5})
-	near(t, AvgDown3D(x, 3, 2, 2, 1, 2, 2, 2), []float64{0, 3, 30, 5})
-	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 2, 2), []float64{1.5, 17.5})
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 1, 2, false), []float64{3, 30, 5})
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 2, 2, 2, false), []float64{0, 3, 30, 5})
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 2, 2, 2, true), []float64{3, 3, 30, 5}) // the first frame stands with itself
+	near(t, AvgDown3D(x, 3, 2, 2, 1, 1, 2, 2, false), []float64{1.5, 17.5})
 
 	// A pixel's four numbers in four channels, row before column.
-	near(t, AvgDown3D(x[:4], 1, 2, 2, 1, 4, 1, 2), []float64{1, 2, 3, 6})
+	near(t, AvgDown3D(x[:4], 1, 2, 2, 1, 4, 1, 2, false), []float64{1, 2, 3, 6})
 
 	// One frame of two pixels in a row, two channels, apart as they are.
-	near(t, AvgDown3D([]float64{1, 2, 3, 4}, 1, 1, 2, 2, 2, 1, 1), []float64{1, 2, 3, 4})
+	near(t, AvgDown3D([]float64{1, 2, 3, 4}, 1, 1, 2, 2, 2, 1, 1, false), []float64{1, 2, 3, 4})
 }
 
 // One pixel of two channels. Into one channel: the rows take a channel each;
@@ -134,6 +138,13 @@ func TestDupUp3D(t *testing.T) {
 	// Two frames of two pixels in a column.
 	near(t, DupUp3D([]float64{1, 2, 3, 4}, 2, 2, 1, 1, 1, 2, 1), []float64{1, 2, 1, 2, 3, 4, 3, 4})
 	near(t, DupUp3D([]float64{1, 2}, 1, 2, 1, 1, 1, 1, 2), []float64{1, 1, 1, 1, 2, 2, 2, 2})
+}
+
+// Two frames of two pixels of a column each, of four channels: into one channel, then
+// into three, which are two and the first again.
+func TestDepthToSpace(t *testing.T) {
+	near(t, DepthToSpace([]float64{0, 1, 2, 3 /**/, 4, 5, 6, 7}, 1, 2, 1, 4, 1, 1, 2), []float64{0, 1, 2, 3, 4, 5, 6, 7})
+	near(t, DepthToSpace([]float64{0, 1, 2, 3}, 1, 1, 1, 4, 3, 2, 1), []float64{0, 2, 0, 1, 3, 1})
 }
 
 // Colour 0 is 0 to 3 in the order (row 0, column 0), (1, 0), (0, 1), (1, 1);
