@@ -62,7 +62,7 @@ func (c avgDownCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 		n, want = c.T, nil
 		for t := range c.T {
 			frame := part[len(part)/c.T*t:][:len(part)/c.T]
-			want = append(want, ref.AvgDown3D(frame, 1, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS)...)
+			want = append(want, ref.AvgDown3D(frame, 1, c.d.FS*c.h, c.d.FS*c.w, c.cIn, c.cOut, c.d.FT, c.d.FS, c.d.Repeat)...)
 		}
 	}
 	var residual []float32

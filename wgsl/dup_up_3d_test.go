@@ -57,7 +57,7 @@ func (c dupUpCase) check(t *testing.T, dev *gpu.Device, s *Set) {
 	data := integers(1, c.T*c.H*c.W*c.cIn, -500, 500)
 	enlarged := ref.DupUp3D
 	if c.d.Turns {
-		enlarged = ref.DepthToSpace
+		enlarged = ref.Shuffle3D
 	}
 	all := enlarged(wide(data), c.T, c.H, c.W, c.cIn, c.cOut, c.d.FT, c.d.FS)
 	all = crop(all, c.T*c.d.FT, c.H*c.d.FS, c.W*c.d.FS, c.cOut, c.d.Y0, c.d.X0, c.h, c.w)

@@ -29,10 +29,10 @@ func DupUp3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 	return y
 }
 
-// DepthToSpace moves the channels of x [T, H, W, in] into blocks of ft frames and fs x fs
+// Shuffle3D moves the channels of x [T, H, W, in] into blocks of ft frames and fs x fs
 // pixels of n = in/(ft*fs*fs) channels, channel slowest; output channel o is number o%n of
 // those.
-func DepthToSpace(x []float64, T, H, W, in, out, ft, fs int) []float64 {
+func Shuffle3D(x []float64, T, H, W, in, out, ft, fs int) []float64 {
 	n := in / (ft * fs * fs)
 	var y []float64
 	for t := range ft * T {
