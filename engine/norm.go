@@ -59,6 +59,7 @@ type RMSNorm struct {
 
 	Name  string
 	Gamma *gpu.Buffer
+	Eps   float32 // is added to the mean of squares
 	SiLU  bool
 }
 
@@ -70,7 +71,7 @@ func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in := e.x
 			for _, r := range wgsl.Runs(in.T, e.behind(&in, &y), nil) {
-				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, SiLU: n.SiLU, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
+				e.set.RMSNorm(e.batch, n.Name, wgsl.RMSNorm{Gamma: n.Gamma, Eps: n.Eps, SiLU: n.SiLU, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
 			}
 		},
 	})

@@ -141,3 +141,92 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 		},
 	})
 }
+
+// SpaceToDepth makes one frame of Time and one pixel of Space x Space, whose channels are
+// those that then fall on a pixel, channel slowest, or means of groups of them. The first
+// frame of a clip stands once more in front of it.
+type SpaceToDepth struct {
+	_ gpu.Incomparable
+
+	Name        string
+	Out         int // channels
+	Time, Space int // 1 or 2
+}
+
+// Forward is x made smaller.
+func (d *SpaceToDepth) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+
+// Add adds x made smaller to y in place.
+func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
+	frames, from := x.T/d.Time, 0
+	if g.Head() {
+		frames, from = (x.T-1)/d.Time+1, 1-d.Time
+	}
+	return g.record(node{
+		label: d.Name, kind: "space_to_depth", reads: []Value{x}, onto: y, out: Value{T: frames, H: x.H / d.Space, W: x.W / d.Space, C: d.Out},
+		reach: reach{by: d.Space, per: 1}, joint: d.Time,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.x
+			for _, r := range wgsl.Runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&out))), nil) {
+				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
+					FT: d.Time, FS: d.Space, X: in, XT: from + r.T*d.Time, Y: out, YT: r.T, N: r.N, Add: y.id != 0, Repeat: true,
+				})
+			}
+		},
+	})
+}
+
+// DepthToSpace makes Time frames of one and Space x Space pixels of one of its channels,
+// channel slowest; a list of them that is shorter than Out is repeated. Of two frames that
+// the first frame of a clip becomes, the first is dropped.
+type DepthToSpace struct {
+	_ gpu.Incomparable
+
+	Name        string
+	Out         int // channels
+	Time, Space int // 1 or 2
+}
+
+// Forward is x made larger.
+func (d *DepthToSpace) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+
+// Add adds x made larger to y in place.
+func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
+	head := 0
+	if d.Time == 2 && g.Head() {
+		head = 1
+	}
+	return g.record(node{
+		label: d.Name, kind: "depth_to_space", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
+		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.x
+			k := wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: in, N: 1, Y: out, Phases: 1, Turns: true, Write: y.id == 0}
+			if head == 1 {
+				e.set.DupUp3D(e.batch, d.Name, k)
+			}
+			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
+				r.T += head
+				k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
+				e.set.DupUp3D(e.batch, d.Name, k)
+			}
+		},
+	})
+}
+
+// Pad is x with a pixel more at each edge: those next to the edge mirrored.
+type Pad struct{ Name string }
+
+// Forward is x with its margin.
+func (p *Pad) Forward(g *Graph, x Value) Value {
+	return g.record(node{
+		label: p.Name, kind: "pad", reads: []Value{x}, out: Value{T: x.T, H: x.H + 2, W: x.W + 2, C: x.C},
+		reach: reach{by: 1, from: -3, to: 1, per: 1},
+		emit: func(e *emitter, y wgsl.Tensor) {
+			in := e.x
+			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &y), nil) {
+				e.set.Pad(e.batch, p.Name, wgsl.Pad{Margin: 1, Mirror: true, X: in, XT: r.T, Y: y, YT: r.T, N: r.N, Height: x.H, Top: e.b.lo, Y0: e.b.y0})
+			}
+		},
+	})
+}

@@ -22,6 +22,7 @@ type Weights struct {
 	set   *wgsl.Set
 	elem  wgsl.Elem // of convolution weights
 	loads []load
+	ones  map[int]*gpu.Buffer // of as many channels
 }
 
 // Target is what weights are made on, a device: they are written there, and some are
@@ -93,7 +94,12 @@ func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (
 
 // Conv declares the weight and bias of a 3x3 convolution of a stride.
 func (w *Weights) Conv(name string, s wgsl.Shape, stride int) wgsl.Weights {
-	return w.product(name, []string{name}, s, w.set.ConvPacking(s, stride), nil)
+	return w.ConvOf(name, s, stride, nil)
+}
+
+// ConvOf is Conv whose output o is row order(o) of the tensor; nil is the identity.
+func (w *Weights) ConvOf(name string, s wgsl.Shape, stride int, order func(o int) int) wgsl.Weights {
+	return w.product(name, []string{name}, s, w.set.ConvPacking(s, stride), order)
 }
 
 // Still declares what a causal convolution's weight comes to for a picture, all of whose
@@ -196,6 +202,24 @@ func (w *Weights) Vector(name string, c int) *gpu.Buffer {
 		k.wide = append(v, make([]float32, wgsl.Pad4(c)-c)...)
 		return filling{wide: k.wide}, err
 	})
+}
+
+// Ones are a one for each of c channels, of no tensor, declared once.
+func (w *Weights) Ones(c int) *gpu.Buffer {
+	if w.ones[c] != nil {
+		return w.ones[c]
+	}
+	if w.ones == nil {
+		w.ones = map[int]*gpu.Buffer{}
+	}
+	w.ones[c] = w.declare(fmt.Sprintf("%d ones", c), 4*wgsl.Pad4(c), func(k *scratch, _ Tensors) (filling, error) {
+		k.wide = zeroed(k.wide, wgsl.Pad4(c))
+		for i := range k.wide {
+			k.wide[i] = 1
+		}
+		return filling{wide: k.wide}, nil
+	})
+	return w.ones[c]
 }
 
 // join reads tensors one after another, appending to dst.
