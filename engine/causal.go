@@ -40,6 +40,7 @@ type Causal struct {
 	Past   Past // before the first frame
 	Passes bool // the clip's first frame passes by: it is not made by the convolution
 	Hides  bool // and not read by it either: zeros stand for it
+	Ahead  int  // frames after the one that it makes that it reads; beyond the clip's end the last one again
 }
 
 // step is c.Step or its default.
@@ -78,6 +79,7 @@ type timeline struct {
 	rows   int           // of x that are kept: those that no later band reads of the memory
 	memory []wgsl.Tensor // nil where nothing is kept
 	packed []wgsl.Tensor // what that is in 8 bits; nil where it is not kept so
+	lag    int           // of one that reads ahead: frames that came before x and that none was made for
 	sums   bool          // the memory is what frames so far give to the next ones, not frames
 	away   *HostMemory   // where the memory lives, on the host; nil: on the device
 	from   int64         // byte of a frame there at which the rows begin
@@ -89,6 +91,9 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	least := 0
 	if l.Hides && !l.at.later() {
 		least = 1
+	}
+	if l.Ahead > 0 && f >= l.x.T {
+		f = l.x.T - 1 // the clip ends there
 	}
 	switch {
 	case f >= least:
@@ -119,7 +124,10 @@ func (l *timeline) taps(t int) []wgsl.Tap {
 // tap is the frame that the kernel's tap k reads for frame t; none where it is zeros.
 func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	past := max(l.Kernel, 1) - 1
-	if l.at.later() && l.Kernel > 1 || l.Kernel == l.step() {
+	switch {
+	case l.Ahead > 0:
+		past += l.lag - l.Ahead
+	case l.at.later() && l.Kernel > 1, l.Kernel == l.step():
 		past = l.kept()
 	}
 	return l.frame((t+l.head(l.at))*l.step() + k - past)
@@ -147,6 +155,8 @@ func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
 // keep records that the last frames of what came so far are kept.
 func (l *timeline) keep(e *emitter, label string) {
 	switch {
+	case l.x.T == 0: // what is kept already is all
+		return
 	case l.away != nil:
 		l.keepOnHost(e, label)
 		return

@@ -6,16 +6,18 @@ import (
 )
 
 // Conv is a 3x3 convolution with Time.Kernel temporal taps, which read the past
-// only.
+// only, but where Time.Ahead says otherwise.
 type Conv struct {
 	Name    string
 	Weights wgsl.Weights
 	Still   wgsl.Weights // of pictures, as Weights.Still has them; none: the others do
 	Out     int          // channels
+	Differ  int          // of which so many differ, and the others are the last of these; 0: all do
 	Time    Causal
 	Stride  int  // in space; 0 is 1
 	Around  bool // with a Stride of 2, frames are padded by one pixel on each side, else on the right and below
 	ReLU    bool // of the result
+	Inset   int  // pixels at every edge of the input that none is made for
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
 	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
 	Edges   bool // what lies around a frame is its edge again, not zeros
@@ -34,7 +36,7 @@ func (c *Conv) First(n int) *Conv {
 // Window is the part of its output that the convolution makes of x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	stride := max(c.Stride, 1)
-	whole := Window{H: x.H / stride, W: x.W / stride}
+	whole := Window{Y: c.Inset, X: c.Inset, H: (x.H - 2*c.Inset) / stride, W: (x.W - 2*c.Inset) / stride}
 	switch {
 	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
@@ -56,13 +58,17 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 		x = withEdges(g, c.Name, x)
 		w = c.within(w)
 	}
-	frames := c.Time.frames(g.at, x.T)
+	frames, lag := g.pace(c.Time, x)
+	differ := c.Out
+	if c.Differ > 0 {
+		differ = min(differ, c.Differ)
+	}
 	return g.record(node{
-		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, c.Out), reads: []Value{x}, onto: y,
+		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, differ), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
 		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: !c.Edges,
 		joins: func(e *emitter, y *wgsl.Tensor) bool { return c.joins(e, y) },
-		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, y.id != 0) },
+		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, lag, y.id != 0) },
 	})
 }
 
@@ -101,8 +107,9 @@ func (c *Conv) reach(top int) reach {
 	return reach{by: 1, from: top - 1, to: top + 1, per: 1}
 }
 
-func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, add bool) {
+func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, lag int, add bool) {
 	l, w := c.timeline(e, y, whole.H, add), e.window(whole)
+	l.lag = lag
 	frames := c.frames(e, &l.x, &y)
 	frames.Y0, frames.X0, frames.Pixels, frames.Add = w.Y, w.X, whole.H*whole.W, add
 	frames.Taps = l.taps
@@ -135,7 +142,7 @@ func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
 // has fewer channels, and memory is short, what is kept is what frames give to later
 // ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
+	if e.depth == 0 || add || c.Time.Ahead > 0 || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}

@@ -24,6 +24,9 @@ type Direction struct {
 	First func(step int) int
 	// Temporal are tiles of its frames in place of slices.
 	Temporal Temporal
+	// ByPixels: tiles of the Diffusers kind are counted and blended by pixels, not by
+	// what the network has as one.
+	ByPixels bool
 }
 
 // Frames is how many frames so many become. Independent ones are pictures by
@@ -63,11 +66,15 @@ func (d *Direction) tiles(height, width int, how Tiling, o tiling.Options) (tili
 	var l tiling.Linear
 	var err error
 	h, w := (height+d.In-1)/d.In*d.In, (width+d.In-1)/d.In*d.In
+	in, out := d.InPatch, d.OutPatch
+	if d.ByPixels {
+		in, out = 1, 1
+	}
 	switch {
 	case how == Diffusers && d.shrinks():
-		l, err = tiling.LinearEncode(h, w, d.InPatch, o)
+		l, err = tiling.LinearEncode(h, w, in, o)
 	case how == Diffusers:
-		l, err = tiling.LinearDecode(h, w, d.OutPatch, o)
+		l, err = tiling.LinearDecode(h, w, out, o)
 	case d.shrinks():
 		l.Plan, err = tiling.Encode(h, w, o)
 	default:

@@ -36,9 +36,12 @@ type Value struct {
 type Graph struct {
 	at      Position
 	windows Windows
-	outputs int  // channels that are wanted of what the network makes; 0: all
-	depth   int  // of the portions that it is run in
-	away    bool // see Plan.Away
+	outputs int    // channels that are wanted of what the network makes; 0: all
+	depth   int    // of the portions that it is run in
+	away    bool   // see Plan.Away
+	paces   []pace // of layers that read ahead, from `next` on those to come
+	next    int
+	clock   *[]bool // see clockOf; nil: nobody wants it
 	nodes   []node
 	values  int
 	marks   []mark

@@ -15,6 +15,7 @@ type Network struct {
 	// Joint: layers see all frames of a clip at once, so Whole is run on clips of one
 	// slice. Where Parts are set those layers are in Inner, and Outer may go in slices.
 	Joint bool
+	Ahead bool // layers read frames to come, and Whole alone is run
 }
 
 // Divisible is a network of two parts, of which the outer one can be cut into

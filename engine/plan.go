@@ -199,6 +199,9 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 	if p.joint() {
 		w.Slices = oneSlice(p.Frames)
 	}
+	if p.Network.Ahead && len(w.Slices) > 1 && !p.Independent {
+		w.Slices, w.recordings.paces = ahead(clockOf(p.Network.Whole, p.InChannels), p.Frames, p.o.Chunk*p.OutFrames)
+	}
 	return w
 }
 

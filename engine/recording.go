@@ -100,6 +100,8 @@ type recordings struct {
 	weights  *Weights
 	streams  int           // see saving
 	streamed []*gpu.Buffer // of the weights
+
+	paces [][]pace // of each kind of slice, where layers read ahead; nil: none does
 }
 
 // recordingKey identifies a recording.
@@ -107,6 +109,7 @@ type recordingKey struct {
 	h, w, c, n int
 	at         Position
 	windows    string
+	kind       int // of a slice, where layers read ahead
 }
 
 // tileShape is the input of a module: h x w cells of c channels, and the parts
@@ -126,11 +129,17 @@ func newRecordings(name string, net Module, from Source, set *wgsl.Set, limits g
 // of records the module on a slice's frames of a shape, once. place comes after the
 // last.
 func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Recording, error) {
-	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, shape.windows.key()}
+	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, shape.windows.key(), 0}
+	if s.paces != nil {
+		key.kind = at.Kind
+	}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
 	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
+	if s.paces != nil {
+		g.paces = s.paces[at.Kind]
+	}
 	in := g.record(node{label: "input", out: Value{T: at.N, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
 	r, err := s.emit(ctx, g, in, out, fmt.Sprintf("%s %dx%dx%d", s.name, at.N, shape.h, shape.w))
@@ -158,7 +167,10 @@ func (s *recordings) place() {
 				lies(in, &c.Bindings[k])
 			}
 		}
-		r.Steps = append([]Step{&BringIn{allOf(r.In), s.from}}, r.between(in)...)
+		r.Steps = r.between(in)
+		if r.In.T > 0 {
+			r.Steps = append([]Step{&BringIn{allOf(r.In), s.from}}, r.Steps...)
+		}
 	}
 }
 
@@ -283,7 +295,7 @@ func (e *emitter) node(n *node, readers map[int]int) {
 // tensor takes memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
-	x.Buffer = e.take(label, x.Bytes())
+	x.Buffer = e.take(label, max(x.Bytes(), 4)) // at the end of a clip there may be no frames
 	return x
 }
 

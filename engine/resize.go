@@ -142,10 +142,10 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// SpaceToDepth makes one frame of Time and one pixel of Space x Space, whose channels are
+// Unshuffle makes one frame of Time and one pixel of Space x Space, whose channels are
 // those that then fall on a pixel, channel slowest, or means of groups of them. The first
 // frame of a clip stands once more in front of it.
-type SpaceToDepth struct {
+type Unshuffle struct {
 	_ gpu.Incomparable
 
 	Name        string
@@ -154,16 +154,16 @@ type SpaceToDepth struct {
 }
 
 // Forward is x made smaller.
-func (d *SpaceToDepth) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+func (d *Unshuffle) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
 
 // Add adds x made smaller to y in place.
-func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
+func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
 	frames, from := x.T/d.Time, 0
 	if g.Head() {
 		frames, from = (x.T-1)/d.Time+1, 1-d.Time
 	}
 	return g.record(node{
-		label: d.Name, kind: "space_to_depth", reads: []Value{x}, onto: y, out: Value{T: frames, H: x.H / d.Space, W: x.W / d.Space, C: d.Out},
+		label: d.Name, kind: "pixel_unshuffle", reads: []Value{x}, onto: y, out: Value{T: frames, H: x.H / d.Space, W: x.W / d.Space, C: d.Out},
 		reach: reach{by: d.Space, per: 1}, joint: d.Time,
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.x
@@ -176,10 +176,10 @@ func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// DepthToSpace makes Time frames of one and Space x Space pixels of one of its channels,
+// Shuffle makes Time frames of one and Space x Space pixels of one of its channels,
 // channel slowest; a list of them that is shorter than Out is repeated. Of two frames that
 // the first frame of a clip becomes, the first is dropped.
-type DepthToSpace struct {
+type Shuffle struct {
 	_ gpu.Incomparable
 
 	Name        string
@@ -188,16 +188,21 @@ type DepthToSpace struct {
 }
 
 // Forward is x made larger.
-func (d *DepthToSpace) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+func (d *Shuffle) Forward(g *Graph, x Value) Value {
+	if d.Time == 2 {
+		g.tick(true)
+	}
+	return d.Add(g, x, Value{})
+}
 
 // Add adds x made larger to y in place.
-func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
+func (d *Shuffle) Add(g *Graph, x, y Value) Value {
 	head := 0
 	if d.Time == 2 && g.Head() {
 		head = 1
 	}
 	return g.record(node{
-		label: d.Name, kind: "depth_to_space", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
+		label: d.Name, kind: "pixel_shuffle", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
 		emit: func(e *emitter, out wgsl.Tensor) {
 			in := e.x
