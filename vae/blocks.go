@@ -16,6 +16,7 @@ type resnet struct {
 	norm1, norm2 layer
 	conv1, conv2 *engine.Conv
 	shortcut     *engine.Pointwise // nil where channels stay
+	delay        *engine.Delay     // of what is added, where the convolutions read ahead; nil: they don't
 }
 
 // Reach is how far to each side a pixel of the output reads, beyond its own.
@@ -26,6 +27,9 @@ func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	y := x
 	if b.shortcut != nil {
 		y = b.shortcut.Forward(g, x) // first, so that the norm is in place
+	}
+	if b.delay != nil {
+		y = b.delay.Forward(g, y)
 	}
 	h := b.norm1.Forward(g, x)
 	h = b.conv1.Forward(g, h)

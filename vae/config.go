@@ -26,7 +26,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -81,8 +81,9 @@ type Config struct {
 	inGroup  []int      // inputs of a group of the wide blocks' convolutions, in each stage of TAEHV's decoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
-	File  string `json:"-"`
-	Print string `json:"-"`
+	File  string    `json:"-"`
+	Print string    `json:"-"`
+	ltx   ltxConfig // of LTX-2's
 	// Quantised tells which weights are not stored as floats, "" where all are.
 	Quantised string `json:"-"`
 	// Beside is the config.json that Mean and Scale are from, "" where they are the
@@ -105,14 +106,27 @@ func (c *Config) Decoded() int { return c.Spatial * c.upscale() }
 
 func (c *Config) upscale() int { return max(1, c.Upscale) }
 
-// check refuses what the layers of any family can't be built for.
+// check refuses what the layers of families of three or four stages can't be built for.
 func (c *Config) check(file string) error {
+	if err := c.checkSizes(file); err != nil {
+		return err
+	}
+	return c.checkStages(file)
+}
+
+// checkSizes refuses sizes that the layers of any family can't be built for.
+func (c *Config) checkSizes(file string) error {
 	if c.Blocks < 1 || c.Latent < 1 {
 		return fmt.Errorf("vae: %s: found %d residual blocks a stage and %d latent channels, expected at least one", file, c.Blocks, c.Latent)
 	}
 	if c.Channels != 3 && c.Channels != 4 {
 		return fmt.Errorf("vae: %s: found %d channels in a pixel, expected 3 or 4", file, c.Channels)
 	}
+	return nil
+}
+
+// checkStages refuses other stages than those.
+func (c *Config) checkStages(file string) error {
 	for _, n := range []struct {
 		name   string
 		widths []int

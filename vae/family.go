@@ -32,6 +32,7 @@ type family struct {
 	temporal      engine.Temporal              // tiles of latent frames in place of slices
 	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
 	anySize       bool                         // the encoder takes frames that are no multiple of a cell
+	byPixels      bool                         // diffusers cuts and blends its tiles by pixels, not by patches
 	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
 	previews      bool                         // tiles of a decode are pictures by themselves
 	comfyUnscaled bool                         // ComfyUI's files hold the model's own numbers
@@ -81,7 +82,7 @@ type cache struct{ trainer, trains, model string }
 type mark struct{ tensor, of string }
 
 // families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &ltxFamily, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
@@ -203,7 +204,7 @@ func (c Config) Encoding() Direction {
 	return Direction{
 		Name: "encode", Picture: picture, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
 		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: out, First: f.first,
-		Temporal: f.temporal.Pixels(c.Temporal),
+		Temporal: f.temporal.Pixels(c.Temporal), ByPixels: f.byPixels,
 	}
 }
 
@@ -211,6 +212,6 @@ func (c Config) Encoding() Direction {
 func (c Config) Decoding() Direction {
 	return Direction{
 		Name: "decode", In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
-		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first, Temporal: c.family().temporal,
+		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first, Temporal: c.family().temporal, ByPixels: c.family().byPixels,
 	}
 }

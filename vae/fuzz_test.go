@@ -106,6 +106,14 @@ func FuzzRecognise(f *testing.F) {
 		layouts = append(layouts, original, other)
 	}
 	layouts = append(layouts, synthetic.TAESD(synthetic.TAESDConfig{Encoder: []int{4, 4, 4, 4}, Decoder: []int{4, 4, 4, 4}, Pools: true}), synthetic.TAESD(smallTAEQI))
+	for _, c := range []synthetic.LTXConfig{ltx20Small, ltx23Small} {
+		original := synthetic.LTX(c)
+		other := slices.Clone(original)
+		for i := range other {
+			other[i].Name = inDiffusers(other[i].Name)
+		}
+		layouts = append(layouts, original, other)
+	}
 	change := func(tensor uint16, axis byte, to uint64) []byte {
 		return binary.LittleEndian.AppendUint64(append(binary.LittleEndian.AppendUint16(nil, tensor), axis), to)
 	}

@@ -89,6 +89,8 @@ func suites() []suite {
 		{"taef2/full", tinyCheckpoint("taef2_full", synthetic.TAESDConfig{Latent: 32, Pools: true}), tinyGoldens("taef2_full", 32, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"hunyuanvideo/small", hunyuanCheckpoint, hunyuanGoldens},
 		{"hunyuanvideo1.5/small", hunyuan15Checkpoint, hunyuan15Goldens},
+		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
+		{"ltx2.3/small", ltxCheckpoint("ltx23_small", ltx23Small), ltxGoldens("ltx23_small", [3]int{3, 1, 2})},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
@@ -309,6 +311,30 @@ var (
 func tinyCheckpoint(name string, c synthetic.TAESDConfig) func(t testing.TB) string {
 	return func(t testing.TB) string {
 		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateTAESD(path, c) })
+	}
+}
+
+// LTX-2 and LTX-2.3 with few channels.
+var (
+	ltx20Small = synthetic.LTXConfig{Encoder: []int{8, 16, 32, 64, 128}, Decoder: []int{64, 32, 16, 8}, Latent: 8, DType: safetensors.F32}
+	ltx23Small = synthetic.LTXConfig{New: true, Encoder: []int{8, 16, 32, 64, 64}, Decoder: []int{64, 32, 32, 16, 8}, Latent: 8, DType: safetensors.F32}
+)
+
+func ltxCheckpoint(name string, c synthetic.LTXConfig) func(t testing.TB) string {
+	return func(t testing.TB) string {
+		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateLTX(path, c) })
+	}
+}
+
+// ltxGoldens are those of a latent picture, a latent clip, a clip and a picture.
+func ltxGoldens(file string, clip [3]int) func(t testing.TB) []golden {
+	return func(t testing.TB) []golden {
+		return fromTensors(t, file+".safetensors", []golden{
+			{name: "decode_8x1x2x3", key: "latent", shape: []int{8, 1, 2, 3}},
+			{name: fmt.Sprintf("decode_8x%dx%dx%d", clip[0], clip[1], clip[2]), key: "latent", shape: []int{8, clip[0], clip[1], clip[2]}},
+			{name: "encode_3x9x32x64", key: "input", shape: []int{3, 9, 32, 64}},
+			{name: "encode_3x1x64x32", key: "input", shape: []int{3, 1, 64, 32}},
+		})
 	}
 }
 

@@ -51,6 +51,8 @@ func halved(t *testing.T) map[string][3]string {
 		all[name] = [3]string{paths["original"], "conv1.", "conv2."}
 		all[name+", diffusers"] = [3]string{paths["diffusers"], "quant_conv.", "post_quant_conv."}
 	}
+	all["ltx2"] = [3]string{smallLTX(t, ltx20Small, nil), "", ""}
+	all["ltx2, diffusers"] = [3]string{smallLTX(t, ltx23Small, inDiffusers), "", ""}
 	return all
 }
 
@@ -75,6 +77,9 @@ func TestHalves(t *testing.T) {
 					want.Lacks = lacks
 					if lacks == "decoder" {
 						want.Upscale = 0
+					}
+					if want.is(ltx) { // whose networks have blocks of their own
+						want.ltx, want.Blocks = m.Config.ltx, m.Config.Blocks
 					}
 					if lacks == "encoder" {
 						want.Widths, want.TimeDown, want.tiny.encoder = []int{}, []bool{}, nil

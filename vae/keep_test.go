@@ -67,6 +67,7 @@ func TestKeep(t *testing.T) {
 	seedVR2 := open(t, dev, narrow(t), F32)
 	wan := open(t, dev, wan(t, "portions_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32)
 	hunyuan, hunyuan15 := open(t, dev, narrowHunyuan(t), F32), open(t, dev, narrow15(t), F32)
+	ltx := open(t, dev, smallLTX(t, synthetic.LTXConfig{New: true, Encoder: []int{8, 16, 32, 64, 64}, Decoder: []int{16, 8, 16, 8, 4}, Latent: 4, DType: safetensors.F32}, nil), F32)
 	tiles := tiling.Choice{Tile: tiling.Square(16)}
 	for name, c := range map[string]struct {
 		m *Model
@@ -83,6 +84,7 @@ func TestKeep(t *testing.T) {
 		"several at once": {seedVR2, Options{Chunk: 2}},
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},
+		"ahead":           {ltx, Options{}},
 		"pictures":        {wan, Options{Independent: true}},
 		"temporal tiles":  {hunyuan, Options{}},
 		"clip at once":    {hunyuan15, Options{}},

@@ -178,6 +178,19 @@ func (l *loader) rmsNorm(name string, c, ones int, silu bool) *engine.RMSNorm {
 	return &engine.RMSNorm{Name: name, Gamma: l.weights.Vector(name+".gamma", c), SiLU: silu}
 }
 
+// pixelNorm is an rmsNorm without a weight, of which eps is inside the root, and SiLU.
+func (l *loader) pixelNorm(name string, c int, eps float32) *engine.RMSNorm {
+	return &engine.RMSNorm{Name: name, Gamma: l.weights.Ones(c), Eps: eps, SiLU: true}
+}
+
+// sharing is a causal convolution that makes c means and one log-variance, which stands
+// for those of all: a weight [c+1, cin, 3, 3, 3].
+func (l *loader) sharing(name string, cin, c int) *engine.Conv {
+	l.product(name, c+1, cin, 3, 3, 3)
+	w := l.weights.ConvOf(name, wgsl.Shape{O: 2 * c, I: cin, KT: 3, KS: 3}, 1, func(o int) int { return min(o, c) })
+	return &engine.Conv{Name: name, Weights: w, Out: 2 * c, Differ: c + 1, Time: causal(engine.Repeated)}
+}
+
 // checkTensors compares what a model needs with what a file has, and reports all
 // that is missing, of another shape, of another type or unused together; spare may be
 // there unused, and what family.ignored says.

@@ -34,7 +34,7 @@ const planHead = `
 `
 
 const leastHead = `
-What one tile takes at least in f16, GiB; a clip is of 21 frames. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross.
+What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross.
 
 | | on the device | with offload, on the device | on the host | crosses for a frame |
 |---|---|---|---|---|
@@ -54,6 +54,7 @@ var planned = []struct {
 	{"HunyuanVideo 1.5, 1,260.6 million parameters", synthetic.Hunyuan15(synthetic.Hunyuan15Config{})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
 	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
+	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
 }
 
 // TestPlan holds the FLOPs, traffic and memory of plan.md. With -short it is those of
@@ -91,7 +92,7 @@ func TestPlan(t *testing.T) {
 				continue
 			}
 			for _, size := range some(tiling.Size{H: 512, W: 512}, tiling.Size{H: 1024, W: 1024}, tiling.Size{H: 1080, W: 1920}, tiling.Size{H: 2160, W: 3840}) {
-				text.WriteString(leastLine(t, direction, size, 21, f16))
+				text.WriteString(leastLine(t, direction, size, clip(f16), f16))
 			}
 		}
 	}
@@ -114,7 +115,16 @@ func clips(m *vae.Model) []int {
 	if m.Config.Independent {
 		return []int{1}
 	}
-	return []int{1, 5, 21}
+	return []int{1, 1 + m.Config.Temporal, clip(m)}
+}
+
+// clip is how long a clip is that takes as much as any longer one: where layers look ahead
+// in time, the first slice has all that they see.
+func clip(m *vae.Model) int {
+	if m.Config.Temporal > 4 {
+		return 201
+	}
+	return 21
 }
 
 func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
@@ -142,7 +152,7 @@ func leastLine(t *testing.T, direction string, size tiling.Size, frames int, m *
 	require.Zero(t, on.Causal)
 	atOnce := slices.ContainsFunc(off.Work.Passes, func(w *engine.Pass) bool { return w.Once }) // all frames of a clip
 	if frames > 1 && size.H == 512 && !atOnce {
-		longer, longerOn := leastOf(t, m, direction, size, 201, vae.OffloadOff), leastOf(t, m, direction, size, 201, vae.OffloadOn)
+		longer, longerOn := leastOf(t, m, direction, size, 401, vae.OffloadOff), leastOf(t, m, direction, size, 401, vae.OffloadOn)
 		require.Equal(t, []int64{off.Bytes(), on.Bytes(), on.Host}, []int64{longer.Bytes(), longerOn.Bytes(), longerOn.Host}, "a longer clip takes as much")
 	}
 	what, giga := "picture", float64(1<<30)
@@ -202,7 +212,7 @@ func planWith(t *testing.T, m *vae.Model, direction string, size tiling.Size, fr
 	}
 	if direction == "decode" {
 		cell := m.Config.Spatial
-		p, err := m.PlanDecode(t.Context(), (frames-1)/4+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, vae.DecodeOptions{Options: o, RGBA8: true})
+		p, err := m.PlanDecode(t.Context(), (frames-1)/m.Config.Temporal+1, (size.H+cell-1)/cell, (size.W+cell-1)/cell, vae.DecodeOptions{Options: o, RGBA8: true})
 		require.NoError(t, err)
 		return p.Plan
 	}

@@ -81,6 +81,8 @@ func TestReference(t *testing.T) {
 		{"hunyuanvideo", "encode", 1_607_630_585_856, 1_188_851_351_552, 6.13, 4.54},
 		{"hunyuanvideo1.5", "decode", 4_240_609_116_160, 3_265_508_933_632, 16.18, 12.46},
 		{"hunyuanvideo1.5", "encode", 2_255_629_582_336, 1_837_927_235_584, 8.60, 7.01},
+		{"ltx2", "decode", 380_507_258_880, 164_093_755_392, 0, 0.63},
+		{"ltx2", "encode", 754_686_885_888, 381_641_490_432, 0, 1.456},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})
@@ -93,7 +95,8 @@ func TestReference(t *testing.T) {
 		}
 		image, frame := of(1), int64(0)
 		if !m.Config.Independent {
-			frame = (of(21) - of(17)) / 4
+			n := m.Config.Temporal
+			frame = (of(1+5*n) - of(1+4*n)) / int64(n)
 		}
 		name := c.family + " " + c.direction
 		counted[c.family] = append(counted[c.family], c.direction)

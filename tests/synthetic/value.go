@@ -42,7 +42,7 @@ func Weight(key string, shape []int) []float32 {
 // The raw values are scaled by what the name and shape say the tensor is, in
 // float64, and rounded once:
 //
-//	norm weight           1 + 0.1·v
+//	norm weight           1 + 0.1·v, and deviations of latents
 //	convolution, linear   v·sqrt(3 / fan-in), unit variance in and out
 //	bias                  0.1·v
 //	running variance      1 + 0.5·v
@@ -56,7 +56,7 @@ func FillWeight(key string, shape []int, start int, dst []float32) {
 }
 
 func scaling(key string, shape []int) (offset, scale float64) {
-	norm := strings.HasSuffix(key, "gamma") ||
+	norm := strings.HasSuffix(key, "gamma") || strings.HasSuffix(key, "std-of-means") ||
 		strings.Contains(key, "norm") && strings.HasSuffix(key, "weight")
 	switch {
 	case norm:

@@ -1,0 +1,170 @@
+package vae
+
+import (
+	"fmt"
+
+	"tessera/engine"
+)
+
+// ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Its
+// config.json has statistics that mean nothing: those of the latents are tensors.
+var ltxFamily = family{
+	name:      ltx,
+	marks:     []mark{{ltxKey, "LTX-2"}, {ltxDiffusersKey, "the same from diffusers"}},
+	encoders:  []string{ltxEncoderKey, ltxDiffusersEncoderKey},
+	told:      isLTX,
+	config:    configureLTX,
+	usable:    checkLTX,
+	published: publishedLTX,
+	encoder:   newLTXEncoder,
+	decoder:   newLTXDecoder,
+	ignored:   []string{"per_channel_statistics.", "latents_mean", "latents_std"},
+
+	// Convolutions reach 11 latent cells and more to each side, as far as a tile is wide:
+	// exact ones would compute the frame several times over.
+	tilings:  []Tiling{Feather, Diffusers},
+	first:    func(int) int { return 1 },
+	beyond:   mirrored,
+	byPixels: true,
+	clamps:   true,
+	previews: true,
+}
+
+// ltxEps is that of every norm.
+const ltxEps = 1e-8
+
+// ltxAhead is the time of the decoder's convolutions.
+var ltxAhead = engine.Causal{Kernel: 3, Past: engine.Repeated, Ahead: 1}
+
+// newLTXEncoder is LTX2VideoEncoder3d.
+func newLTXEncoder(l *loader, c Config) *engine.Network {
+	s := &stages{start: &marked{name: "encoder.conv_in", layer: l.conv("encoder.conv_in.conv", c.Channels*c.Patch*c.Patch, c.Widths[0], causal(engine.Repeated), 1)}}
+	frames := 1
+	for i, w := range c.Widths {
+		name := fmt.Sprintf("encoder.down_blocks.%d", 2*i)
+		at := stage{before: &marked{name: name, layer: newLTXBlocks(l, name, w, c.ltx.encoder[i], nil)}, after: engine.Series{}}
+		if i < len(c.ltx.down) {
+			next := fmt.Sprintf("encoder.down_blocks.%d", 2*i+1)
+			at.after = &marked{name: next, layer: newLTXDown(l, next, w, c.Widths[i+1], c.ltx.down[i])}
+			frames *= c.ltx.down[i].time
+		}
+		at.frames = frames
+		s.all = append(s.all, at)
+	}
+	last := c.Widths[len(c.Widths)-1]
+	end := &marked{name: "encoder.conv_out", layer: &outputs{l.sharing("encoder.conv_out.conv", last, c.Latent)}}
+	return &engine.Network{Name: "encoder", Whole: engine.Series{s, l.pixelNorm("encoder.conv_norm_out", last, ltxEps), end}}
+}
+
+// newLTXDecoder is LTX2VideoDecoder3d.
+func newLTXDecoder(l *loader, c Config) *engine.Network {
+	d := &ltxLayers{l, c.ltx.mirrors}
+	all := engine.Series{&marked{name: "decoder.conv_in", layer: d.conv("decoder.conv_in.conv", c.Latent, c.Decoder[0])}}
+	for i, w := range c.Decoder {
+		if i > 0 {
+			name := fmt.Sprintf("decoder.up_blocks.%d", 2*i-1)
+			all = append(all, &marked{name: name, layer: newLTXUp(d, name, c.Decoder[i-1], w, c.ltx.up[i-1], c.ltx.skips)})
+		}
+		name := fmt.Sprintf("decoder.up_blocks.%d", 2*i)
+		all = append(all, &marked{name: name, layer: newLTXBlocks(l, name, w, c.ltx.decoder[i], d)})
+	}
+	last := c.Decoder[len(c.Decoder)-1]
+	end := d.conv("decoder.conv_out.conv", last, c.Channels*c.Patch*c.Patch)
+	all = append(all, l.pixelNorm("decoder.conv_norm_out", last, ltxEps), &marked{name: "decoder.conv_out", layer: end})
+	all = append(all, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels})
+	return &engine.Network{Name: "decoder", Whole: all, Ahead: true}
+}
+
+// ltxLayers makes what is the decoder's own.
+type ltxLayers struct {
+	*loader
+	mirrors bool // frames are mirrored at their edges, where others have zeros
+}
+
+// inside is a convolution of frames that have a margin, where they need one.
+func (d *ltxLayers) inside(name string, cin, cout int) *engine.Conv {
+	c := d.loader.conv(name, cin, cout, ltxAhead, 1)
+	if d.mirrors {
+		c.Inset = 1
+	}
+	return c
+}
+
+// margin is what makes that.
+func (d *ltxLayers) margin(name string) engine.Series {
+	if !d.mirrors {
+		return nil
+	}
+	return engine.Series{&engine.Pad{Name: name + " margin"}}
+}
+
+// conv is the convolution of frames as they are.
+func (d *ltxLayers) conv(name string, cin, cout int) layer {
+	return append(d.margin(name), d.inside(name, cin, cout))
+}
+
+// newLTXBlocks are residual blocks: of the decoder where d is set.
+func newLTXBlocks(l *loader, name string, c, n int, d *ltxLayers) engine.Series {
+	var all engine.Series
+	for i := range n {
+		at := fmt.Sprintf("%s.res_blocks.%d", name, i)
+		b := &resnet{norm1: l.pixelNorm(at+".norm1", c, ltxEps), norm2: l.pixelNorm(at+".norm2", c, ltxEps)}
+		if d == nil {
+			b.conv1 = l.conv(at+".conv1.conv", c, c, causal(engine.Repeated), 1)
+			b.conv2 = l.conv(at+".conv2.conv", c, c, causal(engine.Repeated), 1)
+		} else {
+			b.norm1, b.norm2 = append(engine.Series{b.norm1}, d.margin(at+".conv1")...), append(engine.Series{b.norm2}, d.margin(at+".conv2")...)
+			b.conv1, b.conv2 = d.inside(at+".conv1.conv", c, c), d.inside(at+".conv2.conv", c, c)
+			b.delay = &engine.Delay{Name: at + ".delay", Convs: 2}
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// ltxDown is LTXVideoDownsampler3d: what a convolution and the input come to, with frames
+// and pixels among the channels.
+type ltxDown struct {
+	conv *engine.Conv
+	to   *engine.Unshuffle
+}
+
+func newLTXDown(l *loader, name string, cin, cout int, s ltxSampler) *ltxDown {
+	return &ltxDown{
+		l.conv(name+".conv.conv", cin, cout/s.cells(), causal(engine.Repeated), 1),
+		&engine.Unshuffle{Name: name, Out: cout, Time: s.time, Space: s.space},
+	}
+}
+
+// Forward is x made smaller. The original puts the first frame in front once more before
+// the convolution, which makes two equal frames of those.
+func (d *ltxDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	y := d.to.Forward(g, d.conv.Forward(g, x))
+	return d.to.Add(g, x, y)
+}
+
+// ltxUp is LTXVideoUpsampler3d: a convolution whose channels become frames and pixels, to
+// which the input's are added in LTX-2.
+type ltxUp struct {
+	conv  layer
+	to    *engine.Shuffle
+	delay *engine.Delay // nil: nothing is added
+}
+
+func newLTXUp(d *ltxLayers, name string, cin, cout int, s ltxSampler, skips bool) *ltxUp {
+	u := &ltxUp{conv: d.conv(name+".conv.conv", cin, cout*s.cells()), to: &engine.Shuffle{Name: name, Out: cout, Time: s.time, Space: s.space}}
+	if skips {
+		u.delay = &engine.Delay{Name: name + ".delay", Convs: 1}
+	}
+	return u
+}
+
+// Forward is x made larger.
+func (u *ltxUp) Forward(g *engine.Graph, x engine.Value) engine.Value {
+	if u.delay == nil {
+		return u.to.Forward(g, u.conv.Forward(g, x))
+	}
+	skip := u.delay.Forward(g, x)
+	y := u.to.Forward(g, u.conv.Forward(g, x))
+	return u.to.Add(g, skip, y)
+}

@@ -1,0 +1,266 @@
+package vae
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+)
+
+// The published sizes have the names and shapes of the reference's classes, and the names
+// that diffusers has for them: lines of tests/synthetic/testdata.
+func TestPublishedLTX(t *testing.T) {
+	for _, c := range []struct {
+		file       string
+		config     synthetic.LTXConfig
+		parameters int
+	}{
+		{"ltx20", synthetic.LTXConfig{}, 1_222_479_857},
+		{"ltx23", synthetic.LTXConfig{New: true}, 726_106_225},
+	} {
+		text, err := os.ReadFile("../tests/synthetic/testdata/" + c.file + "_tensors.txt")
+		require.NoError(t, err)
+		want := strings.Split(strings.TrimSpace(string(text)), "\n")
+		var got []string
+		sum := 0
+		for _, s := range synthetic.LTX(c.config) {
+			dims := strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Shape), "[]"), " ", ",")
+			got = append(got, fmt.Sprintf("%s %s %s", s.Name, dims, ltxDiffusers(s.Name, map[string]int{"encoder": 8})))
+			n := 1
+			for _, d := range s.Shape {
+				n *= d
+			}
+			sum += n
+		}
+		assert.ElementsMatch(t, want, got)
+		assert.Equal(t, c.parameters, sum)
+	}
+}
+
+// inDiffusers is a tensor's name in diffusers' files.
+func inDiffusers(name string) string { return ltxDiffusers(name, map[string]int{"encoder": 8}) }
+
+// smallLTX is a checkpoint with names of a kind, and other tensors beside them.
+func smallLTX(t testing.TB, c synthetic.LTXConfig, name func(string) string, beside ...string) string {
+	t.Helper()
+	c.Name = name
+	path := filepath.Join(t.TempDir(), "ltx.safetensors")
+	require.NoError(t, synthetic.CreateLTX(path, c))
+	if beside == nil {
+		return path
+	}
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	for _, name := range beside {
+		all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
+	}
+	require.NoError(t, synthetic.Create(path, all, meta))
+	return path
+}
+
+// Names of the original and of diffusers, by themselves and in a whole checkpoint, are one
+// model, which decodes and encodes to the same bits.
+func TestNamesOfLTX(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, config := range []synthetic.LTXConfig{ltx20Small, ltx23Small} {
+		model := "LTX-2"
+		if config.New {
+			model = "LTX-2.3"
+		}
+		var want, wantLatent []float32
+		z := slicedLTX(2, 2, 2)
+		for i, path := range []string{
+			smallLTX(t, config, nil),
+			smallLTX(t, config, inDiffusers),
+			smallLTX(t, config, func(name string) string { return "vae." + name }, "audio_vae.decoder.conv_in.conv.weight", "model.diffusion_model.patchify_proj.weight", "vae.per_channel_statistics.channel"),
+		} {
+			m := open(t, dev, path, F32)
+			require.Equal(t, model, m.Config.Model)
+			require.Equal(t, []int{8, 32, 8, 4}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Patch})
+			require.Equal(t, i == 1, m.Config.Layout == "diffusers")
+			got := decodeAll(t, m, z, DecodeOptions{})
+			encoded := encodeAll(t, m, floats{9, 64, 64, got}, EncodeOptions{})
+			if i == 0 {
+				want, wantLatent = got, encoded
+			}
+			require.Equal(t, want, got)
+			require.Equal(t, wantLatent, encoded)
+		}
+	}
+}
+
+// A pipeline's latents are (mu - mean) / deviation, by tensors of the file.
+func TestStatisticsOfLTX(t *testing.T) {
+	mean := synthetic.Weight("per_channel_statistics.mean-of-means", []int{8})
+	std := synthetic.Weight("per_channel_statistics.std-of-means", []int{8})
+	m, err := Inspect(smallLTX(t, ltx23Small, inDiffusers), gpu.Info{}, Settings{})
+	require.NoError(t, err)
+	defer m.Close()
+	for k := range 8 {
+		require.InDelta(t, float64(mean[k]), m.Config.Mean[k], 1e-7)
+		require.InDelta(t, 1/float64(std[k]), m.Config.Scale[k], 1e-6)
+	}
+	require.Greater(t, std[0], float32(0.8))
+}
+
+// A file's mean and log-variance, which is one for all channels.
+func TestMomentsOfLTX(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, ltxCheckpoint("ltx23_small", ltx23Small)(t), F32)
+	clip := noiseClip(9, 32, 64)
+	moments, err := m.Encode(t.Context(), clip, EncodeOptions{Moments: true})
+	require.NoError(t, err)
+	means := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+	n := len(means) / 8
+	require.Equal(t, means, moments.Data[:8*n])
+	require.NotEqual(t, moments.Data[7*n:8*n], moments.Data[8*n:9*n])
+	for k := range 8 {
+		require.Equal(t, moments.Data[8*n:9*n], moments.Data[(8+k)*n:(9+k)*n])
+	}
+}
+
+// What is built like it, and differs, is refused by name; damage is told.
+func TestOtherLTX(t *testing.T) {
+	for name, want := range map[string]string{
+		"decoder.timestep_scale_multiplier":                       "with steps of time",
+		"decoder.last_scale_shift_table":                          "with steps of time",
+		"decoder.up_blocks.0.res_blocks.0.per_channel_scale1":     "with noise in its layers",
+		"encoder.down_blocks.1.res_blocks.0.norm3.weight":         "with shortcuts",
+		"encoder.down_blocks.1.res_blocks.0.conv_shortcut.weight": "with shortcuts",
+	} {
+		_, err := Inspect(smallLTX(t, ltx23Small, nil, name), gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, want)
+	}
+	for change, c := range map[string]struct {
+		name  string
+		shape []int
+		zero  bool
+		want  string
+	}{
+		"deviations of 0":    {"per_channel_statistics.std-of-means", []int{8}, true, "element 0 is 0, expected statistics of latents"},
+		"few":                {"per_channel_statistics.std-of-means", []int{7}, false, "found 8 means and 7 deviations"},
+		"a sampler of 3":     {"decoder.up_blocks.1.conv.conv.weight", []int{96, 64, 3, 3, 3}, false, "makes 96 channels, next to a stage of 32"},
+		"patches of 4.5":     {"encoder.conv_in.conv.weight", []int{8, 60, 3, 3, 3}, false, "60 channels of pixels, expected 3 times a square"},
+		"a flat convolution": {"decoder.up_blocks.0.res_blocks.0.conv1.conv.weight", []int{64, 64, 3, 3}, false, "expected 5 dimensions"},
+	} {
+		all, meta, err := synthetic.Read(smallLTX(t, ltx20Small, nil))
+		require.NoError(t, err)
+		i := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.name })
+		all[i].Shape, all[i].Data = c.shape, all[i].Data[:0]
+		n := 4
+		for _, d := range c.shape {
+			n *= d
+		}
+		for k := range n {
+			all[i].Data = append(all[i].Data, []byte{0, 0, 0x80, 0x3f}[k%4]) // ones
+			if c.zero {
+				all[i].Data[k] = 0
+			}
+		}
+		path := filepath.Join(t.TempDir(), "damaged.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel, change)
+		require.ErrorContains(t, err, c.want, change)
+	}
+}
+
+// slicedLTX is a latent clip that is longer than the decoder looks ahead: 22 latent frames
+// in LTX-2, 14 in LTX-2.3.
+func slicedLTX(frames, h, w int) Latent {
+	z := Latent{Channels: 8, Frames: frames, Height: h, Width: w, Data: make([]float32, 8*frames*h*w)}
+	for i := range z.Data {
+		z.Data[i] = float32(synthetic.Value("latent", uint64(i)))
+	}
+	return z
+}
+
+// The decoder looks ahead in time: a clip in slices is what it is as a whole.
+func TestSlicesAhead(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []struct {
+		name   string
+		of     synthetic.LTXConfig
+		frames int
+	}{{"ltx20_small", ltx20Small, 26}, {"ltx23_small", ltx23Small, 19}, {"ltx23_small", ltx23Small, 2}} {
+		t.Run(fmt.Sprintf("%s of %d", c.name, c.frames), func(t *testing.T) {
+			if c.frames > 20 {
+				testenv.Long(t)
+			}
+			m := open(t, dev, ltxCheckpoint(c.name, c.of)(t), F32)
+			z := slicedLTX(c.frames, 1, 2)
+			m.decoder.net.Ahead, m.decoder.First = false, func(int) int { return c.frames }
+			want := decodeAll(t, m, z, DecodeOptions{})
+			m.decoder.net.Ahead, m.decoder.First = true, m.family.first
+			for _, chunk := range []int{1, 3, 100} {
+				o := DecodeOptions{Options: Options{Chunk: chunk}}
+				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
+				require.NoError(t, err)
+				require.Greater(t, p.Slices, 1)
+				closeTo(t, decodeAll(t, m, z, o), want, 1e-11, fmt.Sprintf("chunk %d", chunk))
+			}
+		})
+	}
+}
+
+// A sliced clip becomes the same in bands of rows, in portions, with memory on the host
+// and with less of it.
+func TestLTXWithLess(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, ltxCheckpoint("ltx20_small", ltx20Small)(t), F32)
+	z, px := slicedLTX(5, 3, 2), noiseClip(17, 96, 64)
+	limit := m.info.Limits.MaxBinding
+	run := func(t *testing.T, o Options, binding int64) (decoded, encoded []float32) {
+		t.Cleanup(m.Unload)
+		m.info.Limits.MaxBinding = binding
+		defer func() { m.info.Limits.MaxBinding = limit }()
+		o.Unscaled = true
+		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, o.Offload == OffloadOn, d.Away)
+		m.Unload()
+		drain(t, dev)
+		dev.ResetPeaks()
+		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
+		require.NoError(t, err)
+		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
+		return decoded, encodeAll(t, m, px, EncodeOptions{Options: o})
+	}
+	decoded, encoded := run(t, Options{}, limit)
+	for what, c := range map[string]struct {
+		o       Options
+		binding int64
+	}{
+		"bands":     {Options{Least: true}, 24 << 10},
+		"offloaded": {Options{Offload: OffloadOn, Across: 400}, limit},
+		"streamed":  {Options{Offload: OffloadOn, Least: true}, limit},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if what != "bands" {
+				testenv.Long(t)
+			}
+			d, e := run(t, c.o, c.binding)
+			closeTo(t, d, decoded, 1e-11, "decoded")
+			closeTo(t, e, encoded, 1e-11, "encoded")
+		})
+	}
+	t.Run("in 8 bits", func(t *testing.T) {
+		testenv.Long(t)
+		eight, _ := run(t, Options{MemoryFormat: MemoryI8}, limit)
+		closeTo(t, eight, decoded, 1e-3, "in 8 bits")
+		away, _ := run(t, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Across: 400}, limit)
+		require.Equal(t, eight, away)
+	})
+}
