@@ -55,6 +55,11 @@ func (p *planner) best() (*Plan, error) {
 	}
 	p.o.Tiling = p.Network.Tilings[0]
 	if p.o.Tiling != Exact {
+		if p.Network.Untiled && p.o.Shrink {
+			if l, err := p.try(tiling.Size{}); err == nil && !l.frugal() {
+				return l, nil
+			}
+		}
 		return p.plan()
 	}
 	l, err := p.plan()

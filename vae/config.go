@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
@@ -105,6 +106,18 @@ func (c *Config) Can(direction string) error {
 func (c *Config) Decoded() int { return c.Spatial * c.upscale() }
 
 func (c *Config) upscale() int { return max(1, c.Upscale) }
+
+// StageBlocks are the residual blocks of each stage of a network, "encoder" or "decoder".
+func (c *Config) StageBlocks(network string) []int {
+	blocks, widths, n := c.ltx.encoder, c.Widths, c.Blocks
+	if network == "decoder" {
+		blocks, widths, n = c.ltx.decoder, c.Decoder, c.decoderBlocks()
+	}
+	if blocks != nil {
+		return blocks
+	}
+	return slices.Repeat([]int{n}, len(widths))
+}
 
 // check refuses what the layers of families of three or four stages can't be built for.
 func (c *Config) check(file string) error {

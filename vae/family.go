@@ -135,8 +135,8 @@ func (c *Config) Norms() string {
 // nothing to draw from.
 func (c *Config) Means() bool { return c.family().means }
 
-// DecoderBlocks are the residual blocks in a decoder stage.
-func (c *Config) DecoderBlocks() int {
+// decoderBlocks are the residual blocks in a decoder stage.
+func (c *Config) decoderBlocks() int {
 	if c.family().even {
 		return c.Blocks
 	}

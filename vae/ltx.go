@@ -53,7 +53,7 @@ func newLTXEncoder(l *loader, c Config) *engine.Network {
 	}
 	last := c.Widths[len(c.Widths)-1]
 	end := &marked{name: "encoder.conv_out", layer: &outputs{l.sharing("encoder.conv_out.conv", last, c.Latent)}}
-	return &engine.Network{Name: "encoder", Whole: engine.Series{s, l.pixelNorm("encoder.conv_norm_out", last, ltxEps), end}}
+	return &engine.Network{Name: "encoder", Whole: engine.Series{s, l.pixelNorm("encoder.conv_norm_out", last, ltxEps), end}, Untiled: true}
 }
 
 // newLTXDecoder is LTX2VideoDecoder3d.
@@ -72,7 +72,7 @@ func newLTXDecoder(l *loader, c Config) *engine.Network {
 	end := d.conv("decoder.conv_out.conv", last, c.Channels*c.Patch*c.Patch)
 	all = append(all, l.pixelNorm("decoder.conv_norm_out", last, ltxEps), &marked{name: "decoder.conv_out", layer: end})
 	all = append(all, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels})
-	return &engine.Network{Name: "decoder", Whole: all, Ahead: true}
+	return &engine.Network{Name: "decoder", Whole: all, Untiled: true, Ahead: true}
 }
 
 // ltxLayers makes what is the decoder's own.

@@ -16,6 +16,7 @@ import (
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
+	"tessera/tiling"
 )
 
 // The published sizes have the names and shapes of the reference's classes, and the names
@@ -212,6 +213,26 @@ func TestSlicesAhead(t *testing.T) {
 				closeTo(t, decodeAll(t, m, z, o), want, 1e-11, fmt.Sprintf("chunk %d", chunk))
 			}
 		})
+	}
+}
+
+// One tile is taken before tiles that nobody asked for, where it fits without giving up
+// time.
+func TestUntiledLTX(t *testing.T) {
+	m, err := Published("ltx2", gpu.Info{Limits: gpu.DefaultLimits}, Settings{Precision: F16})
+	require.NoError(t, err)
+	o := Options{Tile: tiling.Choice{Tile: tiling.Square(512)}, Overlap: tiling.Square(64)}
+	for _, c := range []struct {
+		shrink bool
+		budget int64
+		whole  bool
+	}{{true, 4 << 30, true}, {true, 2 << 30, false}, {false, 4 << 30, false}} {
+		o.Shrink, o.Budget = c.shrink, c.budget
+		d, err := m.PlanDecode(t.Context(), 16, 22, 40, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		e, err := m.PlanEncode(t.Context(), 121, 704, 1280, EncodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, []bool{c.whole, c.whole}, []bool{d.Tiles.Whole(), e.Tiles.Whole()}, "%+v", c)
 	}
 }
 

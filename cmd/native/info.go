@@ -277,8 +277,8 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 	a.Say("%s: %s VAE (%s), %s", i.File, i.Model, i.Family, engine.Bytes(i.Bytes))
 	a.Say("  file         %s, %s names", i.Format, i.Layout)
 	a.Say("  fingerprint  %s", i.Print)
-	a.Say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.Blocks, "decodes"))
-	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.DecoderBlocks(), "encodes"))
+	a.Say("  encoder      %s", network(c.Lacks == "encoder", c.Widths, c.StageBlocks("encoder"), "decodes"))
+	a.Say("  decoder      %s", network(c.Lacks == "decoder", c.Decoder, c.StageBlocks("decoder"), "encodes"))
 	a.Say("  norms        %s", c.Norms())
 	a.Say("  pixels       %s", pixels(c))
 	a.Say("  latent       %d channels, %s, 1 cell for %dx%d pixels", c.Latent, latentFrames(c), c.Spatial, c.Spatial)
@@ -296,11 +296,14 @@ func (a *app) model(m *vae.Model, adapter gpu.Info) error {
 
 // network tells of the encoder or the decoder; without it the file does the other thing
 // only.
-func network(lacking bool, widths []int, blocks int, does string) string {
+func network(lacking bool, widths, blocks []int, does string) string {
 	if lacking {
 		return "none: the file " + does + " only"
 	}
-	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks)
+	if slices.Min(blocks) < slices.Max(blocks) {
+		return fmt.Sprintf("%s, with %s blocks", list(widths), list(blocks))
+	}
+	return fmt.Sprintf("%s, %d blocks a stage", list(widths), blocks[0])
 }
 
 // table prints what decoding needs.

@@ -275,7 +275,9 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	}
 	a.Say("  tiles       %s", cut)
 	a.Say("  products    %s MACs, %.3f of the reference's %s", terminal.Scaled(r.MACs), float64(r.MACs)/float64(r.ReferenceMACs), terminal.Scaled(r.ReferenceMACs))
-	a.Say("  attention   %s MACs, %.3f of the reference's %s", terminal.Scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), terminal.Scaled(r.ReferenceAttention))
+	if r.ReferenceAttention > 0 {
+		a.Say("  attention   %s MACs, %.3f of the reference's %s", terminal.Scaled(r.AttentionMACs), float64(r.AttentionMACs)/float64(r.ReferenceAttention), terminal.Scaled(r.ReferenceAttention))
+	}
 	a.Say("  traffic     %s in %s dispatches", engine.Bytes(r.Bytes), terminal.Thousands(r.Dispatches))
 	parts := []string{"weights " + engine.Bytes(r.Weights), "activations " + engine.Bytes(r.Activations)}
 	for _, m := range []struct {
