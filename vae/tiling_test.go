@@ -219,10 +219,14 @@ func TestExactIsTheDefaultAndSmall(t *testing.T) {
 // diffusers' tiled decode, written out on whole decodes of pieces.
 func TestDiffusersTiles(t *testing.T) {
 	dev := gputest.Open(t)
-	for _, path := range []string{tiny(t, synthetic.WanConfig{Dim: 4}), tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4})} {
+	for _, path := range []string{tiny(t, synthetic.WanConfig{Dim: 4}), tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), smallLTX(t, ltx23Small, nil)} {
 		m := open(t, dev, path, F32)
 		c := m.Config
-		s, patch := c.Spatial, c.Patch
+		s, patch, pictures := c.Spatial, c.Patch, 1+c.Temporal
+		if c.is(ltx) {
+			testenv.Long(t)
+			patch = 1
+		}
 		// Tiles of 4 x 5 cells that advance by 3 and 3.
 		const h, w, frames = 7, 9, 2
 		tile, step := [2]int{4, 5}, [2]int{3, 3}
@@ -242,19 +246,19 @@ func TestDiffusersTiles(t *testing.T) {
 			}
 			return decodeAll(t, m, part, DecodeOptions{Options: Options{Unscaled: true}}), th * s, tw * s
 		}
-		want := naive(c.Channels*5, h*s, w*s, step[0]*s, step[1]*s, (tile[0]-step[0])*s, (tile[1]-step[1])*s, patch,
+		want := naive(c.Channels*pictures, h*s, w*s, step[0]*s, step[1]*s, (tile[0]-step[0])*s, (tile[1]-step[1])*s, patch,
 			func(y, x int) ([]float32, int, int) { return piece(y/s, x/s) })
 		closeTo(t, got, want, 1e-12, c.Model+" decodes otherwise")
 
-		// The encoder's tiles are that many patches.
+		// The encoder's tiles are that many patches, or pixels of LTX-2.
 		o.Tile.Tile, o.Overlap = tiling.Square(4*s), tiling.Square(s)
-		clip := floats{5, 9 * s, 7 * s, noise(c.Channels * 5 * 9 * 7 * s * s)}
+		clip := floats{pictures, 9 * s, 7 * s, noise(c.Channels * pictures * 9 * 7 * s * s)}
 		moments := encodeAll(t, m, clip, EncodeOptions{Options: o, Moments: true})
 		cells, advance := 4*patch, 3*patch
 		cut := func(y, x int) ([]float32, int, int) {
 			th, tw := min(cells, 9-y), min(cells, 7-x)
-			part := floats{5, th * s, tw * s, nil}
-			for ch := range c.Channels * 5 {
+			part := floats{pictures, th * s, tw * s, nil}
+			for ch := range c.Channels * pictures {
 				for r := range th * s {
 					part.v = append(part.v, clip.v[(ch*9*s+y*s+r)*7*s+x*s:][:tw*s]...)
 				}
