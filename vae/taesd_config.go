@@ -306,11 +306,15 @@ var tinyModels = []tinyModel{
 	{"TAEQI2.1", tinySizes{64, 4, 2, 16}, "", ""},
 }
 
-// nameTiny names the model by its sizes, and those of the same sizes by the file. With it
-// come the statistics of the VAE that it stands for.
+// nameTiny names the model by its sizes, and those of the same sizes by the file, or by
+// its folder where the file's name is any model's. With it come the statistics of the VAE
+// that it stands for.
 func nameTiny(c *Config, path string) {
 	c.Model, c.pipeline = "tiny autoencoder", true
 	file := strings.ToLower(filepath.Base(path))
+	if !strings.Contains(file, "tae") {
+		file = strings.ToLower(filepath.Base(filepath.Dir(path)))
+	}
 	for _, m := range tinyModels {
 		if m.sizes != (tinySizes{c.Latent, c.Channels, c.Patch, c.Spatial}) || !strings.Contains(file, m.word) {
 			continue

@@ -194,9 +194,11 @@ func TestStatisticsOfTiny(t *testing.T) {
 	}{
 		{"taesd.safetensors", "TAESD", false, 0.18215, 0},
 		{"taesdxl.safetensors", "TAESDXL", false, 0.13025, 0},
-		{"taesd.safetensors", "TAESD", true, 0.5, 0.25},
+		{"taesdxl/diffusion_pytorch_model.safetensors", "TAESDXL", false, 0.13025, 0},
+		{"sdxl/taesd.safetensors", "TAESD", true, 0.5, 0.25},
 	} {
 		path := filepath.Join(t.TempDir(), c.file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		require.NoError(t, synthetic.CreateTAESD(path, small12))
 		if c.kept {
 			withScalars(t, path, map[string]float32{"vae_scale": 0.5, "vae_shift": 0.25})
