@@ -119,7 +119,8 @@ func tripped(t *testing.T, checkpoint string, c straight, o vae.Options) [][]byt
 	z, err := m.Encode(t.Context(), c, vae.EncodeOptions{Options: o})
 	require.NoError(t, err)
 	var frames [][]byte
-	for f, err := range m.Decode(t.Context(), z, vae.DecodeOptions{Options: o, RGBA8: true, Frames: c.Frames()}) {
+	h, w := c.Size()
+	for f, err := range m.Decode(t.Context(), z, vae.DecodeOptions{Options: o, RGBA8: true, Frames: c.Frames(), Height: h, Width: w}) {
 		require.NoError(t, err)
 		frames = append(frames, bytes.Clone(f.RGBA))
 	}
