@@ -2,8 +2,11 @@ package format
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"tessera/format/file"
 	"tessera/format/quote"
@@ -23,6 +26,9 @@ var foreigners = []struct{ begins, is string }{
 	{"rar!", "a RAR archive: unpack it"},
 	{"\x1f\x8b", "a gzip archive: unpack it"},
 }
+
+// placeholders are so many of them, the first, which stand for files of any kind.
+const placeholders = 3
 
 // shardIndex is in the JSON that lists in which of several files each tensor is.
 const shardIndex = `"weight_map"`
@@ -50,10 +56,44 @@ func foreign(r io.ReaderAt, name string) error {
 			is = "the index of a checkpoint in several files, which the program opens where they lie beside it: here take the one that has the VAE"
 		}
 	}
+	switch {
+	case is != "" || len(head) == 0:
+	case isText(head):
+		is = fmt.Sprintf("a text that begins with %q, not a safetensors file: servers send such in place of one", head)
+	case len(head) == firstBytes && bytes.Count(head, []byte{0}) == firstBytes:
+		is = "zeros at its beginning, as where a download broke off: download it again"
+	}
 	if is == "" {
 		return nil
 	}
-	return fmt.Errorf("format: %s: is %s", quote.Text(name), is)
+	return &ForeignError{name, errors.New("is " + is)}
+}
+
+// ForeignError says what a file is that holds no named tensors.
+type ForeignError struct {
+	File string
+	Err  error
+}
+
+func (e *ForeignError) Error() string { return "format: " + quote.Text(e.File) + ": " + e.Err.Error() }
+func (e *ForeignError) Unwrap() error { return e.Err }
+
+// Placeholder says what a file of any kind is that a server or Git has in its place, ""
+// for any other.
+func Placeholder(r io.ReaderAt) string {
+	head := lower(begins(r, firstBytes))
+	for _, f := range foreigners[:placeholders] {
+		if strings.HasPrefix(head, f.begins) {
+			return "is " + f.is
+		}
+	}
+	return ""
+}
+
+// isText tells a text, such as "Entry not found": all of the bytes are printable.
+func isText(head []byte) bool {
+	const least = 8 // of fewer there is not even a length
+	return len(head) >= least && !slices.ContainsFunc(head, func(c byte) bool { return (c < ' ' || c > '~') && !bytes.ContainsRune([]byte("\t\r\n"), rune(c)) })
 }
 
 // begins are the first n bytes at most, without a byte order mark and blanks before

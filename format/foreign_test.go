@@ -27,6 +27,9 @@ func TestForeign(t *testing.T) {
 		"Rar!\x1a\x07":                        "is a RAR archive: unpack it",
 		"7z\xbc\xaf\x27\x1c":                  "is a 7-Zip archive: unpack it",
 		`{"_class_name": "AutoencoderKLWan"}`: "is a JSON text, expected named tensors",
+		"Entry not found\n":                   `is a text that begins with "Entry not found\n", not a safetensors file: servers send such in place of one`,
+		"Access to model Wan-AI/x is restricted. You must have access to it, and be authenticated": `is a text that begins with "Access to model Wan-AI/x is restricted.`,
+		strings.Repeat("\x00", 100): "is zeros at its beginning, as where a download broke off",
 	} {
 		path := filepath.Join(t.TempDir(), "vae.safetensors")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o666))

@@ -143,6 +143,9 @@ func ownWords(err error) error {
 	if ferr, ok := errors.AsType[*pth.FormatError](err); ok {
 		return ferr.Err
 	}
+	if ferr, ok := errors.AsType[*format.ForeignError](err); ok {
+		return ferr.Err
+	}
 	return err
 }
 

@@ -266,7 +266,7 @@ func TestOpenErrors(t *testing.T) {
 		{file("shape.npy", string(npyPrefix([]int{4, 1, 1, 1}))+"0123456789abcdef"), "shape [4 1 1 1], expected [3,T,H,W]"},
 		{file("noframes.npy", string(npyPrefix([]int{3, 0, 1, 1}))), "no frames"},
 		{file("nopixels.npy", string(npyPrefix([]int{3, 1, 0, 1}))), "expected at least 1 x 1"},
-		{file("bad.safetensors", "not safetensors at all"), "bad.safetensors: header length"},
+		{file("bad.safetensors", "not safetensors at all"), `bad.safetensors: is a text that begins with "not safetensors at all"`},
 	}
 	for _, c := range cases {
 		if c.want == "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"tessera/format"
 	"tessera/format/file"
 )
 
@@ -121,6 +122,16 @@ func (c *floatsClip) look(o OpenOptions) error {
 	return nil
 }
 
+// placeholder says what stands in a file's place, "" for nothing.
+func placeholder(path string) string {
+	f, _, err := file.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	return format.Placeholder(f)
+}
+
 // openOwn opens what needs no ffmpeg; for what does it returns nil.
 func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Clip, error) {
 	if err := checkChannels(channels); err != nil {
@@ -138,6 +149,9 @@ func openOwn(ctx context.Context, path string, channels int, o OpenOptions) (Cli
 	}
 	if info.Size() == 0 {
 		return nil, badInputf(path, "file is empty")
+	}
+	if text := placeholder(path); text != "" {
+		return nil, badInputf(path, "%s", text)
 	}
 	switch extension(path) {
 	case ".tif", ".tiff", ".exr":

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/image/webp"
 
+	"tessera/format"
 	"tessera/format/file"
 )
 
@@ -125,13 +126,16 @@ func openPicture(path string) (*os.File, pictureFormat, error) {
 	}
 	head := make([]byte, pictureHead)
 	n, _ := io.ReadFull(f, head)
-	for _, format := range pictureFormats {
-		if format.begins(head[:n]) {
+	for _, kind := range pictureFormats {
+		if kind.begins(head[:n]) {
 			_, err = f.Seek(0, io.SeekStart)
-			return f, format, err
+			return f, kind, err
 		}
 	}
-	f.Close()
+	defer f.Close()
+	if text := format.Placeholder(f); text != "" {
+		return nil, pictureFormat{}, badInputf(path, "%s", text)
+	}
 	return nil, pictureFormat{}, badInputf(path, "unreadable: begins with %q, expected a PNG, JPEG, WebP, TIFF or OpenEXR picture", head[:n])
 }
 

@@ -304,3 +304,25 @@ func TestPicturesTransparent(t *testing.T) {
 	}
 	assert.Equal(t, []string{folder + ": transparency is dropped: colours are the stored ones, blended with nothing"}, warnings)
 }
+
+// Git LFS pointers and web pages in the place of pictures and videos are told by name.
+func TestPlaceholders(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"version https://git-lfs.github.com/spec/v1\noid sha256:20678548\nsize 5013\n": "is a Git LFS pointer, which stands for the file: fetch the file itself",
+		"\n<!DOCTYPE html><html><head><title>Sign in</title>":                          "is a web page: download the file itself",
+	} {
+		for _, name := range []string{"x.mp4", "x.png", "x.webp", "x.tiff", "x.exr", "x.y4m", "x.npy", "x"} {
+			path := putFile(t, dir, name, []byte(text))
+			_, err := Open(t.Context(), path, 3)
+			require.ErrorIs(t, err, ErrInput, name)
+			require.ErrorContains(t, err, path+": "+want, name)
+			_, err = Inspect(t.Context(), path)
+			require.ErrorContains(t, err, path+": "+want, name)
+		}
+		folder := t.TempDir()
+		path := putFile(t, folder, "frame_0000.png", []byte(text))
+		_, err := Open(t.Context(), folder, 3)
+		require.ErrorContains(t, err, path+": "+want)
+	}
+}
