@@ -79,6 +79,7 @@ type Config struct {
 
 	pipeline bool       // the network has the pipeline's numbers, not the model's own
 	tiny     tinyHalves // layers of a tiny autoencoder
+	unpacks  bool       // see Unpacks; its own latents are not packed
 	inGroup  []int      // inputs of a group of the wide blocks' convolutions, in each stage of TAEHV's decoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
@@ -182,6 +183,10 @@ func (c *Config) network(channel, row int, unscaled bool) (scale, mean [2]float6
 	}
 	return scale, mean
 }
+
+// Unpacks says that latents whose squares of 2x2 cells lie among the channels are read,
+// as FLUX.2's pipelines have them.
+func (c Config) Unpacks() bool { return c.Packed || c.unpacks }
 
 // Grid is what a clip's height and width are padded to multiples of, in pixels.
 func (c Config) Grid() int {

@@ -288,22 +288,24 @@ func tinyPixel(n int) (channels, patch int, ok bool) {
 }
 
 // tinyModel is a published tiny autoencoder, and the model whose VAE it stands for, of
-// klModels; "" where that is not read.
+// klModels; "" where it is of another family or not read.
 type tinyModel struct {
 	name  string
 	sizes tinySizes
 	word  string // of a file's name, where others have the same sizes; the last of them has none
 	of    string
+
+	other latent.Checkpoint // or that model, of another family
 }
 
 var tinyModels = []tinyModel{
-	{"TAESDXL", tinySizes{4, 3, 1, 8}, "xl", "sdxl"},
-	{"TAESD", tinySizes{4, 3, 1, 8}, "", "sd"},
-	{"TAESD3", tinySizes{16, 3, 1, 8}, "sd3", "sd3"},
-	{"TAEF1", tinySizes{16, 3, 1, 8}, "", "flux"},
-	{"TAEF2", tinySizes{32, 3, 1, 8}, "", ""},
-	{"TAESana", tinySizes{32, 3, 1, 32}, "", ""},
-	{"TAEQI2.1", tinySizes{64, 4, 2, 16}, "", ""},
+	{"TAESDXL", tinySizes{4, 3, 1, 8}, "xl", "sdxl", latent.Checkpoint{}},
+	{"TAESD", tinySizes{4, 3, 1, 8}, "", "sd", latent.Checkpoint{}},
+	{"TAESD3", tinySizes{16, 3, 1, 8}, "sd3", "sd3", latent.Checkpoint{}},
+	{"TAEF1", tinySizes{16, 3, 1, 8}, "", "flux", latent.Checkpoint{}},
+	{"TAEF2", tinySizes{32, 3, 1, 8}, "", "", latent.Checkpoint{Family: flux2, Model: "FLUX.2"}},
+	{"TAESana", tinySizes{32, 3, 1, 32}, "", "", latent.Checkpoint{}},
+	{"TAEQI2.1", tinySizes{64, 4, 2, 16}, "", "", latent.Checkpoint{Family: qwen21, Model: publishedQwen21.Model}},
 }
 
 // nameTiny names the model by its sizes, and those of the same sizes by the file, or by
@@ -324,7 +326,13 @@ func nameTiny(c *Config, path string) {
 				vae.take(c)
 			}
 		}
-		c.Model = m.name
+		if m.other.Family == qwen21 {
+			c.Mean, c.Scale = qwen21Mean, nil
+			for _, std := range qwen21Std {
+				c.Scale = append(c.Scale, 1/std)
+			}
+		}
+		c.Model, c.unpacks = m.name, m.other.Family == flux2
 		return
 	}
 }
@@ -333,6 +341,9 @@ func nameTiny(c *Config, path string) {
 // autoencoder's the VAE that it stands for.
 func standsFor(made latent.Checkpoint) latent.Checkpoint {
 	for _, m := range tinyModels {
+		if made.Family == taesd && made.Model == m.name && m.other != (latent.Checkpoint{}) {
+			return m.other
+		}
 		for _, vae := range klModels {
 			if made.Family == taesd && made.Model == m.name && vae.as == m.of {
 				return latent.Checkpoint{Family: kl, Model: vae.name}

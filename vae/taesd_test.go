@@ -97,6 +97,8 @@ func TestPublishedTiny(t *testing.T) {
 			assert.Equal(t, model, c.Model)
 			assert.Equal(t, want.config, tinySizes{c.Latent, c.Channels, c.Patch, c.Spatial}, model)
 			assert.Equal(t, 3, c.Blocks, model)
+			assert.Equal(t, model == "TAEF2", c.Unpacks(), "%s: latents of FLUX.2's pipelines", model)
+			assert.Equal(t, model != "TAEF2" && model != "TAESana", len(c.Scale) == c.Latent, "%s: statistics", model)
 			assert.Equal(t, map[string]string{"encoder": "decoder", "decoder": "encoder"}[how], c.Lacks, "%s, %s", model, how)
 			got := map[string]string{}
 			for _, s := range m.specs {
@@ -257,6 +259,9 @@ func TestStandIns(t *testing.T) {
 	whole.Model = "Stable Diffusion"
 	assert.Equal(t, OtherFamily, tiny.Origin(latent.Original{Checkpoint: whole.Checkpoint()}).Kin)
 	assert.Equal(t, OtherFamily, whole.Origin(latent.Original{Checkpoint: tiny.Checkpoint()}).Kin)
+	for model, of := range map[string]Config{"TAEF2": {Family: flux2, Model: "FLUX.2", Latent: 32}, "TAEQI2.1": {Family: qwen21, Model: publishedQwen21.Model, Latent: 64}} {
+		assert.Equal(t, StandIn, of.Origin(latent.Original{Checkpoint: latent.Checkpoint{Family: taesd, Model: model}}).Kin, model)
+	}
 	assert.Equal(t, OtherModel, tiny.Origin(latent.Original{Checkpoint: latent.Checkpoint{Family: taesd, Model: "TAESD"}}).Kin)
 }
 
