@@ -52,7 +52,7 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	if n.joins != nil && y.T > 1 && n.joins(e, y) {
 		e.makes = 2
 	}
-	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer {
+	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer || e.hosted(&e.x) || e.hosted(y) {
 		e.cut(n, e.x, y)
 		return
 	}

@@ -63,7 +63,7 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), e.makes, max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
 	h, trails := (y.H+step-1)/step*step, y.Buffer == x.Buffer && n.trails
-	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
+	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || e.crowded(&x, n.reach.high(h)) || e.crowded(y, h) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
 		h = max(step, min(h-step, h*15/16/step*step))
 	}
 	if e.err = cmp.Or(unbound(n.label, &x, read*n.reach.high(h), most), unbound(n.label, y, made*h, most)); e.err != nil {
@@ -86,23 +86,34 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	e.x = x.Part(b.lo, b.hi-b.lo)
 	to := y.Part(b.y0, b.y1-b.y0)
 	made := to
-	if e.scattered(&e.x, n.joint) {
+	if e.hosted(&e.x) {
+		e.arrive(n.label, &e.x)
+	} else if e.scattered(&e.x, n.joint) {
 		from := e.x
 		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
 	}
-	trails := y.Buffer == x.Buffer && n.trails
-	if trails {
+	trails, away := y.Buffer == x.Buffer && n.trails, e.hosted(y)
+	switch {
+	case away && y.Buffer == x.Buffer: // over what it reads
+		made = e.x
+	case away && n.onto.id != 0:
+		e.arrive(n.label, &made)
+	case away:
+		e.close(n.label+" rows", &made)
+	case trails:
 		made.Row, made.Rows = 0, 0
 		made.Buffer = e.take(n.label+" rows", made.Bytes())
-	} else if e.scattered(&to, e.makes) {
+	case e.scattered(&to, e.makes):
 		e.close(n.label+" rows", &made)
 		if n.onto.id != 0 {
 			e.move(n.label, &made, &to)
 		}
 	}
 	n.emit(e, made)
-	if trails {
+	if away {
+		e.depart(&to, &made)
+	} else if trails {
 		e.trail = append(e.trail, trailing{made, to})
 		e.follow(n.label, int64(b.next)*x.RowBytes())
 	} else if made.Buffer != to.Buffer {

@@ -24,6 +24,9 @@ func (e *emitter) trails(n *node) bool {
 		return false
 	}
 	x, y := e.tensors[n.reads[0].id], e.within(n)
+	if e.hosted(&x) {
+		return false
+	}
 	frame := x.At(1) - x.At(0)
 	return y.T <= x.T && y.FrameBytes() <= x.FrameBytes() && 2*y.FrameBytes() >= x.FrameBytes() &&
 		(y.T == 1 || frame%y.RowBytes() == 0) && y.Bytes() > 2*e.behindAtMost()

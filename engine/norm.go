@@ -43,6 +43,12 @@ func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 		most = e.x.T
 	}
 	k.X, k.N, k.Most = e.x, min(most, e.x.T), e.limits.MaxBinding
+	if k.Bring = nil; e.hosted(&e.x) {
+		k.Most, k.N, most = min(k.Most, e.hostedAtMost()), 1, 1
+		b := &brought{e: e, label: n.Name, x: e.x}
+		k.Bring = b.bring
+		defer b.end()
+	}
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
 	k.Factors = e.temporary(n.Name+" factors", factors)

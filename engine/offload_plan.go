@@ -8,7 +8,8 @@ import (
 	"tessera/memory"
 )
 
-// mayOffload says whether causal memory may live on the host: where there is some.
+// mayOffload says whether causal memory may live on the host: where there is some. Where
+// there is none, activations may.
 func (p *planner) mayOffload() bool {
 	return p.mayUseHost() && !p.Independent && p.Frames > p.First(p.o.Chunk*p.InFrames)
 }
@@ -67,6 +68,7 @@ func (p *Plan) count() {
 			}
 			p.Host = max(p.Host, host)
 		}
+		p.Host = max(p.Host, w.recordings.hosts.bytes())
 		p.Work.Streamed = append(p.Work.Streamed, w.recordings.streamed...)
 		recordings, times := w.times()
 		for _, r := range recordings {

@@ -48,7 +48,8 @@ type Options struct {
 	Host int64
 	// Across is how many bytes of a layer's causal memory come from the host at once, at
 	// most, unless one row of it is more; 0 is 32 MiB. So it is for a band that is written
-	// over what it is made of; there 0 is 16 MiB.
+	// over what it is made of; there 0 is 16 MiB. For bands of activations that live on the
+	// host 0 is 128 MiB, and other activations than those of more bytes do not live there.
 	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1. It changes speed and memory, not the result, unless that has

@@ -35,6 +35,7 @@ type Plan struct {
 	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
 
 	Eight    bool  // causal memory is kept in 8 bits, but for sums
+	Hosted   bool  // so do the largest activations of pictures
 	Away     bool  // causal memory lives on the host, and crosses
 	Streamed int64 // bytes of weights that live there, and cross for each layer that uses them
 	Host     int64 // bytes of both there
@@ -54,7 +55,8 @@ type Plan struct {
 
 	job     *Job
 	options Options
-	streams int // see saving
+	streams int   // see saving
+	hosts   int64 // likewise
 }
 
 // Bytes is the planned peak on the device: the size of Buffers.
@@ -132,7 +134,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 // lay plans a job at one tile size that saves so much memory.
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
-		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -208,7 +210,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
 	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Across
-	r.weights, r.streams = p.Network.Weights, l.streams
+	r.weights, r.streams, r.hosts.above = p.Network.Weights, l.streams, l.hosts
 	return r
 }
 

@@ -93,6 +93,7 @@ type recordings struct {
 	outputs int  // channels that are wanted; 0: all
 	depth   int  // of portions
 	rows    bool // see Plan.Rows
+	hosts   hosting
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*Recording
@@ -187,8 +188,9 @@ func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label string) (*Recording, error) {
 	e := &emitter{
 		ctx: ctx, set: s.set, arena: s.arena, bank: s.memory, limits: s.limits, noFold: s.noFold, depth: s.depth, rows: s.rows,
-		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{},
+		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{}, hosts: &s.hosts,
 	}
+	e.hosts.begin(g, in, out)
 	readers := map[int]int{out.id: 1}
 	for _, n := range g.nodes {
 		for _, v := range append(n.reads, n.onto) {
@@ -206,6 +208,10 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 			return nil, e.err
 		}
 		for len(marks) > 0 && marks[0].node == i+1 {
+			if x := e.tensors[marks[0].value.id]; e.hosted(&x) { // which is no more on the device
+				marks = marks[1:]
+				continue
+			}
 			r.Marked = append(r.Marked, Marked{marks[0].name, len(e.batch.Commands), e.tensors[marks[0].value.id]})
 			marks = marks[1:]
 		}
@@ -235,8 +241,9 @@ type emitter struct {
 	bank    *memoryBank
 	limits  gpu.Limits
 	noFold  bool
-	depth   int      // of portions
-	rows    bool     // see Plan.Rows
+	depth   int  // of portions
+	rows    bool // see Plan.Rows
+	hosts   *hosting
 	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
@@ -283,8 +290,9 @@ func (e *emitter) node(n *node, readers map[int]int) {
 	e.turned()
 	e.release()
 	for _, v := range n.reads {
-		if readers[v.id]--; readers[v.id] == 0 && !over {
-			e.arena.give(e.tensors[v.id].Buffer)
+		readers[v.id]--
+		if b := e.tensors[v.id].Buffer; readers[v.id] == 0 && !over && !e.hosts.give(b) {
+			e.arena.give(b)
 		}
 	}
 	if n.out.id != 0 && readers[n.out.id] == 0 {
@@ -295,6 +303,9 @@ func (e *emitter) node(n *node, readers map[int]int) {
 // tensor takes memory for a value.
 func (e *emitter) tensor(label string, v Value) wgsl.Tensor {
 	x := wgsl.Tensor{Elem: e.set.Elem, T: v.T, H: v.H, W: v.W, C: v.C}
+	if e.hosts.take(label, v, &x) {
+		return x
+	}
 	x.Buffer = e.take(label, max(x.Bytes(), 4)) // at the end of a clip there may be no frames
 	return x
 }

@@ -10,7 +10,7 @@ import (
 
 // Where a plan does not fit the budget, it saves memory for more work: by portions
 // (portions.go), by convolutions that write over what they read (bands_over.go), and
-// by what lives on the host (offload.go). The planner tries the quickest first.
+// by what lives on the host (offload.go, hosted.go). The planner tries the quickest first.
 
 // tiled plans a job at one tile size, with the quickest saving that fits. If none does,
 // it is the plan that takes least.
@@ -37,10 +37,11 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 
 // saving is how little memory is used, for more work.
 type saving struct {
-	depth   int  // of portions
-	streams int  // weights that a slice uses at most so often live on the host
-	away    bool // and so does causal memory
-	rows    bool // convolutions write over what they read
+	depth   int   // of portions
+	streams int   // weights that a slice uses at most so often live on the host
+	away    bool  // and so does causal memory
+	rows    bool  // convolutions write over what they read
+	hosts   int64 // activations of more bytes live on the host; 0: none do
 }
 
 // savings are those that there are, the quickest first.
@@ -59,7 +60,24 @@ func (p *planner) savings() []saving {
 	if p.mayOffload() {
 		all = append(all, saving{depth: deepest, streams: math.MaxInt, away: true, rows: true})
 	}
+	if p.mayUseHost() && !p.mayOffload() {
+		s := saving{depth: deepest, rows: true}
+		for _, s.hosts = range p.hostedAbove() {
+			all = append(all, s)
+		}
+		s.streams = math.MaxInt
+		all = append(all, s)
+	}
 	return all
+}
+
+// hostedAbove are the sizes of activations above which they live on the host, as one after
+// another is tried.
+func (p *planner) hostedAbove() []int64 {
+	if p.o.Across > 0 {
+		return []int64{p.o.Across}
+	}
+	return []int64{2 << 30, 1 << 30, 1 << 28, 1 << 26}
 }
 
 // resident is a saving, and the same without the weights that a slice uses once.
@@ -87,4 +105,4 @@ func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 }
 
 // frugal says that the plan gives up time for memory.
-func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.streams > 0 }
+func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.Hosted || p.streams > 0 }

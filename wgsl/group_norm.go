@@ -15,6 +15,9 @@ type GroupNorm struct {
 	XT, YT int    // the first frame of each
 	N      int    // frames
 	Most   int64  // bytes that may be bound of X at once; a frame of more is one, in parts; 0: any
+	// Bring has bytes of X, which is not on the device, where they can be bound: a pixel,
+	// and then parts, each until the next; nil: X is there.
+	Bring func(from, bytes int64) gpu.View
 
 	Partials, Factors gpu.View // scratch, at least the bytes of Scratch
 }
@@ -120,7 +123,7 @@ func (s *Set) GroupFactors(b *gpu.Batch, label string, g *GroupNorm) {
 	partials.Size, factors.Size = partialBytes, factorBytes
 	merge, p := g.phase(s, label, 1, nil)
 	head, headAt := x.Frames(g.XT, g.N)
-	if g.Most > 0 && head.Bytes() > g.Most {
+	if g.Bring != nil || g.Most > 0 && head.Bytes() > g.Most {
 		head, headAt = g.parts(s, b, label, partials)
 	} else {
 		g.partial(s, b, label, partials, 0, pixels, head, headAt, head, headAt)

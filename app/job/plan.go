@@ -44,6 +44,10 @@ func Note(c vae.Config, o vae.Options, p *vae.Plan) string {
 // hosted names what lives on the host; "" is nothing.
 func hosted(p *vae.Plan) string {
 	switch {
+	case p.Hosted && p.Streamed > 0:
+		return "activations and weights"
+	case p.Hosted:
+		return "activations"
 	case p.Away && p.Streamed > 0:
 		return "causal memory and weights"
 	case p.Away:

@@ -248,7 +248,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 			r.ReferenceMACs += l.Reference
 		}
 	}
-	if p.Causal+p.Host > p.Streamed {
+	if p.Causal+p.Host > p.Streamed && !p.Hosted {
 		r.Format = c.Precision
 		if p.Eight {
 			r.Format = "i8"
@@ -291,10 +291,14 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 	a.Say("  memory      %s: %s", engine.Bytes(r.Peak), strings.Join(parts, ", "))
 	if r.Host > 0 {
 		var parts []string
+		kept := "causal memory" + in8(p)
+		if p.Hosted {
+			kept = "activations"
+		}
 		for _, m := range []struct {
 			what  string
 			bytes int64
-		}{{"causal memory" + in8(p), r.Host - r.HostWeights}, {"weights", r.HostWeights}} {
+		}{{kept, r.Host - r.HostWeights}, {"weights", r.HostWeights}} {
 			if m.bytes > 0 {
 				parts = append(parts, engine.Bytes(m.bytes)+" of "+m.what)
 			}

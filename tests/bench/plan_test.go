@@ -34,7 +34,7 @@ const planHead = `
 `
 
 const leastHead = `
-What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross.
+What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross; of pictures, where that is not enough, the largest activations.
 
 | | on the device | with offload, on the device | on the host | crosses for a frame |
 |---|---|---|---|---|
@@ -87,10 +87,13 @@ func TestPlan(t *testing.T) {
 		}
 		text.WriteString(leastHead)
 		for _, direction := range []string{"decode", "encode"} {
-			text.WriteString(leastLine(t, direction, tiling.Square(1024), 1, f16))
 			if f16.Config.Independent {
+				for _, size := range some(tiling.Square(1024), tiling.Square(2048), tiling.Square(4096)) {
+					text.WriteString(leastLine(t, direction, size, 1, f16))
+				}
 				continue
 			}
+			text.WriteString(leastLine(t, direction, tiling.Square(1024), 1, f16))
 			for _, size := range some(tiling.Size{H: 512, W: 512}, tiling.Size{H: 1024, W: 1024}, tiling.Size{H: 1080, W: 1920}, tiling.Size{H: 2160, W: 3840}) {
 				text.WriteString(leastLine(t, direction, size, clip(f16), f16))
 			}
@@ -196,6 +199,32 @@ func TestOffload(t *testing.T) {
 		m := inspect(t, headerOnly(t, planned[c.model].tensors), vae.F16)
 		p := leastOf(t, m, c.direction, tiling.Size{H: c.height, W: c.width}, 21, vae.OffloadOn)
 		require.Less(t, float64(p.Bytes())/(1<<30), c.most, "%s %s", planned[c.model].name, c.direction)
+	}
+}
+
+// TestLargePictures holds what whole pictures of Stable Diffusion and SDXL are decoded and
+// encoded in, f16: the largest with activations on the host.
+func TestLargePictures(t *testing.T) {
+	m := published(t, "kl", vae.F16)
+	for _, c := range []struct {
+		side    int
+		budget  float64 // GiB
+		offload vae.Offload
+	}{
+		{1024, 1.2, vae.OffloadOff},
+		{2048, 3.7, vae.OffloadOff},
+		{4096, 6, vae.OffloadOn},
+	} {
+		if c.side == 4096 && testenv.Short(t) {
+			continue
+		}
+		for _, direction := range []string{"decode", "encode"} {
+			p := planWith(t, m, direction, tiling.Square(c.side), 1, 0, vae.Options{Budget: int64(c.budget * (1 << 30)), Offload: c.offload, Host: 17 << 30})
+			require.True(t, p.Tiles.Whole())
+			require.LessOrEqual(t, float64(p.Bytes())/(1<<30), c.budget, "%s of %d", direction, c.side)
+			require.Equal(t, c.offload == vae.OffloadOn, p.Hosted, "%s of %d", direction, c.side)
+			require.Zero(t, p.Spool)
+		}
 	}
 }
 
