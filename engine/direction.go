@@ -15,9 +15,16 @@ type Direction struct {
 	In, Out             int // samples along a latent cell's side: 8 and 1 to encode, 1 and 8 to decode
 	InFrames, OutFrames int // frames for a latent frame after the clip's first: 4 and 1 to encode, 1 and 4 to decode
 	InPatch, OutPatch   int // samples along the side of what the network has as one pixel
-	Picture             int // frames of the input that a picture by itself is repeated for; 0 is 1
 	InChannels          int // of the network's input
 	OutChannels         int // of what comes out: moments, their means alone, or a pixel's
+
+	// Groups says that all frames that come out are of InFrames, a clip's first one too, so
+	// that the network is fed with more frames than the clip has, and with InFrames for a
+	// picture by itself.
+	Groups bool
+	// Cycle is how many latent frames are a clip by themselves, behind others: the first of
+	// them stands for one frame. An encoder forgets what was before; 0: there are none.
+	Cycle int
 
 	// First is how many frames the first slice of a clip has where the others
 	// have step.
@@ -32,10 +39,24 @@ type Direction struct {
 // Frames is how many frames so many become. Independent ones are pictures by
 // themselves.
 func (d Direction) Frames(n int, independent bool) int {
-	if independent {
-		return n / max(d.Picture, 1)
+	if independent || n < 1 {
+		return n
+	}
+	if d.Cycle > 0 {
+		whole := (d.Cycle-1)*d.InFrames + 1
+		if cycles := (n - 1) / whole; cycles > 0 {
+			return cycles*((d.Cycle-1)*d.OutFrames+1) + d.Frames(n-cycles*whole, false)
+		}
 	}
 	return (n-1)/d.InFrames*d.OutFrames + 1
+}
+
+// fed is how many frames the network is fed with for each that comes out of a clip's first.
+func (d *Direction) fed() int {
+	if d.Groups {
+		return d.InFrames
+	}
+	return 1
 }
 
 // Size is what becomes of a frame of h x w samples. A part of a cell becomes one, too.
@@ -52,12 +73,56 @@ func (d *Direction) shrinks() bool { return d.In > d.Out }
 // slices divide so many frames into slices of step.
 func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
-		return pictures(frames, max(d.Picture, 1))
+		return pictures(frames, d.fed())
 	}
 	if d.Temporal.Step > 0 {
 		return d.Temporal.slices(frames)
 	}
-	return sliced(frames, d.First(step), step)
+	if d.Groups {
+		frames = d.Frames(frames, false) * d.InFrames
+	}
+	if d.Cycle == 0 {
+		return sliced(frames, d.First(step), step)
+	}
+	var all []Slice
+	cycle := d.Cycle
+	if d.Groups {
+		cycle *= d.InFrames
+	}
+	for t := 0; t < frames; t += cycle {
+		for i, s := range sliced(min(cycle, frames-t), d.First(step), step) {
+			s.T += t
+			if s.begins = t > 0 && i == 0; !d.shrinks() { // a decoder goes on
+				s.at = Steady
+				if s.T == 0 {
+					s.at = First
+				}
+			}
+			all = append(all, s)
+		}
+	}
+	if len(all) == 1 {
+		all[0].at = Whole
+	}
+	return numbered(all)
+}
+
+// numbered gives slices of one kind one number, in the order in which kinds come.
+func numbered(all []Slice) []Slice {
+	type kind struct {
+		n      int
+		at     Position
+		begins bool
+	}
+	numbers := map[kind]int{}
+	for i, s := range all {
+		k := kind{s.N, s.at, s.begins}
+		if _, ok := numbers[k]; !ok {
+			numbers[k] = len(numbers)
+		}
+		all[i].Kind = numbers[k]
+	}
+	return all
 }
 
 // tiles cut a frame of the input, which ends within the last cells of some networks.

@@ -28,12 +28,31 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// A picture that the model takes as several equal frames is one slice of them.
-func TestPicturesOfSeveralFrames(t *testing.T) {
+// A network of groups is fed with whole ones, and with as many frames for a picture.
+func TestGroupsOfFrames(t *testing.T) {
 	d := encoding
-	d.Picture = 4
-	require.Equal(t, 3, d.Frames(12, true))
-	require.Equal(t, []Slice{{0, 4, Whole, 0}, {4, 4, Whole, 0}, {8, 4, Whole, 0}}, d.slices(12, 4, true))
+	d.Groups, d.First = true, func(step int) int { return step }
+	require.Equal(t, 3, d.Frames(9, false))
+	require.Equal(t, []Slice{{0, 4, First, 0, false}, {4, 4, Steady, 1, false}, {8, 4, Steady, 1, false}}, d.slices(9, 4, false))
+	require.Equal(t, []Slice{{0, 12, Whole, 0, false}}, d.slices(9, 12, false))
+	require.Equal(t, 3, d.Frames(3, true))
+	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}, {8, 4, Whole, 0, false}}, d.slices(3, 4, true))
+}
+
+// Of cycles of five latent frames, the first of each stands for one frame. An encoder
+// begins anew with each, a decoder goes on.
+func TestCycles(t *testing.T) {
+	step := func(step int) int { return step }
+	e, d := encoding, decoding
+	e.Groups, e.Cycle, e.First, d.Cycle, d.First = true, 5, step, 5, step
+	for _, c := range []struct{ pixels, latent int }{{1, 1}, {5, 2}, {17, 5}, {18, 6}, {22, 7}, {39, 12}} {
+		require.Equal(t, c.latent, e.Frames(c.pixels, false), "of %d frames", c.pixels)
+		require.Equal(t, c.pixels, d.Frames(c.latent, false), "of %d latent frames", c.latent)
+	}
+	require.Equal(t, []Slice{{0, 16, First, 0, false}, {16, 4, Steady, 1, false}, {20, 8, Whole, 2, true}}, e.slices(22, 16, false))
+	require.Equal(t, []Slice{{0, 4, First, 0, false}, {4, 1, Steady, 1, false}, {5, 2, Steady, 2, true}}, d.slices(7, 4, false))
+	require.Equal(t, []Slice{{0, 5, First, 0, false}, {5, 5, Steady, 1, true}, {10, 2, Steady, 2, true}}, d.slices(12, 8, false))
+	require.Equal(t, []Slice{{0, 2, Whole, 0, false}}, d.slices(2, 4, false))
 }
 
 func TestSize(t *testing.T) {

@@ -65,7 +65,7 @@ func (p *planner) exact(l *Plan) error {
 func (p *planner) joint() bool { return p.Network.Joint && !p.Independent }
 
 // oneSlice is a clip of so many frames.
-func oneSlice(frames int) []Slice { return []Slice{{0, frames, Whole, 0}} }
+func oneSlice(frames int) []Slice { return []Slice{{N: frames, at: Whole}} }
 
 func multiplied(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: r.Y0 * by, Y1: r.Y1 * by, X0: r.X0 * by, X1: r.X1 * by}

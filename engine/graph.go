@@ -35,6 +35,7 @@ type Value struct {
 // order, on values without memory.
 type Graph struct {
 	at      Position
+	begins  bool // see Slice
 	windows Windows
 	outputs int    // channels that are wanted of what the network makes; 0: all
 	depth   int    // of the portions that it is run in

@@ -155,13 +155,14 @@ func (t *tally) reference(p *Plan) {
 		shapes = []tileShape{{h: p.job.Height / p.job.InPatch, w: p.job.Width / p.job.InPatch, c: p.job.InChannels}}
 	}
 	if p.job.Independent {
-		picture := max(p.job.Picture, 1)
-		clips, times = []int{picture}, int64(p.job.Frames/picture)
+		clips, times = []int{p.job.fed()}, int64(p.job.Frames)
 	} else if p.job.Temporal.Step > 0 {
 		clips = nil
 		for _, s := range w.Slices {
 			clips = append(clips, s.N)
 		}
+	} else if p.job.Groups {
+		clips = []int{p.job.Direction.Frames(p.job.Frames, false) * p.job.InFrames}
 	}
 	for _, s := range shapes {
 		for _, frames := range clips {

@@ -70,7 +70,7 @@ func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value
 		parts = append(parts, part)
 		t += part.T
 	}
-	at, marks := g.at, len(g.marks)
+	at, begins, marks := g.at, g.begins, len(g.marks)
 	var joins []int // nodes
 	var all Value
 	from := 0
@@ -84,12 +84,12 @@ func (g *Graph) portions(depth, first, step int, x Value, do func(x Value) Value
 		all = g.copyFrames(y, all, t, y, 0)
 		all.T = t + y.T
 		joins = append(joins, len(g.nodes)-1)
-		g.at = g.at.next()
+		g.at, g.begins = g.at.next(), false
 	}
 	for _, n := range joins { // now it is known how many
 		g.nodes[n].out.T = all.T
 	}
-	g.at, g.marks = at, g.marks[:marks] // a trace shows whole modules only
+	g.at, g.begins, g.marks = at, begins, g.marks[:marks] // a trace shows whole modules only
 	return all
 }
 

@@ -13,6 +13,8 @@ type Slice struct {
 	T, N int
 	at   Position
 	Kind int // slices of one kind have the same n and at
+
+	begins bool // a cycle, behind others
 }
 
 // sliced divides total frames into head frames, then step at a time; a clip that
@@ -20,11 +22,11 @@ type Slice struct {
 // and slicing_decode of attn_video_vae.py).
 func sliced(total, head, step int) []Slice {
 	if total <= head {
-		return []Slice{{0, total, Whole, 0}}
+		return []Slice{{N: total, at: Whole}}
 	}
-	all := []Slice{{0, head, First, 0}}
+	all := []Slice{{N: head, at: First}}
 	for t := head; t < total; t += step {
-		s := Slice{t, min(step, total-t), Steady, 1}
+		s := Slice{T: t, N: min(step, total-t), at: Steady, Kind: 1}
 		if s.N < step && len(all) > 1 {
 			s.Kind = 2
 		}
@@ -36,8 +38,8 @@ func sliced(total, head, step int) []Slice {
 // pictures are total frames by themselves, each a clip of one, or of n that are equal.
 func pictures(total, n int) []Slice {
 	var all []Slice
-	for t := 0; t < total; t += n {
-		all = append(all, Slice{t, n, Whole, 0})
+	for i := range total {
+		all = append(all, Slice{T: i * n, N: n, at: Whole})
 	}
 	return all
 }
@@ -109,6 +111,7 @@ type recordings struct {
 type recordingKey struct {
 	h, w, c, n int
 	at         Position
+	begins     bool
 	windows    string
 	kind       int // of a slice, where layers read ahead
 }
@@ -130,14 +133,14 @@ func newRecordings(name string, net Module, from Source, set *wgsl.Set, limits g
 // of records the module on a slice's frames of a shape, once. place comes after the
 // last.
 func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Recording, error) {
-	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, shape.windows.key(), 0}
+	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, at.begins, shape.windows.key(), 0}
 	if s.paces != nil {
 		key.kind = at.Kind
 	}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
-	g := &Graph{at: at.at, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
+	g := &Graph{at: at.at, begins: at.begins, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
 	if s.paces != nil {
 		g.paces = s.paces[at.Kind]
 	}

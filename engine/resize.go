@@ -16,7 +16,8 @@ func Copy(g *Graph, name string, x Value) Value {
 	})
 }
 
-// Drop is x without the first N frames of a clip, which lie in its first slice.
+// Drop is x without the first N frames of a clip, which lie in its first slice, and of each
+// cycle.
 type Drop struct {
 	_ gpu.Incomparable
 
@@ -26,7 +27,7 @@ type Drop struct {
 
 // Forward is x, or a copy of what is left of it.
 func (d *Drop) Forward(g *Graph, x Value) Value {
-	if d.N == 0 || !g.Head() {
+	if d.N == 0 || !g.Head() && !g.begins {
 		return x
 	}
 	return g.copyFrames(Value{T: x.T - d.N, H: x.H, W: x.W, C: x.C}, Value{}, 0, x, d.N)

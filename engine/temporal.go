@@ -16,16 +16,16 @@ func (c Temporal) Pixels(factor int) Temporal {
 // makes of that is dropped.
 func (c *Temporal) slices(frames int) []Slice {
 	if frames <= c.Most {
-		return []Slice{{0, frames, Whole, 0}}
+		return []Slice{{N: frames, at: Whole}}
 	}
-	all := []Slice{{0, min(c.Length, frames), First, 0}}
+	all := []Slice{{N: min(c.Length, frames), at: First}}
 	kinds := map[int]int{} // by frames
 	for t := c.Step; t+1 < frames; t += c.Step {
 		n := min(c.Length, frames-t)
 		if kinds[n] == 0 {
 			kinds[n] = len(kinds) + 1
 		}
-		all = append(all, Slice{t, n, Steady, kinds[n]})
+		all = append(all, Slice{T: t, N: n, at: Steady, Kind: kinds[n]})
 	}
 	return all
 }

@@ -19,7 +19,7 @@ func TestTemporalTiles(t *testing.T) {
 			frames := (latent-1)*d.InFrames + 1
 			all := d.slices(frames, 1, false)
 			if latent <= cells.Most {
-				require.Equal(t, []Slice{{0, frames, Whole, 0}}, all)
+				require.Equal(t, []Slice{{N: frames, at: Whole}}, all)
 				continue
 			}
 			out := 0

@@ -48,6 +48,9 @@ type Config struct {
 	// Variant is what blocks a decoder has that has not the usual ones of its family:
 	// "wide" or "super", of TAEHV.
 	Variant string `json:"variant,omitempty"`
+	// Cycle is how many latent frames are encoded as a clip by themselves, the first of
+	// which stands for one frame: 5 of MiniMax-H3, 0 where there are no such.
+	Cycle int `json:"cycle,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
 	// Packed: a pipeline's latent has squares of 2x2 cells as one, of four times the

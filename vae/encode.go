@@ -52,14 +52,24 @@ type EncodePlan struct {
 // the end mirrored, unless they are independent, and multiples of a latent cell's
 // pixels, the last row and column repeated, unless the network takes any size.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
-	d, grid := m.encoder.Direction, m.Config.Grid()
+	grid := m.Config.Grid()
 	if !independent {
-		frames = (frames+d.InFrames-2)/d.InFrames*d.InFrames + 1
+		frames = m.Config.PaddedFrames(frames)
 	}
 	if m.family.anySize {
 		return frames, height, width
 	}
 	return frames, (height + grid - 1) / grid * grid, (width + grid - 1) / grid * grid
+}
+
+// PaddedFrames is how many frames a clip of n has as an encoder sees it: 4n+1, or with
+// cycles, as MiniMax-H3 has them, whole ones and two latent frames' more.
+func (c *Config) PaddedFrames(n int) int {
+	least, step := 1, c.Temporal
+	if c.Cycle > 0 {
+		least, step = 1+c.Temporal, 1+(c.Cycle-1)*c.Temporal
+	}
+	return least + (max(0, n-least)+step-1)/step*step
 }
 
 // PlanEncode plans the encoding of a clip of so many frames of height x width
@@ -85,11 +95,6 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		out.Form = engine.Draws
 	}
 	t, h, w := m.Padded(frames, height, width, o.Independent)
-	if n := m.Config.Temporal; m.family.groups && o.Independent {
-		t *= n
-	} else if m.family.groups {
-		t += n - 1
-	}
 	job := func(m *Model) *engine.Job {
 		j := m.job(m.encoder, t, h, w, o.Independent, out)
 		if !o.Sample && !o.Moments {
@@ -169,7 +174,10 @@ func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[Late
 func (p *EncodePlan) pixels(clip Clip) *pixels {
 	in := newPixels(clip, p.model)
 	if p.o.Independent {
-		in.picture = p.model.encoder.Picture
+		in.cycle = min(in.cycle, 1)
+		if p.model.family.groups {
+			in.picture = p.model.Config.Temporal
+		}
 	}
 	return in
 }

@@ -41,7 +41,7 @@ type family struct {
 	means         bool                         // the encoder makes a latent, not a distribution
 	unnormed      bool                         // there are no norms, unless there are groups of them
 	even          bool                         // the decoder's stages have as many blocks as the encoder's, not one more
-	groups        bool                         // a latent frame is of Temporal frames, the first one too: an encoder sees the last frame again, a picture so often
+	groups        bool                         // a latent frame is of Temporal frames, the first one too: an encoder sees the last frame again, and a picture so often
 	unsigned      bool                         // pixels of the networks are from 0 to 1
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
@@ -194,15 +194,12 @@ func lacking(f format.File) string {
 // Encoding is the way from pixels to a latent.
 func (c Config) Encoding() Direction {
 	f := c.family()
-	picture, out := 1, 2*c.Latent
-	if f.groups {
-		picture = c.Temporal
-	}
+	out := 2 * c.Latent
 	if f.means {
 		out = c.Latent
 	}
 	return Direction{
-		Name: "encode", Picture: picture, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
+		Name: "encode", Groups: f.groups, Cycle: c.Cycle, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
 		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: out, First: f.first,
 		Temporal: f.temporal.Pixels(c.Temporal), ByPixels: f.byPixels,
 	}
@@ -211,7 +208,7 @@ func (c Config) Encoding() Direction {
 // Decoding is the way from a latent to pixels.
 func (c Config) Decoding() Direction {
 	return Direction{
-		Name: "decode", In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
+		Name: "decode", Cycle: c.Cycle, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
 		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first, Temporal: c.family().temporal, ByPixels: c.family().byPixels,
 	}
 }

@@ -51,6 +51,8 @@ type pixels struct {
 
 	unsigned bool // see family
 	picture  int  // frames that each frame of the clip is repeated for
+	temporal int  // frames in a latent frame
+	cycle    int  // latent frames before which zeros stand, but for the last frame of the first; 0: there are none
 	beyond   func(t, frames, all int) int
 	frame    []float32
 }
@@ -63,7 +65,7 @@ func newPixels(clip Clip, m *Model) *pixels {
 		across, down = down, across
 	}
 	return &pixels{
-		across: across, down: down, unsigned: m.family.unsigned && !m.Config.Leaky, picture: 1,
+		across: across, down: down, unsigned: m.family.unsigned && !m.Config.Leaky, picture: 1, temporal: m.Config.Temporal, cycle: m.Config.Cycle,
 		clip: clip, h: h, w: w, patch: m.Config.Patch, padded: padded, beyond: m.family.beyond,
 		frame: make([]float32, m.Config.Channels*h*w),
 	}
@@ -76,7 +78,12 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	c, patch, size := p.clip.Channels(), p.patch, in.Size()
 	pad := wgsl.Pad4(c * patch * patch)
 	for k := range n {
-		if err := p.clip.ReadFrame(p.beyond((t+k)/p.picture, p.clip.Frames(), p.padded), p.frame); err != nil {
+		from, zero := p.from(t + k)
+		if zero {
+			clear(dst[k*pad*(size.H/patch)*(size.W/patch):][:pad*(size.H/patch)*(size.W/patch)])
+			continue
+		}
+		if err := p.clip.ReadFrame(p.beyond(from, p.clip.Frames(), p.padded), p.frame); err != nil {
 			return err
 		}
 		for r := range size.H {
@@ -95,6 +102,19 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 		}
 	}
 	return nil
+}
+
+// from is the frame of the clip, or of those beyond its end, that the network sees as frame
+// t; zero: it sees zeros.
+func (p *pixels) from(t int) (frame int, zero bool) {
+	if p.cycle == 0 {
+		return t / p.picture, false
+	}
+	zeros, cycle := p.temporal-1, p.cycle*p.temporal
+	if t%cycle < zeros {
+		return 0, true
+	}
+	return t/cycle*(cycle-zeros) + t%cycle - zeros, false
 }
 
 // mirrored is the frame that stands for frame t of a clip of n frames: the clip,

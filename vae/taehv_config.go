@@ -95,6 +95,9 @@ func configureTAEHV(f format.File) (Config, tensors, error) {
 	if err := c.checkBlocks(f.Name()); err != nil {
 		return c, r.tensors, err
 	}
+	if c.Latent == 24 && c.Patch == 2 { // no other has as many
+		c.Cycle = 5
+	}
 	c.nameTAEHV(f.Name())
 	return c, r.tensors, c.check(f.Name())
 }
@@ -189,6 +192,7 @@ var taehvModels = []taehvModel{
 	{as: "lighttaew2_2", name: "LightTAE for Wan 2.2", of: latentsOfWan22, latent: 48, mean: wan22Mean, std: wan22Std, own: true, words: []string{"lighttae"}},
 	{as: "taehv1_5", name: "TAEHV for HunyuanVideo 1.5", latent: 32, scale: 1.03682, words: []string{"tae"}},
 	{as: "lighttaehy1_5", name: "LightTAE for HunyuanVideo 1.5", latent: 32, scale: 1.03682, own: true, leaky: true, words: []string{"lighttae"}},
+	{as: "taeh3", name: "TAEHV for MiniMax-H3", latent: 24, words: []string{"tae"}},
 	{as: "taeltx2_3", name: "TAEHV for LTX-2", latent: 128, words: []string{"tae"}},
 }
 

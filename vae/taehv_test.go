@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,14 +33,21 @@ var smallTAEHV = map[string]synthetic.TAEHVConfig{
 // Not those whose frames are no whole cells, which are padded as those of other families.
 func taehvSuite(file string, latents, clips [][3]int) suite {
 	c, unsigned := smallTAEHV[file], file != "lighttae15"
-	c.Encoder, c.DType = 12, safetensors.F32
-	if c.Decoder == nil {
-		c.Decoder = []int{32, 20, 16, 12}
+	name := strings.TrimSuffix(file, "_full") + "/full"
+	if _, small := smallTAEHV[file]; small {
+		c.Encoder, c.DType = 12, safetensors.F32
+		if c.Decoder == nil {
+			c.Decoder = []int{32, 20, 16, 12}
+		}
+		name, file = file+"/small", file+"_small"
 	}
 	return suite{
-		file + "/small",
+		name,
 		func(t testing.TB) string {
-			return made(t, file+"_small.safetensors", func(path string) error { return synthetic.CreateTAEHV(path, c) })
+			if strings.HasSuffix(name, "/full") {
+				testenv.Long(t)
+			}
+			return made(t, file+".safetensors", func(path string) error { return synthetic.CreateTAEHV(path, c) })
 		},
 		func(t testing.TB) []golden {
 			var all []golden
@@ -49,7 +57,7 @@ func taehvSuite(file string, latents, clips [][3]int) suite {
 			for _, p := range clips {
 				all = append(all, golden{name: fmt.Sprintf("encode_3x%dx%dx%d", p[0], p[1], p[2]), key: "input", shape: []int{3, p[0], p[1], p[2]}, unsigned: unsigned})
 			}
-			return fromTensors(t, file+"_small.safetensors", all)
+			return fromTensors(t, file+".safetensors", all)
 		},
 	}
 }
@@ -59,11 +67,13 @@ func taehvSuites() []suite {
 	type sizes = [][3]int
 	return []suite{
 		taehvSuite("taew21", sizes{{1, 3, 4}, {4, 2, 3}}, sizes{{1, 16, 24}, {9, 16, 24}}),
+		taehvSuite("taew21_full", sizes{{1, 4, 6}, {3, 2, 3}}, sizes{{9, 32, 48}}),
 		taehvSuite("taew22", sizes{{1, 2, 2}, {3, 2, 3}}, sizes{{1, 32, 48}, {9, 32, 16}}),
 		taehvSuite("taehv15", sizes{{2, 2, 3}}, sizes{{5, 32, 48}}),
 		taehvSuite("lighttae15", sizes{{2, 2, 3}}, sizes{{5, 32, 48}}),
 		taehvSuite("taeltx", sizes{{1, 1, 2}, {2, 1, 2}}, sizes{{9, 64, 32}, {1, 32, 64}}),
 		taehvSuite("taeltxwide", sizes{{1, 1, 2}, {2, 1, 2}}, sizes{{9, 32, 64}}),
+		taehvSuite("taeh3", sizes{{2, 2, 3}, {7, 2, 2}}, sizes{{5, 32, 48}, {22, 32, 16}, {1, 32, 32}}),
 		taehvSuite("taesuper", sizes{{1, 2, 3}, {3, 2, 2}}, sizes{{5, 32, 48}}),
 	}
 }
@@ -88,25 +98,26 @@ func TestSlicesOfTAEHV(t *testing.T) {
 		"taew2_1": {}, "taeltx2_3": {Latent: 128, Patch: 4, Halves: true},
 		"wide":  {Blocks: "wide", Decoder: []int{128, 64, 8, 8}},
 		"super": {Blocks: "super"},
+		"taeh3": {Latent: 24, Patch: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "taew2_1" {
 				testenv.Long(t)
 			}
 			m := open(t, dev, tinyTAEHV(t, name, c), F32)
-			n := m.Config.Temporal
+			frames := m.Config.Decoding().Frames(6, false)
 			z := Latent{Channels: m.Config.Latent, Frames: 6, Height: 2, Width: 3}
 			z.Data = noise(z.Channels * z.Frames * z.Height * z.Width)
 			h, w := m.Config.Spatial, 2*m.Config.Spatial
-			clip := floats{5*n + 1, h, w, noise(3 * (5*n + 1) * h * w)}
+			clip := floats{frames, h, w, noise(3 * frames * h * w)}
 			var pixels, latent []float32
 			for _, chunk := range []int{6, 1, 2, 4} { // the first is the whole clip
 				o := Options{Chunk: chunk}
 				got := decodeAll(t, m, z, DecodeOptions{Options: o})
-				require.Len(t, got, 3*(5*n+1)*2*h*3*m.Config.Spatial)
+				require.Len(t, got, 3*frames*2*h*3*m.Config.Spatial)
 				encoded, err := m.Encode(t.Context(), clip, EncodeOptions{Options: o})
 				require.NoError(t, err)
-				require.Equal(t, 6, encoded.Frames)
+				require.Equal(t, m.Config.Encoding().Frames(m.Config.PaddedFrames(frames), false), encoded.Frames)
 				if pixels == nil {
 					pixels, latent = got, encoded.Data
 					continue
@@ -180,6 +191,31 @@ func TestPicturesOfTAEHV(t *testing.T) {
 	}
 }
 
+// MiniMax-H3's clips have 17 frames in five latent frames, and five in two more.
+func TestCyclesOfTAEHV(t *testing.T) {
+	m := open(t, gputest.Open(t), tinyTAEHV(t, "taeh3", synthetic.TAEHVConfig{Latent: 24, Patch: 2}), F32)
+	c := &m.Config
+	require.Equal(t, 5, c.Cycle)
+	for n, want := range map[int]int{1: 5, 5: 5, 6: 22, 22: 22, 23: 39} {
+		require.Equal(t, want, c.PaddedFrames(n), "%d frames", n)
+		require.Equal(t, want, c.Decoding().Frames(c.Encoding().Frames(want, false), false))
+	}
+	pictures := floats{2, 16, 16, noise(3 * 2 * 256)}
+	z, err := m.Encode(t.Context(), pictures, EncodeOptions{Options: Options{Independent: true}})
+	require.NoError(t, err)
+	require.Equal(t, 2, z.Frames)
+	first := floats{1, 16, 16, make([]float32, 3*256)}
+	for c := range 3 {
+		copy(first.v[c*256:][:256], pictures.v[c*512:])
+	}
+	clip, err := m.Encode(t.Context(), first, EncodeOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 2, clip.Frames)
+	for c := range z.Channels {
+		require.Equal(t, clip.Data[c*2], z.Data[c*2], "the first latent frame of a clip is a picture")
+	}
+}
+
 // What the network takes is a pipeline's numbers, and of LightTAE the VAE's own.
 func TestNumbersOfTAEHV(t *testing.T) {
 	dev := gputest.Open(t)
@@ -243,6 +279,7 @@ func TestWhichTAEHV(t *testing.T) {
 		{"lighttaehy1_5", "", synthetic.TAEHVConfig{Latent: 32, Patch: 2}, "LightTAE for HunyuanVideo 1.5", false, 1.03682, true, false},
 		{"model", "lighttaehy1_5", synthetic.TAEHVConfig{Latent: 32, Patch: 2}, "LightTAE for HunyuanVideo 1.5", false, 1.03682, true, false},
 		{"taeltx_2", "", synthetic.TAEHVConfig{Latent: 128, Patch: 4, Halves: true}, "TAEHV for LTX-2", false, 1, false, true},
+		{"taeh3", "", synthetic.TAEHVConfig{Latent: 24, Patch: 2}, "TAEHV for MiniMax-H3", false, 1, false, true},
 		{"own", "", synthetic.TAEHVConfig{Latent: 5}, "TAEHV", false, 1, false, false},
 	} {
 		m, err := Inspect(tinyTAEHV(t, c.file, c.config), gpu.Info{}, Settings{As: c.as})

@@ -64,7 +64,7 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	e.Meta = was.Meta(kind)
 
 	if !o.Independent {
-		e.Padded.Frames = 1 + up(clip.Frames-1, c.Temporal)
+		e.Padded.Frames = c.PaddedFrames(clip.Frames)
 	}
 	e.Padded.Height, e.Padded.Width = up(clip.Height, c.Grid()), up(clip.Width, c.Grid())
 	e.Latent = latent.Latent{
