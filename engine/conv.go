@@ -206,6 +206,7 @@ type TimeConv struct {
 	Time    Causal
 	Phases  int
 	ReLU    bool // of the result
+	Early   bool // the original does it behind an enlargement, so with four times as much work
 }
 
 // Forward is the convolution of x.
@@ -219,8 +220,12 @@ func (c *TimeConv) Forward(g *Graph, x Value) Value {
 		}})
 		return x
 	}
+	original := 1
+	if c.Early {
+		original = 4
+	}
 	return g.record(node{
-		label: c.Name, kind: "time_conv", macs: macs(c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
+		label: c.Name, kind: "time_conv", macs: macs(original*c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
 		out:   Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
 		reach: each, makes: c.Phases, keeps: c.Time.kept(),
 		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, y, head, frames) },

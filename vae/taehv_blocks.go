@@ -48,8 +48,10 @@ func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) engine.Module {
 	conv := l.unbiased().enlarging(fmt.Sprintf("decoder.%d", at+2), size.in, size.out)
 	conv.ReLU = at+2 == 20
+	split := l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames)
+	split.Early = true
 	return engine.Series{
-		l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames),
+		split,
 		&engine.Drop{Name: "drop", N: drop},
 		&marked{name: conv.Name, layer: conv},
 	}

@@ -92,7 +92,7 @@ func (l *loader) joinFrames(name string, c, frames int) engine.Module {
 }
 
 // splitFrames makes so many frames of each: a weight [frames*c, c, 1, 1].
-func (l *loader) splitFrames(name string, c, frames int) engine.Module {
+func (l *loader) splitFrames(name string, c, frames int) *engine.TimeConv {
 	l.product(name, frames*c, c, 1, 1)
 	return l.overTime(name, c, c, 1, frames, engine.Causal{Kernel: 1})
 }

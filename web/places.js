@@ -19,5 +19,6 @@ export const places = [
   { model: 'LTX-2.3', file: 'LTX23_video_vae_bf16.safetensors', from: 'Kijai/LTX2.3_comfy', size: 1452e6 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },
   { model: 'FLUX.2', file: 'flux2-vae.safetensors', from: 'Comfy-Org/flux2-dev', size: 336213556 },
+  { model: 'TAEHV for Wan 2.1', file: 'taew2_1.safetensors', from: 'Kijai/WanVideo_comfy', size: 23e6 },
   { model: 'TAESD', file: 'diffusion_pytorch_model.safetensors', from: 'madebyollin/taesd', size: 9793292 },
 ];

@@ -54,6 +54,7 @@ var planned = []struct {
 	{"HunyuanVideo 1.5, 1,260.6 million parameters", synthetic.Hunyuan15(synthetic.Hunyuan15Config{})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
 	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
+	{"TAEHV for Wan 2.1, 11.3 million parameters", synthetic.TAEHV(synthetic.TAEHVConfig{})},
 	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
 }
 
