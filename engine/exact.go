@@ -28,6 +28,11 @@ func (p *planner) exact(l *Plan) error {
 	inner := &Pass{
 		Tiles: []tiling.Tile{{In: cells, Out: cells}}, Slices: p.slices(frames, p.o.Chunk, p.Independent), cell: 1, c: p.InChannels,
 	}
+	if p.Groups { // it is fed with one frame for each that comes out
+		latents := p.Direction
+		latents.Groups = false
+		inner.Slices = latents.slices(frames, p.o.Chunk, p.Independent)
+	}
 	if p.joint() {
 		inner.Slices, inner.Once = oneSlice(frames), true
 	}

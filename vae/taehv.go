@@ -18,7 +18,7 @@ var taehvFamily = family{
 	encoder:   newTAEHVEncoder,
 	decoder:   newTAEHVDecoder,
 
-	tilings:       []Tiling{Feather, Diffusers},
+	tilings:       []Tiling{Exact, Feather, Diffusers},
 	first:         func(step int) int { return step }, // a clip's first latent frame is like the others
 	beyond:        func(t, frames, _ int) int { return min(t, frames-1) },
 	twins:         twins(taehvModels),
@@ -49,8 +49,8 @@ func times(time bool) int {
 type taehvStage struct {
 	_ engine.Incomparable
 
-	layers engine.Module // of an encoder's stage all
-	after  engine.Module // of a decoder's, what makes the next size
+	layers engine.Module // of an encoder's stage what makes its size, of a decoder's the blocks
+	after  engine.Module // of an encoder's the blocks, of a decoder's what makes the next size
 	frames int           // of the clip that an encoder's stage makes one of
 	depth  int           // of the portions in which a decoder goes on from the stage
 }
@@ -65,16 +65,26 @@ func newTAEHVEncoder(l *loader, c Config) *engine.Network {
 	start := l.conv2d("encoder.0", c.Channels*c.Patch*c.Patch, c.Widths[0], 1)
 	start.ReLU = true
 	e := &taehvEncoder{start: &marked{name: "encoder.1", layer: start}, end: &outputs{l.conv2d("encoder.17", c.Widths[3], c.Latent, 1)}}
+	p := &taehvParts{width: c.Widths[3], steps: []taehvStep{{reach: 1}}}
 	frames := 1
 	for i, time := range c.TimeDown {
 		at, in, out := 2+5*i, c.Widths[i], c.Widths[i+1]
 		down := l.unbiased().conv2d(fmt.Sprintf("encoder.%d", at+1), in, out, 2)
 		down.Around = true
+		p.steps = append(p.steps, taehvStep{conv: down})
+		if i < len(c.TimeDown)-1 {
+			p.steps = append(p.steps, taehvStep{reach: taehvBlocks * memReach})
+		}
 		layers := engine.Series{l.unbiased().joinFrames(fmt.Sprintf("encoder.%d.conv", at), in, times(time)), &marked{name: down.Name, layer: down}}
 		frames *= times(time)
-		e.stages = append(e.stages, taehvStage{layers: append(layers, newMemBlocks(l, "encoder", at+2, out)...), frames: frames})
+		e.stages = append(e.stages, taehvStage{layers: layers, after: engine.Series(newMemBlocks(l, "encoder", at+2, out)), frames: frames})
 	}
-	return &engine.Network{Name: "encoder", Whole: e}
+	last := len(e.stages) - 1
+	p.outer = recorded(func(g *engine.Graph, x engine.Value) engine.Value {
+		return e.stages[last].layers.Forward(g, e.down(g, x, last-1))
+	})
+	p.inner = engine.Series{e.stages[last].after, e.end}
+	return &engine.Network{Name: "encoder", Whole: e, Parts: p}
 }
 
 // Forward is the latent.
@@ -88,7 +98,7 @@ func (e *taehvEncoder) down(g *engine.Graph, x engine.Value, i int) engine.Value
 		return e.start.Forward(g, x)
 	}
 	at := &e.stages[i]
-	return g.Groups(2-i, at.frames, x, func(x engine.Value) engine.Value { return at.layers.Forward(g, e.down(g, x, i-1)) })
+	return g.Groups(2-i, at.frames, x, func(x engine.Value) engine.Value { return at.after.Forward(g, at.layers.Forward(g, e.down(g, x, i-1))) })
 }
 
 type taehvDecoder struct {
@@ -100,16 +110,19 @@ type taehvDecoder struct {
 // last is the clip's, so the others are dropped: as early as no block is to read them.
 func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 	blocks, up := newMemBlocks, newTAEHVUp
-	at, length := 3, 6 // of a stage's layers
+	at, length, reach := 3, 6, memReach // of a stage's layers, and of a block
 	switch c.Variant {
 	case wideTAEHV:
+		reach = wideReach
 		blocks = func(l *loader, network string, at, n int) []engine.Module {
 			return newWideBlocks(l, network, at, n, c.inGroup[(at-3)/6])
 		}
 	case superTAEHV:
-		blocks, up, at, length = newSuperBlocks, newSuperUp, 1, 7
+		blocks, up, at, length, reach = newSuperBlocks, newSuperUp, 1, 7, superSide/2
 	}
-	d := &taehvDecoder{start: newTAEHVStart(l, c), end: newTAEHVEnd(l, c)}
+	end, conv := newTAEHVEnd(l, c)
+	d := &taehvDecoder{start: newTAEHVStart(l, c), end: end}
+	p := &taehvParts{width: c.Decoder[0]}
 	frames, depth, last := 1, 0, len(c.TimeUp)-1
 	for i, time := range c.TimeUp {
 		layers := engine.Series(blocks(l, "decoder", at, c.Decoder[i]))
@@ -118,7 +131,12 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 			layers = append(layers, &engine.Drop{Name: "drop", N: frames - 1})
 			drop = times(time) - 1
 		}
-		s := taehvStage{layers: layers, after: up(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1], blocks: i}, times(time), drop)}
+		after, step := up(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1]}, times(time), drop)
+		if i > 0 {
+			p.steps = append(p.steps, taehvStep{reach: taehvBlocks * reach})
+		}
+		p.steps = append(p.steps, step)
+		s := taehvStage{layers: layers, after: after}
 		if i == last || i > 0 && frames == 1 { // else the first portion would not make the clip's first frame
 			depth++
 			s.depth = depth
@@ -127,7 +145,12 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 		frames *= times(time)
 		at += length
 	}
-	return &engine.Network{Name: "decoder", Whole: d}
+	p.steps = append(p.steps, taehvStep{conv: conv})
+	p.inner = engine.Series{d.start, d.stages[0].layers}
+	p.outer = recorded(func(g *engine.Graph, x engine.Value) engine.Value {
+		return d.up(g, d.stages[0].after.Forward(g, x), 1)
+	})
+	return &engine.Network{Name: "decoder", Whole: d, Parts: p}
 }
 
 // Forward is the clip.
@@ -156,14 +179,15 @@ func newTAEHVStart(l *loader, c Config) engine.Module {
 	return &marked{name: "decoder.2", layer: conv}
 }
 
-// newTAEHVEnd makes pixels.
-func newTAEHVEnd(l *loader, c Config) engine.Module {
-	end := engine.Series{l.conv2d("decoder.22", c.Decoder[3], c.Channels*c.Patch*c.Patch, 1)}
+// newTAEHVEnd makes pixels, by a convolution.
+func newTAEHVEnd(l *loader, c Config) (engine.Module, *engine.Conv) {
+	conv := l.conv2d("decoder.22", c.Decoder[3], c.Channels*c.Patch*c.Patch, 1)
+	end := engine.Series{conv}
 	if !c.Leaky {
 		l.signed("decoder.22")
 	}
 	if c.Patch > 1 {
 		end = append(end, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels, Rows: true})
 	}
-	return end
+	return end, conv
 }

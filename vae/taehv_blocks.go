@@ -34,6 +34,12 @@ func each(network string, at int, make func(name string) *memBlock) (all []engin
 	return all
 }
 
+// How far the blocks' convolutions reach.
+const (
+	memReach  = 3
+	wideReach = 2
+)
+
 // newMemBlocks are three 3x3 convolutions, each with ReLU behind.
 func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 	return each(network, at, func(name string) *memBlock {
@@ -45,7 +51,7 @@ func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 
 // newTAEHVUp enlarges by nearest neighbour. The products that make frames come first,
 // which are the same for pixels that are.
-func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) engine.Module {
+func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, taehvStep) {
 	conv := l.unbiased().enlarging(fmt.Sprintf("decoder.%d", at+2), size.in, size.out)
 	conv.ReLU = at+2 == 20
 	split := l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames)
@@ -54,7 +60,7 @@ func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) engine.Modu
 		split,
 		&engine.Drop{Name: "drop", N: drop},
 		&marked{name: conv.Name, layer: conv},
-	}
+	}, taehvStep{conv: conv}
 }
 
 // newWideBlocks are products and 3x3 convolutions in groups, each with ReLU behind.
@@ -101,7 +107,7 @@ func newSuperBlocks(l *loader, network string, at, c int) []engine.Module {
 }
 
 // newSuperUp enlarges by PyTorch's pixel_shuffle.
-func newSuperUp(l *loader, at int, size stageSize, frames, drop int) engine.Module {
+func newSuperUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, taehvStep) {
 	conv := l.conv2d(fmt.Sprintf("decoder.%d", at), size.in, 4*size.out, 1)
 	conv.ReLU = true
 	return engine.Series{
@@ -109,5 +115,5 @@ func newSuperUp(l *loader, at int, size stageSize, frames, drop int) engine.Modu
 		&marked{name: fmt.Sprintf("decoder.%d", at+2), layer: &engine.Unpatchify{Name: fmt.Sprintf("decoder.%d", at+2), Side: 2, C: size.out, Rows: true}},
 		l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+3), size.out, frames),
 		&engine.Drop{Name: "drop", N: drop},
-	}
+	}, taehvStep{conv: conv, shuffle: true}
 }

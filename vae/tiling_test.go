@@ -54,6 +54,12 @@ func TestExactTiles(t *testing.T) {
 		{"taef2", tinyCheckpoint("taef2_small", smallTAEF2)(t), 7, 9, []cut{{24, 40, 1}, {8, 72, 1}}},
 		{"taef2, wide", tinyCheckpoint("taef2_small", smallTAEF2)(t), 1, 60, []cut{{8, 64, 1}}},
 		{"taesana", tinyCheckpoint("taesana_small", smallTAESana)(t), 3, 5, []cut{{64, 32, 1}}},
+		{"taehv", tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), 7, 9, []cut{{24, 40, 1}, {8, 72, 2}}},
+		{"taehv, strip", tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), 1, 50, []cut{{8, 64, 1}}},
+		{"taehv of ltx", tinyTAEHV(t, "taeltx2_3", synthetic.TAEHVConfig{Latent: 128, Patch: 4, Halves: true}), 2, 3, []cut{{32, 64, 1}}},
+		{"taehv, wide", tinyTAEHV(t, "wide", synthetic.TAEHVConfig{Blocks: "wide", Decoder: []int{128, 64, 8, 8}}), 4, 3, []cut{{16, 8, 1}}},
+		{"taehv, super", tinyTAEHV(t, "super", synthetic.TAEHVConfig{Blocks: "super"}), 5, 4, []cut{{8, 24, 1}, {16, 16, 2}}},
+		{"taehv of h3", tinyTAEHV(t, "taeh3", synthetic.TAEHVConfig{Latent: 24, Patch: 2}), 3, 4, []cut{{32, 16, 1}}},
 		{"taeqi2.1", tinyCheckpoint("taeqi21_small", smallTAEQI)(t), 4, 5, []cut{{16, 48, 1}}},
 		{"hunyuanvideo1.5", narrow15(t), 5, 3, []cut{{48, 32, 1}, {16, 48, 2}, {96, 64, 1}}},
 	} {

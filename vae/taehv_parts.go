@@ -1,0 +1,79 @@
+package vae
+
+import (
+	"tessera/engine"
+	"tessera/tiling"
+)
+
+// taehvParts is a network of two: the outer part changes the size of frames, the inner one
+// has that of the latent.
+type taehvParts struct {
+	inner, outer engine.Module
+	width        int         // channels between them
+	steps        []taehvStep // of the outer part
+}
+
+func (p *taehvParts) Inner() engine.Module { return p.inner }
+func (p *taehvParts) Outer() engine.Module { return p.outer }
+func (p *taehvParts) Width() int           { return p.width }
+
+// taehvStep is what layers read of a frame: pixels as far as reach around each, or what a
+// convolution does, of which a part can be made.
+type taehvStep struct {
+	reach   int
+	conv    *engine.Conv
+	shuffle bool // frames are enlarged behind the convolution, not before
+}
+
+// recorded is a module that is a function.
+type recorded func(g *engine.Graph, x engine.Value) engine.Value
+
+// Forward is the function's value.
+func (f recorded) Forward(g *engine.Graph, x engine.Value) engine.Value { return f(g, x) }
+
+// Halo follows a part of the output, of frames of size frame, back through the layers. A
+// convolution makes no more than is read of it.
+func (p *taehvParts) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
+	in, windows = out, engine.Windows{}
+	before := func(tiling.Rect) {} // says where what a convolution reads lies, to one behind it
+	for i := len(p.steps) - 1; i >= 0; i-- {
+		s, made := p.steps[i], in
+		if s.conv == nil {
+			in = grown(in, s.reach, frame)
+			continue
+		}
+		name := s.conv.Name
+		y, x, size := made.Y0, made.X0, made.Size() // the convolution's first pixel, as it counts, and what it makes
+		switch {
+		case s.conv.Enlarge:
+			before(made)
+			up := &resample{up: true}
+			frame = up.before(frame)
+			in = up.reads(made, frame)
+			before = func(at tiling.Rect) { windows[name] = up.makes(made, at) }
+			continue
+		case s.conv.Around:
+			before(made)
+			frame = tiling.Size{H: 2 * frame.H, W: 2 * frame.W}
+			in = clip(tiling.Rect{Y0: 2*made.Y0 - 1, Y1: 2 * made.Y1, X0: 2*made.X0 - 1, X1: 2 * made.X1}, frame)
+			y, x = 2*made.Y0-1, 2*made.X0-1
+		case s.shuffle:
+			small := tiling.Rect{Y0: made.Y0 / 2, Y1: (made.Y1 + 1) / 2, X0: made.X0 / 2, X1: (made.X1 + 1) / 2}
+			before(multiplied(small, 2))
+			frame = tiling.Size{H: frame.H / 2, W: frame.W / 2}
+			in = grown(small, 1, frame)
+			y, x, size = small.Y0, small.X0, small.Size()
+		default:
+			before(made)
+			in = grown(made, 1, frame)
+		}
+		before = func(at tiling.Rect) { windows[name] = engine.Window{Y: y - at.Y0, X: x - at.X0, H: size.H, W: size.W} }
+	}
+	before(in)
+	return in, windows, tiling.Rect{Y1: out.Size().H, X1: out.Size().W}
+}
+
+// multiplied is a rectangle of pixels that are so many along a side.
+func multiplied(r tiling.Rect, by int) tiling.Rect {
+	return tiling.Rect{Y0: by * r.Y0, Y1: by * r.Y1, X0: by * r.X0, X1: by * r.X1}
+}
