@@ -175,25 +175,25 @@ type taehvModel struct {
 	words     []string  // of files' names, without what stands between letters and digits
 }
 
-// Models whose latents are those of a TAEHV.
-var (
-	latentsOfWan21 = latent.Checkpoint{Family: wan21, Model: publishedWan21.Model}
-	latentsOfWan22 = latent.Checkpoint{Family: wan22, Model: publishedWan22.Model}
-)
+// latentsOf are those of a model.
+func latentsOf(family, model string) latent.Checkpoint {
+	return latent.Checkpoint{Family: family, Model: model}
+}
 
 // taehvModels are those that are told apart, the most usual of a shape first.
 var taehvModels = []taehvModel{
-	{as: "taew2_1", name: "TAEHV for Wan 2.1", of: latentsOfWan21, latent: 16, mean: wan21Mean, std: wan21Std, words: []string{"taew", "wan"}},
-	{as: "taehv", name: "TAEHV for HunyuanVideo", latent: 16, scale: 0.476986, words: []string{"taehv", "hunyuan"}},
+	{as: "taew2_1", name: "TAEHV for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, words: []string{"taew", "wan"}},
+	{as: "taehv", name: "TAEHV for HunyuanVideo", of: latentsOf(hunyuan, "HunyuanVideo"), latent: 16, scale: 0.476986, words: []string{"taehv", "hunyuan"}},
 	{as: "taecvx", name: "TAEHV for CogVideoX", latent: 16, words: []string{"taecvx", "cogvideo"}},
 	{as: "taeos1_3", name: "TAEHV for Open-Sora 1.3", latent: 16, words: []string{"taeos", "opensora"}},
-	{as: "lighttaew2_1", name: "LightTAE for Wan 2.1", of: latentsOfWan21, latent: 16, mean: wan21Mean, std: wan21Std, own: true, words: []string{"lighttae"}},
-	{as: "taew2_2", name: "TAEHV for Wan 2.2", of: latentsOfWan22, latent: 48, mean: wan22Mean, std: wan22Std, words: []string{"tae"}},
-	{as: "lighttaew2_2", name: "LightTAE for Wan 2.2", of: latentsOfWan22, latent: 48, mean: wan22Mean, std: wan22Std, own: true, words: []string{"lighttae"}},
-	{as: "taehv1_5", name: "TAEHV for HunyuanVideo 1.5", latent: 32, scale: 1.03682, words: []string{"tae"}},
-	{as: "lighttaehy1_5", name: "LightTAE for HunyuanVideo 1.5", latent: 32, scale: 1.03682, own: true, leaky: true, words: []string{"lighttae"}},
+	{as: "lighttaew2_1", name: "LightTAE for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, own: true, words: []string{"lighttae"}},
+	{as: "taew2_2", name: "TAEHV for Wan 2.2", of: latentsOf(wan22, "Wan 2.2"), latent: 48, mean: wan22Mean, std: wan22Std, words: []string{"tae"}},
+	{as: "lighttaew2_2", name: "LightTAE for Wan 2.2", of: latentsOf(wan22, "Wan 2.2"), latent: 48, mean: wan22Mean, std: wan22Std, own: true, words: []string{"lighttae"}},
+	{as: "taehv1_5", name: "TAEHV for HunyuanVideo 1.5", of: latentsOf(hunyuan15, "HunyuanVideo 1.5"), latent: 32, scale: 1.03682, words: []string{"tae"}},
+	{as: "lighttaehy1_5", name: "LightTAE for HunyuanVideo 1.5", of: latentsOf(hunyuan15, "HunyuanVideo 1.5"), latent: 32, scale: 1.03682, own: true, leaky: true, words: []string{"lighttae"}},
 	{as: "taeh3", name: "TAEHV for MiniMax-H3", latent: 24, words: []string{"tae"}},
-	{as: "taeltx2_3", name: "TAEHV for LTX-2", latent: 128, words: []string{"tae"}},
+	{as: "taeltx_2", name: "TAEHV for LTX-2", of: latentsOf(ltx, "LTX-2"), latent: 128, words: []string{"tae"}},
+	{as: "taeltx2_3", name: "TAEHV for LTX-2.3", of: latentsOf(ltx, "LTX-2.3"), latent: 128, words: []string{"ltx23"}},
 }
 
 // nameTAEHV tells the model by the file's name, else it is the most usual one.

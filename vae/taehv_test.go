@@ -13,6 +13,7 @@ import (
 	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
+	"tessera/latent"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
 )
@@ -279,6 +280,7 @@ func TestWhichTAEHV(t *testing.T) {
 		{"lighttaehy1_5", "", synthetic.TAEHVConfig{Latent: 32, Patch: 2}, "LightTAE for HunyuanVideo 1.5", false, 1.03682, true, false},
 		{"model", "lighttaehy1_5", synthetic.TAEHVConfig{Latent: 32, Patch: 2}, "LightTAE for HunyuanVideo 1.5", false, 1.03682, true, false},
 		{"taeltx_2", "", synthetic.TAEHVConfig{Latent: 128, Patch: 4, Halves: true}, "TAEHV for LTX-2", false, 1, false, true},
+		{"taeltx2_3", "", synthetic.TAEHVConfig{Latent: 128, Patch: 4, Halves: true}, "TAEHV for LTX-2.3", false, 1, false, true},
 		{"taeh3", "", synthetic.TAEHVConfig{Latent: 24, Patch: 2}, "TAEHV for MiniMax-H3", false, 1, false, true},
 		{"own", "", synthetic.TAEHVConfig{Latent: 5}, "TAEHV", false, 1, false, false},
 	} {
@@ -374,5 +376,27 @@ func TestWrongTAEHV(t *testing.T) {
 		_, err := Inspect(path, gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrBadModel)
 		assert.ErrorContains(t, err, c.want)
+	}
+}
+
+// A latent of the VAE that a TAEHV stands for is decoded as its own, Qwen-Image's too.
+func TestWhatTAEHVStandsFor(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		of    latent.Checkpoint
+		want  Kin
+	}{
+		{"TAEHV for Wan 2.1", latent.Checkpoint{Family: "wan2.1", Model: "Wan 2.1"}, StandIn},
+		{"TAEHV for Wan 2.1", latent.Checkpoint{Family: "wan2.1", Model: "Qwen-Image"}, StandIn},
+		{"TAEHV for Wan 2.1", latent.Checkpoint{Family: "wan2.2", Model: "Wan 2.2"}, OtherFamily},
+		{"LightTAE for Wan 2.2", latent.Checkpoint{Family: "wan2.2", Model: "Wan 2.2"}, StandIn},
+		{"TAEHV for HunyuanVideo", latent.Checkpoint{Family: "hunyuanvideo", Model: "HunyuanVideo"}, StandIn},
+		{"TAEHV for HunyuanVideo 1.5", latent.Checkpoint{Family: "hunyuanvideo1.5", Model: "HunyuanVideo 1.5"}, StandIn},
+		{"TAEHV for LTX-2.3", latent.Checkpoint{Family: "ltx2", Model: "LTX-2.3"}, StandIn},
+		{"TAEHV for LTX-2.3", latent.Checkpoint{Family: "ltx2", Model: "LTX-2"}, OtherFamily},
+		{"TAEHV for CogVideoX", latent.Checkpoint{Family: "wan2.1", Model: "Wan 2.1"}, OtherFamily},
+	} {
+		got := Config{Family: taehv, Model: c.model, Latent: 16}.kin(c.of)
+		assert.Equal(t, c.want, got, "%s of %v", c.model, c.of)
 	}
 }
