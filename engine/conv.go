@@ -17,10 +17,10 @@ type Conv struct {
 	Stride  int  // in space; 0 is 1
 	Around  bool // with a Stride of 2, frames are padded by one pixel on each side, else on the right and below
 	ReLU    bool // of the result
-	Inset   int  // pixels at every edge of the input that none is made for
 	Enlarge bool // the input is taken as twice as high and wide, each pixel repeated
 	Folded  bool // with that in the weights, which are Weights.Enlarging; of single frames
 	Edges   bool // what lies around a frame is its edge again, not zeros
+	Mirror  bool // with Edges: or the pixels inside of it, mirrored
 }
 
 // Reach is how far to each side a pixel of the output reads, beyond its own.
@@ -36,7 +36,7 @@ func (c *Conv) First(n int) *Conv {
 // Window is the part of its output that the convolution makes of x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	stride := max(c.Stride, 1)
-	whole := Window{Y: c.Inset, X: c.Inset, H: (x.H - 2*c.Inset) / stride, W: (x.W - 2*c.Inset) / stride}
+	whole := Window{H: x.H / stride, W: x.W / stride}
 	switch {
 	case c.Enlarge:
 		whole.H, whole.W = 2*x.H, 2*x.W
@@ -55,7 +55,7 @@ func (c *Conv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
 func (c *Conv) Add(g *Graph, x, y Value) Value {
 	w := c.Window(g, x)
 	if c.Edges {
-		x = withEdges(g, c.Name, x)
+		x = withEdges(g, c.Name, x, c.Mirror)
 		w = c.within(w)
 	}
 	frames, lag := g.pace(c.Time, x)
@@ -81,16 +81,20 @@ func (c *Conv) within(w Window) Window {
 	return w
 }
 
-// withEdges is x with its edges repeated, a pixel to each side.
-func withEdges(g *Graph, name string, x Value) Value {
+// withEdges is x with its edges repeated, or mirrored, a pixel to each side.
+func withEdges(g *Graph, name string, x Value, mirror bool) Value {
 	name += " edges"
+	rows := reach{by: 1, from: -1, to: -1, per: 1}
+	if mirror {
+		rows.from, rows.to = -3, 1
+	}
 	return g.record(node{
 		label: name, kind: "replicate", reads: []Value{x}, out: Value{T: x.T, H: x.H + 2, W: x.W + 2, C: x.C},
-		reach: reach{by: 1, from: -1, to: -1, per: 1},
+		reach: rows,
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in, at := e.x, e.window(Window{Y: -1, X: -1})
 			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &y), nil) {
-				e.set.Replicate(e.batch, name, wgsl.Replicate{Y0: at.Y, X0: at.X, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
+				e.set.Replicate(e.batch, name, wgsl.Replicate{Y0: at.Y, X0: at.X, Mirror: mirror, Height: x.H, Top: e.b.lo, X: in, XT: r.T, Y: y, YT: r.T, N: r.N})
 			}
 		},
 	})

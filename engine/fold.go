@@ -34,7 +34,7 @@ type Upsample struct {
 func (s *Upsample) Forward(g *Graph, x Value) Value {
 	height, width, top := 2*x.H, 2*x.W, 0
 	if s.Edges {
-		x, top = withEdges(g, s.Name, x), 2
+		x, top = withEdges(g, s.Name, x, false), 2
 	}
 	head := 0
 	if s.Phases == 2 && g.Head() {

@@ -219,20 +219,3 @@ func (d *Shuffle) Add(g *Graph, x, y Value) Value {
 		},
 	})
 }
-
-// Pad is x with a pixel more at each edge: those next to the edge mirrored.
-type Pad struct{ Name string }
-
-// Forward is x with its margin.
-func (p *Pad) Forward(g *Graph, x Value) Value {
-	return g.record(node{
-		label: p.Name, kind: "pad", reads: []Value{x}, out: Value{T: x.T, H: x.H + 2, W: x.W + 2, C: x.C},
-		reach: reach{by: 1, from: -3, to: 1, per: 1},
-		emit: func(e *emitter, y wgsl.Tensor) {
-			in := e.x
-			for _, r := range wgsl.Runs(in.T, e.atOnce(&in, &y), nil) {
-				e.set.Pad(e.batch, p.Name, wgsl.Pad{Margin: 1, Mirror: true, X: in, XT: r.T, Y: y, YT: r.T, N: r.N, Height: x.H, Top: e.b.lo, Y0: e.b.y0})
-			}
-		},
-	})
-}

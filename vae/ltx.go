@@ -81,26 +81,11 @@ type ltxLayers struct {
 	mirrors bool // frames are mirrored at their edges, where others have zeros
 }
 
-// inside is a convolution of frames that have a margin, where they need one.
-func (d *ltxLayers) inside(name string, cin, cout int) *engine.Conv {
+// conv is a convolution that reads a frame ahead.
+func (d *ltxLayers) conv(name string, cin, cout int) *engine.Conv {
 	c := d.loader.conv(name, cin, cout, ltxAhead, 1)
-	if d.mirrors {
-		c.Inset = 1
-	}
+	c.Edges, c.Mirror = d.mirrors, d.mirrors
 	return c
-}
-
-// margin is what makes that.
-func (d *ltxLayers) margin(name string) engine.Series {
-	if !d.mirrors {
-		return nil
-	}
-	return engine.Series{&engine.Pad{Name: name + " margin"}}
-}
-
-// conv is the convolution of frames as they are.
-func (d *ltxLayers) conv(name string, cin, cout int) layer {
-	return append(d.margin(name), d.inside(name, cin, cout))
 }
 
 // newLTXBlocks are residual blocks: of the decoder where d is set.
@@ -113,8 +98,7 @@ func newLTXBlocks(l *loader, name string, c, n int, d *ltxLayers) engine.Series 
 			b.conv1 = l.conv(at+".conv1.conv", c, c, causal(engine.Repeated), 1)
 			b.conv2 = l.conv(at+".conv2.conv", c, c, causal(engine.Repeated), 1)
 		} else {
-			b.norm1, b.norm2 = append(engine.Series{b.norm1}, d.margin(at+".conv1")...), append(engine.Series{b.norm2}, d.margin(at+".conv2")...)
-			b.conv1, b.conv2 = d.inside(at+".conv1.conv", c, c), d.inside(at+".conv2.conv", c, c)
+			b.conv1, b.conv2 = d.conv(at+".conv1.conv", c, c), d.conv(at+".conv2.conv", c, c)
 			b.delay = &engine.Delay{Name: at + ".delay", Convs: 2}
 		}
 		all = append(all, b)
@@ -146,7 +130,7 @@ func (d *ltxDown) Forward(g *engine.Graph, x engine.Value) engine.Value {
 // ltxUp is LTXVideoUpsampler3d: a convolution whose channels become frames and pixels, to
 // which the input's are added in LTX-2.
 type ltxUp struct {
-	conv  layer
+	conv  *engine.Conv
 	to    *engine.Shuffle
 	delay *engine.Delay // nil: nothing is added
 }

@@ -254,8 +254,6 @@ var tables = []table{
 
 	{"winograd_weights", []kernel{{name: "plain", shaders: []shader{{file: "plain/winograd_weights", wg: 64, grid: rowGrid}}}}}, // a vec4 of each tap an invocation
 
-	{"pad", []kernel{{name: "plain", shaders: []shader{{file: "plain/pad", wg: 64, grid: rowGrid}}}}}, // four channels of a pixel an invocation
-
 	{"pointwise", []kernel{{ // 1x1xKT, whose outputs the store may shuffle
 		name: "plain", packing: blocks4x8,
 		shaders: []shader{{file: "plain/pointwise", wg: 64, pixels: 8, block: 8, grid: segmentGrid}},

@@ -39,7 +39,6 @@ var paramsOf = map[string]any{
 	"winograd_weights": winogradWeightsParams{},
 	"pointwise":        pointwiseParams{}, "pointwise_blocked": pointwiseParams{}, "pointwise_cooperative": pointwiseParams{}, "pointwise_cooperative4": pointwiseParams{},
 	"pointwise_f16": pointwiseParams{}, "pointwise_matrix": pointwiseParams{}, "pointwise_tiled": pointwiseParams{}, "pointwise_tiled_f16": pointwiseParams{},
-	"pad":            padParams{},
 	"replicate":      replicateParams{},
 	"rms_norm":       rmsNormParams{},
 	"sample":         sampleParams{},

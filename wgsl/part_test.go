@@ -65,9 +65,6 @@ func TestParts(t *testing.T) {
 		"dup_up_3d": {of(2, 5, 4, 12), of(4, 10, 8, 12), func(y0, h int) (int, int) { return y0 / 2, (y0+h+1)/2 - y0/2 }, func(b *gpu.Batch, x, y Tensor, y0, from int) {
 			s.DupUp3D(b, "up", DupUp3D{FT: 2, FS: 2, Y0: y0 - 2*from, X: x, Y: y, N: 2, Phases: 2})
 		}},
-		"pad": {of(2, 9, 4, 12), of(2, 11, 6, 12), func(y0, h int) (int, int) { return y0 - 3, h + 4 }, func(b *gpu.Batch, x, y Tensor, y0, from int) {
-			s.Pad(b, "pad", Pad{Margin: 1, Mirror: true, X: x, Y: y, N: 2, Height: 9, Top: from, Y0: y0})
-		}},
 		"rms_norm": {of(2, 11, 9, 12), of(2, 11, 9, 12), sameRows, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			for f := range 2 {
 				s.RMSNorm(b, "norm", RMSNorm{Gamma: gamma, X: x, Y: y, XT: f, YT: f, N: 1})

@@ -47,3 +47,41 @@ func TestReplicate(t *testing.T) {
 		})
 	}
 }
+
+func TestMirror(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, c := range []struct {
+		name       string
+		T, H, W, C int
+		y0, h      int // rows of what is made
+		top, rows  int // rows of the frames that are there for them
+	}{
+		{"one_around", 2, 5, 7, 12, -1, 7, 0, 5},
+		{"two_pixels", 1, 2, 2, 6, -1, 4, 0, 2},
+		{"one_pixel", 3, 1, 1, 4, -1, 3, 0, 1},
+		{"band_within", 2, 9, 4, 8, 3, 2, 3, 2},
+		{"band_at_the_top", 2, 9, 4, 8, -1, 2, 0, 2},
+		{"band_at_the_end", 2, 9, 4, 8, 8, 2, 7, 2},
+		{"wide", 1, 2, 70, 16, -1, 4, 0, 2},
+	} {
+		eachKernel(t, "replicate", "mirror_"+c.name, dev, func(t *testing.T, s *Set) {
+			data := integers(1, c.T*c.H*c.W*c.C, -500, 500)
+			want := crop(ref.Mirror(wide(data), c.T, c.H, c.W, c.C), c.T, c.H+2, c.W+2, c.C, c.y0+1, 0, c.h, c.W+2)
+			xs, x := activation("x", s.Elem, c.T, c.H, c.W, c.C, data)
+			ys, y := activation("y", s.Elem, c.T, c.h, c.W+2, c.C, nil)
+			test := gputest.Case{
+				Op:  "replicate",
+				In:  []gputest.Array{xs},
+				Out: ys,
+				Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
+					whole := x.in(in[0])
+					s.Replicate(b, t.Name(), Replicate{
+						Y0: c.y0 - c.top, X0: -1, Mirror: true, Height: c.H, Top: c.top, X: whole.Part(c.top, c.rows), XT: 1, Y: y.in(out), YT: 1, N: c.T,
+					})
+				},
+				Want: padded(want, c.C),
+			}
+			test.Run(t, dev)
+		})
+	}
+}

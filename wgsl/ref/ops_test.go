@@ -147,10 +147,10 @@ func TestShuffle3D(t *testing.T) {
 	near(t, Shuffle3D([]float64{0, 1, 2, 3}, 1, 1, 1, 4, 3, 2, 1), []float64{0, 2, 0, 1, 3, 1})
 }
 
-// A row of three pixels: the nearest ones around it, or the ones inside.
-func TestPad(t *testing.T) {
-	near(t, Pad([]float64{1, 2, 3, 4, 5, 6}, 1, 2, 3, 1, 1, false), []float64{1, 1, 2, 3, 3, 1, 1, 2, 3, 3, 4, 4, 5, 6, 6, 4, 4, 5, 6, 6})
-	near(t, Pad([]float64{1, 2, 3, 4, 5, 6}, 1, 2, 3, 1, 1, true), []float64{5, 4, 5, 6, 5, 2, 1, 2, 3, 2, 5, 4, 5, 6, 5, 2, 1, 2, 3, 2})
+// Rows of three pixels, with those inside around them; a pixel has none but itself.
+func TestMirror(t *testing.T) {
+	near(t, Mirror([]float64{1, 2, 3, 4, 5, 6}, 1, 2, 3, 1), []float64{5, 4, 5, 6, 5, 2, 1, 2, 3, 2, 5, 4, 5, 6, 5, 2, 1, 2, 3, 2})
+	near(t, Mirror([]float64{7}, 1, 1, 1, 1), []float64{7, 7, 7, 7, 7, 7, 7, 7, 7})
 }
 
 // Colour 0 is 0 to 3 in the order (row 0, column 0), (1, 0), (0, 1), (1, 1);

@@ -14,3 +14,26 @@ func Replicate(x []float64, T, H, W, C, y0, x0, h, w int) []float64 {
 	}
 	return y
 }
+
+// Mirror is frames [T, H, W, C] with a pixel more at each edge: the one next to the edge,
+// or of a single one that itself.
+func Mirror(x []float64, T, H, W, C int) []float64 {
+	inner := func(i, n int) int {
+		switch {
+		case i < 0:
+			return min(1, n-1)
+		case i == n:
+			return max(n-2, 0)
+		}
+		return i
+	}
+	var y []float64
+	for t := range T {
+		for r := -1; r <= H; r++ {
+			for s := -1; s <= W; s++ {
+				y = append(y, x[((t*H+inner(r, H))*W+inner(s, W))*C:][:C]...)
+			}
+		}
+	}
+	return y
+}
