@@ -300,6 +300,9 @@ func network(lacking bool, widths, blocks []int, does string) string {
 	if lacking {
 		return "none: the file " + does + " only"
 	}
+	if len(blocks) == 0 {
+		return list(widths)
+	}
 	if slices.Min(blocks) < slices.Max(blocks) {
 		return fmt.Sprintf("%s, with %s blocks", list(widths), list(blocks))
 	}
