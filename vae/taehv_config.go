@@ -183,7 +183,7 @@ func latentsOf(family, model string) latent.Checkpoint {
 // taehvModels are those that are told apart, the most usual of a shape first.
 var taehvModels = []taehvModel{
 	{as: "taew2_1", name: "TAEHV for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, words: []string{"taew", "wan"}},
-	{as: "taehv", name: "TAEHV for HunyuanVideo", of: latentsOf(hunyuan, "HunyuanVideo"), latent: 16, scale: 0.476986, words: []string{"taehv", "hunyuan"}},
+	{as: taehv, name: "TAEHV for HunyuanVideo", of: latentsOf(hunyuan, "HunyuanVideo"), latent: 16, scale: 0.476986, words: []string{taehv, "hunyuan"}},
 	{as: "taecvx", name: "TAEHV for CogVideoX", latent: 16, words: []string{"taecvx", "cogvideo"}},
 	{as: "taeos1_3", name: "TAEHV for Open-Sora 1.3", latent: 16, words: []string{"taeos", "opensora"}},
 	{as: "lighttaew2_1", name: "LightTAE for Wan 2.1", of: latentsOf(wan21, "Wan 2.1"), latent: 16, mean: wan21Mean, std: wan21Std, own: true, words: []string{"lighttae"}},

@@ -88,7 +88,7 @@ func (m *Model) as(kind string) (Config, error) {
 // else "".
 func (c Config) Maker(by latent.Checkpoint) string {
 	for _, m := range c.alike() {
-		if as, name := m.model(); c.Assumed && by.Family == c.Family && by.Model == name {
+		if as, name := m.model(); c.Assumed && c.is(by.Family) && by.Model == name {
 			return as
 		}
 	}
@@ -113,5 +113,5 @@ func (c Config) Doubt() string {
 // scaledAs tells whether a latent is of another of the models with such names and shapes,
 // each of which has a scale of its own.
 func (c *Config) scaledAs(made latent.Checkpoint) bool {
-	return made.Family == c.Family && made.Model != c.Model && len(c.alike()) > 0
+	return c.is(made.Family) && made.Model != c.Model && len(c.alike()) > 0
 }

@@ -145,7 +145,9 @@ export const inFlight = 4;
 
 /**
  * A model of AutoencoderKL.
- * @typedef {'sd'|'sdxl'|'playground'|'flux'|'sd3'|'sd-x4'} Kind
+ * @typedef {'sd'|'sdxl'|'playground'|'flux'|'sd3'|'sd-x4'|
+ * 'taew2_1'|'taehv'|'taecvx'|'taeos1_3'|'lighttaew2_1'|'taew2_2'|
+ * 'lighttaew2_2'|'taehv1_5'|'lighttaehy1_5'|'taeh3'|'taeltx_2'|'taeltx2_3'} Kind
  */
 
 /**

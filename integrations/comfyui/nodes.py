@@ -61,7 +61,9 @@ class ServerSettings(io.ComfyNode):
                 ),
                 io.Combo.Input(
                     "as_",
-                    options=["auto", "sd", "sdxl", "playground", "flux", "sd3", "sd-x4"],
+                    options=["auto", "sd", "sdxl", "playground", "flux", "sd3", "sd-x4",
+                             "taew2_1", "taehv", "taecvx", "taeos1_3", "lighttaew2_1", "taew2_2",
+                             "lighttaew2_2", "taehv1_5", "lighttaehy1_5", "taeh3", "taeltx_2", "taeltx2_3"],
                     default="auto",
                     tooltip="Which model an AutoencoderKL checkpoint is, which sets the scale of latents: only for normalized latents.",
                 ),

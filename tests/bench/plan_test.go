@@ -49,13 +49,13 @@ var planned = []struct {
 	{"Wan 2.1 and Qwen-Image, 126.9 million parameters", synthetic.Wan(synthetic.WanConfig{})},
 	{"Wan 2.2, 704.7 million parameters", synthetic.Wan(synthetic.WanConfig{Nested: true})},
 	{"Qwen-Image 2.1, 337.7 million parameters", synthetic.Wan(synthetic.WanConfig{Still: true})},
-	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
 	{"HunyuanVideo, 246.5 million parameters", synthetic.Hunyuan(synthetic.HunyuanConfig{})},
 	{"HunyuanVideo 1.5, 1,260.6 million parameters", synthetic.Hunyuan15(synthetic.Hunyuan15Config{})},
-	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
-	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
-	{"TAEHV for Wan 2.1, 11.3 million parameters", synthetic.TAEHV(synthetic.TAEHVConfig{})},
 	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
+	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
+	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
+	{"TAEHV for Wan 2.1, 11.3 million parameters", synthetic.TAEHV(synthetic.TAEHVConfig{})},
+	{"TAESD and TAESDXL, 2.4 million parameters", synthetic.TAESD(synthetic.TAESDConfig{})},
 }
 
 // TestPlan holds the FLOPs, traffic and memory of plan.md. With -short it is those of
