@@ -29,7 +29,7 @@ func TestPublished(t *testing.T) {
 	for i, family := range vae.Families() {
 		of, without := inspect(t, headerOnly(t, planned[i].tensors), vae.F16), published(t, family, vae.F16)
 		config := of.Config
-		config.Mean, config.Scale, config.Assumed = nil, nil, false // whose statistics they are
+		config.Mean, config.Scale, config.Assumed = nil, nil, false                                                           // whose statistics they are
 		assert.True(t, strings.HasPrefix(config.Model, without.Config.Model), "%s of %s", config.Model, without.Config.Model) // TAEHV for Wan 2.1
 		config.Model = without.Config.Model
 		assert.Equal(t, config, without.Config)
