@@ -361,11 +361,14 @@ func TestBudgets(t *testing.T) {
 	_, err = m.PlanDecode(t.Context(), 3, 90, 160, DecodeOptions{Options: auto})
 	require.ErrorIs(t, err, tiling.ErrBudget, "no tile fits")
 	// At WebGPU's default limits no binding holds a frame of an untiled 4K one, which
-	// goes in bands, and no buffer does.
+	// goes in bands, and no buffer does: it is on the host, or else that is an error.
 	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
 	require.NoError(t, err, "untiled 4K in large buffers")
 	m.info.Limits = gpu.DefaultLimits
-	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40}})
+	hosted, err := m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40, Host: 1 << 40}})
+	require.NoError(t, err, "untiled 4K at default limits, on the host")
+	require.Greater(t, hosted.Host, int64(1<<30))
+	_, err = m.PlanDecode(t.Context(), 1, 270, 480, DecodeOptions{Options: Options{Budget: 1 << 40, Offload: OffloadOff}})
 	require.ErrorIs(t, err, gpu.ErrTooLarge, "untiled 4K at default limits")
 	require.ErrorContains(t, err, "in a buffer", "untiled 4K at default limits")
 	// Memory does not grow with the length of the clip.

@@ -355,12 +355,15 @@ func TestPlacesAreTheDocs(t *testing.T) {
 		var size float64
 		_, err := fmt.Sscan(m[3], &size)
 		require.NoError(t, err)
-		told := fmt.Sprintf("about %.0f million", size/1e6)
-		if math.Mod(size, 1e6) != 0 {
-			told = fmt.Sprintf("%.0f", size)
-			for i := len(told) - 3; i > 0; i -= 3 {
-				told = told[:i] + "," + told[i:]
-			}
+		told, about := fmt.Sprintf("%.0f", size), ""
+		if math.Mod(size, 1e6) == 0 { // nobody says how many bytes
+			told, about = told[:len(told)-6], "about "
+		}
+		for i := len(told) - 3; i > 0; i -= 3 {
+			told = told[:i] + "," + told[i:]
+		}
+		if about != "" {
+			told = about + told + " million"
 		}
 		place := regexp.QuoteMeta(m[2])
 		if strings.HasPrefix(m[2], "Wan-AI/Wan2.1") {
