@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/app/job"
+	"tessera/temporary"
 	"tessera/tests/testenv"
 )
 
@@ -61,6 +62,8 @@ func TestKilledIsSweptUp(t *testing.T) {
 				time.Sleep(rand.N(took))
 				require.NoError(t, cmd.Process.Kill())
 				cmd.Wait()
+				unlocked(t, dir)
+				unlocked(t, temp)
 				left += len(tree(t, dir)) - len(whole) + len(tree(t, temp)) - 1
 				o := tesseraEnv(t, []string{"TMPDIR=" + temp}, "decode", "-m", "nowhere", latent, "-o", filepath.Join(dir, "next.npy"))
 				require.Equal(t, job.ExitInput, o.code)
@@ -87,4 +90,20 @@ func TestSweepLeavesJobsAtWork(t *testing.T) {
 	assert.Equal(t, job.ExitInput, (<-next).code)
 	assert.Equal(t, job.ExitDone, code, stderr)
 	assert.FileExists(t, out)
+}
+
+// unlocked waits for what a killed program has started: until ffmpeg has ended, as it does
+// with its input, it may have the locks of that program.
+func unlocked(t *testing.T, dir string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		free := true
+		for name := range tree(t, dir) {
+			if f, err := os.Open(name); err == nil {
+				free = free && !temporary.Locked(f)
+				f.Close()
+			}
+		}
+		return free
+	}, time.Minute, 10*time.Millisecond, dir)
 }
