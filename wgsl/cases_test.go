@@ -2,6 +2,7 @@ package wgsl
 
 import (
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/testenv"
+	"tessera/wgsl/ref"
 )
 
 // Bounds of NMSE by storage: what a single rounding of each output leaves, with
@@ -251,4 +253,22 @@ func activation(label string, e Elem, T, H, W, C int, data []float32) (gputest.A
 func (x Tensor) in(b *gpu.Buffer) Tensor {
 	x.Buffer = b
 	return x
+}
+
+// rectified is ReLU of what is wanted. A number just below zero may be computed as one just
+// above it, in halves: it is wanted as the least above zero, since zeros have to be zeros.
+// Whole numbers are computed exactly.
+func rectified(want []float64) []float64 {
+	sum := 0.0
+	for _, v := range want {
+		sum += v * v
+	}
+	near := 4 * math.Sqrt(boundF16*sum/float64(len(want)))
+	y := ref.ReLU(want)
+	for i, v := range want {
+		if v < 0 && v > -near && v != math.Trunc(v) {
+			y[i] = math.SmallestNonzeroFloat64
+		}
+	}
+	return y
 }

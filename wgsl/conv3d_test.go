@@ -190,7 +190,7 @@ func (c convVariant) test(s *Set, weights Elem) gputest.Case {
 	case c.leaky:
 		want = ref.LeakyReLU(want)
 	case c.relu:
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	ms, m := activation("memory", s.Elem, 1, h, w, c.C, x[:h*w*c.C])
 	xs, xt := activation("x", s.Elem, in, h, w, c.C, x)

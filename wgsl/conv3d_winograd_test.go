@@ -67,7 +67,7 @@ func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
 		want[i] += float64(residual[i])
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	ms, m := activation("memory", s.Elem, 2, h, w, c.C, x[:2*h*w*c.C])
 	xs, xt := activation("x", s.Elem, in-2, h, w, c.C, x[2*h*w*c.C:])

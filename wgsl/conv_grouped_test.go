@@ -53,7 +53,7 @@ func (c groupedCase) run(t *testing.T, dev *gpu.Device, s *Set, weights Elem) {
 		want = sum(want, residual)
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	xs, x := activation("x", s.Elem, c.T, h, w, c.C, data)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.C, residual)

@@ -138,7 +138,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 		want[i] += float64(residual[i])
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	xs, xt := activation("x", s.Elem, in, c.h, c.w, c.C, x)
 	ys, y := activation("y", s.Elem, c.T*c.z, c.H, c.W, c.O, residual)

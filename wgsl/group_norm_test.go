@@ -116,7 +116,7 @@ func checkGroupNorm(t *testing.T, dev *gpu.Device, s *Set, T, H, W, C int, data 
 	}
 	want := ref.GroupNorm(wide(data), clips, pixels, C, g.Groups, wide(gamma), wide(beta), 1e-6, g.SiLU)
 	if g.ReLU {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	test := gputest.Case{
 		Op:      "group_norm",

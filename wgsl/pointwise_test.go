@@ -44,7 +44,7 @@ func checkPointwise(t *testing.T, dev *gpu.Device, s *Set, c convVariant, weight
 		want[i] += float64(residual[i])
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	xs, xt := activation("x", s.Elem, c.T, c.H, c.W, c.C, x)
 	ys, y := activation("y", s.Elem, c.T, c.H, c.W, c.O, residual)
@@ -177,7 +177,7 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 		want = ref.Interleave(want, c.T, c.H*c.W, c.O)
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	pad := Pad4(c.O)
 	order := func(o int) int {

@@ -11,7 +11,6 @@ import (
 
 	"tessera/gpu"
 	"tessera/gpu/gputest"
-	"tessera/wgsl/ref"
 )
 
 var lineCases = []convVariant{
@@ -65,7 +64,7 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 		want[i] += float64(residual[i])
 	}
 	if c.relu {
-		want = ref.ReLU(want)
+		want = rectified(want)
 	}
 	xs, xt := activation("x", F32, in, h, w, c.C, x)
 	ys, y := activation("y", F32, c.T, c.H, c.W, c.O, residual)
