@@ -52,9 +52,9 @@ func (c *Config) identified(path string, size int64) error {
 }
 
 // statisticsBeside takes the statistics in the config.json beside a checkpoint before
-// the published ones. A config.json of another class, or
-// without a class and of other channels, is left alone. Those of a model with
-// the checkpoint's tensors tell that it is that.
+// the published ones. A config.json of another class, or without a class and of other
+// channels, is left alone. Those of a model with the checkpoint's tensors tell that it is
+// that.
 func (c *Config) statisticsBeside(path string) (told bool, err error) {
 	if c.pipeline { // there it says that nothing is to be scaled
 		return false, nil

@@ -65,15 +65,15 @@ func newTAEHVEncoder(l *loader, c Config) *engine.Network {
 	start := l.conv2d("encoder.0", c.Channels*c.Patch*c.Patch, c.Widths[0], 1)
 	start.ReLU = true
 	e := &taehvEncoder{start: &marked{name: "encoder.1", layer: start}, end: &outputs{l.conv2d("encoder.17", c.Widths[3], c.Latent, 1)}}
-	p := &taehvParts{width: c.Widths[3], steps: []taehvStep{{reach: 1}}}
+	p := &taehvParts{width: c.Widths[3], steps: []sizeStep{{reach: 1}}}
 	frames := 1
 	for i, time := range c.TimeDown {
 		at, in, out := 2+5*i, c.Widths[i], c.Widths[i+1]
 		down := l.unbiased().conv2d(fmt.Sprintf("encoder.%d", at+1), in, out, 2)
 		down.Around = true
-		p.steps = append(p.steps, taehvStep{conv: down})
+		p.steps = append(p.steps, sizeStep{conv: down})
 		if i < len(c.TimeDown)-1 {
-			p.steps = append(p.steps, taehvStep{reach: taehvBlocks * memReach})
+			p.steps = append(p.steps, sizeStep{reach: taehvBlocks * memReach})
 		}
 		layers := engine.Series{l.unbiased().joinFrames(fmt.Sprintf("encoder.%d.conv", at), in, times(time)), &marked{name: down.Name, layer: down}}
 		frames *= times(time)
@@ -133,7 +133,7 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 		}
 		after, step := up(l, at+taehvBlocks, stageSize{in: c.Decoder[i], out: c.Decoder[i+1]}, times(time), drop)
 		if i > 0 {
-			p.steps = append(p.steps, taehvStep{reach: taehvBlocks * reach})
+			p.steps = append(p.steps, sizeStep{reach: taehvBlocks * reach})
 		}
 		p.steps = append(p.steps, step)
 		s := taehvStage{layers: layers, after: after}
@@ -145,7 +145,7 @@ func newTAEHVDecoder(l *loader, c Config) *engine.Network {
 		frames *= times(time)
 		at += length
 	}
-	p.steps = append(p.steps, taehvStep{conv: conv})
+	p.steps = append(p.steps, sizeStep{conv: conv})
 	p.inner = engine.Series{d.start, d.stages[0].layers}
 	p.outer = recorded(func(g *engine.Graph, x engine.Value) engine.Value {
 		return d.up(g, d.stages[0].after.Forward(g, x), 1)

@@ -51,7 +51,7 @@ func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 
 // newTAEHVUp enlarges by nearest neighbour. The products that make frames come first,
 // which are the same for pixels that are.
-func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, taehvStep) {
+func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, sizeStep) {
 	conv := l.unbiased().enlarging(fmt.Sprintf("decoder.%d", at+2), size.in, size.out)
 	conv.ReLU = at+2 == 20
 	split := l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames)
@@ -60,7 +60,7 @@ func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Mod
 		split,
 		&engine.Drop{Name: "drop", N: drop},
 		&marked{name: conv.Name, layer: conv},
-	}, taehvStep{conv: conv}
+	}, sizeStep{conv: conv}
 }
 
 // newWideBlocks are products and 3x3 convolutions in groups, each with ReLU behind.
@@ -107,7 +107,7 @@ func newSuperBlocks(l *loader, network string, at, c int) []engine.Module {
 }
 
 // newSuperUp enlarges by PyTorch's pixel_shuffle.
-func newSuperUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, taehvStep) {
+func newSuperUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, sizeStep) {
 	conv := l.conv2d(fmt.Sprintf("decoder.%d", at), size.in, 4*size.out, 1)
 	conv.ReLU = true
 	return engine.Series{
@@ -115,5 +115,5 @@ func newSuperUp(l *loader, at int, size stageSize, frames, drop int) (engine.Mod
 		&marked{name: fmt.Sprintf("decoder.%d", at+2), layer: &engine.Unpatchify{Name: fmt.Sprintf("decoder.%d", at+2), Side: 2, C: size.out, Rows: true}},
 		l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+3), size.out, frames),
 		&engine.Drop{Name: "drop", N: drop},
-	}, taehvStep{conv: conv, shuffle: true}
+	}, sizeStep{conv: conv, shuffle: true}
 }

@@ -153,11 +153,8 @@ func (r *dims) frames(name string, axis int) bool {
 // patch is the side of squares of pixels, of which there are all channels along an axis.
 func (r *dims) patch(name string, axis int) int {
 	n := r.over(name, r.dim(name, axis), 3)
-	side := 1
-	for side*side < n {
-		side++
-	}
-	if side*side != n && r.err == nil {
+	side := root(n)
+	if side == 0 && r.err == nil {
 		r.err = fmt.Errorf("vae: %s: tensor %s has %d channels of pixels, expected 3 times a square", r.file.Name(), name, 3*n)
 	}
 	return side

@@ -9,17 +9,17 @@ import (
 // has that of the latent.
 type taehvParts struct {
 	inner, outer engine.Module
-	width        int         // channels between them
-	steps        []taehvStep // of the outer part
+	width        int        // channels between them
+	steps        []sizeStep // of the outer part
 }
 
 func (p *taehvParts) Inner() engine.Module { return p.inner }
 func (p *taehvParts) Outer() engine.Module { return p.outer }
 func (p *taehvParts) Width() int           { return p.width }
 
-// taehvStep is what layers read of a frame: pixels as far as reach around each, or what a
+// sizeStep is what layers read of a frame: pixels as far as reach around each, or what a
 // convolution does, of which a part can be made.
-type taehvStep struct {
+type sizeStep struct {
 	reach   int
 	conv    *engine.Conv
 	shuffle bool // frames are enlarged behind the convolution, not before
@@ -31,13 +31,17 @@ type recorded func(g *engine.Graph, x engine.Value) engine.Value
 // Forward is the function's value.
 func (f recorded) Forward(g *engine.Graph, x engine.Value) engine.Value { return f(g, x) }
 
-// Halo follows a part of the output, of frames of size frame, back through the layers. A
+func (p *taehvParts) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+	return halo(p.steps, out, frame)
+}
+
+// halo follows a part of the output, of frames of size frame, back through the layers. A
 // convolution makes no more than is read of it.
-func (p *taehvParts) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
+func halo(steps []sizeStep, out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	in, windows = out, engine.Windows{}
 	before := func(tiling.Rect) {} // says where what a convolution reads lies, to one behind it
-	for i := len(p.steps) - 1; i >= 0; i-- {
-		s, made := p.steps[i], in
+	for i := len(steps) - 1; i >= 0; i-- {
+		s, made := steps[i], in
 		if s.conv == nil {
 			in = grown(in, s.reach, frame)
 			continue

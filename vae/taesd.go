@@ -128,43 +128,25 @@ func (p *tinyParts) Inner() engine.Module { return p.inner.series() }
 func (p *tinyParts) Outer() engine.Module { return append(p.outer.series(), p.end...) }
 func (p *tinyParts) Width() int           { return p.width }
 
-// Halo follows a part of the output, of frames of size frame, back through the layers.
-// Those that change the size make no more than is read of them, and a decoder's last
-// one no more than is wanted.
-func (p *tinyParts) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
-	in, windows = out, engine.Windows{}
-	size := out.Size()
-	before := func(tiling.Rect) {} // says where what a layer reads lies, to one behind it
-	if last := p.outer[len(p.outer)-1].conv; last.Stride < 2 {
-		before = func(at tiling.Rect) {
-			windows[last.Name] = engine.Window{Y: out.Y0 - at.Y0, X: out.X0 - at.X0, H: size.H, W: size.W}
-		}
-	}
-	for i := len(p.outer) - 1; i >= 0; i-- {
-		conv, made := p.outer[i].conv, in
+// Halo is that of the layers that change the size; a decoder's last one makes no more than
+// is wanted.
+func (p *tinyParts) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+	var steps []sizeStep
+	for i, m := range p.outer {
 		switch {
-		case conv == nil:
-			in = grown(in, 3, frame)
-		case conv.Enlarge:
-			before(made)
-			up := &resample{up: true}
-			frame = up.before(frame)
-			in = up.reads(made, frame)
-			before = func(at tiling.Rect) { windows[conv.Name] = up.makes(made, at) }
-		case conv.Around:
-			before(made)
-			frame = tiling.Size{H: 2 * frame.H, W: 2 * frame.W}
-			in = clip(tiling.Rect{Y0: 2*made.Y0 - 1, Y1: 2 * made.Y1, X0: 2*made.X0 - 1, X1: 2 * made.X1}, frame)
-			before = func(at tiling.Rect) {
-				windows[conv.Name] = engine.Window{Y: 2*made.Y0 - 1 - at.Y0, X: 2*made.X0 - 1 - at.X0, H: made.Size().H, W: made.Size().W}
-			}
+		case m.conv == nil:
+			steps = append(steps, sizeStep{reach: tinyReach})
+		case m.conv.Enlarge || m.conv.Around || i == len(p.outer)-1:
+			steps = append(steps, sizeStep{conv: m.conv})
 		default:
-			in = grown(in, conv.Reach(), frame)
+			steps = append(steps, sizeStep{reach: m.conv.Reach()})
 		}
 	}
-	before(in)
-	return in, windows, tiling.Rect{Y1: size.H, X1: size.W}
+	return halo(steps, out, frame)
 }
+
+// tinyReach is how far a block's convolutions reach.
+const tinyReach = 3
 
 // tinyBlock is Block: three convolutions with ReLU, plus the input, and ReLU of that.
 type tinyBlock struct {
