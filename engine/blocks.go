@@ -18,10 +18,7 @@ func (d *SpaceToDepth) Forward(g *Graph, x Value) Value { return d.Add(g, x, Val
 
 // Add adds x in fewer pixels to y in place, which nobody may read later.
 func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
-	head := 0
-	if d.Time == 2 && g.Head() {
-		head = 1
-	}
+	head := g.alone(d.Time)
 	frames := head + (x.T-head)/d.Time
 	whole := g.window(d.Name, Window{H: x.H / d.Side, W: x.W / d.Side})
 	return g.record(node{
@@ -62,10 +59,7 @@ func (d *DepthToSpace) Forward(g *Graph, x Value) Value { return d.Add(g, x, Val
 
 // Add adds x in more pixels to y in place, which nobody may read later.
 func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
-	head := 0
-	if d.Time == 2 && g.Head() {
-		head = 1
-	}
+	head := g.alone(d.Time)
 	whole := g.window(d.Name, Window{H: d.Side * x.H, W: d.Side * x.W})
 	return g.record(node{
 		label: d.Name, kind: "depth_to_space", reads: []Value{x}, onto: y, out: Value{T: head + (x.T-head)*d.Time, H: whole.H, W: whole.W, C: d.Out},

@@ -36,10 +36,7 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	if s.Edges {
 		x, top = withEdges(g, s.Name, x, false), 2
 	}
-	head := 0
-	if s.Phases == 2 && g.Head() {
-		head = 1
-	}
+	head := g.alone(s.Phases)
 	frames := s.Phases*x.T - head
 	shuffle := macs(4*s.Phases, x.T, height/2, width/2, x.C, s.Out)
 	if s.Repeats {

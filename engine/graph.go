@@ -96,6 +96,15 @@ func (g *Graph) record(n node) Value {
 // Head says that a slice begins a clip.
 func (g *Graph) Head() bool { return !g.at.later() }
 
+// alone is how many frames of a slice a layer takes by themselves that makes so many of
+// one, or one of so many: a clip's first.
+func (g *Graph) alone(frames int) int {
+	if frames == 2 && g.Head() {
+		return 1
+	}
+	return 0
+}
+
 // Outputs is how many of the c channels that a network ends with are wanted, the
 // first of them: of moments the mean may do.
 func (g *Graph) Outputs(c int) int {

@@ -46,10 +46,7 @@ type PixelShuffle struct {
 
 // Forward is x enlarged.
 func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
-	head := 0
-	if p.Phases == 2 && g.Head() {
-		head = 1
-	}
+	head := g.alone(p.Phases)
 	return g.record(node{
 		label: p.Name, kind: "pixel_shuffle", macs: macs(4*p.Phases, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
 		reach: reach{by: 1, to: 1, per: 2}, step: 2, makes: p.Phases,

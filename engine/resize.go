@@ -198,10 +198,7 @@ func (d *Shuffle) Forward(g *Graph, x Value) Value {
 
 // Add adds x made larger to y in place.
 func (d *Shuffle) Add(g *Graph, x, y Value) Value {
-	head := 0
-	if d.Time == 2 && g.Head() {
-		head = 1
-	}
+	head := g.alone(d.Time)
 	return g.record(node{
 		label: d.Name, kind: "pixel_shuffle", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
