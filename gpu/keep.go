@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -22,6 +23,13 @@ func Keep(a Info, about string, value []byte) {
 // another adapter, driver or library.
 func Recall(a Info, about string) []byte {
 	return kept.Open("adapters", keepMost).Get(keyOf(a, about))
+}
+
+// Hold takes what was found out about adapters for this process, for comparing a kernel
+// that may take the process down, and waits while another one has it, until ctx ends.
+// What it returns gives that back.
+func Hold(ctx context.Context) (release func(), err error) {
+	return kept.Open("adapters", keepMost).Hold(ctx)
 }
 
 // keyOf is of all that could change what an adapter computes, and how fast.

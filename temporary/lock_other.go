@@ -5,11 +5,12 @@ package temporary
 import (
 	"errors"
 	"os"
+	"syscall"
 	"time"
 )
 
-// errLocked is of systems with locks.
-var errLocked = errors.New("locked")
+// errLocked: somebody else has it open, ERROR_SHARING_VIOLATION.
+var errLocked = syscall.Errno(32)
 
 // lock has nothing to do: what is open can be neither removed nor renamed.
 func lock(*os.File) error { return nil }

@@ -113,6 +113,9 @@ func Mkdir(dir, stem string, mode fs.FileMode) (*os.File, error) {
 	})
 }
 
+// IsLocked says whether an error of Lock is that another process has the file.
+func IsLocked(err error) bool { return errors.Is(err, errLocked) }
+
 // Lock takes the file at path for this process, until it is closed; the file stays.
 // It fails where another process has it.
 func Lock(path string) (*os.File, error) {

@@ -81,6 +81,8 @@ func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
 		c.note(Record{Proofs: []Proof{claim}})
 		return false, nil
 	}
+	defer c.hold()()
+	c.record.add(c.kept())
 	claims := slices.DeleteFunc(p.claims, func(claim Proof) bool { return c.record.proof(claim) != nil })
 	if len(claims) == 0 {
 		return !c.refuted(duty{Duty: d}, kernel), nil
@@ -99,6 +101,45 @@ func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
 	}
 	c.note(Record{Proofs: as(claims, verdict)})
 	return verdict == agrees, nil
+}
+
+// hold keeps other processes from proving while this one does, and waits until they have
+// done so, not for ever: one of them may stand still. What it returns ends that.
+func (c *chooser) hold() (release func()) {
+	if c.NoCache {
+		return func() {}
+	}
+	ctx, stop := context.WithTimeout(c.ctx, patience)
+	defer stop()
+	release, err := gpu.Hold(ctx)
+	if err != nil {
+		return func() {}
+	}
+	return release
+}
+
+// patience is how long to wait for others, some times what a proof takes on a slow device.
+const patience = time.Minute
+
+// recalled is the record that was kept. A trial that did not end there may be another
+// process's, which is at it and has the record until then: a kernel that will turn out
+// right is not left out meanwhile.
+func (c *chooser) recalled() Record {
+	r := c.kept()
+	if slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Verdict == unfinished }) {
+		release := c.hold()
+		r = c.kept()
+		release()
+	}
+	return r
+}
+
+// kept is the record as it is, an empty one if none is to be believed.
+func (c *chooser) kept() Record {
+	if c.NoCache {
+		return Record{}
+	}
+	return recall(c.info, c.usual)
 }
 
 // as are claims with a verdict.

@@ -2,9 +2,12 @@ package tune
 
 import (
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tessera/gpu"
 	"tessera/wgsl"
 )
 
@@ -72,5 +75,33 @@ func TestQuickest(t *testing.T) {
 		require.Equal(t, c.card, trial.quickest([]string{"plain", "tiled"}, margin), c.name)
 		require.Equal(t, c.processor, trial.quickest([]string{"plain", "tiled"}, processorMargin), c.name)
 		require.Equal(t, "plain", trial.quickest([]string{"plain"}, margin), c.name)
+	}
+}
+
+// A trial that another process is at is waited for, and one whose process is no more
+// did not end.
+func TestTrialsOfOthers(t *testing.T) {
+	for _, name := range []string{"XDG_CACHE_HOME", "LocalAppData", "HOME"} {
+		t.Setenv(name, t.TempDir())
+	}
+	info := adapters["card"]
+	usual, err := wgsl.NewSet(wgsl.F32, info, nil)
+	require.NoError(t, err)
+	c := &chooser{Tuner: &Tuner{found: map[string]Record{}}, ctx: t.Context(), info: info, usual: usual}
+	claims := []Proof{{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f32"}}
+	for _, verdict := range []string{agrees, unfinished} {
+		release, err := gpu.Hold(t.Context())
+		require.NoError(t, err)
+		keep(info, usual, Record{Proofs: as(claims, unfinished)})
+		seen := make(chan Record)
+		go func() { seen <- c.recalled() }()
+		select {
+		case r := <-seen:
+			assert.Fail(t, "not waited for", "%v", r)
+		case <-time.After(100 * time.Millisecond):
+		}
+		keep(info, usual, Record{Proofs: as(claims, verdict)})
+		release()
+		require.Equal(t, as(claims, verdict), (<-seen).Proofs)
 	}
 }

@@ -46,9 +46,7 @@ type chooser struct {
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
 	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}, sides: map[wgsl.Duty]int{}}
-	if !t.NoCache {
-		c.record = recall(c.info, set)
-	}
+	c.record = c.recalled()
 	if t.found == nil {
 		t.found = map[string]Record{}
 	}

@@ -11,6 +11,7 @@ package kept
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
@@ -92,6 +93,30 @@ func (f *Folder) read(key []byte) []byte {
 		os.Chtimes(path, time.Time{}, time.Now()) // used: it is no longer the oldest
 	}
 	return whole[sha256.Size:]
+}
+
+// Hold takes the folder for this process, for what two are not to do at once, and waits
+// while another one has it, until ctx ends. What it returns gives the folder back. Where
+// files can't be locked it waits for nobody.
+func (f *Folder) Hold(ctx context.Context) (release func(), err error) {
+	nothing := func() {}
+	if f == nil || os.MkdirAll(f.dir, 0o700) != nil {
+		return nothing, nil
+	}
+	for {
+		lock, err := temporary.Lock(f.dir + ".lock")
+		if err == nil {
+			return func() { lock.Close() }, nil
+		}
+		if !temporary.IsLocked(err) {
+			return nothing, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // Put keeps a value that is not empty, if it can.

@@ -4,6 +4,7 @@ package kept
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,4 +116,33 @@ func TestNowhereToKeep(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "")
 	t.Setenv("HOME", "")
 	require.Nil(t, Open("kind", 1), "without a home")
+}
+
+// Two processes have a folder one after the other, and wait no longer than they are to.
+func TestHold(t *testing.T) {
+	f := folder(t, 1<<20)
+	release, err := f.Hold(t.Context())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err = f.Hold(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	had := make(chan func())
+	go func() {
+		release, err := (&Folder{dir: f.dir}).Hold(context.Background())
+		assert.NoError(t, err)
+		had <- release
+	}()
+	release()
+	(<-had)()
+
+	var none *Folder
+	release, err = none.Hold(ctx)
+	require.NoError(t, err, "nothing to hold")
+	release()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	release, err = (&Folder{dir: filepath.Join(file, "folder")}).Hold(ctx)
+	require.NoError(t, err, "a folder that can't be made")
+	release()
 }
