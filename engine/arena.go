@@ -102,7 +102,7 @@ func (a *arena) bytes() int64 { return sum(a.buffers) }
 type memoryBank struct {
 	frames map[string][]*gpu.Buffer
 	order  []*gpu.Buffer
-	across int64                    // see Options.Across
+	across int64                    // see Internals.Across
 	away   bool                     // it lives on the host: the buffers only stand for it
 	eight  bool                     // frames are kept in 8 bits
 	hosts  map[*gpu.Buffer]HostSlot // where, for each

@@ -24,7 +24,7 @@ import (
 // most, unless one row of it is more.
 const mostAcross = 32 << 20
 
-// piece is that, or what Options.Across says, or less where bindings are small.
+// piece is that, or what Internals.Across says, or less where bindings are small.
 func (e *emitter) piece() int64 {
 	most := e.bank.across
 	if most == 0 {

@@ -35,8 +35,6 @@ type Options struct {
 	Tiling Tiling
 	// Budget in bytes for everything on the device; 0 is Budget of the adapter.
 	Budget int64
-	// Least takes what needs the least memory, as a budget would that is just enough.
-	Least bool
 	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
 	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
@@ -46,15 +44,25 @@ type Options struct {
 	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
 	// goes beyond.
 	Host int64
+	// Chunk is the number of latent frames in a slice of the clip after its
+	// first; 0 is 1. It changes speed and memory, not the result, unless that has
+	// causal memory in 8 bits.
+	Chunk int
+	// Internals are for tests, plans and browsers. The zero value is right.
+	Internals Internals
+}
+
+// Internals are options that a job seldom sets: those of tests, of plans for the least
+// memory, and of browsers, which have no files. The zero value is right for everyone
+// else.
+type Internals struct {
+	// Least takes what needs the least memory, as a budget would that is just enough.
+	Least bool
 	// Across is how many bytes of a layer's causal memory come from the host at once, at
 	// most, unless one row of it is more; 0 is 32 MiB. So it is for a band that is written
 	// over what it is made of; there 0 is 16 MiB. For bands of activations that live on the
 	// host 0 is 128 MiB, and other activations than those of more bytes do not live there.
 	Across int64
-	// Chunk is the number of latent frames in a slice of the clip after its
-	// first; 0 is 1. It changes speed and memory, not the result, unless that has
-	// causal memory in 8 bits.
-	Chunk int
 	// Spool makes what holds bytes that the budget has no room for on the
 	// device; nil is a temporary file, in a browser memory.
 	Spool func(size int64) (Spool, error)
@@ -72,7 +80,7 @@ const (
 
 // AutoChunk has the budget choose Options.Chunk: four latent frames, or two, where a
 // plan with them takes no more than a quarter of it. It is one where the plan
-// saves memory in any other way, in 8 bits and with Options.Least.
+// saves memory in any other way, in 8 bits and with Internals.Least.
 const AutoChunk = -1
 
 // Offload says whether causal memory lives on the host, not on the device, and weights

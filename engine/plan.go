@@ -135,7 +135,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
 		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
-		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Spool},
+		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Internals.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 
 func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Across
+	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Internals.Across
 	r.weights, r.streams, r.hosts.above = p.Network.Weights, l.streams, l.hosts
 	return r
 }
@@ -273,7 +273,7 @@ func (p *planner) join(l *Plan, linear tiling.Linear) {
 // stage declares what results like `out` leave by, as far as the budget allows:
 // without, the device waits for each. Nothing follows the only slice of all.
 func (p *Plan) stage(out wgsl.Tensor) {
-	if p.options.Least || len(p.Work.Passes) == 1 && len(p.Work.Last().Tiles)*len(p.Work.Last().Slices) == 1 {
+	if p.options.Internals.Least || len(p.Work.Passes) == 1 && len(p.Work.Last().Tiles)*len(p.Work.Last().Slices) == 1 {
 		return
 	}
 	most := out.FrameBytes() // draws are no more
@@ -305,7 +305,7 @@ func (p *Plan) stage(out wgsl.Tensor) {
 // canvas is one on the device where the budget allows, else in a spool.
 func (p *planner) canvas(l *Plan) *canvas {
 	frame := int64(l.Tiles.Out.H) * int64(l.Tiles.Out.W) * int64(wgsl.Pad4(p.OutChannels)) * 4
-	if p.o.Least || int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
+	if p.o.Internals.Least || int64(l.Frames)*frame > l.Budget { // not declared in vain: there may be a hundred thousand
 		return newCanvas(p.Job, l.Tiles, l.Frames, true)
 	}
 	v := newCanvas(p.Job, l.Tiles, l.Frames, false)

@@ -422,7 +422,7 @@ func TestAutoChunkIsOne(t *testing.T) {
 	j := job(t, 90, 160)
 	j.Frames = 21
 	for name, o := range map[string]Options{
-		"least": {Least: true}, "in 8 bits": {MemoryFormat: MemoryI8}, "on the host": {Offload: OffloadOn},
+		"least": {Internals: Internals{Least: true}}, "in 8 bits": {MemoryFormat: MemoryI8}, "on the host": {Offload: OffloadOn},
 		"the largest tile": {Tile: tiling.Choice{Auto: true}, Budget: 6 << 20, Offload: OffloadOff},
 	} {
 		o.Chunk = AutoChunk

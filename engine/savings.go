@@ -26,7 +26,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 			least = l
 		}
 		switch {
-		case least != nil && (i == len(all)-1 || least.Bytes() <= p.budget && !p.o.Least):
+		case least != nil && (i == len(all)-1 || least.Bytes() <= p.budget && !p.o.Internals.Least):
 			return least, nil
 		case i == len(all)-1:
 			return nil, err
@@ -74,8 +74,8 @@ func (p *planner) savings() []saving {
 // hostedAbove are the sizes of activations above which they live on the host, as one after
 // another is tried.
 func (p *planner) hostedAbove() []int64 {
-	if p.o.Across > 0 {
-		return []int64{p.o.Across}
+	if p.o.Internals.Across > 0 {
+		return []int64{p.o.Internals.Across}
 	}
 	return []int64{2 << 30, 1 << 30, 1 << 28, 1 << 26}
 }

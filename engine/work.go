@@ -18,7 +18,7 @@ type Work struct {
 	Piece    int64                           // bytes of causal memory that cross at once, at most
 	Weights  []*gpu.Buffer                   // that commands read, on the device
 	Streamed []*gpu.Buffer                   // that live on the host
-	NewSpool func(size int64) (Spool, error) // see Options.Spool
+	NewSpool func(size int64) (Spool, error) // see Internals.Spool
 }
 
 // Last is the pass whose tiles are put together.

@@ -88,7 +88,7 @@ func TestBandsAreExact(t *testing.T) {
 					least = 18 << 10 // of more channels
 				}
 				for _, bytes := range []int64{40 << 10, least} {
-					o.Least = bytes < 20<<10 // in portions too
+					o.Internals.Least = bytes < 20<<10 // in portions too
 					d, e, commands := run(t, bytes)
 					closeTo(t, d, decoded, 1e-11, fmt.Sprintf("decoded with bindings of %d bytes", bytes))
 					closeTo(t, e, encoded, 1e-11, fmt.Sprintf("encoded with bindings of %d bytes", bytes))
@@ -111,7 +111,7 @@ func TestEveryLayerInBands(t *testing.T) {
 		c, limit := m.Config, m.info.Limits.MaxBinding
 		z := Latent{Channels: c.Latent, Frames: 2, Height: 27, Width: 3, Data: noise(c.Latent * 2 * 27 * 3)}
 		px := floats{5, 27 * c.Spatial, 3 * c.Spatial, noise(c.Channels * 5 * 27 * 3 * c.Spatial * c.Spatial)}
-		o := Options{Unscaled: true, Least: true}
+		o := Options{Unscaled: true, Internals: Internals{Least: true}}
 		run := func(t *testing.T, bytes int64) (decoded, encoded []float32, layers []engine.Layer) {
 			t.Cleanup(m.Unload)
 			m.info.Limits.MaxBinding = bytes

@@ -30,11 +30,12 @@ func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
 	}
 }
 
-// chosen is a plan for the kernels that Settings.Choose has for it: p, or where
+// chosen is a plan for the kernels that KernelSettings.Choose has for it: p, or where
 // they are others than p's what the job's plan is with them. Where that is beyond
 // what there is, p stands.
 func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Job, o engine.Options) (*Plan, error) {
-	if m.choose == nil || m.dev == nil {
+	choose := m.settings.Kernels.Choose
+	if choose == nil || m.dev == nil {
 		return p, nil
 	}
 	w := m.encoder
@@ -44,7 +45,7 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 	var choices wgsl.Choices
 	for {
 		var err error
-		choices, err = m.choose(ctx, m.dev, w.kernels.Activations, w.work(p), choices)
+		choices, err = choose(ctx, m.dev, w.kernels.Activations, w.work(p), choices)
 		if err != nil || maps.Equal(choices, w.chosen) {
 			return p, err
 		}

@@ -53,7 +53,7 @@ func TestChosenKernels(t *testing.T) {
 	})
 	want := decodeAll(t, open(t, dev, path, F32), noiseLatent(2, 4, 4), DecodeOptions{})
 	c := &stager{}
-	m, err := Open(dev, path, Settings{Precision: F32, Choose: c.choose})
+	m, err := Open(dev, path, Settings{Precision: F32, Kernels: KernelSettings{Choose: c.choose}})
 	require.NoError(t, err)
 	before := dev.Stats().Bytes
 	for _, off := range []bool{true, false, false, true} {
@@ -70,7 +70,7 @@ func TestChosenKernels(t *testing.T) {
 
 	tiled := Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}
 	other, second := helper(t, path, -1)
-	second.choose = c.choose
+	second.settings.Kernels.Choose = c.choose
 	require.NoError(t, m.Share(second))
 	c.on = nil
 	_, err = m.PlanDecode(t.Context(), 2, 4, 4, DecodeOptions{Options: tiled})

@@ -50,7 +50,7 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 		begun := time.Now()
 		dev, err := gpu.Open(gpu.Options{Adapter: -1, Library: library})
 		require.NoError(t, err)
-		m, err := Open(dev, path, Settings{Precision: F16, Choose: (&tune.Tuner{}).Choose})
+		m, err := Open(dev, path, Settings{Precision: F16, Kernels: KernelSettings{Choose: (&tune.Tuner{}).Choose}})
 		require.NoError(t, err)
 		decodeAll(t, m, z, DecodeOptions{})
 		require.NoError(t, m.Close())

@@ -17,7 +17,7 @@ import (
 // unfolded is a checkpoint's model whose layers are as the file has them.
 func unfolded(t *testing.T, m *Model) *Model {
 	t.Helper()
-	o, err := Open(m.dev, m.file.Name(), Settings{Precision: F32, NoFold: true})
+	o, err := Open(m.dev, m.file.Name(), Settings{Precision: F32, Kernels: KernelSettings{NoFold: true}})
 	require.NoError(t, err)
 	t.Cleanup(func() { o.Close() })
 	return o

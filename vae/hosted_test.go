@@ -34,7 +34,7 @@ func TestHostedActivations(t *testing.T) {
 				continue
 			}
 			o := pictures
-			o.Least, o.Offload, o.Across = true, OffloadOn, across
+			o.Internals.Least, o.Offload, o.Internals.Across = true, OffloadOn, across
 			plan, err := m.PlanDecode(t.Context(), 2, 5, 4, DecodeOptions{Options: o})
 			require.NoError(t, err)
 			assert.True(t, plan.Hosted, "%s, %d bytes", p, across)
@@ -60,7 +60,7 @@ func TestHostedActivations(t *testing.T) {
 			one.Data = append(one.Data, float32(i%13)/4-1.5)
 		}
 		want := decodeAll(t, m, one, DecodeOptions{Options: Options{Unscaled: true}})
-		o := Options{Unscaled: true, Least: true, Offload: OffloadOn, Across: 2 << 10}
+		o := Options{Unscaled: true, Offload: OffloadOn, Internals: Internals{Least: true, Across: 2 << 10}}
 		got := decodeAll(t, m, one, DecodeOptions{Options: o})
 		assert.Equal(t, want, got, s.name)
 	}
@@ -69,6 +69,6 @@ func TestHostedActivations(t *testing.T) {
 	tiled := pictures
 	tiled.Tile.Tile, tiled.Overlap = tiling.Square(24), tiling.Square(8)
 	want := decodeAll(t, m, z, DecodeOptions{Options: tiled})
-	tiled.Least, tiled.Offload, tiled.Across = true, OffloadOn, 2<<10
+	tiled.Internals.Least, tiled.Offload, tiled.Internals.Across = true, OffloadOn, 2<<10
 	assert.Equal(t, want, decodeAll(t, m, z, DecodeOptions{Options: tiled}))
 }

@@ -75,12 +75,12 @@ func TestKeep(t *testing.T) {
 	}{
 		"one tile":        {seedVR2, Options{}},
 		"tiles":           {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8)}},
-		"tiles, less":     {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8), Least: true}},
-		"offloaded":       {seedVR2, Options{Offload: OffloadOn, Across: 3000}},
+		"tiles, less":     {seedVR2, Options{Tile: tiles, Overlap: tiling.Square(8), Internals: Internals{Least: true}}},
+		"offloaded":       {seedVR2, Options{Offload: OffloadOn, Internals: Internals{Across: 3000}}},
 		"in 8 bits":       {seedVR2, Options{MemoryFormat: MemoryI8}},
-		"in 8, offloaded": {seedVR2, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Across: 3000}},
-		"streamed":        {seedVR2, Options{Offload: OffloadOn, Least: true}},
-		"streamed tiles":  {seedVR2, Options{Offload: OffloadOn, Least: true, Tile: tiles, Overlap: tiling.Square(8), MemoryFormat: MemoryI8}},
+		"in 8, offloaded": {seedVR2, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Internals: Internals{Across: 3000}}},
+		"streamed":        {seedVR2, Options{Offload: OffloadOn, Internals: Internals{Least: true}}},
+		"streamed tiles":  {seedVR2, Options{Offload: OffloadOn, Internals: Internals{Least: true}, Tile: tiles, Overlap: tiling.Square(8), MemoryFormat: MemoryI8}},
 		"several at once": {seedVR2, Options{Chunk: 2}},
 		"wan":             {wan, Options{}},
 		"exact":           {wan, Options{Tile: tiles, Tiling: Exact}},
@@ -98,7 +98,7 @@ func TestKeep(t *testing.T) {
 			z := noiseLatent(6, 3, 4)
 			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})
 			require.NoError(t, err)
-			require.Equal(t, c.o.Least && c.o.Offload == OffloadOn, p.Streamed > 0)
+			require.Equal(t, c.o.Internals.Least && c.o.Offload == OffloadOn, p.Streamed > 0)
 			want, err := framesOf(p.Run(context.Background(), z, Watch{}))
 			require.NoError(t, err)
 			frame := len(want) / p.Plan.Output().Frames

@@ -264,9 +264,9 @@ func TestLTXWithLess(t *testing.T) {
 		o       Options
 		binding int64
 	}{
-		"bands":     {Options{Least: true}, 24 << 10},
-		"offloaded": {Options{Offload: OffloadOn, Across: 400}, limit},
-		"streamed":  {Options{Offload: OffloadOn, Least: true}, limit},
+		"bands":     {Options{Internals: Internals{Least: true}}, 24 << 10},
+		"offloaded": {Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, limit},
+		"streamed":  {Options{Offload: OffloadOn, Internals: Internals{Least: true}}, limit},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if what != "bands" {
@@ -281,7 +281,7 @@ func TestLTXWithLess(t *testing.T) {
 		testenv.Long(t)
 		eight, _ := run(t, Options{MemoryFormat: MemoryI8}, limit)
 		closeTo(t, eight, decoded, 1e-3, "in 8 bits")
-		away, _ := run(t, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Across: 400}, limit)
+		away, _ := run(t, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Internals: Internals{Across: 400}}, limit)
 		require.Equal(t, eight, away)
 	})
 }

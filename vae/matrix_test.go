@@ -27,7 +27,7 @@ func TestMatrixGoldens(t *testing.T) {
 	if len(choices) == 0 {
 		t.Skipf("%s has no matrices that a kernel is for", dev.Info().Name)
 	}
-	m, err := Open(dev, smallCheckpoint(t), Settings{Precision: F16, Kernels: choices})
+	m, err := Open(dev, smallCheckpoint(t), Settings{Precision: F16, Kernels: KernelSettings{Choices: choices}})
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	decode, err := m.PlanDecode(t.Context(), 3, 2, 3, DecodeOptions{})

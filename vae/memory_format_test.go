@@ -68,9 +68,9 @@ func TestMemoryIn8Bits(t *testing.T) {
 				Options
 				binding int64
 			}{
-				"rows":             {Options{Across: 400}, limit},
+				"rows":             {Options{Internals: Internals{Across: 400}}, limit},
 				"on the host":      {Options{Offload: OffloadOn}, limit},
-				"rows on the host": {Options{Offload: OffloadOn, Across: 400}, limit},
+				"rows on the host": {Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, limit},
 				"bands":            {Options{}, 14 << 10},
 			} {
 				if (name == "rows" || name == "on the host") && testenv.Short(t) {
@@ -110,13 +110,13 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 	z := noiseLatent(4, 3, 5)
 	want := frames(t, m, z, Options{})
 	for name, o := range map[string]Options{
-		"least":             {Least: true},
-		"least on the host": {Least: true, Offload: OffloadOn, Across: 3000},
+		"least":             {Internals: Internals{Least: true}},
+		"least on the host": {Offload: OffloadOn, Internals: Internals{Least: true, Across: 3000}},
 		"out of memory":     {},
 		"tiles":             {Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8)},
 	} {
 		m.Unload()
-		least := Options{Least: true, Offload: OffloadOff, Tile: o.Tile, Overlap: o.Overlap}
+		least := Options{Internals: Internals{Least: true}, Offload: OffloadOff, Tile: o.Tile, Overlap: o.Overlap}
 		to := want
 		if name == "tiles" {
 			to = frames(t, m, z, Options{Tile: o.Tile, Overlap: o.Overlap})
@@ -142,7 +142,7 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 			less++
 			require.True(t, now.Eight)
 		}}
-		if o.Least {
+		if o.Internals.Least {
 			w.Loading = loaded(t, dev)
 		}
 		got, err := framesOf(p.Run(context.Background(), z, w))

@@ -57,12 +57,20 @@ func (p Precision) Elem(a gpu.Info) (wgsl.Elem, error) {
 // Settings are how a checkpoint is opened.
 type Settings struct {
 	Precision Precision
-	As        string       // which of Kinds a checkpoint is whose names and shapes several models have; "": by what is beside it, and its name
-	Force     bool         // take a file that ErrFlat is said of, or whose weights are zero
-	NoFold    bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
-	Winograd  *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
-	Kernels   wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
-	Choose    Chooser      // chooses kernels for what is planned on a device, in place of Kernels; nil, and in a browser: nobody
+	As        string // which of Kinds a checkpoint is whose names and shapes several models have; "": by what is beside it, and its name
+	Force     bool   // take a file that ErrFlat is said of, or whose weights are zero
+	Kernels   KernelSettings
+}
+
+// KernelSettings choose how layers are computed. Commands set Choose, so that long jobs
+// run on the kernels that are quickest on a device, and NoFold and Winograd where a user
+// asks to compare; tests and benchmarks set Choices. The zero value is right for everyone
+// else.
+type KernelSettings struct {
+	NoFold   bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
+	Winograd *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
+	Choices  wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
+	Choose   Chooser      // chooses kernels for what is planned on a device, in place of Choices; nil, and in a browser: nobody
 }
 
 // Model is an open checkpoint on a device.
@@ -83,10 +91,7 @@ type Model struct {
 	doubled  map[string]float32 // see loader
 	kernels  engine.Kernels
 	weights  wgsl.Elem // of convolutions, as stored
-	force    bool      // Settings.Force
-	noFold   bool      // Settings.NoFold
-	winograd *bool     // Settings.Winograd
-	choose   Chooser   // Settings.Choose
+	settings Settings  // that it was opened with
 	encoder  *way
 	decoder  *way
 	others   []*Model // see Share
@@ -97,7 +102,7 @@ type way struct {
 	Direction
 	net     *engine.Network
 	kernels engine.Kernels
-	chosen  wgsl.Choices // that they are for, by Settings.Choose
+	chosen  wgsl.Choices // that they are for, by KernelSettings.Choose
 }
 
 // Inspect reads a checkpoint's header, recognises the model and checks every
@@ -220,9 +225,9 @@ func build(f format.File, elem wgsl.Elem, a gpu.Info, o Settings) (*Model, error
 
 // newModel makes the networks of a configuration.
 func newModel(fam *family, c Config, elem, weights wgsl.Elem, a gpu.Info, o Settings) (*Model, error) {
-	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, force: o.Force, noFold: o.NoFold, choose: o.Choose, winograd: o.Winograd, zeros: map[string]int{}, views: map[string]view{}, doubled: map[string]float32{}}
+	m := &Model{Config: c, Elem: elem, family: fam, info: a, weights: weights, settings: o, zeros: map[string]int{}, views: map[string]view{}, doubled: map[string]float32{}}
 	var err error
-	choices := m.shortened(o.Kernels)
+	choices := m.shortened(o.Kernels.Choices)
 	if m.kernels.Activations, err = wgsl.NewSet(elem, a, choices); err != nil {
 		return nil, fmt.Errorf("vae: %w", err)
 	}
@@ -250,7 +255,7 @@ func noNetwork(*loader, Config) *engine.Network { return &engine.Network{} }
 
 // network makes one for kernels, and appends the tensors that it needs to specs.
 func (m *Model) network(build func(*loader, Config) *engine.Network, k engine.Kernels, specs *[]spec) *engine.Network {
-	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.noFold, residual: m.residual(), zeros: m.zeros, views: m.views, doubled: m.doubled}
+	l := &loader{weights: engine.NewWeights(k.Activations, m.weights), specs: specs, groups: m.Config.Groups, fold: !m.settings.Kernels.NoFold, residual: m.residual(), zeros: m.zeros, views: m.views, doubled: m.doubled}
 	net := build(l, m.Config)
 	net.Weights, net.Tilings = l.weights, m.family.tilings
 	return net
@@ -273,12 +278,12 @@ func (m *Model) spare() []string {
 	return m.family.between
 }
 
-// shortened are choices with what Settings.Winograd says.
+// shortened are choices with what KernelSettings.Winograd says.
 func (m *Model) shortened(choices wgsl.Choices) wgsl.Choices {
-	if m.winograd == nil {
-		return choices
+	if on := m.settings.Kernels.Winograd; on != nil {
+		return choices.Winograd(m.info, *on)
 	}
-	return choices.Winograd(m.info, *m.winograd)
+	return choices
 }
 
 // weightElem stores weights as halves where the checkpoint does, which is
@@ -298,7 +303,7 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
-	var from engine.Tensors = &reader{tensors: m.tensors, force: m.force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
+	var from engine.Tensors = &reader{tensors: m.tensors, force: m.settings.Force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
 	if m.madeUp != nil {
 		from = m.madeUp
 	}
@@ -367,7 +372,7 @@ func (m *Model) Summary() Summary {
 // job is a direction of the model on a clip of the input's size.
 func (m *Model) job(w *way, frames, height, width int, independent bool, out engine.Output) *engine.Job {
 	return &engine.Job{
-		Direction: w.Direction, Network: w.net, Kernels: w.kernels, Adapter: m.info, NoFold: m.noFold,
+		Direction: w.Direction, Network: w.net, Kernels: w.kernels, Adapter: m.info, NoFold: m.settings.Kernels.NoFold,
 		Frames: frames, Height: height, Width: width, Independent: independent, Output: out,
 	}
 }

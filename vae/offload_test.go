@@ -43,7 +43,7 @@ func both(t *testing.T, m *Model, o Options) (is coded) {
 		drain(t, m.dev)
 		m.dev.ResetPeaks()
 		w := Watch{}
-		if o.Least {
+		if o.Internals.Least {
 			w.Loading = loaded(t, m.dev)
 		}
 		if i == 0 {
@@ -87,12 +87,12 @@ func TestOffloadIsExact(t *testing.T) {
 		binding int64
 	}{
 		{"frames at once", seedVR2, Options{}, 0},
-		{"rows", seedVR2, Options{Across: rows}, 0},
-		{"rows of everything, in portions", seedVR2, Options{Across: 5000, Least: true}, 14 << 10},
-		{"unfolded", unfolded(t, seedVR2), Options{Across: rows}, 0},
-		{"wan2.2", wan22, Options{Across: rows}, 0},
-		{"wan2.1", wan21, Options{Across: rows, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
-		{"hunyuanvideo1.5", hunyuan15, Options{Across: rows}, 0},
+		{"rows", seedVR2, Options{Internals: Internals{Across: rows}}, 0},
+		{"rows of everything, in portions", seedVR2, Options{Internals: Internals{Across: 5000, Least: true}}, 14 << 10},
+		{"unfolded", unfolded(t, seedVR2), Options{Internals: Internals{Across: rows}}, 0},
+		{"wan2.2", wan22, Options{Internals: Internals{Across: rows}}, 0},
+		{"wan2.1", wan21, Options{Internals: Internals{Across: rows}, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
+		{"hunyuanvideo1.5", hunyuan15, Options{Internals: Internals{Across: rows}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if slices.Contains([]string{"rows", "unfolded", "wan2.2"}, c.name) {
@@ -109,12 +109,12 @@ func TestOffloadIsExact(t *testing.T) {
 			got := both(t, c.m, c.o)
 			for i, p := range got.plans {
 				require.True(t, p.Away)
-				require.Equal(t, c.o.Least, p.Depth > 0)
-				if c.o.Across == rows && c.m.Config.Family == seedVR2.Config.Family {
+				require.Equal(t, c.o.Internals.Least, p.Depth > 0)
+				if c.o.Internals.Across == rows && c.m.Config.Family == seedVR2.Config.Family {
 					banded(t, p, want.plans[i])
 				}
 			}
-			if c.o.Least { // which rounds otherwise
+			if c.o.Internals.Least { // which rounds otherwise
 				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
 				closeTo(t, got.latent, want.latent, 1e-11, "encoded")
 				return
@@ -135,13 +135,13 @@ func TestOffloadOutOfMemory(t *testing.T) {
 	z := noiseLatent(4, 3, 5)
 	want := frames(t, m, z, Options{})
 	m.info.Type = "discrete"
-	for _, o := range []Options{{Host: 1 << 30}, {Offload: OffloadOn, Across: 3000}} {
+	for _, o := range []Options{{Host: 1 << 30}, {Offload: OffloadOn, Internals: Internals{Across: 3000}}} {
 		m.Unload()
 		p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 		require.NoError(t, err)
 		require.Equal(t, o.Offload == OffloadOn, p.Away)
 		var all []*Plan
-		o.Least, o.Offload = true, OffloadOff
+		o.Internals.Least, o.Offload = true, OffloadOff
 		if !p.Away { // no more than it takes at least without the host
 			least, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 			require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 func TestPairsKeepFramesOnTheHost(t *testing.T) {
 	testenv.Long(t)
 	dev, on := gputest.Open(t), true
-	m, err := Open(dev, narrow(t), Settings{Precision: F32, Winograd: &on})
+	m, err := Open(dev, narrow(t), Settings{Precision: F32, Kernels: KernelSettings{Winograd: &on}})
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })
 	z := noiseLatent(4, 5, 6)
@@ -228,7 +228,7 @@ func TestPairsKeepFramesOnTheHost(t *testing.T) {
 	pairs := macs(p) // of portions of two frames, where all at once may be four together
 	require.LessOrEqual(t, pairs, once*4/3)
 	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
-	p = plan(Options{Offload: OffloadOn, Least: true})
+	p = plan(Options{Offload: OffloadOn, Internals: Internals{Least: true}})
 	require.True(t, p.Rows)
 	require.Greater(t, macs(p), pairs)
 	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
@@ -251,7 +251,7 @@ func TestLeastIsEnough(t *testing.T) {
 				t.Run(name+"/"+how+"/offload "+string(offload), func(t *testing.T) {
 					o.Offload = offload
 					plan := func(budget int64, least bool) (*DecodePlan, error) {
-						o.Budget, o.Least = budget, least
+						o.Budget, o.Internals.Least = budget, least
 						return m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o, RGBA8: true})
 					}
 					least, err := plan(0, true)

@@ -17,6 +17,8 @@ type (
 	MemoryFormat = engine.MemoryFormat
 	// Offload says whether causal memory lives on the host.
 	Offload = engine.Offload
+	// Internals are options that a job seldom sets.
+	Internals = engine.Internals
 	// Plan is how a job will be cut and what it will need.
 	Plan = engine.Plan
 	// Layer is what a layer does in a whole job.
@@ -86,8 +88,6 @@ type Options struct {
 	// Budget in bytes for everything on the device; 0 is engine.Budget of the
 	// adapter.
 	Budget int64
-	// Least takes what needs the least memory, as a budget would that is just enough.
-	Least bool
 	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
 	MemoryFormat MemoryFormat
 	// Offload is whether causal memory lives on the host, and, where the budget asks for
@@ -97,9 +97,6 @@ type Options struct {
 	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
 	// goes beyond.
 	Host int64
-	// Across is how many bytes of a layer's causal memory come from the host at once, at
-	// most, unless one row of it is more; 0 is 32 MiB.
-	Across int64
 	// Chunk is the number of latent frames in a slice of the clip after its
 	// first; 0 is 1, as the references, AutoChunk what the budget has plenty of room
 	// for. It changes speed and memory, not the result, unless that has causal memory
@@ -111,15 +108,14 @@ type Options struct {
 	// pipeline's diffusion model has it, (latent - Mean) * Scale, and pixels are
 	// clamped to [-1, 1] where the model's pipeline does that.
 	Unscaled bool
-	// Spool makes what holds bytes that the budget has no room for on the
-	// device; nil is a temporary file, in a browser memory.
-	Spool func(size int64) (Spool, error)
+	// Internals are for tests, plans and browsers. The zero value is right.
+	Internals Internals
 }
 
 // engine are the options as the engine has them.
 func (o Options) engine() engine.Options {
 	return engine.Options{
-		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Least: o.Least, Chunk: o.Chunk, MemoryFormat: o.MemoryFormat, Offload: o.Offload, Host: o.Host, Across: o.Across, Spool: o.Spool,
+		Tile: o.Tile, Overlap: o.Overlap, Shrink: o.Shrink, Tiling: o.Tiling, Budget: o.Budget, Chunk: o.Chunk, MemoryFormat: o.MemoryFormat, Offload: o.Offload, Host: o.Host, Internals: o.Internals,
 	}
 }
 

@@ -97,7 +97,7 @@ func TestTilesOverlap(t *testing.T) {
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
 	clip := &told{floats: noiseClip(1, 16, 32), dev: dev}
 	open, o := 0, tiles(Exact, 16, 16, 0)
-	o.Spool = func(size int64) (Spool, error) {
+	o.Internals.Spool = func(size int64) (Spool, error) {
 		open++
 		return &toldSpool{&counted{make([]byte, size), &open}, clip}, nil
 	}

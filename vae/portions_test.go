@@ -126,8 +126,8 @@ func TestPortionsInHalves(t *testing.T) {
 	z := Latent{Channels: 4, Frames: 4, Height: 3, Width: 5, Data: noise(4 * 4 * 15)}
 	want := decodeAll(t, open(t, dev, path, F32), z, DecodeOptions{})
 	m := open(t, dev, path, F16)
-	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: Options{Least: true}})
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: Options{Internals: Internals{Least: true}}})
 	require.NoError(t, err)
 	require.Positive(t, p.Depth)
-	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: Options{Least: true}}), want, bounds[F16], "halves in portions")
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: Options{Internals: Internals{Least: true}}}), want, bounds[F16], "halves in portions")
 }

@@ -27,10 +27,10 @@ func TestRowsAreExact(t *testing.T) {
 		"wan2.2":  open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32),
 	} {
 		for how, o := range map[string]Options{
-			"one row": {Across: 1}, "rows": {Across: 5000}, "chunks of two": {Across: 3000, Chunk: 2},
-			"pictures": {Across: 2000, Independent: true}, "one slice": {Across: 3000, Chunk: 4},
-			"one row away": {Across: 300, Offload: OffloadOn}, "rows away": {Across: 5000, Offload: OffloadOn},
-			"exact tiles": {Across: 1000, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}},
+			"one row": {Internals: Internals{Across: 1}}, "rows": {Internals: Internals{Across: 5000}}, "chunks of two": {Internals: Internals{Across: 3000}, Chunk: 2},
+			"pictures": {Internals: Internals{Across: 2000}, Independent: true}, "one slice": {Internals: Internals{Across: 3000}, Chunk: 4},
+			"one row away": {Internals: Internals{Across: 300}, Offload: OffloadOn}, "rows away": {Internals: Internals{Across: 5000}, Offload: OffloadOn},
+			"exact tiles": {Internals: Internals{Across: 1000}, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}},
 		} {
 			if !slices.Contains(append(m.Config.Tilings, ""), o.Tiling) || name == "wan2.2" && !o.Independent { // its peak is elsewhere
 				continue
@@ -41,9 +41,9 @@ func TestRowsAreExact(t *testing.T) {
 				}
 				t.Cleanup(m.Unload)
 				plain := o
-				plain.Across, plain.Offload = 0, OffloadOff
+				plain.Internals.Across, plain.Offload = 0, OffloadOff
 				want := both(t, m, plain)
-				o.Least = true
+				o.Internals.Least = true
 				got := both(t, m, o)
 				for i, p := range got.plans {
 					require.True(t, p.Rows, "%s of %s", engine.Bytes(p.Bytes()), engine.Bytes(want.plans[i].Bytes()))

@@ -84,7 +84,7 @@ func TestShareOfTwoDrivers(t *testing.T) {
 	require.Positive(t, made)
 	require.Less(t, made, len(p.Tiles.Tiles))
 
-	o.Offload, o.Least = OffloadOn, true
+	o.Offload, o.Internals.Least = OffloadOn, true
 	p, got = decode(clip)
 	closeTo(t, got, wantClip, 1e-9, "with weights from the host")
 	for _, of := range []*Plan{p.Plan, p.Helpers[0].Plan} {

@@ -57,7 +57,7 @@ func TestShare(t *testing.T) {
 		{"feathered", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8)}},
 		{"exact", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Tiling: Exact}},
 		{"pictures", tiny(t, synthetic.WanConfig{Dim: 4, Latent: 4}), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Feather, Independent: true}},
-		{"streamed", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Offload: OffloadOn, Least: true}},
+		{"streamed", smallCheckpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Offload: OffloadOn, Internals: Internals{Least: true}}},
 		{"in the order of diffusers", wan21Checkpoint(t), Options{Tile: tiling.Choice{Tile: tiling.Square(16)}, Overlap: tiling.Square(8), Tiling: Diffusers}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestShare(t *testing.T) {
 			require.Equal(t, c.o.Tiling != Diffusers, len(p.Helpers) == 1)
 			require.Empty(t, p.Unshared)
 			for _, h := range p.Helpers {
-				require.Equal(t, c.o.Least, h.Plan.Streamed > 0)
+				require.Equal(t, c.o.Internals.Least, h.Plan.Streamed > 0)
 			}
 		})
 	}

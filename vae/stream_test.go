@@ -70,7 +70,7 @@ func TestStreamCancelled(t *testing.T) {
 	dev := gputest.Open(t)
 	m := open(t, dev, narrow(t), F32)
 	z := noiseLatent(4, 5, 3)
-	o := DecodeOptions{Options: Options{Offload: OffloadOn, Least: true, Unscaled: true}}
+	o := DecodeOptions{Options: Options{Offload: OffloadOn, Internals: Internals{Least: true}, Unscaled: true}}
 	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)
 	require.NoError(t, err)
 	require.Greater(t, p.Streamed, 10*p.Weights)

@@ -149,10 +149,10 @@ func TestTAEHVInLittleMemory(t *testing.T) {
 			want := decodeAll(t, m, z, DecodeOptions{Options: Options{Chunk: 2}})
 			latent, err := m.Encode(t.Context(), clip, EncodeOptions{Options: Options{Chunk: 2}})
 			require.NoError(t, err)
-			for _, o := range []Options{{Least: true}, {Least: true, Chunk: 2}, {Least: true, Offload: OffloadOff}, {Least: true, Offload: OffloadOff, Chunk: 2}, {Offload: OffloadOn}} {
+			for _, o := range []Options{{Internals: Internals{Least: true}}, {Internals: Internals{Least: true}, Chunk: 2}, {Internals: Internals{Least: true}, Offload: OffloadOff}, {Internals: Internals{Least: true}, Offload: OffloadOff, Chunk: 2}, {Offload: OffloadOn}} {
 				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 				require.NoError(t, err)
-				if o.Least {
+				if o.Internals.Least {
 					require.Positive(t, p.Depth)
 				}
 				got := decodeAll(t, m, z, DecodeOptions{Options: o})

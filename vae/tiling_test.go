@@ -343,7 +343,7 @@ func TestExactSpool(t *testing.T) {
 	require.Empty(t, left, "spools left behind")
 	open := 0
 	o := tiles(Exact, 24, 24, 0)
-	o.Spool = func(size int64) (Spool, error) {
+	o.Internals.Spool = func(size int64) (Spool, error) {
 		open++
 		return &counted{make([]byte, size), &open}, nil
 	}

@@ -23,7 +23,7 @@ func TestPairsAreExact(t *testing.T) {
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
 		with := func(on bool) *Model {
-			m, err := Open(dev, path, Settings{Precision: F32, Winograd: &on})
+			m, err := Open(dev, path, Settings{Precision: F32, Kernels: KernelSettings{Winograd: &on}})
 			require.NoError(t, err)
 			t.Cleanup(func() { m.Close() })
 			return m
@@ -56,7 +56,7 @@ func TestLinesAreExact(t *testing.T) {
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
 		t.Run(name, func(t *testing.T) {
 			with := func(on bool) *Model {
-				m, err := Open(dev, path, Settings{Precision: F32, Winograd: &on})
+				m, err := Open(dev, path, Settings{Precision: F32, Kernels: KernelSettings{Winograd: &on}})
 				require.NoError(t, err)
 				t.Cleanup(func() { m.Close() })
 				return m
@@ -87,7 +87,7 @@ func TestLinesAreExact(t *testing.T) {
 func TestPairGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	on := true
-	testPaired(t, dev, Settings{Precision: F16, Winograd: &on})
+	testPaired(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Winograd: &on}})
 }
 
 // Every kernel that the device can run computes what the reference does, in place
@@ -99,7 +99,7 @@ func TestVariantGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, name := range wgsl.Kernels("conv3d_winograd", wgsl.F16, dev.Info())[1:] {
 		t.Run("pairs "+name, func(t *testing.T) {
-			testPaired(t, dev, Settings{Precision: F16, Kernels: wgsl.Choices{"conv3d": "plain", "conv3d_winograd": name}})
+			testPaired(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Choices: wgsl.Choices{"conv3d": "plain", "conv3d_winograd": name}}})
 		})
 	}
 	for _, p := range []Precision{F32, F16} {
@@ -117,7 +117,7 @@ func TestVariantGoldens(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", name, p, s.name), func(t *testing.T) {
-					m, err := Open(dev, s.path(t), Settings{Precision: p, Kernels: choices})
+					m, err := Open(dev, s.path(t), Settings{Precision: p, Kernels: KernelSettings{Choices: choices}})
 					require.NoError(t, err)
 					t.Cleanup(func() { m.Close() })
 					testGoldens(t, m, p, s.cases(t))

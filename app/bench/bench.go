@@ -27,13 +27,11 @@ type Options struct {
 	Frames    int // of the clips, with Height and Width; 0: what there is time for
 	Height    int
 	Width     int
-	Tile      *tiling.Choice // nil: the program's default
-	NoFold    bool           // see vae.Settings, likewise the next two
-	Winograd  *bool
-	Choose    vae.Chooser  // of the models' kernels
-	Kernels   wgsl.Choices // of the operations'
-	Model     string       // a checkpoint, or a family with made-up weights; "" for SeedVR2 and Wan 2.1
-	Say       func(string) // is told what is measured next
+	Tile      *tiling.Choice     // nil: the program's default
+	Models    vae.KernelSettings // of the models
+	Kernels   wgsl.Choices       // of the operations
+	Model     string             // a checkpoint, or a family with made-up weights; "" for SeedVR2 and Wan 2.1
+	Say       func(string)       // is told what is measured next
 }
 
 // Report is what was measured; its JSON is for machines.
@@ -190,7 +188,7 @@ func (r *Report) models(ctx context.Context, dev *gpu.Device, o Options, patienc
 // sources are the checkpoint or family that was asked for, or the first two
 // families: the third has the second's kind of network.
 func sources(o Options) (all []source) {
-	settings := vae.Settings{Precision: o.Precision, Force: true, NoFold: o.NoFold, Winograd: o.Winograd, Choose: o.Choose}
+	settings := vae.Settings{Precision: o.Precision, Force: true, Kernels: o.Models}
 	names := vae.Families()[:2]
 	switch {
 	case slices.Contains(vae.Families(), o.Model):

@@ -14,7 +14,7 @@ import (
 // decoded by itself: all else here is of one.
 type Decoding struct {
 	Latent  latent.Latent
-	Options vae.DecodeOptions // RGBA8 and Spool are the caller's to choose
+	Options vae.DecodeOptions // RGBA8 and Internals are the caller's to choose
 	Clip    media.Format      // what comes out
 	Whole   int               // frames that the latent stands for; Clip has no more
 	Scale   string            // of the latent's numbers

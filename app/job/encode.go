@@ -13,7 +13,7 @@ import (
 
 // Encoding is an encode that can be planned and run.
 type Encoding struct {
-	Options vae.EncodeOptions // Spool is the caller's to choose
+	Options vae.EncodeOptions // Internals are the caller's to choose
 	Clip    media.Format      // what goes in
 	Padded  media.Format      // as the model sees it
 	Again   media.Format      // as it is when it is decoded again

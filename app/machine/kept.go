@@ -25,10 +25,10 @@ func (k *Kept) open(ctx context.Context, o *Opener, c Choice, path string, s vae
 		return o.start(ctx, c, path, s)
 	}
 	winograd := "auto"
-	if s.Winograd != nil {
-		winograd = fmt.Sprint(*s.Winograd)
+	if s.Kernels.Winograd != nil {
+		winograd = fmt.Sprint(*s.Kernels.Winograd)
 	}
-	of := fmt.Sprintf("%+v %s %t %t %s %s", c, s.Precision, s.Force, s.NoFold, winograd, path)
+	of := fmt.Sprintf("%+v %s %t %t %s %s", c, s.Precision, s.Force, s.Kernels.NoFold, winograd, path)
 	if k.machine == nil || k.of != of {
 		k.Drop()
 		e, err := k.opener.start(ctx, c, path, s)

@@ -123,9 +123,9 @@ func (o *Opener) start(ctx context.Context, c Choice, path string, s vae.Setting
 	for reason := range strings.Lines(dev.Info().Passed) {
 		o.Note("not used: %s", strings.TrimSpace(reason))
 	}
-	s.Choose = Tuner(o.Terminal, c.NoTune, c.NoCache).Choose
+	s.Kernels.Choose = Tuner(o.Terminal, c.NoTune, c.NoCache).Choose
 	if o.Choose != nil {
-		s.Choose = o.Choose(s.Choose)
+		s.Kernels.Choose = o.Choose(s.Kernels.Choose)
 	}
 	m, err := interrupt.Await(ctx, func() (*vae.Model, error) { return vae.Open(dev, path, s) })
 	if err != nil {

@@ -186,7 +186,7 @@ func RecordOf(ctx context.Context, program, checkpoint string, e *machine.Machin
 		return is, err
 	}
 	o := d.Options
-	o.Budget, o.Host, o.Offload, o.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
+	o.Budget, o.Host, o.Offload, o.Internals.Spool, o.Chunk = 0, 0, "", nil, p.Chunk // which the plan tells
 	is.Chunk = p.Chunk
 	i := e.Device.Info()
 	is.Program = program

@@ -48,7 +48,7 @@ type Options struct {
 	// Stall is how long a page may keep the device waiting for an answer while
 	// others wait for the device; 0 means 30 seconds.
 	Stall time.Duration
-	// Choose chooses kernels; see vae.Settings.
+	// Choose chooses kernels; see vae.KernelSettings.
 	Choose vae.Chooser
 	// Arrived is called when a page has shown the token, if not nil.
 	Arrived func()
@@ -153,7 +153,7 @@ func (s *Server) newAPI() (*api.API, error) {
 	o := s.o.API
 	o.Allow, o.Log = s.access.program, s.o.Log
 	for i := range o.Models {
-		o.Models[i].Settings.Choose = s.o.Choose
+		o.Models[i].Settings.Kernels.Choose = s.o.Choose
 	}
 	return api.New(programs{s.engine}, o)
 }

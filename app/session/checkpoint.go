@@ -28,7 +28,7 @@ func (s *Session) open(r *request) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checkpoint{settings: vae.Settings{Precision: vae.Precision(r.Precision), Force: r.Force, Choose: s.o.Choose}}
+	c := &checkpoint{settings: vae.Settings{Precision: vae.Precision(r.Precision), Force: r.Force, Kernels: vae.KernelSettings{Choose: s.o.Choose}}}
 	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
 		return nil, err
 	}

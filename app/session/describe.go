@@ -225,7 +225,7 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 		if err != nil {
 			return 0, false, nil, err
 		}
-		d.Options.RGBA8, d.Options.Preview, d.Options.Least = true, o.preview(), o.Least
+		d.Options.RGBA8, d.Options.Preview, d.Options.Internals.Least = true, o.preview(), o.Least
 		decode, err := d.Plan(ctx, m)
 		if err == nil {
 			p = decode.Plan
@@ -236,7 +236,7 @@ func (o options) plan(ctx context.Context, m *vae.Model, want job.Choices) (fram
 		if err != nil {
 			return 0, false, nil, err
 		}
-		e.Options.Least = o.Least
+		e.Options.Internals.Least = o.Least
 		encode, err := e.Plan(ctx, m)
 		if err == nil {
 			p = encode.Plan

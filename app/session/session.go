@@ -63,10 +63,10 @@ type Host interface {
 // Options are the same for all sessions of a host.
 type Options struct {
 	Kind      string                              // "browser" or "native"
-	Spool     func(size int64) (vae.Spool, error) // see vae.Options; nil is its default
+	Spool     func(size int64) (vae.Spool, error) // see vae.Internals; nil is its default
 	HostBytes func() int64                        // memory the engine itself has; nil asks Go's runtime
 	MaxAnswer int                                 // bytes that the page can send at once; 0 is any number
-	Choose    vae.Chooser                         // see vae.Settings
+	Choose    vae.Chooser                         // see vae.KernelSettings
 }
 
 // Session serves one page.

@@ -228,7 +228,7 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 
 // frames runs the decoder and hands its frames to take.
 func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
-	d.Options.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
+	d.Options.Internals.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
 	return d.Run(t.r.ctx, t.model, t.watch("decode"), func(p *vae.DecodePlan) error {
 		return t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip)
 	}, func(_ int, f vae.Frame) error { return take(f) })
@@ -273,7 +273,7 @@ func (t *task) clip(e job.Encoding) *pageClip {
 
 // latent runs the encoder and sends the latent.
 func (t *task) latent(c *pageClip, e job.Encoding, name string) (latent.Latent, error) {
-	e.Options.Spool = t.s.o.Spool
+	e.Options.Internals.Spool = t.s.o.Spool
 	z, err := e.Run(t.r.ctx, t.model, c, t.watch("encode"), func(p *vae.EncodePlan) error {
 		for _, w := range e.Doubts() {
 			if err := t.s.send(warningEvent{about("warning", t.r.ID), w}, nil); err != nil {

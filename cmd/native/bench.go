@@ -116,8 +116,9 @@ func (c *benchCmd) Run(a *app) error {
 func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 	o := bench.Options{
 		Time: time.Duration(c.Seconds * float64(time.Second)), Precision: vae.Precision(c.Precision), Model: c.Model,
-		Tile: (*tiling.Choice)(c.Tile), NoFold: c.NoFold, Winograd: c.WinogradSetting(), Choose: t.Choose,
+		Tile: (*tiling.Choice)(c.Tile), Models: c.KernelSettings(),
 	}
+	o.Models.Choose = t.Choose
 	if c.Size != (flags.Pixels{}) {
 		o.Frames, o.Height, o.Width = int(c.Frames), c.Size.H, c.Size.W
 	}

@@ -158,7 +158,7 @@ func (c *planCmd) open(a *app) (*vae.Model, error) {
 	limits := gpu.DefaultLimits
 	limits.MaxBuffer, limits.MaxBinding = 1<<50, 1<<50
 	adapter := gpu.Info{Type: "discrete", F16: true, Memory: 1 << 50, Limits: limits}
-	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, NoFold: c.NoFold, Winograd: c.WinogradSetting()} // what weights make is no matter here
+	settings := vae.Settings{Precision: vae.Precision(c.Precision), As: c.As, Force: true, Kernels: c.KernelSettings()} // what weights make is no matter here
 	if slices.Contains(vae.Families(), c.Model) {
 		return vae.Published(c.Model, adapter, settings)
 	}
@@ -177,7 +177,7 @@ func absent(model string, err error) error {
 // options are how the flags have the job cut.
 func (c *planCmd) options(m *vae.Model) (vae.Options, error) {
 	o, err := c.Tiles.Choices().Options()
-	o.Independent, o.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
+	o.Independent, o.Internals.Least, o.Host = c.independent(m), c.Least, cmp.Or(o.Host, 1<<50) // not this machine's
 	if o.Chunk == vae.AutoChunk && c.Memory == 0 {
 		o.Chunk = 1 // not what there is always room for
 	}
@@ -394,7 +394,7 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 		p, err := c.lay(ctx, m, o)
 		fits := !errors.Is(err, vae.ErrMemory)
 		if !fits && !o.Tile.Auto {
-			o.Budget, o.Least = 0, true
+			o.Budget, o.Internals.Least = 0, true
 			p, err = c.lay(ctx, m, o)
 		}
 		switch {

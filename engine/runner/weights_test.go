@@ -29,7 +29,7 @@ func TestStoreFollowsPlans(t *testing.T) {
 	j := job(t, 8, 8)
 	w := j.Network.Weights
 	from := ones{"inner.weight": 16 * 4 * 27, "inner.bias": 16, "outer.weight": 3 * 16 * 9, "outer.bias": 3}
-	resident, streams := plan(t, j, engine.Options{}), plan(t, j, engine.Options{Offload: engine.OffloadOn, Least: true})
+	resident, streams := plan(t, j, engine.Options{}), plan(t, j, engine.Options{Offload: engine.OffloadOn, Internals: engine.Internals{Least: true}})
 	require.Empty(t, resident.Work.Streamed)
 	require.NotEmpty(t, streams.Work.Streamed)
 	s := NewStore(dev)

@@ -133,7 +133,7 @@ func clip(m *vae.Model) int {
 
 func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int, f32, f16 *vae.Model) string {
 	a, b := plan(t, f32, direction, size, frames, tile), plan(t, f16, direction, size, frames, tile)
-	least := planWith(t, f16, direction, size, frames, tile, vae.Options{Least: true, Offload: vae.OffloadOff})
+	least := planWith(t, f16, direction, size, frames, tile, vae.Options{Internals: vae.Internals{Least: true}, Offload: vae.OffloadOff})
 	require.Equal(t, a.Cost.FLOPs, b.Cost.FLOPs, "%s %v: FLOPs in f32 and f16", direction, size)
 	tiles := "whole"
 	if tile > 0 {
@@ -148,7 +148,7 @@ func planLine(t *testing.T, direction string, size tiling.Size, frames, tile int
 // leastOf is the plan of a job in one tile that takes least.
 func leastOf(t *testing.T, m *vae.Model, direction string, size tiling.Size, frames int, offload vae.Offload) *vae.Plan {
 	t.Helper()
-	return planWith(t, m, direction, size, frames, 0, vae.Options{Least: true, Offload: offload, Host: 1 << 50})
+	return planWith(t, m, direction, size, frames, 0, vae.Options{Internals: vae.Internals{Least: true}, Offload: offload, Host: 1 << 50})
 }
 
 func leastLine(t *testing.T, direction string, size tiling.Size, frames int, m *vae.Model) string {

@@ -90,7 +90,7 @@ func TestReference(t *testing.T) {
 		{"ltx2", "encode", 754_686_885_888, 381_641_490_432, 0, 1.456},
 	} {
 		m := published(t, c.family, vae.F16)
-		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, NoFold: true})
+		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, Kernels: vae.KernelSettings{NoFold: true}})
 		require.NoError(t, err)
 		of := func(frames int) int64 {
 			_, reference := products(plan(t, m, c.direction, tiling.Square(512), frames, 0))
@@ -134,7 +134,7 @@ func TestShareOfReference(t *testing.T) {
 		assert.LessOrEqual(t, 100*macs, c.most*reference, "%s %s, %d frames: %.4f of the reference's", c.family, c.direction, c.frames, float64(macs)/float64(reference))
 	}
 	on := true
-	m, err := vae.Published("seedvr2", unlimited(), vae.Settings{Precision: vae.F16, Winograd: &on})
+	m, err := vae.Published("seedvr2", unlimited(), vae.Settings{Precision: vae.F16, Kernels: vae.KernelSettings{Winograd: &on}})
 	require.NoError(t, err)
 	for _, frames := range []int{21, 101} {
 		macs, reference := products(plan(t, m, "decode", tiling.Square(512), frames, 0))

@@ -124,13 +124,14 @@ type Shortcuts struct {
 	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
 }
 
-// WinogradSetting is Settings.Winograd.
-func (f Shortcuts) WinogradSetting() *bool {
-	if f.Winograd == "auto" {
-		return nil
+// KernelSettings are what these flags say of kernels.
+func (f Shortcuts) KernelSettings() vae.KernelSettings {
+	k := vae.KernelSettings{NoFold: f.NoFold}
+	if f.Winograd != "auto" {
+		on := f.Winograd == "on"
+		k.Winograd = &on
 	}
-	on := f.Winograd == "on"
-	return &on
+	return k
 }
 
 // GPU is how these flags open an adapter.
@@ -145,7 +146,7 @@ func (f Device) Chosen() machine.Choice {
 
 // Settings are how these flags open a checkpoint.
 func (f Device) Settings(force Forcing) vae.Settings {
-	return vae.Settings{Precision: vae.Precision(f.Precision), As: f.As, Force: force.Force, NoFold: f.NoFold, Winograd: f.WinogradSetting()}
+	return vae.Settings{Precision: vae.Precision(f.Precision), As: f.As, Force: force.Force, Kernels: f.KernelSettings()}
 }
 
 // Tiles choose how the work is cut.
