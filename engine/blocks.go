@@ -1,6 +1,15 @@
 package engine
 
-import "tessera/wgsl"
+import (
+	"tessera/gpu"
+	"tessera/wgsl"
+)
+
+// Blocks of pixels become channels, or the other way round, in two ways. In SpaceToDepth
+// and DepthToSpace the channels of a pixel lie together, and the first frame of a clip is
+// a block of one frame. In Unshuffle and Shuffle, as in PyTorch's pixel_unshuffle, the
+// pixels of a channel lie together, and the first frame of a clip counts as all frames of
+// a block.
 
 // SpaceToDepth makes a pixel of Side x Side, and a frame of Time, whose channels become
 // its own, those of a pixel together; they are averaged where there are more than Out.
@@ -78,6 +87,80 @@ func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
 			}
 			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
 				make(d.Time, head+r.T, head+r.T*d.Time, r.N)
+			}
+		},
+	})
+}
+
+// Unshuffle makes one frame of Time and one pixel of Space x Space, whose channels are
+// those that then fall on a pixel, channel slowest, or means of groups of them. The first
+// frame of a clip stands once more in front of it.
+type Unshuffle struct {
+	_ gpu.Incomparable
+
+	Name        string
+	Out         int // channels
+	Time, Space int // 1 or 2
+}
+
+// Forward is x made smaller.
+func (d *Unshuffle) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+
+// Add adds x made smaller to y in place.
+func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
+	frames, from := x.T/d.Time, 0
+	if g.Head() {
+		frames, from = (x.T-1)/d.Time+1, 1-d.Time
+	}
+	return g.record(node{
+		label: d.Name, kind: "pixel_unshuffle", reads: []Value{x}, onto: y, out: Value{T: frames, H: x.H / d.Space, W: x.W / d.Space, C: d.Out},
+		reach: reach{by: d.Space, per: 1}, joint: d.Time,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.x
+			for _, r := range wgsl.Runs(frames, max(1, min(e.atOnce(&in)/d.Time, e.atOnce(&out))), nil) {
+				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
+					FT: d.Time, FS: d.Space, X: in, XT: from + r.T*d.Time, Y: out, YT: r.T, N: r.N, Add: y.id != 0, Repeat: true,
+				})
+			}
+		},
+	})
+}
+
+// Shuffle makes Time frames of one and Space x Space pixels of one of its channels,
+// channel slowest; a list of them that is shorter than Out is repeated. Of two frames that
+// the first frame of a clip becomes, the first is dropped.
+type Shuffle struct {
+	_ gpu.Incomparable
+
+	Name        string
+	Out         int // channels
+	Time, Space int // 1 or 2
+}
+
+// Forward is x made larger.
+func (d *Shuffle) Forward(g *Graph, x Value) Value {
+	if d.Time == 2 {
+		g.tick(true)
+	}
+	return d.Add(g, x, Value{})
+}
+
+// Add adds x made larger to y in place.
+func (d *Shuffle) Add(g *Graph, x, y Value) Value {
+	head := g.alone(d.Time)
+	return g.record(node{
+		label: d.Name, kind: "pixel_shuffle", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
+		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.x
+			k := wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: in, N: 1, Y: out, Phases: 1, Turns: true, Write: y.id == 0}
+			if head == 1 {
+				e.set.DupUp3D(e.batch, d.Name, k)
+			}
+			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
+				r.T += head
+				k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
+				e.set.DupUp3D(e.batch, d.Name, k)
 			}
 		},
 	})
