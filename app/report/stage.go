@@ -18,17 +18,35 @@ type Adapter struct {
 	Type    string `json:"type"`
 }
 
+// Layout is how a plan cuts a clip into tiles and slices.
+type Layout struct {
+	Tile    string `json:"tile"`             // "off", or HxW in pixels
+	Tiling  string `json:"tiling,omitempty"` // of several tiles
+	Overlap string `json:"overlap,omitempty"`
+	Halo    string `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
+	Tiles   int    `json:"tiles"`
+	Slices  int    `json:"slices"` // of each tile
+	Chunk   int    `json:"chunk"`  // latent frames in each but the first, at most
+}
+
+// NewLayout is that of a plan.
+func NewLayout(p *vae.Plan) Layout {
+	l := Layout{Tile: "off", Tiles: len(p.Tiles.Tiles), Slices: p.Slices, Chunk: p.Chunk}
+	switch {
+	case p.Tiles.Whole():
+	case p.Tiling == vae.Exact:
+		l.Tile, l.Tiling, l.Halo = p.Tile.String(), string(p.Tiling), p.Halo.String()
+	default:
+		l.Tile, l.Tiling, l.Overlap = p.Tile.String(), string(p.Tiling), p.Overlap.String()
+	}
+	return l
+}
+
 // Stage is one direction's run.
 type Stage struct {
 	Seconds      float64 `json:"seconds"`
 	FramesPerSec float64 `json:"frames_per_second"`
-	Tile         string  `json:"tile"`             // "off", or HxW in pixels
-	Tiling       string  `json:"tiling,omitempty"` // of several tiles
-	Overlap      string  `json:"overlap,omitempty"`
-	Halo         string  `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
-	Tiles        int     `json:"tiles"`
-	Slices       int     `json:"slices"` // of each tile
-	Chunk        int     `json:"chunk"`  // latent frames in each but the first, at most
+	Layout
 	Shrunk       bool    `json:"shrunk"`
 	PlannedBytes int64   `json:"planned_device_bytes"`
 	UntiledBytes int64   `json:"untiled_device_bytes,omitempty"` // of exact tiles: in one tile; absent beyond the limits
@@ -46,7 +64,7 @@ type Stage struct {
 func NewStage(l *vae.Plan, frames int, took time.Duration) *Stage {
 	s := &Stage{
 		Seconds: took.Seconds(), FramesPerSec: float64(frames) / took.Seconds(),
-		Tile: "off", Tiles: len(l.Tiles.Tiles), Slices: l.Slices, Chunk: l.Chunk, Shrunk: l.Shrunk,
+		Layout: NewLayout(l), Shrunk: l.Shrunk,
 		PlannedBytes: l.Bytes(), BudgetBytes: l.Budget, FLOPs: l.Cost.FLOPs, cut: job.Cut(l), Shares: shares(l),
 		Host: l.Host, HostWeights: l.Streamed, Moved: l.Moved,
 	}
@@ -58,12 +76,8 @@ func NewStage(l *vae.Plan, frames int, took time.Duration) *Stage {
 			s.cut += ", " + more
 		}
 	}
-	switch {
-	case l.Tiles.Whole():
-	case l.Tiling == vae.Exact:
-		s.Tile, s.Tiling, s.Halo, s.UntiledBytes = l.Tile.String(), string(l.Tiling), l.Halo.String(), l.Untiled
-	default:
-		s.Tile, s.Tiling, s.Overlap = l.Tile.String(), string(l.Tiling), l.Overlap.String()
+	if s.Tiling == string(vae.Exact) {
+		s.UntiledBytes = l.Untiled
 	}
 	return s
 }

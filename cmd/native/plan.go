@@ -63,16 +63,10 @@ type planned struct {
 	Width     int               `json:"width"`
 	Pictures  bool              `json:"independent_frames,omitempty"`
 	Precision string            `json:"precision"`
-	Tile      string            `json:"tile"`             // "off", or HxW in pixels
-	Tiling    string            `json:"tiling,omitempty"` // of several tiles
-	Overlap   string            `json:"overlap,omitempty"`
-	Halo      string            `json:"halo,omitempty"` // of exact tiles, at most, HxW pixels
-	Tiles     int               `json:"tiles"`
-	Slices    int               `json:"slices"`          // of each tile
-	Chunk     int               `json:"chunk"`           // latent frames in each but the first, at most
-	Depth     int               `json:"depth,omitempty"` // of portions that the slices run in
-	Rows      bool              `json:"rows,omitempty"`  // convolutions write over what they read
-	Shrunk    bool              `json:"shrunk"`
+	report.Layout
+	Depth  int  `json:"depth,omitempty"` // of portions that the slices run in
+	Rows   bool `json:"rows,omitempty"`  // convolutions write over what they read
+	Shrunk bool `json:"shrunk"`
 
 	MACs               int64 `json:"macs"` // of convolutions and products, attention's not among them
 	AttentionMACs      int64 `json:"attention_macs"`
@@ -221,10 +215,9 @@ func (c *planCmd) independent(m *vae.Model) bool {
 
 // planned sums a plan up.
 func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
-	s := report.NewStage(p, p.Frames, 1)
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Tile: s.Tile, Tiling: s.Tiling, Overlap: s.Overlap, Halo: s.Halo, Tiles: s.Tiles, Slices: s.Slices, Chunk: s.Chunk, Depth: p.Depth, Rows: p.Rows, Shrunk: s.Shrunk,
+		Layout: report.NewLayout(p), Depth: p.Depth, Rows: p.Rows, Shrunk: p.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
@@ -405,8 +398,8 @@ func (c *planCmd) alternatives(ctx context.Context, m *vae.Model, o vae.Options)
 		case o.Offload == vae.OffloadOn && p.Host == 0:
 			continue
 		}
-		s := report.NewStage(p, p.Frames, 1)
-		choice := planChoice{s.Tile, s.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, c.free(p.Host), p.Moved, p.Cost.MACs}
+		l := report.NewLayout(p)
+		choice := planChoice{l.Tile, l.Tiles, p.Host > 0, p.Tiles.Whole() || p.Tiling == vae.Exact, fits, p.Bytes(), p.Host, c.free(p.Host), p.Moved, p.Cost.MACs}
 		if !slices.Contains(all, choice) {
 			all = append(all, choice)
 		}
