@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"app/api":       {"app/job", "engine", "format/quote", "gpu", "latent", "media", "temporary", "tiling", "vae"},
 	"app/session":   {"app/job", "engine", "format/json", "format/quote", "gpu", "latent", "media", "tiling", "vae"},
 	"app/batch":     {"app/files", "app/interrupt", "app/job", "app/report", "app/resume", "app/terminal", "engine", "format", "format/file", "format/quote", "media", "remote", "temporary", "vae"},
-	"app/bench":     {"gpu", "latent", "tiling", "vae", "wgsl"},
+	"app/bench":     {"app/terminal", "gpu", "latent", "tiling", "vae", "wgsl"},
 	"app/desktop":   {"temporary"},
 	"app/files":     {"app/interrupt", "app/job", "app/terminal", "engine", "format", "media", "temporary"},
 	"app/interrupt": {},

@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"time"
+
+	"tessera/app/terminal"
 )
 
 // turns are how long this program's threads have run, and how long they were ready to
@@ -31,10 +33,10 @@ func busy(processor bool, t turns, before, after Roofline) string {
 		return fmt.Sprintf("%.0f %% of the time in which it could compute, this program waited for a processor", 100*part)
 	}
 	if r, again := before.GFLOPs, after.GFLOPs; max(r, again) > apart*min(r, again) {
-		return fmt.Sprintf("%s GFLOP/s at the beginning were %s at the end", three(r), three(again))
+		return fmt.Sprintf("%s GFLOP/s at the beginning were %s at the end", terminal.Figures(r), terminal.Figures(again))
 	}
 	if r, again := before.GBs, after.GBs; max(r, again) > apart*min(r, again) {
-		return fmt.Sprintf("%s GB/s copied at the beginning were %s at the end", three(r), three(again))
+		return fmt.Sprintf("%s GB/s copied at the beginning were %s at the end", terminal.Figures(r), terminal.Figures(again))
 	}
 	return ""
 }

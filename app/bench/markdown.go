@@ -3,6 +3,8 @@ package bench
 import (
 	"fmt"
 	"strings"
+
+	"tessera/app/terminal"
 )
 
 // Markdown is the report for people, to be sent or kept.
@@ -15,7 +17,7 @@ func (r *Report) Markdown() string {
 	} {
 		fmt.Fprintf(&b, "%s: %s  \n", line[0], line[1])
 	}
-	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", three(r.Roofline.GFLOPs), three(r.Roofline.GBs))
+	fmt.Fprintf(&b, "\nRoofline: %s GFLOP/s of multiply-adds in f32, %s GB/s copied. Shares are of what these two allow.\n", terminal.Figures(r.Roofline.GFLOPs), terminal.Figures(r.Roofline.GBs))
 	if r.Busy != "" {
 		fmt.Fprintf(&b, "**The machine was busy with other work, so the figures tell little**: %s.\n", r.Busy)
 	}
@@ -23,7 +25,7 @@ func (r *Report) Markdown() string {
 	case m != nil && m.Missing != "":
 		fmt.Fprintf(&b, "Matrix units: products of %s failed: %s\n", m.Of, m.Missing)
 	case m != nil:
-		fmt.Fprintf(&b, "Matrix units: %s GFLOP/s in products of %s, halves with sums in f32; shares are not of these.\n", three(m.GFLOPs), m.Of)
+		fmt.Fprintf(&b, "Matrix units: %s GFLOP/s in products of %s, halves with sums in f32; shares are not of these.\n", terminal.Figures(m.GFLOPs), m.Of)
 	}
 	if !r.Stamps {
 		b.WriteString("The adapter has no timestamps: operations are timed from their submission until they are known to be done.\n")
@@ -61,7 +63,7 @@ func table(b *strings.Builder, head string, all []Op, name func(*Op) string) {
 			fmt.Fprintf(b, "| %s | %s | | | |\n", name(o), o.Missing)
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% |\n", name(o), three(1e3*o.Seconds), three(float64(o.FLOPs)/o.Seconds/1e9), three(float64(o.Bytes)/o.Seconds/1e9), 100*o.Share)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %.0f %% |\n", name(o), terminal.Figures(1e3*o.Seconds), terminal.Figures(float64(o.FLOPs)/o.Seconds/1e9), terminal.Figures(float64(o.Bytes)/o.Seconds/1e9), 100*o.Share)
 	}
 }
 
@@ -78,20 +80,7 @@ func (r *Report) jobs(b *strings.Builder) {
 			continue
 		}
 		frames := float64(j.Frames) / j.Seconds
-		fmt.Fprintf(b, "| %s %s | %d × %d×%d | %s | %s | %s | %s | %.0f %% | %s | %.0f |\n", j.Model, j.Op, j.Frames, j.Width, j.Height, three(j.Seconds),
-			three(frames), three(frames*float64(j.Height*j.Width)/1e6), three(float64(j.FLOPs)/j.Seconds/1e9), 100*j.Share, three(j.First), float64(j.PeakBytes)/(1<<20))
+		fmt.Fprintf(b, "| %s %s | %d × %d×%d | %s | %s | %s | %s | %.0f %% | %s | %.0f |\n", j.Model, j.Op, j.Frames, j.Width, j.Height, terminal.Figures(j.Seconds),
+			terminal.Figures(frames), terminal.Figures(frames*float64(j.Height*j.Width)/1e6), terminal.Figures(float64(j.FLOPs)/j.Seconds/1e9), 100*j.Share, terminal.Figures(j.First), float64(j.PeakBytes)/(1<<20))
 	}
-}
-
-// three is a number to three figures.
-func three(v float64) string {
-	switch {
-	case v >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	case v >= 0.9995:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.3g", v)
 }

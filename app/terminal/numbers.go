@@ -15,8 +15,10 @@ func Figures(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	case v >= 0.9995:
 		return fmt.Sprintf("%.2f", v)
+	case v >= 0.09995:
+		return fmt.Sprintf("%.3f", v)
 	}
-	return fmt.Sprintf("%.3f", v)
+	return fmt.Sprintf("%.3g", v)
 }
 
 // clock prints a duration: 0:32, 12:05, 1:02:03.

@@ -17,7 +17,7 @@ func TestClock(t *testing.T) {
 	} {
 		assert.Equal(t, want, clock(d))
 	}
-	for v, want := range map[float64]string{0.2219: "0.222", 0.99999: "1.00", 1.4: "1.40", 12.34: "12.3", 240.2: "240"} {
+	for v, want := range map[float64]string{0.01234: "0.0123", 0.05: "0.05", 0.2219: "0.222", 0.5: "0.500", 0.99999: "1.00", 1.4: "1.40", 12.34: "12.3", 240.2: "240"} {
 		assert.Equal(t, want, Figures(v))
 	}
 }
