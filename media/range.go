@@ -64,7 +64,7 @@ func (r Range) Doubt() string {
 	case r.Min >= 0 && r.Min <= r.Max/4 && r.Max >= 0.25 && r.Max <= 1.05:
 		return fmt.Sprintf("numbers from %.3g to %.3g look like pixels in [0,1], but are read as ones in [-1,1], of which 0 is a medium gray", r.Min, r.Max)
 	case (r.Min < -decoded || r.Max > decoded) && r.Min >= -pixelLimit && r.Max <= pixelLimit:
-		return fmt.Sprintf("numbers from %.3g to %.3g are read as pixels in [-1,1]; ones that a mean and a deviation have scaled, such as ImageNet's, are others", r.Min, r.Max)
+		return fmt.Sprintf("numbers from %.3g to %.3g are read as pixels in [-1,1]; convert them first if they are normalised by a mean and a standard deviation, such as ImageNet's", r.Min, r.Max)
 	}
 	return ""
 }

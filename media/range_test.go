@@ -72,7 +72,7 @@ func TestPixelRanges(t *testing.T) {
 			require.NoError(t, clip.Close())
 			var want []string
 			if c.warns && c.high > 2 {
-				want = []string{fmt.Sprintf("%s: numbers from %.3g to %.3g are read as pixels in [-1,1]; ones that a mean and a deviation have scaled, such as ImageNet's, are others", path, c.low, c.high)}
+				want = []string{fmt.Sprintf("%s: numbers from %.3g to %.3g are read as pixels in [-1,1]; convert them first if they are normalised by a mean and a standard deviation, such as ImageNet's", path, c.low, c.high)}
 			} else if c.warns {
 				want = []string{fmt.Sprintf("%s: numbers from %.3g to %.3g look like pixels in [0,1], but are read as ones in [-1,1], of which 0 is a medium gray", path, c.low, c.high)}
 			}

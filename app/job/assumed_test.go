@@ -67,7 +67,7 @@ func TestAssumedModel(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "sdxl", d.Options.As)
 	assert.Empty(t, d.Warnings)
-	assert.Equal(t, []string{"z.safetensors: made by SDXL, so the checkpoint is taken for that"}, d.Notes)
+	assert.Equal(t, []string{"z.safetensors: made by SDXL, so the checkpoint is treated as SDXL"}, d.Notes)
 	_, err = Decode(thing, z, "z.safetensors", Choices{As: "sd"})
 	require.ErrorContains(t, err, `a latent of "SDXL" ("thing.safetensors"), decoding with "Stable Diffusion"`)
 }

@@ -59,7 +59,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 			return d, err
 		}
 		d.Options.As = as
-		d.Notes = append(d.Notes, fmt.Sprintf("%s: made by %s, so the checkpoint is taken for that", name, c.Model))
+		d.Notes = append(d.Notes, fmt.Sprintf("%s: made by %s, so the checkpoint is treated as %s", name, c.Model, c.Model))
 	}
 	origin := c.Origin(was)
 	images := want.independent(origin.Images)
@@ -167,7 +167,7 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 	case kin == vae.OtherFile:
 		d.Notes = append(d.Notes, text+", another file of that model")
 	case kin == vae.StandIn:
-		d.Notes = append(d.Notes, text+": one stands for the other")
+		d.Notes = append(d.Notes, text+", which uses the same latents")
 	case kin == vae.OtherStatistics && d.Scale == latent.ScalePipeline:
 		text += fmt.Sprintf(", which scales by other statistics: %s", statisticsOf(c))
 		if !asked {

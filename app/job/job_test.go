@@ -502,7 +502,7 @@ func TestStandIn(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, d.Warnings)
 	require.Len(t, d.Notes, 1)
-	require.Contains(t, d.Notes[0], "one stands for the other")
+	require.Contains(t, d.Notes[0], `decoding with "TAESD" ("taesd.pth"), which uses the same latents`)
 	was.Checkpoint.Model = "SDXL"
 	z.Meta = was.Meta(latent.KindLatent)
 	_, err = Decode(taesd, z, "z.safetensors", Choices{})
