@@ -144,7 +144,7 @@ func (n shy) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windo
 	in, windows, part := n.Divisible.Halo(out, frame)
 	if in.Y0 > 0 {
 		in.Y0++
-		first := n.Divisible.(*wanParts).stages[0].sampler.conv.Name
+		first := n.Divisible.(*twoParts).stages[0].sampler.layer()
 		w := windows[first]
 		w.Y -= 2
 		windows[first] = w

@@ -5,7 +5,6 @@ import (
 
 	"tessera/engine"
 	"tessera/format"
-	"tessera/tiling"
 )
 
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
@@ -57,88 +56,6 @@ func wanFamily(name string, nested bool, published Config, caches []cache, marks
 	}
 }
 
-// wanParts is a network of two: an outer part that changes size, and an inner
-// one in the latent's size.
-type wanParts struct {
-	*wanOuter
-	inner *wanInner
-	width int // channels between them
-}
-
-func (p *wanParts) Inner() engine.Module { return p.inner }
-func (p *wanParts) Outer() engine.Module { return p.wanOuter }
-func (p *wanParts) Width() int           { return p.width }
-
-// wanOuter is the part that changes size: stem and stages of the encoder,
-// stages and head of the decoder. A pixel of its output depends on the pixels
-// around it only, as far as Halo says.
-type wanOuter struct {
-	stem       *engine.Conv // encoder
-	stages     []*wanStage
-	head       *head // decoder
-	unpatchify *engine.Unpatchify
-}
-
-// Forward is the part's output. The encoder's pixels are patched already.
-func (o *wanOuter) Forward(g *engine.Graph, x engine.Value) engine.Value {
-	all := &stages{}
-	for _, s := range o.stages { // a shortcut goes around all of one
-		all.all = append(all.all, stage{before: engine.Series{}, after: s, frames: s.frames})
-	}
-	if o.stem != nil {
-		all.start = &marked{name: o.stem.Name, layer: o.stem}
-	} else if all.end = o.head; o.unpatchify != nil {
-		all.end = engine.Series{o.head, o.unpatchify}
-	}
-	return all.Forward(g, x)
-}
-
-// Halo follows a part of the output, of frames of size frame, back through the
-// layers. Pixels are those of the network, patches where there are such. In the
-// encoder the last stage has no window, so that the wanted part lies somewhere
-// in what it makes.
-func (o *wanOuter) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
-	at := out
-	windows = engine.Windows{}
-	last := len(o.stages) - 1
-	if o.head != nil {
-		at = grown(out, o.head.conv.Reach(), frame)
-	}
-	for i := last; i >= 0; i-- {
-		s := o.stages[i]
-		made := at
-		if s.sampler != nil {
-			frame = s.sampler.before(frame)
-			at = s.sampler.reads(made, frame)
-		}
-		reach := s.Reach()
-		if i == 0 && o.stem != nil {
-			reach += o.stem.Reach()
-		}
-		at = grown(at, reach, frame)
-		if s.sampler != nil {
-			windows[s.sampler.conv.Name] = s.sampler.makes(made, at)
-		}
-		if i == last {
-			part = tiling.Rect{Y0: out.Y0 - at.Y0, Y1: out.Y1 - at.Y0, X0: out.X0 - at.X0, X1: out.X1 - at.X0}
-		}
-	}
-	if o.head != nil {
-		windows[o.head.conv.Name] = engine.Window{Y: part.Y0, X: part.X0, H: part.Size().H, W: part.Size().W}
-	}
-	return at, windows, part
-}
-
-// clip is the part of a rectangle within a frame.
-func clip(r tiling.Rect, frame tiling.Size) tiling.Rect {
-	return tiling.Rect{Y0: max(r.Y0, 0), Y1: min(r.Y1, frame.H), X0: max(r.X0, 0), X1: min(r.X1, frame.W)}
-}
-
-// grown is a rectangle with n more to each side, within a frame.
-func grown(r tiling.Rect, n int, frame tiling.Size) tiling.Rect {
-	return clip(tiling.Rect{Y0: r.Y0 - n, Y1: r.Y1 + n, X0: r.X0 - n, X1: r.X1 + n}, frame)
-}
-
 // wanInner is the rest, in the latent's size: middle, head and quantisation of
 // the encoder, quantisation, stem and middle of the decoder.
 type wanInner struct {
@@ -167,7 +84,7 @@ func (n *wanInner) Forward(g *engine.Graph, x engine.Value) engine.Value {
 
 func newWanEncoder(l *loader, c Config) *engine.Network {
 	n, time := &wanNames{nested: !c.is(wan21), blocks: c.Blocks}, c.wanTime()
-	o := &wanOuter{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], time, 1)}
+	o := &outerPart{stem: l.conv("encoder.conv1", c.Channels*c.Patch*c.Patch, c.Widths[0], time, 1)}
 	in := c.Widths[0]
 	frames := 1
 	for i, w := range c.Widths {
@@ -183,7 +100,7 @@ func newWanEncoder(l *loader, c Config) *engine.Network {
 	}
 	inner := &wanInner{mid: newWanMid(l, time, "encoder.middle", in), head: newWanHead(l, time, "encoder.head", in, 2*c.Latent)}
 	inner.after = l.pointwise("conv1", 2*c.Latent, 2*c.Latent, 3)
-	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: &wanParts{o, inner, in}}
+	return &engine.Network{Name: "encoder", Whole: engine.Series{o, inner}, Parts: &twoParts{o, inner, in}}
 }
 
 func newWanDecoder(l *loader, c Config) *engine.Network {
@@ -191,7 +108,7 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 	in := c.Decoder[0]
 	inner := &wanInner{before: l.pointwise("conv2", c.Latent, c.Latent, 3)}
 	inner.stem, inner.mid = l.conv("decoder.conv1", c.Latent, in, time, 1), newWanMid(l, time, "decoder.middle", in)
-	o := &wanOuter{}
+	o := &outerPart{}
 	for i, w := range c.Decoder {
 		out := w // of the sampler
 		if !n.nested {
@@ -210,7 +127,7 @@ func newWanDecoder(l *loader, c Config) *engine.Network {
 	if side > 1 {
 		o.unpatchify = &engine.Unpatchify{Name: "unpatchify", Side: side, C: c.Channels, Rows: c.Patch == 1}
 	}
-	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: &wanParts{o, inner, c.Decoder[0]}}
+	return &engine.Network{Name: "decoder", Whole: engine.Series{inner, o}, Parts: &twoParts{o, inner, c.Decoder[0]}}
 }
 
 // newWanResnet is ResidualBlock.

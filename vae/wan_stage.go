@@ -5,48 +5,6 @@ import (
 	"tessera/tiling"
 )
 
-// wanStage is residual blocks, then a sampler where there is one, and in Wan
-// 2.2 a shortcut around all of it.
-type wanStage struct {
-	names    []string // of the blocks, as modules; or of the stage alone
-	resnets  []*resnet
-	sampler  *resample
-	shortcut *shortcut
-	frames   int // of the clip that the stage makes one of, after the first; in the encoder
-}
-
-// Forward is the stage's output.
-func (s *wanStage) Forward(g *engine.Graph, x engine.Value) engine.Value {
-	var skip engine.Value
-	if s.shortcut != nil {
-		skip = s.shortcut.before(g, x)
-	}
-	last := len(s.names) - 1
-	for i, b := range s.resnets {
-		x = b.Forward(g, x)
-		if i < last {
-			g.Mark(s.names[i], x)
-		}
-	}
-	if s.sampler != nil {
-		x = s.sampler.Forward(g, x)
-	}
-	if s.shortcut != nil {
-		x = s.shortcut.after(g, skip, x)
-	}
-	g.Mark(s.names[last], x)
-	return x
-}
-
-// Reach is how far to each side the residual blocks read.
-func (s *wanStage) Reach() int {
-	n := 0
-	for _, b := range s.resnets {
-		n += b.Reach()
-	}
-	return n
-}
-
 // stageSize are a stage's channels: of its input, between its blocks, after its
 // sampler; and its residual blocks.
 type stageSize struct{ in, width, out, blocks int }
@@ -62,8 +20,8 @@ func sampler(up bool, time []bool, i int) *sampling {
 	return &sampling{up, time[i]}
 }
 
-func newWanStage(l *loader, time engine.Causal, name func(i, r int) string, i int, size stageSize, how *sampling) *wanStage {
-	s := &wanStage{}
+func newWanStage(l *loader, time engine.Causal, name func(i, r int) string, i int, size stageSize, how *sampling) *outerStage {
+	s := &outerStage{}
 	in := size.in
 	for b := range size.blocks {
 		s.resnets = append(s.resnets, newWanResnet(l, time, name(i, b), in, size.width))
@@ -71,16 +29,17 @@ func newWanStage(l *loader, time engine.Causal, name func(i, r int) string, i in
 		in = size.width
 	}
 	if how != nil {
-		s.sampler = newResample(l, name(i, size.blocks), size.width, size.out, *how)
-		s.names = append(s.names, s.sampler.name)
+		r := newResample(l, name(i, size.blocks), size.width, size.out, *how)
+		s.sampler, s.names = r, append(s.names, r.name)
 	}
 	return s
 }
 
 // nest makes the stage one module with a shortcut to cout channels.
-func (s *wanStage) nest(name string, cout int, how skipping) {
+func (s *outerStage) nest(name string, cout int, how skipping) {
 	s.names = []string{name}
-	s.shortcut = &shortcut{name + ".avg_shortcut", cout, s.sampler, how}
+	sample, _ := s.sampler.(*resample)
+	s.shortcut = &shortcut{name + ".avg_shortcut", cout, sample, how}
 }
 
 // resample is Resample: space halved by a convolution, then time, or time
@@ -123,7 +82,8 @@ func (s *resample) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return x
 }
 
-// before is the size of a frame of the input.
+func (s *resample) layer() string { return s.conv.Name }
+
 func (s *resample) before(frame tiling.Size) tiling.Size {
 	if s.up {
 		return tiling.Size{H: frame.H / 2, W: frame.W / 2}
@@ -131,8 +91,6 @@ func (s *resample) before(frame tiling.Size) tiling.Size {
 	return tiling.Size{H: frame.H * 2, W: frame.W * 2}
 }
 
-// reads is the part of a frame of the input, of size frame, that a part of the
-// output depends on.
 func (s *resample) reads(out tiling.Rect, frame tiling.Size) tiling.Rect {
 	if s.up { // a pixel of the enlarged frame and its neighbours
 		return clip(tiling.Rect{Y0: (out.Y0 - 1) >> 1, Y1: out.Y1/2 + 1, X0: (out.X0 - 1) >> 1, X1: out.X1/2 + 1}, frame)
@@ -140,8 +98,6 @@ func (s *resample) reads(out tiling.Rect, frame tiling.Size) tiling.Rect {
 	return clip(tiling.Rect{Y0: 2 * out.Y0, Y1: 2*out.Y1 + 1, X0: 2 * out.X0, X1: 2*out.X1 + 1}, frame)
 }
 
-// makes is the window that turns the input in into the output out, both places
-// in their frames.
 func (s *resample) makes(out, in tiling.Rect) engine.Window {
 	size := out.Size()
 	if s.up {
