@@ -128,7 +128,7 @@ tests() {
 tables_of() {
 	(cd "$here/wgsl" && ./test -test.list '^Test') | grep '^Test' | while read -r name; do
 		case $name in
-		TestConv3D | TestConvUp | TestConvPairs | TestPointwise) for part in '[a-f]' '[g-o]' '[^a-o]'; do echo "^$name\$/^$part"; done ;;
+		TestConv3D | TestConvUp | TestConv3DWinograd | TestPointwise) for part in '[a-f]' '[g-o]' '[^a-o]'; do echo "^$name\$/^$part"; done ;;
 		*) echo "^$name\$" ;;
 		esac
 	done

@@ -43,7 +43,7 @@ in_sid() {
 }
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|ConvUp|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
-in_sid wgsl '^Test(Conv3D|ConvPairs|ConvLines|ConvUp)$' columns
-in_sid wgsl '^Test(ConvPairs|PairsAheadInRows|ConvLines|LinesInRows)$' ahead
+in_sid wgsl '^Test(Conv3D|Conv3DWinograd|Conv3DWinogradRows|ConvUp)$' columns
+in_sid wgsl '^Test(Conv3DWinograd|PairsAheadInRows|Conv3DWinogradRows|LinesInRows)$' transformed
 in_sid vae '^TestMatrixGoldens$'
 echo "matrix: passed"

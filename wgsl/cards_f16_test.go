@@ -15,7 +15,7 @@ import (
 )
 
 // Kernels of halves as cards run them. Drivers for processors compile one for seconds,
-// so that these are some of the cases; with TABLES=halves, or staged_halves, the
+// so that these are some of the cases; with TABLES=f16, or tiled_f16, the
 // operations' own tests try all.
 func TestHalves(t *testing.T) {
 	dev := gputest.Open(t)
