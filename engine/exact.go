@@ -11,7 +11,7 @@ import (
 // tiles that read a halo around them, the inner part on the whole frame.
 func (p *planner) exact(l *Plan) error {
 	net := p.Network.Parts
-	h, w := p.Height/p.In, p.Width/p.In
+	h, w := (p.Height+p.In-1)/p.In, (p.Width+p.In-1)/p.In
 	cells := tiling.Rect{Y1: h, X1: w} // the whole latent
 	frames := p.Frames                 // of the latent
 	if p.shrinks() {
@@ -49,13 +49,13 @@ func (p *planner) exact(l *Plan) error {
 	}
 
 	side := p.Out / p.OutPatch // pixels of the outer part's output along a cell
-	frame := tiling.Size{H: side * h, W: side * w}
+	from, frame := tiling.Size{H: p.Height / p.InPatch, W: p.Width / p.InPatch}, tiling.Size{H: side * h, W: side * w}
 	for i := range outer.Tiles {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
 		t := &outer.Tiles[i]
-		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), frame)
+		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), from, frame)
 		t.In = multiplied(in, p.InPatch)
 		outer.windows[i], outer.parts[i] = windows, part
 		l.reach(t.In, multiplied(t.Cells, p.In), p.factor()/p.In)

@@ -27,11 +27,11 @@ type Divisible interface {
 	Outer() Module
 	// Width is the number of channels between the two.
 	Width() int
-	// Halo follows a part of what Outer makes, of a frame of that size, back
-	// through its layers. in is what it depends on of the input. windows are the
+	// Halo follows a part of what Outer makes, of a frame of that size that it makes
+	// of one of size from, back through its layers. in is what it depends on of the input. windows are the
 	// parts that layers make, no more than is needed further on. part is where
 	// `out` then lies in what Outer makes.
-	Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows Windows, part tiling.Rect)
+	Halo(out tiling.Rect, from, frame tiling.Size) (in tiling.Rect, windows Windows, part tiling.Rect)
 }
 
 // Job is what is to be done: a network on a clip.

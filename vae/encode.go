@@ -50,14 +50,15 @@ type EncodePlan struct {
 
 // Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
 // the end mirrored, unless they are independent, and multiples of a latent cell's
-// pixels, the last row and column repeated, unless the network takes any size.
+// pixels, the last row and column repeated. Networks that take any size get
+// multiples of a patch.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
 	grid := m.Config.Grid()
 	if !independent {
 		frames = m.Config.PaddedFrames(frames)
 	}
 	if m.family.anySize {
-		return frames, height, width
+		grid = m.Config.Patch
 	}
 	return frames, (height + grid - 1) / grid * grid, (width + grid - 1) / grid * grid
 }

@@ -31,7 +31,7 @@ type family struct {
 	first         func(step int) int           // frames in the first slice of a clip, where the others have step
 	temporal      engine.Temporal              // tiles of latent frames in place of slices
 	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
-	anySize       bool                         // the encoder takes frames that are no multiple of a cell
+	anySize       bool                         // the encoder takes frames that are not a multiple of a cell
 	byPixels      bool                         // diffusers cuts and blends its tiles by pixels, not by patches
 	clamps        bool                         // pixels to [-1, 1], unless the model's own numbers are wanted
 	previews      bool                         // tiles of a decode are pictures by themselves

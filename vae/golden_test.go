@@ -36,6 +36,7 @@ type golden struct {
 	key         string // of the synthetic input
 	shape       []int  // of the input, [C, T, H, W]
 	frames      int    // of the tensor that the input is the start of; 0: as many
+	latents     int    // that the reference makes of a clip, where Tessera makes another of its last frames; 0: as many
 	moments     bool   // an encode gives mean and log-variance, else the mean
 	independent bool
 	unsigned    bool // pixels are from 0 to 1, and what goes in is taken for such
@@ -81,12 +82,14 @@ func suites() []suite {
 		{"klx4/small", klCheckpoint("klx4_small", synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true, DType: safetensors.F32}), klGoldens("klx4_small", 4, [][2]int{{6, 8}, {5, 7}}, [][2]int{{24, 32}})},
 		{"flux2/small", klCheckpoint("flux2_small", synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 5, Flux2: true, DType: safetensors.F32}), flux2Goldens("flux2_small", "decode_5x1x4x6", "decode_5x1x3x5", "encode_3x1x32x48", "pipeline_decode_20x1x2x3", "pipeline_encode_3x1x32x48")},
 		{"flux2dec/small", klCheckpoint("flux2dec_small", synthetic.KLConfig{Widths: []int{64, 128, 192, 192}, Narrow: []int{32, 64, 96, 96}, Latent: 5, Flux2: true, DType: safetensors.F32}), flux2Goldens("flux2dec_small", "decode_5x1x4x6", "encode_3x1x32x48", "pipeline_decode_20x1x2x3")},
-		{"taesd/small", tinyCheckpoint("taesd_small", small12), tinyGoldens("taesd_small", 4, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
-		{"taef2/small", tinyCheckpoint("taef2_small", smallTAEF2), tinyGoldens("taef2_small", 6, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}})},
-		{"taesana/small", tinyCheckpoint("taesana_small", smallTAESana), tinyGoldens("taesana_small", 6, [][2]int{{2, 3}}, [][3]int{{3, 64, 96}})},
-		{"taeqi2.1/small", tinyCheckpoint("taeqi21_small", smallTAEQI), tinyGoldens("taeqi21_small", 6, [][2]int{{2, 3}, {3, 5}}, [][3]int{{4, 32, 48}})},
+		{"taesd/small", tinyCheckpoint("taesd_small", small12), tinyGoldens("taesd_small", 4, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}, {3, 29, 37}})},
+		{"taef2/small", tinyCheckpoint("taef2_small", smallTAEF2), tinyGoldens("taef2_small", 6, [][2]int{{3, 4}, {5, 7}}, [][3]int{{3, 24, 32}, {3, 29, 37}})},
+		{"taesana/small", tinyCheckpoint("taesana_small", smallTAESana), tinyGoldens("taesana_small", 6, [][2]int{{2, 3}}, [][3]int{{3, 64, 96}, {3, 37, 70}})},
+		{"taeqi2.1/small", tinyCheckpoint("taeqi21_small", smallTAEQI), tinyGoldens("taeqi21_small", 6, [][2]int{{2, 3}, {3, 5}}, [][3]int{{4, 32, 48}, {4, 38, 54}})},
 		{"taesd/full", tinyCheckpoint("taesd_full", synthetic.TAESDConfig{}), tinyGoldens("taesd_full", 4, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
 		{"taef2/full", tinyCheckpoint("taef2_full", synthetic.TAESDConfig{Latent: 32, Pools: true}), tinyGoldens("taef2_full", 32, [][2]int{{3, 4}}, [][3]int{{3, 24, 32}})},
+		{"kl/full", klCheckpoint("kl_full", synthetic.KLConfig{Quant: true}), klGoldens("kl_full", 4, [][2]int{{3, 4}}, [][2]int{{24, 32}})},
+		{"kl16/full", klCheckpoint("kl16_full", synthetic.KLConfig{Latent: 16}), klGoldens("kl16_full", 16, [][2]int{{3, 4}}, [][2]int{{24, 32}})},
 		{"hunyuanvideo/small", hunyuanCheckpoint, hunyuanGoldens},
 		{"hunyuanvideo1.5/small", hunyuan15Checkpoint, hunyuan15Goldens},
 		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
@@ -204,18 +207,34 @@ func klGoldens(file string, c int, latents, pictures [][2]int) func(t testing.TB
 		for _, p := range pictures {
 			all = append(all, golden{name: fmt.Sprintf("encode_3x1x%dx%d", p[0], p[1]), key: "input", shape: []int{3, 1, p[0], p[1]}, independent: true})
 		}
+		if file == "kl_small" || file == "kl16_small" { // with the statistics of Stable Diffusion's and FLUX.1's pipelines
+			all = append(all,
+				golden{name: fmt.Sprintf("pipeline_decode_%dx1x3x4", c), key: "latent", shape: []int{c, 1, 3, 4}, independent: true},
+				golden{name: "pipeline_encode_3x1x24x32", key: "input", shape: []int{3, 1, 24, 32}, independent: true})
+		}
 		if file == "kl_small" {
 			tile := tiling.Options{Tile: tiling.Square(64), Overlap: tiling.Square(16)}
 			all = append(all,
 				golden{name: "tiled_decode_4x1x13x17_tile64x64_ov16x16", key: "latent_tile", shape: []int{4, 1, 13, 17}, independent: true, tile: tile, tiling: Diffusers},
 				golden{name: "tiled_encode_3x1x104x136_tile64x64_ov16x16", key: "input_tile", shape: []int{3, 1, 104, 136}, independent: true, tile: tile, tiling: Diffusers})
 		}
-		return fromTensors(t, file+".safetensors", all)
+		return clampedPipelines(fromTensors(t, file+".safetensors", all))
 	}
 }
 
-// flux2Goldens are FLUX.2's by name. Those of its pipelines are packed, and clamped here as
-// what is decoded of a pipeline's latent is.
+// clampedPipelines clamps what is decoded of pipelines' latents, as Tessera does.
+func clampedPipelines(all []golden) []golden {
+	for _, g := range all {
+		if g.pipeline() && g.half() == "decoder" {
+			for i, v := range g.want {
+				g.want[i] = min(max(v, -1), 1)
+			}
+		}
+	}
+	return all
+}
+
+// flux2Goldens are FLUX.2's by name. Those of its pipelines are packed.
 func flux2Goldens(file string, names ...string) func(t testing.TB) []golden {
 	return func(t testing.TB) []golden {
 		var all []golden
@@ -228,15 +247,7 @@ func flux2Goldens(file string, names ...string) func(t testing.TB) []golden {
 			require.NoError(t, err, name)
 			all = append(all, g)
 		}
-		all = fromTensors(t, file+".safetensors", all)
-		for _, g := range all {
-			if g.pipeline() && g.half() == "decoder" {
-				for i, v := range g.want {
-					g.want[i] = min(max(v, -1), 1)
-				}
-			}
-		}
-		return all
+		return clampedPipelines(fromTensors(t, file+".safetensors", all))
 	}
 }
 
@@ -281,6 +292,9 @@ func hunyuan15Checkpoint(t testing.TB) string {
 
 func klCheckpoint(name string, c synthetic.KLConfig) func(t testing.TB) string {
 	return func(t testing.TB) string {
+		if strings.HasSuffix(name, "_full") {
+			testenv.Long(t)
+		}
 		return made(t, name+".safetensors", func(path string) error { return synthetic.CreateKL(path, c) })
 	}
 }
@@ -477,9 +491,7 @@ func (g golden) input() []float32 {
 func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	t.Helper()
 	o.Unscaled, o.Independent = !g.pipeline(), g.independent
-	if m.Config.pipeline { // statistics are of the VAE that it stands for
-		m.Config.Mean, m.Config.Scale = nil, nil
-	}
+	withoutStatistics(m)
 	if g.tile != (tiling.Options{}) {
 		o.Tile.Tile, o.Overlap, o.Tiling = g.tile.Tile, g.tile.Overlap, g.tiling
 	}
@@ -487,13 +499,17 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 	if g.half() == "encoder" {
 		z, err := m.Encode(context.Background(), floats{g.shape[1], g.shape[2], g.shape[3], x}, EncodeOptions{Options: o, Moments: g.moments})
 		require.NoError(t, err)
-		if g.pipeline() {
+		if g.pipeline() && m.Config.Packed {
 			z = z.Pack()
+		}
+		if n := g.latents; n > 0 {
+			require.Equal(t, n+1, z.Frames)
+			return firstFrames(z, n)
 		}
 		return z.Data
 	}
 	z := Latent{Channels: g.shape[0], Frames: g.shape[1], Height: g.shape[2], Width: g.shape[3], Data: x}
-	if g.pipeline() {
+	if g.pipeline() && m.Config.Packed {
 		z = z.Unpack()
 	}
 	y := decodeAll(t, m, z, DecodeOptions{Options: o})
@@ -503,6 +519,23 @@ func (g golden) output(t *testing.T, m *Model, o Options) []float32 {
 		}
 	}
 	return y
+}
+
+// withoutStatistics has a tiny autoencoder take latents as they are: statistics are of the
+// VAE that it stands for.
+func withoutStatistics(m *Model) {
+	if m.Config.pipeline {
+		m.Config.Mean, m.Config.Scale = nil, nil
+	}
+}
+
+// firstFrames are the numbers of a latent's first n frames.
+func firstFrames(z Latent, n int) (v []float32) {
+	frame := z.Height * z.Width
+	for c := range z.Channels {
+		v = append(v, z.Data[c*z.Frames*frame:][:n*frame]...)
+	}
+	return v
 }
 
 // decodeAll gathers frames into [C, T, H, W].

@@ -45,7 +45,7 @@ func (o *outerPart) Forward(g *engine.Graph, x engine.Value) engine.Value {
 // layers. Pixels are those of the network, patches where there are such. In the
 // encoder the last stage has no window, so that the wanted part lies somewhere
 // in what it makes.
-func (o *outerPart) Halo(out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
+func (o *outerPart) Halo(out tiling.Rect, _, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	at := out
 	windows = engine.Windows{}
 	last := len(o.stages) - 1

@@ -31,6 +31,7 @@ var taehvFamily = family{
 	comfyUnscaled: true,
 	unsigned:      true,
 	rowsFirst:     true,
+	anySize:       true, // a convolution with stride takes zeros around a frame
 	saturates:     func(c *Config) bool { return c.Variant != superTAEHV },
 }
 

@@ -31,17 +31,18 @@ type recorded func(g *engine.Graph, x engine.Value) engine.Value
 // Forward is the function's value.
 func (f recorded) Forward(g *engine.Graph, x engine.Value) engine.Value { return f(g, x) }
 
-func (p *taehvParts) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
-	return halo(p.steps, out, frame)
+func (p *taehvParts) Halo(out tiling.Rect, from, _ tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+	return halo(p.steps, out, from)
 }
 
-// halo follows a part of the output, of frames of size frame, back through the layers. A
-// convolution makes no more than is read of it.
-func halo(steps []sizeStep, out tiling.Rect, frame tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
+// halo follows a part of the output, made of frames of size from, back through the layers.
+// A convolution makes no more than is read of it.
+func halo(steps []sizeStep, out tiling.Rect, from tiling.Size) (in tiling.Rect, windows engine.Windows, part tiling.Rect) {
 	in, windows = out, engine.Windows{}
+	frames := framesBetween(steps, from)
 	before := func(tiling.Rect) {} // says where what a convolution reads lies, to one behind it
 	for i := len(steps) - 1; i >= 0; i-- {
-		s, made := steps[i], in
+		s, made, frame := steps[i], in, frames[i]
 		if s.conv == nil {
 			in = grown(in, s.reach, frame)
 			continue
@@ -52,19 +53,16 @@ func halo(steps []sizeStep, out tiling.Rect, frame tiling.Size) (in tiling.Rect,
 		case s.conv.Enlarge:
 			before(made)
 			up := &resample{up: true}
-			frame = up.before(frame)
 			in = up.reads(made, frame)
 			before = func(at tiling.Rect) { windows[name] = up.makes(made, at) }
 			continue
 		case s.conv.Around:
 			before(made)
-			frame = tiling.Size{H: 2 * frame.H, W: 2 * frame.W}
 			in = clip(tiling.Rect{Y0: 2*made.Y0 - 1, Y1: 2 * made.Y1, X0: 2*made.X0 - 1, X1: 2 * made.X1}, frame)
 			y, x = 2*made.Y0-1, 2*made.X0-1
 		case s.shuffle:
 			small := tiling.Rect{Y0: made.Y0 / 2, Y1: (made.Y1 + 1) / 2, X0: made.X0 / 2, X1: (made.X1 + 1) / 2}
 			before(multiplied(small, 2))
-			frame = tiling.Size{H: frame.H / 2, W: frame.W / 2}
 			in = grown(small, 1, frame)
 			y, x, size = small.Y0, small.X0, small.Size()
 		default:
@@ -75,6 +73,23 @@ func halo(steps []sizeStep, out tiling.Rect, frame tiling.Size) (in tiling.Rect,
 	}
 	before(in)
 	return in, windows, tiling.Rect{Y1: out.Size().H, X1: out.Size().W}
+}
+
+// framesBetween are the sizes of frames that steps read, of which the first reads those of
+// size from.
+func framesBetween(steps []sizeStep, from tiling.Size) []tiling.Size {
+	sizes := []tiling.Size{from}
+	for i, s := range steps {
+		size := sizes[i]
+		switch {
+		case s.shuffle || s.conv != nil && s.conv.Enlarge:
+			size = tiling.Size{H: 2 * size.H, W: 2 * size.W}
+		case s.conv != nil && s.conv.Around:
+			size = tiling.Size{H: (size.H + 1) / 2, W: (size.W + 1) / 2}
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes
 }
 
 // multiplied is a rectangle of pixels that are so many along a side.

@@ -34,6 +34,7 @@ var taesdFamily = family{
 	even:          true,
 	unsigned:      true,
 	rowsFirst:     true,
+	anySize:       true, // a convolution with stride takes zeros around a picture
 	saturates:     func(*Config) bool { return true },
 	ignored:       []string{"vae_scale", "vae_shift"}, // see comfyStatistics
 }
@@ -130,7 +131,7 @@ func (p *tinyParts) Width() int           { return p.width }
 
 // Halo is that of the layers that change the size; a decoder's last one makes no more than
 // is wanted.
-func (p *tinyParts) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+func (p *tinyParts) Halo(out tiling.Rect, from, _ tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
 	var steps []sizeStep
 	for i, m := range p.outer {
 		switch {
@@ -142,7 +143,7 @@ func (p *tinyParts) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engin
 			steps = append(steps, sizeStep{reach: m.conv.Reach()})
 		}
 	}
-	return halo(steps, out, frame)
+	return halo(steps, out, from)
 }
 
 // tinyReach is how far a block's convolutions reach.

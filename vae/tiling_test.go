@@ -93,6 +93,41 @@ func TestExactTiles(t *testing.T) {
 	}
 }
 
+// Frames that end within a cell, and of odd sizes at every stride, encode to what they do at
+// once: in exact tiles, in bands, and in a tile that holds all of them.
+func TestTinyOfAnySize(t *testing.T) {
+	dev := gputest.Open(t)
+	for _, model := range []struct {
+		name, path string
+		tile       int
+		sizes      [][2]int // pixels
+	}{
+		{"taew2_1", tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), 16, [][2]int{{21, 30}, {33, 47}, {41, 20}}},
+		{"taew2_2", tinyTAEHV(t, "taew2_2", synthetic.TAEHVConfig{Latent: 48, Patch: 2}), 16, [][2]int{{34, 44}, {49, 35}}},
+		{"taesd", tinyCheckpoint("taesd_small", small12)(t), 24, [][2]int{{29, 37}, {9, 101}}},
+		{"taesana", tinyCheckpoint("taesana_small", smallTAESana)(t), 32, [][2]int{{37, 70}, {65, 33}}},
+	} {
+		m := open(t, dev, model.path, F32)
+		c, limit := m.Config, m.info.Limits.MaxBinding
+		for _, size := range model.sizes {
+			t.Run(fmt.Sprintf("%s, %dx%d", model.name, size[0], size[1]), func(t *testing.T) {
+				defer func() { m.info.Limits.MaxBinding = limit }()
+				h, w := size[0], size[1]
+				clip := floats{5, h, w, noise(c.Channels * 5 * h * w)}
+				one := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+				up := func(n int) int { return (n + c.Spatial - 1) / c.Spatial }
+				require.Len(t, one, c.Latent*c.Encoding().Frames(5, false)*up(h)*up(w))
+				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: tiles(Exact, model.tile, model.tile, 0)}), one, 1e-11, "in exact tiles")
+				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: tiles(Feather, 320, 320, 64)}), one, 1e-11, "in one feathered tile")
+				m.Unload()
+				m.info.Limits.MaxBinding = 16 << 10
+				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true, Least: true}}), one, 1e-11, "in bands")
+				m.Unload()
+			})
+		}
+	}
+}
+
 // advances is told of progress, which must grow; done is the last that was told.
 func advances(t *testing.T) (told func(Progress), done func() float64) {
 	last := -1.0
@@ -140,8 +175,8 @@ func TestHaloIsOfTheLayers(t *testing.T) {
 // shy is a network whose exact tiles read a row less than they should.
 type shy struct{ engine.Divisible }
 
-func (n shy) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
-	in, windows, part := n.Divisible.Halo(out, frame)
+func (n shy) Halo(out tiling.Rect, from, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+	in, windows, part := n.Divisible.Halo(out, from, frame)
 	if in.Y0 > 0 {
 		in.Y0++
 		first := n.Divisible.(*twoParts).stages[0].sampler.layer()
@@ -160,7 +195,7 @@ func TestHaloIsNeeded(t *testing.T) {
 	m := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 4}), F32)
 	o := tiles(Exact, 32, 16, 0)
 	// Tile 4 has rows 16 to 19 of the latent, and reads cells 3 to 29.
-	in, _, _ := m.decoder.net.Parts.Halo(tiling.Rect{Y0: 128, Y1: 160, X1: 16}, tiling.Size{H: 240, W: 16})
+	in, _, _ := m.decoder.net.Parts.Halo(tiling.Rect{Y0: 128, Y1: 160, X1: 16}, tiling.Size{H: 30, W: 2}, tiling.Size{H: 240, W: 16})
 	require.Equal(t, [2]int{3, 30}, [2]int{in.Y0, in.Y1}, "rows that tile 4 reads")
 	row := func(v []float32) []float32 { // the tile's first
 		var r []float32

@@ -20,7 +20,7 @@ func (d doubling) Outer() engine.Module { return d.outer }
 func (d doubling) Width() int           { return d.inner.Out }
 
 // Halo of a pixel is the cell it lies in and its neighbours.
-func (d doubling) Halo(out tiling.Rect, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
+func (d doubling) Halo(out tiling.Rect, _, frame tiling.Size) (tiling.Rect, engine.Windows, tiling.Rect) {
 	in := tiling.Rect{
 		Y0: max((out.Y0-1)>>1, 0), Y1: min(out.Y1/2+1, frame.H/2), X0: max((out.X0-1)>>1, 0), X1: min(out.X1/2+1, frame.W/2),
 	}
