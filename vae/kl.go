@@ -60,12 +60,12 @@ func newKLEncoder(l *loader, c Config) *engine.Network {
 		name := fmt.Sprintf("encoder.down.%d", i)
 		at := newKLStage(l, name, c.Blocks, in, w)
 		if at.frames = 1; i < len(c.Widths)-1 {
-			at.after = &marked{name: name, layer: l.conv2d(name+".downsample.conv", w, w, 2)}
+			at.after = &marked{name: name + ".downsample", layer: l.conv2d(name+".downsample.conv", w, w, 2)}
 		}
 		s.all = append(s.all, at)
 		in = w
 	}
-	all := engine.Series{s, &marked{name: "encoder.mid", layer: newKLMid(l, "encoder.mid", in)}}
+	all := engine.Series{s, newKLMid(l, "encoder.mid", in)}
 	out := l.conv2d("encoder.conv_out", in, 2*c.Latent, 1)
 	if !c.Quant {
 		return &engine.Network{Name: "encoder", Whole: append(all, newKLEnd(l, "encoder", in, &outputs{out}))}
@@ -92,13 +92,13 @@ func newKLDecoder(l *loader, c Config) *engine.Network {
 	}
 	in := c.Decoder[0]
 	all = append(all, &marked{name: "decoder.conv_in", layer: l.conv2d("decoder.conv_in", c.Latent, in, 1)})
-	all = append(all, &marked{name: "decoder.mid", layer: newKLMid(l, "decoder.mid", in)})
+	all = append(all, newKLMid(l, "decoder.mid", in))
 	s := &stages{}
 	for i, w := range c.Decoder {
 		name := fmt.Sprintf("decoder.up.%d", len(c.Decoder)-1-i)
 		at := newKLStage(l, name, c.Blocks+1, in, w)
 		if i < len(c.Decoder)-1 {
-			at.after = &marked{name: name, layer: l.enlarging(name+".upsample.conv", w, w)}
+			at.after = &marked{name: name + ".upsample", layer: l.enlarging(name+".upsample.conv", w, w)}
 		}
 		s.all = append(s.all, at)
 		in = w
@@ -111,10 +111,11 @@ func newKLDecoder(l *loader, c Config) *engine.Network {
 func newKLStage(l *loader, name string, blocks, cin, cout int) stage {
 	var all engine.Series
 	for i := range blocks {
-		all = append(all, newKLResnet(l, fmt.Sprintf("%s.block.%d", name, i), cin, cout))
+		block := fmt.Sprintf("%s.block.%d", name, i)
+		all = append(all, &marked{name: block, layer: newKLResnet(l, block, cin, cout)})
 		cin = cout
 	}
-	return stage{before: all, after: &marked{name: name, layer: engine.Series{}}}
+	return stage{before: all, after: engine.Series{}}
 }
 
 // newKLEnd is norm_out, SiLU and conv_out.
@@ -140,16 +141,19 @@ func newKLResnet(l *loader, name string, cin, cout int) *resnet {
 }
 
 // newKLMid is the middle of either network: block, attention, block.
-func newKLMid(l *loader, name string, c int) *midBlock {
-	at := name + ".attn_1"
-	m := &midBlock{before: newKLResnet(l, name+".block_1", c, c), after: newKLResnet(l, name+".block_2", c, c)}
-	m.attention = &attention{
+func newKLMid(l *loader, name string, c int) layer {
+	before, at, after := name+".block_1", name+".attn_1", name+".block_2"
+	attention := &attention{
 		norm: newKLNorm(l, at+".norm", c, false),
 		qkv:  l.queries(at+".qkv", []string{at + ".q", at + ".k", at + ".v"}, c),
 		core: &engine.Attention{Name: at, Out: c},
 		out:  l.pointwise(at+".proj_out", c, c, 0),
 	}
-	return m
+	return engine.Series{
+		&marked{name: before, layer: newKLResnet(l, before, c, c)},
+		&marked{name: at, layer: attention},
+		&marked{name: after, layer: newKLResnet(l, after, c, c)},
+	}
 }
 
 // isKL tells a file of that layout: of convolutions of pictures.

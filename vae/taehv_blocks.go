@@ -53,13 +53,16 @@ func newMemBlocks(l *loader, network string, at, c int) []engine.Module {
 // which are the same for pixels that are.
 func newTAEHVUp(l *loader, at int, size stageSize, frames, drop int) (engine.Module, sizeStep) {
 	conv := l.unbiased().enlarging(fmt.Sprintf("decoder.%d", at+2), size.in, size.out)
-	conv.ReLU = at+2 == 20
+	made := conv.Name
+	if at+2 == 20 { // the last, behind which is ReLU
+		conv.ReLU, made = true, "decoder.21"
+	}
 	split := l.unbiased().splitFrames(fmt.Sprintf("decoder.%d.conv", at+1), size.in, frames)
 	split.Early = true
 	return engine.Series{
 		split,
 		&engine.Drop{Name: "drop", N: drop},
-		&marked{name: conv.Name, layer: conv},
+		&marked{name: made, layer: conv},
 	}, sizeStep{conv: conv}
 }
 
