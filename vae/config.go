@@ -27,7 +27,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -153,10 +153,10 @@ func (c *Config) checkStages(file string) error {
 			continue
 		}
 		stages := 4
-		if c.Temporal > 1 || c.is(qwen21) {
+		if c.Temporal > 1 || c.is(qwen21) || c.is(hunyuanImage) {
 			stages = bits.Len(uint(c.Spatial / c.Patch))
 		}
-		if len(n.widths) != stages && (c.Temporal > 1 || len(n.widths) != 3) {
+		if len(n.widths) != stages && (c.Temporal > 1 || c.is(hunyuanImage) || len(n.widths) != 3) {
 			return fmt.Errorf("vae: %s: found %d %s stages, expected %d", file, len(n.widths), n.name, stages)
 		}
 		factor := 1

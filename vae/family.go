@@ -81,8 +81,9 @@ type cache struct{ trainer, trains, model string }
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }
 
-// families are those that Open knows.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &ltxFamily, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
+// families are those that Open knows. HunyuanImage 2.1 has tensors that AutoencoderKL is told
+// by, and comes first.
+var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &ltxFamily, &hunyuanImageFamily, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no

@@ -92,6 +92,9 @@ func suites() []suite {
 		{"kl16/full", klCheckpoint("kl16_full", synthetic.KLConfig{Latent: 16}), klGoldens("kl16_full", 16, [][2]int{{3, 4}}, [][2]int{{24, 32}})},
 		{"hunyuanvideo/small", hunyuanCheckpoint, hunyuanGoldens},
 		{"hunyuanvideo1.5/small", hunyuan15Checkpoint, hunyuan15Goldens},
+		{"hunyuanimage2.1/small", func(t testing.TB) string {
+			return hunyuanImageFile(t, synthetic.HunyuanImageConfig{Widths: []int{32, 32, 64, 64, 128, 128}, Latent: 8})
+		}, hunyuanImageGoldens},
 		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
 		{"ltx2.3/small", ltxCheckpoint("ltx23_small", ltx23Small), ltxGoldens("ltx23_small", [3]int{3, 1, 2})},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
@@ -282,6 +285,20 @@ func hunyuan15Goldens(t testing.TB) []golden {
 		{name: "tiled_decode_8x2x6x7_tile64x64_ov16x16", key: "latent_tile", shape: []int{8, 2, 6, 7},
 			tile: tiling.Options{Tile: tiling.Square(64), Overlap: tiling.Square(16)}, tiling: Diffusers},
 	})
+}
+
+// hunyuanImageGoldens are HunyuanImage 2.1's of widths 32, 32, 64, 64, 128, 128 with 8 latent
+// channels.
+func hunyuanImageGoldens(t testing.TB) []golden {
+	return fromTensors(t, "hunyuanimage21_small.safetensors", []golden{
+		{name: "decode_8x1x2x3", key: "latent", shape: []int{8, 1, 2, 3}, independent: true},
+		{name: "encode_3x1x64x96", key: "input", shape: []int{3, 1, 64, 96}, independent: true},
+	})
+}
+
+func hunyuanImageFile(t testing.TB, c synthetic.HunyuanImageConfig) string {
+	c.DType = safetensors.F32
+	return made(t, fmt.Sprintf("hunyuanimage_%d.safetensors", c.Latent), func(path string) error { return synthetic.CreateHunyuanImage(path, c) })
 }
 
 func hunyuan15Checkpoint(t testing.TB) string {

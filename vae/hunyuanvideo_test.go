@@ -40,6 +40,7 @@ func TestPublishedHunyuan(t *testing.T) {
 	}{
 		{hunyuan, synthetic.Hunyuan(synthetic.HunyuanConfig{}), 248, 246_478_803},
 		{hunyuan15, synthetic.Hunyuan15(synthetic.Hunyuan15Config{}), 218, 1_260_634_115},
+		{hunyuanImage, synthetic.HunyuanImage(synthetic.HunyuanImageConfig{}), 324, 405_575_491},
 	} {
 		assert.Len(t, c.all, c.tensors)
 		assert.Equal(t, c.parameters, parameters(c.all))

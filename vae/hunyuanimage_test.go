@@ -1,0 +1,200 @@
+package vae
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+)
+
+// narrowHunyuanImage is a checkpoint with a channel a group.
+func narrowHunyuanImage(t testing.TB) string {
+	return hunyuanImageFile(t, synthetic.HunyuanImageConfig{Widths: []int{32, 32, 32, 32, 32, 32}, Latent: 4})
+}
+
+// diffusersImage names a tensor of a file with two blocks a stage.
+func diffusersImage(name string) string { return hunyuanImageDiffusers(name, 2) }
+
+// The names that diffusers has, of a table of AutoencoderKLHunyuanImage's.
+func TestDiffusersNamesOfHunyuanImage(t *testing.T) {
+	for name, want := range map[string]string{
+		"encoder.conv_in.weight":              "encoder.conv_in.weight",
+		"encoder.down.0.block.1.norm2.bias":   "encoder.down_blocks.1.norm2.bias",
+		"encoder.down.0.downsample.conv.bias": "encoder.down_blocks.2.conv.bias",
+		"encoder.down.5.block.1.conv2.weight": "encoder.down_blocks.16.conv2.weight",
+		"encoder.mid.block_2.conv1.weight":    "encoder.mid_block.resnets.1.conv1.weight",
+		"encoder.mid.attn_1.norm.weight":      "encoder.mid_block.attentions.0.norm.weight",
+		"decoder.mid.attn_1.k.bias":           "decoder.mid_block.attentions.0.to_k.bias",
+		"decoder.mid.attn_1.proj_out.weight":  "decoder.mid_block.attentions.0.proj.weight",
+		"decoder.up.2.block.1.conv2.weight":   "decoder.up_blocks.9.conv2.weight",
+		"decoder.up.3.upsample.conv.weight":   "decoder.up_blocks.15.conv.weight",
+		"decoder.up.5.block.2.conv2.bias":     "decoder.up_blocks.22.conv2.bias",
+		"decoder.norm_out.weight":             "decoder.norm_out.weight",
+	} {
+		assert.Equal(t, want, diffusersImage(name))
+	}
+}
+
+// Names of diffusers and prefixes decode and encode to the same bits, and scale as the
+// pipeline does.
+func TestNamesOfHunyuanImage(t *testing.T) {
+	dev := gputest.Open(t)
+	path := narrowHunyuanImage(t)
+	var want, wantLatent []float32
+	for i, name := range []func(string) string{strings.Clone, diffusersImage, func(s string) string { return "vae." + s }, func(s string) string { return "first_stage_model." + diffusersImage(s) }} {
+		if i > 1 && testenv.Short(t) {
+			continue
+		}
+		m := open(t, dev, named(t, path, name), F32)
+		require.Equal(t, []string{hunyuanImage, []string{"original", "diffusers"}[i%2]}, []string{m.Config.Family, m.Config.Layout})
+		require.Equal(t, []int{32, 2, 4}, []int{m.Config.Spatial, m.Config.Blocks, m.Config.Latent})
+		z := madeLatent(4, 1, 1, 2)
+		got := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+		encoded := encodeAll(t, m, floats{1, 32, 64, got}, EncodeOptions{Options: Options{Unscaled: true}})
+		if i == 0 {
+			want, wantLatent = got, encoded
+			scaled := encodeAll(t, m, floats{1, 32, 64, got}, EncodeOptions{})
+			for k := range scaled {
+				assert.InEpsilon(t, 0.75289*encoded[k], scaled[k], 1e-5, "element %d", k)
+			}
+			for k := range z.Data {
+				z.Data[k] *= 0.75289
+			}
+			for k, v := range decodeAll(t, m, z, DecodeOptions{}) {
+				require.InDelta(t, min(max(want[k], -1), 1), v, 1e-4)
+			}
+		} else {
+			require.Equal(t, want, got, "%d", i)
+			require.Equal(t, wantLatent, encoded, "%d", i)
+		}
+		m.Unload()
+	}
+}
+
+// A file of one network does what it can, in either layout, and is not taken for
+// AutoencoderKL's.
+func TestHalvesOfHunyuanImage(t *testing.T) {
+	for _, path := range []string{narrowHunyuanImage(t), named(t, narrowHunyuanImage(t), diffusersImage)} {
+		whole, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		whole.Close()
+		for _, half := range []string{"encoder", "decoder"} {
+			all, meta, err := synthetic.Read(path)
+			require.NoError(t, err)
+			all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
+			file := filepath.Join(t.TempDir(), "half.safetensors")
+			require.NoError(t, synthetic.Create(file, all, meta))
+			m, err := Inspect(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+			require.NoError(t, err)
+			assert.Equal(t, half, m.Config.Lacks)
+			for _, of := range []*Config{&whole.Config, &m.Config} {
+				of.Lacks, of.Widths, of.Decoder, of.TimeDown, of.TimeUp = "", nil, nil, nil, nil
+			}
+			assert.Equal(t, whole.Config, m.Config)
+			m.Close()
+		}
+	}
+}
+
+// A half of AutoencoderKL has other samplers, and is taken for what it is.
+func TestKLIsNotHunyuanImage(t *testing.T) {
+	for _, half := range []string{"encoder.", "decoder."} {
+		all, meta, err := synthetic.Read(smallKL(t, "kl.safetensors", synthetic.KLConfig{}))
+		require.NoError(t, err)
+		all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half) })
+		path := filepath.Join(t.TempDir(), "half.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		assert.Equal(t, kl, m.Config.Family)
+		m.Close()
+	}
+}
+
+// Files that are not what their names say are refused with what was found.
+func TestUnfitHunyuanImage(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		shape  []int
+		want   string
+	}{
+		{"decoder.conv_in.weight", []int{32, 4, 9}, "has shape [32 4 9], expected 4 dimensions"},
+		{"encoder.down.1.block.0.conv1.weight", []int{33, 32, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"decoder.up.1.upsample.conv.weight", []int{64, 32, 3, 3}, "decoder.up.1.upsample.conv.weight is [64 32 3 3], expected [128 32 3 3]"},
+		{"decoder.conv_in.weight", []int{32, 5, 3, 3}, "has 32 channels where it has 5 of a latent"},
+		{"encoder.mid.attn_1.q.weight", []int{32, 32, 3, 1}, "encoder.mid.attn_1.q.weight is [32 32 3], expected [32 32]"},
+		{"decoder.up.5.block.0.conv1.weight", nil, "found 5 decoder stages, expected 6"},
+	} {
+		all, meta, err := synthetic.Read(narrowHunyuanImage(t))
+		require.NoError(t, err)
+		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
+		n := 4
+		for _, d := range c.shape {
+			n *= d
+		}
+		if all[at].Shape, all[at].Data = c.shape, make([]byte, n); c.shape == nil {
+			all = slices.Delete(all, at, at+1)
+		}
+		path := filepath.Join(t.TempDir(), "unfit.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, path)
+	}
+}
+
+// A picture whose sides are not multiples of 32 is padded, and feathered tiles that hold
+// all of it give what one pass gives.
+func TestHunyuanImageInTiles(t *testing.T) {
+	m := open(t, gputest.Open(t), narrowHunyuanImage(t), F32)
+	clip := noiseClip(1, 70, 50)
+	one := encodeAll(t, m, clip, EncodeOptions{})
+	require.Len(t, one, 4*3*2)
+	for _, how := range []Tiling{Feather, Diffusers} {
+		o := Options{Tiling: how, Tile: tiling.Choice{Tile: tiling.Square(96)}, Overlap: tiling.Square(32)}
+		require.Equal(t, one, encodeAll(t, m, clip, EncodeOptions{Options: o}), "%s", how)
+		o.Tile.Tile = tiling.Square(64)
+		p, err := m.PlanEncode(t.Context(), 1, 70, 50, EncodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Greater(t, len(p.Tiles.Tiles), 1)
+		tiled := encodeAll(t, m, clip, EncodeOptions{Options: o})
+		require.Len(t, tiled, len(one))
+		require.NotEqual(t, one, tiled)
+	}
+	_, err := m.PlanEncode(t.Context(), 1, 70, 50, EncodeOptions{Options: tiles(Exact, 64, 64, 0)})
+	require.ErrorContains(t, err, "exact")
+}
+
+// In bands of rows, with activations on the host, and in portions a picture gives what it
+// gives at once.
+func TestHunyuanImageInBands(t *testing.T) {
+	m := open(t, gputest.Open(t), narrowHunyuanImage(t), F32)
+	limit := m.info.Limits.MaxBinding
+	z, clip := noiseLatent(1, 3, 2), noiseClip(1, 96, 64)
+	one := Options{Unscaled: true}
+	pixels, latent := decodeAll(t, m, z, DecodeOptions{Options: one}), encodeAll(t, m, clip, EncodeOptions{Options: one})
+	for _, o := range []Options{{Unscaled: true}, {Unscaled: true, Least: true}, {Unscaled: true, Offload: OffloadOn, Across: 40 << 10}} {
+		m.Unload()
+		m.info.Limits.MaxBinding = 100 << 10
+		d, err := m.PlanDecode(t.Context(), 1, 3, 2, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		m.info.Limits.MaxBinding = limit
+		whole, err := m.PlanDecode(t.Context(), 1, 3, 2, DecodeOptions{Options: one})
+		require.NoError(t, err)
+		require.Greater(t, dispatches(d.Plan), dispatches(whole.Plan))
+		m.info.Limits.MaxBinding = 100 << 10
+		closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), pixels, 1e-11, "decoded")
+		closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: o}), latent, 1e-11, "encoded")
+		m.info.Limits.MaxBinding = limit
+	}
+}
