@@ -15,6 +15,7 @@ export const places = [
   { model: 'Qwen-Image 2.1', file: 'qwen_image_2.1_vae_bf16.safetensors', from: 'Comfy-Org', size: 675509688 },
   { model: 'HunyuanVideo', file: 'hunyuan_video_vae_bf16.safetensors', from: 'Comfy-Org/HunyuanVideo_repackaged', size: 493e6 },
   { model: 'HunyuanVideo 1.5', file: 'hunyuanvideo15_vae_fp16.safetensors', from: 'Comfy-Org/HunyuanVideo_1.5_repackaged', size: 2521292758 },
+  { model: 'HunyuanImage 2.1', file: 'hunyuan_image_2.1_vae_fp16.safetensors', from: 'Comfy-Org/HunyuanImage_2.1_ComfyUI', size: 811e6 },
   { model: 'LTX-2', file: 'LTX2_video_vae_bf16.safetensors', from: 'Kijai/LTXV2_comfy', size: 2445e6 },
   { model: 'LTX-2.3', file: 'LTX23_video_vae_bf16.safetensors', from: 'Kijai/LTX2.3_comfy', size: 1452e6 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },

@@ -51,6 +51,7 @@ var planned = []struct {
 	{"Qwen-Image 2.1, 337.7 million parameters", synthetic.Wan(synthetic.WanConfig{Still: true})},
 	{"HunyuanVideo, 246.5 million parameters", synthetic.Hunyuan(synthetic.HunyuanConfig{})},
 	{"HunyuanVideo 1.5, 1,260.6 million parameters", synthetic.Hunyuan15(synthetic.Hunyuan15Config{})},
+	{"HunyuanImage 2.1, 405.6 million parameters", synthetic.HunyuanImage(synthetic.HunyuanImageConfig{})},
 	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
 	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
