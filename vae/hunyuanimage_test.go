@@ -183,7 +183,7 @@ func TestHunyuanImageInBands(t *testing.T) {
 	z, clip := noiseLatent(1, 3, 2), noiseClip(1, 96, 64)
 	one := Options{Unscaled: true}
 	pixels, latent := decodeAll(t, m, z, DecodeOptions{Options: one}), encodeAll(t, m, clip, EncodeOptions{Options: one})
-	for _, o := range []Options{{Unscaled: true}, {Unscaled: true, Least: true}, {Unscaled: true, Offload: OffloadOn, Across: 40 << 10}} {
+	for _, o := range []Options{{Unscaled: true}, {Unscaled: true, Internals: Internals{Least: true}}, {Unscaled: true, Offload: OffloadOn, Internals: Internals{Across: 40 << 10}}} {
 		m.Unload()
 		m.info.Limits.MaxBinding = 100 << 10
 		d, err := m.PlanDecode(t.Context(), 1, 3, 2, DecodeOptions{Options: o})

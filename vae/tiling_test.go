@@ -121,7 +121,7 @@ func TestTinyOfAnySize(t *testing.T) {
 				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: tiles(Feather, 320, 320, 64)}), one, 1e-11, "in one feathered tile")
 				m.Unload()
 				m.info.Limits.MaxBinding = 16 << 10
-				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true, Least: true}}), one, 1e-11, "in bands")
+				closeTo(t, encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true, Internals: Internals{Least: true}}}), one, 1e-11, "in bands")
 				m.Unload()
 			})
 		}
