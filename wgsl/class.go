@@ -1,6 +1,9 @@
 package wgsl
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // classOf names what one kernel is chosen for, "conv3d 128→256": dispatches of an
 // operation whose weights have about as many channels, in and out. Which kernel is
@@ -18,4 +21,14 @@ func classOf(operation string, s Shape) string {
 		}
 	}
 	return operation + " " + strconv.Itoa(about[0]) + "→" + strconv.Itoa(about[1])
+}
+
+// parseClass is the class that classOf has named; false of another name. It scans without
+// fmt, of which scanning is a large part that the page's engine needs for nothing else.
+func parseClass(name string) (c Class, ok bool) {
+	operation, channels, _ := strings.Cut(name, " ")
+	in, out, _ := strings.Cut(channels, "→")
+	n, err := strconv.Atoi(in)
+	m, err2 := strconv.Atoi(out)
+	return Class{Operation: operation, In: n, Out: m}, err == nil && err2 == nil
 }

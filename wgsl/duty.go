@@ -44,10 +44,11 @@ type duties map[*gpu.Program]Duty
 
 // note notes what a program of a shader is for, if there is a choice.
 func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
-	d := Duty{Taps: int(p.Constants["KT"]), Weight: weight}
-	if n, _ := fmt.Sscanf(class, "%s %d→%d", &d.Operation, &d.In, &d.Out); n < 3 {
+	c, ok := parseClass(class)
+	if !ok {
 		return
 	}
+	d := Duty{Class: c, Taps: int(p.Constants["KT"]), Weight: weight}
 	if h.block > 0 {
 		d.Form = Form{h.blocks, h.pixels, p.Constants["DEEP"] > 0}
 	}
