@@ -11,6 +11,10 @@ import (
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
 var ErrUnknownModel = errors.New("not a VAE that tessera knows")
 
+// ErrLeftOut is the ErrUnknownModel of a build without all families: the checkpoint may be
+// of one that is left out.
+var ErrLeftOut = fmt.Errorf("%w", ErrUnknownModel)
+
 // ErrBadModel: the checkpoint can't be read, is damaged, or its tensors are not
 // what the model needs.
 var ErrBadModel = errors.New("unusable checkpoint")

@@ -12,7 +12,7 @@ import (
 )
 
 // family is everything that is particular to one kind of VAE. A new one is a
-// file with its value, and a line in families.
+// file with its value, and its name in families (families.go).
 type family struct {
 	name      string   // Config.Family
 	marks     []mark   // tensors that its files are told by, of the decoder
@@ -21,7 +21,7 @@ type family struct {
 	config    func(f format.File) (Config, tensors, error)
 	named     func(c *Config, path string) // what a file's name and folder tell; nil: nothing
 	usable    func(t tensors) error        // refuses weights that make nonsense, unless forced; nil: none are known
-	published Config                       // of the file that its authors published, its statistics left out
+	published *Config                      // of the file that its authors published, its statistics left out
 	encoder   func(l *loader, c Config) *engine.Network
 	decoder   func(l *loader, c Config) *engine.Network
 	ignored   []string // beginnings of names of tensors that are no network's, or parts of them that begin with a dot
@@ -46,7 +46,7 @@ type family struct {
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
-	twins         []twin                       // models that have names and shapes of tensors in common, the most usual first
+	twins         func() []twin                // models that have names and shapes of tensors in common, the most usual first
 	classes       []string                     // of diffusers, in the config.json beside a checkpoint
 }
 
@@ -81,14 +81,13 @@ type cache struct{ trainer, trains, model string }
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }
 
-// families are those that Open knows. HunyuanImage 2.1 has tensors that AutoencoderKL is told
-// by, and comes first.
-var families = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family, &hunyuanFamily, &hunyuan15Family, &ltxFamily, &hunyuanImageFamily, &klFamily, &flux2Family, &taehvFamily, &taesdFamily}
+// usual are the families that every build knows. The page's first engine knows no others.
+var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
 
 // Usual is the configuration to take a latent with that no model is known for:
 // cells of 8x8 pixels, 4 frames to a latent frame after the first. It has no
 // latent channels.
-func Usual() Config { return Config{Family: families[0].name, Spatial: 8, Temporal: 4} }
+func Usual() Config { return Config{Family: usual[0].name, Spatial: 8, Temporal: 4} }
 
 // Families are the names of those, which Published takes.
 func Families() []string {
@@ -173,7 +172,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	}
 	last := len(marks) - 1
 	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
-		f.Name(), ErrUnknownModel, strings.Join(marks[:last], ", "), marks[last], cmp.Or(quote.List(f.Names(), ", "), "none"))
+		f.Name(), errNoFamily, strings.Join(marks[:last], ", "), marks[last], cmp.Or(quote.List(f.Names(), ", "), "none"))
 }
 
 // lacking is the network that a file of a family has no tensor of, "" for none.

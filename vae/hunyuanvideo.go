@@ -13,7 +13,7 @@ var hunyuanFamily = family{
 	encoders:  []string{hunyuanEncoderKey, hunyuanLDMEncoderKey},
 	told:      isHunyuan,
 	config:    configureHunyuan,
-	published: publishedHunyuan,
+	published: &publishedHunyuan,
 	encoder:   newHunyuanEncoder,
 	decoder:   newHunyuanDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},

@@ -14,7 +14,7 @@ var hunyuan15Family = family{
 	encoders:  []string{hunyuan15EncoderKey, hunyuan15DiffusersEncoderKey},
 	told:      isHunyuan15,
 	config:    configureHunyuan15,
-	published: publishedHunyuan15,
+	published: &publishedHunyuan15,
 	encoder:   newHunyuan15Encoder,
 	decoder:   newHunyuan15Decoder,
 

@@ -21,7 +21,7 @@ var klFamily = family{
 	encoders:  []string{klEncoderKey, klDiffusersEncoderKey},
 	told:      func(f format.File) bool { return isKL(f) && !isFlux2(f) },
 	config:    configureKL,
-	published: publishedKL,
+	published: &publishedKL,
 	encoder:   newKLEncoder,
 	decoder:   newKLDecoder,
 	between:   []string{"quant_conv.weight", "quant_conv.bias", "post_quant_conv.weight", "post_quant_conv.bias"},
@@ -32,7 +32,7 @@ var klFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
-	twins:         twins(klModels),
+	twins:         func() []twin { return twins(klModels) },
 	classes:       []string{"AutoencoderKL"},
 	ignored:       []string{"model_ema.", "loss."},
 	residual:      &residual{by: 1.0 / 32, has: klSums},
@@ -41,16 +41,16 @@ var klFamily = family{
 // flux2Family is AutoencoderKLFlux2: AutoencoderKL of 32 channels, whose pipelines make one
 // cell of 2x2 and norm its 128 channels by statistics that are in the file. Its decoder may
 // be narrower than its encoder.
-var flux2Family = func() family {
+func flux2Family() *family {
 	f := klFamily
-	f.name, f.published, f.comfyUnscaled = flux2, publishedFlux2, false
+	f.name, f.published, f.comfyUnscaled = flux2, &publishedFlux2, false
 	f.marks, f.encoders, f.twins = nil, nil, nil // AutoencoderKL's
 	f.told = func(f format.File) bool { return isKL(f) && isFlux2(f) }
 	f.config = configureFlux2
 	f.classes = []string{"AutoencoderKLFlux2"}
 	f.ignored = append([]string{"bn."}, f.ignored...)
-	return f
-}()
+	return &f
+}
 
 // newKLEncoder is Encoder, and quant_conv where there is one.
 func newKLEncoder(l *loader, c Config) *engine.Network {

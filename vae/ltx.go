@@ -15,7 +15,7 @@ var ltxFamily = family{
 	told:      isLTX,
 	config:    configureLTX,
 	usable:    checkLTX,
-	published: publishedLTX,
+	published: &publishedLTX,
 	encoder:   newLTXEncoder,
 	decoder:   newLTXDecoder,
 	ignored:   []string{"per_channel_statistics.", "latents_mean", "latents_std"},

@@ -173,7 +173,7 @@ func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := fam.published
+		c := *fam.published
 		fam.complete(&c)
 		return newModel(fam, c, elem, wgsl.Packed, a, o)
 	}

@@ -16,7 +16,7 @@ var qwen21Family = family{
 	told:      isQwen21,
 	config:    configureWan,
 	usable:    checkQuant,
-	published: publishedQwen21,
+	published: &publishedQwen21,
 	encoder:   newWanEncoder,
 	decoder:   newWanDecoder,
 	between:   []string{"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias"},

@@ -13,7 +13,7 @@ var seedVR2Family = family{
 	encoders:  []string{seedVR2EncoderKey},
 	told:      isSeedVR2,
 	config:    configureSeedVR2,
-	published: publishedSeedVR2,
+	published: &publishedSeedVR2,
 	encoder:   newSeedVR2Encoder,
 	decoder:   newSeedVR2Decoder,
 

@@ -14,14 +14,14 @@ var taehvFamily = family{
 	encoders:  []string{taehvEncoderKey},
 	told:      isTAEHV,
 	config:    configureTAEHV,
-	published: publishedTAEHV,
+	published: &publishedTAEHV,
 	encoder:   newTAEHVEncoder,
 	decoder:   newTAEHVDecoder,
 
 	tilings:       []Tiling{Exact, Feather, Diffusers},
 	first:         func(step int) int { return step }, // a clip's first latent frame is like the others
 	beyond:        func(t, frames, _ int) int { return min(t, frames-1) },
-	twins:         twins(taehvModels),
+	twins:         func() []twin { return twins(taehvModels) },
 	groups:        true,
 	means:         true,
 	unnormed:      true,

@@ -19,7 +19,7 @@ var taesdFamily = family{
 	encoders:  []string{tinyEncoderKey, tinyComfyEncoderKey, tinyDiffusersEncoderKey},
 	told:      isTiny,
 	config:    configureTiny,
-	published: publishedTAESD,
+	published: &publishedTAESD,
 	encoder:   newTinyEncoder,
 	decoder:   newTinyDecoder,
 

@@ -23,11 +23,19 @@ func twins[T twin](models []T) (all []twin) {
 	return all
 }
 
+// alike are the family's models whose tensors' names and shapes are not theirs alone.
+func (f *family) alike() []twin {
+	if f.twins == nil {
+		return nil
+	}
+	return f.twins()
+}
+
 // Kinds are the names of all models that have their tensors' names and shapes in common
 // with others, for Settings.As.
 func Kinds() (names []string) {
 	for _, f := range families {
-		for _, m := range f.twins {
+		for _, m := range f.alike() {
 			as, _ := m.model()
 			names = append(names, as)
 		}
@@ -37,7 +45,7 @@ func Kinds() (names []string) {
 
 // alike are the models with c's names and shapes, the most usual first.
 func (c *Config) alike() (all []twin) {
-	for _, m := range c.family().twins {
+	for _, m := range c.family().alike() {
 		if m.fits(c) {
 			all = append(all, m)
 		}

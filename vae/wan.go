@@ -10,8 +10,8 @@ import (
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
 // of Wan 2.2 (vae2_2.py).
 var (
-	wan21Family = wanFamily(wan21, false, publishedWan21, wan21Caches, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
-	wan22Family = wanFamily(wan22, true, publishedWan22, wan22Caches)
+	wan21Family = wanFamily(wan21, false, &publishedWan21, wan21Caches, mark{wanKey, "Wan and Qwen-Image"}, mark{wanDiffusersKey, "the same from diffusers"})
+	wan22Family = wanFamily(wan22, true, &publishedWan22, wan22Caches)
 )
 
 // The caches of trainers. ai-toolkit's words are the arch of its models' classes whose
@@ -30,7 +30,7 @@ var (
 	wan22Caches = []cache{{"ai-toolkit", "wan22_5b", "Wan 2.2"}}
 )
 
-func wanFamily(name string, nested bool, published Config, caches []cache, marks ...mark) family {
+func wanFamily(name string, nested bool, published *Config, caches []cache, marks ...mark) family {
 	return family{
 		name: name, marks: marks, published: published, encoders: []string{wanEncoderKey, wanDiffusersEncoderKey},
 		told: func(f format.File) bool {
