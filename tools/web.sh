@@ -10,14 +10,18 @@
 # PAGE_URL=https://... is where the page will be: what shows links wants the whole
 # address of their picture. Without it index.html has a relative one.
 #
-# The engine is packed, since not every host compresses it: by zopfli, whose gzip
-# is 5 % smaller. It fails where the engine is larger than a page should load.
-# wasm-opt takes a minute; what both make is kept in build/, by its input.
+# There are two engines: the first knows the usual families (vae/families_first.go), the
+# other all, and the page loads it for a checkpoint that needs it. Both are packed, since
+# not every host compresses them: by zopfli, whose gzip is 5 % smaller. It fails where an
+# engine is larger than a page should load. wasm-opt takes a minute for each; what both
+# make is kept in build/, by its input.
 set -eu
 cd "$(dirname "$0")/.."
 
-raw=6500000    # bytes of tessera.wasm at most
+raw=6000000    # bytes at most of tessera.wasm, which the page loads first
 packed=1600000 # as a host compresses it
+raw_all=7000000 # of tessera-all.wasm, which has all families
+packed_all=1600000
 
 out=${1:-web/dist} quick=
 case $out in
@@ -81,39 +85,52 @@ for file in wgsl/*/*.wgsl; do
 done >"$texts/files"
 echo "{\"Replace\": {$(cat "$texts/files")}}" >"$texts/overlay.json"
 
-GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -overlay "$texts/overlay.json" -trimpath -ldflags '-s -w' \
-	-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
-	-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l \
-	-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o build/wasm/tessera.wasm ./cmd/wasm
-if [ -n "$quick" ]; then
-	gzip -1 -n -c build/wasm/tessera.wasm >"$out/tessera.wasm.gz"
-	node tools/offline.js "$out"
-	echo "the page is in $out, for tests"
-	exit
-fi
-small=build/wasm/$(cat build/wasm/tessera.wasm web/package-lock.json tools/web.sh | cksum | tr ' ' -).wasm
-if [ ! -f "$small.gz" ]; then
-	rm -f build/wasm/[0-9]*.wasm*
-	web/node_modules/.bin/wasm-opt build/wasm/tessera.wasm -o build/wasm/part -Oz --skip-pass=inlining-optimizing \
-		--enable-bulk-memory --enable-mutable-globals --enable-nontrapping-float-to-int --enable-sign-ext
-	mv build/wasm/part "$small"
-	(cd web && node -e '
+# compile builds an engine: compile NAME TAGS
+compile() {
+	GOEXPERIMENT=$collector GOOS=js GOARCH=wasm go build -tags "$2" -overlay "$texts/overlay.json" -trimpath -ldflags '-s -w' \
+		-gcflags=fmt=-l -gcflags=strings=-l -gcflags=tessera/engine=-l -gcflags=tessera/wgsl=-l -gcflags=tessera/vae=-l \
+		-gcflags=tessera/format/json=-l -gcflags=tessera/format/safetensors=-l \
+		-gcflags=tessera/app/session=-l -gcflags=tessera/latent=-l -o "build/wasm/$1.wasm" ./cmd/wasm
+}
+
+# pack optimises an engine, packs it and checks its size: pack NAME RAW PACKED
+pack() {
+	small=build/wasm/$1-$(cat "build/wasm/$1.wasm" web/package-lock.json tools/web.sh | cksum | tr ' ' -).opt
+	if [ ! -f "$small.gz" ]; then
+		rm -f "build/wasm/$1"-[0-9]*.opt*
+		web/node_modules/.bin/wasm-opt "build/wasm/$1.wasm" -o build/wasm/part -Oz --skip-pass=inlining-optimizing \
+			--enable-bulk-memory --enable-mutable-globals --enable-nontrapping-float-to-int --enable-sign-ext
+		mv build/wasm/part "$small"
+		(cd web && node -e '
 const fs = require("fs"), file = process.argv[1];
 require("@gfx/zopfli").gzip(fs.readFileSync(file), { numiterations: 5 }, (err, packed) => {
 	if (err) throw err;
 	fs.writeFileSync(file + ".part", packed);
 });' "../$small")
-	mv "$small.part" "$small.gz"
-fi
-cp "$small.gz" "$out/tessera.wasm.gz"
-node tools/offline.js "$out"
-
-node -e '
+		mv "$small.part" "$small.gz"
+	fi
+	cp "$small.gz" "$out/$1.wasm.gz"
+	node -e '
 const fs = require("fs"), zlib = require("zlib");
-const [file, raw, packed] = process.argv.slice(1);
+const [name, file, raw, packed] = process.argv.slice(1);
 const wasm = fs.readFileSync(file);
 const br = zlib.brotliCompressSync(wasm).length, gz = fs.statSync(file + ".gz").size;
-console.log(`tessera.wasm: ${wasm.length} bytes of at most ${raw}; brotli ${br} of at most ${packed}, gzip ${gz}`);
+console.log(`${name}.wasm: ${wasm.length} bytes of at most ${raw}; brotli ${br} of at most ${packed}, gzip ${gz}`);
 process.exit(wasm.length > raw || br > packed ? 1 : 0);
-' "$small" $raw $packed
+' "$1" "$small" "$2" "$3"
+}
+
+compile tessera first
+compile tessera-all ''
+if [ -n "$quick" ]; then
+	for name in tessera tessera-all; do
+		gzip -1 -n -c build/wasm/$name.wasm >"$out/$name.wasm.gz"
+	done
+	node tools/offline.js "$out"
+	echo "the page is in $out, for tests"
+	exit
+fi
+pack tessera $raw $packed
+pack tessera-all $raw_all $packed_all
+node tools/offline.js "$out"
 echo "the page is in $out"

@@ -15,7 +15,7 @@ var hunyuanImageFamily = family{
 	encoders:  []string{hunyuanImageEncoderKey, hunyuanImageDiffusersEncoderKey},
 	told:      isHunyuanImage,
 	config:    configureHunyuanImage,
-	published: publishedHunyuanImage,
+	published: &publishedHunyuanImage,
 	encoder:   newHunyuanImageEncoder,
 	decoder:   newHunyuanImageDecoder,
 

@@ -510,6 +510,7 @@ function stem() {
 
 async function begin() {
   bench.loading = ({ loaded, total }) => line.loading(loaded, total);
+  bench.larger = () => line.say(t('engine.larger'));
   listen();
   setLanguage(preferred());
   const { engine, named } = readLink();

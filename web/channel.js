@@ -15,10 +15,11 @@ import { frame, unframe } from './protocol.js';
 
 /**
  * @param {{worker?: string|URL}} options
+ * @param {'tessera'|'tessera-all'} name of the engine, which worker.js loads
  * @returns {Channel}
  */
-export function workerChannel(options) {
-  const worker = new Worker(options.worker ?? new URL('worker.js', import.meta.url), { type: 'module' });
+export function workerChannel(options, name) {
+  const worker = new Worker(options.worker ?? new URL('worker.js', import.meta.url), { type: 'module', name });
   /** @type {Channel} */
   const channel = {
     send(header, payload) {

@@ -43,8 +43,8 @@ export class EngineError extends Error {
 export async function connect(kind, options = {}) {
   const channel = kind === 'native' ? await socketChannel(options).catch((error) => {
     throw new EngineError('disconnected', error.message);
-  }) : workerChannel(options);
-  const engine = new Engine(kind, channel);
+  }) : workerChannel(options, 'tessera');
+  const engine = new Engine(kind, channel, kind === 'browser' ? () => workerChannel(options, 'tessera-all') : undefined);
   try {
     await engine.device();
     return engine;
@@ -56,8 +56,13 @@ export async function connect(kind, options = {}) {
 
 /** @typedef {Blob|File|string|{path: string}|Source} From a string is a URL; a path is in the native engine's own folder; a source reads by itself */
 
+/** Requests that an engine answers one after another. */
+const inOrder = new Set(['open', 'measure', 'decode', 'encode', 'roundtrip']);
+
 export class Engine {
   /** @type {Channel} */ #channel;
+  /** @type {(() => Channel)|undefined} */ #larger; // the engine of all families, while a smaller one runs
+  /** @type {Promise<unknown>|undefined} */ #opening;
   /** @type {Map<number, Request>} */ #requests = new Map();
   /** @type {Map<number, Source>} */ #sources = new Map();
   #last = 0; // id given out
@@ -67,12 +72,19 @@ export class Engine {
   /**
    * @param {'browser'|'native'} kind
    * @param {Channel} channel
+   * @param {() => Channel} [larger] starts an engine that may know checkpoints which channel's doesn't
    */
-  constructor(kind, channel) {
+  constructor(kind, channel, larger) {
     this.kind = kind;
-    this.#channel = channel;
-    channel.receive = (header, payload) => this.#receive(header, payload);
-    channel.closed = (why) => this.#end(new EngineError('disconnected', why));
+    this.#larger = larger;
+    this.#channel = this.#listen(channel);
+  }
+
+  /** @param {Channel} channel */
+  #listen(channel) {
+    channel.receive = (header, payload) => this.#receive(channel, header, payload);
+    channel.closed = (why) => this.#lost(channel, new EngineError('disconnected', why));
+    return channel;
   }
 
   /** The adapter, and what its device holds now. @returns {Promise<Device>} */
@@ -84,20 +96,57 @@ export class Engine {
    * Opens a checkpoint; the one before is closed. Its weights are read when a direction is first used, which
    * the job tells by `loading` events: a File must stay readable.
    * @param {From} from
-   * @param {{precision?: Precision, force?: boolean, progress?: (p: Loading) => void, signal?: AbortSignal}} [options]
-   *   force takes a checkpoint that `flat` was said of; progress is of a download
+   * @param {{precision?: Precision, force?: boolean, progress?: (p: Loading) => void, larger?: () => void, signal?: AbortSignal}} [options]
+   *   force takes a checkpoint that `flat` was said of; progress is of a download; larger is called when the engine of
+   *   all families is loaded for this checkpoint
    * @returns {Promise<Model>}
    */
-  async open(from, { precision = 'auto', force = false, progress, signal } = {}) {
+  async open(from, { precision = 'auto', force = false, progress, larger, signal } = {}) {
     const [source, id] = await this.#source(from, { progress, signal });
+    while (this.#opening) await this.#opening;
     const last = this.#model;
+    const opening = this.#open({ type: 'open', source, precision, force }, larger, signal);
+    this.#opening = opening.then(() => {}, () => {}).then(() => { this.#opening = undefined; });
     try {
-      const model = await this.#request({ type: 'open', source, precision, force }, { signal });
+      const model = await opening;
       this.#model = id;
       this.#sources.delete(last ?? 0);
       return model;
     } catch (error) {
       this.#sources.delete(id);
+      throw error;
+    }
+  }
+
+  /**
+   * Opens a checkpoint with this engine, or with a larger one that then takes its place. The engine
+   * has answered all jobs by then: it runs them in order, and later ones wait here.
+   * @param {Header} header
+   * @param {(() => void)|undefined} tell
+   * @param {AbortSignal|undefined} signal
+   * @returns {Promise<Model>}
+   */
+  async #open(header, tell, signal) {
+    const small = this.#channel;
+    try {
+      return await this.#request(header, { signal, channel: small });
+    } catch (error) {
+      if (!this.#larger || !(error instanceof EngineError) || error.code !== 'unknown_model') throw error;
+    }
+    tell?.();
+    const channel = this.#listen(this.#larger());
+    try {
+      await this.#request({ type: 'device', version }, { signal, channel }).catch((error) => {
+        throw ['disconnected', 'failed'].includes(error.code) ? new EngineError('unknown_model', `the engine of all models did not load: ${error.message}`) : error;
+      });
+      const model = await this.#request(header, { signal, channel });
+      this.#channel = channel;
+      this.#larger = undefined;
+      const left = [...this.#requests.values()].filter((r) => r.channel === small); // such as a plan
+      void Promise.allSettled(left.map((r) => r.promise)).then(() => small.close());
+      return model;
+    } catch (error) {
+      channel.close();
       throw error;
     }
   }
@@ -203,41 +252,49 @@ export class Engine {
   }
 
   /**
-   * Sends a request and waits for its result.
+   * Sends a request and waits for its result. While a checkpoint is being opened, jobs wait for the engine that it needs.
    * @param {Header} header
    * @param {Partial<Request> & {signal?: AbortSignal}} [options]
    * @returns {Promise<any>}
    */
-  #request(header, { signal, clip, event } = {}) {
+  #request(header, { signal, channel, clip, event } = {}) {
     if (this.#gone) return Promise.reject(this.#gone);
     if (signal?.aborted) return Promise.reject(new EngineError('cancelled', 'cancelled'));
     const id = ++this.#last;
-    let abort = () => {};
-    return new Promise((resolve, reject) => {
-      abort = () => { // the engine's own answer, a moment later, finds nobody
-        this.#requests.delete(id);
-        this.#send({ type: 'cancel', id });
-        reject(new EngineError('cancelled', 'cancelled'));
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      this.#requests.set(id, { resolve, reject, clip, event });
-      this.#send({ ...header, id });
-    }).finally(() => signal?.removeEventListener('abort', abort));
+    /** @type {Request} */ const request = { resolve() {}, reject() {}, promise: Promise.resolve(), channel, clip, event };
+    request.promise = new Promise((resolve, reject) => Object.assign(request, { resolve, reject }));
+    const abort = () => { // the engine's own answer, a moment later, finds nobody
+      this.#requests.delete(id);
+      if (request.channel) this.#send({ type: 'cancel', id }, undefined, request.channel);
+      request.reject(new EngineError('cancelled', 'cancelled'));
+    };
+    const send = () => {
+      if (!this.#requests.has(id)) return; // cancelled meanwhile
+      request.channel ??= this.#channel;
+      this.#send({ ...header, id }, undefined, request.channel);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#requests.set(id, request);
+    if (this.#opening && !channel && inOrder.has(header.type)) void this.#opening.then(send);
+    else send();
+    return request.promise.finally(() => signal?.removeEventListener('abort', abort));
   }
 
   /**
    * @param {Header} header
    * @param {ArrayBuffer|Uint8Array<ArrayBuffer>} [payload]
+   * @param {Channel} [channel]
    */
-  #send(header, payload) {
-    if (!this.#gone) this.#channel.send(header, payload);
+  #send(header, payload, channel = this.#channel) {
+    if (!this.#gone) channel.send(header, payload);
   }
 
   /**
+   * @param {Channel} channel
    * @param {Header} header
    * @param {ArrayBuffer} payload
    */
-  #receive(header, payload) {
+  #receive(channel, header, payload) {
     const id = header.id ?? 0;
     const request = this.#requests.get(id);
     switch (header.type) {
@@ -246,14 +303,14 @@ export class Engine {
         return request?.resolve(header.value);
       case 'error': {
         const error = new EngineError(header.code, header.message);
-        if (id === 0) return this.#end(error);
+        if (id === 0) return this.#lost(channel, error);
         this.#requests.delete(id);
         return request?.reject(error);
       }
       case 'read':
-        return this.#answer(header, this.#read(header));
+        return this.#answer(channel, header, this.#read(header));
       case 'pixels':
-        return this.#answer(header, this.#pixels(request, header.frame));
+        return this.#answer(channel, header, this.#pixels(request, header.frame));
       default:
         return request?.event?.(header, payload);
     }
@@ -277,14 +334,29 @@ export class Engine {
   }
 
   /**
+   * @param {Channel} channel
    * @param {Header} header what the engine asked for
    * @param {Promise<ArrayBuffer|Uint8Array<ArrayBuffer>>} bytes
    */
-  #answer({ id, read }, bytes) {
+  #answer(channel, { id, read }, bytes) {
     bytes.then(
-      (payload) => this.#send({ type: 'bytes', id, read }, payload),
-      (error) => this.#send({ type: 'bytes', id, read, error: String(error?.message ?? error) }),
+      (payload) => this.#send({ type: 'bytes', id, read }, payload, channel),
+      (error) => this.#send({ type: 'bytes', id, read, error: String(error?.message ?? error) }, undefined, channel),
     );
+  }
+
+  /**
+   * Ends this engine with its channel; of a larger one, that only the requests fail.
+   * @param {Channel} channel
+   * @param {EngineError} error
+   */
+  #lost(channel, error) {
+    if (channel === this.#channel) return this.#end(error);
+    for (const [id, request] of this.#requests) {
+      if (request.channel !== channel) continue;
+      this.#requests.delete(id);
+      request.reject(error);
+    }
   }
 
   /** @param {EngineError} error */
@@ -399,6 +471,8 @@ function info({ frames, height, width, fps }) {
  * @typedef {object} Request
  * @property {(value: any) => void} resolve
  * @property {(error: Error) => void} reject
+ * @property {Promise<any>} promise
+ * @property {Channel} [channel] that it was sent by
  * @property {Clip} [clip]
  * @property {(header: Header, payload: ArrayBuffer) => void} [event]
  */

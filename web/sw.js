@@ -5,6 +5,9 @@
 /** Hashes of the build's files, as browsers check them, by path; '' is the page. @type {Record<string, string>} */
 const files = {}; // tools/offline.js puts them here
 
+/** Files that few visitors need: they are kept once they were fetched. */
+const late = new Set(['tessera-all.wasm.gz']);
+
 const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { scope } = worker.registration;
 const store = `tessera ${scope}`;
@@ -18,16 +21,19 @@ function dear() {
   return saveData || type === 'cellular';
 }
 
-/** Keeps what isn't kept yet. The browser refuses bytes of another hash. */
+/** Keeps what isn't kept yet. */
 async function keep() {
   if (dear()) throw new Error('the page is not kept over this line');
   const cache = await caches.open(store);
-  for (const path in files) {
-    if (await cache.match(key(path))) continue;
-    const response = await fetch(scope + path, { cache: 'no-cache', integrity: files[path] });
-    if (!response.ok || response.redirected) throw new Error(`${response.url}: ${response.status}, or sent elsewhere`);
-    await cache.put(key(path), response);
-  }
+  for (const path in files) if (!late.has(path)) await keepFile(cache, path);
+}
+
+/** Keeps a file that isn't kept yet. The browser refuses bytes of another hash. @param {Cache} cache @param {string} path */
+async function keepFile(cache, path) {
+  if (await cache.match(key(path))) return;
+  const response = await fetch(scope + path, { cache: 'no-cache', integrity: files[path] });
+  if (!response.ok || response.redirected) throw new Error(`${response.url}: ${response.status}, or sent elsewhere`);
+  await cache.put(key(path), response);
 }
 
 /** Removes what only older builds had. */
@@ -44,6 +50,7 @@ async function tidy() {
  */
 async function answer(request, path) {
   const cache = await caches.open(store);
+  if (late.has(path)) await keepFile(cache, path).catch(() => {}); // no network, a full disk, or the host has a newer build
   return await cache.match(key(path)) ?? fetch(request);
 }
 

@@ -34,6 +34,7 @@ export class Workbench {
   /** @type {string|null} */ token = null;
   /** @type {Precision} */ precision = 'auto';
   /** @type {(p: Loading) => void} */ loading = () => {};
+  /** The engine of all models is loaded for a checkpoint. @type {() => void} */ larger = () => {};
 
   /** @type {Checkpoint} */ #checkpoint;
   /** @type {Input|undefined} */ #input;
@@ -109,7 +110,7 @@ export class Workbench {
   async #open() {
     const engine = await this.engine();
     const { from, force } = this.#checkpoint;
-    const model = await engine.open(from, { precision: this.precision, force, progress: this.loading });
+    const model = await engine.open(from, { precision: this.precision, force, progress: this.loading, larger: this.larger });
     if (from === this.#checkpoint.from) this.#found = model;
     return model;
   }

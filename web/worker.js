@@ -1,5 +1,6 @@
-// The worker that runs the engine: loads tessera.wasm.gz and carries messages
-// between it and engine.js. See protocol.js for what they are.
+// The worker that runs the engine: loads the .wasm.gz that the worker is named for,
+// tessera or tessera-all, and carries messages between it and engine.js. See
+// protocol.js for what they are.
 
 import './wasm_exec.js';
 import { openSpool } from './spool.js';
@@ -61,7 +62,7 @@ self.onmessage = ({ data }) => {
  * files; a host that has a way of its own with .gz gives it unpacked.
  */
 async function fetchEngine() {
-  const url = new URL('tessera.wasm.gz', import.meta.url);
+  const url = new URL(`${self.name}.wasm.gz`, import.meta.url);
   const response = await fetch(url);
   if (!response.ok || !response.body) throw new Error(`${url}: ${response.status} ${response.statusText}`);
   const reader = response.body.getReader();

@@ -41,6 +41,7 @@ var kinds = []Kind{
 	{"too_large", ExitMemory, []error{gpu.ErrTooLarge}},
 	{"flat", ExitInput, []error{vae.ErrFlat}},
 	{"bad_option", ExitUsage, []error{media.ErrFormat, media.ErrOption, tiling.ErrTile, tiling.ErrOverlap, vae.ErrTiling}},
+	{"unknown_model", ExitInput, []error{vae.ErrLeftOut}},
 	{"bad_input", ExitInput, []error{ErrInput, media.ErrInput, vae.ErrBadModel, tiling.ErrFrame}},
 	{"failed", ExitUsage, []error{media.ErrOutput}}, // to the page and to programs a fault of here
 	{"failed", ExitFailed, nil},

@@ -42,6 +42,8 @@ func TestKinds(t *testing.T) {
 		{vae.ErrTiling, "bad_option", ExitUsage},
 		{BadInput("x"), "bad_input", ExitInput},
 		{media.ErrInput, "bad_input", ExitInput},
+		{vae.ErrLeftOut, "unknown_model", ExitInput},
+		{vae.ErrUnknownModel, "failed", ExitFailed}, // Open makes an ErrBadModel of it
 		{vae.ErrBadModel, "bad_input", ExitInput},
 		{tiling.ErrFrame, "bad_input", ExitInput},
 		{media.ErrOutput, "failed", ExitUsage},

@@ -58,7 +58,13 @@ func ramp(t *testing.T, name string) (latent.Latent, string) {
 // decoded are a latent's frames as this machine's engine makes them.
 func decoded(t *testing.T, z latent.Latent, o vae.Options) [][]byte {
 	t.Helper()
-	m, err := vae.Open(gputest.Open(t), model, vae.Settings{Precision: vae.F32})
+	return decodedBy(t, model, z, o)
+}
+
+// decodedBy are a latent's frames by a checkpoint.
+func decodedBy(t *testing.T, checkpoint string, z latent.Latent, o vae.Options) [][]byte {
+	t.Helper()
+	m, err := vae.Open(gputest.Open(t), checkpoint, vae.Settings{Precision: vae.F32})
 	require.NoError(t, err)
 	var frames [][]byte
 	for f, err := range m.Decode(t.Context(), z, vae.DecodeOptions{Options: o, RGBA8: true}) {

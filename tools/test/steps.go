@@ -81,7 +81,7 @@ var (
 	native   = build{"", []string{"./..."}}
 	page     = build{"GOOS=js GOARCH=wasm", []string{"./cmd/wasm"}}
 	tables   = build{"", []string{"./wgsl/...", "./gpu", "./gpu/gputest"}}
-	pageFile = []string{"web", "tools/web.sh", "tools/page.js", "tools/offline.js", "assets"}
+	pageFile = []string{"web", "vae/families_first.go", "tools/web.sh", "tools/page.js", "tools/offline.js", "assets"}
 )
 
 // steps are in the order in which they begin: the longest early, so that two of them
@@ -91,7 +91,7 @@ var steps = []step{
 		shows: "Dawn, Vulkan drivers, Chromium, nginx and ffmpeg are installed"},
 	{name: "format", in: check | test | all, does: `bad=$(gofmt -l .) && [ -z "$bad" ] || { echo "gofmt would change: $bad"; exit 1; }`,
 		shows: "Go files are formatted"},
-	{name: "vet", in: check | test | all, does: "go vet ./... && GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling",
+	{name: "vet", in: check | test | all, does: "go vet ./... && GOOS=js GOARCH=wasm go vet ./cmd/wasm ./app/session ./engine ./gpu ./gpu/gputest ./gpu/internal/browser ./vae ./wgsl ./tiling && go vet -tags first ./vae",
 		shows: "go vet finds nothing, natively and in a page's code"},
 	{name: "staticcheck", in: check | test | all, does: "go run " + staticcheck + " ./...",
 		shows: "staticcheck finds nothing"},

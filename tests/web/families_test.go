@@ -1,0 +1,233 @@
+package web
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// latentPicture is a latent of so many channels of 4x6 cells, and a file of it.
+func latentPicture(t *testing.T, name string, channels int) (latent.Latent, string) {
+	t.Helper()
+	l := latent.Latent{Channels: channels, Frames: 1, Height: 4, Width: 6, Data: make([]float32, channels*4*6)}
+	for i := range l.Data {
+		l.Data[i] = float32(i%37)/18 - 1
+	}
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, media.WriteLatent(path, l))
+	return l, path
+}
+
+// stableDiffusion is a small checkpoint of AutoencoderKL in a file.
+func stableDiffusion(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true, DType: safetensors.F32}))
+	return path
+}
+
+// taesd is a small tiny autoencoder in a file.
+func taesd(t *testing.T, name string) string {
+	t.Helper()
+	path, widths := filepath.Join(t.TempDir(), name), []int{12, 12, 12, 12}
+	require.NoError(t, synthetic.CreateTAESD(path, synthetic.TAESDConfig{Encoder: widths, Decoder: widths, DType: safetensors.F32}))
+	return path
+}
+
+// other is a checkpoint of no model.
+func other(t *testing.T, name string) string {
+	t.Helper()
+	var all []synthetic.Raw
+	for _, tensor := range strings.Fields("a b c d e f g h i j") {
+		all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: tensor + ".weight", DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
+	}
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, synthetic.Create(path, all, nil))
+	return path
+}
+
+// takes picks a checkpoint and waits until it is open.
+func (v *visit) takes(checkpoint string) {
+	v.t.Helper()
+	v.pick("model-file", checkpoint)
+	name := strings.TrimSuffix(filepath.Base(checkpoint), filepath.Ext(checkpoint))
+	v.wait("the checkpoint "+name, time.Minute, `document.getElementById('model-name').textContent === $`, name)
+	v.ready()
+}
+
+// fetches counts the requests for a file.
+func fetches(t *testing.T, log, part string) int {
+	t.Helper()
+	data, err := os.ReadFile(log)
+	require.NoError(t, err)
+	return strings.Count(string(data), part)
+}
+
+// TestLargerEngine: a visit loads the engine of the usual families; a checkpoint that it
+// doesn't know brings the one of all families, once, and is kept for when the host is gone.
+func TestLargerEngine(t *testing.T) {
+	t.Parallel()
+	url, log, stop := host(t, built(t), "")
+	v := newVisitAt(t, url+"#")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	short := testenv.Short(t) // what is kept
+	if !short {
+		v.isKept()
+		v.again() // the service worker has the page from now on
+		v.ready()
+	}
+	assert.Positive(t, fetches(t, log, "/tessera.wasm.gz"))
+	assert.Zero(t, fetches(t, log, "/tessera-all"), "before anybody needs it")
+
+	sd := stableDiffusion(t, "photo.safetensors")
+	v.takes(sd)
+	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
+	assert.Regexp(t, "^Stable Diffusion · ", v.text("model-facts"))
+	z, file := latentPicture(t, "photo.npy", 4)
+	v.pick("input-file", file)
+	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === 'photo.npy'`)
+	v.ready()
+	tiles := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.sees(decodedBy(t, sd, z, tiles))
+
+	tiny := taesd(t, "taesd.safetensors")
+	v.takes(tiny)
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.sees(decodedBy(t, tiny, z, tiles))
+	assert.Equal(t, 1, fetches(t, log, "/tessera-all"), "it was there already")
+	if short {
+		return
+	}
+	stop()
+	v.again()
+	v.ready()
+	v.takes(sd)
+}
+
+// TestNoModel: both engines are asked about a checkpoint of no model, once each, and what
+// the whole one says is told. The checkpoint before stays, and so does its engine.
+func TestNoModel(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	url, log, _ := host(t, built(t), "")
+	v := newVisitAt(t, url+"#")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	v.pick("model-file", other(t, "other.safetensors"))
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	assert.Equal(t, "bad_input", eval[string](t, v.tab, `document.getElementById('notice').dataset.kind`))
+	assert.Contains(t, v.text("notice-title"), "other.safetensors: not a VAE that tessera knows")
+	assert.Contains(t, v.text("notice-title"), "AutoencoderKL", "what the whole engine expects")
+	v.ready()
+	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
+	assert.Equal(t, 1, fetches(t, log, "/tessera.wasm.gz"), "the first engine goes on")
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+	v.click("#demo")
+	v.ended("done", 4*time.Minute)
+	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
+}
+
+// TestLargerEngineMissing: where the engine of all families does not come, that is said,
+// and the checkpoint can be chosen again.
+func TestLargerEngineMissing(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	dir := copied(t)
+	engine := filepath.Join(dir, "tessera-all.wasm.gz")
+	require.NoError(t, os.Rename(engine, engine+".away"))
+	url, _, _ := host(t, dir, "")
+	v := newVisitAt(t, url+"#")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	sd := stableDiffusion(t, "photo.safetensors")
+	v.pick("model-file", sd)
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	assert.Equal(t, "This checkpoint needs a larger engine, which did not load", v.text("notice-title"))
+	assert.Contains(t, v.text("notice-detail"), "tessera-all.wasm.gz: 404")
+	v.ready()
+	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
+	require.NoError(t, os.Rename(engine+".away", engine))
+	v.takes(sd)
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`))
+}
+
+// TestJobsBesideLargerEngine: a job that runs when the larger engine is called for ends
+// as it would have, and one that is asked for meanwhile is the new checkpoint's.
+func TestJobsBesideLargerEngine(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	sd := stableDiffusion(t, "photo.safetensors")
+	dir := copied(t)
+	text, err := os.ReadFile(sd)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "photo.safetensors"), text, 0o666))
+	z, file := ramp(t, "ramp.npy")
+	p, photo := latentPicture(t, "photo.npy", 4)
+	for _, path := range []string{file, photo} {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o666))
+	}
+	url, _, _ := host(t, dir, "")
+	v := newVisitAt(t, url+"#")
+	v.open("", "")
+	v.recording()
+	got := eval[struct{ Clip, Photo, Cancelled []string }](t, v.tab, `(async () => {
+		const { connect } = await import('./engine.js');
+		const engine = await connect('browser');
+		const gather = async (job) => {
+			const frames = [];
+			for await (const e of job) if (e.type === 'frame') frames.push(btoa(Array.from(e.rgba, (x) => String.fromCharCode(x)).join('')));
+			return frames;
+		};
+		await engine.open('tiny-seedvr2.safetensors', { precision: 'f32' });
+		const clip = gather(engine.decode('ramp.npy', { tile: 'off', overlap: '0' }));
+		const stop = new AbortController();
+		const opening = engine.open('photo.safetensors', { precision: 'f32', larger: () => {
+			stop.abort();
+			photo = gather(engine.decode('photo.npy', { tile: 'off', overlap: '0' }));
+			never = gather(engine.decode('photo.npy', { signal: stop.signal })).catch((e) => [e.code]);
+		} });
+		let photo, never;
+		const model = await opening;
+		const found = { Clip: await clip, Photo: await photo, Cancelled: [model.family, ...await never] };
+		engine.close();
+		return found;
+	})()`)
+	assert.Equal(t, []string{"kl", "cancelled"}, got.Cancelled)
+	near(t, got.Clip, decoded(t, z, vae.Options{}))
+	near(t, got.Photo, decodedBy(t, sd, p, vae.Options{}))
+}
+
+// near compares frames in base64 with this machine's, as visit.sees does.
+func near(t *testing.T, got []string, want [][]byte) {
+	t.Helper()
+	require.Len(t, got, len(want))
+	for i, w := range want {
+		pixels, err := base64.StdEncoding.DecodeString(got[i])
+		require.NoError(t, err)
+		most, count, err := differ(pixels, w)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, most, 1, "frame %d: difference of a value", i)
+		assert.LessOrEqual(t, count, len(w)/100, "frame %d: values that differ, of %d", i, len(w))
+	}
+}
