@@ -25,10 +25,11 @@ import (
 type decodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	AlphaModel string `placeholder:"MODEL" help:"Checkpoint that decodes the same latent to alpha, the mean of its three channels, as the second VAE of Wan-Alpha."`
-	Latent     string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
-	Output     string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
-	Format     string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
+	AlphaModel   string `placeholder:"MODEL" help:"Checkpoint that decodes the same latent to alpha, the mean of its three channels, as the second VAE of Wan-Alpha."`
+	PreviewModel string `placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, a picture to OUT.preview.png. The file is removed at the end."`
+	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
+	Output       string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
+	Format       string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
 	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
 	flags.Scaling
@@ -49,6 +50,12 @@ func (c *decodeCmd) Validate() error {
 	if c.AlphaModel != "" && c.Resume {
 		return errors.New("--resume and --alpha-model: expected one of the two")
 	}
+	if c.AlphaModel != "" && c.PreviewModel != "" {
+		return errors.New("--preview-model and --alpha-model: expected one of the two")
+	}
+	if c.PreviewModel != "" && c.Output == files.Stream {
+		return errors.New("--preview-model with --output=-: a preview is a file beside the output, expected the name of a file or folder")
+	}
 	return cmp.Or(c.Sampling.Validate(), c.Tiles.Validate())
 }
 
@@ -67,6 +74,7 @@ func (decodeCmd) Help() string {
     tessera decode -m rgb.safetensors --alpha-model alpha.safetensors latent.safetensors -o out.webp
     tessera decode -m Wan2.1_VAE.pth frames_first.npy -o out.mp4 --layout FCHW
     tessera decode -m Wan2.1_VAE.pth long.safetensors -o long.mp4 --resume
+    tessera decode -m Wan2.1_VAE.pth --preview-model taew2_1.pth latent.safetensors -o out.mp4
     tessera decode -m Wan2.1_VAE.pth - -o - < latent.safetensors | ffmpeg -i - out.gif`
 }
 
@@ -74,7 +82,7 @@ func (c *decodeCmd) Run(a *app) error {
 	if err := a.streams.Output(c.Output, c.Format, "y4m", "npy", "safetensors"); err != nil {
 		return err
 	}
-	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("checkpoint of alpha", c.AlphaModel), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
+	in := files.Inputs{files.Named("checkpoint", c.Model), files.Named("checkpoint of alpha", c.AlphaModel), files.Named("checkpoint of the preview", c.PreviewModel), files.Named("input", files.Given(c.Latent)), files.Named("sound", c.Audio), files.Named("library", c.Dawn)}
 	a.machines.Profiling = c.Profile.On
 	if err := c.Begin(append(c.clips(1), c.Profiling.Outputs()...), in); err != nil {
 		return err
@@ -108,13 +116,21 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	a.tell(d)
+	if c.PreviewModel != "" {
+		if err := c.checkPreview(a, config, d); err != nil {
+			return err
+		}
+	}
 	clips := c.clips(d.Latent.Clips())
 	if len(clips) > 1 && c.Output == files.Stream {
 		return terminal.Refused("--output=-: %s is a batch of %d clips, expected one, or the name of outputs for them", a.Spoken(c.Latent), len(clips))
 	}
 	if len(clips) > 1 {
 		a.Note("%s: a batch of %d clips: writing %s to %s", c.Latent, len(clips), clips[0].Path, clips[len(clips)-1].Path)
-		if err := c.Begin(append(slices.Clone(clips), c.Profiling.Outputs()...), in); err != nil {
+	}
+	previews := c.previews(clips, d)
+	if len(clips) > 1 || len(previews) > 0 {
+		if err := c.Begin(slices.Concat(clips, previews, c.Profiling.Outputs()), in); err != nil {
 			return err
 		}
 	}
@@ -156,6 +172,13 @@ func (c *decodeCmd) Run(a *app) error {
 		return err
 	}
 	defer e.Close()
+	if len(previews) > 0 {
+		remove, err := c.preview(a, e, d, previews)
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
 	d.Options.RGBA8 = alpha == nil && !w.sink.NeedsFloat()
 	plan, err := e.PlanDecode(a.ctx, d)
 	if err != nil {

@@ -1,0 +1,140 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/app/job"
+	"tessera/tests/synthetic"
+)
+
+// tae is a small TAEHV.
+func tae(t testing.TB, name string, latent int) string {
+	t.Helper()
+	return made(t, name, func(path string) error {
+		return synthetic.CreateTAEHV(path, synthetic.TAEHVConfig{Latent: latent, Encoder: 8, Decoder: []int{16, 8, 8, 8}})
+	})
+}
+
+// wanLatent is a file with latents of Wan 2.1.
+func wanLatent(t testing.TB, clips, frames int) string {
+	t.Helper()
+	all := make([]float64, clips*16*frames*3*4)
+	synthetic.Fill("latent", all)
+	data := make([]float32, len(all))
+	for i, v := range all {
+		data[i] = float32(v)
+	}
+	return writeTensors(t, filepath.Join(t.TempDir(), "z.safetensors"), nil, tensor{"samples", []int{clips, 16, frames, 3, 4}, data})
+}
+
+// A preview is the tiny model's own decode. It lies beside the output before the output's
+// first tile, and is gone at the end. The output is what it is without.
+func TestPreview(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	model, small := wan21(t), tae(t, "taew2_1.safetensors", 16)
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	read := func(name string) []byte {
+		data, err := os.ReadFile(in(name))
+		require.NoError(t, err)
+		return data
+	}
+	z := wanLatent(t, 1, 1)
+	succeed(t, "decode", "-m", small, z, "-o", in("want.png"))
+	succeed(t, "decode", "-m", model, z, "-o", in("plain.tiff"), "--tile", "16", "--overlap", "8")
+
+	args := []string{"decode", "-m", model, "--preview-model", small, z, "-o", in("out.tiff"), "--tile", "16", "--overlap", "8", events}
+	cmd, said := stalled(t, args...)
+	require.Eventually(t, func() bool { _, err := os.Stat(in("out.preview.png")); return err == nil }, time.Minute, 10*time.Millisecond)
+	assert.NoFileExists(t, in("out.tiff"))
+	assert.Equal(t, read("want.png"), read("out.preview.png"), "the preview is not the tiny model's decode")
+	first, rest, _ := strings.Cut(said(), "\n")
+	require.NoError(t, cmd.Wait())
+	assert.Contains(t, first, "preview: "+in("out.preview.png")+", until the output is complete")
+	assert.Contains(t, rest, `"event":"progress","stage":"decode","done":0`)
+	assert.NoFileExists(t, in("out.preview.png"))
+	assert.Equal(t, read("plain.tiff"), read("out.tiff"), "the output is not what it is without a preview")
+
+	require.NoError(t, os.Remove(in("out.tiff")))
+	cmd, said = stalled(t, args...)
+	require.Eventually(t, func() bool { _, err := os.Stat(in("out.preview.png")); return err == nil }, time.Minute, 10*time.Millisecond)
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	said()
+	cmd.Wait()
+	assert.Equal(t, job.ExitInterrupted, cmd.ProcessState.ExitCode())
+	assert.NoFileExists(t, in("out.preview.png"))
+	assert.NoFileExists(t, in("out.tiff"))
+}
+
+// stalled starts the program with an error output that is full: it waits at its first line
+// there, until the output is read to its end.
+func stalled(t *testing.T, args ...string) (cmd *exec.Cmd, read func() string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, w.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
+	filled, err := w.Write(make([]byte, 1<<20))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	cmd = exec.Command(built.program, args...)
+	cmd.Stderr = w
+	require.NoError(t, cmd.Start())
+	w.Close()
+	return cmd, func() string {
+		defer r.Close()
+		all, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return string(all[filled:])
+	}
+}
+
+// Clips of a batch have a preview each. A preview's model has to be for the model's latents.
+func TestPreviewsOfBatch(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	if !haveFFmpeg() {
+		t.Skip("no ffmpeg, which writes previews of clips")
+	}
+	model, small, dir := wan21(t), tae(t, "taew2_1.safetensors", 16), t.TempDir()
+	out := filepath.Join(dir, "out.npy")
+	z := wanLatent(t, 2, 2)
+	o := succeed(t, "decode", "-m", model, "--preview-model", small, z, "-o", out)
+	for _, name := range []string{"out_000.preview.mp4", "out_001.preview.mp4"} {
+		assert.Contains(t, o.stderr, "preview: "+filepath.Join(dir, name))
+		assert.NoFileExists(t, filepath.Join(dir, name))
+	}
+	assert.FileExists(t, filepath.Join(dir, "out_001.npy"))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "is.preview.mp4"), []byte("x"), 0o600))
+	one := wanLatent(t, 1, 2)
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"--preview-model=" + tae(t, "taew2_2.safetensors", 48), job.ExitInput, "taew2_2.safetensors is TAEHV for Wan 2.2, which decodes latents of Wan 2.2 (48 channels, cells of 8x8 pixels, 4 frames in a latent frame), expected one for those of tiny_wan21.safetensors: Wan 2.1 (16 channels, cells of 8x8 pixels, 4 frames in a latent frame)"},
+		{"--preview-model=" + tae(t, "taehv_hunyuan.safetensors", 16), job.ExitInput, "which decodes latents of HunyuanVideo (16 channels,"},
+		{"--preview-model=" + z, job.ExitInput, "--preview-model=" + z},
+		{"--no-clobber --preview-model=" + small + " -o " + filepath.Join(dir, "is.npy"), job.ExitUsage, "is.preview.mp4: exists, expected nothing there with --no-clobber"},
+		{"--preview-model=" + small + " -o -", job.ExitUsage, "--preview-model with --output=-"},
+		{"--preview-model=" + small + " --alpha-model=" + model, job.ExitUsage, "--preview-model and --alpha-model: expected one of the two"},
+	} {
+		o := tessera(t, append([]string{"decode", "-m", model, one, "-o", filepath.Join(dir, "never.npy")}, strings.Fields(c.args)...)...)
+		assert.Equal(t, c.code, o.code, o.stderr)
+		assert.Contains(t, o.stderr, c.want)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	require.NoError(t, err)
+	assert.Equal(t, []string{filepath.Join(dir, "is.preview.mp4"), filepath.Join(dir, "out_000.npy"), filepath.Join(dir, "out_001.npy")}, left)
+}
