@@ -45,5 +45,5 @@ func (c *Config) latents() latents {
 }
 
 func (l latents) String() string {
-	return fmt.Sprintf("%s (%d channels, cells of %dx%[3]d pixels, %d frames in a latent frame)", l.of.Model, l.channels, l.side, l.frames)
+	return fmt.Sprintf("%s (%d latent channels, cells of %dx%[3]d pixels, %d frames in a latent frame)", l.of.Model, l.channels, l.side, l.frames)
 }

@@ -21,7 +21,7 @@ func (d Decoding) Preview(of vae.Config, tiny *vae.Model) (Decoding, error) {
 	if err != nil {
 		return d, err
 	}
-	cut.Independent, cut.Unscaled, cut.Spool = d.Options.Independent, d.Options.Unscaled, d.Options.Spool
+	cut.Independent, cut.Unscaled, cut.Internals.Spool = d.Options.Independent, d.Options.Unscaled, d.Options.Internals.Spool
 	d.Options.Options, d.Options.RGBA8, d.Options.Preview = cut, true, false
 	d.Clip.Channels = tiny.Config.Channels
 	return d, nil

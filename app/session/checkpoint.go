@@ -29,7 +29,7 @@ func (s *Session) open(r *request) (*model, error) {
 		return nil, err
 	}
 	c := &checkpoint{settings: vae.Settings{Precision: vae.Precision(r.Precision), Force: r.Force, Kernels: vae.KernelSettings{Choose: s.o.Choose}}}
-	if c.file, c.size, c.name, c.closed, err = s.file(r); err != nil {
+	if c.file, c.size, c.name, c.closed, err = s.file(r, r.Source); err != nil {
 		return nil, err
 	}
 	m, err := s.recognise(r, c, i)

@@ -43,7 +43,7 @@ func (s *Session) inspect(r *request) (*latentInfo, error) {
 
 // header reads what is before a latent's data, in a turn of its own.
 func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string, err error) {
-	file, size, name, closed, err := s.file(r)
+	file, size, name, closed, err := s.file(r, r.Source)
 	if err != nil {
 		return l, name, err
 	}
@@ -66,7 +66,7 @@ func (s *Session) header(r *request, c vae.Config) (l latent.Latent, name string
 // latent reads all of a latent, in the device's turn: so no two pages have one in
 // memory. A page may tell another header than before, so it is read again.
 func (s *Session) latent(r *request, c vae.Config) (l latent.Latent, err error) {
-	file, size, name, closed, err := s.file(r)
+	file, size, name, closed, err := s.file(r, r.Source)
 	if err != nil {
 		return l, err
 	}

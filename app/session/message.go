@@ -13,6 +13,7 @@ type request struct {
 	ID        int     `json:"id"`
 	Version   int     `json:"version"`
 	Source    source  `json:"source"`
+	Preview   source  `json:"preview"` // checkpoint of a decode's preview; none where it is empty
 	Precision string  `json:"precision"`
 	Force     bool    `json:"force"`
 	Options   options `json:"options"`
@@ -125,7 +126,7 @@ type (
 		Height int `json:"height"`
 		Width  int `json:"width"`
 	}
-	frameEvent struct {
+	frameEvent struct { // of the result, and of a preview
 		event
 		Seq    int `json:"seq"`
 		Index  int `json:"index"`

@@ -71,7 +71,7 @@ func (p *page) Send(header, payload []byte) error {
 	case "pixels":
 		go func() { p.receive(map[string]any{"type": "bytes", "id": m.ID, "read": m.Read}, p.clip(m.Frame)) }()
 		return nil
-	case "tile", "frame":
+	case "tile", "frame", "preview":
 		if p.ack {
 			go p.receive(map[string]any{"type": "ack", "id": m.ID, "seq": m.Seq}, nil)
 		}
@@ -176,9 +176,15 @@ func small(t *testing.T) []byte {
 // latentFile is a latent of the small model.
 func latentFile(t *testing.T, meta map[string]string) []byte {
 	t.Helper()
-	wide := make([]float64, 4*3*4*6)
+	return latentOf(t, 4, meta)
+}
+
+// latentOf is a latent of so many channels.
+func latentOf(t *testing.T, channels int, meta map[string]string) []byte {
+	t.Helper()
+	wide := make([]float64, channels*3*4*6)
 	synthetic.Fill("noise", wide)
-	l := latent.Latent{Channels: 4, Frames: 3, Height: 4, Width: 6, Meta: meta}
+	l := latent.Latent{Channels: channels, Frames: 3, Height: 4, Width: 6, Meta: meta}
 	for _, v := range wide {
 		l.Data = append(l.Data, float32(v))
 	}

@@ -140,9 +140,8 @@ func (s *Session) answered(r *request, payload []byte) {
 	}
 }
 
-// file opens a source.
-func (s *Session) file(r *request) (file io.ReaderAt, size int64, name string, closed func() error, err error) {
-	src := r.Source
+// file opens a source of a request.
+func (s *Session) file(r *request, src source) (file io.ReaderAt, size int64, name string, closed func() error, err error) {
 	if src.Path != "" {
 		file, size, closed, err = s.host.Open(src.Path)
 		if err != nil {

@@ -230,7 +230,10 @@ func (t *task) decode(c vae.Config, want job.Choices) (work func() (frames int, 
 func (t *task) frames(d job.Decoding, take func(vae.Frame) error) error {
 	d.Options.Internals.Spool, d.Options.Preview = t.s.o.Spool, t.r.Options.preview()
 	return d.Run(t.r.ctx, t.model, t.watch("decode"), func(p *vae.DecodePlan) error {
-		return t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip)
+		if err := t.planned("decode", d.Whole, d.Options.Independent, p.Plan, d.Clip); err != nil {
+			return err
+		}
+		return t.sketch(d)
 	}, func(_ int, f vae.Frame) error { return take(f) })
 }
 
@@ -363,6 +366,37 @@ func (t *task) watch(stage string) vae.Watch {
 func (t *task) frame(f vae.Frame, rgba []byte) error {
 	return t.picture(rgba, func(seq int) any {
 		return frameEvent{about("frame", t.r.ID), seq, f.Index, f.Height, f.Width}
+	})
+}
+
+// sketch sends the clip as the preview's checkpoint decodes it, where there is one. It is
+// read for each job: it is small, and leaves the device to the job.
+func (t *task) sketch(d job.Decoding) error {
+	if src := t.r.Preview; t.r.Type != "decode" || src.ID == 0 && src.Path == "" {
+		return nil
+	}
+	file, size, name, closed, err := t.s.file(t.r, t.r.Preview)
+	if err != nil {
+		return err
+	}
+	defer closed()
+	c := t.s.checkpoint
+	tiny, err := vae.OpenReader(c.dev, file, size, name, vae.Settings{Precision: c.settings.Precision})
+	if err != nil {
+		return err
+	}
+	defer tiny.Close()
+	tiny.Config.Name(name)
+	of := t.model.Config
+	of.Name(c.name)
+	if d, err = d.Preview(of, tiny); err != nil {
+		return err
+	}
+	none := func(*vae.DecodePlan) error { return nil }
+	return d.Run(t.r.ctx, tiny, vae.Watch{}, none, func(_ int, f vae.Frame) error {
+		return t.picture(f.RGBA, func(seq int) any {
+			return frameEvent{about("preview", t.r.ID), seq, f.Index, f.Height, f.Width}
+		})
 	})
 }
 
