@@ -477,6 +477,7 @@ function listen() {
   for (const id of ['model-file', 'input-file', 'frames-file']) {
     field(id).onchange = () => { const files = [...field(id).files ?? []]; void take(id === 'frames-file' ? ofFolder(files) : files).finally(() => { field(id).value = ''; }); };
   }
+  field('preview-file').onchange = () => { bench.sketch = field('preview-file').files?.[0]; };
   onChange('#settings select, #settings input, input[name=task]', () => { changed(); hideProblem(); void refresh(); });
   onChange('input[name=engine]', () => void switchEngine(/** @type {'browser'|'native'} */ (settings.chosen('engine'))));
   onChange('input[name=view]', () => show(/** @type {View} */ (settings.chosen('view'))));

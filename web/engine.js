@@ -179,13 +179,18 @@ export class Engine {
   /**
    * Decodes a latent: .safetensors, .latent or .npy by its name.
    * @param {From} latent
-   * @param {Options & {signal?: AbortSignal}} [options]
+   * @param {Options & {signal?: AbortSignal, sketch?: From}} [options] sketch: a tiny autoencoder, whose `preview` events
+   *   come first
    * @returns {Job}
    */
-  decode(latent, { signal, ...options } = {}) {
+  decode(latent, { signal, sketch, ...options } = {}) {
     return this.#job(signal, async (start) => {
       const [source, id] = await this.#source(latent, { signal });
-      await start({ type: 'decode', source, options }).finally(() => this.#sources.delete(id));
+      const [preview, tiny] = sketch ? await this.#source(sketch, { signal }) : [undefined, 0];
+      await start({ type: 'decode', source, preview, options }).finally(() => {
+        this.#sources.delete(id);
+        this.#sources.delete(tiny);
+      });
     });
   }
 
@@ -446,6 +451,7 @@ export class Job {
  */
 function event(header, payload) {
   switch (header.type) {
+    case 'preview':
     case 'tile':
     case 'frame':
       header.rgba = new Uint8ClampedArray(payload ?? new ArrayBuffer(0));

@@ -57,6 +57,16 @@ export class Frames {
   }
 
   /**
+   * Puts what a frame shows until it is finished, which is taken over. Tiles are drawn over it.
+   * @param {number} i
+   * @param {Uint8ClampedArray<ArrayBuffer>} rgba
+   */
+  sketch(i, rgba) {
+    if (!this.#frames[i]) this.#bytes += rgba.length;
+    this.#frames[i] = this.#bytes > held ? new Blob([rgba]) : rgba;
+  }
+
+  /**
    * A frame, black where nothing was put; what is written to it stays unless it is final.
    * @param {number} i
    * @returns {Promise<Uint8ClampedArray<ArrayBuffer>>}

@@ -62,6 +62,10 @@ export async function follow(job, outcome, screen, about) {
           if (e.plan.tiles.length > 1) stage.progress(0, 0);
           break;
         }
+        case 'preview':
+          frames?.sketch(e.index, e.rgba);
+          player.follow(e.index);
+          break;
         case 'tile':
           frames?.paint(e, overlap);
           stage.progress(e.tile, e.tile);

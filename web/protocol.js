@@ -21,7 +21,7 @@
 //   measure {id}                                result: Speed, in the open checkpoint's precision
 //   plan    {id, options}                       result: Plan
 //   inspect {id, source, options?}              result: LatentInfo; of the options `independent`, `scale`, `as` and `packed` count
-//   decode  {id, source, options}               events: JobEvent; result: Done
+//   decode  {id, source, preview?, options}     events: JobEvent; result: Done. preview: source of a tiny autoencoder for `preview` events
 //   encode  {id, clip, options}                 the same
 //   roundtrip {id, clip, options}               the same
 //   cancel  {id}                                ends request id with `cancelled`; no answer of its own
@@ -34,7 +34,7 @@
 //   error   {id, code, message}                 id 0: the engine as a whole is gone
 //   read    {id, read, source, offset, length}  wants bytes of a source
 //   pixels  {id, read, frame}                   wants frame `frame` of the job's clip, as RGBA8
-//   queued, loading, warning, plan, tile, frame, progress, latent, quality   see JobEvent
+//   queued, loading, warning, plan, preview, tile, frame, progress, latent, quality   see JobEvent
 //
 // `source` is how a file crosses: {id, name, size} for one that the page holds,
 // whose bytes the engine asks for by range with `read`, or {path} for one in
@@ -48,7 +48,7 @@
 // rounded the colours by alpha on the way, to black where that is 0. The command
 // line reads PNG without either loss.
 //
-// Back-pressure: `tile` and `frame` messages carry `seq`, counted from 1 in each
+// Back-pressure: `preview`, `tile` and `frame` messages carry `seq`, counted from 1 in each
 // job. At most `inFlight` of them are on their way: the engine then waits for an
 // `ack`, and goes on with the job only after it.
 //
@@ -272,6 +272,12 @@ export const inFlight = 4;
  */
 
 /**
+ * A frame of a decode as a tiny autoencoder makes it: all of them come before the first tile.
+ * @typedef {{type: 'preview', seq: number, index: number, height: number, width: number,
+ *   rgba: Uint8ClampedArray<ArrayBuffer>}} PreviewEvent
+ */
+
+/**
  * After each submission, which is a tenth of a second or less, and after each slice. `middle`: exact tiles have a middle of the network on the whole frame before or after them. `frame` counts frames of the stage's input in this tile,
  * `done` is the share of the stage's work, by its operations.
  * @typedef {{type: 'progress', stage: Stage, tile: number, tiles: number, middle: boolean,
@@ -312,7 +318,7 @@ export const inFlight = 4;
 
 /** @typedef {{type: 'done'} & Done} DoneEvent always the last */
 
-/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|PlanEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
+/** @typedef {QueuedEvent|LoadingEvent|WarningEvent|PlanEvent|PreviewEvent|TileEvent|FrameEvent|ProgressEvent|LatentEvent|QualityEvent|DoneEvent} JobEvent */
 
 /**
  * A header; what else is in it depends on its type, as listed above.

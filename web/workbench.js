@@ -35,6 +35,7 @@ export class Workbench {
   /** @type {Precision} */ precision = 'auto';
   /** @type {(p: Loading) => void} */ loading = () => {};
   /** The engine of all models is loaded for a checkpoint. @type {() => void} */ larger = () => {};
+  /** Tiny autoencoder that shows a decode before its tiles. @type {File|undefined} */ sketch;
 
   /** @type {Checkpoint} */ #checkpoint;
   /** @type {Input|undefined} */ #input;
@@ -188,7 +189,7 @@ export class Workbench {
   async start(task, options) {
     await this.model();
     const engine = await this.engine();
-    if (task === 'decode') return engine.decode(/** @type {From} */ (this.#input?.latent), options);
+    if (task === 'decode') return engine.decode(/** @type {From} */ (this.#input?.latent), { ...options, sketch: this.sketch });
     const clip = /** @type {OpenClip} */ (this.#input?.clip);
     return task === 'encode' ? engine.encode(clip, options) : engine.roundtrip(clip, options);
   }

@@ -199,6 +199,8 @@ export default {
   'settings.frames.clip': 'A clip',
   'settings.frames.pictures': 'Separate pictures',
   'settings.format': 'Latent file',
+  'settings.preview': 'Preview model',
+  'settings.preview.hint': 'TAEHV or TAESD: decodes the whole clip first',
   'settings.precision': 'Precision',
   'settings.precision.auto': 'Automatic',
   'settings.memory': 'Memory budget',

@@ -200,6 +200,8 @@ export default {
   'settings.frames.clip': 'Bir klip',
   'settings.frames.pictures': 'Ayrı resimler',
   'settings.format': 'Latent dosyası',
+  'settings.preview': 'Önizleme modeli',
+  'settings.preview.hint': 'TAEHV ya da TAESD: önce bütün klibi çözer',
   'settings.precision': 'Duyarlık',
   'settings.precision.auto': 'Otomatik',
   'settings.memory': 'Bellek bütçesi',
