@@ -206,6 +206,7 @@ func (a *API) endpoints() []endpoint {
 		{"DELETE /v1/jobs/{id}", false, a.cancelJob},
 		{"PATCH /v1/jobs/{id}/input", false, a.putInput},
 		{"GET /v1/jobs/{id}/events", false, a.events},
+		{"GET /v1/jobs/{id}/preview", false, a.getPreview},
 		{"GET /v1/jobs/{id}/content", false, a.content},
 		{"GET /v1/models", false, a.listModels},
 		{"GET /healthz", true, a.healthy},

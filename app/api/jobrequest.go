@@ -52,6 +52,9 @@ type jobRequest struct {
 	size   int64 // of an input that comes in parts; 0: it comes with the request
 	track  int   // of a video with several, from 1; 0: the one that players show
 	want   job.Choices
+
+	preview       *model // nil: none
+	previewOutput string // format of the preview, "" for the usual
 }
 
 // jobRequest reads the query of a new job.
@@ -100,6 +103,9 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	var err error
 	if j.model, err = a.models.find(q.text("model")); err != nil {
 		return nil, err
+	}
+	if err := j.askPreview(a, q); err != nil {
+		q.refuse(err)
 	}
 	if err := q.end(); err != nil {
 		return nil, err

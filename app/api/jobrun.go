@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -111,6 +112,11 @@ func (t *turn) runDecode(j *work) (r result, err error) {
 	}
 	for _, text := range d.Notes {
 		j.note(text)
+	}
+	if q.preview != nil {
+		if err := t.preview(j, d); err != nil {
+			return r, fmt.Errorf("preview: %w", err)
+		}
 	}
 	out, err := t.api.output(j, d.Clip)
 	if err != nil {
@@ -294,6 +300,9 @@ func (a *API) output(j *work, f media.Format) (*output, error) {
 		need = values/2 + 1<<20
 	case "png", "tiff":
 		need = 2*values + 1<<16
+	}
+	for _, path := range j.previews() {
+		need += sizeOf(path)
 	}
 	now, _ := j.now()
 	if err := j.reserve(now.Size + need); err != nil {

@@ -97,6 +97,7 @@ func (a *API) restore(s *store, id string) error {
 	case !j.state.over() || j.state.State == stateDone && sizeOf(j.output()) != j.state.Bytes:
 		os.Remove(j.input())
 		os.Remove(j.output())
+		j.dropPreview()
 		err = j.set(true, func(s *state) {
 			s.State, s.Error, s.Code = stateInterrupted, interrupted, stateInterrupted
 			s.Ended, s.Bytes = time.Now().UTC(), 0

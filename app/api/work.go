@@ -66,6 +66,7 @@ type state struct {
 	Bytes    int64     `json:"bytes"`            // of the content, so far
 	Shape    []int     `json:"shape,omitempty"`  // of content that is a tensor
 	Dtype    dtype     `json:"dtype,omitempty"`
+	Preview  string    `json:"preview,omitempty"` // format of the preview, while there is one
 	Progress *progress `json:"progress,omitempty"`
 	Result   *result   `json:"result,omitempty"`
 	Error    string    `json:"error,omitempty"`
@@ -104,11 +105,12 @@ type work struct {
 	upload  sync.Mutex  // of parts, one at a time
 	resting *time.Timer // until it leaves between two of them; nil: it has no place
 
-	mu      sync.Mutex
-	state   state
-	taken   int64         // of the disk
-	due     time.Time     // when it is forgotten, or given up if nothing more comes; by the monotonic clock
-	changed chan struct{} // closed and replaced whenever state is another
+	mu           sync.Mutex
+	previewShape []int // of a preview that is a tensor
+	state        state
+	taken        int64         // of the disk
+	due          time.Time     // when it is forgotten, or given up if nothing more comes; by the monotonic clock
+	changed      chan struct{} // closed and replaced whenever state is another
 }
 
 // now is the state, and what is closed when there is another.
@@ -148,7 +150,7 @@ func (j *work) isDue(now time.Time) bool {
 // keep writes job.json. Callers hold mu.
 func (j *work) keep() error {
 	s := j.state
-	s.Progress = nil
+	s.Progress, s.Preview = nil, ""
 	text, err := json.Marshal(kept{s, j.query, j.client})
 	if err != nil {
 		return err
@@ -195,6 +197,7 @@ func (j *work) occupies() (n int64) {
 // end is how a job ended: err nil is well.
 func (j *work) end(a *API, err error) {
 	os.Remove(j.input())
+	j.dropPreview()
 	if err == nil { // what is said to be done stays when the power is lost
 		err = errors.Join(temporary.Flush(j.output()), temporary.FlushNames(j.folder))
 	}
@@ -204,7 +207,7 @@ func (j *work) end(a *API, err error) {
 	j.keepFor(a.o.Keep)
 	_ = j.reserve(j.occupies()) // which is less than was taken, or there already
 	serr := j.set(true, func(s *state) {
-		s.Ended, s.Progress = time.Now().UTC(), nil
+		s.Ended, s.Progress, s.Preview = time.Now().UTC(), nil, ""
 		s.Expires = s.Ended.Add(a.o.Keep)
 		s.Bytes = 0
 		if info, err := os.Stat(j.output()); err == nil {

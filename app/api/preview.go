@@ -1,0 +1,166 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"tessera/app/job"
+	"tessera/media"
+	"tessera/vae"
+)
+
+// previewsOut are the formats that previews have; without one a clip's is the first, a
+// picture's is png.
+var previewsOut = []string{"mp4", "webm", "y4m", "png", "u8"}
+
+// askPreview reads which model previews a decode, and how.
+func (j *jobRequest) askPreview(a *API, q *query) error {
+	name := q.text("preview")
+	j.previewOutput = q.one("preview_output", append([]string{""}, previewsOut...)...)
+	switch {
+	case name == "" && j.previewOutput != "":
+		return bad("preview_output without preview, which names the model that makes it")
+	case name == "":
+		return nil
+	case j.kind != kindDecode:
+		return bad("preview is of kind=decode, not of %s", j.kind)
+	}
+	var err error
+	if j.preview, err = a.models.find(name); err != nil {
+		return err
+	}
+	of, err := j.model.config.As(j.want.As)
+	if err != nil || of.Assumed { // the latent may tell
+		return nil
+	}
+	if _, err := j.preview.config.StandInFor(of); err != nil {
+		return bad("preview: %w", err)
+	}
+	return nil
+}
+
+// preview makes a job's preview, before the decode, and tells that it is there.
+func (t *turn) preview(j *work, d job.Decoding) error {
+	m := j.ask.preview
+	tiny, err := t.api.models.on(t.dev, m)
+	if err != nil {
+		return err
+	}
+	was := tiny.Config
+	defer func() { tiny.Config = was }() // for who asks for that model
+	tiny.Config.Name(m.path)
+	if d, err = d.Preview(t.model.config, tiny); err != nil {
+		return err
+	}
+	f, format := d.Clip, j.ask.previewOutput
+	if format == "" && f.Frames == 1 {
+		format = "png"
+	} else if format == "" {
+		format = previewsOut[0]
+	}
+	now, _ := j.now()
+	need := 2 * int64(f.Frames) * int64(f.Height) * int64(f.Width) * int64(f.Channels)
+	if err := j.reserve(now.Size + need + 1<<20); err != nil {
+		return err
+	}
+	take, done, err := j.previewTo(format, f)
+	if err != nil {
+		return err
+	}
+	err = d.Run(t.ctx, tiny, vae.Watch{}, func(p *vae.DecodePlan) error {
+		t.api.models.room(t.dev, m, p.Plan)
+		return nil
+	}, func(_ int, f vae.Frame) error { return take(f.RGBA) })
+	if err = done(err); err != nil {
+		return err
+	}
+	return j.set(false, func(s *state) { s.Preview = format })
+}
+
+// previewTo begins the preview's file. done ends it, or after an error removes it.
+func (j *work) previewTo(format string, f media.Format) (take func(rgba []byte) error, done func(err error) error, err error) {
+	path := filepath.Join(j.folder, "preview."+format)
+	if format != "u8" {
+		sink, err := media.Create(j.ctx, path, f)
+		if err != nil {
+			return nil, nil, err
+		}
+		return sink.WriteRGBA8, func(err error) error {
+			if err != nil {
+				return errors.Join(err, sink.Abort())
+			}
+			return sink.Close()
+		}, nil
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	j.mu.Lock()
+	j.previewShape = []int{f.Frames, f.Height, f.Width, f.Channels}
+	j.mu.Unlock()
+	pixels := make([]byte, f.Height*f.Width*f.Channels)
+	return func(rgba []byte) error {
+		for i := range f.Height * f.Width {
+			copy(pixels[i*f.Channels:][:f.Channels], rgba[4*i:])
+		}
+		_, err := file.Write(pixels)
+		return err
+	}, func(err error) error { return errors.Join(err, file.Close()) }, nil
+}
+
+// previews are the files of a job's preview: one at most.
+func (j *work) previews() []string {
+	list, _ := filepath.Glob(filepath.Join(j.folder, "preview.*")) // a pattern that is one
+	return list
+}
+
+// dropPreview removes the preview, whose place what is made takes.
+func (j *work) dropPreview() {
+	for _, path := range j.previews() {
+		os.Remove(path)
+	}
+}
+
+// getPreview answers GET /v1/jobs/{id}/preview, as soon as there is one.
+func (a *API) getPreview(w http.ResponseWriter, r *http.Request, _ string) error {
+	j, err := a.jobs.find(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	s, changed := j.now()
+	for ; s.Preview == ""; s, changed = j.now() {
+		switch {
+		case s.over():
+			return conflict("the job is %s: its preview is removed", s.State)
+		case j.ask.preview == nil:
+			return conflict("the job has no preview, expected preview=MODEL when it was begun")
+		}
+		if err := a.await(r, changed); err != nil {
+			return err
+		}
+	}
+	f, err := os.Open(filepath.Join(j.folder, "preview."+s.Preview))
+	if errors.Is(err, fs.ErrNotExist) { // it ended just now
+		return conflict("the job is over: its preview is removed")
+	}
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	defer f.Close()
+	j.mu.Lock()
+	shape := j.previewShape
+	j.mu.Unlock()
+	state{ID: s.ID + "-preview", Output: s.Preview, Shape: shape, Dtype: code}.headers(w.Header())
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(a.patience(info.Size()))
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
