@@ -1,7 +1,8 @@
 // Command checkpoints writes checkpoints of made-up weights into a folder, for
 // tests of other languages' clients: wan.safetensors and wan22.safetensors, and
 // qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's;
-// and published.safetensors, of the published Wan 2.1's size, 254 MB.
+// published.safetensors, of the published Wan 2.1's size, 254 MB; and taew2_1.safetensors,
+// a tiny autoencoder for previews of Wan 2.1.
 //
 //	go run ./tools/checkpoints DIR
 package main
@@ -19,13 +20,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: checkpoints DIR")
 		os.Exit(2)
 	}
-	if err := create(os.Args[1], map[string]synthetic.WanConfig{
+	err := create(os.Args[1], map[string]synthetic.WanConfig{
 		"wan":            {Dim: 8},
 		"published":      {},
 		"wan22":          {Nested: true, Dim: 8, Decoder: 16},
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},
-	}); err != nil {
+	})
+	if err == nil {
+		err = synthetic.CreateTAEHV(filepath.Join(os.Args[1], "taew2_1.safetensors"), synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}})
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "checkpoints:", err)
 		os.Exit(1)
 	}

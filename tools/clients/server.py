@@ -25,6 +25,7 @@ from safetensors.numpy import load_file, save_file
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
+TINY = "taew2_1"  # of Wan's previews
 CHANNELS = {"wan22": 48}
 COMMON = ["--precision", "f32", "--no-tune"]
 random = numpy.random.default_rng(7)
@@ -37,7 +38,7 @@ class CommandLine:
         self.o, self.count = o, 0
 
     def model(self, name):
-        return os.path.join(self.o.models, MODELS[name] + ".safetensors")
+        return os.path.join(self.o.models, MODELS.get(name, name) + ".safetensors")
 
     def run(self, command, name, *arguments):
         command = [self.o.tessera, command, "-m", self.model(name), *COMMON, "-q", *arguments]
@@ -94,7 +95,7 @@ def video(frames):
 
 def served(o, line):
     """A tessera serve of all models, and its address."""
-    models = [a for name in MODELS for a in ("-m", f"{name}={line.model(name)}")]
+    models = [a for name in (*MODELS, TINY) for a in ("-m", f"{name}={line.model(name)}")]
     log = open(os.path.join(o.folder, "serve.log"), "w")
     command = [o.tessera, "serve", "--json", "--listen", "127.0.0.1:0", *models, *COMMON, "--jobs", os.path.join(o.folder, "jobs")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
@@ -177,6 +178,7 @@ def python(line, address):
         vae = tessera_vae.Server(address, model=name)
         client(line, name, vae)
     batches(line, address)
+    previews(line, address)
     refused(address)
     program(line)
     pipeline(line, address)
@@ -231,6 +233,17 @@ def batches(line, address):
     same(vae.decode(big), vae.decode(both[0]), "big-endian numbers")
     turned = numpy.ascontiguousarray(both[0].transpose(4, 3, 2, 1, 0)).transpose(4, 3, 2, 1, 0)
     same(vae.decode(turned), vae.decode(both[0]), "numbers in another order")
+
+
+def previews(line, address):
+    """What a tiny model makes of a clip is shown before the clip's first frame."""
+    import tessera_vae
+
+    vae, z, seen = tessera_vae.Server(address, model="wan"), latent("wan"), []
+    for frame in vae.frames(z, preview=TINY, show=seen.append):
+        seen.append(frame)
+    same(seen[0], line.pictures(TINY, z), "a preview")
+    same(numpy.stack(seen[1:]), line.pictures("wan", z), "frames after a preview")
 
 
 def refused(address):

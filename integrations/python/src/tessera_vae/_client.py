@@ -11,7 +11,7 @@ import re
 import ssl
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -153,25 +153,35 @@ class Server:
         return like(pixels, *self._tensor("/v1/encode", query, body, shape, dtype))
 
     def frames(
-        self, latents: object, *, scale: Scale = "pipeline", dtype: Literal["uint8", "float32"] = "uint8"
-    ) -> Iterator[npt.NDArray[Any]]:
+        self, latents: object, *, scale: Scale = "pipeline", dtype: Literal["uint8", "float32"] = "uint8",
+        preview: str = "", show: Callable[[npt.NDArray[np.uint8]], object] | None = None,
+    ) -> Iterator[npt.NDArray[Any]]:  # fmt: skip
         """The frames of latents, [H,W,C] of numpy, while they are made: 8-bit pixels, or
         floats in [-1,1]. A batch's clips follow one another. Who leaves early ends the
-        job."""
+        job. preview names one of the server's models, a tiny autoencoder: show is called
+        with what that makes of a clip, [T,H,W,C], before its first frame is made."""
+        if bool(preview) != bool(show):
+            raise ValueError("preview and show: expected both or none")
         body, shape, kind = raw(latents, _FLOATS)
         if len(shape) not in (4, 5) or 0 in shape:
             raise ValueError(f"latents of shape {shape}, expected [B,C,T,h,w] or [B,C,h,w]")
         query = {"kind": "decode", "output": {"uint8": "u8", "float32": "f32"}[dtype], "scale": scale}
+        if preview:
+            query |= {"preview": preview, "preview_output": "u8"}
         for clip in body.reshape(shape[0], -1):
-            yield from self._job({**query, "shape": [1, *shape[1:]], "dtype": kind}, clip)
+            yield from self._job({**query, "shape": [1, *shape[1:]], "dtype": kind}, clip, show)
 
-    def _job(self, query: dict[str, Any], body: npt.NDArray[np.uint8]) -> Iterator[npt.NDArray[Any]]:
+    def _job(
+        self, query: dict[str, Any], body: npt.NDArray[np.uint8], show: Callable[[npt.NDArray[np.uint8]], object] | None
+    ) -> Iterator[npt.NDArray[Any]]:
         with self._ask("POST", "/v1/jobs", query, body) as reply:
             told = self._told(reply)
         if not isinstance(told, dict) or not re.fullmatch("[0-9a-f]{32}", str(told.get("id"))):
             raise self._strange("/v1/jobs with no job's number")
         job = "/v1/jobs/" + told["id"]
         try:
+            if show:
+                self._preview(job, show)
             with self._ask("GET", job + "/content") as reply:
                 (frames, *size), dtype, _ = self._form(reply)
                 if dtype not in ("uint8", "float32"):
@@ -180,6 +190,20 @@ class Server:
                     yield array(self._read(reply, math.prod(size) * _BYTES[dtype], job), size, dtype)
         finally:
             self._forget(job)
+
+    def _preview(self, job: str, show: Callable[[npt.NDArray[np.uint8]], object]) -> None:
+        """Shows a job's preview, once it is there."""
+        try:
+            with self._ask("GET", job + "/preview") as reply:
+                size, dtype, n = self._form(reply)
+                if dtype != "uint8":
+                    raise self._strange(f"with a preview of {dtype}")
+                made = array(self._read(reply, n), size, dtype)
+        except TesseraError as err:
+            if err.status == http.HTTPStatus.CONFLICT:  # the job is over, and its content or error tells how
+                return
+            raise
+        show(made)
 
     def _forget(self, job: str) -> None:
         """Ends a job, and forgets it."""
