@@ -8,6 +8,7 @@ import contextlib
 import email.utils
 import http.client
 import json
+import math
 import os
 import re
 import ssl
@@ -156,20 +157,23 @@ class Server:
         return models[names.index(self.model) if self.model else 0]
 
     @contextlib.contextmanager
-    def job(self, query, body, wait):
+    def job(self, query, body, wait, preview="", show=None):
         """A finished job's state and what it made, as a readable answer, while
         that is read. body is a buffer, sent in parts. wait(done) is called again and
         again with how far the job is, 0 to 1; what it raises ends the job. In any
-        case the server forgets the job afterwards."""
+        case the server forgets the job afterwards. preview names the model of the
+        server's whose decode show(shape, bytes) is called with, [T,H,W,C] of 8 bits."""
         body = memoryview(body).cast("B")
         query = {**self.choices, **query, "size": len(body)}
+        if preview:
+            query |= {"preview": preview, "preview_output": "u8"}
         if self.model:
             query["model"] = self.model
         state = self.begin("/v1/jobs?" + urlencode(query, quote_via=quote), wait)
         path = "/v1/jobs/" + state["id"]
         try:
             self.send(path, body, wait)
-            state = self.follow(path, wait)
+            state = self.follow(path, wait, show)
             with self.ask("GET", path + "/content") as reply:
                 yield state, reply
         finally:
@@ -200,11 +204,22 @@ class Server:
             ranges = f"bytes {first}-{first + len(part) - 1}/{size}"
             self.tell("PATCH", path + "/input", part, {"Content-Range": ranges})
 
-    def follow(self, path, wait):
+    def preview(self, path, show):
+        """Shows the preview of a job, unless the job is over meanwhile."""
+        with contextlib.suppress(TesseraError), self.ask("GET", path + "/preview") as reply:
+            shape = [int(n) for n in re.findall(r"\d+", reply.headers.get("Shape", ""))]
+            pixels = reply.read()
+            if len(shape) == 4 and len(pixels) == math.prod(shape):
+                show(shape, pixels)
+
+    def follow(self, path, wait, show=None):
         """The state of a job that is done."""
         pause = 0.02
         while True:
             state = self.tell_job("GET", path)
+            if show and state.get("preview"):
+                self.preview(path, show)
+                show = None
             if state["state"] == "done":
                 return state
             if state["state"] not in ("receiving", "queued", "running"):

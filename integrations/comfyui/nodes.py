@@ -7,10 +7,12 @@ them, and scaled ones of SeedVR2. The server says which.
 """
 
 import io as bytesio
+import itertools
 import logging
 
 import numpy
 import torch
+from PIL import Image
 
 import comfy.model_management
 import comfy.utils
@@ -22,6 +24,7 @@ TesseraServer = io.Custom("TESSERA_SERVER")
 
 SCALES = {"normalized": "pipeline", "raw": "none"}
 STEPS = 1000  # of a clip, in progress bars
+PREVIEW = 512  # pixels of a preview's longer side, as ComfyUI's are by default
 
 
 class ServerSettings(io.ComfyNode):
@@ -111,16 +114,24 @@ class Decode(io.ComfyNode):
             inputs=[
                 io.Latent.Input("samples", tooltip="The latent to decode."),
                 *shared_inputs("auto: Qwen-Image's latents are pictures, the others' are video."),
+                io.String.Input(
+                    "preview",
+                    default="",
+                    optional=True,
+                    placeholder="none",
+                    tooltip="One of the server's models by name, a tiny autoencoder such as taew2_1 for Wan 2.1. "
+                    "What it makes of the latent is shown on the node, frame after frame, while the decode runs.",
+                ),
             ],
             outputs=[io.Image.Output("image", display_name="IMAGE")],
         )
 
     @classmethod
-    def execute(cls, samples, frames="auto", latents="comfyui", server=None):
+    def execute(cls, samples, frames="auto", latents="comfyui", server=None, preview=""):
         ask = Request(server, frames, latents)
         z = ask.clips(samples["samples"])
         bar = Bar(len(z))
-        clips = [ask.decode(clip, bar.part(i)) for i, clip in enumerate(z)]
+        clips = [ask.decode(clip, bar.part(i), preview.strip(), bar.show) for i, clip in enumerate(z)]
         image = clips[0] if len(clips) == 1 else torch.cat(clips)
         return io.NodeOutput(cropped(image, samples, ask, z))
 
@@ -169,13 +180,19 @@ class Bar:
 
     def __init__(self, clips):
         self.bar = comfy.utils.ProgressBar(clips * STEPS)
+        self.frames = iter(())  # of the preview, over and over
 
     def part(self, i):
         def wait(done):
             comfy.model_management.throw_exception_if_processing_interrupted()
-            self.bar.update_absolute(int((i + min(max(done, 0.0), 1.0)) * STEPS))
+            self.bar.update_absolute(int((i + min(max(done, 0.0), 1.0)) * STEPS), preview=next(self.frames, None))
 
         return wait
+
+    def show(self, shape, pixels):
+        """Plays a preview: each step of the bar shows its next frame, as samplers show theirs."""
+        clip = numpy.frombuffer(pixels, numpy.uint8).reshape(shape)[..., :3]
+        self.frames = (("JPEG", Image.fromarray(frame), PREVIEW) for frame in itertools.cycle(clip))
 
 
 class Request:
@@ -211,10 +228,10 @@ class Request:
             z = z.transpose(0, 1).reshape(1, c, -1, *z.shape[3:])
         return [clip.contiguous() for clip in z]
 
-    def decode(self, z, wait):
+    def decode(self, z, wait, preview="", show=None):
         """Frames [T,H,W,C] in 0 to 1 of a latent [C,T,h,w]."""
         query = {**self.query, "kind": "decode", "output": "f32", "shape": shape(z)}
-        with self.server.job(query, z.numpy(), wait) as (state, reply):
+        with self.server.job(query, z.numpy(), wait, preview, show) as (state, reply):
             warn(state)
             image = torch.empty(state["shape"], dtype=torch.float32)
             fill(reply, image.numpy(), wait)

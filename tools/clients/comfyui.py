@@ -32,7 +32,7 @@ PACK = os.path.join(ROOT, "integrations", "comfyui")
 TOKEN = "a-token-of-clients-0123"
 NAMES = ["seedvr2", "wan", "wan22", "qwen", "layered", "published"]
 SMALL = NAMES[:-1]
-ALL = "addresses tokens schemas decodes batches encodes own pictures sizes workflows wrong cancel busy".split()
+ALL = "addresses tokens schemas decodes previews batches encodes own pictures sizes workflows wrong cancel busy".split()
 random = numpy.random.default_rng(7)
 
 
@@ -109,7 +109,7 @@ class Tessera(Process):
         tokens = os.path.join(o.folder, "tokens.txt")
         with open(tokens, "w") as f:
             f.write("test " + TOKEN + "\n")
-        models = [a for name in NAMES for a in ("-m", f"{name}={self.model(name)}")]
+        models = [a for name in (*NAMES, "taew2_1") for a in ("-m", f"{name}={self.model(name)}")]
         self.begin(o, name, [o.tessera, "serve", *models, *more, "--listen", "127.0.0.1:0", "--precision", "f32",
                                 "--token-file", tokens, "--jobs", self.jobs, "--no-tune"])
         self.address = self.wait(lambda: re.search(r"http://[\d.]+:\d+", self.text())).group()
@@ -183,6 +183,7 @@ class Comfy(Process):
             while True:
                 text = events.recv(timeout=300)
                 if isinstance(text, bytes):
+                    seen.append({"type": "preview", "data": text})
                     continue
                 event = json.loads(text)
                 if event["data"].get("prompt_id") != told["prompt_id"]:
@@ -327,6 +328,15 @@ def decodes(comfy, server):
     prompt["decode"]["inputs"]["samples"] = ["load", 1]
     bar = [e["data"] for e in comfy.done(prompt) if e["type"] == "progress"]
     assert bar and all(a["value"] <= b["value"] for a, b in zip(bar, bar[1:])) and bar[-1]["value"] == bar[-1]["max"], bar
+
+
+def previews(comfy, server):
+    """The node shows what a tiny model makes of the latent before it is decoded, and gives the same IMAGE."""
+    z = latent("wan", frames=3, height=16, width=16)
+    prompt = decoding(comfy.put(z), 1, "wan")
+    prompt["decode"]["inputs"]["preview"] = "taew2_1"
+    assert any(e["type"] == "preview" for e in comfy.done(prompt)), "no preview was shown"
+    same(comfy.kept(prompt), decoded(server, "wan", z), "an IMAGE after a preview")
 
 
 def batches(comfy, server):
