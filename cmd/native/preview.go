@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,7 +61,9 @@ func (c *decodeCmd) preview(a *app, e *machine.Machine, d job.Decoding, to files
 	var written []string
 	remove = func() {
 		for _, path := range written {
-			os.Remove(path) // which the user may have done
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // on Windows a player may have it open
+				a.Warn("the preview %s can't be removed: %v", path, err)
+			}
 		}
 	}
 	defer func() {
