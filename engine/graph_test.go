@@ -352,7 +352,7 @@ func TestTapsOfOneFrameAreSummed(t *testing.T) {
 
 // Two frames that read four in a row cost four products in place of six, with
 // weights made once a slice; frames too small to save that are left alone.
-func TestFramesInPairs(t *testing.T) {
+func TestWinograd(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		time          Causal
@@ -392,7 +392,7 @@ func TestFramesInPairs(t *testing.T) {
 
 // Two frames that a binding can't hold are made in bands that it can, in pairs too:
 // with frames that it holds one by one, and with larger ones.
-func TestFramesInPairsInBands(t *testing.T) {
+func TestWinogradInBands(t *testing.T) {
 	const h, frame = 64, 64 * 16 * 12 * 4 // bytes of one
 	for _, most := range []int64{4 * frame, frame, frame / 2} {
 		run := func(on bool) int64 {

@@ -222,7 +222,7 @@ run() {
 	if wanted goldens; then
 		say "| | | passed | failed | skipped | s |"
 		say "|---|---|---|---|---|---|"
-		tests vae 90 "small models' goldens, f32 and f16, by every kernel" '^TestGoldens$/^f32' '^TestGoldens$/^f16' '^TestMatrixGoldens$' '^TestPairGoldens$' '^TestVariantGoldens$'
+		tests vae 90 "small models' goldens, f32 and f16, by every kernel" '^TestGoldens$/^f32' '^TestGoldens$/^f16' '^TestMatrixGoldens$' '^TestWinogradGoldens$' '^TestVariantGoldens$'
 		say ""
 		say "Largest NMSE of f32 $(worst f32), of f16 $(worst f16); allowed are 1e-09 and 1e-05."
 		say ""
@@ -294,7 +294,7 @@ run() {
 
 # worst is the largest NMSE of goldens in a storage.
 worst() {
-	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Pair|Matrix|pairs/} in_it && / NMSE / {some = 1; if ($NF + 0 > most) most = $NF + 0} END {if (some) printf "%.0e", most; else printf "none"}' "$here/vae.log"
+	awk -v want="$1" '/^=== (RUN|NAME|CONT)/ {in_it = $3 ~ want || want == "f16" && $3 ~ /Matrix|Winograd|Goldens\/winograd/} in_it && / NMSE / {some = 1; if ($NF + 0 > most) most = $NF + 0} END {if (some) printf "%.0e", most; else printf "none"}' "$here/vae.log"
 }
 
 if [ -x "$here/tessera" ]; then

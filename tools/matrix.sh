@@ -44,6 +44,6 @@ in_sid() {
 in_sid gpu '^TestMatrices$'
 in_sid wgsl '^Test(Attention|AttentionMovingMaximum|AttentionExact|Conv3D|ConvUp|Pointwise|PixelShuffle|TimeConv|MatricesInOtherLayouts)$'
 in_sid wgsl '^Test(Conv3D|Conv3DWinograd|Conv3DWinogradRows|ConvUp)$' columns
-in_sid wgsl '^Test(Conv3DWinograd|PairsAheadInRows|Conv3DWinogradRows|LinesInRows)$' transformed
+in_sid wgsl '^Test(Conv3DWinograd|WinogradInputsInRows|Conv3DWinogradRows|WinogradRowInputsInRows)$' transformed
 in_sid vae '^TestMatrixGoldens$'
 echo "matrix: passed"

@@ -72,7 +72,7 @@ func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if p == nil && kernel == "plain" { // of pairs: single frames by other operations' kernels, which are proven where a job has them
+	if p == nil && kernel == "plain" { // of F(2,3): single frames by other operations' kernels, which are proven where a job has them
 		return true, nil
 	}
 	if p == nil {

@@ -62,9 +62,9 @@ func TestEveryTextHasCase(t *testing.T) {
 	require.Equal(t, map[int]bool{0: true, 1: true, 2: true, 3: true, 4: true}, blocks)
 }
 
-// Pairs of frames made one by one are what other operations' kernels make, and need no
-// proof of their own to be tried.
-func TestPlainPairsAreTried(t *testing.T) {
+// Frames that Winograd's plain kernel makes one by one are what other operations' kernels
+// make, and need no proof of their own to be tried.
+func TestPlainWinogradIsTried(t *testing.T) {
 	for name, info := range adapters {
 		usual, err := wgsl.NewSet(wgsl.F32, info, nil)
 		require.NoError(t, err)

@@ -17,7 +17,7 @@ var references = map[string]func(d wgsl.Duty, z size) []float64{
 	},
 	"conv3d":               func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 1) },
 	"conv3d_strided":       func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 2) },
-	"conv3d_winograd_rows": func(d wgsl.Duty, z size) []float64 { return conv(d, lined(z), lined(z).n, 1) },
+	"conv3d_winograd_rows": func(d wgsl.Duty, z size) []float64 { return conv(d, forRows(z), forRows(z).n, 1) },
 	"conv3d_winograd":      func(d wgsl.Duty, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
 	"conv_up":              func(d wgsl.Duty, z size) []float64 { return convUp(d, z, z.n) },
 	"conv_up_winograd":     func(d wgsl.Duty, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },

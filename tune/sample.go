@@ -69,7 +69,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
 	"conv3d_winograd_rows": func(s *sample, d wgsl.Duty, z size) {
 		shape := shapeOf(d)
-		z = lined(z)
+		z = forRows(z)
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		w := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		s.set.Conv3DWinogradRows(s.batch, "sample", s.set.WinogradRowsOf(s.batch, "sample", w, taps(x, shape.KT), s.result(z.n, z.h, z.w, d.Out), s.buffer))
@@ -79,12 +79,12 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		x, y := s.tensor(n+2, z.h, z.w, d.In), s.result(n, z.h, z.w, d.Out)
 		record := func(t, of int) {
-			pairs := s.set.WinogradOf(s.batch, "sample", plain, x, y, of, s.buffer)
-			for i := range pairs.Taps {
-				pairs.Taps[i].T += t
+			winograd := s.set.WinogradOf(s.batch, "sample", plain, x, y, of, s.buffer)
+			for i := range winograd.Taps {
+				winograd.Taps[i].T += t
 			}
-			pairs.T, pairs.N = t, n-t
-			s.set.Conv3DWinograd(s.batch, "sample", pairs)
+			winograd.T, winograd.N = t, n-t
+			s.set.Conv3DWinograd(s.batch, "sample", winograd)
 		}
 		if s.set.UsesWinograd(plain.Packing, shape) && s.set.WinogradFrames(shape, n) == 4 { // frames 0 and 1 show what a quad comes to, 2 and 3 a pair
 			record(0, 4)
@@ -101,13 +101,13 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	},
 	"conv_up_winograd": func(s *sample, d wgsl.Duty, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
-		pairs := wgsl.ConvUpWinograd{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
+		winograd := wgsl.ConvUpWinograd{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
-		pairs.Y, pairs.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), taps(x, 4)
-		if s.set.UsesWinograd(pairs.Packing, shape) {
-			pairs.Weights = s.set.WinogradWeights(s.batch, "sample", wgsl.WinogradWeights{Weights: pairs.Weights, Shape: shape, Of: 2, To: s.buffer("taps", s.set.WinogradBytes(shape, 2))})
+		winograd.Y, winograd.Taps = s.result(n, 2*z.h, 2*z.w, d.Out), taps(x, 4)
+		if s.set.UsesWinograd(winograd.Packing, shape) {
+			winograd.Weights = s.set.WinogradWeights(s.batch, "sample", wgsl.WinogradWeights{Weights: winograd.Weights, Shape: shape, Of: 2, To: s.buffer("taps", s.set.WinogradBytes(shape, 2))})
 		}
-		s.set.ConvUpWinograd(s.batch, "sample", pairs)
+		s.set.ConvUpWinograd(s.batch, "sample", winograd)
 	},
 	"group_norm": func(s *sample, d wgsl.Duty, z size) {
 		c, groups := normed(d, z)
@@ -125,8 +125,8 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 	},
 }
 
-// lined is a size whose fours of pixels fill workgroups as another's pixels do.
-func lined(z size) size { return size{1, z.h, 4*z.w - 3} }
+// forRows is a size whose pixels, four by four, fill workgroups as another's pixels do.
+func forRows(z size) size { return size{1, z.h, 4*z.w - 3} }
 
 // normEps is that of norms of groups.
 const normEps = 1e-6

@@ -83,19 +83,19 @@ func duties(by map[wgsl.Duty]int64) []duty {
 	return all
 }
 
-// paired is work with what of it frames in pairs could do: a job that makes them
+// withWinograd is work with what of it frames in pairs could do: a job that makes them
 // one by one does not tell.
-func (c *chooser) paired(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
+func (c *chooser) withWinograd(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
 	known := map[wgsl.Class]bool{}
 	for d := range work {
 		known[d.Class] = true
 	}
 	all := maps.Clone(work)
 	for d, flops := range work {
-		pairs := d
-		pairs.Operation, pairs.Taps, pairs.Kernel, pairs.Form = "conv3d_winograd", 0, "", wgsl.Form{}
-		if d.Operation == "conv3d" && d.Taps == 3 && !known[pairs.Class] && len(c.kernels(duty{Duty: pairs})) > 0 {
-			all[pairs] += flops
+		winograd := d
+		winograd.Operation, winograd.Taps, winograd.Kernel, winograd.Form = "conv3d_winograd", 0, "", wgsl.Form{}
+		if d.Operation == "conv3d" && d.Taps == 3 && !known[winograd.Class] && len(c.kernels(duty{Duty: winograd})) > 0 {
+			all[winograd] += flops
 		}
 	}
 	return all
@@ -116,7 +116,7 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	}
 	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
-	all := duties(c.paired(work))
+	all := duties(c.withWinograd(work))
 	err := c.trustAll(work)
 	if err == nil && !t.Off && chosen == nil {
 		err = c.tryAll(all)

@@ -16,13 +16,13 @@ import (
 	"tessera/wgsl"
 )
 
-// stager chooses tiled kernels for products, and remembers where.
-type stager struct {
+// tiler chooses tiled kernels for products, and remembers where.
+type tiler struct {
 	off bool
 	on  []*gpu.Device
 }
 
-func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Duty]int64, _ wgsl.Choices) (wgsl.Choices, error) {
+func (c *tiler) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Duty]int64, _ wgsl.Choices) (wgsl.Choices, error) {
 	c.on = append(c.on, dev)
 	choices := wgsl.Choices{}
 	for d, flops := range work {
@@ -33,8 +33,8 @@ func (c *stager) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work ma
 	return choices, nil
 }
 
-// staged says whether a plan's products are.
-func staged(p *Plan) bool {
+// usesTiled says whether a plan's products are.
+func usesTiled(p *Plan) bool {
 	for program := range p.Programs() {
 		if program.Label == "pointwise_tiled_f32" {
 			return true
@@ -52,7 +52,7 @@ func TestChosenKernels(t *testing.T) {
 		return synthetic.CreateSeedVR2(path, synthetic.SeedVR2Config{Widths: []int{8, 12, 20, 20}, Latent: 4, Groups: 4, DType: safetensors.F32})
 	})
 	want := decodeAll(t, open(t, dev, path, F32), noiseLatent(2, 4, 4), DecodeOptions{})
-	c := &stager{}
+	c := &tiler{}
 	m, err := Open(dev, path, Settings{Precision: F32, Kernels: KernelSettings{Choose: c.choose}})
 	require.NoError(t, err)
 	before := dev.Stats().Bytes
@@ -60,7 +60,7 @@ func TestChosenKernels(t *testing.T) {
 		c.off = off
 		p, err := m.PlanDecode(t.Context(), 2, 4, 4, DecodeOptions{})
 		require.NoError(t, err)
-		require.Equal(t, !off, staged(p.Plan))
+		require.Equal(t, !off, usesTiled(p.Plan))
 		dev.ResetPeaks()
 		closeTo(t, decodeAll(t, m, noiseLatent(2, 4, 4), DecodeOptions{}), want, 1e-11, "on chosen kernels")
 		require.LessOrEqual(t, dev.Stats().Bytes-before, p.Weights, "weights of two choices")

@@ -68,7 +68,7 @@ type Settings struct {
 // else.
 type KernelSettings struct {
 	NoFold   bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
-	Winograd *bool        // make frames of 3x3x3 convolutions in pairs or fours, and pixels of a picture's rows, in fewer products; nil: where that is known to be faster
+	Winograd *bool        // make 3x3x3 convolutions by Winograd's F(2,3) or F(4,3) in time, and a picture's by F(4,3) along rows; nil: where that is known to be faster
 	Choices  wgsl.Choices // kernels to take in place of the first that the adapter can run; nil: none
 	Choose   Chooser      // chooses kernels for what is planned on a device, in place of Choices; nil, and in a browser: nobody
 }

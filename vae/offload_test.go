@@ -194,7 +194,7 @@ func TestOffloadBeforeSmallerTiles(t *testing.T) {
 // In portions a convolution to fewer channels keeps, on the host, the frames that it reads
 // where it makes frames in pairs, which can't add to what frames give to later ones; the
 // least memory keeps what they give. All make the same.
-func TestPairsKeepFramesOnTheHost(t *testing.T) {
+func TestWinogradKeepsFramesOnTheHost(t *testing.T) {
 	testenv.Long(t)
 	dev, on := gputest.Open(t), true
 	m, err := Open(dev, narrow(t), Settings{Precision: F32, Kernels: KernelSettings{Winograd: &on}})
@@ -225,12 +225,12 @@ func TestPairsKeepFramesOnTheHost(t *testing.T) {
 		p = plan(o)
 	}
 	require.False(t, p.Rows)
-	pairs := macs(p) // of portions of two frames, where all at once may be four together
-	require.LessOrEqual(t, pairs, once*4/3)
+	winograd := macs(p) // of portions of two frames, where all at once may be four together
+	require.LessOrEqual(t, winograd, once*4/3)
 	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
 	p = plan(Options{Offload: OffloadOn, Internals: Internals{Least: true}})
 	require.True(t, p.Rows)
-	require.Greater(t, macs(p), pairs)
+	require.Greater(t, macs(p), winograd)
 	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
 }
 

@@ -18,7 +18,7 @@ import (
 
 // Frames made in pairs are those made one by one: clips with an odd frame and
 // without, in one slice, in slices of one latent frame and of several.
-func TestPairsAreExact(t *testing.T) {
+func TestWinogradIsExact(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
@@ -28,21 +28,21 @@ func TestPairsAreExact(t *testing.T) {
 			t.Cleanup(func() { m.Close() })
 			return m
 		}
-		pairs, singles := with(true), with(false)
+		winograd, singles := with(true), with(false)
 		for _, c := range []struct{ frames, chunk int }{{3, 0}, {4, 2}} { // latent frames
 			t.Run(fmt.Sprintf("%s/%d frames by %d", name, c.frames, max(1, c.chunk)), func(t *testing.T) {
 				o := Options{Chunk: c.chunk}
 				z, clip := noiseLatent(c.frames, 3, 4), noiseClip(4*c.frames-3, 24, 32)
-				z.Channels = pairs.Config.Latent
+				z.Channels = winograd.Config.Latent
 				z.Data = noise(z.Channels * z.Frames * z.Height * z.Width)
-				a, err := pairs.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+				a, err := winograd.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 				require.NoError(t, err)
 				b, err := singles.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 				require.NoError(t, err)
 				require.Less(t, a.Cost.MACs, b.Cost.MACs)
 				decode, encode := DecodeOptions{Options: o}, EncodeOptions{Options: o}
-				closeTo(t, decodeAll(t, pairs, z, decode), decodeAll(t, singles, z, decode), 1e-9, "decoded in pairs and one by one")
-				closeTo(t, encodeAll(t, pairs, clip, encode), encodeAll(t, singles, clip, encode), 1e-9, "encoded in pairs and one by one")
+				closeTo(t, decodeAll(t, winograd, z, decode), decodeAll(t, singles, z, decode), 1e-9, "decoded in pairs and one by one")
+				closeTo(t, encodeAll(t, winograd, clip, encode), encodeAll(t, singles, clip, encode), 1e-9, "encoded in pairs and one by one")
 			})
 		}
 	}
@@ -50,7 +50,7 @@ func TestPairsAreExact(t *testing.T) {
 
 // Pictures and single frames made with four pixels of a row together are those made one by
 // one.
-func TestLinesAreExact(t *testing.T) {
+func TestWinogradRowsAreExact(t *testing.T) {
 	testenv.Long(t)
 	dev := gputest.Open(t)
 	for name, path := range map[string]string{"seedvr2": smallCheckpoint(t), "wan2.1": tiny(t, synthetic.WanConfig{Dim: 4})} {
@@ -84,10 +84,10 @@ func TestLinesAreExact(t *testing.T) {
 }
 
 // Clips made in pairs are the reference's in halves, too.
-func TestPairGoldens(t *testing.T) {
+func TestWinogradGoldens(t *testing.T) {
 	dev := gputest.Open(t)
 	on := true
-	testPaired(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Winograd: &on}})
+	testWinograd(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Winograd: &on}})
 }
 
 // Every kernel that the device can run computes what the reference does, in place
@@ -98,8 +98,8 @@ func TestVariantGoldens(t *testing.T) {
 	}
 	dev := gputest.Open(t)
 	for _, name := range wgsl.Kernels("conv3d_winograd", wgsl.F16, dev.Info())[1:] {
-		t.Run("pairs "+name, func(t *testing.T) {
-			testPaired(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Choices: wgsl.Choices{"conv3d": "plain", "conv3d_winograd": name}}})
+		t.Run("winograd "+name, func(t *testing.T) {
+			testWinograd(t, dev, Settings{Precision: F16, Kernels: KernelSettings{Choices: wgsl.Choices{"conv3d": "plain", "conv3d_winograd": name}}})
 		})
 	}
 	for _, p := range []Precision{F32, F16} {
@@ -127,9 +127,9 @@ func TestVariantGoldens(t *testing.T) {
 	}
 }
 
-// testPaired compares clips of SeedVR2 with the reference's, some layers of which
+// testWinograd compares clips of SeedVR2 with the reference's, some layers of which
 // are made in pairs.
-func testPaired(t *testing.T, dev *gpu.Device, s Settings) {
+func testWinograd(t *testing.T, dev *gpu.Device, s Settings) {
 	m, err := Open(dev, smallCheckpoint(t), s)
 	require.NoError(t, err)
 	t.Cleanup(func() { m.Close() })

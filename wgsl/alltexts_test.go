@@ -53,16 +53,16 @@ func forms(h *shader) map[string]*shader {
 		}
 		return all
 	}
-	for tall := range max(3, h.blocks) + 1 {
+	for blocks := range max(3, h.blocks) + 1 {
 		for _, pixels := range []int{h.pixels, 6, 8} {
 			form := *h
-			form.blocks = tall
+			form.blocks = blocks
 			if h.blocks == 0 {
 				form.blocks = 0
 			}
 			if h.blocks > 0 {
 				form.pixels = pixels
-				if tall == 0 {
+				if blocks == 0 {
 					continue
 				}
 			}

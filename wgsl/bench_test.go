@@ -142,7 +142,7 @@ func benchFolded(b *testing.B, dev *gpu.Device, c, h, w, z int) {
 }
 
 // BenchmarkConv3DWinograd times four frames of a 3x3x3 convolution in the steady state,
-// each by itself in one dispatch and in pairs, the pairs' weights included. GFLOP/s
+// each by itself in one dispatch and by Winograd's F(2,3) or F(4,3), its weights included. GFLOP/s
 // are of what the first computes.
 func BenchmarkConv3DWinograd(b *testing.B) {
 	dev := gputest.Open(b)
@@ -158,7 +158,7 @@ func BenchmarkConv3DWinograd(b *testing.B) {
 					w, batch := benchWeights(b, dev, s.ConvPacking(shape, 1), shape, c.c), &gpu.Batch{Label: kernel}
 					buffers := []*gpu.Buffer{x.Buffer}
 					if s.UsesWinograd(w.Packing, shape) {
-						s.Conv3DWinograd(batch, "pairs", s.WinogradOf(batch, "taps", w, x, y, s.WinogradFrames(shape, 4), func(label string, bytes int64) *gpu.Buffer {
+						s.Conv3DWinograd(batch, "winograd", s.WinogradOf(batch, "taps", w, x, y, s.WinogradFrames(shape, 4), func(label string, bytes int64) *gpu.Buffer {
 							made := &gpu.Buffer{Label: label, Size: bytes}
 							buffers = append(buffers, made)
 							return made

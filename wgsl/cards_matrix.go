@@ -95,11 +95,11 @@ func convMatrices(side int, made func(layout) layout) func(h *shader, info gpu.I
 	}
 }
 
-// tallGrid covers rows and columns with workgroups as many rows tall as their
-// sums are.
-func tallGrid(h *shader, e extent) [3]uint32 {
-	tall := h.count("ROWS") * h.count("DOWN")
-	return [3]uint32{groups(e.H, tall) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
+// matrixRowGrid covers rows and columns with workgroups of as many rows as their
+// sums have.
+func matrixRowGrid(h *shader, e extent) [3]uint32 {
+	rows := h.count("ROWS") * h.count("DOWN")
+	return [3]uint32{groups(e.H, rows) * groups(e.W, h.pixels), groups(4*e.C4, h.block), uint32(e.N)}
 }
 
 // doubled makes twice as many channels, since a pixel that pointwise or conv3d_strided

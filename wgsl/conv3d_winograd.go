@@ -26,10 +26,10 @@ type conv3DWinogradParams struct {
 // Y0, X0 and Y are as Conv3D has them.
 type Conv3DWinograd struct {
 	Weights
-	Taps   []Tap       // of a pair four, of a quad six: each frame reads three, from its own on; the next pair two frames on, the next quad four
+	Taps   []Tap       // four for F(2,3), six for F(4,3): each frame reads three, from its own on; the next two frames are two on, or the next four four
 	Y0, X0 int         // of the input, for output pixel (0, 0)
 	Y      Tensor      // output
-	T, N   int         // output frames T to T+N-1, of whole pairs or quads
+	T, N   int         // output frames T to T+N-1, a multiple of two or four
 	Add    bool        // add to Y, which holds the residual
 	ReLU   bool        // of the result
 	Sums   *gpu.Buffer // of at least the bytes of WinogradSums
@@ -94,31 +94,31 @@ func (s *Set) WinogradOf(b *gpu.Batch, label string, w Weights, x, y Tensor, of 
 	return c
 }
 
-// Conv3DWinograd records a convolution of pairs of frames.
+// Conv3DWinograd records a convolution of frames two by two or four by four.
 func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	of := len(c.Taps) - 2
 	if of != 2 && of != 4 || c.N < of || c.N%of != 0 {
-		panic("wgsl: " + label + ": frames that are no pairs")
+		panic("wgsl: " + label + ": frames that are no multiple of two or four")
 	}
 	if c.Packing != winograd4x8 {
-		s.unpaired(b, label, c)
+		s.winogradPlain(b, label, c)
 		return
 	}
 	x := c.Taps[0].X
 	class := classOf("conv3d_winograd", Shape{O: c.Y.C, I: x.C, KS: 3})
-	if s.ahead(b, label, class, &c) {
+	if s.transformed(b, label, class, &c) {
 		return
 	}
 	if of != 2 {
-		panic("wgsl: " + label + ": quads of a kernel that has none")
+		panic("wgsl: " + label + ": F(4,3) of a kernel that has none")
 	}
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
 	plain := Conv3D{Y: c.Y, Stride: 1}
 	macs := int64(c.N/2) * int64(plain.rows(c.Y0-1, x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 3 * 4
-	in := readPairs(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
+	in := readWinograd(c.Weights, Shape{O: 4 * c.Y.C4(), I: x.C, KT: 4, KS: 3}, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	e := extent{H: c.Y.H, W: c.Y.W, C4: c.Y.C4(), N: c.N / 2}
-	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), conv3DWinogradParams{
+	b.Dispatch(label, s.winogradProgram(h, e, class, c.Elem, constants{"ACCUMULATE": flag(c.Add && !h.shared())}), h.cover(e), conv3DWinogradParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), W: uint32(c.Y.W), C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()),
 		Top: int32(c.Y0 - 1), Left: int32(c.X0 - 1),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),
@@ -127,15 +127,15 @@ func (s *Set) Conv3DWinograd(b *gpu.Batch, label string, c Conv3DWinograd) {
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: in.bytes + y.Bytes()}, in.views[0], in.views[1], in.views[2], in.views[3], in.weight, c.Bias.All(), y)
 }
 
-// pairs is the program of a shader that imports `products`, of four inputs.
-func (s *Set) pairs(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
+// winogradProgram is the program of a shader that imports `products`, of four inputs.
+func (s *Set) winogradProgram(h *shader, e extent, class string, weight Elem, c constants) *gpu.Program {
 	const R = gpu.Read
 	c["DEEP"], c["ROLLED"] = flag(h.across(e) < h.wg), flag(s.info.Type == "cpu")
 	return s.made(h, class, weight, c, R, R, R, R, R, R, gpu.ReadWrite)
 }
 
-// pairViews is what pairs of frames read: frames of x, and weights of four taps.
-type pairViews struct {
+// winogradViews is what F(2,3) reads: frames of x, and weights of four taps.
+type winogradViews struct {
 	views        [4]gpu.View
 	at           [4]uint32 // of the first frame in each view, in vec4s
 	weight       gpu.View
@@ -143,9 +143,9 @@ type pairViews struct {
 	bytes        int64  // read, with frames once
 }
 
-// readPairs binds the frames that n frames read, and a weight of a shape.
-func readPairs(w Weights, shape Shape, taps []Tap, n int) pairViews {
-	in := pairViews{
+// readWinograd binds the frames that n frames read, and a weight of a shape.
+func readWinograd(w Weights, shape Shape, taps []Tap, n int) winogradViews {
+	in := winogradViews{
 		weight:       gpu.View{Buffer: w.Weight, Size: int64(w.Packing.Size(shape) * w.Elem.Bytes())},
 		weightStride: uint32(w.Packing.tap(shape.I, shape.KS)), // four taps, in vec4s
 	}
@@ -156,19 +156,19 @@ func readPairs(w Weights, shape Shape, taps []Tap, n int) pairViews {
 	return in
 }
 
-// pairTaps are the three that frame f of those that pairs make reads.
-func pairTaps(taps []Tap, f int) (all []Tap) {
+// winogradTaps are the three that frame f reads, of those that F(2,3) makes.
+func winogradTaps(taps []Tap, f int) (all []Tap) {
 	for _, tap := range taps[f%2:][:3] {
 		all = append(all, Tap{tap.X, tap.T + f - f%2})
 	}
 	return all
 }
 
-// unpaired records each frame by itself.
-func (s *Set) unpaired(b *gpu.Batch, label string, c Conv3DWinograd) {
+// winogradPlain records each frame by itself.
+func (s *Set) winogradPlain(b *gpu.Batch, label string, c Conv3DWinograd) {
 	for f := range c.N {
 		s.Conv3D(b, label, Conv3D{
-			Weights: c.Weights, Taps: pairTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add, ReLU: c.ReLU,
+			Weights: c.Weights, Taps: winogradTaps(c.Taps, f), Step: 1, Stride: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, T: c.T + f, N: 1, Add: c.Add, ReLU: c.ReLU,
 		})
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// pairCases are convolutions of pairs of frames behind two of memory. But for one
+// winogradCases are convolutions of an even number of frames behind two of memory. But for one
 // they take programs of the same constants, which drivers compile for seconds.
-var pairCases = []convVariant{
+var winogradCases = []convVariant{
 	{convCase: convCase{"one_pixel", 2, 1, 1, 4, 8, 3, 1, 1, true, false}},
 	{convCase: convCase{"exact_integers", 4, 5, 9, 8, 16, 3, 1, 1, true, true}},
 	{convCase: convCase{"rgb_in", 4, 7, 11, 3, 24, 3, 1, 1, true, false}},
@@ -31,13 +31,13 @@ var pairCases = []convVariant{
 
 func TestConv3DWinograd(t *testing.T) {
 	dev := gputest.Open(t)
-	for _, c := range pairCases {
+	for _, c := range winogradCases {
 		eachKernel(t, "conv3d_winograd", c.name, dev, func(t *testing.T, s *Set) {
-			test := pairCase(s, c, s.summed(), 2)
+			test := winogradCase(s, c, s.summed(), 2)
 			test.Run(t, dev)
 			if c.T%4 == 0 && s.WinogradFrames(c.shape(), c.T) == 4 {
 				for _, weights := range []Elem{F32, Packed} {
-					test := pairCase(s, c, weights, 4)
+					test := winogradCase(s, c, weights, 4)
 					test.Run(t, dev)
 				}
 			}
@@ -48,9 +48,9 @@ func TestConv3DWinograd(t *testing.T) {
 // shape is that of its weight.
 func (c convVariant) shape() Shape { return Shape{O: c.O, I: c.C, KT: c.kt, KS: 3} }
 
-// pairCase is a case whose first pair, or quad, reads two frames of memory, which lie
+// winogradCase is a case whose first two frames, or four, read two frames of memory, which lie
 // apart, and whose others are one dispatch.
-func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
+func winogradCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
 	c.whole = c.whole && of == 2 // six products have thirds
 	h, w := c.size()
 	in := c.kt + c.T - 1
@@ -80,19 +80,19 @@ func pairCase(s *Set, c convVariant, weights Elem, of int) gputest.Case {
 		Scratch: []int64{s.WinogradBytes(shape, of), max(4, s.WinogradSums(c.O, &xt, of))},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
 			m, x := m.in(in[0]), xt.in(in[1])
-			pairs := Conv3DWinograd{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, ReLU: c.relu, Sums: scratch[1]}
+			frames := Conv3DWinograd{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), Add: c.add, ReLU: c.relu, Sums: scratch[1]}
 			if s.UsesWinograd(packing, shape) {
-				pairs.Weights = s.WinogradWeights(b, "taps", WinogradWeights{Weights: pairs.Weights, Shape: shape, Of: of, To: scratch[0]})
+				frames.Weights = s.WinogradWeights(b, "taps", WinogradWeights{Weights: frames.Weights, Shape: shape, Of: of, To: scratch[0]})
 			}
-			pairs.Taps, pairs.T, pairs.N = []Tap{{m, 1}, {m, 2}, {x, 1}, {x, 2}, {x, 3}, {x, 4}}[:of+2], 1, of
-			s.Conv3DWinograd(b, "conv3d_winograd", pairs)
+			frames.Taps, frames.T, frames.N = []Tap{{m, 1}, {m, 2}, {x, 1}, {x, 2}, {x, 3}, {x, 4}}[:of+2], 1, of
+			s.Conv3DWinograd(b, "conv3d_winograd", frames)
 			if c.T > of {
-				pairs.Taps = nil
+				frames.Taps = nil
 				for k := range of + 2 {
-					pairs.Taps = append(pairs.Taps, Tap{x, of - 1 + k})
+					frames.Taps = append(frames.Taps, Tap{x, of - 1 + k})
 				}
-				pairs.T, pairs.N = 1+of, c.T-of
-				s.Conv3DWinograd(b, "conv3d_winograd", pairs)
+				frames.T, frames.N = 1+of, c.T-of
+				s.Conv3DWinograd(b, "conv3d_winograd", frames)
 			}
 		},
 		Want: padded(want, c.O), Bound: bound(s.Elem, boundSum),
@@ -148,14 +148,14 @@ func TestPairTaps(t *testing.T) {
 // Frames are made in pairs where that is faster or chosen, of weights in the
 // blocks that are summed.
 func TestPaired(t *testing.T) {
-	checkPaired(t, gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain")
-	checkPaired(t, gpu.Info{Vendor: "amd", Type: "discrete"}, "passes")
-	checkPaired(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain")
-	checkPaired(t, gpu.Info{}, "plain")
+	checkWinograd(t, gpu.Info{Name: "SwiftShader Device (LLVM 10.0.0)", Type: "cpu"}, "plain")
+	checkWinograd(t, gpu.Info{Vendor: "amd", Type: "discrete"}, "passes")
+	checkWinograd(t, gpu.Info{Vendor: "nvidia", Type: "discrete"}, "plain")
+	checkWinograd(t, gpu.Info{}, "plain")
 }
 
-// checkPaired checks an adapter's choices, of which `usual` is the kernel of pairs.
-func checkPaired(t *testing.T, info gpu.Info, usual string) {
+// checkWinograd checks an adapter's choices, of which `usual` is the kernel that makes them.
+func checkWinograd(t *testing.T, info gpu.Info, usual string) {
 	t.Helper()
 	three := Shape{O: 128, I: 128, KT: 3, KS: 3}
 	s, err := NewSet(F32, info, nil)
@@ -195,7 +195,7 @@ func llvmpipe(driver string) gpu.Info {
 }
 
 // A pair costs four products in the rows inside of x.
-func TestPairsCost(t *testing.T) {
+func TestConv3DWinogradCost(t *testing.T) {
 	x := Tensor{Buffer: &gpu.Buffer{Label: "x", Size: 1 << 20}, T: 6, H: 4, W: 8, C: 12}
 	y := Tensor{Buffer: &gpu.Buffer{Label: "y", Size: 1 << 20}, T: 4, H: 4, W: 8, C: 20}
 	w := Weights{Weight: &gpu.Buffer{Label: "weight", Size: 1 << 20}, Bias: &gpu.Buffer{Label: "bias", Size: 1 << 10}}
@@ -203,8 +203,8 @@ func TestPairsCost(t *testing.T) {
 	for packing, products := range map[*Packing]int{blocks4x8: 6, winograd4x8: 4} {
 		w.Packing = packing
 		b := &gpu.Batch{}
-		s.Conv3DWinograd(b, "pairs", Conv3DWinograd{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
+		s.Conv3DWinograd(b, "winograd", Conv3DWinograd{Weights: w, Taps: []Tap{{x, 0}, {x, 1}, {x, 2}, {x, 3}}, Y: y, N: 4})
 		assert.Equal(t, int64(2*products*(3*4-2)*8*12*20*3), b.Cost().MACs, "%d products", products)
 	}
-	assert.Panics(t, func() { s.Conv3DWinograd(&gpu.Batch{}, "pairs", Conv3DWinograd{Weights: w, N: 3}) })
+	assert.Panics(t, func() { s.Conv3DWinograd(&gpu.Batch{}, "winograd", Conv3DWinograd{Weights: w, N: 3}) })
 }

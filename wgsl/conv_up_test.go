@@ -21,7 +21,7 @@ type convUpCase struct {
 	y0, x0, H, W  int // 0 is all
 	whole         bool
 	add           bool // y, to which the last tap alone is added
-	pairs         bool // of frames
+	winograd      bool // frames two by two
 	relu          bool
 }
 
@@ -74,7 +74,7 @@ var convUpPairCases = []convUpCase{
 func TestConvUpWinograd(t *testing.T) {
 	dev := gputest.Open(t)
 	for _, c := range convUpPairCases {
-		c.kt, c.z, c.pairs = 3, 1, true
+		c.kt, c.z, c.winograd = 3, 1, true
 		if c.H == 0 {
 			c.H, c.W = 2*c.h, 2*c.w
 		}
@@ -160,7 +160,7 @@ func (c convUpCase) run(t *testing.T, dev *gpu.Device, s *Set, elem Elem) {
 				Weights: Weights{Weight: in[1], Bias: in[2], Elem: elem, Packing: s.ConvUpPacking(shape)},
 				Phases:  c.z, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, ReLU: c.relu,
 			}
-			if c.pairs {
+			if c.winograd {
 				x := xt.in(in[0])
 				w := conv.Weights
 				if s.UsesWinograd(w.Packing, shape) {

@@ -19,22 +19,22 @@ type convUpWinogradParams struct {
 // Y0, X0 and Y are as ConvUp has them.
 type ConvUpWinograd struct {
 	Weights        // of a ConvUpShape; bias as ConvUpBias says
-	Taps    []Tap  // as Conv3DWinograd has those of pairs
+	Taps    []Tap  // as Conv3DWinograd has those of F(2,3)
 	Y0, X0  int    // of the enlarged frame, for output pixel (0, 0)
 	Y       Tensor // output
 	T, N    int    // output frames T to T+N-1, an even number
 	ReLU    bool   // of the result
 }
 
-// ConvUpWinograd records an enlarging convolution of pairs of frames.
+// ConvUpWinograd records an enlarging convolution of frames two by two.
 func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	if c.N < 2 || c.N%2 != 0 {
-		panic("wgsl: " + label + ": frames that are no pairs")
+		panic("wgsl: " + label + ": frames that are no multiple of two")
 	}
 	one := ConvUp{Weights: c.Weights, Phases: 1, Y0: c.Y0, X0: c.X0, Y: c.Y, N: 1, ReLU: c.ReLU}
 	if c.Packing != winograd4x8 {
 		for f := range c.N {
-			one.T, one.Taps = c.T+f, pairTaps(c.Taps, f)
+			one.T, one.Taps = c.T+f, winogradTaps(c.Taps, f)
 			s.ConvUp(b, label, one)
 		}
 		return
@@ -44,11 +44,11 @@ func (s *Set) ConvUpWinograd(b *gpu.Batch, label string, c ConvUpWinograd) {
 	h := s.shader(label, class, c.Packing).covering(c.Y.C, 1).with(c.ReLU)
 	shape := ConvUpShape(c.Y.C, x.C, 4, 1)
 	macs := int64(c.N/2) * int64(one.rows(x.H)) * int64(c.Y.W) * int64(c.Y.C) * int64(x.C) * 2 * 4
-	in := readPairs(c.Weights, shape, c.Taps, c.N)
+	in := readWinograd(c.Weights, shape, c.Taps, c.N)
 	y, yAt := c.Y.Frames(c.T, c.N)
 	blocks := pad8(c.Y.C) / h.block
 	e := extent{H: (c.Y.H + 1) / 2, W: (c.Y.W + 1) / 2, C4: h.parities(blocks), N: c.N / 2}
-	b.Dispatch(label, s.pairs(h, e, class, c.Elem, constants{}), h.cover(e), convUpWinogradParams{
+	b.Dispatch(label, s.winogradProgram(h, e, class, c.Elem, constants{}), h.cover(e), convUpWinogradParams{
 		H_in: uint32(x.H), W_in: uint32(x.W), H: uint32(c.Y.H), W: uint32(c.Y.W),
 		C_in4: uint32(x.C4()), C_out4: uint32(c.Y.C4()), Blocks: uint32(blocks), Top: int32(c.Y0), Left: int32(c.X0),
 		X0_at: in.at[0], X1_at: in.at[1], X2_at: in.at[2], X3_at: in.at[3], X_stride: uint32(2 * x.Stride()),

@@ -81,13 +81,13 @@ func (m *Scratch) sumsOf(label string, bytes int64) *gpu.Buffer {
 // Joins says whether Convolve makes two frames or more at once, if it is to make as many.
 func (s *Set) Joins(c *Convolution, most int64) bool {
 	if c.Enlarges {
-		return max(c.Phases, 1) == 1 && c.KT == 3 && s.pairable(c, most)
+		return max(c.Phases, 1) == 1 && c.KT == 3 && s.winogradFits(c, most)
 	}
-	return max(c.Stride, 1) == 1 && !c.Upsample && max(c.Step, 1) == 1 && s.pairable(c, most) && s.WinogradSums(c.Y.C, &c.X, 2) <= most
+	return max(c.Stride, 1) == 1 && !c.Upsample && max(c.Step, 1) == 1 && s.winogradFits(c, most) && s.WinogradSums(c.Y.C, &c.X, 2) <= most
 }
 
-// pairable says whether the set has pairs for the weights.
-func (s *Set) pairable(c *Convolution, most int64) bool {
+// winogradFits says whether the set has F(2,3) for the weights, and they can be bound.
+func (s *Set) winogradFits(c *Convolution, most int64) bool {
 	return s.UsesWinograd(c.Packing, c.shape()) && s.WinogradBytes(c.shape(), 2) <= most
 }
 
@@ -99,9 +99,9 @@ func (c *Convolution) shape() Shape {
 	return Shape{O: c.Y.C, I: c.X.C, KT: c.KT, KS: 3}
 }
 
-// pairPixels is how many pixels pairs of frames have at least: with fewer, to make
-// their weights takes longer than what those save.
-const pairPixels = 256
+// winogradPixels is how many pixels two frames have at least to be made by F(2,3): with
+// fewer, to make its weights takes longer than what they save.
+const winogradPixels = 256
 
 // FramesAtOnce is how many frames an operation is asked for at most that may take dispatches for each:
 // between them is time to stop.
@@ -112,7 +112,7 @@ func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 	step, phases := max(c.Step, 1), max(c.Phases, 1)
 	single := c.N
 	if s.Joins(c, m.Most) {
-		if at := max(c.First, c.single()); c.pairsAtOnce(m) > 0 && c.Pixels*(c.N-at)/2 >= pairPixels {
+		if at := max(c.First, c.single()); c.winogradAtOnce(m) > 0 && c.Pixels*(c.N-at)/2 >= winogradPixels {
 			single = at
 		}
 	}
@@ -122,9 +122,9 @@ func (s *Set) Convolve(b *gpu.Batch, label string, c *Convolution, m *Scratch) {
 		m.Release()
 	}
 	if rest := c.N - single; rest > 0 {
-		if fours := rest &^ 3; fours > 0 && s.quads(c, m, fours) {
-			s.convolveTogether(b, label, c, m, single, fours, 4)
-			single, rest = single+fours, rest-fours
+		if n := rest &^ 3; n > 0 && s.inFours(c, m, n) {
+			s.convolveTogether(b, label, c, m, single, n, 4)
+			single, rest = single+n, rest-n
 		}
 		if rest > 0 {
 			s.convolveTogether(b, label, c, m, single, rest, 2)
@@ -191,9 +191,9 @@ func (s *Set) convolveRows(b *gpu.Batch, label string, c *Convolution, m *Scratc
 	return true
 }
 
-// quads says whether n frames are made four by four: where the set does so, and the four
+// inFours says whether n frames are made four by four, by F(4,3): where the set does so, and the four
 // and all else that this takes can be bound.
-func (s *Set) quads(c *Convolution, m *Scratch, n int) bool {
+func (s *Set) inFours(c *Convolution, m *Scratch, n int) bool {
 	return !c.Enlarges && s.WinogradFrames(c.shape(), n) == 4 && !c.Y.Beyond(4, m.Most) &&
 		max(s.WinogradBytes(c.shape(), 4), s.WinogradSums(c.Y.C, &c.X, 4)) <= m.Most
 }
@@ -201,14 +201,14 @@ func (s *Set) quads(c *Convolution, m *Scratch, n int) bool {
 // convolveTogether records n frames from t on, `of` together, with weights made right
 // before, like sums of taps.
 func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Scratch, t, n, of int) {
-	weights := m.weights(making{together: of}, label+" pairs", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
-		return s.WinogradWeights(b, label+" pairs", WinogradWeights{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
+	weights := m.weights(making{together: of}, label+" winograd", s.WinogradBytes(c.shape(), of), func(to *gpu.Buffer) Weights {
+		return s.WinogradWeights(b, label+" winograd", WinogradWeights{Weights: c.Weights, Shape: c.shape(), Of: of, To: to})
 	})
 	most := of
 	if of == 2 {
-		most = c.pairsAtOnce(m)
+		most = c.winogradAtOnce(m)
 	}
-	for _, r := range Runs(n, most, func(f, n int) bool { return of == 4 || c.pairsJoined(t+f, n) }) {
+	for _, r := range Runs(n, most, func(f, n int) bool { return of == 4 || c.winogradJoined(t+f, n) }) {
 		if !m.Going() {
 			return
 		}
@@ -229,9 +229,9 @@ func (s *Set) convolveTogether(b *gpu.Batch, label string, c *Convolution, m *Sc
 	}
 }
 
-// pairsAtOnce is how many frames one dispatch may make in pairs: it binds each of
+// winogradAtOnce is how many frames one dispatch may make by F(2,3): it binds each of
 // the four that a pair reads by itself, of pairs next to each other all but the last.
-func (c *Convolution) pairsAtOnce(m *Scratch) int {
+func (c *Convolution) winogradAtOnce(m *Scratch) int {
 	return min(AtOnce(m.Most, &c.X)+1, AtOnce(m.Most, &c.Y), FramesAtOnce) &^ 1
 }
 
@@ -271,8 +271,8 @@ func (c *Convolution) single() int {
 	return t
 }
 
-// pairsJoined tells whether frame t+n may be made with frame t, both in pairs.
-func (c *Convolution) pairsJoined(t, n int) bool {
+// winogradJoined tells whether frame t+n may be made with frame t, both in pairs of F(2,3).
+func (c *Convolution) winogradJoined(t, n int) bool {
 	return n%2 == 1 || c.joined(t, n) && c.joined(t+1, n)
 }
 

@@ -42,8 +42,8 @@ func TestPairsOfFrames(t *testing.T) {
 		}
 	}
 	all := Convolution{Taps: taps(3, kept)}
-	require.Equal(t, []Run{{0, 2}, {2, 6}}, Runs(8, 8, all.pairsJoined), "the first pair reads memory")
-	require.Equal(t, []Run{{0, 2}, {2, 4}, {6, 2}}, Runs(8, 4, all.pairsJoined))
+	require.Equal(t, []Run{{0, 2}, {2, 6}}, Runs(8, 8, all.winogradJoined), "the first pair reads memory")
+	require.Equal(t, []Run{{0, 2}, {2, 4}, {6, 2}}, Runs(8, 4, all.winogradJoined))
 }
 
 func TestRuns(t *testing.T) {

@@ -22,7 +22,7 @@ type Sets = func(Elem, gpu.Info, Choices) (*Set, error)
 type Variant struct {
 	Name, Old, New string
 	WG, Pixels     int
-	Stride, Tall   int
+	Stride, Blocks int
 	Better         bool // it goes before those in front of it
 }
 
@@ -40,7 +40,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 	all[at].kernels = nil
 	for _, v := range variants {
 		file, text := "plain/conv3d_test_"+v.Name, string(whole)
-		if v.Tall > 0 { // the plain one has no blocks
+		if v.Blocks > 0 { // the plain one has no blocks
 			main, err := fs.ReadFile(embedded, "processors/conv3d_main.wgsl")
 			require.NoError(t, err)
 			text = "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_each\n#import processors/multiply_loops\n#import processors/under_each\n" + string(main)
@@ -50,7 +50,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		better := func(gpu.Info) bool { return v.Better }
 		all[at].kernels = append(all[at].kernels, kernel{
 			name: v.Name, packing: blocks4x8, better: better,
-			shaders: []shader{{file: file, taps: 3, stride: v.Stride, blocks: v.Tall, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
+			shaders: []shader{{file: file, taps: 3, stride: v.Stride, blocks: v.Blocks, wg: v.WG, pixels: v.Pixels, block: 8, grid: segmentGrid}},
 		})
 	}
 	return func(e Elem, a gpu.Info, c Choices) (*Set, error) { return newSet(e, a, c, all) }

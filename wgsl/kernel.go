@@ -127,27 +127,27 @@ func segmentGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(h.segments(e), across), groups(int(groups(4*e.C4, h.deep())), h.wg/across), uint32(e.N)}
 }
 
-// covering is a tall shader with the height that suits so many channels: that of the
-// table, three or two where so the last is full, or one where there is one block alone.
+// covering is a register-blocked shader with as many blocks as suit the channels: those of
+// the table, three or two where so the last is full, or one where there is one block alone.
 // With several temporal taps in its text it is two in place of four, which take three
 // times as long to compile, and are no faster.
 func (h *shader) covering(channels, taps int) *shader {
 	blocks := int(groups(channels, max(1, h.block)))
-	tall := h.blocks
+	n := h.blocks
 	switch {
-	case tall == 0:
+	case n == 0:
 		return h
 	case blocks == 1:
-		tall = 1
-	case blocks%tall != 0 && blocks%3 == 0:
-		tall = 3
-	case blocks%tall != 0 && blocks%2 == 0:
-		tall = 2
-	case tall > 3 && taps > 1:
-		tall = 2
+		n = 1
+	case blocks%n != 0 && blocks%3 == 0:
+		n = 3
+	case blocks%n != 0 && blocks%2 == 0:
+		n = 2
+	case n > 3 && taps > 1:
+		n = 2
 	}
 	suited := *h
-	suited.blocks = tall
+	suited.blocks = n
 	return &suited
 }
 

@@ -179,14 +179,14 @@ func TestChosenKernel(t *testing.T) {
 		func() { record(s, nil) })
 }
 
-// NVIDIA's cards take the staged kernels, but for weights that would leave most
+// NVIDIA's cards take the shared-memory tiled kernels, but for weights that would leave most
 // of a workgroup idle; others take them when told to.
 func TestDefaultKernel(t *testing.T) {
 	wide, narrow, few := Shape{O: 32, I: 16, KT: 3, KS: 3}, Shape{O: 24, I: 64, KT: 3, KS: 3}, Shape{O: 64, I: 12, KT: 3, KS: 3}
 	packings := func(s *Set, at Shape) []*Packing {
 		return []*Packing{s.ConvPacking(at, 1), s.ConvPacking(at, 2), s.PointwisePacking(at)}
 	}
-	plainly, staged := []*Packing{blocks4x8, blocks4x8, blocks4x8}, []*Packing{tiled4x8, tiled4x8, tiled4x8}
+	plainly, tiled := []*Packing{blocks4x8, blocks4x8, blocks4x8}, []*Packing{tiled4x8, tiled4x8, tiled4x8}
 	for _, c := range []struct {
 		info    gpu.Info
 		choices Choices
@@ -194,9 +194,9 @@ func TestDefaultKernel(t *testing.T) {
 	}{
 		{gpu.Info{}, nil, plainly},
 		{gpu.Info{Vendor: "amd", Type: "discrete"}, nil, plainly},
-		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, nil, staged},
+		{gpu.Info{Vendor: "nvidia", Type: "discrete"}, nil, tiled},
 		{gpu.Info{Vendor: "nvidia"}, Choices{"conv3d": "plain", "conv3d_strided": "plain", "pointwise": "plain"}, plainly},
-		{gpu.Info{}, Choices{"conv3d": "tiled", "conv3d_strided": "tiled", "pointwise": "tiled"}, staged},
+		{gpu.Info{}, Choices{"conv3d": "tiled", "conv3d_strided": "tiled", "pointwise": "tiled"}, tiled},
 	} {
 		s, err := NewSet(F32, c.info, c.choices)
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ package wgsl
 // name or by trials on the adapter (package tune).
 //
 // A kernel has its shaders, which run one after the other, with the sizes of their tiles:
-// wg invocations in a workgroup, of which each makes `pixels` pixels in `tall` blocks of
+// wg invocations in a workgroup, of which each makes `pixels` pixels in `blocks` blocks of
 // `block` channels, from `taps` taps side by side. Those of folder plain/ run everywhere,
 // of cards/ on graphics cards, of processors/ on drivers that compute on a processor.
 // Without the rows of a folder the others do its work. docs/kernels.md is this table.
@@ -30,17 +30,17 @@ var tables = []table{
 		name: "blocked", needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: tallBlockGrid},
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 4, grid: tallBlockGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 4, grid: blockedGrid},
 		},
 	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
 		name: "cooperative", needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: tallBlockGrid},
+			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 3, grid: tallBlockGrid},
+			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 3, grid: blockedGrid},
 		},
 	}, { // powers are stored as halves, which are multiplied with
 		name: "matrix", onlyF16: true, needs: hasRoom(layout.forValues),
@@ -84,7 +84,7 @@ var tables = []table{
 	}, {
 		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsMatrices, needs: hasRoom(layout.asIs),
 		gain: "by trial: products are 0.28 of its loop on AMD, 0.33 on Ada", page: "isa",
-		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(3, layout.asIs)}},
+		shaders: []shader{{file: "cards/conv3d_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(3, layout.asIs)}},
 	}}},
 
 	{"conv3d_strided", []kernel{{ // of stride 2 in space
@@ -154,7 +154,7 @@ var tables = []table{
 		name: "cooperative4", packing: winograd4x8, needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "1.4 times fused", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/conv3d_winograd_cooperative4", taps: 3, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
-	}, { // the products, sums of pairs, sums of quads, weights of quads
+	}, { // the products, input transforms of F(2,3) and F(4,3), weights of F(4,3)
 		name: "transformed", packing: winograd4x8, needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 25 on processors", gain: "1.4 to 2.1 times fused", page: "2026-11-23-sums-ahead",
 		shaders: []shader{
@@ -186,7 +186,7 @@ var tables = []table{
 		shaders: []shader{{file: "processors/conv_up_cooperative4", taps: 2, wg: 16, pixels: 16, block: 8, blocks: 2, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "columns", packing: blocks4x8, needs: mesaFrom26Of8, better: mesaFrom26Of8,
-		first: "Mesa 26 on processors", gain: "1.3 times plain in pairs", page: "2026-11-24-enlarging",
+		first: "Mesa 26 on processors", gain: "1.3 times plain with F(2,3) in time", page: "2026-11-24-enlarging",
 		shaders: []shader{{file: "processors/conv_up_columns", taps: 2, wg: 8, pixels: 8, block: 8, blocks: 2, words: true, vertical: true, grid: columnGrid, sizes: threeFrames}},
 	}, {
 		name: "columns_cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,
@@ -199,7 +199,7 @@ var tables = []table{
 	}, {
 		name: "matrix", packing: rows16x64, onlyF16: true, inputs8: true, takes: fillsParities, needs: hasRoom(layout.forUp),
 		gain: "by trial: products are 0.29 of its loop on AMD", page: "isa",
-		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: tallGrid, fit: convMatrices(2, layout.forUp)}},
+		shaders: []shader{{file: "cards/conv_up_matrix", block: matrixBlock, words: true, grid: matrixRowGrid, fit: convMatrices(2, layout.forUp)}},
 	}}},
 
 	{"conv_up_winograd", []kernel{{ // the plain one makes frames one by one, which is quicker on Mesa's driver for processors, in columns: 55 GFLOP/s of six products for 31 of four
@@ -267,7 +267,7 @@ var tables = []table{
 		shaders: []shader{{file: "processors/pointwise_blocked", wg: 64, pixels: 8, block: 8, blocks: 2, grid: segmentGrid}},
 	}, {
 		name: "cooperative4", packing: blocks4x8, needs: subgroupsOf4, better: subgroupsOf4,
-		first: "SwiftShader", gain: "plain in registers, with loads together", page: "2026-11-23-swiftshader",
+		first: "SwiftShader", gain: "plain in registers, with cooperative loads", page: "2026-11-23-swiftshader",
 		shaders: []shader{{file: "processors/pointwise_cooperative4", wg: 64, pixels: 8, block: 8, grid: segmentGrid, subgroup: 4}},
 	}, {
 		name: "cooperative", packing: blocks4x8, needs: subgroupsOf8, better: mesaBefore26,

@@ -8,8 +8,8 @@ var (
 	oneFrame    = []constant{{"SOURCES", 1}}
 )
 
-// tallBlockGrid is blockGrid for several blocks of an invocation.
-func tallBlockGrid(h *shader, e extent) [3]uint32 {
+// blockedGrid is blockGrid for several blocks of an invocation.
+func blockedGrid(h *shader, e extent) [3]uint32 {
 	return [3]uint32{groups(e.W, h.pixels*h.wg), groups(4*e.C4, h.deep()), 1}
 }
 

@@ -66,9 +66,9 @@ func TestEnlargingColumns(t *testing.T) {
 // layer's dispatches: of one temporal tap or more, which add to what there is or not.
 func TestSharedPipeline(t *testing.T) {
 	for name, info := range map[string]gpu.Info{
-		"mesa 25": llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"),
-		"mesa 26": llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"),
-		"fours":   {Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4},
+		"mesa 25":        llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"),
+		"mesa 26":        llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"),
+		"subgroups of 4": {Type: "cpu", Subgroups: true, SubgroupMin: 4, SubgroupMax: 4},
 	} {
 		s, err := NewSet(F32, info, nil)
 		require.NoError(t, err)

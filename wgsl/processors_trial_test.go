@@ -16,7 +16,7 @@ import (
 // the kernel was chosen.
 func TestWrongText(t *testing.T) {
 	b := newTrials(t)
-	texts := wgsl.Variant{Name: "texts", WG: 64, Pixels: 4, Tall: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
+	texts := wgsl.Variant{Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
 	duty := func(blocks int) map[wgsl.Duty]int64 {
 		d := wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Form: wgsl.Form{Blocks: blocks, Pixels: 4}}
 		return map[wgsl.Duty]int64{d: 1}

@@ -22,12 +22,12 @@ type winogradInputsParams struct {
 	Size, X0_at, X1_at, X2_at, X3_at uint32
 }
 
-// sumsAhead is how many bytes of sums are made at a time: they are multiplied with
+// transformBytes is how many bytes of sums are made at a time: they are multiplied with
 // while the processor's cache has them. Tests make fewer.
-var sumsAhead = 8 << 20
+var transformBytes = 8 << 20
 
-// sumsLeast is of how many rows they are at least; tests have less.
-var sumsLeast = 8
+// transformRows is of how many rows they are at least; tests have less.
+var transformRows = 8
 
 // WinogradSums is the bytes of Conv3DWinograd.Sums for o outputs of frames like x, made `of` by
 // `of`; 0 where its kernel takes none.
@@ -48,7 +48,7 @@ func (h *shader) sums(high int, row int64) int64 { return int64(min(high, h.sums
 // sumsRows is how many rows of so many bytes there are at a time, but for one above and
 // below: whole columns of an invocation, of 8 pixels where there is no room for longer ones.
 func (h *shader) sumsRows(bytes int64) int {
-	rows, column := sumsAhead/int(bytes)-2, min(h.pixels, sumsLeast)
+	rows, column := transformBytes/int(bytes)-2, min(h.pixels, transformRows)
 	if rows >= h.pixels {
 		column = h.pixels
 	}
@@ -65,9 +65,9 @@ func (h *shader) columns(channels int) *shader {
 	return &suited
 }
 
-// ahead records frames whose sums are made first, some rows at a time; false where the
-// kernel makes none.
-func (s *Set) ahead(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
+// transformed records frames with an input transform as a pass of its own, of some rows at
+// a time; false where the kernel has none.
+func (s *Set) transformed(b *gpu.Batch, label, class string, c *Conv3DWinograd) bool {
 	k := s.kernel(label, class, c.Packing)
 	if len(k.shaders) < 2 {
 		return false
@@ -97,7 +97,7 @@ func (h *shader) inRows(row int64, high, y0, out int, record func(y, rows, from,
 	}
 }
 
-// sumsOf records those of n rows of the pair or quad from frame t on.
+// sumsOf records those of n rows of the two or four frames from frame t on.
 func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t, row, n int) {
 	const R = gpu.Read
 	var views [7]gpu.View
@@ -126,7 +126,7 @@ func (s *Set) sumsOf(b *gpu.Batch, label string, k *kernel, c *Conv3DWinograd, t
 	}, gpu.Cost{FLOPs: 16 * int64(size), Bytes: bytes}, views[:5]...)
 }
 
-// products are those of sums made ahead with weights of as many sums.
+// products are those of an input transform's sums with weights of as many sums.
 type products struct {
 	Weights
 	sums      *gpu.Buffer
@@ -135,7 +135,7 @@ type products struct {
 	top, left int    // of sums, for output pixel (0, 0)
 	Y         Tensor // rows of the output
 	T, of     int    // output frames T to T+of-1
-	lines     bool   // they are `of` pixels of a row in place of frames
+	rows      bool   // they are `of` pixels of a row in place of frames
 	add, relu bool
 }
 
@@ -143,12 +143,12 @@ type products struct {
 func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *products) {
 	const R = gpu.Read
 	h = h.with(p.relu)
-	n, columns, frames, wide, apart, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), quadShares
-	if p.lines { // whose columns are in the sums
-		columns, frames, wide, apart = 1, 1, p.W, p.Y.C4()
+	n, columns, frames, wide, stride, shares := p.of+2, 3, p.of, p.Y.W, p.Y.Stride(), shares4
+	if p.rows { // whose columns are in the sums
+		columns, frames, wide, stride = 1, 1, p.W, p.Y.C4()
 	}
 	if p.of == 2 {
-		shares = pairShares
+		shares = shares2
 	}
 	y, at := p.Y.Frames(p.T, frames)
 	in4 := p.taps * int(groups(p.C, 4))
@@ -168,6 +168,6 @@ func (s *Set) productsOf(b *gpu.Batch, label, class string, h *shader, p *produc
 		Shares: shares, Products: uint32(n), Frames: uint32(p.of),
 		H_in: uint32(p.H), W_in: uint32(p.W), H: uint32(p.Y.H), W: uint32(p.Y.W), C_in4: uint32(in4), C_out4: uint32(p.Y.C4()),
 		Top: int32(p.top), Left: int32(p.left), X_stride: uint32(p.H * p.W * in4), Weight_stride: uint32(p.Packing.tap(of.I, 3) * n * columns / 12),
-		Y_at: at, Y_stride: uint32(apart), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.count("INPUTS") > 8)), Accumulate: uint32(flag(p.add)),
+		Y_at: at, Y_stride: uint32(stride), Segments: uint32(h.segments(e)), Across: uint32(h.across(e)), Start: -int32(flag(h.count("INPUTS") > 8)), Accumulate: uint32(flag(p.add)),
 	}, gpu.Cost{FLOPs: 2 * macs, MACs: macs, Bytes: sums.Size + weight.Size + y.Bytes()}, sums, weight, p.Bias.All(), y)
 }

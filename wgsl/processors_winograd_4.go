@@ -14,11 +14,11 @@ type winogradInputs4Params struct {
 	Size, X0_at, X1_at, X2_at, X3_at, X4_at, X5_at uint32
 }
 
-// pairShares and quadShares are how often each product goes to each of the frames: the
+// shares2 and shares4 are how often each product goes to each of the frames: the
 // powers of its point.
 var (
-	pairShares = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
-	quadShares = [6][4]float32{
+	shares2 = [6][4]float32{{1, 0}, {1, 1}, {1, -1}, {0, -1}}
+	shares4 = [6][4]float32{
 		{1, 0, 0, 0},
 		{1, 0.75, 0.5625, 0.421875}, {1, -0.75, 0.5625, -0.421875},
 		{1, 1.5, 2.25, 3.375}, {1, -1.5, 2.25, -3.375},
@@ -40,7 +40,7 @@ func (s *Set) sixTaps(b *gpu.Batch, label string, w Weights, blocks int, p winog
 }
 
 // WinogradFrames is how many of n frames Conv3DWinograd makes together, with a weight that UsesWinograd
-// has: four, where its kernel does and they are of whole quads, or two. With halves it is two,
+// has: four, where its kernel does and n is a multiple of it, or two. With halves it is two,
 // since six products of rounded weights have too large an error.
 func (s *Set) WinogradFrames(shape Shape, n int) int {
 	if s.Elem == F32 && n%4 == 0 && len(s.find(classOf("conv3d_winograd", shape), nil).shaders) > 1 {

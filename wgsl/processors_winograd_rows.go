@@ -32,9 +32,9 @@ type Conv3DWinogradRows struct {
 // products with fewer channels, whose rate is half of what pixels one by one have. Before
 // Mesa 26, which takes 5 s for the kernel, once, more pixels are needed to save that.
 const (
-	linePixels     = 1 << 10
-	lineChannels   = 64
-	slowLinePixels = 1 << 14
+	rowsPixels     = 1 << 10
+	rowsChannels   = 64
+	slowRowsPixels = 1 << 14
 )
 
 // UsesWinogradRows says whether Conv3DWinogradRows is to make frames of so many pixels, of a clip or a picture,
@@ -42,17 +42,19 @@ const (
 // first, of f32. Unless it was chosen, one that takes long to compile is not for a clip's
 // few single frames.
 func (s *Set) UsesWinogradRows(p *Packing, shape Shape, pixels int, clip bool) bool {
-	if s.Elem != F32 || shape.KS != 3 || pixels < linePixels || *p != *winograd4x8 || s.lines(shape).packing != winograd4x8 {
+	if s.Elem != F32 || shape.KS != 3 || pixels < rowsPixels || *p != *winograd4x8 || s.winogradRows(shape).packing != winograd4x8 {
 		return false
 	}
 	if _, chosen := s.choices["conv3d_winograd_rows"]; chosen {
 		return true
 	}
-	return min(shape.O, shape.I) >= lineChannels && !(mesaBefore26(s.info) && (clip || pixels < slowLinePixels))
+	return min(shape.O, shape.I) >= rowsChannels && !(mesaBefore26(s.info) && (clip || pixels < slowRowsPixels))
 }
 
-// lines is the kernel for a weight of a shape.
-func (s *Set) lines(shape Shape) *kernel { return s.find(classOf("conv3d_winograd_rows", shape), nil) }
+// winogradRows is the kernel for a weight of a shape.
+func (s *Set) winogradRows(shape Shape) *kernel {
+	return s.find(classOf("conv3d_winograd_rows", shape), nil)
+}
 
 // WinogradRowBytes is the bytes of a weight that WinogradRowWeights makes: six sums for three columns.
 func (s *Set) WinogradRowBytes(shape Shape) int64 {
@@ -77,17 +79,17 @@ func (s *Set) WinogradRowWeights(b *gpu.Batch, label string, w Weights, shape Sh
 // WinogradRowSums is the bytes of Conv3DWinogradRows.Sums for o outputs, w pixels wide, of frames like x
 // under kt temporal taps.
 func (s *Set) WinogradRowSums(o int, x *Tensor, w, kt int) int64 {
-	return s.lines(Shape{O: o, I: x.C, KS: 3}).shaders[0].columns(o).sums(x.H, lineRow(x, w, kt))
+	return s.winogradRows(Shape{O: o, I: x.C, KS: 3}).shaders[0].columns(o).sums(x.H, rowSums(x, w, kt))
 }
 
-// lineRow is the bytes of a row of six sums for w pixels.
-func lineRow(x *Tensor, w, kt int) int64 { return int64((w+3)/4) * int64(kt) * int64(x.C4()) * 6 * 16 }
+// rowSums is the bytes of a row of six sums for w pixels.
+func rowSums(x *Tensor, w, kt int) int64 { return int64((w+3)/4) * int64(kt) * int64(x.C4()) * 6 * 16 }
 
 // WinogradRowsOf gives Conv3DWinogradRows of y, of taps for its first frame. It records WinogradRowWeights where the
 // kernel takes those, in a buffer that is made, as is one for sums.
 func (s *Set) WinogradRowsOf(b *gpu.Batch, label string, w Weights, taps []Tap, y Tensor, buffer func(label string, bytes int64) *gpu.Buffer) Conv3DWinogradRows {
 	c, shape := Conv3DWinogradRows{Weights: w, Taps: taps, Y: y, N: y.T}, Shape{O: y.C, I: taps[0].X.C, KT: len(taps), KS: 3}
-	if *w.Packing == *winograd4x8 && s.lines(shape).packing == winograd4x8 {
+	if *w.Packing == *winograd4x8 && s.winogradRows(shape).packing == winograd4x8 {
 		c.Weights = s.WinogradRowWeights(b, label, w, shape, buffer("columns", s.WinogradRowBytes(shape)))
 		c.Sums = buffer("sums", s.WinogradRowSums(y.C, &taps[0].X, y.W, shape.KT))
 	}
@@ -105,27 +107,27 @@ func (s *Set) Conv3DWinogradRows(b *gpu.Batch, label string, c Conv3DWinogradRow
 	k := s.kernel(label, class, c.Packing)
 	h := k.shaders[0].columns(c.Y.C)
 	for t := range c.N {
-		h.inRows(lineRow(x, c.Y.W, len(c.Taps)), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
+		h.inRows(rowSums(x, c.Y.W, len(c.Taps)), x.H, c.Y0, c.Y.H, func(y, rows, from, n int) {
 			for i := range c.Taps {
-				s.lineSumsOf(b, label, &k.shaders[1], &c, i, t, from, n)
+				s.rowSumsOf(b, label, &k.shaders[1], &c, i, t, from, n)
 			}
 			s.productsOf(b, label, class, h, &products{
 				Weights: c.Weights, sums: c.Sums, H: n, W: (c.Y.W + 3) / 4, C: x.C, taps: len(c.Taps), top: y + c.Y0 - 1 - from,
-				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, lines: true, add: c.Add, relu: c.ReLU,
+				Y: c.Y.Part(y, rows), T: c.T + t, of: 4, rows: true, add: c.Add, relu: c.ReLU,
 			})
 		})
 	}
 }
 
-// lineSumsOf records those of n rows under temporal tap i of output frame t.
-func (s *Set) lineSumsOf(b *gpu.Batch, label string, h *shader, c *Conv3DWinogradRows, i, t, row, n int) {
+// rowSumsOf records those of n rows under temporal tap i of output frame t.
+func (s *Set) rowSumsOf(b *gpu.Batch, label string, h *shader, c *Conv3DWinogradRows, i, t, row, n int) {
 	in := c.Taps[i].X.Part(row, n)
 	x, at := in.Frames(c.Taps[i].T+t, 1)
-	fours := (c.Y.W + 3) / 4
+	w4 := (c.Y.W + 3) / 4
 	all := len(c.Taps) * in.C4()
-	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * lineRow(&in, c.Y.W, len(c.Taps))}
-	b.Dispatch(label, s.program(h, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: n, W: fours, C4: in.C4(), N: 1}), winogradInputsRowsParams{
-		W_in: uint32(in.W), W: uint32(fours), C_in4: uint32(in.C4()), Left: int32(c.X0 - 1),
-		X_at: at, Y_at: uint32(i * in.C4()), All: uint32(all), Stride: uint32(n * fours * all),
-	}, gpu.Cost{FLOPs: 88 * int64(n*fours*in.C4()), Bytes: x.Bytes() + sums.Size/int64(len(c.Taps))}, x, sums)
+	sums := gpu.View{Buffer: c.Sums, Size: int64(n) * rowSums(&in, c.Y.W, len(c.Taps))}
+	b.Dispatch(label, s.program(h, constants{}, gpu.Read, gpu.ReadWrite), h.cover(extent{H: n, W: w4, C4: in.C4(), N: 1}), winogradInputsRowsParams{
+		W_in: uint32(in.W), W: uint32(w4), C_in4: uint32(in.C4()), Left: int32(c.X0 - 1),
+		X_at: at, Y_at: uint32(i * in.C4()), All: uint32(all), Stride: uint32(n * w4 * all),
+	}, gpu.Cost{FLOPs: 88 * int64(n*w4*in.C4()), Bytes: x.Bytes() + sums.Size/int64(len(c.Taps))}, x, sums)
 }

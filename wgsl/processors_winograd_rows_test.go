@@ -13,7 +13,7 @@ import (
 	"tessera/gpu/gputest"
 )
 
-var lineCases = []convVariant{
+var rowsCases = []convVariant{
 	{convCase: convCase{"one_pixel", 1, 1, 1, 4, 8, 1, 1, 1, true, false}},
 	{convCase: convCase{"a_row_and_a_residual", 2, 1, 9, 8, 16, 1, 1, 1, true, false}},
 	{convCase: convCase{"rgb_in", 1, 7, 11, 3, 24, 1, 1, 1, true, false}},
@@ -32,10 +32,10 @@ var lineCases = []convVariant{
 
 func TestConv3DWinogradRows(t *testing.T) {
 	dev := gputest.Open(t)
-	for _, c := range lineCases {
+	for _, c := range rowsCases {
 		eachKernelIn(t, []Elem{F32}, "conv3d_winograd_rows", c.name, dev, func(t *testing.T, s *Set) {
 			for _, weights := range []Elem{F32, Packed} {
-				test := lineCase(s, c, weights)
+				test := rowsCase(s, c, weights)
 				test.Run(t, dev)
 			}
 		})
@@ -43,13 +43,13 @@ func TestConv3DWinogradRows(t *testing.T) {
 }
 
 // Sums that are made for few rows at a time give the same.
-func TestLinesInRows(t *testing.T) {
-	inRows(t, "conv3d_winograd_rows", lineCases, []int{4}, func(c convVariant, _ int) int64 {
-		return lineRow(&Tensor{C: c.C}, c.W, c.kt)
-	}, func(s *Set, c convVariant, _ int) gputest.Case { return lineCase(s, c, F32) })
+func TestWinogradRowInputsInRows(t *testing.T) {
+	inRows(t, "conv3d_winograd_rows", rowsCases, []int{4}, func(c convVariant, _ int) int64 {
+		return rowSums(&Tensor{C: c.C}, c.W, c.kt)
+	}, func(s *Set, c convVariant, _ int) gputest.Case { return rowsCase(s, c, F32) })
 }
 
-func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
+func rowsCase(s *Set, c convVariant, weights Elem) gputest.Case {
 	h, w := c.size()
 	in := c.T + c.kt - 1
 	x := random(1, in*h*w*c.C, 0, 1)
@@ -75,14 +75,14 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 		In:      []gputest.Array{xs, weightArray(weight, packing, shape, weights, nil), biasArray(bias)},
 		Scratch: []int64{s.WinogradRowBytes(shape), s.WinogradRowSums(c.O, &xt, c.W, c.kt)},
 		Record: func(b *gpu.Batch, in, scratch []*gpu.Buffer, out *gpu.Buffer) {
-			lines := Conv3DWinogradRows{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, ReLU: c.relu, Sums: scratch[1]}
+			rows := Conv3DWinogradRows{Weights: Weights{Weight: in[1], Bias: in[2], Elem: weights, Packing: packing}, Y0: c.y0, X0: c.x0, Y: y.in(out), T: 1, N: c.T, Add: c.add, ReLU: c.relu, Sums: scratch[1]}
 			for k := range c.kt {
-				lines.Taps = append(lines.Taps, Tap{xt.in(in[0]), 1 + k})
+				rows.Taps = append(rows.Taps, Tap{xt.in(in[0]), 1 + k})
 			}
-			if s.lines(shape).packing == winograd4x8 && *packing == *winograd4x8 {
-				lines.Weights = s.WinogradRowWeights(b, "columns", lines.Weights, shape, scratch[0])
+			if s.winogradRows(shape).packing == winograd4x8 && *packing == *winograd4x8 {
+				rows.Weights = s.WinogradRowWeights(b, "columns", rows.Weights, shape, scratch[0])
 			}
-			s.Conv3DWinogradRows(b, "conv3d_winograd_rows", lines)
+			s.Conv3DWinogradRows(b, "conv3d_winograd_rows", rows)
 		},
 		Want: padded(want, c.O), Bound: boundSum,
 	}
@@ -90,16 +90,16 @@ func lineCase(s *Set, c convVariant, weights Elem) gputest.Case {
 
 // Frames are made so on Mesa's drivers for processors, of many pixels and channels in f32;
 // with Mesa 25 those of pictures alone, of more.
-func TestLined(t *testing.T) {
+func TestWinogradRowsChosen(t *testing.T) {
 	one, three := Shape{O: 128, I: 128, KT: 1, KS: 3}, Shape{O: 128, I: 128, KT: 3, KS: 3}
 	for name, info := range map[string]gpu.Info{"transformed": llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "columns": llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "plain": {}} {
 		s, err := NewSet(F32, info, nil)
 		require.NoError(t, err)
-		packing, pixels := s.ConvPacking(one, 1), linePixels
+		packing, pixels := s.ConvPacking(one, 1), rowsPixels
 		if name == "transformed" {
-			pixels = slowLinePixels
+			pixels = slowRowsPixels
 		}
-		assert.Equal(t, name, s.lines(one).name)
+		assert.Equal(t, name, s.winogradRows(one).name)
 		for _, shape := range []Shape{one, three} {
 			assert.Equal(t, name != "plain", s.UsesWinogradRows(packing, shape, pixels, false))
 			assert.Equal(t, name == "columns", s.UsesWinogradRows(packing, shape, pixels, true), "of a clip")
@@ -110,7 +110,7 @@ func TestLined(t *testing.T) {
 		for _, on := range []bool{true, false} {
 			s, err = NewSet(F32, info, Choices(nil).Winograd(info, on))
 			require.NoError(t, err)
-			assert.Equal(t, on && name != "plain", s.UsesWinogradRows(packing, Shape{O: 8, I: 8, KT: 3, KS: 3}, linePixels, true), "chosen")
+			assert.Equal(t, on && name != "plain", s.UsesWinogradRows(packing, Shape{O: 8, I: 8, KT: 3, KS: 3}, rowsPixels, true), "chosen")
 		}
 		s, err = NewSet(Packed, info, nil)
 		require.NoError(t, err)

@@ -11,23 +11,23 @@ import (
 )
 
 // Sums that are made for few rows at a time give the same frames.
-func TestPairsAheadInRows(t *testing.T) {
-	inRows(t, "conv3d_winograd", pairCases, []int{2, 4}, func(c convVariant, of int) int64 {
+func TestWinogradInputsInRows(t *testing.T) {
+	inRows(t, "conv3d_winograd", winogradCases, []int{2, 4}, func(c convVariant, of int) int64 {
 		_, w := c.size()
 		return sumsRow(&Tensor{W: w, C: c.C}, of)
-	}, func(s *Set, c convVariant, of int) gputest.Case { return pairCase(s, c, F32, of) })
+	}, func(s *Set, c convVariant, of int) gputest.Case { return winogradCase(s, c, F32, of) })
 }
 
-// inRows runs cases by the kernels of sums made ahead, with room for one row and for three
+// inRows runs cases by the kernels with an input transform, with room for one row and for three
 // between one above and one below, of so many bytes, and of as many frames or pixels together.
 func inRows(t *testing.T, operation string, cases []convVariant, together []int, row func(c convVariant, of int) int64, record func(s *Set, c convVariant, of int) gputest.Case) {
 	dev := gputest.Open(t)
 	if !subgroupsOf8(dev.Info()) {
 		t.Skipf("%s has no subgroups of eight", dev.Info().Name)
 	}
-	all, least := sumsAhead, sumsLeast
-	sumsLeast = 1
-	defer func() { sumsAhead, sumsLeast = all, least }()
+	all, least := transformBytes, transformRows
+	transformRows = 1
+	defer func() { transformBytes, transformRows = all, least }()
 	for _, kernel := range []string{"transformed", "columns"} {
 		if kernel == "columns" && !mesaFrom26Of8(dev.Info()) {
 			continue
@@ -41,7 +41,7 @@ func inRows(t *testing.T, operation string, cases []convVariant, together []int,
 						continue
 					}
 					for _, rows := range []int{1, 3} {
-						sumsAhead = (rows + 2) * int(row(c, of))
+						transformBytes = (rows + 2) * int(row(c, of))
 						test := record(s, c, of)
 						test.Run(t, dev)
 					}
@@ -51,7 +51,7 @@ func inRows(t *testing.T, operation string, cases []convVariant, together []int,
 	}
 }
 
-func TestPairedOnProcessors(t *testing.T) {
-	checkPaired(t, llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "transformed")
-	checkPaired(t, llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "columns")
+func TestWinogradOnProcessors(t *testing.T) {
+	checkWinograd(t, llvmpipe("Mesa 25.0.7-2 (LLVM 15.0.6) 0.0.1"), "transformed")
+	checkWinograd(t, llvmpipe("Mesa 26.2.6 (LLVM 22.1.8) 0.0.1"), "columns")
 }

@@ -12,7 +12,7 @@ type winogradWeightsParams struct {
 }
 
 // WinogradWeights describes a weight of three temporal taps as Conv3DWinograd and ConvUpWinograd
-// multiply with it: four sums of them, or six for quads.
+// multiply with it: four sums of them, or six for F(4,3).
 type WinogradWeights struct {
 	Weights
 	Shape Shape       // theirs, which UsesWinograd has taken

@@ -24,7 +24,7 @@ func TestOps(t *testing.T) {
 	const rows = 3*side - 2    // of the input that all rows of an output read: two lie outside
 	exact := map[string]int64{ // worked out by hand
 		"conv3d 3×3×3 128→128":          4 * rows * side * 2 * 9 * 128 * 128,
-		"conv3d 3×3×3 in pairs 128→128": 4 * rows * side * 2 * 9 * 128 * 128,
+		"conv3d 3×3×3 Winograd 128→128": 4 * rows * side * 2 * 9 * 128 * 128,
 		"conv3d 1×3×3 512→512":          rows * side * 2 * 3 * 512 * 512,
 		"pointwise 512→512":             4 * 64 * 2 * 512 * 512,
 	}

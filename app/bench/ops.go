@@ -50,7 +50,7 @@ type opCase struct {
 // opCases are the operations at the widths that the models have.
 var opCases = []opCase{
 	conv(128, 128, 3, 4), conv(256, 256, 3, 4), conv(512, 512, 3, 2), conv(96, 96, 3, 4), conv(512, 512, 1, 1),
-	pairs(128), pairs(256),
+	winograd(128), winograd(256),
 	{name: "pointwise", of: "512→512", n: 4, flops: 2 * 512 * 512, record: func(b *bench, n, side int) {
 		shape := wgsl.Shape{O: 512, I: 512, KT: 1, KS: 1}
 		w := b.weights(shape, b.set.PointwisePacking(shape))
@@ -110,11 +110,11 @@ func conv(in, out, kt, n int) opCase {
 	return c
 }
 
-// pairs is a 3x3x3 convolution as clips have it, by kernels that make frames in pairs
-// or fours, where the adapter has such, in fewer products.
-func pairs(channels int) opCase {
+// winograd is a 3x3x3 convolution as clips have it, by the kernels of Winograd's F(2,3)
+// or F(4,3) in time, where the adapter has such.
+func winograd(channels int) opCase {
 	c := conv(channels, channels, 3, 4)
-	c.name += " in pairs"
+	c.name += " Winograd"
 	c.record = func(b *bench, n, side int) {
 		shape := wgsl.Shape{O: channels, I: channels, KT: 3, KS: 3}
 		w := b.weights(shape, b.set.ConvPacking(shape, 1))

@@ -47,7 +47,7 @@ func TestProfile(t *testing.T) {
 		seconds["layers"] += l.Seconds
 		if !strings.HasPrefix(l.Name, "fold ") { // of weights, before
 			flops += l.FLOPs
-			if !strings.HasSuffix(l.Name, " taps") && !strings.HasSuffix(l.Name, " pairs") { // sums of a layer's weights
+			if !strings.HasSuffix(l.Name, " taps") && !strings.HasSuffix(l.Name, " winograd") { // sums of a layer's weights
 				order = append(order, l.Name)
 			}
 		}

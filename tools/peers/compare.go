@@ -45,7 +45,7 @@ type itself struct {
 func (s *itself) open(folder string, c Case) (o opened, err error) {
 	s.now = map[string]*ours{}
 	for _, name := range []string{us, single} {
-		if name == single && !s.now[us].pairs {
+		if name == single && !s.now[us].winograd {
 			break
 		}
 		one, err := newOurs(s.dev, c, c.numbers(), name == single)

@@ -74,7 +74,7 @@ func TestLayOut(t *testing.T) {
 	o := &ours{of: Case{Op: conv3d, In: 2, T: 1, H: 1, W: 2}, in: make([]byte, 4*2*2*2)}
 	o.layOut([]float32{1, 2, 3, 4})
 	assert.Equal(t, []float32{1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))
-	o.pairs = true
+	o.winograd = true
 	o.in = make([]byte, 4*3*2*2)
 	o.layOut([]float32{1, 2, 3, 4})
 	assert.Equal(t, []float32{0, 0, 0, 0, 1, 3, 2, 4, 0, 0, 0, 0}, decode(o.in))

@@ -11,16 +11,16 @@ import (
 
 // ours is our side: a case recorded once, in f32.
 type ours struct {
-	dev   *gpu.Device
-	set   *wgsl.Set
-	batch *gpu.Batch
-	bufs  []*gpu.Buffer
-	fills map[*gpu.Buffer][]float32
-	of    Case
-	x, y  *gpu.Buffer
-	pairs bool   // frames are made two by two
-	in    []byte // as x has it
-	out   []byte // as y has it
+	dev      *gpu.Device
+	set      *wgsl.Set
+	batch    *gpu.Batch
+	bufs     []*gpu.Buffer
+	fills    map[*gpu.Buffer][]float32
+	of       Case
+	x, y     *gpu.Buffer
+	winograd bool   // frames are made two by two
+	in       []byte // as x has it
+	out      []byte // as y has it
 }
 
 // newOurs records a case on a device, as the engine would for this adapter; single
@@ -85,10 +85,10 @@ func (o *ours) conv(n numbers, single bool) {
 	packed := make([]float32, packing.Size(shape))
 	wgsl.Pack(packing, packed, n.weight, shape, nil)
 	weights := wgsl.Weights{Weight: o.filled("weight", packed), Bias: o.filled("bias", n.bias), Elem: wgsl.F32, Packing: packing}
-	o.pairs = !single && c.T%2 == 0 && o.set.UsesWinograd(packing, shape)
+	o.winograd = !single && c.T%2 == 0 && o.set.UsesWinograd(packing, shape)
 	x, y := o.tensor("x", c.T+o.before()+kt/2, c.In), o.tensor("y", c.T, c.Out)
 	o.x, o.y = x.Buffer, y.Buffer
-	if o.pairs {
+	if o.winograd {
 		o.set.Conv3DWinograd(o.batch, c.Op, o.set.WinogradOf(o.batch, c.Op, weights, x, y, o.set.WinogradFrames(shape, c.T), o.buffer))
 		return
 	}
@@ -110,7 +110,7 @@ func (o *ours) singles(c wgsl.Conv3D, x wgsl.Tensor) {
 
 // before is how many frames of zeros lie before x.
 func (o *ours) before() int {
-	if o.pairs {
+	if o.winograd {
 		return 1
 	}
 	return 0

@@ -1,7 +1,7 @@
 // conv3d_winograd_transformed: y[n,r,s,o] = bias[o] + sum_k A[n,k] * sum_{i,j,c} G[o,c,k,i,j] * x[k, r+i+top, s+j+left, c]  (+ y[n,r,s,o])
 //
-// conv3d_winograd.wgsl's pair of frames, of sums of frames that winograd_inputs.wgsl has made, or
-// a quad of frames, of winograd_inputs_4.wgsl's: each is read once, in one loop for all four or
+// conv3d_winograd.wgsl's two frames, F(2,3), of sums of frames that winograd_inputs.wgsl has made,
+// or four, F(4,3), of winograd_inputs_4.wgsl's: each is read once, in one loop for all four or
 // six products, which is as fast as that of one temporal tap, and no longer to compile.
 // A is in Params.
 //

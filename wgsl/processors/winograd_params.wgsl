@@ -1,5 +1,5 @@
-// What kernels of sums made ahead declare, of pairs and quads of frames and of four pixels
-// of a row, which here are frames too: bindings and Params, and where what is made goes.
+// What kernels declare whose input transform is a pass of its own, of F(2,3) and F(4,3) in
+// time and F(4,3) along rows, whose four pixels here are frames too: bindings and Params, and where what is made goes.
 
 struct Params {
     first: vec4<u32>,
