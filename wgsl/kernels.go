@@ -293,6 +293,7 @@ var tables = []table{
 	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
 	{"space_to_depth", []kernel{{name: "plain", shaders: []shader{{file: "plain/space_to_depth", wg: 64, grid: rowGrid}}}}},
 	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation
+	{"time_attention", []kernel{{name: "plain", shaders: []shader{{file: "plain/time_attention", wg: 64, block: 32, grid: rowGrid}}}}},
 	{"to_rgba8", []kernel{{name: "plain", shaders: []shader{{file: "plain/to_rgba8", wg: 64, grid: rowGrid}}}}},
 	{"unpatchify", []kernel{{name: "plain", shaders: []shader{{file: "plain/unpatchify", wg: 64, grid: rowGrid}}}}},
 }

@@ -44,6 +44,7 @@ var paramsOf = map[string]any{
 	"sample":         sampleParams{},
 	"space_to_depth": spaceToDepthParams{},
 	"sum_taps":       sumTapsParams{},
+	"time_attention": timeAttentionParams{},
 	"to_rgba8":       toRGBA8Params{},
 	"unpatchify":     unpatchifyParams{},
 }

@@ -70,6 +70,9 @@ func TestParts(t *testing.T) {
 				s.RMSNorm(b, "norm", RMSNorm{Gamma: gamma, X: x, Y: y, XT: f, YT: f, N: 1})
 			}
 		}},
+		"time_attention": {of(3, 6, 4, 36), of(3, 6, 4, 12), sameRows, func(b *gpu.Batch, x, y Tensor, _, _ int) {
+			s.TimeAttention(b, "attention", TimeAttention{Heads: 3, QKV: x, O: y, N: 3})
+		}},
 		"unpatchify": {of(2, 6, 4, 12), of(2, 12, 8, 3), func(y0, h int) (int, int) { return y0 / 2, h / 2 }, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			for f := range 2 {
 				s.Unpatchify(b, "pixels", Unpatchify{X: x, Y: y, XT: f, YT: f, N: 1, Patch: 2})

@@ -194,6 +194,19 @@ func TestFade(t *testing.T) {
 	near(t, Fade([]float64{4, 0, -8}, []float64{8, 4, 8}, 0.25), []float64{5, 1, -4})
 }
 
+// Two frames of a pixel.
+func TestTimeAttention(t *testing.T) {
+	ln3 := math.Log(3)
+	qkv := []float64{5, 0, 4, 1, ln3, 8} // the second weighs 1/4 and 3/4
+	near(t, TimeAttention(qkv, 2, 1, 1, 1, false), []float64{4, 7})
+
+	// Two heads of one channel, whose queries and keys have length one: the second frame's
+	// keys are -1 and 1 to the first head, 0 and 1 to the second.
+	qkv = []float64{1, 1, -9, 0, 2, 4, 7, 8, 5, 2, 6, 12}
+	e := math.E
+	near(t, TimeAttention(qkv, 2, 1, 2, 2, true), []float64{2, 4, (2/e + 6*e) / (1/e + e), (4 + 12*e) / (1 + e)})
+}
+
 // A row of two pixels of two channels, once as channels, once as two means of two, and
 // once over and over.
 func TestSpaceToDepth(t *testing.T) {
