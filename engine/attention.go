@@ -37,3 +37,25 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 		},
 	})
 }
+
+// TimeAttention has Heads heads, each over a pixel's frames up to the one that it makes.
+// Those are all that come to the layer at once: it has no memory.
+type TimeAttention struct {
+	_ gpu.Incomparable
+
+	Name  string
+	Out   int  // channels
+	Heads int  // that divide them into multiples of 4, or 1
+	Unit  bool // queries and keys are divided by their lengths
+}
+
+// Forward takes queries, keys and values, as Attention does.
+func (a *TimeAttention) Forward(g *Graph, qkv Value) Value {
+	return g.record(node{
+		label: a.Name, kind: Attend, macs: macs(1, qkv.T*(qkv.T+1), qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},
+		reach: each, makes: qkv.T, joint: qkv.T,
+		emit: func(e *emitter, o wgsl.Tensor) {
+			e.set.TimeAttention(e.batch, a.Name, wgsl.TimeAttention{Heads: a.Heads, Unit: a.Unit, QKV: e.x, O: o, N: o.T})
+		},
+	})
+}

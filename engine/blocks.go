@@ -100,7 +100,7 @@ type Unshuffle struct {
 
 	Name        string
 	Out         int // channels
-	Time, Space int // 1 or 2
+	Time, Space int // 1, 2 or 3
 }
 
 // Forward is x made smaller.

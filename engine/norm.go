@@ -58,6 +58,29 @@ func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 	}
 }
 
+// SiLU is x*sigmoid(x), as a group norm that changes nothing has it.
+type SiLU struct {
+	_ gpu.Incomparable
+
+	Name    string
+	Factors *gpu.Buffer // Weights.Identity
+}
+
+// Forward is the activation.
+func (n *SiLU) Forward(g *Graph, x Value) Value {
+	return g.record(node{
+		label: n.Name, kind: "silu", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		reach: each,
+		emit: func(e *emitter, y wgsl.Tensor) {
+			k := wgsl.GroupNorm{Groups: 1, SiLU: true, Clip: true, X: e.x, Y: y, Factors: n.Factors.All()}
+			for _, r := range wgsl.Runs(y.T, e.behind(&e.x, &y), nil) {
+				k.XT, k.YT, k.N = r.T, r.T, r.N
+				e.set.GroupNormed(e.batch, n.Name, &k)
+			}
+		},
+	})
+}
+
 // RMSNorm divides a pixel's channels by their root mean square, followed by
 // SiLU where SiLU is set.
 type RMSNorm struct {

@@ -36,17 +36,21 @@ func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 
 // PixelShuffle is a 1x1x1 convolution to 4*Phases times the channels, whose
 // outputs become 2x2 pixels of Phases frames. Of two frames that the first frame
-// of a clip becomes, the second is dropped, so it is not made.
+// of a clip becomes, the second is dropped, so it is not made, but where All are kept.
 type PixelShuffle struct {
 	Name    string
 	Weights wgsl.Weights // outputs [Phases, 2, 2, Out padded to 4]
 	Out     int          // channels of a pixel
-	Phases  int          // frames made of one: 1 or 2
+	Phases  int          // frames made of one: 1 or 2, or more with All
+	All     bool         // frames of a clip's first one are kept
 }
 
 // Forward is x enlarged.
 func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
 	head := g.alone(p.Phases)
+	if p.All {
+		head = 0
+	}
 	return g.record(node{
 		label: p.Name, kind: "pixel_shuffle", macs: macs(4*p.Phases, x.T, x.H, x.W, x.C, p.Out), reads: []Value{x}, out: Value{T: p.Phases*x.T - head, H: 2 * x.H, W: 2 * x.W, C: p.Out},
 		reach: reach{by: 1, to: 1, per: 2}, step: 2, makes: p.Phases,

@@ -222,6 +222,19 @@ func (w *Weights) Ones(c int) *gpu.Buffer {
 	return w.ones[c]
 }
 
+// Identity are the factors of a group norm of c channels that changes nothing: what is
+// subtracted, by what is multiplied, and what is added.
+func (w *Weights) Identity(name string, c int) *gpu.Buffer {
+	wide := wgsl.Pad4(c)
+	return w.declare(name+" identity", 4*3*wide, func(k *scratch, _ Tensors) (filling, error) {
+		k.wide = zeroed(k.wide, 3*wide)
+		for i := range c {
+			k.wide[wide+i] = 1
+		}
+		return filling{wide: k.wide}, nil
+	})
+}
+
 // join reads tensors one after another, appending to dst.
 func join[E any](layers []string, suffix string, dst []E, read func([]E, string) ([]E, error)) ([]E, error) {
 	for _, l := range layers {

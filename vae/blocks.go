@@ -37,13 +37,13 @@ func (b *resnet) Forward(g *engine.Graph, x engine.Value) engine.Value {
 	return b.conv2.Add(g, h, y)
 }
 
-// attention is the mid block's: one head over all pixels of a frame.
+// attention is the mid block's, one head over all pixels of a frame, or another.
 type attention struct {
 	_ engine.Incomparable
 
 	norm layer
 	qkv  *engine.Pointwise
-	core *engine.Attention
+	core layer
 	out  *engine.Pointwise
 }
 

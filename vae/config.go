@@ -31,7 +31,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -90,9 +90,10 @@ type Config struct {
 	inGroup  []int      // inputs of a group of the wide blocks' convolutions, in each stage of TAEHV's decoder
 
 	// File and Print are the checkpoint's name and fingerprint, see Identify.
-	File  string    `json:"-"`
-	Print string    `json:"-"`
-	ltx   ltxConfig // of LTX-2's
+	File  string      `json:"-"`
+	Print string      `json:"-"`
+	ltx   ltxConfig   // of LTX-2's
+	mochi mochiConfig // of Mochi 1's
 	// Quantised tells which weights are not stored as floats, "" where all are.
 	Quantised string `json:"-"`
 	// Beside is the config.json that Mean and Scale are from, "" where they are the
@@ -120,6 +121,12 @@ func (c *Config) StageBlocks(network string) []int {
 	blocks, widths, n := c.ltx.encoder, c.Widths, c.Blocks
 	if network == "decoder" {
 		blocks, widths, n = c.ltx.decoder, c.Decoder, c.decoderBlocks()
+	}
+	if c.is(mochi) {
+		blocks = c.mochi.encoder
+		if network == "decoder" {
+			blocks = c.mochi.decoder
+		}
 	}
 	if blocks != nil {
 		return blocks

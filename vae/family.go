@@ -3,6 +3,7 @@ package vae
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +30,7 @@ type family struct {
 
 	tilings       []Tiling                     // that tiles can be put together by, the default first
 	first         func(step int) int           // frames in the first slice of a clip, where the others have step
+	atOnce        bool                         // the encoder sees all frames of a clip at once
 	temporal      engine.Temporal              // tiles of latent frames in place of slices
 	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
 	anySize       bool                         // the encoder takes frames that are not a multiple of a cell
@@ -43,6 +45,7 @@ type family struct {
 	even          bool                         // the decoder's stages have as many blocks as the encoder's, not one more
 	groups        bool                         // a latent frame is of Temporal frames, the first one too: an encoder sees the last frame again, and a picture so often
 	unsigned      bool                         // pixels of the networks are from 0 to 1
+	fourier       bool                         // the encoder reads Fourier features of pixels
 	rowsFirst     bool                         // rows of a patch come before its columns, as in PyTorch's pixel_unshuffle
 	saturates     func(c *Config) bool         // the decoder begins with 3*tanh(x/3), which the host does; nil: no
 	residual      *residual                    // where activations are halves; nil: as they are
@@ -198,9 +201,16 @@ func (c Config) Encoding() Direction {
 	if f.means {
 		out = c.Latent
 	}
+	first, in := f.first, c.Channels*c.Patch*c.Patch
+	if f.atOnce {
+		first = func(int) int { return math.MaxInt }
+	}
+	if f.fourier {
+		in = fourierChannels(c.Channels)
+	}
 	return Direction{
 		Name: "encode", Groups: f.groups, Cycle: c.Cycle, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
-		InChannels: c.Channels * c.Patch * c.Patch, OutChannels: out, First: f.first,
+		InChannels: in, OutChannels: out, First: first,
 		Temporal: f.temporal.Pixels(c.Temporal), ByPixels: f.byPixels,
 	}
 }

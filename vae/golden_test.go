@@ -97,6 +97,7 @@ func suites() []suite {
 		}, hunyuanImageGoldens},
 		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
 		{"ltx2.3/small", ltxCheckpoint("ltx23_small", ltx23Small), ltxGoldens("ltx23_small", [3]int{3, 1, 2})},
+		{"mochi1/small", mochiCheckpoint, mochiGoldens},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
@@ -367,6 +368,23 @@ func ltxGoldens(file string, clip [3]int) func(t testing.TB) []golden {
 			{name: "encode_3x1x64x32", key: "input", shape: []int{3, 1, 64, 32}},
 		})
 	}
+}
+
+// mochiSmall is Mochi 1 with few channels, which are in the groups of the published one.
+var mochiSmall = synthetic.MochiConfig{Encoder: []int{32, 32, 64, 64}, Decoder: []int{96, 64, 64, 32}, Latent: 5, DType: safetensors.F32}
+
+func mochiCheckpoint(t testing.TB) string {
+	return made(t, "mochi_small.safetensors", func(path string) error { return synthetic.CreateMochi(path, mochiSmall) })
+}
+
+func mochiGoldens(t testing.TB) []golden {
+	return fromTensors(t, "mochi_small.safetensors", []golden{
+		{name: "decode_5x1x3x4", key: "latent", shape: []int{5, 1, 3, 4}},
+		{name: "decode_5x3x2x3", key: "latent", shape: []int{5, 3, 2, 3}},
+		{name: "encode_3x1x16x24", key: "input", shape: []int{3, 1, 16, 24}},
+		{name: "encode_3x7x16x24", key: "input", shape: []int{3, 7, 16, 24}},
+		{name: "encode_3x13x16x16", key: "input", shape: []int{3, 13, 16, 16}},
+	})
 }
 
 // fullGoldens are SeedVR2's of the published size.

@@ -48,8 +48,10 @@ type pixels struct {
 	padded int // frames
 	across int // of a patch's channels, between columns
 	down   int // and between rows
+	inputs int // channels that the network reads
 
 	unsigned bool // see family
+	fourier  bool // the same
 	picture  int  // frames that each frame of the clip is repeated for
 	temporal int  // frames in a latent frame
 	cycle    int  // latent frames before which zeros stand, but for the last frame of the first; 0: there are none
@@ -67,16 +69,16 @@ func newPixels(clip Clip, m *Model) *pixels {
 	return &pixels{
 		across: across, down: down, unsigned: m.family.unsigned && !m.Config.Leaky, picture: 1, temporal: m.Config.Temporal, cycle: m.Config.Cycle,
 		clip: clip, h: h, w: w, patch: m.Config.Patch, padded: padded, beyond: m.family.beyond,
-		frame: make([]float32, m.Config.Channels*h*w),
+		frame: make([]float32, m.Config.Channels*h*w), inputs: m.encoder.InChannels, fourier: m.family.fourier,
 	}
 }
 
 // Fill sets the pixels `in` of frames t to t+n-1, [n, H, W, C padded], in patches
 // where the model has such: channel c of the pixel in row q, column r of a patch is
-// the patch's channel c*patch*patch + r*across + q*down.
+// the patch's channel c*patch*patch + r*across + q*down. Fourier features follow them.
 func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	c, patch, size := p.clip.Channels(), p.patch, in.Size()
-	pad := wgsl.Pad4(c * patch * patch)
+	pad := wgsl.Pad4(p.inputs)
 	for k := range n {
 		from, zero := p.from(t + k)
 		if zero {
@@ -97,6 +99,9 @@ func (p *pixels) Fill(dst []float32, t, n int, in tiling.Rect) error {
 						v = (v + 1) / 2
 					}
 					cell[i*patch*patch] = v
+				}
+				if p.fourier {
+					fourier(cell, pixel)
 				}
 			}
 		}

@@ -29,6 +29,7 @@ func TestAvgDown3D(t *testing.T) {
 		{"pairs_first_frame_again", 3, 6, 10, 160, 320, AvgDown3D{FT: 2, FS: 2, Repeat: true}, 3, 5, true, true},
 		{"single_frame_again", 1, 3, 4, 20, 40, AvgDown3D{FT: 2, FS: 1, Repeat: true}, 3, 4, true, false},
 		{"space_to_depth", 3, 4, 6, 10, 80, AvgDown3D{FT: 2, FS: 2, Repeat: true}, 2, 3, true, true},
+		{"thirds_first_frame_again", 4, 4, 6, 10, 120, AvgDown3D{FT: 3, FS: 2, Repeat: true}, 2, 3, true, true},
 		{"pairs_single_frame", 1, 2, 6, 20, 40, AvgDown3D{FT: 2, FS: 2}, 1, 3, true, false},
 		{"identity", 3, 5, 7, 96, 96, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, false},
 		{"identity_padded", 2, 5, 7, 6, 6, AvgDown3D{FT: 1, FS: 1}, 5, 7, true, true},

@@ -158,7 +158,9 @@ func (s *Set) GroupNormed(b *gpu.Batch, label string, g *GroupNorm) {
 	in, inAt := x.Frames(g.XT, g.N)
 	out, outAt := y.Frames(g.YT, g.N)
 	factors := g.Factors
-	_, factors.Size = g.Scratch()
+	if _, all := g.Scratch(); !g.Clip { // there may be those of one frame alone
+		factors.Size = all
+	}
 	pixels, n := g.frames()
 	flops := 3 * int64(n) * int64(pixels) * int64(x.C)
 	if g.SiLU {
