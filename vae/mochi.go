@@ -106,13 +106,17 @@ func (m *mochiLayers) blocks(name string, c, n int, attends bool) *marked {
 
 // attention looks at a pixel's frames so far.
 func (m *mochiLayers) attention(norm, name string, c int) *attention {
-	layers := []string{name + ".to_q", name + ".to_k", name + ".to_v"}
+	layers, rows := []string{name + ".to_q", name + ".to_k", name + ".to_v"}, c
 	if m.joined {
-		layers = []string{name + ".to_qkv"}
+		layers, rows = []string{name + ".to_qkv"}, 3*c
 	}
+	for _, layer := range layers {
+		m.unbiased().product(layer, rows, c)
+	}
+	w := m.weights.Product(name+".to_qkv", layers, wgsl.Shape{O: 3 * c, I: c, KT: 1, KS: 1}, nil)
 	return &attention{
 		norm: m.groupNorm(norm+".norm_layer", c, mochiEps, false),
-		qkv:  m.unbiased().queries(name+".to_qkv", layers, c),
+		qkv:  &engine.Pointwise{Name: name + ".to_qkv", Weights: w, Out: 3 * c},
 		core: &engine.TimeAttention{Name: name, Out: c, Heads: c / mochiHead, Unit: true},
 		out:  m.pointwise(name+".to_out.0", c, c, 0),
 	}

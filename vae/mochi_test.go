@@ -1,0 +1,337 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+)
+
+// The published size has the published number of tensors and parameters, and is what
+// Published plans for.
+func TestPublishedMochi(t *testing.T) {
+	all := synthetic.Mochi(synthetic.MochiConfig{})
+	assert.Len(t, all, 437)
+	assert.Equal(t, 459_748_611, parameters(all))
+	m, err := Published(mochi, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+	require.NoError(t, err)
+	shapes := map[string][]int{}
+	for _, s := range all {
+		shapes[s.Name] = s.Shape
+	}
+	require.Len(t, m.specs, len(all))
+	for _, s := range m.specs {
+		assert.Equal(t, shapes[s.name], s.shape, s.name)
+	}
+}
+
+// originalMochi is a checkpoint by its original names, where queries, keys and values are
+// one tensor.
+func originalMochi(t *testing.T, path string, name func(string) string) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	byName := map[string]synthetic.Raw{}
+	for _, x := range all {
+		byName[x.Name] = x
+	}
+	var original []synthetic.Raw
+	for _, x := range all {
+		if strings.HasSuffix(x.Name, ".to_k.weight") || strings.HasSuffix(x.Name, ".to_v.weight") {
+			continue
+		}
+		if at, ok := strings.CutSuffix(x.Name, ".to_q.weight"); ok {
+			x.Data = slices.Concat(x.Data, byName[at+".to_k.weight"].Data, byName[at+".to_v.weight"].Data)
+			x.Name, x.Shape = at+".to_qkv.weight", []int{3 * x.Shape[0], x.Shape[1]}
+		}
+		if x.Name = name(mochiOriginal(x.Name)); x.Name != "" {
+			original = append(original, x)
+		}
+	}
+	path = filepath.Join(t.TempDir(), "original.safetensors")
+	require.NoError(t, synthetic.Create(path, original, meta))
+	return path
+}
+
+// The original names are those of genmo's two files.
+func TestOriginalNamesOfMochi(t *testing.T) {
+	for name, want := range map[string]string{
+		"decoder.conv_in.bias":                                "decoder.blocks.0.0.bias",
+		"decoder.block_in.resnets.2.conv1.conv.weight":        "decoder.blocks.0.3.stack.2.weight",
+		"decoder.up_blocks.1.resnets.3.conv2.conv.weight":     "decoder.blocks.2.blocks.3.stack.5.weight",
+		"decoder.up_blocks.2.proj.bias":                       "decoder.blocks.3.proj.bias",
+		"decoder.block_out.resnets.0.norm2.norm_layer.weight": "decoder.blocks.4.0.stack.3.weight",
+		"decoder.proj_out.weight":                             "decoder.output_proj.weight",
+		"encoder.proj_in.weight":                              "encoder.layers.0.weight",
+		"encoder.block_in.resnets.0.norm1.norm_layer.bias":    "encoder.layers.1.stack.0.bias",
+		"encoder.down_blocks.0.conv_in.conv.weight":           "encoder.layers.4.layers.0.weight",
+		"encoder.down_blocks.2.resnets.5.conv2.conv.bias":     "encoder.layers.6.layers.6.stack.5.bias",
+		"encoder.down_blocks.1.norms.0.norm_layer.weight":     "encoder.layers.5.layers.1.attn_block.norm.weight",
+		"encoder.down_blocks.1.attentions.3.to_qkv.weight":    "encoder.layers.5.layers.4.attn_block.attn.qkv.weight",
+		"encoder.block_out.attentions.2.to_out.0.bias":        "encoder.layers.9.attn_block.attn.out.bias",
+		"encoder.block_out.resnets.1.conv1.conv.weight":       "encoder.layers.8.stack.2.weight",
+		"encoder.norm_out.norm_layer.weight":                  "encoder.output_norm.weight",
+		"encoder.proj_out.weight":                             "encoder.output_proj.weight",
+	} {
+		assert.Equal(t, want, mochiOriginal(name))
+	}
+}
+
+// Names of diffusers and the original ones, behind a prefix too, are one model, which
+// decodes and encodes to the same bits. Files of one network need no "encoder." or
+// "decoder.".
+func TestNamesOfMochi(t *testing.T) {
+	dev := gputest.Open(t)
+	path := mochiCheckpoint(t)
+	without := func(half string) func(string) string {
+		return func(name string) string {
+			rest, ok := strings.CutPrefix(name, half)
+			if !ok {
+				return ""
+			}
+			return rest
+		}
+	}
+	z, clip := madeLatent(5, 2, 1, 2), noiseClip(7, 8, 16)
+	var want, wantLatent []float32
+	for i, c := range []struct{ path, layout, lacks string }{
+		{path, "diffusers", ""},
+		{originalMochi(t, path, strings.Clone), "original", ""},
+		{originalMochi(t, path, func(s string) string { return "vae." + s }), "original", ""},
+		{named(t, path, func(s string) string { return "first_stage_model." + s }), "diffusers", ""},
+		{originalMochi(t, path, without("decoder.")), "original", "encoder"},
+		{originalMochi(t, path, without("encoder.")), "original", "decoder"},
+		{half(t, path, "", "encoder."), "diffusers", "encoder"},
+		{half(t, path, "vae.", "decoder."), "diffusers", "decoder"},
+	} {
+		m := open(t, dev, c.path, F32)
+		require.Equal(t, []string{mochi, c.layout, c.lacks}, []string{m.Config.Family, m.Config.Layout, m.Config.Lacks}, "%d", i)
+		require.Equal(t, []int{5, 8, 6, 32, 3}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Groups, m.Config.Blocks}, "%d", i)
+		if c.lacks != "encoder" {
+			require.Equal(t, []int{3, 3, 4, 9}, m.Config.StageBlocks("encoder"))
+			got := encodeAll(t, m, clip, EncodeOptions{})
+			if i == 0 {
+				wantLatent = got
+			}
+			require.Equal(t, wantLatent, got, "%d", i)
+		}
+		if c.lacks != "decoder" {
+			require.Equal(t, []int{9, 4, 3, 3}, m.Config.StageBlocks("decoder"))
+			got := decodeAll(t, m, z, DecodeOptions{})
+			if i == 0 {
+				want = got
+			}
+			require.Equal(t, want, got, "%d", i)
+		}
+		m.Unload()
+	}
+}
+
+// A pipeline's latents are (mu - mean) / deviation, by diffusers' numbers.
+func TestStatisticsOfMochi(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, made(t, "mochi12.safetensors", func(path string) error {
+		c := mochiSmall
+		c.Latent, c.Decoder = 12, []int{32, 32, 32, 32}
+		return synthetic.CreateMochi(path, c)
+	}), F32)
+	clip := noiseClip(7, 8, 16)
+	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+	scaled := encodeAll(t, m, clip, EncodeOptions{})
+	const cells = 2 * 2
+	for i, mu := range own {
+		require.InDelta(t, (float64(mu)-mochiMean[i/cells])/mochiStd[i/cells], float64(scaled[i]), 1e-6)
+	}
+	z := Latent{Channels: 12, Frames: 2, Height: 1, Width: 2, Data: own}
+	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+	for i := range want {
+		want[i] = min(max(want[i], -1), 1)
+	}
+	z.Data = scaled
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-11, "of scaled latents")
+}
+
+// The features are sines and cosines of float64, however large the phase.
+func TestFourierFeatures(t *testing.T) {
+	pixel := []float32{-1, 0.3047208565, 0.999}
+	got := make([]float32, 16)
+	fourier(got, pixel)
+	for i, v := range pixel {
+		for f, times := range []float64{64, 128} {
+			assert.InDelta(t, math.Sin(2*math.Pi*times*float64(v)), got[3+2*i+f], 1e-7)
+			assert.InDelta(t, math.Cos(2*math.Pi*times*float64(v)), got[9+2*i+f], 1e-7)
+		}
+	}
+	assert.Equal(t, []float32{0, 0, 0}, got[:3]) // the pixel itself goes in front of them
+}
+
+// Decoded in slices, in portions, in bands and with memory on the host, a clip is what it
+// is at once. An encoder sees all of a clip, in bands too.
+func TestMochiInSlices(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, mochiCheckpoint(t), F32)
+	z, clip := noiseLatent5(5, 3, 2), noiseClip(13, 24, 16)
+	limit := m.info.Limits.MaxBinding
+	run := func(t *testing.T, o Options, binding int64) (decoded, encoded []float32, plan *DecodePlan) {
+		t.Cleanup(m.Unload)
+		m.info.Limits.MaxBinding = binding
+		defer func() { m.info.Limits.MaxBinding = limit }()
+		o.Unscaled = true
+		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		m.Unload()
+		drain(t, dev)
+		dev.ResetPeaks()
+		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
+		require.NoError(t, err)
+		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
+		m.Unload()
+		e, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, 1, e.Slices)
+		latent, err := e.Collect(t.Context(), clip, Watch{})
+		require.NoError(t, err)
+		return decoded, latent.Data, d
+	}
+	decoded, encoded, p := run(t, Options{Chunk: 5}, limit)
+	require.Equal(t, 1, p.Slices)
+	for _, c := range []struct {
+		name          string
+		o             Options
+		binding       int64
+		slices, depth int
+	}{
+		{"slices of one", Options{Chunk: 1}, limit, 5, 0},
+		{"slices of two", Options{Chunk: 2}, limit, 3, 0},
+		{"portions", Options{Chunk: 2, Least: true}, limit, 3, 2},
+		{"bands", Options{Chunk: 1, Least: true}, 256 << 10, 5, 2},
+		{"offloaded", Options{Chunk: 1, Offload: OffloadOn, Across: 400}, limit, 5, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name != "slices of two" && c.name != "portions" {
+				testenv.Long(t)
+			}
+			d, e, p := run(t, c.o, c.binding)
+			assert.Equal(t, []int{c.slices, c.depth}, []int{p.Slices, p.Depth})
+			closeTo(t, d, decoded, 1e-11, "decoded")
+			closeTo(t, e, encoded, 1e-11, "encoded")
+		})
+	}
+}
+
+// noiseLatent5 is a latent of five channels.
+func noiseLatent5(frames, h, w int) Latent {
+	return Latent{Channels: 5, Frames: frames, Height: h, Width: w, Data: noise(5 * frames * h * w)}
+}
+
+// Tiles as diffusers has them are those of tiled_decode: each decoded by itself, and the
+// rows and columns that two have in common blended, above first, of what is blended
+// already.
+func TestDiffusersTilesOfMochi(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, mochiCheckpoint(t), F32)
+	const H, W, tile, stride, frames, pixel = 5, 6, 3, 2, 7, 8 // cells
+	z := noiseLatent5(2, H, W)
+	own := Options{Unscaled: true}
+	type picture struct {
+		h, w int
+		v    []float32 // [3, frames, h, w]
+	}
+	var rows [][]picture
+	for i := 0; i < H; i += stride {
+		var row []picture
+		for j := 0; j < W; j += stride {
+			part := Latent{Channels: 5, Frames: 2, Height: min(tile, H-i), Width: min(tile, W-j)}
+			for plane := range 10 {
+				for y := range part.Height {
+					part.Data = append(part.Data, z.Data[(plane*H+i+y)*W+j:][:part.Width]...)
+				}
+			}
+			row = append(row, picture{pixel * part.Height, pixel * part.Width, decodeAll(t, m, part, DecodeOptions{Options: own})})
+		}
+		rows = append(rows, row)
+	}
+	want := make([]float32, 3*frames*H*W*pixel*pixel)
+	const blend = (tile - stride) * pixel
+	for i, row := range rows {
+		for j, b := range row {
+			for plane := range 3 * frames {
+				at := func(p picture, y, x int) *float32 { return &p.v[(plane*p.h+y)*p.w+x] }
+				if i > 0 {
+					a := rows[i-1][j]
+					n := min(a.h, b.h, blend)
+					for y := range n {
+						for x := range b.w {
+							f := float32(y) / float32(n)
+							*at(b, y, x) = *at(a, a.h-n+y, x)*(1-f) + *at(b, y, x)*f
+						}
+					}
+				}
+				if j > 0 {
+					a := row[j-1]
+					n := min(a.w, b.w, blend)
+					for y := range b.h {
+						for x := range n {
+							f := float32(x) / float32(n)
+							*at(b, y, x) = *at(a, y, a.w-n+x)*(1-f) + *at(b, y, x)*f
+						}
+					}
+				}
+				for y := range min(b.h, stride*pixel) {
+					for x := range min(b.w, stride*pixel) {
+						want[(plane*H*pixel+i*stride*pixel+y)*W*pixel+j*stride*pixel+x] = *at(b, y, x)
+					}
+				}
+			}
+		}
+	}
+	own.Tiling, own.Tile, own.Overlap = Diffusers, tiling.Choice{Tile: tiling.Square(tile * pixel)}, tiling.Square(blend)
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: own}), want, 1e-11, "in tiles")
+	own.Tiling = Exact
+	_, err := m.PlanDecode(t.Context(), 2, H, W, DecodeOptions{Options: own})
+	require.ErrorIs(t, err, ErrTiling)
+}
+
+// Files that are not what their names say are refused with what was found.
+func TestUnfitMochi(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		shape  []int
+		want   string
+	}{
+		{"encoder.proj_in.weight", []int{32, 3}, "reads 3 channels, expected the 15 Fourier features of a pixel"},
+		{"encoder.down_blocks.2.conv_in.conv.weight", []int{64, 64, 4, 2, 2}, "makes one frame of 4, expected 1 to 3"},
+		{"encoder.down_blocks.2.conv_in.conv.weight", []int{64, 64, 1, 2, 2}, "sides changed by 8 and frames by 2 in the encoder, by 8 and 6 in the decoder"},
+		{"decoder.up_blocks.1.proj.weight", []int{500, 64}, "makes 500 channels, next to a stage of 64: expected 4, 8 or 12 times as many"},
+		{"decoder.block_out.resnets.0.conv1.conv.weight", []int{33, 33, 3, 3, 3}, "makes 128 channels, next to a stage of 33"},
+		{"decoder.conv_in.weight", []int{96, 5, 1, 1}, "expected 5 dimensions"},
+		{"decoder.proj_out.weight", []int{4, 32}, "decoder.proj_out.weight is [4 32], expected [3 32]"},
+	} {
+		all, meta, err := synthetic.Read(mochiCheckpoint(t))
+		require.NoError(t, err)
+		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
+		n := 4
+		for _, d := range c.shape {
+			n *= d
+		}
+		all[at].Shape, all[at].Data, all[at].DType = c.shape, make([]byte, n), safetensors.F32
+		path := filepath.Join(t.TempDir(), "unfit.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want, fmt.Sprint(c.tensor, c.shape))
+		require.ErrorContains(t, err, path)
+	}
+}
