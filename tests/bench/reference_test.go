@@ -90,6 +90,8 @@ func TestReference(t *testing.T) {
 		{"hunyuanimage2.1", "encode", 618_341_072_896, 0, 2.36, 0},
 		{"ltx2", "decode", 380_507_258_880, 164_093_755_392, 0, 0.63},
 		{"ltx2", "encode", 754_686_885_888, 381_641_490_432, 0, 1.456},
+		{"mochi1", "decode", 12_429_740_212_224, 2_071_623_368_704, 0, 7.90},
+		{"mochi1", "encode", 936_726_495_232, 543_235_768_320, 0, 2.07},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, Kernels: vae.KernelSettings{NoFold: true}})
