@@ -215,9 +215,9 @@ func TestMochiInSlices(t *testing.T) {
 	}{
 		{"slices of one", Options{Chunk: 1}, limit, 5, 0},
 		{"slices of two", Options{Chunk: 2}, limit, 3, 0},
-		{"portions", Options{Chunk: 2, Least: true}, limit, 3, 2},
-		{"bands", Options{Chunk: 1, Least: true}, 256 << 10, 5, 2},
-		{"offloaded", Options{Chunk: 1, Offload: OffloadOn, Across: 400}, limit, 5, 0},
+		{"portions", Options{Chunk: 2, Internals: Internals{Least: true}}, limit, 3, 2},
+		{"bands", Options{Chunk: 1, Internals: Internals{Least: true}}, 256 << 10, 5, 2},
+		{"offloaded", Options{Chunk: 1, Offload: OffloadOn, Internals: Internals{Across: 400}}, limit, 5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name != "slices of two" && c.name != "portions" {
