@@ -292,6 +292,7 @@ var tables = []table{
 	{"rms_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/rms_norm", wg: 128, pixels: 4, grid: rmsGrid}}}}},
 	{"sample", []kernel{{name: "plain", shaders: []shader{{file: "plain/sample", wg: 64, grid: frameGrid}}}}},
 	{"space_to_depth", []kernel{{name: "plain", shaders: []shader{{file: "plain/space_to_depth", wg: 64, grid: rowGrid}}}}},
+	{"spatial_norm", []kernel{{name: "plain", shaders: []shader{{file: "plain/spatial_norm", wg: 64, pixels: 4, grid: frameGrid}}}}},
 	{"sum_taps", []kernel{{name: "plain", shaders: []shader{{file: "plain/sum_taps", wg: 64, grid: rowGrid}}}}}, // a vec4 an invocation
 	{"time_attention", []kernel{{name: "plain", shaders: []shader{{file: "plain/time_attention", wg: 64, block: 32, grid: rowGrid}}}}},
 	{"to_rgba8", []kernel{{name: "plain", shaders: []shader{{file: "plain/to_rgba8", wg: 64, grid: rowGrid}}}}},

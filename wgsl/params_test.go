@@ -43,6 +43,7 @@ var paramsOf = map[string]any{
 	"rms_norm":       rmsNormParams{},
 	"sample":         sampleParams{},
 	"space_to_depth": spaceToDepthParams{},
+	"spatial_norm":   spatialNormParams{},
 	"sum_taps":       sumTapsParams{},
 	"time_attention": timeAttentionParams{},
 	"to_rgba8":       toRGBA8Params{},

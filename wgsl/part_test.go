@@ -38,7 +38,9 @@ func TestParts(t *testing.T) {
 	stride1, stride2 := weights(s.ConvPacking(conv, 1), conv, 24), weights(s.ConvPacking(conv, 2), conv, 24)
 	folded, product := weights(s.ConvUpPacking(up), up, ConvUpBias(up)), weights(s.PointwisePacking(point), point, 24)
 	shuffle := weights(s.PointwisePacking(Shape{O: 96, I: 12, KT: 1, KS: 1}), Shape{O: 96, I: 12, KT: 1, KS: 1}, 96)
-	gamma := weight(12, 0)
+	gamma, factors := weight(12, 0), weight(36, 0)
+	small := of(1, 4, 3, 12)
+	times, plus := small.in(weight(144, 0)), small.in(weight(144, 0))
 	cells := func(y0, h int) (from, n int) { return (y0 - 1) >> 1, (y0+h)>>1 - (y0-1)>>1 + 1 }
 	all := map[string]parted{
 		"conv3d": {of(3, 11, 9, 12), of(3, 11, 9, 20), func(y0, h int) (int, int) { return y0 - 1, h + 2 }, func(b *gpu.Batch, x, y Tensor, y0, from int) {
@@ -73,13 +75,21 @@ func TestParts(t *testing.T) {
 		"time_attention": {of(3, 6, 4, 36), of(3, 6, 4, 12), sameRows, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			s.TimeAttention(b, "attention", TimeAttention{Heads: 3, QKV: x, O: y, N: 3})
 		}},
+		"spatial_norm": {of(2, 12, 9, 12), of(2, 12, 9, 12), sameRows, func(b *gpu.Batch, x, y Tensor, y0, _ int) {
+			from, to := y0/3, (y0+x.H+2)/3
+			n := SpatialNorm{Factors: factors.All(), X: x, Y: y, N: 1, Times: times.Part(from, to-from), Plus: plus.Part(from, to-from), Each: 2, Top: y0 % 3}
+			for n.XT = range 2 {
+				n.YT, n.Lead = n.XT, n.XT
+				s.SpatialNorm(b, "norm", n)
+			}
+		}},
 		"unpatchify": {of(2, 6, 4, 12), of(2, 12, 8, 3), func(y0, h int) (int, int) { return y0 / 2, h / 2 }, func(b *gpu.Batch, x, y Tensor, _, _ int) {
 			for f := range 2 {
 				s.Unpatchify(b, "pixels", Unpatchify{X: x, Y: y, XT: f, YT: f, N: 1, Patch: 2})
 			}
 		}},
 	}
-	filled := []*gpu.Buffer{gamma}
+	filled := []*gpu.Buffer{gamma, factors, times.Buffer, plus.Buffer}
 	for _, w := range []Weights{stride1, stride2, folded, product, shuffle} {
 		filled = append(filled, w.Weight, w.Bias)
 	}

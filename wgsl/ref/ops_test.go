@@ -226,3 +226,17 @@ func TestDepthToSpace(t *testing.T) {
 	near(t, DepthToSpace(x[:4], 1, 1, 1, 4, 2, 1, 2, 2, 2), []float64{1, 1, 2, 2, 3, 3, 4, 4})
 	near(t, DepthToSpace(x[:2], 1, 1, 1, 2, 1, 2, 1, 1, 1), []float64{1, 2}) // of time
 }
+
+// silu(1) = 0.7310585786300049, silu(-1) = -0.2689414213699951. Two columns of each frame
+// have one of the smaller ones; the first of three frames the first of two, the others the
+// second: v is 1, so that the sums are 1 and -1 where times and plus add up to them.
+func TestSpatialNorm(t *testing.T) {
+	const up, down = 0.7310585786300049, -0.2689414213699951
+	near(t, SpatialNorm([]float64{1, 1, 1, 1, 1, 1}, 3, 1, 2, 1, []float64{3, 2}, []float64{-2, -3}, 2, 1, 1), []float64{up, up, down, down, down, down})
+
+	// Four frames, an even number, have one of two for each two.
+	near(t, SpatialNorm([]float64{1, 1, 1, 1}, 4, 1, 1, 1, []float64{1, -1}, []float64{0, 0}, 2, 1, 1), []float64{up, up, down, down})
+
+	// Rows and channels do not mix: of two rows of the smaller one each has two.
+	near(t, SpatialNorm([]float64{1, 0, 1, 0, 1, 0, 1, 0}, 1, 4, 1, 2, []float64{1, 5, -1, 5}, []float64{0, -1, 0, 1}, 1, 2, 1), []float64{up, down, up, down, down, up, down, up})
+}
