@@ -94,7 +94,7 @@ func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
 
 // Unshuffle makes one frame of Time and one pixel of Space x Space, whose channels are
 // those that then fall on a pixel, channel slowest, or means of groups of them. The first
-// frame of a clip stands once more in front of it.
+// of an odd number of frames, as it is at the head of most clips, stands once more in front.
 type Unshuffle struct {
 	_ gpu.Incomparable
 
@@ -108,10 +108,8 @@ func (d *Unshuffle) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{
 
 // Add adds x made smaller to y in place.
 func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
-	frames, from := x.T/d.Time, 0
-	if g.Head() {
-		frames, from = (x.T-1)/d.Time+1, 1-d.Time
-	}
+	frames := (x.T + d.Time - 1) / d.Time
+	from := x.T - frames*d.Time
 	return g.record(node{
 		label: d.Name, kind: "pixel_unshuffle", reads: []Value{x}, onto: y, out: Value{T: frames, H: x.H / d.Space, W: x.W / d.Space, C: d.Out},
 		reach: reach{by: d.Space, per: 1}, joint: d.Time,

@@ -9,7 +9,7 @@ const (
 
 // longer is a plan like l in slices as long as the budget has plenty of room for.
 func (p *planner) longer(l *Plan) *Plan {
-	if l.frugal() || p.o.Internals.Least || l.Eight || p.Independent || p.Temporal.Step > 0 || l.Slices == 1 || l.Bytes() > p.budget/room {
+	if l.frugal() || p.o.Internals.Least || l.Eight || p.Independent || p.bound() || l.Slices == 1 || l.Bytes() > p.budget/room {
 		return l
 	}
 	p.o.Tiling = l.Tiling

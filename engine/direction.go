@@ -26,6 +26,11 @@ type Direction struct {
 	// them stands for one frame. An encoder forgets what was before; 0: there are none.
 	Cycle int
 
+	// Batch is how many frames of the input a slice has, whatever the plan's chunk, where
+	// norms see all of it; the first one has what is left over, too. Clips of a multiple of
+	// it have no frame by itself in front. 0: there are none.
+	Batch int
+
 	// First is how many frames the first slice of a clip has where the others
 	// have step.
 	First func(step int) int
@@ -48,7 +53,23 @@ func (d Direction) Frames(n int, independent bool) int {
 			return cycles*((d.Cycle-1)*d.OutFrames+1) + d.Frames(n-cycles*whole, false)
 		}
 	}
+	if d.Batch > 0 && n%d.Batch == 0 {
+		return n / d.InFrames * d.OutFrames
+	}
 	return (n-1)/d.InFrames*d.OutFrames + 1
+}
+
+// bound says that a slice is what norms see at once: plans have no other ones, and no
+// parts of them.
+func (d *Direction) bound() bool { return d.Batch > 0 || d.Temporal.Step > 0 }
+
+// chunk is how many latent frames a slice after the first has, of so many that were asked
+// for.
+func (d *Direction) chunk(asked int) int {
+	if d.Batch > 0 {
+		return d.Batch / d.InFrames
+	}
+	return asked
 }
 
 // fed is how many frames the network is fed with for each that comes out of a clip's first.
@@ -77,6 +98,9 @@ func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	}
 	if d.Temporal.Step > 0 {
 		return d.Temporal.slices(frames)
+	}
+	if d.Batch > 0 {
+		return sliced(frames, d.Batch+frames%d.Batch, d.Batch)
 	}
 	if d.Groups {
 		frames = d.Frames(frames, false) * d.InFrames

@@ -55,6 +55,29 @@ func TestCycles(t *testing.T) {
 	require.Equal(t, []Slice{{0, 2, Whole, 0, false}}, d.slices(2, 4, false))
 }
 
+// Slices are batches, whatever the chunk: the first has what is left over, too. Of a
+// multiple of batches no frame stands by itself.
+func TestBatches(t *testing.T) {
+	e, d := encoding, decoding
+	e.Batch, d.Batch = 8, 2
+	for _, c := range []struct{ pixels, latent int }{{1, 1}, {8, 2}, {9, 3}, {16, 4}, {17, 5}, {49, 13}} {
+		require.Equal(t, c.latent, e.Frames(c.pixels, false), "of %d frames", c.pixels)
+		require.Equal(t, c.pixels, d.Frames(c.latent, false), "of %d latent frames", c.latent)
+	}
+	for _, chunk := range []int{1, 5} {
+		require.Equal(t, []Slice{{0, 9, First, 0, false}, {9, 8, Steady, 1, false}}, e.slices(17, chunk*e.InFrames, false))
+		require.Equal(t, []Slice{{0, 8, First, 0, false}, {8, 8, Steady, 1, false}, {16, 8, Steady, 1, false}}, e.slices(24, chunk*e.InFrames, false))
+		require.Equal(t, []Slice{{0, 3, First, 0, false}, {3, 2, Steady, 1, false}}, d.slices(5, chunk, false))
+		require.Equal(t, []Slice{{0, 2, First, 0, false}, {2, 2, Steady, 1, false}}, d.slices(4, chunk, false))
+		for latent := 1; latent < 4; latent++ {
+			require.Equal(t, []Slice{{0, latent, Whole, 0, false}}, d.slices(latent, chunk, false))
+		}
+		require.Equal(t, []Slice{{0, 1, Whole, 0, false}, {1, 1, Whole, 0, false}}, d.slices(2, chunk, true))
+		require.Equal(t, []int{2, 2}, []int{e.chunk(chunk), d.chunk(chunk)})
+	}
+	require.Equal(t, 3, encoding.chunk(3))
+}
+
 func TestSize(t *testing.T) {
 	for _, c := range []struct{ pixels, cells tiling.Size }{
 		{tiling.Square(8), tiling.Square(1)}, {tiling.Size{H: 720, W: 1280}, tiling.Size{H: 90, W: 160}},

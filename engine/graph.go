@@ -93,6 +93,9 @@ func (g *Graph) record(n node) Value {
 	return n.out
 }
 
+// Input is what the network is fed with.
+func (g *Graph) Input() Value { return g.nodes[0].out }
+
 // Head says that a slice begins a clip.
 func (g *Graph) Head() bool { return !g.at.later() }
 

@@ -198,6 +198,37 @@ func TestNormsAreInPlace(t *testing.T) {
 	require.NotEqual(t, r.In.Buffer, r.batch.Commands[2].Bindings[2].Buffer, "made over what is read later")
 }
 
+// A norm by the network's input is made in place, too, of several frames: what it is
+// multiplied by and what is added are given back.
+func TestSpatialNormsAreInPlace(t *testing.T) {
+	b := &gpu.Buffer{Label: "weight", Size: 4096}
+	product := &Pointwise{Name: "product", Out: 4, Weights: wgsl.Weights{Weight: b, Bias: b, Packing: plain(t).PointwisePacking(wgsl.Shape{O: 4, I: 4, KT: 1, KS: 1})}}
+	norm := &SpatialNorm{Norm: &GroupNorm{Name: "norm", Gamma: b, Beta: b, Groups: 1, Clip: true}, Times: product, Plus: product}
+	s, r, err := record(t, network(func(g *Graph, x Value) Value {
+		require.Equal(t, x, g.Input())
+		x = Copy(g, "copy", x)
+		return norm.Forward(g, norm.Forward(g, x))
+	}), 4, 6)
+	require.NoError(t, err)
+	for _, u := range s.arena.uses {
+		require.Greater(t, u.till, u.from, "%s is never given back", u.own.Label)
+	}
+	require.Less(t, s.arena.bytes(), 5*r.In.Bytes(), "input, copy, two products, and moments")
+}
+
+// Pairs of frames become one and frames become two, but for the first of an odd number.
+func TestFramesHalvedAndDoubled(t *testing.T) {
+	for _, c := range []struct{ frames, halved, doubled int }{{2, 1, 1}, {3, 2, 4}, {4, 2, 4}, {5, 3, 5}, {8, 4, 8}, {9, 5, 9}} {
+		g := &Graph{at: Whole}
+		x := g.record(node{label: "input", out: Value{T: c.frames, H: 2, W: 2, C: 4}})
+		x = (&Unshuffle{Name: "half", Out: 4, Time: 2, Space: 1}).Forward(g, x)
+		require.Equal(t, c.halved, x.T)
+		x = (&Doubled{Name: "double", Conv: &Conv{Name: "conv", Out: 4}}).Forward(g, x)
+		require.Equal(t, c.doubled, x.T)
+		require.Equal(t, macs(9, c.doubled, 2, 2, 4, 4), g.nodes[2].macs, "the original convolves all of them")
+	}
+}
+
 func TestWrongGraphsPanic(t *testing.T) {
 	for _, c := range []struct {
 		what string

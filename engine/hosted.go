@@ -52,6 +52,11 @@ func (h *hosting) begin(g *Graph, in, out Value) {
 			}
 		}
 	}
+	for _, n := range g.nodes { // which rows a layer reads is said of the first
+		for i := 1; i < len(n.reads); i++ {
+			delete(h.can, n.reads[i].id)
+		}
+	}
 	delete(h.can, in.id)
 	delete(h.can, out.id)
 	for _, n := range slices.Backward(g.nodes) { // what lies where another value does

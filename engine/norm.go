@@ -81,6 +81,55 @@ func (n *SiLU) Forward(g *Graph, x Value) Value {
 	})
 }
 
+// SpatialNorm is a group norm of all frames that come to the layer at once, multiplied by
+// a product of the network's input and added to another, at each pixel and frame that of
+// the pixel and frame of the input that it is made of, and SiLU of that. Of an odd number
+// of frames, the first is made of the input's first, and the others of the rest.
+type SpatialNorm struct {
+	_ gpu.Incomparable
+
+	Norm        *GroupNorm // its SiLU and ReLU are not looked at
+	Times, Plus *Pointwise
+}
+
+// Forward is x, normed.
+func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
+	n, z := s.Norm, g.Input()
+	times, plus := s.Times.Forward(g, z), s.Plus.Forward(g, z)
+	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, Clip: true}
+	return g.record(node{
+		label: n.Name, kind: "spatial_norm", reads: []Value{x, times, plus}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		reach:   each,
+		prepare: func(e *emitter) { n.prepare(e, &k) },
+		emit: func(e *emitter, y wgsl.Tensor) {
+			side := x.W / z.W
+			from, to := e.b.lo/side, (e.b.hi+side-1)/side
+			at, by := e.tensors[times.id], e.tensors[plus.id]
+			m := wgsl.SpatialNorm{
+				Factors: k.Factors, X: e.x, Y: y, Times: at.Part(from, to-from), Plus: by.Part(from, to-from), Top: e.b.lo % side,
+			}
+			head := alone(x.T)
+			share := (x.T - head) / max(1, z.T-head) // frames of the input's frame
+			for _, r := range wgsl.Runs(y.T, e.behind(&e.x, &y), func(t, _ int) bool { return t >= head }) {
+				m.XT, m.YT, m.N, m.ZT, m.Each, m.Lead = r.T, r.T, r.N, 0, 1, 0
+				if r.T >= head {
+					m.ZT, m.Each, m.Lead = head+(r.T-head)/share, share, (r.T-head)%share
+				}
+				e.set.SpatialNorm(e.batch, n.Name, m)
+			}
+		},
+	})
+}
+
+// alone is how many of so many frames are not made together with others: the first of an
+// odd number of them.
+func alone(frames int) int {
+	if frames == 1 {
+		return 0
+	}
+	return frames % 2
+}
+
 // RMSNorm divides a pixel's channels by their root mean square, followed by
 // SiLU where SiLU is set.
 type RMSNorm struct {

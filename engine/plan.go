@@ -134,7 +134,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 // lay plans a job at one tile size that saves so much memory.
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
-		Chunk: p.o.Chunk, Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Chunk: p.chunk(p.o.Chunk), Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Internals.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})

@@ -292,9 +292,9 @@ func (e *emitter) node(n *node, readers map[int]int) {
 	e.many = false
 	e.turned()
 	e.release()
-	for _, v := range n.reads {
+	for i, v := range n.reads {
 		readers[v.id]--
-		if b := e.tensors[v.id].Buffer; readers[v.id] == 0 && !over && !e.hosts.give(b) {
+		if b := e.tensors[v.id].Buffer; readers[v.id] == 0 && !(over && i == 0) && !e.hosts.give(b) {
 			e.arena.give(b)
 		}
 	}

@@ -142,3 +142,30 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 		},
 	})
 }
+
+// Doubled is a convolution of single frames, each of which then comes twice, but for the
+// first of an odd number of them.
+type Doubled struct {
+	_ gpu.Incomparable
+
+	Name string
+	Conv *Conv
+}
+
+// Forward is the convolution of x in twice as many frames.
+func (d *Doubled) Forward(g *Graph, x Value) Value {
+	y := d.Conv.Forward(g, x)
+	if y.T == 1 {
+		return y
+	}
+	out := y
+	out.T = 2*y.T - alone(y.T)
+	conv := &g.nodes[len(g.nodes)-1]
+	conv.macs = conv.macs / int64(y.T) * int64(out.T) // the original convolves each of them
+	return g.record(node{label: d.Name, kind: "copy", reads: []Value{y}, out: out, emit: func(e *emitter, out wgsl.Tensor) {
+		in := e.x
+		for t := range out.T {
+			e.batch.Copy(d.Name, frameOf(&out, t), frameOf(&in, (t+alone(in.T))/2))
+		}
+	}})
+}
