@@ -29,7 +29,7 @@ func (e *emitter) trails(n *node) bool {
 	}
 	frame := x.At(1) - x.At(0)
 	return y.T <= x.T && y.FrameBytes() <= x.FrameBytes() && 2*y.FrameBytes() >= x.FrameBytes() &&
-		(y.T == 1 || frame%y.RowBytes() == 0) && y.Bytes() > 2*e.behindAtMost()
+		(y.T == 1 || frame == y.FrameBytes() || !e.clips && frame%y.RowBytes() == 0) && y.Bytes() > 2*e.behindAtMost()
 }
 
 // within is what a node makes, in the memory of what it reads: each frame begins where

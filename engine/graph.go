@@ -58,6 +58,7 @@ type node struct {
 	onto   Value // what it adds to in place, and returns; no id: nothing
 	over   bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
 	trails bool  // so may it, in plans of Plan.Rows, though it takes rows around each
+	clip   bool  // it reads all frames as one, which lie one right behind the other
 	out    Value // no id: it only keeps causal memory
 	emit   func(e *emitter, y wgsl.Tensor)
 

@@ -22,7 +22,7 @@ type GroupNorm struct {
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, ReLU: n.ReLU, Clip: n.Clip}
 	return g.record(node{
-		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		label: n.Name, kind: "group_norm", reads: []Value{x}, over: true, clip: n.Clip, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		reach:   each,
 		prepare: func(e *emitter) { n.prepare(e, &k) },
 		emit: func(e *emitter, y wgsl.Tensor) {
@@ -98,7 +98,7 @@ func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 	times, plus := s.Times.Forward(g, z), s.Plus.Forward(g, z)
 	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, Clip: true}
 	return g.record(node{
-		label: n.Name, kind: "spatial_norm", reads: []Value{x, times, plus}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
+		label: n.Name, kind: "spatial_norm", reads: []Value{x, times, plus}, over: true, clip: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},
 		reach:   each,
 		prepare: func(e *emitter) { n.prepare(e, &k) },
 		emit: func(e *emitter, y wgsl.Tensor) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tessera/gpu"
 	"tessera/wgsl"
@@ -194,6 +195,7 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 		batch: &gpu.Batch{Label: label}, tensors: map[int]wgsl.Tensor{}, hosts: &s.hosts,
 	}
 	e.hosts.begin(g, in, out)
+	e.clips = slices.ContainsFunc(g.nodes, func(n node) bool { return n.clip })
 	readers := map[int]int{out.id: 1}
 	for _, n := range g.nodes {
 		for _, v := range append(n.reads, n.onto) {
@@ -246,6 +248,7 @@ type emitter struct {
 	noFold  bool
 	depth   int  // of portions
 	rows    bool // see Plan.Rows
+	clips   bool // some operation reads all frames as one
 	hosts   *hosting
 	at      Position // of the current operation
 	batch   *gpu.Batch

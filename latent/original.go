@@ -84,11 +84,13 @@ func (o Original) Meta(kind string) map[string]string {
 
 // Original reads the metadata. A latent cell has spatial pixels a side, to multiples of
 // grid pixels a clip was padded, and a latent frame after the first temporal frames, or one where it is an image;
-// of each cycle of latent frames, if that is not 0, the first stands for one.
+// of each cycle of latent frames, if that is not 0, the first stands for one. Clips are
+// padded to batches of latent frames, if that is not 0, and a multiple of batches has no
+// first frame by itself.
 // Sizes that the latent can't have been padded from are dropped, with a
 // warning, since a tool may have cut or resized the latent and kept the
 // metadata. Warnings and errors don't name the file: its reader does.
-func (l Latent) Original(spatial, grid, temporal, cycle int) (o Original, warnings []string, err error) {
+func (l Latent) Original(spatial, grid, temporal, cycle, batch int) (o Original, warnings []string, err error) {
 	if kind := l.Meta[MetaKind]; kind != "" && kind != KindLatent && !l.Moments {
 		return o, nil, fmt.Errorf("holds %s, expected a latent", kind)
 	}
@@ -109,7 +111,7 @@ func (l Latent) Original(spatial, grid, temporal, cycle int) (o Original, warnin
 		return o, nil, fmt.Errorf("metadata %s is %.80q, expected true", MetaImages, images)
 	}
 	if o.Images = l.Images || images == "true"; o.Images {
-		temporal, cycle = 1, 0
+		temporal, cycle, batch = 1, 0, 0
 	}
 	for key, n := range map[string]*int{MetaFrames: &o.Frames, MetaHeight: &o.Height, MetaWidth: &o.Width} {
 		text, ok := l.Meta[key]
@@ -127,15 +129,21 @@ func (l Latent) Original(spatial, grid, temporal, cycle int) (o Original, warnin
 			}
 		}
 	}
-	return o, l.reconcile(spatial, grid, temporal, cycle, &o), nil
+	return o, l.reconcile(spatial, grid, temporal, cycle, batch, &o), nil
 }
 
 // reconcile drops sizes that the latent can't have been padded from.
-func (l Latent) reconcile(spatial, grid, temporal, cycle int, o *Original) (warnings []string) {
+func (l Latent) reconcile(spatial, grid, temporal, cycle, batch int, o *Original) (warnings []string) {
 	frames, height, width := 1+(l.Frames-1)*temporal, l.Height*spatial, l.Width*spatial
 	if cycle > 0 { // the first of each stands for one frame
 		frames -= (l.Frames - 1) / cycle * (temporal - 1)
 		temporal = 1 + (cycle-1)*temporal
+	}
+	if batch > 0 {
+		if l.Frames%batch == 0 {
+			frames = l.Frames * temporal
+		}
+		temporal *= batch
 	}
 	fits := func(n, all, step int) bool { return n == 0 || n <= all && n > all-step }
 	if !fits(o.Frames, frames, temporal) {

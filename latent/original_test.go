@@ -15,7 +15,7 @@ func TestOriginal(t *testing.T) {
 		"images":  {Frames: 3, Height: 16, Width: 17, Scale: ScalePipeline, Images: true},
 	} {
 		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: want.Meta(KindLatent)}
-		got, warnings, err := l.Original(8, 8, 4, 0)
+		got, warnings, err := l.Original(8, 8, 4, 0, 0)
 		require.NoError(t, err, name)
 		assert.Empty(t, warnings, name)
 		assert.Equal(t, want, got, name)
@@ -25,11 +25,11 @@ func TestOriginal(t *testing.T) {
 // ComfyUI's mark counts where the metadata has no scale.
 func TestComfyUI(t *testing.T) {
 	l := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, ComfyUI: true}
-	o, _, err := l.Original(8, 8, 4, 0)
+	o, _, err := l.Original(8, 8, 4, 0, 0)
 	require.NoError(t, err)
 	assert.True(t, o.ComfyUI)
 	l.Meta = map[string]string{MetaScale: ScaleNone}
-	o, _, err = l.Original(8, 8, 4, 0)
+	o, _, err = l.Original(8, 8, 4, 0, 0)
 	require.NoError(t, err)
 	assert.False(t, o.ComfyUI)
 }
@@ -47,7 +47,7 @@ func TestForeignSizes(t *testing.T) {
 		"whole images": {Original{Frames: 4, Images: true}, Original{Images: true}, "metadata says 4 frames, the latent has 3"},
 	} {
 		l := Latent{Channels: 4, Frames: 3, Height: 2, Width: 3, Meta: c.was.Meta(KindLatent)}
-		got, warnings, err := l.Original(8, 8, 4, 0)
+		got, warnings, err := l.Original(8, 8, 4, 0, 0)
 		require.NoError(t, err, name)
 		require.Len(t, warnings, 1, name)
 		assert.Contains(t, warnings[0], c.says, name)
@@ -65,7 +65,7 @@ func TestBadMetadata(t *testing.T) {
 		MetaFPS:    {"fast", `metadata tessera.fps: frame rate "fast", expected a number or a fraction`},
 	} {
 		l := Latent{Channels: 4, Frames: 1, Height: 1, Width: 1, Meta: map[string]string{key: c.value}}
-		_, _, err := l.Original(8, 8, 4, 0)
+		_, _, err := l.Original(8, 8, 4, 0, 0)
 		assert.ErrorContains(t, err, c.says)
 	}
 }
@@ -74,8 +74,24 @@ func TestBadMetadata(t *testing.T) {
 func TestOriginalOfCycles(t *testing.T) {
 	for n, fits := range map[int]bool{21: false, 22: false, 23: true, 39: true, 40: false} {
 		l := Latent{Channels: 4, Frames: 12, Height: 2, Width: 3, Meta: Original{Frames: n}.Meta(KindLatent)}
-		o, warnings, err := l.Original(8, 8, 4, 5)
+		o, warnings, err := l.Original(8, 8, 4, 5, 0)
 		require.NoError(t, err)
 		assert.Equal(t, fits, o.Frames == n, "%d frames: %v", n, warnings)
+	}
+}
+
+// An even number of latent frames stands for four frames each, of an odd one the first
+// stands for one, and a clip is padded to eight frames, or to nine.
+func TestOriginalOfBatches(t *testing.T) {
+	for latents, all := range map[int]int{1: 1, 2: 8, 3: 9, 4: 16, 5: 17} {
+		for n, fits := range map[int]bool{all + 1: false, all: true, max(1, all-7): true, all - 8: false} {
+			if n < 1 {
+				continue
+			}
+			l := Latent{Channels: 4, Frames: latents, Height: 2, Width: 3, Meta: Original{Frames: n}.Meta(KindLatent)}
+			o, warnings, err := l.Original(8, 8, 4, 0, 2)
+			require.NoError(t, err)
+			assert.Equal(t, fits, o.Frames == n, "%d frames of %d: %v", n, all, warnings)
+		}
 	}
 }

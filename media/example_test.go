@@ -84,7 +84,7 @@ func ExampleWriteLatent() {
 	}
 	fmt.Println("latent of shape", z.Shape())
 	// A cell is 8 pixels a side, and a latent frame after the first 4 frames.
-	o, warnings, err := media.Original(path, z, 8, 8, 4, 0)
+	o, warnings, err := media.Original(path, z, 8, 8, 4, 0, 0)
 	fmt.Printf("of %d frames of %d x %d, %v, %v\n", o.Frames, o.Width, o.Height, warnings, err)
 	_, err = media.ReadLatent(path, 48)
 	fmt.Println(errors.Is(err, media.ErrInput))

@@ -118,7 +118,7 @@ func TestComfyOrigin(t *testing.T) {
 		require.NoError(t, err1, c.name)
 		require.NoError(t, err2, c.name)
 		for _, l := range []latent.Latent{l, short} {
-			o, _, err := Original("z.latent", l, 8, 8, 4, 0)
+			o, _, err := Original("z.latent", l, 8, 8, 4, 0, 0)
 			require.NoError(t, err, c.name)
 			assert.Equal(t, c.want, o.ComfyUI, c.name)
 		}
@@ -134,17 +134,17 @@ func TestImagesMetadata(t *testing.T) {
 	require.NoError(t, WriteLatent(path, z))
 	got, err := ReadLatent(path, 16)
 	require.NoError(t, err)
-	o, warnings, err := Original(path, got, 8, 8, 4, 0)
+	o, warnings, err := Original(path, got, 8, 8, 4, 0, 0)
 	require.NoError(t, err)
 	require.Equal(t, latent.Original{Frames: 3, Height: 16, Width: 11, Images: true, Scale: latent.ScaleNone}, o)
 	require.Empty(t, warnings)
 	got.Meta[latent.MetaFrames] = "9" // right for a clip of 3 latent frames
-	o, warnings, err = Original(path, got, 8, 8, 4, 0)
+	o, warnings, err = Original(path, got, 8, 8, 4, 0, 0)
 	require.NoError(t, err)
 	require.Zero(t, o.Frames)
 	require.Len(t, warnings, 1)
 	got.Meta[latent.MetaImages] = "maybe"
-	_, _, err = Original(path, got, 8, 8, 4, 0)
+	_, _, err = Original(path, got, 8, 8, 4, 0, 0)
 	require.ErrorIs(t, err, ErrInput)
 	require.ErrorContains(t, err, `tessera.images is "maybe", expected true`)
 }
@@ -214,7 +214,7 @@ func TestLatentBatches(t *testing.T) {
 		require.NoError(t, err, "%v", shape)
 		assert.Equal(t, want.Shape(), got.Shape(), "%v", shape)
 		assert.Equal(t, want.Data, got.Data, "%v", shape)
-		o, _, err := Original(path, got, 8, 8, 4, 0)
+		o, _, err := Original(path, got, 8, 8, 4, 0, 0)
 		require.NoError(t, err, "%v", shape)
 		assert.True(t, o.Images, "%v: expected images", shape)
 	}
@@ -343,7 +343,7 @@ func TestMoments(t *testing.T) {
 		assert.Equal(t, c.moments, l.Moments, c.name)
 		if c.moments {
 			assert.Equal(t, 16, l.Mean().Channels, c.name)
-			_, _, err := Original("z", l, 8, 8, 4, 0)
+			_, _, err := Original("z", l, 8, 8, 4, 0, 0)
 			assert.NoError(t, err, c.name)
 		}
 	}

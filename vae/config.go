@@ -31,7 +31,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "cogvideox", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -55,6 +55,9 @@ type Config struct {
 	// Cycle is how many latent frames are encoded as a clip by themselves, the first of
 	// which stands for one frame: 5 of MiniMax-H3, 0 where there are no such.
 	Cycle int `json:"cycle,omitempty"`
+	// Batch is how many latent frames the norms see at once: 2 of CogVideoX, 0 where that
+	// does not matter. A clip of a multiple of them has no latent frame that stands for one.
+	Batch int `json:"batch,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
 	// Packed: a pipeline's latent has squares of 2x2 cells as one, of four times the

@@ -64,8 +64,15 @@ func (m *Model) Padded(frames, height, width int, independent bool) (int, int, i
 }
 
 // PaddedFrames is how many frames a clip of n has as an encoder sees it: 4n+1, or with
-// cycles, as MiniMax-H3 has them, whole ones and two latent frames' more.
+// cycles, as MiniMax-H3 has them, whole ones and two latent frames' more, or with batches,
+// as CogVideoX has them, 8n or 8n+1.
 func (c *Config) PaddedFrames(n int) int {
+	if batch := c.Batch * c.Temporal; batch > 0 {
+		if n%batch == 1 {
+			return n
+		}
+		return (n + batch - 1) / batch * batch
+	}
 	least, step := 1, c.Temporal
 	if c.Cycle > 0 {
 		least, step = 1+c.Temporal, 1+(c.Cycle-1)*c.Temporal

@@ -32,6 +32,7 @@ type family struct {
 	first         func(step int) int           // frames in the first slice of a clip, where the others have step
 	atOnce        bool                         // the encoder sees all frames of a clip at once
 	temporal      engine.Temporal              // tiles of latent frames in place of slices
+	batch         int                          // latent frames that norms see at once, which are a slice; 0: they see frames by themselves, or all
 	beyond        func(t, frames, all int) int // the frame of a clip that stands for frame t of all that the encoder sees
 	anySize       bool                         // the encoder takes frames that are not a multiple of a cell
 	byPixels      bool                         // diffusers cuts and blends its tiles by pixels, not by patches
@@ -103,7 +104,7 @@ func Families() []string {
 
 // complete sets what a family's configurations have in common.
 func (f *family) complete(c *Config) {
-	c.Family, c.Tilings = f.name, slices.Clone(f.tilings)
+	c.Family, c.Tilings, c.Batch = f.name, slices.Clone(f.tilings), f.batch
 	c.ComfyUIUnscaled, c.ComfyUIFolded = f.comfyUnscaled, f.comfyFolded
 	switch c.Lacks { // lists are empty, not null, to programs that read them
 	case "encoder":
@@ -209,7 +210,7 @@ func (c Config) Encoding() Direction {
 		in = fourierChannels(c.Channels)
 	}
 	return Direction{
-		Name: "encode", Groups: f.groups, Cycle: c.Cycle, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
+		Name: "encode", Groups: f.groups, Cycle: c.Cycle, Batch: c.Batch * c.Temporal, In: c.Spatial, Out: 1, InFrames: c.Temporal, OutFrames: 1, InPatch: c.Patch, OutPatch: 1,
 		InChannels: in, OutChannels: out, First: first,
 		Temporal: f.temporal.Pixels(c.Temporal), ByPixels: f.byPixels,
 	}
@@ -218,7 +219,7 @@ func (c Config) Encoding() Direction {
 // Decoding is the way from a latent to pixels.
 func (c Config) Decoding() Direction {
 	return Direction{
-		Name: "decode", Cycle: c.Cycle, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
+		Name: "decode", Cycle: c.Cycle, Batch: c.Batch, In: 1, Out: c.Decoded(), InFrames: 1, OutFrames: c.Temporal, InPatch: 1, OutPatch: c.Patch * c.upscale(),
 		InChannels: c.Latent, OutChannels: c.Channels, First: c.family().first, Temporal: c.family().temporal, ByPixels: c.family().byPixels,
 	}
 }

@@ -95,6 +95,7 @@ func suites() []suite {
 		{"hunyuanimage2.1/small", func(t testing.TB) string {
 			return hunyuanImageFile(t, synthetic.HunyuanImageConfig{Widths: []int{32, 32, 64, 64, 128, 128}, Latent: 8})
 		}, hunyuanImageGoldens},
+		{"cogvideox/small", cogVideoXCheckpoint, cogVideoXGoldens},
 		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
 		{"ltx2.3/small", ltxCheckpoint("ltx23_small", ltx23Small), ltxGoldens("ltx23_small", [3]int{3, 1, 2})},
 		{"mochi1/small", mochiCheckpoint, mochiGoldens},
@@ -305,6 +306,26 @@ func hunyuanImageFile(t testing.TB, c synthetic.HunyuanImageConfig) string {
 func hunyuan15Checkpoint(t testing.TB) string {
 	return made(t, "hunyuan15_small.safetensors", func(path string) error {
 		return synthetic.CreateHunyuan15(path, synthetic.Hunyuan15Config{Widths: []int{8, 16, 32, 64, 64}, Latent: 8, DType: safetensors.F32})
+	})
+}
+
+// cogVideoXGoldens are CogVideoX's of widths 32, 64, 64, 96 with 4 latent channels: clips of
+// one batch and of two, of even and odd numbers of latent frames.
+func cogVideoXGoldens(t testing.TB) []golden {
+	return fromTensors(t, "cogvideox_small.safetensors", []golden{
+		{name: "decode_4x1x3x4", key: "latent", shape: []int{4, 1, 3, 4}},
+		{name: "decode_4x3x2x3", key: "latent", shape: []int{4, 3, 2, 3}},
+		{name: "decode_4x5x2x3", key: "latent", shape: []int{4, 5, 2, 3}},
+		{name: "decode_4x4x2x3", key: "latent", shape: []int{4, 4, 2, 3}},
+		{name: "encode_3x1x24x32", key: "input", shape: []int{3, 1, 24, 32}},
+		{name: "encode_3x9x16x24", key: "input", shape: []int{3, 9, 16, 24}},
+		{name: "encode_3x17x16x24", key: "input", shape: []int{3, 17, 16, 24}},
+	})
+}
+
+func cogVideoXCheckpoint(t testing.TB) string {
+	return made(t, "cogvideox_small.safetensors", func(path string) error {
+		return synthetic.CreateCogVideoX(path, synthetic.CogVideoXConfig{Widths: []int{32, 64, 64, 96}, Latent: 4, DType: safetensors.F32})
 	})
 }
 

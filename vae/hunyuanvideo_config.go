@@ -27,6 +27,9 @@ var publishedHunyuan = Config{
 
 // isHunyuan tells a file of that layout: of wrapped convolutions, and group norms.
 func isHunyuan(f format.File) bool {
+	if isCogVideoX(f) {
+		return false
+	}
 	for _, half := range []string{"decoder.", "encoder."} {
 		conv, ok := f.Tensor(half + "conv_in.conv.weight")
 		_, diffusers := f.Tensor(half + "mid_block.resnets.0.norm1.weight")

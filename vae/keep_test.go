@@ -67,6 +67,7 @@ func TestKeep(t *testing.T) {
 	seedVR2 := open(t, dev, narrow(t), F32)
 	wan := open(t, dev, wan(t, "portions_wan", synthetic.WanConfig{Dim: 6, Latent: 4, DType: safetensors.F32}), F32)
 	hunyuan, hunyuan15 := open(t, dev, narrowHunyuan(t), F32), open(t, dev, narrow15(t), F32)
+	cogVideoX := open(t, dev, narrowCogVideoX(t), F32)
 	ltx := open(t, dev, smallLTX(t, synthetic.LTXConfig{New: true, Encoder: []int{8, 16, 32, 64, 64}, Decoder: []int{16, 8, 16, 8, 4}, Latent: 4, DType: safetensors.F32}, nil), F32)
 	tiles := tiling.Choice{Tile: tiling.Square(16)}
 	for name, c := range map[string]struct {
@@ -88,10 +89,11 @@ func TestKeep(t *testing.T) {
 		"pictures":        {wan, Options{Independent: true}},
 		"temporal tiles":  {hunyuan, Options{}},
 		"clip at once":    {hunyuan15, Options{}},
+		"batches":         {cogVideoX, Options{}},
 		"and tiles":       {hunyuan15, Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Tiling: Exact}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if slices.Contains([]string{"tiles, less", "in 8, offloaded", "streamed"}, name) {
+			if slices.Contains([]string{"tiles, less", "in 8, offloaded", "streamed", "batches"}, name) {
 				testenv.Long(t)
 			}
 			defer c.m.Unload()

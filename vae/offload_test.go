@@ -79,6 +79,7 @@ func TestOffloadIsExact(t *testing.T) {
 	wan22 := open(t, dev, tiny(t, synthetic.WanConfig{Nested: true, Dim: 4, Decoder: 4}), F32)
 	wan21 := open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
 	hunyuan15 := open(t, dev, narrow15(t), F32)
+	cogVideoX := open(t, dev, narrowCogVideoX(t), F32)
 	const rows = 400 // bytes: of any layer's memory more are kept
 	for _, c := range []struct {
 		name    string
@@ -93,9 +94,10 @@ func TestOffloadIsExact(t *testing.T) {
 		{"wan2.2", wan22, Options{Internals: Internals{Across: rows}}, 0},
 		{"wan2.1", wan21, Options{Internals: Internals{Across: rows}, Chunk: 2, Tiling: Exact, Tile: tiling.Choice{Tile: tiling.Square(24)}}, 0},
 		{"hunyuanvideo1.5", hunyuan15, Options{Internals: Internals{Across: rows}}, 0},
+		{"cogvideox", cogVideoX, Options{Internals: Internals{Across: rows}}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if slices.Contains([]string{"rows", "unfolded", "wan2.2"}, c.name) {
+			if slices.Contains([]string{"rows", "unfolded", "wan2.2", "cogvideox"}, c.name) {
 				testenv.Long(t)
 			}
 			t.Cleanup(c.m.Unload)

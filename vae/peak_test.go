@@ -75,6 +75,7 @@ func TestPeakIsPlanned(t *testing.T) {
 
 		"hunyuanvideo":    narrowHunyuan(t),
 		"hunyuanvideo1.5": narrow15(t),
+		"cogvideox":       narrowCogVideoX(t),
 	} {
 		m := open(t, gputest.Open(t), path, F32)
 		for _, j := range jobs(m) {

@@ -64,7 +64,7 @@ func (s *subject) plan(op string, z size) (*vae.Plan, func() error, error) {
 		}
 		return p.Plan, func() error { _, err := p.Collect(s.ctx, &clip{z, c.Channels}, vae.Watch{}); return err }, nil
 	}
-	in := latent.Latent{Channels: c.Latent, Frames: 1 + up(z.frames-1, c.Temporal), Height: up(z.height, c.Decoded()), Width: up(z.width, c.Decoded())}
+	in := latent.Latent{Channels: c.Latent, Frames: c.Encoding().Frames(c.PaddedFrames(z.frames), false), Height: up(z.height, c.Decoded()), Width: up(z.width, c.Decoded())}
 	p, err := s.model.PlanDecode(s.ctx, in.Frames, in.Height, in.Width, vae.DecodeOptions{Options: s.options, RGBA8: true, Frames: z.frames, Height: z.height, Width: z.width})
 	if err != nil {
 		return nil, nil, err

@@ -209,7 +209,11 @@ class Request:
     def padded(self, t, h, w):
         """The size of the latent of so many frames of so many pixels."""
         c = self.config
-        t = t if self.pictures else 1 + -(-(t - 1) // c["temporal"])
+        batch = c.get("batch", 0) * c["temporal"]  # frames that are encoded at once
+        if batch and not self.pictures and t % batch != 1:
+            t = -(-t // batch) * c["batch"]
+        elif not self.pictures:
+            t = 1 + -(-(t - 1) // c["temporal"])
         return t, -(-h // c["spatial"]), -(-w // c["spatial"])
 
     def clips(self, z):

@@ -1,0 +1,238 @@
+package vae
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/latent"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+)
+
+// narrowCogVideoX is a checkpoint of CogVideoX with a channel a group.
+func narrowCogVideoX(t testing.TB) string {
+	return made(t, "narrow_cogvideox.safetensors", func(path string) error {
+		return synthetic.CreateCogVideoX(path, synthetic.CogVideoXConfig{Widths: []int{32, 32, 32, 32}, Latent: 4, DType: safetensors.F32})
+	})
+}
+
+// The published size has the published number of tensors and parameters, and is what
+// Published plans for.
+func TestPublishedCogVideoX(t *testing.T) {
+	all := synthetic.CogVideoX(synthetic.CogVideoXConfig{})
+	assert.Len(t, all, 436)
+	assert.Equal(t, 215_583_907, parameters(all))
+	m, err := Published(cogVideoX, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+	require.NoError(t, err)
+	want := map[string][]int{}
+	for _, s := range all {
+		want[s.Name] = s.Shape
+	}
+	got := map[string][]int{}
+	for _, s := range m.specs {
+		got[s.name] = s.shape
+	}
+	assert.Equal(t, want, got)
+}
+
+// Clips are padded to whole batches of eight frames, or one more, by mirroring their end,
+// and every latent frame stands for four frames, but for the first of an odd number.
+func TestFramesOfCogVideoX(t *testing.T) {
+	c := publishedCogVideoX
+	cogVideoXFamily.complete(&c)
+	for frames, padded := range map[int]int{1: 1, 2: 8, 8: 8, 9: 9, 10: 16, 16: 16, 17: 17, 49: 49, 81: 81, 85: 88} {
+		assert.Equal(t, padded, c.PaddedFrames(frames), "of %d", frames)
+		latents := c.Encoding().Frames(padded, false)
+		assert.Equal(t, (padded+3)/4, latents, "of %d", padded)
+		assert.Equal(t, padded, c.Decoding().Frames(latents, false), "of %d", latents)
+	}
+
+	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
+	clip := noiseClip(5, 16, 8)
+	long := floats{8, 16, 8, make([]float32, 3*8*128)}
+	for plane := range 3 {
+		for f, from := range []int{0, 1, 2, 3, 4, 3, 2, 1} {
+			copy(long.v[(plane*8+f)*128:][:128], clip.v[(plane*5+from)*128:][:128])
+		}
+	}
+	z := encodeAll(t, m, clip, EncodeOptions{})
+	require.Len(t, z, 4*2*2)
+	assert.Equal(t, encodeAll(t, m, long, EncodeOptions{}), z)
+}
+
+// Batches are the model's: no chunk changes them, and norms see one batch, so that the
+// first frames are the same whatever comes later, if that is whole batches.
+func TestBatchesOfCogVideoX(t *testing.T) {
+	testenv.Long(t)
+	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
+	z := noiseLatent(5, 2, 1)
+	o := DecodeOptions{Options: Options{Unscaled: true}}
+	p, err := m.PlanDecode(t.Context(), 5, 2, 1, o)
+	require.NoError(t, err)
+	assert.Equal(t, []int{2, 2, 17}, []int{p.Slices, p.Chunk, p.Frames})
+	want := decodeAll(t, m, z, o)
+	o.Chunk = 5
+	assert.Equal(t, want, decodeAll(t, m, z, o))
+	short := Latent{Channels: 4, Frames: 3, Height: 2, Width: 1}
+	for c := range 4 {
+		short.Data = append(short.Data, z.Data[c*10:][:6]...)
+	}
+	got := decodeAll(t, m, short, o)
+	for c := range 3 {
+		assert.Equal(t, want[c*17*128:][:9*128], got[c*9*128:][:9*128], "the first frames")
+	}
+}
+
+// A tile is a frame of its own, so the corner that it alone makes is that of a clip of
+// its pixels. Diffusers' tiles are of another height than width.
+func TestCogVideoXInTiles(t *testing.T) {
+	testenv.Long(t)
+	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
+	z := noiseLatent(2, 5, 7)
+	o := Options{Unscaled: true, Tile: tiling.Choice{Tile: tiling.Size{H: 24, W: 32}}, Overlap: tiling.Size{H: 8, W: 16}}
+	corner := Latent{Channels: 4, Frames: 2, Height: 3, Width: 4}
+	for row := range 4 * 2 * 5 {
+		if row%5 < 3 {
+			corner.Data = append(corner.Data, z.Data[row*7:][:4]...)
+		}
+	}
+	want := decodeAll(t, m, corner, DecodeOptions{Options: Options{Unscaled: true}})
+	for _, o.Tiling = range []Tiling{Feather, Diffusers} {
+		got := decodeAll(t, m, z, DecodeOptions{Options: o})
+		require.Len(t, got, 3*8*40*56)
+		for row := range 3 * 8 * 16 { // above and left of what is blended
+			from, to := want[(row/16*24+row%16)*32:][:16], got[(row/16*40+row%16)*56:][:16]
+			require.InDeltaSlice(t, from, to, 1e-6, "%s, row %d", o.Tiling, row)
+		}
+	}
+}
+
+// A file of one network does what it can, also where it is a part of another file.
+func TestHalvesOfCogVideoX(t *testing.T) {
+	for _, c := range []struct{ lacks, prefix string }{{"", "vae."}, {"encoder", ""}, {"decoder", ""}, {"decoder", "vae."}} {
+		all, meta, err := synthetic.Read(narrowCogVideoX(t))
+		require.NoError(t, err)
+		all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return c.lacks != "" && strings.HasPrefix(x.Name, c.lacks+".") })
+		for i := range all {
+			all[i].Name = c.prefix + all[i].Name
+		}
+		path := filepath.Join(t.TempDir(), "part.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{cogVideoX, c.lacks}, []string{m.Config.Family, m.Config.Lacks})
+		assert.Equal(t, []int{3, 4, 2}, []int{m.Config.Blocks, m.Config.Latent, m.Config.Batch})
+		m.Close()
+	}
+}
+
+// Which model it is, and so its scale, the file's name tells, the config.json beside it, or
+// Settings.As; else it is the most usual, with a doubt.
+func TestModelsOfCogVideoX(t *testing.T) {
+	data, err := os.ReadFile(narrowCogVideoX(t))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		file, config, as, model string
+		scale                   float64
+		assumed                 bool
+	}{
+		{"cogvideox_2b_vae", "", "", "CogVideoX-2B", 1.15258426, false},
+		{"CogVideoX1.5-5B", "", "", "CogVideoX", 0.7, false},
+		{"vae", "", "", "CogVideoX", 0.7, true},
+		{"vae", "", "cogvideox-2b", "CogVideoX-2B", 1.15258426, false},
+		{"vae", "", "cogvideox-5b", "CogVideoX", 0.7, false},
+		{"diffusion_pytorch_model", `{"_class_name": "AutoencoderKLCogVideoX", "scaling_factor": 1.15258426}`, "", "CogVideoX-2B", 1.15258426, false},
+		{"diffusion_pytorch_model", `{"_class_name": "AutoencoderKLCogVideoX", "scaling_factor": 0.7}`, "", "CogVideoX", 0.7, false},
+		{"diffusion_pytorch_model", `{"_class_name": "AutoencoderKLCogVideoX", "scaling_factor": 0.5}`, "", "CogVideoX", 0.5, false},
+	} {
+		path := filepath.Join(t.TempDir(), c.file+".safetensors")
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		if c.config != "" {
+			require.NoError(t, os.WriteFile(ConfigBeside(path), []byte(c.config), 0o666))
+		}
+		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{As: c.as})
+		require.NoError(t, err)
+		assert.Equal(t, c.model, m.Config.Model, "%+v", c)
+		assert.Equal(t, slices.Repeat([]float64{c.scale}, 4), m.Config.Scale, "%+v", c)
+		assert.Equal(t, make([]float64, 4), m.Config.Mean)
+		assert.Equal(t, c.assumed, m.Config.Doubt() != "", "%+v", c)
+		assert.Equal(t, OtherFamily, m.Config.kin(latent.Checkpoint{Family: cogVideoX, Model: "CogVideoX-2B and more"}))
+		m.Close()
+	}
+}
+
+// Scaled latents are the model's own numbers times its scale, both ways.
+func TestScaleOfCogVideoX(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, narrowCogVideoX(t), F32)
+	clip := noiseClip(1, 16, 16)
+	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+	scaled := encodeAll(t, m, clip, EncodeOptions{Options: Options{As: "cogvideox-2b"}})
+	for i := range own {
+		assert.InDelta(t, 1.15258426*own[i], scaled[i], 1e-6)
+	}
+	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: own}
+	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+	for i, v := range want { // a pipeline's pixels are clamped
+		want[i] = min(max(v, -1), 1)
+	}
+	z.Data = scaled
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: Options{As: "cogvideox-2b"}}), want, 1e-10, "decoded")
+}
+
+// Files that are not what their names say are refused with what was found.
+func TestUnfitCogVideoX(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		shape  []int
+		want   string
+	}{
+		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
+		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"decoder.up_blocks.0.upsamplers.0.conv.weight", []int{32, 32, 3, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.weight is [32 32 3 3 3], expected [32 32 3 3]"},
+		{"decoder.norm_out.conv_y.conv.weight", []int{32, 5, 1, 1, 1}, "of another shape: decoder.norm_out.conv_y.conv.weight is [32 5 1 1 1], expected [32 4 1 1 1]"},
+		{"post_quant_conv.weight", []int{4, 4, 1, 1, 1}, "1 unknown: post_quant_conv.weight"},
+	} {
+		all, meta, err := synthetic.Read(narrowCogVideoX(t))
+		require.NoError(t, err)
+		n := 4
+		for _, d := range c.shape {
+			n *= d
+		}
+		x := synthetic.Raw{Spec: safetensors.Spec{Name: c.tensor, DType: safetensors.F32, Shape: c.shape}, Data: make([]byte, n)}
+		if at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor }); at >= 0 {
+			all[at] = x
+		} else {
+			all = append(all, x)
+		}
+		path := filepath.Join(t.TempDir(), "unfit.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want)
+		require.ErrorContains(t, err, path)
+	}
+}
+
+// A picture whose activations live on the host is that of one tile, to the bit.
+func TestCogVideoXOnTheHost(t *testing.T) {
+	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
+	z := noiseLatent(1, 5, 4) // of more bytes than stay on the device, before it is enlarged, too
+	o := Options{Unscaled: true}
+	want := decodeAll(t, m, z, DecodeOptions{Options: o})
+	o.Internals.Least, o.Offload, o.Internals.Across = true, OffloadOn, 2<<10
+	p, err := m.PlanDecode(t.Context(), 1, 5, 4, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	assert.True(t, p.Hosted)
+	assert.Equal(t, want, decodeAll(t, m, z, DecodeOptions{Options: o}))
+}
