@@ -224,15 +224,51 @@ func TestUnfitCogVideoX(t *testing.T) {
 	}
 }
 
-// A picture whose activations live on the host is that of one tile, to the bit.
+// A picture whose activations live on the host is that of one tile, to the bit; a clip,
+// whose causal memory does and whose convolutions write over what they read, is as close.
 func TestCogVideoXOnTheHost(t *testing.T) {
-	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
-	z := noiseLatent(1, 5, 4) // of more bytes than stay on the device, before it is enlarged, too
-	o := Options{Unscaled: true}
-	want := decodeAll(t, m, z, DecodeOptions{Options: o})
-	o.Internals.Least, o.Offload, o.Internals.Across = true, OffloadOn, 2<<10
-	p, err := m.PlanDecode(t.Context(), 1, 5, 4, DecodeOptions{Options: o})
-	require.NoError(t, err)
-	assert.True(t, p.Hosted)
-	assert.Equal(t, want, decodeAll(t, m, z, DecodeOptions{Options: o}))
+	m := open(t, gputest.Open(t), cogVideoXCheckpoint(t), F32)
+	less := Options{Unscaled: true, Offload: OffloadOn, Internals: Internals{Least: true, Across: 2 << 10}}
+	for _, frames := range []int{1, 3} {
+		z := noiseLatent(frames, 5, 4) // of more bytes than stay on the device, before it is enlarged, too
+		want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+		p, err := m.PlanDecode(t.Context(), frames, 5, 4, DecodeOptions{Options: less})
+		require.NoError(t, err)
+		assert.Equal(t, frames == 1, p.Hosted)
+		assert.True(t, p.Rows)
+		if got := decodeAll(t, m, z, DecodeOptions{Options: less}); frames == 1 {
+			assert.Equal(t, want, got)
+		} else {
+			closeTo(t, got, want, 1e-11, "clip")
+		}
+	}
+}
+
+// Layers of large frames, and the products of the latent that norms read with them, are
+// bound in parts that an adapter's limits allow.
+func TestBindingsOfCogVideoX(t *testing.T) {
+	limits := gpu.DefaultLimits
+	limits.MaxBuffer = 16 << 30
+	norms := 0
+	for _, precision := range []Precision{F16, F32} {
+		m, err := Published(cogVideoX, gpu.Info{Limits: limits}, Settings{Precision: precision})
+		require.NoError(t, err)
+		for _, size := range [][3]int{{5, 90, 160}, {4, 67, 113}} {
+			p, err := m.PlanDecode(t.Context(), size[0], size[1], size[2], DecodeOptions{Options: Options{Budget: 1 << 40}})
+			require.NoError(t, err)
+			for _, r := range p.Work.Last().Recorded[0] {
+				for _, b := range r.Batches() {
+					for _, c := range b.Commands {
+						if c.Program != nil && strings.HasPrefix(c.Program.Label, "spatial_norm") {
+							norms++
+						}
+						for _, v := range c.Bindings {
+							require.LessOrEqual(t, v.Bytes(), limits.MaxBinding, "%s binds %v", c.Label, v)
+						}
+					}
+				}
+			}
+		}
+	}
+	assert.Greater(t, norms, 4*2*31, "some norms are made in parts")
 }
