@@ -174,3 +174,26 @@ func TestKLBeside(t *testing.T) {
 	assert.Empty(t, got.Beside, "the published statistics")
 	assert.False(t, got.Assumed)
 }
+
+// The config.json beside a file tells which of CogVideoX's models it is, or the scale of
+// another one.
+func TestCogVideoXBeside(t *testing.T) {
+	data, err := os.ReadFile(narrowCogVideoX(t))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		scale string
+		model string
+		want  float64
+	}{{"1.15258426", "CogVideoX-2B", 1.15258426}, {"0.7", "CogVideoX", 0.7}, {"0.5", "CogVideoX", 0.5}} {
+		path := filepath.Join(t.TempDir(), "diffusion_pytorch_model.safetensors")
+		require.NoError(t, os.WriteFile(path, data, 0o666))
+		config := `{"_class_name": "AutoencoderKLCogVideoX", "latent_channels": 4, "scaling_factor": ` + c.scale + `}`
+		require.NoError(t, os.WriteFile(ConfigBeside(path), []byte(config), 0o666))
+		m, err := Inspect(path, gpu.Info{}, Settings{})
+		require.NoError(t, err)
+		assert.Equal(t, c.model, m.Config.Model)
+		assert.Equal(t, slices.Repeat([]float64{c.want}, 4), m.Config.Scale)
+		assert.Empty(t, m.Config.Doubt())
+		m.Close()
+	}
+}

@@ -17,14 +17,15 @@ var cogVideoXFamily = family{
 	encoder:   newCogVideoXEncoder,
 	decoder:   newCogVideoXDecoder,
 
-	tilings:  []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
-	first:    func(step int) int { return step },
-	batch:    2, // num_latent_frames_batch_size; num_sample_frames_batch_size is 8
-	beyond:   mirrored,
-	clamps:   true,
-	previews: true,
-	twins:    func() []twin { return twins(cogVideoXModels) },
-	classes:  []string{"AutoencoderKLCogVideoX"},
+	tilings:       []Tiling{Feather, Diffusers}, // a group norm sees all of a tile
+	first:         func(step int) int { return step },
+	batch:         2, // num_latent_frames_batch_size; num_sample_frames_batch_size is 8
+	beyond:        mirrored,
+	clamps:        true,
+	previews:      true,
+	comfyUnscaled: true,
+	twins:         func() []twin { return twins(cogVideoXModels) },
+	classes:       []string{"AutoencoderKLCogVideoX"},
 }
 
 // cogVideoXEps is that of every group norm.
