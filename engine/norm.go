@@ -96,6 +96,9 @@ type SpatialNorm struct {
 func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 	n, z := s.Norm, g.Input()
 	times, plus := s.Times.Forward(g, z), s.Plus.Forward(g, z)
+	for i := range 2 { // the original enlarges the input first
+		g.nodes[len(g.nodes)-1-i].macs = macs(1, x.T, x.H, x.W, z.C, x.C)
+	}
 	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, Clip: true}
 	return g.record(node{
 		label: n.Name, kind: "spatial_norm", reads: []Value{x, times, plus}, over: true, clip: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},

@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite "+planFile)
 
 const planText = `# What the models need, by their plans
 
-Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; the least is that of a budget just large enough, for which larger frames run a few at a time, tiles are put together beside the device and nothing leaves while the next is made (` + "`tessera plan --least`" + `); a latent is read as it is. Tiles of SeedVR2 and Stable Diffusion are feathered and overlap by 64; those of Wan, Qwen-Image, TAESD and TAEHV are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
+Counted from the recorded commands of the published sizes, on no device: exact, the same on every machine. An adapter without limits is planned for, so that whole frames are possible. FLOPs count a multiply-add as two; traffic is every operand of every command moved once; memory is the peak on the device: weights as halves, activations, causal memory, what puts tiles together, and what results leave by, 8-bit pictures; the least is that of a budget just large enough, for which larger frames run a few at a time, tiles are put together beside the device and nothing leaves while the next is made (` + "`tessera plan --least`" + `); a latent is read as it is. Tiles of SeedVR2, CogVideoX and Stable Diffusion are feathered and overlap by 64; those of Wan, Qwen-Image, TAESD and TAEHV are exact, so that they have the result of the whole frame. ` + "`go test ./tests/bench -update`" + ` writes this file; without -update the test fails where a plan no longer is what it says.
 `
 
 const planHead = `
@@ -34,7 +34,7 @@ const planHead = `
 `
 
 const leastHead = `
-What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201, Mochi 1's of 19. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames, and to encode with Mochi 1. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross; of pictures, where that is not enough, the largest activations.
+What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201, Mochi 1's of 19, CogVideoX's of 25. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames, and to encode with Mochi 1. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross; of pictures, where that is not enough, the largest activations.
 
 | | on the device | with offload, on the device | on the host | crosses for a frame |
 |---|---|---|---|---|
@@ -54,6 +54,7 @@ var planned = []struct {
 	{"HunyuanImage 2.1, 405.6 million parameters", synthetic.HunyuanImage(synthetic.HunyuanImageConfig{})},
 	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
 	{"Mochi 1, 459.7 million parameters", synthetic.Mochi(synthetic.MochiConfig{})},
+	{"CogVideoX, 215.6 million parameters", synthetic.CogVideoX(synthetic.CogVideoXConfig{})},
 	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
 	{"TAEHV for Wan 2.1, 11.3 million parameters", synthetic.TAEHV(synthetic.TAEHVConfig{})},
@@ -121,12 +122,15 @@ func clips(m *vae.Model) []int {
 	if m.Config.Independent {
 		return []int{1}
 	}
-	return []int{1, 1 + m.Config.Temporal, clip(m)}
+	return []int{1, 1 + m.Config.Temporal*max(1, m.Config.Batch), clip(m)}
 }
 
 // clip is how long a clip is that takes as much as any longer one: where layers look ahead
-// in time, the first slice has all that they see.
+// in time, the first slice has all that they see. Batches have one frame more.
 func clip(m *vae.Model) int {
+	if batch := m.Config.Temporal * m.Config.Batch; batch > 0 {
+		return 3*batch + 1
+	}
 	if m.Config.Family == "ltx2" {
 		return 201
 	}

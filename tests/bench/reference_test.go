@@ -88,6 +88,8 @@ func TestReference(t *testing.T) {
 		{"hunyuanvideo1.5", "encode", 2_255_629_582_336, 1_837_927_235_584, 8.60, 7.01},
 		{"hunyuanimage2.1", "decode", 1_060_303_273_984, 0, 4.04, 0},
 		{"hunyuanimage2.1", "encode", 618_341_072_896, 0, 2.36, 0},
+		{"cogvideox", "decode", 2_843_536_785_408, 2_429_869_359_104, 10.85, 9.27},
+		{"cogvideox", "encode", 1_811_905_773_568, 1_139_256_852_480, 6.91, 4.35},
 		{"ltx2", "decode", 380_507_258_880, 164_093_755_392, 0, 0.63},
 		{"ltx2", "encode", 754_686_885_888, 381_641_490_432, 0, 1.456},
 		{"mochi1", "decode", 12_429_740_212_224, 2_071_623_368_704, 0, 7.90},
@@ -104,7 +106,7 @@ func TestReference(t *testing.T) {
 		}
 		image, frame := of(1), int64(0)
 		if !m.Config.Independent {
-			n := m.Config.Temporal
+			n := m.Config.Temporal * max(1, m.Config.Batch)
 			frame = (of(1+5*n) - of(1+4*n)) / int64(n)
 		}
 		name := c.family + " " + c.direction
