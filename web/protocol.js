@@ -113,7 +113,7 @@ export const inFlight = 4;
 /**
  * @typedef {object} Model
  * @property {string} name of the file
- * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2" (LTX-2.3 too), "hunyuanimage2.1", "mochi1", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
+ * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2" (LTX-2.3 too), "hunyuanimage2.1", "mochi1", "cogvideox", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
  * @property {string} model by its own name: "Qwen-Image"
  * @property {string} layout of the tensors' names: "original" or "diffusers"
  * @property {number[]} widths channels of the encoder's stages
@@ -145,8 +145,8 @@ export const inFlight = 4;
  */
 
 /**
- * A model of AutoencoderKL.
- * @typedef {'sd'|'sdxl'|'playground'|'flux'|'sd3'|'sd-x4'|
+ * A model of CogVideoX, AutoencoderKL or TAEHV.
+ * @typedef {'cogvideox-5b'|'cogvideox-2b'|'sd'|'sdxl'|'playground'|'flux'|'sd3'|'sd-x4'|
  * 'taew2_1'|'taehv'|'taecvx'|'taeos1_3'|'lighttaew2_1'|'taew2_2'|
  * 'lighttaew2_2'|'taehv1_5'|'lighttaehy1_5'|'taeh3'|'taeltx_2'|'taeltx2_3'} Kind
  */

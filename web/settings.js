@@ -152,7 +152,7 @@ export function readLink(recommended) {
 /** What a link may set; the engine checks the rest. */
 const acceptable = {
   tile: /^(off|auto|\d{2,4}(x\d{2,4})?)$/, overlap: /^\d{1,3}(x\d{1,3})?$/, tiling: /^(feather|exact|diffusers)$/,
-  packed: /^\d{1,5}x\d{1,5}$/, as: /^(sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
+  packed: /^\d{1,5}x\d{1,5}$/, as: /^(cogvideox-5b|cogvideox-2b|sd|sdxl|playground|flux|sd3|sd-x4|taew2_1|taehv|taecvx|taeos1_3|lighttaew2_1|taew2_2|lighttaew2_2|taehv1_5|lighttaehy1_5|taeh3|taeltx_2|taeltx2_3)$/,
   frames: /^(clip|pictures)$/, precision: /^(auto|f32|f16)$/, memory: /^\d{1,6}$/, format: /^\.(latent|npy)$/,
 };
 

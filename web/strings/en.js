@@ -175,6 +175,8 @@ export default {
   'settings.tiling.diffusers': 'As in diffusers',
   'settings.as': 'Model',
   'settings.as.auto': 'Automatic',
+  'settings.as.cogvideox-5b': 'CogVideoX 5B, 1.5',
+  'settings.as.cogvideox-2b': 'CogVideoX 2B',
   'settings.as.sd': 'Stable Diffusion',
   'settings.as.sdxl': 'SDXL',
   'settings.as.playground': 'Playground 2.5',

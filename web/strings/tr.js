@@ -176,6 +176,8 @@ export default {
   'settings.tiling.diffusers': 'diffusers gibi',
   'settings.as': 'Model',
   'settings.as.auto': 'Otomatik',
+  'settings.as.cogvideox-5b': 'CogVideoX 5B, 1.5',
+  'settings.as.cogvideox-2b': 'CogVideoX 2B',
   'settings.as.sd': 'Stable Diffusion',
   'settings.as.sdxl': 'SDXL',
   'settings.as.playground': 'Playground 2.5',

@@ -47,7 +47,7 @@ class Config:
 
     name: str
     # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2",
-    # "hunyuanimage2.1", "mochi1", "kl", "flux2", "taehv", "taesd"
+    # "hunyuanimage2.1", "mochi1", "cogvideox", "kl", "flux2", "taehv", "taesd"
     family: str
     model: str  # by its own name: "Qwen-Image"
     latent_channels: int
