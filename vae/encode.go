@@ -48,7 +48,7 @@ type EncodePlan struct {
 	workers []*runner.Worker
 }
 
-// Padded are the clip's frames and size as the encoder sees them: 4n+1 frames,
+// Padded are the clip's frames and size as the encoder sees them: PaddedFrames,
 // the end mirrored, unless they are independent, and multiples of a latent cell's
 // pixels, the last row and column repeated. Networks that take any size get
 // multiples of a patch.

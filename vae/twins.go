@@ -114,8 +114,12 @@ func (c Config) Doubt() string {
 			others = append(others, name)
 		}
 	}
-	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s have the same tensors and another latent scale. --as chooses: %s",
-		c.Model, strings.Join(others, " and "), strings.Join(c.Kinds(), ", "))
+	have := "have"
+	if len(others) == 1 {
+		have = "has"
+	}
+	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s %s the same tensors and another latent scale. --as chooses: %s",
+		c.Model, strings.Join(others, " and "), have, strings.Join(c.Kinds(), ", "))
 }
 
 // scaledAs tells whether a latent is of another of the models with such names and shapes,
