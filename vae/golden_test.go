@@ -668,6 +668,26 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// Every family has small goldens in both directions, which run in Chromium, too.
+func TestFamiliesHaveSmallGoldens(t *testing.T) {
+	has := map[string][]string{}
+	for _, s := range suites() {
+		if !strings.HasSuffix(s.name, "/small") {
+			continue
+		}
+		m, err := Inspect(s.path(t), gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.NoError(t, err)
+		m.Close()
+		for _, g := range s.cases(t) {
+			has[m.Config.Family] = append(has[m.Config.Family], g.half())
+		}
+	}
+	for _, family := range Families() {
+		assert.Contains(t, has[family], "encoder", family)
+		assert.Contains(t, has[family], "decoder", family)
+	}
+}
+
 // chosen leaves out what takes minutes and shows little: of the published sizes in
 // f16 the pictures and tiles, but for GOLDENS=all. And one latent cell of AutoencoderKL
 // with groups of two or three channels, whose norms magnify the rounding of halves (NMSE
