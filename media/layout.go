@@ -96,13 +96,17 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	return y, err
 }
 
-// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C].
-func unpacking(s []int, o LatentOptions) (layout, error) {
+// unpacking names the dimensions of packed latents, [B,h/2*w/2,4C], or one without a batch.
+func unpacking(shape []int, o LatentOptions) (layout, error) {
+	s := shape
+	if len(s) == 2 {
+		s = []int{1, s[0], s[1]}
+	}
 	if len(s) != 3 || o.Channels != 0 && s[2] != 4*o.Channels || s[2]%4 != 0 {
-		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] for a size", s, 4*o.Channels)
+		return layout{}, fmt.Errorf("latent has shape %v, expected packed ones [B,N,%d] or [N,%[2]d] for a size", shape, 4*o.Channels)
 	}
 	if n := o.Height / 2 * (o.Width / 2); n != s[1] {
-		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", s, s[1], o.Height, o.Width, n)
+		return layout{}, fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells, but %dx%d cells have %d", shape, s[1], o.Height, o.Width, n)
 	}
 	y := layout{batch: s[0], channels: s[2] / 4, frames: 1, height: o.Height, width: o.Width, outer: 1}
 	y.unpack = func(data []float32) []float32 { return latent.Unpacked(data, y.channels, y.height, y.width) }
@@ -220,8 +224,8 @@ func fitting(s []int, o LatentOptions, batch bool) (y layout, orders []string, e
 		err = fmt.Errorf("latent has shape %v, expected [B,C,L,h,w] or [B,L,h,w,C] of %d channels", s, o.Channels)
 	case len(s) == 4 && batch:
 		err = fmt.Errorf("latent of ComfyUI has shape %v, expected %d channels behind the batch", s, o.Channels)
-	case len(s) == 3 && o.Channels > 0 && s[2] == 4*o.Channels:
-		err = fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", s, s[1])
+	case (len(s) == 2 || len(s) == 3) && o.Channels > 0 && s[len(s)-1] == 4*o.Channels:
+		err = fmt.Errorf("packed latents have shape %v, of %d squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", s, s[len(s)-2])
 	case len(s) == 4 || len(s) == 3:
 		err = fmt.Errorf("latent has shape %v, expected %d channels first or last", s, o.Channels)
 	default:

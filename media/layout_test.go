@@ -259,9 +259,20 @@ func TestPackedLatents(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("packed latents have shape %v, of 12 squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie", shape))
 		_, err = decoded(t, "z.npy", "", shape, data, LatentOptions{Channels: 16, Height: h, Width: 6})
 		require.ErrorContains(t, err, "of 12 squares of 2x2 cells, but 6x6 cells have 9")
+		if batch > 1 {
+			continue
+		}
+		for _, name := range []string{"z.npy", "z.safetensors"} { // without a batch
+			alone, err := decoded(t, name, "F32", shape[1:], data, LatentOptions{Channels: 16, Height: h, Width: w})
+			require.NoError(t, err, name)
+			require.Equal(t, l.Shape(), alone.Shape(), name)
+			require.Equal(t, l.Data, alone.Data, name)
+			_, err = decoded(t, name, "F32", shape[1:], data, LatentOptions{Channels: 16})
+			require.ErrorContains(t, err, "packed latents have shape [12 64], of 12 squares of 2x2 cells: --size=WIDTHxHEIGHT says how they lie")
+		}
 	}
 	_, err := decoded(t, "z.npy", "", []int{16, 1, h, w}, testLatent(16, 1, h, w).Data, LatentOptions{Channels: 16, Height: h, Width: w})
-	require.ErrorContains(t, err, "latent has shape [16 1 6 8], expected packed ones [B,N,64] for a size")
+	require.ErrorContains(t, err, "latent has shape [16 1 6 8], expected packed ones [B,N,64] or [N,64] for a size")
 }
 
 // LingBot's tokens [L*h*w,C] lie beside their sizes.

@@ -203,7 +203,7 @@ type Pictures struct {
 // LatentLayout say how a latent lies in its file.
 type LatentLayout struct {
 	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M of moments), F frames, H and W; default as the channels tell."`
-	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C], as the pipelines of Qwen-Image, FLUX.1 and FLUX.2 have them."`
+	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C], as the pipelines of Qwen-Image, FLUX.1 and FLUX.2 have them."`
 }
 
 // Choose fills in what the flags say.
