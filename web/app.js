@@ -27,7 +27,7 @@ import * as settings from './settings.js';
 import { Shelf } from './shelf.js';
 import * as speed from './speed.js';
 import { Stage } from './stage.js';
-import { Taker, misfit } from './taking.js';
+import { Taker, misfit, unsized } from './taking.js';
 import { Workbench } from './workbench.js';
 import { listenZoom } from './zoom.js';
 
@@ -47,7 +47,7 @@ const line = new ProgressLine();
 const player = new Player(stage, (i) => quality.show(i));
 const gallery = new Gallery(stage, player, quality);
 const shelf = new Shelf((input) => void attempt(async () => put(input)), () => void attempt(() => takeDemo(part)));
-const taker = new Taker({ bench, put, listKept, again: (act) => void attempt(act) });
+const taker = new Taker({ bench, options: () => options(), put, listKept, again: (act) => void attempt(act) });
 const links = new Links({ bench, taker, attempt });
 
 /** What the page tells about, kept to be told again in another language. */
@@ -91,10 +91,12 @@ async function refresh() {
     if (bench.precision === 'f16' && !device.f16) showProblem('no_f16');
     suitPart(device);
     const model = await bench.model();
+    if (overtaken()) return;
+    shown.model = model;
     suitTask();
     const size = await bench.size(task(), options());
     if (overtaken()) return;
-    Object.assign(shown, { model, size });
+    shown.size = size;
     await lookAtLatent();
     const plans = await bench.plan(task(), options());
     if (overtaken()) return;
@@ -102,7 +104,10 @@ async function refresh() {
     render();
     if (estimate() === undefined) void measure();
   } catch (error) {
-    if (!overtaken()) trouble(error);
+    if (overtaken()) return;
+    trouble(error);
+    if (error instanceof EngineError && error.code === 'bad_input') shown.size = undefined; // of another input or model
+    render();
   }
 }
 
@@ -355,6 +360,7 @@ function trouble(error) {
       bench.stop();
       return showProblem(kind, { detail, action: { key: 'action.restart', act: () => void refresh() } });
     case 'bad_input':
+      if (bench.input?.latent && unsized(error)) return showProblem('packed', { detail, values: { name: bench.input.name } });
       if (bench.input?.latent && misfit(error)) return showProblem('misfit', { detail, values: { name: bench.input.name } });
       return showProblem(kind, { detail });
     default:

@@ -7,7 +7,7 @@ import { t } from './i18n.js';
 
 const known = [
   'no_webgpu', 'no_adapter', 'no_f16', 'out_of_memory', 'too_large', 'device_lost', 'flat', 'unknown_model', 'bad_input', 'bad_option', 'disconnected', 'failed',
-  'warning', 'no_token', 'unknown_file', 'misfit', 'beyond', 'several', 'checkpoints', 'overlap', 'video', 'cut', 'save', 'kept', 'address', 'link', 'copy', 'withheld',
+  'warning', 'no_token', 'unknown_file', 'misfit', 'packed', 'beyond', 'several', 'checkpoints', 'overlap', 'video', 'cut', 'save', 'kept', 'address', 'link', 'copy', 'withheld',
 ];
 
 /** Those that the engine's own sentence says best: it comes first, and what the page can add after it. */

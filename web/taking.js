@@ -10,6 +10,7 @@ import { showProblem, words } from './problems.js';
 import { missing } from './whole.js';
 
 /** @import {From} from './engine.js' */
+/** @import {Options} from './protocol.js' */
 /** @import {Checkpoint, Input, Workbench} from './workbench.js' */
 
 /** Files by what they are; pictures belong to one clip, each video is one. */
@@ -41,11 +42,16 @@ async function sort(files, isLatent) {
   return sorted;
 }
 
-/** @typedef {{bench: Workbench, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
+/** @typedef {{bench: Workbench, options: () => Options, put: (input: Input) => void, listKept: () => Promise<void>, again: (act: () => Promise<void>) => void}} Place */
 
 /** Whether a latent is of another model than the checkpoint. @param {unknown} error */
 export function misfit(error) {
   return /\d channels\b|has not the statistics/.test(words(error));
+}
+
+/** Whether a latent of packed tokens lacks its size, or has another one. @param {unknown} error */
+export function unsized(error) {
+  return /\bpacked (latents have shape|ones)\b/.test(words(error));
 }
 
 /** Whether a latent is one that the program reads and this engine doesn't. @param {unknown} error */
@@ -56,7 +62,7 @@ function beyond(error) {
 export class Taker {
   #place;
 
-  /** @param {Place} place put: takes an input to the bench and the shelf; again: does something to the bench */
+  /** @param {Place} place options: those that are chosen; put: takes an input to the bench and the shelf; again: does something to the bench */
   constructor(place) {
     this.#place = place;
   }
@@ -88,24 +94,25 @@ export class Taker {
   /** Whether the engine finds a latent in a file. @param {From} from */
   async #isLatent(from) {
     const engine = await this.#place.bench.engine();
-    return engine.inspect(from).then(() => true, misfit);
+    return engine.inspect(from).then(() => true, (error) => misfit(error) || unsized(error));
   }
 
   /**
-   * Whether a latent can be taken. One that doesn't suit the checkpoint can: another may come.
+   * Whether a latent can be taken. One that doesn't suit the checkpoint can: another may come. So can one without its size.
    * @param {string} name
    * @param {From} latent
    */
   async #check(name, latent) {
-    const { bench } = this.#place;
+    const { bench, options } = this.#place;
     try {
       await bench.model();
-      await (await bench.engine()).inspect(latent);
+      await (await bench.engine()).inspect(latent, options());
       return true;
     } catch (error) {
       if (!(error instanceof EngineError) || error.code !== 'bad_input') throw error;
-      if (!misfit(error)) showProblem(beyond(error) ? 'beyond' : 'bad_input', { detail: words(error), values: { name } });
-      return misfit(error); // and its plan tells why
+      if (misfit(error) || unsized(error)) return true; // and its plan tells why
+      showProblem(beyond(error) ? 'beyond' : 'bad_input', { detail: words(error), values: { name } });
+      return false;
     }
   }
 

@@ -119,15 +119,15 @@ export class Workbench {
   /**
    * What a task's input is.
    * @param {Task} task
-   * @param {Options} options of which independent and packed count
+   * @param {Options} options of which independent, packed and as count
    * @returns {Promise<Size>}
    */
-  size(task, { independent, packed }) {
+  size(task, { independent, packed, as }) {
     const latent = task === 'decode';
-    const key = `${latent} ${independent} ${packed}`;
+    const key = `${latent} ${independent} ${packed} ${as}`;
     let size = this.#sizes.get(key);
     if (!size) {
-      size = this.#measure(latent, { independent, packed });
+      size = this.#measure(latent, { independent, packed, as });
       this.#sizes.set(key, size);
       size.catch(() => this.#sizes.delete(key));
     }

@@ -16,7 +16,6 @@ import (
 	"tessera/media"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
-	"tessera/tiling"
 	"tessera/vae"
 )
 
@@ -102,16 +101,16 @@ func TestLargerEngine(t *testing.T) {
 	v.pick("input-file", file)
 	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === 'photo.npy'`)
 	v.ready()
-	tiles := vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
+
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
-	v.sees(decodedBy(t, sd, z, tiles))
+	v.sees(decodedBy(t, sd, z, smallTiles))
 
 	tiny := taesd(t, "taesd.safetensors")
 	v.takes(tiny)
 	v.click("#run")
 	v.ended("done", 4*time.Minute)
-	v.sees(decodedBy(t, tiny, z, tiles))
+	v.sees(decodedBy(t, tiny, z, smallTiles))
 	assert.Equal(t, 1, fetches(t, log, "/tessera-all"), "it was there already")
 	if short {
 		return
@@ -142,7 +141,7 @@ func TestNoModel(t *testing.T) {
 	assert.Equal(t, "tiny-seedvr2", v.text("model-name"))
 	v.click("#demo")
 	v.ended("done", 4*time.Minute)
-	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	v.sees(decoded(t, demoPart(t), smallTiles))
 	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
 }
 

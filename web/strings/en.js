@@ -304,6 +304,8 @@ export default {
   'problem.unknown_file.text': 'A checkpoint is .safetensors or .pth, a latent .safetensors, .latent, .npy or .pt; videos and pictures are those that this browser can play or show.',
   'problem.misfit': '{name} does not suit the checkpoint',
   'problem.misfit.text': 'It stays on the bench: choose the checkpoint that it was made with.',
+  'problem.packed': 'The size under “Packed latent” does not suit {name}',
+  'problem.packed.text': 'Packed tokens do not say how large their picture is: enter its width and height in the settings, such as 1024x768. For other latents leave the field empty.',
   'problem.beyond': 'This page does not read that',
   'problem.beyond.text': 'The tessera program does. Here a latent is one clip, or a batch of pictures, in .safetensors, .latent, .npy or .pt.',
   'problem.several': '{n} inputs: {name} is taken',

@@ -305,6 +305,8 @@ export default {
   'problem.unknown_file.text': 'Model dosyası .safetensors ya da .pth, latent .safetensors, .latent, .npy ya da .pt olur; video ve resimler bu tarayıcının gösterebildikleridir.',
   'problem.misfit': '{name} bu modele uymuyor',
   'problem.misfit.text': 'Girdi olarak duruyor: onu üreten model dosyasını seçin.',
+  'problem.packed': '“Paketlenmiş latent” altındaki boyut {name} dosyasına uymuyor',
+  'problem.packed.text': 'Paketlenmiş parçalar resmin boyutunu söylemez: ayarlara genişliğini ve yüksekliğini yazın, örneğin 1024x768. Başka latentler için alanı boş bırakın.',
   'problem.beyond': 'Bu sayfa bunu okumuyor',
   'problem.beyond.text': 'tessera programı okur. Burada latent, .safetensors, .latent, .npy ya da .pt içinde tek bir klip ya da bir resim grubudur.',
   'problem.several': '{n} girdi: {name} alındı',

@@ -1,0 +1,172 @@
+package web
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/format/safetensors"
+	"tessera/latent"
+	"tessera/media"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+	"tessera/vae"
+)
+
+// flux is a small checkpoint of 16 channels whose name says which model it is.
+func flux(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "flux_vae.safetensors")
+	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}))
+	return path
+}
+
+// set chooses a setting as a visitor does.
+func (v *visit) set(name, value string) {
+	v.t.Helper()
+	eval[bool](v.t, v.tab, `(() => { const f = document.querySelector('#settings [name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
+}
+
+// notice waits for a notice and returns its kind.
+func (v *visit) notice() string {
+	v.t.Helper()
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	return eval[string](v.t, v.tab, `document.getElementById('notice').dataset.kind`)
+}
+
+// picks puts a latent on the bench.
+func (v *visit) picks(file string) {
+	v.t.Helper()
+	v.pick("input-file", file)
+	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === $`, filepath.Base(file))
+}
+
+// smallTiles are those that the tests' links choose.
+var smallTiles = vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
+
+// TestWhichModel: a checkpoint that can be several models says which one is assumed, in
+// the page and of the job; the one that is chosen decodes with its own scale, in links,
+// too, and counts for no other checkpoint.
+func TestWhichModel(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	v := newVisit(t, "")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	field := `document.querySelector('#settings [name=as]')`
+	assert.True(t, eval[bool](t, v.tab, field+`.parentElement.hidden`), "SeedVR2's is one alone")
+	sd := stableDiffusion(t, "thing.safetensors")
+	v.takes(sd)
+	assert.Equal(t, "Warning: the file does not say which model it is. Assuming Stable Diffusion; others have the same tensors and another latent scale. The setting “Model” chooses.", v.text("model-assumed"))
+	assert.Regexp(t, "^Stable Diffusion · ", v.text("model-facts"))
+	assert.Equal(t, []string{"Automatic", "Stable Diffusion", "SDXL", "Playground 2.5"}, eval[[]string](t, v.tab, `[...`+field+`.options].filter((o) => !o.disabled).map((o) => o.text)`))
+	v.accessible("a model that is assumed", axe(t))
+	z, file := latentPicture(t, "photo.npy", 4)
+	v.picks(file)
+	v.ready()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.sees(decodedBy(t, sd, z, smallTiles))
+	assert.Equal(t, "warning", v.notice())
+	assert.Equal(t, "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion; SDXL and Playground 2.5 have the same tensors and another latent scale.", v.text("notice-title"), "without a flag of the command line")
+
+	v.set("as", "sdxl")
+	v.ready()
+	assert.Empty(t, v.text("model-assumed"))
+	assert.Regexp(t, "^SDXL · ", v.text("model-facts"))
+	assert.Contains(t, eval[string](t, v.tab, `location.hash`), "as=sdxl")
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	xl := smallTiles
+	xl.As = "sdxl"
+	v.sees(decodedBy(t, sd, z, xl))
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "a model that was chosen is doubted")
+
+	// Another checkpoint, which the latent on the bench doesn't suit, is shown all the same.
+	v.pick("model-file", flux(t))
+	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'flux_vae'`)
+	assert.Equal(t, "misfit", v.notice())
+	assert.Regexp(t, "^FLUX.1 · ", v.text("model-facts"), "SDXL was chosen for another checkpoint")
+	assert.Empty(t, v.text("input-facts"), "of a latent that was not read")
+	other := latent.Latent{Channels: 16, Frames: 1, Height: 4, Width: 6, Data: make([]float32, 16*4*6), Meta: map[string]string{
+		latent.MetaFamily: "kl", latent.MetaModel: "Stable Diffusion 3", latent.MetaScale: latent.ScalePipeline,
+	}}
+	path := filepath.Join(t.TempDir(), "three.safetensors")
+	require.NoError(t, media.WriteLatent(path, other))
+	v.picks(path)
+	assert.Equal(t, "misfit", v.notice(), "a latent of Stable Diffusion 3 by FLUX.1")
+	v.set("as", "sd3")
+	v.ready()
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`), "the model that the latent is of was chosen")
+}
+
+// tokens are a latent's squares of 2x2 cells as FLUX.1's pipelines pack them, [1,N,4C]:
+// the channels of the first cell's number, then of its neighbours' right, below and both.
+func tokens(t *testing.T, z latent.Latent) string {
+	t.Helper()
+	rows, columns := z.Height/2, z.Width/2
+	text := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (1, %d, %d), }", rows*columns, 4*z.Channels)
+	text += strings.Repeat(" ", 117-len(text)) + "\n"
+	data := append([]byte("\x93NUMPY\x01\x00\x76\x00"), text...)
+	for y := range rows {
+		for x := range columns {
+			for c := range z.Channels {
+				for i := range 4 {
+					cell := z.Data[(c*z.Height+2*y+i/2)*z.Width+2*x+i%2]
+					data = binary.LittleEndian.AppendUint32(data, math.Float32bits(cell))
+				}
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "tokens.npy")
+	require.NoError(t, os.WriteFile(path, data, 0o666))
+	return path
+}
+
+// TestPackedLatent: a latent of packed tokens is taken without its size, which is asked
+// for; with the size it decodes as the latent that it was packed of.
+func TestPackedLatent(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	v := newVisit(t, "")
+	v.open("?demo=2x6x6", smallPart)
+	v.ready()
+	checkpoint := flux(t)
+	v.takes(checkpoint)
+	z, file := latentPicture(t, "photo.npy", 16)
+	v.picks(tokens(t, z))
+	assert.Equal(t, "packed", v.notice())
+	assert.Equal(t, "The size under “Packed latent” does not suit tokens.npy", v.text("notice-title"))
+	assert.Contains(t, v.text("notice-detail"), "packed latents have shape [1 6 64]")
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('run').disabled`))
+	assert.Equal(t, eval[float64](t, v.tab, `document.querySelector('#settings select[name=frames]').offsetHeight`),
+		eval[float64](t, v.tab, `document.querySelector('#settings input[name=packed]').offsetHeight`), "the field is as high as those beside it")
+	v.accessible("a latent without its size", axe(t))
+
+	v.set("packed", "64x64") // another number of squares
+	v.wait("the engine's words", time.Minute, `document.getElementById('notice-detail').textContent.includes('8x8 cells have 16')`)
+	assert.Equal(t, "packed", v.notice())
+	v.set("packed", "48x32")
+	v.ready()
+	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`))
+	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
+	assert.Contains(t, eval[string](t, v.tab, `location.hash`), "packed=48x32")
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+	v.sees(decodedBy(t, checkpoint, z, smallTiles))
+
+	v.picks(file) // which is not packed
+	assert.Equal(t, "packed", v.notice())
+	v.set("packed", "")
+	v.ready()
+	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
+}
