@@ -100,7 +100,7 @@ type Unshuffle struct {
 
 	Name        string
 	Out         int // channels
-	Time, Space int // 1, 2 or 3
+	Time, Space int // 1 to 4
 }
 
 // Forward is x made smaller.
@@ -126,13 +126,13 @@ func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
 
 // Shuffle makes Time frames of one and Space x Space pixels of one of its channels,
 // channel slowest; a list of them that is shorter than Out is repeated. Of two frames that
-// the first frame of a clip becomes, the first is dropped.
+// the first frame of a clip becomes, the first is dropped; of four none is.
 type Shuffle struct {
 	_ gpu.Incomparable
 
 	Name        string
 	Out         int // channels
-	Time, Space int // 1 or 2
+	Time, Space int // 1, 2 or 4
 }
 
 // Forward is x made larger.

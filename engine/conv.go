@@ -214,7 +214,11 @@ type TimeConv struct {
 }
 
 // Forward is the convolution of x.
-func (c *TimeConv) Forward(g *Graph, x Value) Value {
+func (c *TimeConv) Forward(g *Graph, x Value) Value { return c.Add(g, x, Value{}) }
+
+// Add adds the convolution of x to y in place, which nobody may read later; of frames
+// none of which passes by.
+func (c *TimeConv) Add(g *Graph, x, y Value) Value {
 	head := c.Time.head(g.at)
 	frames := c.Time.frames(g.at, x.T) - head
 	if frames == 0 { // what passes by is all there is
@@ -229,14 +233,14 @@ func (c *TimeConv) Forward(g *Graph, x Value) Value {
 		original = 4
 	}
 	return g.record(node{
-		label: c.Name, kind: "time_conv", macs: macs(original*c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x},
+		label: c.Name, kind: "time_conv", macs: macs(original*c.Time.Kernel*c.Phases, frames, x.H, x.W, x.C, c.Out), reads: []Value{x}, onto: y,
 		out:   Value{T: head + frames*c.Phases, H: x.H, W: x.W, C: c.Out},
 		reach: each, makes: c.Phases, keeps: c.Time.kept(),
-		emit: func(e *emitter, y wgsl.Tensor) { c.emit(e, y, head, frames) },
+		emit: func(e *emitter, out wgsl.Tensor) { c.emit(e, out, head, frames, y.id != 0) },
 	})
 }
 
-func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int) {
+func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int, add bool) {
 	l, step := e.time(c.Name, c.Time), c.Time.step()
 	if head == 1 {
 		e.batch.Copy(c.Name, frameOf(&y, 0), frameOf(&e.x, 0))
@@ -244,7 +248,7 @@ func (c *TimeConv) emit(e *emitter, y wgsl.Tensor, head, frames int) {
 	most := max(1, min((e.atOnce(&e.x)+step-1)/step, e.atOnce(&y)/c.Phases))
 	for _, r := range l.runs(frames, most) {
 		e.set.TimeConv(e.batch, c.Name, wgsl.TimeConv{
-			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.T), Step: step, Phases: c.Phases, Y: y, T: head + r.T*c.Phases, N: r.N, ReLU: c.ReLU,
+			Weights: c.Weights, KT: c.Time.Kernel, Taps: l.taps(r.T), Step: step, Phases: c.Phases, Y: y, T: head + r.T*c.Phases, N: r.N, ReLU: c.ReLU, Add: add,
 		})
 	}
 	l.keep(e, c.Name)

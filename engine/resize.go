@@ -143,6 +143,37 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	})
 }
 
+// Repeat makes Time frames of each, but of a clip's first one, and Space x Space pixels of
+// each, all equal to it.
+type Repeat struct {
+	Name        string
+	Time, Space int // 1 or 2
+}
+
+// Forward is x made larger.
+func (d *Repeat) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) }
+
+// Add adds x made larger to y in place, which nobody may read later.
+func (d *Repeat) Add(g *Graph, x, y Value) Value {
+	head := g.alone(d.Time)
+	return g.record(node{
+		label: d.Name, kind: "repeat", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: x.C},
+		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
+		emit: func(e *emitter, out wgsl.Tensor) {
+			in := e.x
+			k := wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: in, N: 1, Y: out, Phases: 1, Write: y.id == 0}
+			if head == 1 {
+				e.set.DupUp3D(e.batch, d.Name, k)
+			}
+			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
+				r.T += head
+				k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
+				e.set.DupUp3D(e.batch, d.Name, k)
+			}
+		},
+	})
+}
+
 // Doubled is a convolution of single frames, each of which then comes twice, but for the
 // first of an odd number of them.
 type Doubled struct {

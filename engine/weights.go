@@ -235,6 +235,26 @@ func (w *Weights) Identity(name string, c int) *gpu.Buffer {
 	})
 }
 
+// Matrix declares the weight of a product that is no tensor's, and zeros for its bias.
+func (w *Weights) Matrix(name string, s wgsl.Shape, value func(o, i int) float32) wgsl.Weights {
+	p := w.set.PointwisePacking(s)
+	weight := w.declare(name+" matrix", p.Size(s)*w.elem.Bytes(), func(k *scratch, _ Tensors) (filling, error) {
+		k.wide = zeroed(k.wide, s.O*s.I)
+		for at := range k.wide {
+			k.wide[at] = value(at/s.I, at%s.I)
+		}
+		k.wideOut = zeroed(k.wideOut, p.Size(s))
+		wgsl.Pack(p, k.wideOut, k.wide, s, nil)
+		return filling{wide: k.wideOut, elem: w.elem}, nil
+	})
+	wide := (s.O + 7) &^ 7
+	bias := w.declare(name+" no bias", 4*wide, func(k *scratch, _ Tensors) (filling, error) {
+		k.wideOut = zeroed(k.wideOut, wide)
+		return filling{wide: k.wideOut}, nil
+	})
+	return wgsl.Weights{Weight: weight, Bias: bias, Elem: w.elem, Packing: p}
+}
+
 // join reads tensors one after another, appending to dst.
 func join[E any](layers []string, suffix string, dst []E, read func([]E, string) ([]E, error)) ([]E, error) {
 	for _, l := range layers {

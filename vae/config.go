@@ -31,7 +31,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "cogvideox", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep
@@ -75,6 +75,9 @@ type Config struct {
 	// where the pipeline's numbers are not known: then it is the model's own.
 	Mean  []float64 `json:"mean"`
 	Scale []float64 `json:"scale"`
+	// Frames is how many of them there are for each channel, of its first latent frames;
+	// the last counts for all later ones. 0: one for all frames.
+	Frames int `json:"statistics_frames,omitempty"`
 
 	// Independent: frames are pictures by themselves unless told otherwise.
 	Independent bool `json:"independent"`
@@ -97,6 +100,8 @@ type Config struct {
 	Print string      `json:"-"`
 	ltx   ltxConfig   // of LTX-2's
 	mochi mochiConfig // of Mochi 1's
+
+	cosmos cosmosConfig // of Cosmos 1.0's
 	// Quantised tells which weights are not stored as floats, "" where all are.
 	Quantised string `json:"-"`
 	// Beside is the config.json that Mean and Scale are from, "" where they are the
@@ -186,14 +191,14 @@ func (c *Config) checkStages(file string) error {
 	return nil
 }
 
-// network is by what a network's numbers in a row of cells are scaled to those of a
+// network is by what a network's numbers in a row of cells of a frame are scaled to those of a
 // latent, and their means, in even columns and in odd ones: the latent's are
 // (the network's - mean) * scale.
-func (c *Config) network(channel, row int, unscaled bool) (scale, mean [2]float64) {
+func (c *Config) network(channel, frame, row int, unscaled bool) (scale, mean [2]float64) {
 	if unscaled != c.pipeline { // they are the latent's; of moments, which there are statistics for half of
 		return [2]float64{1, 1}, mean
 	}
-	if scale, mean = c.scales(channel, row); c.pipeline {
+	if scale, mean = c.scales(channel, frame, row); c.pipeline {
 		for x := range 2 {
 			scale[x], mean[x] = 1/scale[x], -mean[x]*scale[x]
 		}
@@ -213,16 +218,19 @@ func (c Config) Grid() int {
 	return c.Spatial
 }
 
-// scales are by what a row of cells of a pipeline's latent is scaled, and their means: of
+// scales are by what a row of cells of a frame of a pipeline's latent is scaled, and their means: of
 // cells in even columns and in odd ones.
-func (c *Config) scales(channel, row int) (scale, mean [2]float64) {
+func (c *Config) scales(channel, frame, row int) (scale, mean [2]float64) {
 	if c.Scale == nil {
 		return [2]float64{1, 1}, mean
 	}
 	for x := range 2 {
 		at := channel
-		if c.Packed {
+		switch {
+		case c.Packed:
 			at = 4*channel + row%2*2 + x
+		case c.Frames > 0:
+			at = channel*c.Frames + min(frame, c.Frames-1)
 		}
 		scale[x], mean[x] = c.Scale[at], c.Mean[at]
 	}

@@ -208,7 +208,7 @@ func (p *EncodePlan) take(f *LatentFrame, b runner.Band) {
 	pad := wgsl.Pad4(f.Channels)
 	for c := range f.Channels {
 		for r := range b.Rows {
-			scale, mean := p.config.network(c, b.Y+r, p.o.Moments || p.o.Unscaled)
+			scale, mean := p.config.network(c, b.Frame, b.Y+r, p.o.Moments || p.o.Unscaled)
 			row := f.Data[(c*f.Height+b.Y+r)*f.Width:][:f.Width]
 			for q := range row {
 				row[q] = float32((float64(b.Floats[(r*b.Width+q)*pad+c]) - mean[q%2]) * scale[q%2])

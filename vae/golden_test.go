@@ -99,6 +99,7 @@ func suites() []suite {
 		{"ltx2/small", ltxCheckpoint("ltx20_small", ltx20Small), ltxGoldens("ltx20_small", [3]int{2, 2, 2})},
 		{"ltx2.3/small", ltxCheckpoint("ltx23_small", ltx23Small), ltxGoldens("ltx23_small", [3]int{3, 1, 2})},
 		{"mochi1/small", mochiCheckpoint, mochiGoldens},
+		{"cosmos1/small", cosmosCheckpoint, cosmosGoldens},
 		{"seedvr2/full", fullCheckpoint, fullGoldens},
 		{"wan2.1/full", full("wan21", synthetic.WanConfig{}), func(t testing.TB) []golden { return fullWan(t, "wan21_full", 16, 8, 4, 6) }},
 		{"lightvae/full", full("lightvae", synthetic.WanConfig{Dim: 24}), lightGoldens},
@@ -405,6 +406,23 @@ func mochiGoldens(t testing.TB) []golden {
 		{name: "encode_3x1x16x24", key: "input", shape: []int{3, 1, 16, 24}},
 		{name: "encode_3x7x16x24", key: "input", shape: []int{3, 7, 16, 24}},
 		{name: "encode_3x13x16x16", key: "input", shape: []int{3, 13, 16, 16}},
+	})
+}
+
+// cosmosSmall is Cosmos 1.0's tokenizer with few channels.
+var cosmosSmall = synthetic.CosmosConfig{Encoder: []int{16, 24, 32, 40}, Decoder: []int{40, 40, 32, 24}, Latent: 5, DType: safetensors.F32}
+
+func cosmosCheckpoint(t testing.TB) string {
+	return made(t, "cosmos_small.safetensors", func(path string) error { return synthetic.CreateCosmos(path, cosmosSmall) })
+}
+
+func cosmosGoldens(t testing.TB) []golden {
+	return fromTensors(t, "cosmos_small.safetensors", []golden{
+		{name: "decode_5x1x3x4", key: "latent", shape: []int{5, 1, 3, 4}},
+		{name: "decode_5x3x2x3", key: "latent", shape: []int{5, 3, 2, 3}},
+		{name: "encode_3x1x32x48", key: "input", shape: []int{3, 1, 32, 48}},
+		{name: "encode_3x9x32x48", key: "input", shape: []int{3, 9, 32, 48}},
+		{name: "encode_3x17x32x32", key: "input", shape: []int{3, 17, 32, 32}},
 	})
 }
 

@@ -25,7 +25,7 @@ func (l *cells) Fill(dst []float32, t, n int, in tiling.Rect) error {
 	for c := range z.Channels {
 		for k := range n {
 			for r := range size.H {
-				scale, mean := l.config.network(c, in.Y0+r, l.unscaled)
+				scale, mean := l.config.network(c, t+k, in.Y0+r, l.unscaled)
 				row := z.Data[((c*z.Frames+t+k)*z.Height+in.Y0+r)*z.Width+in.X0:]
 				for q := range size.W {
 					v := float64(row[q])/scale[(in.X0+q)%2] + mean[(in.X0+q)%2]

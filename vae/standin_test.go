@@ -102,12 +102,12 @@ func TestStatisticsOfStandIn(t *testing.T) {
 	require.NoError(t, err)
 	const own = 0.75
 	for channel, row := range []int{0, 1, 6, 7} {
-		scale, mean := got.network(channel, row, true)
+		scale, mean := got.network(channel, 0, row, true)
 		for x := range 2 {
 			at := 4*channel + row%2*2 + x
 			assert.InDelta(t, (own-of.Mean[at])*of.Scale[at], own/scale[x]+mean[x], 1e-12)
 		}
-		scale, mean = got.network(channel, row, false)
+		scale, mean = got.network(channel, 0, row, false)
 		assert.Equal(t, [4]float64{1, 1, 0, 0}, [4]float64{scale[0], scale[1], mean[0], mean[1]}, "of a pipeline")
 	}
 }

@@ -291,7 +291,7 @@ func TestWhichTAEHV(t *testing.T) {
 		require.NoError(t, err, c.file)
 		m.Close()
 		got := m.Config
-		scales, _ := got.scales(0, 0)
+		scales, _ := got.scales(0, 0, 0)
 		scale := scales[0]
 		assert.Equal(t, c.model, got.Model, c.file)
 		assert.Equal(t, c.assumed, got.Assumed, c.file)

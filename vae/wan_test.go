@@ -252,7 +252,7 @@ func TestWanStatistics(t *testing.T) {
 	} {
 		c := Config{Family: s.family, Latent: s.latent}
 		c.statistics()
-		scale, mean := c.scales(s.channel, 0)
+		scale, mean := c.scales(s.channel, 0, 0)
 		assert.Equal(t, [2]float64{s.mean, s.mean}, mean, "%s channel %d", s.family, s.channel)
 		assert.Equal(t, scale[0], scale[1])
 		assert.InDelta(t, 1, scale[0]*s.std, 1e-12, "%s channel %d", s.family, s.channel)

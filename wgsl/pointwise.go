@@ -62,12 +62,13 @@ type TimeConv struct {
 	Y      Tensor // output
 	T, N   int    // output frames T to T+N*Phases-1
 	ReLU   bool   // of the result
+	Add    bool   // add to Y, which holds the residual
 }
 
 // TimeConv records a (KT, 1, 1) convolution. In its weight the C channels of a
 // phase are padded to a multiple of 4.
 func (s *Set) TimeConv(b *gpu.Batch, label string, c TimeConv) {
-	s.pointwise(b, label, pointwise{TimeConv: c, s: 1, relu: c.ReLU})
+	s.pointwise(b, label, pointwise{TimeConv: c, s: 1, add: c.Add, relu: c.ReLU})
 }
 
 // pointwise is a TimeConv whose output channels are [Phases, s, s, C].

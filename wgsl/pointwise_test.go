@@ -135,6 +135,7 @@ type timeCase struct {
 	step, phases  int
 	zeros         bool // the past is zero, as in convVariant
 	whole, relu   bool
+	add           bool // to what is there
 }
 
 func TestTimeConv(t *testing.T) {
@@ -152,6 +153,8 @@ func TestTimeConv(t *testing.T) {
 		{name: "group_and_one_pixel", T: 2, H: 1, W: 513, C: 4, O: 4, step: 1, phases: 2},
 		{name: "relu", T: 2, H: 5, W: 7, C: 8, O: 12, step: 1, phases: 1, zeros: true, relu: true},
 		{name: "width_192", T: 2, H: 3, W: 4, C: 192, O: 192, step: 1, phases: 2, zeros: true},
+		{name: "added", T: 3, H: 3, W: 5, C: 12, O: 20, step: 1, phases: 1, add: true},
+		{name: "added_exact_integers", T: 2, H: 3, W: 3, C: 8, O: 8, step: 1, phases: 1, whole: true, add: true},
 	}
 	for _, c := range cases {
 		eachWeights(t, "pointwise", c.name, dev, func(t *testing.T, s *Set, weights Elem) {
@@ -179,6 +182,11 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	if c.relu {
 		want = rectified(want)
 	}
+	var residual []float32
+	if c.add {
+		residual = gputest.Round(values(4, len(want), 1), format(s.Elem))
+		want = sum(want, residual)
+	}
 	pad := Pad4(c.O)
 	order := func(o int) int {
 		if o%pad >= c.O {
@@ -188,13 +196,13 @@ func (c timeCase) test(s *Set, weights Elem) gputest.Case {
 	}
 	ms, m := activation("memory", s.Elem, 1, c.H, c.W, c.C, x[:frame])
 	xs, xt := activation("x", s.Elem, frames-past, c.H, c.W, c.C, x)
-	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, nil)
+	ys, y := activation("y", s.Elem, c.phases*c.T, c.H, c.W, c.O, residual)
 	shape := Shape{O: c.phases * pad, I: c.C, KT: 3, KS: 1}
 	packing := s.PointwisePacking(shape)
 	test := gputest.Case{
 		Op: "time conv", In: []gputest.Array{ms, xs, weightArray(weight, packing, shape, weights, order), biasArray(padded(bias, c.O))}, Out: ys,
 		Record: func(b *gpu.Batch, in, _ []*gpu.Buffer, out *gpu.Buffer) {
-			conv := TimeConv{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out), ReLU: c.relu}
+			conv := TimeConv{Weights: Weights{Weight: in[2], Bias: in[3], Elem: weights, Packing: packing}, KT: 3, Step: c.step, Phases: c.phases, Y: y.in(out), ReLU: c.relu, Add: c.add}
 			causal(m.in(in[0]), xt.in(in[1]), c.T, 3, c.step, past, func(taps []Tap, f, n int) {
 				conv.Taps, conv.T, conv.N = taps, 1+f*c.phases, n
 				s.TimeConv(b, "time conv", conv)

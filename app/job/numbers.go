@@ -31,7 +31,11 @@ func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 	for i := range c.Latent {
 		mean, variance := moments(z.Data[len(z.Data)/c.Latent*i:][:len(z.Data)/c.Latent])
 		pipeline.add(mean, variance, 0, 1)
-		none.add(mean, variance, c.Mean[i], c.Scale[i])
+		at := i
+		if n := c.Frames; n > 0 {
+			at = i*n + min(z.Frames, n) - 1
+		}
+		none.add(mean, variance, c.Mean[at], c.Scale[at])
 	}
 	is, other, text := pipeline, none, "the VAE's own, --scale none"
 	if scale == latent.ScaleNone {

@@ -1,0 +1,279 @@
+package vae
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tessera/gpu"
+	"tessera/gpu/gputest"
+	"tessera/tests/synthetic"
+	"tessera/tests/testenv"
+	"tessera/tiling"
+)
+
+// The published size has the published number of tensors and parameters, and is what
+// Published plans for.
+func TestPublishedCosmos(t *testing.T) {
+	all := synthetic.Cosmos(synthetic.CosmosConfig{})
+	assert.Len(t, all, 310)
+	assert.Equal(t, 105_653_696, parameters(all))
+	m, err := Published(cosmos, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+	require.NoError(t, err)
+	shapes := map[string][]int{}
+	for _, s := range all {
+		shapes[s.Name] = s.Shape
+	}
+	require.Len(t, m.specs, len(all))
+	for _, s := range m.specs {
+		shape := shapes[s.name]
+		if strings.Contains(s.name, "attentions.0.to_") { // those are taken without ones
+			shape = shape[:len(s.shape)]
+		}
+		assert.Equal(t, shape, s.shape, s.name)
+	}
+}
+
+// Names of diffusers and the original ones, whole and by halves, are one model, which
+// decodes and encodes to the same bits. Buffers beside the weights are passed over.
+func TestNamesOfCosmos(t *testing.T) {
+	for name, want := range map[string]string{
+		"encoder.conv_in.conv_t.bias":                          "encoder.conv_in.1.conv3d.bias",
+		"encoder.down_blocks.0.downsamplers.0.conv2.weight":    "encoder.down.0.downsample.conv2.conv3d.weight",
+		"encoder.down_blocks.2.resnets.1.conv1.conv_s.weight":  "encoder.down.2.block.1.conv1.0.conv3d.weight",
+		"encoder.down_blocks.0.resnets.0.conv_shortcut.weight": "encoder.down.0.block.0.nin_shortcut.conv3d.weight",
+		"decoder.mid_block.temp_attentions.0.norm.norm.weight": "decoder.mid.attn_1.1.norm.norm.weight",
+		"decoder.mid_block.attentions.0.to_out.0.bias":         "decoder.mid.attn_1.0.proj_out.conv3d.bias",
+		"decoder.up_blocks.0.resnets.2.norm2.norm.bias":        "decoder.up.2.block.2.norm2.norm.bias",
+		"decoder.up_blocks.1.upsamplers.0.conv3.weight":        "decoder.up.1.upsample.conv3.conv3d.weight",
+		"post_quant_conv.weight":                               "post_quant_conv.conv3d.weight",
+		"decoder.norm_out.norm.weight":                         "decoder.norm_out.norm.weight",
+	} {
+		assert.Equal(t, want, cosmosOriginal(name))
+	}
+	dev := gputest.Open(t)
+	path := cosmosCheckpoint(t)
+	original := named(t, path, cosmosOriginal)
+	all, meta, err := synthetic.Read(original)
+	require.NoError(t, err)
+	for _, name := range []string{"encoder.patcher3d.wavelets", "decoder.unpatcher3d.wavelets", "decoder.unpatcher3d._arange", "encoder.patcher3d.patch_size_buffer"} {
+		buffer := all[0]
+		buffer.Name, buffer.Shape, buffer.Data = name, []int{1}, make([]byte, 4)
+		all = append(all, buffer)
+	}
+	require.NoError(t, synthetic.Create(original, all, meta))
+	z, clip := madeLatent(5, 2, 1, 2), noiseClip(9, 8, 16)
+	var want, wantLatent []float32
+	for i, c := range []struct{ path, layout, lacks string }{
+		{path, "diffusers", ""},
+		{original, "original", ""},
+		{named(t, path, func(s string) string { return "vae." + cosmosOriginal(s) }), "original", ""},
+		{half(t, path, "", "encoder."), "diffusers", "encoder"},
+		{half(t, original, "", "decoder."), "original", "decoder"},
+	} {
+		m := open(t, dev, c.path, F32)
+		require.Equal(t, []string{cosmos, c.layout, c.lacks}, []string{m.Config.Family, m.Config.Layout, m.Config.Lacks}, "%d", i)
+		require.Equal(t, []int{5, 8, 8, 1, 2, 4}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Groups, m.Config.Blocks, m.Config.Patch}, "%d", i)
+		if c.lacks != "encoder" {
+			got := encodeAll(t, m, clip, EncodeOptions{})
+			if i == 0 {
+				wantLatent = got
+			}
+			require.Equal(t, wantLatent, got, "%d", i)
+		}
+		if c.lacks != "decoder" {
+			got := decodeAll(t, m, z, DecodeOptions{})
+			if i == 0 {
+				want = got
+			}
+			require.Equal(t, want, got, "%d", i)
+		}
+		m.Unload()
+	}
+}
+
+// A pipeline's latents are (mu - mean) * 0.5 / deviation, by numbers of each channel and
+// latent frame; from the 16th on, by those of the 16th. There are no variances.
+func TestStatisticsOfCosmos(t *testing.T) {
+	c := publishedCosmos
+	cosmosFamily.complete(&c)
+	c.Mean, c.Frames, c.Scale = cosmosMean, cosmosFrames, make([]float64, len(cosmosStd))
+	for i, std := range cosmosStd {
+		c.Scale[i] = cosmosSigma / std
+	}
+	for _, at := range []struct {
+		channel, frame int
+		mean, std      float64 // of diffusers
+	}{{0, 0, 0.11362758, 0.56700271}, {0, 1, -0.0171717, 0.65488982}, {1, 0, 0.19125476, 0.85245121}, {15, 15, -0.03885176, 0.64914775}, {15, 40, -0.03885176, 0.64914775}} {
+		scale, mean := c.network(at.channel, at.frame, 0, false)
+		assert.InDelta(t, at.mean, mean[0], 1e-12)
+		assert.InDelta(t, 0.5/at.std, scale[1], 1e-12)
+	}
+	dev := gputest.Open(t)
+	m := open(t, dev, made(t, "cosmos16.safetensors", func(path string) error {
+		return synthetic.CreateCosmos(path, synthetic.CosmosConfig{Encoder: []int{8, 8, 8, 8}, Decoder: []int{8, 8, 8, 8}})
+	}), F32)
+	clip := noiseClip(17, 8, 8)
+	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
+	scaled := encodeAll(t, m, clip, EncodeOptions{})
+	require.Len(t, own, 16*3)
+	for i, mu := range own {
+		at := i/3*cosmosFrames + i%3
+		require.InDelta(t, (float64(mu)-cosmosMean[at])*0.5/cosmosStd[at], float64(scaled[i]), 1e-6)
+	}
+	z := Latent{Channels: 16, Frames: 3, Height: 1, Width: 1, Data: own}
+	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+	for i := range want {
+		want[i] = min(max(want[i], -1), 1)
+	}
+	z.Data = scaled
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-11, "of scaled latents")
+	_, err := m.PlanEncode(t.Context(), 9, 8, 8, EncodeOptions{Moments: true})
+	require.ErrorContains(t, err, "makes latents, not distributions")
+}
+
+// The transform of a patch is two of 2x2x2 blocks, one after the other, whose inverse has
+// the same signs.
+func TestHaar(t *testing.T) {
+	const colours = 2
+	patch := make([]float64, colours*64) // [colour, t, y, x]
+	for i := range patch {
+		patch[i] = math.Sin(float64(3 * i * i))
+	}
+	// transformed halves the side of cubes of c channels, [c, t, y, x].
+	transformed := func(x []float64, c, side int) []float64 {
+		half := side / 2
+		var out []float64
+		for kind := range 8 {
+			for ch := range c {
+				for p := range half * half * half {
+					sum := 0.0
+					for b := range 8 {
+						at := (((ch*side+p/(half*half)*2+b/4)*side+p/half%half*2+b/2%2)*side + p%half*2 + b%2)
+						sign := 1.0
+						for axis := range 3 {
+							if kind>>axis&1 == 1 && b>>axis&1 == 1 {
+								sign = -sign
+							}
+						}
+						sum += sign * x[at]
+					}
+					out = append(out, sum/8)
+				}
+			}
+		}
+		return out
+	}
+	want := transformed(transformed(patch, colours, 4), 8*colours, 2)
+	got, back := make([]float64, len(want)), make([]float64, len(patch))
+	for o := range got {
+		for i, v := range patch {
+			got[o] += v / 64 * float64(haar(o, i/64, i/16%4, i/4%4, i%4, colours))
+		}
+	}
+	for i := range back {
+		for o, v := range got {
+			back[i] += v * float64(haar(o, i/64, i/16%4, i/4%4, i%4, colours))
+		}
+	}
+	assert.InDeltaSlice(t, want, got, 1e-12)
+	assert.InDeltaSlice(t, patch, back, 1e-12)
+}
+
+// A clip goes through at once, with --chunk too; unfolded, in bands of rows and with
+// weights on the host it is the same. Of its tiles only feathered ones can be blended.
+func TestCosmosAtOnce(t *testing.T) {
+	dev := gputest.Open(t)
+	m := open(t, dev, cosmosCheckpoint(t), F32)
+	z, clip := noiseLatent5(3, 5, 4), noiseClip(17, 40, 32)
+	limit := m.info.Limits.MaxBinding
+	run := func(t *testing.T, m *Model, o Options, binding int64) (decoded, encoded []float32) {
+		t.Cleanup(m.Unload)
+		m.info.Limits.MaxBinding = binding
+		defer func() { m.info.Limits.MaxBinding = limit }()
+		o.Unscaled = true
+		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.NoError(t, err)
+		require.Equal(t, 1, d.Slices)
+		m.Unload()
+		drain(t, dev)
+		dev.ResetPeaks()
+		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
+		require.NoError(t, err)
+		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
+		m.Unload()
+		return decoded, encodeAll(t, m, clip, EncodeOptions{Options: o})
+	}
+	decoded, encoded := run(t, m, Options{}, limit)
+	require.Len(t, decoded, 3*17*40*32)
+	for name, c := range map[string]struct {
+		m       *Model
+		o       Options
+		binding int64
+	}{
+		"unfolded":  {unfolded(t, m), Options{}, limit},
+		"bands":     {m, Options{Chunk: 1, Internals: Internals{Least: true}}, 96 << 10},
+		"offloaded": {m, Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, limit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name != "bands" {
+				testenv.Long(t)
+			}
+			d, e := run(t, c.m, c.o, c.binding)
+			closeTo(t, d, decoded, 1e-11, "decoded")
+			closeTo(t, e, encoded, 1e-11, "encoded")
+		})
+	}
+	o := Options{Tiling: Feather, Tile: tiling.Choice{Tile: tiling.Square(24)}, Overlap: tiling.Square(8), Unscaled: true}
+	p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	require.Greater(t, len(p.Tiles.Tiles), 1)
+	tiled, err := framesOf(p.Run(t.Context(), z, Watch{}))
+	require.NoError(t, err)
+	require.Len(t, tiled, len(decoded))
+	require.NotEqual(t, decoded, tiled)
+	for _, how := range []Tiling{Exact, Diffusers} {
+		o.Tiling = how
+		_, err = m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+		require.ErrorIs(t, err, ErrTiling)
+	}
+}
+
+// Files that are not what their names say are refused with what was found.
+func TestUnfitCosmos(t *testing.T) {
+	for _, c := range []struct {
+		tensor string
+		shape  []int
+		want   string
+	}{
+		{"encoder.conv_in.conv_s.weight", []int{16, 24, 1, 3, 3}, "encoder.conv_in.conv_s.weight is [16 24 1 3 3], expected [16 192 1 3 3]"},
+		{"decoder.up_blocks.1.upsamplers.0.conv3.weight", nil, "found 1 samplers in the encoder and 0 in the decoder"},
+		{"encoder.down_blocks.0.downsamplers.0.conv2.weight", nil, "1 missing: encoder.down_blocks.0.downsamplers.0.conv2.weight"},
+		{"decoder.conv_in.conv_s.weight", []int{40, 5, 3, 3}, "expected 5 dimensions"},
+		{"decoder.mid_block.temp_attentions.0.to_k.weight", []int{40, 40, 3, 1, 1}, "expected [40 40]"},
+	} {
+		all, meta, err := synthetic.Read(cosmosCheckpoint(t))
+		require.NoError(t, err)
+		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
+		if c.shape == nil {
+			all = slices.Delete(all, at, at+1)
+		} else {
+			n := 4
+			for _, d := range c.shape {
+				n *= d
+			}
+			all[at].Shape, all[at].Data = c.shape, make([]byte, n)
+		}
+		path := filepath.Join(t.TempDir(), "unfit.safetensors")
+		require.NoError(t, synthetic.Create(path, all, meta))
+		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want, c.tensor)
+		require.ErrorContains(t, err, path)
+	}
+}
