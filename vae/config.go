@@ -78,6 +78,9 @@ type Config struct {
 	// Frames is how many of them there are for each channel, of its first latent frames;
 	// the last counts for all later ones. 0: one for all frames.
 	Frames int `json:"statistics_frames,omitempty"`
+	// Sigma is the sigma_data of a pipeline's scheduler, which Scale has as a factor; the
+	// pipeline's own statistics are without. 0: there is none.
+	Sigma float64 `json:"sigma,omitempty"`
 
 	// Independent: frames are pictures by themselves unless told otherwise.
 	Independent bool `json:"independent"`
@@ -135,6 +138,9 @@ func (c *Config) StageBlocks(network string) []int {
 		if network == "decoder" {
 			blocks = c.mochi.decoder
 		}
+	}
+	if c.is(cosmos) && len(widths) > 0 { // the first width is a convolution's
+		blocks = append([]int{0}, slices.Repeat([]int{n}, len(widths)-1)...)
 	}
 	if blocks != nil {
 		return blocks

@@ -26,7 +26,7 @@ type cosmosConfig struct{ down, up []bool }
 var publishedCosmos = Config{
 	Model: "Cosmos 1.0", Layout: "diffusers", Groups: 1, Spatial: 8, Temporal: 8, Channels: 3, Patch: cosmosPatch, Blocks: 2, Latent: 16, Quant: true,
 	Widths: []int{128, 256, 512, 512}, Decoder: []int{512, 512, 512, 256}, TimeDown: []bool{true}, TimeUp: []bool{true},
-	cosmos: cosmosConfig{down: []bool{true, false, false}, up: []bool{false, true, false}},
+	Frames: cosmosFrames, Sigma: cosmosSigma, cosmos: cosmosConfig{down: []bool{true, false, false}, up: []bool{false, true, false}},
 }
 
 // isCosmos tells a file of those layouts.
@@ -76,7 +76,7 @@ func configureCosmos(f format.File) (Config, tensors, error) {
 		return c, t, err
 	}
 	if c.Latent*cosmosFrames == len(cosmosMean) {
-		c.Mean, c.Frames = slices.Clone(cosmosMean), cosmosFrames
+		c.Mean, c.Frames, c.Sigma = slices.Clone(cosmosMean), cosmosFrames, cosmosSigma
 		for _, std := range cosmosStd {
 			c.Scale = append(c.Scale, cosmosSigma/std)
 		}

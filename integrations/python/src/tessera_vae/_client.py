@@ -47,7 +47,7 @@ class Config:
 
     name: str
     # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2",
-    # "hunyuanimage2.1", "mochi1", "cogvideox", "kl", "flux2", "taehv", "taesd"
+    # "hunyuanimage2.1", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taehv", "taesd"
     family: str
     model: str  # by its own name: "Qwen-Image"
     latent_channels: int
@@ -57,7 +57,8 @@ class Config:
     widths: tuple[int, ...]  # channels of the encoder's stages
     time_down: tuple[bool, ...]  # whether the stages' downsamplers halve time, too
     mean: tuple[float, ...]  # a pipeline's latent is (latent - mean) * scale, by channel
-    scale: tuple[float, ...]
+    scale: tuple[float, ...]  # of Cosmos for each channel's first 16 latent frames, like mean
+    sigma: float = 1.0  # the factor in scale that a pipeline's scheduler has as sigma_data
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Config:
@@ -67,6 +68,7 @@ class Config:
             str(told["name"]), str(c["family"]), str(c["model"]), n, int(c["channels"]), int(c["spatial"]), int(c["temporal"]),
             tuple(map(int, c["widths"])), tuple(map(bool, c["time_down"])),
             tuple(map(float, c["mean"] or [0.0] * n)), tuple(map(float, c["scale"] or [1.0] * n)),
+            float(c.get("sigma") or 1.0),
         )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ class VAEConfig(dict[str, Any]):
             in_channels=c.channels, out_channels=c.channels, latent_channels=c.latent_channels, z_dim=c.latent_channels,
             block_out_channels=list(c.widths), scale_factor_spatial=c.spatial, scale_factor_temporal=c.temporal,
             temporal_compression_ratio=c.temporal, spatial_compression_ratio=c.spatial, temperal_downsample=list(c.time_down),
-            latents_mean=list(c.mean), latents_std=[1 / s for s in c.scale], force_upcast=False,
+            latents_mean=list(c.mean), latents_std=[c.sigma / s for s in c.scale], force_upcast=False,
         )  # fmt: skip
         if len(set(c.scale)) == 1 and len(set(c.mean)) == 1:
             config.update(scaling_factor=c.scale[0], shift_factor=c.mean[0])
