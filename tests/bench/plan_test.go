@@ -34,7 +34,7 @@ const planHead = `
 `
 
 const leastHead = `
-What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201, Mochi 1's of 19, CogVideoX's of 25. A longer one takes as much, but of HunyuanVideo 1.5, whose middle sees all frames, and to encode with Mochi 1. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross; of pictures, where that is not enough, the largest activations.
+What one tile takes at least in f16, GiB; a clip is of 21 frames, LTX-2's of 201, Mochi 1's of 19, CogVideoX's of 25, Cosmos 1.0's of 17. A longer one takes as much, except with HunyuanVideo 1.5, whose middle sees all frames, and with Cosmos 1.0 and the encoder of Mochi 1, which see them in every layer. With ` + "`--offload on`" + ` causal memory, frames that wait and large weights are on the host, and cross; of pictures, where that is not enough, the largest activations.
 
 | | on the device | with offload, on the device | on the host | crosses for a frame |
 |---|---|---|---|---|
@@ -55,6 +55,7 @@ var planned = []struct {
 	{"LTX-2, 1222.5 million parameters", synthetic.LTX(synthetic.LTXConfig{})},
 	{"Mochi 1, 459.7 million parameters", synthetic.Mochi(synthetic.MochiConfig{})},
 	{"CogVideoX, 215.6 million parameters", synthetic.CogVideoX(synthetic.CogVideoXConfig{})},
+	{"Cosmos 1.0, 105.7 million parameters", synthetic.Cosmos(synthetic.CosmosConfig{})},
 	{"Stable Diffusion and SDXL, 83.7 million parameters", synthetic.KL(synthetic.KLConfig{Quant: true})},
 	{"FLUX.2, 84.0 million parameters", synthetic.KL(synthetic.KLConfig{Flux2: true})},
 	{"TAEHV for Wan 2.1, 11.3 million parameters", synthetic.TAEHV(synthetic.TAEHVConfig{})},

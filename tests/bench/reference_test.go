@@ -94,6 +94,8 @@ func TestReference(t *testing.T) {
 		{"ltx2", "encode", 754_686_885_888, 381_641_490_432, 0, 1.456},
 		{"mochi1", "decode", 12_429_740_212_224, 2_071_623_368_704, 0, 7.90},
 		{"mochi1", "encode", 936_726_495_232, 543_235_768_320, 0, 2.07},
+		{"cosmos1", "decode", 363_227_774_976, 63_522_865_152, 0, 0.242},
+		{"cosmos1", "encode", 214_987_440_128, 33_710_145_536, 0, 0.129},
 	} {
 		m := published(t, c.family, vae.F16)
 		unfolded, err := vae.Published(c.family, unlimited(), vae.Settings{Precision: vae.F16, Kernels: vae.KernelSettings{NoFold: true}})
