@@ -20,6 +20,7 @@ export const places = [
   { model: 'LTX-2.3', file: 'LTX23_video_vae_bf16.safetensors', from: 'Kijai/LTX2.3_comfy', size: 1452e6 },
   { model: 'Mochi 1', file: 'mochi_vae.safetensors', from: 'Comfy-Org/mochi_preview_repackaged', size: 901153808 },
   { model: 'CogVideoX', file: 'vae/diffusion_pytorch_model.safetensors', from: 'zai-org/CogVideoX-5b', size: 431221142 },
+  { model: 'Cosmos 1.0', file: 'cosmos_cv8x8x8_1.0.safetensors', from: 'comfyanonymous/cosmos_1.0_text_encoder_and_VAE_ComfyUI', size: 211e6 },
   { model: 'Stable Diffusion', file: 'vae-ft-mse-840000-ema-pruned.safetensors', from: 'stabilityai/sd-vae-ft-mse-original', size: 334641190 },
   { model: 'FLUX.2', file: 'flux2-vae.safetensors', from: 'Comfy-Org/flux2-dev', size: 336213556 },
   { model: 'TAEHV for Wan 2.1', file: 'taew2_1.safetensors', from: 'Kijai/WanVideo_comfy', size: 23e6 },

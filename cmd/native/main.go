@@ -48,7 +48,7 @@ func families() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), on any GPU that speaks WebGPU.
+const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), on any GPU that speaks WebGPU.
 
     tessera demo
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4

@@ -110,7 +110,7 @@ class Decode(io.ComfyNode):
             node_id="TesseraVAEDecode",
             display_name="VAE Decode (Tessera)",
             category="Tessera",
-            description="Decodes latents of SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Stable Diffusion, FLUX.2, TAESD and TAEHV on a tessera server.",
+            description="Decodes latents of SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Cosmos, Stable Diffusion, FLUX.2, TAESD and TAEHV on a tessera server.",
             inputs=[
                 io.Latent.Input("samples", tooltip="The latent to decode."),
                 *shared_inputs("auto: Qwen-Image's latents are pictures, the others' are video."),
@@ -143,7 +143,7 @@ class Encode(io.ComfyNode):
             node_id="TesseraVAEEncode",
             display_name="VAE Encode (Tessera)",
             category="Tessera",
-            description="Encodes pictures and video on a tessera server, for SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Stable Diffusion, FLUX.2, TAESD and TAEHV.",
+            description="Encodes pictures and video on a tessera server, for SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Cosmos, Stable Diffusion, FLUX.2, TAESD and TAEHV.",
             inputs=[
                 io.Image.Input("pixels", tooltip="A batch: the frames of a video, or pictures."),
                 *shared_inputs("auto: a batch is pictures for Qwen-Image, and a video for the others."),
