@@ -167,6 +167,17 @@ func (c *Config) checkSizes(file string) error {
 	return nil
 }
 
+// mostNormed are the channels that a group norm can have.
+const mostNormed = 1024
+
+// checkNormed refuses stages whose group norms can't be computed.
+func (c *Config) checkNormed(file string) error {
+	if w := slices.Max(append(slices.Concat(c.Widths, c.Decoder), 0)); w > mostNormed {
+		return fmt.Errorf("vae: %s: found a stage of %d channels, expected at most %d", file, w, mostNormed)
+	}
+	return nil
+}
+
 // checkStages refuses other stages than those.
 func (c *Config) checkStages(file string) error {
 	for _, n := range []struct {

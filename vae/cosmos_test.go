@@ -254,6 +254,7 @@ func TestUnfitCosmos(t *testing.T) {
 		{"encoder.conv_in.conv_s.weight", []int{16, 24, 1, 3, 3}, "encoder.conv_in.conv_s.weight is [16 24 1 3 3], expected [16 192 1 3 3]"},
 		{"decoder.up_blocks.1.upsamplers.0.conv3.weight", nil, "found 1 samplers in the encoder and 0 in the decoder"},
 		{"encoder.down_blocks.0.downsamplers.0.conv2.weight", nil, "1 missing: encoder.down_blocks.0.downsamplers.0.conv2.weight"},
+		{"encoder.down_blocks.2.resnets.0.conv1.conv_s.weight", []int{1025, 32, 1, 3, 3}, "found a stage of 1025 channels, expected at most 1024"},
 		{"decoder.conv_in.conv_s.weight", []int{40, 5, 3, 3}, "expected 5 dimensions"},
 		{"decoder.mid_block.temp_attentions.0.to_k.weight", []int{40, 40, 3, 1, 1}, "expected [40 40]"},
 	} {

@@ -121,6 +121,9 @@ func configureMochi(f format.File) (Config, tensors, error) {
 			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
 		}
 	}
+	if err := c.checkNormed(f.Name()); err != nil {
+		return c, t, err
+	}
 	if c.Latent == len(mochiMean) {
 		c.Mean = slices.Clone(mochiMean)
 		for _, std := range mochiStd {

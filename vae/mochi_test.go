@@ -316,6 +316,7 @@ func TestUnfitMochi(t *testing.T) {
 		{"encoder.down_blocks.2.conv_in.conv.weight", []int{64, 64, 1, 2, 2}, "sides changed by 8 and frames by 2 in the encoder, by 8 and 6 in the decoder"},
 		{"decoder.up_blocks.1.proj.weight", []int{500, 64}, "makes 500 channels, next to a stage of 64: expected 4, 8 or 12 times as many"},
 		{"decoder.block_out.resnets.0.conv1.conv.weight", []int{33, 33, 3, 3, 3}, "makes 128 channels, next to a stage of 33"},
+		{"encoder.down_blocks.0.conv_in.conv.weight", []int{2048, 32, 1, 2, 2}, "found a stage of 2048 channels, expected at most 1024"},
 		{"decoder.conv_in.weight", []int{96, 5, 1, 1}, "expected 5 dimensions"},
 		{"decoder.proj_out.weight", []int{4, 32}, "decoder.proj_out.weight is [4 32], expected [3 32]"},
 	} {
