@@ -31,7 +31,7 @@ func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
 // Config is what a checkpoint's names and shapes tell of the model.
 type Config struct {
-	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2", "hunyuanimage2.1", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taesd", "taehv"
+	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
 	Layout   string `json:"layout"`    // of the tensors' names: "original" or "diffusers"
 	Widths   []int  `json:"widths"`    // channels of the encoder's stages, shallow to deep

@@ -67,6 +67,7 @@ export class Engine {
   /** @type {Map<number, Source>} */ #sources = new Map();
   #last = 0; // id given out
   /** @type {number|undefined} */ #model; // source of the open checkpoint
+  /** @type {Header|undefined} */ #opened; // what it was asked for with
   /** @type {EngineError|undefined} */ #gone;
 
   /**
@@ -105,10 +106,8 @@ export class Engine {
     const [source, id] = await this.#source(from, { progress, signal });
     while (this.#opening) await this.#opening;
     const last = this.#model;
-    const opening = this.#open({ type: 'open', source, precision, force }, larger, signal);
-    this.#opening = opening.then(() => {}, () => {}).then(() => { this.#opening = undefined; });
     try {
-      const model = await opening;
+      const model = await this.#alone(this.#open({ type: 'open', source, precision, force }, larger, signal));
       this.#model = id;
       this.#sources.delete(last ?? 0);
       return model;
@@ -116,6 +115,15 @@ export class Engine {
       this.#sources.delete(id);
       throw error;
     }
+  }
+
+  /**
+   * Jobs wait for an opening.
+   * @param {Promise<Model>} opening
+   */
+  #alone(opening) {
+    this.#opening = opening.then(() => {}, () => {}).then(() => { this.#opening = undefined; });
+    return opening;
   }
 
   /**
@@ -127,14 +135,27 @@ export class Engine {
    * @returns {Promise<Model>}
    */
   async #open(header, tell, signal) {
-    const small = this.#channel;
     try {
-      return await this.#request(header, { signal, channel: small });
+      const model = await this.#request(header, { signal, channel: this.#channel });
+      this.#opened = header;
+      return model;
     } catch (error) {
       if (!this.#larger || !(error instanceof EngineError) || error.code !== 'unknown_model') throw error;
     }
+    return this.#enlarge(header, tell, signal);
+  }
+
+  /**
+   * Opens a checkpoint with the larger engine, which then takes this one's place.
+   * @param {Header} header
+   * @param {(() => void)|undefined} tell
+   * @param {AbortSignal|undefined} signal
+   * @returns {Promise<Model>}
+   */
+  async #enlarge(header, tell, signal) {
     tell?.();
-    const channel = this.#listen(this.#larger());
+    const small = this.#channel;
+    const channel = this.#listen(/** @type {() => Channel} */ (this.#larger)());
     try {
       await this.#request({ type: 'device', version }, { signal, channel }).catch((error) => {
         throw ['disconnected', 'failed'].includes(error.code) ? new EngineError('unknown_model', `the engine of all models did not load: ${error.message}`) : error;
@@ -142,6 +163,7 @@ export class Engine {
       const model = await this.#request(header, { signal, channel });
       this.#channel = channel;
       this.#larger = undefined;
+      this.#opened = header;
       const left = [...this.#requests.values()].filter((r) => r.channel === small); // such as a plan
       void Promise.allSettled(left.map((r) => r.promise)).then(() => small.close());
       return model;
@@ -179,12 +201,14 @@ export class Engine {
   /**
    * Decodes a latent: .safetensors, .latent or .npy by its name.
    * @param {From} latent
-   * @param {Options & {signal?: AbortSignal, sketch?: From}} [options] sketch: a tiny autoencoder, whose `preview` events
-   *   come first
+   * @param {Options & {signal?: AbortSignal, sketch?: From, larger?: () => void}} [options] sketch: a tiny autoencoder,
+   *   whose `preview` events come first; larger is called when the engine of all families is loaded for it
    * @returns {Job}
    */
-  decode(latent, { signal, sketch, ...options } = {}) {
+  decode(latent, { signal, sketch, larger, ...options } = {}) {
     return this.#job(signal, async (start) => {
+      while (this.#opening) await this.#opening;
+      if (sketch && this.#larger && this.#opened) await this.#alone(this.#enlarge(this.#opened, larger, signal));
       const [source, id] = await this.#source(latent, { signal });
       const [preview, tiny] = sketch ? await this.#source(sketch, { signal }) : [undefined, 0];
       await start({ type: 'decode', source, preview, options }).finally(() => {

@@ -113,7 +113,7 @@ export const inFlight = 4;
 /**
  * @typedef {object} Model
  * @property {string} name of the file
- * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2" (LTX-2.3 too), "hunyuanimage2.1", "mochi1", "cogvideox", "cosmos1", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
+ * @property {string} family "seedvr2", "wan2.1" (Qwen-Image's VAE too), "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2" (LTX-2.3 too), "mochi1", "cogvideox", "cosmos1", "kl" (Stable Diffusion and others), "flux2", "taesd" or "taehv"
  * @property {string} model by its own name: "Qwen-Image"
  * @property {string} layout of the tensors' names: "original" or "diffusers"
  * @property {number[]} widths channels of the encoder's stages

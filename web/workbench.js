@@ -189,7 +189,7 @@ export class Workbench {
   async start(task, options) {
     await this.model();
     const engine = await this.engine();
-    if (task === 'decode') return engine.decode(/** @type {From} */ (this.#input?.latent), { ...options, sketch: this.sketch });
+    if (task === 'decode') return engine.decode(/** @type {From} */ (this.#input?.latent), { ...options, sketch: this.sketch, larger: this.larger });
     const clip = /** @type {OpenClip} */ (this.#input?.clip);
     return task === 'encode' ? engine.encode(clip, options) : engine.roundtrip(clip, options);
   }

@@ -46,8 +46,8 @@ class Config:
     """A model that a server has."""
 
     name: str
-    # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "ltx2",
-    # "hunyuanimage2.1", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taehv", "taesd"
+    # "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5",
+    # "hunyuanimage2.1", "ltx2", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taehv", "taesd"
     family: str
     model: str  # by its own name: "Qwen-Image"
     latent_channels: int
