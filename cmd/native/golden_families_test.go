@@ -34,6 +34,15 @@ var familyGoldens = []struct {
 	}, false},
 	{"ltx20_small", "ltx2", ltxFile(synthetic.LTXConfig{Encoder: []int{8, 16, 32, 64, 128}, Decoder: []int{64, 32, 16, 8}}), false},
 	{"ltx23_small", "ltx2", ltxFile(synthetic.LTXConfig{New: true, Encoder: []int{8, 16, 32, 64, 64}, Decoder: []int{64, 32, 32, 16, 8}}), false},
+	{"mochi_small", "mochi1", func(path string) error {
+		return synthetic.CreateMochi(path, synthetic.MochiConfig{Encoder: []int{32, 32, 64, 64}, Decoder: []int{96, 64, 64, 32}, Latent: 5, DType: safetensors.F32})
+	}, false},
+	{"cogvideox_small", "cogvideox", func(path string) error {
+		return synthetic.CreateCogVideoX(path, synthetic.CogVideoXConfig{Widths: []int{32, 64, 64, 96}, Latent: 4, DType: safetensors.F32})
+	}, false},
+	{"cosmos_small", "cosmos1", func(path string) error {
+		return synthetic.CreateCosmos(path, synthetic.CosmosConfig{Encoder: []int{16, 24, 32, 40}, Decoder: []int{40, 40, 32, 24}, Latent: 5, DType: safetensors.F32})
+	}, false},
 	{"kl_small", "kl", klFile(synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Quant: true}), false},
 	{"kl16_small", "kl", klFile(synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16}), false},
 	{"klx4_small", "kl", klFile(synthetic.KLConfig{Widths: []int{32, 64, 96}, Quant: true}), false},
