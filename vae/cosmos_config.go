@@ -3,7 +3,6 @@ package vae
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tessera/format"
@@ -136,17 +135,5 @@ func cosmosOriginal(name string) string {
 	for _, pairs := range cosmosParts {
 		name = renamed(name, pairs)
 	}
-	for _, stage := range []string{".down_blocks.", ".up_blocks."} {
-		network, rest, ok := strings.Cut(name, stage)
-		if !ok {
-			continue
-		}
-		number, rest, _ := strings.Cut(rest, ".")
-		i, _ := strconv.Atoi(number)
-		if stage == ".up_blocks." {
-			return fmt.Sprintf("%s.up.%d.%s", network, 2-i, rest)
-		}
-		return fmt.Sprintf("%s.down.%d.%s", network, i, rest)
-	}
-	return name
+	return ldmStages(name, 3)
 }

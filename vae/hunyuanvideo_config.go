@@ -107,6 +107,12 @@ func hunyuanLDM(name string) string {
 	for _, pairs := range hunyuanParts {
 		name = renamed(name, pairs)
 	}
+	return ldmStages(name, 4)
+}
+
+// ldmStages is a tensor's name with ldm's numbers of stages in place of diffusers'. There
+// decoder stages, of which there are so many, are numbered from the last.
+func ldmStages(name string, stages int) string {
 	for _, stage := range []string{".down_blocks.", ".up_blocks."} {
 		network, rest, ok := strings.Cut(name, stage)
 		if !ok {
@@ -115,7 +121,7 @@ func hunyuanLDM(name string) string {
 		number, rest, _ := strings.Cut(rest, ".")
 		i, _ := strconv.Atoi(number)
 		if stage == ".up_blocks." {
-			return fmt.Sprintf("%s.up.%d.%s", network, 3-i, rest)
+			return fmt.Sprintf("%s.up.%d.%s", network, stages-1-i, rest)
 		}
 		return fmt.Sprintf("%s.down.%d.%s", network, i, rest)
 	}
