@@ -28,20 +28,7 @@ func narrowCogVideoX(t testing.TB) string {
 // The published size has the published number of tensors and parameters, and is what
 // Published plans for.
 func TestPublishedCogVideoX(t *testing.T) {
-	all := synthetic.CogVideoX(synthetic.CogVideoXConfig{})
-	assert.Len(t, all, 436)
-	assert.Equal(t, 215_583_907, parameters(all))
-	m, err := Published(cogVideoX, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-	require.NoError(t, err)
-	want := map[string][]int{}
-	for _, s := range all {
-		want[s.Name] = s.Shape
-	}
-	got := map[string][]int{}
-	for _, s := range m.specs {
-		got[s.name] = s.shape
-	}
-	assert.Equal(t, want, got)
+	testPublished(t, cogVideoX, synthetic.CogVideoX(synthetic.CogVideoXConfig{}), 436, 215_583_907, "")
 }
 
 // Clips are padded to whole batches of eight frames, or one more, by mirroring their end,

@@ -4,7 +4,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,23 +19,7 @@ import (
 // The published size has the published number of tensors and parameters, and is what
 // Published plans for.
 func TestPublishedCosmos(t *testing.T) {
-	all := synthetic.Cosmos(synthetic.CosmosConfig{})
-	assert.Len(t, all, 310)
-	assert.Equal(t, 105_653_696, parameters(all))
-	m, err := Published(cosmos, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-	require.NoError(t, err)
-	shapes := map[string][]int{}
-	for _, s := range all {
-		shapes[s.Name] = s.Shape
-	}
-	require.Len(t, m.specs, len(all))
-	for _, s := range m.specs {
-		shape := shapes[s.name]
-		if strings.Contains(s.name, "attentions.0.to_") { // those are taken without ones
-			shape = shape[:len(s.shape)]
-		}
-		assert.Equal(t, shape, s.shape, s.name)
-	}
+	testPublished(t, cosmos, synthetic.Cosmos(synthetic.CosmosConfig{}), 310, 105_653_696, "attentions.0.to_")
 }
 
 // Names of diffusers and the original ones, whole and by halves, are one model, which

@@ -84,24 +84,7 @@ func TestNamesOfHunyuanImage(t *testing.T) {
 // AutoencoderKL's.
 func TestHalvesOfHunyuanImage(t *testing.T) {
 	for _, path := range []string{narrowHunyuanImage(t), named(t, narrowHunyuanImage(t), diffusersImage)} {
-		whole, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.NoError(t, err)
-		whole.Close()
-		for _, half := range []string{"encoder", "decoder"} {
-			all, meta, err := synthetic.Read(path)
-			require.NoError(t, err)
-			all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
-			file := filepath.Join(t.TempDir(), "half.safetensors")
-			require.NoError(t, synthetic.Create(file, all, meta))
-			m, err := Inspect(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-			require.NoError(t, err)
-			assert.Equal(t, half, m.Config.Lacks)
-			for _, of := range []*Config{&whole.Config, &m.Config} {
-				of.Lacks, of.Widths, of.Decoder, of.TimeDown, of.TimeUp = "", nil, nil, nil, nil
-			}
-			assert.Equal(t, whole.Config, m.Config)
-			m.Close()
-		}
+		testHalves(t, path)
 	}
 }
 

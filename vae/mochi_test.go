@@ -22,19 +22,7 @@ import (
 // The published size has the published number of tensors and parameters, and is what
 // Published plans for.
 func TestPublishedMochi(t *testing.T) {
-	all := synthetic.Mochi(synthetic.MochiConfig{})
-	assert.Len(t, all, 437)
-	assert.Equal(t, 459_748_611, parameters(all))
-	m, err := Published(mochi, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-	require.NoError(t, err)
-	shapes := map[string][]int{}
-	for _, s := range all {
-		shapes[s.Name] = s.Shape
-	}
-	require.Len(t, m.specs, len(all))
-	for _, s := range m.specs {
-		assert.Equal(t, shapes[s.name], s.shape, s.name)
-	}
+	testPublished(t, mochi, synthetic.Mochi(synthetic.MochiConfig{}), 437, 459_748_611, "")
 }
 
 // originalMochi is a checkpoint by its original names, where queries, keys and values are
