@@ -50,3 +50,21 @@ func TestUsualFamilies(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnknownModel)
 	require.NotErrorIs(t, err, ErrLeftOut, "the whole build has no other to ask")
 }
+
+// Models that no family has are refused by name.
+func TestUnread(t *testing.T) {
+	for name, want := range map[string]string{
+		"decoder.stages.0.0.main.conv.weight":             "it is a DC-AE (tensor decoder.stages.0.0.main.conv.weight)",
+		"decoder.project_in.conv.weight":                  "it is a DC-AE",
+		"decoder.transformer_blocks.0.attn.to_q.weight":   "it is the VAE of MiniMax-H3",
+		"student.dconv_encoder.blocks.0.conv.weight":      "it is the VAE of Mage",
+		"vae.decoder.stages.0.op_list.0.main.conv.weight": "it is a DC-AE",
+	} {
+		path := filepath.Join(t.TempDir(), "other.safetensors")
+		spec := safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}
+		require.NoError(t, synthetic.Create(path, []synthetic.Raw{{Spec: spec, Data: make([]byte, 4)}}, nil))
+		_, err := Inspect(path, gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrUnknownModel, name)
+		require.ErrorContains(t, err, want)
+	}
+}

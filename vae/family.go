@@ -85,6 +85,12 @@ type cache struct{ trainer, trains, model string }
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }
 
+// unread are names of modules of models that no family has.
+var unread = []mark{
+	{"decoder.stages.", "a DC-AE"}, {"decoder.project_in.", "a DC-AE"}, {"decoder.transformer_blocks.", "the VAE of MiniMax-H3"},
+	{"student.dconv_encoder.", "the VAE of Mage"},
+}
+
 // usual are the families that every build knows. The page's first engine knows no others.
 var usual = []*family{&seedVR2Family, &wan21Family, &wan22Family, &qwen21Family}
 
@@ -173,6 +179,13 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 		fam.complete(&c)
 		c.Quantised = q.note(f)
 		return fam, c, t, err
+	}
+	for _, name := range f.Names() {
+		for _, m := range unread {
+			if strings.Contains("."+name, "."+m.tensor) {
+				return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), ErrUnknownModel, m.of, name)
+			}
+		}
 	}
 	last := len(marks) - 1
 	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
