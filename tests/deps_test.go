@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"tools/dawn":                     {"gpu"},
 	"tools/dist":                     {},
 	"tools/flat":                     {"gpu", "vae"},
-	"tools/peers":                    {"gpu", "wgsl"},
+	"tools/peers":                    {"gpu", "tests/synthetic", "vae", "wgsl"},
 	"tools/test":                     {},
 	"tools/tiled":                    {"gpu", "media", "tiling", "vae"},
 	"tools/wasmtest":                 {},

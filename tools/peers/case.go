@@ -6,9 +6,10 @@ import (
 )
 
 // Case is an operation on T frames of HxW pixels, as SeedVR2's and Wan's networks
-// have it. Its numbers come channels first, as PyTorch and onnx lay them out.
+// have it, or the whole decoder of a picture of HxW pixels. Its numbers come channels
+// first, as PyTorch and onnx lay them out.
 type Case struct {
-	Op  string `json:"op"` // conv3d, conv2d, norm or attention
+	Op  string `json:"op"` // conv3d, conv2d, norm, attention or decoder
 	In  int    `json:"in"` // channels
 	Out int    `json:"out"`
 	T   int    `json:"t"`
@@ -23,7 +24,11 @@ const (
 	conv2d    = "conv2d"
 	norm      = "norm"
 	attention = "attention"
+	decoder   = "decoder"
 )
+
+// cell is how many rows and columns of pixels a decoder makes of one of its latent.
+const cell = 8
 
 // groups are those of every norm, with its epsilon.
 const (
@@ -67,9 +72,17 @@ var inPage = []Case{
 	{Op: attention, In: 384, Out: 384, T: 1, H: 16, W: 16, Of: "Wan 2.1"},
 }
 
+// decoders are Stable Diffusion's on square pictures of these sizes.
+func decoders(sizes []int) (all []Case) {
+	for _, size := range sizes {
+		all = append(all, Case{Op: decoder, In: 4, Out: 3, T: 1, H: size, W: size, Of: "Stable Diffusion"})
+	}
+	return all
+}
+
 func (c Case) String() string {
 	channels := fmt.Sprint(c.In)
-	if c.Op == conv3d || c.Op == conv2d {
+	if c.Op == conv3d || c.Op == conv2d || c.Op == decoder {
 		channels = fmt.Sprintf("%d→%d", c.In, c.Out)
 	}
 	return fmt.Sprintf("%s %s on %d×%d×%d", c.Op, channels, c.T, c.H, c.W)
@@ -86,23 +99,27 @@ func (c Case) taps() int {
 func (c Case) pixels() int { return c.T * c.H * c.W }
 
 // inputs are how many numbers an input has: [In, T, H, W], for attention three
-// times [H*W, In] of query, key and value.
+// times [H*W, In] of query, key and value, for a decoder the latent.
 func (c Case) inputs() int {
-	if c.Op == attention {
+	switch c.Op {
+	case attention:
 		return 3 * c.In * c.pixels()
+	case decoder:
+		return c.In * c.pixels() / (cell * cell)
 	}
 	return c.In * c.pixels()
 }
 
 func (c Case) outputs() int { return c.Out * c.pixels() }
 
-// flops are what the operation says that it takes, what is not a product apart.
+// flops are what the operation says that it takes, what is not a product apart. Those
+// of a decoder are not counted.
 func (c Case) flops() float64 {
 	switch c.Op {
 	case attention:
 		n := float64(c.pixels())
 		return 4 * n * n * float64(c.In)
-	case norm:
+	case norm, decoder:
 		return 0
 	}
 	return 2 * 9 * float64(c.taps()*c.In*c.outputs())
@@ -110,7 +127,7 @@ func (c Case) flops() float64 {
 
 // numbers are a case's: what goes in, and what a network has learned: of a
 // convolution the weight [Out, In, taps, 3, 3] and the bias, of a norm gamma and
-// beta.
+// beta. A decoder's weights are a file.
 type numbers struct{ x, weight, bias []float32 }
 
 // numbers are the same every time.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"tessera/gpu"
+	"tessera/tests/synthetic"
+	"tessera/vae"
 )
 
 // runner runs a case in one or several ways, each named PEER:WAY.
@@ -39,16 +41,16 @@ const (
 // itself is our side natively.
 type itself struct {
 	dev *gpu.Device
-	now map[string]*ours
+	now map[string]side
 }
 
 func (s *itself) open(folder string, c Case) (o opened, err error) {
-	s.now = map[string]*ours{}
+	s.now = map[string]side{}
 	for _, name := range []string{us, single} {
-		if name == single && !s.now[us].winograd {
+		if name == single && !s.now[us].inPairs() {
 			break
 		}
-		one, err := newOurs(s.dev, c, c.numbers(), name == single)
+		one, err := s.side(folder, c, name == single)
 		if err != nil {
 			return o, err
 		}
@@ -61,6 +63,17 @@ func (s *itself) open(folder string, c Case) (o opened, err error) {
 		}
 	}
 	return o, nil
+}
+
+func (s *itself) side(folder string, c Case, single bool) (side, error) {
+	if c.Op != decoder {
+		return newOurs(s.dev, c, c.numbers(), single)
+	}
+	model, err := vae.Open(s.dev, filepath.Join(folder, checkpoint), networkSettings)
+	if err != nil {
+		return nil, err
+	}
+	return newNetwork(model, c)
 }
 
 func (s *itself) run(name string, n int) (seconds []float64, err error) {
@@ -122,6 +135,9 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 		}
 		defer one.close()
 		for name, why := range o.Errors {
+			if name == us {
+				return nil, fmt.Errorf("%v: %s: %s", c, us, why)
+			}
 			r.Peers = append(r.Peers, Time{Name: name, Not: why})
 		}
 		for _, name := range o.Names {
@@ -146,7 +162,10 @@ func compare(runners []runner, folder string, c Case, rounds int) (*Result, erro
 	return r, nil
 }
 
-// write makes the files of a case: numbers and what they are.
+// checkpoint is the file of a decoder's weights.
+const checkpoint = "decoder.safetensors"
+
+// write makes the files of a case: numbers and what they are, and a decoder's weights.
 func write(folder string, c Case) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -157,6 +176,11 @@ func write(folder string, c Case) error {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(folder, name+".bin"), encode(v), 0o600); err != nil {
+			return err
+		}
+	}
+	if c.Op == decoder {
+		if err := synthetic.CreateKL(filepath.Join(folder, checkpoint), synthetic.KLConfig{Quant: true}); err != nil {
 			return err
 		}
 	}
@@ -210,6 +234,9 @@ func (r *Result) check(folder string) error {
 // measure has every peer in its quickest way, and us, take turns.
 func (r *Result) measure(with map[string]runner, rounds int) error {
 	turns := append(r.quickest(func(name string) float64 {
+		if r.Case.Op == decoder { // takes minutes, and has one way
+			return 1
+		}
 		seconds, err := with[name].run(name, 2)
 		if err != nil {
 			return 0

@@ -18,6 +18,10 @@ type stand map[string]struct{ gives, takes float64 }
 func (s stand) open(folder string, c Case) (opened, error) {
 	o := opened{Errors: map[string]string{"a:none": "has no such kernel"}}
 	for name, way := range s {
+		if name == us && way.takes == 0 {
+			o.Errors[us] = "has no memory"
+			continue
+		}
 		y := make([]float32, c.outputs())
 		for i := range y {
 			y[i] = float32(way.gives)
@@ -65,6 +69,8 @@ func TestCompare(t *testing.T) {
 	assert.InDelta(t, 0.7, r.Single.Median, 1e-9)
 	_, err = compare([]runner{stand{us: {1, 1}, single: {2, 1}}}, folder, c, 1)
 	require.ErrorContains(t, err, "frame by frame our result differs")
+	_, err = compare([]runner{stand{us: {1, 0}, "b:only": {1, 7}}}, folder, c, 1)
+	require.ErrorContains(t, err, "Tessera: has no memory")
 	assert.NoDirExists(t, folder)
 }
 

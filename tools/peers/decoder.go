@@ -60,7 +60,7 @@ func runDecoder(o options) (*Decoder, error) {
 		return nil, err
 	}
 	if !(d.CPU <= most) || !(d.WebGPU <= most) {
-		return d, fmt.Errorf("decoder: onnxruntime's results differ from ours by NMSE %g (CPU) and %g (WebGPU)", d.CPU, d.WebGPU)
+		return nil, fmt.Errorf("decoder: onnxruntime's results differ from ours by NMSE %g (CPU) and %g (WebGPU)", d.CPU, d.WebGPU)
 	}
 	d.Theirs.Name, d.Program.Name, d.Decode.Name = d.Peer, us+" decode", us
 	for range o.rounds {

@@ -33,7 +33,7 @@ def checkpoint(path):
     kinds = {"F16": "<f2", "F32": "<f4"}
     tensors = {
         name: np.frombuffer(data[slice(*t["data_offsets"])], kinds[t["dtype"]]).reshape(t["shape"]).astype("f4")
-        for name, t in header.items() if name.startswith("decoder.")
+        for name, t in header.items() if name.startswith(("decoder.", "post_quant_conv."))
     }
     return tensors, header.get("__metadata__", {})
 
@@ -207,4 +207,5 @@ def main():
             say(time.perf_counter() - start)
 
 
-main()
+if __name__ == "__main__":
+    main()

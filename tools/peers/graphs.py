@@ -6,6 +6,8 @@ import os
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+import pictures
+
 GROUPS, EPS = 32, 1e-6
 
 
@@ -27,6 +29,8 @@ def shape(case):
         return [1, case["h"] * case["w"], case["in"]]
     if case["op"] == "conv3d":
         return [1, case["in"], case["t"], case["h"], case["w"]]
+    if case["op"] == "decoder":
+        return [1, case["in"], case["h"] // 8, case["w"] // 8]
     return [1, case["in"], case["h"], case["w"]]
 
 
@@ -65,7 +69,11 @@ def write(folder):
     """The case's graphs as files, by name; and what goes in."""
     case, numbers = load(folder)
     paths = {}
-    for name, graph in of(case, numbers).items():
+    if case["op"] == "decoder":
+        models = {"decoder": pictures.model(os.path.join(folder, "decoder.safetensors"), shape(case))}
+    else:
+        models = of(case, numbers)
+    for name, graph in models.items():
         paths[name] = os.path.join(folder, name + ".onnx")
         with open(paths[name], "wb") as out:
             out.write(graph.SerializeToString())

@@ -3,17 +3,20 @@
 // Command peers times Tessera's operations against the best peers, on the same
 // adapter, in turns, so that whatever else the machine does falls on all:
 // natively onnxruntime's WebGPU provider, in Chromium onnxruntime-web,
-// tfjs-backend-webgpu and LiteRT.js. And `tessera decode` against a whole
-// decoder in onnxruntime. tools/peers.sh sets it up; it prints tables in markdown.
+// tfjs-backend-webgpu and LiteRT.js. Whole decoders of pictures against onnxruntime in
+// both, and `tessera decode` against a whole decoder in onnxruntime. tools/peers.sh sets
+// it up; it prints tables in markdown.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +29,7 @@ type options struct {
 	build  string // folder
 	in     string
 	only   *regexp.Regexp
+	sizes  []int // of the pictures that whole decoders make
 	rounds int
 	rest   time.Duration
 	report string
@@ -33,10 +37,11 @@ type options struct {
 
 func main() {
 	o := options{}
-	var only string
+	var only, sizes string
 	flag.StringVar(&o.python, "python", "python3", "`interpreter` that has the native peer")
 	flag.StringVar(&o.build, "build", "build/peers", "`folder` for what is made, with the page's peers and the program")
-	flag.StringVar(&o.in, "in", "native,chromium,decoder", "what: operations native and in chromium, a whole decoder")
+	flag.StringVar(&o.in, "in", "native,chromium,decoder", "what: operations native and in chromium, SeedVR2's decoder; pictures and chromium-pictures are Stable Diffusion's decoder, which takes hours")
+	flag.StringVar(&sizes, "sizes", "512,1024", "rows and columns of the pictures, multiples of 8")
 	flag.StringVar(&only, "only", ".", "the cases whose name matches this `expression`")
 	flag.IntVar(&o.rounds, "rounds", 5, "turns of each program")
 	flag.DurationVar(&o.rest, "rest", 0, "time to leave the machine to others between cases")
@@ -45,6 +50,13 @@ func main() {
 	err := func() (err error) {
 		if o.only, err = regexp.Compile(only); err != nil {
 			return err
+		}
+		for _, text := range strings.Split(sizes, ",") {
+			size, err := strconv.Atoi(text)
+			if err != nil || size <= 0 || size%cell != 0 {
+				return fmt.Errorf("-sizes has %q, expected multiples of %d", text, cell)
+			}
+			o.sizes = append(o.sizes, size)
 		}
 		return run(o)
 	}()
@@ -67,28 +79,32 @@ func run(o options) error {
 	for _, where := range strings.Split(o.in, ",") {
 		switch where {
 		case "native":
-			err = runNative(o, py, r)
+			err = runNative(o, py, r, native)
 		case "chromium":
-			err = runChromium(o, py, r)
+			err = runChromium(o, py, r, inPage)
+		case "pictures":
+			err = runNative(o, py, r, decoders(o.sizes))
+		case "chromium-pictures":
+			err = runChromium(o, py, r, decoders(o.sizes))
 		case "decoder":
 			r.Decoder, err = runDecoder(o)
 		default:
-			err = fmt.Errorf("-in is %q, expected native, chromium or decoder", where)
+			err = fmt.Errorf("-in is %q, expected native, chromium, decoder, pictures or chromium-pictures", where)
 		}
-		if err != nil {
-			return err
+		if err != nil { // after hours, maybe: what there is, is printed
+			break
 		}
 	}
 	r.Load.After = load()
 	text := r.markdown()
 	fmt.Print(text)
 	if o.report == "" {
-		return nil
+		return err
 	}
-	return r.save(o.report, text)
+	return errors.Join(err, r.save(o.report, text))
 }
 
-func runNative(o options, py *python, r *Report) error {
+func runNative(o options, py *python, r *Report, cases []Case) error {
 	dev, err := gpu.Open(gpu.Options{Adapter: -1})
 	if err != nil {
 		return err
@@ -96,16 +112,16 @@ func runNative(o options, py *python, r *Report) error {
 	defer dev.Close()
 	i := dev.Info()
 	part := r.part(natively, fmt.Sprintf("%s, %s, %s", i.Name, i.Driver, i.Backend), py.versions)
-	return part.all(o, []runner{&itself{dev: dev}, py}, native)
+	return part.all(o, []runner{&itself{dev: dev}, py}, cases)
 }
 
-func runChromium(o options, py *python, r *Report) error {
+func runChromium(o options, py *python, r *Report, cases []Case) error {
 	b, err := startBrowser(o, py)
 	if err != nil {
 		return err
 	}
 	defer b.end()
-	return r.part(inChromium, b.about.Adapter+", "+b.about.Agent, b.about.Versions).all(o, []runner{b}, inPage)
+	return r.part(inChromium, b.about.Adapter+", "+b.about.Agent, b.about.Versions).all(o, []runner{b}, cases)
 }
 
 // all measures the cases that are asked for.

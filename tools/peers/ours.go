@@ -9,7 +9,15 @@ import (
 	"tessera/wgsl"
 )
 
-// ours is our side: a case recorded once, in f32.
+// side is our side of a case, on a device.
+type side interface {
+	once() error    // uploads the input, runs, and reads the output back
+	lay() []float32 // lays what once read out as the peers do
+	inPairs() bool  // whether frames are made two by two
+	close()
+}
+
+// ours is the side of an operation, recorded once, in f32.
 type ours struct {
 	dev      *gpu.Device
 	set      *wgsl.Set
@@ -55,6 +63,8 @@ func newOurs(dev *gpu.Device, c Case, n numbers, single bool) (*ours, error) {
 	}
 	return o, nil
 }
+
+func (o *ours) inPairs() bool { return o.winograd }
 
 func (o *ours) close() { o.dev.Free(o.bufs...) }
 

@@ -1,19 +1,22 @@
 //go:build js
 
-// In a page peers is our side alone: globalThis.tessera has open(case), once()
-// and close(), which give promises, and result().
+// In a page peers is our side alone: globalThis.tessera has open(case, checkpoint),
+// once() and close(), which give promises, and result(). The checkpoint, a Uint8Array,
+// is a decoder's.
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"syscall/js"
 
 	"tessera/gpu"
+	"tessera/vae"
 )
 
 func main() {
 	var dev *gpu.Device
-	var now *ours
+	var now side
 	js.Global().Set("tessera", map[string]any{
 		"open": promising(func(args []js.Value) (err error) {
 			var c Case
@@ -25,7 +28,17 @@ func main() {
 					return err
 				}
 			}
-			now, err = newOurs(dev, c, c.numbers(), false)
+			if c.Op != decoder {
+				now, err = newOurs(dev, c, c.numbers(), false)
+				return err
+			}
+			weights := make([]byte, args[1].Length())
+			js.CopyBytesToGo(weights, args[1])
+			model, err := vae.OpenReader(dev, bytes.NewReader(weights), int64(len(weights)), "checkpoint", networkSettings)
+			if err != nil {
+				return err
+			}
+			now, err = newNetwork(model, c)
 			return err
 		}),
 		"once":  promising(func([]js.Value) error { return now.once() }),

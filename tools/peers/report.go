@@ -45,6 +45,8 @@ type Part struct {
 // bar is what a ratio is to reach.
 func (p *Part) bar(c Case) float64 {
 	switch {
+	case c.Op == decoder:
+		return 8
 	case c.Op != conv3d:
 		return 2
 	case p.Where == inChromium:
@@ -91,18 +93,34 @@ func (r *Report) markdown() string {
 	return b.String()
 }
 
+// inSeconds is the unit of whole decoders.
+const inSeconds = "s"
+
+// unit is that of the part's times, and how many of them a second has.
+func (p *Part) unit() (name string, of float64) {
+	if len(p.Results) > 0 && p.Results[0].Case.Op == decoder {
+		return inSeconds, 1
+	}
+	return "ms", 1e3
+}
+
 func (p *Part) markdown(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## %s\n\nAdapter: %s  \nPeers:", strings.ToUpper(p.Where[:1])+p.Where[1:], p.Adapter)
+	unit, of := p.unit()
+	title := strings.ToUpper(p.Where[:1]) + p.Where[1:]
+	if unit == inSeconds {
+		title += ", whole decoders"
+	}
+	fmt.Fprintf(b, "\n## %s\n\nAdapter: %s  \nPeers:", title, p.Adapter)
 	for i, name := range slices.Sorted(maps.Keys(p.Versions)) {
 		if i > 0 {
 			b.WriteString(",")
 		}
 		fmt.Fprintf(b, " %s %s", name, p.Versions[name])
 	}
-	b.WriteString("\n\n| | whose | best peer | its ms | Tessera, ms | ratio | bar | Tessera, GFLOP/s | difference, NMSE | frame by frame |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(b, "\n\n| | whose | best peer | its %[1]s | Tessera, %[1]s | ratio | bar | Tessera, GFLOP/s | difference, NMSE | frame by frame |\n|---|---|---|---|---|---|---|---|---|---|\n", unit)
 	var others, none []string
 	for _, r := range p.Results {
-		r.row(b)
+		r.row(b, of)
 		var times []string
 		for _, t := range r.Peers {
 			switch words, timed := t.words(); {
@@ -127,23 +145,23 @@ func list(b *strings.Builder, what string, lines []string) {
 	}
 }
 
-func (r *Result) row(b *strings.Builder) {
+func (r *Result) row(b *strings.Builder, of float64) {
 	fmt.Fprintf(b, "| %v | %s |", r.Case, r.Case.Of)
+	speed := "" // of what is no product
+	if r.GFLOPs > 0 {
+		speed = fmt.Sprintf("%.1f", r.GFLOPs)
+	}
 	if r.Best == "" {
-		fmt.Fprintf(b, " none | | %.1f | | %.0f× | %.1f | | |\n", 1e3*r.Ours.Median, r.Bar, r.GFLOPs)
+		fmt.Fprintf(b, " none | | %.1f | | %.0f× | %s | | |\n", of*r.Ours.Median, r.Bar, speed)
 		return
 	}
 	for _, t := range r.Peers {
 		if t.Name == r.Best {
-			speed := "" // of what is no product
-			if r.GFLOPs > 0 {
-				speed = fmt.Sprintf("%.1f", r.GFLOPs)
-			}
 			alone := ""
 			if r.Single != nil {
 				alone = fmt.Sprintf("%.1f ms, %.1f×", 1e3*r.Single.Median, t.Median/r.Single.Median)
 			}
-			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e | %s |\n", t.Name, 1e3*t.Median, 1e3*r.Ours.Median, ratio(r.Ratio, r.Bar), r.Bar, speed, t.NMSE, alone)
+			fmt.Fprintf(b, " %s | %.1f | %.1f | %s | %.0f× | %s | %.0e | %s |\n", t.Name, of*t.Median, of*r.Ours.Median, ratio(r.Ratio, r.Bar), r.Bar, speed, t.NMSE, alone)
 		}
 	}
 }

@@ -8,6 +8,7 @@ export const name = 'onnxruntime-web';
 export const version = () => ort.env.versions.web;
 
 function shape({ op, in: c, t, h, w }) {
+  if (op === 'decoder') return [1, c, h / 8, w / 8];
   return op === 'attention' ? [1, h * w, c] : op === 'conv3d' ? [1, c, t, h, w] : [1, c, h, w];
 }
 

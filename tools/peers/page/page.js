@@ -27,7 +27,7 @@ async function numbers(name) {
 /** Sets the case of the server up; the answer is that of native.py. */
 async function open(graphs) {
   const which = await (await fetch('case/case.json')).json();
-  const names = which.op === 'attention' ? ['x'] : ['x', 'weight', 'bias'];
+  const names = ['attention', 'decoder'].includes(which.op) ? ['x'] : ['x', 'weight', 'bias'];
   const [x, weight, bias] = await Promise.all(names.map(numbers));
   const answer = { names: [], errors: {} };
   for (const side of sides) {

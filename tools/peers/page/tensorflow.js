@@ -91,7 +91,7 @@ const makers = {
 };
 
 export function ways({ op }) {
-  return Object.fromEntries(Object.entries(makers[op]).map(([name, make]) => [name, async (which) => {
+  return Object.fromEntries(Object.entries(makers[op] ?? {}).map(([name, make]) => [name, async (which) => {
     await ready;
     return make(which);
   }]));

@@ -14,7 +14,8 @@ const started = start();
 export function ways() {
   return { '': async ({ x, weight, bias, ...which }) => {
     await started;
-    await tessera.open(JSON.stringify(which));
+    const checkpoint = which.op === 'decoder' ? await (await fetch('case/decoder.safetensors')).bytes() : undefined;
+    await tessera.open(JSON.stringify(which), checkpoint);
     return {
       run: tessera.once,
       lay: () => new Float32Array(tessera.result().buffer),
