@@ -1,12 +1,13 @@
 #!/bin/sh
 # Times Tessera against PyTorch on the same processor, both with as many threads,
 # and prints a table: decodes and encodes of the small model that ships and of
-# SeedVR2's published size with made-up weights, f32, in turns.
+# SeedVR2's published size with made-up weights, f32, in turns; and decodes of Stable
+# Diffusion's, where -only asks for them.
 #
 #   tools/torch.sh              on lavapipe, and as root on Mesa 26's in tools/isa.sh's
 #                               chroot, where that was made
 #   tools/torch.sh -turns 9     more of them
-#   tools/torch.sh -only demo   the cases whose name has that in it
+#   tools/torch.sh -only demo   the cases whose name has that in it: demo, published, sd
 #
 # PyTorch, some gigabytes with what it brings along, goes into build/torch.
 set -eu

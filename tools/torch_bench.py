@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 import torch_vae
 
-SMALL, PUBLISHED = "tiny-seedvr2.safetensors", "published.safetensors"
+SMALL, PUBLISHED, PICTURES = "tiny-seedvr2.safetensors", "published.safetensors", "sd.safetensors"
 CASES = [  # name, model, operation, frames, side
     ("demo, image", SMALL, "decode", 1, 256),
     ("demo, image", SMALL, "encode", 1, 256),
@@ -25,6 +25,8 @@ CASES = [  # name, model, operation, frames, side
     ("published, image", PUBLISHED, "encode", 1, 64),
     ("published, clip", PUBLISHED, "decode", 9, 64),
     ("published, clip", PUBLISHED, "encode", 9, 64),
+    ("sd, image 512", PICTURES, "decode", 1, 512),
+    ("sd, image 1024", PICTURES, "decode", 1, 1024),
 ]
 ALLOWED = 1e-6  # NMSE of results
 
@@ -73,6 +75,7 @@ def net(folder, model):
     path = f"{folder}/{model}"
     if model == SMALL:
         return torch_vae.SeedVR2(torch_vae.stored(path), (24, 32, 48, 48), 16, 8)
+    kind = torch_vae.KL if model == PICTURES else torch_vae.SeedVR2
     if not os.path.exists(path):  # weights by name and shape, as they are asked for
         torch.manual_seed(1)
         made, made_up = {}, torch_vae.made_up("cpu", torch.float16)
@@ -81,15 +84,16 @@ def net(folder, model):
             made[name] = made_up(name, shape)
             return made[name].float()
 
-        n = torch_vae.SeedVR2(weight)
-        n.decode(torch.zeros(1, 16, 1, 1, 1))
-        n.encode(torch.zeros(1, 3, 1, 8, 8))
+        n = kind(weight)
+        n.decode(torch.zeros(1, n.latent, 1, 1, 1))
+        if model == PUBLISHED:
+            n.encode(torch.zeros(1, 3, 1, 8, 8))
         save_file(made, path)
-    return torch_vae.SeedVR2(torch_vae.stored(path))
+    return kind(torch_vae.stored(path))
 
 
-def given(op, frames, side):
-    shape = (16, 1 + (frames - 1) // 4, side // 8, side // 8) if op == "decode" else (3, frames, side, side)
+def given(latent, op, frames, side):
+    shape = (latent, 1 + (frames - 1) // 4, side // 8, side // 8) if op == "decode" else (3, frames, side, side)
     x = torch_vae.values("latent" if op == "decode" else "input", math.prod(shape)).reshape(shape)
     return x.float()
 
@@ -106,11 +110,11 @@ def main():
     programs = [Program(o.folder, "")] + ([Program(o.folder, o.chroot)] if o.chroot else [])
     nets, rows, adapters = {}, [], {}
     for name, model, op, frames, side in CASES:
-        if o.only not in name:
+        if o.only not in name or not o.only and model == PICTURES:
             continue
         n = nets.setdefault(model, None) or net(o.folder, model)
         nets[model] = n
-        x = given(op, frames, side)
+        x = given(n.latent, op, frames, side)
 
         def theirs():
             start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""SeedVR2's autoencoder and Wan 2.1's decoder in plain PyTorch, run as their
-authors run them: a slice of frames at a time, each convolution keeping the last
-frames of its input. Called by gpu_torch.py and bench_torch.py. By itself it
+"""SeedVR2's autoencoder, Wan 2.1's and Stable Diffusion's decoders in plain PyTorch,
+run as their authors run them: videos a slice of frames at a time, each convolution
+keeping the last frames of its input. Called by gpu_torch.py and torch_bench.py. By itself it
 compares what it computes with the goldens:
 
     python tools/torch_vae.py tests/goldens
@@ -8,6 +8,7 @@ compares what it computes with the goldens:
 
 import json
 import math
+import struct
 import sys
 
 import torch
@@ -178,6 +179,45 @@ class Wan21(Net):
         return self.sliced(run, z, 1, 1)
 
 
+class KL(Net):
+    """AutoencoderKL with the original names, for one picture."""
+
+    def __init__(self, weight, widths=(128, 256, 512, 512), latent=4, groups=32):
+        super().__init__(weight)
+        self.widths, self.latent, self.groups = widths, latent, groups
+
+    def same(self, name, x, out, side=3):
+        return self.conv(name, x, out, (side, side), padding=side // 2)
+
+    def norm(self, name, x):
+        c = x.shape[1]
+        return F.group_norm(x, self.groups, self[name + ".weight", (c,)], self[name + ".bias", (c,)], 1e-6)
+
+    def resnet(self, name, x, out):
+        y = self.same(name + ".conv1", F.silu(self.norm(name + ".norm1", x)), out)
+        y = self.same(name + ".conv2", F.silu(self.norm(name + ".norm2", y)), out)
+        return y + (x if x.shape[1] == out else self.same(name + ".nin_shortcut", x, out, 1))
+
+    def middle(self, name, x):
+        c, at = x.shape[1], name + ".attn_1"
+        x = self.resnet(name + ".block_1", x, c)
+        g = self.norm(at + ".norm", x)
+        o = self.attend(*(self.same(f"{at}.{k}", g, c, 1).unsqueeze(2) for k in "qkv"))
+        x = x + self.same(at + ".proj_out", o[0].transpose(1, 2).reshape(x.shape), c, 1)
+        return self.resnet(name + ".block_2", x, c)
+
+    def decode(self, z):
+        x = self.same("post_quant_conv", z[:, :, 0], self.latent, 1)
+        x = self.middle("decoder.mid", self.same("decoder.conv_in", x, self.widths[-1]))
+        for i in reversed(range(len(self.widths))):
+            for k in range(3):
+                x = self.resnet(f"decoder.up.{i}.block.{k}", x, self.widths[i])
+            if i > 0:
+                x = F.interpolate(x, scale_factor=2.0, mode="nearest")
+                x = self.same(f"decoder.up.{i}.upsample.conv", x, self.widths[i])
+        return self.same("decoder.conv_out", F.silu(self.norm("decoder.norm_out", x)), 3)[:, :, None]
+
+
 def made_up(device, dtype):
     """Weights of about the size that trained ones have."""
 
@@ -230,22 +270,35 @@ def nmse(got, want):
     return float(((got - want) ** 2).sum() / (want**2).sum())
 
 
+def golden(path, case):
+    """The numbers of a case, in f64."""
+    with open(path, "rb") as f:
+        if path.endswith(".json"):
+            return torch.tensor(json.load(f)[case]["data"], dtype=torch.float64)
+        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
+        start, end = header[case + ".out"]["data_offsets"]
+        f.seek(start, 1)
+        return torch.frombuffer(bytearray(f.read(end - start)), dtype=torch.float32).double()
+
+
 def check(folder):
     """Whether all this is what the goldens say."""
     seedvr2 = SeedVR2(synthetic, (32, 64, 96, 96), 4)
     wan = Wan21(synthetic, 16, 4)
+    kl = KL(synthetic, (32, 64, 96, 96))
     wrong = 0
     for file, case, run, key, shape in (
         ("seedvr2_small.json", "seedvr2/encode_T9_moments", seedvr2.encode, "input", (3, 9, 16, 24)),
         ("seedvr2_small.json", "seedvr2/decode_L3", seedvr2.decode, "latent", (4, 3, 2, 3)),
         ("wan_small.json", "wan21/decode_L3", wan.decode, "latent", (4, 3, 2, 3)),
+        ("kl_small.safetensors", "decode_4x1x3x4", kl.decode, "latent", (4, 1, 3, 4)),
+        ("kl_small.safetensors", "decode_4x1x5x7", kl.decode, "latent", (4, 1, 5, 7)),
     ):
-        with open(f"{folder}/{file}") as f:
-            want = torch.tensor(json.load(f)[case]["data"], dtype=torch.float64)
+        want = golden(f"{folder}/{file}", case)
         with torch.inference_mode():
             got = run(values(key, math.prod(shape)).reshape(1, *shape)).flatten()
         error = nmse(got, want) if got.shape == want.shape else math.inf
-        print(f"{case}: NMSE {error:.1e}")
+        print(f"{file}, {case}: NMSE {error:.1e}")
         wrong += not error < 1e-12
     return wrong
 
