@@ -234,7 +234,7 @@ func (r *Result) check(folder string) error {
 // measure has every peer in its quickest way, and us, take turns.
 func (r *Result) measure(with map[string]runner, rounds int) error {
 	turns := append(r.quickest(func(name string) float64 {
-		if r.Case.Op == decoder { // takes minutes, and has one way
+		if r.Case.Op == decoder { // takes minutes, and a peer has one way that works
 			return 1
 		}
 		seconds, err := with[name].run(name, 2)

@@ -70,7 +70,7 @@ def write(folder):
     case, numbers = load(folder)
     paths = {}
     if case["op"] == "decoder":
-        models = {"decoder": pictures.model(os.path.join(folder, "decoder.safetensors"), shape(case))}
+        models = pictures.models(os.path.join(folder, "decoder.safetensors"), shape(case))
     else:
         models = of(case, numbers)
     for name, graph in models.items():

@@ -35,6 +35,8 @@ def opened(folder):
     found, errors = {}, {}
     paths, feeds = graphs.write(folder)
     for graph, path in paths.items():
+        if found and graph.endswith("-in-parts"):  # needed where the whole fails
+            continue
         name = f"{PEER}:{graph}"
         try:
             one = session(path)
