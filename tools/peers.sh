@@ -6,8 +6,8 @@
 #   tools/peers.sh -only 'conv3d 128'    the cases whose name matches
 #   tools/peers.sh -report NAME          writes NAME.md and NAME.json, too
 #   tools/peers.sh -in pictures,chromium-pictures -rounds 1 -sizes 512,1024
-#                                        Stable Diffusion's decoder, whole, on pictures of
-#                                        these sizes: hours. Nothing else runs it
+#                                        Stable Diffusion's whole decoder at these sizes;
+#                                        takes hours, so it runs only if asked for
 #
 # Python and Node serve the peers only; what they need goes into build/peers.
 set -eu
