@@ -72,13 +72,16 @@ func several(found []string, err error) error {
 	return err
 }
 
-// another refuses what a trainer keeps of models that tessera doesn't have, where the
-// shape tells.
-func (a *array) another() error {
-	if a.trainer.Unscaled && len(a.shape) == 3 {
-		return fmt.Errorf("latent has shape %v, expected [C,1,h,w]: %s keeps pictures of Qwen-Image so, and [C,h,w] are another model's", a.shape, a.trainer.Name)
+// another refuses what OneTrainer keeps of other models, where the shape tells: those of
+// pictures have no frames.
+func (a *array) another(o LatentOptions) error {
+	switch pictures := len(a.shape) == 3; {
+	case o.Channels == 0 || !a.trainer.Unscaled || pictures == o.Pictures:
+		return nil
+	case pictures:
+		return fmt.Errorf("latent has shape %v, expected [C,L,h,w]: %s keeps latents of video models so, and [C,h,w] is a picture model's", a.shape, a.trainer.Name)
 	}
-	return nil
+	return fmt.Errorf("latent has shape %v, expected [C,h,w]: %s keeps latents of picture models so, and [C,L,h,w] is a video model's", a.shape, a.trainer.Name)
 }
 
 // otherwise adds to err, which says that a is no latent, whose it is, or that it could

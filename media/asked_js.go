@@ -19,7 +19,7 @@ func several(_ []string, err error) error { return err }
 
 // another: OneTrainer's latents of other models are read in a page, which asks whose they
 // are where their numbers are odd.
-func (a *array) another() error { return nil }
+func (a *array) another(LatentOptions) error { return nil }
 
 func (a *array) otherwise(_ LatentOptions, err error) error { return err }
 

@@ -21,6 +21,9 @@ type LatentOptions struct {
 	// Packed: squares of 2x2 cells may lie among the channels, [4C,L,h/2,w/2], as in
 	// FLUX.2's pipelines; see latent.Latent.Unpack.
 	Packed bool
+	// Pictures: the model is of pictures, not clips, and a trainer's cache of them has no
+	// frames.
+	Pictures bool
 	// Layout names the dimensions, as ParseLayout returns it; "" tells them by the
 	// channels.
 	Layout string
@@ -89,7 +92,7 @@ func (a *array) layout(o LatentOptions) (layout, error) {
 	case err != nil && a.meta[latent.MetaModel] != "":
 		err = fmt.Errorf("%w: it is of the model %.40q", err, a.meta[latent.MetaModel])
 	case err == nil && a.trainer != nil:
-		err = a.another()
+		err = a.another(o)
 	case untold && o.Channels > 0 && !(picker{}).sized(a.name, cacheKey): // others have one layout
 		y.note = doubt(a.shape, y, orders)
 	}

@@ -8,8 +8,8 @@ import (
 // trainerOf is the trainer whose cache a file of tensors is, with its metadata; nil
 // where it is none. musubi-tuner's (src/musubi_tuner/dataset) and ai-toolkit's
 // (toolkit/dataloader_mixins.py, get_latent_info_dict) say the model in their metadata.
-// OneTrainer's have none, and hold the VAE's mean (modules/dataLoader), which its
-// training scales later.
+// OneTrainer's have none, and hold the VAE's mean (modules/dataLoader), of every model,
+// which its training scales later.
 func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
 	t := &latent.Trainer{Name: "musubi-tuner", Model: meta["architecture"]}
 	mark := meta["format_version"]

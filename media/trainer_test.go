@@ -175,8 +175,8 @@ func TestCachesOfDiffusionPipe(t *testing.T) {
 	require.ErrorContains(t, err, "latent has shape [2 4 1 2 12], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels")
 }
 
-// OneTrainer's caches hold the VAE's own mean of a picture, [C,1,h,w], beside a mask and
-// sizes (torch.save of mgds' DiskCache); without the frames they are of other models.
+// OneTrainer's caches hold the VAE's own mean of a picture, [C,h,w], or with frames where
+// the model is one of clips, beside a mask and sizes (torch.save of mgds' DiskCache).
 func TestCachesOfOneTrainer(t *testing.T) {
 	z := testLatent(16, 1, 3, 16)
 	cache := func(shape []int) []byte {
@@ -196,7 +196,16 @@ func TestCachesOfOneTrainer(t *testing.T) {
 	file = cache([]int{16, 3, 16})
 	_, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16})
 	require.ErrorIs(t, err, ErrInput)
-	require.ErrorContains(t, err, "media: 0.pt: latent has shape [16 3 16], expected [C,1,h,w]: OneTrainer keeps pictures of Qwen-Image so, and [C,h,w] are another model's")
+	require.ErrorContains(t, err, "media: 0.pt: latent has shape [16 3 16], expected [C,L,h,w]: OneTrainer keeps latents of video models so, and [C,h,w] is a picture model's")
+	l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16, Pictures: true})
+	require.NoError(t, err)
+	assert.Equal(t, z.Shape(), l.Shape())
+	assert.Equal(t, z.Data, l.Data)
+	_, err = InspectLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{})
+	require.NoError(t, err, "no model that it could be another's of")
+	clip := cache(z.Shape())
+	_, err = DecodeLatent(bytes.NewReader(clip), int64(len(clip)), "0.pt", LatentOptions{Channels: 16, Pictures: true})
+	require.ErrorContains(t, err, "media: 0.pt: latent has shape [16 1 3 16], expected [C,h,w]: OneTrainer keeps latents of picture models so, and [C,L,h,w] is a video model's")
 	l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "0.pt", LatentOptions{Channels: 16, Layout: "CHW"})
 	require.NoError(t, err)
 	assert.Equal(t, z.Data, l.Data)

@@ -92,7 +92,7 @@ func (c Choices) Options() (vae.Options, error) {
 
 // Reading is how a model's latent is read from a file.
 func (c Choices) Reading(m vae.Config) (media.LatentOptions, error) {
-	o := media.LatentOptions{Channels: m.Latent, Folded: m.ComfyUIFolded, Packed: m.Unpacks(), Layout: c.Layout, Key: c.Key}
+	o := media.LatentOptions{Channels: m.Latent, Folded: m.ComfyUIFolded, Packed: m.Unpacks(), Pictures: m.Temporal == 1, Layout: c.Layout, Key: c.Key}
 	if c.Packed == (tiling.Size{}) {
 		return o, nil
 	}

@@ -19,6 +19,7 @@ var (
 	wan21   = vae.Config{Family: "wan2.1", Model: "Wan 2.1", File: "wan.pth", Print: "1", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true}
 	qwen    = vae.Config{Family: "wan2.1", Model: "Qwen-Image", File: "qwen.safetensors", Print: "2", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
 	wan22   = vae.Config{Family: "wan2.2", Model: "Wan 2.2", File: "wan22.pth", Print: "4", Latent: 16, Spatial: 16, Temporal: 4, Channels: 3, Patch: 2, ComfyUIUnscaled: true}
+	flux1   = vae.Config{Family: "kl", Model: "FLUX.1", File: "ae.safetensors", Print: "5", Latent: 16, Widths: make([]int, 4), Spatial: 8, Temporal: 1, Channels: 3, Patch: 1, ComfyUIUnscaled: true, Independent: true}
 	seedvr2 = vae.Config{Family: "seedvr2", Model: "SeedVR2", File: "ema.pth", Print: "3", Latent: 16, Spatial: 8, Temporal: 4, Channels: 3, Patch: 1}
 )
 
@@ -358,6 +359,9 @@ func TestReading(t *testing.T) {
 	o, err = Choices{Packed: tiling.Size{H: 48, W: 64}}.Reading(qwen)
 	require.NoError(t, err)
 	require.Equal(t, media.LatentOptions{Channels: 16, Height: 6, Width: 8}, o)
+	o, err = Choices{}.Reading(flux1)
+	require.NoError(t, err)
+	require.Equal(t, media.LatentOptions{Channels: 16, Pictures: true}, o)
 	_, err = Choices{Packed: tiling.Size{H: 48, W: 72}}.Reading(qwen)
 	require.ErrorIs(t, err, ErrInput)
 	require.EqualError(t, err, "job: packed latents of 72x48 pixels, expected multiples of 16, the side of what is packed into one")
