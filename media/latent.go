@@ -109,6 +109,7 @@ func (a *array) told(o LatentOptions) (layout, error) {
 	if err != nil {
 		return y, cmp.Or(checkLatentShape(a.shape, a.shape), err)
 	}
+	y.places = y.squares && placesFirst(a.trainer)
 	return y, checkLatentShape(a.shape, y.sides())
 }
 

@@ -48,6 +48,7 @@ type layout struct {
 	images  bool   // it is a batch of single frames
 	moments bool   // half of the channels are means, the others log-variances
 	squares bool   // channels hold squares of 2x2 cells
+	places  bool   // a cell's place in its square comes before the channel, not behind it
 	note    string // what was taken to be so
 	// unpack puts squares of 2x2 cells, that lie among the channels, where they belong;
 	// nil: none do.
@@ -297,6 +298,8 @@ func (y layout) ordered(data []float32) []float32 {
 		data = y.unpack(data)
 	}
 	switch {
+	case y.places:
+		return channelsFirst(data, y.channels/4, 4)
 	case y.outer == 1:
 		return data
 	case y.batch == 1:

@@ -24,3 +24,10 @@ func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
 	}
 	return nil
 }
+
+// placesFirst is whether channels of a cache are a cell's place in its square of 2x2, then
+// the channel, as Ideogram 4 has them (src/musubi_tuner/ideogram4/ideogram4_autoencoder.py).
+// With others the channel is first.
+func placesFirst(t *latent.Trainer) bool {
+	return t != nil && t.Name == "musubi-tuner" && t.Model == "ideogram4"
+}

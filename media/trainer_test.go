@@ -119,6 +119,50 @@ func TestCachesOfAIToolkit(t *testing.T) {
 	assert.Nil(t, l.Trainer)
 }
 
+// musubi-tuner's caches of pictures have no frames, and of FLUX.2 its packed channels; of
+// Ideogram 4, which has the same VAE, these lie otherwise: "(pi pj c)", not "(c pi pj)".
+func TestCachesOfPictures(t *testing.T) {
+	read := func(word, key string, shape []int, data []float32, o LatentOptions) latent.Latent {
+		t.Helper()
+		file := latentFile(t, map[string]string{"architecture": word, "format_version": "1.0.1", "width": "128", "height": "96"},
+			latentTensor{"latents_control_0_" + key, safetensors.F32, shape, make([]float32, len(data))},
+			latentTensor{"latents_" + key, safetensors.F32, shape, data})
+		l, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", o)
+		require.NoError(t, err, word)
+		require.Equal(t, &latent.Trainer{Name: "musubi-tuner", Model: word}, l.Trainer)
+		require.Equal(t, []string{"the latent is latents_" + key + " of 2 tensors: --latent-key names another"}, l.Notes)
+		o.Key = "latents_control_0"
+		other, err := DecodeLatent(bytes.NewReader(file), int64(len(file)), "z.safetensors", o)
+		require.NoError(t, err, word)
+		require.Equal(t, make([]float32, len(data)), other.Data)
+		require.Equal(t, l.Shape(), other.Shape())
+		return l
+	}
+	z := testLatent(16, 1, 3, 16) // 16 columns, which channels could be, too
+	l := read("z_image", "1x3x16_float32", []int{16, 3, 16}, z.Data, LatentOptions{Channels: 16, Pictures: true})
+	require.Equal(t, z.Shape(), l.Shape())
+	require.Equal(t, z.Data, l.Data)
+
+	const c, h, w = 3, 4, 6
+	z = testLatent(c, 1, h, w)
+	flux2, ideogram := make([]float32, len(z.Data)), make([]float32, len(z.Data))
+	for i, v := range z.Data {
+		channel, y, x := i/(h*w), i/w%h, i%w
+		place, cell := y%2*2+x%2, y/2*(w/2)+x/2
+		flux2[(channel*4+place)*(h/2*w/2)+cell] = v
+		ideogram[(place*c+channel)*(h/2*w/2)+cell] = v
+	}
+	require.NotEqual(t, flux2, ideogram)
+	for word, data := range map[string][]float32{"flux_2_dev": flux2, "ideogram4": ideogram} {
+		for _, layout := range []string{"", "CHW"} {
+			l = read(word, "2x3_bfloat16", []int{4 * c, h / 2, w / 2}, data, LatentOptions{Channels: c, Packed: true, Pictures: true, Layout: layout})
+			require.Equal(t, z.Shape(), l.Shape(), word)
+			require.Equal(t, z.Data, l.Data, word)
+			require.True(t, l.Packed)
+		}
+	}
+}
+
 // diffusion-pipe's caches are dicts of torch.save behind one another, each of one clip or
 // picture: a batch.
 func TestCachesOfDiffusionPipe(t *testing.T) {
