@@ -63,7 +63,8 @@ type Latent struct {
 type Trainer struct {
 	Name  string // such as "musubi-tuner"
 	Model string // its word for the model that it trains, "" where the cache has none
-	// Unscaled: its caches hold the VAE's own numbers, ScaleNone; else a pipeline's.
+	// Unscaled: all its caches hold the VAE's own numbers, ScaleNone. Of other trainers' it
+	// depends on the model.
 	Unscaled bool
 }
 

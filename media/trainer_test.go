@@ -83,6 +83,17 @@ func TestCachesOfSDScripts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{16, 1, 3, 4}, l.Shape())
 
+	// those of SD and SDXL have one size, which their names don't have
+	z, sdxl := testLatent(4, 1, 3, 5), map[string]string{"original_size.npy": integers(2), "crop_ltrb.npy": integers(4)}
+	sdxl["latents.npy"] = npyOf([]int{4, 3, 5}, z.Data)
+	file = npzFile(t, sdxl)
+	l, err = DecodeLatent(bytes.NewReader(file), int64(len(file)), "cat_0040x0024_sdxl.npz", LatentOptions{Channels: 4, Pictures: true})
+	require.NoError(t, err)
+	assert.Equal(t, &latent.Trainer{Name: "sd-scripts", Model: "sdxl"}, l.Trainer)
+	assert.Equal(t, z.Shape(), l.Shape())
+	assert.Equal(t, z.Data, l.Data)
+	assert.Empty(t, l.Notes)
+
 	_, err = read("cat_sdxl.npz", sdScriptsCache(t, 4, [2]int{3, 5}), "")
 	require.ErrorContains(t, err, `latent has shape [4 3 5], expected 16 channels first or last: it is a cache of sd-scripts for "sdxl"`)
 

@@ -78,9 +78,9 @@ func (r *residual) eps(of float32) float32 {
 	return of * r.by * r.by
 }
 
-// cache is the model whose latents a trainer caches for one that it trains, by the
-// trainer's word for that.
-type cache struct{ trainer, trains, model string }
+// cache is a model whose latents a trainer caches, the scale of their numbers, and the
+// trainer's words for the models that it trains on them, separated by spaces.
+type cache struct{ trainer, model, scale, trains string }
 
 // mark is a tensor that only some files have, and whose they are.
 type mark struct{ tensor, of string }

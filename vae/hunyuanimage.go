@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/latent"
 )
 
 // hunyuanImageFamily is the VAE of HunyuanImage 2.1: autoencoder_kl_hunyuanimage.py of
@@ -25,6 +26,7 @@ var hunyuanImageFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
+	caches:        []cache{{"sd-scripts", "HunyuanImage 2.1", latent.ScaleNone, "hi"}}, // library/strategy_hunyuan_image.py
 	classes:       []string{"AutoencoderKLHunyuanImage"},
 }
 

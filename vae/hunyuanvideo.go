@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/latent"
 )
 
 // hunyuanFamily is the VAE of HunyuanVideo: autoencoder_kl_hunyuan_video.py of diffusers.
@@ -26,7 +27,15 @@ var hunyuanFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
+	caches:        hunyuanCaches,
 	classes:       []string{"AutoencoderKLHunyuanVideo"},
+}
+
+// hunyuanCaches are those of musubi-tuner: cache_latents.py leaves the scale to the
+// training, fpack_cache_latents.py and kandinsky5_cache_latents.py don't.
+var hunyuanCaches = []cache{
+	{"musubi-tuner", "HunyuanVideo", latent.ScaleNone, "hunyuan_video"},
+	{"musubi-tuner", "HunyuanVideo", latent.ScalePipeline, "framepack kandinsky5"},
 }
 
 // hunyuanTiles are the temporal tiles: a group norm and the attention see all frames of

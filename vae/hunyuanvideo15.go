@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/latent"
 	"tessera/tiling"
 )
 
@@ -24,6 +25,7 @@ var hunyuan15Family = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
+	caches:        []cache{{"musubi-tuner", "HunyuanVideo 1.5", latent.ScaleNone, "hunyuan_video_1_5"}}, // hv_1_5_cache_latents.py
 	classes:       []string{"AutoencoderKLHunyuanVideo15"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"tessera/engine"
+	"tessera/latent"
 )
 
 // ltxFamily is the VAE of LTX-2 and LTX-2.3: AutoencoderKLLTX2Video of diffusers. Its
@@ -28,6 +29,14 @@ var ltxFamily = family{
 	byPixels: true,
 	clamps:   true,
 	previews: true,
+	caches:   ltxCaches,
+}
+
+// ltxCaches are those of ai-toolkit, whose words had no version before March 2026
+// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has a VAE that is not read.
+var ltxCaches = []cache{
+	{"ai-toolkit", "LTX-2", latent.ScalePipeline, "ltx2 ltx2_v2"},
+	{"ai-toolkit", "LTX-2.3", latent.ScalePipeline, "ltx2.3 ltx2.3_v2"},
 }
 
 // ltxEps is that of every norm.

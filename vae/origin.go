@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"iter"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tessera/latent"
@@ -31,7 +33,7 @@ func (c Config) Origin(o latent.Original) Origin {
 		switch {
 		case o.ComfyUI && c.ComfyUIUnscaled:
 			r.By = "ComfyUI"
-		case o.Trainer != nil && o.Trainer.Unscaled:
+		case o.Trainer != nil && c.cacheScale(o.Trainer) == latent.ScaleNone:
 			r.By = o.Trainer.Name
 		}
 		if r.By != "" || c.Packed && !o.Packed { // pipelines pack
@@ -76,18 +78,53 @@ func (c Config) kin(made latent.Checkpoint) Kin {
 	return Same
 }
 
-// Cached is the model of c's family whose latents a trainer caches for what it calls
-// t.Model, zero for none, and the models that it caches such latents for.
+// Cached is the model whose latents a trainer caches for what it calls t.Model, zero where
+// that is unknown, and the trainer's words for latents that c decodes.
 func (c Config) Cached(t *latent.Trainer) (made latent.Checkpoint, known []string) {
-	for _, k := range c.family().caches {
-		if k.trainer != t.Name {
-			continue
+	for of, k := range caches(t.Name) {
+		words := strings.Fields(k.trains)
+		if slices.Contains(words, t.Model) {
+			made = of
 		}
-		if known = append(known, k.trains); k.trains == t.Model {
-			made = latent.Checkpoint{Family: c.Family, Model: k.model}
+		if c.Decodes(of) {
+			known = append(known, words...)
 		}
 	}
 	return made, known
+}
+
+// Decodes tells whether c decodes the latents in another model's cache: of its family, but
+// for models that have a scale each, or of the VAE that it stands in for.
+func (c Config) Decodes(made latent.Checkpoint) bool {
+	return c.kin(made) != OtherFamily || c.Maker(made) != ""
+}
+
+// cacheScale is the scale of the numbers in a trainer's cache, "" where it is unknown. Where
+// the trainer has no word for the model, it is that of c's latents.
+func (c Config) cacheScale(t *latent.Trainer) string {
+	if t.Unscaled {
+		return latent.ScaleNone
+	}
+	for of, k := range caches(t.Name) {
+		ours := t.Model == "" && standsFor(of) == standsFor(c.Checkpoint())
+		if ours || slices.Contains(strings.Fields(k.trains), t.Model) {
+			return k.scale
+		}
+	}
+	return ""
+}
+
+// caches are a trainer's, with the models whose latents they have.
+func caches(trainer string) iter.Seq2[latent.Checkpoint, cache] {
+	return func(yield func(latent.Checkpoint, cache) bool) {
+		for _, f := range families {
+			for _, k := range f.caches {
+				if k.trainer == trainer && !yield(latent.Checkpoint{Family: f.name, Model: k.model}, k) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Checkpoint is what latents keep of the model that makes them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -120,4 +121,20 @@ func TestDraw(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A trainer's word is one model's.
+func TestCacheWords(t *testing.T) {
+	model := map[[2]string]string{}
+	for _, f := range families {
+		for _, k := range f.caches {
+			for _, word := range strings.Fields(k.trains) {
+				key := [2]string{k.trainer, word}
+				assert.Empty(t, model[key], "%v, of %s, too", key, k.model)
+				model[key] = k.model
+			}
+			assert.Contains(t, []string{latent.ScalePipeline, latent.ScaleNone}, k.scale, k.trains)
+		}
+	}
+	assert.Equal(t, "FLUX.1", model[[2]string{"musubi-tuner", "z_image"}])
 }

@@ -5,6 +5,7 @@ import (
 
 	"tessera/engine"
 	"tessera/format"
+	"tessera/latent"
 )
 
 // wan21Family is the VAE of Wan 2.1 and Qwen-Image (vae2_1.py), wan22Family that
@@ -16,18 +17,18 @@ var (
 
 // The caches of trainers. ai-toolkit's words are the arch of its models' classes whose
 // VAE is AutoencoderKLWan (toolkit/models/wan21, extensions_built_in/diffusion_models)
-// or, of anima, krea2 and qwen_image, AutoencoderKLQwenImage; sd-scripts' are endings of
-// its files' names (library/strategy_anima.py).
+// or, of Qwen-Image, AutoencoderKLQwenImage; sd-scripts' are endings of its files' names
+// (library/strategy_anima.py).
 var (
 	wan21Caches = []cache{
-		{"musubi-tuner", "krea2", "Qwen-Image"}, {"musubi-tuner", "qwen_image", "Qwen-Image"}, {"musubi-tuner", "qwen_image_edit", "Qwen-Image"},
-		{"musubi-tuner", "qwen_image_layered", "Qwen-Image-Layered"}, {"musubi-tuner", "wan", "Wan 2.1"},
-		{"ai-toolkit", "anima", "Qwen-Image"}, {"ai-toolkit", "krea2", "Qwen-Image"}, {"ai-toolkit", "qwen_image", "Qwen-Image"},
-		{"ai-toolkit", "qwen_image_edit", "Qwen-Image"}, {"ai-toolkit", "qwen_image_edit_plus", "Qwen-Image"},
-		{"ai-toolkit", "wan21", "Wan 2.1"}, {"ai-toolkit", "wan21_i2v", "Wan 2.1"}, {"ai-toolkit", "wan22_14b", "Wan 2.1"}, {"ai-toolkit", "wan22_14b_i2v", "Wan 2.1"},
-		{"sd-scripts", "anima", "Qwen-Image"},
+		{"musubi-tuner", "Qwen-Image", latent.ScalePipeline, "krea2 qwen_image qwen_image_edit"},
+		{"musubi-tuner", "Qwen-Image-Layered", latent.ScalePipeline, "qwen_image_layered"},
+		{"musubi-tuner", "Wan 2.1", latent.ScalePipeline, "wan"},
+		{"ai-toolkit", "Qwen-Image", latent.ScalePipeline, "anima krea2 nucleus_image qwen_image qwen_image_edit qwen_image_edit_plus"},
+		{"ai-toolkit", "Wan 2.1", latent.ScalePipeline, "wan21 wan21_i2v wan22_14b wan22_14b_i2v"},
+		{"sd-scripts", "Qwen-Image", latent.ScalePipeline, "anima"},
 	}
-	wan22Caches = []cache{{"ai-toolkit", "wan22_5b", "Wan 2.2"}}
+	wan22Caches = []cache{{"ai-toolkit", "Wan 2.2", latent.ScalePipeline, "wan22_5b"}}
 )
 
 func wanFamily(name string, nested bool, published *Config, caches []cache, marks ...mark) family {

@@ -89,16 +89,19 @@ func (d Decoding) Doubts() []string {
 	return append(append([]string(nil), d.Guesses...), d.Warnings...)
 }
 
-// cacheOf is the model that made the latents of a trainer's cache, which has to be of
-// c's family; zero where the file doesn't say.
+// cacheOf is the model that made the latents of a trainer's cache, which c has to decode;
+// zero where the file doesn't say.
 func cacheOf(c vae.Config, z latent.Latent, name string) (latent.Checkpoint, error) {
 	t := z.Trainer
 	if t == nil || t.Model == "" || c.Latent == 0 { // no model yet is no other
 		return latent.Checkpoint{}, nil
 	}
 	made, expected := c.Cached(t)
-	if made == (latent.Checkpoint{}) {
+	switch {
+	case made == latent.Checkpoint{}:
 		return made, BadInput("job: %s: is a cache of %s for %.40q, expected %s for %s", name, t.Name, t.Model, cmp.Or(strings.Join(expected, ", "), "none"), c.Model)
+	case !c.Decodes(made):
+		return made, BadInput("job: %s: is a cache of %s for %.40q, whose latents are %s's; the checkpoint is %s's", name, t.Name, t.Model, made.Model, c.Model)
 	}
 	return made, nil
 }

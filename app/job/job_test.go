@@ -1,6 +1,9 @@
 package job
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -295,56 +298,122 @@ func TestGuesses(t *testing.T) {
 }
 
 // A trainer's cache says which model it is of: another is refused, another of the family
-// warned of.
+// warned of. The model also tells whether the trainer scales before or after it caches.
 func TestCachesOfOthers(t *testing.T) {
 	const musubi, ai, sd = "musubi-tuner", "ai-toolkit", "sd-scripts"
+	const warns = true
+	const pipeline, none = latent.ScalePipeline, latent.ScaleNone
+	as := func(c vae.Config, family, model string, channels int) vae.Config {
+		c.Family, c.Model, c.Latent = family, model, channels
+		return c
+	}
+	sd1, sdxl, sd3 := as(flux1, "kl", "Stable Diffusion", 4), as(flux1, "kl", "SDXL", 4), as(flux1, "kl", "Stable Diffusion 3", 16)
+	flux2, hunyuanImage := as(flux1, "flux2", "FLUX.2", 32), as(flux1, "hunyuanimage2.1", "HunyuanImage 2.1", 64)
+	hunyuan, hunyuan15 := as(wan21, "hunyuanvideo", "HunyuanVideo", 16), as(wan21, "hunyuanvideo1.5", "HunyuanVideo 1.5", 32)
+	ltx2, ltx23 := as(wan21, "ltx2", "LTX-2", 128), as(wan21, "ltx2", "LTX-2.3", 128)
+	taesdxl := as(flux1, "taesd", "TAESDXL", 4)
+	flux2.Packed = true
+	other := func(trainer, word, made, model string) string {
+		return fmt.Sprintf("job: z: is a cache of %s for %q, whose latents are %s's; the checkpoint is %s's", trainer, word, made, model)
+	}
 	for _, c := range []struct {
 		trainer, word string
 		model         vae.Config
-		error         string
+		scale, error  string
 		warns         bool
 	}{
-		{musubi, "wan", wan21, "", false},
-		{musubi, "wan", qwen, "", true},
-		{musubi, "qwen_image", qwen, "", false},
-		{musubi, "qwen_image_edit", qwen, "", false},
-		{musubi, "qwen_image", wan21, "", true},
-		{musubi, "hunyuan_video", wan21, `job: z: is a cache of musubi-tuner for "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`, false},
-		{musubi, "z_image", qwen, `job: z: is a cache of musubi-tuner for "z_image", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Qwen-Image`, false},
-		{musubi, "wan", seedvr2, `job: z: is a cache of musubi-tuner for "wan", expected none for SeedVR2`, false},
-		{ai, "wan21", wan21, "", false},
-		{ai, "wan21_i2v", wan21, "", false},
-		{ai, "wan22_14b", wan21, "", false},
-		{ai, "wan22_14b_i2v", wan21, "", false},
-		{ai, "qwen_image", qwen, "", false},
-		{ai, "qwen_image_edit_plus", qwen, "", false},
-		{ai, "krea2", qwen, "", false},
-		{ai, "anima", qwen, "", false},
-		{ai, "anima", wan21, "", true},
-		{ai, "wan22_5b", wan22, "", false},
-		{ai, "flux1", qwen, `job: z: is a cache of ai-toolkit for "flux1", expected anima, krea2, qwen_image, qwen_image_edit, qwen_image_edit_plus, wan21, wan21_i2v, wan22_14b, wan22_14b_i2v for Qwen-Image`, false},
-		{ai, "wan22_5b", wan21, `job: z: is a cache of ai-toolkit for "wan22_5b", expected anima, krea2, qwen_image, qwen_image_edit, qwen_image_edit_plus, wan21, wan21_i2v, wan22_14b, wan22_14b_i2v for Wan 2.1`, false},
-		{ai, "wan21", wan22, `job: z: is a cache of ai-toolkit for "wan21", expected wan22_5b for Wan 2.2`, false},
-		{sd, "anima", qwen, "", false},
-		{sd, "flux", qwen, `job: z: is a cache of sd-scripts for "flux", expected anima for Qwen-Image`, false},
-		{sd, "", qwen, "", false}, // under another name
+		{musubi, "wan", wan21, pipeline, "", false},
+		{musubi, "wan", qwen, pipeline, "", warns},
+		{musubi, "qwen_image", qwen, pipeline, "", false},
+		{musubi, "qwen_image_edit", qwen, pipeline, "", false},
+		{musubi, "qwen_image", wan21, pipeline, "", warns},
+		{musubi, "hunyuan_video", wan21, "", other(musubi, "hunyuan_video", "HunyuanVideo", "Wan 2.1"), false},
+		{musubi, "z_image", qwen, "", other(musubi, "z_image", "FLUX.1", "Qwen-Image"), false},
+		{musubi, "z_image", sdxl, "", other(musubi, "z_image", "FLUX.1", "SDXL"), false},
+		{musubi, "z_image", sd3, "", other(musubi, "z_image", "FLUX.1", "Stable Diffusion 3"), false},
+		{musubi, "wan", seedvr2, "", other(musubi, "wan", "Wan 2.1", "SeedVR2"), false},
+		{musubi, "hidream_o1_image", seedvr2, "", `job: z: is a cache of musubi-tuner for "hidream_o1_image", expected none for SeedVR2`, false},
+		{musubi, "hidream_o1_image", flux1, "", `job: z: is a cache of musubi-tuner for "hidream_o1_image", expected flux_kontext, z_image for FLUX.1`, false},
+		{musubi, "flux_kontext", flux1, pipeline, "", false},
+		{musubi, "z_image", flux1, none, "", false},
+		{musubi, "flux_2_dev", flux2, pipeline, "", false},
+		{musubi, "flux_2_klein_4b", flux2, pipeline, "", false},
+		{musubi, "flux_2_klein_9b", flux2, pipeline, "", false},
+		{musubi, "ideogram4", flux2, none, "", false},
+		{musubi, "hunyuan_video", hunyuan, none, "", false},
+		{musubi, "framepack", hunyuan, pipeline, "", false},
+		{musubi, "kandinsky5", hunyuan, pipeline, "", false},
+		{musubi, "hunyuan_video_1_5", hunyuan15, none, "", false},
+		{musubi, "hunyuan_video_1_5", hunyuan, "", other(musubi, "hunyuan_video_1_5", "HunyuanVideo 1.5", "HunyuanVideo"), false},
+		{ai, "wan21", wan21, pipeline, "", false},
+		{ai, "wan21_i2v", wan21, pipeline, "", false},
+		{ai, "wan22_14b", wan21, pipeline, "", false},
+		{ai, "wan22_14b_i2v", wan21, pipeline, "", false},
+		{ai, "qwen_image", qwen, pipeline, "", false},
+		{ai, "qwen_image_edit_plus", qwen, pipeline, "", false},
+		{ai, "nucleus_image", qwen, pipeline, "", false},
+		{ai, "krea2", qwen, pipeline, "", false},
+		{ai, "anima", qwen, pipeline, "", false},
+		{ai, "anima", wan21, pipeline, "", warns},
+		{ai, "wan22_5b", wan22, pipeline, "", false},
+		{ai, "flux1", qwen, "", other(ai, "flux1", "FLUX.1", "Qwen-Image"), false},
+		{ai, "wan22_5b", wan21, "", other(ai, "wan22_5b", "Wan 2.2", "Wan 2.1"), false},
+		{ai, "wan21", wan22, "", other(ai, "wan21", "Wan 2.1", "Wan 2.2"), false},
+		{ai, "hidream_o1", wan22, "", `job: z: is a cache of ai-toolkit for "hidream_o1", expected wan22_5b for Wan 2.2`, false},
+		{ai, "ideogram4", flux2, "", `job: z: is a cache of ai-toolkit for "ideogram4", expected ernie_image, flux2, flux2_klein_4b, flux2_klein_9b for FLUX.2`, false},
+		{ai, "sd15", sd1, pipeline, "", false},
+		{ai, "sdxl", sdxl, pipeline, "", false},
+		{ai, "sdxl", sd1, "", other(ai, "sdxl", "SDXL", "Stable Diffusion"), false},
+		{ai, "sd3", sd3, pipeline, "", false},
+		{ai, "flux1", flux1, pipeline, "", false},
+		{ai, "zimage", flux1, pipeline, "", false},
+		{ai, "chroma", flux1, pipeline, "", false},
+		{ai, "flux2", flux2, pipeline, "", false},
+		{ai, "ernie_image", flux2, pipeline, "", false},
+		{ai, "ltx2_v2", ltx2, pipeline, "", false},
+		{ai, "ltx2.3_v2", ltx23, pipeline, "", false},
+		{ai, "ltx2.3_v2", ltx2, pipeline, "", warns},
+		{ai, "ltx2.5_v2", ltx23, "", `job: z: is a cache of ai-toolkit for "ltx2.5_v2", expected ltx2, ltx2_v2, ltx2.3, ltx2.3_v2 for LTX-2.3`, false},
+		{sd, "anima", qwen, pipeline, "", false},
+		{sd, "flux", qwen, "", other(sd, "flux", "FLUX.1", "Qwen-Image"), false},
+		{sd, "sd", sd1, none, "", false},
+		{sd, "sdxl", sdxl, none, "", false},
+		{sd, "sdxl", taesdxl, none, "", false},
+		{sd, "sd", sdxl, "", other(sd, "sd", "Stable Diffusion", "SDXL"), false},
+		{sd, "sd3", sd3, none, "", false},
+		{sd, "flux", flux1, pipeline, "", false},
+		{sd, "lumina", flux1, pipeline, "", false},
+		{sd, "hi", hunyuanImage, none, "", false},
+		{sd, "", qwen, pipeline, "", false}, // under another name
+		{sd, "", sdxl, none, "", false},
+		{sd, "", taesdxl, none, "", false},
+		{sd, "", flux1, pipeline, "", false},
 	} {
-		z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: &latent.Trainer{Name: c.trainer, Model: c.word}}
-		for _, scale := range []string{"", latent.ScalePipeline} {
+		z := latent.Latent{Channels: 16, Frames: 1, Height: 2, Width: 2, Data: make([]float32, 64), Trainer: &latent.Trainer{Name: c.trainer, Model: c.word}}
+		z.Packed = c.model.Packed
+		for _, scale := range []string{"", pipeline} {
 			d, err := Decode(c.model, z, "z", Choices{Scale: scale})
 			if c.error != "" {
 				assert.ErrorIs(t, err, ErrInput)
 				assert.EqualError(t, err, c.error)
 				continue
 			}
-			require.NoError(t, err)
-			assert.Equal(t, latent.ScalePipeline, d.Scale)
+			require.NoError(t, err, "%s %s with %s", c.trainer, c.word, c.model.Model)
+			assert.Equal(t, cmp.Or(scale, c.scale), d.Scale, "%s %s", c.trainer, c.word)
+			said := slices.Contains(d.Notes, "z: by "+c.trainer+", so the numbers are the model's own (--scale none)")
+			assert.Equal(t, d.Scale == none, said, "%s %s: %v", c.trainer, c.word, d.Notes)
 			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
 		}
 	}
+	assumed := flux1
+	assumed.Assumed = true
+	d, err := Decode(assumed, latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: &latent.Trainer{Name: sd, Model: "sd3"}}, "z", Choices{})
+	require.NoError(t, err)
+	assert.Equal(t, "sd3", d.Options.As, "the cache tells what the checkpoint doesn't")
+	assert.Equal(t, none, d.Scale)
 	z := latent.Latent{Channels: 16, Frames: 1, Height: 1, Width: 1, Data: make([]float32, 16), Trainer: &latent.Trainer{Name: musubi, Model: "mine"}}
 	z.Meta = latent.Original{Scale: latent.ScalePipeline, Checkpoint: wan21.Checkpoint()}.Meta(latent.KindLatent)
-	_, err := Decode(wan21, z, "z", Choices{})
+	_, err = Decode(wan21, z, "z", Choices{})
 	require.NoError(t, err, "ours, which says more")
 }
 

@@ -20,6 +20,7 @@ import (
 	"tessera/app/job"
 	"tessera/format/pth/pthtest"
 	"tessera/format/safetensors"
+	"tessera/tests/synthetic"
 )
 
 // array writes a .npy file of floats, or of bytes.
@@ -120,7 +121,7 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 	}
 	refuse(t, []refusal{
 		{name: "32 channels of ComfyUI's", args: decode(wan21(t), hunyuan, ""), code: job.ExitInput, want: "latent has shape [1 32 2 2 4], expected [B,C,L,h,w] or [B,L,h,w,C] of 16 channels"},
-		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `is a cache of musubi-tuner for "hunyuan_video", expected krea2, qwen_image, qwen_image_edit, qwen_image_layered, wan for Wan 2.1`},
+		{name: "another architecture", args: decode(wan21(t), cache, ""), code: job.ExitInput, want: `is a cache of musubi-tuner for "hunyuan_video", whose latents are HunyuanVideo's; the checkpoint is Wan 2.1's`},
 		{name: "moments unsaid", args: decode(wan21(t), bare, ""), code: job.ExitInput, want: "expected 16 channels first or last; --layout=MFHW reads 32 of them as means and log-variances"},
 		{name: "another layout", args: decode(tiny, plain, " --layout=HWC"), code: job.ExitInput, want: "latent has shape [16 2 2 4], expected 3 dimensions for --layout=HWC"},
 		{name: "no layout", args: decode(tiny, plain, " --layout=CFWH"), code: job.ExitUsage, want: `"CFWH", expected BCFHW, BFCHW, BFHWC, CFHW`},
@@ -130,6 +131,24 @@ func TestDecodeLayoutsOfOthers(t *testing.T) {
 		{name: "no such tensor", args: decode(wan21(t), i2v, " --latent-key=latents_start"), code: job.ExitInput, want: "expected one named latents_start, as --latent-key says"},
 	})
 	succeed(t, "decode", "-m", wan21(t), bare, "-o", path("out.npy"), "--layout=MFHW")
+}
+
+// sdScriptsCache writes a cache of sd-scripts as numpy.savez does: the .npy file of latents,
+// and sizes, by names that end in the latent's size where a file may have several.
+func sdScriptsCache(t *testing.T, path, latents, suffix string) string {
+	t.Helper()
+	sizes := strings.Replace(read(t, array(t, path+".npy", []int{2}, make([]float32, 4))), "<f4", "<i8", 1)
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for key, file := range map[string]string{"latents": read(t, latents), "original_size": sizes, "crop_ltrb": sizes} {
+		f, err := w.Create(key + suffix + ".npy")
+		require.NoError(t, err)
+		_, err = f.Write([]byte(file))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	write(t, path, b.Bytes())
+	return path
 }
 
 // Latents in the caches of trainers decode to the bits of the plain ones, by the scale
@@ -151,23 +170,7 @@ func TestDecodeCachesOfTrainers(t *testing.T) {
 	require.NotEqual(t, scaled, own)
 
 	latents := array(t, path("z.npy"), []int{16, 2, 4}, data)
-	npz := func(name string) string {
-		t.Helper()
-		var b bytes.Buffer
-		w := zip.NewWriter(&b)
-		z, err := os.ReadFile(latents)
-		require.NoError(t, err)
-		whole := bytes.Replace(z[:128], []byte("'<f4', 'fortran_order': False, 'shape': (16, 2, 4,)"), []byte("'<i8', 'fortran_order': False, 'shape': (2,)       "), 1)
-		for key, file := range map[string][]byte{"latents_2x4": z, "original_size_2x4": append(whole, make([]byte, 16)...), "crop_ltrb_2x4": append(whole, make([]byte, 16)...)} {
-			f, err := w.Create(key + ".npy")
-			require.NoError(t, err)
-			_, err = f.Write(file)
-			require.NoError(t, err)
-		}
-		require.NoError(t, w.Close())
-		write(t, path(name), b.Bytes())
-		return path(name)
-	}
+	npz := func(name string) string { return sdScriptsCache(t, path(name), latents, "_2x4") }
 	got, said := made(qwen(t), npz("cat_0032x0016_anima.npz"))
 	assert.Equal(t, scaled, got, "sd-scripts")
 	assert.NotContains(t, said, "warning")
@@ -193,8 +196,91 @@ func TestDecodeCachesOfTrainers(t *testing.T) {
 	assert.Contains(t, said, "0.pt: by OneTrainer, so the numbers are the model's own (--scale none)")
 
 	refuse(t, []refusal{
-		{name: "sd-scripts", args: "decode -m " + qwen(t) + " " + npz("cat_flux.npz") + " -o OUT.npy", code: job.ExitInput, want: `cat_flux.npz: is a cache of sd-scripts for "flux", expected anima for Qwen-Image`},
-		{name: "ai-toolkit", args: "decode -m " + wan21(t) + " " + ai("flux.safetensors", "flux1") + " -o OUT.npy", code: job.ExitInput, want: `flux.safetensors: is a cache of ai-toolkit for "flux1", expected anima, krea2, qwen_image`},
+		{name: "sd-scripts", args: "decode -m " + qwen(t) + " " + npz("cat_flux.npz") + " -o OUT.npy", code: job.ExitInput, want: `cat_flux.npz: is a cache of sd-scripts for "flux", whose latents are FLUX.1's; the checkpoint is Qwen-Image's`},
+		{name: "ai-toolkit", args: "decode -m " + wan21(t) + " " + ai("flux.safetensors", "flux1") + " -o OUT.npy", code: job.ExitInput, want: `flux.safetensors: is a cache of ai-toolkit for "flux1", whose latents are FLUX.1's; the checkpoint is Wan 2.1's`},
+	})
+}
+
+// So do caches of pictures, whose latents have no frames: of one trainer some models' are
+// scaled and others' not.
+func TestDecodeCachesOfPictures(t *testing.T) {
+	t.Parallel()
+	needDevice(t)
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	made := func(model, latent string, flags ...string) ([]float32, string) {
+		t.Helper()
+		write(t, path("out.npy"), nil)
+		o := succeed(t, append([]string{"decode", "-m", model, latent, "-o", path("out.npy")}, flags...)...)
+		return readNPY(t, path("out.npy")), o.stderr
+	}
+	checkpoint := func(name string, c synthetic.KLConfig) string {
+		c.Widths, c.DType = []int{32, 32, 32, 32}, safetensors.F32
+		require.NoError(t, synthetic.CreateKL(path(name), c))
+		return path(name)
+	}
+	musubi := func(word, key string, shape []int, data []float32) string {
+		return writeTensors(t, path(word+".safetensors"), map[string]string{"architecture": word, "format_version": "1.0.1"},
+			tensor{"latents_" + key, shape, data}, tensor{"latents_control_" + key, shape, make([]float32, len(data))})
+	}
+	const own = ", so the numbers are the model's own (--scale none)"
+
+	flux1, data := checkpoint("ae.safetensors", synthetic.KLConfig{Latent: 16}), numbers(16*2*4)
+	plain := array(t, path("plain.npy"), []int{16, 1, 2, 4}, data)
+	scaled, _ := made(flux1, plain)
+	raw, _ := made(flux1, plain, "--scale=none")
+	require.NotEqual(t, scaled, raw)
+	latents := array(t, path("z.npy"), []int{16, 2, 4}, data)
+	zimage := musubi("z_image", "1x2x4_float32", []int{16, 2, 4}, data)
+	got, said := made(flux1, zimage)
+	assert.Equal(t, raw, got, "musubi-tuner's z_image")
+	assert.Contains(t, said, "z_image.safetensors: by musubi-tuner"+own)
+	assert.NotContains(t, said, "warning")
+	got, said = made(flux1, musubi("flux_kontext", "1x2x4_float32", []int{16, 2, 4}, data))
+	assert.Equal(t, scaled, got, "musubi-tuner's flux_kontext")
+	assert.NotContains(t, said, own)
+	assert.NotContains(t, said, "warning")
+	got, _ = made(flux1, sdScriptsCache(t, path("cat_0032x0016_flux.npz"), latents, "_2x4"))
+	assert.Equal(t, scaled, got, "sd-scripts' flux")
+	got, _ = made(flux1, writeTensors(t, path("ai.safetensors"), map[string]string{"latent_space_version": "zimage", "latent_version": "1"}, tensor{"latent", []int{16, 2, 4}, data}))
+	assert.Equal(t, scaled, got, "ai-toolkit's zimage")
+	file := new(bytes.Buffer)
+	require.NoError(t, binary.Write(file, binary.LittleEndian, data))
+	require.NoError(t, pthtest.Create(path("0.pt"), []pthtest.Tensor{{Name: "latent_image", DType: safetensors.F32, Shape: []int{16, 2, 4}, Data: pthtest.Bytes(file.Bytes())}}, pthtest.Options{}))
+	got, said = made(flux1, path("0.pt"))
+	assert.Equal(t, raw, got, "OneTrainer")
+	assert.Contains(t, said, "0.pt: by OneTrainer"+own)
+
+	sdxl := checkpoint("sdxl_vae.safetensors", synthetic.KLConfig{})
+	latents = array(t, path("z.npy"), []int{4, 2, 4}, data[:32])
+	raw, _ = made(sdxl, array(t, path("plain.npy"), []int{4, 1, 2, 4}, data[:32]), "--scale=none")
+	got, said = made(sdxl, sdScriptsCache(t, path("cat_0032x0016_sdxl.npz"), latents, ""))
+	assert.Equal(t, raw, got, "sd-scripts' sdxl")
+	assert.Contains(t, said, "cat_0032x0016_sdxl.npz: by sd-scripts"+own)
+	assert.NotContains(t, said, "warning")
+	got, _ = made(sdxl, sdScriptsCache(t, path("cat.npz"), latents, ""))
+	assert.Equal(t, raw, got, "under its older name")
+
+	flux2, packed := checkpoint("flux2-vae.safetensors", synthetic.KLConfig{Flux2: true}), numbers(128*2)
+	scaled, _ = made(flux2, array(t, path("plain.npy"), []int{128, 1, 1, 2}, packed))
+	got, _ = made(flux2, musubi("flux_2_dev", "1x2_float32", []int{128, 1, 2}, packed))
+	assert.Equal(t, scaled, got, "musubi-tuner's flux_2_dev")
+	spread := make([]float32, len(packed)) // [32,2,4], of channels that are rows, columns, then the VAE's
+	for i, v := range packed {
+		place, channel, column := i/64, i/2%32, i%2
+		spread[channel*8+place/2*4+column*2+place%2] = v
+	}
+	raw, _ = made(flux2, array(t, path("plain.npy"), []int{32, 1, 2, 4}, spread), "--scale=none")
+	got, said = made(flux2, musubi("ideogram4", "1x1x2_bfloat16", []int{128, 1, 2}, packed))
+	assert.Equal(t, raw, got, "musubi-tuner's ideogram4")
+	assert.Contains(t, said, "ideogram4.safetensors: by musubi-tuner"+own)
+
+	refuse(t, []refusal{
+		{name: "other channels", args: "decode -m " + sdxl + " " + path("flux_2_dev.safetensors") + " -o OUT.npy", code: job.ExitInput, want: `latent has shape [128 1 2], expected 4 channels first or last: it is a cache of musubi-tuner for "flux_2_dev"`},
+		{name: "another model", args: "decode -m " + sdxl + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image", whose latents are FLUX.1's; the checkpoint is SDXL's`},
+		{name: "another scale", args: "decode -m " + sdxl + " " + sdScriptsCache(t, path("cat_sd.npz"), latents, "") + " -o OUT.npy", code: job.ExitInput, want: `cat_sd.npz: is a cache of sd-scripts for "sd", whose latents are Stable Diffusion's; the checkpoint is SDXL's`},
+		{name: "another family", args: "decode -m " + wan21(t) + " " + zimage + " -o OUT.npy", code: job.ExitInput, want: `z_image.safetensors: is a cache of musubi-tuner for "z_image", whose latents are FLUX.1's; the checkpoint is Wan 2.1's`},
+		{name: "pixels", args: "decode -m " + flux1 + " " + musubi("hidream_o1_image", "1x2x4_float32", []int{16, 2, 4}, data) + " -o OUT.npy", code: job.ExitInput, want: `is a cache of musubi-tuner for "hidream_o1_image", expected flux_kontext, z_image for FLUX.1`},
 	})
 }
 
