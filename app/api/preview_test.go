@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,13 +16,19 @@ import (
 	"tessera/tests/synthetic"
 )
 
+// withTiny answers for Wan 2.1, SeedVR2 and a tiny autoencoder of Wan 2.1.
+func withTiny(t *testing.T, h *alone) (*API, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "taew2_1.safetensors")
+	require.NoError(t, synthetic.CreateTAEHV(path, synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}}))
+	return start(t, h, Options{Models: []Model{{"wan", wan(t, synthetic.WanConfig{}), settingsF32}, {"seedvr2", seedvr2, settingsF32}, {"tiny", path, settingsF32}}})
+}
+
 // A job's preview is the tiny model's own decode, is there while the job runs, and changes
 // nothing of what the job makes.
 func TestJobPreview(t *testing.T) {
 	h := device(t)
-	path := filepath.Join(t.TempDir(), "taew2_1.safetensors")
-	require.NoError(t, synthetic.CreateTAEHV(path, synthetic.TAEHVConfig{Encoder: 8, Decoder: []int{16, 8, 8, 8}}))
-	a, url := start(t, h, Options{Models: []Model{{"wan", wan(t, synthetic.WanConfig{}), settingsF32}, {"seedvr2", seedvr2, settingsF32}, {"tiny", path, settingsF32}}})
+	a, url := withTiny(t, h)
 	z := latentFile(t, 3, 6, 8)
 	content := func(query string) []byte {
 		j, status := jobOf(t, "POST", url+"/v1/jobs?output=u8"+query, z)
@@ -95,4 +104,34 @@ func TestJobPreview(t *testing.T) {
 	s := ended(t, url, j.ID)
 	assert.Equal(t, stateFailed, s.State)
 	assert.Contains(t, s.Error, "preview: media: preview.png: 9 frames don't fit into one PNG")
+}
+
+// A job's events name the preview before they tell of the decode's progress, and as long as
+// the decode runs.
+func TestPreviewBeforeFirstTile(t *testing.T) {
+	h := device(t)
+	_, url := withTiny(t, h)
+	h.mu.Lock() // until the events are read
+	j, status := jobOf(t, "POST", url+"/v1/jobs?output=u8&tile=32&preview=tiny&preview_output=u8", latentFile(t, 40, 6, 8))
+	r, err := http.Get(url + "/v1/jobs/" + j.ID + "/events")
+	h.mu.Unlock()
+	require.Equal(t, http.StatusCreated, status, j.Error)
+	require.NoError(t, err)
+	defer r.Body.Close()
+	progress := 0
+	for lines := bufio.NewScanner(r.Body); progress < 3 && lines.Scan(); {
+		text, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		var s state
+		require.NoError(t, json.Unmarshal([]byte(text), &s))
+		if s.Progress != nil {
+			progress++
+			assert.Equal(t, "u8", s.Preview, text)
+		}
+	}
+	assert.Equal(t, 3, progress, "events with progress")
+	jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
+	assert.Equal(t, stateCancelled, ended(t, url, j.ID).State)
 }

@@ -32,25 +32,23 @@ func TestPreview(t *testing.T) {
 	ask := map[string]any{"type": "decode", "source": p.source(12, "z.safetensors"), "preview": p.source(11, "taew2_1.safetensors"), "options": tiled}
 	end, all := p.run(104, ask)
 	require.Equal(t, "result", end.Type, end.Message)
-	var kinds []string
 	var preview, frames [][]byte
-	for _, m := range all {
+	for i, m := range all {
 		switch m.Type {
 		case "preview":
 			preview = append(preview, m.payload)
+			assert.Equal(t, 1, count(all[:i], "plan"), "plans before frame %d of the preview", len(preview))
+			for _, kind := range []string{"progress", "tile", "frame"} {
+				assert.Zero(t, count(all[:i], kind), "%s before frame %d of the preview", kind, len(preview))
+			}
 		case "frame":
 			frames = append(frames, m.payload)
-		}
-		if !slices.Contains(kinds, m.Type) {
-			kinds = append(kinds, m.Type)
 		}
 	}
 	assert.Len(t, want, 9)
 	assert.True(t, slices.EqualFunc(want, preview, bytes.Equal), "the preview is not the tiny model's decode")
 	assert.True(t, slices.EqualFunc(plain, frames, bytes.Equal), "the result is not what it is without a preview")
-	assert.Less(t, slices.Index(kinds, "plan"), slices.Index(kinds, "preview"))
-	assert.Less(t, slices.Index(kinds, "preview"), slices.Index(kinds, "progress"))
-	assert.Less(t, slices.Index(kinds, "preview"), slices.Index(kinds, "tile"))
+	assert.NotZero(t, count(all, "tile"))
 	assert.Equal(t, bytesBefore, h.dev.Stats().Bytes, "bytes left on the device")
 
 	end, all = p.run(105, map[string]any{"type": "decode", "source": p.source(12, "z.safetensors"), "preview": p.source(11, "taehv.safetensors"), "options": tiled})
