@@ -68,6 +68,7 @@ class ServerSettings(io.ComfyNode):
                              "taew2_1", "taehv", "taecvx", "taeos1_3", "lighttaew2_1", "taew2_2",
                              "lighttaew2_2", "taehv1_5", "lighttaehy1_5", "taeh3", "taeltx_2", "taeltx2_3"],
                     default="auto",
+                    optional=True,  # of workflows that were saved without it
                     tooltip="Which model a checkpoint of CogVideoX, AutoencoderKL or TAEHV is, which sets the scale of latents: only for normalized latents.",
                 ),
             ],
