@@ -226,7 +226,7 @@ class Server:
                 raise TesseraError(f"{self.address}: {state.get('error') or 'the job is ' + state['state']}")
             wait((state.get("progress") or {}).get("done", 0.0))
             time.sleep(pause)
-            pause = min(2 * pause, 0.5)
+            pause = min(2 * pause, 0.1 if show else 0.5)  # so that a preview is shown early
 
 
 def seconds(after):
