@@ -11,11 +11,13 @@ import contextlib
 import glob
 import http.client
 import importlib.util
+import io
 import json
 import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -23,7 +25,7 @@ import time
 import uuid
 
 import numpy
-from PIL import Image
+from PIL import Image, ImageOps
 from safetensors.numpy import load_file, save_file
 from websockets.sync.client import connect
 
@@ -174,18 +176,18 @@ class Comfy(Process):
         return json.loads(text) if text else {}
 
     def run(self, prompt, during=None):
-        """Runs a workflow: its events, up to the last. during is called with each."""
+        """Runs a workflow as ComfyUI's page does: its events, up to the last. during is called with each."""
         me = uuid.uuid4().hex
         with connect(f"ws://127.0.0.1:{self.port}/ws?clientId={me}", max_size=None) as events:
+            events.send(json.dumps({"type": "feature_flags", "data": {"supports_preview_metadata": True}}))
+            while json.loads(events.recv(timeout=300))["type"] != "feature_flags":
+                pass
             told = self.get("/prompt", {"prompt": prompt, "client_id": me})
             assert "prompt_id" in told, told
             seen = []
             while True:
                 text = events.recv(timeout=300)
-                if isinstance(text, bytes):
-                    seen.append({"type": "preview", "data": text})
-                    continue
-                event = json.loads(text)
+                event = preview(text) if isinstance(text, bytes) else json.loads(text)
                 if event["data"].get("prompt_id") != told["prompt_id"]:
                     continue
                 seen.append(event)
@@ -208,15 +210,26 @@ class Comfy(Process):
 
     def kept(self, prompt):
         """The numbers that a workflow makes in its node "keep"."""
+        return self.kept_and_seen(prompt)[0]
+
+    def kept_and_seen(self, prompt):
+        """These numbers, and the workflow's events."""
         name = prompt["keep"]["inputs"]["name"] = uuid.uuid4().hex + ".npy"
-        self.done(prompt)
-        return numpy.load(self.path("output", name))
+        seen = self.done(prompt)
+        return numpy.load(self.path("output", name)), seen
 
     def put(self, numbers):
         """Numbers as an input of the workflow's node that loads them."""
         name = uuid.uuid4().hex + ".npy"
         numpy.save(self.path("input", name), numbers)
         return node("LoadNumbers", name=name)
+
+
+def preview(message):
+    """The event of a picture that a node shows, which is no JSON: a kind, what it is of, and a JPEG."""
+    kind, size = struct.unpack(">II", message[:8])
+    assert kind == 4, f"a message of kind {kind}, expected a preview with metadata"
+    return {"type": "preview", "data": {**json.loads(message[8 : 8 + size]), "jpeg": message[8 + size :]}}
 
 
 def node(kind, **inputs):
@@ -331,12 +344,37 @@ def decodes(comfy, server):
 
 
 def previews(comfy, server):
-    """The node shows what a tiny model makes of the latent before it is decoded, and gives the same IMAGE."""
-    z = latent("wan", frames=3, height=16, width=16)
-    prompt = decoding(comfy.put(z), 1, "wan")
+    """Before the first tile is decoded the node shows what a tiny model makes of the latent, frame after frame,
+    and gives the same IMAGE. The model is of the published size, whose tiles take much longer than the preview."""
+    z = latent("published", frames=2, height=8, width=14)
+    prompt = decoding(comfy.put(z), 1, "published")
+    prompt["server"] = settings("published", tile="64", overlap="16", tiling="feather")  # two tiles
+    plain, seen = comfy.kept_and_seen(prompt)
+    assert not any(e["type"] == "preview" for e in seen), "a preview that nobody asked for"
     prompt["decode"]["inputs"]["preview"] = "taew2_1"
-    assert any(e["type"] == "preview" for e in comfy.done(prompt)), "no preview was shown"
-    same(comfy.kept(prompt), decoded(server, "wan", z), "an IMAGE after a preview")
+    got, seen = comfy.kept_and_seen(prompt)
+    same(got, plain, "an IMAGE after a preview")
+
+    numpy.save(os.path.join(server.o.folder, "z.npy"), z[0])
+    server.run("decode", "taew2_1", "z.npy", "--scale", "none", "-o", "tiny")
+    frames = [jpeg(path) for path in sorted(glob.glob(os.path.join(server.o.folder, "tiny", "*.png")))]
+    shown = [i for i, e in enumerate(seen) if e["type"] == "preview"]
+    assert len(frames) == 5 and shown, f"{len(shown)} previews of {len(frames)} frames were shown"
+    for k, i in enumerate(shown):
+        assert seen[i]["data"]["node_id"] == "decode", seen[i]["data"]["node_id"]
+        assert seen[i]["data"]["jpeg"] == frames[k % 5], f"picture {k} is not frame {k % 5} of the tiny model's decode"
+    done = [(i, n["value"] / n["max"]) for i, e in enumerate(seen) if e["type"] == "progress_state" if (n := e["data"]["nodes"].get("decode"))]
+    first = [share for i, share in done if i < shown[0]]
+    assert max(first) < 1 / 2, f"a tile of two was decoded before the preview: {first}"
+    assert any(0 < share < 1 for i, share in done if i > shown[0]), f"the preview came when all was decoded: {done}"
+
+
+def jpeg(path):
+    """A picture as ComfyUI sends it."""
+    made = io.BytesIO()
+    picture = ImageOps.contain(Image.open(path).convert("RGB"), (512, 512), Image.Resampling.BILINEAR)
+    picture.save(made, format="JPEG", quality=95, compress_level=1)
+    return made.getvalue()
 
 
 def batches(comfy, server):
