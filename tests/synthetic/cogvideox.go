@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -17,9 +16,7 @@ type CogVideoXConfig struct {
 
 // CreateCogVideoX streams a checkpoint of synthetic weights into a new file at path.
 func CreateCogVideoX(path string, c CogVideoXConfig) error {
-	return create(path, func(out io.Writer) error {
-		return write(out, CogVideoX(c), cmp.Or(c.DType, safetensors.F16), func(name string) string { return name }, nil)
-	})
+	return stream(path, CogVideoX(c), c.DType, nil)
 }
 
 // CogVideoX lists every tensor under diffusers' name.

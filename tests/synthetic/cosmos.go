@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -19,13 +18,7 @@ type CosmosConfig struct {
 
 // CreateCosmos streams a checkpoint of synthetic weights into a new file at path.
 func CreateCosmos(path string, c CosmosConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error {
-		return write(out, Cosmos(c), cmp.Or(c.DType, safetensors.F16), name, nil)
-	})
+	return stream(path, Cosmos(c), c.DType, c.Name)
 }
 
 // Cosmos lists every tensor under diffusers' name.

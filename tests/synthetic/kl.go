@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -21,11 +20,7 @@ type KLConfig struct {
 
 // CreateKL streams a checkpoint of synthetic weights into a new file at path.
 func CreateKL(path string, c KLConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error { return write(out, KL(c), cmp.Or(c.DType, safetensors.F16), name, nil) })
+	return stream(path, KL(c), c.DType, c.Name)
 }
 
 // KL lists every tensor under its original name.

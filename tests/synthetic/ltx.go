@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -20,11 +19,7 @@ type LTXConfig struct {
 
 // CreateLTX streams a checkpoint of synthetic weights into a new file at path.
 func CreateLTX(path string, c LTXConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error { return write(out, LTX(c), cmp.Or(c.DType, safetensors.F16), name, nil) })
+	return stream(path, LTX(c), c.DType, c.Name)
 }
 
 // LTX lists every tensor under its original name.

@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -19,13 +18,7 @@ type MochiConfig struct {
 
 // CreateMochi streams a checkpoint of synthetic weights into a new file at path.
 func CreateMochi(path string, c MochiConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error {
-		return write(out, Mochi(c), cmp.Or(c.DType, safetensors.F16), name, nil)
-	})
+	return stream(path, Mochi(c), c.DType, c.Name)
 }
 
 // Mochi lists every tensor under diffusers' name.

@@ -28,7 +28,6 @@ func (c SeedVR2Config) withDefaults() SeedVR2Config {
 	}
 	c.Latent = cmp.Or(c.Latent, 16)
 	c.Groups = cmp.Or(c.Groups, 32)
-	c.DType = cmp.Or(c.DType, safetensors.F16)
 	return c
 }
 
@@ -37,7 +36,7 @@ func (c SeedVR2Config) withDefaults() SeedVR2Config {
 // they are not 32.
 func WriteSeedVR2(out io.Writer, c SeedVR2Config) error {
 	c = c.withDefaults()
-	return write(out, SeedVR2(c.Widths, c.Latent), c.DType, func(name string) string { return name }, c.metadata())
+	return write(out, SeedVR2(c.Widths, c.Latent), c.DType, nil, c.metadata())
 }
 
 // CreateSeedVR2 is WriteSeedVR2 into a new file at path.

@@ -79,7 +79,7 @@ func TestSeedVR2Table(t *testing.T) {
 // in all.
 func TestSeedVR2FileSize(t *testing.T) {
 	c := SeedVR2Config{}.withDefaults()
-	specs, _ := layout(SeedVR2(c.Widths, c.Latent), c.DType, func(name string) string { return name })
+	specs, _ := layout(SeedVR2(c.Widths, c.Latent), safetensors.F16, func(name string) string { return name })
 	metadata := c.metadata()
 	header, data, err := safetensors.Size(specs, metadata)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ func SeedVR2(widths []int, latent int) []Spec {
 	for i, out := range widths {
 		block := fmt.Sprintf("encoder.down_blocks.%d", i)
 		for r := range 2 {
-			t.resnet(fmt.Sprintf("%s.resnets.%d", block, r), in, out)
+			t.resnet(fmt.Sprintf("%s.resnets.%d", block, r), "", in, out)
 			in = out
 		}
 		if i < last {
@@ -24,16 +24,16 @@ func SeedVR2(widths []int, latent int) []Spec {
 			t.conv(block+".downsamplers.0.conv", out, out, kt, 3, 3)
 		}
 	}
-	t.middle("encoder", in)
+	t.middle("encoder", "", in)
 	t.norm("encoder.conv_norm_out", in)
 	t.conv("encoder.conv_out", 2*latent, in, 3, 3, 3) // mean and log-variance
 
 	t.conv("decoder.conv_in", in, latent, 3, 3, 3)
-	t.middle("decoder", in)
+	t.middle("decoder", "", in)
 	for i := range widths {
 		block, out := fmt.Sprintf("decoder.up_blocks.%d", i), widths[last-i]
 		for r := range 3 {
-			t.resnet(fmt.Sprintf("%s.resnets.%d", block, r), in, out)
+			t.resnet(fmt.Sprintf("%s.resnets.%d", block, r), "", in, out)
 			in = out
 		}
 		if i < last {
@@ -59,23 +59,25 @@ func (t *table) conv(name string, shape ...int) {
 
 func (t *table) norm(name string, channels int) { t.conv(name, channels) }
 
-func (t *table) resnet(name string, in, out int) {
+// resnet adds a residual block of diffusers, whose convolutions' names end with wrap.
+func (t *table) resnet(name, wrap string, in, out int) {
 	t.norm(name+".norm1", in)
-	t.conv(name+".conv1", out, in, 3, 3, 3)
+	t.conv(name+".conv1"+wrap, out, in, 3, 3, 3)
 	t.norm(name+".norm2", out)
-	t.conv(name+".conv2", out, out, 3, 3, 3)
+	t.conv(name+".conv2"+wrap, out, out, 3, 3, 3)
 	if in != out {
-		t.conv(name+".conv_shortcut", out, in, 1, 1, 1)
+		t.conv(name+".conv_shortcut"+wrap, out, in, 1, 1, 1)
 	}
 }
 
-func (t *table) middle(half string, channels int) {
+// middle adds a middle block of diffusers.
+func (t *table) middle(half, wrap string, channels int) {
 	attention := half + ".mid_block.attentions.0"
 	t.norm(attention+".group_norm", channels)
 	for _, linear := range []string{"to_q", "to_k", "to_v", "to_out.0"} {
 		t.conv(attention+"."+linear, channels, channels)
 	}
 	for r := range 2 {
-		t.resnet(fmt.Sprintf("%s.mid_block.resnets.%d", half, r), channels, channels)
+		t.resnet(fmt.Sprintf("%s.mid_block.resnets.%d", half, r), wrap, channels, channels)
 	}
 }

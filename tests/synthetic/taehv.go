@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -23,11 +22,7 @@ type TAEHVConfig struct {
 
 // CreateTAEHV streams a checkpoint of synthetic weights into a new file at path.
 func CreateTAEHV(path string, c TAEHVConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error { return write(out, TAEHV(c), cmp.Or(c.DType, safetensors.F16), name, nil) })
+	return stream(path, TAEHV(c), c.DType, c.Name)
 }
 
 // TAEHV lists every tensor under its original name.

@@ -3,7 +3,6 @@ package synthetic
 import (
 	"cmp"
 	"fmt"
-	"io"
 
 	"tessera/format/safetensors"
 )
@@ -22,11 +21,7 @@ type TAESDConfig struct {
 
 // CreateTAESD streams a checkpoint of synthetic weights into a new file at path.
 func CreateTAESD(path string, c TAESDConfig) error {
-	name := c.Name
-	if name == nil {
-		name = func(name string) string { return name }
-	}
-	return create(path, func(out io.Writer) error { return write(out, TAESD(c), cmp.Or(c.DType, safetensors.F16), name, nil) })
+	return stream(path, TAESD(c), c.DType, c.Name)
 }
 
 // TAESD lists every tensor under its original name.

@@ -36,10 +36,6 @@ func (c WanConfig) withDefaults() WanConfig {
 	c.Decoder = cmp.Or(c.Decoder, c.Dim)
 	c.Latent = cmp.Or(c.Latent, latent)
 	c.Channels = cmp.Or(c.Channels, 3)
-	c.DType = cmp.Or(c.DType, safetensors.F16)
-	if c.Name == nil {
-		c.Name = func(name string) string { return name }
-	}
 	return c
 }
 

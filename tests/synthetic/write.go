@@ -27,6 +27,11 @@ func create(path string, fill func(io.Writer) error) error {
 	return nil
 }
 
+// stream writes tensors into a new file at path; see write.
+func stream(path string, tensors []Spec, dtype safetensors.DType, name func(string) string) error {
+	return create(path, func(out io.Writer) error { return write(out, tensors, dtype, name, nil) })
+}
+
 // layout is a file's header, in its order, and the tensors that are meant. name
 // is what the file calls a tensor.
 func layout(tensors []Spec, dtype safetensors.DType, name func(string) string) ([]safetensors.Spec, []Spec) {
@@ -39,9 +44,13 @@ func layout(tensors []Spec, dtype safetensors.DType, name func(string) string) (
 	return specs, tensors
 }
 
-// write streams tensors by name, with values from their original names.
+// write streams tensors by name, with values from their original names. An empty dtype is
+// F16, a nil name leaves the original names.
 func write(out io.Writer, tensors []Spec, dtype safetensors.DType, name func(string) string, metadata map[string]string) error {
-	specs, tensors := layout(tensors, dtype, name)
+	if name == nil {
+		name = func(name string) string { return name }
+	}
+	specs, tensors := layout(tensors, cmp.Or(dtype, safetensors.F16), name)
 	w, err := safetensors.NewWriter(out, specs, metadata)
 	if err != nil {
 		return err
