@@ -150,16 +150,7 @@ func (d *Shuffle) Add(g *Graph, x, y Value) Value {
 		label: d.Name, kind: "pixel_shuffle", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
 		emit: func(e *emitter, out wgsl.Tensor) {
-			in := e.x
-			k := wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: in, N: 1, Y: out, Phases: 1, Turns: true, Write: y.id == 0}
-			if head == 1 {
-				e.set.DupUp3D(e.batch, d.Name, k)
-			}
-			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
-				r.T += head
-				k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
-				e.set.DupUp3D(e.batch, d.Name, k)
-			}
+			e.dupUp(d.Name, wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: e.x, Y: out, Turns: true, Write: y.id == 0}, head, d.Time)
 		},
 	})
 }

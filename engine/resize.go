@@ -106,17 +106,23 @@ func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	}
 	rows := reach{by: 1, from: d.Window.Y, to: d.Window.Y + 1, per: 2}
 	return g.record(node{label: d.Name, kind: "dup_up", reads: []Value{x}, onto: y, reach: rows, makes: time, emit: func(e *emitter, out wgsl.Tensor) {
-		in, at := e.x, e.window(d.Window)
-		k := wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, N: 1, Y: out, Phases: 1}
-		if head == 1 {
-			e.set.DupUp3D(e.batch, d.Name, k)
-		}
-		for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/time)), nil) {
-			r.T += head
-			k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*time-head, time
-			e.set.DupUp3D(e.batch, d.Name, k)
-		}
+		at := e.window(d.Window)
+		e.dupUp(d.Name, wgsl.DupUp3D{FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: e.x, Y: out}, head, time)
 	}})
+}
+
+// dupUp records k for all frames of its input: the first head of them makes one frame, the
+// others time each.
+func (e *emitter) dupUp(label string, k wgsl.DupUp3D, head, time int) {
+	k.N, k.Phases = 1, 1
+	if head == 1 {
+		e.set.DupUp3D(e.batch, label, k)
+	}
+	for _, r := range wgsl.Runs(k.X.T-head, max(1, min(e.atOnce(&k.X), e.atOnce(&k.Y)/time)), nil) {
+		r.T += head
+		k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*time-head, time
+		e.set.DupUp3D(e.batch, label, k)
+	}
 }
 
 // Unpatchify is x with each pixel spread out into Side x Side pixels of C
@@ -160,16 +166,7 @@ func (d *Repeat) Add(g *Graph, x, y Value) Value {
 		label: d.Name, kind: "repeat", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: x.C},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
 		emit: func(e *emitter, out wgsl.Tensor) {
-			in := e.x
-			k := wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: in, N: 1, Y: out, Phases: 1, Write: y.id == 0}
-			if head == 1 {
-				e.set.DupUp3D(e.batch, d.Name, k)
-			}
-			for _, r := range wgsl.Runs(in.T-head, max(1, min(e.atOnce(&in), e.atOnce(&out)/d.Time)), nil) {
-				r.T += head
-				k.XT, k.N, k.YT, k.Phases = r.T, r.N, r.T*d.Time-head, d.Time
-				e.set.DupUp3D(e.batch, d.Name, k)
-			}
+			e.dupUp(d.Name, wgsl.DupUp3D{FT: d.Time, FS: d.Space, X: e.x, Y: out, Write: y.id == 0}, head, d.Time)
 		},
 	})
 }
