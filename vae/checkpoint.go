@@ -55,11 +55,41 @@ func (t tensors) dim(name string, axis, rank int) (int, error) {
 	return x.Shape[axis], nil
 }
 
-// count is how many of the names that format makes of 0, 1, 2 ... are there.
-func (t tensors) count(format string) int {
+// count is how many of the names that format makes of values and 0, 1, 2 ... are there.
+func (t tensors) count(format string, values ...any) int {
 	n := 0
-	for t.has(fmt.Sprintf(format, n)) {
+	for t.has(fmt.Sprintf(format, append(slices.Clip(values), n)...)) {
 		n++
 	}
 	return n
+}
+
+// stages is count of the stages of a network, of which it expects 1 to maxStages.
+func (t tensors) stages(format string) (int, error) {
+	n := t.count(format)
+	if n < 1 || n > maxStages {
+		return n, fmt.Errorf("vae: %s: found %d tensors such as %s, expected 1 to %d", t.file.Name(), n, t.name(fmt.Sprintf(format, 0)), maxStages)
+	}
+	return n, nil
+}
+
+// widths are the outputs of the first block's convolution in each stage, of rank axes.
+// format makes the name of a stage and a block.
+func (t tensors) widths(format string, rank int) (widths []int, err error) {
+	for i := 0; t.has(fmt.Sprintf(format, i, 0)); i++ {
+		w, err := t.dim(fmt.Sprintf(format, i, 0), 0, rank)
+		if err != nil {
+			return nil, err
+		}
+		widths = append(widths, w)
+	}
+	return widths, nil
+}
+
+// hasTensor tells whether a file has one of the tensors.
+func hasTensor(f format.File, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := f.Tensor(name)
+		return ok
+	})
 }

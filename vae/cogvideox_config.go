@@ -1,7 +1,6 @@
 package vae
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ var publishedCogVideoX = Config{
 // isCogVideoX tells a file of that layout; of an encoder alone by a convolution through
 // time and one of single frames.
 func isCogVideoX(f format.File) bool {
-	if _, ok := f.Tensor(cogVideoXKey); ok {
+	if hasTensor(f, cogVideoXKey) {
 		return true
 	}
 	in, ok := f.Tensor("encoder.conv_in.conv.weight")
@@ -40,27 +39,11 @@ func configureCogVideoX(f format.File) (Config, tensors, error) {
 	c.Lacks, c.Blocks, c.Widths, c.Decoder = lacking(f), 0, nil, nil
 	c.TimeDown, c.TimeUp = slices.Clone(c.TimeDown), slices.Clone(c.TimeUp)
 	t := tensors{file: f, name: func(name string) string { return name }}
-	var err error
-	if c.Lacks != "encoder" {
-		c.Blocks = t.count("encoder.down_blocks.0.resnets.%d.conv1.conv.weight")
-		c.Widths, err = hunyuanWidths(t, "encoder.down_blocks.%d.resnets.0.conv1.conv.weight")
-	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Decoder, err = hunyuanWidths(t, "decoder.up_blocks.%d.resnets.0.conv1.conv.weight")
-	}
-	if err == nil && c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up_blocks.0.resnets.%d.conv1.conv.weight") - 1
-	}
-	if err == nil {
-		c.Latent, err = c.latentOf(t, "decoder.conv_in.conv.weight", "encoder.conv_out.conv.weight")
-	}
-	if err != nil {
+	if err := c.readStages(t, "down_blocks.%d.resnets.%d", "up_blocks.%d.resnets.%d", ".conv.weight", 5); err != nil {
 		return c, t, err
 	}
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
-		if w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
-		}
+	if err := c.checkGroups(f.Name()); err != nil {
+		return c, t, err
 	}
 	c.nameCogVideoX(f.Name())
 	return c, t, c.check(f.Name())
@@ -85,7 +68,7 @@ func (m cogVideoXModel) fits(*Config) bool        { return true }
 
 func (m cogVideoXModel) take(c *Config) {
 	c.Model = m.name
-	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{m.scale}, c.Latent)
+	c.scaleBy(m.scale)
 }
 
 // nameCogVideoX tells the model by a file's name; else it is the most usual.

@@ -148,6 +148,52 @@ func (c *Config) StageBlocks(network string) []int {
 	return slices.Repeat([]int{n}, len(widths))
 }
 
+// readStages reads the widths, blocks and latent channels of networks whose stages have
+// equally many residual blocks. down and up make the names of a stage's block in the
+// encoder and the decoder; weight ends the names of convolutions, of rank axes.
+func (c *Config) readStages(t tensors, down, up, weight string, rank int) (err error) {
+	down, up = "encoder."+down+".conv1"+weight, "decoder."+up+".conv1"+weight
+	if c.Lacks != "encoder" {
+		c.Blocks = t.count(down, 0)
+		c.Widths, err = t.widths(down, rank)
+	}
+	if err == nil && c.Lacks != "decoder" {
+		c.Decoder, err = t.widths(up, rank)
+	}
+	if err != nil {
+		return err
+	}
+	if c.Lacks == "encoder" {
+		c.Blocks = t.count(up, 0) - 1
+	}
+	c.Latent, err = c.latentOf(t, "decoder.conv_in"+weight, "encoder.conv_out"+weight, rank)
+	return err
+}
+
+// latentOf reads the channels of a latent from the convolution that a decoder begins
+// with, or from that which makes an encoder's moments.
+func (c *Config) latentOf(t tensors, in, moments string, rank int) (int, error) {
+	if c.Lacks != "decoder" {
+		return t.dim(in, 1, rank)
+	}
+	n, err := t.dim(moments, 0, rank)
+	return n / 2, err
+}
+
+// scaleBy has a pipeline's latents be the model's own times a factor.
+func (c *Config) scaleBy(factor float64) {
+	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{factor}, c.Latent)
+}
+
+// standardise has a pipeline's latents be the model's own, less the means and over the
+// deviations of channels.
+func (c *Config) standardise(mean, std []float64) {
+	c.Mean, c.Scale = slices.Clone(mean), make([]float64, len(std))
+	for i, s := range std {
+		c.Scale[i] = 1 / s
+	}
+}
+
 // check refuses what the layers of families of three or four stages can't be built for.
 func (c *Config) check(file string) error {
 	if err := c.checkSizes(file); err != nil {
@@ -163,6 +209,16 @@ func (c *Config) checkSizes(file string) error {
 	}
 	if c.Channels != 3 && c.Channels != 4 {
 		return fmt.Errorf("vae: %s: found %d channels in a pixel, expected 3 or 4", file, c.Channels)
+	}
+	return nil
+}
+
+// checkGroups refuses stages whose channels no group norm divides.
+func (c *Config) checkGroups(file string) error {
+	for _, w := range slices.Concat(c.Widths, c.Decoder) {
+		if w%c.Groups != 0 {
+			return fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", file, w, c.Groups)
+		}
 	}
 	return nil
 }

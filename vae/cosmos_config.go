@@ -30,10 +30,7 @@ var publishedCosmos = Config{
 
 // isCosmos tells a file of those layouts.
 func isCosmos(f format.File) bool {
-	return slices.ContainsFunc([]string{cosmosKey, cosmosEncoderKey, cosmosOriginalKey, cosmosOriginalEncoderKey}, func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	})
+	return hasTensor(f, cosmosKey, cosmosEncoderKey, cosmosOriginalKey, cosmosOriginalEncoderKey)
 }
 
 // configureCosmos reads the configuration from names and shapes. The layers use diffusers'
@@ -41,7 +38,7 @@ func isCosmos(f format.File) bool {
 func configureCosmos(f format.File) (Config, tensors, error) {
 	c := Config{Model: "Cosmos 1.0", Layout: "diffusers", Groups: 1, Channels: 3, Patch: cosmosPatch, Quant: true, Lacks: lacking(f)}
 	t := tensors{file: f, name: func(name string) string { return name }, flat: "attentions.0.to_"} // those are [c, c, 1, 1, 1]
-	if !t.has(cosmosKey) && !t.has(cosmosEncoderKey) {
+	if !hasTensor(f, cosmosKey, cosmosEncoderKey) {
 		c.Layout, t.name = "original", cosmosOriginal
 	}
 	samplers := 0
@@ -93,9 +90,9 @@ func cosmosBlocks(t tensors, start, format, sampler string, widths *[]int, sampl
 		return err
 	}
 	*widths = []int{w}
-	n := t.count(format + "resnets.0.conv1.conv_s.weight")
-	if n < 1 || n > maxStages {
-		return fmt.Errorf("vae: %s: found %d tensors such as %s, expected 1 to %d", t.file.Name(), n, t.name(fmt.Sprintf(format, 0)+"resnets.0.conv1.conv_s.weight"), maxStages)
+	n, err := t.stages(format + "resnets.0.conv1.conv_s.weight")
+	if err != nil {
+		return err
 	}
 	for i := range n {
 		block := fmt.Sprintf(format, i)

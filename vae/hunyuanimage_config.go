@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,8 +44,7 @@ func configureHunyuanImage(f format.File) (Config, tensors, error) {
 	c := publishedHunyuanImage
 	c.Family, c.Lacks, c.Widths, c.Decoder, c.TimeDown, c.TimeUp = hunyuanImage, lacking(f), nil, nil, nil, nil
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c, 1, 1]
-	_, encoder := f.Tensor(hunyuanImageDiffusersEncoderKey)
-	if _, decoder := f.Tensor(hunyuanImageDiffusersKey); encoder || decoder {
+	if hasTensor(f, hunyuanImageDiffusersEncoderKey, hunyuanImageDiffusersKey) {
 		c.Layout = "diffusers"
 		blocks := t.count("encoder.down_blocks.%d.conv1.weight") // of stage 0, up to its sampler
 		if c.Lacks == "encoder" {
@@ -54,36 +52,13 @@ func configureHunyuanImage(f format.File) (Config, tensors, error) {
 		}
 		t.name = func(name string) string { return hunyuanImageDiffusers(name, blocks) }
 	}
-	var err error
-	if c.Lacks != "encoder" {
-		c.Blocks = t.count("encoder.down.0.block.%d.conv1.weight")
-		c.Widths, err = klWidths(t, "encoder.down.%d.block.0.conv1.weight")
-	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Decoder, err = klWidths(t, "decoder.up.%d.block.0.conv1.weight")
-	}
-	if err == nil && c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up.0.block.%d.conv1.weight") - 1
-	}
-	if err != nil {
-		return c, t, err
-	}
-	if c.Lacks != "decoder" {
-		c.Latent, err = t.dim("decoder.conv_in.weight", 1, 4)
-	} else {
-		c.Latent, err = t.dim("encoder.conv_out.weight", 0, 4)
-		c.Latent /= 2
-	}
-	if err != nil {
+	if err := c.readStages(t, "down.%d.block.%d", "up.%d.block.%d", ".weight", 4); err != nil {
 		return c, t, err
 	}
 	c.TimeDown, c.TimeUp = make([]bool, max(0, len(c.Widths)-1)), make([]bool, max(0, len(c.Decoder)-1))
-	// scaling_factor of vae/config.json.
-	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{0.75289}, c.Latent)
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
-		if w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
-		}
+	c.scaleBy(0.75289) // scaling_factor of vae/config.json
+	if err := c.checkGroups(f.Name()); err != nil {
+		return c, t, err
 	}
 	if err := c.check(f.Name()); err != nil {
 		return c, t, err

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"slices"
 
 	"tessera/format"
 )
@@ -27,7 +26,7 @@ var publishedHunyuan15 = Config{
 func isHunyuan15(f format.File) bool {
 	for _, half := range []string{"decoder.", "encoder."} {
 		conv, ok := f.Tensor(half + "conv_in.conv.weight")
-		if _, norm := f.Tensor(half + "norm_out.gamma"); ok && norm && len(conv.Shape) == 5 {
+		if ok && len(conv.Shape) == 5 && hasTensor(f, half+"norm_out.gamma") {
 			return true
 		}
 	}
@@ -39,36 +38,21 @@ func isHunyuan15(f format.File) bool {
 func configureHunyuan15(f format.File) (Config, tensors, error) {
 	c := Config{Family: hunyuan15, Model: "HunyuanVideo 1.5", Layout: "original", Spatial: 16, Temporal: 4, Channels: 3, Patch: 1, Lacks: lacking(f)}
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c, 1, 1, 1]
-	_, encoder := f.Tensor(hunyuan15DiffusersEncoderKey)
-	if _, decoder := f.Tensor(hunyuan15DiffusersKey); encoder || decoder {
+	if hasTensor(f, hunyuan15DiffusersEncoderKey, hunyuan15DiffusersKey) {
 		c.Layout = "diffusers"
 		t.name = hunyuan15Diffusers
 	}
-	var err error
-	if c.Lacks != "encoder" {
-		c.Blocks = t.count("encoder.down.0.block.%d.conv1.conv.weight")
-		c.Widths, err = hunyuanWidths(t, "encoder.down.%d.block.0.conv1.conv.weight")
-		for i := 0; err == nil && i < len(c.Widths)-1; i++ {
-			err = sampledTime(t, &c.TimeDown, fmt.Sprintf("encoder.down.%d.downsample.conv.conv.weight", i), c.Widths[i+1], true)
-		}
+	err := c.readStages(t, "down.%d.block.%d", "up.%d.block.%d", ".conv.weight", 5)
+	for i := 0; err == nil && i < len(c.Widths)-1; i++ {
+		err = sampledTime(t, &c.TimeDown, fmt.Sprintf("encoder.down.%d.downsample.conv.conv.weight", i), c.Widths[i+1], true)
 	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Decoder, err = hunyuanWidths(t, "decoder.up.%d.block.0.conv1.conv.weight")
-		for i := 0; err == nil && i < len(c.Decoder)-1; i++ {
-			err = sampledTime(t, &c.TimeUp, fmt.Sprintf("decoder.up.%d.upsample.conv.conv.weight", i), c.Decoder[i+1], false)
-		}
-	}
-	if err == nil && c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up.0.block.%d.conv1.conv.weight") - 1
-	}
-	if err == nil {
-		c.Latent, err = c.latentOf(t, "decoder.conv_in.conv.weight", "encoder.conv_out.conv.weight")
+	for i := 0; err == nil && i < len(c.Decoder)-1; i++ {
+		err = sampledTime(t, &c.TimeUp, fmt.Sprintf("decoder.up.%d.upsample.conv.conv.weight", i), c.Decoder[i+1], false)
 	}
 	if err != nil {
 		return c, t, err
 	}
-	// scaling_factor of vae/config.json.
-	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{1.03682}, c.Latent)
+	c.scaleBy(1.03682) // scaling_factor of vae/config.json
 	if err := c.check(f.Name()); err != nil {
 		return c, t, err
 	}

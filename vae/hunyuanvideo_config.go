@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -32,9 +31,7 @@ func isHunyuan(f format.File) bool {
 	}
 	for _, half := range []string{"decoder.", "encoder."} {
 		conv, ok := f.Tensor(half + "conv_in.conv.weight")
-		_, diffusers := f.Tensor(half + "mid_block.resnets.0.norm1.weight")
-		_, ldm := f.Tensor(half + "mid.block_1.norm1.weight")
-		if ok && len(conv.Shape) == 5 && (diffusers || ldm) {
+		if ok && len(conv.Shape) == 5 && hasTensor(f, half+"mid_block.resnets.0.norm1.weight", half+"mid.block_1.norm1.weight") {
 			return true
 		}
 	}
@@ -49,49 +46,19 @@ func configureHunyuan(f format.File) (Config, tensors, error) {
 		TimeDown: []bool{false, true, true}, TimeUp: []bool{false, true, true},
 	}
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attentions.0.to_"} // ldm's are [c, c, 1, 1, 1]
-	_, encoder := f.Tensor("encoder.mid.block_1.norm1.weight")
-	if _, decoder := f.Tensor("decoder.mid.block_1.norm1.weight"); encoder || decoder {
+	if hasTensor(f, "encoder.mid.block_1.norm1.weight", "decoder.mid.block_1.norm1.weight") {
 		c.Layout = "original"
 		t.name = hunyuanLDM
 	}
-	var err error
-	if c.Lacks != "encoder" {
-		c.Blocks = t.count("encoder.down_blocks.0.resnets.%d.conv1.conv.weight")
-		c.Widths, err = hunyuanWidths(t, "encoder.down_blocks.%d.resnets.0.conv1.conv.weight")
-	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Decoder, err = hunyuanWidths(t, "decoder.up_blocks.%d.resnets.0.conv1.conv.weight")
-	}
-	if err == nil && c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up_blocks.0.resnets.%d.conv1.conv.weight") - 1
-	}
-	if err == nil {
-		c.Latent, err = c.latentOf(t, "decoder.conv_in.conv.weight", "encoder.conv_out.conv.weight")
-	}
-	if err != nil {
+	if err := c.readStages(t, "down_blocks.%d.resnets.%d", "up_blocks.%d.resnets.%d", ".conv.weight", 5); err != nil {
 		return c, t, err
 	}
 	c.Spatial = 8
-	// scaling_factor of vae/config.json.
-	c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{0.476986}, c.Latent)
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
-		if w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
-		}
+	c.scaleBy(0.476986) // scaling_factor of vae/config.json
+	if err := c.checkGroups(f.Name()); err != nil {
+		return c, t, err
 	}
 	return c, t, c.check(f.Name())
-}
-
-// hunyuanWidths are the channels of a network's stages.
-func hunyuanWidths(t tensors, format string) (widths []int, err error) {
-	for i := range t.count(format) {
-		w, err := t.dim(fmt.Sprintf(format, i), 0, 5)
-		if err != nil {
-			return nil, err
-		}
-		widths = append(widths, w)
-	}
-	return widths, nil
 }
 
 // Parts of diffusers' names, and what ldm has for them.

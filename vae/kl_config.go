@@ -40,68 +40,45 @@ var publishedFlux2 = func() Config {
 func configureKL(f format.File) (Config, tensors, error) {
 	c := Config{Family: kl, Model: "AutoencoderKL", Layout: "original", Groups: 32, Temporal: 1, Channels: 3, Patch: 1, Independent: true, Lacks: lacking(f)}
 	t := tensors{file: f, name: func(name string) string { return name }, flat: ".attn_1."} // q, k, v and proj_out are [c, c] or [c, c, 1, 1]
-	if _, ok := f.Tensor(klKey); !ok {
-		if _, ok = f.Tensor(klEncoderKey); !ok {
-			c.Layout = "diffusers"
-			stages := t.count("decoder.up_blocks.%d.resnets.0.conv1.weight")
-			t.name = func(name string) string {
-				name = klDiffusers(name, stages)
-				if _, ok := f.Tensor(name); !ok {
-					return renamed(name, oldNames)
-				}
-				return name
+	if !hasTensor(f, klKey, klEncoderKey) {
+		c.Layout = "diffusers"
+		stages := t.count("decoder.up_blocks.%d.resnets.0.conv1.weight")
+		t.name = func(name string) string {
+			name = klDiffusers(name, stages)
+			if !hasTensor(f, name) {
+				return renamed(name, oldNames)
 			}
+			return name
 		}
 	}
 	outer := t.name
 	t.name = func(name string) string {
-		if within := klWithin(name); within != "" {
-			if _, ok := f.Tensor(within); ok {
-				return within
-			}
+		if within := klWithin(name); within != "" && hasTensor(f, within) {
+			return within
 		}
 		return outer(name)
 	}
-	err := otherKL(f)
-	if err != nil {
+	if err := otherKL(f); err != nil {
 		return c, t, err
 	}
-	if c.Lacks != "encoder" {
-		c.Blocks = t.count("encoder.down.0.block.%d.conv1.weight")
-		c.Widths, err = klWidths(t, "encoder.down.%d.block.0.conv1.weight")
-	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Decoder, err = klWidths(t, "decoder.up.%d.block.0.conv1.weight")
-		slices.Reverse(c.Decoder)
-	}
-	if err == nil && c.Lacks == "encoder" {
-		c.Blocks = t.count("decoder.up.0.block.%d.conv1.weight") - 1
-	}
-	if err != nil {
+	if err := c.readStages(t, "down.%d.block.%d", "up.%d.block.%d", ".weight", 4); err != nil {
 		return c, t, err
 	}
+	slices.Reverse(c.Decoder)
 	stages := max(len(c.Widths), len(c.Decoder))
 	c.Spatial = 1 << max(0, stages-1)
 	c.TimeDown, c.TimeUp = make([]bool, max(0, len(c.Widths)-1)), make([]bool, max(0, len(c.Decoder)-1))
 	c.Quant = t.has("post_quant_conv.weight") || t.has("quant_conv.weight")
-	if c.Lacks != "decoder" {
-		c.Latent, err = t.dim("decoder.conv_in.weight", 1, 4)
-	} else {
-		c.Latent, err = t.dim("encoder.conv_out.weight", 0, 4)
-		c.Latent /= 2
+	pixels, axis := "decoder.conv_out.weight", 0
+	if c.Lacks == "decoder" {
+		pixels, axis = "encoder.conv_in.weight", 1
 	}
-	if err == nil && c.Lacks != "decoder" {
-		c.Channels, err = t.dim("decoder.conv_out.weight", 0, 4)
-	} else if err == nil {
-		c.Channels, err = t.dim("encoder.conv_in.weight", 1, 4)
-	}
-	if err != nil {
+	var err error
+	if c.Channels, err = t.dim(pixels, axis, 4); err != nil {
 		return c, t, err
 	}
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
-		if w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
-		}
+	if err := c.checkGroups(f.Name()); err != nil {
+		return c, t, err
 	}
 	c.nameKL(f)
 	return c, t, c.check(f.Name())
@@ -165,22 +142,7 @@ func numbers(t tensors, name string, n int) ([]float64, error) {
 }
 
 // isFlux2 tells FLUX.2's files from others that isKL is said of.
-func isFlux2(f format.File) bool {
-	_, ok := f.Tensor(flux2Mean)
-	return ok
-}
-
-// klWidths are the channels of a network's stages.
-func klWidths(t tensors, format string) (widths []int, err error) {
-	for i := range t.count(format) {
-		w, err := t.dim(fmt.Sprintf(format, i), 0, 4)
-		if err != nil {
-			return nil, err
-		}
-		widths = append(widths, w)
-	}
-	return widths, nil
-}
+func isFlux2(f format.File) bool { return hasTensor(f, flux2Mean) }
 
 // klModel is a model of AutoencoderKL's: many have equal names and shapes.
 type klModel struct {

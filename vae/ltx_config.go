@@ -48,17 +48,13 @@ var publishedLTX = Config{
 
 // isLTX tells a file of those layouts.
 func isLTX(f format.File) bool {
-	has := func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	}
 	switch {
-	case has(ltxKey) || has(ltxEncoderKey) && lacking(f) == "decoder":
+	case hasTensor(f, ltxKey) || hasTensor(f, ltxEncoderKey) && lacking(f) == "decoder":
 		return true
-	case has(ltxDiffusersKey):
-		return has("decoder.mid_block.resnets.0.conv1.conv.weight") && !has("decoder.mid_block.resnets.0.norm1.weight") && !has("decoder.conv_norm_out.weight")
-	case lacking(f) == "decoder" && has(ltxDiffusersEncoderKey):
-		return has("encoder.mid_block.resnets.0.conv1.conv.weight") && !has("encoder.mid_block.resnets.0.norm1.weight") && !has("encoder.conv_norm_out.weight")
+	case hasTensor(f, ltxDiffusersKey):
+		return hasTensor(f, "decoder.mid_block.resnets.0.conv1.conv.weight") && !hasTensor(f, "decoder.mid_block.resnets.0.norm1.weight", "decoder.conv_norm_out.weight")
+	case lacking(f) == "decoder" && hasTensor(f, ltxDiffusersEncoderKey):
+		return hasTensor(f, "encoder.mid_block.resnets.0.conv1.conv.weight") && !hasTensor(f, "encoder.mid_block.resnets.0.norm1.weight", "encoder.conv_norm_out.weight")
 	}
 	return false
 }
@@ -68,7 +64,7 @@ func isLTX(f format.File) bool {
 func configureLTX(f format.File) (Config, tensors, error) {
 	c := Config{Model: "LTX-2", Layout: "original", Channels: 3, Lacks: lacking(f)}
 	t := tensors{file: f, name: func(name string) string { return name }}
-	if !t.has(ltxKey) && !t.has(ltxEncoderKey) {
+	if !hasTensor(f, ltxKey, ltxEncoderKey) {
 		c.Layout = "diffusers"
 		mids := map[string]int{ // of the original's blocks
 			"encoder": 2 * t.count("encoder.down_blocks.%d.downsamplers.0.conv.conv.weight"), "decoder": 0,

@@ -2,7 +2,6 @@ package vae
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -55,18 +54,14 @@ var (
 // mochiLayout is that of a file's names: the network that has them without "encoder." or
 // "decoder.", "" where none does. ok: it is Mochi 1's.
 func mochiLayout(f format.File) (layout, bare string, ok bool) {
-	has := func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	}
 	switch {
-	case has(mochiKey) || has(mochiEncoderKey):
+	case hasTensor(f, mochiKey, mochiEncoderKey):
 		return "diffusers", "", true
-	case has(mochiOriginalKey) || has(mochiOriginalEncoderKey):
+	case hasTensor(f, mochiOriginalKey, mochiOriginalEncoderKey):
 		return "original", "", true
-	case has(mochiDecoderFileKey):
+	case hasTensor(f, mochiDecoderFileKey):
 		return "original", "decoder.", true
-	case has(mochiEncoderFileKey):
+	case hasTensor(f, mochiEncoderFileKey):
 		return "original", "encoder.", true
 	}
 	return "", "", false
@@ -116,19 +111,14 @@ func configureMochi(f format.File) (Config, tensors, error) {
 		}
 	}
 	c.Spatial, c.Temporal = spatial, temporal
-	for _, w := range slices.Concat(c.Widths, c.Decoder) {
-		if w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", f.Name(), w, c.Groups)
-		}
+	if err := c.checkGroups(f.Name()); err != nil {
+		return c, t, err
 	}
 	if err := c.checkNormed(f.Name()); err != nil {
 		return c, t, err
 	}
 	if c.Latent == len(mochiMean) {
-		c.Mean = slices.Clone(mochiMean)
-		for _, std := range mochiStd {
-			c.Scale = append(c.Scale, 1/std)
-		}
+		c.standardise(mochiMean, mochiStd)
 	}
 	return c, t, c.checkSizes(f.Name())
 }
@@ -157,9 +147,9 @@ func (c *Config) mochiEncoder(t tensors) error {
 		return fmt.Errorf("vae: %s: tensor %s reads %d channels, expected the %d Fourier features of a pixel", t.file.Name(), t.name("encoder.proj_in.weight"), in, fourierChannels(c.Channels))
 	}
 	c.Widths, c.mochi.encoder = []int{w}, []int{t.count("encoder.block_in.resnets.%d.conv1.conv.weight")}
-	n := t.count("encoder.down_blocks.%d.conv_in.conv.weight")
-	if n < 1 || n > maxStages {
-		return fmt.Errorf("vae: %s: found %d tensors such as %s, expected 1 to %d", t.file.Name(), n, t.name("encoder.down_blocks.0.conv_in.conv.weight"), maxStages)
+	n, err := t.stages("encoder.down_blocks.%d.conv_in.conv.weight")
+	if err != nil {
+		return err
 	}
 	for i := range n {
 		conv := fmt.Sprintf("encoder.down_blocks.%d.conv_in.conv.weight", i)
@@ -194,9 +184,9 @@ const mochiLongest = 3
 // outputs tell how many frames are made of one.
 func (c *Config) mochiDecoder(t tensors) (err error) {
 	const conv = "resnets.0.conv1.conv.weight"
-	n := t.count("decoder.up_blocks.%d." + conv)
-	if n < 1 || n > maxStages {
-		return fmt.Errorf("vae: %s: found %d tensors such as %s, expected 1 to %d", t.file.Name(), n, t.name("decoder.up_blocks.0."+conv), maxStages)
+	n, err := t.stages("decoder.up_blocks.%d." + conv)
+	if err != nil {
+		return err
 	}
 	for i := range n + 1 {
 		block := fmt.Sprintf("decoder.up_blocks.%d.", i)

@@ -3,7 +3,6 @@ package vae
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tessera/format"
@@ -33,15 +32,7 @@ var publishedTAEHV = Config{
 // isTAEHV tells a file of that layout. TAESD has layers of such names, but none that
 // change the number of frames.
 func isTAEHV(f format.File) bool {
-	for _, names := range [][]string{{taehvKey, "decoder.7.conv.weight"}, {taehvEncoderKey, "encoder.17.bias"}} {
-		if !slices.ContainsFunc(names, func(name string) bool {
-			_, ok := f.Tensor(name)
-			return !ok
-		}) {
-			return true
-		}
-	}
-	return false
+	return hasTensor(f, taehvKey) && hasTensor(f, "decoder.7.conv.weight") || hasTensor(f, taehvEncoderKey) && hasTensor(f, "encoder.17.bias")
 }
 
 // configureTAEHV reads the configuration from names and shapes.
@@ -225,11 +216,8 @@ func (m taehvModel) take(c *Config) {
 	c.Mean, c.Scale = nil, nil
 	switch {
 	case m.mean != nil:
-		c.Mean = m.mean
-		for _, std := range m.std {
-			c.Scale = append(c.Scale, 1/std)
-		}
+		c.standardise(m.mean, m.std)
 	case m.scale != 0:
-		c.Mean, c.Scale = make([]float64, c.Latent), slices.Repeat([]float64{m.scale}, c.Latent)
+		c.scaleBy(m.scale)
 	}
 }

@@ -92,10 +92,6 @@ func tinyNames(f format.File) (tinyNaming, bool) {
 		x, ok := f.Tensor(name)
 		return ok && len(x.Shape) == 4 && x.Shape[0] == x.Shape[1]
 	}
-	has := func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	}
 	switch {
 	case square(tinyKey) || square(tinyEncoderKey):
 		return tinyNaming{"original", "encoder.", "decoder.", 0}, true
@@ -103,7 +99,7 @@ func tinyNames(f format.File) (tinyNaming, bool) {
 		return tinyNaming{"original", "taesd_encoder.", "taesd_decoder.", 0}, true
 	case square(tinyDiffusersKey) || square(tinyDiffusersEncoderKey):
 		return tinyNaming{"diffusers", "encoder.layers.", "decoder.layers.", 1}, true
-	case square("7.conv.0.weight") && (has("0.weight") || has("4.weight")): // an encoder's second layer has weights, or its fifth is a convolution
+	case square("7.conv.0.weight") && hasTensor(f, "0.weight", "4.weight"): // an encoder's second layer has weights, or its fifth is a convolution
 		return tinyNaming{"original", "", "-", 0}, true
 	case square("3.conv.0.weight") && square("4.conv.0.weight"):
 		return tinyNaming{"original", "-", "", 0}, true
@@ -327,10 +323,7 @@ func nameTiny(c *Config, path string) {
 			}
 		}
 		if m.other.Family == qwen21 {
-			c.Mean, c.Scale = qwen21Mean, nil
-			for _, std := range qwen21Std {
-				c.Scale = append(c.Scale, 1/std)
-			}
+			c.standardise(qwen21Mean, qwen21Std)
 		}
 		c.Model, c.unpacks = m.name, m.other.Family == flux2
 		return

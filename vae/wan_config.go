@@ -68,15 +68,11 @@ func isWan(f format.File) (wan, nested bool) {
 	if isHunyuan15(f) { // which has diffusers' names, too, beside convolutions that are wrapped
 		return false, false
 	}
-	has := func(name string) bool {
-		_, ok := f.Tensor(name)
-		return ok
-	}
-	wan = has(wanKey) || has(wanDiffusersKey) || has(wanEncoderKey) || has(wanDiffusersEncoderKey)
+	wan = hasTensor(f, wanKey, wanDiffusersKey, wanEncoderKey, wanDiffusersEncoderKey)
 	if lacking(f) == "encoder" {
-		return wan, has("decoder.upsamples.0.upsamples.0.residual.0.gamma") || has("decoder.up_blocks.0.upsampler.resample.1.weight")
+		return wan, hasTensor(f, "decoder.upsamples.0.upsamples.0.residual.0.gamma", "decoder.up_blocks.0.upsampler.resample.1.weight")
 	}
-	return wan, has("encoder.downsamples.0.downsamples.0.residual.0.gamma") || has("encoder.down_blocks.0.resnets.0.norm1.gamma")
+	return wan, hasTensor(f, "encoder.downsamples.0.downsamples.0.residual.0.gamma", "encoder.down_blocks.0.resnets.0.norm1.gamma")
 }
 
 // configureWan reads the configuration of Wan 2.1, Wan 2.2, Qwen-Image or
@@ -85,7 +81,7 @@ func configureWan(f format.File) (Config, tensors, error) {
 	c := Config{Family: wan21, Layout: "original", Temporal: 4, Patch: 1, Lacks: lacking(f)}
 	n := &wanNames{blocks: 1 << 20} // not known yet
 	t := tensors{file: f, name: func(name string) string { return name }}
-	if !t.has(wanKey) && !t.has(wanEncoderKey) {
+	if !hasTensor(f, wanKey, wanEncoderKey) {
 		c.Layout, t.name = "diffusers", n.diffusers
 	}
 	if _, n.nested = isWan(f); isQwen21(f) {
@@ -112,7 +108,7 @@ func configureWan(f format.File) (Config, tensors, error) {
 	if err != nil {
 		return c, t, err
 	}
-	if c.Latent, err = c.latentOf(t, "decoder.conv1.weight", "encoder.head.2.weight"); err != nil {
+	if c.Latent, err = c.latentOf(t, "decoder.conv1.weight", "encoder.head.2.weight", 5); err != nil {
 		return c, t, err
 	}
 	nameWan(&c, f.Name(), false)
@@ -226,12 +222,8 @@ func (c *Config) statistics() {
 	case qwen21:
 		mean, std = qwen21Mean, qwen21Std
 	}
-	if c.Latent != len(mean) {
-		return
-	}
-	c.Mean = mean
-	for _, s := range std {
-		c.Scale = append(c.Scale, 1/s)
+	if c.Latent == len(mean) {
+		c.standardise(mean, std)
 	}
 }
 
