@@ -3,12 +3,14 @@ package vae
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"tessera/format/safetensors"
+	"tessera/gpu"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
 )
@@ -42,6 +44,81 @@ func made(t testing.TB, name string, make func(path string) error) string {
 	require.NoError(t, make(p), "making %s", name)
 	checkpoints.paths[name] = p
 	return p
+}
+
+// edited is a checkpoint of another's tensors, as edit leaves them.
+func edited(t testing.TB, path string, edit func([]synthetic.Raw) []synthetic.Raw) string {
+	t.Helper()
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	path = filepath.Join(t.TempDir(), filepath.Base(path))
+	require.NoError(t, synthetic.Create(path, edit(all), meta))
+	return path
+}
+
+// changed is a checkpoint in which change has seen each tensor, and which lacks those that
+// it did not keep.
+func changed(t testing.TB, path string, change func(x *synthetic.Raw) (keep bool)) string {
+	t.Helper()
+	return edited(t, path, func(all []synthetic.Raw) (kept []synthetic.Raw) {
+		for _, x := range all {
+			if change(&x) {
+				kept = append(kept, x)
+			}
+		}
+		return kept
+	})
+}
+
+// named is a checkpoint like another under other names.
+func named(t testing.TB, path string, name func(string) string) string {
+	t.Helper()
+	return changed(t, path, func(x *synthetic.Raw) bool {
+		x.Name = name(x.Name)
+		return true
+	})
+}
+
+// withOthers is a checkpoint with more tensors, each of one zero.
+func withOthers(t testing.TB, path string, names ...string) string {
+	t.Helper()
+	return edited(t, path, func(all []synthetic.Raw) []synthetic.Raw {
+		for _, name := range names {
+			all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
+		}
+		return all
+	})
+}
+
+// unfit is a tensor that a checkpoint does not fit with: of another shape, or missing where
+// that is nil.
+type unfit struct {
+	tensor string
+	shape  []int
+	want   string // of the error
+}
+
+// testUnfit has each of them refused with what was found.
+func testUnfit(t *testing.T, path string, cases []unfit) {
+	t.Helper()
+	for _, c := range cases {
+		file := edited(t, path, func(all []synthetic.Raw) []synthetic.Raw {
+			rest := slices.DeleteFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
+			if c.shape == nil {
+				require.Less(t, len(rest), len(all), c.tensor)
+				return rest
+			}
+			n := 4
+			for _, d := range c.shape {
+				n *= d
+			}
+			return append(rest, synthetic.Raw{Spec: safetensors.Spec{Name: c.tensor, DType: safetensors.F32, Shape: c.shape}, Data: make([]byte, n)})
+		})
+		_, err := Inspect(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, c.want, "%s of %v", c.tensor, c.shape)
+		require.ErrorContains(t, err, file)
+	}
 }
 
 func smallCheckpoint(t testing.TB) string {

@@ -106,14 +106,11 @@ func TestCogVideoXInTiles(t *testing.T) {
 // A file of one network does what it can, also where it is a part of another file.
 func TestHalvesOfCogVideoX(t *testing.T) {
 	for _, c := range []struct{ lacks, prefix string }{{"", "vae."}, {"encoder", ""}, {"decoder", ""}, {"decoder", "vae."}} {
-		all, meta, err := synthetic.Read(narrowCogVideoX(t))
-		require.NoError(t, err)
-		all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return c.lacks != "" && strings.HasPrefix(x.Name, c.lacks+".") })
-		for i := range all {
-			all[i].Name = c.prefix + all[i].Name
-		}
-		path := filepath.Join(t.TempDir(), "part.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
+		path := changed(t, narrowCogVideoX(t), func(x *synthetic.Raw) bool {
+			keep := c.lacks == "" || !strings.HasPrefix(x.Name, c.lacks+".")
+			x.Name = c.prefix + x.Name
+			return keep
+		})
 		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.NoError(t, err)
 		assert.Equal(t, []string{cogVideoX, c.lacks}, []string{m.Config.Family, m.Config.Lacks})
@@ -156,55 +153,19 @@ func TestModelsOfCogVideoX(t *testing.T) {
 
 // Scaled latents are the model's own numbers times its scale, both ways.
 func TestScaleOfCogVideoX(t *testing.T) {
-	dev := gputest.Open(t)
-	m := open(t, dev, narrowCogVideoX(t), F32)
-	clip := noiseClip(1, 16, 16)
-	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
-	scaled := encodeAll(t, m, clip, EncodeOptions{Options: Options{As: "cogvideox-2b"}})
-	for i := range own {
-		assert.InDelta(t, 1.15258426*own[i], scaled[i], 1e-6)
-	}
-	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 2, Data: own}
-	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
-	for i, v := range want { // a pipeline's pixels are clamped
-		want[i] = min(max(v, -1), 1)
-	}
-	z.Data = scaled
-	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: Options{As: "cogvideox-2b"}}), want, 1e-10, "decoded")
+	m := open(t, gputest.Open(t), narrowCogVideoX(t), F32)
+	testStatistics(t, m, noiseClip(1, 16, 16), Options{As: "cogvideox-2b"}, func(_, _ int, mu float64) float64 { return 1.15258426 * mu })
 }
 
 // Files that are not what their names say are refused with what was found.
 func TestUnfitCogVideoX(t *testing.T) {
-	for _, c := range []struct {
-		tensor string
-		shape  []int
-		want   string
-	}{
+	testUnfit(t, narrowCogVideoX(t), []unfit{
 		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
 		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
 		{"decoder.up_blocks.0.upsamplers.0.conv.weight", []int{32, 32, 3, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.weight is [32 32 3 3 3], expected [32 32 3 3]"},
 		{"decoder.norm_out.conv_y.conv.weight", []int{32, 5, 1, 1, 1}, "of another shape: decoder.norm_out.conv_y.conv.weight is [32 5 1 1 1], expected [32 4 1 1 1]"},
 		{"post_quant_conv.weight", []int{4, 4, 1, 1, 1}, "1 unknown: post_quant_conv.weight"},
-	} {
-		all, meta, err := synthetic.Read(narrowCogVideoX(t))
-		require.NoError(t, err)
-		n := 4
-		for _, d := range c.shape {
-			n *= d
-		}
-		x := synthetic.Raw{Spec: safetensors.Spec{Name: c.tensor, DType: safetensors.F32, Shape: c.shape}, Data: make([]byte, n)}
-		if at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor }); at >= 0 {
-			all[at] = x
-		} else {
-			all = append(all, x)
-		}
-		path := filepath.Join(t.TempDir(), "unfit.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.ErrorIs(t, err, ErrBadModel)
-		require.ErrorContains(t, err, c.want)
-		require.ErrorContains(t, err, path)
-	}
+	})
 }
 
 // A picture whose activations live on the host is that of one tile, to the bit; a clip,

@@ -2,14 +2,11 @@ package vae
 
 import (
 	"math"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
@@ -39,45 +36,17 @@ func TestNamesOfCosmos(t *testing.T) {
 	} {
 		assert.Equal(t, want, cosmosOriginal(name))
 	}
-	dev := gputest.Open(t)
 	path := cosmosCheckpoint(t)
-	original := named(t, path, cosmosOriginal)
-	all, meta, err := synthetic.Read(original)
-	require.NoError(t, err)
-	for _, name := range []string{"encoder.patcher3d.wavelets", "decoder.unpatcher3d.wavelets", "decoder.unpatcher3d._arange", "encoder.patcher3d.patch_size_buffer"} {
-		buffer := all[0]
-		buffer.Name, buffer.Shape, buffer.Data = name, []int{1}, make([]byte, 4)
-		all = append(all, buffer)
-	}
-	require.NoError(t, synthetic.Create(original, all, meta))
-	z, clip := madeLatent(5, 2, 1, 2), noiseClip(9, 8, 16)
-	var want, wantLatent []float32
-	for i, c := range []struct{ path, layout, lacks string }{
+	original := withOthers(t, named(t, path, cosmosOriginal), "encoder.patcher3d.wavelets", "decoder.unpatcher3d.wavelets", "decoder.unpatcher3d._arange", "encoder.patcher3d.patch_size_buffer")
+	c := testNames(t, madeLatent(5, 2, 1, 2), noiseClip(9, 8, 16), []layout{
 		{path, "diffusers", ""},
 		{original, "original", ""},
 		{named(t, path, func(s string) string { return "vae." + cosmosOriginal(s) }), "original", ""},
 		{half(t, path, "", "encoder."), "diffusers", "encoder"},
 		{half(t, original, "", "decoder."), "original", "decoder"},
-	} {
-		m := open(t, dev, c.path, F32)
-		require.Equal(t, []string{cosmos, c.layout, c.lacks}, []string{m.Config.Family, m.Config.Layout, m.Config.Lacks}, "%d", i)
-		require.Equal(t, []int{5, 8, 8, 1, 2, 4}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Groups, m.Config.Blocks, m.Config.Patch}, "%d", i)
-		if c.lacks != "encoder" {
-			got := encodeAll(t, m, clip, EncodeOptions{})
-			if i == 0 {
-				wantLatent = got
-			}
-			require.Equal(t, wantLatent, got, "%d", i)
-		}
-		if c.lacks != "decoder" {
-			got := decodeAll(t, m, z, DecodeOptions{})
-			if i == 0 {
-				want = got
-			}
-			require.Equal(t, want, got, "%d", i)
-		}
-		m.Unload()
-	}
+	})
+	require.Equal(t, []int{5, 8, 8, 1, 2, 4}, []int{c.Latent, c.Spatial, c.Temporal, c.Groups, c.Blocks, c.Patch})
+	require.Equal(t, cosmos, c.Family)
 }
 
 // A pipeline's latents are (mu - mean) * 0.5 / deviation, by numbers of each channel and
@@ -101,21 +70,10 @@ func TestStatisticsOfCosmos(t *testing.T) {
 	m := open(t, dev, made(t, "cosmos16.safetensors", func(path string) error {
 		return synthetic.CreateCosmos(path, synthetic.CosmosConfig{Encoder: []int{8, 8, 8, 8}, Decoder: []int{8, 8, 8, 8}})
 	}), F32)
-	clip := noiseClip(17, 8, 8)
-	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
-	scaled := encodeAll(t, m, clip, EncodeOptions{})
-	require.Len(t, own, 16*3)
-	for i, mu := range own {
-		at := i/3*cosmosFrames + i%3
-		require.InDelta(t, (float64(mu)-cosmosMean[at])*0.5/cosmosStd[at], float64(scaled[i]), 1e-6)
-	}
-	z := Latent{Channels: 16, Frames: 3, Height: 1, Width: 1, Data: own}
-	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
-	for i := range want {
-		want[i] = min(max(want[i], -1), 1)
-	}
-	z.Data = scaled
-	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-11, "of scaled latents")
+	testStatistics(t, m, noiseClip(17, 8, 8), Options{}, func(channel, frame int, mu float64) float64 {
+		at := channel*cosmosFrames + frame
+		return (mu - cosmosMean[at]) * 0.5 / cosmosStd[at]
+	})
 	_, err := m.PlanEncode(t.Context(), 9, 8, 8, EncodeOptions{Moments: true})
 	require.ErrorContains(t, err, "makes latents, not distributions")
 }
@@ -171,43 +129,26 @@ func TestHaar(t *testing.T) {
 // A clip goes through at once, with --chunk too; unfolded, in bands of rows and with
 // weights on the host it is the same. Of its tiles only feathered ones can be blended.
 func TestCosmosAtOnce(t *testing.T) {
-	dev := gputest.Open(t)
-	m := open(t, dev, cosmosCheckpoint(t), F32)
+	m := open(t, gputest.Open(t), cosmosCheckpoint(t), F32)
 	z, clip := noiseLatent5(3, 5, 4), noiseClip(17, 40, 32)
-	limit := m.info.Limits.MaxBinding
-	run := func(t *testing.T, m *Model, o Options, binding int64) (decoded, encoded []float32) {
-		defer m.Unload() // what another model peaks at is without its weights
-		m.info.Limits.MaxBinding = binding
-		defer func() { m.info.Limits.MaxBinding = limit }()
-		o.Unscaled = true
-		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
-		require.NoError(t, err)
-		require.Equal(t, 1, d.Slices)
-		m.Unload()
-		drain(t, dev)
-		dev.ResetPeaks()
-		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
-		require.NoError(t, err)
-		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
-		m.Unload()
-		return decoded, encodeAll(t, m, clip, EncodeOptions{Options: o})
-	}
-	decoded, encoded := run(t, m, Options{}, limit)
+	decoded, encoded, p, _ := within(t, m, z, clip, Options{}, 0)
+	require.Equal(t, 1, p.Slices)
 	require.Len(t, decoded, 3*17*40*32)
 	for name, c := range map[string]struct {
 		m       *Model
 		o       Options
 		binding int64
 	}{
-		"unfolded":  {unfolded(t, m), Options{}, limit},
+		"unfolded":  {unfolded(t, m), Options{}, 0},
 		"bands":     {m, Options{Chunk: 1, Internals: Internals{Least: true}}, 96 << 10},
-		"offloaded": {m, Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, limit},
+		"offloaded": {m, Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "bands" {
 				testenv.Long(t)
 			}
-			d, e := run(t, c.m, c.o, c.binding)
+			d, e, p, _ := within(t, c.m, z, clip, c.o, c.binding)
+			assert.Equal(t, 1, p.Slices)
 			closeTo(t, d, decoded, 1e-11, "decoded")
 			closeTo(t, e, encoded, 1e-11, "encoded")
 		})
@@ -229,35 +170,12 @@ func TestCosmosAtOnce(t *testing.T) {
 
 // Files that are not what their names say are refused with what was found.
 func TestUnfitCosmos(t *testing.T) {
-	for _, c := range []struct {
-		tensor string
-		shape  []int
-		want   string
-	}{
+	testUnfit(t, cosmosCheckpoint(t), []unfit{
 		{"encoder.conv_in.conv_s.weight", []int{16, 24, 1, 3, 3}, "encoder.conv_in.conv_s.weight is [16 24 1 3 3], expected [16 192 1 3 3]"},
 		{"decoder.up_blocks.1.upsamplers.0.conv3.weight", nil, "found 1 samplers in the encoder and 0 in the decoder"},
 		{"encoder.down_blocks.0.downsamplers.0.conv2.weight", nil, "1 missing: encoder.down_blocks.0.downsamplers.0.conv2.weight"},
 		{"encoder.down_blocks.2.resnets.0.conv1.conv_s.weight", []int{1025, 32, 1, 3, 3}, "found a stage of 1025 channels, expected at most 1024"},
 		{"decoder.conv_in.conv_s.weight", []int{40, 5, 3, 3}, "expected 5 dimensions"},
 		{"decoder.mid_block.temp_attentions.0.to_k.weight", []int{40, 40, 3, 1, 1}, "expected [40 40]"},
-	} {
-		all, meta, err := synthetic.Read(cosmosCheckpoint(t))
-		require.NoError(t, err)
-		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
-		if c.shape == nil {
-			all = slices.Delete(all, at, at+1)
-		} else {
-			n := 4
-			for _, d := range c.shape {
-				n *= d
-			}
-			all[at].Shape, all[at].Data = c.shape, make([]byte, n)
-		}
-		path := filepath.Join(t.TempDir(), "unfit.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.ErrorIs(t, err, ErrBadModel)
-		require.ErrorContains(t, err, c.want, c.tensor)
-		require.ErrorContains(t, err, path)
-	}
+	})
 }

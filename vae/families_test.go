@@ -11,6 +11,7 @@ import (
 
 	"tessera/format/safetensors"
 	"tessera/gpu"
+	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 )
 
@@ -49,6 +50,69 @@ func TestUsualFamilies(t *testing.T) {
 	_, err := Inspect(path, gpu.Info{}, Settings{})
 	require.ErrorIs(t, err, ErrUnknownModel)
 	require.NotErrorIs(t, err, ErrLeftOut, "the whole build has no other to ask")
+}
+
+// layout is a file of a model by other names, or of half of it.
+type layout struct{ path, layout, lacks string }
+
+// testNames has each file recognised as the same model, and decode and encode to the same
+// bits as the first, which is whole. It returns the first one's configuration.
+func testNames(t *testing.T, z Latent, clip Clip, files []layout) (first Config) {
+	t.Helper()
+	dev := gputest.Open(t)
+	sizes := func(c Config) []int {
+		return []int{c.Latent, c.Spatial, c.Temporal, c.Groups, c.Blocks, c.Channels, c.Patch}
+	}
+	var pixels, latent []float32
+	for i, f := range files {
+		m := open(t, dev, f.path, F32)
+		if i == 0 {
+			first = m.Config
+		}
+		require.Equal(t, []string{first.Family, first.Model, f.layout, f.lacks}, []string{m.Config.Family, m.Config.Model, m.Config.Layout, m.Config.Lacks}, "%d", i)
+		require.Equal(t, sizes(first), sizes(m.Config), "%d", i)
+		if f.lacks != "decoder" {
+			require.Equal(t, first.StageBlocks("decoder"), m.Config.StageBlocks("decoder"), "%d", i)
+			got := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
+			if i == 0 {
+				pixels = got
+			}
+			require.Equal(t, pixels, got, "%d", i)
+		}
+		if f.lacks != "encoder" {
+			require.Equal(t, first.StageBlocks("encoder"), m.Config.StageBlocks("encoder"), "%d", i)
+			got := encodeAll(t, m, clip, EncodeOptions{})
+			if i == 0 {
+				latent = got
+			}
+			require.Equal(t, latent, got, "%d", i)
+		}
+		require.NoError(t, m.Close())
+	}
+	return first
+}
+
+// testStatistics has a latent scaled, by o, to what want says of a mean of the network, and
+// decoded to the same clamped pixels as the network's own numbers.
+func testStatistics(t *testing.T, m *Model, clip Clip, o Options, want func(channel, frame int, mu float64) float64) {
+	t.Helper()
+	unscaled := o
+	unscaled.Unscaled = true
+	z, err := m.Encode(t.Context(), clip, EncodeOptions{Options: unscaled})
+	require.NoError(t, err)
+	scaled := encodeAll(t, m, clip, EncodeOptions{Options: o})
+	require.Len(t, scaled, len(z.Data))
+	cells := z.Height * z.Width
+	for i, mu := range z.Data {
+		frame := i / cells
+		require.InDelta(t, want(frame/z.Frames, frame%z.Frames, float64(mu)), float64(scaled[i]), 1e-6, "element %d", i)
+	}
+	pixels := decodeAll(t, m, z, DecodeOptions{Options: unscaled})
+	for i, v := range pixels {
+		pixels[i] = min(max(v, -1), 1)
+	}
+	z.Data = scaled
+	closeTo(t, decodeAll(t, m, z, DecodeOptions{Options: o}), pixels, 1e-11, "of scaled latents")
 }
 
 // Models that no family has are refused by name.

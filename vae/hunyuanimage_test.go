@@ -1,8 +1,6 @@
 package vae
 
 import (
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,40 +42,23 @@ func TestDiffusersNamesOfHunyuanImage(t *testing.T) {
 	}
 }
 
-// Names of diffusers and prefixes decode and encode to the same bits, and scale as the
-// pipeline does.
+// Names of diffusers and prefixes decode and encode to the same bits.
 func TestNamesOfHunyuanImage(t *testing.T) {
-	dev := gputest.Open(t)
 	path := narrowHunyuanImage(t)
-	var want, wantLatent []float32
-	for i, name := range []func(string) string{strings.Clone, diffusersImage, func(s string) string { return "vae." + s }, func(s string) string { return "first_stage_model." + diffusersImage(s) }} {
-		if i > 1 && testenv.Short(t) {
-			continue
-		}
-		m := open(t, dev, named(t, path, name), F32)
-		require.Equal(t, []string{hunyuanImage, []string{"original", "diffusers"}[i%2]}, []string{m.Config.Family, m.Config.Layout})
-		require.Equal(t, []int{32, 2, 4}, []int{m.Config.Spatial, m.Config.Blocks, m.Config.Latent})
-		z := madeLatent(4, 1, 1, 2)
-		got := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
-		encoded := encodeAll(t, m, floats{1, 32, 64, got}, EncodeOptions{Options: Options{Unscaled: true}})
-		if i == 0 {
-			want, wantLatent = got, encoded
-			scaled := encodeAll(t, m, floats{1, 32, 64, got}, EncodeOptions{})
-			for k := range scaled {
-				assert.InEpsilon(t, 0.75289*encoded[k], scaled[k], 1e-5, "element %d", k)
-			}
-			for k := range z.Data {
-				z.Data[k] *= 0.75289
-			}
-			for k, v := range decodeAll(t, m, z, DecodeOptions{}) {
-				require.InDelta(t, min(max(want[k], -1), 1), v, 1e-4)
-			}
-		} else {
-			require.Equal(t, want, got, "%d", i)
-			require.Equal(t, wantLatent, encoded, "%d", i)
-		}
-		m.Unload()
+	files := []layout{{path, "original", ""}, {named(t, path, diffusersImage), "diffusers", ""}}
+	if !testenv.Short(t) {
+		files = append(files, layout{named(t, path, func(s string) string { return "vae." + s }), "original", ""},
+			layout{named(t, path, func(s string) string { return "first_stage_model." + diffusersImage(s) }), "diffusers", ""})
 	}
+	c := testNames(t, madeLatent(4, 1, 1, 2), noiseClip(1, 32, 64), files)
+	require.Equal(t, hunyuanImage, c.Family)
+	require.Equal(t, []int{32, 2, 4}, []int{c.Spatial, c.Blocks, c.Latent})
+}
+
+// A pipeline's latents are the network's times a factor.
+func TestScaleOfHunyuanImage(t *testing.T) {
+	m := open(t, gputest.Open(t), narrowHunyuanImage(t), F32)
+	testStatistics(t, m, noiseClip(1, 32, 64), Options{}, func(_, _ int, mu float64) float64 { return 0.75289 * mu })
 }
 
 // A file of one network does what it can, in either layout, and is not taken for
@@ -91,11 +72,7 @@ func TestHalvesOfHunyuanImage(t *testing.T) {
 // A half of AutoencoderKL has other samplers, and is taken for what it is.
 func TestKLIsNotHunyuanImage(t *testing.T) {
 	for _, half := range []string{"encoder.", "decoder."} {
-		all, meta, err := synthetic.Read(smallKL(t, "kl.safetensors", synthetic.KLConfig{}))
-		require.NoError(t, err)
-		all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half) })
-		path := filepath.Join(t.TempDir(), "half.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
+		path := changed(t, smallKL(t, "kl.safetensors", synthetic.KLConfig{}), func(x *synthetic.Raw) bool { return !strings.HasPrefix(x.Name, half) })
 		m, err := Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.NoError(t, err)
 		assert.Equal(t, kl, m.Config.Family)
@@ -105,35 +82,14 @@ func TestKLIsNotHunyuanImage(t *testing.T) {
 
 // Files that are not what their names say are refused with what was found.
 func TestUnfitHunyuanImage(t *testing.T) {
-	for _, c := range []struct {
-		tensor string
-		shape  []int
-		want   string
-	}{
+	testUnfit(t, narrowHunyuanImage(t), []unfit{
 		{"decoder.conv_in.weight", []int{32, 4, 9}, "has shape [32 4 9], expected 4 dimensions"},
 		{"encoder.down.1.block.0.conv1.weight", []int{33, 32, 3, 3}, "33 channels don't divide into 32 norm groups"},
 		{"decoder.up.1.upsample.conv.weight", []int{64, 32, 3, 3}, "decoder.up.1.upsample.conv.weight is [64 32 3 3], expected [128 32 3 3]"},
 		{"decoder.conv_in.weight", []int{32, 5, 3, 3}, "has 32 channels where it has 5 of a latent"},
 		{"encoder.mid.attn_1.q.weight", []int{32, 32, 3, 1}, "encoder.mid.attn_1.q.weight is [32 32 3], expected [32 32]"},
 		{"decoder.up.5.block.0.conv1.weight", nil, "found 5 decoder stages, expected 6"},
-	} {
-		all, meta, err := synthetic.Read(narrowHunyuanImage(t))
-		require.NoError(t, err)
-		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
-		n := 4
-		for _, d := range c.shape {
-			n *= d
-		}
-		if all[at].Shape, all[at].Data = c.shape, make([]byte, n); c.shape == nil {
-			all = slices.Delete(all, at, at+1)
-		}
-		path := filepath.Join(t.TempDir(), "unfit.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.ErrorIs(t, err, ErrBadModel)
-		require.ErrorContains(t, err, c.want)
-		require.ErrorContains(t, err, path)
-	}
+	})
 }
 
 // A picture whose sides are not multiples of 32 is padded, and feathered tiles that hold

@@ -2,8 +2,6 @@ package vae
 
 import (
 	"context"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,56 +59,26 @@ func testPublished(t *testing.T, family string, all []synthetic.Spec, tensors, c
 	}
 }
 
-// named is a checkpoint like another under other names.
-func named(t *testing.T, path string, name func(string) string) string {
-	t.Helper()
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
-	for i := range all {
-		all[i].Name = name(all[i].Name)
-	}
-	path = filepath.Join(t.TempDir(), "named.safetensors")
-	require.NoError(t, synthetic.Create(path, all, meta))
-	return path
-}
-
 // Names of diffusers and of ldm, and prefixes, decode and encode to the same bits.
 func TestNamesOfHunyuan(t *testing.T) {
-	dev := gputest.Open(t)
-	prefixed := func(name func(string) string) func(string) string {
-		return func(s string) string { return "vae." + name(s) }
-	}
-	for family, c := range map[string]struct {
-		path    string
-		layouts []string
-		names   []func(string) string
+	for _, f := range []struct {
+		family, path, layout, other string
+		name                        func(string) string
+		frame                       int
 	}{
-		hunyuan:   {narrowHunyuan(t), []string{"diffusers", "original", "original"}, []func(string) string{strings.Clone, hunyuanLDM, prefixed(hunyuanLDM)}},
-		hunyuan15: {narrow15(t), []string{"original", "diffusers", "diffusers"}, []func(string) string{strings.Clone, hunyuan15Diffusers, prefixed(hunyuan15Diffusers)}},
+		{hunyuan, narrowHunyuan(t), "diffusers", "original", hunyuanLDM, 8},
+		{hunyuan15, narrow15(t), "original", "diffusers", hunyuan15Diffusers, 16},
 	} {
-		var want, wantLatent []float32
-		for i, name := range c.names {
-			if i == 2 && testenv.Short(t) {
-				continue
-			}
-			path := named(t, c.path, name)
-			if family == hunyuan && i == 1 { // [c, c, 1, 1, 1]
-				path = unflattened(t, path)
-			}
-			m := open(t, dev, path, F32)
-			require.Equal(t, []string{family, c.layouts[i]}, []string{m.Config.Family, m.Config.Layout})
-			got := decodeAll(t, m, madeLatent(4, 2, 1, 2), DecodeOptions{Options: Options{Unscaled: true}})
-			side := m.Config.Spatial
-			encoded, err := m.Encode(context.Background(), floats{5, side, 2 * side, got}, EncodeOptions{})
-			require.NoError(t, err)
-			m.Unload()
-			if i == 0 {
-				want, wantLatent = got, encoded.Data
-				continue
-			}
-			require.Equal(t, want, got, "%s, %d", family, i)
-			require.Equal(t, wantLatent, encoded.Data, "%s, %d", family, i)
+		other := named(t, f.path, f.name)
+		if f.family == hunyuan { // [c, c, 1, 1, 1]
+			other = unflattened(t, other)
 		}
+		files := []layout{{f.path, f.layout, ""}, {other, f.other, ""}}
+		if !testenv.Short(t) {
+			files = append(files, layout{named(t, f.path, func(s string) string { return "vae." + f.name(s) }), f.other, ""})
+		}
+		c := testNames(t, madeLatent(4, 2, 1, 2), noiseClip(5, f.frame, 2*f.frame), files)
+		require.Equal(t, f.family, c.Family)
 	}
 }
 
@@ -130,11 +98,7 @@ func testHalves(t *testing.T, path string) {
 	require.NoError(t, err)
 	whole.Close()
 	for _, half := range []string{"encoder", "decoder"} {
-		all, meta, err := synthetic.Read(path)
-		require.NoError(t, err)
-		all = slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
-		file := filepath.Join(t.TempDir(), "half.safetensors")
-		require.NoError(t, synthetic.Create(file, all, meta))
+		file := changed(t, path, func(x *synthetic.Raw) bool { return !strings.HasPrefix(x.Name, half+".") })
 		m, err := Inspect(file, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
 		require.NoError(t, err)
 		assert.Equal(t, half, m.Config.Lacks)
@@ -148,34 +112,17 @@ func testHalves(t *testing.T, path string) {
 
 // Files that are not what their names say are refused with what was found.
 func TestUnfitHunyuan(t *testing.T) {
-	for _, c := range []struct {
-		path, tensor string
-		shape        []int
-		want         string
-	}{
-		{narrowHunyuan(t), "decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
-		{narrowHunyuan(t), "encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
-		{narrowHunyuan(t), "decoder.up_blocks.0.upsamplers.0.conv.conv.weight", []int{32, 32, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.conv.weight is [32 32 3 3], expected [32 32 3 3 3]"},
-		{narrow15(t), "decoder.up.4.block.0.conv1.conv.weight", []int{3, 8, 3, 3, 3}, "8 channels of decoder stage 3 become 3, expected blocks of pixels that fit"},
-		{narrow15(t), "decoder.up.0.upsample.conv.conv.weight", []int{96, 16, 3, 3, 3}, "found a temporal factor of 2 in the decoder, expected 4"},
-		{narrow15(t), "decoder.conv_in.conv.weight", []int{16, 5, 3, 3, 3}, "has 16 channels where it has 5 of a latent"},
-		{narrow15(t), "encoder.mid.attn_1.q.weight", []int{16, 16, 3, 1, 1}, "encoder.mid.attn_1.q.weight is [16 16 3], expected [16 16]"},
-	} {
-		all, meta, err := synthetic.Read(c.path)
-		require.NoError(t, err)
-		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
-		n := 4
-		for _, d := range c.shape {
-			n *= d
-		}
-		all[at].Shape, all[at].Data = c.shape, make([]byte, n)
-		path := filepath.Join(t.TempDir(), "unfit.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.ErrorIs(t, err, ErrBadModel)
-		require.ErrorContains(t, err, c.want)
-		require.ErrorContains(t, err, path)
-	}
+	testUnfit(t, narrowHunyuan(t), []unfit{
+		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
+		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"decoder.up_blocks.0.upsamplers.0.conv.conv.weight", []int{32, 32, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.conv.weight is [32 32 3 3], expected [32 32 3 3 3]"},
+	})
+	testUnfit(t, narrow15(t), []unfit{
+		{"decoder.up.4.block.0.conv1.conv.weight", []int{3, 8, 3, 3, 3}, "8 channels of decoder stage 3 become 3, expected blocks of pixels that fit"},
+		{"decoder.up.0.upsample.conv.conv.weight", []int{96, 16, 3, 3, 3}, "found a temporal factor of 2 in the decoder, expected 4"},
+		{"decoder.conv_in.conv.weight", []int{16, 5, 3, 3, 3}, "has 16 channels where it has 5 of a latent"},
+		{"encoder.mid.attn_1.q.weight", []int{16, 16, 3, 1, 1}, "encoder.mid.attn_1.q.weight is [16 16 3], expected [16 16]"},
+	})
 }
 
 // A frame that ends within a cell has that cell, in tiles too: of the last one there is
@@ -266,18 +213,15 @@ func madeLatent(c, t, h, w int) Latent {
 // unflattened is a checkpoint whose attention's weights have ones behind them.
 func unflattened(t *testing.T, path string) string {
 	t.Helper()
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
 	n := 0
-	for i, x := range all {
+	path = changed(t, path, func(x *synthetic.Raw) bool {
 		if strings.Contains(x.Name, ".attn_1.") && len(x.Shape) == 2 {
-			all[i].Shape = append(x.Shape[:2:2], 1, 1, 1)
+			x.Shape = append(x.Shape[:2:2], 1, 1, 1)
 			n++
 		}
-	}
+		return true
+	})
 	require.Equal(t, 8, n)
-	path = filepath.Join(t.TempDir(), filepath.Base(path))
-	require.NoError(t, synthetic.Create(path, all, meta))
 	return path
 }
 

@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,83 +43,48 @@ func TestPublishedKL(t *testing.T) {
 		{synthetic.KLConfig{Flux2: true}, 251, 84_046_115 + 257}, // statistics and their count
 		{synthetic.KLConfig{Flux2: true, Narrow: []int{96, 192, 384, 384}}, 251, 62_373_091 + 257},
 	} {
-		all, sum := synthetic.KL(c.config), 0
-		for _, s := range all {
-			n := 1
-			for _, d := range s.Shape {
-				n *= d
-			}
-			sum += n
-		}
+		all := synthetic.KL(c.config)
 		assert.Len(t, all, c.tensors)
-		assert.Equal(t, c.parameters, sum)
+		assert.Equal(t, c.parameters, parameters(all))
 	}
 }
 
 // Names of ldm and of diffusers, of today and of old, and matrices of either rank, decode
 // and encode to the same bits.
 func TestNamesOfKL(t *testing.T) {
-	dev := gputest.Open(t)
-	old := func(name string) string {
-		for _, pair := range [][2]string{{".to_q.", ".query."}, {".to_k.", ".key."}, {".to_v.", ".value."}, {".to_out.0.", ".proj_attn."}} {
-			name = strings.Replace(name, pair[0], pair[1], 1)
-		}
-		return name
-	}
-	z := Latent{Channels: 4, Frames: 1, Height: 2, Width: 3, Data: make([]float32, 24)}
-	for i := range z.Data {
-		z.Data[i] = float32(i%7)/3 - 1
-	}
-	var want, wantLatent []float32
-	for i, c := range []struct {
-		name func(string) string
-		flat bool
-	}{
-		{nil, false},
-		{nil, true},
-		{func(name string) string { return klDiffusers(name, 4) }, true},
-		{func(name string) string { return klDiffusers(name, 4) }, false},
-		{func(name string) string { return old(klDiffusers(name, 4)) }, true},
-		{func(name string) string { return "first_stage_model." + name }, false},
-		{func(name string) string { return "vae." + klDiffusers(name, 4) }, true},
-	} {
-		if i > 2 {
-			testenv.Long(t)
-		}
-		path := smallKL(t, "sdxl.safetensors", synthetic.KLConfig{Quant: true, Name: c.name})
-		if c.flat {
+	diffusers := func(name string) string { return klDiffusers(name, 4) }
+	old := strings.NewReplacer(".to_q.", ".query.", ".to_k.", ".key.", ".to_v.", ".value.", ".to_out.0.", ".proj_attn.")
+	of := func(flat bool, name func(string) string) string {
+		path := smallKL(t, "sdxl.safetensors", synthetic.KLConfig{Quant: true, Name: name})
+		if flat {
 			path = flattened(t, path)
 		}
-		m := open(t, dev, path, F32)
-		got := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true, Independent: true}})
-		encoded, err := m.Encode(context.Background(), floats{1, 16, 24, got}, EncodeOptions{Options: Options{Independent: true}})
-		require.NoError(t, err)
-		if i == 0 {
-			want, wantLatent = got, encoded.Data
-			continue
-		}
-		require.Equal(t, want, got, "%d", i)
-		require.Equal(t, wantLatent, encoded.Data, "%d", i)
+		return path
 	}
+	files := []layout{{of(false, nil), "original", ""}, {of(true, nil), "original", ""}, {of(true, diffusers), "diffusers", ""}}
+	if !testenv.Short(t) {
+		files = append(files,
+			layout{of(false, diffusers), "diffusers", ""},
+			layout{of(true, func(name string) string { return old.Replace(diffusers(name)) }), "diffusers", ""},
+			layout{of(false, func(name string) string { return "first_stage_model." + name }), "original", ""},
+			layout{of(true, func(name string) string { return "vae." + diffusers(name) }), "diffusers", ""})
+	}
+	c := testNames(t, madeLatent(4, 1, 2, 3), noiseClip(1, 16, 24), files)
+	require.Equal(t, []string{kl, "SDXL"}, []string{c.Family, c.Model})
 }
 
 // flattened is a checkpoint whose attention's weights are matrices.
 func flattened(t *testing.T, path string) string {
 	t.Helper()
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
 	n := 0
-	for i, x := range all {
-		if strings.Contains(x.Name, "attn_1.") || strings.Contains(x.Name, "attentions.") {
-			if len(x.Shape) == 4 {
-				all[i].Shape = x.Shape[:2]
-				n++
-			}
+	path = changed(t, path, func(x *synthetic.Raw) bool {
+		if (strings.Contains(x.Name, "attn_1.") || strings.Contains(x.Name, "attentions.")) && len(x.Shape) == 4 {
+			x.Shape = x.Shape[:2]
+			n++
 		}
-	}
+		return true
+	})
 	require.Equal(t, 8, n)
-	path = filepath.Join(t.TempDir(), filepath.Base(path))
-	require.NoError(t, synthetic.Create(path, all, meta))
 	return path
 }
 
@@ -178,12 +142,7 @@ func TestKLInWholeCheckpoints(t *testing.T) {
 			latent = 16
 		}
 		path := smallKL(t, "sd3_xl.safetensors", synthetic.KLConfig{Latent: latent, Quant: latent == 4, Name: func(name string) string { return "first_stage_model." + name }})
-		all, meta, err := synthetic.Read(path)
-		require.NoError(t, err)
-		for _, name := range []string{other, "first_stage_model.loss.logvar", "first_stage_model.model_ema.decay"} {
-			all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{}}, Data: make([]byte, 4)})
-		}
-		require.NoError(t, synthetic.Create(path, all, meta))
+		path = withOthers(t, path, other, "first_stage_model.loss.logvar", "first_stage_model.model_ema.decay")
 		m, err := Inspect(path, gpu.Info{}, Settings{})
 		require.NoError(t, err)
 		assert.Equal(t, want, m.Config.Model, other)
@@ -207,12 +166,8 @@ func TestOtherKL(t *testing.T) {
 		"decoder.mid.block_2.time_stack.conv1.weight":  "Stable Video Diffusion",
 		"decoder.condition_encoder.layers.1.something": "AsymmetricAutoencoderKL",
 	} {
-		path := smallKL(t, "other.safetensors", synthetic.KLConfig{Quant: true})
-		all, meta, err := synthetic.Read(path)
-		require.NoError(t, err)
-		all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{}, Settings{})
+		path := withOthers(t, smallKL(t, "other.safetensors", synthetic.KLConfig{Quant: true}), name)
+		_, err := Inspect(path, gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrUnknownModel, name)
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, name)
@@ -223,18 +178,15 @@ func TestOtherKL(t *testing.T) {
 // 32 times smaller there, and the result is not. Without that the pictures are NaN.
 func TestResidualsBeyondHalves(t *testing.T) {
 	dev := gputest.Open(t)
-	path := smallKL(t, "xl.safetensors", synthetic.KLConfig{Quant: true})
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
-	for _, x := range all { // the stream becomes large, and norms forget how large
-		if strings.HasPrefix(x.Name, "decoder.conv_in.") {
+	path := changed(t, smallKL(t, "xl.safetensors", synthetic.KLConfig{Quant: true}), func(x *synthetic.Raw) bool {
+		if strings.HasPrefix(x.Name, "decoder.conv_in.") { // the stream becomes large, and norms forget how large
 			for at := 0; at < len(x.Data); at += 4 {
 				v := math.Float32frombits(binary.LittleEndian.Uint32(x.Data[at:]))
 				binary.LittleEndian.PutUint32(x.Data[at:], math.Float32bits(3e5*v))
 			}
 		}
-	}
-	require.NoError(t, synthetic.Create(path, all, meta))
+		return true
+	})
 	z := Latent{Channels: 4, Frames: 1, Height: 3, Width: 4, Data: make([]float32, 48)}
 	for i := range z.Data {
 		z.Data[i] = float32(i%11)/5 - 1
@@ -247,7 +199,7 @@ func TestResidualsBeyondHalves(t *testing.T) {
 	plain := klFamily
 	plain.residual = nil
 	m.family = &plain
-	_, err = gatherAll(m, z, o)
+	_, err := gatherAll(m, z, o)
 	require.ErrorIs(t, err, ErrOverflow, "without it")
 }
 
@@ -290,13 +242,6 @@ func TestFlux2Files(t *testing.T) {
 		defer m.Close()
 		return m.Config, nil
 	}
-	edited := func(edit func(all []synthetic.Raw) []synthetic.Raw) string {
-		path := smallKL(t, "flux2.safetensors", small)
-		all, meta, err := synthetic.Read(path)
-		require.NoError(t, err)
-		require.NoError(t, synthetic.Create(path, edit(all), meta))
-		return path
-	}
 	mixed := small
 	mixed.Name = func(name string) string { // original names, and quantisation convolutions beside the networks
 		if strings.Contains(name, "quant_conv") {
@@ -326,10 +271,9 @@ func TestFlux2Files(t *testing.T) {
 		assert.InDelta(t, mean[i], want.Mean[i], 1e-7)
 		assert.InDelta(t, 1/math.Sqrt(float64(variance[i])+1e-4), want.Scale[i], 1e-7)
 	}
+	path := smallKL(t, "flux2.safetensors", small)
 	for _, half := range []string{"encoder", "decoder"} {
-		got, err := inspect(edited(func(all []synthetic.Raw) []synthetic.Raw {
-			return slices.DeleteFunc(all, func(x synthetic.Raw) bool { return strings.HasPrefix(x.Name, half+".") })
-		}))
+		got, err := inspect(changed(t, path, func(x *synthetic.Raw) bool { return !strings.HasPrefix(x.Name, half+".") }))
 		require.NoError(t, err)
 		assert.Equal(t, half, got.Lacks)
 	}
@@ -355,11 +299,9 @@ func TestFlux2Files(t *testing.T) {
 			}
 		},
 	} {
-		_, err := inspect(edited(func(all []synthetic.Raw) []synthetic.Raw {
-			for i := range all {
-				edit(&all[i])
-			}
-			return all
+		_, err := inspect(changed(t, path, func(x *synthetic.Raw) bool {
+			edit(x)
+			return true
 		}))
 		require.ErrorIs(t, err, ErrBadModel, says)
 		assert.ErrorContains(t, err, says)

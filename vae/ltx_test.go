@@ -1,17 +1,16 @@
 package vae
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/format/safetensors"
 	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
@@ -34,18 +33,13 @@ func TestPublishedLTX(t *testing.T) {
 		require.NoError(t, err)
 		want := strings.Split(strings.TrimSpace(string(text)), "\n")
 		var got []string
-		sum := 0
-		for _, s := range synthetic.LTX(c.config) {
+		all := synthetic.LTX(c.config)
+		for _, s := range all {
 			dims := strings.ReplaceAll(strings.Trim(fmt.Sprint(s.Shape), "[]"), " ", ",")
 			got = append(got, fmt.Sprintf("%s %s %s", s.Name, dims, ltxDiffusers(s.Name, map[string]int{"encoder": 8})))
-			n := 1
-			for _, d := range s.Shape {
-				n *= d
-			}
-			sum += n
 		}
 		assert.ElementsMatch(t, want, got)
-		assert.Equal(t, c.parameters, sum)
+		assert.Equal(t, c.parameters, parameters(all))
 	}
 }
 
@@ -58,46 +52,20 @@ func smallLTX(t testing.TB, c synthetic.LTXConfig, name func(string) string, bes
 	c.Name = name
 	path := filepath.Join(t.TempDir(), "ltx.safetensors")
 	require.NoError(t, synthetic.CreateLTX(path, c))
-	if beside == nil {
-		return path
-	}
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
-	for _, name := range beside {
-		all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
-	}
-	require.NoError(t, synthetic.Create(path, all, meta))
-	return path
+	return withOthers(t, path, beside...)
 }
 
 // Names of the original and of diffusers, by themselves and in a whole checkpoint, are one
 // model, which decodes and encodes to the same bits.
 func TestNamesOfLTX(t *testing.T) {
-	dev := gputest.Open(t)
-	for _, config := range []synthetic.LTXConfig{ltx20Small, ltx23Small} {
-		model := "LTX-2"
-		if config.New {
-			model = "LTX-2.3"
-		}
-		var want, wantLatent []float32
-		z := slicedLTX(2, 2, 2)
-		for i, path := range []string{
-			smallLTX(t, config, nil),
-			smallLTX(t, config, inDiffusers),
-			smallLTX(t, config, func(name string) string { return "vae." + name }, "audio_vae.decoder.conv_in.conv.weight", "model.diffusion_model.patchify_proj.weight", "vae.per_channel_statistics.channel"),
-		} {
-			m := open(t, dev, path, F32)
-			require.Equal(t, model, m.Config.Model)
-			require.Equal(t, []int{8, 32, 8, 4}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Patch})
-			require.Equal(t, i == 1, m.Config.Layout == "diffusers")
-			got := decodeAll(t, m, z, DecodeOptions{})
-			encoded := encodeAll(t, m, floats{9, 64, 64, got}, EncodeOptions{})
-			if i == 0 {
-				want, wantLatent = got, encoded
-			}
-			require.Equal(t, want, got)
-			require.Equal(t, wantLatent, encoded)
-		}
+	for model, config := range map[string]synthetic.LTXConfig{"LTX-2": ltx20Small, "LTX-2.3": ltx23Small} {
+		c := testNames(t, slicedLTX(2, 2, 2), noiseClip(9, 64, 64), []layout{
+			{smallLTX(t, config, nil), "original", ""},
+			{smallLTX(t, config, inDiffusers), "diffusers", ""},
+			{smallLTX(t, config, func(name string) string { return "vae." + name }, "audio_vae.decoder.conv_in.conv.weight", "model.diffusion_model.patchify_proj.weight", "vae.per_channel_statistics.channel"), "original", ""},
+		})
+		require.Equal(t, model, c.Model)
+		require.Equal(t, []int{8, 32, 8, 4}, []int{c.Latent, c.Spatial, c.Temporal, c.Patch})
 	}
 }
 
@@ -156,23 +124,22 @@ func TestOtherLTX(t *testing.T) {
 		"patches of 4.5":     {"encoder.conv_in.conv.weight", []int{8, 60, 3, 3, 3}, false, "60 channels of pixels, expected 3 times a square"},
 		"a flat convolution": {"decoder.up_blocks.0.res_blocks.0.conv1.conv.weight", []int{64, 64, 3, 3}, false, "expected 5 dimensions"},
 	} {
-		all, meta, err := synthetic.Read(smallLTX(t, ltx20Small, nil))
-		require.NoError(t, err)
-		i := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.name })
-		all[i].Shape, all[i].Data = c.shape, all[i].Data[:0]
-		n := 4
-		for _, d := range c.shape {
-			n *= d
-		}
-		for k := range n {
-			all[i].Data = append(all[i].Data, []byte{0, 0, 0x80, 0x3f}[k%4]) // ones
-			if c.zero {
-				all[i].Data[k] = 0
+		path := changed(t, smallLTX(t, ltx20Small, nil), func(x *synthetic.Raw) bool {
+			if x.Name != c.name {
+				return true
 			}
-		}
-		path := filepath.Join(t.TempDir(), "damaged.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{}, Settings{})
+			n := 1
+			for _, d := range c.shape {
+				n *= d
+			}
+			number := []byte{0, 0, 0x80, 0x3f} // one
+			if c.zero {
+				number = make([]byte, 4)
+			}
+			x.Shape, x.Data = c.shape, bytes.Repeat(number, n)
+			return true
+		})
+		_, err := Inspect(path, gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrBadModel, change)
 		require.ErrorContains(t, err, c.want, change)
 	}
@@ -239,49 +206,34 @@ func TestUntiledLTX(t *testing.T) {
 // A sliced clip becomes the same in bands of rows, in portions, with memory on the host
 // and with less of it.
 func TestLTXWithLess(t *testing.T) {
-	dev := gputest.Open(t)
-	m := open(t, dev, ltxCheckpoint("ltx20_small", ltx20Small)(t), F32)
-	z, px := slicedLTX(5, 3, 2), noiseClip(17, 96, 64)
-	limit := m.info.Limits.MaxBinding
-	run := func(t *testing.T, o Options, binding int64) (decoded, encoded []float32) {
-		t.Cleanup(m.Unload)
-		m.info.Limits.MaxBinding = binding
-		defer func() { m.info.Limits.MaxBinding = limit }()
-		o.Unscaled = true
-		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
-		require.NoError(t, err)
-		require.Equal(t, o.Offload == OffloadOn, d.Away)
-		m.Unload()
-		drain(t, dev)
-		dev.ResetPeaks()
-		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
-		require.NoError(t, err)
-		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
-		return decoded, encodeAll(t, m, px, EncodeOptions{Options: o})
-	}
-	decoded, encoded := run(t, Options{}, limit)
+	m := open(t, gputest.Open(t), ltxCheckpoint("ltx20_small", ltx20Small)(t), F32)
+	z, clip := slicedLTX(5, 3, 2), noiseClip(17, 96, 64)
+	decoded, encoded, p, _ := within(t, m, z, clip, Options{}, 0)
+	require.False(t, p.Away)
 	for what, c := range map[string]struct {
 		o       Options
 		binding int64
 	}{
 		"bands":     {Options{Internals: Internals{Least: true}}, 24 << 10},
-		"offloaded": {Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, limit},
-		"streamed":  {Options{Offload: OffloadOn, Internals: Internals{Least: true}}, limit},
+		"offloaded": {Options{Offload: OffloadOn, Internals: Internals{Across: 400}}, 0},
+		"streamed":  {Options{Offload: OffloadOn, Internals: Internals{Least: true}}, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
 			if what != "bands" {
 				testenv.Long(t)
 			}
-			d, e := run(t, c.o, c.binding)
+			d, e, p, _ := within(t, m, z, clip, c.o, c.binding)
+			assert.Equal(t, c.o.Offload == OffloadOn, p.Away)
 			closeTo(t, d, decoded, 1e-11, "decoded")
 			closeTo(t, e, encoded, 1e-11, "encoded")
 		})
 	}
 	t.Run("in 8 bits", func(t *testing.T) {
 		testenv.Long(t)
-		eight, _ := run(t, Options{MemoryFormat: MemoryI8}, limit)
+		eight, _, _, _ := within(t, m, z, clip, Options{MemoryFormat: MemoryI8}, 0)
 		closeTo(t, eight, decoded, 1e-3, "in 8 bits")
-		away, _ := run(t, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Internals: Internals{Across: 400}}, limit)
+		away, _, p, _ := within(t, m, z, clip, Options{MemoryFormat: MemoryI8, Offload: OffloadOn, Internals: Internals{Across: 400}}, 0)
+		require.True(t, p.Away)
 		require.Equal(t, eight, away)
 	})
 }

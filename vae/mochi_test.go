@@ -1,9 +1,7 @@
 package vae
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/format/safetensors"
-	"tessera/gpu"
 	"tessera/gpu/gputest"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
@@ -29,28 +25,25 @@ func TestPublishedMochi(t *testing.T) {
 // one tensor.
 func originalMochi(t *testing.T, path string, name func(string) string) string {
 	t.Helper()
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
-	byName := map[string]synthetic.Raw{}
-	for _, x := range all {
-		byName[x.Name] = x
-	}
-	var original []synthetic.Raw
-	for _, x := range all {
-		if strings.HasSuffix(x.Name, ".to_k.weight") || strings.HasSuffix(x.Name, ".to_v.weight") {
-			continue
+	return edited(t, path, func(all []synthetic.Raw) (original []synthetic.Raw) {
+		byName := map[string]synthetic.Raw{}
+		for _, x := range all {
+			byName[x.Name] = x
 		}
-		if at, ok := strings.CutSuffix(x.Name, ".to_q.weight"); ok {
-			x.Data = slices.Concat(x.Data, byName[at+".to_k.weight"].Data, byName[at+".to_v.weight"].Data)
-			x.Name, x.Shape = at+".to_qkv.weight", []int{3 * x.Shape[0], x.Shape[1]}
+		for _, x := range all {
+			if strings.HasSuffix(x.Name, ".to_k.weight") || strings.HasSuffix(x.Name, ".to_v.weight") {
+				continue
+			}
+			if at, ok := strings.CutSuffix(x.Name, ".to_q.weight"); ok {
+				x.Data = slices.Concat(x.Data, byName[at+".to_k.weight"].Data, byName[at+".to_v.weight"].Data)
+				x.Name, x.Shape = at+".to_qkv.weight", []int{3 * x.Shape[0], x.Shape[1]}
+			}
+			if x.Name = name(mochiOriginal(x.Name)); x.Name != "" {
+				original = append(original, x)
+			}
 		}
-		if x.Name = name(mochiOriginal(x.Name)); x.Name != "" {
-			original = append(original, x)
-		}
-	}
-	path = filepath.Join(t.TempDir(), "original.safetensors")
-	require.NoError(t, synthetic.Create(path, original, meta))
-	return path
+		return original
+	})
 }
 
 // The original names are those of genmo's two files.
@@ -81,7 +74,6 @@ func TestOriginalNamesOfMochi(t *testing.T) {
 // decodes and encodes to the same bits. Files of one network need no "encoder." or
 // "decoder.".
 func TestNamesOfMochi(t *testing.T) {
-	dev := gputest.Open(t)
 	path := mochiCheckpoint(t)
 	without := func(half string) func(string) string {
 		return func(name string) string {
@@ -92,9 +84,7 @@ func TestNamesOfMochi(t *testing.T) {
 			return rest
 		}
 	}
-	z, clip := madeLatent(5, 2, 1, 2), noiseClip(7, 8, 16)
-	var want, wantLatent []float32
-	for i, c := range []struct{ path, layout, lacks string }{
+	c := testNames(t, madeLatent(5, 2, 1, 2), noiseClip(7, 8, 16), []layout{
 		{path, "diffusers", ""},
 		{originalMochi(t, path, strings.Clone), "original", ""},
 		{originalMochi(t, path, func(s string) string { return "vae." + s }), "original", ""},
@@ -103,28 +93,10 @@ func TestNamesOfMochi(t *testing.T) {
 		{originalMochi(t, path, without("encoder.")), "original", "decoder"},
 		{half(t, path, "", "encoder."), "diffusers", "encoder"},
 		{half(t, path, "vae.", "decoder."), "diffusers", "decoder"},
-	} {
-		m := open(t, dev, c.path, F32)
-		require.Equal(t, []string{mochi, c.layout, c.lacks}, []string{m.Config.Family, m.Config.Layout, m.Config.Lacks}, "%d", i)
-		require.Equal(t, []int{5, 8, 6, 32, 3}, []int{m.Config.Latent, m.Config.Spatial, m.Config.Temporal, m.Config.Groups, m.Config.Blocks}, "%d", i)
-		if c.lacks != "encoder" {
-			require.Equal(t, []int{3, 3, 4, 9}, m.Config.StageBlocks("encoder"))
-			got := encodeAll(t, m, clip, EncodeOptions{})
-			if i == 0 {
-				wantLatent = got
-			}
-			require.Equal(t, wantLatent, got, "%d", i)
-		}
-		if c.lacks != "decoder" {
-			require.Equal(t, []int{9, 4, 3, 3}, m.Config.StageBlocks("decoder"))
-			got := decodeAll(t, m, z, DecodeOptions{})
-			if i == 0 {
-				want = got
-			}
-			require.Equal(t, want, got, "%d", i)
-		}
-		m.Unload()
-	}
+	})
+	require.Equal(t, mochi, c.Family)
+	require.Equal(t, []int{5, 8, 6, 32, 3}, []int{c.Latent, c.Spatial, c.Temporal, c.Groups, c.Blocks})
+	require.Equal(t, [][]int{{3, 3, 4, 9}, {9, 4, 3, 3}}, [][]int{c.StageBlocks("encoder"), c.StageBlocks("decoder")})
 }
 
 // A pipeline's latents are (mu - mean) / deviation, by diffusers' numbers.
@@ -135,20 +107,9 @@ func TestStatisticsOfMochi(t *testing.T) {
 		c.Latent, c.Decoder = 12, []int{32, 32, 32, 32}
 		return synthetic.CreateMochi(path, c)
 	}), F32)
-	clip := noiseClip(7, 8, 16)
-	own := encodeAll(t, m, clip, EncodeOptions{Options: Options{Unscaled: true}})
-	scaled := encodeAll(t, m, clip, EncodeOptions{})
-	const cells = 2 * 2
-	for i, mu := range own {
-		require.InDelta(t, (float64(mu)-mochiMean[i/cells])/mochiStd[i/cells], float64(scaled[i]), 1e-6)
-	}
-	z := Latent{Channels: 12, Frames: 2, Height: 1, Width: 2, Data: own}
-	want := decodeAll(t, m, z, DecodeOptions{Options: Options{Unscaled: true}})
-	for i := range want {
-		want[i] = min(max(want[i], -1), 1)
-	}
-	z.Data = scaled
-	closeTo(t, decodeAll(t, m, z, DecodeOptions{}), want, 1e-11, "of scaled latents")
+	testStatistics(t, m, noiseClip(7, 8, 16), Options{}, func(channel, _ int, mu float64) float64 {
+		return (mu - mochiMean[channel]) / mochiStd[channel]
+	})
 }
 
 // The features are sines and cosines of float64, however large the phase.
@@ -168,51 +129,28 @@ func TestFourierFeatures(t *testing.T) {
 // Decoded in slices, in portions, in bands and with memory on the host, a clip is what it
 // is at once. An encoder sees all of a clip, in bands too.
 func TestMochiInSlices(t *testing.T) {
-	dev := gputest.Open(t)
-	m := open(t, dev, mochiCheckpoint(t), F32)
+	m := open(t, gputest.Open(t), mochiCheckpoint(t), F32)
 	z, clip := noiseLatent5(5, 3, 2), noiseClip(13, 24, 16)
-	limit := m.info.Limits.MaxBinding
-	run := func(t *testing.T, o Options, binding int64) (decoded, encoded []float32, plan *DecodePlan) {
-		t.Cleanup(m.Unload)
-		m.info.Limits.MaxBinding = binding
-		defer func() { m.info.Limits.MaxBinding = limit }()
-		o.Unscaled = true
-		d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
-		require.NoError(t, err)
-		m.Unload()
-		drain(t, dev)
-		dev.ResetPeaks()
-		decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
-		require.NoError(t, err)
-		require.LessOrEqual(t, dev.Stats().PeakBytes, d.Bytes())
-		m.Unload()
-		e, err := m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Options: o})
-		require.NoError(t, err)
-		require.Equal(t, 1, e.Slices)
-		latent, err := e.Collect(t.Context(), clip, Watch{})
-		require.NoError(t, err)
-		return decoded, latent.Data, d
-	}
-	decoded, encoded, p := run(t, Options{Chunk: 5}, limit)
-	require.Equal(t, 1, p.Slices)
+	decoded, encoded, p, whole := within(t, m, z, clip, Options{Chunk: 5}, 0)
+	require.Equal(t, []int{1, 1}, []int{p.Slices, whole.Slices})
 	for _, c := range []struct {
 		name          string
 		o             Options
 		binding       int64
 		slices, depth int
 	}{
-		{"slices of one", Options{Chunk: 1}, limit, 5, 0},
-		{"slices of two", Options{Chunk: 2}, limit, 3, 0},
-		{"portions", Options{Chunk: 2, Internals: Internals{Least: true}}, limit, 3, 2},
+		{"slices of one", Options{Chunk: 1}, 0, 5, 0},
+		{"slices of two", Options{Chunk: 2}, 0, 3, 0},
+		{"portions", Options{Chunk: 2, Internals: Internals{Least: true}}, 0, 3, 2},
 		{"bands", Options{Chunk: 1, Internals: Internals{Least: true}}, 256 << 10, 5, 2},
-		{"offloaded", Options{Chunk: 1, Offload: OffloadOn, Internals: Internals{Across: 400}}, limit, 5, 0},
+		{"offloaded", Options{Chunk: 1, Offload: OffloadOn, Internals: Internals{Across: 400}}, 0, 5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name != "slices of two" && c.name != "portions" {
 				testenv.Long(t)
 			}
-			d, e, p := run(t, c.o, c.binding)
-			assert.Equal(t, []int{c.slices, c.depth}, []int{p.Slices, p.Depth})
+			d, e, p, encode := within(t, m, z, clip, c.o, c.binding)
+			assert.Equal(t, []int{c.slices, c.depth, 1}, []int{p.Slices, p.Depth, encode.Slices})
 			closeTo(t, d, decoded, 1e-11, "decoded")
 			closeTo(t, e, encoded, 1e-11, "encoded")
 		})
@@ -294,11 +232,7 @@ func TestDiffusersTilesOfMochi(t *testing.T) {
 
 // Files that are not what their names say are refused with what was found.
 func TestUnfitMochi(t *testing.T) {
-	for _, c := range []struct {
-		tensor string
-		shape  []int
-		want   string
-	}{
+	testUnfit(t, mochiCheckpoint(t), []unfit{
 		{"encoder.proj_in.weight", []int{32, 3}, "reads 3 channels, expected the 15 Fourier features of a pixel"},
 		{"encoder.down_blocks.2.conv_in.conv.weight", []int{64, 64, 4, 2, 2}, "makes one frame of 4, expected 1 to 3"},
 		{"encoder.down_blocks.2.conv_in.conv.weight", []int{64, 64, 1, 2, 2}, "sides changed by 8 and frames by 2 in the encoder, by 8 and 6 in the decoder"},
@@ -307,20 +241,5 @@ func TestUnfitMochi(t *testing.T) {
 		{"encoder.down_blocks.0.conv_in.conv.weight", []int{2048, 32, 1, 2, 2}, "found a stage of 2048 channels, expected at most 1024"},
 		{"decoder.conv_in.weight", []int{96, 5, 1, 1}, "expected 5 dimensions"},
 		{"decoder.proj_out.weight", []int{4, 32}, "decoder.proj_out.weight is [4 32], expected [3 32]"},
-	} {
-		all, meta, err := synthetic.Read(mochiCheckpoint(t))
-		require.NoError(t, err)
-		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == c.tensor })
-		n := 4
-		for _, d := range c.shape {
-			n *= d
-		}
-		all[at].Shape, all[at].Data, all[at].DType = c.shape, make([]byte, n), safetensors.F32
-		path := filepath.Join(t.TempDir(), "unfit.safetensors")
-		require.NoError(t, synthetic.Create(path, all, meta))
-		_, err = Inspect(path, gpu.Info{Limits: gpu.DefaultLimits}, Settings{})
-		require.ErrorIs(t, err, ErrBadModel)
-		require.ErrorContains(t, err, c.want, fmt.Sprint(c.tensor, c.shape))
-		require.ErrorContains(t, err, path)
-	}
+	})
 }

@@ -166,3 +166,30 @@ func drain(t *testing.T, dev *gpu.Device) {
 	require.NoError(t, dev.Alloc(b))
 	dev.Free(b)
 }
+
+// within decodes and encodes the model's own numbers with bindings of at most so many
+// bytes, 0 for those of the device. A decode takes no more memory than planned.
+func within(t *testing.T, m *Model, z Latent, clip floats, o Options, binding int64) (decoded, encoded []float32, d *DecodePlan, e *EncodePlan) {
+	t.Helper()
+	defer m.Unload() // what another model peaks at is without its weights
+	limit := m.info.Limits.MaxBinding
+	defer func() { m.info.Limits.MaxBinding = limit }()
+	if binding > 0 {
+		m.info.Limits.MaxBinding = binding
+	}
+	o.Unscaled = true
+	d, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
+	require.NoError(t, err)
+	m.Unload()
+	drain(t, m.dev)
+	m.dev.ResetPeaks()
+	decoded, err = framesOf(d.Run(t.Context(), z, Watch{}))
+	require.NoError(t, err)
+	require.LessOrEqual(t, m.dev.Stats().PeakBytes, d.Bytes())
+	m.Unload()
+	e, err = m.PlanEncode(t.Context(), clip.t, clip.h, clip.w, EncodeOptions{Options: o})
+	require.NoError(t, err)
+	latent, err := e.Collect(t.Context(), clip, Watch{})
+	require.NoError(t, err)
+	return decoded, latent.Data, d, e
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image/png"
 	"math"
@@ -171,18 +172,10 @@ func TestNamesOfTiny(t *testing.T) {
 // bare is the half of a file whose names begin so, without that.
 func bare(t *testing.T, from, prefix string) string {
 	t.Helper()
-	all, meta, err := synthetic.Read(from)
-	require.NoError(t, err)
-	var left []synthetic.Raw
-	for _, r := range all {
-		if name, ok := strings.CutPrefix(r.Name, prefix); ok {
-			r.Name = name
-			left = append(left, r)
-		}
-	}
-	path := filepath.Join(t.TempDir(), strings.TrimSuffix(prefix, ".")+".safetensors")
-	require.NoError(t, synthetic.Create(path, left, meta))
-	return path
+	return changed(t, from, func(x *synthetic.Raw) (ok bool) {
+		x.Name, ok = strings.CutPrefix(x.Name, prefix)
+		return ok
+	})
 }
 
 // --scale none is the numbers of the VAE that a tiny autoencoder stands for: those of a
@@ -203,7 +196,7 @@ func TestStatisticsOfTiny(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o777))
 		require.NoError(t, synthetic.CreateTAESD(path, small12))
 		if c.kept {
-			withScalars(t, path, map[string]float32{"vae_scale": 0.5, "vae_shift": 0.25})
+			require.NoError(t, os.Rename(withScalars(t, path, map[string]float32{"vae_scale": 0.5, "vae_shift": 0.25}), path))
 		}
 		m := open(t, dev, path, F32)
 		assert.Equal(t, c.model, m.Config.Model)
@@ -233,20 +226,16 @@ func TestStatisticsOfTiny(t *testing.T) {
 	}
 }
 
-// withScalars adds tensors of one number to a file.
-func withScalars(t *testing.T, path string, values map[string]float32) {
+// withScalars is a checkpoint with tensors of one number.
+func withScalars(t *testing.T, path string, values map[string]float32) string {
 	t.Helper()
-	all, meta, err := synthetic.Read(path)
-	require.NoError(t, err)
-	for name, v := range values {
-		bits := math.Float32bits(v)
-		all = append(all, synthetic.Raw{
-			Spec: safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{}},
-			Data: []byte{byte(bits), byte(bits >> 8), byte(bits >> 16), byte(bits >> 24)},
-		})
-	}
-	slices.SortFunc(all, func(a, b synthetic.Raw) int { return strings.Compare(a.Name, b.Name) })
-	require.NoError(t, synthetic.Create(path, all, meta))
+	return edited(t, path, func(all []synthetic.Raw) []synthetic.Raw {
+		for name, v := range values {
+			spec := safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{}}
+			all = append(all, synthetic.Raw{Spec: spec, Data: binary.LittleEndian.AppendUint32(nil, math.Float32bits(v))})
+		}
+		return all
+	})
 }
 
 // Latents of the VAE that a tiny autoencoder stands for are its own, and the other way
@@ -310,19 +299,7 @@ func TestDamagedTiny(t *testing.T) {
 			return true
 		}, "1 unknown: decoder.3.conv.1.weight"},
 	} {
-		path := filepath.Join(t.TempDir(), "taesd.safetensors")
-		require.NoError(t, synthetic.CreateTAESD(path, small12))
-		all, meta, err := synthetic.Read(path)
-		require.NoError(t, err)
-		var left []synthetic.Raw
-		for _, r := range all {
-			if c.change(&r) {
-				left = append(left, r)
-			}
-		}
-		slices.SortFunc(left, func(a, b synthetic.Raw) int { return strings.Compare(a.Name, b.Name) })
-		require.NoError(t, synthetic.Create(path, left, meta))
-		_, err = Inspect(path, gpu.Info{}, Settings{})
+		_, err := Inspect(changed(t, tinyCheckpoint("taesd_small", small12)(t), c.change), gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrBadModel)
 		assert.ErrorContains(t, err, c.want)
 	}
