@@ -38,8 +38,7 @@ func TestFocusIsKept(t *testing.T) {
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.ended("stopped", time.Minute)
 	assert.Equal(t, "language", v.focused(), "what had it keeps it")
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 }
 
 // Playback is not announced, nor every step of a job; its start and its end are.
@@ -55,8 +54,7 @@ func TestAnnouncements(t *testing.T) {
 		}
 		return true;
 	})()`)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	said := eval[[]string](t, v.tab, `said.filter((s) => s.startsWith('announce'))`)
 	require.Len(t, said, 2, "%v", said)
 	assert.Equal(t, "announce: The job runs. Escape cancels it.", said[0])

@@ -86,7 +86,7 @@ func plain(t *testing.T) *visit {
 	s := httptest.NewServer(http.FileServerFS(files))
 	t.Cleanup(s.Close)
 	v := newVisitAt(t, s.URL+"/#")
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6", smallPart)
 	v.ready()
 	return v
 }
@@ -100,13 +100,6 @@ func (v *visit) address(field, text string) {
 		document.getElementById($ + '-address-form').requestSubmit();
 		return true;
 	})()`, field, text, field)
-}
-
-// problem waits for a message and returns its title.
-func (v *visit) problem() string {
-	v.t.Helper()
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	return v.text("notice-title")
 }
 
 // sparse is a file of so many bytes, the last of which is 7.
@@ -191,8 +184,7 @@ func TestAddresses(t *testing.T) {
 	v.address("latent", site.URL+"/ramp.npy#part")
 	v.named("input-name", "ramp.npy")
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Contains(t, v.text("progress-text"), "21 frames")
 	v.frame(0)
 	v.click("#save-png")
@@ -217,8 +209,7 @@ func TestLargeCheckpointIsReadByRange(t *testing.T) {
 	v.address("model", site.URL+"/large.safetensors")
 	v.wait("the checkpoint", time.Minute, `location.hash.includes('large')`)
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	requests := site.requests()
 	require.Greater(t, len(requests), 3)
 	assert.Empty(t, requests[1], "the size")
@@ -323,8 +314,7 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	assert.False(t, v.visible("decode-encoded"))
 	v.click("input[name=task][value=encode]")
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.True(t, v.visible("decode-encoded"))
 	v.click("#decode-encoded")
 	v.named("input-name", "picture0.safetensors")
@@ -332,8 +322,7 @@ func TestDecodeWhatWasEncoded(t *testing.T) {
 	assert.Equal(t, "Decode", v.text("run"))
 	assert.Contains(t, v.text("caption"), "16 channels", "the latent is what there is to see")
 	assert.False(t, v.visible("decode-encoded"))
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Contains(t, v.text("progress-text"), "5 frames")
 	assert.False(t, v.visible("decode-encoded"), "of a decode")
 	v.frame(0)

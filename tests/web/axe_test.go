@@ -72,8 +72,7 @@ func TestAxe(t *testing.T) {
 	v.wait("the pictures", time.Minute, `document.getElementById('input-facts').textContent.startsWith('2 ')`)
 	v.ready()
 	v.accessible("files on the bench", script)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	v.wait("the quality", time.Minute, `document.getElementById('quality-note').textContent.includes('clip')`)
 	v.click("input[name=view][value=compare]")
 	v.accessible("done", script)
@@ -89,7 +88,7 @@ func TestAxe(t *testing.T) {
 	v.wait("the copy", time.Minute, `document.getElementById('kept').textContent.includes('mine')`)
 	v.accessible("kept", script)
 	v.pick("input-file", copyOf(t, "cut.npy"))
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.notice()
 	v.ready()
 	v.accessible("error", script)
 }
@@ -106,6 +105,6 @@ func TestAxeWithoutGPU(t *testing.T) {
 	v.tab, stop = chromedp.NewContext(allocator)
 	t.Cleanup(stop)
 	v.open("", "")
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.notice()
 	v.accessible("no GPU", script)
 }

@@ -30,15 +30,9 @@ func small(t *testing.T) *visit {
 	t.Helper()
 	v := newVisit(t, "")
 	v.screen(1280, 900, 1, false, "light")
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6", smallPart)
 	v.ready()
 	return v
-}
-
-// named waits for what is on the bench.
-func (v *visit) named(id, name string) {
-	v.t.Helper()
-	v.wait(name+" as "+id, time.Minute, `document.getElementById($).textContent === $`, id, name)
 }
 
 // visible is whether an element can be seen.
@@ -75,13 +69,19 @@ func pictures(t *testing.T, n int) (dir string, files []string, rgba [][]byte) {
 			}
 		}
 		path := filepath.Join(dir, "picture"+strconv.Itoa(i)+".png")
-		f, err := os.Create(path)
-		require.NoError(t, err)
-		require.NoError(t, png.Encode(f, picture))
-		require.NoError(t, f.Close())
+		writePNG(t, path, picture)
 		files, rgba = append(files, path), append(rgba, picture.Pix)
 	}
 	return dir, files, rgba
+}
+
+// writePNG writes a picture into a file.
+func writePNG(t *testing.T, path string, picture image.Image) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, png.Encode(f, picture))
+	require.NoError(t, f.Close())
 }
 
 // copyOf is the built-in checkpoint under another name.
@@ -112,8 +112,7 @@ func TestDemoThrowsNothingAway(t *testing.T) {
 	v.named("input-name", "Demo clip")
 	v.ready()
 	assert.Equal(t, "mine", v.text("model-name"))
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Contains(t, v.text("progress-text"), "5 frames")
 	v.click("#inputs button")
 	v.named("input-name", "ramp.npy")
@@ -160,8 +159,7 @@ func TestInputsAndLatentsAreShown(t *testing.T) {
 	v.shownInput()
 	v.click("input[name=task][value=encode]")
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Equal(t, "Latent: 16 channels of 5 × 3 cells, 2 in time", v.text("caption"))
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('save-mp4').disabled`), "a video of a latent")
 	v.click("#save-latent")
@@ -210,8 +208,7 @@ func TestCancelKeeps(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
 	v := small(t)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	result := v.frame(1)
 	_, file := ramp(t, "ramp.npy")
 	v.pick("input-file", file)
@@ -253,8 +250,7 @@ func TestCancelKeeps(t *testing.T) {
 	v.cancelledAtOnce(`document.getElementById('run').click();`)
 	assert.Equal(t, "Cancelled", v.text("progress-text"))
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Contains(t, v.text("progress-text"), "21 frames")
 }
 
@@ -364,8 +360,7 @@ func TestWords(t *testing.T) {
 		const field = document.querySelector('select[name=overlap]');
 		field.add(new Option('5')); field.value = '5'; field.dispatchEvent(new Event('change', { bubbles: true })); return true;
 	})()`)
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	assert.Contains(t, v.text("notice-title"), "Overlap 5x5: unusable overlap", "the engine's words")
+	assert.Contains(t, v.problem(), "Overlap 5x5: unusable overlap", "the engine's words")
 	assert.NotContains(t, v.text("notice"), "damaged")
 	assert.Contains(t, v.text("notice-text"), "in the settings")
 }
@@ -410,8 +405,7 @@ func TestBrokenFrameIsNamed(t *testing.T) {
 	v.ready()
 	v.click("#run")
 	v.ended("stopped", 4*time.Minute)
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	assert.Contains(t, v.text("notice-title"), "picture1.png: ")
+	assert.Contains(t, v.problem(), "picture1.png: ")
 	assert.False(t, v.visible("other"), "something to show of a job that made nothing")
 }
 
@@ -430,8 +424,7 @@ func TestCancelledTiles(t *testing.T) {
 	want := v.frame(2)
 	v.click("#save-png")
 	assert.Equal(t, want, readPNG(t, v.download("demo-partial-0003.png")).Pix)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Empty(t, v.text("caption"))
 	assert.False(t, v.visible("other"))
 }

@@ -24,7 +24,7 @@ func TestSpeedCard(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
 	v := newSite(t)
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6", smallPart)
 	v.ready()
 	hidden := func() bool { return eval[bool](t, v.tab, `document.getElementById('save-card').hidden`) }
 	assert.True(t, hidden(), "a card of the recording")

@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/tests/testenv"
-	"tessera/tiling"
-	"tessera/vae"
 )
 
 // sent adds up what nginx has sent, of paths in which there is part.
@@ -82,7 +80,7 @@ func TestSlowLink(t *testing.T) {
 	assert.NotEqual(t, "true", eval[string](t, v.tab, `document.body.dataset.ready ?? ''`), "the recording came after the engine")
 	v.click("#demo")
 	v.ended("done", 4*time.Minute)
-	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	v.sees(decoded(t, demoPart(t), smallTiles))
 	v.ready()
 	v.steps("demo", "native engine")
 }

@@ -86,8 +86,7 @@ func TestKeptIsAsked(t *testing.T) {
 	assert.Equal(t, "Keep mine.safetensors (4.89 MiB) in this browser, so that it is here next time?", v.text("keep-text"))
 	assert.Empty(t, v.stored(), "kept before anybody said so")
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	v.asked()
 	v.click("#keep-no")
 	v.wait("no question", time.Minute, `document.getElementById('keep-text').textContent === ''`)
@@ -196,8 +195,7 @@ func TestKeptIsRemoved(t *testing.T) {
 	v.wait("no button", time.Minute, `document.getElementById('kept-clear').hidden`)
 	assert.Empty(t, v.stored())
 	assert.Empty(t, v.text("kept"))
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 }
 
 // TestNoRoomToKeep: where there is too little room it is said instead of a
@@ -217,7 +215,7 @@ func TestNoRoomToKeep(t *testing.T) {
 			v.tab, stop = chromedp.NewContext(allocator)
 			t.Cleanup(stop)
 		}
-		v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+		v.open("?demo=2x6x6", smallPart)
 		v.ready()
 		v.quota(2 << 20)
 		v.own("mine.safetensors", "mine")
@@ -228,8 +226,7 @@ func TestNoRoomToKeep(t *testing.T) {
 		} else {
 			v.asked()
 			v.click("#keep-yes")
-			v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-			assert.Equal(t, "Could not be kept", v.text("notice-title"))
+			assert.Equal(t, "Could not be kept", v.problem())
 		}
 		assert.Empty(t, v.stored())
 	}

@@ -13,45 +13,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/format/safetensors"
 	"tessera/latent"
 	"tessera/media"
-	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
-	"tessera/tiling"
-	"tessera/vae"
 )
-
-// flux is a small checkpoint of 16 channels whose name says which model it is.
-func flux(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "flux_vae.safetensors")
-	require.NoError(t, synthetic.CreateKL(path, synthetic.KLConfig{Widths: []int{32, 64, 96, 96}, Latent: 16, DType: safetensors.F32}))
-	return path
-}
-
-// set chooses a setting as a visitor does.
-func (v *visit) set(name, value string) {
-	v.t.Helper()
-	eval[bool](v.t, v.tab, `(() => { const f = document.querySelector('#settings [name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
-}
-
-// notice waits for a notice and returns its kind.
-func (v *visit) notice() string {
-	v.t.Helper()
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	return eval[string](v.t, v.tab, `document.getElementById('notice').dataset.kind`)
-}
-
-// picks puts a latent on the bench.
-func (v *visit) picks(file string) {
-	v.t.Helper()
-	v.pick("input-file", file)
-	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === $`, filepath.Base(file))
-}
-
-// smallTiles are those that the tests' links choose.
-var smallTiles = vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
 
 // TestWhichModel: a checkpoint that can be several models says which one is assumed, in
 // the page and of the job; the one that is chosen decodes with its own scale, in links,
@@ -73,8 +38,7 @@ func TestWhichModel(t *testing.T) {
 	z, file := latentPicture(t, "photo.npy", 4)
 	v.picks(file)
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	v.sees(decodedBy(t, sd, z, smallTiles))
 	assert.Equal(t, "warning", v.notice())
 	assert.Equal(t, "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion; SDXL and Playground 2.5 have the same tensors and another latent scale.", v.text("notice-title"), "without a flag of the command line")
@@ -84,8 +48,7 @@ func TestWhichModel(t *testing.T) {
 	assert.Empty(t, v.text("model-assumed"))
 	assert.Regexp(t, "^SDXL · ", v.text("model-facts"))
 	assert.Contains(t, eval[string](t, v.tab, `location.hash`), "as=sdxl")
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	xl := smallTiles
 	xl.As = "sdxl"
 	v.sees(decodedBy(t, sd, z, xl))
@@ -93,7 +56,7 @@ func TestWhichModel(t *testing.T) {
 
 	// Another checkpoint, which the latent on the bench doesn't suit, is shown all the same.
 	v.pick("model-file", flux(t))
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'flux_vae'`)
+	v.named("model-name", "flux_vae")
 	assert.Equal(t, "misfit", v.notice())
 	assert.Regexp(t, "^FLUX.1 · ", v.text("model-facts"), "SDXL was chosen for another checkpoint")
 	assert.Empty(t, v.text("input-facts"), "of a latent that was not read")
@@ -160,8 +123,7 @@ func TestPackedLatent(t *testing.T) {
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('notice').hidden`))
 	assert.Equal(t, "latent, picture of 48 × 32 pixels", v.text("input-facts"))
 	assert.Contains(t, eval[string](t, v.tab, `location.hash`), "packed=48x32")
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	v.sees(decodedBy(t, checkpoint, z, smallTiles))
 
 	v.picks(file) // which is not packed

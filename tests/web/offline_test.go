@@ -25,6 +25,9 @@ import (
 
 const smallPart = "&tile=32&overlap=16&precision=f32"
 
+// smallTiles are those that smallPart chooses.
+var smallTiles = vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}
+
 // again opens the page anew, as after its tab was closed.
 func (v *visit) again() {
 	v.t.Helper()
@@ -75,7 +78,7 @@ func TestOffline(t *testing.T) {
 	v.ready()
 	v.click("#demo")
 	v.ended("done", 4*time.Minute)
-	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	v.sees(decoded(t, demoPart(t), smallTiles))
 }
 
 // TestNewBuild: an open page stays as it is while a newer build comes, with all

@@ -40,8 +40,7 @@ func TestProgressMovesWithinATile(t *testing.T) {
 	v.open("?demo=1x16x16", "&tile=off&precision=f32")
 	v.ready()
 	eval[bool](t, v.tab, moves)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	shares := eval[[]float64](t, v.tab, `shares`)
 	require.GreaterOrEqual(t, len(shares), 10, "steps of the bar")
 	for i := 1; i < len(shares); i++ {
@@ -67,8 +66,7 @@ func TestEstimate(t *testing.T) {
 	require.Len(t, measured, 1)
 	for range 2 { // of the first, whose shaders are compiled meanwhile, less is known
 		eval[bool](t, v.tab, `(document.getElementById('stage').dataset.state = 'running') !== ''`)
-		v.click("#run")
-		v.ended("done", 4*time.Minute)
+		v.run()
 	}
 	learnt := speeds()
 	require.Len(t, learnt, 2, "of the adapter, and of this network on it")

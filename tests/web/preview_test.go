@@ -12,8 +12,6 @@ import (
 
 	"tessera/format/safetensors"
 	"tessera/gpu/gputest"
-	"tessera/latent"
-	"tessera/media"
 	"tessera/tests/synthetic"
 	"tessera/tests/testenv"
 	"tessera/vae"
@@ -42,12 +40,7 @@ func TestPreviewModel(t *testing.T) {
 		return path
 	}
 	taew := tiny("taew2_1.safetensors")
-	z := latent.Latent{Channels: 16, Frames: 1, Height: 4, Width: 4, Data: make([]float32, 16*4*4)}
-	for i := range z.Data {
-		z.Data[i] = float32(i%41)/20 - 1
-	}
-	file := filepath.Join(t.TempDir(), "one.npy")
-	require.NoError(t, media.WriteLatent(file, z))
+	z, file := latentFile(t, "one.npy", 16, 1, 4, 4)
 	frame := func(model string) []byte {
 		m, err := vae.Open(gputest.Open(t), model, vae.Settings{Precision: vae.F32})
 		require.NoError(t, err)
@@ -61,17 +54,13 @@ func TestPreviewModel(t *testing.T) {
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&tile=16&precision=f32")
 	v.ready()
-	v.pick("model-file", checkpoint)
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'wan'`)
-	v.ready()
-	v.pick("input-file", file)
-	v.wait("the latent", time.Minute, `document.getElementById('input-name').textContent === 'one.npy'`)
+	v.takes(checkpoint)
+	v.picks(file)
 	v.ready()
 	v.pick("preview-file", taew)
 	v.ready()
 	eval[bool](t, v.tab, drawn)
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	want, at := frame(taew), -1
 	pictures := eval[[][]int](t, v.tab, `drawn`)
 	for i, picture := range pictures {

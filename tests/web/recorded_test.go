@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"image"
-	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -92,10 +91,7 @@ func writeRecorded(t *testing.T) {
 	require.NoError(t, os.WriteFile(recorded+"quality.json", append(text, '\n'), 0o666))
 	for name, s := range map[string]strip{"decoded.webp": result, "original.webp": input, "poster.webp": result[:4*256*256]} {
 		picture := filepath.Join(t.TempDir(), "strip.png")
-		f, err := os.Create(picture)
-		require.NoError(t, err)
-		require.NoError(t, png.Encode(f, &image.NRGBA{Pix: s, Stride: 4 * 256, Rect: image.Rect(0, 0, 256, len(s)/4/256)}))
-		require.NoError(t, f.Close())
+		writePNG(t, picture, &image.NRGBA{Pix: s, Stride: 4 * 256, Rect: image.Rect(0, 0, 256, len(s)/4/256)})
 		said, err := exec.Command("ffmpeg", "-v", "error", "-y", "-i", picture, "-c:v", "libwebp", "-quality", "84", "-compression_level", "6",
 			recorded+name).CombinedOutput()
 		require.NoError(t, err, "%s", said)

@@ -70,8 +70,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 	assert.Regexp(t, `^3 frames of 39 × 25 pixels · .* · its sound is left out · HDR, which the browser makes SDR of$`, v.text("input-facts"))
 	v.click("input[name=engine][value=native]") // it is quicker
 	v.ready()
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	v.click("#save-webm")
 	v.wait("the video", time.Minute, `document.getElementById('save-state').textContent.startsWith('Saved loud.webm')`)
 	assert.Contains(t, v.text("save-state"), " · cut to 38 × 24 pixels: videos have even sizes")

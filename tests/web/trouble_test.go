@@ -11,8 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tessera/tests/testenv"
-	"tessera/tiling"
-	"tessera/vae"
 )
 
 // TestDeviceLost crashes the browser's GPU process in the middle of a decode:
@@ -21,18 +19,17 @@ func TestDeviceLost(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
 	v := newVisit(t, "")
-	v.open("?demo=2x6x6&autoplay", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6&autoplay", smallPart)
 	v.wait("the middle of the job", time.Minute, `document.getElementById('progress-text').textContent.includes('tile')`) // it began by itself
 	_, err := chromedp.CallBrowser(v.tab, browser.CrashGPUProcess, cdp.Empty{})
 	require.NoError(t, err)
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	require.Equal(t, "The GPU was lost", v.text("notice-title"))
+	require.Equal(t, "The GPU was lost", v.problem())
 	require.Equal(t, "Open it again and resume", v.text("notice-action"))
 	assert.Contains(t, v.text("notice-detail"), "device lost")
 	v.click("#notice-action")
 	v.wait("the job", time.Minute, `document.getElementById('stage').dataset.state === 'running'`)
 	v.ended("done", 4*time.Minute)
-	v.sees(decoded(t, demoPart(t), vae.Options{Tile: tiling.Choice{Tile: tiling.Square(32)}, Overlap: tiling.Square(16)}))
+	v.sees(decoded(t, demoPart(t), smallTiles))
 }
 
 // TestTooLarge asks for more than the budget: the plan says so before anything
@@ -62,7 +59,7 @@ func TestNoAdapter(t *testing.T) {
 	v := newVisit(t, "")
 	v.tab = bareTab(t)
 	v.open("", "")
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	v.notice()
 	assert.Contains(t, []string{"No GPU was found", "This browser has no WebGPU"}, v.text("notice-title"))
 	assert.GreaterOrEqual(t, len(v.text("notice-text")), 60, "and explains: %q", v.text("notice-text"))
 }

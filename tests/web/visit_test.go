@@ -148,6 +148,54 @@ func (v *visit) pick(id string, files ...string) {
 	v.do(chromedp.SetUploadFiles("#"+id, files))
 }
 
+// named waits for what is on the bench.
+func (v *visit) named(id, name string) {
+	v.t.Helper()
+	v.wait(name+" as "+id, time.Minute, `document.getElementById($).textContent === $`, id, name)
+}
+
+// takes picks a checkpoint and waits until it is open.
+func (v *visit) takes(checkpoint string) {
+	v.t.Helper()
+	v.pick("model-file", checkpoint)
+	v.named("model-name", strings.TrimSuffix(filepath.Base(checkpoint), filepath.Ext(checkpoint)))
+	v.ready()
+}
+
+// picks puts an input on the bench.
+func (v *visit) picks(file string) {
+	v.t.Helper()
+	v.pick("input-file", file)
+	v.named("input-name", filepath.Base(file))
+}
+
+// set chooses a setting as a visitor does.
+func (v *visit) set(name, value string) {
+	v.t.Helper()
+	eval[bool](v.t, v.tab, `(() => { const f = document.querySelector('#settings [name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
+}
+
+// run runs a job to its end.
+func (v *visit) run() {
+	v.t.Helper()
+	v.click("#run")
+	v.ended("done", 4*time.Minute)
+}
+
+// notice waits for a message and returns its kind.
+func (v *visit) notice() string {
+	v.t.Helper()
+	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
+	return eval[string](v.t, v.tab, `document.getElementById('notice').dataset.kind`)
+}
+
+// problem waits for a message and returns its title.
+func (v *visit) problem() string {
+	v.t.Helper()
+	v.notice()
+	return v.text("notice-title")
+}
+
 // frame is frame i as the canvas shows it, [H, W, 4].
 func (v *visit) frame(i int) []byte {
 	v.t.Helper()

@@ -134,12 +134,10 @@ func TestVisitorWan(t *testing.T) {
 	t.Parallel()
 	checkpoint := wan(t, "wan.safetensors", synthetic.WanConfig{})
 	v := newVisit(t, "")
-	v.open("?demo=2x6x6", "&tile=32&overlap=16&precision=f32")
+	v.open("?demo=2x6x6", smallPart)
 	v.ready()
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('tiling').hidden`), "tilings are offered for a model that has one")
-	v.pick("model-file", asPTH(t, checkpoint, "Wan2.1_VAE.pth"))
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'Wan2.1_VAE'`)
-	v.ready()
+	v.takes(asPTH(t, checkpoint, "Wan2.1_VAE.pth"))
 	assert.Regexp(t, "^Wan 2.1 · ", v.text("model-facts"))
 	assert.Equal(t, "RGB to 16 channels a cell of 8 × 8 pixels · original names", v.text("model-form"))
 	assert.False(t, eval[bool](t, v.tab, `document.getElementById('tiling').hidden`), "no tilings are offered")
@@ -158,13 +156,11 @@ func TestVisitorWan(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []int{16, 2, 6, 6}, l.Shape())
 	assert.Equal(t, latent.ScalePipeline, l.Meta[latent.MetaScale])
-	set := func(name, value string) {
-		eval[bool](t, v.tab, `(() => { const f = document.querySelector('select[name=' + $ + ']'); f.value = $; f.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, name, value)
-		v.ready()
-	}
-	set("tiling", "feather")
+	v.set("tiling", "feather")
+	v.ready()
 	assert.NotContains(t, v.text("plans"), "exact")
-	set("frames", "pictures")
+	v.set("frames", "pictures")
+	v.ready()
 	assert.Regexp(t, "^5 pictures of 48 × 48 pixels", v.text("input-facts"))
 	hash := eval[string](t, v.tab, `location.hash`)
 	assert.Contains(t, hash, "tiling=feather")
@@ -172,13 +168,12 @@ func TestVisitorWan(t *testing.T) {
 
 	// A file that makes flat pictures is taken only where one insists.
 	v.pick("model-file", flat(t, checkpoint))
-	v.wait("a message", time.Minute, `!document.getElementById('notice').hidden`)
-	assert.Equal(t, "Every picture of brown.safetensors would be flat", v.text("notice-title"))
+	assert.Equal(t, "Every picture of brown.safetensors would be flat", v.problem())
 	assert.Equal(t, "Use it anyway", v.text("notice-action"))
 	v.ready()
 	assert.Equal(t, "Wan2.1_VAE", v.text("model-name"))
 	v.click("#notice-action")
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'brown'`)
+	v.named("model-name", "brown")
 	v.ready()
 }
 
@@ -196,10 +191,7 @@ func glass() *image.NRGBA {
 func glassFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "glass.png")
-	f, err := os.Create(path)
-	require.NoError(t, err)
-	require.NoError(t, png.Encode(f, glass()))
-	require.NoError(t, f.Close())
+	writePNG(t, path, glass())
 	return path
 }
 
@@ -212,17 +204,13 @@ func TestVisitorAlpha(t *testing.T) {
 	v := newVisit(t, "")
 	v.open("?demo=2x6x6", "&precision=f32")
 	v.ready()
-	v.pick("model-file", checkpoint)
-	v.wait("the checkpoint", time.Minute, `document.getElementById('model-name').textContent === 'pictures'`)
-	v.ready()
-	v.pick("input-file", glassFile(t))
-	v.wait("the picture", time.Minute, `document.getElementById('input-name').textContent === 'glass.png'`)
+	v.takes(checkpoint)
+	v.picks(glassFile(t))
 	v.ready()
 	assert.Regexp(t, "^Qwen-Image 2.1 · ", v.text("model-facts"))
 	assert.Regexp(t, "^RGBA to 4 channels a cell of 16 × 16 pixels", v.text("model-form"))
 	assert.Equal(t, "picture of 40 × 24 pixels", v.text("input-facts"))
-	v.click("#run")
-	v.ended("done", 4*time.Minute)
+	v.run()
 	assert.Regexp(t, "^One picture in ", v.text("progress-text"))
 	assert.True(t, eval[bool](t, v.tab, `getComputedStyle(document.getElementById('play')).visibility === 'hidden'`), "there is a player")
 	assert.True(t, eval[bool](t, v.tab, `document.getElementById('save-mp4').disabled`), "there is a video")
@@ -234,9 +222,6 @@ func TestVisitorAlpha(t *testing.T) {
 	for i := 3; i < len(got); i += 4 {
 		alphas[got[i]] = true
 	}
-	most, count, err := differ(got, want)
-	require.NoError(t, err)
-	assert.LessOrEqual(t, most, 1, "difference of a value")
-	assert.LessOrEqual(t, count, len(want)/100, "values that differ, of %d", len(want))
+	alike(t, 0, got, want)
 	assert.GreaterOrEqual(t, len(alphas), 10, "alphas")
 }
