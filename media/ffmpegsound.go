@@ -29,8 +29,8 @@ var soundCodecs = map[string][]string{
 	".webm": {"opus", "vorbis"},
 }
 
-// takeSound takes the first sound track of a file out, the part that lies beside
-// so many seconds of its video, for a container. It returns nil, and warns, where
+// takeSound takes the sound track of a file out that players play, the part that lies
+// beside so many seconds of its video, for a container. It returns nil, and warns, where
 // that can't be; from nothing, or from what needs no ffmpeg, it is silent unless
 // the sound was asked for.
 func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateOptions) (*sound, error) {
@@ -41,7 +41,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	if o.Sound == o.From {
 		from.track = o.Track
 	}
-	at := from.first("audio")
+	at, number, tracks := from.sound()
 	if at < 0 {
 		if o.SoundAsked {
 			return nil, badInputf(o.Sound, "holds no sound")
@@ -49,14 +49,12 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 		return nil, nil
 	}
 	codec := from.Streams[at].CodecName
-	tracks := 0
-	for _, s := range from.Streams {
-		if s.CodecType == "audio" {
-			tracks++
-		}
-	}
 	if tracks > 1 {
-		o.warn(fmt.Sprintf("%s: has %d sound tracks, of which %s gets the first", o.Sound, tracks, path))
+		which := "the first"
+		if number > 1 {
+			which = fmt.Sprintf("the default one, track %d", number)
+		}
+		o.warn(fmt.Sprintf("%s: has %d sound tracks, of which %s gets %s", o.Sound, tracks, path, which))
 	}
 	how := []string{"-c:a", "copy", "-copypriorss", "0"}
 	if takes := soundCodecs[ext]; takes != nil && !slices.Contains(takes, codec) {
@@ -74,7 +72,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	case known && end > seconds+0.1 && !o.SoundAsked: // who asks for it has it cut
 		o.warn(fmt.Sprintf("%s: its sound lasts %.1f s longer than its frames: %s gets the first %.1f s", o.Sound, end-seconds, path, seconds))
 	}
-	s, damage, err := newSound(ctx, from, o.Sound, ext, seconds, how)
+	s, damage, err := newSound(ctx, from, at, o.Sound, ext, seconds, how)
 	if damage != "" {
 		o.warn(fmt.Sprintf("%s: its sound is damaged: ffmpeg says %s; %s gets what could be read", o.Sound, damage, path))
 	}
@@ -85,9 +83,25 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 	return nil, nil
 }
 
-// newSound runs ffmpeg. damage is what that says of a sound of which some could be
+// sound is the index of the sound track that players play, -1 for none: the first that
+// the file marks as default, else the first. It is the number-th of so many.
+func (p *probed) sound() (at, number, tracks int) {
+	at = -1
+	for i, s := range p.Streams {
+		if s.CodecType != "audio" {
+			continue
+		}
+		tracks++
+		if at < 0 || s.Disposition.Default == 1 && p.Streams[at].Disposition.Default == 0 {
+			at, number = i, tracks
+		}
+	}
+	return at, number, tracks
+}
+
+// newSound runs ffmpeg for the stream at. damage is what that says of a sound of which some could be
 // read.
-func newSound(ctx context.Context, from probed, path, ext string, seconds float64, how []string) (s *sound, damage string, err error) {
+func newSound(ctx context.Context, from probed, at int, path, ext string, seconds float64, how []string) (s *sound, damage string, err error) {
 	f, err := temporary.Create(os.TempDir(), "tessera-sound", 0o600)
 	if err != nil {
 		return nil, "", err
@@ -98,7 +112,7 @@ func newSound(ctx context.Context, from probed, path, ext string, seconds float6
 		args = append(args, "-ss", strconv.FormatFloat(late, 'f', 6, 64))
 	}
 	args = append(args, inputArgs(path, false)...)
-	args = append(args, "-map", "0:a:0", "-map_metadata", "-1", "-t", strconv.FormatFloat(seconds, 'f', 6, 64))
+	args = append(args, "-map", fmt.Sprintf("0:%d", from.Streams[at].Index), "-map_metadata", "-1", "-t", strconv.FormatFloat(seconds, 'f', 6, 64))
 	args = append(append(args, how...), "-f", containers[ext])
 	if ext == ".mp4" || ext == ".mov" {
 		args = append(args, "-movflags", "+faststart") // it is read from a pipe

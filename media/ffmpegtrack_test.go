@@ -110,3 +110,24 @@ func TestSoundOfTrack(t *testing.T) {
 		assert.InDelta(t, want, heard, 0.025, "track %d", track)
 	}
 }
+
+// TestDefaultSound: of several sound tracks the one goes along that players play, in any
+// container.
+func TestDefaultSound(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	f := Format{Height: 48, Width: 64, Frames: 25, FPS: latent.Rational{Num: 25, Den: 1}}
+	for _, ext := range []string{".mkv", ".mov"} {
+		path, out := filepath.Join(dir, "three"+ext), filepath.Join(dir, "out"+ext)
+		ffmpeg(t, "-f", "lavfi", "-i", "testsrc2=s=64x48:r=25:d=1",
+			"-f", "lavfi", "-i", "aevalsrc='if(between(t,0.7,0.71),0.9,0)':d=1:s=48000",
+			"-f", "lavfi", "-i", "aevalsrc='if(between(t,0.3,0.31),0.9,0)':d=1:s=48000",
+			"-map", "0", "-map", "1", "-map", "2", "-map", "1", "-c:v", "libx264", "-c:a", "pcm_s16le", "-shortest",
+			"-disposition:a:0", "0", "-disposition:a:1", "default", "-disposition:a:2", "0", path)
+		told, err := createWith(t, out, f, CreateOptions{Sound: path, SoundAsked: true})
+		require.NoError(t, err)
+		assert.Equal(t, []string{path + ": has 3 sound tracks, of which " + out + " gets the default one, track 2"}, told)
+		heard, _ := clickAt(t, out)
+		assert.InDelta(t, 0.3, heard, 0.025, ext)
+	}
+}
