@@ -137,9 +137,26 @@ class Server:
         """A job's state."""
         state = self.tell(method, path, body, headers)
         known = isinstance(state, dict) and isinstance(state.get("state"), str)
-        if not known or not re.fullmatch("[0-9a-f]{32}", str(state.get("id"))) or not isinstance(state.get("progress") or {}, dict):
+        if not known or not re.fullmatch("[0-9a-f]{32}", str(state.get("id"))) or not whole(state.get("bytes"), 0):
+            raise self.strange("with JSON that is no job's state")
+        progress, warnings = state.get("progress") or {}, state.get("warnings") or []
+        if not isinstance(progress, dict) or not number(progress.get("done", 0)) or not isinstance(warnings, list):
             raise self.strange("with JSON that is no job's state")
         return state
+
+    def floats(self, state):
+        """The shape [T,H,W,C] of the float32 that a job made."""
+        shape = state.get("shape")
+        if not isinstance(shape, list) or len(shape) != 4 or not all(map(whole, shape)) or 4 * math.prod(shape) != state.get("bytes"):
+            raise self.strange("with a shape that is not the frames' bytes")
+        return shape
+
+    def memory(self, size):
+        """As many bytes."""
+        try:
+            return bytearray(size)
+        except (MemoryError, OverflowError) as err:
+            raise TesseraError(f"{self.address} answers with {size} bytes, and this machine has no memory for them") from err
 
     def config(self):
         """The model's name and what the server tells of it."""
@@ -147,8 +164,12 @@ class Server:
         try:
             names = [m["name"] + "" for m in models]
             for m in models:
-                m["config"]["latent"]
-        except (KeyError, TypeError):
+                c = m["config"]
+                sizes = [c[name] for name in ("latent", "channels", "spatial", "temporal")]
+                if not all(whole(n) and n < 1 << 16 for n in [*sizes, c.get("batch", 1)]):
+                    raise TypeError
+                c["independent"], c["comfyui_unscaled"], c["comfyui_folded"], c["model"] + ""
+        except (KeyError, TypeError, AttributeError):
             raise self.strange("with JSON that is no list of models") from None
         if not models:
             raise TesseraError(f"{self.address} serves no model: start it with `tessera serve -m CHECKPOINT`")
@@ -207,9 +228,11 @@ class Server:
     def preview(self, path, show):
         """Shows the preview of a job, unless the job is over meanwhile."""
         with contextlib.suppress(TesseraError), self.ask("GET", path + "/preview") as reply:
-            shape = [int(n) for n in re.findall(r"\d+", reply.headers.get("Shape", ""))]
-            pixels = reply.read()
-            if len(shape) == 4 and len(pixels) == math.prod(shape):
+            told = reply.headers.get("Shape", "")
+            shape = [int(n) for n in re.findall(r"\d+", told)] if len(told) < 100 else []
+            if len(shape) == 4 and reply.length == math.prod(shape):
+                pixels = self.memory(reply.length)
+                fill(reply, pixels, lambda _: None)
                 show(shape, pixels)
 
     def follow(self, path, wait, show=None):
@@ -227,6 +250,16 @@ class Server:
             wait((state.get("progress") or {}).get("done", 0.0))
             time.sleep(pause)
             pause = min(2 * pause, 0.1 if show else 0.5)  # so that a preview is shown early
+
+
+def whole(n, least=1):
+    """Whether JSON's n is a whole number."""
+    return type(n) is int and least <= n < 1 << 53
+
+
+def number(n):
+    """Whether JSON's n is a number, and no NaN or infinity."""
+    return type(n) in (int, float) and abs(n) < 1 << 53
 
 
 def seconds(after):

@@ -238,8 +238,10 @@ class Request:
         query = {**self.query, "kind": "decode", "output": "f32", "shape": shape(z)}
         with self.server.job(query, z.numpy(), wait, preview, show) as (state, reply):
             warn(state)
-            image = torch.empty(state["shape"], dtype=torch.float32)
-            fill(reply, image.numpy(), wait)
+            size = self.server.floats(state)
+            made = self.server.memory(state["bytes"])
+            fill(reply, made, wait)
+            image = torch.frombuffer(made, dtype=torch.float32).reshape(size)
         return image.add_(1.0).div_(2.0).clamp_(0.0, 1.0)
 
     def encode(self, pixels, wait):
@@ -251,10 +253,13 @@ class Request:
         x.mul_(2.0).sub_(1.0)
         query = {**self.query, "kind": "encode", "output": "npy", "shape": shape(x)}
         with self.server.job(query, x.numpy(), wait) as (state, reply):
-            made = bytearray(state["bytes"])
+            made = self.server.memory(state["bytes"])
             fill(reply, made, wait)
-        z = torch.from_numpy(numpy.load(bytesio.BytesIO(made), allow_pickle=False))
-        return z.reshape(1, *z.shape[-4:])
+        try:
+            z = torch.from_numpy(numpy.load(bytesio.BytesIO(made), allow_pickle=False))
+            return z.reshape(1, *z.shape[-4:])
+        except (ValueError, TypeError, EOFError, OSError, RuntimeError, MemoryError) as err:
+            raise self.server.strange("with a latent that is no .npy") from err
 
 
 def shape(clip):

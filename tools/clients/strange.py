@@ -1,9 +1,11 @@
-"""Asks a server that answers strangely, by integrations/python: each call is to end
-with a TesseraError within seconds, whatever it answers.
+"""Asks a server that answers strangely, by integrations/python and by the client of
+integrations/comfyui: each call is to end with a TesseraError within seconds, whatever it
+answers.
 
 tools/clients.sh python runs it; needs numpy.
 """
 
+import importlib.util
 import itertools
 import os
 import socket
@@ -18,11 +20,26 @@ sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 
 from tessera_vae import Server, TesseraError  # noqa: E402
 
+spec = importlib.util.spec_from_file_location("client", os.path.join(ROOT, "integrations", "comfyui", "client.py"))
+comfyui = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(comfyui)
+comfyui.TIMEOUT, comfyui.PATIENCE = 5, 1.5
+
 JOB = b'{"id":"' + b"0" * 32 + b'","state":"done"}'
+STATES = [
+    b'"bytes":-1', b'"bytes":"x"', b'"bytes":7,"progress":{"done":"x"}', b'"bytes":7,"progress":{"done":NaN}', b'"bytes":1e99',
+    b'"bytes":7,"progress":{"done":1' + b"0" * 400 + b"}", b'"bytes":7,"warnings":7', b'"bytes":7', b'"bytes":4,"shape":[1,1,1]',
+    b'"bytes":4,"shape":[1,1,1,"x"]', b'"bytes":9007199254740988,"shape":[1,1,1,2251799813685247]', b'"bytes":4,"shape":[1,1,-1,-1]',
+    b'"bytes":4000,"shape":[10,10,10,1]',
+]  # fmt: skip
+MODEL = b'{"latent":16,"channels":3,"spatial":8,"temporal":4,"independent":false,"comfyui_unscaled":true,"comfyui_folded":false,"model":"m"}'
 JSON = [
     b"", b"no JSON", b"null", b"[]", b"{}", b"7", b'"text"', b"[" * 100_000, b'{"id":7}', b'{"id":"../../x"}', b'[{"name":"m"}]',
     b'[{"name":"m","config":null}]', b'[{"name":"m","config":{"latent":"x"}}]', b'{"error":null}', b'{"error":{"a":[]},"code":[]}',
-    b"\xff\xfe", b"1" * 100_000, JOB,
+    b"\xff\xfe", b"1" * 100_000, JOB, *(JOB[:-1] + b"," + state + b"}" for state in STATES),
+    b'[{"name":"m","config":' + MODEL.replace(b"16", b"0") + b"}]", b'[{"name":"m","config":' + MODEL.replace(b"independent", b"x") + b"}]",
+    b'[{"name":[],"config":' + MODEL + b"}]",
+    b'[{"name":"m","config":' + MODEL[:-1].replace(b"16", b"1000000000") + b',"family":"f","widths":[],"time_down":[],"mean":null,"scale":null}}]',
 ]  # fmt: skip
 WAIT = ["0", "-1", "NaN", "inf", "1e400", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 99 Oct 2015"]
 FORMS = [
@@ -70,6 +87,16 @@ def serve(listener, answer):
                 pass
 
 
+def run(server, floats):
+    """What the nodes do with a job."""
+    with server.job({"kind": "decode"}, bytes(64), lambda done: None) as (state, reply):
+        if floats:
+            server.floats(state)
+        made = server.memory(state["bytes"])
+        comfyui.fill(reply, made, lambda done: None)
+        raise comfyui.TesseraError("which made something")  # a node goes on with it
+
+
 def main():
     z = numpy.zeros((1, 4, 1, 2, 2), numpy.float32)
     calls = {
@@ -83,12 +110,18 @@ def main():
     for answer in answers():
         listener = socket.create_server(("127.0.0.1", 0))
         threading.Thread(target=serve, args=(listener, answer), daemon=True).start()
-        server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=5, patience=1.5)
-        for name, call in calls.items():
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server, node = Server(address, timeout=5, patience=1.5), comfyui.Server(address)
+        nodes = {
+            "a node's model": lambda _: node.config(),
+            "a node's frames": lambda _: run(node, floats=True),
+            "a node's latent": lambda _: run(node, floats=False),
+        }
+        for name, call in (calls | nodes).items():
             begun = time.monotonic()
             try:
                 call(server)
-            except TesseraError:
+            except (TesseraError, comfyui.TesseraError):
                 pass
             except Exception as err:
                 sys.exit(f"{name} of {answer[:200]!r} ends with {err!r}, expected a TesseraError")

@@ -64,6 +64,8 @@ class Config:
     def of(cls, told: dict[str, Any]) -> Config:
         c = told["config"]
         n = int(c["latent"])
+        if not 0 < n < 1 << 16:
+            raise ValueError(f"{n} latent channels")
         return cls(
             str(told["name"]), str(c["family"]), str(c["model"]), n, int(c["channels"]), int(c["spatial"]), int(c["temporal"]),
             tuple(map(int, c["widths"])), tuple(map(bool, c["time_down"])),
