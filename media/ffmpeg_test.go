@@ -306,3 +306,42 @@ func TestUnevenFrames(t *testing.T) {
 		}
 	}
 }
+
+// TestUnevenFramesOfCodecs keeps the length, within a frame, where packets are not frames
+// or don't tell their times, and where headers tell a rate that is guessed. A stream whose
+// times begin again, or are far apart, is joined of pieces and keeps the rate it tells.
+func TestUnevenFramesOfCodecs(t *testing.T) {
+	needFFmpeg(t)
+	dir := t.TempDir()
+	made := func(name string, args ...string) string {
+		path := filepath.Join(dir, name)
+		ffmpeg(t, append(append([]string{"-f", "lavfi", "-i", "testsrc2=s=64x48:r=10:d=8", "-fps_mode", "vfr",
+			"-vf", "select='lt(n,20)+not(mod(n+1,3))',setparams=colorspace=bt709"}, args...), path)...)
+		return path
+	}
+	first := made("first.ts", "-c:v", "libx264", "-bf", "2")
+	late := made("late.ts", "-c:v", "libx264", "-output_ts_offset", "1000")
+	for _, path := range []string{
+		made("vp8.webm", "-c:v", "libvpx", "-auto-alt-ref", "1", "-lag-in-frames", "8"), made("vp8.mkv", "-c:v", "libvpx"),
+		made("mpeg4.mkv", "-c:v", "mpeg4", "-bf", "2"), made("mpeg4.avi", "-c:v", "mpeg4"), made("h264.avi", "-c:v", "libx264", "-bf", "0"),
+		first, made("mpeg2.ts", "-c:v", "mpeg2video", "-bf", "2"),
+	} {
+		clip, warnings, _ := told(t, path, OpenOptions{})
+		require.Equal(t, 40, clip.Frames(), path)
+		assert.InDelta(t, 8, 40/clip.FPS().Float(), 0.31, "%s: seconds at %s frames/s", path, clip.FPS())
+		assert.Contains(t, strings.Join(warnings, "\n"), "frames are 100 to 300 ms apart", path)
+	}
+	for _, pieces := range [][]string{{first, late}, {late, first}} {
+		var all []byte
+		for _, path := range pieces {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			all = append(all, data...)
+		}
+		path := filepath.Join(dir, "joined.ts")
+		require.NoError(t, os.WriteFile(path, all, 0o666))
+		clip, _, _ := told(t, path, OpenOptions{})
+		assert.Equal(t, 80, clip.Frames())
+		assert.Equal(t, latent.Rational{Num: 10, Den: 1}, clip.FPS())
+	}
+}

@@ -62,7 +62,7 @@ func openFFmpeg(ctx context.Context, path string, channels int, o OpenOptions) (
 	}
 	told := stream.remarks(channels, o)
 	stream.lost(c.frames, &told)
-	c.fps = stream.timing(ctx, path, &told)
+	c.fps = stream.timing(ctx, path, c.frames, &told)
 	told.tell(path, o)
 	return c, nil
 }

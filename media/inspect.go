@@ -116,27 +116,54 @@ func (s ffprobeStream) packets(ctx context.Context, path string) (*packetCounter
 	return packets, log, nil
 }
 
-// timing finds the rate, and remarks on one that varies.
-func (s ffprobeStream) timing(ctx context.Context, path string, r *remarks) latent.Rational {
+// timing finds the rate of a video of which so many frames were decoded, and remarks on
+// one that varies.
+func (s ffprobeStream) timing(ctx context.Context, path string, frames int, r *remarks) latent.Rational {
 	if s.still {
 		return latent.Rational{}
 	}
-	packets, _, err := s.packets(ctx, path)
-	if err != nil {
+	shown, err := s.shown(ctx, path)
+	if err != nil || shown.shown != frames {
 		return s.rate()
 	}
-	s.varying(packets, r)
-	return s.rateBy(packets)
+	s.varying(shown, r)
+	return s.rateBy(shown)
 }
+
+// shown reads when frames are shown: by their packets, or where these differ from them,
+// or don't tell, by decoding them once more.
+func (s ffprobeStream) shown(ctx context.Context, path string) (*packetCounter, error) {
+	if !s.packetsDiffer() && s.format != "avi" {
+		packets, _, err := s.packets(ctx, path)
+		return packets, err
+	}
+	out, _, err := ffprobeRun(ctx, path, "-select_streams", strconv.Itoa(s.Index),
+		"-show_entries", "frame=best_effort_timestamp_time,pkt_duration_time,duration_time", "-of", "csv=p=0")
+	frames := &packetCounter{decoded: true}
+	for line := range strings.Lines(string(out)) {
+		if line = strings.Trim(line, ",\r\n"); line != "" { // as side data leaves one
+			at, length, _ := strings.Cut(line, ",")
+			frames.packet([]string{at, length, ""})
+		}
+	}
+	return frames, err
+}
+
+// joined is how many seconds there may be between two frames in a row, and how far back
+// times may go, in formats that are joined of pieces with times of their own.
+const joined = 2.0
 
 // timed tells whether the times of packets say when frames are shown: they are not known
 // of every frame in every format, and may begin again. It puts them in order.
 func (s ffprobeStream) timed(p *packetCounter) bool {
-	if len(p.times) != p.shown || p.shown < 3 || s.packetsDiffer() || !s.rate().Known() {
+	if len(p.times) != p.shown || p.shown < 3 || s.packetsDiffer() && !p.decoded || !s.rate().Known() {
 		return false
 	}
 	slices.Sort(p.times)
-	least, _ := gaps(p.times)
+	least, most := gaps(p.times)
+	if slices.Contains([]string{"mpegts", "mpeg"}, s.format) && max(most, p.back) > joined {
+		return false
+	}
 	return least > 0
 }
 
@@ -145,7 +172,7 @@ func (s ffprobeStream) timed(p *packetCounter) bool {
 // all.
 func (s ffprobeStream) rateBy(p *packetCounter) latent.Rational {
 	told := s.rate()
-	if !s.timed(p) || slices.Contains([]string{"mpegts", "mpeg"}, s.format) { // these have gaps where they were joined
+	if !s.timed(p) {
 		return told
 	}
 	frames, first, last := float64(p.shown), p.times[0], p.times[p.shown-1]
@@ -194,11 +221,13 @@ func (s ffprobeStream) packetsDiffer() bool {
 // packetCounter counts lines, a time, a length and flags, without those of packets
 // that are decoded only for the sake of others: a D among their flags.
 type packetCounter struct {
-	shown  int
-	times  []float64 // seconds, of those that have one
-	lastAt float64   // the latest of them
-	last   float64   // how long that frame lasts, 0 where unknown
-	line   []byte
+	decoded bool // they are frames
+	shown   int
+	times   []float64 // seconds, of those that have one
+	lastAt  float64   // the latest of them
+	last    float64   // how long that frame lasts, 0 where unknown
+	back    float64   // how far one is before an earlier one, at most
+	line    []byte
 }
 
 func (c *packetCounter) Write(p []byte) (int, error) {
@@ -226,5 +255,6 @@ func (c *packetCounter) packet(fields []string) {
 		c.lastAt = t
 		c.last, _ = strconv.ParseFloat(fields[1], 64)
 	}
+	c.back = max(c.back, c.lastAt-t)
 	c.times = append(c.times, t)
 }
