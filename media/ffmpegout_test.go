@@ -422,3 +422,20 @@ func clickAt(t *testing.T, path string) (at, seconds float64) {
 	}
 	return at, float64(len(out)/2) / rate
 }
+
+// TestMotionJPEG reads the colours that were written: JPEG is in BT.601.
+func TestMotionJPEG(t *testing.T) {
+	needFFmpeg(t)
+	for _, ext := range []string{".mov", ".mkv"} {
+		out := filepath.Join(t.TempDir(), "out"+ext)
+		s, err := CreateWith(context.Background(), out, Format{Height: 32, Width: 32, Frames: 1}, CreateOptions{Codec: "mjpeg", PixelFormat: "yuvj444p"})
+		require.NoError(t, err)
+		frame := slices.Repeat([]float32{0.8, -0.6, -0.2}, 32*32)
+		require.NoError(t, s.WriteFrame(frame))
+		require.NoError(t, s.Close())
+		clip := openClip(t, out, Format{Height: 32, Width: 32, Frames: 1})
+		for i, v := range readFrame(t, clip, 0) {
+			require.InDelta(t, frame[i], v, 3/127.5, "%s: value %d", ext, i)
+		}
+	}
+}

@@ -158,7 +158,7 @@ var animations = map[string][]string{
 	".webp": {"-pix_fmt", "bgra", "-c:v", "libwebp_anim", "-lossless", "1", "-loop", "0", "-f", "webp"},
 }
 
-// encodeArgs converts to BT.709 in limited range and says so in the file: by the
+// encodeArgs converts to BT.709 in limited range, BT.601 of JPEG, and says so in the file: by the
 // frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
 // 4.4 do. 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
 func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
@@ -177,7 +177,11 @@ func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 	if strings.HasPrefix(pixels, "yuvj") {
 		span = "pc"
 	}
-	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=bt709:out_range=" + span
+	scaled := matrix
+	if codec == "mjpeg" { // which is BT.601 to all readers
+		scaled, matrix, frames = "bt601", "bt470bg", "bt470bg"
+	}
+	filter := "scale=flags=bicubic+accurate_rnd+full_chroma_int+full_chroma_inp:out_color_matrix=" + scaled + ":out_range=" + span
 	if deep := deepFor(pixels); deep != nil { // the matrix is in the frames already
 		filter = strings.Replace("setparams=range=tv:colorspace=bt709,"+filter, "scale=", "scale=in_color_matrix=bt709:in_range=tv:", 1)
 	}
