@@ -529,6 +529,36 @@ func TestUnreadableJobIsKept(t *testing.T) {
 	assert.Equal(t, "frames", string(text))
 }
 
+// A job that a start has no room for is there again at the next that has.
+func TestJobWithoutRoomIsLeft(t *testing.T) {
+	folder, id := t.TempDir(), newID()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, id), 0o700))
+	output := bytes.Repeat([]byte("x"), 5000)
+	record, err := json.Marshal(kept{state{ID: id, Kind: kindDecode, State: stateDone, Output: "u8", Bytes: 5000, Ended: time.Now(), Expires: time.Now().Add(time.Hour)}, "output=u8", ""})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "job.json"), record, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, id, "output.u8"), output, 0o600))
+	for _, c := range []struct {
+		disk   int64
+		status int
+	}{{4096, http.StatusNotFound}, {1 << 20, http.StatusOK}} {
+		var said []string
+		a, err := New(&alone{}, Options{Folder: folder, Disk: c.disk, Models: []Model{{"seedvr2", seedvr2, settingsF32}}, Log: func(line string) { said = append(said, line) }})
+		require.NoError(t, err)
+		s := httptest.NewServer(a)
+		r, got := ask(t, "GET", s.URL+"/v1/jobs/"+id+"/content", "", nil)
+		assert.Equal(t, c.status, r.StatusCode, string(got))
+		if c.status == http.StatusOK {
+			assert.Equal(t, output, got)
+			assert.Empty(t, said)
+		} else if assert.Len(t, said, 1) {
+			assert.Contains(t, said[0], "is kept in "+filepath.Join(folder, id)+": 4.9 KiB, and the server keeps at most 3.0 KiB for one client")
+		}
+		s.Close()
+		require.NoError(t, a.Close())
+	}
+}
+
 // Jobs that can't be are refused before anything is received.
 func TestMalformedJobs(t *testing.T) {
 	_, url := start(t, &alone{}, Options{Disk: 1 << 20, Models: []Model{{"seedvr2", seedvr2, settingsF32}}})

@@ -57,17 +57,30 @@ func (a *API) openStore(folder string) (*store, error) {
 	}
 	for _, e := range entries {
 		if e.IsDir() && numbers.MatchString(e.Name()) {
-			if err := a.restore(s, e.Name()); err != nil {
-				aside := filepath.Join(s.folder, e.Name()+".unreadable")
-				if rerr := os.Rename(filepath.Join(s.folder, e.Name()), aside); rerr != nil {
-					err = errors.Join(err, rerr)
-				}
-				a.o.Log(fmt.Sprintf("job %s of an earlier start can't be gone on with and is kept aside in %s: %v", e.Name(), aside, err))
-			}
+			a.restoreOr(s, e.Name())
 		}
 	}
 	return s, nil
 }
+
+// restoreOr is restore, or keeps a job whose record can't be read aside, and leaves one that
+// this start has no room or no model for to another.
+func (a *API) restoreOr(s *store, id string) {
+	err := a.restore(s, id)
+	path := filepath.Join(s.folder, id)
+	if errors.Is(err, errRecord) {
+		if rerr := os.Rename(path, path+".unreadable"); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+		path += ".unreadable"
+	}
+	if err != nil {
+		a.o.Log(fmt.Sprintf("job %s of an earlier start can't be gone on with and is kept in %s: %v", id, path, err))
+	}
+}
+
+// errRecord is of a job whose record can't be read.
+var errRecord = errors.New("its record can't be read")
 
 // restore takes over a job of an earlier start: what was done is there, what was
 // received is; what was neither says so.
@@ -75,12 +88,12 @@ func (a *API) restore(s *store, id string) error {
 	folder := filepath.Join(s.folder, id)
 	temporary.Sweep(folder)
 	text, err := os.ReadFile(filepath.Join(folder, "job.json"))
-	if err != nil {
-		return err
-	}
 	var k kept
-	if err := json.Unmarshal(text, &k); err != nil {
-		return err
+	if err == nil {
+		err = json.Unmarshal(text, &k)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errRecord, err)
 	}
 	j := a.newWork(folder, k.Query, k.Client, k.state)
 	if j.ask, err = a.jobRequest(k.Query); err != nil {
