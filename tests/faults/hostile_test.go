@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -82,7 +83,7 @@ func hostileUse(t *testing.T, make func(path string) error, name, use string, me
 	before := names(t, dir)
 	line := strings.NewReplacer("FILE", path, "BESIDE", model, "LATENT", built.latent, "MODEL", built.model).Replace(use)
 	args := strings.Fields(line)
-	o := p.run(t, args)
+	o := p.run(t, args, 2*time.Minute) // the machine may be busy
 	what := name + ": " + use
 	p.check(t, append(args, "--resume"), o, what) // which leaves what it refuses as it is
 	assert.Contains(t, []int{job.ExitDone, job.ExitUsage, job.ExitInput, job.ExitDevice, job.ExitMemory}, o.code, "%s: %s%.500s", what, o.text, o.stdout)

@@ -146,7 +146,7 @@ func TestOptions(t *testing.T) {
 			args[i] = names.Replace(args[i])
 		}
 		place := newPlace(t)
-		o := place.run(t, args)
+		o := place.run(t, args, 5*time.Second)
 		what := strings.Join(args, " ")
 		if len(what) > 2000 {
 			what = what[:2000]
@@ -191,12 +191,11 @@ func newPlace(t *testing.T) place {
 
 // run runs a command in the place. One that goes on for long is interrupted, as a server
 // is.
-func (p place) run(t *testing.T, args []string) outcome {
+func (p place) run(t *testing.T, args []string, patience time.Duration) outcome {
 	t.Helper()
 	cmd := command(p.temp, args...)
 	cmd.Dir = p.work
 	cmd.Env = append(cmd.Env, "XDG_CONFIG_HOME="+p.temp+"-config")
-	patience := 5 * time.Second
 	if args[0] == "serve" {
 		patience = time.Second
 	}
