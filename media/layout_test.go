@@ -331,6 +331,10 @@ func TestLatentsOfCaches(t *testing.T) {
 		require.Equal(t, image.Data, l.Data, key)
 		require.Empty(t, l.Notes, key)
 	}
+	older := latentFile(t, map[string]string{"architecture": "z_image"}, latentTensor{"latents_1x6x8_bfloat16", safetensors.F32, []int{16, 1, 1, 1}, make([]float32, 16)})
+	l, err = DecodeLatent(bytes.NewReader(older), int64(len(older)), "z.safetensors", LatentOptions{Channels: 16})
+	require.NoError(t, err)
+	require.Equal(t, &latent.Trainer{Name: "musubi-tuner", Model: "z_image"}, l.Trainer, "without a version")
 	_, err = read("latents_other", 16)
 	require.ErrorContains(t, err, "3 tensors (latents_3x6x8_bfloat16, latents_image_3x6x8_bfloat16, clip_bfloat16), expected one named latents_other, as --latent-key says")
 	_, err = read("latents_image", 16)

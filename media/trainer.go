@@ -1,6 +1,8 @@
 package media
 
 import (
+	"slices"
+
 	"tessera/format"
 	"tessera/latent"
 )
@@ -12,11 +14,12 @@ import (
 // which its training scales later.
 func trainerOf(f format.File, meta map[string]string) *latent.Trainer {
 	t := &latent.Trainer{Name: "musubi-tuner", Model: meta["architecture"]}
-	mark := meta["format_version"]
+	sized := func(name string) bool { return (picker{}).sized(name, cacheKey) }
+	marked := meta["format_version"] != "" || slices.ContainsFunc(f.Names(), sized)
 	if t.Model == "" {
-		t.Name, t.Model, mark = "ai-toolkit", meta["latent_space_version"], meta["latent_version"]
+		t.Name, t.Model, marked = "ai-toolkit", meta["latent_space_version"], meta["latent_version"] != ""
 	}
-	if t.Model != "" && mark != "" {
+	if t.Model != "" && marked {
 		return t
 	}
 	if _, ok := f.Tensor(oneTrainerKey); ok {
