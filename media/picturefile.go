@@ -110,12 +110,42 @@ func profiled(p pictureParts) func(*os.File, *pictureHeader) error {
 
 // morePNG: the chunk cICP comes before a profile, where there are both.
 func morePNG(f *os.File, h *pictureHeader) error {
+	if err := holdsPNG(f, *h); err != nil {
+		return err
+	}
 	if c := pngColours(f); c != nil {
 		h.colours = c.named()
 		return nil
 	}
 	h.profile = pngParts.profile(f)
 	return nil
+}
+
+// holdsPNG refuses a picture whose pixels its file can't have, before memory is taken for
+// them.
+func holdsPNG(f *os.File, h pictureHeader) error {
+	info, err := f.Stat()
+	if err != nil || h.animated {
+		return err
+	}
+	packed, bits := int64(0), int64(0)
+	err = pngParts.walk(f, info.Size(), "IEND", func(name string, at, length int64) error {
+		switch name {
+		case "IHDR":
+			head := make([]byte, 10)
+			_, err := f.ReadAt(head, at)
+			bits = int64(head[8]) * map[byte]int64{2: 3, 4: 2, 6: 4}[head[9]]
+			return err
+		case "IDAT":
+			packed += length
+		}
+		return nil
+	})
+	need := int64(h.height) * int64(h.width) * max(1, bits) / 8
+	if err == nil && need/inflation > packed {
+		return fmt.Errorf("unreadable PNG: %d bytes can't hold %d x %d pixels", packed, h.width, h.height)
+	}
+	return nil // what else is wrong is told when it is decoded
 }
 
 // openPicture opens a file and finds its format.

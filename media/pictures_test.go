@@ -7,6 +7,9 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"image"
+	"image/png"
 	"math"
 	"os"
 	"os/exec"
@@ -325,4 +328,22 @@ func TestPlaceholders(t *testing.T) {
 		_, err := Open(t.Context(), folder, 3)
 		require.ErrorContains(t, err, path+": "+want)
 	}
+}
+
+// A PNG whose pixels are not in its file is refused by that, one of a single colour is
+// read.
+func TestPNGThatHoldsNoPixels(t *testing.T) {
+	var flat bytes.Buffer
+	require.NoError(t, png.Encode(&flat, image.NewRGBA(image.Rect(0, 0, 4096, 4096))))
+	path := filepath.Join(t.TempDir(), "flat.png")
+	require.NoError(t, os.WriteFile(path, flat.Bytes(), 0o666))
+	_, err := readPictureHeader(path)
+	require.NoError(t, err)
+	lying := bytes.Clone(flat.Bytes())
+	copy(lying[16:], "\x00\x00\x40\x00\x00\x00\x40\x00") // 16384 x 16384
+	binary.BigEndian.PutUint32(lying[29:], crc32.ChecksumIEEE(lying[12:29]))
+	require.NoError(t, os.WriteFile(path, lying, 0o666))
+	_, err = readPictureHeader(path)
+	require.ErrorIs(t, err, ErrInput)
+	require.ErrorContains(t, err, "bytes can't hold 16384 x 16384 pixels")
 }
