@@ -26,6 +26,7 @@ var cogVideoXFamily = family{
 	comfyUnscaled: true,
 	twins:         func() []twin { return twins(cogVideoXModels) },
 	classes:       []string{"AutoencoderKLCogVideoX"},
+	residual:      diffusersResidual,
 }
 
 // cogVideoXEps is that of every group norm.

@@ -29,6 +29,7 @@ var cosmosFamily = family{
 	clamps:   true,
 	previews: true,
 	means:    true,
+	residual: diffusersResidual,
 }
 
 // cosmosEps is that of every norm, cosmosPatch the frames, rows and columns of a patch.

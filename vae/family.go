@@ -78,6 +78,28 @@ func (r *residual) eps(of float32) float32 {
 	return of * r.by * r.by
 }
 
+// diffusersResidual is the residual of families whose layers have diffusers' names. All
+// that reads the sums is a group norm, or linear.
+var diffusersResidual = &residual{by: 1.0 / 32, has: diffusersSums}
+
+// diffusersSums are the tensors that add to the sums of residual blocks. A convolution may
+// be wrapped (".conv"), or one of frames and one over time (".conv_s", ".conv_t").
+func diffusersSums(name string) bool {
+	layer, bias := strings.CutSuffix(name, ".bias")
+	layer = strings.TrimSuffix(layer, ".weight")
+	layer, last := strings.CutSuffix(layer, ".conv_t")
+	layer = strings.TrimSuffix(strings.TrimSuffix(layer, ".conv_s"), ".conv")
+	if strings.Contains(layer, "samplers.") || strings.HasSuffix(layer, ".conv_shortcut") {
+		return bias
+	}
+	for _, first := range []string{".conv_in", ".conv1", ".conv2", ".to_out.0"} {
+		if strings.HasSuffix(layer, first) {
+			return bias || !last // the first of two convolutions has the factor
+		}
+	}
+	return false
+}
+
 // cache is a model whose latents a trainer caches, the scale of their numbers, and the
 // trainer's words for the models that it trains on them, separated by spaces.
 type cache struct{ trainer, model, scale, trains string }

@@ -29,6 +29,7 @@ var hunyuanFamily = family{
 	comfyUnscaled: true,
 	caches:        hunyuanCaches,
 	classes:       []string{"AutoencoderKLHunyuanVideo"},
+	residual:      diffusersResidual,
 }
 
 // hunyuanCaches are those of musubi-tuner: cache_latents.py leaves the scale to the

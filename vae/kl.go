@@ -153,7 +153,7 @@ func newKLEnd(l *loader, name string, cin int, conv layer) layer {
 
 // newKLNorm is a group norm of the sums of residual blocks, or within one.
 func newKLNorm(l *loader, name string, c int, silu bool) *engine.GroupNorm {
-	return l.groupNorm(name, c, l.residual.eps(1e-6), silu)
+	return l.groupNorm(name, c, 1e-6, silu)
 }
 
 // newKLResnet is ResnetBlock.

@@ -168,7 +168,7 @@ func (l *loader) groupNorm(name string, c int, eps float32, silu bool) *engine.G
 	l.need(name+".bias", c)
 	return &engine.GroupNorm{
 		Name: name, Gamma: l.weights.Vector(name+".weight", c), Beta: l.weights.Vector(name+".bias", c),
-		Groups: l.groups, Eps: eps, SiLU: silu,
+		Groups: l.groups, Eps: l.residual.eps(eps), SiLU: silu,
 	}
 }
 
