@@ -26,7 +26,8 @@ var publishedCogVideoX = Config{
 // time and one of single frames.
 func isCogVideoX(f format.File) bool {
 	if hasTensor(f, cogVideoXKey) {
-		return true
+		in, ok := f.Tensor("decoder.conv_in.conv.weight")
+		return ok && len(in.Shape) == 5
 	}
 	in, ok := f.Tensor("encoder.conv_in.conv.weight")
 	down, has := f.Tensor(cogVideoXEncoderKey)

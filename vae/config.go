@@ -210,6 +210,9 @@ func (c *Config) checkSizes(file string) error {
 	if c.Channels != 3 && c.Channels != 4 {
 		return fmt.Errorf("vae: %s: found %d channels in a pixel, expected 3 or 4", file, c.Channels)
 	}
+	if c.Groups > 0 {
+		return c.checkNormed(file)
+	}
 	return nil
 }
 

@@ -77,9 +77,6 @@ func configureCosmos(f format.File) (Config, tensors, error) {
 			c.Scale = append(c.Scale, cosmosSigma/std)
 		}
 	}
-	if err := c.checkNormed(f.Name()); err != nil {
-		return c, t, err
-	}
 	return c, t, c.checkSizes(f.Name())
 }
 

@@ -123,6 +123,19 @@ func TestUnread(t *testing.T) {
 		"decoder.transformer_blocks.0.attn.to_q.weight":   "it is the VAE of MiniMax-H3",
 		"student.dconv_encoder.blocks.0.conv.weight":      "it is the VAE of Mage",
 		"vae.decoder.stages.0.op_list.0.main.conv.weight": "it is a DC-AE",
+		"decoder.up_blocks.0.0.conv.weight":               "it is a DC-AE",
+		"decoder.mid_block.resnets.0.conv1.conv.weight":   "it is the VAE of an LTX-Video before LTX-2",
+		"decoder.det_stages.0.0.norm1.weight":             "it is the diffusion decoder of LTX-2.5",
+		"decoder.mid.block_1.norm1.conv_y.weight":         "it is a K-VAE of Kandinsky",
+
+		"model.diffusion_model.double_blocks.0.img_attn.qkv.weight":     "it is a diffusion model (tensor model.diffusion_model.double_blocks.0.img_attn.qkv.weight), expected the VAE of its pipeline",
+		"joint_blocks.0.x_block.attn.qkv.weight":                        "it is a diffusion model",
+		"transformer_blocks.0.attn.to_q.weight":                         "it is a diffusion model",
+		"blocks.0.self_attn.q.weight":                                   "it is a diffusion model",
+		"model.diffusion_model.input_blocks.0.0.weight":                 "it is a diffusion model",
+		"text_model.encoder.layers.0.self_attn.q_proj.weight":           "it is a text encoder",
+		"encoder.block.0.layer.0.SelfAttention.q.weight":                "it is a text encoder",
+		"lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight": "its tensors are lora_unet_down_blocks_0_attentions_0_proj_in.lora_down.weight, expected those of SeedVR2, Wan 2.1, ",
 	} {
 		path := filepath.Join(t.TempDir(), "other.safetensors")
 		spec := safetensors.Spec{Name: name, DType: safetensors.F32, Shape: []int{1}}
@@ -130,5 +143,32 @@ func TestUnread(t *testing.T) {
 		_, err := Inspect(path, gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrUnknownModel, name)
 		require.ErrorContains(t, err, want)
+	}
+}
+
+// Stages that a group norm can't be computed of are refused in every family that has such
+// norms.
+func TestTooWide(t *testing.T) {
+	for path, tensor := range map[string]string{
+		smallCheckpoint(t): "encoder.down_blocks.3.resnets.0.conv1.weight",
+		smallKL(t, "kl.safetensors", synthetic.KLConfig{Quant: true}):    "decoder.up.3.block.0.conv1.weight",
+		smallKL(t, "flux2.safetensors", synthetic.KLConfig{Flux2: true}): "encoder.down.3.block.0.conv1.weight",
+		narrowHunyuan(t):      "decoder.up_blocks.0.resnets.0.conv1.conv.weight",
+		narrowHunyuanImage(t): "encoder.down.5.block.0.conv1.weight",
+		narrowCogVideoX(t):    "encoder.down_blocks.3.resnets.0.conv1.conv.weight",
+	} {
+		all, meta, err := synthetic.Read(path)
+		require.NoError(t, err)
+		at := slices.IndexFunc(all, func(x synthetic.Raw) bool { return x.Name == tensor })
+		require.GreaterOrEqual(t, at, 0, tensor)
+		shape := slices.Clone(all[at].Shape)
+		all[at].Data = slices.Repeat(all[at].Data[:len(all[at].Data)/shape[0]], 1056)
+		shape[0] = 1056 // of 32 groups
+		all[at].Shape = shape
+		wide := filepath.Join(t.TempDir(), filepath.Base(path))
+		require.NoError(t, synthetic.Create(wide, all, meta))
+		_, err = Inspect(wide, gpu.Info{}, Settings{})
+		require.ErrorIs(t, err, ErrBadModel)
+		require.ErrorContains(t, err, "found a stage of 1056 channels, expected at most 1024", tensor)
 	}
 }

@@ -110,7 +110,14 @@ type mark struct{ tensor, of string }
 // unread are names of modules of models that no family has.
 var unread = []mark{
 	{"decoder.stages.", "a DC-AE"}, {"decoder.project_in.", "a DC-AE"}, {"decoder.transformer_blocks.", "the VAE of MiniMax-H3"},
-	{"student.dconv_encoder.", "the VAE of Mage"},
+	{"student.dconv_encoder.", "the VAE of Mage"}, {"decoder.up_blocks.0.0.", "a DC-AE"}, {"decoder.det_stages.", "the diffusion decoder of LTX-2.5"},
+	{"decoder.mid_block.resnets.0.conv1.conv.", "the VAE of an LTX-Video before LTX-2"}, {"decoder.mid.block_1.norm1.conv_y.", "a K-VAE of Kandinsky"},
+}
+
+// noVAE are names of modules of a pipeline's other models.
+var noVAE = []mark{
+	{"double_blocks.0.", "a diffusion model"}, {"joint_blocks.0.", "a diffusion model"}, {"transformer_blocks.0.", "a diffusion model"}, {"blocks.0.self_attn.q.", "a diffusion model"},
+	{"input_blocks.0.0.", "a diffusion model"}, {"text_model.encoder.", "a text encoder"}, {"encoder.block.0.layer.0.SelfAttention.", "a text encoder"},
 }
 
 // usual are the families that every build knows. The page's first engine knows no others.
@@ -181,7 +188,7 @@ func (c *Config) is(family string) bool { return c.Family == family }
 // recognise tells the family by tensor names, reads the configuration from
 // shapes, and finds the tensors under the layers' names.
 func recognise(f format.File) (*family, Config, tensors, error) {
-	var marks []string
+	var models []string
 	f, q := dequantised(f)
 	f, err := unprefixed(f)
 	if err != nil {
@@ -189,9 +196,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 	}
 	for _, fam := range families {
 		if !fam.told(f) {
-			for _, m := range fam.marks {
-				marks = append(marks, fmt.Sprintf("%s (%s)", m.tensor, m.of))
-			}
+			models = append(models, fam.published.Model)
 			continue
 		}
 		if err := q.refuse(f); err != nil {
@@ -202,16 +207,26 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 		c.Quantised = q.note(f)
 		return fam, c, t, err
 	}
+	if of, name := module(f, unread); of != "" {
+		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), errNoFamily, of, name)
+	}
+	if of, name := module(f, noVAE); of != "" {
+		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), expected the VAE of its pipeline", f.Name(), errNoFamily, of, name)
+	}
+	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: its tensors are %s, expected those of %s or a relative",
+		f.Name(), errNoFamily, cmp.Or(quote.List(f.Names(), ", "), "none"), strings.Join(models, ", "))
+}
+
+// module is the first of a file's tensors with a module's name, and whose it is.
+func module(f format.File, modules []mark) (of, tensor string) {
 	for _, name := range f.Names() {
-		for _, m := range unread {
+		for _, m := range modules {
 			if strings.Contains("."+name, "."+m.tensor) {
-				return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), ErrUnknownModel, m.of, name)
+				return m.of, name
 			}
 		}
 	}
-	last := len(marks) - 1
-	return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it has none of %s and %s; its tensors are %s",
-		f.Name(), errNoFamily, strings.Join(marks[:last], ", "), marks[last], cmp.Or(quote.List(f.Names(), ", "), "none"))
+	return "", ""
 }
 
 // lacking is the network that a file of a family has no tensor of, "" for none.

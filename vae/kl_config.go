@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,7 +262,11 @@ func hasAny(name string, words []string) bool {
 var klOthers = []mark{
 	{".time_stack.", "the VAE of Stable Video Diffusion"}, {".mix_factor", "the VAE of Stable Video Diffusion"}, {"decoder.time_conv_out.", "the VAE of Stable Video Diffusion"},
 	{"decoder.condition_encoder.", "an AsymmetricAutoencoderKL"}, {"quantize.", "a VQ model"}, {"vquantizer.", "a VQ model"},
+	{".norm1.conv_y.", "a K-VAE of Kandinsky"},
 }
+
+// klStageAttention is a name of attention in a stage, in either layout.
+var klStageAttention = regexp.MustCompile(`^\w+\.(down|up)(_blocks)?\.\d+\.(attn|attentions)\.`)
 
 // otherKL refuses those by name.
 func otherKL(f format.File) error {
@@ -271,7 +276,7 @@ func otherKL(f format.File) error {
 				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), ErrUnknownModel, m.of, name)
 			}
 		}
-		if parts := strings.Split(name, "."); len(parts) > 3 && (parts[1] == "down" || parts[1] == "up") && parts[3] == "attn" {
+		if klStageAttention.MatchString(name) {
 			return fmt.Errorf("vae: %s: %w: it has attention in a stage (tensor %s), which is not read", f.Name(), ErrUnknownModel, name)
 		}
 	}

@@ -165,6 +165,9 @@ func TestOtherKL(t *testing.T) {
 		"decoder.mid.block_1.mix_factor":               "Stable Video Diffusion",
 		"decoder.mid.block_2.time_stack.conv1.weight":  "Stable Video Diffusion",
 		"decoder.condition_encoder.layers.1.something": "AsymmetricAutoencoderKL",
+
+		"encoder.down_blocks.3.attentions.0.to_q.weight": "attention in a stage",
+		"decoder.mid.block_1.norm1.conv_y.weight":        "a K-VAE of Kandinsky",
 	} {
 		path := withOthers(t, smallKL(t, "other.safetensors", synthetic.KLConfig{Quant: true}), name)
 		_, err := Inspect(path, gpu.Info{}, Settings{})
@@ -172,6 +175,25 @@ func TestOtherKL(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		require.ErrorContains(t, err, name)
 	}
+}
+
+// The VQ model of Kandinsky 2 has norms of the names of CogVideoX's.
+func TestVQIsNotCogVideoX(t *testing.T) {
+	path := smallKL(t, "movq.safetensors", synthetic.KLConfig{Quant: true, Name: func(name string) string {
+		return strings.Replace(klDiffusers(name, 4), ".norm1.", ".norm1.norm_layer.", 1)
+	}})
+	all, meta, err := synthetic.Read(path)
+	require.NoError(t, err)
+	for i := range all {
+		if strings.HasPrefix(all[i].Name, "encoder.") {
+			all[i].Name = strings.Replace(all[i].Name, ".norm_layer.", ".", 1)
+		}
+	}
+	all = append(all, synthetic.Raw{Spec: safetensors.Spec{Name: "quantize.embedding.weight", DType: safetensors.F32, Shape: []int{1}}, Data: make([]byte, 4)})
+	require.NoError(t, synthetic.Create(path, all, meta))
+	_, err = Inspect(path, gpu.Info{}, Settings{})
+	require.ErrorIs(t, err, ErrUnknownModel)
+	require.ErrorContains(t, err, "it is a VQ model")
 }
 
 // Sums of residual blocks beyond the range of halves decode in f16 all the same: they are

@@ -114,9 +114,6 @@ func configureMochi(f format.File) (Config, tensors, error) {
 	if err := c.checkGroups(f.Name()); err != nil {
 		return c, t, err
 	}
-	if err := c.checkNormed(f.Name()); err != nil {
-		return c, t, err
-	}
 	if c.Latent == len(mochiMean) {
 		c.standardise(mochiMean, mochiStd)
 	}
