@@ -46,6 +46,26 @@ var layers = []layer{
 		}
 		s.Attention(b, label, a)
 	}},
+	{"time_attention", "4 heads", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		s.TimeAttention(b, label, wgsl.TimeAttention{Heads: 4, Unit: true, QKV: tensor(s, "qkv", 3*channels), O: tensor(s, "o", channels), N: 4})
+	}},
+	{"spatial_norm", "2x2 pixels", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		times, plus := tensor(s, "times", channels), tensor(s, "plus", channels)
+		times.H, times.W, plus.H, plus.W = times.H/2, times.W/2, plus.H/2, plus.W/2
+		s.SpatialNorm(b, label, wgsl.SpatialNorm{
+			Factors: buffer("factors").All(), X: tensor(s, "x", channels), Y: tensor(s, "y", channels), N: 1, Times: times, Plus: plus, Each: 1,
+		})
+	}},
+	{"conv_grouped", "groups of 64", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		s.ConvGrouped(b, label, wgsl.ConvGrouped{
+			Weights: weights(s, s.GroupedPacking(wgsl.Shape{O: channels, I: 64, KT: 1, KS: 3})), Group: 64,
+			X: tensor(s, "x", channels), Y: tensor(s, "y", channels), N: 1,
+		})
+	}},
+	{"conv_depthwise", "7x7", func(s *wgsl.Set, b *gpu.Batch, label string) {
+		x := tensor(s, "x", channels)
+		s.ConvDepthwise(b, label, wgsl.ConvDepthwise{Weight: buffer("weight"), Side: 7, Taps: []wgsl.Tap{{X: x, T: 0}, {X: x, T: 1}}, Y: tensor(s, "y", 2*channels), N: 1})
+	}},
 }
 
 // conv is a 3x3 convolution with so many temporal taps.
