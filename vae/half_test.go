@@ -47,6 +47,9 @@ func halved(t *testing.T) map[string][3]string {
 		all[name] = [3]string{paths["original"], "conv1.", "conv2."}
 		all[name+", diffusers"] = [3]string{paths["diffusers"], "quant_conv.", "post_quant_conv."}
 	}
+	for name, rename := range map[string]func(string) string{"kl": nil, "kl, diffusers": func(name string) string { return klDiffusers(name, 4) }} {
+		all[name] = [3]string{smallKL(t, "half.safetensors", synthetic.KLConfig{Quant: true, Name: rename}), "quant_conv.", "post_quant_conv."}
+	}
 	all["ltx2"] = [3]string{smallLTX(t, ltx20Small, nil), "", ""}
 	all["ltx2, diffusers"] = [3]string{smallLTX(t, ltx23Small, inDiffusers), "", ""}
 	return all
