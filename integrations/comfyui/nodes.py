@@ -1,9 +1,9 @@
 """ComfyUI's nodes: the server and what it is told, decode, and encode.
 
 IMAGE is [B,H,W,C] in 0 to 1, where a video is a batch of its frames. LATENT is
-{"samples": [B,C,T,h,w]}, or [B,C,h,w] of pictures, with the numbers that ComfyUI's
-own nodes have there: the VAE's own of Wan and Qwen-Image, whose samplers scale
-them, and scaled ones of SeedVR2. The server says which.
+{"samples": [B,C,T,h,w]}, or [B,C,h,w] of models of pictures, with the numbers that
+ComfyUI's own nodes have there: the VAE's own of most models, whose samplers scale them,
+and scaled ones of SeedVR2 and FLUX.2. The server says which.
 """
 
 import io as bytesio
@@ -114,7 +114,7 @@ class Decode(io.ComfyNode):
             description="Decodes latents of SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Cosmos, Stable Diffusion, FLUX.2, TAESD and TAEHV on a tessera server.",
             inputs=[
                 io.Latent.Input("samples", tooltip="The latent to decode."),
-                *shared_inputs("auto: Qwen-Image's latents are pictures, the others' are video."),
+                *shared_inputs("auto: latents of models of pictures, such as Qwen-Image and Stable Diffusion, are pictures, the others' are video."),
                 io.String.Input(
                     "preview",
                     default="",
@@ -147,7 +147,7 @@ class Encode(io.ComfyNode):
             description="Encodes pictures and video on a tessera server, for SeedVR2, Wan, Qwen-Image, HunyuanVideo, HunyuanImage, LTX-2, Mochi, CogVideoX, Cosmos, Stable Diffusion, FLUX.2, TAESD and TAEHV.",
             inputs=[
                 io.Image.Input("pixels", tooltip="A batch: the frames of a video, or pictures."),
-                *shared_inputs("auto: a batch is pictures for Qwen-Image, and a video for the others."),
+                *shared_inputs("auto: a batch is pictures for models of pictures, such as Qwen-Image and Stable Diffusion, and a video for the others."),
             ],
             outputs=[io.Latent.Output("latent", display_name="LATENT")],
         )
@@ -156,8 +156,11 @@ class Encode(io.ComfyNode):
     def execute(cls, pixels, frames="auto", latents="comfyui", server=None):
         ask = Request(server, frames, latents)
         z = ask.encode(pixels, Bar(1).part(0))
-        if ask.pictures:
-            z = z.movedim(2, 0).squeeze(1).unsqueeze(2).contiguous()
+        if ask.flat or ask.pictures:
+            z = z.movedim(2, 0).squeeze(1)
+        if ask.pictures and not ask.flat:
+            z = z.unsqueeze(2)
+        z = z.contiguous()
         return io.NodeOutput({"samples": z, SIZE: list(pixels.shape[:3])})
 
 
@@ -206,6 +209,10 @@ class Request:
         self.pictures = self.config["independent"] if frames == "auto" else frames == "pictures"
         own = "none" if self.config["comfyui_unscaled"] else "pipeline"
         self.query = {"dtype": "float32", "scale": SCALES.get(latents, own), "independent_frames": self.pictures}
+        self.flat = self.config["temporal"] == 1  # samplers of models without time have latents [B,C,h,w]
+        packed = self.config.get("packed") and self.query["scale"] == "pipeline"  # squares of 2x2 cells are one
+        self.channels = self.config["latent"] * (4 if packed else 1)
+        self.cell = self.config["spatial"] * (2 if packed else 1)  # pixels along its side
 
     def padded(self, t, h, w):
         """The size of the latent of so many frames of so many pixels."""
@@ -215,11 +222,11 @@ class Request:
             t = -(-t // batch) * c["batch"]
         elif not self.pictures:
             t = 1 + -(-(t - 1) // c["temporal"])
-        return t, -(-h // c["spatial"]), -(-w // c["spatial"])
+        return t, -(-h // self.cell), -(-w // self.cell)
 
     def clips(self, z):
         """The clips of a LATENT's samples, [C,T,h,w] each; pictures are one clip."""
-        c = self.config["latent"]
+        c = self.channels
         folded = self.config["comfyui_folded"]  # whose samplers leave frames among the channels
         if z.ndim == 4 and (z.shape[1] == c or folded and z.shape[1] % c == 0):
             z = z.reshape(z.shape[0], c, -1, *z.shape[2:])

@@ -32,9 +32,10 @@ from websockets.sync.client import connect
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACK = os.path.join(ROOT, "integrations", "comfyui")
 TOKEN = "a-token-of-clients-0123"
-NAMES = ["seedvr2", "wan", "wan22", "qwen", "layered", "published"]
-SMALL = NAMES[:-1]
-ALL = "addresses tokens schemas decodes previews batches encodes own pictures sizes workflows wrong cancel busy".split()
+SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
+FLAT = {"sdxl": 4, "flux2": 128}  # models of pictures alone, and the channels of their latents
+NAMES = [*SMALL, "published", *FLAT]
+ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy".split()
 random = numpy.random.default_rng(7)
 
 
@@ -377,6 +378,20 @@ def jpeg(path):
     return made.getvalue()
 
 
+def flat(comfy, server):
+    """Of models of pictures alone a LATENT has four dimensions, FLUX.2's with squares of cells as one; both ways."""
+    for model, channels in FLAT.items():
+        z = random.standard_normal((2, channels, 4, 6), dtype=numpy.float32)
+        want = decoded(server, model, z)
+        assert len(want) == 2, want.shape
+        same(comfy.kept(decoding(comfy.put(z), 1, model)), want, model)
+        pixels = clip(model, frames=2)
+        got = comfy.kept(encoding(comfy.put(pixels), model))
+        want = encoded(server, model, pixels)
+        same(got, want.reshape(-1, *want.shape[-4:]).transpose(0, 2, 1, 3, 4).reshape(got.shape), model)
+        assert got.shape[:2] == (2, channels) and got.ndim == 4, got.shape
+
+
 def batches(comfy, server):
     """Of a batch of clips each is decoded by itself; normalized latents are what a pipeline has;
     without a node that says so it is the first model of the environment's server."""
@@ -439,7 +454,7 @@ def pictures(comfy, server):
 
 def sizes(comfy, server):
     """A clip of any size comes back in its own."""
-    for model in ("seedvr2", "wan22", "qwen"):
+    for model in ("seedvr2", "wan22", "qwen", "sdxl", "flux2"):
         pixels = clip(model, frames=6, height=30, width=41)
         encoded(server, model, pixels)
         server.run("decode", model, "out.latent", "-o", "out.npy")

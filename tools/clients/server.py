@@ -26,7 +26,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
 TINY = "taew2_1"  # of Wan's previews
-CHANNELS = {"wan22": 48}
+PICTURES = ["sdxl", "flux2"]  # models of pictures alone
+CHANNELS = {"wan22": 48, "sdxl": 4, "flux2": 128}
 COMMON = ["--precision", "f32", "--no-tune"]
 random = numpy.random.default_rng(7)
 
@@ -95,7 +96,7 @@ def video(frames):
 
 def served(o, line):
     """A tessera serve of all models, and its address."""
-    models = [a for name in (*MODELS, TINY) for a in ("-m", f"{name}={line.model(name)}")]
+    models = [a for name in (*MODELS, TINY, *PICTURES) for a in ("-m", f"{name}={line.model(name)}")]
     log = open(os.path.join(o.folder, "serve.log"), "w")
     command = [o.tessera, "serve", "--json", "--listen", "127.0.0.1:0", *models, *COMMON, "--jobs", os.path.join(o.folder, "jobs")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
@@ -184,6 +185,8 @@ def python(line, address):
     pipeline(line, address)
     clip_pipelines(line, address)
     picture_pipelines(line, address)
+    sdxl_pipeline(line, address)
+    flux2_latents(line, address)
 
 
 def client(line, name, vae):
@@ -442,6 +445,48 @@ def picture_pipelines(line, address):
         near(pipe, run("np")[0], numpy.clip(line.decode("qwen", z)[0] / 2 + 0.5, 0, 1))
 
 
+def sdxl_pipeline(line, address):
+    """Stable Diffusion XL's, which applies latents_mean and latents_std, where it finds them, and scaling_factor."""
+    import tessera_vae
+    from diffusers import EulerDiscreteScheduler, StableDiffusionXLPipeline, UNet2DConditionModel
+    from tessera_vae.diffusers import AutoencoderKL
+
+    torch.manual_seed(5)
+    unet = UNet2DConditionModel(
+        sample_size=4, in_channels=4, out_channels=4, block_out_channels=(32, 64), layers_per_block=1, cross_attention_dim=32,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=(2, 4), use_linear_projection=True, addition_embed_type="text_time", addition_time_embed_dim=8,
+        transformer_layers_per_block=(1, 2), projection_class_embeddings_input_dim=80,
+    ).eval()  # fmt: skip
+    vae = AutoencoderKL(tessera_vae.Server(address, model="sdxl"))
+    pipe = StableDiffusionXLPipeline(vae, None, None, None, None, unet, EulerDiscreteScheduler(), add_watermarker=False)
+    pipe.set_progress_bar_config(disable=True)
+
+    def run(output):
+        words, pooled = torch.ones(1, 4, 32), torch.ones(1, 32)
+        return pipe(
+            prompt_embeds=words, negative_prompt_embeds=-words, pooled_prompt_embeds=pooled, negative_pooled_prompt_embeds=-pooled,
+            height=32, width=48, num_inference_steps=2, generator=torch.Generator().manual_seed(1), output_type=output,
+        ).images  # fmt: skip
+
+    z = run("latent").numpy()
+    near(pipe, run("np")[0], numpy.clip(line.decode("sdxl", z[:, :, None])[0] / 2 + 0.5, 0, 1))
+
+
+def flux2_latents(line, address):
+    """A packed latent, to the VAE's own numbers as FLUX.2's pipelines do it."""
+    import tessera_vae
+    from diffusers import Flux2Pipeline
+    from tessera_vae.diffusers import AutoencoderKL
+
+    vae = AutoencoderKL(tessera_vae.Server(address, model="flux2"))
+    z = latent("flux2", frames=1)
+    mean, deviation = vae.bn.running_mean, torch.sqrt(vae.bn.running_var + vae.config.batch_norm_eps)
+    own = torch.from_numpy(z[:, :, 0]) * deviation.view(1, -1, 1, 1) + mean.view(1, -1, 1, 1)
+    got = vae.decode(Flux2Pipeline._unpatchify_latents(own), None, return_dict=False)[0]
+    near(vae, numpy.clip(got[0].numpy(), -1, 1), video(line.decode("flux2", z))[0, :, 0])
+
+
 def stand_in(vae, address):
     """What pipelines ask of a VAE besides."""
     import tessera_vae
@@ -458,10 +503,10 @@ def stand_in(vae, address):
     assert torch.equal(*again) and not torch.equal(again[0], dist.mode())
     assert torch.equal(vae.decode(dist.mode(), return_dict=False)[0], vae.decode(dist.mode()).sample)
     c = vae.config
-    assert c.z_dim == c["latent_channels"] == 16 and not hasattr(c, "scaling_factor")
+    assert c.z_dim == c["latent_channels"] == 16 and c.scaling_factor == 1 and len(c.latents_mean) == 16
     assert c.scale_factor_temporal == 4 and c.scale_factor_spatial == 8
     one = AutoencoderKL(tessera_vae.Server(address, model="seedvr2")).config
-    assert abs(one.scaling_factor - 0.9152) < 1e-9 and one.shift_factor == 0
+    assert abs(one.scaling_factor - 0.9152) < 1e-9 and one.shift_factor == 0 and one.latents_mean is None
 
 
 def main():

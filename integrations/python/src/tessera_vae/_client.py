@@ -59,6 +59,12 @@ class Config:
     mean: tuple[float, ...]  # a pipeline's latent is (latent - mean) * scale, by channel
     scale: tuple[float, ...]  # of Cosmos for each channel's first 16 latent frames, like mean
     sigma: float = 1.0  # the factor in scale that a pipeline's scheduler has as sigma_data
+    packed: bool = False  # a pipeline's latent has squares of 2x2 cells as one; mean and scale are of those
+
+    @property
+    def one_scale(self) -> bool:
+        """Whether mean and scale are the same for all channels."""
+        return len(set(self.scale)) == 1 and len(set(self.mean)) == 1
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Config:
@@ -70,7 +76,7 @@ class Config:
             str(told["name"]), str(c["family"]), str(c["model"]), n, int(c["channels"]), int(c["spatial"]), int(c["temporal"]),
             tuple(map(int, c["widths"])), tuple(map(bool, c["time_down"])),
             tuple(map(float, c["mean"] or [0.0] * n)), tuple(map(float, c["scale"] or [1.0] * n)),
-            float(c.get("sigma") or 1.0),
+            float(c.get("sigma") or 1.0), bool(c.get("packed")),
         )  # fmt: skip
 
 

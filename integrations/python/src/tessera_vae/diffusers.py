@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -28,9 +29,14 @@ class VAEConfig(dict[str, Any]):
             block_out_channels=list(c.widths), scale_factor_spatial=c.spatial, scale_factor_temporal=c.temporal,
             temporal_compression_ratio=c.temporal, spatial_compression_ratio=c.spatial, temperal_downsample=list(c.time_down),
             latents_mean=list(c.mean), latents_std=[c.sigma / s for s in c.scale], force_upcast=False,
+            timestep_conditioning=False,
         )  # fmt: skip
-        if len(set(c.scale)) == 1 and len(set(c.mean)) == 1:
+        if c.one_scale:
             config.update(scaling_factor=c.scale[0], shift_factor=c.mean[0])
+            if c.scale[0] != 1 or c.mean[0] != 0:  # a pipeline that finds these applies them and the factor
+                config.update(latents_mean=None, latents_std=None)
+        else:
+            config.update(scaling_factor=1.0)
         return config
 
 
@@ -51,6 +57,13 @@ class AutoencoderKL:
         self.device = torch.device("cpu")
         self.temperal_downsample: list[bool] = self.config.temperal_downsample
         self.z_dim: int = self.config.z_dim
+        self.spatial_compression_ratio: int = self.config.spatial_compression_ratio
+        self.temporal_compression_ratio: int = self.config.temporal_compression_ratio
+        c = self.vae.config
+        self.latents_mean, self.latents_std = torch.tensor(c.mean), torch.tensor([c.sigma / s for s in c.scale])  # for LTX-2's pipelines
+        if c.packed:  # for FLUX.2's
+            self.bn = SimpleNamespace(running_mean=self.latents_mean, running_var=self.latents_std**2)
+            self.config["batch_norm_eps"] = 0.0
         self.use_tiling = self.use_slicing = False
 
     @torch.no_grad()
@@ -65,8 +78,10 @@ class AutoencoderKL:
         return self.vae.encode(x, scale="none", moments=True)
 
     @torch.no_grad()
-    def decode(self, z: torch.Tensor, return_dict: bool = True, generator: object = None) -> DecoderOutput | tuple[torch.Tensor]:
-        """Pixels of a latent."""
+    def decode(
+        self, z: torch.Tensor, temb: object = None, return_dict: bool = True, generator: object = None
+    ) -> DecoderOutput | tuple[torch.Tensor]:
+        """Pixels of a latent. temb is what LTX-2's pipelines pass, and means nothing."""
         sample = self.vae.decode(z, scale="none")
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
