@@ -2,7 +2,7 @@
 // tests of other languages' clients: wan.safetensors and wan22.safetensors, and
 // qwen_image_vae.safetensors and layered.safetensors, which are read as Qwen-Image's;
 // published.safetensors, of the published Wan 2.1's size, 254 MB; taew2_1.safetensors, a
-// tiny autoencoder for previews of Wan 2.1; and sdxl.safetensors and flux2.safetensors, of
+// tiny autoencoder for previews of Wan 2.1; and sdxl.safetensors and flux2_vae.safetensors, of
 // pictures alone.
 //
 //	go run ./tools/checkpoints DIR
@@ -28,7 +28,7 @@ func main() {
 		"qwen_image_vae": {Dim: 12},
 		"layered":        {Dim: 12, Channels: 4},
 	})
-	for name, c := range map[string]synthetic.KLConfig{"sdxl": {Quant: true}, "flux2": {Flux2: true}} {
+	for name, c := range map[string]synthetic.KLConfig{"sdxl": {Quant: true}, "flux2_vae": {Flux2: true}} {
 		if c.Widths = []int{32, 32, 32, 32}; err == nil {
 			err = synthetic.CreateKL(filepath.Join(os.Args[1], name+".safetensors"), c)
 		}

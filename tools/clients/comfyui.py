@@ -33,7 +33,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PACK = os.path.join(ROOT, "integrations", "comfyui")
 TOKEN = "a-token-of-clients-0123"
 SMALL = ["seedvr2", "wan", "wan22", "qwen", "layered"]
-FLAT = {"sdxl": 4, "flux2": 128}  # models of pictures alone, and the channels of their latents
+FLAT = {"sdxl": 4, "flux2_vae": 128}  # models of pictures alone, and the channels of their latents
 NAMES = [*SMALL, "published", *FLAT]
 ALL = "addresses tokens schemas decodes previews batches encodes own pictures flat sizes workflows wrong cancel busy".split()
 random = numpy.random.default_rng(7)
@@ -454,7 +454,7 @@ def pictures(comfy, server):
 
 def sizes(comfy, server):
     """A clip of any size comes back in its own."""
-    for model in ("seedvr2", "wan22", "qwen", "sdxl", "flux2"):
+    for model in ("seedvr2", "wan22", "qwen", "sdxl", "flux2_vae"):
         pixels = clip(model, frames=6, height=30, width=41)
         encoded(server, model, pixels)
         server.run("decode", model, "out.latent", "-o", "out.npy")

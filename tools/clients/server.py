@@ -26,8 +26,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "integrations", "python", "src"))
 MODELS = {"seedvr2": "seedvr2", "wan": "wan", "wan22": "wan22", "qwen": "qwen_image_vae"}
 TINY = "taew2_1"  # of Wan's previews
-PICTURES = ["sdxl", "flux2"]  # models of pictures alone
-CHANNELS = {"wan22": 48, "sdxl": 4, "flux2": 128}
+PICTURES = ["sdxl", "flux2_vae"]  # models of pictures alone
+CHANNELS = {"wan22": 48, "sdxl": 4, "flux2_vae": 128}
 COMMON = ["--precision", "f32", "--no-tune"]
 random = numpy.random.default_rng(7)
 
@@ -479,12 +479,12 @@ def flux2_latents(line, address):
     from diffusers import Flux2Pipeline
     from tessera_vae.diffusers import AutoencoderKL
 
-    vae = AutoencoderKL(tessera_vae.Server(address, model="flux2"))
-    z = latent("flux2", frames=1)
+    vae = AutoencoderKL(tessera_vae.Server(address, model="flux2_vae"))
+    z = latent("flux2_vae", frames=1)
     mean, deviation = vae.bn.running_mean, torch.sqrt(vae.bn.running_var + vae.config.batch_norm_eps)
     own = torch.from_numpy(z[:, :, 0]) * deviation.view(1, -1, 1, 1) + mean.view(1, -1, 1, 1)
     got = vae.decode(Flux2Pipeline._unpatchify_latents(own), None, return_dict=False)[0]
-    near(vae, numpy.clip(got[0].numpy(), -1, 1), video(line.decode("flux2", z))[0, :, 0])
+    near(vae, numpy.clip(got[0].numpy(), -1, 1), video(line.decode("flux2_vae", z))[0, :, 0])
 
 
 def stand_in(vae, address):
