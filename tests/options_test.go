@@ -27,7 +27,7 @@ var wordPlaces = []struct{ where, words string }{
 	{"integrations/python/src/tessera_vae/_client.py", `"{word}": {python}`},
 	{"integrations/comfyui/nodes.py", `"{python}",`},
 	{"integrations/comfyui/nodes.py", ` {python}={python}`},
-	{"README.md", "| `--{word} "},
+	{"docs/cli.md", "| `--{word} "},
 	{"docs/python.md", "`{python}`"},
 	{"docs/server.md", "`{word}`"},
 	{"docs/comfyui.md", "`{python}`"},
