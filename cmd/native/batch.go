@@ -19,14 +19,14 @@ import (
 )
 
 type batchCmd struct {
-	Inputs   []string    `arg:"" optional:"" help:"Videos or latents, as encode and decode take them, patterns such as 'clips/*.mp4' that the shell leaves alone, or http and https URLs."`
-	Model    string      `short:"m" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint of clips that name none."`
-	Output   string      `short:"o" placeholder:"OUT" help:"Output of clips that name none: {name} stands for the input's name without its ending. Folders that aren't there are made. Or a URL to put it to."`
-	Manifest string      `placeholder:"FILE" help:"Clips, a JSON object a line, in place of inputs; - is standard input, whose clips are begun as they come."`
-	Op       string      `enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default as the names of input and output tell."`
-	Resume   bool        `help:"Skip clips whose record says that this input, checkpoint and choice of options made the output that is there."`
-	Shard    batch.Shard `placeholder:"I/N" help:"Take part I of N, from 0, by a hash of the clip's name."`
-	Records  string      `placeholder:"FOLDER" help:"Folder of the records of what is done; default beside each output, OUT.done.json."`
+	Inputs   []string    `arg:"" optional:"" help:"Videos or latents, as for encode and decode, quoted patterns such as 'clips/*.mp4', or http and https URLs."`
+	Model    string      `short:"m" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint for clips without one."`
+	Output   string      `short:"o" placeholder:"OUT" help:"Output for clips without one: a path or URL with {name} for the input's name without its extension. Missing folders are created."`
+	Manifest string      `placeholder:"FILE" help:"Clips, one JSON object per line, in place of inputs; - reads standard input and starts each clip when its line arrives."`
+	Op       string      `enum:"decode,encode,roundtrip,auto" default:"auto" help:"decode, encode or roundtrip; default: from the names of input and output."`
+	Resume   bool        `help:"Skip clips whose record shows that the same input, checkpoint and options made the existing output."`
+	Shard    batch.Shard `placeholder:"I/N" help:"Run part I of N, from 0, by a hash of the clip's name."`
+	Records  string      `placeholder:"FOLDER" help:"Folder for the records of finished clips; default: OUT.done.json beside each output."`
 	batchFlags
 }
 
@@ -42,8 +42,8 @@ type batchFlags struct {
 	flags.Pictures
 	flags.VideoInput
 	flags.VideoOutput
-	Audio string     `placeholder:"FROM" help:"File whose sound goes along, or none; default none of decode, that of the video of roundtrip."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the encoded video, else 24."`
+	Audio string     `placeholder:"FROM" help:"File with the sound for the output, or none; default: none for decode, the input video for roundtrip."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the encoded video, else 24."`
 	flags.Device
 	flags.Tiles
 }
@@ -55,7 +55,7 @@ func (f *batchFlags) Validate() error {
 
 // Help is shown below the flags.
 func (batchCmd) Help() string {
-	return `A line of a manifest is a clip: {"input": "a.mp4", "output": "a.safetensors"}, and if need be "name", "op", "model" and "options" by the flags' names: {"tile": 384, "sample": true}. The result of each clip is a line of JSON on standard output. A clip that fails doesn't end the others; the exit code is then that of the failure that another try may cure, if there is one: 1, else 5, 3, 2. Without a usable device the batch ends with 4.
+	return `A manifest has one clip per line: {"input": "a.mp4", "output": "a.safetensors"}, optionally with "name", "op", "model" and "options", which are flags: {"tile": 384, "sample": true}. The result of each clip is a line of JSON on standard output. A failed clip does not stop the others. The exit code is then the first of 1, 5, 3, 2 that a clip failed with. Without a usable device the batch stops with 4.
 
     tessera batch -m Wan2.1_VAE.pth 'clips/*.mp4' -o 'latents/{name}.safetensors' --resume
     tessera batch -m Wan2.1_VAE.pth latents/*.safetensors -o 'out/{name}.mp4' --shard 0/4 --resume

@@ -24,20 +24,20 @@ import (
 
 type benchCmd struct {
 	Part    string       `arg:"" optional:"" enum:"all,ops,layers,decode,encode" default:"all" help:"ops, layers, decode or encode; default all."`
-	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with weights that are made up; default the first two of these."`
-	Report  string       `placeholder:"FILE" help:"Write every figure to a file, .md or .json: adapter, driver, Dawn, version and command, no names of users or folders."`
-	Seconds float64      `default:"40" placeholder:"N" help:"Time to take, about; default 40. More measures larger clips."`
-	Size    flags.Pixels `placeholder:"WxH" help:"Size of the clips in pixels, width x height, whatever time they take; default as large as the time allows."`
-	Frames  flags.Frames `default:"5" placeholder:"N" help:"Frames of clips of that size; default 5."`
+	Model   string       `short:"m" placeholder:"MODEL" help:"Checkpoint to decode and encode with, or ${families} with random weights; default: the first two of these."`
+	Report  string       `placeholder:"FILE" help:"Write all results to a .md or .json file, with adapter, driver, Dawn, version and command, but without user or folder names."`
+	Seconds float64      `default:"40" placeholder:"N" help:"Approximate duration in seconds; default 40. A longer run measures larger clips."`
+	Size    flags.Pixels `placeholder:"WxH" help:"Size of the clips in pixels, width x height, regardless of --seconds; default: as large as the time allows."`
+	Frames  flags.Frames `default:"5" placeholder:"N" help:"Frames of these clips; default 5."`
 	Tile    *flags.Tile  `placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512."`
-	Kernels bool         `name:"every-kernel" help:"Before a clip is measured, try every kernel that could do for it, however long that takes; others are known from here on."`
+	Kernels bool         `name:"every-kernel" help:"Before measuring a clip, try every suitable kernel, however long it takes; later jobs use the results."`
 	flags.Clobbering
 	flags.Device
 }
 
 // Help is shown below the flags.
 func (benchCmd) Help() string {
-	return `First the roofline, what the device can do at most: multiply-adds in registers, a copy, and products of matrices where it has units for them. Then operations at the models' widths, layers of whole decodes, whole decodes and encodes, each with GFLOP/s, GB/s and its share of what the roofline allows. FLOPs are those of the recorded commands, a multiply-add is two; traffic is every operand moved once. Operations count by their best run, after one that compiles. Frames are as large as the time allows.
+	return `bench first measures the roofline, the device's peak: multiply-adds in registers, a copy, and matrix products if it has matrix units. Then it measures operations at the models' widths, layers of whole decodes, and whole decodes and encodes, each in GFLOP/s, GB/s and percent of the roofline. FLOPs are those of the recorded commands, two per multiply-add; traffic counts every operand once. Operations report their best run after a warm-up. Frames are as large as the time allows.
 
     tessera bench
     tessera bench ops --precision f16

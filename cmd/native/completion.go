@@ -16,7 +16,7 @@ type completionCmd struct {
 
 // Help is shown below the flags.
 func (completionCmd) Help() string {
-	return `The script goes where the shell looks for such:
+	return `Write the script to where the shell looks for completions:
 
     tessera completion bash > ~/.local/share/bash-completion/completions/tessera
     tessera completion zsh > "${fpath[1]}/_tessera"

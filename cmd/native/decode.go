@@ -25,21 +25,21 @@ import (
 type decodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	AlphaModel   string `placeholder:"MODEL" help:"Checkpoint that decodes the same latent to alpha, the mean of its three channels, as the second VAE of Wan-Alpha."`
-	PreviewModel string `placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, a picture to OUT.preview.png. The file is removed at the end."`
-	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt and .pth of torch.save, or a trainer's cache of one of these, or of diffusion-pipe in .bin."`
-	Output       string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder of PNG, .png, .tiff, .exr, .y4m, .npy, .safetensors, or by ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
-	Format       string `placeholder:"FORMAT" help:"Format of --output=-, standard output: y4m, npy or safetensors; default y4m."`
+	AlphaModel   string `placeholder:"MODEL" help:"Second checkpoint that decodes the latent's alpha channel, such as Wan-Alpha's; alpha is the mean of its three channels."`
+	PreviewModel string `placeholder:"MODEL" help:"Tiny autoencoder (TAEHV, TAESD) that first decodes the whole clip to OUT.preview.mp4, or a picture to OUT.preview.png. The file is removed at the end."`
+	Latent       string `arg:"" help:"Latent: .safetensors, .latent, .npy, .npz, .pt or .pth from torch.save, or a trainer's cache, also diffusion-pipe's .bin."`
+	Output       string `short:"o" required:"" placeholder:"OUT" help:"Video: a folder for PNG files, .png, .tiff, .exr, .y4m, .npy, .safetensors, or with ffmpeg .mp4, .mov, .mkv, .webm, .webp, .gif."`
+	Format       string `placeholder:"FORMAT" help:"Format of standard output (--output=-): y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
-	Resume bool `help:"Keep what is done in OUT.unfinished until the output is complete, and go on from there where an interrupted decode has left it: give it from the start, and again."`
+	Resume bool `help:"Keep finished work in OUT.unfinished until the output is complete, and continue from it after an interruption. Use it from the start."`
 	flags.Scaling
-	LatentKey string `placeholder:"KEY" help:"Name of the tensor in a file of several, also without the size in it, such as latents_image; default latent, samples and such, or the only one."`
+	LatentKey string `placeholder:"KEY" help:"Name of the tensor in a file with several, with or without the size in it, such as latents_image; default: latent, samples and similar names, or the only one."`
 	flags.LatentLayout
 	flags.Pictures
 	flags.Sampling
 	flags.VideoOutput
-	Audio string     `placeholder:"FROM" help:"File whose sound goes along, cut to the length of the video; default none."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default that of the encoded video, else 24."`
+	Audio string     `placeholder:"FROM" help:"File with the sound for the output, cut to the video's length; default none."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate, such as 25 or 30000/1001; default: that of the encoded video, else 24."`
 	flags.Device
 	flags.Profiling
 	flags.Tiles
@@ -61,7 +61,7 @@ func (c *decodeCmd) Validate() error {
 
 // Help is shown below the flags.
 func (decodeCmd) Help() string {
-	return `Size and number of frames are those of the video that was encoded, where the latent's metadata tells them. --scale none leaves Wan's pixels unclamped in files of floats. A batch of clips becomes out_000.mp4, out_001.mp4 and so on, a batch of pictures frames. Of moments (encode --moments) the mean is decoded, or with --sample what encode --sample draws.
+	return `If the latent's metadata has the size and length of the encoded video, the output is trimmed to them. --scale none leaves pixels unclamped in files of floats. A batch of clips becomes out_000.mp4, out_001.mp4 and so on; a batch of pictures becomes frames. If the input holds moments (encode --moments), decode uses the mean, or with --sample the sample that encode --sample draws.
 
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o frames --tile 384 --memory 6GiB

@@ -19,9 +19,9 @@ import (
 )
 
 type demoCmd struct {
-	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files, of any family; default a small trained SeedVR2 that is part of the program."`
+	Model string `short:"m" placeholder:"MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files, of any family; default: the built-in small SeedVR2."`
 	flags.Forcing
-	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Folder for the results; default out/demo."`
+	Output string `short:"o" default:"out/demo" placeholder:"DIR" help:"Output folder; default out/demo."`
 	flags.Clobbering
 	flags.Pictures
 	flags.Device
@@ -31,7 +31,7 @@ type demoCmd struct {
 
 // Help is shown below the flags.
 func (demoCmd) Help() string {
-	return `The clip and a small trained model are part of the program; --model runs the clip through another. The folder gets the decoded frames, the latent, a sheet of original | decoded | difference and, where ffmpeg is installed, an mp4.
+	return `The clip and a small trained model are part of the program; --model uses another model. The output folder receives the decoded frames, the latent, a sheet of original | decoded | difference and, if ffmpeg is installed, an mp4.
 
     tessera demo
     tessera demo -m Wan2.1_VAE.pth -o out/wan`

@@ -16,13 +16,13 @@ import (
 
 type devicesCmd struct {
 	Backend string `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
-	Dawn    string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	Dawn    string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
 	flags.ShaderCache
 }
 
 // Help is shown below the flags.
 func (devicesCmd) Help() string {
-	return `The one marked * is taken unless --adapter says otherwise.
+	return `The adapter marked * is the default; --adapter selects another.
 
     tessera devices`
 }

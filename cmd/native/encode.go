@@ -16,9 +16,9 @@ import (
 type encodeCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
+	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of them, a pattern such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Latent: .safetensors, .latent or .npy."`
-	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output: safetensors, latent or npy; default safetensors."`
+	Format string `placeholder:"FORMAT" help:"Format of standard output (--output=-): safetensors, latent or npy; default safetensors."`
 	flags.Clobbering
 	flags.Scaling
 	flags.TrainerCache
@@ -33,7 +33,7 @@ type encodeCmd struct {
 
 // Help is shown below the flags.
 func (encodeCmd) Help() string {
-	return `A video of any size and length will do: it is padded, and the latent's metadata keeps what decoding has to trim.
+	return `The video may have any size and length. It is padded, and the latent's metadata tells decode what to trim.
 
     tessera encode -m ema_vae_fp16.safetensors in.mp4 -o latent.safetensors
     tessera encode -m ema_vae_fp16.safetensors frames -o latent.npy --scale none --moments

@@ -30,14 +30,14 @@ import (
 )
 
 type infoCmd struct {
-	File string `arg:"" help:"Checkpoint, latent or video; - is standard input."`
+	File string `arg:"" help:"Checkpoint, latent or video; - reads standard input."`
 	flags.Forcing
 	flags.Device
 }
 
 // Help is shown below the flags.
 func (infoCmd) Help() string {
-	return `What a model needs is planned for the adapter that would be taken, without running anything; where there is none, for one with WebGPU's default limits. Of a video no picture is decoded: its packets are counted, and "about" says that frames may be more or fewer.
+	return `For a checkpoint, info plans the requirements for the default adapter without running anything; without an adapter, for WebGPU's default limits. For a video it counts packets without decoding pictures; "about" means that the number of frames is an estimate.
 
     tessera info ema_vae_fp16.safetensors
     tessera info Wan2.1_VAE.pth`

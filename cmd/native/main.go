@@ -48,7 +48,7 @@ func families() string {
 	return strings.Join(all[:last], ", ") + " or " + all[last]
 }
 
-const description = `Encode video and pictures to latents and decode latents to them, from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), on any GPU that speaks WebGPU.
+const description = `Encode video and pictures to latents and decode latents back, with the VAEs from the original checkpoints of SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), on any GPU that speaks WebGPU.
 
     tessera demo
     tessera decode -m ema_vae_fp16.safetensors latent.safetensors -o out.mp4
@@ -60,43 +60,43 @@ const description = `Encode video and pictures to latents and decode latents to 
     tessera plan -m seedvr2 --frames 21 --size 1280x720
     tessera devices
 
-Sizes are height x width, in pixels; plan's --size is width x height.
+Sizes are height x width in pixels, but --size is width x height.
 
-A latent that is dragged onto the program is decoded beside itself, with the checkpoint that is dragged with it. Only then is a checkpoint's path kept, in tessera/last-model.txt of the user's configuration folder, for latents that are dragged alone; removing the file forgets it.
+Drag a latent onto the program, together with its checkpoint, to decode it beside itself. Only this remembers a checkpoint's path, in tessera/last-model.txt in the user's configuration folder, for latents that are dragged alone. Delete the file to forget it.
 
 Exit codes:
 
     0    done
     1    failed: disk full, device lost, ffmpeg not installed, ...
-    2    usage: unknown command or flag, a value that a flag doesn't take, or an
-         output that can't be: it would replace an input, its folder is missing or
-         not writable, or something else has its name
-    3    bad input: a model, latent or video that can't be used
-    4    no usable device: no Dawn library, no adapter, or not the one asked for
-    5    out of memory on the device, or too large for it: smaller tiles or another
-         device may do
-    130  interrupted; nothing half-written is left, but what --resume keeps`
+    2    usage: unknown command or flag, wrong value of a flag, or impossible
+         output: it would replace an input, its folder is missing or not
+         writable, or its name is taken by something else
+    3    bad input: a model, latent or video that cannot be used
+    4    no usable device: no Dawn library, no adapter, or not the requested one
+    5    out of memory on the device, or too large for it: try smaller tiles or
+         another device
+    130  interrupted; no half-written file remains, except what --resume keeps`
 
 // cli is the command line.
 type cli struct {
 	JSON     bool   `help:"Print the result, or the error, as JSON on standard output."`
-	Quiet    bool   `short:"q" help:"Print nothing but warnings and errors."`
-	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line now and then), json (a line of JSON for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
+	Quiet    bool   `short:"q" help:"Print only warnings and errors."`
+	Progress string `enum:"auto,bar,plain,json,none" default:"auto" placeholder:"HOW" help:"Progress on standard error: bar, plain (a line every few seconds), json (a line for each event, see docs/events.md) or none; default bar on a terminal, else plain."`
 
 	Version versionFlag `help:"Print the program's version."`
 
-	Decode    decodeCmd    `cmd:"" help:"Make a video of a latent."`
-	Encode    encodeCmd    `cmd:"" help:"Make a latent of a video."`
-	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure what is lost."`
+	Decode    decodeCmd    `cmd:"" help:"Decode a latent to video."`
+	Encode    encodeCmd    `cmd:"" help:"Encode a video to a latent."`
+	Roundtrip roundtripCmd `cmd:"" help:"Encode and decode a video, and measure the loss."`
 	Batch     batchCmd     `cmd:"" help:"Encode or decode many clips with one loaded model."`
-	Info      infoCmd      `cmd:"" help:"Tell what a checkpoint, latent or video is and what it needs."`
-	Plan      planCmd      `cmd:"" help:"Count what a job would compute and need, without a device or a checkpoint."`
-	Devices   devicesCmd   `cmd:"" help:"List the adapters and which one would be taken."`
-	Serve     serveCmd     `cmd:"" help:"Serve the page, and this machine's engine to it."`
-	Demo      demoCmd      `cmd:"" help:"Encode and decode a clip that is part of the program."`
-	Bench     benchCmd     `cmd:"" help:"Measure how much of an adapter the operations and models use."`
+	Info      infoCmd      `cmd:"" help:"Describe a checkpoint, latent or video and its requirements."`
+	Plan      planCmd      `cmd:"" help:"Count the arithmetic and memory of a job, without a device or a checkpoint."`
+	Devices   devicesCmd   `cmd:"" help:"List the adapters and mark the default."`
+	Serve     serveCmd     `cmd:"" help:"Serve the page, and an HTTP API for programs."`
+	Demo      demoCmd      `cmd:"" help:"Encode and decode a built-in clip."`
+	Bench     benchCmd     `cmd:"" help:"Measure how much of an adapter's peak the operations and models reach."`
 
-	Completion completionCmd `cmd:"" help:"Print a script that completes command lines in a shell."`
+	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page."`
 }
 

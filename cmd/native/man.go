@@ -14,7 +14,7 @@ type manCmd struct{}
 
 // Help is shown below the flags.
 func (manCmd) Help() string {
-	return `It is made of what --help says.
+	return `The page is generated from --help.
 
     tessera man | man -l -
     tessera man > ~/.local/share/man/man1/tessera.1`

@@ -25,15 +25,15 @@ import (
 )
 
 type planCmd struct {
-	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, whose header is read."`
+	Model     string       `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"${families} as published, or a checkpoint, of which only the header is read."`
 	Op        string       `enum:"decode,encode" default:"decode" help:"decode or encode."`
 	Frames    flags.Frames `default:"1" placeholder:"N" help:"Frames of the video."`
 	Size      flags.Pixels `required:"" placeholder:"WxH" help:"Size of the video in pixels, width x height."`
 	Precision string       `group:"device" enum:"f32,f16" default:"f16" help:"Storage of activations: f32 or f16."`
 	Layers    bool         `help:"List every layer."`
-	Map       bool         `help:"List the buffers on the device, and what lies in them from which layer to which."`
-	Least     bool         `help:"Plan for the least memory: the smallest --memory that the job runs with."`
-	Choices   bool         `help:"Show next to each other what one tile with --offload=on takes, one with off, and the largest within --memory, with and without."`
+	Map       bool         `help:"List the buffers on the device, their contents and lifetimes."`
+	Least     bool         `help:"Plan for the smallest --memory that the job runs with."`
+	Choices   bool         `help:"Compare one tile with --offload=on, one tile with --offload=off, and the largest tile within --memory with and without offload."`
 	flags.Pictures
 	flags.Shortcuts
 	flags.Tiles
@@ -41,11 +41,11 @@ type planCmd struct {
 
 // Help is shown below the flags.
 func (planCmd) Help() string {
-	return `Counted from the commands that would run, on no device and without weights: multiply-accumulates of convolutions and products, attention's apart, bytes that commands read and write if every operand moved once, dispatches, and the peak on the device. The adapter is one without limits, whose memory holds all but for --memory, so a real one may need more dispatches or smaller tiles. Without --host-memory the machine's is taken as unlimited too, where a run takes three quarters of what is free: a plan with something on the host says how much must be. The weights of a published model are halves.
+	return `plan counts the commands that would run, without a device and without weights: multiply-accumulates of convolutions and products (attention's separately), bytes read and written if every operand moved once, dispatches, and peak memory on the device. It assumes an adapter without limits, and unlimited memory except for --memory; a real adapter may need more dispatches or smaller tiles. Without --host-memory host memory is unlimited too, while a run uses at most three quarters of what is free; the plan says how much must be free. Weights of a published model are f16.
 
-The reference is the original implementation on the same job: it computes every temporal tap, also of zeros and of one frame again, every upsampled frame, also those it drops, and log-variances. It has the same tiles, but for exact ones, in whose place it has the whole frame.
+The reference is the original implementation on the same job. It computes every temporal tap, also of zeros and repeated frames, every upsampled frame, also those it drops, and log-variances. It uses the same tiles, or the whole frame in place of exact tiles.
 
-Slices have one latent frame unless --chunk says more, or --memory leaves room for them.
+Slices have one latent frame unless --chunk sets more, or --memory leaves room for more.
 
     tessera plan -m seedvr2 --frames 21 --size 1280x720 --tile off
     tessera plan -m wan2.1 --op encode --size 1920x1080 --memory 6GiB --layers

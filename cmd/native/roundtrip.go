@@ -21,16 +21,16 @@ import (
 type roundtripCmd struct {
 	flags.Checkpoint
 	flags.Forcing
-	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of such or a pattern like frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
+	Video  string `arg:"" help:"Video: .png, .jpg, .webp, .tiff, .exr, a folder of them, a pattern such as frame_%04d.png, .y4m, .npy, .safetensors, .pt, or anything ffmpeg reads."`
 	Output string `short:"o" required:"" placeholder:"OUT" help:"Decoded video, as for decode; OUT-sheet.png beside it shows original, decoded and difference."`
-	Format string `placeholder:"FORMAT" help:"Format of --output=-, standard output, without a sheet: y4m, npy or safetensors; default y4m."`
+	Format string `placeholder:"FORMAT" help:"Format of standard output (--output=-), without a sheet: y4m, npy or safetensors; default y4m."`
 	flags.Clobbering
 	flags.Sampling
 	flags.Pictures
 	flags.VideoInput
 	flags.VideoOutput
-	Audio string     `default:"input" placeholder:"FROM" help:"File whose sound goes along, or none; default that of the video."`
-	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default that of the video, else 24."`
+	Audio string     `default:"input" placeholder:"FROM" help:"File with the sound for the output, or none; default: the input video."`
+	FPS   flags.Rate `name:"fps" placeholder:"RATE" help:"Frame rate of the output; default: that of the video, else 24."`
 	flags.Device
 	flags.Profiling
 	flags.Tiles
@@ -38,7 +38,7 @@ type roundtripCmd struct {
 
 // Help is shown below the flags.
 func (roundtripCmd) Help() string {
-	return `PSNR is taken over values clamped to [-1,1] with a peak of 2, SSIM with an 11x11 Gaussian window per colour channel.
+	return `PSNR is computed on values clamped to [-1,1] with a peak of 2; SSIM with an 11x11 Gaussian window per colour channel.
 
     tessera roundtrip -m ema_vae_fp16.safetensors in.mp4 -o out.mp4
     tessera roundtrip -m Wan2.1_VAE.pth in.mp4 -o out.mp4`

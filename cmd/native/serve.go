@@ -30,20 +30,20 @@ import (
 )
 
 type serveCmd struct {
-	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint to answer programs with, by a name or that of its file; several side by side. Default none: only the page is served."`
-	As        []string      `sep:"none" placeholder:"[NAME=]MODEL" help:"Model of an AutoencoderKL checkpoint, as of decode, for all or for the one called NAME: ${kinds}. A request may choose another."`
-	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878, port 0 takes a free one. Beyond this machine programs need a token."`
-	Memory    flags.Bytes   `placeholder:"SIZE" help:"Device memory for programs' jobs at most, such as 6GiB; default as of decode."`
-	Host      flags.Bytes   `name:"host-memory" placeholder:"SIZE" help:"The machine's memory that programs' jobs take at most where the device's is short, such as 20GiB; default as of decode."`
-	Disk      flags.Bytes   `default:"10GiB" placeholder:"SIZE" help:"Disk at most for what programs send and what is made of it; default 10GiB."`
-	Jobs      string        `placeholder:"DIR" help:"Folder where jobs and their results are kept; default one for the port in the user's cache folder."`
-	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long a finished job is kept, such as 90m; default 24h."`
-	Queue     int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; others are told to come again. Default 512."`
-	TokenFile string        `placeholder:"FILE" help:"Tokens that programs ask with, one a line, NAME TOKEN or TOKEN; default the printed one, and beyond this machine only."`
-	TLSCert   string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain, PEM: https in place of http."`
-	TLSKey    string        `name:"tls-key" placeholder:"FILE" help:"Its key, PEM."`
-	Folder    string        `placeholder:"DIR" help:"Folder whose checkpoints and latents pages may open by name; default none."`
-	Page      string        `placeholder:"DIR" help:"Serve the page from this folder, rather than the one in the program."`
+	Models    []string      `name:"model" short:"m" sep:"none" placeholder:"[NAME=]FILE" help:"Checkpoint for programs, called NAME or by its file's name; may be repeated. Default: none, only the page is served."`
+	As        []string      `sep:"none" placeholder:"[NAME=]MODEL" help:"Model of an AutoencoderKL checkpoint, as for decode, for all checkpoints or the one called NAME: ${kinds}. A request may choose another."`
+	Listen    string        `aliases:"addr" default:"127.0.0.1:7878" placeholder:"HOST:PORT" help:"Address to listen on; default 127.0.0.1:7878; port 0 means any free port. Programs on other machines need a token."`
+	Memory    flags.Bytes   `placeholder:"SIZE" help:"Limit of device memory for programs' jobs, such as 6GiB; default as for decode."`
+	Host      flags.Bytes   `name:"host-memory" placeholder:"SIZE" help:"Limit of host memory for programs' jobs, such as 20GiB; default as for decode."`
+	Disk      flags.Bytes   `default:"10GiB" placeholder:"SIZE" help:"Limit of disk space for programs' inputs and results; default 10GiB."`
+	Jobs      string        `placeholder:"DIR" help:"Folder for jobs and their results; default: one per port in the user's cache folder."`
+	Keep      time.Duration `default:"24h" placeholder:"TIME" help:"How long to keep a finished job, such as 90m; default 24h."`
+	Queue     int           `default:"512" placeholder:"N" help:"Requests of programs that may wait; further requests receive 429 with Retry-After. Default 512."`
+	TokenFile string        `placeholder:"FILE" help:"Tokens for programs, one per line, as NAME TOKEN or TOKEN. Default: the printed token, and only for other machines."`
+	TLSCert   string        `name:"tls-cert" placeholder:"FILE" help:"Certificate chain (PEM), to serve https instead of http."`
+	TLSKey    string        `name:"tls-key" placeholder:"FILE" help:"Key of the certificate (PEM)."`
+	Folder    string        `placeholder:"DIR" help:"Folder of checkpoints and latents that pages may open by name; default none."`
+	Page      string        `placeholder:"DIR" help:"Serve the page from this folder instead of the built-in one."`
 	Open      bool          `help:"Open the page in the browser."`
 	Backend   string        `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
 
@@ -51,14 +51,14 @@ type serveCmd struct {
 	Precision string        `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations in programs' jobs: auto (f16 on a GPU that has it), f32 or f16."`
 	flags.ShaderCache
 	flags.Tuning
-	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	Dawn string `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
 }
 
 // Help is shown below the flags.
 func (serveCmd) Help() string {
-	return `The page runs in the browser's own GPU process, or, with its switch "Native engine", here. Only who has the printed address can use this engine: it holds a token that is new at each start.
+	return `The page computes in the browser or, with its switch "Native engine", in this program. Using this engine needs the printed address, which contains a new token at each start.
 
-With --model programs are answered, too: diffusers' remote_decode and remote_encode at /v1/decode and /v1/encode (docs/server.md). On this machine they need no token.
+With --model the server also answers programs: diffusers' remote_decode and remote_encode at /v1/decode and /v1/encode, and jobs (docs/server.md). On this machine they need no token.
 
     tessera serve --open
     tessera serve --folder models

@@ -263,7 +263,7 @@ func TestCopiedLink(t *testing.T) {
 	v.named("model-name", "mine")
 	v.ready()
 	assert.Equal(t, host+"#tile=32&overlap=16&precision=f32", copied())
-	assert.Equal(t, "The link leaves an address out", v.problem())
+	assert.Equal(t, "The link omits an address", v.problem())
 	v.address("model", site.URL+"/mine.safetensors")
 	v.wait("the address", time.Minute, `location.hash.includes('mine.safetensors')`)
 	v.ready()

@@ -83,7 +83,7 @@ func TestKeptIsAsked(t *testing.T) {
 	v := small(t)
 	v.own("mine.safetensors", "mine")
 	v.asked()
-	assert.Equal(t, "Keep mine.safetensors (4.89 MiB) in this browser, so that it is here next time?", v.text("keep-text"))
+	assert.Equal(t, "Keep mine.safetensors (4.89 MiB) in this browser for next time?", v.text("keep-text"))
 	assert.Empty(t, v.stored(), "kept before anybody said so")
 	v.ready()
 	v.run()
@@ -221,7 +221,7 @@ func TestNoRoomToKeep(t *testing.T) {
 		v.own("mine.safetensors", "mine")
 		if told {
 			v.wait("the word", time.Minute, `document.getElementById('keep-text').textContent !== ''`)
-			assert.Regexp(t, `^mine.safetensors \(4.89 MiB\) can’t be kept in this browser, which has room for [12][\d.]* MiB\.$`, v.text("keep-text"))
+			assert.Regexp(t, `^mine.safetensors \(4.89 MiB\) can’t be kept in this browser, which has [12][\d.]* MiB of space\.$`, v.text("keep-text"))
 			assert.False(t, eval[bool](t, v.tab, `!!document.getElementById('keep-yes')`))
 		} else {
 			v.asked()

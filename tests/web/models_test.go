@@ -31,7 +31,7 @@ func TestWhichModel(t *testing.T) {
 	assert.True(t, eval[bool](t, v.tab, field+`.parentElement.hidden`), "SeedVR2's is one alone")
 	sd := stableDiffusion(t, "thing.safetensors")
 	v.takes(sd)
-	assert.Equal(t, "Warning: the file does not say which model it is. Assuming Stable Diffusion; others have the same tensors and another latent scale. The setting “Model” chooses.", v.text("model-assumed"))
+	assert.Equal(t, "Warning: the file does not say which model it is. Assuming Stable Diffusion; others have the same tensors and another latent scale. Choose in the setting “Model”.", v.text("model-assumed"))
 	assert.Regexp(t, "^Stable Diffusion · ", v.text("model-facts"))
 	assert.Equal(t, []string{"Automatic", "Stable Diffusion", "SDXL", "Playground 2.5"}, eval[[]string](t, v.tab, `[...`+field+`.options].filter((o) => !o.disabled).map((o) => o.text)`))
 	v.accessible("a model that is assumed", axe(t))

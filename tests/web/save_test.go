@@ -67,7 +67,7 @@ func TestLeftOutOfVideos(t *testing.T) {
 	v.pick("input-file", path)
 	v.named("input-name", "loud.webm")
 	v.ready()
-	assert.Regexp(t, `^3 frames of 39 × 25 pixels · .* · its sound is left out · HDR, which the browser makes SDR of$`, v.text("input-facts"))
+	assert.Regexp(t, `^3 frames of 39 × 25 pixels · .* · its sound is left out · HDR, which the browser converts to SDR$`, v.text("input-facts"))
 	v.click("input[name=engine][value=native]") // it is quicker
 	v.ready()
 	v.run()

@@ -34,17 +34,17 @@ var Groups = []kong.Group{
 
 // Checkpoint names the checkpoint.
 type Checkpoint struct {
-	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), by itself or in a whole checkpoint."`
+	Model string `short:"m" required:"" placeholder:"MODEL" env:"TESSERA_MODEL" help:"Checkpoint, .safetensors, .pth or the .index.json of several files: SeedVR2, Wan 2.1, Wan 2.2, Qwen-Image, Qwen-Image 2.1, HunyuanVideo, HunyuanVideo 1.5, HunyuanImage 2.1, LTX-2, Mochi 1, CogVideoX, Cosmos 1.0, Stable Diffusion, SDXL, SD 3, FLUX.1, FLUX.2 and tiny autoencoders (TAESD, TAEHV), alone or inside a whole checkpoint."`
 }
 
 // Forcing opens what is refused.
 type Forcing struct {
-	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or such that every picture would be flat."`
+	Force bool `help:"Load a checkpoint even if its weights look damaged: all zero, or every picture would be flat."`
 }
 
 // Clobbering chooses what becomes of what is there.
 type Clobbering struct {
-	NoClobber bool `help:"Fail where something of the output is there already, which otherwise is replaced. Inputs never are."`
+	NoClobber bool `help:"Fail if the output exists; by default it is replaced. Inputs are never replaced."`
 }
 
 // Begin is what every command does before it opens anything.
@@ -63,14 +63,14 @@ func (f Clobbering) Vacant(out files.Outputs) error {
 
 // ShaderCache turns off what is kept from one run to the next.
 type ShaderCache struct {
-	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Compile all shaders anew, and keep none of them in the user's cache folder; the driver may keep its own."`
+	NoCache bool `group:"device" env:"TESSERA_NO_CACHE" help:"Disable the shader cache in the user's cache folder; the driver may have its own."`
 }
 
 // Device choose what to run on.
 type Device struct {
 	Backend   string   `group:"device" enum:"auto,vulkan,d3d12,metal" default:"auto" env:"TESSERA_BACKEND" help:"Graphics API: auto, vulkan, d3d12 or metal."`
-	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. Several (0,1) or all share the tiles of a job; the first puts them together."`
-	Dawn      string   `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and the system."`
+	Adapter   Adapters `group:"device" default:"best" placeholder:"N" help:"Adapter by its number in 'tessera devices'; default the best. With several (0,1) or all, the adapters share the tiles of a job; the first one combines them."`
+	Dawn      string   `group:"device" placeholder:"FILE" help:"Dawn library; default: searched beside the program, in the user's cache and in the system."`
 	Precision string   `group:"device" enum:"auto,f32,f16" default:"auto" help:"Storage of activations: auto (f16 on a GPU that has it), f32 or f16."`
 	ShaderCache
 	Tuning
@@ -113,15 +113,15 @@ func (f Adapters) Others() []int { return f.List[min(1, len(f.List)):] }
 
 // Tuning turns trials of kernels off.
 type Tuning struct {
-	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Take the usual kernels, not those that were or would be found quickest by short trials on this adapter: the same numbers on every run."`
+	NoTune bool `group:"device" env:"TESSERA_NO_TUNE" help:"Use the default kernels instead of those that short trials found fastest on this adapter: the same numbers on every run."`
 }
 
 // Shortcuts say which model it is where its tensors do not, and take shortcuts or leave
 // them out.
 type Shortcuts struct {
 	As       string `group:"device" placeholder:"MODEL" help:"Model of an AutoencoderKL checkpoint, which sets the scale of latents: ${kinds}. Default: read from config.json, the checkpoint and its name."`
-	NoFold   bool   `group:"device" help:"Run layers that enlarge and the convolutions behind them one after the other, not folded into one, and multiply with a frame as often as it is repeated: slower, for comparing."`
-	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Make frames of 3x3x3 convolutions two by two or four by four, and pixels of a picture's rows, in fewer products (Winograd's): auto (where that is known to be faster), on or off."`
+	NoFold   bool   `group:"device" help:"Do not fold upsampling layers into the following convolutions, and do not sum the taps of repeated frames: slower, for comparisons."`
+	Winograd string `group:"device" enum:"auto,on,off" default:"auto" help:"Compute 3x3x3 convolutions with fewer multiplications (Winograd, along time or rows): auto (where it is known to be faster), on or off."`
 }
 
 // KernelSettings are what these flags say of kernels.
@@ -151,14 +151,14 @@ func (f Device) Settings(force Forcing) vae.Settings {
 
 // Tiles choose how the work is cut.
 type Tiles struct {
-	Tiling  string   `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles become one picture: exact (as one tile: Wan and Qwen-Image), feather (blended) or diffusers (blended as diffusers does for Wan); default exact where the model can and it fits, else feather."`
-	Tile    *Tile    `group:"tiles" placeholder:"TILE" help:"Tile in pixels: off, auto (the largest that fits the memory), N or HxW; default 512, or less where that doesn't fit, for diffusers 256."`
-	Overlap *Overlap `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a smaller tile. Exact tiles have a halo instead."`
-	Memory  Bytes    `group:"tiles" placeholder:"SIZE" help:"Device memory to use at most, such as 6GiB; default three quarters of a graphics card's, half of what is shared with the rest of the machine."`
-	Host    Bytes    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"The machine's memory that --offload takes at most, such as 20GiB; default three quarters of what is free there, 2GiB where that isn't known."`
-	Format  string   `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Causal memory, what a clip's later frames need of those before: f16 (as activations are: f32 with --precision=f32) or i8 (frames in 8 bits: half of that, or a quarter; pictures change a little)."`
-	Offload string   `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, what a clip's later frames need of those before, in the machine's memory and not on the device: auto (where a graphics card's own does not do), on or off. Weights follow where that is not enough. The result is the same."`
-	Chunk   Chunk    `group:"tiles" placeholder:"N" help:"Latent frames worked on at once, N or auto: 4 or 2 where all that is then on the device takes a quarter of the memory to use or less, else 1; default auto. It changes speed and memory, not the result, but for i8 memory's."`
+	Tiling  string   `group:"tiles" enum:"feather,exact,diffusers,default" default:"default" placeholder:"TILING" help:"How tiles are combined: exact (the result of one tile), feather (blended) or diffusers (blended as in diffusers); default exact if the model supports it and it fits, else feather."`
+	Tile    *Tile    `group:"tiles" placeholder:"TILE" help:"Tile size in pixels: off, auto (the largest that fits), N or HxW; default 512, or less if that does not fit; 256 for diffusers."`
+	Overlap *Overlap `group:"tiles" placeholder:"N" help:"Overlap of neighbouring tiles in pixels, N or HxW; default 64, or half of a tile under 128. Exact tiles have a halo instead."`
+	Memory  Bytes    `group:"tiles" placeholder:"SIZE" help:"Limit of device memory, such as 6GiB; default three quarters of a graphics card's memory, half of memory shared with the host."`
+	Host    Bytes    `name:"host-memory" group:"tiles" placeholder:"SIZE" help:"Limit of host memory for --offload, such as 20GiB; default three quarters of what is free, 2GiB if unknown."`
+	Format  string   `name:"memory-format" group:"tiles" enum:"f16,i8" default:"f16" help:"Storage of causal memory, the frames that convolutions keep for later frames: f16 (f32 with --precision=f32) or i8 (8 bits with scales; pictures change slightly)."`
+	Offload string   `group:"tiles" enum:"auto,on,off" default:"auto" help:"Keep causal memory, then weights, in host memory: auto (if a graphics card's memory is too small), on or off. The result is the same."`
+	Chunk   Chunk    `group:"tiles" placeholder:"N" help:"Latent frames per slice, N or auto: 4 or 2 if the job then uses at most a quarter of --memory, else 1; default auto. Changes speed and memory, and the result only with --memory-format=i8."`
 }
 
 // Validate refuses what no clip can be cut into.
@@ -197,13 +197,13 @@ func (f Tiles) Choices() job.Choices {
 
 // Pictures tells pictures from the frames of a clip.
 type Pictures struct {
-	Independent *bool `name:"independent-frames" negatable:"" help:"Take every frame as a picture by itself, with a latent frame of its own; default for Qwen-Image, and for latents that were made so."`
+	Independent *bool `name:"independent-frames" negatable:"" help:"Treat each frame as a separate picture with its own latent frame; default for Qwen-Image and for latents encoded this way."`
 }
 
 // LatentLayout say how a latent lies in its file.
 type LatentLayout struct {
-	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M of moments), F frames, H and W; default as the channels tell."`
-	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C], as the pipelines of Qwen-Image, FLUX.1 and FLUX.2 have them."`
+	Layout Layout  `placeholder:"ORDER" help:"Order of the latent's dimensions, such as CFHW, FCHW, BCFHW or BFCHW: B batch, C channels (M for moments), F frames, H and W; default: found from the number of channels."`
+	Size   *Pixels `placeholder:"WxH" help:"Size in pixels, width x height, of packed latents [B,N,4C] or [N,4C] from pipelines of Qwen-Image, FLUX.1 and FLUX.2."`
 }
 
 // Choose fills in what the flags say.
@@ -313,7 +313,7 @@ func (f *Bytes) UnmarshalText(text []byte) error {
 
 // Scaling chooses the numbers that latents hold.
 type Scaling struct {
-	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Numbers of the latent: pipeline (as diffusion pipelines exchange it) or none (the model's own); default pipeline, for ComfyUI's .latent of Wan and Qwen-Image none."`
+	Scale string `enum:"pipeline,none,default" default:"default" placeholder:"SCALE" help:"Scale of the latent: pipeline (as diffusion pipelines exchange it) or none (the VAE's own numbers); default pipeline, for ComfyUI's .latent none, except SeedVR2 and FLUX.2."`
 }
 
 // Choice is the scale asked for; "" for the default.
@@ -326,7 +326,7 @@ func (f Scaling) Choice() string {
 
 // Sampling choose how a latent is made of its distribution.
 type Sampling struct {
-	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default is the mean."`
+	Sample bool    `xor:"numbers" help:"Draw the latent from its distribution; default: the mean."`
 	Seed   *uint64 `placeholder:"N" help:"Seed of --sample; the same on every device. Default 0."`
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Profiling tells where the time of a job goes.
 type Profiling struct {
-	Profile ProfileChoice `group:"device" help:"Tell where the time goes, in tables on standard error; with --profile=FILE.json also in a trace for chrome://tracing or Perfetto."`
+	Profile ProfileChoice `group:"device" help:"Print where the time goes, by layer, on standard error; --profile=FILE.json also writes a trace for chrome://tracing or Perfetto."`
 }
 
 // ProfileChoice is whether to profile, and the trace's file.

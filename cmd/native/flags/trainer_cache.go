@@ -20,10 +20,10 @@ import (
 // TrainerCache write latents as trainers keep them: a file and a tensor of the names
 // that they look for.
 type TrainerCache struct {
-	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's cache of latents: musubi, of musubi-tuner. The ending of --output's name makes room for what the trainer has there."`
-	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder, with {name} for --output's without its ending, {frames}, {height} and {width} of the video, {T}, {H} and {W} of the latent; {frames:3} has three digits at least."`
-	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in it, with the same, and {dtype}; default latent."`
-	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Its type: float32, bfloat16 or float16; default float32, of musubi bfloat16."`
+	Cache       string `enum:"musubi,none" default:"none" placeholder:"TRAINER" help:"Write a trainer's latent cache: musubi (musubi-tuner). The trainer's suffix is added to --output's name."`
+	LatentName  string `placeholder:"NAME" help:"Name of the file in --output's folder. Placeholders: {name} is --output's name without its extension, {frames}, {height}, {width} the video's, {T}, {H}, {W} the latent's; {frames:3} has at least three digits."`
+	LatentKey   string `placeholder:"KEY" help:"Name of the tensor in the file, with the same placeholders and {dtype}; default latent."`
+	LatentDtype string `enum:"float32,bfloat16,float16,default" default:"default" placeholder:"DTYPE" help:"Type of the tensor: float32, bfloat16 or float16; default float32, for musubi bfloat16."`
 }
 
 // Asked is whether any of them is given.

@@ -12,10 +12,10 @@ import (
 
 // VideoInput choose how a video is read.
 type VideoInput struct {
-	AcceptDamaged bool   `help:"Keep what can be read of a video that is damaged or cut short, with a warning; default is to refuse it."`
-	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default what the file says, and bt601 where it says nothing, as ffmpeg writes."`
-	Track         uint8  `placeholder:"N" help:"Video track to read, counted from 1 with covers among them; default is what players show: the first that is marked as default, else the first that is no cover."`
-	ToneMap       bool   `help:"Make SDR of HDR video and pictures (PQ, HLG), by ffmpeg's zscale and tonemap; default is to take its numbers as they are."`
+	AcceptDamaged bool   `help:"Keep the readable part of a damaged or truncated video, with a warning; by default it is refused."`
+	Matrix        string `enum:"bt601,bt709,bt2020,default" default:"default" placeholder:"MATRIX" help:"Colour matrix of the video: bt601, bt709 or bt2020; default: as tagged in the file, else bt601, as ffmpeg writes."`
+	Track         uint8  `placeholder:"N" help:"Video track to read, counted from 1, including covers; default: what players show, the first marked as default, else the first that is not a cover."`
+	ToneMap       bool   `help:"Convert HDR video and pictures (PQ, HLG) to SDR with ffmpeg's zscale and tonemap; by default the numbers are used unchanged."`
 }
 
 // OpenVideo opens a clip.
@@ -39,9 +39,9 @@ func (f VideoInput) OpenVideo(ctx context.Context, t *terminal.Terminal, path st
 
 // VideoOutput choose what ffmpeg writes.
 type VideoOutput struct {
-	CRF    string `name:"crf" placeholder:"N" help:"Quality of what ffmpeg writes, less is better; default 16 of H.264, 18 of VP9."`
-	Codec  string `placeholder:"NAME" help:"ffmpeg's encoder; default libx264, in .webm libvpx-vp9."`
-	PixFmt string `placeholder:"NAME" help:"Pixel format by ffmpeg's name; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be for 16 bits, .exr gbrpf32le (default) or gbrpf16le, which make a folder one of OpenEXR."`
+	CRF    string `name:"crf" placeholder:"N" help:"Quality of ffmpeg's output, lower is better; default 16 for H.264, 18 for VP9."`
+	Codec  string `placeholder:"NAME" help:"ffmpeg encoder; default libx264, for .webm libvpx-vp9."`
+	PixFmt string `placeholder:"NAME" help:"ffmpeg pixel format; default yuv420p, for odd sizes yuv444p. Pictures: rgb24 (default) or rgb48be (16 bits). OpenEXR: gbrpf32le (default) or gbrpf16le, also for a folder."`
 }
 
 // CreateVideo begins the output, as flags and o say.
