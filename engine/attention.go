@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Attention has one head, over all pixels of a frame, or of the frames up to it. Those
-// are all that come to the layer at once: it has no memory.
+// Attention has one head, over all pixels of a frame, or of the frames up to it. All
+// these frames must reach the layer at once, because it keeps no memory.
 type Attention struct {
 	_ gpu.Incomparable
 
@@ -15,8 +15,8 @@ type Attention struct {
 	Past bool // a pixel sees those of the frames before
 }
 
-// Forward takes queries, keys and values, each of Out channels padded to 4, one
-// behind the other.
+// Forward reads queries, keys and values, each of Out channels padded to 4, one
+// after another.
 func (a *Attention) Forward(g *Graph, qkv Value) Value {
 	seen := qkv.T // frames, by all frames together
 	if a.Past {
@@ -38,8 +38,8 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 	})
 }
 
-// TimeAttention has Heads heads, each over a pixel's frames up to the one that it makes.
-// Those are all that come to the layer at once: it has no memory.
+// TimeAttention has Heads heads, each over a pixel's frames up to the current one. All
+// these frames must reach the layer at once, because it keeps no memory.
 type TimeAttention struct {
 	_ gpu.Incomparable
 
@@ -49,7 +49,7 @@ type TimeAttention struct {
 	Unit  bool // queries and keys are divided by their lengths
 }
 
-// Forward takes queries, keys and values, as Attention does.
+// Forward reads queries, keys and values, as Attention does.
 func (a *TimeAttention) Forward(g *Graph, qkv Value) Value {
 	return g.record(node{
 		label: a.Name, kind: Attend, macs: macs(1, qkv.T*(qkv.T+1), qkv.H, qkv.W, 1, a.Out), reads: []Value{qkv}, out: Value{T: qkv.T, H: qkv.H, W: qkv.W, C: a.Out},

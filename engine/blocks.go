@@ -11,10 +11,10 @@ import (
 // pixels of a channel lie together, and the first frame of a clip counts as all frames of
 // a block.
 
-// SpaceToDepth makes a pixel of Side x Side, and a frame of Time, whose channels become
-// its own, those of a pixel together; they are averaged where there are more than Out.
-// The first frame of a clip becomes one by itself: its channels are averaged over fewer,
-// or come twice where there are not enough.
+// SpaceToDepth packs Side x Side pixels into one and Time frames into one, and their
+// channels into one pixel's, with each input pixel's channels together. More than Out
+// channels are averaged. The first frame of a clip becomes one frame alone: its channels
+// are averaged over fewer, or repeated if there are too few.
 type SpaceToDepth struct {
 	Name       string
 	Out        int // channels
@@ -54,9 +54,9 @@ func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// DepthToSpace makes Side x Side pixels of one, and Time frames, each of which has some of
-// its channels that lie together; they are repeated where there are fewer than it takes.
-// The first frame of a clip becomes one, whose pixels have the first Out of more.
+// DepthToSpace unpacks one pixel into Side x Side pixels of Time frames, each with some
+// consecutive channels; too few channels are repeated. The first frame of a clip becomes
+// one frame, whose pixels have the first Out channels.
 type DepthToSpace struct {
 	Name       string
 	Out        int // channels
@@ -92,9 +92,9 @@ func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// Unshuffle makes one frame of Time and one pixel of Space x Space, whose channels are
-// those that then fall on a pixel, channel slowest, or means of groups of them. The first
-// of an odd number of frames, as it is at the head of most clips, stands once more in front.
+// Unshuffle packs Time frames and Space x Space pixels into one, whose channels are those
+// of the packed pixels, channel slowest, or means of groups of them. If the number of
+// frames is odd, as at the start of most clips, the first frame is repeated in front.
 type Unshuffle struct {
 	_ gpu.Incomparable
 
@@ -124,9 +124,9 @@ func (d *Unshuffle) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// Shuffle makes Time frames of one and Space x Space pixels of one of its channels,
-// channel slowest; a list of them that is shorter than Out is repeated. Of two frames that
-// the first frame of a clip becomes, the first is dropped; of four none is.
+// Shuffle unpacks a frame's channels into Time frames and Space x Space pixels, channel
+// slowest; fewer than Out channels are repeated. If the first frame of a clip becomes two
+// frames, the first is dropped; of four, none.
 type Shuffle struct {
 	_ gpu.Incomparable
 

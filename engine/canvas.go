@@ -11,7 +11,7 @@ import (
 // bandBytes bounds the rows of a spooled frame that are on the device at once.
 const bandBytes = 64 << 20
 
-// Joiner declares what puts the tiles of a clip together, and says in which steps.
+// Joiner declares the buffers that combine the tiles of a clip, and the steps.
 type Joiner interface {
 	// Spools are what it keeps outside of the device.
 	Spools() []*Spooled

@@ -6,8 +6,8 @@ import (
 	"tessera/wgsl"
 )
 
-// LinearCanvas blends tiles as diffusers does, on the host: it is for comparing
-// with that, not for speed. Spools keep the frames of the result, the last rows
+// LinearCanvas blends tiles as diffusers does, on the host, for comparisons, not for
+// speed. Spools keep the frames of the result, the last rows
 // of the tiles above and the last columns of the tile before.
 type LinearCanvas struct {
 	Tiles  tiling.Linear
@@ -37,7 +37,7 @@ func newLinearCanvas(j *Job, l tiling.Linear, frames int) *LinearCanvas {
 func (v *LinearCanvas) buffers() []*gpu.Buffer { return []*gpu.Buffer{v.y.Buffer} }
 func (v *LinearCanvas) bands() wgsl.Tensor     { return v.y }
 
-// Spools are the three.
+// Spools are its three spools.
 func (v *LinearCanvas) Spools() []*Spooled { return []*Spooled{v.Result, v.Above, v.Before} }
 
 // Add takes a tile out.

@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Position says which part of a clip a slice is; it decides what a causal
-// convolution reads before the slice and whether its end is kept. SeedVR2's
+// Position is a slice's place in a clip; it decides what a causal convolution
+// reads before the slice and whether the slice's end is kept. SeedVR2's
 // reference calls them DISABLED, INITIALIZING and ACTIVE
 // (causal_inflation_lib.py, MemoryState).
 type Position int
@@ -22,7 +22,7 @@ const (
 // later says that something was kept before.
 func (p Position) later() bool { return p >= Steady }
 
-// Past is what stands before the first frame of a clip.
+// Past is what precedes the first frame of a clip.
 type Past int
 
 // Pasts.
@@ -31,9 +31,8 @@ const (
 	Zeros                // nothing: Wan
 )
 
-// Causal is how a convolution goes through time: its taps end at the frame that
-// they make, so a clip can come in slices if the last frames of each are kept
-// for the next.
+// Causal describes a convolution in time: its taps end at the current frame, so a
+// clip can run in slices if the last frames of each are kept for the next.
 type Causal struct {
 	Kernel int  // temporal taps; 0 and 1 are one frame by itself
 	Step   int  // frames of the input between two of the output; 0 is 1. Of Kernel frames, groups become one each, from the clip's first on

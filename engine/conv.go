@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Conv is a 3x3 convolution with Time.Kernel temporal taps, which read the past
-// only, but where Time.Ahead says otherwise.
+// Conv is a 3x3 convolution with Time.Kernel temporal taps, which read only the
+// past, unless Time.Ahead is set.
 type Conv struct {
 	Name    string
 	Weights wgsl.Weights
@@ -23,17 +23,17 @@ type Conv struct {
 	Mirror  bool // with Edges: or the pixels inside of it, mirrored
 }
 
-// Reach is how far to each side a pixel of the output reads, beyond its own.
+// Reach is how many pixels to each side an output pixel reads.
 func (c *Conv) Reach() int { return 1 }
 
-// First makes only the first n of the outputs.
+// First computes only the first n outputs.
 func (c *Conv) First(n int) *Conv {
 	first := *c
 	first.Out = n
 	return &first
 }
 
-// Window is the part of its output that the convolution makes of x.
+// Window is the part of its output that the convolution computes from x.
 func (c *Conv) Window(g *Graph, x Value) Window {
 	stride := max(c.Stride, 1)
 	whole := Window{H: x.H / stride, W: x.W / stride}
@@ -201,8 +201,8 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 	}
 }
 
-// TimeConv is a convolution over time alone, that makes Phases frames of each:
-// it halves the frames, by Time.Step, or doubles them.
+// TimeConv is a convolution over time only, with Phases output frames for each: it
+// halves the frames, by Time.Step, or doubles them.
 type TimeConv struct {
 	Name    string
 	Weights wgsl.Weights

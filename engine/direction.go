@@ -6,9 +6,8 @@ import (
 	"tessera/tiling"
 )
 
-// Direction is one way through a model, and owns its scales: what becomes of
-// frames and sizes on the way. Samples are pixels on one side and latent cells
-// on the other.
+// Direction is encoding or decoding with a model, with its scales of frames and
+// sizes. Samples are pixels on one side and latent cells on the other.
 type Direction struct {
 	Name string // "encode" or "decode"
 
@@ -18,31 +17,29 @@ type Direction struct {
 	InChannels          int // of the network's input
 	OutChannels         int // of what comes out: moments, their means alone, or a pixel's
 
-	// Groups says that all frames that come out are of InFrames, a clip's first one too, so
-	// that the network is fed with more frames than the clip has, and with InFrames for a
-	// picture by itself.
+	// Groups: every output frame is made from InFrames, the clip's first one too, so the
+	// network reads more frames than the clip has, and InFrames for a single picture.
 	Groups bool
-	// Cycle is how many latent frames are a clip by themselves, behind others: the first of
-	// them stands for one frame. An encoder forgets what was before; 0: there are none.
+	// Cycle is the number of latent frames that form a separate clip within the clip; the
+	// first of them stands for one frame, and an encoder forgets the past. 0: none.
 	Cycle int
 
-	// Batch is how many frames of the input a slice has, whatever the plan's chunk, where
-	// norms see all of it; the first one has what is left over, too. Clips of a multiple of
-	// it have no frame by itself in front. 0: there are none.
+	// Batch is the number of input frames in a slice, whatever the plan's chunk, if norms
+	// see the whole slice; the first slice also has the remainder. In clips of a multiple
+	// of it no first frame stands alone. 0: none.
 	Batch int
 
-	// First is how many frames the first slice of a clip has where the others
-	// have step.
+	// First is the number of frames in the first slice of a clip, for slices of step
+	// frames.
 	First func(step int) int
-	// Temporal are tiles of its frames in place of slices.
+	// Temporal are temporal tiles, instead of slices.
 	Temporal Temporal
-	// ByPixels: tiles of the Diffusers kind are counted and blended by pixels, not by
-	// what the network has as one.
+	// ByPixels: Diffusers tiles are counted and blended in pixels, not in the network's
+	// patches.
 	ByPixels bool
 }
 
-// Frames is how many frames so many become. Independent ones are pictures by
-// themselves.
+// Frames is the number of output frames. Independent frames are separate pictures.
 func (d Direction) Frames(n int, independent bool) int {
 	if independent || n < 1 {
 		return n
@@ -80,7 +77,7 @@ func (d *Direction) fed() int {
 	return 1
 }
 
-// Size is what becomes of a frame of h x w samples. A part of a cell becomes one, too.
+// Size is the output size of a frame of h x w samples. A partial cell counts as one.
 func (d Direction) Size(h, w int) (height, width int) {
 	return (h + d.In - 1) / d.In * d.Out, (w + d.In - 1) / d.In * d.Out
 }

@@ -1,13 +1,13 @@
-// Package engine plans how networks run over clips that are larger than a device: it
-// records layers, gives their activations memory, says what causal
-// convolutions keep of the past, cuts a clip into tiles and slices, and says how the
-// tiles are put together again and what has no room on the device leaves it and
-// comes back. It knows no model and no file format: package vae describes those in
-// its terms. It calls no device: package runner does what a plan says.
+// Package engine plans how networks run on clips that are larger than a device. It
+// records layers, allocates memory for activations, decides what causal convolutions
+// keep of the past, cuts a clip into tiles and slices, and plans how tiles are
+// combined and what moves to the host and back. It knows no model and no file
+// format: package vae describes models in its terms. It calls no device: package
+// runner executes plans.
 //
-// Start at Graph, which a network records itself on, Job, which says what is to
-// be done, and Plan, which is what will be done: its Work is lists of steps, which are
-// data, and whose buffers are all declared before the first is done.
+// Start at Graph, on which a network records itself, Job, which describes the task,
+// and Plan, the result: its Work is lists of steps, which are data, with every buffer
+// declared in advance.
 //
 // Nothing here is safe for concurrent use.
 package engine
@@ -35,9 +35,9 @@ var (
 // Incomparable is gpu.Incomparable, for networks.
 type Incomparable = gpu.Incomparable
 
-// Kernels are what a job's commands are made of: for activations as they are
-// stored, and for f32, which blended frames are. They are kept by the caller, so
-// that one job names the programs of the one before.
+// Kernels are the kernels of a job's commands: for activations in their storage, and
+// for f32, in which frames are blended. The caller keeps them, so that jobs share
+// programs.
 type Kernels struct {
 	Activations, Plain *wgsl.Set
 }
@@ -51,8 +51,7 @@ func (k Kernels) of(elem wgsl.Elem) *wgsl.Set {
 }
 
 // Budget is the default memory budget in bytes: three quarters of a discrete
-// adapter's memory, half of one it shares with the rest of the machine, 2 GiB
-// where the adapter does not tell.
+// adapter's memory, half of memory shared with the host, 2 GiB if unknown.
 func Budget(a gpu.Info) int64 {
 	switch {
 	case a.Memory == 0:

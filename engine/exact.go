@@ -87,9 +87,9 @@ func (p *Plan) reach(in, core tiling.Rect, scale int) {
 	p.Halo.W = max(p.Halo.W, scale*max(core.X0-in.X0, in.X1-core.X1))
 }
 
-// Between is what the first pass of exact tiles leaves for the second: frames
-// of a latent's size, with the channels that lie between inner and outer. As a source
-// it is the part of them that a slice of a tile is fed with.
+// Between holds what the first pass of exact tiles stores for the second: frames
+// of the latent's size, with the channels between inner and outer. As a source it is
+// the part that a slice of a tile reads.
 type Between struct {
 	Size   tiling.Size
 	Frames int
@@ -102,7 +102,7 @@ func (b *Between) Rectangle(frame int, part tiling.Rect) *Rectangle {
 	return &Rectangle{b.Spool, b.Pixel, b.Size, frame, part}
 }
 
-// Keep takes a frame of the first pass out.
+// Keep stores a frame of the first pass.
 func (b *Between) Keep(w *Pass, out TileFrame) Step {
 	part := w.part(out.Tile, tiling.Size{H: out.X.H, W: out.X.W})
 	return &TakeOut{From: out.View(), To: &Crop{b.Rectangle(out.Frame, w.Tiles[out.Tile].Out), out.X.W, part}}

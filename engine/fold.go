@@ -8,19 +8,19 @@ import (
 	"tessera/wgsl"
 )
 
-// Folded is what a 1x1x1 convolution with pixel shuffle and the causal 3x3x3
-// convolution behind it come to: convolutions of the small frames, for each parity
-// of a pixel's row and column, and each phase of time. The past is frame 0 again.
+// Folded is a 1x1x1 convolution with pixel shuffle and the causal 3x3x3 convolution
+// after it, folded into convolutions of the small frames, for each parity of a pixel's
+// row and column and each phase of time. The past is frame 0 repeated.
 type Folded struct {
 	First  wgsl.Weights // of frame 0, which is all of its past: one tap, one phase
 	Second wgsl.Weights // of frame 1 where there are two phases, what it has of frame 0, which has only the first of them
 	Steady wgsl.Weights // of later frames; with one phase of frame 1 too
 }
 
-// Upsample is a PixelShuffle and a Conv of three temporal taps and a repeated past
-// behind it as convolutions of the small frames: what lies between them is never
-// made, and what is kept of the past are small frames. After a first slice of one
-// frame comes a Second one.
+// Upsample is a PixelShuffle and the following Conv, with three temporal taps and a
+// repeated past, as convolutions of the small frames. The intermediate never exists,
+// and causal memory holds small frames. A first slice of one frame is followed by a
+// Second one.
 type Upsample struct {
 	Name    string
 	Weights Folded
@@ -30,7 +30,7 @@ type Upsample struct {
 	Repeats bool // pixels and frames are repeated: there is no product before the convolution
 }
 
-// Forward is x enlarged and convolved.
+// Forward upsamples and convolves x.
 func (s *Upsample) Forward(g *Graph, x Value) Value {
 	height, width, top := 2*x.H, 2*x.W, 0
 	if s.Edges {
@@ -116,8 +116,8 @@ type variant struct {
 	bias    [][][]term // that the bias counts for
 }
 
-// Fold declares the weights of an upsampler of c channels to so many phases. Without a
-// layer that upscales, pixels and frames are repeated.
+// Fold declares the folded weights of an upsampler of c channels with the given phases.
+// Without an upscaling layer, pixels and frames are repeated.
 func (w *Weights) Fold(upscale, conv string, c, phases int) Folded {
 	v := &fold{upscale: upscale, conv: conv, c: c, phases: phases}
 	f := Folded{First: v.declare(w, " of frame 0", foldedFirst, foldedFirst)}
@@ -473,9 +473,8 @@ func biasOf(u *upload, s wgsl.Shape, parity int, bias []float32) []float32 {
 	return u.scratch.wideOut
 }
 
-// Enlarging declares the weight and bias of a 3x3 convolution of single frames that
-// are enlarged by nearest neighbour, folded: each cell has the sum of the taps that
-// see it.
+// Enlarging declares the folded weight and bias of a 3x3 convolution of frames that are
+// enlarged by nearest neighbour: each cell has the sum of the taps that read it.
 func (w *Weights) Enlarging(name string, cout, cin int) wgsl.Weights {
 	s := wgsl.ConvUpShape(cout, cin, 1, 1)
 	v := w.enlarging(name+" folded", s)

@@ -6,14 +6,14 @@ import (
 	"tessera/wgsl"
 )
 
-// Module is a part of a network. Forward records it on x and returns what it
-// makes. Neither has memory yet: the graph counts who reads a value, and after
-// the last of them its memory is free again.
+// Module is a part of a network. Forward records it on x and returns its output.
+// Neither has memory yet: the graph counts the readers of a value, and its memory is
+// free after the last one.
 type Module interface {
 	Forward(g *Graph, x Value) Value
 }
 
-// Series are modules one after another.
+// Series is a list of modules that run one after another.
 type Series []Module
 
 // Forward records all of them.
@@ -31,8 +31,8 @@ type Value struct {
 	id int
 }
 
-// Graph is what a network does with one slice of one tile: the operations in
-// order, on values without memory.
+// Graph records a network's operations on one slice of one tile, in order, on values
+// without memory.
 type Graph struct {
 	at      Position
 	begins  bool // see Slice
@@ -94,10 +94,10 @@ func (g *Graph) record(n node) Value {
 	return n.out
 }
 
-// Input is what the network is fed with.
+// Input is the network's input.
 func (g *Graph) Input() Value { return g.nodes[0].out }
 
-// Head says that a slice begins a clip.
+// Head reports whether the slice begins a clip.
 func (g *Graph) Head() bool { return !g.at.later() }
 
 // alone is how many frames of a slice a layer takes by themselves that makes so many of
@@ -109,8 +109,8 @@ func (g *Graph) alone(frames int) int {
 	return 0
 }
 
-// Outputs is how many of the c channels that a network ends with are wanted, the
-// first of them: of moments the mean may do.
+// Outputs is the number of leading output channels that are needed, of c: the mean
+// may be enough of moments.
 func (g *Graph) Outputs(c int) int {
 	if g.outputs == 0 {
 		return c
@@ -123,12 +123,12 @@ func (g *Graph) Mark(name string, v Value) {
 	g.marks = append(g.marks, mark{name, len(g.nodes), v})
 }
 
-// Window is a part of the output of a layer: H x W pixels from row Y, column X
-// on. What Y and X count is the layer's own matter.
+// Window is a part of a layer's output: H x W pixels from row Y, column X, in the
+// layer's own units.
 type Window struct{ Y, X, H, W int }
 
-// Windows are the parts that layers make of their outputs, by the layer's name.
-// A layer that has none makes all of it.
+// Windows are the parts of their outputs that layers compute, by layer name. A layer
+// without one computes everything.
 type Windows map[string]Window
 
 // key identifies windows.

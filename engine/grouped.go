@@ -5,8 +5,7 @@ import (
 	"tessera/wgsl"
 )
 
-// Grouped is a 3x3 convolution of each frame by itself, whose outputs read the inputs of
-// their own group.
+// Grouped is a grouped 3x3 convolution of each frame separately.
 type Grouped struct {
 	Name    string
 	Weights wgsl.Weights // Weights.Grouped
@@ -35,8 +34,8 @@ func (c *Grouped) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// Depthwise is a convolution of every channel by itself, of frames and, in as many channels
-// behind, of the frames before them.
+// Depthwise is a depthwise convolution of frames and, in as many channels after them, of
+// the previous frames.
 type Depthwise struct {
 	_ gpu.Incomparable
 

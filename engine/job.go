@@ -5,7 +5,7 @@ import (
 	"tessera/tiling"
 )
 
-// Network is one direction of a model, as it is run.
+// Network is one direction of a model, ready to run.
 type Network struct {
 	Name    string    // in labels and errors: "decoder"
 	Whole   Module    // all of it
@@ -19,9 +19,9 @@ type Network struct {
 	Untiled bool // tiles see so little that one is taken before those nobody asked for, where it fits
 }
 
-// Divisible is a network of two parts, of which the outer one can be cut into
-// tiles exactly: a pixel of what it makes depends on the pixels around only.
-// To encode the outer comes first, to decode the inner.
+// Divisible is a network of two parts. The outer part can be cut into exact tiles,
+// because an output pixel depends only on nearby pixels. Encoding runs the outer part
+// first, decoding the inner.
 type Divisible interface {
 	Inner() Module
 	Outer() Module
@@ -34,7 +34,7 @@ type Divisible interface {
 	Halo(out tiling.Rect, from, frame tiling.Size) (in tiling.Rect, windows Windows, part tiling.Rect)
 }
 
-// Job is what is to be done: a network on a clip.
+// Job is a task: a network on a clip.
 type Job struct {
 	Direction
 	Network *Network

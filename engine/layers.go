@@ -8,12 +8,11 @@ import (
 	"tessera/wgsl"
 )
 
-// Attend is the kind of layers whose multiply-adds grow with the square of a
-// frame.
+// Attend is the kind of layers whose multiply-adds grow with the square of the
+// frame size.
 const Attend = "attention"
 
-// Layer is what one layer of a network does in a whole job, or what is done
-// besides: "blend", "normalise", "to_rgba8", "sample".
+// Layer is the work of one layer of a network in a whole job, or other work: "blend", "normalise", "to_rgba8", "sample".
 type Layer struct {
 	Name, Kind string
 	MACs       int64 // multiply-adds of convolutions and products
@@ -22,11 +21,10 @@ type Layer struct {
 	Dispatches int64 // as recorded: a device cuts those that are long
 }
 
-// Layers lists what the plan does by layer, in the order of the network, next to
-// what the original implementation does for the same job: every temporal tap,
-// also where it reads zeros or one frame again, and every output, also those
-// that are dropped. Its tiles are the plan's, but that it has no exact ones: the
-// frame whole stands for those.
+// Layers lists the plan's work by layer, in network order, beside that of the
+// original implementation for the same job, which computes every temporal tap, also
+// of zeros and repeated frames, and every output, also dropped ones. It uses the
+// plan's tiles, or the whole frame instead of exact tiles.
 func (p *Plan) Layers() []Layer {
 	t := &tally{byName: map[string]*Layer{}}
 	for _, w := range p.Work.Passes {
@@ -73,7 +71,7 @@ func (l *Layer) add(c *gpu.Command, n int64) {
 	}
 }
 
-// Programs are what each program of the network does in the whole job.
+// Programs is the work of each program of the network in the whole job.
 func (p *Plan) Programs() map[*gpu.Program]gpu.Cost {
 	all := map[*gpu.Program]gpu.Cost{}
 	for _, w := range p.Work.Passes {

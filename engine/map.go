@@ -2,7 +2,7 @@ package engine
 
 import "slices"
 
-// Lies is something that lies in a buffer of the device for a while.
+// Lies is the content of a device buffer during an interval.
 type Lies struct {
 	Buffer string // its name
 	Size   int64  // of the buffer, bytes
@@ -12,9 +12,9 @@ type Lies struct {
 	Until  string // the layer that is the last to read it
 }
 
-// Map lists what the plan has on the device at once: activations by the kind of
-// slice, in the order in which they are made, of its first tile, then what stays.
-// Weights are one entry.
+// Map lists the plan's device memory: the activations of the first tile by kind of
+// slice, in the order of their creation, then permanent buffers. Weights are one
+// entry.
 func (p *Plan) Map() []Lies {
 	w := p.largest()
 	all := []Lies{{Buffer: "weights", Size: p.Weights, What: "weights", Bytes: p.Weights}}

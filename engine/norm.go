@@ -5,8 +5,8 @@ import (
 	"tessera/wgsl"
 )
 
-// GroupNorm is a group norm of each frame by itself, or of all that come to the layer at
-// once, followed by SiLU or ReLU where that is set.
+// GroupNorm is a group norm of each frame separately, or of all frames that reach the
+// layer at once, optionally followed by SiLU or ReLU.
 type GroupNorm struct {
 	_ gpu.Incomparable
 
@@ -18,7 +18,7 @@ type GroupNorm struct {
 	Clip        bool // of all frames together
 }
 
-// Forward is x, normed.
+// Forward normalises x.
 func (n *GroupNorm) Forward(g *Graph, x Value) Value {
 	k := wgsl.GroupNorm{Gamma: n.Gamma, Beta: n.Beta, Groups: n.Groups, Eps: n.Eps, SiLU: n.SiLU, ReLU: n.ReLU, Clip: n.Clip}
 	return g.record(node{
@@ -58,7 +58,7 @@ func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 	}
 }
 
-// SiLU is x*sigmoid(x), as a group norm that changes nothing has it.
+// SiLU is x*sigmoid(x), computed by an identity group norm.
 type SiLU struct {
 	_ gpu.Incomparable
 
@@ -81,10 +81,10 @@ func (n *SiLU) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// SpatialNorm is a group norm of all frames that come to the layer at once, multiplied by
-// a product of the network's input and added to another, at each pixel and frame that of
-// the pixel and frame of the input that it is made of, and SiLU of that. Of an odd number
-// of frames, the first is made of the input's first, and the others of the rest.
+// SpatialNorm is a group norm of all frames that reach the layer at once, scaled and
+// shifted by two products of the network's input, followed by SiLU. Each pixel and frame
+// uses the input's pixel and frame that it comes from. If the number of frames is odd,
+// the first comes from the input's first, the others from the rest.
 type SpatialNorm struct {
 	_ gpu.Incomparable
 
@@ -92,7 +92,7 @@ type SpatialNorm struct {
 	Times, Plus *Pointwise
 }
 
-// Forward is x, normed.
+// Forward normalises x.
 func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 	n, z := s.Norm, g.Input()
 	times, plus := s.Times.Forward(g, z), s.Plus.Forward(g, z)
@@ -144,7 +144,7 @@ type RMSNorm struct {
 	SiLU  bool
 }
 
-// Forward is x, normed.
+// Forward normalises x.
 func (n *RMSNorm) Forward(g *Graph, x Value) Value {
 	return g.record(node{
 		label: n.Name, kind: "rms_norm", reads: []Value{x}, over: true, out: Value{T: x.T, H: x.H, W: x.W, C: x.C},

@@ -33,17 +33,17 @@ func (e *emitter) piece() int64 {
 	return max(4, min(most, e.limits.MaxBinding/4)&^3)
 }
 
-// HostMemory is memory of frames on the host, in slots of so many bytes, the oldest
-// first: zeros, until something is put there. A pass begins without any.
+// HostMemory holds frames on the host, in slots of equal size, the oldest first. Slots
+// are zero until they are written. A pass starts empty.
 type HostMemory struct{ Sizes []int64 }
 
-// HostSlot is where on the host the frame is that a buffer stands for.
+// HostSlot is the place on the host of the frame that a buffer stands for.
 type HostSlot struct {
 	Of   *HostMemory
 	Slot int
 }
 
-// HostRows are N bytes of a slot from At on.
+// HostRows are N bytes of a slot, starting at At.
 type HostRows struct {
 	HostSlot
 	At, N int64

@@ -29,8 +29,8 @@ func (o *Options) offload() error {
 	return nil
 }
 
-// HostBudget is what a job may take of the host, by default three quarters of what is
-// free there. Where that is not known, 2 GiB, or all that somebody asks for.
+// HostBudget is the host memory that a job may use, by default three quarters of what is
+// free, or if that is unknown 2 GiB or as much as requested.
 func (o Options) HostBudget() int64 {
 	free, known := memory.Free()
 	switch {
@@ -44,7 +44,7 @@ func (o Options) HostBudget() int64 {
 	return 2 << 30
 }
 
-// HostFree is how much must be free on the host for HostBudget to be so much.
+// HostFree is the free host memory for which HostBudget has the given size.
 func HostFree(budget int64) int64 { return (budget + 2) / 3 * 4 }
 
 // hosted adds up what lives on the host, and what crosses; an error says that there is

@@ -4,7 +4,7 @@ import (
 	"tessera/tiling"
 )
 
-// Tiling is how a frame that is cut into tiles becomes one again.
+// Tiling is how tiles are combined.
 type Tiling string
 
 const (
@@ -27,48 +27,45 @@ type Options struct {
 	Tile tiling.Choice
 	// Overlap of neighbouring tiles, in pixels. Exact tiles have a halo instead.
 	Overlap tiling.Size
-	// Shrink lets a smaller tile be chosen where Tile is too large for the
-	// device or the budget, rather than fail.
+	// Shrink allows a smaller tile if Tile is too large for the device or the
+	// budget; otherwise that is an error.
 	Shrink bool
-	// Tiling is what becomes of tiles; "" is the network's default where it
-	// fits, else Feather.
+	// Tiling is how tiles are combined; "" is the network's default if it fits,
+	// else Feather.
 	Tiling Tiling
 	// Budget in bytes for everything on the device; 0 is Budget of the adapter.
 	Budget int64
-	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
+	// MemoryFormat is the storage of causal memory: that of activations, or 8 bits.
 	MemoryFormat MemoryFormat
-	// Offload is whether causal memory lives on the host, and, where the budget asks for
-	// it, weights do. It changes speed and memory, not the result.
+	// Offload keeps causal memory, and if the budget requires it weights, on the host.
+	// It changes speed and memory, not the result.
 	Offload Offload
-	// Host is how many bytes of the host's memory offload takes at most; 0 is three
-	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
-	// goes beyond.
+	// Host limits offload's use of host memory, in bytes; 0 is three quarters of what
+	// is free, or 2 GiB if that is unknown, which OffloadOn may exceed.
 	Host int64
-	// Chunk is the number of latent frames in a slice of the clip after its
-	// first; 0 is 1. It changes speed and memory, not the result, unless that has
-	// causal memory in 8 bits.
+	// Chunk is the number of latent frames in each slice after the first; 0 is 1. It
+	// changes speed and memory, and the result only with causal memory in 8 bits.
 	Chunk int
 	// Internals are for tests, plans and browsers. The zero value is right.
 	Internals Internals
 }
 
-// Internals are options that a job seldom sets: those of tests, of plans for the least
-// memory, and of browsers, which have no files. The zero value is right for everyone
-// else.
+// Internals are options for tests, for plans of the least memory, and for browsers, which
+// have no files. Otherwise use the zero value.
 type Internals struct {
-	// Least takes what needs the least memory, as a budget would that is just enough.
+	// Least plans for the least memory, as with a budget that is just enough.
 	Least bool
-	// Across is how many bytes of a layer's causal memory come from the host at once, at
-	// most, unless one row of it is more; 0 is 32 MiB. So it is for a band that is written
-	// over what it is made of; there 0 is 16 MiB. For bands of activations that live on the
-	// host 0 is 128 MiB, and other activations than those of more bytes do not live there.
+	// Across limits the bytes of a layer's causal memory that come from the host at once,
+	// unless one row is larger; 0 is 32 MiB. It also limits a band that overwrites its own
+	// input, where 0 is 16 MiB, and bands of activations on the host, where 0 is 128 MiB;
+	// smaller activations stay on the device.
 	Across int64
-	// Spool makes what holds bytes that the budget has no room for on the
-	// device; nil is a temporary file, in a browser memory.
+	// Spool makes the storage for bytes that do not fit the device's budget; nil is a
+	// temporary file, in a browser memory.
 	Spool func(size int64) (Spool, error)
 }
 
-// MemoryFormat is how causal memory is kept.
+// MemoryFormat is the storage of causal memory.
 type MemoryFormat uint8
 
 const (
@@ -78,13 +75,13 @@ const (
 	MemoryI8
 )
 
-// AutoChunk has the budget choose Options.Chunk: four latent frames, or two, where a
-// plan with them takes no more than a quarter of it. It is one where the plan
-// saves memory in any other way, in 8 bits and with Internals.Least.
+// AutoChunk lets the budget choose Options.Chunk: four latent frames, or two, if the
+// plan then needs at most a quarter of it. It is one if the plan saves memory in any
+// other way, in 8 bits and with Internals.Least.
 const AutoChunk = -1
 
-// Offload says whether causal memory lives on the host, not on the device, and weights
-// may.
+// Offload says whether causal memory, and possibly weights, live on the host instead of
+// the device.
 type Offload string
 
 const (
@@ -93,7 +90,7 @@ const (
 	OffloadOff  Offload = "off"
 )
 
-// Form is what results are when they leave the device.
+// Form is the format of results when they leave the device.
 type Form int
 
 // Forms.
@@ -103,7 +100,7 @@ const (
 	Draws              // of moments, a sample
 )
 
-// Output is the form and the part of the result that is wanted.
+// Output is the form and the part of the result to read back.
 type Output struct {
 	Form                  Form
 	Frames, Height, Width int    // samples; 0 keeps all

@@ -10,9 +10,8 @@ import (
 	"tessera/wgsl"
 )
 
-// Plan is a job as it will be done, known before anything runs: how it is cut,
-// and every buffer it will need. It may be run any number of times, once at a
-// time.
+// Plan is a job as it will run, known in advance: how it is cut, and every buffer it
+// will need. It may run any number of times, once at a time.
 type Plan struct {
 	Tiling  Tiling
 	Tiles   tiling.Plan
@@ -50,7 +49,7 @@ type Plan struct {
 	Helpers  []*Helper // that take tiles too; see Share
 	Unshared []string  // devices that can't, and why
 
-	// Work is what package runner does of all that, step by step.
+	// Work is the list of steps that package runner executes.
 	Work Work
 
 	job     *Job
@@ -64,8 +63,8 @@ func (p *Plan) Bytes() int64 {
 	return p.Weights + p.Activations + p.Causal + p.Canvas + p.Transfer
 }
 
-// Reads is how often each part of the clip is read, at most: once where its frames
-// are fed to one tile, from the first to the last.
+// Reads is how often each part of the clip is read at most: once if one tile reads its
+// frames from the first to the last.
 func (p *Plan) Reads() int {
 	w := p.Work.Passes[0]
 	if len(w.Slices) > 1 && w.Slices[1].T < w.Slices[0].N {
@@ -74,14 +73,14 @@ func (p *Plan) Reads() int {
 	return len(w.Tiles)
 }
 
-// Buffers are all that the plan has on the device at once: those of the larger
-// pass, where there are two.
+// Buffers are all buffers on the device at once: those of the larger pass, if there
+// are two.
 func (p *Plan) Buffers() []*gpu.Buffer {
 	all := append(slices.Clone(p.Work.Weights), p.largest().recordings.buffers()...)
 	return append(all, p.Shared()...)
 }
 
-// Shared are the buffers that outlive a pass, weights not among them.
+// Shared are the buffers that outlive a pass, without weights.
 func (p *Plan) Shared() []*gpu.Buffer {
 	var all []*gpu.Buffer
 	if p.Work.Joiner != nil {
@@ -113,8 +112,8 @@ func (p *Plan) largest() *Pass {
 	return most
 }
 
-// CausalMemory describes the causal memory of all passes and tiles, one behind the other:
-// a text that only plans with the same memory share, and its bytes.
+// CausalMemory describes the causal memory of all passes and tiles in order: a text that
+// is equal only for plans with the same memory, and its bytes.
 func (p *Plan) CausalMemory() (text string, bytes int64) {
 	var b strings.Builder
 	for _, w := range p.Work.Passes {
@@ -186,10 +185,10 @@ func (p *Plan) read(w *Weights) []*gpu.Buffer {
 	return slices.DeleteFunc(w.Buffers(), func(b *gpu.Buffer) bool { return !bound[b] })
 }
 
-// Of says whether the plan is of a job of this network.
+// Of reports whether the plan is for a job of this network.
 func (p *Plan) Of(n *Network) bool { return p.job.Network == n }
 
-// Network is what the plan runs.
+// Network is the network that the plan runs.
 func (p *Plan) Network() *Network { return p.job.Network }
 
 // whole is a pass of the whole network.
@@ -335,5 +334,5 @@ func trimmed(n, all int) int {
 	return n
 }
 
-// Output is what comes out: the form, and what is left after trimming.
+// Output is the result's form and its size after trimming.
 func (p *Plan) Output() Output { return p.Work.Results.Output }

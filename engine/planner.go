@@ -19,8 +19,7 @@ type planner struct {
 	budget int64
 }
 
-// NewPlan plans a job without touching the device. It ends early where ctx
-// does, with its error.
+// NewPlan plans a job without using the device. If ctx ends, it returns its error.
 func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	j.Direction.check()
 	auto := o.Chunk == AutoChunk

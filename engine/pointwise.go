@@ -10,7 +10,7 @@ type Pointwise struct {
 	ReLU    bool // of the result
 }
 
-// First makes only the first n of the outputs.
+// First computes only the first n outputs.
 func (p *Pointwise) First(n int) *Pointwise {
 	first := *p
 	first.Out = n
@@ -34,9 +34,9 @@ func (p *Pointwise) Add(g *Graph, x, y Value) Value {
 	})
 }
 
-// PixelShuffle is a 1x1x1 convolution to 4*Phases times the channels, whose
-// outputs become 2x2 pixels of Phases frames. Of two frames that the first frame
-// of a clip becomes, the second is dropped, so it is not made, but where All are kept.
+// PixelShuffle is a 1x1x1 convolution to 4*Phases times the channels, whose outputs
+// become 2x2 pixels of Phases frames. If the first frame of a clip becomes two frames,
+// the second is dropped and not computed, unless All is set.
 type PixelShuffle struct {
 	Name    string
 	Weights wgsl.Weights // outputs [Phases, 2, 2, Out padded to 4]

@@ -34,18 +34,17 @@ func (p *planner) deepest() int {
 	return deepest
 }
 
-// Portions records do on a few frames of x after the others, so that what it makes
-// on its way takes less memory: in plans of a depth or more that budgets ask for,
-// else on all of x, as where a clip is one slice. Where causal memory lives on the
-// host, frames wait for their turn there. do is causal in time: what it makes of a
-// clip's first frame is one frame, and each `step` frames after it become as many as
-// any others.
+// Portions records do on a few frames of x at a time, so that its intermediates take
+// less memory, if the plan's depth requires it; else on all of x, also if a clip is one
+// slice. With causal memory on the host, waiting frames are there too. do is causal in
+// time: a clip's first frame becomes one frame, and every `step` frames after it become
+// equally many.
 func (g *Graph) Portions(depth, step int, x Value, do func(x Value) Value) Value {
 	return g.portions(depth, 1, step, x, do)
 }
 
-// Groups is Portions of what makes one frame, or several, of each `step` frames from the
-// clip's first on.
+// Groups is Portions for a do that makes one or more frames from each `step` frames,
+// starting with the clip's first.
 func (g *Graph) Groups(depth, step int, x Value, do func(x Value) Value) Value {
 	return g.portions(depth, step, step, x, do)
 }

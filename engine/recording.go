@@ -9,7 +9,7 @@ import (
 	"tessera/wgsl"
 )
 
-// Slice is n frames of a clip from frame t on.
+// Slice is n frames of a clip, starting at frame t.
 type Slice struct {
 	T, N int
 	at   Position
@@ -67,7 +67,7 @@ type recorded struct {
 	end        int
 }
 
-// Batches are a recording's on the device.
+// Batches are the recording's batches on the device.
 func (r *Recording) Batches() (list []*gpu.Batch) {
 	for _, s := range r.Steps {
 		if b, ok := s.(*RunBatch); ok {

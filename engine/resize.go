@@ -16,8 +16,8 @@ func Copy(g *Graph, name string, x Value) Value {
 	})
 }
 
-// Drop is x without the first N frames of a clip, which lie in its first slice, and of each
-// cycle.
+// Drop is x without the first N frames of a clip, which lie in its first slice, and of
+// each cycle.
 type Drop struct {
 	_ gpu.Incomparable
 
@@ -33,9 +33,9 @@ func (d *Drop) Forward(g *Graph, x Value) Value {
 	return g.copyFrames(Value{T: x.T - d.N, H: x.H, W: x.W, C: x.C}, Value{}, 0, x, d.N)
 }
 
-// AvgDown makes one frame of Time and one pixel of 2x2 by means over groups of
-// the channels that then fall on a pixel. Before the first frame of a clip lie
-// zeros. Window is the part of its output that is made.
+// AvgDown packs Time frames and 2x2 pixels into one, by means over groups of the packed
+// channels. Zeros precede the first frame of a clip. Window is the part of its output to
+// compute.
 type AvgDown struct {
 	_ gpu.Incomparable
 
@@ -73,8 +73,7 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// AddMeans adds x to y in place, its channels averaged in groups where it has
-// more of them.
+// AddMeans adds x to y in place, averaging groups of channels if x has more.
 func AddMeans(g *Graph, name string, x, y Value) Value {
 	return g.record(node{label: name, kind: "add_means", reads: []Value{x}, onto: y, reach: each, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.x
@@ -84,8 +83,8 @@ func AddMeans(g *Graph, name string, x, y Value) Value {
 	}})
 }
 
-// DupUp makes Time frames of one and 2x2 pixels of one by repeating channels.
-// Of two frames that the first frame of a clip becomes, the first is dropped.
+// DupUp makes Time frames and 2x2 pixels from one by repeating channels. If the first
+// frame of a clip becomes two frames, the first is dropped.
 type DupUp struct {
 	_ gpu.Incomparable
 
@@ -125,8 +124,7 @@ func (e *emitter) dupUp(label string, k wgsl.DupUp3D, head, time int) {
 	}
 }
 
-// Unpatchify is x with each pixel spread out into Side x Side pixels of C
-// channels.
+// Unpatchify unpacks each pixel of x into Side x Side pixels of C channels.
 type Unpatchify struct {
 	_ gpu.Incomparable
 
@@ -149,8 +147,8 @@ func (u *Unpatchify) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// Repeat makes Time frames of each, but of a clip's first one, and Space x Space pixels of
-// each, all equal to it.
+// Repeat repeats each frame Time times, except a clip's first, and each pixel
+// Space x Space times.
 type Repeat struct {
 	Name        string
 	Time, Space int // 1 or 2

@@ -1,7 +1,6 @@
-// Package latent has the one type that encoders, decoders and files hand to
-// each other, and what its metadata tells of the clip it was made of. It knows
-// no files, models or devices: media reads and writes latents, vae makes and
-// takes them.
+// Package latent defines the type that encoders, decoders and files exchange, and its
+// metadata about the encoded clip. It knows no files, models or devices: media reads
+// and writes latents, vae makes and consumes them.
 //
 // Start at Latent; Latent.Original reads the metadata, Original.Meta makes it.
 package latent

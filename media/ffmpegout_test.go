@@ -183,7 +183,7 @@ func TestSaidOfOutputs(t *testing.T) {
 		{"wide.mkv", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
 		{"wide.webm", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
 		{"wide.y4m", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, nil},
-		{"wide", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, []string{"wide: doesn't keep that pixels are 64/45 as wide as high"}},
+		{"wide", Format{Height: 32, Width: 64, Frames: 2, Aspect: wide}, []string{"wide: cannot store the pixel aspect ratio 64/45"}},
 	} {
 		path := filepath.Join(dir, c.name)
 		c.f.FPS = latent.Rational{Num: 25, Den: 1}
@@ -229,12 +229,12 @@ func TestSound(t *testing.T) {
 	}{
 		{aac, "a.mp4", "aac", ""},
 		{aac, "b.mkv", "aac", ""},
-		{aac, "c.webm", "opus", "aac.mp4: its sound, aac, is encoded anew as opus, since .webm doesn't take it"},
+		{aac, "c.webm", "opus", "aac.mp4: its sound, aac, is re-encoded as opus, because .webm does not support it"},
 		{opus, "d.webm", "opus", ""},
 		{opus, "e.mp4", "opus", ""},
-		{opus, "f.mov", "aac", "opus.mkv: its sound, opus, is encoded anew as aac, since .mov doesn't take it"},
+		{opus, "f.mov", "aac", "opus.mkv: its sound, opus, is re-encoded as aac, because .mov does not support it"},
 		{pcm, "g.mov", "pcm_s16le", ""},
-		{wav, "h.mp4", "aac", "x.wav: its sound, pcm_s16le, is encoded anew as aac, since .mp4 doesn't take it"},
+		{wav, "h.mp4", "aac", "x.wav: its sound, pcm_s16le, is re-encoded as aac, because .mp4 does not support it"},
 		{wav, "i.mkv", "pcm_s16le", ""},
 		{late, "j.mkv", "pcm_s16le", ""},
 		{short, "k.mp4", "aac", "short.m4a: its sound ends after 0.5 s: the rest of " + filepath.Join(dir, "k.mp4") + ", 0.5 s, is silent"},
@@ -279,7 +279,7 @@ func TestSound(t *testing.T) {
 			continue
 		}
 		require.NoError(t, err)
-		assert.Equal(t, []string{filepath.Join(dir, "frames") + ": keeps no sound: that of " + aac + " is left out"}, told)
+		assert.Equal(t, []string{filepath.Join(dir, "frames") + ": cannot store sound: that of " + aac + " is dropped"}, told)
 	}
 	_, err = createWith(t, filepath.Join(dir, "none.mp4"), f, CreateOptions{Sound: silent, SoundAsked: true})
 	require.ErrorIs(t, err, ErrInput)
@@ -339,7 +339,7 @@ func TestRateIsSaid(t *testing.T) {
 		require.NoError(t, err)
 		var want []string
 		if says {
-			want = []string{path + ": keeps no frame rate: that of 25 frames/s is left out"}
+			want = []string{path + ": cannot store a frame rate: 25 frames/s is dropped"}
 		}
 		assert.Equal(t, want, told, name)
 		told, err = createWith(t, path, f, CreateOptions{})
@@ -350,7 +350,7 @@ func TestRateIsSaid(t *testing.T) {
 			require.NoError(t, err)
 			want = nil
 			if name == "a.y4m" {
-				want = []string{path + ": nothing tells its frame rate: 24 frames/s; --fps chooses another"}
+				want = []string{path + ": frame rate unknown, using 24 frames/s; --fps sets another"}
 			}
 			assert.Equal(t, want, told, "guessed in %s", name)
 		}

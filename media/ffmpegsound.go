@@ -64,7 +64,7 @@ func takeSound(ctx context.Context, path, ext string, seconds float64, o CreateO
 			encoder = "opus"
 			how = []string{"-c:a", "libopus", "-b:a", "160k", "-af", "apad"}
 		}
-		o.warn(fmt.Sprintf("%s: its sound, %s, is encoded anew as %s, since %s doesn't take it", o.Sound, codec, encoder, ext))
+		o.warn(fmt.Sprintf("%s: its sound, %s, is re-encoded as %s, because %s does not support it", o.Sound, codec, encoder, ext))
 	}
 	switch end, known := from.soundEnd(at); {
 	case known && end < seconds-0.1:

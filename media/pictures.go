@@ -283,7 +283,7 @@ func openPictures(ctx context.Context, path string, paths []string, channels int
 	if n := others.count; n == 1 {
 		o.note(fmt.Sprintf("%s: %s of %s are left out", path, others.what, others.first))
 	} else if n > 1 {
-		o.note(fmt.Sprintf("%s: %s of %s are left out, and so of %d more", path, others.what, others.first, n-1))
+		o.note(fmt.Sprintf("%s: %s of %s are ignored, also in %d more", path, others.what, others.first, n-1))
 	}
 	if wide.count > 0 {
 		o.warn(path + ": " + wide.of(len(paths)) + fmt.Sprintf(saidWide, wide.what))

@@ -173,7 +173,7 @@ func CreateWith(ctx context.Context, path string, f Format, o CreateOptions) (*S
 func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 	ext, animation := extension(path), isAnimation(path)
 	if f.Frames > 1 && !f.FPS.Known() && (isVideoFile(path) || ext == ".y4m" || animation) {
-		o.warn(fmt.Sprintf("%s: nothing tells its frame rate: %s frames/s; --fps chooses another", path, f.rate()))
+		o.warn(fmt.Sprintf("%s: frame rate unknown, using %s frames/s; --fps sets another", path, f.rate()))
 	}
 	if isVideoFile(path) {
 		o.leftBehind(ctx, path)
@@ -186,13 +186,13 @@ func (o CreateOptions) losses(ctx context.Context, path string, f Format) {
 		o.warn(fmt.Sprintf("%s: has times in hundredths of a second: browsers play %s frames/s slower, %v at most", path, f.rate(), most))
 	}
 	if o.RateAsked && ext != ".y4m" && ext != ".safetensors" && !animation {
-		o.warn(fmt.Sprintf("%s: keeps no frame rate: that of %s frames/s is left out", path, f.rate()))
+		o.warn(fmt.Sprintf("%s: cannot store a frame rate: %s frames/s is dropped", path, f.rate()))
 	}
 	if f.Aspect.Known() && ext != ".y4m" {
-		o.warn(fmt.Sprintf("%s: doesn't keep that pixels are %s as wide as high", path, f.Aspect))
+		o.warn(fmt.Sprintf("%s: cannot store the pixel aspect ratio %s", path, f.Aspect))
 	}
 	if o.Sound != "" && HasSound(ctx, o.Sound) {
-		o.warn(fmt.Sprintf("%s: keeps no sound: that of %s is left out", path, o.Sound))
+		o.warn(fmt.Sprintf("%s: cannot store sound: that of %s is dropped", path, o.Sound))
 	}
 }
 

@@ -1,2 +1,2 @@
-// Package memory tells how much of the machine's memory is free.
+// Package memory reports how much of the machine's memory is free.
 package memory

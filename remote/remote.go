@@ -1,7 +1,6 @@
-// Package remote brings files from http and https URLs and takes files to them,
-// such as object stores sign: by range where a connection breaks off, and again
-// where a server is busy. What a URL has behind its path may be a secret, and is
-// told to nobody.
+// Package remote downloads files from http and https URLs and uploads files to them,
+// such as signed URLs of object stores. It continues interrupted downloads by range and
+// retries busy servers. The query of a URL may be a secret and appears in no message.
 //
 // Start at Transfer.Fetch and Transfer.Put.
 package remote

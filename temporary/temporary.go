@@ -1,13 +1,13 @@
 //go:build !js
 
-// Package temporary makes temporary files and folders that are told from those of
-// a program that is no more: Sweep removes what was left where a program was
-// killed, and nothing else.
+// Package temporary makes temporary files and folders that can be distinguished from
+// those of a program that has ended: Sweep removes what a killed program left, and
+// nothing else.
 //
-// Their names end in .tmp-HOST-RANDOM. While they are in use they are locked by
-// the process, or on Windows open, which ends with it in whatever way it ends,
-// so that neither a number of a process that came again nor a clock counts. HOST
-// stands for the machine and the user: a disk may be shared.
+// Their names end in .tmp-HOST-RANDOM. While in use they are locked by the process, or on
+// Windows open; both end with the process, however it ends, so neither reused process
+// numbers nor clocks matter. HOST stands for the machine and the user, because a disk may
+// be shared.
 //
 // Start at Create, Mkdir and Open, and at Sweep. Lock is for a folder that stays.
 package temporary

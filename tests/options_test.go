@@ -33,13 +33,15 @@ var wordPlaces = []struct{ where, words string }{
 	{"docs/comfyui.md", "`{python}`"},
 }
 
-// textPlaces are those of the texts, where a word has a list of them.
-var textPlaces = []struct{ where, words string }{
-	{"web/protocol.js", "'{text}'"},
-	{"web/index.html", `<option value="{text}" data-t="settings.{word}.{text}">`},
-	{"web/strings/", "'settings.{word}.{text}': "},
-	{"integrations/comfyui/nodes.py", `"{text}"`},
-	{"docs/models.md", "| `{text}` |"},
+// textPlaces are those of the texts, where a word has a list of them: of every word, or
+// of the one that is named.
+var textPlaces = []struct{ where, words, of string }{
+	{"web/protocol.js", "'{text}'", ""},
+	{"web/index.html", `<option value="{text}" data-t="settings.{word}.{text}">`, ""},
+	{"web/strings/", "'settings.{word}.{text}': ", ""},
+	{"integrations/comfyui/nodes.py", `"{text}"`, ""},
+	{"docs/models.md", "| `{text}` |", "as"},
+	{"docs/tiles.md", "| `{text}` |", "tiling"},
 }
 
 // Every place where a user can say a word of requests, or reads of it, has it.
@@ -50,6 +52,9 @@ func TestWordsHavePlaces(t *testing.T) {
 		}
 		for _, text := range word.Of {
 			for _, place := range textPlaces {
+				if place.of != "" && place.of != word.Name {
+					continue
+				}
 				holds(t, place.where, strings.NewReplacer("{word}", word.Name, "{text}", text).Replace(place.words))
 			}
 		}

@@ -1,21 +1,20 @@
-// Package tiling is the arithmetic of spatial tiles: how a frame is cut, with
-// what weights the pieces are blended, when a part of the result is final, and
-// which tile fits a memory budget. It follows the tiled encode and decode of
-// the reference to the letter and knows no device, so that every build of the
-// program cuts and blends alike.
+// Package tiling computes spatial tiles: how a frame is cut, the weights that blend
+// the tiles, when a part of the result is final, and which tile fits a memory budget.
+// It follows the tiled encode and decode of the reference exactly and knows no device,
+// so that every build cuts and blends alike.
 //
-// Time is not cut here: each tile runs through the whole clip by itself.
+// Time is not cut here: each tile runs through the whole clip.
 //
-// Lengths are counted in pixels or in cells of the latent, of Options.Factor
-// pixels a side; a sample is one of the result: a pixel where a latent is
-// decoded, a cell where a frame is encoded. Rows go down and come first.
+// Lengths are in pixels or in latent cells of Options.Factor pixels a side. A sample is
+// one element of the result: a pixel when decoding, a cell when encoding. Rows go down
+// and come first.
 //
-// Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget,
-// those about the size of a frame or latent ErrFrame. Plans are plain values,
-// and all of it is safe for concurrent use.
+// Errors that a user's choice can cause wrap ErrTile, ErrOverlap or ErrBudget; those
+// about the size of a frame or latent wrap ErrFrame. Plans are plain values, and
+// everything is safe for concurrent use.
 //
-// Start at Decode and Encode, which make a Plan, or at LinearDecode and
-// LinearEncode, which make one that is blended as diffusers does it.
+// Start at Decode and Encode, which make a Plan, or at LinearDecode and LinearEncode,
+// which make one that is blended as in diffusers.
 package tiling
 
 import (

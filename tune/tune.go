@@ -1,15 +1,14 @@
-// Package tune chooses kernels by trial and trusts them by proof. Where more than
-// one kernel can do what a job asks for, it times them on the device that the job
-// runs on and takes the quickest, once for each adapter, driver and library: what
-// comes out is kept in the user's cache folder.
+// Package tune chooses kernels by trial and verifies them before use. If several kernels
+// can do what a job needs, it times them on the job's device and chooses the fastest,
+// once for each adapter, driver and library. The results are kept in the user's cache
+// folder.
 //
-// A kernel that is not the plain one is first compared there with what the plain
-// one is to compute, in f64 on the processor, on made-up numbers. One that
-// disagrees is never used. A feature that an adapter says it has proves nothing.
+// Each kernel but the plain one is first compared with a float64 reference on the
+// processor, on random numbers. A kernel with a wrong result is never used, whatever
+// features the adapter reports.
 //
-// A trial takes a twentieth of the part of the job that it is for, at most, with those
-// of jobs before it: many short ones are a long one. Start at Tuner.Choose; Tuner.Known
-// tells what was found out.
+// Trials take at most a twentieth of the part of the job that they are for, added up over
+// the jobs before it. Start at Tuner.Choose; Tuner.Known returns the results.
 package tune
 
 import (

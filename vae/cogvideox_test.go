@@ -161,7 +161,7 @@ func TestScaleOfCogVideoX(t *testing.T) {
 func TestUnfitCogVideoX(t *testing.T) {
 	testUnfit(t, narrowCogVideoX(t), []unfit{
 		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
-		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels are not a multiple of 32 norm groups"},
 		{"decoder.up_blocks.0.upsamplers.0.conv.weight", []int{32, 32, 3, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.weight is [32 32 3 3 3], expected [32 32 3 3]"},
 		{"decoder.norm_out.conv_y.conv.weight", []int{32, 5, 1, 1, 1}, "of another shape: decoder.norm_out.conv_y.conv.weight is [32 5 1 1 1], expected [32 4 1 1 1]"},
 		{"post_quant_conv.weight", []int{4, 4, 1, 1, 1}, "1 unknown: post_quant_conv.weight"},

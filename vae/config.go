@@ -11,17 +11,17 @@ import (
 // ErrUnknownModel: the checkpoint is not of a family this package knows.
 var ErrUnknownModel = errors.New("not a VAE that tessera knows")
 
-// ErrLeftOut is the ErrUnknownModel of a build without all families: the checkpoint may be
-// of one that is left out.
+// ErrLeftOut is the ErrUnknownModel of a build without all families: the checkpoint may
+// belong to a missing one.
 var ErrLeftOut = fmt.Errorf("%w", ErrUnknownModel)
 
-// ErrBadModel: the checkpoint can't be read, is damaged, or its tensors are not
-// what the model needs.
+// ErrBadModel: the checkpoint cannot be read, is damaged, or its tensors do not fit
+// the model.
 var ErrBadModel = errors.New("unusable checkpoint")
 
 // ErrFlat: the checkpoint's quantisation convolutions are all zero. One such file
 // is in circulation; every latent and picture it makes is flat.
-var ErrFlat = errors.New("the quantisation convolutions are all zero, so that every picture would be flat brown: the file is broken, take another copy")
+var ErrFlat = errors.New("the quantisation convolutions are all zero, so every picture would be flat brown: the file is damaged, use another copy")
 
 // badModel makes an error an ErrBadModel and keeps its words.
 type badModel struct{ error }
@@ -29,7 +29,7 @@ type badModel struct{ error }
 func (e *badModel) Unwrap() error        { return e.error }
 func (e *badModel) Is(target error) bool { return target == ErrBadModel }
 
-// Config is what a checkpoint's names and shapes tell of the model.
+// Config describes the model, from a checkpoint's names and shapes.
 type Config struct {
 	Family   string `json:"family"`    // "seedvr2", "wan2.1", "wan2.2", "qwen2.1", "hunyuanvideo", "hunyuanvideo1.5", "hunyuanimage2.1", "ltx2", "mochi1", "cogvideox", "cosmos1", "kl", "flux2", "taesd", "taehv"
 	Model    string `json:"model"`     // by its own name: "Qwen-Image"
@@ -47,47 +47,47 @@ type Config struct {
 	Patch    int    `json:"patch"`     // side of the squares of pixels that the network sees as one
 	// Upscale: decoded pixels along the side of an encoded one. 0 is 1.
 	Upscale int `json:"upscale,omitempty"`
-	// Quant: 1x1 convolutions stand before the latent and behind it.
+	// Quant: there are 1x1 convolutions before and after the latent.
 	Quant bool `json:"quant,omitempty"`
-	// Variant is what blocks a decoder has that has not the usual ones of its family:
-	// "wide" or "super", of TAEHV.
+	// Variant names unusual decoder blocks: "wide" or "super", for TAEHV.
 	Variant string `json:"variant,omitempty"`
-	// Cycle is how many latent frames are encoded as a clip by themselves, the first of
-	// which stands for one frame: 5 of MiniMax-H3, 0 where there are no such.
+	// Cycle is the number of latent frames that are encoded as a separate clip, the
+	// first of which stands for one frame: 5 for MiniMax-H3, else 0.
 	Cycle int `json:"cycle,omitempty"`
-	// Batch is how many latent frames the norms see at once: 2 of CogVideoX, 0 where that
-	// does not matter. A clip of a multiple of them has no latent frame that stands for one.
+	// Batch is the number of latent frames that the norms see at once: 2 for CogVideoX,
+	// 0 if it does not matter. In a clip of a multiple of Batch no latent frame stands for
+	// a single frame.
 	Batch int `json:"batch,omitempty"`
 	// Leaky: it has LeakyReLU where its family has ReLU, and pixels from -1 to 1.
 	Leaky bool `json:"leaky,omitempty"`
-	// Packed: a pipeline's latent has squares of 2x2 cells as one, of four times the
-	// channels, and Mean and Scale are of those; see latent.Latent.Pack. Latents here are
-	// unpacked.
+	// Packed: a pipeline's latent packs 2x2 cells into one with four times the channels,
+	// and Mean and Scale apply to packed channels; see latent.Latent.Pack. Latents here
+	// are unpacked.
 	Packed bool `json:"packed,omitempty"`
-	// Assumed: models of other statistics have these names and shapes, and nothing
-	// tells which one this is. Model is the most usual.
+	// Assumed: models with other statistics have these names and shapes, and the file
+	// does not say which it is. Model is the most common one.
 	Assumed bool `json:"assumed,omitempty"`
-	// Lacks is "encoder" or "decoder" where the file has no such network: what
-	// is said of it above is empty then.
+	// Lacks is "encoder" or "decoder" if the file has no such network; its fields
+	// above are then empty.
 	Lacks string `json:"lacks,omitempty"`
 
-	// A pipeline's latent is (latent - Mean) * Scale, per channel. Both are nil
-	// where the pipeline's numbers are not known: then it is the model's own.
+	// A pipeline's latent is (latent - Mean) * Scale, per channel. Both are nil if the
+	// pipeline's statistics are unknown; its latent is then the model's own.
 	Mean  []float64 `json:"mean"`
 	Scale []float64 `json:"scale"`
-	// Frames is how many of them there are for each channel, of its first latent frames;
-	// the last counts for all later ones. 0: one for all frames.
+	// Frames is the number of means and scales per channel, for its first latent frames;
+	// the last applies to all later ones. 0: one for all frames.
 	Frames int `json:"statistics_frames,omitempty"`
-	// Sigma is the sigma_data of a pipeline's scheduler, which Scale has as a factor; the
-	// pipeline's own statistics are without. 0: there is none.
+	// Sigma is the sigma_data of a pipeline's scheduler. Scale includes it as a factor, the
+	// pipeline's own statistics do not. 0: none.
 	Sigma float64 `json:"sigma,omitempty"`
 
-	// Independent: frames are pictures by themselves unless told otherwise.
+	// Independent: frames are separate pictures by default.
 	Independent bool `json:"independent"`
-	// Tilings are those that tiles can be put together by, the default first.
+	// Tilings are the supported ways to combine tiles, the default first.
 	Tilings []Tiling `json:"tilings"`
-	// ComfyUIUnscaled: ComfyUI's files of its latents hold the model's own
-	// numbers, not the pipeline's.
+	// ComfyUIUnscaled: ComfyUI's latent files hold the model's own numbers, not
+	// the pipeline's.
 	ComfyUIUnscaled bool `json:"comfyui_unscaled"`
 	// ComfyUIFolded: ComfyUI's samplers leave its latents with frames among the
 	// channels, [B,C*L,h,w].
@@ -105,24 +105,24 @@ type Config struct {
 	mochi mochiConfig // of Mochi 1's
 
 	cosmos cosmosConfig // of Cosmos 1.0's
-	// Quantised tells which weights are not stored as floats, "" where all are.
+	// Quantised describes the weights that are not stored as floats, "" if all are.
 	Quantised string `json:"-"`
-	// Beside is the config.json that Mean and Scale are from, "" where they are the
-	// published ones.
+	// Beside is the config.json with Mean and Scale, "" if they are the published
+	// ones.
 	Beside string `json:"-"`
 }
 
-// Can refuses a direction, "encode" or "decode", whose network the file lacks. Its
-// error is an ErrBadModel.
+// Can returns an ErrBadModel if the file lacks the network of a direction, "encode"
+// or "decode".
 func (c *Config) Can(direction string) error {
 	if c.Lacks == "" || c.Lacks[:2] != direction[:2] {
 		return nil
 	}
-	return &badModel{fmt.Errorf("vae: %s has no %s and can't %s: take a checkpoint that has one", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction)}
+	return &badModel{fmt.Errorf("vae: %s has no %s and cannot %s: use a checkpoint that has one", cmp.Or(c.File, "the checkpoint"), c.Lacks, direction)}
 }
 
-// Decoded is how many pixels along a latent cell's side a decode makes: Spatial, or
-// more where the decoder enlarges the picture.
+// Decoded is the side of a latent cell in decoded pixels: Spatial, or more if the
+// decoder enlarges the picture.
 func (c *Config) Decoded() int { return c.Spatial * c.upscale() }
 
 func (c *Config) upscale() int { return max(1, c.Upscale) }
@@ -220,7 +220,7 @@ func (c *Config) checkSizes(file string) error {
 func (c *Config) checkGroups(file string) error {
 	for _, w := range slices.Concat(c.Widths, c.Decoder) {
 		if w%c.Groups != 0 {
-			return fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups", file, w, c.Groups)
+			return fmt.Errorf("vae: %s: %d channels are not a multiple of %d norm groups", file, w, c.Groups)
 		}
 	}
 	return nil
@@ -282,11 +282,11 @@ func (c *Config) network(channel, frame, row int, unscaled bool) (scale, mean [2
 	return scale, mean
 }
 
-// Unpacks says that latents whose squares of 2x2 cells lie among the channels are read,
-// as FLUX.2's pipelines have them.
+// Unpacks reports whether latents with 2x2 cells packed into channels are supported,
+// as FLUX.2's pipelines use them.
 func (c Config) Unpacks() bool { return c.Packed || c.unpacks }
 
-// Grid is what a clip's height and width are padded to multiples of, in pixels.
+// Grid is the number of pixels of which a clip's height and width are padded to multiples.
 func (c Config) Grid() int {
 	if c.Packed {
 		return 2 * c.Spatial

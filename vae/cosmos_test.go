@@ -75,7 +75,7 @@ func TestStatisticsOfCosmos(t *testing.T) {
 		return (mu - cosmosMean[at]) * 0.5 / cosmosStd[at]
 	})
 	_, err := m.PlanEncode(t.Context(), 9, 8, 8, EncodeOptions{Moments: true})
-	require.ErrorContains(t, err, "makes latents, not distributions")
+	require.ErrorContains(t, err, "produces latents, not distributions")
 }
 
 // The transform of a patch is two of 2x2x2 blocks, one after the other, whose inverse has

@@ -9,13 +9,13 @@ import (
 	"tessera/engine/runner"
 )
 
-// DecodeOptions choose what comes out.
+// DecodeOptions choose a decode's output.
 type DecodeOptions struct {
 	Options
 	RGBA8   bool // 8-bit frames, with the model's alpha or opaque; else floats
 	Preview bool // Watch.Preview is to see the tiles
-	// Frames, Height and Width trim the clip to what it was before it was
-	// padded for encoding, in frames and pixels; 0 keeps all.
+	// Frames, Height and Width trim the clip to its size before it was padded for
+	// encoding, in frames and pixels; 0 keeps everything.
 	Frames, Height, Width int
 }
 
@@ -27,8 +27,7 @@ type Frame struct {
 	RGBA          []byte    // [H, W, 4], where RGBA8 was asked for
 }
 
-// DecodePlan is how a latent will be decoded. What was planned is what runs, any
-// number of times.
+// DecodePlan is a plan for decoding a latent. It can run any number of times.
 type DecodePlan struct {
 	*Plan
 	model  *Model
@@ -40,11 +39,11 @@ type DecodePlan struct {
 	workers []*runner.Worker
 }
 
-// PlanDecode plans the decoding of a latent of so many frames of height x width
-// cells, without running it; ctx ends it early. It returns ErrMemory or tiling.ErrBudget for what
-// is beyond the budget, gpu.ErrTooLarge for what is beyond the adapter's limits,
-// ErrTiling, tiling.ErrTile and tiling.ErrOverlap for options that can't be, and
-// ErrBadModel for a file without a decoder.
+// PlanDecode plans decoding a latent of frames of height x width cells, without
+// running it; ctx can end it early. It returns ErrMemory or tiling.ErrBudget for a job
+// that exceeds the budget, gpu.ErrTooLarge for one that exceeds the adapter's limits,
+// ErrTiling, tiling.ErrTile and tiling.ErrOverlap for invalid options, and ErrBadModel
+// for a file without a decoder.
 func (m *Model) PlanDecode(ctx context.Context, frames, height, width int, o DecodeOptions) (*DecodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: latent of %d frames of %dx%d cells, expected at least one of each", frames, height, width)
@@ -78,9 +77,9 @@ func (m *Model) Decode(ctx context.Context, z Latent, o DecodeOptions) iter.Seq2
 }
 
 // Run runs the decoder on a latent of the planned size and yields the clip's
-// frames in order, each as soon as no later tile can touch it. It ends at the
-// first error; leaving the loop early stops the work. Errors are those of the
-// device, ErrOverflow, and the context's.
+// frames in order, each as soon as no later tile can change it. It ends at the
+// first error; leaving the loop early stops the work. Errors come from the
+// device or the context, or are ErrOverflow.
 func (p *DecodePlan) Run(ctx context.Context, z Latent, w Watch) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		m := p.model
@@ -109,7 +108,7 @@ func (p *DecodePlan) check(z Latent) error {
 		return fmt.Errorf("vae: latent has %d channels, %s has %d", z.Channels, p.model.file.Name(), p.model.Config.Latent)
 	}
 	if got := [3]int{z.Frames, z.Height, z.Width}; got != p.in {
-		return fmt.Errorf("vae: latent of %d frames of %dx%d cells, planned was one of %d of %dx%d", got[0], got[1], got[2], p.in[0], p.in[1], p.in[2])
+		return fmt.Errorf("vae: latent of %d frames of %dx%d cells, but the plan is for %d of %dx%d", got[0], got[1], got[2], p.in[0], p.in[1], p.in[2])
 	}
 	return nil
 }

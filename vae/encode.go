@@ -20,7 +20,7 @@ type Clip interface {
 	ReadFrame(t int, dst []float32) error
 }
 
-// EncodeOptions choose what comes out.
+// EncodeOptions choose an encode's output.
 type EncodeOptions struct {
 	Options
 	Moments bool   // mean and log-variance, unscaled, in place of a latent
@@ -35,8 +35,7 @@ type LatentFrame struct {
 	Data                    []float32 // [Channels, Height, Width]
 }
 
-// EncodePlan is how a clip will be encoded. What was planned is what runs, any
-// number of times.
+// EncodePlan is a plan for encoding a clip. It can run any number of times.
 type EncodePlan struct {
 	*Plan
 	model  *Model
@@ -48,9 +47,9 @@ type EncodePlan struct {
 	workers []*runner.Worker
 }
 
-// Padded are the clip's frames and size as the encoder sees them: PaddedFrames,
-// the end mirrored, unless they are independent, and multiples of a latent cell's
-// pixels, the last row and column repeated. Networks that take any size get
+// Padded returns the clip's frames and size as the encoder sees them: PaddedFrames,
+// with the end mirrored, unless frames are independent, and multiples of a latent
+// cell's pixels, with the last row and column repeated. Networks for any size get
 // multiples of a patch.
 func (m *Model) Padded(frames, height, width int, independent bool) (int, int, int) {
 	grid := m.Config.Grid()
@@ -63,9 +62,9 @@ func (m *Model) Padded(frames, height, width int, independent bool) (int, int, i
 	return frames, (height + grid - 1) / grid * grid, (width + grid - 1) / grid * grid
 }
 
-// PaddedFrames is how many frames a clip of n has as an encoder sees it: 4n+1, or with
-// cycles, as MiniMax-H3 has them, whole ones and two latent frames' more, or with batches,
-// as CogVideoX has them, 8n or 8n+1.
+// PaddedFrames is the padded length of a clip of n frames: 4k+1; with cycles, as in
+// MiniMax-H3, whole cycles and two latent frames more; with batches, as in CogVideoX, 8k
+// or 8k+1.
 func (c *Config) PaddedFrames(n int) int {
 	if batch := c.Batch * c.Temporal; batch > 0 {
 		if n%batch == 1 {
@@ -80,10 +79,9 @@ func (c *Config) PaddedFrames(n int) int {
 	return least + (max(0, n-least)+step-1)/step*step
 }
 
-// PlanEncode plans the encoding of a clip of so many frames of height x width
-// pixels, padded as Padded says, without running it. Its errors are
-// PlanDecode's, ErrBadModel for a file without an encoder, and one of moments for a model
-// that has none.
+// PlanEncode plans encoding a clip of frames of height x width pixels, padded as
+// Padded says, without running it. Its errors are those of PlanDecode, ErrBadModel for
+// a file without an encoder, and an error for moments of a model without them.
 func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o EncodeOptions) (*EncodePlan, error) {
 	if frames < 1 || height < 1 || width < 1 {
 		return nil, fmt.Errorf("vae: clip of %d frames of %dx%d pixels, expected at least one of each", frames, height, width)
@@ -92,7 +90,7 @@ func (m *Model) PlanEncode(ctx context.Context, frames, height, width int, o Enc
 		return nil, err
 	}
 	if m.family.means && (o.Moments || o.Sample) {
-		return nil, fmt.Errorf("vae: %s makes latents, not distributions: expected neither moments nor a sample", m.Config.Model)
+		return nil, fmt.Errorf("vae: %s produces latents, not distributions, so it has no moments and no sample", m.Config.Model)
 	}
 	config, err := m.as(o.As)
 	if err != nil {
@@ -152,9 +150,9 @@ func (p *EncodePlan) channels() int {
 }
 
 // Run runs the encoder on a clip of the planned size and yields the latent's
-// frames in order, each as soon as no later tile can touch it. It ends at the
-// first error; leaving the loop early stops the work. Errors are the clip's,
-// those of the device, ErrOverflow, and the context's.
+// frames in order, each as soon as no later tile can change it. It ends at the
+// first error; leaving the loop early stops the work. Errors come from the clip,
+// the device or the context, or are ErrOverflow.
 func (p *EncodePlan) Run(ctx context.Context, clip Clip, w Watch) iter.Seq2[LatentFrame, error] {
 	return func(yield func(LatentFrame, error) bool) {
 		m := p.model
@@ -197,7 +195,7 @@ func (p *EncodePlan) check(clip Clip) error {
 	}
 	h, w := clip.Size()
 	if got := [3]int{clip.Frames(), h, w}; got != p.in {
-		return fmt.Errorf("vae: clip of %d frames of %dx%d pixels, planned was one of %d of %dx%d", got[0], h, w, p.in[0], p.in[1], p.in[2])
+		return fmt.Errorf("vae: clip of %d frames of %dx%d pixels, but the plan is for %d of %dx%d", got[0], h, w, p.in[0], p.in[1], p.in[2])
 	}
 	return nil
 }

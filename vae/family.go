@@ -208,7 +208,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 		return fam, c, t, err
 	}
 	if of, name := module(f, unread); of != "" {
-		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), errNoFamily, of, name)
+		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported yet", f.Name(), errNoFamily, of, name)
 	}
 	if of, name := module(f, noVAE); of != "" {
 		return nil, Config{}, tensors{}, fmt.Errorf("vae: %s: %w: it is %s (tensor %s), expected the VAE of its pipeline", f.Name(), errNoFamily, of, name)

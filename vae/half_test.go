@@ -90,9 +90,9 @@ func TestHalves(t *testing.T) {
 					_, decode := m.PlanDecode(t.Context(), 1, 2, 2, DecodeOptions{})
 					if lacks == "encoder" {
 						encode, decode = decode, encode
-						require.EqualError(t, decode, "vae: the checkpoint has no encoder and can't encode: take a checkpoint that has one")
+						require.EqualError(t, decode, "vae: the checkpoint has no encoder and cannot encode: use a checkpoint that has one")
 					} else {
-						require.EqualError(t, decode, "vae: the checkpoint has no decoder and can't decode: take a checkpoint that has one")
+						require.EqualError(t, decode, "vae: the checkpoint has no decoder and cannot decode: use a checkpoint that has one")
 					}
 					require.ErrorIs(t, decode, ErrBadModel)
 					if encode != nil { // an adapter of no limits has no room

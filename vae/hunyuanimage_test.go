@@ -84,7 +84,7 @@ func TestKLIsNotHunyuanImage(t *testing.T) {
 func TestUnfitHunyuanImage(t *testing.T) {
 	testUnfit(t, narrowHunyuanImage(t), []unfit{
 		{"decoder.conv_in.weight", []int{32, 4, 9}, "has shape [32 4 9], expected 4 dimensions"},
-		{"encoder.down.1.block.0.conv1.weight", []int{33, 32, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"encoder.down.1.block.0.conv1.weight", []int{33, 32, 3, 3}, "33 channels are not a multiple of 32 norm groups"},
 		{"decoder.up.1.upsample.conv.weight", []int{64, 32, 3, 3}, "decoder.up.1.upsample.conv.weight is [64 32 3 3], expected [128 32 3 3]"},
 		{"decoder.conv_in.weight", []int{32, 5, 3, 3}, "has 32 channels where it has 5 of a latent"},
 		{"encoder.mid.attn_1.q.weight", []int{32, 32, 3, 1}, "encoder.mid.attn_1.q.weight is [32 32 3], expected [32 32]"},

@@ -114,7 +114,7 @@ func testHalves(t *testing.T, path string) {
 func TestUnfitHunyuan(t *testing.T) {
 	testUnfit(t, narrowHunyuan(t), []unfit{
 		{"decoder.conv_in.conv.weight", []int{32, 4, 27}, "has shape [32 4 27]"},
-		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels don't divide into 32 norm groups"},
+		{"encoder.down_blocks.1.resnets.0.conv1.conv.weight", []int{33, 32, 3, 3, 3}, "33 channels are not a multiple of 32 norm groups"},
 		{"decoder.up_blocks.0.upsamplers.0.conv.conv.weight", []int{32, 32, 3, 3}, "of another shape: decoder.up_blocks.0.upsamplers.0.conv.conv.weight is [32 32 3 3], expected [32 32 3 3 3]"},
 	})
 	testUnfit(t, narrow15(t), []unfit{

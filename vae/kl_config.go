@@ -273,11 +273,11 @@ func otherKL(f format.File) error {
 	for _, name := range f.Names() {
 		for _, m := range klOthers {
 			if strings.Contains(name, m.tensor) {
-				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read yet", f.Name(), ErrUnknownModel, m.of, name)
+				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported yet", f.Name(), ErrUnknownModel, m.of, name)
 			}
 		}
 		if klStageAttention.MatchString(name) {
-			return fmt.Errorf("vae: %s: %w: it has attention in a stage (tensor %s), which is not read", f.Name(), ErrUnknownModel, name)
+			return fmt.Errorf("vae: %s: %w: it has attention in a stage (tensor %s), which is not supported", f.Name(), ErrUnknownModel, name)
 		}
 	}
 	return nil

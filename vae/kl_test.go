@@ -126,7 +126,7 @@ func TestWhichKL(t *testing.T) {
 	thing := smallKL(t, "thing.safetensors", synthetic.KLConfig{Quant: true})
 	_, err := Inspect(thing, gpu.Info{}, Settings{As: "flux"})
 	require.ErrorIs(t, err, ErrBadModel)
-	require.ErrorContains(t, err, `can't be taken for "flux"`)
+	require.ErrorContains(t, err, `cannot be opened as "flux"`)
 }
 
 // A whole checkpoint's other tensors tell, before its name.

@@ -257,7 +257,7 @@ func otherLTX(f format.File) error {
 	for _, name := range f.Names() {
 		for _, m := range ltxOthers {
 			if strings.Contains(name, m.tensor) {
-				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not read", f.Name(), ErrUnknownModel, m.of, name)
+				return fmt.Errorf("vae: %s: %w: it is %s (tensor %s), which is not supported", f.Name(), ErrUnknownModel, m.of, name)
 			}
 		}
 	}

@@ -1,10 +1,10 @@
 // Package vae encodes video to latents and decodes latents to video with the
-// causal 3D VAEs of video generators, from their original checkpoints. Start
+// VAEs of image and video generators, from their original checkpoints. Start
 // at Open, Model.Encode and Model.Decode; Inspect needs no device.
 //
 // A model is a family's description of two networks, each a tree of layers named
-// as in the checkpoint; how they are run on a clip of any size is package
-// engine's affair. Planning takes no device.
+// as in the checkpoint. Package engine runs them on clips of any size. Planning
+// needs no device.
 //
 // A Model is not safe for concurrent use, nor for one run within the loop of another.
 package vae
@@ -25,7 +25,7 @@ import (
 	"tessera/wgsl"
 )
 
-// Precision is how activations are stored; sums are f32 always.
+// Precision is the storage of activations; sums are always f32.
 type Precision string
 
 const (
@@ -63,9 +63,8 @@ type Settings struct {
 }
 
 // KernelSettings choose how layers are computed. Commands set Choose, so that long jobs
-// run on the kernels that are quickest on a device, and NoFold and Winograd where a user
-// asks to compare; tests and benchmarks set Choices. The zero value is right for everyone
-// else.
+// use the fastest kernels on a device, and NoFold and Winograd if the user sets them.
+// Tests and benchmarks set Choices. Otherwise use the zero value.
 type KernelSettings struct {
 	NoFold   bool         // run layers that enlarge as the file has them, not folded into the convolutions behind them, and each temporal tap
 	Winograd *bool        // make 3x3x3 convolutions by Winograd's F(2,3) or F(4,3) in time, and a picture's by F(4,3) along rows; nil: where that is known to be faster
@@ -106,9 +105,9 @@ type way struct {
 }
 
 // Inspect reads a checkpoint's header, recognises the model and checks every
-// tensor, without a device. What the model plans is for an adapter like a, of
-// which Limits, F16, Type and Memory count; it cannot run. An error is an
-// ErrBadModel but for a Precision that is none.
+// tensor, without a device. The model plans for an adapter like a, from its
+// Limits, F16, Type and Memory; it cannot run. Errors are ErrBadModel, except
+// for an unknown Precision.
 func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := format.Open(path)
 	if err != nil {
@@ -121,8 +120,8 @@ func Inspect(path string, a gpu.Info, o Settings) (*Model, error) {
 	return m, err
 }
 
-// InspectFile is Inspect of an open file, whose name is its path. The model's
-// Close closes it; where there is none, it stays open and the caller's.
+// InspectFile is Inspect for an open file, whose name is its path. The model's
+// Close closes it; on an error the caller has to.
 func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	m, err := inspect(f, a, o)
 	if err != nil {
@@ -140,8 +139,7 @@ func InspectFile(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	return m, nil
 }
 
-// InspectReader is Inspect of the size bytes behind r; name stands for them in
-// errors. r stays in use until Close, which does not close it.
+// InspectReader is Inspect for size bytes of r; errors call them name. r stays in use until Close, which does not close it.
 func InspectReader(r io.ReaderAt, size int64, name string, a gpu.Info, o Settings) (*Model, error) {
 	f, err := format.Read(r, size, name)
 	if err != nil {
@@ -162,8 +160,8 @@ func inspect(f format.File, a gpu.Info, o Settings) (*Model, error) {
 	return m, nil
 }
 
-// Published is Inspect of a family's published checkpoint, which need not be
-// there: weights are taken to be halves.
+// Published is Inspect for a family's published checkpoint, without the file:
+// it assumes f16 weights.
 func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 	for _, fam := range families {
 		if fam.name != name {
@@ -180,8 +178,8 @@ func Published(name string, a gpu.Info, o Settings) (*Model, error) {
 	return nil, fmt.Errorf("vae: %w: %.80q, expected %s", ErrUnknownModel, name, strings.Join(Families(), ", "))
 }
 
-// Open is Inspect with a device to run on. Weights go to it when a direction is
-// first used. The caller closes the model before the device.
+// Open is Inspect with a device to run on. Weights are uploaded when a direction
+// is first used. The caller closes the model before the device.
 func Open(dev *gpu.Device, path string, o Settings) (*Model, error) {
 	m, err := Inspect(path, dev.Info(), o)
 	return m.on(dev), err
@@ -323,8 +321,7 @@ func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64))
 	return nil
 }
 
-// Unload takes the weights off the device. The next job loads them again. With
-// none there the device is left alone.
+// Unload removes the weights from the device. The next job loads them again.
 func (m *Model) Unload() {
 	if m.store == nil { // of Inspect
 		return
@@ -436,7 +433,7 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.error }
 
-// Speed measures how many FLOPs the model's device does in a second.
+// Speed measures the FLOP/s of the model's device.
 func (m *Model) Speed(ctx context.Context) (float64, error) {
 	return runner.Speed(ctx, m.dev, m.kernels)
 }

@@ -47,7 +47,7 @@ const (
 	OffloadOff  = engine.OffloadOff
 )
 
-// AutoChunk is Options.Chunk by the budget.
+// AutoChunk lets the budget choose Options.Chunk.
 const AutoChunk = engine.AutoChunk
 
 // Memory formats.
@@ -76,37 +76,35 @@ type Options struct {
 	Tile tiling.Choice
 	// Overlap of neighbouring tiles, in pixels. Exact tiles have a halo instead.
 	Overlap tiling.Size
-	// Shrink lets a smaller tile be chosen where Tile is too large for the
-	// device or the budget, rather than fail.
+	// Shrink allows a smaller tile if Tile is too large for the device or the
+	// budget; otherwise that is an error.
 	Shrink bool
-	// Tiling is what becomes of tiles; "" is the first of Config.Tilings where it
+	// Tiling is how tiles are combined; "" is the first of Config.Tilings if it
 	// fits, else Feather.
 	Tiling Tiling
-	// Independent takes every frame as a picture by itself, with a latent frame
-	// of its own.
+	// Independent treats each frame as a separate picture with its own latent
+	// frame.
 	Independent bool
 	// Budget in bytes for everything on the device; 0 is engine.Budget of the
 	// adapter.
 	Budget int64
-	// MemoryFormat is how causal memory is kept: as activations are, or in 8 bits.
+	// MemoryFormat is the storage of causal memory: that of activations, or 8 bits.
 	MemoryFormat MemoryFormat
-	// Offload is whether causal memory lives on the host, and, where the budget asks for
-	// it, weights do. It changes speed and memory, not the result.
+	// Offload keeps causal memory, and if the budget requires it weights, on the host.
+	// It changes speed and memory, not the result.
 	Offload Offload
-	// Host is how many bytes of the host's memory offload takes at most; 0 is three
-	// quarters of what is free there, or 2 GiB where that is not known, which OffloadOn
-	// goes beyond.
+	// Host limits offload's use of host memory, in bytes; 0 is three quarters of what
+	// is free, or 2 GiB if that is unknown, which OffloadOn may exceed.
 	Host int64
-	// Chunk is the number of latent frames in a slice of the clip after its
-	// first; 0 is 1, as the references, AutoChunk what the budget has plenty of room
-	// for. It changes speed and memory, not the result, unless that has causal memory
-	// in 8 bits.
+	// Chunk is the number of latent frames in each slice after the first; 0 is 1, as
+	// in the references, AutoChunk chooses by the budget. It changes speed and memory,
+	// and the result only with causal memory in 8 bits.
 	Chunk int
-	// As is which of Kinds the model is, in place of Config.Model; "": that.
+	// As is one of Kinds, which overrides Config.Model; "" does not.
 	As string
-	// Unscaled takes and gives the model's own numbers; else a latent is as the
-	// pipeline's diffusion model has it, (latent - Mean) * Scale, and pixels are
-	// clamped to [-1, 1] where the model's pipeline does that.
+	// Unscaled uses the model's own numbers for latents; otherwise a latent has the
+	// pipeline's scale, (latent - Mean) * Scale, and pixels are clamped to [-1, 1]
+	// if the model's pipeline does that.
 	Unscaled bool
 	// Internals are for tests, plans and browsers. The zero value is right.
 	Internals Internals
@@ -119,29 +117,29 @@ func (o Options) engine() engine.Options {
 	}
 }
 
-// Watch is who is told how a job runs; each may be nil.
+// Watch holds callbacks that report how a job runs; each may be nil.
 type Watch struct {
-	// Loading is called while weights go to the device, which they do before
-	// the first job in a direction: bytes done, of all.
+	// Loading is called while weights are uploaded, before the first job in a
+	// direction, with the bytes done and in total.
 	Loading func(done, total int64)
-	// Compiling is called before the first tile, as shaders are compiled that
-	// the device has not: how many, of all.
+	// Compiling is called before the first tile while missing shaders are
+	// compiled, with the number done and in total.
 	Compiling func(done, all int)
 	// Progress is called after each submission, a tenth of a second or less, and
 	// after each slice.
 	Progress func(Progress)
-	// Preview is called with every frame of every tile of a decode in several
-	// tiles, before it is blended, where DecodeOptions.Preview is set. An error
-	// ends the job.
+	// Preview is called with every frame of every tile before it is blended, if
+	// a decode has several tiles and DecodeOptions.Preview is set. An error ends
+	// the job.
 	Preview func(Preview) error
-	// Lost is called where one of the devices that share a job fails: the others
-	// make its tiles.
+	// Lost is called when one of the devices that share a job fails; the others
+	// compute its tiles.
 	Lost func(adapter gpu.Info, err error)
-	// Less is called where the device has no memory for a plan: `now` takes its
-	// place. Finished frames are kept.
+	// Less is called when the device has no memory for a plan; `now` replaces it.
+	// Finished frames are kept.
 	Less func(was, now *Plan, finished int)
-	// Keep has a decode begin where another one ended, with the frame that follows
-	// those that were given, and keeps what the next one needs. Devices that share
-	// the job are left alone then.
+	// Keep makes a decode continue where another one ended, after the frames that
+	// were delivered, and stores what the next one needs. Other devices that share
+	// the job are then not used.
 	Keep Keeper
 }

@@ -53,7 +53,7 @@ func unprefixed(f format.File) (format.File, error) {
 	case len(prefixes) == 0 || slices.Contains(prefixes, ""):
 		return f, nil
 	case len(prefixes) > 1:
-		return f, fmt.Errorf("vae: %s: %w: it has %d VAEs, whose names begin with %s, expected one", f.Name(), ErrUnknownModel, len(prefixes), quote.List(prefixes, " and "))
+		return f, fmt.Errorf("vae: %s: %w: it has %d VAEs, with the prefixes %s, expected one", f.Name(), ErrUnknownModel, len(prefixes), quote.List(prefixes, " and "))
 	}
 	return inside{f, prefixes[0]}, nil
 }

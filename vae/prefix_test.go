@@ -77,6 +77,6 @@ func TestPrefixes(t *testing.T) {
 		}
 		_, err = Inspect(wrapped(t, from, "vae.", "ema."), gpu.Info{}, Settings{})
 		require.ErrorIs(t, err, ErrUnknownModel)
-		require.ErrorContains(t, err, "it has 2 VAEs, whose names begin with vae. and ema., expected one")
+		require.ErrorContains(t, err, "it has 2 VAEs, with the prefixes vae. and ema., expected one")
 	}
 }

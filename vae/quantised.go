@@ -38,7 +38,7 @@ func (s stored) refuse(f format.File) error {
 	if all == nil {
 		return nil
 	}
-	return fmt.Errorf("vae: %s: %d weights can't be read, expected floats, or fp8 or int8 with scales: %s", f.Name(), len(all), quote.List(all, "; "))
+	return fmt.Errorf("vae: %s: %d weights cannot be read, expected floats, or fp8 or int8 with scales: %s", f.Name(), len(all), quote.List(all, "; "))
 }
 
 // note tells how many weights of a model are stored how, "" where all are floats.

@@ -159,7 +159,7 @@ func TestQuantisedRefused(t *testing.T) {
 		}
 	})
 	require.ErrorIs(t, err, ErrBadModel)
-	require.EqualError(t, err, "vae: "+path+": 1 weights can't be read, expected floats, or fp8 or int8 with scales: "+name+" is quantised as bitsandbytes' nf4")
+	require.EqualError(t, err, "vae: "+path+": 1 weights cannot be read, expected floats, or fp8 or int8 with scales: "+name+" is quantised as bitsandbytes' nf4")
 
 	m, err := inspect(func(r synthetic.Raw) []synthetic.Raw {
 		if r.Name == name {

@@ -63,7 +63,7 @@ func configureSeedVR2(f format.File) (Config, tensors, error) {
 	}
 	for _, w := range widths {
 		if c.Groups < 1 || w < 1 || w%c.Groups != 0 {
-			return c, t, fmt.Errorf("vae: %s: %d channels don't divide into %d norm groups (metadata norm_num_groups, default 32)", f.Name(), w, c.Groups)
+			return c, t, fmt.Errorf("vae: %s: %d channels are not a multiple of %d norm groups (metadata norm_num_groups, default 32)", f.Name(), w, c.Groups)
 		}
 	}
 	return c, t, c.check(f.Name())

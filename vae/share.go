@@ -9,10 +9,9 @@ import (
 	"tessera/tiling"
 )
 
-// Share has others, which are models of the same file on other devices, make
-// tiles of this one's jobs, each the next when it is free. They store
-// activations as this one does, are nobody else's meanwhile, and stay the
-// caller's to close.
+// Share lets others, models of the same file on other devices, compute tiles of
+// this one's jobs, each the next when it is free. They must store activations as
+// this one does and must not be used otherwise meanwhile. The caller closes them.
 func (m *Model) Share(others ...*Model) error {
 	for _, o := range others {
 		if o.Elem.Bytes() != m.Elem.Bytes() {

@@ -300,7 +300,7 @@ func TestWhichTAEHV(t *testing.T) {
 		assert.Equal(t, c.leaky, m.kernels.Activations.Leaky, c.file)
 	}
 	_, err := Inspect(tinyTAEHV(t, "taew2_1", synthetic.TAEHVConfig{}), gpu.Info{}, Settings{As: "taew2_2"})
-	require.ErrorContains(t, err, `can't be taken for "taew2_2"`)
+	require.ErrorContains(t, err, `cannot be opened as "taew2_2"`)
 }
 
 // The published sizes have the published numbers of tensors and parameters.

@@ -260,7 +260,7 @@ func TestTinyHasNoMoments(t *testing.T) {
 	require.NoError(t, err)
 	for _, o := range []EncodeOptions{{Moments: true}, {Sample: true}} {
 		_, err := m.PlanEncode(t.Context(), 1, 16, 16, o)
-		require.ErrorContains(t, err, "TAESD makes latents, not distributions")
+		require.ErrorContains(t, err, "TAESD produces latents, not distributions")
 	}
 }
 

@@ -78,9 +78,9 @@ func (c Config) As(kind string) (Config, error) {
 		}
 	}
 	if kinds := c.Kinds(); len(kinds) > 0 {
-		return c, &badModel{fmt.Errorf("vae: %s can't be taken for %.80q, expected %s", c.Model, kind, strings.Join(kinds, ", "))}
+		return c, &badModel{fmt.Errorf("vae: %s cannot be opened as %.80q, expected %s", c.Model, kind, strings.Join(kinds, ", "))}
 	}
-	return c, &badModel{fmt.Errorf("vae: %s can't be taken for %.80q: no other model has its tensors", c.Model, kind)}
+	return c, &badModel{fmt.Errorf("vae: %s cannot be opened as %.80q: no other model has its tensors", c.Model, kind)}
 }
 
 // as is As for one job of a model whose networks are made.
@@ -118,7 +118,7 @@ func (c Config) Doubt() string {
 	if len(others) == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s %s the same tensors and another latent scale. --as chooses: %s",
+	return fmt.Sprintf("the file does not say which model it is. Assuming %s; %s %s the same tensors and another latent scale. Choose with --as: %s",
 		c.Model, strings.Join(others, " and "), have, strings.Join(c.Kinds(), ", "))
 }
 

@@ -234,7 +234,7 @@ func checkTensors(specs []spec, have tensors, spare, ignored []string) error {
 	if lines == nil {
 		return nil
 	}
-	return fmt.Errorf("vae: %s: tensors don't fit the model: %s", have.file.Name(), strings.Join(lines, ". "))
+	return fmt.Errorf("vae: %s: tensors do not fit the model: %s", have.file.Name(), strings.Join(lines, ". "))
 }
 
 // reader reads a checkpoint's tensors under the layers' names. Its scratch grows
@@ -255,7 +255,7 @@ const pieceBytes = 1 << 20
 
 var (
 	errNotFinite = errors.New("weights must be finite")
-	errZero      = errors.New("is all zero, as where a download broke off: take another copy (--force takes it all the same)")
+	errZero      = errors.New("is all zero, perhaps from an incomplete download: use another copy, or --force to load it")
 )
 
 // Float32s appends a tensor, refusing NaN and infinity, and a weight of nothing but

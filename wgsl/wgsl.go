@@ -1,13 +1,13 @@
-// Package wgsl holds the compute operations: one .wgsl file each, its Go twin
-// that lays out Params, has the table of its kernels and records a dispatch, its
-// table of cases, and a float64 reference in ref/. It describes programs in
-// gpu's types and never touches a device. Start at NewSet and Conv3D.
+// Package wgsl contains the compute operations. Each has a .wgsl file, a Go twin that
+// lays out Params, lists its kernels and records a dispatch, a table of test cases,
+// and a float64 reference in ref/. The package describes programs in gpu's types and
+// never calls a device. Start at NewSet and Conv3D.
 //
-// Shapes and weights that an operation can't take are a caller's bug: recording
+// Shapes and weights that an operation does not support are a caller's bug: recording
 // panics with them.
 //
-// Activations are channels-last, [T, H, W, C], with C padded to a multiple of
-// 4 by channels that are zero. A kernel sees four channels at a time.
+// Activations are channels-last, [T, H, W, C], with C padded to a multiple of 4 by
+// zero channels. A kernel reads four channels at a time.
 package wgsl
 
 import (

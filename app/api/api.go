@@ -1,19 +1,17 @@
-// Package api answers programs over HTTP, where package serve answers the page:
-// diffusers' remote VAE as its remote_decode and remote_encode send it, and jobs
-// that take longer than a request should. Start at New and API.ServeHTTP.
+// Package api is the HTTP API for programs: diffusers' remote VAE, as its
+// remote_decode and remote_encode send it, and jobs that take longer than a request
+// should. Package serve serves the page. Start at New and API.ServeHTTP.
 //
-// What a job means is resolved by package job, read and written by media and run
-// by vae, as on the command line: so its results are the command line's, to the
-// bit. Who drives the device, and which client is next, is the Host's affair,
-// which the page's sessions have turns of too.
+// Package job resolves what a job means, media reads and writes files, and vae runs
+// it, as on the command line, so results equal the command line's bit for bit. The
+// Host schedules the device among clients, including the page's sessions.
 //
-// A request has a place from its first byte to its last, of which there are so
-// many; it has the device only for as long as the device works for it: what comes
-// in is complete before, and what goes out is kept until it is taken, in memory
-// where it is little, else in files whose sum is bounded. Jobs live in a folder
-// of their own each, named by the job's number, which is random: input, output
-// and job.json, which a later start reads. No name of a file is ever taken from
-// a request.
+// A request holds one of a bounded number of places from its first byte to its last.
+// It holds the device only while the device works for it: its input is complete
+// before, and its output is stored until the client has read it, in memory if it is
+// small, else in files with a total limit. Each job has a folder, named by its random
+// number, with input, output and job.json, which a later start reads. Requests cannot
+// name files.
 package api
 
 import (
@@ -43,7 +41,7 @@ type Host interface {
 }
 
 // ErrPanic: a mistake of the engine's own, which ended one request.
-var ErrPanic = errors.New("an internal error, which the server's own output tells more of")
+var ErrPanic = errors.New("an internal error; see the server's output")
 
 // Model is a checkpoint that is served.
 type Model struct {
@@ -235,7 +233,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n := &noted{ResponseWriter: w, status: http.StatusNotFound}
 	handler.ServeHTTP(n, r)
-	text := fmt.Sprintf("there is no %.100q here, /openapi.json tells what there is", r.URL.Path)
+	text := fmt.Sprintf("%.100q not found; /openapi.json lists the endpoints", r.URL.Path)
 	if n.status == http.StatusMethodNotAllowed {
 		text = fmt.Sprintf("%s is not for %.100q, expected %s", r.Method, r.URL.Path, h.Get("Allow"))
 	}

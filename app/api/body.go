@@ -57,9 +57,9 @@ func sender(err error) error {
 		return err
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &problem{status: http.StatusRequestTimeout, code: "too_slow", err: errors.New("the body did not come in time")}
+		return &problem{status: http.StatusRequestTimeout, code: "too_slow", err: errors.New("the body did not arrive in time")}
 	}
-	return bad("the body broke off: %w", err)
+	return bad("the body was cut off: %w", err)
 }
 
 // stop has reading fail at once.

@@ -33,9 +33,9 @@ func TestBodies(t *testing.T) {
 		want, says string
 	}{
 		"silence": {path: "/v1/decode?shape=[1,16,1,75,62]&dtype=float32", send: "Content-Length: 297600\r\n\r\nbegin",
-			want: " 408 ", says: "did not come in time"},
+			want: " 408 ", says: "did not arrive in time"},
 		"a wrong chunk": {path: small, send: "Transfer-Encoding: chunked\r\n\r\nno number\r\n",
-			want: " 400 ", says: "the body broke off"},
+			want: " 400 ", says: "the body was cut off"},
 		"closed to send": {path: small, send: "Content-Length: 64\r\n\r\n" + strings.Repeat("x", 64), close: true,
 			want: " 499 ", says: "closed for sending"},
 		"a job's cut off": {path: "/v1/jobs?input=npy", send: "Content-Length: 9\r\n\r\nbegin", cut: true,

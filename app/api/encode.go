@@ -38,7 +38,7 @@ func (a *API) encodeRequest(r *http.Request) (*encodeRequest, error) {
 	}
 	q.scale(&e.want, e.model.config)
 	if e.want.Moments && e.want.Scale == latent.ScalePipeline {
-		q.refuse(bad("moments are the model's own numbers, expected no scaling"))
+		q.refuse(bad("moments are unscaled, expected no scaling"))
 	}
 	if err := q.end(); err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (a *API) remoteEncode(w http.ResponseWriter, r *http.Request, client string
 	}
 	defer body.Close()
 	if e.shape == nil && pictureExt(body) == "" {
-		return bad("the body is no PNG, JPEG, WebP, TIFF or OpenEXR, and without shape and dtype no tensor")
+		return bad("the body is not a PNG, JPEG, WebP, TIFF or OpenEXR; a tensor needs shape and dtype")
 	}
 	warn := func(text string) { w.Header().Add("Tessera-Warning", a.message(text)) }
 	var clips []vae.Clip

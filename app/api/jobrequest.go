@@ -74,7 +74,7 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 	j.input, j.output = q.one("input", in...), q.one("output", out...)
 	if shape := q.shape("shape"); shape != nil {
 		if j.input = "tensor"; q.text("input") != "" && q.text("input") != "tensor" {
-			q.refuse(bad("a shape is of input=tensor, not of %s", q.text("input")))
+			q.refuse(bad("shape needs input=tensor, not %s", q.text("input")))
 		}
 		j.shape = shape
 		j.dtype = q.dtype(half, brain, float, code)
@@ -116,13 +116,13 @@ func (a *API) jobRequest(text string) (*jobRequest, error) {
 // check refuses what no job is.
 func (j *jobRequest) check() error {
 	if j.want.Moments && (j.kind != kindEncode || j.want.Scale == latent.ScalePipeline) {
-		return bad("moments are what an encode makes, of the model's own numbers")
+		return bad("moments need kind=encode and no scaling")
 	}
 	if _, err := j.want.Options(); err != nil {
 		return err
 	}
 	if j.pixels != "" && !slices.Contains([]string{"png", "tiff", "exr"}, j.output) {
-		return bad("pix_fmt is of output=png, tiff or exr, not of %s", j.output)
+		return bad("pix_fmt needs output=png, tiff or exr, not %s", j.output)
 	}
 	if err := media.CheckPicture("output."+j.output, j.pixels, j.model.config.Channels); j.pixels != "" && err != nil {
 		return bad("%w", err)

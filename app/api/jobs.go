@@ -26,9 +26,9 @@ func (a *API) newJob(w http.ResponseWriter, r *http.Request, client string) erro
 	}
 	switch {
 	case size < 0:
-		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: errors.New("an input without Content-Length, or size for one in parts")}
+		return &problem{status: http.StatusLengthRequired, code: "bad_request", err: errors.New("an input without Content-Length; an input in parts needs size")}
 	case size == 0:
-		return bad("an empty input: send it as the body, or its size in the query and then its parts")
+		return bad("an empty input: send it as the body, or send size in the query and then the parts")
 	case ask.size > 0 && ask.bytes() != ask.size:
 		return bad("size is %d, and the shape has %d bytes", ask.size, ask.bytes())
 	case ask.size == 0 && r.ContentLength >= 0 && r.ContentLength != size:
@@ -297,7 +297,7 @@ func (a *API) content(w http.ResponseWriter, r *http.Request, _ string) error {
 	case s.over():
 		return conflict("the job is %s: %s", s.State, s.Error)
 	case !streams(s.Output):
-		return &problem{status: http.StatusConflict, code: "not_yet", err: fmt.Errorf("the job is %s, and %s can't be read before it is done", s.State, s.Output), wait: time.Second}
+		return &problem{status: http.StatusConflict, code: "not_yet", err: fmt.Errorf("the job is %s, and %s cannot be read before it is done", s.State, s.Output), wait: time.Second}
 	}
 	return a.follow(w, r, j)
 }

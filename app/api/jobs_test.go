@@ -170,7 +170,7 @@ func TestDeepJobs(t *testing.T) {
 		content("?kind=encode&input=exr&output=safetensors", light)
 	}
 	for query, says := range map[string]string{
-		"&output=mp4&pix_fmt=rgb48be":   "pix_fmt is of output=png, tiff or exr, not of mp4",
+		"&output=mp4&pix_fmt=rgb48be":   "pix_fmt needs output=png, tiff or exr, not mp4",
 		"&output=png&pix_fmt=gbrpf32le": `pixel format \"gbrpf32le\" of frames of 3 channels, expected rgb24, rgb48be, rgb48le`,
 		"&output=png&pix_fmt=yuv420p":   `pix_fmt is \"yuv420p\", expected rgb24`,
 	} {
@@ -219,7 +219,7 @@ func TestJobsWhileTheyRun(t *testing.T) {
 	j, _ = jobOf(t, "POST", url+"/v1/jobs?input=safetensors&output=npy", latentFile(t, 400, 2, 2))
 	r2, text = ask(t, "GET", url+"/v1/jobs/"+j.ID+"/content", "", nil)
 	assert.Equal(t, http.StatusConflict, r2.StatusCode)
-	assert.Contains(t, string(text), "npy can't be read before it is done")
+	assert.Contains(t, string(text), "npy cannot be read before it is done")
 	assert.Equal(t, "1", r2.Header.Get("Retry-After"))
 	_, _ = jobOf(t, "DELETE", url+"/v1/jobs/"+j.ID, nil)
 	assert.Equal(t, stateCancelled, ended(t, url, j.ID).State)
@@ -347,7 +347,7 @@ func TestUploadsRest(t *testing.T) {
 	}
 	s, status = jobOf(t, "POST", url+"/v1/jobs?input=npy&size=10", nil)
 	assert.Equal(t, http.StatusTooManyRequests, status)
-	assert.Contains(t, s.Error, "7500 jobs are kept, 7500 of them yours, none of which is over")
+	assert.Contains(t, s.Error, "7500 jobs are kept, 7500 of them yours, and all are unfinished")
 	clear(a.jobs.jobs)
 }
 
@@ -382,7 +382,7 @@ func TestRestart(t *testing.T) {
 	a, err := New(h, o)
 	require.NoError(t, err)
 	_, err = New(h, o)
-	require.ErrorContains(t, err, "another server keeps its jobs there")
+	require.ErrorContains(t, err, "in use by another server")
 	s := httptest.NewServer(a)
 	done, _ := jobOf(t, "POST", s.URL+"/v1/jobs?input=safetensors&output=u8", latentFile(t, 1, 2, 2))
 	require.Equal(t, stateDone, ended(t, s.URL, done.ID).State)
@@ -573,7 +573,7 @@ func TestMalformedJobs(t *testing.T) {
 		"no shape":           {"input=tensor", "input=tensor without a shape", 400},
 		"codes of latents":   {"shape=1,16,1,1,1&dtype=uint8", "a latent of dtype uint8", 400},
 		"two clips":          {"shape=2,16,1,1,1&dtype=float32", "expected one clip", 400},
-		"moments of frames":  {"moments=true", "moments are what an encode makes", 400},
+		"moments of frames":  {"moments=true", "moments need kind=encode", 400},
 		"more than there is": {"size=2e6", "size is 2e+06", 400},
 		"nothing":            {"input=npy", "an empty input", 400},
 		"a long query":       {"input=npy&fps=" + strings.Repeat("1", 5000), "a query of", 400},

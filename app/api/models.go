@@ -39,7 +39,7 @@ func newModels(list []Model, budget int64) (*models, error) {
 	s := &models{budget: budget}
 	for _, m := range list {
 		if _, err := s.find(m.Name); err == nil {
-			return nil, fmt.Errorf("api: two models are called %q, expected names of their own", m.Name)
+			return nil, fmt.Errorf("api: two models are called %q, expected different names", m.Name)
 		}
 		config, err := configOf(m)
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *models) find(name string) (*model, error) {
 			return m, nil
 		}
 	}
-	text := fmt.Sprintf("there is no model %.60q, /v1/models lists them", name)
+	text := fmt.Sprintf("model %.60q not found; /v1/models lists the models", name)
 	if len(s.all) == 0 {
 		text = "no model is served: tessera serve --model FILE"
 	}

@@ -34,7 +34,7 @@ func (p *places) enter(client string) (leave func(), err error) {
 	}
 	if text != "" {
 		wait := min(max(p.usual*time.Duration(p.taken)/4, time.Second), time.Minute)
-		return nil, &problem{status: http.StatusTooManyRequests, code: "busy", err: fmt.Errorf("%s: try again in a while", text), wait: wait}
+		return nil, &problem{status: http.StatusTooManyRequests, code: "busy", err: fmt.Errorf("%s: try again later", text), wait: wait}
 	}
 	p.taken++
 	p.of[client]++

@@ -23,11 +23,11 @@ func (j *jobRequest) askPreview(a *API, q *query) error {
 	j.previewOutput = q.one("preview_output", append([]string{""}, previewsOut...)...)
 	switch {
 	case name == "" && j.previewOutput != "":
-		return bad("preview_output without preview, which names the model that makes it")
+		return bad("preview_output without preview, expected preview=MODEL")
 	case name == "":
 		return nil
 	case j.kind != kindDecode:
-		return bad("preview is of kind=decode, not of %s", j.kind)
+		return bad("preview needs kind=decode, not %s", j.kind)
 	}
 	var err error
 	if j.preview, err = a.models.find(name); err != nil {

@@ -83,10 +83,10 @@ func TestJobPreview(t *testing.T) {
 	assert.True(t, bytes.Equal(want, content("&model=tiny&tile=off")), "the tiny model decodes otherwise after a preview")
 
 	for query, want := range map[string]string{
-		"preview=none":                            "there is no model \\\"none\\\"",
+		"preview=none":                            "model \\\"none\\\" not found",
 		"preview=seedvr2":                         "preview: vae: tiny-seedvr2.safetensors is SeedVR2, which decodes latents of SeedVR2",
 		"preview_output=u8":                       "preview_output without preview",
-		"kind=encode&preview=tiny":                "preview is of kind=decode, not of encode",
+		"kind=encode&preview=tiny":                "preview needs kind=decode, not encode",
 		"preview=tiny&preview_output=safetensors": "preview_output is \\\"safetensors\\\", expected mp4, webm, y4m, png, u8",
 	} {
 		r, text := ask(t, "POST", url+"/v1/jobs?"+query, "", z)

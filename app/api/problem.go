@@ -87,7 +87,7 @@ func (a *API) message(text string) string {
 // fail tells an error to who asked, and what is the server's fault to its owner.
 func (a *API) fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) { // by who asked, who may still read on
-		err = &problem{status: statusClosed, code: "closed", err: errors.New("the connection was closed for sending while the request waited: keep it open until the answer has come")}
+		err = &problem{status: statusClosed, code: "closed", err: errors.New("the connection was closed for sending while the request waited: keep it open until the response arrives")}
 	}
 	p := asProblem(err)
 	if p.status >= http.StatusInternalServerError {

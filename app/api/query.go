@@ -28,7 +28,7 @@ type query struct {
 func newQuery(text string) *query {
 	q := &query{asked: map[string]bool{}}
 	if q.values, q.err = url.ParseQuery(text); q.err != nil {
-		q.err = bad("the query can't be read: %w", q.err)
+		q.err = bad("the query cannot be parsed: %w", q.err)
 	}
 	return q
 }
@@ -44,7 +44,7 @@ func (q *query) refuse(err error) {
 func (q *query) end() error {
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !q.asked[name] {
-			q.refuse(bad("there is no %.40q to ask for, expected %s", name, strings.Join(slices.Sorted(maps.Keys(q.asked)), ", ")))
+			q.refuse(bad("unknown parameter %.40q, expected %s", name, strings.Join(slices.Sorted(maps.Keys(q.asked)), ", ")))
 		}
 	}
 	return q.err
@@ -55,7 +55,7 @@ func (q *query) text(name string) string {
 	q.asked[name] = true
 	all := q.values[name]
 	if len(all) > 1 {
-		q.refuse(bad("%s is there %d times, expected once", name, len(all)))
+		q.refuse(bad("%s is given %d times, expected once", name, len(all)))
 	}
 	if len(all) == 0 || all[0] == "None" {
 		return ""
@@ -222,7 +222,7 @@ func (q *query) draw(c *job.Choices) {
 	case err != nil:
 		q.refuse(bad("seed is %.40q, expected a whole number from 0", v))
 	case !c.Sample:
-		q.refuse(bad("a seed without sample: the mean has none"))
+		q.refuse(bad("a seed without sample: the mean needs no seed"))
 	}
 	c.Seed = seed
 }
@@ -275,10 +275,10 @@ func sameScale(c vae.Config, factor, shift float64) error {
 	const instead = "do_scaling=True without factors means a pipeline's latents, do_scaling=False the VAE's own numbers"
 	switch {
 	case !alike:
-		return bad("scaling_factor %g and shift_factor %g: %s scales each of its %d channels by a mean and a deviation of its own, which two numbers can't express: %s",
+		return bad("scaling_factor %g and shift_factor %g: %s scales each of its %d channels by its own mean and deviation, which two numbers cannot express: %s",
 			factor, shift, c.Model, len(scale), instead)
 	case !near(factor, scale[0]) || !near(shift, mean[0]):
-		return bad("scaling_factor %g and shift_factor %g are another model's: %s's are %g and %g; %s", factor, shift, c.Model, scale[0], mean[0], instead)
+		return bad("scaling_factor %g and shift_factor %g are not those of %s, expected %g and %g; %s", factor, shift, c.Model, scale[0], mean[0], instead)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (d *decodeRequest) latent() (z latent.Latent, err error) {
 	case len(s) == 3 && s[2] == 4*c.Latent:
 		h, w := d.height/(2*c.Spatial), d.width/(2*c.Spatial)
 		if h < 1 || w < 1 || h*w != s[1] {
-			return z, bad("packed latents of shape %v need height and width, whose product over %d is the second of these", s, 4*c.Spatial*c.Spatial)
+			return z, bad("packed latents of shape %v need height and width, with height*width/%d tokens", s, 4*c.Spatial*c.Spatial)
 		}
 		z = latent.Latent{Batch: s[0], Channels: c.Latent, Frames: 1, Height: 2 * h, Width: 2 * w, Packed: c.Packed}
 	default:
@@ -220,9 +220,9 @@ func (q *decodeRequest) fits(d job.Decoding) error {
 	clips := d.Latent.Clips()
 	switch frames := clips * d.Clip.Frames; {
 	case q.form == formPicture && frames != 1:
-		return bad("%d frames are no picture: ask for output_type pt or mp4, or give remote_decode a processor", frames)
+		return bad("%d frames are not a picture: use output_type pt or mp4, or give remote_decode a processor", frames)
 	case q.form == formVideo && clips != 1:
-		return bad("%d clips are not one video: ask for output_type pt", clips)
+		return bad("%d clips are not one video: use output_type pt", clips)
 	}
 	return nil
 }

@@ -239,7 +239,7 @@ func TestRemoteDecodeForms(t *testing.T) {
 
 	r, got = ask(t, "POST", clip(map[string]string{"output_type": "pil"}), "image/jpeg", body)
 	assert.Equal(t, http.StatusBadRequest, r.StatusCode)
-	assert.Contains(t, string(got), "5 frames are no picture")
+	assert.Contains(t, string(got), "5 frames are not a picture")
 }
 
 // remote_encode sends a tensor, or a PNG; the latent is the engine's.
@@ -309,10 +309,10 @@ func TestScaling(t *testing.T) {
 	for name, c := range map[string]struct {
 		query, want string
 	}{
-		"Wan by one factor":         {"&scaling_factor=0.5", "scales each of its 16 channels by a mean and a deviation of its own, which two numbers can't express: do_scaling=True"},
-		"Wan by factors of Flux":    {"&scaling_factor=0.3611&shift_factor=0.1159", "can't express"},
-		"Wan by a shift":            {"&shift_factor=0.1", "can't express"},
-		"another model's factor":    {"&model=seedvr2&scaling_factor=0.18215", "are another model's: SeedVR2's are 0.9152 and 0"},
+		"Wan by one factor":         {"&scaling_factor=0.5", "scales each of its 16 channels by its own mean and deviation, which two numbers cannot express: do_scaling=True"},
+		"Wan by factors of Flux":    {"&scaling_factor=0.3611&shift_factor=0.1159", "cannot express"},
+		"Wan by a shift":            {"&shift_factor=0.1", "cannot express"},
+		"another model's factor":    {"&model=seedvr2&scaling_factor=0.18215", "are not those of SeedVR2, expected 0.9152 and 0"},
 		"its own factor":            {"&model=seedvr2&scaling_factor=0.9152", "no usable adapter"},
 		"its own factor and shift":  {"&model=seedvr2&scaling_factor=0.9152&shift_factor=0.0", "no usable adapter"},
 		"a pipeline's":              {"&do_scaling=True", "no usable adapter"},
@@ -347,21 +347,21 @@ func TestMalformed(t *testing.T) {
 		"a huge latent":       {"POST", "/v1/decode?shape=[1,16,1000,900,900]&dtype=float32", nil, 413, "a latent of shape [1 16 1000 900 900]"},
 		"a huge frame":        {"POST", "/v1/decode?shape=[1,16,1,1,9000]&dtype=float32", nil, 413, "16384x16384"},
 		"a huge body":         {"POST", "/v1/decode?shape=[1,16,1,200,200]&dtype=float32", nil, 413, "a body of 2560000 bytes, expected at most 1048576"},
-		"another model":       {"POST", "/v1/decode" + ok + "&model=flux", make([]byte, 64), 404, `there is no model \"flux\"`},
-		"an unknown question": {"POST", "/v1/decode" + ok + "&dtyp=float32", make([]byte, 64), 400, `there is no \"dtyp\" to ask for`},
-		"twice":               {"POST", "/v1/decode" + ok + "&dtype=float32", make([]byte, 64), 400, "dtype is there 2 times"},
-		"half a query":        {"POST", "/v1/decode?%zz", nil, 400, "the query can't be read"},
+		"another model":       {"POST", "/v1/decode" + ok + "&model=flux", make([]byte, 64), 404, `model \"flux\" not found`},
+		"an unknown question": {"POST", "/v1/decode" + ok + "&dtyp=float32", make([]byte, 64), 400, `unknown parameter \"dtyp\"`},
+		"twice":               {"POST", "/v1/decode" + ok + "&dtype=float32", make([]byte, 64), 400, "dtype is given 2 times"},
+		"half a query":        {"POST", "/v1/decode?%zz", nil, 400, "the query cannot be parsed"},
 		"a short body":        {"POST", "/v1/decode" + ok, make([]byte, 63), 400, "the body has 63 bytes, expected 64"},
 		"a long body":         {"POST", "/v1/decode" + ok, make([]byte, 65), 400, "the body has 65 bytes, expected 64"},
 		"tile":                {"POST", "/v1/decode" + ok + "&tile=huge", make([]byte, 64), 400, "tile"},
 		"fps":                 {"POST", "/v1/decode" + ok + "&fps=-1", make([]byte, 64), 400, "fps"},
-		"no picture":          {"POST", "/v1/encode", []byte("GIF89a"), 400, "the body is no PNG, JPEG, WebP, TIFF or OpenEXR"},
+		"no picture":          {"POST", "/v1/encode", []byte("GIF89a"), 400, "the body is not a PNG, JPEG, WebP, TIFF or OpenEXR"},
 		"video's shape":       {"POST", "/v1/encode?shape=[1,4,16,16]&dtype=float32", nil, 400, "expected [B,3,T,H,W] or [B,3,H,W] for wan"},
-		"moments in scale":    {"POST", "/v1/encode?moments=true&do_scaling=True", nil, 400, "moments are the model's own numbers"},
+		"moments in scale":    {"POST", "/v1/encode?moments=true&do_scaling=True", nil, 400, "moments are unscaled"},
 		"a seed alone":        {"POST", "/v1/encode?seed=1", nil, 400, "a seed without sample"},
-		"nowhere":             {"GET", "/v1/nothing", nil, 404, "there is no \\\"/v1/nothing\\\" here"},
+		"nowhere":             {"GET", "/v1/nothing", nil, 404, "\\\"/v1/nothing\\\" not found"},
 		"another method":      {"GET", "/v1/decode", nil, 405, "GET is not for \\\"/v1/decode\\\", expected POST"},
-		"out of the folder":   {"GET", "/v1/../../../etc/passwd", nil, 404, "there is no"},
+		"out of the folder":   {"GET", "/v1/../../../etc/passwd", nil, 404, "not found"},
 		"no device":           {"POST", "/v1/decode" + ok, append(nan, make([]byte, 60)...), 503, "no usable adapter"},
 	} {
 		t.Run(name, func(t *testing.T) {

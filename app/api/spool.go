@@ -97,7 +97,7 @@ func (d *disk) short(client string, n int64) int64 {
 
 // full says that there is no room. Callers hold mu.
 func (d *disk) full(n int64) error {
-	err := fmt.Errorf("%s more than the server keeps at a time, %s are free now", engine.Bytes(n), engine.Bytes(d.free))
+	err := fmt.Errorf("%s exceed the server's disk space, %s are free now", engine.Bytes(n), engine.Bytes(d.free))
 	return &problem{status: http.StatusInsufficientStorage, code: "no_room", err: err, wait: 30 * time.Second}
 }
 

@@ -48,7 +48,7 @@ func (a *API) openStore(folder string) (*store, error) {
 	if folder != "" {
 		var err error
 		if s.lock, err = temporary.Lock(filepath.Join(folder, "lock")); err != nil {
-			return nil, fmt.Errorf("api: %s: another server keeps its jobs there: %w", folder, err)
+			return nil, fmt.Errorf("api: %s: in use by another server: %w", folder, err)
 		}
 	}
 	entries, err := os.ReadDir(s.folder)
@@ -63,8 +63,8 @@ func (a *API) openStore(folder string) (*store, error) {
 	return s, nil
 }
 
-// restoreOr is restore, or keeps a job whose record can't be read aside, and leaves one that
-// this start has no room or no model for to another.
+// restoreOr restores a job. It moves a job with an unreadable record aside, and leaves one
+// that this start has no room or no model for to the next start.
 func (a *API) restoreOr(s *store, id string) {
 	err := a.restore(s, id)
 	path := filepath.Join(s.folder, id)
@@ -75,12 +75,12 @@ func (a *API) restoreOr(s *store, id string) {
 		path += ".unreadable"
 	}
 	if err != nil {
-		a.o.Log(fmt.Sprintf("job %s of an earlier start can't be gone on with and is kept in %s: %v", id, path, err))
+		a.o.Log(fmt.Sprintf("job %s of an earlier start cannot continue and is kept in %s: %v", id, path, err))
 	}
 }
 
-// errRecord is of a job whose record can't be read.
-var errRecord = errors.New("its record can't be read")
+// errRecord means that a job's record is unreadable.
+var errRecord = errors.New("its record is unreadable")
 
 // restore takes over a job of an earlier start: what was done is there, what was
 // received is; what was neither says so.
@@ -199,7 +199,7 @@ func (s *store) enter(j *work) error {
 	full := len(s.jobs) >= maxJobs || own >= maxJobs*3/4
 	if full && len(over) == 0 {
 		defer s.mu.Unlock()
-		err := fmt.Errorf("%d jobs are kept, %d of them yours, none of which is over: try again in a while", len(s.jobs), own)
+		err := fmt.Errorf("%d jobs are kept, %d of them yours, and all are unfinished: try again later", len(s.jobs), own)
 		return &problem{status: http.StatusTooManyRequests, code: "busy", err: err, wait: time.Minute}
 	}
 	if full {
@@ -234,7 +234,7 @@ func (s *store) find(id string) (*work, error) {
 	if j := s.jobs[id]; j != nil {
 		return j, nil
 	}
-	return nil, &problem{status: http.StatusNotFound, code: "no_job", err: fmt.Errorf("there is no job %.40q: it is over and its time, or never was", id)}
+	return nil, &problem{status: http.StatusNotFound, code: "no_job", err: fmt.Errorf("job %.40q not found: it has expired or never existed", id)}
 }
 
 // forget removes a job that is over.

@@ -1,18 +1,17 @@
-// Package batch runs many clips, one after the other, each as `tessera decode`, `encode` or
+// Package batch runs many clips, one after another, each as `tessera decode`, `encode` or
 // `roundtrip` would: `tessera batch`.
 //
-// Run takes the clips from Options: names and patterns, a manifest, or a stream of its
-// lines, whose clips are run as they come. All but a stream's are checked before the first
-// runs. What becomes of each is an Outcome, a line of JSON on standard output; a clip that
-// fails does not end the others, and Run's error is then an Error with the exit code.
+// Run takes the clips from Options: names and patterns, a manifest, or a stream of manifest
+// lines, whose clips start as they arrive. All clips but a stream's are checked before the
+// first one runs. The result of each is an Outcome, a line of JSON on standard output. A
+// failed clip does not stop the others; Run then returns an Error with the exit code.
 //
-// The caller gives Parse, which makes a Command of a command line, and so decides what the
-// flags mean. Inputs and outputs that are URLs are files for it: they are fetched before and
-// put after.
+// The caller's Parse makes a Command of a command line, and so defines the flags. URLs are
+// downloaded before a clip and uploaded after it.
 //
-// A record beside each output, or in a folder of its own, says what made it. With Resume a
-// clip is skipped if its record is of the same input, checkpoint and flags, and the output
-// is there.
+// A record beside each output, or in a separate folder, says what made it. With Resume a
+// clip is skipped if its record has this input, checkpoint and flags, and the output
+// exists.
 package batch
 
 import (

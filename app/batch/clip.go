@@ -54,12 +54,12 @@ func (b *run) clips() ([]*Clip, error) {
 			name = shown(c.Output)
 		}
 		if other := taken[name]; other != nil {
-			return nil, c.at(terminal.Refused("--output=%s: of %s and of %s, expected another for each; {name} stands for the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
+			return nil, c.at(terminal.Refused("--output=%s: used for %s and %s, expected different outputs; {name} is replaced by the input's name", shown(c.Output), shown(other.Input), shown(c.Input)))
 		}
 		taken[name] = c
 		if b.Records != "" {
 			if other := named[c.Name]; other != nil {
-				return nil, c.at(terminal.Refused("name %q: of %s and of %s, expected another for each with --records", c.Name, shown(other.Input), shown(c.Input)))
+				return nil, c.at(terminal.Refused("name %q: used for %s and %s, expected different names with --records", c.Name, shown(other.Input), shown(c.Input)))
 			}
 			named[c.Name] = c
 		}
@@ -122,7 +122,7 @@ func expanded(inputs []string) (all []string, err error) {
 		}
 		found, err := filepath.Glob(input)
 		if err != nil || len(found) == 0 {
-			return nil, terminal.Refused("%s: no file is called so", input)
+			return nil, terminal.Refused("%s: no such file", input)
 		}
 		all = append(all, found...)
 	}
@@ -140,7 +140,7 @@ func readClip(line []byte, where string) *Clip {
 	d.UseNumber()
 	err := d.Decode(c)
 	if _, more := d.Token(); err == nil && more != io.EOF {
-		err = errors.New("something behind the object")
+		err = errors.New("unexpected data after the object")
 	}
 	if err != nil {
 		c.err = terminal.Refused("%w, expected an object with input, output, name, op, model and options", err)
@@ -231,7 +231,7 @@ func (b *run) complete(c *Clip) error {
 	case c.Output == "" || c.Output == files.Stream:
 		return terminal.Refused("output %q of %s: expected a file, folder or URL", c.Output, shown(c.Input))
 	case c.Op == "":
-		return terminal.Refused("%s to %s: may mean several things, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))
+		return terminal.Refused("%s to %s: ambiguous, expected --op=decode, --op=encode or --op=roundtrip", shown(c.Input), shown(c.Output))
 	case !slices.Contains([]string{"decode", "encode", "roundtrip"}, c.Op):
 		return terminal.Refused("op %q: expected decode, encode or roundtrip", c.Op)
 	}
@@ -246,13 +246,13 @@ func (b *run) completeRemote(c *Clip) error {
 	case remote.Check(c.Output) != nil:
 		return terminal.Refused("%w", remote.Check(c.Output))
 	case endingOf(c.Output) == "":
-		return terminal.Refused("%s: has no ending that tells a format, expected a URL of a file", shown(c.Output))
+		return terminal.Refused("%s: has no file extension, expected the URL of a file", shown(c.Output))
 	case c.Op == "roundtrip":
 		return terminal.Refused("%s: roundtrip writes a sheet beside its output, expected a file", shown(c.Output))
 	case b.NoClobber:
-		return terminal.Refused("%s: what is there can't be seen, expected no --no-clobber", shown(c.Output))
+		return terminal.Refused("%s: cannot check whether it exists, expected no --no-clobber", shown(c.Output))
 	case b.Resume && b.Records == "":
-		return terminal.Refused("%s: no record can lie beside it, expected --records=FOLDER for --resume", shown(c.Output))
+		return terminal.Refused("%s: a record cannot be stored beside it, expected --records=FOLDER for --resume", shown(c.Output))
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (b *run) options(c *Clip) ([]string, error) {
 	args := slices.Clone(b.Flags)
 	for _, key := range slices.Sorted(maps.Keys(c.Options)) {
 		if slices.Contains([]string{"model", "output", "help"}, key) {
-			return nil, terminal.Refused("option %q: stands beside the options", key)
+			return nil, terminal.Refused("option %q: belongs beside options, not in them", key)
 		}
 		switch v := c.Options[key].(type) {
 		case string, json.Number, bool:
@@ -336,7 +336,7 @@ func (b *run) parse(c *Clip, output, input string) (Command, error) {
 		return nil, terminal.Refused("%s: %w", shown(c.Input), err)
 	}
 	if remote.Is(c.Output) && p.Renames() {
-		return nil, terminal.Refused("%s: a cache's file has a name of its own, expected --output in a folder", shown(c.Output))
+		return nil, terminal.Refused("%s: the cache chooses its file name, expected --output in a folder", shown(c.Output))
 	}
 	return p, nil
 }

@@ -21,7 +21,7 @@ func TestFlagsOfClips(t *testing.T) {
 	require.Equal(t, []string{"encode", "--tile=32", "--sample", "--memory", "2GiB", "--sample=false", "--tile=24", "--model=m.pth", "--output=-o.npy", "--", "-i.mp4"}, got)
 	for _, key := range []string{"model", "output", "help"} {
 		_, err = b.parse(&Clip{Op: "encode", Options: map[string]any{key: "x"}}, "o.npy", "i.mp4")
-		require.EqualError(t, err, `option "`+key+`": stands beside the options`)
+		require.EqualError(t, err, `option "`+key+`": belongs beside options, not in them`)
 	}
 }
 

@@ -17,7 +17,7 @@ func (f *Shard) UnmarshalText(text []byte) error {
 	i, err := strconv.ParseUint(first, 10, 31)
 	n, nerr := strconv.ParseUint(second, 10, 31)
 	if err != nil || nerr != nil || i >= n {
-		return fmt.Errorf("%q, expected a part and how many there are, such as 0/8 to 7/8", text)
+		return fmt.Errorf("%q, expected a part and the number of parts, 0/8 to 7/8 for 8 parts", text)
 	}
 	*f = Shard{i, n}
 	return nil

@@ -1,5 +1,5 @@
-// Package bench measures how much of a device the operations, layers and models
-// use, next to what it can do at most: `tessera bench`. Start at Run.
+// Package bench measures how much of a device's peak the operations, layers and
+// models reach: `tessera bench`. Start at Run.
 package bench
 
 import (

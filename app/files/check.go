@@ -181,7 +181,7 @@ func Begin(noClobber bool, out Outputs, in Inputs) error {
 func (out Outputs) Vacant() error {
 	for _, o := range out {
 		if _, err := os.Lstat(o.Path); err == nil && o.Path != Stream {
-			return terminal.Refused("%s: exists, expected nothing there with --no-clobber", o.Path)
+			return terminal.Refused("%s: exists, and --no-clobber is set", o.Path)
 		}
 	}
 	return nil

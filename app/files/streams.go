@@ -47,13 +47,13 @@ func (s *Streams) Output(output, format string, formats ...string) error {
 	known := strings.Join(formats[:len(formats)-1], ", ") + " or " + formats[len(formats)-1]
 	switch {
 	case output != Stream && format != "":
-		return terminal.Refused("--format=%s with --output=%s: the format is the ending of its name, expected --output=-", format, output)
+		return terminal.Refused("--format=%s with --output=%s: the file extension sets the format, expected --output=-", format, output)
 	case output != Stream:
 		return nil
 	case format != "" && !slices.Contains(formats, format):
-		return terminal.Refused("--format=%s: can't be streamed or isn't known, expected %s", format, known)
+		return terminal.Refused("--format=%s: unknown or cannot be streamed, expected %s", format, known)
 	case s.JSON:
-		return terminal.Refused("--json with --output=-: both go to standard output, expected one of them; --progress=json tells the result on standard error")
+		return terminal.Refused("--json with --output=-: both use standard output, expected one of them; --progress=json prints the result on standard error")
 	}
 	o := s.Stdout.(*terminal.Outlet)
 	if terminal.Is(o.Writer) {
@@ -187,7 +187,7 @@ func (s *Streams) Latent(ctx context.Context, path string) (string, error) {
 	if err != nil || path != Stream || slices.Contains([]string{".safetensors", ".npy", ".npz", ".pt"}, filepath.Ext(own)) {
 		return own, err
 	}
-	return "", job.BadInput("%s: begins as no latent does, expected one in .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
+	return "", job.BadInput("%s: not a latent, expected .safetensors, .latent, .npy, .npz, .pt or .pth", Stdin)
 }
 
 // spoolTo copies what r holds to a file, as long as the disk has room to spare.

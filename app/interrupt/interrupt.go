@@ -1,13 +1,12 @@
-// Package interrupt ends a command early: at Ctrl-C, at a request to end, when the
-// terminal is closed, and when nobody reads the output any more.
+// Package interrupt ends a command early: on Ctrl-C, on a request to terminate, when the
+// terminal is closed, and when the reader of its output has gone.
 //
-// Context is the context of a command, which ends then. It also replaces standard
-// output and error where they are pipes, so that a reader that leaves ends the command,
-// and a reader that reads nothing does not delay its end. The cause of the context is
-// ErrUnread if the reader left.
+// Context returns the command's context, which ends then. It also replaces standard output
+// and error if they are pipes, so that a reader that leaves ends the command, and a stalled
+// reader does not delay its end. The context's cause is ErrUnread if the reader left.
 //
-// Await and ReadSmall read what may never arrive, from a sleeping disk, a lost server or
-// a pipe, and return as soon as the context ends.
+// Await and ReadSmall read what may never arrive, from a sleeping disk, a lost server or a
+// pipe, and return as soon as the context ends.
 package interrupt
 
 import (

@@ -31,7 +31,7 @@ func kl(t *testing.T, name string) vae.Config {
 // Which model an AutoencoderKL is, is said where it is a guess that scales a latent, and
 // nowhere else. A latent that tells its model decides.
 func TestAssumedModel(t *testing.T) {
-	const doubt = "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion; SDXL and Playground 2.5 have the same tensors and another latent scale. --as chooses: sd, sdxl, playground"
+	const doubt = "thing.safetensors: the file does not say which model it is. Assuming Stable Diffusion; SDXL and Playground 2.5 have the same tensors and another latent scale. Choose with --as: sd, sdxl, playground"
 	thing, xl := kl(t, "thing.safetensors"), kl(t, "sdxl.safetensors")
 	require.Equal(t, []string{"sd", "sdxl", "playground"}, thing.Kinds())
 	clip := media.Format{Frames: 1, Height: 16, Width: 16, Channels: 3}
@@ -56,9 +56,9 @@ func TestAssumedModel(t *testing.T) {
 	}
 	_, err := Decode(thing, z, "z.npy", Choices{As: "flux"})
 	require.ErrorIs(t, err, vae.ErrBadModel)
-	require.EqualError(t, err, `vae: Stable Diffusion can't be taken for "flux", expected sd, sdxl, playground`)
+	require.EqualError(t, err, `vae: Stable Diffusion cannot be opened as "flux", expected sd, sdxl, playground`)
 	_, err = Encode(wan21, clip, "z.npy", Choices{As: "sdxl"})
-	require.EqualError(t, err, `vae: Wan 2.1 can't be taken for "sdxl": no other model has its tensors`)
+	require.EqualError(t, err, `vae: Wan 2.1 cannot be opened as "sdxl": no other model has its tensors`)
 
 	e, err := Encode(thing, clip, "z.safetensors", Choices{As: "sdxl"})
 	require.NoError(t, err)

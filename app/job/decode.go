@@ -10,16 +10,16 @@ import (
 	"tessera/vae"
 )
 
-// Decoding is a decode that can be planned and run. Of a batch each clip is
-// decoded by itself: all else here is of one.
+// Decoding is a decode that can be planned and run. Each clip of a batch is decoded
+// separately; the other fields describe one.
 type Decoding struct {
 	Latent  latent.Latent
 	Options vae.DecodeOptions // RGBA8 and Internals are the caller's to choose
 	Clip    media.Format      // what comes out
 	Whole   int               // frames that the latent stands for; Clip has no more
 	Scale   string            // of the latent's numbers
-	// Notes say what was taken to be so, Guesses how the file was read where it could
-	// be read otherwise, Warnings what is probably not meant.
+	// Notes report assumptions, Guesses how an ambiguous file was read, Warnings
+	// probable mistakes.
 	Notes, Guesses, Warnings []string
 }
 
@@ -83,8 +83,7 @@ func Decode(c vae.Config, z latent.Latent, name string, want Choices) (Decoding,
 	return d, nil
 }
 
-// Doubts are what a client is warned of that has no place for guesses: Guesses and
-// Warnings.
+// Doubts are Guesses and Warnings, for clients that do not distinguish them.
 func (d Decoding) Doubts() []string {
 	return append(append([]string(nil), d.Guesses...), d.Warnings...)
 }
@@ -115,7 +114,7 @@ func (d *Decoding) draw(name string, want Choices) error {
 	case !z.Moments:
 		return nil
 	case want.Scale == latent.ScalePipeline:
-		return BadInput("job: %s: holds moments, which are the model's own numbers, expected --scale none", name)
+		return BadInput("job: %s: holds moments, which are unscaled, expected --scale none", name)
 	}
 	d.Scale = latent.ScaleNone
 	text := "decoding their mean"
@@ -140,7 +139,7 @@ func (d *Decoding) number(c vae.Config, was latent.Original, o vae.Origin, name 
 		d.Notes = append(d.Notes, fmt.Sprintf("%s: has %d channels, not %d packed ones, so the numbers are the model's own (--scale none)", name, c.Latent, 4*c.Latent))
 	}
 	if was.Scale != "" && was.Scale != d.Scale {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: was written with --scale %s, decoding with --scale %s as asked", name, was.Scale, d.Scale))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: written with --scale %s, decoding with --scale %s as requested", name, was.Scale, d.Scale))
 	}
 	if doubt := c.Doubt(); doubt != "" && d.Scale == latent.ScalePipeline {
 		d.Warnings = append(d.Warnings, cmp.Or(c.File, "the checkpoint")+": "+doubt)
@@ -172,17 +171,17 @@ func (d *Decoding) relate(c vae.Config, kin vae.Kin, made latent.Checkpoint, nam
 	case kin == vae.StandIn:
 		d.Notes = append(d.Notes, text+", which uses the same latents")
 	case kin == vae.OtherStatistics && d.Scale == latent.ScalePipeline:
-		text += fmt.Sprintf(", which scales by other statistics: %s", statisticsOf(c))
+		text += fmt.Sprintf(", which uses other statistics: %s", statisticsOf(c))
 		if !asked {
-			return BadInput("job: %s; --scale takes it all the same", text)
+			return BadInput("job: %s; pass --scale to override", text)
 		}
 		d.Warnings = append(d.Warnings, text)
 	case kin == vae.OtherModel:
-		d.Warnings = append(d.Warnings, text+", whose weights are others")
+		d.Warnings = append(d.Warnings, text+", which has other weights")
 	case kin == vae.OtherFamily && d.Scale == latent.ScalePipeline && !asked:
-		return BadInput("job: %s, which has not the statistics that scaled it; --scale takes it all the same", text)
+		return BadInput("job: %s; its scaling statistics differ; pass --scale to override", text)
 	case kin == vae.OtherFamily:
-		d.Warnings = append(d.Warnings, text+", to which its numbers mean something else")
+		d.Warnings = append(d.Warnings, text+", for which its numbers have another meaning")
 	}
 	return nil
 }

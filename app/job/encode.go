@@ -21,15 +21,15 @@ type Encoding struct {
 	Scale   string            // of its numbers
 	Meta    map[string]string // to be kept with it
 	packed  bool              // the pipeline packs it
-	// Doubt warns where the scale of the latent's numbers is a guess; else it is empty.
+	// Doubt is a warning if the latent's scale is a guess, else empty.
 	Doubt string
-	// Forgotten warns, where the file's format keeps no metadata, of what
-	// decoding will not undo; else it is empty.
+	// Forgotten warns, if the file's format has no metadata, of what decoding will
+	// not undo; else it is empty.
 	Forgotten string
 }
 
-// Encode resolves the encoding of a clip to a latent in a file called output,
-// whose format its name tells.
+// Encode resolves the encoding of a clip to a latent in a file called output, whose
+// extension is its format.
 func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encoding, error) {
 	e := Encoding{Clip: clip, Padded: clip, Again: clip}
 	e.Again.FPS = cmp.Or(want.FPS, clip.FPS)
@@ -44,7 +44,7 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 		return e, err
 	}
 	if (want.Moments || want.Sample) && c.Means() {
-		return e, BadInput("job: %s makes latents, not distributions: expected neither moments nor a sample", c.Model)
+		return e, BadInput("job: %s produces latents, not distributions, so it has no moments and no sample", c.Model)
 	}
 	format := strings.ToLower(path.Ext(output))
 	o := &e.Options
@@ -83,18 +83,17 @@ func Encode(c vae.Config, clip media.Format, output string, want Choices) (Encod
 	return e, nil
 }
 
-// Comparable refuses a round trip whose decoded frames are of another size than the
-// original's.
+// Comparable refuses a round trip whose decoded frames have another size than the
+// original.
 func Comparable(c vae.Config) error {
 	if c.Decoded() == c.Spatial {
 		return nil
 	}
 	n := c.Decoded() / c.Spatial
-	return BadInput("job: %s decodes frames %d times as high and wide as it encodes them, which can't be compared: expected encode, then decode", cmp.Or(c.File, c.Model), n)
+	return BadInput("job: %s decodes frames to %d times the encoded height and width, so a round trip cannot compare them: use encode, then decode", cmp.Or(c.File, c.Model), n)
 }
 
-// Written is a latent of the encoding as it is given away: packed where the pipeline packs
-// it.
+// Written is the encoding's latent for writing: packed if the pipeline packs it.
 func (e Encoding) Written(z latent.Latent) latent.Latent {
 	if e.packed {
 		return z.Pack()
@@ -141,7 +140,7 @@ func (e Encoding) lost(c vae.Config, want Choices) (lost []string) {
 	return lost
 }
 
-// Back is the decoding of what the encoding made: the clip again.
+// Back is the decoding of the encoding's latent, which gives the clip again.
 func (e Encoding) Back(z latent.Latent) Decoding {
 	return Decoding{
 		Latent: z, Clip: e.Again, Whole: e.Padded.Frames, Scale: e.Scale,

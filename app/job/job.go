@@ -1,11 +1,11 @@
-// Package job resolves what a job means: of the model, the file and what the
-// user chose, how to run it, what comes out, and what to tell about it. The
-// command line, the page and the server ask here, so that a default or a rule
-// stands once. It prints nothing.
+// Package job resolves what a job means: from the model, the file and the user's
+// choices it derives the options of a run, the result's shape, and notes and
+// warnings. The command line, the page and the server use it, so that each default
+// and rule exists once. It prints nothing.
 //
-// Start at Choices, Decode and Encode. Decoding.Run and Encoding.Run have package vae do
-// the work for the page and the server; the command line runs the plans itself. KindOf
-// tells how an error ends a job.
+// Start at Choices, Decode and Encode. Decoding.Run and Encoding.Run run package vae
+// for the page and the server; the command line runs the plans itself. KindOf
+// classifies errors.
 package job
 
 import (
@@ -15,47 +15,47 @@ import (
 	"tessera/vae"
 )
 
-// Choices are what the user said of a job. What is zero was not said.
+// Choices are the user's choices for a job. A zero field was not set.
 type Choices struct {
 	Tile    *tiling.Choice // default 512 pixels, diffusers' 256
 	Overlap *tiling.Size   // default 64 pixels, at most half of a tile that was asked for
 	Tiling  vae.Tiling     // default exact where the model can and it fits, else feather
-	// Shrink takes a smaller tile where Tile doesn't fit; by default where none
-	// was asked for, but for tiles that are to be as in diffusers.
+	// Shrink allows a smaller tile if Tile does not fit; by default if no tile was
+	// requested, except for diffusers tiles.
 	Shrink *bool
 	Budget int64 // bytes on the device; default engine.Budget
 	Host   int64 // bytes that offload takes of the machine's memory; default three quarters of what is free
 	Chunk  int   // latent frames in a slice of time; default what the budget has plenty of room for
-	// MemoryFormat is how causal memory is kept; default as activations are.
+	// MemoryFormat is the storage of causal memory; default: that of activations.
 	MemoryFormat vae.MemoryFormat
-	// Offload is whether causal memory lives on the host; default where the budget asks for it.
+	// Offload keeps causal memory on the host; default: if the budget requires it.
 	Offload vae.Offload
 
-	// Independent takes every frame as a picture by itself; default as the
-	// latent's file says, else as the model has it.
+	// Independent treats each frame as a separate picture; default: as the latent's
+	// file says, else the model's default.
 	Independent *bool
-	// Scale is latent.ScalePipeline or ScaleNone; default as the latent's file
-	// says, else what its format has of the model.
+	// Scale is latent.ScalePipeline or ScaleNone; default: as the latent's file says,
+	// else its format's default for the model.
 	Scale string
 
-	// As is vae.Options'; default as the checkpoint was opened.
+	// As is vae.Options.As; default: as the checkpoint was opened.
 	As string
 
 	FPS latent.Rational // of what is decoded; default as before it was encoded
 
-	// Layout, Key and Packed are how a latent lies in its file: media.LatentOptions',
-	// and the size of packed ones in pixels.
+	// Layout and Key are those of media.LatentOptions; Packed is the size of packed
+	// latents in pixels.
 	Layout, Key string
 	Packed      tiling.Size
 
-	// Moments and Sample are vae.EncodeOptions'. To decode, Sample draws from
-	// moments; default is their mean.
+	// Moments and Sample are those of vae.EncodeOptions. For a decode, Sample draws
+	// from moments; default: their mean.
 	Moments, Sample bool
 	Seed            uint64 // of Sample
 }
 
-// Options are how the work is cut by these choices. Independent and Unscaled
-// are left to Decode and Encode, which know the file.
+// Options are the options of a run for these choices. Decode and Encode, which know
+// the file, set Independent and Unscaled.
 func (c Choices) Options() (vae.Options, error) {
 	o := vae.Options{Tiling: c.Tiling, Budget: c.Budget, Chunk: c.Chunk, MemoryFormat: c.MemoryFormat, Offload: c.Offload, Host: c.Host, As: c.As}
 	if c.Chunk == 0 {
@@ -90,7 +90,7 @@ func (c Choices) Options() (vae.Options, error) {
 	return o, nil
 }
 
-// Reading is how a model's latent is read from a file.
+// Reading are the options for reading a model's latent from a file.
 func (c Choices) Reading(m vae.Config) (media.LatentOptions, error) {
 	o := media.LatentOptions{Channels: m.Latent, Folded: m.ComfyUIFolded, Packed: m.Unpacks(), Pictures: m.Temporal == 1, Layout: c.Layout, Key: c.Key}
 	if c.Packed == (tiling.Size{}) {

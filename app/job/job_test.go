@@ -181,7 +181,7 @@ func TestScale(t *testing.T) {
 		"asked for":             {wan21, latent.Latent{}, "none", "none", "", ""},
 		"told":                  {wan21, latent.Latent{Meta: meta("none")}, "", "none", "", ""},
 		"told and asked for":    {wan21, latent.Latent{Meta: meta("none")}, "none", "none", "", ""},
-		"overruled":             {wan21, latent.Latent{Meta: meta("none")}, "pipeline", "pipeline", "", "z: was written with --scale none, decoding with --scale pipeline as asked"},
+		"overruled":             {wan21, latent.Latent{Meta: meta("none")}, "pipeline", "pipeline", "", "z: written with --scale none, decoding with --scale pipeline as requested"},
 		"ComfyUI's Wan":         {wan21, latent.Latent{ComfyUI: true}, "", "none", "z: by ComfyUI, so the numbers are the model's own (--scale none)", ""},
 		"ComfyUI's, asked for":  {wan21, latent.Latent{ComfyUI: true}, "none", "none", "", ""},
 		"ComfyUI's, overruled":  {wan21, latent.Latent{ComfyUI: true}, "pipeline", "pipeline", "", ""},
@@ -221,14 +221,14 @@ func TestMadeBy(t *testing.T) {
 		"the same":                 {made: wan21, with: wan21, scale: pipeline},
 		"the same by another name": {made: wan21, with: renamed, scale: pipeline},
 		"another file":             {made: wan21, with: old, scale: pipeline, note: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.safetensors"), another file of that model`},
-		"another model":            {made: qwen, with: wan21, scale: pipeline, warning: `z: a latent of "Qwen-Image" ("qwen.safetensors"), decoding with "Wan 2.1" ("wan.pth"), whose weights are others`},
-		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), to which its numbers mean something else`},
-		"another family":           {made: seedvr2, with: wan21, scale: pipeline, error: `job: z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), which has not the statistics that scaled it; --scale takes it all the same`},
-		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), to which its numbers mean something else`},
+		"another model":            {made: qwen, with: wan21, scale: pipeline, warning: `z: a latent of "Qwen-Image" ("qwen.safetensors"), decoding with "Wan 2.1" ("wan.pth"), which has other weights`},
+		"another family, unscaled": {made: seedvr2, with: wan21, scale: none, warning: `z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"), for which its numbers have another meaning`},
+		"another family":           {made: seedvr2, with: wan21, scale: pipeline, error: `job: z: a latent of "SeedVR2" ("ema.pth"), decoding with "Wan 2.1" ("wan.pth"); its scaling statistics differ; pass --scale to override`},
+		"another family, as asked": {made: wider, with: seedvr2, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.2", decoding with "SeedVR2" ("ema.pth"), for which its numbers have another meaning`},
 		"own statistics":           {made: own, with: own, scale: pipeline},
-		"statistics are lost":      {made: own, with: wan21, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: the published ones; --scale takes it all the same`},
-		"statistics have come":     {made: wan21, with: own, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: those in vae/config.json; --scale takes it all the same`},
-		"statistics are others":    {made: others, with: own, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which scales by other statistics: those in vae/config.json`},
+		"statistics are lost":      {made: own, with: wan21, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which uses other statistics: the published ones; pass --scale to override`},
+		"statistics have come":     {made: wan21, with: own, scale: pipeline, error: `job: z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which uses other statistics: those in vae/config.json; pass --scale to override`},
+		"statistics are others":    {made: others, with: own, scale: pipeline, asked: pipeline, warning: `z: a latent of "Wan 2.1" ("wan.pth"), decoding with "Wan 2.1" ("wan.pth"), which uses other statistics: those in vae/config.json`},
 		"statistics, unscaled":     {made: own, with: wan21, scale: none},
 		"no model is known":        {made: wan21, with: vae.Usual(), scale: pipeline},
 		"nothing is kept":          {with: wan21, scale: pipeline},
@@ -269,7 +269,7 @@ func TestMoments(t *testing.T) {
 		require.InDelta(t, i, v, 1e-5, "a deviation of e^-15: value %d", i)
 	}
 	_, err = Decode(wan21, z, "z", Choices{Scale: latent.ScalePipeline})
-	require.EqualError(t, err, "job: z: holds moments, which are the model's own numbers, expected --scale none")
+	require.EqualError(t, err, "job: z: holds moments, which are unscaled, expected --scale none")
 	z.Meta = nil
 	d, err = Decode(wan21, z, "z", Choices{Scale: latent.ScaleNone})
 	require.NoError(t, err)
@@ -402,7 +402,7 @@ func TestCachesOfOthers(t *testing.T) {
 			assert.Equal(t, cmp.Or(scale, c.scale), d.Scale, "%s %s", c.trainer, c.word)
 			said := slices.Contains(d.Notes, "z: by "+c.trainer+", so the numbers are the model's own (--scale none)")
 			assert.Equal(t, d.Scale == none, said, "%s %s: %v", c.trainer, c.word, d.Notes)
-			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", whose weights are others"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
+			assert.Equal(t, c.warns, len(d.Warnings) == 1 && strings.Contains(d.Warnings[0], ", which has other weights"), "%s with %s: %v", c.word, c.model.Model, d.Warnings)
 		}
 	}
 	assumed := flux1
@@ -505,7 +505,7 @@ func TestComparable(t *testing.T) {
 	c.Upscale, c.File = 2, "x2.safetensors"
 	err := Comparable(c)
 	require.ErrorIs(t, err, ErrInput)
-	require.EqualError(t, err, "job: x2.safetensors decodes frames 2 times as high and wide as it encodes them, which can't be compared: expected encode, then decode")
+	require.EqualError(t, err, "job: x2.safetensors decodes frames to 2 times the encoded height and width, so a round trip cannot compare them: use encode, then decode")
 }
 
 // What a .npy can't keep is told, where there is something.
@@ -559,7 +559,7 @@ func TestNoMoments(t *testing.T) {
 	for _, want := range []Choices{{Moments: true}, {Sample: true}} {
 		_, err := Encode(taesd, clip, "out.safetensors", want)
 		require.ErrorIs(t, err, ErrInput)
-		require.ErrorContains(t, err, "TAESD makes latents, not distributions")
+		require.ErrorContains(t, err, "TAESD produces latents, not distributions")
 	}
 	_, err := Encode(taesd, clip, "out.safetensors", Choices{})
 	require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"tessera/vae"
 )
 
-// Less says what another plan makes of a job that the device had no memory for.
+// Less describes the smaller plan of a job that ran out of device memory.
 func Less(was, now *vae.Plan, finished int) string {
 	text := "out of memory on the device with " + engine.Bytes(was.Bytes()) + ": going on with " + engine.Bytes(now.Bytes()) + " in " + Cut(now)
 	if now.Tiles.Whole() || now.Tiling == vae.Exact || now.Tile == was.Tile {

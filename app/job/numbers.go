@@ -48,7 +48,7 @@ func doubt(c vae.Config, z latent.Latent, scale string, asked bool) string {
 			text, is.deviation(), other.usually(), is.usually(), scale)
 	}
 	if !is.fits() {
-		return fmt.Sprintf("its numbers are %.3g times as large as %s's usually are: is it a latent of that model?", is.size(), c.Model)
+		return fmt.Sprintf("its numbers are %.3g times as large as %s's usually are: is it this model's latent?", is.size(), c.Model)
 	}
 	return ""
 }

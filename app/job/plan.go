@@ -9,18 +9,18 @@ import (
 	"tessera/vae"
 )
 
-// Plan lays the decode out.
+// Plan plans the decode.
 func (d Decoding) Plan(ctx context.Context, m *vae.Model) (*vae.DecodePlan, error) {
 	return m.PlanDecode(ctx, d.Latent.Frames, d.Latent.Height, d.Latent.Width, d.Options)
 }
 
-// Plan lays the encode out.
+// Plan plans the encode.
 func (e Encoding) Plan(ctx context.Context, m *vae.Model) (*vae.EncodePlan, error) {
 	return m.PlanEncode(ctx, e.Clip.Frames, e.Clip.Height, e.Clip.Width, e.Options)
 }
 
-// Note says what was taken, where the options leave that to the plan or it isn't
-// what they ask for; else it is empty.
+// Note describes the plan's choices if the options left them open or could not be
+// met; else it is empty.
 func Note(c vae.Config, o vae.Options, p *vae.Plan) string {
 	budget, beside := engine.Bytes(p.Budget), hosted(p)
 	if beside != "" {
@@ -58,8 +58,8 @@ func hosted(p *vae.Plan) string {
 	return ""
 }
 
-// Crosses says how much lives on the host and how much of it crosses; of what lives
-// on the device alone nothing.
+// Crosses describes how much memory is on the host and how much is transferred; it
+// is empty without offload.
 func Crosses(p *vae.Plan) string {
 	what := hosted(p)
 	if what == "" {
@@ -90,7 +90,7 @@ func side(s tiling.Size) string {
 	return s.String()
 }
 
-// Needs tells what exact tiles need next to one tile, of other tiles nothing.
+// Needs compares the memory of exact tiles with one tile; it is empty for other tiles.
 func Needs(p *vae.Plan) string {
 	switch {
 	case p.Tiles.Whole() || p.Tiling != vae.Exact:

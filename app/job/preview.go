@@ -5,10 +5,9 @@ import (
 	"tessera/vae"
 )
 
-// Preview is the same decode by another model, a tiny autoencoder that stands for the
-// one that d is of: the whole clip, in the same size, in a fraction of the time. Its
-// frames are of 8 bits. From then on tiny is for latents of that model. Latents that tiny
-// is not for are an error that says which it is for.
+// Preview is the same decode by tiny, a tiny autoencoder for the model of d: the whole
+// clip at the same size in a fraction of the time, with 8-bit frames. From then on tiny
+// is for latents of that model. If tiny is for another model, the error says which.
 func (d Decoding) Preview(of vae.Config, tiny *vae.Model) (Decoding, error) {
 	of, err := of.As(d.Options.As)
 	if err != nil {

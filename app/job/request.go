@@ -11,18 +11,18 @@ const (
 	MaxLatent = 2 << 30 // bytes of a latent's numbers, of 4 each
 )
 
-// LatentFormats are the endings of latents that a request may ask for, the default first.
+// LatentFormats are the file extensions of latents that a request may choose, the default first.
 func LatentFormats() []string { return []string{"safetensors", "latent", "npy"} }
 
-// Word is a choice that a request makes by a text: the page's by the option of that name
-// in web/protocol.js, a program's in the query. The command line has a flag of that name.
+// Word is a text option of requests: an option of that name in web/protocol.js, a query
+// parameter of the HTTP API, and a flag of the command line.
 type Word struct {
 	Name string
 	Of   []string                            // texts that there are; nil: Set tells
 	Set  func(c *Choices, text string) error // text is one, and not empty
 }
 
-// Words are those of all requests, in the order in which their mistakes are told.
+// Words are the text options of requests, in the order in which they are checked.
 func Words() []Word {
 	return []Word{
 		{"tiling", []string{string(vae.Feather), string(vae.Exact), string(vae.Diffusers)}, func(c *Choices, text string) error {

@@ -9,8 +9,8 @@ import (
 	"tessera/vae"
 )
 
-// Run lays the decode out, has planned look at the plan, and hands the frames of one
-// clip after another to take. The first error of either ends it.
+// Run plans the decode, calls planned with the plan, and passes the frames of one clip
+// after another to take. The first error of either ends it.
 func (d Decoding) Run(ctx context.Context, m *vae.Model, watch vae.Watch, planned func(*vae.DecodePlan) error, take func(clip int, f vae.Frame) error) error {
 	p, err := d.Plan(ctx, m)
 	if err != nil {
@@ -32,8 +32,8 @@ func (d Decoding) Run(ctx context.Context, m *vae.Model, watch vae.Watch, planne
 	return nil
 }
 
-// Run lays the encode out, has planned look at the plan, whose error ends it, and makes
-// the latent of a clip, with its metadata.
+// Run plans the encode, calls planned with the plan, whose error ends it, and returns
+// the clip's latent with its metadata.
 func (e Encoding) Run(ctx context.Context, m *vae.Model, clip vae.Clip, watch vae.Watch, planned func(*vae.EncodePlan) error) (latent.Latent, error) {
 	p, err := e.Plan(ctx, m)
 	if err != nil {
@@ -47,8 +47,8 @@ func (e Encoding) Run(ctx context.Context, m *vae.Model, clip vae.Clip, watch va
 	return z, err
 }
 
-// Comparison measures how close decoded frames come to a clip's, before they are
-// rounded to 8 bits.
+// Comparison measures how close decoded frames are to a clip's, before rounding to
+// 8 bits.
 type Comparison struct {
 	original vae.Clip
 	quality  *media.Quality
@@ -56,7 +56,7 @@ type Comparison struct {
 	rgba     []byte    // [H,W,4]
 }
 
-// NewComparison begins one with a clip.
+// NewComparison starts a comparison with a clip.
 func NewComparison(original vae.Clip) *Comparison {
 	h, w := original.Size()
 	return &Comparison{
@@ -73,7 +73,7 @@ func (c *Comparison) Add(f vae.Frame) (Score, error) {
 	return scoreOf(c.quality.Add(c.was, f.Pixels)), nil
 }
 
-// RGBA is a frame of floats in 8 bits, [H,W,4], until the next call.
+// RGBA converts a frame of floats to 8 bits, [H,W,4], valid until the next call.
 func (c *Comparison) RGBA(f vae.Frame) []byte {
 	media.ToRGBA(c.rgba, f.Pixels, c.original.Channels())
 	return c.rgba
@@ -82,7 +82,7 @@ func (c *Comparison) RGBA(f vae.Frame) []byte {
 // Overall is the score of the frames so far as one clip.
 func (c *Comparison) Overall() Score { return scoreOf(c.quality.Overall()) }
 
-// Score is how close a frame or clip comes to the original.
+// Score is how close a frame or clip is to the original.
 type Score struct {
 	PSNR *float64 // dB; nil where nothing differs, which JSON has no number for
 	SSIM float64

@@ -75,13 +75,13 @@ func (o *Opener) CheckFile(ctx context.Context, f format.File, s vae.Settings) (
 		o.Warn("%v", err)
 		m, err = inspect(ctx, f, adapter, s)
 	case errors.Is(err, vae.ErrFlat):
-		err = fmt.Errorf("%w (--force takes it all the same)", err)
+		err = fmt.Errorf("%w (--force loads it anyway)", err)
 	}
 	if err != nil {
 		return vae.Config{}, err
 	}
 	if m.Config.Beside != "" {
-		o.Note("%s: latents are scaled by the statistics in %s, not by the published ones", f.Name(), m.Config.Beside)
+		o.Note("%s: latents are scaled by the statistics in %s, not the published ones", f.Name(), m.Config.Beside)
 	}
 	if m.Config.Quantised != "" {
 		o.Note("%s: %s", f.Name(), m.Config.Quantised)

@@ -64,13 +64,13 @@ func (e *Machine) shared(stage string, p *vae.Plan) {
 	switch {
 	case len(e.others) == 0 || len(p.Helpers)+len(p.Unshared) > 0:
 	case p.Tiles.Whole():
-		e.Note("%s: one tile, which only %s works on", stage, e.Device.Info().Name)
+		e.Note("%s: one tile, so only %s works on it", stage, e.Device.Info().Name)
 	default:
-		e.Note("%s: tiles of %s are blended in their order: only %s works on them", stage, p.Tiling, e.Device.Info().Name)
+		e.Note("%s: %s tiles are blended in order, so only %s works on them", stage, p.Tiling, e.Device.Info().Name)
 	}
 }
 
 // lost warns of an adapter that failed.
 func (e *Machine) lost(adapter gpu.Info, err error) {
-	e.Warn("adapter %d, %s, failed, others make its tiles: %v", adapter.Index, adapter.Name, err)
+	e.Warn("adapter %d, %s, failed, the others continue its tiles: %v", adapter.Index, adapter.Name, err)
 }

@@ -1,9 +1,9 @@
-// Package report is what a job did and took, for machines and for people.
+// Package report describes what a job did, for machines and for people.
 //
 // A Result is the JSON of --json, of the event "result" and of a line of batch; Print
-// prints it as the terminal's flags say. A Stage is one direction of it, made by NewStage of
-// the plan that ran. A Profile says where a stage's time went: tables for people, and with
-// Trace a file for chrome://tracing.
+// prints it as the terminal's flags say. A Stage is one direction of the job, made by
+// NewStage from the plan that ran. A Profile says where a stage's time went: as tables, and
+// with Trace as a file for chrome://tracing.
 package report
 
 import (

@@ -1,14 +1,13 @@
-// Package resume keeps what a decode has done, so that another start goes on from there.
+// Package resume stores a decode's progress, so that another start can continue it.
 //
-// A Folder lies beside the output until that is complete: the frames as they came, the
-// causal memory behind them, and a Record of what they are of and how far they go. Find
-// looks for one, Open holds it against the decode that was asked for, and the Folder is then
-// what the decode's frames are handed to (machine.Keeper). Leave says what is kept of a
-// decode that did not come to its end.
+// A Folder lies beside the output until the output is complete: the finished frames, the
+// causal memory behind them, and a Record of what they belong to and how far they go. Find
+// looks for one, Open compares it with the requested decode, and the decode then hands its
+// frames to the Folder (machine.Keeper). Leave reports what is kept of an unfinished decode.
 //
-// What goes beyond the Record counts for nothing: it is written last, with the rest on the
-// disk. Any difference in latent, checkpoint, program, adapter, driver or options is
-// refused, since frames would not fit together.
+// The Record is written last, after the rest is on the disk; data beyond it is ignored. Any
+// difference in latent, checkpoint, program, adapter, driver or options is refused, because
+// the frames would not match.
 //
 // Origin is the part of a record that says what made an output, here and in batch.
 package resume
@@ -172,7 +171,7 @@ func (u *Folder) Open(is Record, d job.Decoding, plan *vae.DecodePlan) (err erro
 		return u.other("is in use by another program")
 	}
 	if u.found {
-		u.Note("decode: %d of %d frames are in %s: going on from there", u.began, u.clip, u.path)
+		u.Note("decode: %d of %d frames are in %s: continuing", u.began, u.clip, u.path)
 	}
 	return u.room(plan.Plan)
 }
@@ -250,7 +249,7 @@ func (u *Folder) Begin(memory string, bytes int64) (int, error) {
 	sum := sha256.Sum256([]byte(memory))
 	is := hex.EncodeToString(sum[:])
 	if u.is.Memory != is && u.is.Slices > 0 {
-		u.Note("decode: the plan has another memory now than %s keeps: beginning with the first frame", u.path)
+		u.Note("decode: the plan's causal memory differs from %s: starting from the first frame", u.path)
 		if u.is.Slices, u.is.Frames = 0, 0; !u.started {
 			u.written = 0
 		}
@@ -419,5 +418,5 @@ func (u *Folder) Leave() {
 		return
 	}
 	u.close()
-	u.Note("decode: %d of %d frames are kept in %s: the same command goes on from there", u.is.Frames, u.clip, u.path)
+	u.Note("decode: %d of %d frames are kept in %s: run the same command to continue", u.is.Frames, u.clip, u.path)
 }

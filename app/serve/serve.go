@@ -1,11 +1,11 @@
-// Package serve gives out the page and runs its jobs on this machine's engine,
-// over a websocket that carries the messages of web/protocol.js, and answers
-// programs, as package api says. Start at New, Server.Serve and Server.URL.
+// Package serve serves the page and runs its jobs on this machine's engine, over a
+// websocket that carries the messages of web/protocol.js. It also serves the HTTP
+// API of package api. Start at New, Server.Serve and Server.URL.
 //
-// The page is for one's own browser: it needs the token of this start, must come
-// from this server, reads no file but those below one folder, and sends what it
-// wants worked on piece by piece, as it is asked to. Programs on this machine need
-// no token; where other machines can reach the server they do.
+// The page is for the user's own browser. It needs this start's token, must come
+// from this server, can open only files in one folder, and sends its input piece by
+// piece on request. Programs on this machine need no token; if other machines can
+// reach the server, they do.
 package serve
 
 import (

@@ -186,6 +186,6 @@ func TestHalfOfAPage(t *testing.T) {
 			continue
 		}
 		assert.Equal(t, "bad_input", m.Code, m.Message)
-		assert.Contains(t, m.Message, "half.safetensors has no encoder and can't encode")
+		assert.Contains(t, m.Message, "half.safetensors has no encoder and cannot encode")
 	}
 }

@@ -1,6 +1,6 @@
 // Package session runs the engine for one page: requests in, events and results
-// out, as web/protocol.js says. What carries the messages is the caller's: a
-// worker's messages in a browser, a websocket of the native program.
+// out, as in web/protocol.js. The caller transports the messages: a worker in a
+// browser, a websocket in the native program.
 //
 // Start at New, Session.Receive and Session.Close.
 package session
@@ -29,17 +29,16 @@ const (
 	maxWaiting = 64 // requests of a page
 )
 
-// ErrPanic: a mistake of the engine's own, which ended one job.
-var ErrPanic = errors.New("an internal error, which the engine's own output tells more of")
+// ErrPanic: a bug in the engine, which ended one job.
+var ErrPanic = errors.New("an internal error; see the engine's output")
 
-// Conn is the way to the page. Send is called by several goroutines; it may
-// block while the page is slow. header and payload are the caller's again when
-// it returns.
+// Conn is the connection to the page. Several goroutines call Send, which may block
+// while the page is slow. The caller may reuse header and payload when it returns.
 type Conn interface {
 	Send(header, payload []byte) error
 }
 
-// Host is what sessions share: the device, which one of them drives at a time.
+// Host is what sessions share: the device, which one session drives at a time.
 type Host interface {
 	// Info describes the adapter, without waiting for a turn.
 	Info(ctx context.Context) (gpu.Info, error)
@@ -104,8 +103,8 @@ func New(conn Conn, host Host, o Options) *Session {
 	return s
 }
 
-// Close cancels what runs, and returns when the session holds nothing any more.
-// It must not be called by Conn.Send.
+// Close cancels running jobs and returns when the session has released everything.
+// Conn.Send must not call it.
 func (s *Session) Close() {
 	s.stop()
 	s.idle.Wait()
@@ -115,7 +114,7 @@ func (s *Session) Close() {
 	}
 }
 
-// Idle is whether the page has asked for nothing that is still to be done.
+// Idle reports whether the page has no pending request.
 func (s *Session) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

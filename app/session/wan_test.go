@@ -134,7 +134,7 @@ func TestUpscale(t *testing.T) {
 	require.Len(t, frames[0], 4*32*48)
 	end, _ := p.run(7, map[string]any{"type": "roundtrip", "clip": map[string]any{"frames": 1, "height": 16, "width": 24}})
 	require.Equal(t, "bad_input", end.Code)
-	require.Contains(t, end.Message, "decodes frames 2 times as high and wide as it encodes them")
+	require.Contains(t, end.Message, "decodes frames to 2 times the encoded height and width")
 }
 
 // A file whose every picture would be flat is refused as such, and taken by force.
@@ -372,7 +372,7 @@ func TestOddNumbers(t *testing.T) {
 	require.Equal(t, "result", end.Type, end.Message)
 	i := slices.IndexFunc(all, func(m message) bool { return m.Type == "warning" })
 	require.GreaterOrEqual(t, i, 0)
-	assert.Equal(t, "z.npy: its numbers are 40 times as large as SeedVR2's usually are: is it a latent of that model?", all[i].Message)
+	assert.Equal(t, "z.npy: its numbers are 40 times as large as SeedVR2's usually are: is it this model's latent?", all[i].Message)
 }
 
 // Whether frames are pictures by themselves is told by the request, else by

@@ -1,18 +1,18 @@
-// Package terminal says what a command does and what came of it: results on standard
-// output; notes, warnings, errors and progress on standard error.
+// Package terminal prints what a command does: results on standard output; notes,
+// warnings, errors and progress on standard error.
 //
-// A Terminal has the choices of --json, --quiet and --progress, so commands do not ask
-// for them: Say prints a line of the result for people and nothing with --json, Print
-// prints it for machines, Note says what is being done, Warn what the user should see,
-// Fail how the command failed. With --progress=json all of standard error is events, one
-// line of JSON each, whose keys docs/events.md explains.
+// A Terminal holds the choices of --json, --quiet and --progress, so commands do not check
+// them: Say prints a line of the result for people and nothing with --json, Print prints it
+// for machines, Note says what is being done, Warn what the user should see, Fail how the
+// command failed. With --progress=json standard error contains only events, one line of
+// JSON each, whose keys docs/events.md explains.
 //
-// Stage shows how far one stage of a job is: a bar on a terminal that can draw it, else a
-// line now and then. Planning says that a plan takes long.
+// Stage shows the progress of one stage of a job: a bar on a terminal that can draw it, else
+// a line every few seconds. Planning reports that a plan takes long.
 //
-// Refused and Usage are errors of the command line, and ExitCode is what the program ends
-// with. Names of files that came from elsewhere are replaced by what Call says they are
-// called. What a terminal would obey is escaped everywhere.
+// Refused and Usage make errors of the command line, and ExitCode is the program's exit
+// code. Call replaces names of temporary files by the user's names. Terminal control
+// characters are escaped everywhere.
 package terminal
 
 import (

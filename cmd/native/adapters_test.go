@@ -29,9 +29,9 @@ func TestAdapters(t *testing.T) {
 	assert.InDeltaSlice(t, a.data, b.data, 1e-4)
 
 	o := succeed(t, "decode", "-m", tiny, one, "-o", filepath.Join(dir, "whole.npy"), "--tile=off", "--adapter=0,0")
-	assert.Contains(t, o.stderr, "decode: one tile, which only ")
+	assert.Contains(t, o.stderr, "decode: one tile, so only ")
 	o = succeed(t, "decode", "-m", wan21(t), latentFile(t, 16, 1, 8, 8), "-o", filepath.Join(dir, "linear.npy"), "--tiling=diffusers", "--tile=32", "--overlap=8", "--adapter=0,0")
-	assert.Contains(t, o.stderr, "tiles of diffusers are blended in their order")
+	assert.Contains(t, o.stderr, "diffusers tiles are blended in order")
 	succeed(t, "decode", "-m", tiny, one, "-o", filepath.Join(dir, "all.npy"), "--tile=32", "--adapter=all")
 	o = tessera(t, "decode", "-m", tiny, one, "-o", filepath.Join(dir, "none.npy"), "--adapter=0,99")
 	assert.Equal(t, job.ExitDevice, o.code)

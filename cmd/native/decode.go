@@ -274,7 +274,7 @@ func (o *onceOfClips) warn(path string) func(text string) {
 		same := strings.ReplaceAll(text, path, "")
 		switch more := len(o.clips) - 1; {
 		case more > 0 && path == o.clips[0].Path:
-			o.Warn("%s; the same of %d more of the batch", text, more)
+			o.Warn("%s; the same for %d more of the batch", text, more)
 			o.said[same] = true
 		case !o.said[same]:
 			o.Warn("%s", text)

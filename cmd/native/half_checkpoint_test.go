@@ -46,14 +46,14 @@ func TestHalfCheckpoints(t *testing.T) {
 	o := succeed(t, "info", encoder)
 	assert.Contains(t, o.stdout, "decoder      none: the file encodes only")
 	assert.NotContains(t, o.stdout, "Decoding")
-	noEncoder := "decoder.safetensors has no encoder and can't encode: take a checkpoint that has one"
-	noDecoder := "encoder.safetensors has no decoder and can't decode: take a checkpoint that has one"
+	noEncoder := "decoder.safetensors has no encoder and cannot encode: use a checkpoint that has one"
+	noDecoder := "encoder.safetensors has no decoder and cannot decode: use a checkpoint that has one"
 	refuse(t, []refusal{
 		{name: "encode", args: "encode -m " + decoder + " none.mp4 -o OUT.npy", code: job.ExitInput, want: noEncoder},
 		{name: "decode", args: "decode -m " + encoder + " none.npy -o OUT.npy", code: job.ExitInput, want: noDecoder},
 		{name: "roundtrip", args: "roundtrip -m " + encoder + " none.mp4 -o OUT.npy", code: job.ExitInput, want: noDecoder},
 		{name: "demo", args: "demo -m " + decoder + " -o OUT", code: job.ExitInput, want: noEncoder},
-		{name: "plan", args: "plan -m " + encoder + " --size=64x64", code: job.ExitInput, want: "has no decoder and can't decode"},
+		{name: "plan", args: "plan -m " + encoder + " --size=64x64", code: job.ExitInput, want: "has no decoder and cannot decode"},
 	})
 
 	address, _ := served(t, "-m", decoder, "-m", encoder)
@@ -75,5 +75,5 @@ func TestHalfCheckpoints(t *testing.T) {
 	defer refused.Body.Close()
 	assert.Equal(t, http.StatusBadRequest, refused.StatusCode)
 	text, _ = io.ReadAll(refused.Body)
-	assert.Contains(t, string(text), "has no decoder and can't decode")
+	assert.Contains(t, string(text), "has no decoder and cannot decode")
 }

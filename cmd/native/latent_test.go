@@ -40,7 +40,7 @@ func TestLatentKnowsItsModel(t *testing.T) {
 	assert.Contains(t, r.Warnings[0], `a latent of "Wan 2.1" ("tiny_wan21.safetensors"), decoding with "SeedVR2" ("tiny-seedvr2.safetensors")`)
 	in := " " + z + " -o OUT.png"
 	refuse(t, []refusal{
-		{name: "another family", args: "decode -m " + tiny + in, code: job.ExitInput, want: `decoding with "SeedVR2" ("tiny-seedvr2.safetensors"), which has not the statistics that scaled it; --scale takes it all the same`},
+		{name: "another family", args: "decode -m " + tiny + in, code: job.ExitInput, want: `decoding with "SeedVR2" ("tiny-seedvr2.safetensors"); its scaling statistics differ; pass --scale to override`},
 		{name: "other channels", args: "decode -m " + wan22(t) + in, code: job.ExitInput, want: `expected 48 channels first or last: it is of the model "Wan 2.1"`},
 	})
 	other := wan(t, "tiny_wan21_other.safetensors", otherWan())
@@ -97,7 +97,7 @@ func TestDecodeBatch(t *testing.T) {
 	assert.ErrorIs(t, err, os.ErrNotExist)
 	r := succeedJSON(t, "decode", "-m", tiny, batch, "-o", path("frames"), "--fps=30")
 	require.Len(t, r.Warnings, 1, "each is said once")
-	assert.Equal(t, path("frames_000")+": keeps no frame rate: that of 30 frames/s is left out; the same of 1 more of the batch", r.Warnings[0])
+	assert.Equal(t, path("frames_000")+": cannot store a frame rate: 30 frames/s is dropped; the same for 1 more of the batch", r.Warnings[0])
 	assert.Equal(t, terminal.FileNames(path("frames_000"), path("frames_001")), r.Outputs)
 	assert.Equal(t, 10, r.Frames)
 	assert.Equal(t, []int{2, 16, 2, 2, 3}, r.Latent)
@@ -109,7 +109,7 @@ func TestDecodeBatch(t *testing.T) {
 
 	o = tessera(t, "decode", "-m", tiny, batch, "-o", path("out.npy"), "--no-clobber")
 	assert.Equal(t, job.ExitUsage, o.code)
-	assert.Contains(t, o.stderr, "out_000.npy: exists, expected nothing there with --no-clobber")
+	assert.Contains(t, o.stderr, "out_000.npy: exists, and --no-clobber is set")
 	itself := writeTensors(t, path("b_001.safetensors"), nil, tensor{"samples", []int{2, 16, 2, 2, 3}, data})
 	o = tessera(t, "decode", "-m", tiny, itself, "-o", path("b.safetensors"))
 	assert.Equal(t, job.ExitUsage, o.code)
@@ -157,7 +157,7 @@ func TestDecodeMoments(t *testing.T) {
 		{name: "moments unsaid", args: "decode -m " + tiny + " " + bare + " -o OUT.npy", code: job.ExitInput, want: "of 16 channels; --layout=BMFHW reads 32 of them as means and log-variances"},
 		{name: "sample of a latent", args: "decode -m " + tiny + " " + path("mean.safetensors") + " -o OUT.npy --sample", code: job.ExitInput, want: "holds a latent, expected moments to draw a sample from"},
 		{name: "seed alone", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --seed=7", code: job.ExitUsage, want: "--seed=7 without --sample"},
-		{name: "scale", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --scale=pipeline", code: job.ExitInput, want: "holds moments, which are the model's own numbers, expected --scale none"},
+		{name: "scale", args: "decode -m " + tiny + " " + path("moments.safetensors") + " -o OUT.npy --scale=pipeline", code: job.ExitInput, want: "holds moments, which are unscaled, expected --scale none"},
 	})
 }
 

@@ -354,7 +354,7 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 	write(t, path("config.json"), []byte(`{"_class_name": "AutoencoderKLWan", "z_dim": 16, "latents_mean": [`+strings.ReplaceAll(ones, "1", "0")+`], "latents_std": [`+ones+`]}`))
 	z := latentFile(t, 16, 2, 2, 3)
 	o := succeed(t, "decode", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("own.npy"))
-	assert.Contains(t, o.stderr, "latents are scaled by the statistics in "+path("config.json")+", not by the published ones")
+	assert.Contains(t, o.stderr, "latents are scaled by the statistics in "+path("config.json")+", not the published ones")
 	succeed(t, "decode", "-m", wan21(t), z, "-o", path("none.npy"), "--scale=none")
 	want := readNPY(t, path("none.npy"))
 	for i, v := range want {
@@ -363,7 +363,7 @@ func TestDecodeByStatisticsBeside(t *testing.T) {
 	assert.Equal(t, want, readNPY(t, path("own.npy")))
 	succeed(t, "encode", "-m", path("diffusion_pytorch_model.safetensors"), demoClip(t, 1, 16, 24), "-o", path("own.safetensors"))
 	succeed(t, "decode", "-m", path("diffusion_pytorch_model.safetensors"), path("own.safetensors"), "-o", path("back.npy"))
-	refuse(t, []refusal{{name: "lost", args: "decode -m " + wan21(t) + " " + path("own.safetensors") + " -o OUT.npy", code: job.ExitInput, want: "which scales by other statistics: the published ones; --scale takes it all the same"}})
+	refuse(t, []refusal{{name: "lost", args: "decode -m " + wan21(t) + " " + path("own.safetensors") + " -o OUT.npy", code: job.ExitInput, want: "which uses other statistics: the published ones; pass --scale to override"}})
 
 	command := []string{"batch", "-m", path("diffusion_pytorch_model.safetensors"), z, "-o", path("{name}.y4m"), "--resume"}
 	for _, c := range []struct{ config, status string }{{"{}", batch.Done}, {"{}", batch.Skipped}, {`{"z_dim": 16, "scaling_factor": 2}`, batch.Done}} {
@@ -383,7 +383,7 @@ func TestHalfACheckpoint(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "half.safetensors")
 	write(t, half, append(slices.Clone(file[:len(file)/2]), make([]byte, len(file)-len(file)/2)...))
 	z, clip := latentFile(t, 16, 1, 2, 3), demoClip(t, 1, 16, 24)
-	const want = "is all zero, as where a download broke off: take another copy (--force takes it all the same)"
+	const want = "is all zero, perhaps from an incomplete download: use another copy, or --force to load it"
 	refuse(t, []refusal{
 		{name: "roundtrip", args: "roundtrip -m " + half + " " + clip + " -o OUT.npy", code: job.ExitInput, want: want},
 	})

@@ -173,7 +173,7 @@ func TestRefuseToClobber(t *testing.T) {
 	}
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "out", "decoded"), 0o777))
 	unwritable(t, dir, job.ExitUsage,
-		"decode -m m.safetensors z.safetensors -o x.npy --no-clobber # tessera: x.npy: exists, expected nothing there with --no-clobber",
+		"decode -m m.safetensors z.safetensors -o x.npy --no-clobber # tessera: x.npy: exists, and --no-clobber is set",
 		"decode -m m.safetensors z.safetensors -o one --no-clobber # tessera: one: exists",
 		"encode -m m.safetensors frames -o x.npy --no-clobber # tessera: x.npy: exists",
 		"roundtrip -m m.safetensors frames -o x.npy --no-clobber # tessera: x.npy: exists",

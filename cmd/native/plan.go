@@ -338,7 +338,7 @@ const link = 25e9
 // crossing says whether what crosses or the arithmetic takes longer.
 func crossing(r *planned) string {
 	flops := 2 * float64(r.MACs+r.AttentionMACs) * link / float64(r.Moved)
-	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices that do more than %sFLOPs a second", int(link/1e9), terminal.Scaled(int64(flops)))
+	return fmt.Sprintf("at %d GB/s that takes longer than the arithmetic on devices faster than %sFLOP/s", int(link/1e9), terminal.Scaled(int64(flops)))
 }
 
 // tellMap prints what lies where.

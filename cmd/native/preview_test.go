@@ -126,7 +126,7 @@ func TestPreviewsOfBatch(t *testing.T) {
 		{"--preview-model=" + tae(t, "taew2_2.safetensors", 48), job.ExitInput, "taew2_2.safetensors is TAEHV for Wan 2.2, which decodes latents of Wan 2.2 (48 latent channels, cells of 8x8 pixels, 4 frames in a latent frame), expected one for those of tiny_wan21.safetensors: Wan 2.1 (16 latent channels, cells of 8x8 pixels, 4 frames in a latent frame)"},
 		{"--preview-model=" + tae(t, "taehv_hunyuan.safetensors", 16), job.ExitInput, "which decodes latents of HunyuanVideo (16 latent channels,"},
 		{"--preview-model=" + z, job.ExitInput, "--preview-model=" + z},
-		{"--no-clobber --preview-model=" + small + " -o " + filepath.Join(dir, "is.npy"), job.ExitUsage, "is.preview.mp4: exists, expected nothing there with --no-clobber"},
+		{"--no-clobber --preview-model=" + small + " -o " + filepath.Join(dir, "is.npy"), job.ExitUsage, "is.preview.mp4: exists, and --no-clobber is set"},
 		{"--preview-model=" + small + " -o -", job.ExitUsage, "--preview-model with --output=-"},
 		{"--preview-model=" + small + " --alpha-model=" + model, job.ExitUsage, "--preview-model and --alpha-model: expected one of the two"},
 	} {

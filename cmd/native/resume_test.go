@@ -87,7 +87,7 @@ func TestKilledGoesOn(t *testing.T) {
 				}
 				cmd.Process.Kill()
 				<-ended
-				goneOn = goneOn || strings.Contains(stderr.String(), "going on from there")
+				goneOn = goneOn || strings.Contains(stderr.String(), "continuing")
 				if _, err := os.Lstat(out); err != nil {
 					require.False(t, cmd.ProcessState.Exited(), stderr.String())
 					now := recordOf(t, folder).Frames
@@ -149,7 +149,7 @@ func TestResumeElsewhere(t *testing.T) {
 	args := []string{"decode", "-m", tiny, latent, "-o", out, "--resume"}
 	leave(t, out+".unfinished", args...)
 	o := succeed(t, append(args, "--offload=on", "--host-memory=1GiB", "--memory=2GiB")...)
-	require.Contains(t, o.stderr, "going on from there")
+	require.Contains(t, o.stderr, "continuing")
 	want, err := os.ReadFile(whole)
 	require.NoError(t, err)
 	got, err := os.ReadFile(out)

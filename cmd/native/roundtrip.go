@@ -150,7 +150,7 @@ func (c *roundtripCmd) sound(a *app, o job.Encoding) (file string, asked bool) {
 		return c.Audio, true
 	case o.Clip.FPS.Known() && o.Again.FPS != o.Clip.FPS:
 		if media.HasSound(a.ctx, c.Video) {
-			a.Warn("%s: its sound is left out, since --fps %s plays the video at another speed than %s", c.Video, o.Again.FPS, o.Clip.FPS)
+			a.Warn("%s: its sound is dropped, because --fps %s plays the video at another speed than %s", c.Video, o.Again.FPS, o.Clip.FPS)
 		}
 		return "", false
 	}

@@ -102,7 +102,7 @@ func (c *serveCmd) Run(a *app) error {
 	defer s.Close()
 	defer detach()
 	if s.Beyond() && len(certificates) == 0 {
-		a.Warn("--listen %s: other machines can reach this engine, and what is sent to it crosses the network unencrypted, the token too", c.Listen)
+		a.Warn("--listen %s: other machines can reach this engine, and clips and tokens cross the network unencrypted", c.Listen)
 	}
 	if err := c.announce(a, s.URL()); err != nil {
 		return err

@@ -101,7 +101,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"serve", "--token-file", short}, job.ExitInput, "line 2 is not NAME TOKEN with a token of 16 characters"},
 		{[]string{"serve", "--model", none}, job.ExitInput, none},
 		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "b=sdxl"}, job.ExitUsage, `--as=b=sdxl: no --model is called "b"`},
-		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "sdxl"}, job.ExitInput, `can't be taken for "sdxl": no other model has its tensors`},
+		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--as", "sdxl"}, job.ExitInput, `cannot be opened as "sdxl": no other model has its tensors`},
 		{[]string{"serve", "--listen", "127.0.0.1:0", "--model", "a=" + tiny, "--model", "a=" + tiny}, job.ExitUsage, "another is called a"},
 	} {
 		var stdout, stderr bytes.Buffer

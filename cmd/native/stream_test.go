@@ -164,16 +164,16 @@ func TestStreamsOfAnotherKind(t *testing.T) {
 	assert.Contains(t, o.stderr, "standard input: holds a latent, expected a video")
 	o = piped(t, strings.NewReader("\xff\xd8\xff\xe0 and so on"), "decode", "-m", tiny, "-", "-o", "-")
 	assert.Equal(t, job.ExitInput, o.code)
-	assert.Contains(t, o.stderr, "standard input: begins as no latent does, expected one in .safetensors")
+	assert.Contains(t, o.stderr, "standard input: not a latent, expected .safetensors")
 }
 
 // What can't be streamed is refused before anything is read.
 func TestRefusedStreams(t *testing.T) {
 	z := latentFile(t, 16, 1, 2, 2)
 	refuse(t, []refusal{
-		{name: "a format that can't", args: "decode -m nowhere z.npy -o - --format=mp4", code: job.ExitUsage, want: "--format=mp4: can't be streamed or isn't known, expected y4m, npy or safetensors"},
+		{name: "a format that can't", args: "decode -m nowhere z.npy -o - --format=mp4", code: job.ExitUsage, want: "--format=mp4: unknown or cannot be streamed, expected y4m, npy or safetensors"},
 		{name: "of a latent", args: "encode -m nowhere v -o - --format=y4m", code: job.ExitUsage, want: "expected safetensors, latent or npy"},
-		{name: "format of a name", args: "decode -m nowhere z.npy -o OUT.npy --format=y4m", code: job.ExitUsage, want: "the format is the ending of its name"},
+		{name: "format of a name", args: "decode -m nowhere z.npy -o OUT.npy --format=y4m", code: job.ExitUsage, want: "the file extension sets the format"},
 		{name: "a folder", args: "demo -o -", code: job.ExitUsage, want: "a folder can't go to standard output"},
 		{name: "a batch", args: "decode -m " + tiny + " " + latentFile(t, 2, 16, 2, 2, 2) + " -o -", code: job.ExitUsage, want: "is a batch of 2 clips"},
 	})

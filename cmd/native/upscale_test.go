@@ -41,5 +41,5 @@ func TestUpscale(t *testing.T) {
 	assert.Equal(t, []int{3, 1, 30, 44}, x.shape)
 	o := tessera(t, "roundtrip", "-m", model, in("in.png"), "-o", in("again.png"))
 	assert.Equal(t, job.ExitInput, o.code)
-	assert.Contains(t, o.stderr, "decodes frames 2 times as high and wide as it encodes them, which can't be compared: expected encode, then decode")
+	assert.Contains(t, o.stderr, "decodes frames to 2 times the encoded height and width, so a round trip cannot compare them: use encode, then decode")
 }

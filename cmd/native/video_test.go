@@ -183,11 +183,11 @@ func TestVideoSound(t *testing.T) {
 	assert.Empty(t, succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--audio", "none", "--codec", "ffv1").Warnings)
 	assert.Equal(t, "ffv1\n", codecs(out))
 	r := succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", out, "--fps", "5")
-	assert.Equal(t, []string{clip + ": its sound is left out, since --fps 5 plays the video at another speed than 25"}, r.Warnings)
+	assert.Equal(t, []string{clip + ": its sound is dropped, because --fps 5 plays the video at another speed than 25"}, r.Warnings)
 	assert.Equal(t, "h264\n", codecs(out))
 	frames := filepath.Join(dir, "frames")
 	r = succeedJSON(t, "roundtrip", "-m", tiny, clip, "-o", frames)
-	assert.Equal(t, []string{frames + ": keeps no sound: that of " + clip + " is left out"}, r.Warnings)
+	assert.Equal(t, []string{frames + ": cannot store sound: that of " + clip + " is dropped"}, r.Warnings)
 
 	latent := latentFile(t, 16, 2, 4, 4)
 	succeed(t, "decode", "-m", tiny, latent, "-o", out, "--audio", clip)

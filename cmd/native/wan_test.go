@@ -200,7 +200,7 @@ func TestFlat(t *testing.T) {
 		return &x
 	})
 	latent, clip := latentFile(t, 16, 1, 2, 2), demoClip(t, 1, 16, 16)
-	const want = "every picture would be flat brown: the file is broken, take another copy (--force takes it all the same)"
+	const want = "every picture would be flat brown: the file is damaged, use another copy (--force loads it anyway)"
 	refuse(t, []refusal{
 		{name: "decode", args: "decode -m " + flat + " " + latent + " -o OUT.npy", code: job.ExitInput, want: want},
 		{name: "encode", args: "encode -m " + flat + " " + clip + " -o OUT.npy", code: job.ExitInput, want: want},

@@ -1,22 +1,22 @@
-// Package runner does what a plan of package engine says, on a device: it feeds the
-// slices of each tile through the network, moves what has no room, takes results off
-// the device, and puts tiles together.
+// Package runner executes a plan of package engine on a device: it feeds the slices
+// of each tile through the network, moves what has no room, reads results back, and
+// combines tiles.
 //
 // Start at Run, which goes through the passes, tiles and slices of a plan. Each has a
-// list of steps, which are data; run.do does one of them.
+// list of steps, which are data; run.do executes one of them.
 //
 //	run.go       passes, tiles and slices in order, and progress
-//	watch.go     what a run is fed with, tells and yields
-//	step.go      what becomes of each step
-//	readback.go  bytes on their way off the device, and to whom they go
+//	watch.go     a run's inputs, progress reports and outputs
+//	step.go      how each step is executed
+//	readback.go  results on their way off the device, and their receivers
 //	linear.go    tiles blended on the host, as diffusers does
-//	spool.go     bytes outside of the device: frames that are put together
-//	host.go      the same for causal memory
-//	weights.go   weights on the device, and those that stream
-//	resume.go    a run that goes on where another one ended
+//	spool.go     frames that are combined outside of the device
+//	host.go      causal memory outside of the device
+//	weights.go   weights on the device, and streamed weights
+//	resume.go    a run that continues where another one ended
 //	queue.go     the work queue of several devices
-//	trace.go     what each layer makes, for tests
-//	speed.go     how quick a device is
+//	trace.go     each layer's output, for tests
+//	speed.go     the speed of a device
 //
 // One goroutine uses a device. Nothing here is safe for concurrent use.
 package runner

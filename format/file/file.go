@@ -1,6 +1,5 @@
-// Package file opens the files that are read, and nothing else: a pipe would
-// wait for somebody to write, a device may never end, and neither can be read by
-// range.
+// Package file opens regular files only: a pipe would wait for a writer, a device may
+// never end, and neither can be read by range.
 package file
 
 import (

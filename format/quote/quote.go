@@ -1,6 +1,6 @@
-// Package quote prints what strangers' files say: names, metadata, and messages
-// that hold them. A terminal obeys some characters, others turn the line around
-// or begin another one, and a file may say megabytes of them.
+// Package quote prints text from untrusted files: names, metadata, and messages that
+// contain them. It escapes control characters and direction marks, and shortens long
+// text.
 package quote
 
 import (

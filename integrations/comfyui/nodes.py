@@ -1,9 +1,9 @@
-"""ComfyUI's nodes: the server and what it is told, decode, and encode.
+"""ComfyUI's nodes: the server and its settings, decode, and encode.
 
-IMAGE is [B,H,W,C] in 0 to 1, where a video is a batch of its frames. LATENT is
-{"samples": [B,C,T,h,w]}, or [B,C,h,w] of models of pictures, with the numbers that
-ComfyUI's own nodes have there: the VAE's own of most models, whose samplers scale them,
-and scaled ones of SeedVR2 and FLUX.2. The server says which.
+IMAGE is [B,H,W,C] from 0 to 1; a video is a batch of its frames. LATENT is
+{"samples": [B,C,T,h,w]}, or [B,C,h,w] for models of pictures, with the scale that
+ComfyUI's own nodes use: unscaled for most models, whose samplers scale them, and scaled
+for SeedVR2, FLUX.2, LTX-2 and Cosmos 1.0. The server reports which.
 """
 
 import io as bytesio
@@ -34,7 +34,7 @@ class ServerSettings(io.ComfyNode):
             node_id="TesseraServer",
             display_name="Tessera Server",
             category="Tessera",
-            description="Which tessera serve decodes and encodes, and how. Without this node it is this machine's.",
+            description="Selects the tessera server and its settings. Without this node, the nodes use this machine's server.",
             inputs=[
                 io.String.Input(
                     "address",
@@ -47,7 +47,7 @@ class ServerSettings(io.ComfyNode):
                     "model",
                     default="",
                     placeholder="the first",
-                    tooltip="One of the server's models by name, as in tessera serve -m wan=Wan2.1_VAE.pth. Empty: its first.",
+                    tooltip="Name of one of the server's models, as in tessera serve -m wan=Wan2.1_VAE.pth. Empty: its first.",
                 ),
                 io.String.Input(
                     "tile",
@@ -55,12 +55,12 @@ class ServerSettings(io.ComfyNode):
                     placeholder="as memory allows",
                     tooltip="Side of a tile in pixels, such as 512 or 512x768. Empty: as large as the server's memory allows.",
                 ),
-                io.String.Input("overlap", default="", placeholder="the model's", tooltip="Of tiles, in pixels."),
+                io.String.Input("overlap", default="", placeholder="the model's", tooltip="Overlap of neighbouring tiles, in pixels."),
                 io.Combo.Input(
                     "tiling",
                     options=["auto", "feather", "exact", "diffusers"],
                     default="auto",
-                    tooltip="How tiles are put together; exact is the result of one tile, where the model can.",
+                    tooltip="How tiles are combined; exact gives the result of one tile, if the model supports it.",
                 ),
                 io.Combo.Input(
                     "as_",
@@ -69,7 +69,7 @@ class ServerSettings(io.ComfyNode):
                              "lighttaew2_2", "taehv1_5", "lighttaehy1_5", "taeh3", "taeltx_2", "taeltx2_3"],
                     default="auto",
                     optional=True,  # of workflows that were saved without it
-                    tooltip="Which model a checkpoint of CogVideoX, AutoencoderKL or TAEHV is, which sets the scale of latents: only for normalized latents.",
+                    tooltip="Which model a CogVideoX, AutoencoderKL or TAEHV checkpoint is. It sets the scale of normalized latents only.",
                 ),
             ],
             outputs=[TesseraServer.Output("server", display_name="server")],
@@ -92,7 +92,7 @@ class ServerSettings(io.ComfyNode):
 def shared_inputs(batch):
     """Inputs that decode and encode both have."""
     return [
-        TesseraServer.Input("server", optional=True, tooltip="Of the node Tessera Server; without it, this machine's."),
+        TesseraServer.Input("server", optional=True, tooltip="From the node Tessera Server; without it, this machine's server."),
         io.Combo.Input("frames", options=["auto", "video", "pictures"], default="auto", tooltip=batch),
         io.Combo.Input(
             "latents",
@@ -120,7 +120,7 @@ class Decode(io.ComfyNode):
                     default="",
                     optional=True,
                     placeholder="none",
-                    tooltip="One of the server's models by name, a tiny autoencoder such as taew2_1 for Wan 2.1. "
+                    tooltip="Name of a tiny autoencoder among the server's models, such as taew2_1 for Wan 2.1. "
                     "What it makes of the latent is shown on the node, frame after frame, while the decode runs.",
                 ),
             ],

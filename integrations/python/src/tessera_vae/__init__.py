@@ -1,6 +1,6 @@
-"""Video VAEs by Tessera: a server's, or a program's on this machine.
+"""Video VAEs by Tessera, through a server or a program on this machine.
 
-Start at Server and Program; tessera_vae.diffusers has a stand-in for a pipeline's VAE.
+Start with Server or Program; tessera_vae.diffusers replaces a pipeline's VAE.
 """
 
 from ._client import Config, Server, TesseraError

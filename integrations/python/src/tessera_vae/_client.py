@@ -81,23 +81,23 @@ class Config:
 
 
 class Server:
-    """A server, and what it is asked for with every clip.
+    """A server, with the settings for every clip.
 
     address   such as http://127.0.0.1:7878 or https://anyone:TOKEN@gpu.lan:7878;
-              by default TESSERA_SERVER's, else this machine's
-    model     one of several, by its name
-    token     for servers that ask for one; by default TESSERA_TOKEN's, which is sent to
-              the default address and no other
+              default: TESSERA_SERVER, else this machine
+    model     name of a model, if the server has several
+    token     for servers that need one; default: TESSERA_TOKEN, which is sent only to
+              the default address
     tile, overlap, tiling, independent_frames   as the command line's flags
     as_       its --as: which model an AutoencoderKL checkpoint is, such as "sdxl"
-    timeout   seconds without a byte, None for no end: a frame may take long
-    patience  seconds that a server may say it is busy
+    timeout   seconds to wait for data, None for no limit: a frame may take long
+    patience  seconds to retry while the server is busy
 
-    Arrays come back as they were given: of numpy, or tensors of torch on their device,
-    in the same dtype. Latents are [B,C,T,h,w], or of pictures [B,C,h,w], of SeedVR2
-    also [B,C*T,h,w], as ComfyUI's samplers have them; pixels are [B,C,T,H,W] or
-    [B,C,H,W] in [-1,1]. What fails raises TesseraError; what is probably not meant is
-    a warning.
+    Results have the type of the input: numpy arrays, or torch tensors on the same
+    device, with the same dtype. Latents are [B,C,T,h,w], or [B,C,h,w] for pictures;
+    SeedVR2 also accepts [B,C*T,h,w], as ComfyUI's samplers leave them. Pixels are
+    [B,C,T,H,W] or [B,C,H,W] in [-1,1]. Failures raise TesseraError; probable mistakes
+    are warnings.
     """
 
     def __init__(
@@ -120,7 +120,7 @@ class Server:
         self._config: Config | None = None
 
     def models(self) -> list[Config]:
-        """Those that the server has."""
+        """The server's models."""
         kind = self._choices.get("as")
         with self._ask("GET", "/v1/models" + (f"?as={kind}" if kind else "")) as reply:
             told = self._told(reply)
@@ -133,7 +133,7 @@ class Server:
 
     @property
     def config(self) -> Config:
-        """That of the model; asked for once."""
+        """The model's configuration, requested once."""
         if self._config is None:
             models, name = self.models(), self._choices.get("model")
             found = [m for m in models if name in (None, m.name)]
@@ -144,7 +144,7 @@ class Server:
         return self._config
 
     def decode(self, latents: Array, *, scale: Scale = "pipeline") -> Array:
-        """Pixels of latents, in [-1,1] but for what the model makes beyond."""
+        """Decode latents to pixels, in [-1,1] unless the model exceeds that."""
         body, shape, dtype = raw(latents, _FLOATS)
         query = {"output_type": "pt", "do_scaling": scale == "pipeline"}
         return like(latents, *self._tensor("/v1/decode", query, body, shape, dtype))
@@ -152,10 +152,10 @@ class Server:
     def encode(
         self, pixels: Array, *, scale: Scale = "pipeline", sample: bool = False, seed: int | None = None, moments: bool = False
     ) -> Array:
-        """Latents of pixels, floats in [-1,1] or 8-bit ones in uint8: the mean, or
-        sample draws them. With moments the VAE's own means and, behind them,
-        log-variances: twice the channels. Of uint8 they are float32. Floats in [0,1]
-        are warned of, those of 0 to 255 refused."""
+        """Encode pixels, floats in [-1,1] or uint8, to latents: the mean, or with sample
+        a draw. With moments return the VAE's unscaled means followed by log-variances,
+        twice the channels. Results for uint8 are float32. Floats in [0,1] cause a
+        warning, floats from 0 to 255 are refused."""
         query: dict[str, Any] = {"do_scaling": scale == "pipeline" and not moments, "sample": sample, "moments": moments}
         if seed is not None:
             query["seed"] = seed
@@ -166,10 +166,10 @@ class Server:
         self, latents: object, *, scale: Scale = "pipeline", dtype: Literal["uint8", "float32"] = "uint8",
         preview: str = "", show: Callable[[npt.NDArray[np.uint8]], object] | None = None,
     ) -> Iterator[npt.NDArray[Any]]:  # fmt: skip
-        """The frames of latents, [H,W,C] of numpy, while they are made: 8-bit pixels, or
-        floats in [-1,1]. A batch's clips follow one another. Who leaves early ends the
-        job. preview names one of the server's models, a tiny autoencoder: show is called
-        with what that makes of a clip, [T,H,W,C], before its first frame is made."""
+        """Decode latents and yield numpy frames [H,W,C] as they are ready: 8-bit pixels,
+        or floats in [-1,1]. The clips of a batch follow one another. Leaving the loop
+        ends the job. preview names a tiny autoencoder among the server's models; show
+        receives its clip [T,H,W,C] before the first frame."""
         if bool(preview) != bool(show):
             raise ValueError("preview and show: expected both or none")
         body, shape, kind = raw(latents, _FLOATS)
@@ -202,7 +202,7 @@ class Server:
             self._forget(job)
 
     def _preview(self, job: str, show: Callable[[npt.NDArray[np.uint8]], object]) -> None:
-        """Shows a job's preview, once it is there."""
+        """Show a job's preview when it is ready."""
         try:
             with self._ask("GET", job + "/preview") as reply:
                 size, dtype, n = self._form(reply)
@@ -216,7 +216,7 @@ class Server:
         show(made)
 
     def _forget(self, job: str) -> None:
-        """Ends a job, and forgets it."""
+        """Cancel and delete a job."""
         with suppress(TesseraError):
             for _ in range(2):  # what was running is cancelled first
                 with self._ask("DELETE", job, timeout=10) as reply:
@@ -235,7 +235,7 @@ class Server:
             return self._read(reply, size), shape, dtype
 
     def _form(self, reply: http.client.HTTPResponse) -> tuple[list[int], str, int]:
-        """The shape and dtype of an answer's numbers, and how many bytes they have."""
+        """Return the shape, dtype and size in bytes of a response's tensor."""
         told, dtype = reply.headers.get("Shape", ""), reply.headers.get("Dtype", "")
         if dtype not in _BYTES:
             raise self._strange(f"with Dtype: {dtype!r:.60}")
@@ -245,7 +245,7 @@ class Server:
         return shape, dtype, math.prod(shape) * _BYTES[dtype]
 
     def _read(self, reply: http.client.HTTPResponse, size: int, job: str = "") -> bytearray:
-        """So many bytes; where a job breaks off, the error says why."""
+        """Read size bytes; if the job fails, the error says why."""
         try:
             data = bytearray(size)
         except (MemoryError, OverflowError) as err:
@@ -270,7 +270,7 @@ class Server:
         self, method: str, path: str, query: dict[str, Any] | None = None, body: npt.NDArray[np.uint8] | None = None,
         timeout: float | None = None,
     ) -> Iterator[http.client.HTTPResponse]:  # fmt: skip
-        """The answer to a request, while it is read; asked again where the server is busy."""
+        """Send a request and yield its response; retry while the server is busy."""
         if body is not None:
             path += "?" + urlencode({**self._choices, **(query or {})}, doseq=True)
         until = time.monotonic() + self._patience
@@ -312,7 +312,7 @@ class Server:
             ) from err
 
     def _gone(self) -> str:
-        """Why there is no answer, where that is known."""
+        """Explain why there is no response, if known."""
         return ""
 
     def _refusal(self, reply: http.client.HTTPResponse) -> TesseraError:
@@ -336,8 +336,8 @@ class Server:
 
 
 def _seconds(after: str) -> float:
-    """How long a Retry-After asks to wait, a number or a date: between one second and
-    ten minutes."""
+    """Return the wait of a Retry-After header, a number or a date, limited to between
+    one second and ten minutes."""
     try:
         wait = float(after)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A stand-in for the VAE of a diffusers pipeline. Needs diffusers and torch."""
+"""A replacement for the VAE of a diffusers pipeline. Needs diffusers and torch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._client import Config, Server
 
 
 class VAEConfig(dict[str, Any]):
-    """What pipelines ask of a VAE's config, as a dictionary and by attributes."""
+    """A VAE's config as pipelines read it, by keys and attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -41,14 +41,14 @@ class VAEConfig(dict[str, Any]):
 
 
 class AutoencoderKL:
-    """Takes the place of a pipeline's VAE:
+    """Replaces a pipeline's VAE:
 
         pipe.vae = AutoencoderKL("http://127.0.0.1:7878")
 
-    vae is a Server, a Program or a server's address. Latents are the VAE's own, as
-    diffusers' VAEs have them: pipelines scale them by config. Pixels are [B,C,T,H,W] or
-    [B,C,H,W] in [-1,1]. dtype is what pipelines turn latents into before they decode;
-    no device is the VAE's: what comes back is on the input's."""
+    vae is a Server, a Program or a server's address. Latents are unscaled, as for
+    diffusers' VAEs; pipelines scale them by config. Pixels are [B,C,T,H,W] or
+    [B,C,H,W] in [-1,1]. Pipelines convert latents to dtype before they decode. The VAE
+    has no device; results are on the input's device."""
 
     def __init__(self, vae: Server | str = "", *, dtype: torch.dtype = torch.float32) -> None:
         self.vae = Server(vae) if isinstance(vae, str) else vae
@@ -68,25 +68,25 @@ class AutoencoderKL:
 
     @torch.no_grad()
     def encode(self, x: torch.Tensor, return_dict: bool = True) -> AutoencoderKLOutput | tuple[DiagonalGaussianDistribution]:
-        """The distribution of a clip's latent."""
+        """Encode a clip to the distribution of its latent."""
         posterior = DiagonalGaussianDistribution(self._encode(x))
         return AutoencoderKLOutput(latent_dist=posterior) if return_dict else (posterior,)
 
     @torch.no_grad()
     def _encode(self, x: torch.Tensor) -> torch.Tensor:
-        """Its means and log-variances, which some pipelines ask for by this name."""
+        """Encode to means and log-variances; some pipelines call this name."""
         return self.vae.encode(x, scale="none", moments=True)
 
     @torch.no_grad()
     def decode(
         self, z: torch.Tensor, temb: object = None, return_dict: bool = True, generator: object = None
     ) -> DecoderOutput | tuple[torch.Tensor]:
-        """Pixels of a latent. temb is what LTX-2's pipelines pass, and means nothing."""
+        """Decode a latent to pixels. LTX-2's pipelines pass temb, which is ignored."""
         sample = self.vae.decode(z, scale="none")
         return DecoderOutput(sample=sample) if return_dict else (sample,)
 
     def to(self, *args: object, dtype: torch.dtype | None = None, **kwargs: object) -> AutoencoderKL:
-        """Another dtype; a device means nothing."""
+        """Change the dtype; a device is ignored."""
         self.dtype = next((a for a in (dtype, *args) if isinstance(a, torch.dtype)), self.dtype)
         return self
 
@@ -106,11 +106,11 @@ class AutoencoderKL:
         return self
 
     def modules(self) -> Iterator[torch.nn.Module]:
-        """None: offloading has nothing to move."""
+        """Return no modules, so offloading moves nothing."""
         return iter(())
 
     def parameters(self, recurse: bool = True) -> Iterator[torch.nn.Parameter]:
-        """One without numbers, which some pipelines read the dtype of."""
+        """Return one empty parameter, whose dtype some pipelines read."""
         return iter((torch.nn.Parameter(torch.empty(0, dtype=self.dtype), requires_grad=False),))
 
     def eval(self) -> AutoencoderKL:
@@ -123,6 +123,6 @@ class AutoencoderKL:
         return self
 
     def enable_tiling(self, *args: object, **kwargs: object) -> None:
-        """Nothing: Tessera tiles where memory needs it, or as Server is told."""
+        """Do nothing: Tessera tiles as memory requires, or as set in Server."""
 
     disable_tiling = enable_slicing = disable_slicing = enable_tiling
