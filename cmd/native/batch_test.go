@@ -277,7 +277,7 @@ func TestBatchRefuses(t *testing.T) {
 		"no such files":     {in + "/x*.npy -o OUT/{name}.png", "no such file"},
 		"several meanings":  {a + " -o OUT.npy", "ambiguous, expected --op=decode, --op=encode or --op=roundtrip"},
 		"videos":            {"a.mp4 -o OUT.mp4", "ambiguous"},
-		"a cache's URL":     {"a.mp4 -o http://host/x.safetensors --cache=musubi", "a cache's file has a name of its own"},
+		"a cache's URL":     {"a.mp4 -o http://host/x.safetensors --cache=musubi", "the cache chooses its file name"},
 		"no such format":    {a + " -o OUT.xyz", `"OUT.xyz"`},
 		"standard output":   {a + " -o -", `output "-"`},
 		"another's flag":    {a + " -o OUT.png --accept-damaged", "unknown flag --accept-damaged"},
@@ -288,7 +288,7 @@ func TestBatchRefuses(t *testing.T) {
 		"two objects":       {"--manifest=" + line(`{"input": "x"} {}`), "clips.jsonl:2: unexpected data after the object"},
 		"no input":          {"--manifest=" + line(`{"output": "x"}`), `clips.jsonl:2: input ""`},
 		"no output of one":  {"--manifest=" + line(`{"input": "x"}`), `clips.jsonl:2: output "" of x`},
-		"the same output":   {"--manifest=" + line(`{"input": "x.npz", "output": "OUT.png"}`), "clips.jsonl:2: --output=OUT.png: of "},
+		"the same output":   {"--manifest=" + line(`{"input": "x.npz", "output": "OUT.png"}`), "clips.jsonl:2: --output=OUT.png: used for "},
 		"a name":            {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "name": "../x"}`), `clips.jsonl:2: name "../x": expected one without / and \`},
 		"an op":             {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "op": "info"}`), `clips.jsonl:2: op "info"`},
 		"an option":         {"--manifest=" + line(`{"input": "x.npz", "output": "x.png", "options": {"tiles": 3}}`), "clips.jsonl:2: x.npz: unknown flag --tiles"},
@@ -298,7 +298,7 @@ func TestBatchRefuses(t *testing.T) {
 		"a URL's sheet":     {"a.mp4 --op=roundtrip -o http://host/x.mp4", "writes a sheet beside its output"},
 		"a URL of frames":   {a + " -o http://host/x", "has no file extension"},
 		"a URL's record":    {a + " -o http://host/x.png --resume", "expected --records=FOLDER for --resume"},
-		"a URL kept":        {a + " -o http://host/x.png --no-clobber", "what is there can't be seen"},
+		"a URL kept":        {a + " -o http://host/x.png --no-clobber", "cannot check whether it exists"},
 		"no URL":            {"http:///x.npz -o OUT.png", "is no URL of a file"},
 	} {
 		all = append(all, refusal{name: name, args: "batch -m " + tiny + " " + c.args, code: job.ExitUsage, want: c.want, env: noDevice})
