@@ -221,7 +221,7 @@ func recognise(f format.File) (*family, Config, tensors, error) {
 func module(f format.File, modules []mark) (of, tensor string) {
 	for _, name := range f.Names() {
 		for _, m := range modules {
-			if strings.Contains("."+name, "."+m.tensor) {
+			if strings.HasPrefix(name, m.tensor) || strings.Contains(name, "."+m.tensor) {
 				return m.of, name
 			}
 		}
