@@ -255,7 +255,7 @@ func TestNumbersOfTAEHV(t *testing.T) {
 	closeTo(t, b.Data, a.Data, 1e-11, "encoded to the VAE's own numbers")
 	for _, o := range []EncodeOptions{{Moments: true}, {Sample: true}} {
 		_, err = plain.Encode(t.Context(), clip, o)
-		require.ErrorContains(t, err, "TAEHV for Wan 2.1 makes latents")
+		require.ErrorContains(t, err, "TAEHV for Wan 2.1 produces latents, not distributions")
 	}
 }
 

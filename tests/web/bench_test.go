@@ -387,7 +387,7 @@ func TestLatentsOfOthers(t *testing.T) {
 	} {
 		v.pick("input-file", file)
 		v.wait("a word", time.Minute, `document.getElementById('notice-title').textContent === $`, want)
-		assert.Contains(t, v.text("notice-text"), "The tessera program does.")
+		assert.Contains(t, v.text("notice-text"), "The tessera program can.")
 		v.ready()
 		assert.Equal(t, "cached.pth", v.text("input-name"))
 	}
