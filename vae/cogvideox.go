@@ -26,7 +26,7 @@ var cogVideoXFamily = family{
 	comfyUnscaled: true,
 	twins:         func() []twin { return twins(cogVideoXModels) },
 	classes:       []string{"AutoencoderKLCogVideoX"},
-	residual:      diffusersResidual,
+	residual:      &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
 // cogVideoXEps is that of every group norm.

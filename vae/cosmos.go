@@ -29,7 +29,7 @@ var cosmosFamily = family{
 	clamps:   true,
 	previews: true,
 	means:    true,
-	residual: diffusersResidual,
+	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
 // cosmosEps is that of every norm, cosmosPatch the frames, rows and columns of a patch.

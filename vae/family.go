@@ -78,12 +78,9 @@ func (r *residual) eps(of float32) float32 {
 	return of * r.by * r.by
 }
 
-// diffusersResidual is the residual of families whose layers have diffusers' names. All
-// that reads the sums is a group norm, or linear.
-var diffusersResidual = &residual{by: 1.0 / 32, has: diffusersSums}
-
-// diffusersSums are the tensors that add to the sums of residual blocks. A convolution may
-// be wrapped (".conv"), or one of frames and one over time (".conv_s", ".conv_t").
+// diffusersSums are the tensors that add to the sums of residual blocks, by diffusers'
+// names. Only group norms and linear layers read the sums. A convolution may be wrapped
+// (".conv"), or one of frames and one over time (".conv_s", ".conv_t").
 func diffusersSums(name string) bool {
 	layer, bias := strings.CutSuffix(name, ".bias")
 	layer = strings.TrimSuffix(layer, ".weight")

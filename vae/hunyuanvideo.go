@@ -27,16 +27,14 @@ var hunyuanFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
-	caches:        hunyuanCaches,
-	classes:       []string{"AutoencoderKLHunyuanVideo"},
-	residual:      diffusersResidual,
-}
-
-// hunyuanCaches are those of musubi-tuner: cache_latents.py leaves the scale to the
-// training, fpack_cache_latents.py and kandinsky5_cache_latents.py don't.
-var hunyuanCaches = []cache{
-	{"musubi-tuner", "HunyuanVideo", latent.ScaleNone, "hunyuan_video"},
-	{"musubi-tuner", "HunyuanVideo", latent.ScalePipeline, "framepack kandinsky5"},
+	// cache_latents.py leaves the scale to the training, fpack_cache_latents.py and
+	// kandinsky5_cache_latents.py don't.
+	caches: []cache{
+		{"musubi-tuner", "HunyuanVideo", latent.ScaleNone, "hunyuan_video"},
+		{"musubi-tuner", "HunyuanVideo", latent.ScalePipeline, "framepack kandinsky5"},
+	},
+	classes:  []string{"AutoencoderKLHunyuanVideo"},
+	residual: &residual{by: 1.0 / 32, has: diffusersSums},
 }
 
 // hunyuanTiles are the temporal tiles: a group norm and the attention see all frames of

@@ -33,19 +33,11 @@ var klFamily = family{
 	clamps:        true,
 	previews:      true,
 	comfyUnscaled: true,
-	caches:        klCaches,
-	twins:         func() []twin { return twins(klModels) },
-	classes:       []string{"AutoencoderKL"},
-	ignored:       []string{"model_ema.", "loss."},
-	residual:      &residual{by: 1.0 / 32, has: klSums},
-}
-
-// The caches of trainers: of sd-scripts the endings of files' names (library/strategy_*.py),
-// of musubi-tuner its architectures (src/musubi_tuner/dataset/architectures.py), whose
-// scale_shift_latents says which numbers are scaled later, of ai-toolkit the arch of
-// models, or the words that toolkit/data_loader.py has in place of it.
-var (
-	klCaches = []cache{
+	// Trainers' words: endings of sd-scripts' file names (library/strategy_*.py);
+	// architectures of musubi-tuner (src/musubi_tuner/dataset/architectures.py), whose
+	// scale_shift_latents says which numbers are scaled later; the arch of ai-toolkit's
+	// models, or the word that toolkit/data_loader.py has in its place.
+	caches: []cache{
 		{"sd-scripts", "Stable Diffusion", latent.ScaleNone, "sd"},
 		{"sd-scripts", "SDXL", latent.ScaleNone, "sdxl"},
 		{"sd-scripts", "FLUX.1", latent.ScalePipeline, "flux lumina"},
@@ -56,15 +48,21 @@ var (
 		{"ai-toolkit", "SDXL", latent.ScalePipeline, "sdxl ssd vega"},
 		{"ai-toolkit", "FLUX.1", latent.ScalePipeline, "boogu_image boogu_image_edit chroma flex2 flux1 flux_kontext hidream hidream_e1 lumina2 omnigen2 zimage"},
 		{"ai-toolkit", "Stable Diffusion 3", latent.ScalePipeline, "sd3"},
-	}
-	// Ideogram's squares lie otherwise, and its latents are scaled by statistics of its own:
-	// musubi-tuner does that later (ideogram4_autoencoder.py), ai-toolkit before.
-	flux2Caches = []cache{
-		{"musubi-tuner", "FLUX.2", latent.ScalePipeline, "flux_2_dev flux_2_klein_4b flux_2_klein_9b"},
-		{"musubi-tuner", "FLUX.2", latent.ScaleNone, "ideogram4"},
-		{"ai-toolkit", "FLUX.2", latent.ScalePipeline, "ernie_image flux2 flux2_klein_4b flux2_klein_9b"},
-	}
-)
+	},
+	twins:    func() []twin { return twins(klModels) },
+	classes:  []string{"AutoencoderKL"},
+	ignored:  []string{"model_ema.", "loss."},
+	residual: &residual{by: 1.0 / 32, has: klSums},
+}
+
+// flux2Caches are trainers' words. Ideogram orders squares in another way, and scales
+// latents by its own statistics: musubi-tuner later (ideogram4_autoencoder.py), ai-toolkit
+// before it stores them, so its word is not here.
+var flux2Caches = []cache{
+	{"musubi-tuner", "FLUX.2", latent.ScalePipeline, "flux_2_dev flux_2_klein_4b flux_2_klein_9b"},
+	{"musubi-tuner", "FLUX.2", latent.ScaleNone, "ideogram4"},
+	{"ai-toolkit", "FLUX.2", latent.ScalePipeline, "ernie_image flux2 flux2_klein_4b flux2_klein_9b"},
+}
 
 // flux2Family is AutoencoderKLFlux2: AutoencoderKL of 32 channels, whose pipelines make one
 // cell of 2x2 and norm its 128 channels by statistics that are in the file. Its decoder may

@@ -29,14 +29,12 @@ var ltxFamily = family{
 	byPixels: true,
 	clamps:   true,
 	previews: true,
-	caches:   ltxCaches,
-}
-
-// ltxCaches are those of ai-toolkit, whose words had no version before March 2026
-// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has a VAE that is not read.
-var ltxCaches = []cache{
-	{"ai-toolkit", "LTX-2", latent.ScalePipeline, "ltx2 ltx2_v2"},
-	{"ai-toolkit", "LTX-2.3", latent.ScalePipeline, "ltx2.3 ltx2.3_v2"},
+	// ai-toolkit's words had no version before March 2026
+	// (extensions_built_in/diffusion_models/ltx2). ltx2.5 has another VAE.
+	caches: []cache{
+		{"ai-toolkit", "LTX-2", latent.ScalePipeline, "ltx2 ltx2_v2"},
+		{"ai-toolkit", "LTX-2.3", latent.ScalePipeline, "ltx2.3 ltx2.3_v2"},
+	},
 }
 
 // ltxEps is that of every norm.
