@@ -46,7 +46,7 @@ async function sort(files, isLatent) {
 
 /** Whether a latent is of another model than the checkpoint. @param {unknown} error */
 export function misfit(error) {
-  return /\d channels\b|has not the statistics/.test(words(error));
+  return /\d channels\b|scaling statistics differ/.test(words(error));
 }
 
 /** Whether a latent of packed tokens lacks its size, or has another one. @param {unknown} error */
