@@ -127,7 +127,7 @@ func TestNoModel(t *testing.T) {
 	v.pick("model-file", other(t, "other.safetensors"))
 	assert.Equal(t, "bad_input", v.notice())
 	assert.Contains(t, v.text("notice-title"), "other.safetensors: not a VAE that tessera knows")
-	assert.Contains(t, v.text("notice-title"), "AutoencoderKL", "what the whole engine expects")
+	assert.Contains(t, v.text("notice-title"), "CogVideoX", "what the whole engine expects")
 	v.ready()
 	assert.Equal(t, 1, fetches(t, log, "/tessera-all"))
 	assert.Equal(t, 1, fetches(t, log, "/tessera.wasm.gz"), "the first engine goes on")
