@@ -99,8 +99,8 @@ func (p *probed) sound() (at, number, tracks int) {
 	return at, number, tracks
 }
 
-// newSound runs ffmpeg for the stream at. damage is what that says of a sound of which some could be
-// read.
+// newSound runs ffmpeg for the stream at that index. damage is what ffmpeg says of a sound
+// of which some could be read.
 func newSound(ctx context.Context, from probed, at int, path, ext string, seconds float64, how []string) (s *sound, damage string, err error) {
 	f, err := temporary.Create(os.TempDir(), "tessera-sound", 0o600)
 	if err != nil {

@@ -158,8 +158,8 @@ var animations = map[string][]string{
 	".webp": {"-pix_fmt", "bgra", "-c:v", "libwebp_anim", "-lossless", "1", "-loop", "0", "-f", "webp"},
 }
 
-// encodeArgs converts to BT.709 in limited range, BT.601 of JPEG, and says so in the file: by the
-// frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
+// encodeArgs converts to BT.709 in limited range, for Motion JPEG to BT.601, and says so in
+// the file: by the frames, which ffmpeg 7.1 and newer ask alone, and by options, which those before
 // 4.4 do. 4:2:0 has no odd sizes: such frames keep their size and full chroma instead.
 func encodeArgs(ext, output string, f Format, o CreateOptions) []string {
 	if args := animations[ext]; args != nil {
