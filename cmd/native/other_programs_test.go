@@ -151,6 +151,15 @@ func sdScriptsCache(t *testing.T, path, latents, suffix string) string {
 	return path
 }
 
+// decodedTo decodes a latent to a file that holds nothing before, and returns its numbers
+// and what was said.
+func decodedTo(t *testing.T, path, model, latent string, flags ...string) ([]float32, string) {
+	t.Helper()
+	write(t, path, nil)
+	o := succeed(t, append([]string{"decode", "-m", model, latent, "-o", path}, flags...)...)
+	return readNPY(t, path), o.stderr
+}
+
 // Latents in the caches of trainers decode to the bits of the plain ones, by the scale
 // that the trainer has; a cache for another model is refused by name.
 func TestDecodeCachesOfTrainers(t *testing.T) {
@@ -160,8 +169,7 @@ func TestDecodeCachesOfTrainers(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	made := func(model, latent string, flags ...string) ([]float32, string) {
 		t.Helper()
-		o := succeed(t, append([]string{"decode", "-m", model, latent, "-o", path("out.npy")}, flags...)...)
-		return readNPY(t, path("out.npy")), o.stderr
+		return decodedTo(t, path("out.npy"), model, latent, flags...)
 	}
 	data := numbers(16 * 2 * 4)
 	plain := array(t, path("plain.npy"), []int{16, 1, 2, 4}, data)
@@ -210,9 +218,7 @@ func TestDecodeCachesOfPictures(t *testing.T) {
 	path := func(name string) string { return filepath.Join(dir, name) }
 	made := func(model, latent string, flags ...string) ([]float32, string) {
 		t.Helper()
-		write(t, path("out.npy"), nil)
-		o := succeed(t, append([]string{"decode", "-m", model, latent, "-o", path("out.npy")}, flags...)...)
-		return readNPY(t, path("out.npy")), o.stderr
+		return decodedTo(t, path("out.npy"), model, latent, flags...)
 	}
 	checkpoint := func(name string, c synthetic.KLConfig) string {
 		c.Widths, c.DType = []int{32, 32, 32, 32}, safetensors.F32
