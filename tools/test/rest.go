@@ -14,24 +14,14 @@ import (
 	"strings"
 )
 
-// left is what tests/testenv logs where -short leaves out a part of a test.
+// left is what tests/testenv logs where -short leaves out a test, or a part of it.
 const left = "left to make test-all"
 
-// rest is a step that runs what another one left out by -short.
-type rest struct {
-	of     string // the other step
-	only   string // a package, "" for all
-	except string // a package, "" for none
-}
-
-func (r *rest) has(path string) bool {
-	return path != r.except && (r.only == "" || path == r.only)
-}
-
-// arguments are those of go test for the tests of which something was left out, whole.
-// ok is false where the other step has not run here.
-func (r *rest) arguments() (args string, ok bool, err error) {
-	f, err := os.Open(filepath.Join(logs, r.of+".json"))
+// leftOut are the arguments of go test for what -short left out of packages in the last
+// run of a step: a test, a case of one, or whole a test that left out a part of itself.
+// ok is false where the step has not run here or left out nothing.
+func leftOut(step string, packages []string) (args string, ok bool, err error) {
+	f, err := os.Open(filepath.Join(logs, step+".json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
@@ -39,7 +29,7 @@ func (r *rest) arguments() (args string, ok bool, err error) {
 		return "", false, err
 	}
 	defer f.Close()
-	packages, names := map[string]bool{}, map[string]bool{}
+	in, names := map[string]bool{}, map[string]bool{}
 	for lines := bufio.NewReader(f); ; {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
@@ -49,13 +39,39 @@ func (r *rest) arguments() (args string, ok bool, err error) {
 			return "", false, err
 		}
 		var e event
-		if json.Unmarshal(line, &e) == nil && e.Action == "output" && strings.Contains(e.Output, left) && r.has(e.Package) {
-			name, _, _ := strings.Cut(e.Test, "/")
-			packages[e.Package], names[regexp.QuoteMeta(name)] = true, true
+		if json.Unmarshal(line, &e) == nil && e.Action == "output" && strings.Contains(e.Output, left) && among(e.Package, packages) {
+			in[e.Package], names[e.Test] = true, true
 		}
 	}
 	if len(names) == 0 {
 		return "", false, nil
 	}
-	return "-run '^(" + strings.Join(slices.Sorted(maps.Keys(names)), "|") + ")$' " + strings.Join(slices.Sorted(maps.Keys(packages)), " "), true, nil
+	return "-run '" + only(names) + "' " + strings.Join(slices.Sorted(maps.Keys(in)), " "), true, nil
+}
+
+// among reports whether patterns as go test takes them, ./DIR or ./DIR/..., have a package.
+func among(path string, patterns []string) bool {
+	_, path, _ = strings.Cut(path, "/")
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		dir, below := strings.CutSuffix(strings.TrimPrefix(p, "./"), "/...")
+		return path == dir || below && strings.HasPrefix(path, dir+"/")
+	})
+}
+
+// only is a pattern for -run that takes these tests and cases.
+func only(names map[string]bool) string {
+	var patterns []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		var levels []string
+		covered, path := false, ""
+		for level := range strings.SplitSeq(name, "/") {
+			covered = covered || names[path] // by a test that it is a case of
+			path = strings.TrimPrefix(path+"/"+level, "/")
+			levels = append(levels, "^"+regexp.QuoteMeta(level)+"$")
+		}
+		if !covered {
+			patterns = append(patterns, strings.Join(levels, "/"))
+		}
+	}
+	return strings.ReplaceAll(strings.Join(patterns, "|"), "'", ".")
 }

@@ -72,7 +72,7 @@ func (r *run) run(ctx context.Context) error {
 		return fmt.Errorf("failed: %s", strings.Join(r.failed, ", "))
 	}
 	fmt.Printf("%-14s %4.0f s, all passed\n", "", time.Since(begun).Seconds())
-	r.leftOut()
+	r.sayLeft()
 	return nil
 }
 
@@ -130,7 +130,7 @@ func (r *run) one(ctx context.Context, s *step) {
 	}
 	if err == nil {
 		r.mu.Lock()
-		rest := s.rest != nil && r.passed[s.rest.of]
+		rest := s.rest != "" && r.passed[s.rest]
 		r.mu.Unlock()
 		err = s.execute(ctx, rest, r.say)
 	}
@@ -196,8 +196,8 @@ func (r *run) sayNotRun(s *step, names []string) error {
 	return err
 }
 
-// leftOut names the steps that this set leaves to larger ones.
-func (r *run) leftOut() {
+// sayLeft names the steps that this set leaves to larger ones.
+func (r *run) sayLeft() {
 	if r.name == "" {
 		return
 	}
@@ -237,12 +237,12 @@ func (s *step) execute(ctx context.Context, rest bool, say func(string, ...any))
 	defer log.Close()
 	command := s.command()
 	if rest {
-		args, ok, err := s.rest.arguments()
+		flags, packages, _ := strings.Cut(s.tests, " ./")
+		args, ok, err := leftOut(s.rest, strings.Fields("./"+packages))
 		if err != nil {
 			return err
 		}
 		if ok {
-			flags, _, _ := strings.Cut(s.tests, " ./")
 			command = s.commandFor(flags + " " + args)
 		}
 	}

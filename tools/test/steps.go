@@ -25,9 +25,9 @@ type step struct {
 	shows   string   // what its passing shows
 	makes   string   // a file that must be there for its passing to be remembered
 	kernels *kernels // of package wgsl that it runs, where passing is remembered for each
-	// rest limits the step to tests of which another step left something out. It runs all
-	// tests unless that step passed in the same run: an old or partial log lacks some.
-	rest *rest
+	// rest is the step that left out by -short what this one is for. It runs all tests
+	// unless that step passed in the same run: an old or partial log lacks some.
+	rest string
 	// inputs, where passing is remembered: nil runs each time, since it is quick or
 	// since Go's own test cache remembers. A step of only those kernels that changed
 	// runs all of them where its inputs did.
@@ -134,10 +134,16 @@ var steps = []step{
 		inputs: &inputs{builds: []build{page, {"GOOS=windows", []string{"./cmd/native"}}, {"", []string{"./tests/windows", "./tools/dist"}}},
 			files: append(pageFile, "tests/goldens", "tools/wine", "tools/windows.sh", "tools/dist.sh", "tools/deps.sh")},
 		shows: "the archive for Windows and its command line under Wine"},
-	{name: "tests-all", in: all, after: "page-all", alone: true, does: usual, rest: &rest{of: "tests", except: "tessera/wgsl"}, tests: "-p 2 -timeout 60m ./vae ./tests/web ./cmd/native ./media ./app/... ./gpu/... ./...",
-		inputs: &inputs{builds: []build{page, native}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
-		shows:  "published sizes and every test that -short leaves out"},
-	{name: "tables-all", in: all, after: "setup", rest: &rest{of: "tests", only: "tessera/wgsl"}, tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
+	{name: "vae-all", in: all, after: "page-all", rest: "tests", env: []string{oneThread}, tests: "-timeout 60m ./vae",
+		inputs: &inputs{builds: []build{{"", []string{"./vae"}}}, files: []string{"tests/goldens"}, versions: []string{"mesa-vulkan-drivers"}},
+		shows:  "models of published sizes, in every storage and way to save memory"},
+	{name: "web-all", in: all, after: "setup-all", rest: "tests", env: []string{oneThread}, tests: "-timeout 60m ./tests/web",
+		inputs: &inputs{builds: []build{page, {"", []string{"./tests/web", "./cmd/native"}}}, files: append(pageFile, "tests"), versions: []string{"mesa-vulkan-drivers", "chromium", "firefox-esr", "ffmpeg", "nginx-light"}},
+		shows:  "every visit to the page"},
+	{name: "program-all", in: all, after: "page-all", rest: "tests", env: []string{oneThread}, tests: "-p 1 -timeout 60m ./cmd/native ./app/... ./media ./tests/bench ./tests/faults",
+		inputs: &inputs{builds: []build{page, {"", []string{"./cmd/native", "./app/...", "./media", "./tests/bench", "./tests/faults"}}}, files: append(pageFile, "tests", "integrations", "tools/gpu.sh"), versions: []string{"mesa-vulkan-drivers", "ffmpeg"}},
+		shows:  "the command line, sessions, the server and files, every test that -short leaves out"},
+	{name: "tables-all", in: all, after: "setup", rest: "tests", tests: "-timeout 60m ./wgsl", env: []string{"TABLES=rest", unoptimised, oneThread},
 		inputs: &inputs{builds: []build{tables}, versions: []string{"mesa-vulkan-drivers"}},
 		shows:  "operations by every kernel in every storage on lavapipe, all cases of those that it takes"},
 	{name: "swiftshader-all", in: all, after: "setup", does: onSwiftShader, tests: "-timeout 30m -skip './././cooperative4|././././cooperative4' ./wgsl",
