@@ -26,13 +26,13 @@ func BenchmarkTrials(b *testing.B) {
 			taps      int
 		}{{"conv3d", 3}, {"conv3d", 1}, {"conv3d_strided", 1}, {"conv_up", 3}, {"pointwise", 1}, {"attention", 0}} {
 			for _, wide := range []int{32, 128, 256} {
-				d := wgsl.Duty{Class: wgsl.Class{Operation: c.operation, In: wide, Out: wide}, Taps: c.taps, Weight: wgsl.Packed}
+				d := wgsl.Workload{Class: wgsl.Class{Operation: c.operation, In: wide, Out: wide}, Taps: c.taps, Weight: wgsl.Packed}
 				b.Run(d.Class.String()+"/"+elem.String(), func(b *testing.B) {
 					set, err := wgsl.NewSet(elem, dev.Info(), nil)
 					require.NoError(b, err)
 					for b.Loop() {
 						t := &tune.Tuner{Patient: true, NoCache: true}
-						_, err = t.Choose(context.Background(), dev, set, map[wgsl.Duty]int64{d: 1 << 50}, nil)
+						_, err = t.Choose(context.Background(), dev, set, map[wgsl.Workload]int64{d: 1 << 50}, nil)
 						require.NoError(b, err)
 						known, err := t.Known(dev.Info())
 						require.NoError(b, err)

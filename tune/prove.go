@@ -32,9 +32,9 @@ type proof struct {
 	claims []Proof // all that it proves
 }
 
-// proof is that of a duty's text, or where the duty leaves the kernel open, of a text
+// proof is that of a workload's text, or where the workload leaves the kernel open, of a text
 // that the kernel has for about so many channels; nil where no case has it.
-func (c *chooser) proof(d wgsl.Duty, kernel string) (*proof, error) {
+func (c *chooser) proof(d wgsl.Workload, kernel string) (*proof, error) {
 	set, err := c.set(c.elem, d.Operation, kernel)
 	if err != nil {
 		return nil, err
@@ -43,12 +43,12 @@ func (c *chooser) proof(d wgsl.Duty, kernel string) (*proof, error) {
 	few.In = min(d.In, proofChannels)
 	for _, z := range smalls {
 		for _, few.Out = range []int{min(d.Out, proofChannels), 8, 16, 24, proofChannels, d.Out} { // of one, two, three blocks and more
-			if !slices.Contains(c.kernels(duty{Duty: few}), kernel) {
+			if !slices.Contains(c.kernels(workload{Workload: few}), kernel) {
 				continue
 			}
 			p := &proof{sample: newSample(set, few, d.Weight, z)}
 			for _, command := range p.sample.batch.Commands {
-				of, ok := set.Duty(command.Program)
+				of, ok := set.Workload(command.Program)
 				claim := c.claim(of, kernel)
 				if ok && of.Operation == d.Operation && of.Kernel == kernel && !slices.Contains(p.claims, claim) {
 					p.claims = append(p.claims, claim)
@@ -67,7 +67,7 @@ func (c *chooser) proof(d wgsl.Duty, kernel string) (*proof, error) {
 // is what the reference says, to which tests hold the plain kernels. Until that is
 // known the record has it that the trial did not end: a kernel that takes the
 // program down with it, or the device, is not tried again.
-func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
+func (c *chooser) prove(d wgsl.Workload, kernel string) (bool, error) {
 	p, err := c.proof(d, kernel)
 	if err != nil {
 		return false, err
@@ -85,10 +85,10 @@ func (c *chooser) prove(d wgsl.Duty, kernel string) (bool, error) {
 	c.record.add(c.kept())
 	claims := slices.DeleteFunc(p.claims, func(claim Proof) bool { return c.record.proof(claim) != nil })
 	if len(claims) == 0 {
-		return !c.refuted(duty{Duty: d}, kernel), nil
+		return !c.refuted(workload{Workload: d}, kernel), nil
 	}
 	c.note(Record{Proofs: as(claims, unfinished)})
-	verdict, err := c.verdict(p, kernel != c.kernels(duty{Duty: d})[0])
+	verdict, err := c.verdict(p, kernel != c.kernels(workload{Workload: d})[0])
 	if c.ctx.Err() != nil {
 		c.forget(claims)
 		return false, c.ctx.Err()
@@ -196,8 +196,8 @@ type right struct {
 	size  size
 }
 
-// reference is what a case of a duty is to give, once it is computed.
-func (c *chooser) reference(d wgsl.Duty, z size) func() []float64 {
+// reference is what a case of a workload is to give, once it is computed.
+func (c *chooser) reference(d wgsl.Workload, z size) func() []float64 {
 	of := right{d.Class, d.Taps, z}
 	if c.rights[of] == nil {
 		c.rights[of] = sync.OnceValue(func() []float64 { return references[d.Operation](d, z) })

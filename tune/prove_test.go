@@ -38,9 +38,9 @@ func TestEveryTextHasCase(t *testing.T) {
 					for _, out := range []int{4, 12, 20, 32, 40, 48, 56, 96, 128} {
 						for _, z := range []size{{2, 4, 4}, {2, 18, 30}, {2, 64, 64}} {
 							for taps := 1; taps <= 3; taps++ {
-								d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: out}, Taps: taps, Weight: wgsl.Packed}
+								d := wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: out}, Taps: taps, Weight: wgsl.Packed}
 								for _, command := range newSample(set, d, d.Weight, z).batch.Commands {
-									of, ok := set.Duty(command.Program)
+									of, ok := set.Workload(command.Program)
 									if claim := c.claim(of, of.Kernel); ok && of.Operation == operation && of.Kernel == kernel && !seen[claim] {
 										seen[claim] = true
 										p, err := c.proof(of, kernel)
@@ -70,11 +70,11 @@ func TestPlainWinogradIsTried(t *testing.T) {
 		require.NoError(t, err)
 		c := &chooser{Tuner: &Tuner{NoCache: true, found: map[string]Record{}}, ctx: context.Background(), info: info, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
 		for _, operation := range []string{"conv3d_winograd", "conv_up_winograd"} {
-			d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}, Weight: wgsl.F32}
+			d := wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}, Weight: wgsl.F32}
 			ok, err := c.prove(d, "plain")
 			require.NoError(t, err)
 			require.True(t, ok, "%s: %s", name, operation)
-			require.Contains(t, c.trusted(duty{Duty: d}), "plain")
+			require.Contains(t, c.trusted(workload{Workload: d}), "plain")
 		}
 		require.Empty(t, c.record.Proofs)
 	}
@@ -85,14 +85,14 @@ func TestAllRefuted(t *testing.T) {
 	info := adapters["lavapipe 25"]
 	usual, err := wgsl.NewSet(wgsl.F32, info, nil)
 	require.NoError(t, err)
-	d := duty{wgsl.Duty{Class: wgsl.Class{Operation: "pointwise", In: 64, Out: 64}, Taps: 1, Weight: wgsl.Packed}, 1 << 50}
+	d := workload{wgsl.Workload{Class: wgsl.Class{Operation: "pointwise", In: 64, Out: 64}, Taps: 1, Weight: wgsl.Packed}, 1 << 50}
 	c := &chooser{Tuner: &Tuner{}, info: info, usual: usual}
 	require.Greater(t, len(c.kernels(d)), 2)
 	for _, kernel := range c.kernels(d) {
-		claim := c.claim(d.Duty, kernel)
+		claim := c.claim(d.Workload, kernel)
 		claim.Verdict = "disagrees with the reference"
 		c.record.add(Record{Proofs: []Proof{claim}})
 	}
 	require.Nil(t, c.rivalry(d))
-	require.Equal(t, wgsl.Choices{"pointwise": "plain"}, c.choices(map[wgsl.Duty]int64{d.Duty: d.flops}, []duty{d}))
+	require.Equal(t, wgsl.Choices{"pointwise": "plain"}, c.choices(map[wgsl.Workload]int64{d.Workload: d.flops}, []workload{d}))
 }

@@ -26,7 +26,7 @@ type Proof struct {
 	Storage   string `json:"storage"` // of activations
 	Weights   string `json:"weights"` // of weights
 	Taps      int    `json:"taps,omitempty"`
-	Blocks    int    `json:"blocks,omitempty"` // as wgsl.Form has them
+	Blocks    int    `json:"blocks,omitempty"` // as wgsl.Specialisation has them
 	Pixels    int    `json:"pixels,omitempty"`
 	Narrow    bool   `json:"narrow,omitempty"`
 	Verdict   string `json:"verdict"` // "agrees with the reference", or why it is not used
@@ -168,7 +168,7 @@ func (t *Trial) same(a about) bool {
 	return t.Class == a.Class && t.Taps == a.Taps && t.Storage == a.Storage && t.Weights == a.Weights
 }
 
-// trial is that of a duty; nil: none.
+// trial is that of a workload; nil: none.
 func (r *Record) trial(a about) *Trial {
 	for i := range r.Trials {
 		if r.Trials[i].same(a) {

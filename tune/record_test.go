@@ -52,10 +52,10 @@ func TestVerdicts(t *testing.T) {
 // A class takes one kernel: that of what most of it is.
 func TestDuties(t *testing.T) {
 	narrow, wide := wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, wgsl.Class{Operation: "conv3d", In: 256, Out: 256}
-	got := duties(map[wgsl.Duty]int64{
+	got := workloads(map[wgsl.Workload]int64{
 		{Class: narrow, Taps: 3}: 50, {Class: wide, Taps: 1}: 10, {Class: wide, Taps: 3}: 30, {Class: wide, Taps: 2}: 30,
 	})
-	require.Equal(t, []duty{{wgsl.Duty{Class: wide, Taps: 2}, 70}, {wgsl.Duty{Class: narrow, Taps: 3}, 50}}, got)
+	require.Equal(t, []workload{{wgsl.Workload{Class: wide, Taps: 2}, 70}, {wgsl.Workload{Class: narrow, Taps: 3}, 50}}, got)
 }
 
 // A kernel that is hardly quicker than the usual one is not taken, on a processor less

@@ -8,25 +8,25 @@ import (
 	"tessera/wgsl/ref"
 )
 
-// references compute what a sample of a duty is to give, in f64 and on the
+// references compute what a sample of a workload is to give, in f64 and on the
 // processor: nothing is compiled for it, which takes drivers for processors
 // longer than all else of a proof.
-var references = map[string]func(d wgsl.Duty, z size) []float64{
-	"attention": func(d wgsl.Duty, z size) []float64 {
+var references = map[string]func(d wgsl.Workload, z size) []float64{
+	"attention": func(d wgsl.Workload, z size) []float64 {
 		return ref.Attention(wide(numbers(1, z.h*z.w*3*d.Out, 1)), 1, z.h*z.w, d.Out, false)
 	},
-	"conv3d":               func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 1) },
-	"conv3d_strided":       func(d wgsl.Duty, z size) []float64 { return conv(d, z, z.n, 2) },
-	"conv3d_winograd_rows": func(d wgsl.Duty, z size) []float64 { return conv(d, forRows(z), forRows(z).n, 1) },
-	"conv3d_winograd":      func(d wgsl.Duty, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
-	"conv_up":              func(d wgsl.Duty, z size) []float64 { return convUp(d, z, z.n) },
-	"conv_up_winograd":     func(d wgsl.Duty, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
-	"group_norm": func(d wgsl.Duty, z size) []float64 {
+	"conv3d":               func(d wgsl.Workload, z size) []float64 { return conv(d, z, z.n, 1) },
+	"conv3d_strided":       func(d wgsl.Workload, z size) []float64 { return conv(d, z, z.n, 2) },
+	"conv3d_winograd_rows": func(d wgsl.Workload, z size) []float64 { return conv(d, forRows(z), forRows(z).n, 1) },
+	"conv3d_winograd":      func(d wgsl.Workload, z size) []float64 { return conv(d, z, (z.n+1)&^1, 1) },
+	"conv_up":              func(d wgsl.Workload, z size) []float64 { return convUp(d, z, z.n) },
+	"conv_up_winograd":     func(d wgsl.Workload, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
+	"group_norm": func(d wgsl.Workload, z size) []float64 {
 		c, groups := normed(d, z)
 		x, gamma, beta := wide(numbers(1, z.n*z.h*z.w*c, 1)), wide(numbers(2, c, 1)), wide(numbers(3, c, biasOver))
 		return ref.GroupNorm(x, z.n, z.h*z.w, c, groups, gamma, beta, normEps, true)
 	},
-	"pointwise": func(d wgsl.Duty, z size) []float64 {
+	"pointwise": func(d wgsl.Workload, z size) []float64 {
 		s := shapeOf(d)
 		weight, bias := plainWeights(s), wide(numbers(3, s.O, biasOver))
 		return frames(s, z.n, z.h*z.w*d.In, func(x []float64) []float64 {
@@ -36,7 +36,7 @@ var references = map[string]func(d wgsl.Duty, z size) []float64{
 }
 
 // conv is a 3x3 convolution of a stride, n frames.
-func conv(d wgsl.Duty, z size, n, stride int) []float64 {
+func conv(d wgsl.Workload, z size, n, stride int) []float64 {
 	s := shapeOf(d)
 	h, w, y0, rows, columns := z.h, z.w, -1, z.h+2, z.w+2
 	if stride == 2 {
@@ -51,7 +51,7 @@ func conv(d wgsl.Duty, z size, n, stride int) []float64 {
 
 // convUp is one that enlarges. For every eight of its outputs there are eight
 // biases, then what is added for each of the four cells.
-func convUp(d wgsl.Duty, z size, n int) []float64 {
+func convUp(d wgsl.Workload, z size, n int) []float64 {
 	s := shapeOf(d)
 	weight, all := plainWeights(s), wide(numbers(3, wgsl.ConvUpBias(s), biasOver))
 	bias, cell := make([]float64, s.O), make([]float64, 4*s.O)

@@ -27,13 +27,13 @@ func TestReferences(t *testing.T) {
 		require.NoError(t, err)
 		for _, n := range counts {
 			t.Run(fmt.Sprintf("%s/%d taps", operation, n), func(t *testing.T) {
-				d := wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 16, Out: 32}, Taps: n, Weight: wgsl.Packed}
+				d := wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 16, Out: 32}, Taps: n, Weight: wgsl.Packed}
 				z := size{2, 3, 5}
 				c := (&Tuner{NoCache: true}).begin(context.Background(), dev, set)
 				s := newSample(set, d, d.Weight, z)
 				noted := n == 0 && strings.Contains(operation, "winograd") // plainly frames one by one
 				for _, command := range s.batch.Commands {
-					of, ok := set.Duty(command.Program)
+					of, ok := set.Workload(command.Program)
 					noted = noted || ok && of.Operation == operation
 				}
 				require.True(t, noted, "a job would not tell of it")

@@ -25,7 +25,7 @@ var smalls = []size{{3, 17, 17}, {3, 16, 17}, {3, 3, 5}}
 // square is what they are timed on.
 func square(side int) size { return size{2, side, side} }
 
-// sample is a dispatch of a duty on made-up numbers.
+// sample is a dispatch of a workload on made-up numbers.
 type sample struct {
 	set     *wgsl.Set
 	weight  wgsl.Elem
@@ -41,8 +41,8 @@ type input struct {
 	data   func() []byte
 }
 
-// shapeOf is the shape of weights for a duty.
-func shapeOf(d wgsl.Duty) wgsl.Shape {
+// shapeOf is the shape of weights for a workload.
+func shapeOf(d wgsl.Workload) wgsl.Shape {
 	taps := max(1, d.Taps)
 	switch d.Operation {
 	case "conv3d_winograd_rows", "conv3d_winograd":
@@ -57,24 +57,24 @@ func shapeOf(d wgsl.Duty) wgsl.Shape {
 	return wgsl.Shape{O: d.Out, I: d.In, KT: taps, KS: 3}
 }
 
-// samples record a duty of each operation that there are trials for.
-var samples = map[string]func(s *sample, d wgsl.Duty, z size){
-	"attention": func(s *sample, d wgsl.Duty, z size) {
+// samples record a workload of each operation that there are trials for.
+var samples = map[string]func(s *sample, d wgsl.Workload, z size){
+	"attention": func(s *sample, d wgsl.Workload, z size) {
 		a := wgsl.Attention{QKV: s.tensor(1, z.h, z.w, 3*d.Out), O: s.result(1, z.h, z.w, d.Out), N: 1}
 		scores, state, acc := a.Scratch()
 		a.Scores, a.State, a.Acc = s.buffer("scores", scores).All(), s.buffer("state", state).All(), s.buffer("unfinished", acc).All()
 		s.set.Attention(s.batch, "sample", a)
 	},
-	"conv3d":         func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 1) },
-	"conv3d_strided": func(s *sample, d wgsl.Duty, z size) { s.conv(d, z, 2) },
-	"conv3d_winograd_rows": func(s *sample, d wgsl.Duty, z size) {
+	"conv3d":         func(s *sample, d wgsl.Workload, z size) { s.conv(d, z, 1) },
+	"conv3d_strided": func(s *sample, d wgsl.Workload, z size) { s.conv(d, z, 2) },
+	"conv3d_winograd_rows": func(s *sample, d wgsl.Workload, z size) {
 		shape := shapeOf(d)
 		z = forRows(z)
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		w := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		s.set.Conv3DWinogradRows(s.batch, "sample", s.set.WinogradRowsOf(s.batch, "sample", w, taps(x, shape.KT), s.result(z.n, z.h, z.w, d.Out), s.buffer))
 	},
-	"conv3d_winograd": func(s *sample, d wgsl.Duty, z size) {
+	"conv3d_winograd": func(s *sample, d wgsl.Workload, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
 		plain := s.weights(shape, s.set.ConvPacking(shape, 1), shape.O)
 		x, y := s.tensor(n+2, z.h, z.w, d.In), s.result(n, z.h, z.w, d.Out)
@@ -93,13 +93,13 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		}
 		record(0, 2)
 	},
-	"conv_up": func(s *sample, d wgsl.Duty, z size) {
+	"conv_up": func(s *sample, d wgsl.Workload, z size) {
 		shape := shapeOf(d)
 		w := s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape))
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
 		s.set.ConvUp(s.batch, "sample", wgsl.ConvUp{Weights: w, Taps: taps(x, shape.KT), Phases: 1, Y: s.result(z.n, 2*z.h, 2*z.w, d.Out), N: z.n})
 	},
-	"conv_up_winograd": func(s *sample, d wgsl.Duty, z size) {
+	"conv_up_winograd": func(s *sample, d wgsl.Workload, z size) {
 		shape, n := shapeOf(d), (z.n+1)&^1
 		winograd := wgsl.ConvUpWinograd{Weights: s.weights(shape, s.set.ConvUpPacking(shape), wgsl.ConvUpBias(shape)), N: n}
 		x := s.tensor(n+2, z.h, z.w, d.In)
@@ -109,7 +109,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		}
 		s.set.ConvUpWinograd(s.batch, "sample", winograd)
 	},
-	"group_norm": func(s *sample, d wgsl.Duty, z size) {
+	"group_norm": func(s *sample, d wgsl.Workload, z size) {
 		c, groups := normed(d, z)
 		g := wgsl.GroupNorm{Groups: groups, Eps: normEps, SiLU: true, N: z.n, Gamma: s.numbers("gamma", c, 2, 1), Beta: s.numbers("beta", c, 3, biasOver)}
 		g.X, g.Y = s.tensor(z.n, z.h, z.w, c), s.result(z.n, z.h, z.w, c)
@@ -117,7 +117,7 @@ var samples = map[string]func(s *sample, d wgsl.Duty, z size){
 		g.Partials, g.Factors = s.buffer("moments", partials).All(), s.buffer("factors", factors).All()
 		s.set.GroupNorm(s.batch, "sample", g)
 	},
-	"pointwise": func(s *sample, d wgsl.Duty, z size) {
+	"pointwise": func(s *sample, d wgsl.Workload, z size) {
 		shape := shapeOf(d)
 		w := s.weights(shape, s.set.PointwisePacking(shape), shape.O)
 		x := s.tensor(z.n+shape.KT-1, z.h, z.w, d.In)
@@ -133,7 +133,7 @@ const normEps = 1e-6
 
 // normed is the channels of a norm and its groups: three channels each, which cross
 // vec4s, where kernels are compared, and a vec4 where they are timed.
-func normed(d wgsl.Duty, z size) (channels, groups int) {
+func normed(d wgsl.Workload, z size) (channels, groups int) {
 	if z == square(z.h) {
 		return d.Out, d.Out / 4
 	}
@@ -148,7 +148,7 @@ func (s *sample) numbers(label string, n int, seed uint32, over float64) *gpu.Bu
 }
 
 // conv records a 3x3 convolution of a stride.
-func (s *sample) conv(d wgsl.Duty, z size, stride int) {
+func (s *sample) conv(d wgsl.Workload, z size, stride int) {
 	shape := shapeOf(d)
 	w := s.weights(shape, s.set.ConvPacking(shape, stride), shape.O)
 	x := s.tensor(z.n+shape.KT-1, stride*z.h, stride*z.w, d.In)
@@ -163,8 +163,8 @@ func taps(x wgsl.Tensor, n int) (all []wgsl.Tap) {
 	return all
 }
 
-// newSample records a duty of a size with a set's kernels, for weights stored so.
-func newSample(set *wgsl.Set, d wgsl.Duty, weight wgsl.Elem, z size) *sample {
+// newSample records a workload of a size with a set's kernels, for weights stored so.
+func newSample(set *wgsl.Set, d wgsl.Workload, weight wgsl.Elem, z size) *sample {
 	s := &sample{set: set, weight: weight, batch: &gpu.Batch{Label: "sample of " + d.Class.String()}}
 	samples[d.Operation](s, d, z)
 	return s

@@ -39,13 +39,13 @@ type chooser struct {
 	sets   map[string]*wgsl.Set
 	rights map[right]func() []float64 // what small cases give
 	record Record                     // that was kept, and what was found out since
-	sides  map[wgsl.Duty]int          // of frames, that a duty is measured well with
+	sides  map[wgsl.Workload]int      // of frames, that a workload is measured well with
 	said   bool                       // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
-	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}, sides: map[wgsl.Duty]int{}}
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}, sides: map[wgsl.Workload]int{}}
 	c.record = c.recalled()
 	if t.found == nil {
 		t.found = map[string]Record{}
@@ -78,13 +78,15 @@ func (c *chooser) say() {
 	c.said = true
 }
 
-// kernels are the names of those that can do a duty, the one that comes first
+// kernels are the names of those that can do a workload, the one that comes first
 // first.
-func (c *chooser) kernels(d duty) []string { return c.usual.Kernels(d.Operation, shapeOf(d.Duty)) }
+func (c *chooser) kernels(d workload) []string {
+	return c.usual.Kernels(d.Operation, shapeOf(d.Workload))
+}
 
 // trusted are those of them that are not refuted; the plain one, which is trusted,
 // first where the one that comes first is refuted, and where all are: there is no other.
-func (c *chooser) trusted(d duty) []string {
+func (c *chooser) trusted(d workload) []string {
 	names := c.kernels(d)
 	if at := slices.Index(names, "plain"); c.refuted(d, names[0]) && at > 0 {
 		names[0], names[at] = names[at], names[0]
@@ -95,12 +97,12 @@ func (c *chooser) trusted(d duty) []string {
 	return []string{"plain"}
 }
 
-func (c *chooser) refuted(d duty, kernel string) bool {
+func (c *chooser) refuted(d workload, kernel string) bool {
 	return c.record.refutes(d.Operation, kernel, c.elem.String())
 }
 
-// claim is what is to be proven of a kernel: its text for a duty.
-func (c *chooser) claim(d wgsl.Duty, kernel string) Proof {
+// claim is what is to be proven of a kernel: its text for a workload.
+func (c *chooser) claim(d wgsl.Workload, kernel string) Proof {
 	return Proof{
 		Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String(),
 		Taps: d.Taps, Blocks: d.Blocks, Pixels: d.Pixels, Narrow: d.Narrow,
@@ -108,22 +110,22 @@ func (c *chooser) claim(d wgsl.Duty, kernel string) Proof {
 }
 
 // about is what is to be tried.
-func (c *chooser) about(d duty) about {
+func (c *chooser) about(d workload) about {
 	return about{Class: d.Class.String(), Taps: d.Taps, Storage: c.elem.String(), Weights: d.Weight.String()}
 }
 
 // trustAll proves each text that a job has of kernels but the plain ones, however
 // short it is. Those are what it compiles anyway.
-func (c *chooser) trustAll(work map[wgsl.Duty]int64) error {
-	all := slices.SortedFunc(maps.Keys(work), func(a, b wgsl.Duty) int {
+func (c *chooser) trustAll(work map[wgsl.Workload]int64) error {
+	all := slices.SortedFunc(maps.Keys(work), func(a, b wgsl.Workload) int {
 		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	for _, d := range all {
 		name := d.Kernel
 		if name == "" {
-			name = c.kernels(duty{Duty: d})[0]
+			name = c.kernels(workload{Workload: d})[0]
 		}
-		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || c.refuted(duty{Duty: d}, name) {
+		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || c.refuted(workload{Workload: d}, name) {
 			continue
 		}
 		if _, err := c.prove(d, name); err != nil {
@@ -133,10 +135,10 @@ func (c *chooser) trustAll(work map[wgsl.Duty]int64) error {
 	return nil
 }
 
-// rivalry is the kernels that the usual one of a duty was not timed against yet, those
+// rivalry is the kernels that the usual one of a workload was not timed against yet, those
 // first that have a chance.
 type rivalry struct {
-	duty
+	workload
 	usual  string
 	rivals []string
 	share  *share
@@ -149,8 +151,8 @@ type share struct {
 	spent time.Duration
 }
 
-// share is a duty's with a job that has it.
-func (c *chooser) share(d duty) *share {
+// share is a workload's with a job that has it.
+func (c *chooser) share(d workload) *share {
 	of := key(c.info) + d.Class.String() + c.elem.String()
 	if c.parts == nil {
 		c.parts = map[string]*share{}
@@ -168,7 +170,7 @@ type turn struct {
 	rival string
 }
 
-// turns are all rivals, the first of each duty before the second of any.
+// turns are all rivals, the first of each workload before the second of any.
 func turns(all []*rivalry) (turns []turn) {
 	for i, left := 0, true; left; i++ {
 		left = false
@@ -181,10 +183,10 @@ func turns(all []*rivalry) (turns []turn) {
 	return turns
 }
 
-// rivalry is a duty's; nil where all is known.
-func (c *chooser) rivalry(d duty) *rivalry {
+// rivalry is a workload's; nil where all is known.
+func (c *chooser) rivalry(d workload) *rivalry {
 	names := c.trusted(d)
-	r := &rivalry{duty: d, usual: names[0]}
+	r := &rivalry{workload: d, usual: names[0]}
 	trial := c.record.trial(c.about(d))
 	for _, name := range names[1:] {
 		if trial == nil || trial.GFLOPs[name] == 0 {
@@ -214,7 +216,7 @@ func (c *chooser) budget() *budget {
 	return &budget{each: 50 * time.Millisecond, all: 300 * time.Millisecond}
 }
 
-// pays says whether one more kernel may be tried for a duty.
+// pays says whether one more kernel may be tried for a workload.
 func (b *budget) pays(r *rivalry) bool {
 	most := float64(r.share.flops) / b.speed / part
 	return (r.share.spent+b.each).Seconds() <= most && (b.all == 0 || b.spent+b.each <= b.all)
@@ -233,7 +235,7 @@ func (b *budget) took(r *rivalry, t time.Duration, speed float64) {
 
 // tryAll times kernels for what was not tried yet, as far as it pays: what doesn't is
 // left to another job, and doesn't keep others from their turn.
-func (c *chooser) tryAll(all []duty) error {
+func (c *chooser) tryAll(all []workload) error {
 	var total int64
 	var pending []*rivalry
 	for _, d := range all {
@@ -253,7 +255,7 @@ func (c *chooser) tryAll(all []duty) error {
 	}
 	b := c.budget()
 	var err error
-	if _, b.speed, err = c.speed(pending[0].duty, pending[0].usual); err != nil {
+	if _, b.speed, err = c.speed(pending[0].workload, pending[0].usual); err != nil {
 		return err
 	}
 	for _, t := range turns(pending) {
@@ -274,18 +276,18 @@ func (c *chooser) tryAll(all []duty) error {
 // returns.
 func (c *chooser) try(t turn) (speed float64, err error) {
 	c.say()
-	trial := c.about(t.duty)
+	trial := c.about(t.workload)
 	gflops := map[string]float64{}
 	if old := c.record.trial(trial); old != nil && old.Usual == t.usual {
 		maps.Copy(gflops, old.GFLOPs)
 	}
-	ok, err := c.prove(t.Duty, t.rival)
+	ok, err := c.prove(t.Workload, t.rival)
 	if err != nil {
 		return 0, err
 	}
 	if ok {
 		var now map[string]float64
-		if now, speed, err = c.time(t.duty, []string{t.usual, t.rival}); err != nil {
+		if now, speed, err = c.time(t.workload, []string{t.usual, t.rival}); err != nil {
 			return 0, err
 		}
 		scale := 1.0 // as the usual one was when it was timed first
@@ -297,15 +299,15 @@ func (c *chooser) try(t turn) (speed float64, err error) {
 		}
 	}
 	trial.Usual, trial.GFLOPs = t.usual, gflops
-	trial.Kernel = trial.quickest(c.trusted(t.duty), c.margin())
+	trial.Kernel = trial.quickest(c.trusted(t.workload), c.margin())
 	c.note(Record{Trials: []Trial{trial}})
 	return speed, nil
 }
 
 // speed finds the side of samples that a kernel is measured well with, and how
 // many FLOPs it does in a second.
-func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err error) {
-	for side = max(sideLeast, c.sides[d.Duty]); ; side *= 2 {
+func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err error) {
+	for side = max(sideLeast, c.sides[d.Workload]); ; side *= 2 {
 		r, err := c.runner(d, kernel, side)
 		if err != nil {
 			return 0, 0, err
@@ -320,7 +322,7 @@ func (c *chooser) speed(d duty, kernel string) (side int, flops float64, err err
 			return 0, 0, err
 		}
 		if c.info.Type == "cpu" || r.best >= enough || 2*side > sideMost || !c.fits(r.sample) {
-			c.sides[d.Duty] = side
+			c.sides[d.Workload] = side
 			return side, float64(r.flops()) / r.best.Seconds(), nil
 		}
 	}
@@ -343,7 +345,7 @@ func (c *chooser) fits(s *sample) bool {
 // time measures kernels in turns: GFLOP/s of their best runs, by the FLOPs of the one
 // that computes the most, since others may need less for the same, and the first's
 // FLOPs a second by its own. One that is behind in its first is not run again.
-func (c *chooser) time(d duty, names []string) (gflops map[string]float64, speed float64, err error) {
+func (c *chooser) time(d workload, names []string) (gflops map[string]float64, speed float64, err error) {
 	side, speed, err := c.speed(d, names[0])
 	if err != nil {
 		return nil, 0, err
@@ -395,12 +397,12 @@ type runner struct {
 }
 
 // runner is that of a kernel on frames of a side, with memory.
-func (c *chooser) runner(d duty, kernel string, side int) (*runner, error) {
+func (c *chooser) runner(d workload, kernel string, side int) (*runner, error) {
 	set, err := c.set(c.elem, d.Operation, kernel)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{c: c, sample: newSample(set, d.Duty, d.Weight, square(side))}
+	r := &runner{c: c, sample: newSample(set, d.Workload, d.Weight, square(side))}
 	return r, c.dev.Alloc(r.sample.buffers...)
 }
 

@@ -9,10 +9,10 @@ import (
 	"tessera/wgsl"
 )
 
-// rivals are three duties of a job, most of which is the first.
+// rivals are three workloads of a job, most of which is the first.
 func rivals() []*rivalry {
 	of := func(operation string, flops int64, rivals ...string) *rivalry {
-		return &rivalry{duty: duty{wgsl.Duty{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals, share: &share{flops: flops}}
+		return &rivalry{workload: workload{wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals, share: &share{flops: flops}}
 	}
 	return []*rivalry{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
 }
@@ -28,7 +28,7 @@ func tried(b *budget, took time.Duration) (names string) {
 	return names
 }
 
-// Every duty has a turn before any has its second, each takes a twentieth of its own
+// Every workload has a turn before any has its second, each takes a twentieth of its own
 // part, and what has no room keeps nothing behind it from its turn.
 func TestBudget(t *testing.T) {
 	require.Equal(t, "adebfc", tried(&budget{each: time.Second, speed: 1e9}, time.Second))
@@ -56,13 +56,13 @@ func TestBudget(t *testing.T) {
 // Short jobs are worth together what a long one is, each class and adapter by itself,
 // and what was spent on them is.
 func TestShortJobsAddUp(t *testing.T) {
-	d := duty{wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 64}, Taps: 3}, 1e11}
-	other := duty{wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 128}, Taps: 3}, 1e9}
+	d := workload{wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 64}, Taps: 3}, 1e11}
+	other := workload{wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 64, Out: 128}, Taps: 3}, 1e9}
 	var tuner Tuner
-	pays := func(index int, d duty) bool {
+	pays := func(index int, d workload) bool {
 		c := &chooser{Tuner: &tuner}
 		c.info.Index = index
-		r := &rivalry{duty: d, share: c.share(d)}
+		r := &rivalry{workload: d, share: c.share(d)}
 		b := &budget{each: time.Second, speed: 1e10} // a job of 10 s, of which a twentieth is half a second
 		if !b.pays(r) {
 			return false

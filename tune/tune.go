@@ -50,20 +50,20 @@ func (t *Tuner) newSet(elem wgsl.Elem, a gpu.Info, choices wgsl.Choices) (*wgsl.
 // least is Tuner.Least where that is 0: on a device of 10 GFLOP/s, 20 s.
 const least = 2e11
 
-// duty is what a job does of a class: for the most part with so many taps.
-type duty struct {
-	wgsl.Duty
+// workload is what a job does of a class: for the most part with so many taps.
+type workload struct {
+	wgsl.Workload
 	flops int64 // of the class
 }
 
-// duties are work by classes, the most first. A class takes one kernel, so what
+// workloads are work by classes, the most first. A class takes one kernel, so what
 // counts is how most of it is done.
-func duties(by map[wgsl.Duty]int64) []duty {
-	most := map[wgsl.Class]wgsl.Duty{}
+func workloads(by map[wgsl.Workload]int64) []workload {
+	most := map[wgsl.Class]wgsl.Workload{}
 	sums := map[wgsl.Class]int64{}
-	work := map[wgsl.Duty]int64{} // by whichever kernel and text
+	work := map[wgsl.Workload]int64{} // by whichever kernel and text
 	for d, flops := range by {
-		d.Kernel, d.Form = "", wgsl.Form{}
+		d.Kernel, d.Specialisation = "", wgsl.Specialisation{}
 		work[d] += flops
 	}
 	for d, flops := range work {
@@ -72,11 +72,11 @@ func duties(by map[wgsl.Duty]int64) []duty {
 			most[d.Class] = d
 		}
 	}
-	var all []duty
+	var all []workload
 	for class, d := range most {
-		all = append(all, duty{d, sums[class]})
+		all = append(all, workload{d, sums[class]})
 	}
-	slices.SortFunc(all, func(a, b duty) int {
+	slices.SortFunc(all, func(a, b workload) int {
 		return cmp.Or(cmp.Compare(b.flops, a.flops), cmp.Compare(a.Class.String(), b.Class.String()))
 	})
 	return all
@@ -84,7 +84,7 @@ func duties(by map[wgsl.Duty]int64) []duty {
 
 // withWinograd is work with what of it frames in pairs could do: a job that makes them
 // one by one does not tell.
-func (c *chooser) withWinograd(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
+func (c *chooser) withWinograd(work map[wgsl.Workload]int64) map[wgsl.Workload]int64 {
 	known := map[wgsl.Class]bool{}
 	for d := range work {
 		known[d.Class] = true
@@ -92,16 +92,16 @@ func (c *chooser) withWinograd(work map[wgsl.Duty]int64) map[wgsl.Duty]int64 {
 	all := maps.Clone(work)
 	for d, flops := range work {
 		winograd := d
-		winograd.Operation, winograd.Taps, winograd.Kernel, winograd.Form = "conv3d_winograd", 0, "", wgsl.Form{}
-		if d.Operation == "conv3d" && d.Taps == 3 && !known[winograd.Class] && len(c.kernels(duty{Duty: winograd})) > 0 {
+		winograd.Operation, winograd.Taps, winograd.Kernel, winograd.Specialisation = "conv3d_winograd", 0, "", wgsl.Specialisation{}
+		if d.Operation == "conv3d" && d.Taps == 3 && !known[winograd.Class] && len(c.kernels(workload{Workload: winograd})) > 0 {
 			all[winograd] += flops
 		}
 	}
 	return all
 }
 
-// before orders duties of a class that are done as often.
-func before(a, b wgsl.Duty) bool {
+// before orders workloads of a class that are done as often.
+func before(a, b wgsl.Workload) bool {
 	return cmp.Or(cmp.Compare(a.Taps, b.Taps), cmp.Compare(a.Weight, b.Weight)) < 0
 }
 
@@ -109,13 +109,13 @@ func before(a, b wgsl.Duty) bool {
 // recorded. Where they are recorded with what it has chosen for the job it tries no
 // more, and gives that without what turns out to be wrong. Its errors are the
 // device's and the context's.
-func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
+func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 	if gpu.Untried() {
 		return nil, nil
 	}
 	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
-	all := duties(c.withWinograd(work))
+	all := workloads(c.withWinograd(work))
 	err := c.trustAll(work)
 	if err == nil && !t.Off && chosen == nil {
 		err = c.tryAll(all)
@@ -152,7 +152,7 @@ func (t *Tuner) Chosen(a gpu.Info, elem wgsl.Elem) (wgsl.Choices, error) {
 
 // left are choices without what is refuted. Operations that have it in the job, or
 // would by themselves, are left to their plain kernels.
-func (c *chooser) left(work map[wgsl.Duty]int64, all []duty, chosen wgsl.Choices) wgsl.Choices {
+func (c *chooser) left(work map[wgsl.Workload]int64, all []workload, chosen wgsl.Choices) wgsl.Choices {
 	choices := wgsl.Choices{}
 	for name, kernel := range chosen {
 		operation, _, _ := strings.Cut(name, " ")
@@ -166,15 +166,15 @@ func (c *chooser) left(work map[wgsl.Duty]int64, all []duty, chosen wgsl.Choices
 		}
 	}
 	for d := range work {
-		if c.refuted(duty{Duty: d}, d.Kernel) {
+		if c.refuted(workload{Workload: d}, d.Kernel) {
 			choices[d.Operation] = "plain"
 		}
 	}
 	return choices
 }
 
-// choices are what the record has for duties.
-func (c *chooser) choices(work map[wgsl.Duty]int64, all []duty) wgsl.Choices {
+// choices are what the record has for workloads.
+func (c *chooser) choices(work map[wgsl.Workload]int64, all []workload) wgsl.Choices {
 	choices := c.left(work, all, nil)
 	for _, d := range all {
 		names := c.trusted(d)

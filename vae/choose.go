@@ -15,12 +15,12 @@ import (
 // name takes what comes first. Where that changes the plan it is asked again, with
 // the work of the new one and with what it chose, until it leaves that as it is: a
 // plan has texts of kernels that the one before had not. An error ends the planning.
-type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error)
+type Chooser func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error)
 
 // Noted is a Chooser of the kernels in `in` where they are there, else of what c
 // chooses, which is put there.
 func (c Chooser) Noted(in *map[string]string, there bool) Chooser {
-	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Duty]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
+	return func(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work map[wgsl.Workload]int64, chosen wgsl.Choices) (wgsl.Choices, error) {
 		if there {
 			return *in, nil
 		}
@@ -64,10 +64,10 @@ func (m *Model) chosen(ctx context.Context, p *Plan, job func(*Model) *engine.Jo
 }
 
 // work is the FLOPs of a plan's programs that there is a choice for.
-func (w *way) work(p *Plan) map[wgsl.Duty]int64 {
-	work := map[wgsl.Duty]int64{}
+func (w *way) work(p *Plan) map[wgsl.Workload]int64 {
+	work := map[wgsl.Workload]int64{}
 	for program, cost := range p.Programs() {
-		if d, ok := w.kernels.Activations.Duty(program); ok {
+		if d, ok := w.kernels.Activations.Workload(program); ok {
 			work[d] += cost.FLOPs
 		}
 	}

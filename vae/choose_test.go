@@ -22,7 +22,7 @@ type tiler struct {
 	on  []*gpu.Device
 }
 
-func (c *tiler) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Duty]int64, _ wgsl.Choices) (wgsl.Choices, error) {
+func (c *tiler) choose(_ context.Context, dev *gpu.Device, _ *wgsl.Set, work map[wgsl.Workload]int64, _ wgsl.Choices) (wgsl.Choices, error) {
 	c.on = append(c.on, dev)
 	choices := wgsl.Choices{}
 	for d, flops := range work {

@@ -189,7 +189,7 @@ type Choices map[string]string
 
 // newSet is NewSet with the tables of the operations.
 func newSet(elem Elem, info gpu.Info, choices Choices, tables []table) (*Set, error) {
-	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, duties: duties{}}
+	s := &Set{Elem: elem, info: info, choices: choices, tables: tables, programs: map[string]*gpu.Program{}, workloads: workloads{}}
 	refused := "" // the first by name, so that the error is always the same
 	for name, choice := range choices {
 		if !s.may(name, choice) && (refused == "" || name < refused) {

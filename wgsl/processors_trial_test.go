@@ -17,9 +17,9 @@ import (
 func TestWrongText(t *testing.T) {
 	b := newTrials(t)
 	texts := wgsl.Variant{Name: "texts", WG: 64, Pixels: 4, Blocks: 2, Better: true, Old: "if real {", New: "if real && BLOCKS > 1u {"} // of one block it stores nothing
-	duty := func(blocks int) map[wgsl.Duty]int64 {
-		d := wgsl.Duty{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Form: wgsl.Form{Blocks: blocks, Pixels: 4}}
-		return map[wgsl.Duty]int64{d: 1}
+	workload := func(blocks int) map[wgsl.Workload]int64 {
+		d := wgsl.Workload{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 32}, Taps: 1, Kernel: "texts", Specialisation: wgsl.Specialisation{Blocks: blocks, Pixels: 4}}
+		return map[wgsl.Workload]int64{d: 1}
 	}
 	sets := wgsl.WithVariants(t, plain, texts)
 	set, err := sets(wgsl.F32, b.dev.Info(), nil)
@@ -34,11 +34,11 @@ func TestWrongText(t *testing.T) {
 		{1, wgsl.Choices{"conv3d 16→32": "texts"}, wgsl.Choices{"conv3d": "plain"}},
 		{2, nil, wgsl.Choices{"conv3d": "plain"}},
 	} {
-		choices, err := tuner.Choose(t.Context(), b.dev, set, duty(c.blocks), c.chosen)
+		choices, err := tuner.Choose(t.Context(), b.dev, set, workload(c.blocks), c.chosen)
 		require.NoError(t, err)
 		require.Equal(t, c.want, choices, "%d blocks", c.blocks)
 	}
-	choices, err := (&tune.Tuner{Sets: sets, Off: true, NoCache: true}).Choose(t.Context(), b.dev, set, duty(1), nil)
+	choices, err := (&tune.Tuner{Sets: sets, Off: true, NoCache: true}).Choose(t.Context(), b.dev, set, workload(1), nil)
 	require.NoError(t, err)
 	require.Equal(t, wgsl.Choices{"conv3d": "plain"}, choices, "first of all")
 	known, err := tuner.Known(b.dev.Info())

@@ -31,7 +31,7 @@ var (
 )
 
 // work is a job that is worth a trial.
-var work = map[wgsl.Duty]int64{{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, Taps: 1, Weight: wgsl.F32}: 1e12}
+var work = map[wgsl.Workload]int64{{Class: wgsl.Class{Operation: "conv3d", In: 16, Out: 16}, Taps: 1, Weight: wgsl.F32}: 1e12}
 
 // trials are starts of the program on a device, with a cache folder of their own.
 type trials struct {
@@ -132,7 +132,7 @@ func TestManyKernels(t *testing.T) {
 	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, append(others, quick)...), Compile: time.Hour}
 	set, err := tuner.Sets(wgsl.F32, b.dev.Info(), nil)
 	require.NoError(t, err)
-	long := map[wgsl.Duty]int64{} // however slow the compiler
+	long := map[wgsl.Workload]int64{} // however slow the compiler
 	for d := range work {
 		long[d] = 1e16
 	}
@@ -197,7 +197,7 @@ func TestShortJob(t *testing.T) {
 	tuner := tune.Tuner{Sets: wgsl.WithVariants(t, slowPlain, quick)}
 	set, err := tuner.Sets(wgsl.F32, b.dev.Info(), nil)
 	require.NoError(t, err)
-	short := map[wgsl.Duty]int64{}
+	short := map[wgsl.Workload]int64{}
 	for d := range work {
 		short[d] = 1e9
 	}

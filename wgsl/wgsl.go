@@ -37,13 +37,13 @@ func Pad4(c int) int { return (c + 3) &^ 3 }
 // Set is the kernels for one storage of activations on one adapter. It makes
 // their programs and keeps them, so that a batch recorded again names the same.
 type Set struct {
-	Elem     Elem // of activations
-	Leaky    bool // ReLU is LeakyReLU: below zero a fifth passes
-	info     gpu.Info
-	choices  Choices
-	tables   []table
-	programs map[string]*gpu.Program
-	duties   duties
+	Elem      Elem // of activations
+	Leaky     bool // ReLU is LeakyReLU: below zero a fifth passes
+	info      gpu.Info
+	choices   Choices
+	tables    []table
+	programs  map[string]*gpu.Program
+	workloads workloads
 }
 
 // NewSet makes the set for activations stored as elem on an adapter; the zero

@@ -11,53 +11,53 @@ import (
 	"tessera/gpu"
 )
 
-// Class is dispatches that one kernel is chosen for: of an operation whose
-// weights have about as many channels.
+// Class is a group of dispatches for which one kernel is chosen: an operation, with
+// weights of about so many channels.
 type Class struct {
 	Operation string
 	In, Out   int // channels: a power of two from 16 to 256, and 256 stands for all above
 }
 
-// String is what Choices name it by.
+// String is the name of the class in Choices.
 func (c Class) String() string { return classOf(c.Operation, Shape{O: c.Out, I: c.In}) }
 
-// Duty is what a program does, where more than one kernel could be chosen, and by
-// which of its texts.
-type Duty struct {
+// Workload is the work of a program for which there are several kernels, and the
+// specialisation of the kernel that it runs.
+type Workload struct {
 	Class
-	Taps   int    // temporal, that it reads; 0 where it has none
-	Weight Elem   // as weights are stored
-	Kernel string // that it is of; "" in a Duty that leaves this open
-	Form
+	Taps   int    // temporal taps; 0 where the operation has none
+	Weight Elem   // storage of the weights
+	Kernel string // name of the kernel; "" leaves it open
+	Specialisation
 }
 
-// Form is what tells the texts of one kernel apart: sizes that it takes as there are
-// channels and pixels.
-type Form struct {
-	Blocks int  // of channels, of an invocation; 0 is always one
-	Pixels int  // of an invocation; 0 where it makes no blocks
+// Specialisation tells the sources of one kernel apart: tile sizes that depend on the
+// number of channels and pixels.
+type Specialisation struct {
+	Blocks int  // blocks of channels in an invocation; 0 is always one
+	Pixels int  // pixels of an invocation; 0 where it makes no blocks
 	Narrow bool // workgroups are narrower than their invocations (DEEP)
 }
 
-// duties are those of a set's programs, which are noted.
-type duties map[*gpu.Program]Duty
+// workloads are the workloads of a set's programs.
+type workloads map[*gpu.Program]Workload
 
-// note notes what a program of a shader is for, if there is a choice.
+// note records the workload of a program, if its operation has several kernels.
 func (s *Set) note(p *gpu.Program, h *shader, class string, weight Elem) {
 	c, ok := parseClass(class)
 	if !ok {
 		return
 	}
-	d := Duty{Class: c, Taps: int(p.Constants["KT"]), Weight: weight}
+	d := Workload{Class: c, Taps: int(p.Constants["KT"]), Weight: weight}
 	if h.block > 0 {
-		d.Form = Form{h.blocks, h.pixels, p.Constants["DEEP"] > 0}
+		d.Specialisation = Specialisation{h.blocks, h.pixels, p.Constants["DEEP"] > 0}
 	}
 	if k := s.find(class, func(k *kernel) bool { return k.has(h, s.info) }); k != nil {
 		d.Kernel = k.name
 	}
 	for i := range s.tables {
 		if s.tables[i].operation == d.Operation && len(s.tables[i].kernels) > 1 {
-			s.duties[p] = d
+			s.workloads[p] = d
 		}
 	}
 }
@@ -70,10 +70,10 @@ func (k *kernel) has(h *shader, info gpu.Info) bool {
 	})
 }
 
-// Duty is that of a program which the set made; none for an operation of one
-// kernel.
-func (s *Set) Duty(p *gpu.Program) (Duty, bool) {
-	d, ok := s.duties[p]
+// Workload returns the workload of a program that the set made, and false for an
+// operation with a single kernel.
+func (s *Set) Workload(p *gpu.Program) (Workload, bool) {
+	d, ok := s.workloads[p]
 	return d, ok
 }
 
