@@ -36,7 +36,7 @@ func BenchmarkTrials(b *testing.B) {
 						require.NoError(b, err)
 						known, err := t.Known(dev.Info())
 						require.NoError(b, err)
-						for _, p := range known.Proofs {
+						for _, p := range known.Verifications {
 							b.Log(p)
 						}
 						for _, k := range known.Trials {

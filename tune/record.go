@@ -11,16 +11,16 @@ import (
 	"tessera/wgsl"
 )
 
-// Verdicts on a kernel: that it computes what it should, that whoever compared them
-// did not live to tell, and that nothing could be compared.
+// Verdicts on a kernel: it agrees, the process that compared it did not finish, and there
+// is no case to compare.
 const (
-	agrees     = "agrees with the reference"
-	unfinished = "its trial did not end"
-	unproven   = "there is no case to prove it by"
+	agrees       = "agrees with the reference"
+	unfinished   = "its trial did not end"
+	unverifiable = "there is no case to prove it by"
 )
 
-// Proof is what became of comparing a text of a kernel with the reference.
-type Proof struct {
+// Verification is the outcome of comparing a specialisation of a kernel with the reference.
+type Verification struct {
 	Operation string `json:"operation"`
 	Kernel    string `json:"kernel"`
 	Storage   string `json:"storage"` // of activations
@@ -33,9 +33,9 @@ type Proof struct {
 }
 
 // Agrees says whether the kernel may be used.
-func (p Proof) Agrees() bool { return p.Verdict == agrees }
+func (p Verification) Agrees() bool { return p.Verdict == agrees }
 
-func (p Proof) String() string {
+func (p Verification) String() string {
 	text := fmt.Sprintf("%s %s in %s", p.Operation, p.Kernel, stored(p.Storage, p.Weights))
 	if p.Taps > 0 {
 		text += ", " + count(p.Taps, "tap")
@@ -69,7 +69,7 @@ func stored(activations, weights string) string {
 	return activations
 }
 
-// Trial is what became of timing kernels.
+// Trial is the outcome of timing kernels.
 type Trial struct {
 	Class   string             `json:"class"`
 	Taps    int                `json:"taps,omitempty"`
@@ -123,8 +123,8 @@ func round(v float64) string {
 
 // Record is what is known of the kernels on an adapter with a driver.
 type Record struct {
-	Proofs []Proof `json:"proofs"`
-	Trials []Trial `json:"trials"`
+	Verifications []Verification `json:"proofs"`
+	Trials        []Trial        `json:"trials"`
 }
 
 // subject is what a record is about: these texts of kernels.
@@ -137,24 +137,24 @@ func (t *Tuner) Known(a gpu.Info) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{Proofs: []Proof{}, Trials: []Trial{}}
+	r := Record{Verifications: []Verification{}, Trials: []Trial{}}
 	if !t.NoCache {
-		r.add(recall(a, set))
+		r.add(loadRecord(a, set))
 	}
 	r.add(t.found[key(a)])
 	return r, nil
 }
 
-// recall is the record that was kept, an empty one where that is nonsense.
-func recall(a gpu.Info, set *wgsl.Set) (r Record) {
+// loadRecord returns the stored record, or an empty one if that is invalid.
+func loadRecord(a gpu.Info, set *wgsl.Set) (r Record) {
 	if json.Unmarshal(gpu.Recall(a, subject(set)), &r) != nil {
 		return Record{}
 	}
 	return r
 }
 
-// keep keeps a record.
-func keep(a gpu.Info, set *wgsl.Set, r Record) {
+// storeRecord writes a record to the cache.
+func storeRecord(a gpu.Info, set *wgsl.Set, r Record) {
 	if text, err := json.Marshal(r); err == nil {
 		gpu.Keep(a, subject(set), text)
 	}
@@ -163,28 +163,28 @@ func keep(a gpu.Info, set *wgsl.Set, r Record) {
 // about is what tells trials apart; the rest is zero.
 type about = Trial
 
-// same says whether a trial is about that.
-func (t *Trial) same(a about) bool {
+// matches reports whether two trials are of the same class, taps and storage.
+func (t *Trial) matches(a about) bool {
 	return t.Class == a.Class && t.Taps == a.Taps && t.Storage == a.Storage && t.Weights == a.Weights
 }
 
 // trial is that of a workload; nil: none.
 func (r *Record) trial(a about) *Trial {
 	for i := range r.Trials {
-		if r.Trials[i].same(a) {
+		if r.Trials[i].matches(a) {
 			return &r.Trials[i]
 		}
 	}
 	return nil
 }
 
-// proof is that of a claim; nil: none.
-func (r *Record) proof(claim Proof) *Proof {
-	for i := range r.Proofs {
-		q := r.Proofs[i]
+// verification returns the verification of a claim, or nil.
+func (r *Record) verification(claim Verification) *Verification {
+	for i := range r.Verifications {
+		q := r.Verifications[i]
 		q.Verdict = claim.Verdict
 		if q == claim {
-			return &r.Proofs[i]
+			return &r.Verifications[i]
 		}
 	}
 	return nil
@@ -193,17 +193,17 @@ func (r *Record) proof(claim Proof) *Proof {
 // refutes says whether a text of a kernel was not what it should be: then none of its
 // texts for that storage of activations is used.
 func (r *Record) refutes(operation, kernel, storage string) bool {
-	return slices.ContainsFunc(r.Proofs, func(p Proof) bool {
+	return slices.ContainsFunc(r.Verifications, func(p Verification) bool {
 		return p.Operation == operation && p.Kernel == kernel && p.Storage == storage && !p.Agrees()
 	})
 }
 
 // add takes in what was found out. A verdict that says no stands.
 func (r *Record) add(found Record) {
-	for _, p := range found.Proofs {
-		switch q := r.proof(p); {
+	for _, p := range found.Verifications {
+		switch q := r.verification(p); {
 		case q == nil:
-			r.Proofs = append(r.Proofs, p)
+			r.Verifications = append(r.Verifications, p)
 		case q.Agrees() || q.Verdict == unfinished:
 			q.Verdict = p.Verdict
 		}
@@ -218,7 +218,7 @@ func (r *Record) add(found Record) {
 }
 
 // forget drops a proof that did not end.
-func (r *Record) forget(claim Proof) {
+func (r *Record) forget(claim Verification) {
 	claim.Verdict = unfinished
-	r.Proofs = slices.DeleteFunc(r.Proofs, func(p Proof) bool { return p == claim })
+	r.Verifications = slices.DeleteFunc(r.Verifications, func(p Verification) bool { return p == claim })
 }

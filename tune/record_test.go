@@ -12,7 +12,7 @@ import (
 )
 
 func TestRecordTold(t *testing.T) {
-	p := Proof{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed", Verdict: "disagrees with the reference (NMSE 3e-02)"}
+	p := Verification{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed", Verdict: "disagrees with the reference (NMSE 3e-02)"}
 	require.Equal(t, "conv3d tiled in f16: disagrees with the reference (NMSE 3e-02), not used", p.String())
 	p.Verdict = agrees
 	require.Equal(t, "conv3d tiled in f16: agrees with the reference", p.String())
@@ -20,33 +20,33 @@ func TestRecordTold(t *testing.T) {
 	require.Equal(t, "conv3d 128→256, 3 taps in f32: tiled, 1024 GFLOP/s (plain 812, wide 99)", k.String())
 	k.Weights = "packed"
 	require.Contains(t, k.String(), "3 taps in f32, weights in f16: tiled")
-	require.Equal(t, "fold plain in f32, weights in f16: "+agrees, Proof{Operation: "fold", Kernel: "plain", Storage: "f32", Weights: "packed", Verdict: agrees}.String())
+	require.Equal(t, "fold plain in f32, weights in f16: "+agrees, Verification{Operation: "fold", Kernel: "plain", Storage: "f32", Weights: "packed", Verdict: agrees}.String())
 }
 
 // A verdict of no stands, whatever another says; one that is not in is replaced,
 // and taken back where the trial was interrupted.
 func TestVerdicts(t *testing.T) {
-	claim := Proof{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed"}
+	claim := Verification{Operation: "conv3d", Kernel: "tiled", Storage: "f16", Weights: "packed"}
 	say := func(r *Record, verdict string) string {
 		p := claim
 		p.Verdict = verdict
-		r.add(Record{Proofs: []Proof{p}})
-		require.Len(t, r.Proofs, 1)
-		return r.Proofs[0].Verdict
+		r.add(Record{Verifications: []Verification{p}})
+		require.Len(t, r.Verifications, 1)
+		return r.Verifications[0].Verdict
 	}
 	r := &Record{}
 	require.Equal(t, unfinished, say(r, unfinished))
-	require.False(t, r.proof(claim).Agrees())
+	require.False(t, r.verification(claim).Agrees())
 	require.Equal(t, agrees, say(r, agrees))
 	require.Equal(t, "no", say(r, "no"))
 	require.Equal(t, "no", say(r, agrees))
 	r.forget(claim)
-	require.Len(t, r.Proofs, 1)
+	require.Len(t, r.Verifications, 1)
 
 	r = &Record{}
 	say(r, unfinished)
 	r.forget(claim)
-	require.Empty(t, r.Proofs)
+	require.Empty(t, r.Verifications)
 }
 
 // A class takes one kernel: that of what most of it is.
@@ -73,7 +73,7 @@ func TestQuickest(t *testing.T) {
 	} {
 		trial := Trial{Usual: "plain", GFLOPs: map[string]float64{"plain": c.plain, "tiled": c.tiled}}
 		require.Equal(t, c.card, trial.quickest([]string{"plain", "tiled"}, margin), c.name)
-		require.Equal(t, c.processor, trial.quickest([]string{"plain", "tiled"}, processorMargin), c.name)
+		require.Equal(t, c.processor, trial.quickest([]string{"plain", "tiled"}, cpuMargin), c.name)
 		require.Equal(t, "plain", trial.quickest([]string{"plain"}, margin), c.name)
 	}
 }
@@ -88,20 +88,20 @@ func TestTrialsOfOthers(t *testing.T) {
 	usual, err := wgsl.NewSet(wgsl.F32, info, nil)
 	require.NoError(t, err)
 	c := &chooser{Tuner: &Tuner{found: map[string]Record{}}, ctx: t.Context(), info: info, usual: usual}
-	claims := []Proof{{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f32"}}
+	claims := []Verification{{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f32"}}
 	for _, verdict := range []string{agrees, unfinished} {
 		release, err := gpu.Hold(t.Context())
 		require.NoError(t, err)
-		keep(info, usual, Record{Proofs: as(claims, unfinished)})
+		storeRecord(info, usual, Record{Verifications: withVerdict(claims, unfinished)})
 		seen := make(chan Record)
-		go func() { seen <- c.recalled() }()
+		go func() { seen <- c.loadSettled() }()
 		select {
 		case r := <-seen:
 			assert.Fail(t, "not waited for", "%v", r)
 		case <-time.After(100 * time.Millisecond):
 		}
-		keep(info, usual, Record{Proofs: as(claims, verdict)})
+		storeRecord(info, usual, Record{Verifications: withVerdict(claims, verdict)})
 		release()
-		require.Equal(t, as(claims, verdict), (<-seen).Proofs)
+		require.Equal(t, withVerdict(claims, verdict), (<-seen).Verifications)
 	}
 }

@@ -23,12 +23,12 @@ var references = map[string]func(d wgsl.Workload, z size) []float64{
 	"conv_up_winograd":     func(d wgsl.Workload, z size) []float64 { return convUp(d, z, (z.n+1)&^1) },
 	"group_norm": func(d wgsl.Workload, z size) []float64 {
 		c, groups := normed(d, z)
-		x, gamma, beta := wide(numbers(1, z.n*z.h*z.w*c, 1)), wide(numbers(2, c, 1)), wide(numbers(3, c, biasOver))
+		x, gamma, beta := wide(numbers(1, z.n*z.h*z.w*c, 1)), wide(numbers(2, c, 1)), wide(numbers(3, c, biasDivisor))
 		return ref.GroupNorm(x, z.n, z.h*z.w, c, groups, gamma, beta, normEps, true)
 	},
 	"pointwise": func(d wgsl.Workload, z size) []float64 {
 		s := shapeOf(d)
-		weight, bias := plainWeights(s), wide(numbers(3, s.O, biasOver))
+		weight, bias := plainWeights(s), wide(numbers(3, s.O, biasDivisor))
 		return frames(s, z.n, z.h*z.w*d.In, func(x []float64) []float64 {
 			return ref.Conv3D(x, s.KT, z.h, z.w, d.In, weight, bias, s.O, s.KT, 1, 1, 1)
 		})
@@ -42,7 +42,7 @@ func conv(d wgsl.Workload, z size, n, stride int) []float64 {
 	if stride == 2 {
 		h, w, y0, rows, columns = 2*z.h, 2*z.w, 0, 2*z.h+1, 2*z.w+1
 	}
-	weight, bias := plainWeights(s), wide(numbers(3, s.O, biasOver))
+	weight, bias := plainWeights(s), wide(numbers(3, s.O, biasDivisor))
 	return frames(s, n, h*w*d.In, func(x []float64) []float64 {
 		x = ref.Window(x, s.KT, h, w, d.In, y0, y0, rows, columns)
 		return ref.Conv3D(x, s.KT, rows, columns, d.In, weight, bias, s.O, s.KT, 3, 1, stride)
@@ -53,7 +53,7 @@ func conv(d wgsl.Workload, z size, n, stride int) []float64 {
 // biases, then what is added for each of the four cells.
 func convUp(d wgsl.Workload, z size, n int) []float64 {
 	s := shapeOf(d)
-	weight, all := plainWeights(s), wide(numbers(3, wgsl.ConvUpBias(s), biasOver))
+	weight, all := plainWeights(s), wide(numbers(3, wgsl.ConvUpBias(s), biasDivisor))
 	bias, cell := make([]float64, s.O), make([]float64, 4*s.O)
 	for i := range s.O {
 		of := all[i/8*40+i%8:]

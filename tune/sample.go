@@ -13,14 +13,14 @@ import (
 // size of what a sample makes: n frames of h x w pixels.
 type size struct{ n, h, w int }
 
-// biasOver makes biases a quarter of inputs.
-const biasOver = 4
+// biasDivisor makes biases a quarter of inputs.
+const biasDivisor = 4
 
-// smalls are what kernels are compared on, the first that has a text: rows and frames
+// verifySizes are what kernels are compared on, the first that has a text: rows and frames
 // that don't fill blocks, but as many as keep workgroups one block of channels deep,
 // as in large frames, since that is what is compiled for those; columns that fill
 // them; and so few pixels that workgroups are several blocks deep.
-var smalls = []size{{3, 17, 17}, {3, 16, 17}, {3, 3, 5}}
+var verifySizes = []size{{3, 17, 17}, {3, 16, 17}, {3, 3, 5}}
 
 // square is what they are timed on.
 func square(side int) size { return size{2, side, side} }
@@ -111,7 +111,7 @@ var samples = map[string]func(s *sample, d wgsl.Workload, z size){
 	},
 	"group_norm": func(s *sample, d wgsl.Workload, z size) {
 		c, groups := normed(d, z)
-		g := wgsl.GroupNorm{Groups: groups, Eps: normEps, SiLU: true, N: z.n, Gamma: s.numbers("gamma", c, 2, 1), Beta: s.numbers("beta", c, 3, biasOver)}
+		g := wgsl.GroupNorm{Groups: groups, Eps: normEps, SiLU: true, N: z.n, Gamma: s.numbers("gamma", c, 2, 1), Beta: s.numbers("beta", c, 3, biasDivisor)}
 		g.X, g.Y = s.tensor(z.n, z.h, z.w, c), s.result(z.n, z.h, z.w, c)
 		partials, factors := g.Scratch()
 		g.Partials, g.Factors = s.buffer("moments", partials).All(), s.buffer("factors", factors).All()
@@ -226,7 +226,7 @@ func (s *sample) weights(shape wgsl.Shape, p *wgsl.Packing, bias int) wgsl.Weigh
 		}
 		return out[:(2*n+3)&^3]
 	})
-	s.fill(w.Bias, func() []byte { return encode(numbers(3, (bias+7)&^7, biasOver), wgsl.F32) })
+	s.fill(w.Bias, func() []byte { return encode(numbers(3, (bias+7)&^7, biasDivisor), wgsl.F32) })
 	return w
 }
 

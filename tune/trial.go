@@ -20,33 +20,33 @@ const (
 	// Of the time of the kernel that comes first: one that is hardly quicker is not taken.
 	// A processor runs other programs meanwhile, and kernels of several dispatches, which
 	// wait for all threads in between, lose more to them than others.
-	margin, processorMargin = 0.95, 0.75
+	margin, cpuMargin = 0.95, 0.75
 
-	enough    = 2 * time.Millisecond // of a run on a graphics card, to be measured well
-	sideLeast = 24                   // of frames, on processors all there is
-	sideMost  = 128
-	most      = 128 << 20 // bytes of a sample on the device
+	minRun  = 2 * time.Millisecond // of a run on a graphics card, to be measured well
+	minSide = 24                   // of frames, on processors all there is
+	maxSide = 128
+	most    = 128 << 20 // bytes of a sample on the device
 )
 
 // chooser is a Tuner at work.
 type chooser struct {
 	*Tuner
-	ctx    context.Context
-	dev    *gpu.Device
-	info   gpu.Info
-	elem   wgsl.Elem
-	usual  *wgsl.Set // the job's
-	sets   map[string]*wgsl.Set
-	rights map[right]func() []float64 // what small cases give
-	record Record                     // that was kept, and what was found out since
-	sides  map[wgsl.Workload]int      // of frames, that a workload is measured well with
-	said   bool                       // that kernels are chosen: something was tried
+	ctx       context.Context
+	dev       *gpu.Device
+	info      gpu.Info
+	elem      wgsl.Elem
+	usual     *wgsl.Set // the job's
+	sets      map[string]*wgsl.Set
+	expected  map[expectation]func() []float64 // what small cases give
+	record    Record                           // that was kept, and what was found out since
+	sides     map[wgsl.Workload]int            // of frames, that a workload is measured well with
+	announced bool                             // that kernels are chosen: something was tried
 }
 
 // begin recalls what is known.
 func (t *Tuner) begin(ctx context.Context, dev *gpu.Device, set *wgsl.Set) *chooser {
-	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}, sides: map[wgsl.Workload]int{}}
-	c.record = c.recalled()
+	c := &chooser{Tuner: t, ctx: ctx, dev: dev, info: dev.Info(), elem: set.Elem, usual: set, sets: map[string]*wgsl.Set{}, expected: map[expectation]func() []float64{}, sides: map[wgsl.Workload]int{}}
+	c.record = c.loadSettled()
 	if t.found == nil {
 		t.found = map[string]Record{}
 	}
@@ -65,17 +65,17 @@ func (c *chooser) note(found Record) {
 	if c.NoCache {
 		return
 	}
-	r := recall(c.info, c.usual)
+	r := loadRecord(c.info, c.usual)
 	r.add(found)
-	keep(c.info, c.usual, r)
+	storeRecord(c.info, c.usual, r)
 }
 
-// say tells once that this takes a moment.
-func (c *chooser) say() {
-	if !c.said && c.Say != nil {
+// announce says once that this takes a moment.
+func (c *chooser) announce() {
+	if !c.announced && c.Say != nil {
 		c.Say("choosing kernels")
 	}
-	c.said = true
+	c.announced = true
 }
 
 // kernels are the names of those that can do a workload, the one that comes first
@@ -84,8 +84,8 @@ func (c *chooser) kernels(d workload) []string {
 	return c.usual.Kernels(d.Operation, shapeOf(d.Workload))
 }
 
-// trusted are those of them that are not refuted; the plain one, which is trusted,
-// first where the one that comes first is refuted, and where all are: there is no other.
+// trusted are the kernels that are not refuted. The plain one comes first if the first is
+// refuted, and is the only one if all are.
 func (c *chooser) trusted(d workload) []string {
 	names := c.kernels(d)
 	if at := slices.Index(names, "plain"); c.refuted(d, names[0]) && at > 0 {
@@ -101,9 +101,9 @@ func (c *chooser) refuted(d workload, kernel string) bool {
 	return c.record.refutes(d.Operation, kernel, c.elem.String())
 }
 
-// claim is what is to be proven of a kernel: its text for a workload.
-func (c *chooser) claim(d wgsl.Workload, kernel string) Proof {
-	return Proof{
+// claim is what is to be verified: the specialisation of a kernel for a workload.
+func (c *chooser) claim(d wgsl.Workload, kernel string) Verification {
+	return Verification{
 		Operation: d.Operation, Kernel: kernel, Storage: c.elem.String(), Weights: d.Weight.String(),
 		Taps: d.Taps, Blocks: d.Blocks, Pixels: d.Pixels, Narrow: d.Narrow,
 	}
@@ -114,9 +114,9 @@ func (c *chooser) about(d workload) about {
 	return about{Class: d.Class.String(), Taps: d.Taps, Storage: c.elem.String(), Weights: d.Weight.String()}
 }
 
-// trustAll proves each text that a job has of kernels but the plain ones, however
-// short it is. Those are what it compiles anyway.
-func (c *chooser) trustAll(work map[wgsl.Workload]int64) error {
+// verifyAll verifies each specialisation that a job has of kernels other than the plain
+// ones, however short the job is. The job compiles those anyway.
+func (c *chooser) verifyAll(work map[wgsl.Workload]int64) error {
 	all := slices.SortedFunc(maps.Keys(work), func(a, b wgsl.Workload) int {
 		return cmp.Or(cmp.Compare(work[b], work[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
@@ -125,23 +125,23 @@ func (c *chooser) trustAll(work map[wgsl.Workload]int64) error {
 		if name == "" {
 			name = c.kernels(workload{Workload: d})[0]
 		}
-		if name == "plain" || c.record.proof(c.claim(d, name)) != nil || c.refuted(workload{Workload: d}, name) {
+		if name == "plain" || c.record.verification(c.claim(d, name)) != nil || c.refuted(workload{Workload: d}, name) {
 			continue
 		}
-		if _, err := c.prove(d, name); err != nil {
+		if _, err := c.verify(d, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rivalry is the kernels that the usual one of a workload was not timed against yet, those
-// first that have a chance.
-type rivalry struct {
+// candidates are the kernels of a workload that were not yet timed against its usual one,
+// the most likely first.
+type candidates struct {
 	workload
-	usual  string
-	rivals []string
-	share  *share
+	usual   string
+	kernels []string
+	share   *share
 }
 
 // share is what jobs have of a class in this run of the program, and what its trials
@@ -164,36 +164,36 @@ func (c *chooser) share(d workload) *share {
 	return c.parts[of]
 }
 
-// turn is one of them.
-type turn struct {
-	*rivalry
-	rival string
+// comparison is a candidate to be timed against the usual kernel.
+type comparison struct {
+	*candidates
+	kernel string
 }
 
-// turns are all rivals, the first of each workload before the second of any.
-func turns(all []*rivalry) (turns []turn) {
+// interleave orders all candidates: the first of each workload before the second of any.
+func interleave(all []*candidates) (order []comparison) {
 	for i, left := 0, true; left; i++ {
 		left = false
 		for _, r := range all {
-			if i < len(r.rivals) {
-				turns, left = append(turns, turn{r, r.rivals[i]}), true
+			if i < len(r.kernels) {
+				order, left = append(order, comparison{r, r.kernels[i]}), true
 			}
 		}
 	}
-	return turns
+	return order
 }
 
-// rivalry is a workload's; nil where all is known.
-func (c *chooser) rivalry(d workload) *rivalry {
+// candidates finds those of a workload; nil if all were timed.
+func (c *chooser) candidates(d workload) *candidates {
 	names := c.trusted(d)
-	r := &rivalry{workload: d, usual: names[0]}
+	r := &candidates{workload: d, usual: names[0]}
 	trial := c.record.trial(c.about(d))
 	for _, name := range names[1:] {
 		if trial == nil || trial.GFLOPs[name] == 0 {
-			r.rivals = append(r.rivals, name)
+			r.kernels = append(r.kernels, name)
 		}
 	}
-	if len(r.rivals) == 0 {
+	if len(r.kernels) == 0 {
 		return nil
 	}
 	return r
@@ -217,7 +217,7 @@ func (c *chooser) budget() *budget {
 }
 
 // pays says whether one more kernel may be tried for a workload.
-func (b *budget) pays(r *rivalry) bool {
+func (b *budget) pays(r *candidates) bool {
 	most := float64(r.share.flops) / b.speed / part
 	return (r.share.spent+b.each).Seconds() <= most && (b.all == 0 || b.spent+b.each <= b.all)
 }
@@ -225,7 +225,7 @@ func (b *budget) pays(r *rivalry) bool {
 // took is told what a trial has taken, and how many FLOPs the usual kernel did in a
 // second of it; 0: it was not timed. Samples are small, and others may compute
 // meanwhile, so that the most is nearest to what a job does.
-func (b *budget) took(r *rivalry, t time.Duration, speed float64) {
+func (b *budget) took(r *candidates, t time.Duration, speed float64) {
 	b.speed = max(b.speed, speed)
 	r.share.spent += t
 	b.spent += t
@@ -237,11 +237,11 @@ func (b *budget) took(r *rivalry, t time.Duration, speed float64) {
 // left to another job, and doesn't keep others from their turn.
 func (c *chooser) tryAll(all []workload) error {
 	var total int64
-	var pending []*rivalry
+	var pending []*candidates
 	for _, d := range all {
 		s := c.share(d)
 		total += s.flops
-		if r := c.rivalry(d); r != nil {
+		if r := c.candidates(d); r != nil {
 			r.share = s
 			pending = append(pending, r)
 		}
@@ -258,8 +258,8 @@ func (c *chooser) tryAll(all []workload) error {
 	if _, b.speed, err = c.speed(pending[0].workload, pending[0].usual); err != nil {
 		return err
 	}
-	for _, t := range turns(pending) {
-		if !c.Patient && !b.pays(t.rivalry) {
+	for _, t := range interleave(pending) {
+		if !c.Patient && !b.pays(t.candidates) {
 			continue
 		}
 		start := time.Now()
@@ -267,27 +267,27 @@ func (c *chooser) tryAll(all []workload) error {
 		if err != nil {
 			return err
 		}
-		b.took(t.rivalry, time.Since(start), speed)
+		b.took(t.candidates, time.Since(start), speed)
 	}
 	return nil
 }
 
-// try proves a kernel and times it against the usual one, whose FLOPs a second it
+// try verifies a kernel and times it against the usual one, whose FLOPs a second it
 // returns.
-func (c *chooser) try(t turn) (speed float64, err error) {
-	c.say()
+func (c *chooser) try(t comparison) (speed float64, err error) {
+	c.announce()
 	trial := c.about(t.workload)
 	gflops := map[string]float64{}
 	if old := c.record.trial(trial); old != nil && old.Usual == t.usual {
 		maps.Copy(gflops, old.GFLOPs)
 	}
-	ok, err := c.prove(t.Workload, t.rival)
+	ok, err := c.verify(t.Workload, t.kernel)
 	if err != nil {
 		return 0, err
 	}
 	if ok {
 		var now map[string]float64
-		if now, speed, err = c.time(t.workload, []string{t.usual, t.rival}); err != nil {
+		if now, speed, err = c.time(t.workload, []string{t.usual, t.kernel}); err != nil {
 			return 0, err
 		}
 		scale := 1.0 // as the usual one was when it was timed first
@@ -307,7 +307,7 @@ func (c *chooser) try(t turn) (speed float64, err error) {
 // speed finds the side of samples that a kernel is measured well with, and how
 // many FLOPs it does in a second.
 func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err error) {
-	for side = max(sideLeast, c.sides[d.Workload]); ; side *= 2 {
+	for side = max(minSide, c.sides[d.Workload]); ; side *= 2 {
 		r, err := c.runner(d, kernel, side)
 		if err != nil {
 			return 0, 0, err
@@ -321,7 +321,7 @@ func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err
 		if err != nil {
 			return 0, 0, err
 		}
-		if c.info.Type == "cpu" || r.best >= enough || 2*side > sideMost || !c.fits(r.sample) {
+		if c.info.Type == "cpu" || r.best >= minRun || 2*side > maxSide || !c.fits(r.sample) {
 			c.sides[d.Workload] = side
 			return side, float64(r.flops()) / r.best.Seconds(), nil
 		}
@@ -331,7 +331,7 @@ func (c *chooser) speed(d workload, kernel string) (side int, flops float64, err
 // margin is that of the device.
 func (c *chooser) margin() float64 {
 	if c.info.Type == "cpu" {
-		return processorMargin
+		return cpuMargin
 	}
 	return margin
 }

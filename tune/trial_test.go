@@ -9,20 +9,20 @@ import (
 	"tessera/wgsl"
 )
 
-// rivals are three workloads of a job, most of which is the first.
-func rivals() []*rivalry {
-	of := func(operation string, flops int64, rivals ...string) *rivalry {
-		return &rivalry{workload: workload{wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", rivals: rivals, share: &share{flops: flops}}
+// jobCandidates are three workloads of a job, most of which is the first.
+func jobCandidates() []*candidates {
+	of := func(operation string, flops int64, kernels ...string) *candidates {
+		return &candidates{workload: workload{wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}}, flops}, usual: "plain", kernels: kernels, share: &share{flops: flops}}
 	}
-	return []*rivalry{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
+	return []*candidates{of("conv3d", 8e11, "a", "b", "c"), of("pointwise", 4e11, "d"), of("conv_up", 1e11, "e", "f")}
 }
 
 // tried are the rivals that a budget has room for, where each takes so long.
 func tried(b *budget, took time.Duration) (names string) {
-	for _, t := range turns(rivals()) {
-		if b.pays(t.rivalry) {
-			b.took(t.rivalry, took, 0)
-			names += t.rival
+	for _, t := range interleave(jobCandidates()) {
+		if b.pays(t.candidates) {
+			b.took(t.candidates, took, 0)
+			names += t.kernel
 		}
 	}
 	return names
@@ -45,7 +45,7 @@ func TestBudget(t *testing.T) {
 
 	b = c.budget()
 	b.speed = 1e10
-	r := rivals()[0] // of 80 s, a trial of which takes 2
+	r := jobCandidates()[0] // of 80 s, a trial of which takes 2
 	require.True(t, b.pays(r))
 	b.took(r, 2*time.Second, 5e9)
 	require.True(t, b.pays(r), "after a slow one")
@@ -62,7 +62,7 @@ func TestShortJobsAddUp(t *testing.T) {
 	pays := func(index int, d workload) bool {
 		c := &chooser{Tuner: &tuner}
 		c.info.Index = index
-		r := &rivalry{workload: d, share: c.share(d)}
+		r := &candidates{workload: d, share: c.share(d)}
 		b := &budget{each: time.Second, speed: 1e10} // a job of 10 s, of which a twentieth is half a second
 		if !b.pays(r) {
 			return false

@@ -116,7 +116,7 @@ func (t *Tuner) Choose(ctx context.Context, dev *gpu.Device, set *wgsl.Set, work
 	worked := dev.Stats().Submissions
 	c := t.begin(ctx, dev, set)
 	all := workloads(c.withWinograd(work))
-	err := c.trustAll(work)
+	err := c.verifyAll(work)
 	if err == nil && !t.Off && chosen == nil {
 		err = c.tryAll(all)
 	}

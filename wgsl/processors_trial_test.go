@@ -43,6 +43,6 @@ func TestWrongText(t *testing.T) {
 	require.Equal(t, wgsl.Choices{"conv3d": "plain"}, choices, "first of all")
 	known, err := tuner.Known(b.dev.Info())
 	require.NoError(t, err)
-	require.Len(t, known.Proofs, 3)
-	require.Regexp(t, `^conv3d texts in f32, 1 tap, 1 block of 4 pixels: disagrees with the reference`, known.Proofs[2].String())
+	require.Len(t, known.Verifications, 3)
+	require.Regexp(t, `^conv3d texts in f32, 1 tap, 1 block of 4 pixels: disagrees with the reference`, known.Verifications[2].String())
 }

@@ -74,9 +74,9 @@ func TestWrongKernel(t *testing.T) {
 	require.Empty(t, choices)
 	known, err := tuner.Known(b.dev.Info())
 	require.NoError(t, err)
-	require.Len(t, known.Proofs, 2)
-	require.Regexp(t, `^conv3d wrong in f32, 1 tap: disagrees with the reference \(NMSE .*\), not used$`, known.Proofs[0].String())
-	require.Regexp(t, `^conv3d alien in f32, 1 tap: does not run: .*, not used$`, known.Proofs[1].String())
+	require.Len(t, known.Verifications, 2)
+	require.Regexp(t, `^conv3d wrong in f32, 1 tap: disagrees with the reference \(NMSE .*\), not used$`, known.Verifications[0].String())
+	require.Regexp(t, `^conv3d alien in f32, 1 tap: does not run: .*, not used$`, known.Verifications[1].String())
 	require.Len(t, known.Trials, 1)
 	require.Equal(t, "plain", known.Trials[0].Kernel)
 }
@@ -89,7 +89,7 @@ func TestSlowCompiler(t *testing.T) {
 	require.Empty(t, choices)
 	known, err := tuner.Known(b.dev.Info())
 	require.NoError(t, err)
-	require.Equal(t, "conv3d quick in f32, 1 tap: does not compile within 1ns, not used", known.Proofs[0].String())
+	require.Equal(t, "conv3d quick in f32, 1 tap: does not compile within 1ns, not used", known.Verifications[0].String())
 }
 
 // A kernel that comes first on this adapter and is wrong there is not taken,

@@ -135,7 +135,7 @@ func (c *benchCmd) what(info gpu.Info, t *tune.Tuner) (bench.Options, error) {
 // known is what is known of the kernels on an adapter, a line each.
 func known(t *tune.Tuner, info gpu.Info) (lines []string, err error) {
 	all, err := t.Known(info)
-	for _, p := range all.Proofs {
+	for _, p := range all.Verifications {
 		lines = append(lines, p.String())
 	}
 	for _, k := range all.Trials {

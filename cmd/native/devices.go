@@ -184,10 +184,10 @@ func (d device) print(t *terminal.Terminal) {
 
 // printKernels says what is known of the kernels on an adapter.
 func printKernels(t *terminal.Terminal, known tune.Record) {
-	if len(known.Proofs)+len(known.Trials) == 0 {
+	if len(known.Verifications)+len(known.Trials) == 0 {
 		t.Say("     kernels not tried yet")
 	}
-	for _, p := range known.Proofs {
+	for _, p := range known.Verifications {
 		t.Say("     kernel %v", p)
 	}
 	for _, k := range known.Trials {

@@ -35,9 +35,9 @@ func TestReportOfCard(t *testing.T) {
 	require.NoError(t, err)
 	set, err := wgsl.NewSet(wgsl.F32, all[0], nil)
 	require.NoError(t, err)
-	proof := tune.Proof{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f16", Verdict: "agrees with the reference"}
+	proof := tune.Verification{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f16", Verdict: "agrees with the reference"}
 	trial := tune.Trial{Class: "conv3d 128→256", Storage: "f32", Weights: "f16", Usual: "plain", Kernel: "tiled", GFLOPs: map[string]float64{"plain": 100, "tiled": 150}}
-	record, err := json.Marshal(tune.Record{Proofs: []tune.Proof{proof}, Trials: []tune.Trial{trial}})
+	record, err := json.Marshal(tune.Record{Verifications: []tune.Verification{proof}, Trials: []tune.Trial{trial}})
 	require.NoError(t, err)
 	gpu.Keep(all[0], "kernels by text\n"+set.Texts(), record)
 

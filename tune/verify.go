@@ -22,31 +22,31 @@ const (
 	boundHalf = 1e-6
 )
 
-// proofChannels are enough for several blocks of each kernel's.
-const proofChannels = 64
+// verifyChannels are enough for several blocks of each kernel's.
+const verifyChannels = 64
 
-// proof is a small case that has a text of a kernel.
-type proof struct {
-	sample *sample
-	right  func() []float64
-	claims []Proof // all that it proves
+// verifyCase is a small case that runs a specialisation of a kernel.
+type verifyCase struct {
+	sample      *sample
+	expectation func() []float64
+	claims      []Verification // all that it verifies
 }
 
-// proof is that of a workload's text, or where the workload leaves the kernel open, of a text
-// that the kernel has for about so many channels; nil where no case has it.
-func (c *chooser) proof(d wgsl.Workload, kernel string) (*proof, error) {
+// verifyCase finds a case that runs the specialisation of a workload or, if the workload
+// leaves that open, one of the kernel for about so many channels; nil if there is none.
+func (c *chooser) verifyCase(d wgsl.Workload, kernel string) (*verifyCase, error) {
 	set, err := c.set(c.elem, d.Operation, kernel)
 	if err != nil {
 		return nil, err
 	}
 	few := d
-	few.In = min(d.In, proofChannels)
-	for _, z := range smalls {
-		for _, few.Out = range []int{min(d.Out, proofChannels), 8, 16, 24, proofChannels, d.Out} { // of one, two, three blocks and more
+	few.In = min(d.In, verifyChannels)
+	for _, z := range verifySizes {
+		for _, few.Out = range []int{min(d.Out, verifyChannels), 8, 16, 24, verifyChannels, d.Out} { // of one, two, three blocks and more
 			if !slices.Contains(c.kernels(workload{Workload: few}), kernel) {
 				continue
 			}
-			p := &proof{sample: newSample(set, few, d.Weight, z)}
+			p := &verifyCase{sample: newSample(set, few, d.Weight, z)}
 			for _, command := range p.sample.batch.Commands {
 				of, ok := set.Workload(command.Program)
 				claim := c.claim(of, kernel)
@@ -55,7 +55,7 @@ func (c *chooser) proof(d wgsl.Workload, kernel string) (*proof, error) {
 				}
 			}
 			if d.Kernel == "" && len(p.claims) > 0 || slices.Contains(p.claims, c.claim(d, kernel)) {
-				p.right = c.reference(few, z)
+				p.expectation = c.reference(few, z)
 				return p, nil
 			}
 		}
@@ -63,31 +63,31 @@ func (c *chooser) proof(d wgsl.Workload, kernel string) (*proof, error) {
 	return nil, nil
 }
 
-// prove has the device compute a small case with a kernel, and notes whether that
-// is what the reference says, to which tests hold the plain kernels. Until that is
-// known the record has it that the trial did not end: a kernel that takes the
-// program down with it, or the device, is not tried again.
-func (c *chooser) prove(d wgsl.Workload, kernel string) (bool, error) {
-	p, err := c.proof(d, kernel)
+// verify runs a small case with a kernel on the device and compares the result with the
+// reference, as tests do with the plain kernels. Until the verdict is known, the record
+// says that the trial did not end: a kernel that crashes the program or the device is
+// not tried again.
+func (c *chooser) verify(d wgsl.Workload, kernel string) (bool, error) {
+	p, err := c.verifyCase(d, kernel)
 	if err != nil {
 		return false, err
 	}
-	if p == nil && kernel == "plain" { // of F(2,3): single frames by other operations' kernels, which are proven where a job has them
+	if p == nil && kernel == "plain" { // of F(2,3): single frames by other operations' kernels, which are verified where a job has them
 		return true, nil
 	}
 	if p == nil {
 		claim := c.claim(d, kernel)
-		claim.Verdict = unproven
-		c.note(Record{Proofs: []Proof{claim}})
+		claim.Verdict = unverifiable
+		c.note(Record{Verifications: []Verification{claim}})
 		return false, nil
 	}
-	defer c.hold()()
-	c.record.add(c.kept())
-	claims := slices.DeleteFunc(p.claims, func(claim Proof) bool { return c.record.proof(claim) != nil })
+	defer c.lock()()
+	c.record.add(c.load())
+	claims := slices.DeleteFunc(p.claims, func(claim Verification) bool { return c.record.verification(claim) != nil })
 	if len(claims) == 0 {
 		return !c.refuted(workload{Workload: d}, kernel), nil
 	}
-	c.note(Record{Proofs: as(claims, unfinished)})
+	c.note(Record{Verifications: withVerdict(claims, unfinished)})
 	verdict, err := c.verdict(p, kernel != c.kernels(workload{Workload: d})[0])
 	if c.ctx.Err() != nil {
 		c.forget(claims)
@@ -99,17 +99,17 @@ func (c *chooser) prove(d wgsl.Workload, kernel string) (bool, error) {
 		}
 		return false, err
 	}
-	c.note(Record{Proofs: as(claims, verdict)})
+	c.note(Record{Verifications: withVerdict(claims, verdict)})
 	return verdict == agrees, nil
 }
 
-// hold keeps other processes from proving while this one does, and waits until they have
-// done so, not for ever: one of them may stand still. What it returns ends that.
-func (c *chooser) hold() (release func()) {
+// lock keeps other processes from verifying kernels until release is called. It waits at
+// most lockTimeout for another process, which may hang.
+func (c *chooser) lock() (release func()) {
 	if c.NoCache {
 		return func() {}
 	}
-	ctx, stop := context.WithTimeout(c.ctx, patience)
+	ctx, stop := context.WithTimeout(c.ctx, lockTimeout)
 	defer stop()
 	release, err := gpu.Hold(ctx)
 	if err != nil {
@@ -118,32 +118,32 @@ func (c *chooser) hold() (release func()) {
 	return release
 }
 
-// patience is how long to wait for others, some times what a proof takes on a slow device.
-const patience = time.Minute
+// lockTimeout is several times what a verification takes on a slow device.
+const lockTimeout = time.Minute
 
-// recalled is the record that was kept. A trial that did not end there may be another
-// process's, which is at it and has the record until then: a kernel that will turn out
-// right is not left out meanwhile.
-func (c *chooser) recalled() Record {
-	r := c.kept()
-	if slices.ContainsFunc(r.Proofs, func(p Proof) bool { return p.Verdict == unfinished }) {
-		release := c.hold()
-		r = c.kept()
+// loadSettled returns the stored record. If a trial there did not end, another process may
+// be running it: loadSettled waits for that process, so that a kernel that turns out right
+// is not left out.
+func (c *chooser) loadSettled() Record {
+	r := c.load()
+	if slices.ContainsFunc(r.Verifications, func(p Verification) bool { return p.Verdict == unfinished }) {
+		release := c.lock()
+		r = c.load()
 		release()
 	}
 	return r
 }
 
-// kept is the record as it is, an empty one if none is to be believed.
-func (c *chooser) kept() Record {
+// load returns the stored record as it is, or an empty one if there is no cache.
+func (c *chooser) load() Record {
 	if c.NoCache {
 		return Record{}
 	}
-	return recall(c.info, c.usual)
+	return loadRecord(c.info, c.usual)
 }
 
-// as are claims with a verdict.
-func as(claims []Proof, verdict string) []Proof {
+// withVerdict returns claims with a verdict.
+func withVerdict(claims []Verification, verdict string) []Verification {
 	claims = slices.Clone(claims)
 	for i := range claims {
 		claims[i].Verdict = verdict
@@ -151,24 +151,24 @@ func as(claims []Proof, verdict string) []Proof {
 	return claims
 }
 
-// forget takes back that trials did not end.
-func (c *chooser) forget(claims []Proof) {
-	r := recall(c.info, c.usual)
+// forget removes the entries of trials that did not end.
+func (c *chooser) forget(claims []Verification) {
+	r := loadRecord(c.info, c.usual)
 	for _, claim := range claims {
 		c.record.forget(claim)
 		r.forget(claim)
 	}
 	c.found[key(c.info)] = c.record
 	if !c.NoCache {
-		keep(c.info, c.usual, r)
+		storeRecord(c.info, c.usual, r)
 	}
 }
 
 // verdict compares. Its errors are those of the device. The reference is computed
 // while the kernel compiles, for which there is a limit.
-func (c *chooser) verdict(p *proof, limited bool) (string, error) {
-	go p.right()
-	if limited && c.late(p.sample) {
+func (c *chooser) verdict(p *verifyCase, limited bool) (string, error) {
+	go p.expectation()
+	if limited && c.timesOut(p.sample) {
 		return fmt.Sprintf("does not compile within %v", c.compile()), nil
 	}
 	got, err := c.compute(p.sample)
@@ -183,14 +183,14 @@ func (c *chooser) verdict(p *proof, limited bool) (string, error) {
 	if c.elem == wgsl.F32 { // weights that are halves are exact
 		bound = boundF32
 	}
-	if e := nmse(got, p.right()); !(e <= bound) {
+	if e := nmse(got, p.expectation()); !(e <= bound) {
 		return fmt.Sprintf("disagrees with the reference (NMSE %.0e)", e), nil
 	}
 	return agrees, nil
 }
 
-// right is what a result depends on.
-type right struct {
+// expectation identifies an expected result: all that it depends on.
+type expectation struct {
 	class wgsl.Class
 	taps  int
 	size  size
@@ -198,11 +198,11 @@ type right struct {
 
 // reference is what a case of a workload is to give, once it is computed.
 func (c *chooser) reference(d wgsl.Workload, z size) func() []float64 {
-	of := right{d.Class, d.Taps, z}
-	if c.rights[of] == nil {
-		c.rights[of] = sync.OnceValue(func() []float64 { return references[d.Operation](d, z) })
+	of := expectation{d.Class, d.Taps, z}
+	if c.expected[of] == nil {
+		c.expected[of] = sync.OnceValue(func() []float64 { return references[d.Operation](d, z) })
 	}
-	return c.rights[of]
+	return c.expected[of]
 }
 
 // compile is how long a compiler may take.
@@ -213,9 +213,9 @@ func (t *Tuner) compile() time.Duration {
 	return 5 * time.Second
 }
 
-// late says whether a sample does not compile in time. Another error of the
-// compiler comes again when it runs.
-func (c *chooser) late(s *sample) bool {
+// timesOut reports whether a sample does not compile in time. Any other compiler error
+// comes again when the sample runs.
+func (c *chooser) timesOut(s *sample) bool {
 	ctx, stop := context.WithTimeout(c.ctx, c.compile())
 	defer stop()
 	err := c.dev.Compile(ctx, []*gpu.Batch{s.batch}, nil)

@@ -23,14 +23,14 @@ var adapters = map[string]gpu.Info{
 }
 
 // Each text that a kernel may have, for whatever channels, frames and taps, is in a
-// case that it can be proven by.
+// case that it can be verified by.
 func TestEveryTextHasCase(t *testing.T) {
-	seen := map[Proof]bool{}
+	seen := map[Verification]bool{}
 	for name, info := range adapters {
 		for _, elem := range []wgsl.Elem{wgsl.F32, wgsl.F16} {
 			usual, err := wgsl.NewSet(elem, info, nil)
 			require.NoError(t, err)
-			c := &chooser{Tuner: &Tuner{}, ctx: context.Background(), info: info, elem: elem, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
+			c := &chooser{Tuner: &Tuner{}, ctx: context.Background(), info: info, elem: elem, usual: usual, sets: map[string]*wgsl.Set{}, expected: map[expectation]func() []float64{}}
 			for _, operation := range wgsl.Operations() {
 				for _, kernel := range wgsl.Kernels(operation, elem, info)[1:] {
 					set, err := c.set(elem, operation, kernel)
@@ -43,7 +43,7 @@ func TestEveryTextHasCase(t *testing.T) {
 									of, ok := set.Workload(command.Program)
 									if claim := c.claim(of, of.Kernel); ok && of.Operation == operation && of.Kernel == kernel && !seen[claim] {
 										seen[claim] = true
-										p, err := c.proof(of, kernel)
+										p, err := c.verifyCase(of, kernel)
 										require.NoError(t, err)
 										assert.NotNil(t, p, "%s: %+v of %d channels on %+v", name, of, out, z)
 									}
@@ -68,15 +68,15 @@ func TestPlainWinogradIsTried(t *testing.T) {
 	for name, info := range adapters {
 		usual, err := wgsl.NewSet(wgsl.F32, info, nil)
 		require.NoError(t, err)
-		c := &chooser{Tuner: &Tuner{NoCache: true, found: map[string]Record{}}, ctx: context.Background(), info: info, usual: usual, sets: map[string]*wgsl.Set{}, rights: map[right]func() []float64{}}
+		c := &chooser{Tuner: &Tuner{NoCache: true, found: map[string]Record{}}, ctx: context.Background(), info: info, usual: usual, sets: map[string]*wgsl.Set{}, expected: map[expectation]func() []float64{}}
 		for _, operation := range []string{"conv3d_winograd", "conv_up_winograd"} {
 			d := wgsl.Workload{Class: wgsl.Class{Operation: operation, In: 64, Out: 64}, Weight: wgsl.F32}
-			ok, err := c.prove(d, "plain")
+			ok, err := c.verify(d, "plain")
 			require.NoError(t, err)
 			require.True(t, ok, "%s: %s", name, operation)
 			require.Contains(t, c.trusted(workload{Workload: d}), "plain")
 		}
-		require.Empty(t, c.record.Proofs)
+		require.Empty(t, c.record.Verifications)
 	}
 }
 
@@ -91,8 +91,8 @@ func TestAllRefuted(t *testing.T) {
 	for _, kernel := range c.kernels(d) {
 		claim := c.claim(d.Workload, kernel)
 		claim.Verdict = "disagrees with the reference"
-		c.record.add(Record{Proofs: []Proof{claim}})
+		c.record.add(Record{Verifications: []Verification{claim}})
 	}
-	require.Nil(t, c.rivalry(d))
+	require.Nil(t, c.candidates(d))
 	require.Equal(t, wgsl.Choices{"pointwise": "plain"}, c.choices(map[wgsl.Workload]int64{d.Workload: d.flops}, []workload{d}))
 }
