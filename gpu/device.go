@@ -19,9 +19,9 @@ const uniformSlot = 256
 // buffer are ordered with submissions, so every submission starts at slot 0.
 const uniformSlots = 1024
 
-// mostGroups is how many bind groups a device keeps: some drivers map memory for each,
+// maxBindGroups is how many bind groups a device keeps: some drivers map memory for each,
 // of which Linux lets a process have 65,530 pieces.
-const mostGroups = 1 << 14
+const maxBindGroups = 1 << 14
 
 // Device runs batches. It owns everything it made; Close releases it.
 type Device struct {
@@ -46,7 +46,7 @@ type Device struct {
 	lost   error
 	done   func(flops float64)
 	spare  func() error
-	refuse refusal
+	fault  faultInjector
 
 	profiler *timer // of the profile that is taken; else nil
 }
@@ -135,14 +135,14 @@ func (d *Device) Stats() Stats {
 // Kept are Stats.Kept and Missed, for whoever looks on from another goroutine.
 func (d *Device) Kept() (found, missed int) { return d.drv.Kept() }
 
-// Watch has done called with the FLOPs of each submission that is known to have
+// OnDone calls done with the FLOPs of each submission that is known to have
 // ended, by whoever waits for it; nil ends that.
-func (d *Device) Watch(done func(flops float64)) { d.done = done }
+func (d *Device) OnDone(done func(flops float64)) { d.done = done }
 
-// Meanwhile has f called in Submit as that would wait for the device, which has
+// WhileWaiting calls f in Submit when that would wait for the device, which then has
 // enough to do for a tenth of a second; nil ends that. An error of f ends
 // Submit. f may Read what is Ready, and submit or write nothing.
-func (d *Device) Meanwhile(f func() error) { d.spare = f }
+func (d *Device) WhileWaiting(f func() error) { d.spare = f }
 
 // ResetPeaks makes PeakBytes and the longest submissions begin again from now.
 func (d *Device) ResetPeaks() {
@@ -166,7 +166,7 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 			}
 			continue
 		}
-		m := d.kept(b)
+		m := d.pooled(b)
 		if m == nil {
 			missing = append(missing, b)
 			continue
@@ -181,7 +181,7 @@ func (d *Device) Alloc(bufs ...*Buffer) error {
 		d.drain()
 	}
 	for _, b := range missing {
-		m, err := d.fresh(b)
+		m, err := d.newMemory(b)
 		if err != nil {
 			d.Free(made...)
 			return err

@@ -4,19 +4,19 @@ package gpu
 
 import (
 	"tessera/gpu/internal/dawn"
+	"tessera/gpu/internal/diskcache"
 	"tessera/gpu/internal/driver"
-	"tessera/gpu/internal/kept"
 )
 
 func openDriver(opt Options) (driver.Device, error) { return dawn.Open(opt) }
 
 // check tries what the adapter is not trusted with.
 func (d *Device) check(opt Options) error {
-	var folder *kept.Folder
+	var folder *diskcache.Cache
 	if !opt.NoCache {
-		folder = kept.Open("f16", halvesMost)
+		folder = diskcache.Open("f16", maxF16Cache)
 	}
-	return d.checkHalves(halvesSource, folder)
+	return d.checkF16(f16Source, folder)
 }
 
 // Adapters describes the adapters of this machine that Open can choose from,

@@ -9,7 +9,7 @@ const (
 	pieceTarget = 60 * time.Millisecond
 	inFlight    = 2 // submissions queued before waiting for the oldest
 
-	mostInFlight = 8 // of short ones, which together are no longer than those
+	maxInFlight = 8 // of short ones, which together are no longer than those
 
 	// The speed of a shape that is new is guessed, and fills unsure times as much
 	// of a piece; nobody waits until it was measured: what is behind keeps the

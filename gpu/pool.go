@@ -6,11 +6,11 @@ import (
 	"tessera/gpu/internal/driver"
 )
 
-// Freed memory of up to poolLargest bytes is kept for the next buffer of just
-// its kind, poolMost bytes in all: a job that runs again then makes nothing.
+// Freed memory of up to maxPooled bytes is kept for the next buffer of just
+// its kind, maxPool bytes in all: a job that runs again then makes nothing.
 const (
-	poolLargest = 16 << 20
-	poolMost    = 64 << 20
+	maxPooled = 16 << 20
+	maxPool   = 64 << 20
 )
 
 // memory is a buffer's, on the device.
@@ -39,7 +39,7 @@ type pool struct {
 
 // put keeps m, if there is room.
 func (p *pool) put(m *memory) bool {
-	if m.size > poolLargest || p.bytes+m.size > poolMost || m.spoiled {
+	if m.size > maxPooled || p.bytes+m.size > maxPool || m.spoiled {
 		return false
 	}
 	k := kind{m.size, m.readback}
@@ -60,21 +60,20 @@ func (p *pool) get(k kind) *memory {
 	return m
 }
 
-// kept is memory of b's size from the pool, with what others left in it; nil where
-// there is none.
-func (d *Device) kept(b *Buffer) *memory {
+// pooled takes memory of b's size from the pool, nil if there is none. It is not zeroed.
+func (d *Device) pooled(b *Buffer) *memory {
 	if b.Size <= 0 || b.Size%4 != 0 {
 		panic(fmt.Sprintf("gpu: buffer %q: size %d", b.Label, b.Size))
 	}
 	return d.pool.get(kind{b.Size, b.Readback})
 }
 
-// fresh is new memory for b.
-func (d *Device) fresh(b *Buffer) (*memory, error) {
+// newMemory makes memory for b.
+func (d *Device) newMemory(b *Buffer) (*memory, error) {
 	if b.Size > d.limits.MaxBuffer {
 		return nil, fmt.Errorf("gpu: buffer %q: %d bytes, device allows %d: %w", b.Label, b.Size, d.limits.MaxBuffer, ErrTooLarge)
 	}
-	if err := d.refused(b.Size); err != nil {
+	if err := d.injectedFault(b.Size); err != nil {
 		return nil, err
 	}
 	var handle driver.Buffer

@@ -21,7 +21,7 @@ func read(t *testing.T, dev *gpu.Device, b *gpu.Buffer) uint32 {
 }
 
 // What was copied to a readback buffer is read while the device works on: with
-// Meanwhile in the middle of a submission, once it is ready, and as it was when
+// WhileWaiting in the middle of a submission, once it is ready, and as it was when
 // it was copied.
 func TestReadback(t *testing.T) {
 	dev, ctx := gputest.Open(t), context.Background()
@@ -36,7 +36,7 @@ func TestReadback(t *testing.T) {
 	require.NoError(t, dev.Submit(ctx, copied))
 	before, asked := dev.Stats().Submissions, 0
 	var got []uint32
-	dev.Meanwhile(func() error {
+	dev.WhileWaiting(func() error {
 		if asked++; len(got) == 0 && dev.Ready(r) {
 			got = append(got, read(t, dev, r))
 			require.Greater(t, dev.Stats().Submissions, before, "nothing was submitted after the copy")
@@ -50,13 +50,13 @@ func TestReadback(t *testing.T) {
 	require.NotZero(t, words(t, dev, y)[0], "what was submitted after the copy did nothing")
 
 	gone := errors.New("gone")
-	dev.Meanwhile(func() error { return gone })
+	dev.WhileWaiting(func() error { return gone })
 	var err error
 	for i := 0; i < 100 && err == nil; i++ {
 		err = dev.Submit(ctx, long)
 	}
 	require.Equal(t, gone, err)
-	dev.Meanwhile(nil)
+	dev.WhileWaiting(nil)
 	require.NoError(t, dev.Submit(ctx, copied))
 	require.Equal(t, words(t, dev, y)[0], read(t, dev, r))
 }

@@ -27,7 +27,7 @@ func (d *Device) Submit(ctx context.Context, b *Batch) error {
 	if d.lost != nil {
 		return d.lost
 	}
-	if err := d.refused(0); err != nil {
+	if err := d.injectedFault(0); err != nil {
 		return err
 	}
 	if err := d.Prepare(b); err != nil { // not while pieces are on their way, whose time is taken
@@ -94,7 +94,7 @@ func share(box, grid [3]uint32) float64 {
 
 // move adds a copy or a clear.
 func (s *submission) move(c *Command) error {
-	if len(s.commands) >= driver.MostTimed {
+	if len(s.commands) >= driver.MaxTimed {
 		if err := s.flush(); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func (s *submission) move(c *Command) error {
 func (s *submission) dispatch(c *Command) error {
 	d := s.d
 	l := d.programs[c.Program]
-	if len(d.groups) >= mostGroups {
+	if len(d.groups) >= maxBindGroups {
 		if err := s.flush(); err != nil { // its commands have some
 			return err
 		}
@@ -143,7 +143,7 @@ func (s *submission) dispatch(c *Command) error {
 			weight = unsure
 		}
 		room := (pieceTarget.Seconds() - s.filled) / (one * weight)
-		full := len(s.commands) >= driver.MostTimed || len(d.params) >= uniformSlot*uniformSlots
+		full := len(s.commands) >= driver.MaxTimed || len(d.params) >= uniformSlot*uniformSlots
 		if full || s.expect > 0 && (room < 1 || s.first || !l.ran) {
 			if err := s.flush(); err != nil {
 				return err
@@ -221,7 +221,7 @@ func (s *submission) flush() error {
 	}
 	d := s.d
 	for d.full(s.expect) {
-		if err := d.meanwhile(); err != nil {
+		if err := d.whileWaiting(); err != nil {
 			return err
 		}
 		if err := d.waitOldest(s.ctx); err != nil {
@@ -269,11 +269,11 @@ func (d *Device) full(expect float64) bool {
 	for i := range d.flight {
 		expect += d.flight[i].expect
 	}
-	return len(d.flight) >= mostInFlight || expect > inFlight*pieceTarget.Seconds()
+	return len(d.flight) >= maxInFlight || expect > inFlight*pieceTarget.Seconds()
 }
 
-// meanwhile calls who waits for a moment to spare.
-func (d *Device) meanwhile() error {
+// whileWaiting calls the function of WhileWaiting, if there is one.
+func (d *Device) whileWaiting() error {
 	f := d.spare
 	if f == nil {
 		return nil

@@ -72,7 +72,7 @@ func (d *Device) Time(ctx context.Context, b *Batch) (Timing, error) {
 
 // timer takes the times of submissions. Nil takes none.
 type timer struct {
-	watches  [mostInFlight]driver.Stopwatch // in turn; nil where the device has no timestamps
+	watches  [maxInFlight]driver.Stopwatch // in turn; nil where the device has no timestamps
 	turn     int
 	take     func(context.Context, *timed) error // of a submission that is done; a variable, so that the linker drops what nobody calls
 	commands []time.Duration                     // of the batch that is timed

@@ -62,11 +62,11 @@ var allowed = map[string][]string{
 	"wgsl":          {"gpu"},
 	"wgsl/ref":      {},
 	// Devices.
-	"gpu":                  {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver", "gpu/internal/kept"},
-	"gpu/internal/browser": {"gpu/internal/driver"},
-	"gpu/internal/dawn":    {"gpu/internal/driver", "gpu/internal/kept"},
-	"gpu/internal/kept":    {"temporary"},
-	"gpu/internal/driver":  {},
+	"gpu":                    {"gpu/internal/browser", "gpu/internal/dawn", "gpu/internal/driver", "gpu/internal/diskcache"},
+	"gpu/internal/browser":   {"gpu/internal/driver"},
+	"gpu/internal/dawn":      {"gpu/internal/driver", "gpu/internal/diskcache"},
+	"gpu/internal/diskcache": {"temporary"},
+	"gpu/internal/driver":    {},
 	// Files.
 	"media":              {"format", "format/file", "format/pth", "format/quote", "format/safetensors", "latent", "memory", "temporary"},
 	"latent":             {},

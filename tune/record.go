@@ -147,7 +147,7 @@ func (t *Tuner) Known(a gpu.Info) (Record, error) {
 
 // loadRecord returns the stored record, or an empty one if that is invalid.
 func loadRecord(a gpu.Info, set *wgsl.Set) (r Record) {
-	if json.Unmarshal(gpu.Recall(a, subject(set)), &r) != nil {
+	if json.Unmarshal(gpu.LoadResult(a, subject(set)), &r) != nil {
 		return Record{}
 	}
 	return r
@@ -156,7 +156,7 @@ func loadRecord(a gpu.Info, set *wgsl.Set) (r Record) {
 // storeRecord writes a record to the cache.
 func storeRecord(a gpu.Info, set *wgsl.Set, r Record) {
 	if text, err := json.Marshal(r); err == nil {
-		gpu.Keep(a, subject(set), text)
+		gpu.StoreResult(a, subject(set), text)
 	}
 }
 

@@ -90,7 +90,7 @@ func TestTrialsOfOthers(t *testing.T) {
 	c := &chooser{Tuner: &Tuner{found: map[string]Record{}}, ctx: t.Context(), info: info, usual: usual}
 	claims := []Verification{{Operation: "conv3d", Kernel: "tiled", Storage: "f32", Weights: "f32"}}
 	for _, verdict := range []string{agrees, unfinished} {
-		release, err := gpu.Hold(t.Context())
+		release, err := gpu.LockResults(t.Context())
 		require.NoError(t, err)
 		storeRecord(info, usual, Record{Verifications: withVerdict(claims, unfinished)})
 		seen := make(chan Record)

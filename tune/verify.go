@@ -111,7 +111,7 @@ func (c *chooser) lock() (release func()) {
 	}
 	ctx, stop := context.WithTimeout(c.ctx, lockTimeout)
 	defer stop()
-	release, err := gpu.Hold(ctx)
+	release, err := gpu.LockResults(ctx)
 	if err != nil {
 		return func() {}
 	}

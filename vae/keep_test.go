@@ -136,7 +136,7 @@ func TestKeep(t *testing.T) {
 // Out of memory, a decode that is kept goes on from there, not from the start.
 func TestKeepOutOfMemory(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	m := open(t, dev, narrow(t), F32)
 	z := noiseLatent(4, 2, 2)
 	want := frames(t, m, z, Options{})
@@ -145,8 +145,8 @@ func TestKeepOutOfMemory(t *testing.T) {
 	k := &kept{}
 	k.done = func(slices int) error {
 		if slices == 1 {
-			dev.Refuse(func(int64) error {
-				dev.Refuse(nil)
+			dev.InjectFaults(func(int64) error {
+				dev.InjectFaults(nil)
 				return gpu.ErrOutOfMemory
 			})
 		}

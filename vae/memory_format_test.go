@@ -104,7 +104,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 // In portions, with less memory after the device was out of it, and in tiles.
 func TestMemoryIn8BitsWithLess(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	m := open(t, dev, narrow(t), F32)
 	defer m.Unload()
 	z := noiseLatent(4, 3, 5)
@@ -153,7 +153,7 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 		t.Logf("%s: NMSE %.3g", name, off)
 		assert.Greater(t, off, 0.0, name)
 		assert.Less(t, off, 2e-4, name)
-		dev.Refuse(nil)
+		dev.InjectFaults(nil)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestOffloadIsExact(t *testing.T) {
 // that is there already, with less, to the same frames.
 func TestOffloadOutOfMemory(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	m := open(t, dev, narrow(t), F32)
 	defer m.Unload()
 	z := noiseLatent(4, 3, 5)
@@ -151,7 +151,7 @@ func TestOffloadOutOfMemory(t *testing.T) {
 		} else {
 			drain(t, dev)
 			count := 0
-			dev.Refuse(func(int64) error {
+			dev.InjectFaults(func(int64) error {
 				if count++; count == 120 {
 					return gpu.ErrOutOfMemory
 				}
@@ -159,7 +159,7 @@ func TestOffloadOutOfMemory(t *testing.T) {
 			})
 		}
 		got, err := framesOf(p.Run(context.Background(), z, Watch{Less: func(was, now *Plan, _ int) { all = append(all, was, now) }}))
-		dev.Refuse(nil)
+		dev.InjectFaults(nil)
 		require.NoError(t, err)
 		require.NotEmpty(t, all)
 		require.Positive(t, p.Host)

@@ -24,7 +24,7 @@ import (
 // what it returns tells how many there were.
 func refusing(dev *gpu.Device, nth int) *int {
 	count := new(int)
-	dev.Refuse(func(int64) error {
+	dev.InjectFaults(func(int64) error {
 		if *count++; *count == nth {
 			return gpu.ErrOutOfMemory
 		}
@@ -52,7 +52,7 @@ func frames(t *testing.T, m *Model, z Latent, o Options) []float32 {
 // more is on the device than planned. FAULTS=N tries that many points.
 func TestOutOfMemoryAnywhere(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	m := open(t, dev, narrow(t), F32)
 	z, clip := noiseLatent(6, 3, 4), noiseClip(9, 24, 32)
 	points := 4
@@ -96,7 +96,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 							first = *count
 						}
 					})
-					dev.Refuse(nil)
+					dev.InjectFaults(nil)
 					return all, first, *count
 				}
 				want, first, requests := cold(0, Watch{})
@@ -130,7 +130,7 @@ func TestOutOfMemoryAnywhere(t *testing.T) {
 
 // smaller is a device that has so much memory for buffers.
 func smaller(dev *gpu.Device, bytes int64) {
-	dev.Refuse(func(n int64) error {
+	dev.InjectFaults(func(n int64) error {
 		if dev.Stats().Bytes+n > bytes {
 			return gpu.ErrOutOfMemory
 		}
@@ -143,7 +143,7 @@ func smaller(dev *gpu.Device, bytes int64) {
 // said.
 func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	seedVR2, wan := open(t, dev, narrow(t), F32), open(t, dev, tiny(t, synthetic.WanConfig{Dim: 6, Latent: 4}), F32)
 	z := noiseLatent(1, 16, 16)
 	for name, c := range map[string]struct {
@@ -158,7 +158,7 @@ func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer c.m.Unload()
-			dev.Refuse(nil)
+			dev.InjectFaults(nil)
 			want := frames(t, c.m, z, c.o)
 			c.m.Unload()
 			p, err := c.m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: c.o})
@@ -185,7 +185,7 @@ func TestOutOfMemoryTakesSmallerTiles(t *testing.T) {
 // show.
 func TestOutOfMemoryAfterFrames(t *testing.T) {
 	dev := gputest.Open(t)
-	defer dev.Refuse(nil)
+	defer dev.InjectFaults(nil)
 	m := open(t, dev, narrow(t), F32)
 	defer m.Unload()
 	z, o := noiseLatent(3, 2, 2), Options{Shrink: true, Overlap: tiling.Square(8)}
@@ -202,9 +202,9 @@ func TestOutOfMemoryAfterFrames(t *testing.T) {
 			require.Equal(t, count, f.Index)
 			got = append(got, f.Pixels...)
 			if count++; count == 5 {
-				dev.Refuse(func(int64) error {
+				dev.InjectFaults(func(int64) error {
 					if !forever {
-						dev.Refuse(nil)
+						dev.InjectFaults(nil)
 					}
 					return gpu.ErrOutOfMemory
 				})

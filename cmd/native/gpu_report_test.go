@@ -39,7 +39,7 @@ func TestReportOfCard(t *testing.T) {
 	trial := tune.Trial{Class: "conv3d 128→256", Storage: "f32", Weights: "f16", Usual: "plain", Kernel: "tiled", GFLOPs: map[string]float64{"plain": 100, "tiled": 150}}
 	record, err := json.Marshal(tune.Record{Verifications: []tune.Verification{proof}, Trials: []tune.Trial{trial}})
 	require.NoError(t, err)
-	gpu.Keep(all[0], "kernels by text\n"+set.Texts(), record)
+	gpu.StoreResult(all[0], "kernels by text\n"+set.Texts(), record)
 
 	cmd := exec.Command("sh", filepath.Join(folder, "gpu.sh"))
 	cmd.Env = append(os.Environ(), "STEPS=none")

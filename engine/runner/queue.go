@@ -159,8 +159,8 @@ func (q *queue) serve(ctx context.Context, worker *Worker) {
 	if err == nil {
 		err = dev.Alloc(buffers...)
 	}
-	dev.Meanwhile(func() error { return r.spare(ctx) })
-	defer dev.Meanwhile(nil)
+	dev.WhileWaiting(func() error { return r.spare(ctx) })
+	defer dev.WhileWaiting(nil)
 	for err == nil {
 		select {
 		case <-ctx.Done():

@@ -84,8 +84,8 @@ func (r *run) all(ctx context.Context) (err error) {
 	p, dev := r.plan, r.dev
 	defer dev.Free(p.Shared()...)
 	if r.watch.Progress != nil {
-		dev.Watch(r.did)
-		defer dev.Watch(nil)
+		dev.OnDone(r.did)
+		defer dev.OnDone(nil)
 	}
 	if err := r.compile(ctx); err != nil {
 		return err
@@ -93,8 +93,8 @@ func (r *run) all(ctx context.Context) (err error) {
 	if err := dev.Alloc(p.Shared()...); err != nil {
 		return err
 	}
-	dev.Meanwhile(func() error { return r.spare(ctx) })
-	defer dev.Meanwhile(nil)
+	dev.WhileWaiting(func() error { return r.spare(ctx) })
+	defer dev.WhileWaiting(nil)
 	defer r.spools.close()
 	if r.work.Joiner != nil {
 		for _, s := range r.work.Joiner.Spools() {

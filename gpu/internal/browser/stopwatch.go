@@ -36,13 +36,13 @@ func (w *stopwatch) Release() {
 func (d *device) NewStopwatch() (driver.Stopwatch, error) {
 	w := &stopwatch{d: d}
 	err := d.guarded(func() {
-		w.set = d.bound.createQuerySet.Invoke(map[string]any{"label": "stopwatch", "type": "timestamp", "count": 2 * driver.MostTimed})
+		w.set = d.bound.createQuerySet.Invoke(map[string]any{"label": "stopwatch", "type": "timestamp", "count": 2 * driver.MaxTimed})
 	})
 	if err == nil {
-		w.resolved, err = d.newBuffer("stopwatch", driver.SpanBytes*driver.MostTimed, usageResolve|usageCopySrc)
+		w.resolved, err = d.newBuffer("stopwatch", driver.SpanBytes*driver.MaxTimed, usageResolve|usageCopySrc)
 	}
 	if err == nil {
-		w.readback, err = d.newReadback(driver.SpanBytes * driver.MostTimed)
+		w.readback, err = d.newReadback(driver.SpanBytes * driver.MaxTimed)
 	}
 	if err != nil {
 		w.Release()

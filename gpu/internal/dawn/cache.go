@@ -8,18 +8,18 @@ import (
 	"sync"
 	"unsafe"
 
+	"tessera/gpu/internal/diskcache"
 	"tessera/gpu/internal/driver"
-	"tessera/gpu/internal/kept"
 )
 
-// cacheMost bounds what is kept of compiled shaders and pipelines, of all
+// maxCache bounds what is kept of compiled shaders and pipelines, of all
 // adapters together.
-const cacheMost = 256 << 20
+const maxCache = 256 << 20
 
 // cache keeps what Dawn compiles. Dawn's keys hold the shader, the pipeline and
 // the driver; identity is what else tells adapters and libraries apart.
 type cache struct {
-	folder   *kept.Folder
+	folder   *diskcache.Cache
 	identity []byte
 
 	mu    sync.Mutex
@@ -36,7 +36,7 @@ var caches = struct {
 
 // newCache is what is kept for an adapter; nil where nothing can be.
 func newCache(i driver.Info) *cache {
-	folder := kept.Open("pipelines", cacheMost)
+	folder := diskcache.Open("pipelines", maxCache)
 	if folder == nil {
 		return nil
 	}

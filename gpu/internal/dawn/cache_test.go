@@ -60,7 +60,7 @@ func TestNothingCompiledTwice(t *testing.T) {
 	dir := os.Getenv("TESSERA_KEPT_IN")
 	if dir == "" {
 		dir = t.TempDir()
-		for _, l := range vintages() {
+		for _, l := range apiVersions() {
 			open(t, uncached(l)) // or skip
 			for _, want := range []string{"cold", "warm"} {
 				child(t, "^TestNothingCompiledTwice$/^"+l.name+"$", "TESSERA_KEPT_IN="+filepath.Join(dir, l.name),
@@ -69,7 +69,7 @@ func TestNothingCompiledTwice(t *testing.T) {
 		}
 		return
 	}
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {
 			cacheIn(t, dir)
 			found, missed := compiled(t, caching(l))
@@ -86,7 +86,7 @@ func TestNothingCompiledTwice(t *testing.T) {
 // Damaged files are compiled again and replaced; a folder that can't be made and
 // --no-cache compile everything.
 func TestDamagedCache(t *testing.T) {
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {
 			o := caching(l)
 			open(t, uncached(l))

@@ -18,9 +18,9 @@ import (
 // lib is one Dawn to test with.
 type lib struct{ name, path string }
 
-// vintages are the two libraries that tools/deps.sh --test installs; on Windows
+// apiVersions are the two libraries that tools/deps.sh --test installs; on Windows
 // the one beside the test.
-func vintages() []lib {
+func apiVersions() []lib {
 	cache, _ := os.UserCacheDir()
 	dir := filepath.Join(cache, "tessera", "dawn")
 	list := []lib{{"stable", filepath.Join(dir, cacheStable, names()[0])}, {"of2025", filepath.Join(dir, cache2025, names()[1])}}
@@ -34,9 +34,9 @@ func vintages() []lib {
 	return list
 }
 
-// onBoth runs f on a fresh device of each vintage.
+// onBoth runs f on a fresh device of each API version.
 func onBoth(t *testing.T, f func(t *testing.T, d *device)) {
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) { f(t, open(t, driver.Options{Adapter: -1, Library: l.path})) })
 	}
 }
@@ -47,9 +47,9 @@ func open(t testing.TB, opt driver.Options) *device {
 	return drivertest.Open(t, Open, opt).(*device)
 }
 
-// TestDriver runs what every driver must pass on both vintages.
+// TestDriver runs what every driver must pass on both API versions.
 func TestDriver(t *testing.T) {
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {
 			drivertest.Run(t, drivertest.Subject{
 				Name:   "dawn",

@@ -2,8 +2,8 @@
 
 package dawn
 
-// Enum values of webgpu.h, the same in both vintages; those of features and
-// chained structs are in vintage.go.
+// Enum values of webgpu.h, the same in both API versions; those of features and
+// chained structs are in apiversion.go.
 const (
 	backendNull   = 1
 	backendD3D12  = 4

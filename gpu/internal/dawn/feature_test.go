@@ -15,7 +15,7 @@ import (
 // TestFeatures: what an adapter is said to have, shaders may use, and nothing
 // else. It tells whether the features' numbers are those of the library.
 func TestFeatures(t *testing.T) {
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		t.Run(l.name, func(t *testing.T) {
 			list, err := Adapters(driver.Options{Library: l.path})
 			if err != nil {

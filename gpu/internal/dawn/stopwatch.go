@@ -38,17 +38,17 @@ func (d *device) NewStopwatch() (driver.Stopwatch, error) {
 	w := &stopwatch{d: d}
 	err := d.guarded(func() {
 		w.set = call(d.DeviceCreateQuerySet, d.handle, uintptr(unsafe.Pointer(&querySetDescriptor{
-			label: view("stopwatch"), kind: queryTimestamp, count: 2 * driver.MostTimed,
+			label: view("stopwatch"), kind: queryTimestamp, count: 2 * driver.MaxTimed,
 		})))
 	})
 	if err == nil && w.set == 0 {
 		err = errors.New("no query set")
 	}
 	if err == nil {
-		w.resolved, err = d.newBuffer("stopwatch", driver.SpanBytes*driver.MostTimed, usageResolve|usageCopySrc)
+		w.resolved, err = d.newBuffer("stopwatch", driver.SpanBytes*driver.MaxTimed, usageResolve|usageCopySrc)
 	}
 	if err == nil {
-		w.readback, err = d.newReadback(driver.SpanBytes * driver.MostTimed)
+		w.readback, err = d.newReadback(driver.SpanBytes * driver.MaxTimed)
 	}
 	if err != nil {
 		w.Release()

@@ -152,7 +152,7 @@ type Device interface {
 
 	// Submit runs the commands in order in one submission and returns at once.
 	// A stopwatch, or nil, notes when each of them begins and ends; it takes
-	// MostTimed commands, and one submission until Times was called.
+	// MaxTimed commands, and one submission until Times was called.
 	Submit(label string, commands []Command, w Stopwatch) (Fence, error)
 
 	// Wait blocks until the submission is done. It returns ErrDeviceLost or an

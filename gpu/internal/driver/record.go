@@ -6,9 +6,9 @@ import "encoding/binary"
 // starts anywhere.
 type Span struct{ Begin, End uint64 }
 
-// MostTimed is how many commands a stopwatch takes: WebGPU has 4096 queries in
+// MaxTimed is how many commands a stopwatch takes: WebGPU has 4096 queries in
 // a set at most, and a command needs two.
-const MostTimed = 2048
+const MaxTimed = 2048
 
 // The bytes of a span as queries are resolved.
 const SpanBytes = 16

@@ -196,12 +196,12 @@ func times(t *testing.T, s Subject) {
 		require.Equal(t, make([]uint32, 256), Read(t, d, c, 256), "the copy after the clear")
 	}
 
-	many := make([]driver.Command, driver.MostTimed)
+	many := make([]driver.Command, driver.MaxTimed)
 	for i := range many {
 		many[i] = copied
 	}
 	Must(d.Submit("many", many, watch))(t)
-	require.Len(t, Must(d.Times(ctx, watch))(t), driver.MostTimed)
+	require.Len(t, Must(d.Times(ctx, watch))(t), driver.MaxTimed)
 	Must(d.Submit("none", nil, watch))(t)
 	require.Empty(t, Must(d.Times(ctx, watch))(t))
 	for range 2 {

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// vintage is a state of webgpu.h that is accepted, and what differs in it.
-type vintage struct {
+// apiVersion is a version of webgpu.h that this package accepts, and what differs in it.
+type apiVersion struct {
 	name         string
 	capabilities bool // the instance's descriptor holds WGPUInstanceCapabilities
 
@@ -19,16 +19,16 @@ type vintage struct {
 	featureMatrices uint32 // subgroup matrices; none where it is 0
 }
 
-// stable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
-var stable = vintage{
+// apiStable is Dawn since its API became stable; it exports wgpuHasInstanceFeature.
+var apiStable = apiVersion{
 	name:              "the stable API",
 	featureTimestamps: 9, featureF16: 11, featureSubgroups: 18, featureMemoryHeaps: 0x50014,
 	featureMatrices: 0x50034,
 }
 
-// of2025 is the state shortly before, which is what there is for Windows: it
+// api2025 is the state shortly before, which is what there is for Windows: it
 // exports wgpuGetInstanceCapabilities instead.
-var of2025 = vintage{
+var api2025 = apiVersion{
 	name: "the API of 2025", capabilities: true, hidesF16: true,
 	featureTimestamps: 3, featureF16: 10, featureSubgroups: 17, featureMemoryHeaps: 0x50015,
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tessera/gpu/internal/kept"
+	"tessera/gpu/internal/diskcache"
 	"tessera/tests/testenv"
 )
 
@@ -38,12 +38,12 @@ func halves(t *testing.T) *Device {
 // Halves that compute right are kept, and tried no second time.
 func TestRightHalves(t *testing.T) {
 	d := halves(t)
-	require.NoError(t, d.checkHalves(halvesSource, kept.Open("f16", halvesMost)))
+	require.NoError(t, d.checkF16(f16Source, diskcache.Open("f16", maxF16Cache)))
 	require.True(t, d.info.F16, d.info.NoF16)
 	require.Len(t, d.info.Matrices, 1)
 	made := d.Stats().Submissions
 	require.Equal(t, 1, made)
-	require.NoError(t, d.checkHalves(halvesSource, kept.Open("f16", halvesMost)))
+	require.NoError(t, d.checkF16(f16Source, diskcache.Open("f16", maxF16Cache)))
 	require.True(t, d.info.F16)
 	require.Equal(t, made, d.Stats().Submissions, "tried a second time")
 }
@@ -60,10 +60,10 @@ func TestWrongHalves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := halves(t)
-			source := strings.ReplaceAll(halvesSource, c.old, c.new)
-			require.NotEqual(t, halvesSource, source)
+			source := strings.ReplaceAll(f16Source, c.old, c.new)
+			require.NotEqual(t, f16Source, source)
 			for range 2 {
-				require.NoError(t, d.checkHalves(source, kept.Open("f16", halvesMost)))
+				require.NoError(t, d.checkF16(source, diskcache.Open("f16", maxF16Cache)))
 				require.False(t, d.info.F16)
 				require.Contains(t, d.info.NoF16, "hidden by Dawn")
 				require.Contains(t, d.info.NoF16, c.want)
@@ -79,10 +79,10 @@ func TestWrongHalves(t *testing.T) {
 func TestHalvesWithoutDoubt(t *testing.T) {
 	d := halves(t)
 	t.Setenv("TESSERA_UNTRIED", "1")
-	require.NoError(t, d.checkHalves("no shader", kept.Open("f16", halvesMost)))
+	require.NoError(t, d.checkF16("no shader", diskcache.Open("f16", maxF16Cache)))
 	require.True(t, d.info.F16)
 	t.Setenv("TESSERA_UNTRIED", "")
 	d.info.UnprovenF16 = false
-	require.NoError(t, d.checkHalves("no shader", kept.Open("f16", halvesMost)))
+	require.NoError(t, d.checkF16("no shader", diskcache.Open("f16", maxF16Cache)))
 	require.True(t, d.info.F16)
 }

@@ -183,7 +183,7 @@ func TestNoAdapter(t *testing.T) {
 	if !inChild(t, "VK_DRIVER_FILES=/nonexistent", "VK_ICD_FILENAMES=/nonexistent") {
 		return
 	}
-	for _, l := range vintages() {
+	for _, l := range apiVersions() {
 		_, err := Open(driver.Options{Adapter: -1, Library: l.path})
 		if errors.Is(err, driver.ErrNoLibrary) {
 			testenv.Missing(t, "%v", err)

@@ -19,7 +19,7 @@ import (
 type library struct {
 	path   string
 	passed []string // libraries looked at before and why they are not used
-	*vintage
+	*apiVersion
 	procs
 	callbacks
 }
@@ -67,7 +67,7 @@ func adviceNoLibrary() string {
 	return "`make deps` fetches one"
 }
 
-// load opens the library and tells its vintage.
+// load opens the library and tells its API version.
 func (p place) load() (*library, error) {
 	path := p.path
 	if !p.named {
@@ -100,13 +100,13 @@ func (p place) load() (*library, error) {
 	return l, nil
 }
 
-// bind tells the vintage from the exports and finds the functions.
+// bind tells the API version from the exports and finds the functions.
 func (l *library) bind(symbol func(string) uintptr) error {
 	switch {
 	case symbol("wgpuHasInstanceFeature") != 0:
-		l.vintage = &stable
+		l.apiVersion = &apiStable
 	case symbol("wgpuGetInstanceCapabilities") != 0:
-		l.vintage = &of2025
+		l.apiVersion = &api2025
 	default:
 		return errors.New("not a Dawn this program can use: it exports neither wgpuHasInstanceFeature (the stable API) nor wgpuGetInstanceCapabilities (the API of 2025)")
 	}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/x448/float16"
 
-	"tessera/gpu/internal/kept"
+	"tessera/gpu/internal/diskcache"
 )
 
-// halvesSource takes what kernels do with halves: it loads and stores them,
+// f16Source does what kernels do with halves: it loads and stores them,
 // keeps them in workgroup memory, multiplies and adds them, and turns them into
 // f32 and back.
-const halvesSource = `
+const f16Source = `
 enable f16;
 struct Params { first: vec4<u32>, }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -33,24 +33,24 @@ fn main(@builtin(local_invocation_index) i: u32) {
     y[2u * i + 1u] = vec4<f16>(vec4<f32>(a) * vec4<f32>(b) + 0.25);
 }`
 
-// halvesMost bounds the values kept of adapters' halves.
-const halvesMost = 1 << 16
+// maxF16Cache bounds the bytes of the stored verdicts of all adapters.
+const maxF16Cache = 1 << 16
 
-// right is what is kept of an adapter whose halves are.
+// right is the verdict on an adapter that computes right in f16.
 const right = "right"
 
-// checkHalves has the adapter compute with halves once where its WebGPU hides
-// them unless asked, and takes them and their matrices from it where what comes
-// out is wrong. It is done once per adapter, driver and library.
-func (d *Device) checkHalves(source string, folder *kept.Folder) error {
-	if !d.info.UnprovenF16 || Untried() {
+// checkF16 computes in f16 on an adapter whose WebGPU hides that feature unless asked. If
+// a result is wrong, the device has neither f16 nor its matrices. It is done once per
+// adapter, driver and library.
+func (d *Device) checkF16(source string, folder *diskcache.Cache) error {
+	if !d.info.UnprovenF16 || SkipVerification() {
 		return nil
 	}
 	key := keyOf(d.info, source)
 	verdict := string(folder.Get(key))
 	if verdict == "" {
 		var err error
-		if verdict, err = d.tryHalves(source); err != nil {
+		if verdict, err = d.tryF16(source); err != nil {
 			return err
 		}
 		folder.Put(key, []byte(verdict))
@@ -61,8 +61,8 @@ func (d *Device) checkHalves(source string, folder *kept.Folder) error {
 	return nil
 }
 
-// tryHalves says "right", or what is wrong.
-func (d *Device) tryHalves(source string) (string, error) {
+// tryF16 says "right", or what is wrong.
+func (d *Device) tryF16(source string) (string, error) {
 	const n = 256
 	x, y := &Buffer{Label: "halves", Size: 2 * n}, &Buffer{Label: "computed halves", Size: 4 * n}
 	if err := d.Alloc(x, y); err != nil {
@@ -71,7 +71,7 @@ func (d *Device) tryHalves(source string) (string, error) {
 	defer d.Free(x, y)
 	in, raw := make([]byte, x.Size), make([]byte, y.Size)
 	for i := range n {
-		binary.LittleEndian.PutUint16(in[2*i:], float16.Fromfloat32(halvesInput(i)).Bits())
+		binary.LittleEndian.PutUint16(in[2*i:], float16.Fromfloat32(f16Input(i)).Bits())
 	}
 	if err := d.Write(x.All(), in); err != nil {
 		return "", err
@@ -90,18 +90,18 @@ func (d *Device) tryHalves(source string) (string, error) {
 	if err != nil {
 		return fmt.Sprintf("hidden by Dawn, and its compiler fails: %.200v", err), nil
 	}
-	return compareHalves(raw), nil
+	return compareF16(raw), nil
 }
 
-// halvesInput is exact in a half.
-func halvesInput(i int) float32 { return float32(i*37%129-64) / 16 }
+// f16Input is exact in a half.
+func f16Input(i int) float32 { return float32(i*37%129-64) / 16 }
 
-// compareHalves holds what was computed against what is right, within two units
+// compareF16 compares what was computed with what is right, within two units
 // in the last place of the larger operand.
-func compareHalves(raw []byte) string {
+func compareF16(raw []byte) string {
 	for j := range len(raw) / 2 {
 		i := j/8*4 + j%4
-		a, b := halvesInput(i), 2*halvesInput(4*(63-i/4)+i%4)
+		a, b := f16Input(i), 2*f16Input(4*(63-i/4)+i%4)
 		want := a*b + b
 		if j/4%2 == 1 {
 			want = a*b + 0.25

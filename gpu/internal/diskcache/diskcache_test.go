@@ -1,6 +1,6 @@
 //go:build !js
 
-package kept
+package diskcache
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func folder(t *testing.T, most int64) *Folder {
-	return &Folder{dir: filepath.Join(t.TempDir(), "a", "b"), most: most, bytes: -1}
+func folder(t *testing.T, most int64) *Cache {
+	return &Cache{dir: filepath.Join(t.TempDir(), "a", "b"), most: most, bytes: -1}
 }
 
 func TestKept(t *testing.T) {
@@ -29,7 +29,7 @@ func TestKept(t *testing.T) {
 	f.Put([]byte("empty"), nil)
 	require.Equal(t, "another", string(f.Get([]byte("key"))))
 	require.Nil(t, f.Get([]byte("empty")))
-	other := &Folder{dir: f.dir, most: f.most}
+	other := &Cache{dir: f.dir, most: f.most}
 	require.Equal(t, "another", string(other.Get([]byte("key"))), "by another process")
 	hits, misses := f.Counts()
 	require.Equal(t, []int{1, 2}, []int{hits, misses}, "hits and misses")
@@ -87,7 +87,7 @@ func TestKeptAtOnce(t *testing.T) {
 	var wait sync.WaitGroup
 	for p := range 4 {
 		wait.Go(func() {
-			f := &Folder{dir: dir, most: 200_000, bytes: -1}
+			f := &Cache{dir: dir, most: 200_000, bytes: -1}
 			for i := range 100 {
 				key := fmt.Append(nil, i%20)
 				if got := f.Get(key); got != nil {
@@ -102,12 +102,12 @@ func TestKeptAtOnce(t *testing.T) {
 
 // A folder that can't be made or written is no error.
 func TestNowhereToKeep(t *testing.T) {
-	var none *Folder
+	var none *Cache
 	none.Put([]byte("key"), []byte("value"))
 	require.Nil(t, none.Get([]byte("key")))
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	f := &Folder{dir: filepath.Join(file, "folder"), most: 1 << 20, bytes: -1}
+	f := &Cache{dir: filepath.Join(file, "folder"), most: 1 << 20, bytes: -1}
 	f.Put([]byte("key"), []byte("value"))
 	require.Nil(t, f.Get([]byte("key")))
 	if runtime.GOOS != "linux" {
@@ -121,28 +121,28 @@ func TestNowhereToKeep(t *testing.T) {
 // Two processes have a folder one after the other, and wait no longer than they are to.
 func TestHold(t *testing.T) {
 	f := folder(t, 1<<20)
-	release, err := f.Hold(t.Context())
+	release, err := f.Lock(t.Context())
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	_, err = f.Hold(ctx)
+	_, err = f.Lock(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 	had := make(chan func())
 	go func() {
-		release, err := (&Folder{dir: f.dir}).Hold(context.Background())
+		release, err := (&Cache{dir: f.dir}).Lock(context.Background())
 		assert.NoError(t, err)
 		had <- release
 	}()
 	release()
 	(<-had)()
 
-	var none *Folder
-	release, err = none.Hold(ctx)
+	var none *Cache
+	release, err = none.Lock(ctx)
 	require.NoError(t, err, "nothing to hold")
 	release()
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	release, err = (&Folder{dir: filepath.Join(file, "folder")}).Hold(ctx)
+	release, err = (&Cache{dir: filepath.Join(file, "folder")}).Lock(ctx)
 	require.NoError(t, err, "a folder that can't be made")
 	release()
 }

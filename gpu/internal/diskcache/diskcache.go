@@ -1,13 +1,13 @@
 //go:build !js
 
-// Package kept keeps what is dear to make in the user's cache folder, from one
+// Package diskcache keeps what is expensive to make in the user's cache folder, from one
 // run of the program to the next: values by their keys, a file each. Several
 // processes may use a folder at once.
 //
 // A cache is no promise: what can't be written is not kept, what was damaged is
 // removed, and the oldest goes where there is too much. None of it is an error.
 // Start at Open.
-package kept
+package diskcache
 
 import (
 	"bytes"
@@ -25,9 +25,9 @@ import (
 	"tessera/temporary"
 )
 
-// Folder holds values of one kind. The nil Folder holds none. It is safe for
+// Cache holds values of one kind. The nil Cache holds none. It is safe for
 // concurrent use.
-type Folder struct {
+type Cache struct {
 	dir  string
 	most int64 // bytes
 
@@ -39,16 +39,16 @@ type Folder struct {
 
 // Open is the folder of a kind of values, which hold at most the given bytes
 // together; nil where this user has no cache folder.
-func Open(kind string, most int64) *Folder {
+func Open(kind string, most int64) *Cache {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return nil
 	}
-	return &Folder{dir: filepath.Join(dir, "tessera", kind), most: most, bytes: -1}
+	return &Cache{dir: filepath.Join(dir, "tessera", kind), most: most, bytes: -1}
 }
 
 // path is the file of a key.
-func (f *Folder) path(key []byte) string {
+func (f *Cache) path(key []byte) string {
 	sum := sha256.Sum256(key)
 	return filepath.Join(f.dir, hex.EncodeToString(sum[:20]))
 }
@@ -66,7 +66,7 @@ func check(key, value []byte) []byte {
 const recent = time.Hour
 
 // Get is a key's value, nil where there is none.
-func (f *Folder) Get(key []byte) []byte {
+func (f *Cache) Get(key []byte) []byte {
 	if f == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (f *Folder) Get(key []byte) []byte {
 	return value
 }
 
-func (f *Folder) read(key []byte) []byte {
+func (f *Cache) read(key []byte) []byte {
 	path := f.path(key)
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -95,10 +95,10 @@ func (f *Folder) read(key []byte) []byte {
 	return whole[sha256.Size:]
 }
 
-// Hold takes the folder for this process, for what two are not to do at once, and waits
-// while another one has it, until ctx ends. What it returns gives the folder back. Where
-// files can't be locked it waits for nobody.
-func (f *Folder) Hold(ctx context.Context) (release func(), err error) {
+// Lock locks the folder against other processes until release is called. It waits for
+// another process that has the lock until ctx ends. If files can't be locked, it does not
+// wait.
+func (f *Cache) Lock(ctx context.Context) (release func(), err error) {
 	nothing := func() {}
 	if f == nil || os.MkdirAll(f.dir, 0o700) != nil {
 		return nothing, nil
@@ -120,7 +120,7 @@ func (f *Folder) Hold(ctx context.Context) (release func(), err error) {
 }
 
 // Put keeps a value that is not empty, if it can.
-func (f *Folder) Put(key, value []byte) {
+func (f *Cache) Put(key, value []byte) {
 	if f == nil || len(value) == 0 || int64(len(value)) > f.most/4 {
 		return
 	}
@@ -139,7 +139,7 @@ func (f *Folder) Put(key, value []byte) {
 	}
 }
 
-func (f *Folder) write(path string, parts ...[]byte) error {
+func (f *Cache) write(path string, parts ...[]byte) error {
 	if err := os.MkdirAll(f.dir, 0o700); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (f *Folder) write(path string, parts ...[]byte) error {
 
 // shrink counts what is there, other processes' too, and removes the oldest
 // where it is too much.
-func (f *Folder) shrink(to int64) {
+func (f *Cache) shrink(to int64) {
 	var files []fs.FileInfo
 	f.bytes = 0
 	entries, _ := os.ReadDir(f.dir) // what can be read
@@ -186,7 +186,7 @@ func (f *Folder) shrink(to int64) {
 }
 
 // Counts are how often Get found a value, and how often it did not.
-func (f *Folder) Counts() (hits, misses int) {
+func (f *Cache) Counts() (hits, misses int) {
 	if f == nil {
 		return 0, 0
 	}
