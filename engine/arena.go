@@ -104,7 +104,7 @@ type memoryBank struct {
 	order  []*gpu.Buffer
 	across int64                    // see Internals.Across
 	away   bool                     // it lives on the host: the buffers only stand for it
-	eight  bool                     // frames are kept in 8 bits
+	i8     bool                     // frames are kept in 8 bits
 	hosts  map[*gpu.Buffer]HostSlot // where, for each
 	parked map[int]*HostMemory      // frames that wait for their portion, by its depth
 }

@@ -30,7 +30,7 @@ func (a *Attention) Forward(g *Graph, qkv Value) Value {
 			k.Scores = e.temporary(a.Name+" scores", scores)
 			k.State = e.temporary(a.Name+" softmax", state)
 			k.Acc = e.temporary(a.Name+" sums", sums)
-			for k.T = 0; k.T < o.T && e.going(); k.T += k.N {
+			for k.T = 0; k.T < o.T && e.proceed(); k.T += k.N {
 				k.N = min(wgsl.FramesAtOnce, o.T-k.T)
 				e.set.Attention(e.batch, a.Name, k)
 			}

@@ -52,7 +52,7 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	if n.joins != nil && y.T > 1 && n.joins(e, y) {
 		e.makes = 2
 	}
-	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.heavy(n, e.x.H, &e.x) || n.trails && y.Buffer == e.x.Buffer || e.hosted(&e.x) || e.hosted(y) {
+	if e.beyond(&e.x, n.joint) || e.beyond(y, e.makes) || e.exceedsTransfer(n, e.x.H, &e.x) || n.inPlace && y.Buffer == e.x.Buffer || e.hosted(&e.x) || e.hosted(y) {
 		e.cut(n, e.x, y)
 		return
 	}
@@ -61,11 +61,11 @@ func (e *emitter) all(n *node, y *wgsl.Tensor) {
 	}
 	e.b = entire(y.H, e.x.H)
 	n.emit(e, *y)
-	e.gone()
+	e.releaseBand()
 }
 
-// gone gives back what one band needed.
-func (e *emitter) gone() {
+// releaseBand frees the memory of a band.
+func (e *emitter) releaseBand() {
 	for _, b := range e.copies {
 		e.arena.give(b)
 	}

@@ -9,10 +9,10 @@ import (
 
 // Bands: rows of a layer's output that are made by themselves, where all rows can't be
 // bound, or where their causal memory or what they write over asks for it. bands.go says
-// what a band is, this file cuts outputs into bands, and bands_over.go has convolutions
+// what a band is, this file cuts outputs into bands, and bands_in_place.go has convolutions
 // write over what they read.
 //
-// The planner decides only whether convolutions may write over what they read (Plan.Rows,
+// The planner decides only whether convolutions may write over what they read (Plan.InPlace,
 // one of the savings); whether a layer is made in bands follows from the limits of the
 // adapter and the size of its frames.
 //
@@ -62,8 +62,8 @@ func (r reach) high(h int) int {
 func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	read, made, step := max(n.joint, 1), e.makes, max(n.step, 1)
 	most := e.limits.MaxBinding - bindAlign
-	h, trails := (y.H+step-1)/step*step, y.Buffer == x.Buffer && n.trails
-	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.heavy(n, n.reach.high(h), &x) || e.crowded(&x, n.reach.high(h)) || e.crowded(y, h) || trails && int64(y.T*h)*y.RowBytes() > e.behindAtMost()) {
+	h, inPlace := (y.H+step-1)/step*step, y.Buffer == x.Buffer && n.inPlace
+	for h > step && (max(int64(read*n.reach.high(h))*x.RowBytes(), int64(made*h)*y.RowBytes()) > most || e.exceedsTransfer(n, n.reach.high(h), &x) || e.tooManyRows(&x, n.reach.high(h)) || e.tooManyRows(y, h) || inPlace && int64(y.T*h)*y.RowBytes() > e.inPlaceBandLimit()) {
 		h = max(step, min(h-step, h*15/16/step*step))
 	}
 	if e.err = cmp.Or(unbound(n.label, &x, read*n.reach.high(h), most), unbound(n.label, y, made*h, most)); e.err != nil {
@@ -76,7 +76,7 @@ func (e *emitter) cut(n *node, x wgsl.Tensor, y *wgsl.Tensor) {
 	for _, b := range n.bands(h, y.H, x.H) {
 		e.part(n, b, &x, y)
 	}
-	e.follow(n.label, math.MaxInt64)
+	e.placeBands(n.label, math.MaxInt64)
 }
 
 // part makes a band of y, of x. Frames of them that one command reads or makes
@@ -87,21 +87,21 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	to := y.Part(b.y0, b.y1-b.y0)
 	made := to
 	if e.hosted(&e.x) {
-		e.arrive(n.label, &e.x)
+		e.uploadRows(n.label, &e.x)
 	} else if e.scattered(&e.x, n.joint) {
 		from := e.x
 		e.close(n.label+" rows", &e.x)
 		e.move(n.label, &e.x, &from)
 	}
-	trails, away := y.Buffer == x.Buffer && n.trails, e.hosted(y)
+	inPlace, away := y.Buffer == x.Buffer && n.inPlace, e.hosted(y)
 	switch {
 	case away && y.Buffer == x.Buffer: // over what it reads
 		made = e.x
 	case away && n.onto.id != 0:
-		e.arrive(n.label, &made)
+		e.uploadRows(n.label, &made)
 	case away:
 		e.close(n.label+" rows", &made)
-	case trails:
+	case inPlace:
 		made.Row, made.Rows = 0, 0
 		made.Buffer = e.take(n.label+" rows", made.Bytes())
 	case e.scattered(&to, e.makes):
@@ -112,14 +112,14 @@ func (e *emitter) part(n *node, b band, x, y *wgsl.Tensor) {
 	}
 	n.emit(e, made)
 	if away {
-		e.depart(&to, &made)
-	} else if trails {
-		e.trail = append(e.trail, trailing{made, to})
-		e.follow(n.label, int64(b.next)*x.RowBytes())
+		e.downloadRows(&to, &made)
+	} else if inPlace {
+		e.pendingBands = append(e.pendingBands, pendingBand{made, to})
+		e.placeBands(n.label, int64(b.next)*x.RowBytes())
 	} else if made.Buffer != to.Buffer {
 		e.move(n.label, &to, &made)
 	}
-	e.gone()
+	e.releaseBand()
 }
 
 // scattered says whether n frames of x are too far apart for a binding.
@@ -135,7 +135,7 @@ func (e *emitter) move(label string, to, from *wgsl.Tensor) {
 		return
 	}
 	for t := range to.T {
-		if t%wgsl.FramesAtOnce == 0 && !e.going() {
+		if t%wgsl.FramesAtOnce == 0 && !e.proceed() {
 			return
 		}
 		e.batch.Copy(label, frameOf(to, t), frameOf(from, t))

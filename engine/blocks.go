@@ -27,7 +27,7 @@ func (d *SpaceToDepth) Forward(g *Graph, x Value) Value { return d.Add(g, x, Val
 
 // Add adds x in fewer pixels to y in place, which nobody may read later.
 func (d *SpaceToDepth) Add(g *Graph, x, y Value) Value {
-	head := g.alone(d.Time)
+	head := g.headFrames(d.Time)
 	frames := head + (x.T-head)/d.Time
 	whole := g.window(d.Name, Window{H: x.H / d.Side, W: x.W / d.Side})
 	return g.record(node{
@@ -68,7 +68,7 @@ func (d *DepthToSpace) Forward(g *Graph, x Value) Value { return d.Add(g, x, Val
 
 // Add adds x in more pixels to y in place, which nobody may read later.
 func (d *DepthToSpace) Add(g *Graph, x, y Value) Value {
-	head := g.alone(d.Time)
+	head := g.headFrames(d.Time)
 	whole := g.window(d.Name, Window{H: d.Side * x.H, W: d.Side * x.W})
 	return g.record(node{
 		label: d.Name, kind: "depth_to_space", reads: []Value{x}, onto: y, out: Value{T: head + (x.T-head)*d.Time, H: whole.H, W: whole.W, C: d.Out},
@@ -138,14 +138,14 @@ type Shuffle struct {
 // Forward is x made larger.
 func (d *Shuffle) Forward(g *Graph, x Value) Value {
 	if d.Time == 2 {
-		g.tick(true)
+		g.addTimeOp(true)
 	}
 	return d.Add(g, x, Value{})
 }
 
 // Add adds x made larger to y in place.
 func (d *Shuffle) Add(g *Graph, x, y Value) Value {
-	head := g.alone(d.Time)
+	head := g.headFrames(d.Time)
 	return g.record(node{
 		label: d.Name, kind: "pixel_shuffle", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: d.Out},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,

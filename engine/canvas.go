@@ -140,9 +140,9 @@ func (v *canvas) feather(tile int, wanted bool) (f wgsl.FeatherBlend, steps []St
 		Wy: gpu.View{Buffer: v.wy, Size: 4 * int64(len(at.WY))}, Wx: gpu.View{Buffer: v.wx, Size: 4 * int64(len(at.WX))},
 	}
 	if wanted {
-		steps = []Step{&BringIn{f.Wx, Numbers(at.WX)}}
+		steps = []Step{&Upload{f.Wx, Numbers(at.WX)}}
 		if v.spool == nil {
-			steps = append(steps, &BringIn{f.Wy, Numbers(at.WY)})
+			steps = append(steps, &Upload{f.Wy, Numbers(at.WY)})
 		}
 	}
 	return f, steps
@@ -165,8 +165,8 @@ func (v *canvas) Add(out TileFrame, weights bool) []Step {
 		h := min(n, at.Size().H-y0)
 		f.Canvas.H, f.Tile, f.Wy.Size = h, all.Part(y0, h), 4*int64(h)
 		spooled := v.rectangle(out.Frame, tiling.Rect{Y0: at.Y0 + y0, Y1: at.Y0 + y0 + h, X0: at.X0, X1: at.X1})
-		steps = append(steps, &BringIn{f.Wy, Numbers(v.tiles.Tiles[out.Tile].WY[y0:][:h])},
-			&BringIn{allOf(f.Canvas), spooled}, v.blend(f), &TakeOut{From: allOf(f.Canvas), To: spooled})
+		steps = append(steps, &Upload{f.Wy, Numbers(v.tiles.Tiles[out.Tile].WY[y0:][:h])},
+			&Upload{allOf(f.Canvas), spooled}, v.blend(f), &Download{From: allOf(f.Canvas), To: spooled})
 	}
 	return steps
 }
@@ -192,10 +192,10 @@ func (v *canvas) Band(frame, y0 int, first bool) ([]Step, wgsl.Tensor) {
 		from = v.frames[frame]
 	} else {
 		from.H, from.W = y.H, out.W
-		steps = []Step{&BringIn{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
+		steps = []Step{&Upload{allOf(from), v.rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}
 	}
 	if first || v.spool != nil { // else all rows have them
-		steps = append(steps, &BringIn{gpu.View{Buffer: v.count, Size: 4 * int64(y.H*out.W)}, &Counts{&v.tiles, y0, y.H}})
+		steps = append(steps, &Upload{gpu.View{Buffer: v.count, Size: 4 * int64(y.H*out.W)}, &Counts{&v.tiles, y0, y.H}})
 	}
 	batch := &gpu.Batch{Label: "normalise"}
 	v.kernels.Plain.FeatherNormalise(batch, "normalise", wgsl.FeatherNormalise{Canvas: from, Count: v.count, Y: y, N: 1})

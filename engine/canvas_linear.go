@@ -42,14 +42,14 @@ func (v *LinearCanvas) Spools() []*Spooled { return []*Spooled{v.Result, v.Above
 
 // Add takes a tile out.
 func (v *LinearCanvas) Add(out TileFrame, _ bool) []Step {
-	return []Step{&TakeOut{Now: true, From: out.View(), To: &LinearTile{out}}}
+	return []Step{&Download{Now: true, From: out.View(), To: &LinearTile{out}}}
 }
 
 // Band brings rows of the result in.
 func (v *LinearCanvas) Band(frame, y0 int, _ bool) ([]Step, wgsl.Tensor) {
 	y, out := v.y, v.Tiles.Out
 	y.H = min(y.H, out.H-y0)
-	return []Step{&BringIn{allOf(y), v.Rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}, y
+	return []Step{&Upload{allOf(y), v.Rectangle(frame, tiling.Rect{Y0: y0, Y1: y0 + y.H, X1: out.W})}}, y
 }
 
 // Rectangle is a part of a frame of the result.

@@ -34,12 +34,12 @@ const (
 // Causal describes a convolution in time: its taps end at the current frame, so a
 // clip can run in slices if the last frames of each are kept for the next.
 type Causal struct {
-	Kernel int  // temporal taps; 0 and 1 are one frame by itself
-	Step   int  // frames of the input between two of the output; 0 is 1. Of Kernel frames, groups become one each, from the clip's first on
-	Past   Past // before the first frame
-	Passes bool // the clip's first frame passes by: it is not made by the convolution
-	Hides  bool // and not read by it either: zeros stand for it
-	Ahead  int  // frames after the one that it makes that it reads; beyond the clip's end the last one again
+	Kernel    int  // temporal taps; 0 and 1 are one frame by itself
+	Step      int  // frames of the input between two of the output; 0 is 1. Of Kernel frames, groups become one each, from the clip's first on
+	Past      Past // before the first frame
+	Passes    bool // the clip's first frame passes by: it is not made by the convolution
+	Hides     bool // and not read by it either: zeros stand for it
+	Lookahead int  // frames after the one that it makes that it reads; beyond the clip's end the last one again
 }
 
 // step is c.Step or its default.
@@ -91,7 +91,7 @@ func (l *timeline) frame(f int) (tap wgsl.Tap, ok bool) {
 	if l.Hides && !l.at.later() {
 		least = 1
 	}
-	if l.Ahead > 0 && f >= l.x.T {
+	if l.Lookahead > 0 && f >= l.x.T {
 		f = l.x.T - 1 // the clip ends there
 	}
 	switch {
@@ -124,8 +124,8 @@ func (l *timeline) taps(t int) []wgsl.Tap {
 func (l *timeline) tap(t, k int) (wgsl.Tap, bool) {
 	past := max(l.Kernel, 1) - 1
 	switch {
-	case l.Ahead > 0:
-		past += l.lag - l.Ahead
+	case l.Lookahead > 0:
+		past += l.lag - l.Lookahead
 	case l.at.later() && l.Kernel > 1, l.Kernel == l.step():
 		past = l.kept()
 	}
@@ -138,13 +138,13 @@ func (l *timeline) runs(n, most int) []wgsl.Run {
 	return wgsl.Runs(n, most, func(t, n int) bool { return wgsl.Joined(l.taps(t), l.taps(t+n), n*l.step()) })
 }
 
-// gives copies what the memory's sums have for frame t of the output, if they have any.
-func (l *timeline) gives(e *emitter, label string, to gpu.View, t int) bool {
+// addGiven copies what the memory's sums have for frame t of the output, if they have any.
+func (l *timeline) addGiven(e *emitter, label string, to gpu.View, t int) bool {
 	if !l.sums || !l.at.later() || t >= len(l.memory) {
 		return false
 	}
 	if l.away != nil {
-		e.comes(l, t, to)
+		e.uploadSlot(l, t, to)
 		return true
 	}
 	e.batch.Copy(label+" memory", to, frameOf(&l.memory[t], 0))
@@ -160,7 +160,7 @@ func (l *timeline) keep(e *emitter, label string) {
 		l.keepOnHost(e, label)
 		return
 	case l.packed != nil:
-		l.stays(e, label+" memory")
+		l.keepQuantised(e, label+" memory")
 		return
 	}
 	bytes := int64(l.rows) * l.x.RowBytes()

@@ -1,21 +1,21 @@
 package engine
 
-// A plan in longer slices takes a part of the budget at most, one in `room`, and has
-// mostChunk latent frames in them at most: more was measured to gain no more.
+// A plan with longer slices uses at most one part in budgetParts of the budget, and has at
+// most maxChunk latent frames in a slice: more were measured to gain nothing.
 const (
-	room      = 4
-	mostChunk = 4
+	budgetParts = 4
+	maxChunk    = 4
 )
 
-// longer is a plan like l in slices as long as the budget has plenty of room for.
-func (p *planner) longer(l *Plan) *Plan {
-	if l.frugal() || p.o.Internals.Least || l.Eight || p.Independent || p.bound() || l.Slices == 1 || l.Bytes() > p.budget/room {
+// longerSlices is a plan like l with longer slices, if they leave most of the budget free.
+func (p *planner) longerSlices(l *Plan) *Plan {
+	if l.frugal() || p.o.Internals.Least || l.CausalI8 || p.Independent || p.fixedSlices() || l.Slices == 1 || l.Bytes() > p.budget/budgetParts {
 		return l
 	}
 	p.o.Tiling = l.Tiling
-	for p.o.Chunk = mostChunk; p.o.Chunk > 1; p.o.Chunk /= 2 {
+	for p.o.Chunk = maxChunk; p.o.Chunk > 1; p.o.Chunk /= 2 {
 		m, err := p.try(l.Tile)
-		if err == nil && !m.frugal() && m.Bytes() <= p.budget/room {
+		if err == nil && !m.frugal() && m.Bytes() <= p.budget/budgetParts {
 			m.Shrunk = l.Shrunk
 			return m
 		}

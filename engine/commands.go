@@ -6,21 +6,21 @@ import (
 	"tessera/gpu"
 )
 
-// A list of so many commands is copied bit by bit when it grows, while there is room for
-// those that follow until somebody asks whether to go on.
+// A list of manyCommands grows in steps of moreCommands, so that planning can be interrupted
+// in between.
 const (
 	manyCommands = 1 << 16
 	moreCommands = 1 << 14
 )
 
-// roomy has room for more commands. Of a slice of a hundred thousand frames they are
-// gigabytes: append would copy them for seconds, in which nobody could interrupt.
-func (e *emitter) roomy() {
+// growCommands makes room for more commands. A slice of a hundred thousand frames has
+// gigabytes of them, and append could not be interrupted in the seconds that it would copy.
+func (e *emitter) growCommands() {
 	all := e.batch.Commands
 	if len(all) < manyCommands || cap(all)-len(all) >= moreCommands {
 		return
 	}
-	more := make([]gpu.Command, 0, len(all)+max(len(all)/4, 2*moreCommands)) // which is cleared at once
+	more := make([]gpu.Command, 0, len(all)+max(len(all)/4, 2*moreCommands)) // make clears it at once
 	for some := range slices.Chunk(all, moreCommands) {
 		if e.stopped() {
 			return

@@ -6,7 +6,7 @@ import (
 )
 
 // Conv is a 3x3 convolution with Time.Kernel temporal taps, which read only the
-// past, unless Time.Ahead is set.
+// past, unless Time.Lookahead is set.
 type Conv struct {
 	Name    string
 	Weights wgsl.Weights
@@ -58,7 +58,7 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 		x = withEdges(g, c.Name, x, c.Mirror)
 		w = c.within(w)
 	}
-	frames, lag := g.pace(c.Time, x)
+	frames, lag := g.lookahead(c.Time, x)
 	differ := c.Out
 	if c.Differ > 0 {
 		differ = min(differ, c.Differ)
@@ -66,7 +66,7 @@ func (c *Conv) Add(g *Graph, x, y Value) Value {
 	return g.record(node{
 		label: c.Name, kind: "conv", macs: macs(9*max(c.Time.Kernel, 1), frames, w.H, w.W, x.C, differ), reads: []Value{x}, onto: y,
 		out:   Value{T: frames, H: w.H, W: w.W, C: c.Out},
-		reach: c.reach(w.Y), keeps: c.Time.kept(), trails: !c.Edges,
+		reach: c.reach(w.Y), keeps: c.Time.kept(), inPlace: !c.Edges,
 		joins: func(e *emitter, y *wgsl.Tensor) bool { return c.joins(e, y) },
 		emit:  func(e *emitter, out wgsl.Tensor) { c.emit(e, out, w, lag, y.id != 0) },
 	})
@@ -117,7 +117,7 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, lag int, add bool) 
 	frames := c.frames(e, &l.x, &y)
 	frames.Y0, frames.X0, frames.Pixels, frames.Add = w.Y, w.X, whole.H*whole.W, add
 	frames.Taps = l.taps
-	frames.Given = func(t int) bool { return l.gives(e, c.Name, frameOf(&y, t), t) }
+	frames.Given = func(t int) bool { return l.addGiven(e, c.Name, frameOf(&y, t), t) }
 	e.convolve(c.Name, &frames)
 	if l.sums {
 		c.keepSums(e, l, w)
@@ -130,14 +130,14 @@ func (c *Conv) emit(e *emitter, y wgsl.Tensor, whole Window, lag int, add bool) 
 func (c *Conv) frames(e *emitter, x, y *wgsl.Tensor) wgsl.Convolution {
 	return wgsl.Convolution{
 		Weights: c.Weights, Still: c.Still, KT: c.Time.Kernel, Step: c.Time.step(), Stride: c.Stride, Upsample: c.Enlarge, Enlarges: c.Folded,
-		X: *x, Y: *y, N: y.T, ReLU: c.ReLU, Clip: e.at != Whole, Apart: e.noFold,
+		X: *x, Y: *y, N: y.T, ReLU: c.ReLU, Clip: e.at != Whole, NoFold: e.noFold,
 	}
 }
 
 // convolve records frames of a convolution, with memory that is given back after the
 // operation.
 func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
-	e.made.Most, e.made.Release, e.made.Going = e.limits.MaxBinding, e.release, e.going
+	e.made.Most, e.made.Release, e.made.Going = e.limits.MaxBinding, e.release, e.proceed
 	e.made.Take = func(label string, bytes int64) *gpu.Buffer { return e.temporary(label, bytes).Buffer }
 	e.set.Convolve(e.batch, label, frames, &e.made)
 }
@@ -146,13 +146,13 @@ func (e *emitter) convolve(label string, frames *wgsl.Convolution) {
 // has fewer channels, and memory is short, what is kept is what frames give to later
 // ones, in more dispatches, unless the frames are fewer bytes, in 8 bits.
 func (c *Conv) timeline(e *emitter, y wgsl.Tensor, high int, add bool) *timeline {
-	if e.depth == 0 || add || c.Time.Ahead > 0 || e.bank.eight && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
+	if e.depth == 0 || add || c.Time.Lookahead > 0 || e.bank.i8 && y.C4()*y.Elem.Bytes() > e.x.C4() || c.Time.Kernel != 3 || c.Time.step() > 1 || y.C4() >= e.x.C4() || c.pairsInstead(e, &y) {
 		return e.time(c.Name, c.Time)
 	}
 	l := &timeline{Causal: c.Time, at: e.at, x: e.x, sums: true}
 	if e.at != Whole {
 		l.memory = e.bank.of(c.Name, c.Time.kept(), y, high, e.b.y0)
-		e.off(l, c.Name)
+		e.useHost(l, c.Name)
 	}
 	return l
 }
@@ -190,13 +190,13 @@ func (c *Conv) keepSums(e *emitter, l *timeline, w Window) {
 		if l.away != nil {
 			m = sums
 		}
-		given := l.gives(e, c.Name, frameOf(&m, 0), l.x.T+i)
+		given := l.addGiven(e, c.Name, frameOf(&m, 0), l.x.T+i)
 		taps := l.taps(l.x.T + i) // the last of them read frames to come
 		e.set.Conv3D(e.batch, c.Name+" memory", wgsl.Conv3D{
 			Weights: *weights, KT: 3, Later: 1 + i, Taps: taps[:len(taps)-1-i], Step: 1, Stride: max(c.Stride, 1), Upsample: c.Enlarge, Y0: w.Y, X0: w.X, Y: m, N: 1, Add: given,
 		})
 		if l.away != nil {
-			e.goes(l, i, allOf(m))
+			e.downloadSlot(l, i, allOf(m))
 		}
 	}
 }

@@ -56,9 +56,9 @@ func (d Direction) Frames(n int, independent bool) int {
 	return (n-1)/d.InFrames*d.OutFrames + 1
 }
 
-// bound says that a slice is what norms see at once: plans have no other ones, and no
+// fixedSlices says that a slice is what norms see at once: plans have no other ones, and no
 // parts of them.
-func (d *Direction) bound() bool { return d.Batch > 0 || d.Temporal.Step > 0 }
+func (d *Direction) fixedSlices() bool { return d.Batch > 0 || d.Temporal.Step > 0 }
 
 // chunk is how many latent frames a slice after the first has, of so many that were asked
 // for.
@@ -91,7 +91,7 @@ func (d *Direction) shrinks() bool { return d.In > d.Out }
 // slices divide so many frames into slices of step.
 func (d *Direction) slices(frames, step int, independent bool) []Slice {
 	if independent {
-		return pictures(frames, d.fed())
+		return singleFrames(frames, d.fed())
 	}
 	if d.Temporal.Step > 0 {
 		return d.Temporal.slices(frames)

@@ -36,7 +36,7 @@ func (s *Upsample) Forward(g *Graph, x Value) Value {
 	if s.Edges {
 		x, top = withEdges(g, s.Name, x, false), 2
 	}
-	head := g.alone(s.Phases)
+	head := g.headFrames(s.Phases)
 	frames := s.Phases*x.T - head
 	shuffle := macs(4*s.Phases, x.T, height/2, width/2, x.C, s.Out)
 	if s.Repeats {
@@ -177,7 +177,7 @@ const foldedAtOnce = 64
 // folding is a fold under way.
 type folding struct {
 	*fold
-	u       *upload
+	u       *loadContext
 	set     *wgsl.Set   // of f32
 	kernel  []float32   // of the 3x3x3 convolution, [o, c, 3, 3, 3]
 	shuffle wgsl.Tensor // at each point of each phase, a pixel an input
@@ -190,7 +190,7 @@ type folding struct {
 }
 
 // put makes the weights that are missing, from tensors that are read once.
-func (v *fold) put(u *upload) error {
+func (v *fold) put(u *loadContext) error {
 	if v.upscale == "" {
 		return v.repeated(u)
 	}
@@ -408,7 +408,7 @@ func (g *folding) valuesOf(o, rows int, terms []term) {
 
 // repeated makes the weights that are missing where pixels and frames are repeated: each
 // cell has the sum of the taps that see it.
-func (v *fold) repeated(u *upload) (err error) {
+func (v *fold) repeated(u *loadContext) (err error) {
 	k := u.scratch
 	if k.wide, err = u.from.Float32s(k.wide[:0], v.conv+".weight"); err != nil {
 		return err
@@ -463,7 +463,7 @@ func (v *fold) seenBy(cells, kernel []float32, taps []int, parity, step int) {
 }
 
 // biasOf lays a ConvUp's bias out where cells see nothing of another.
-func biasOf(u *upload, s wgsl.Shape, parity int, bias []float32) []float32 {
+func biasOf(u *loadContext, s wgsl.Shape, parity int, bias []float32) []float32 {
 	u.scratch.wideOut = zeroed(u.scratch.wideOut, wgsl.ConvUpBias(s))
 	for at := range s.O {
 		if o := at % parity; o < len(bias) {
@@ -478,11 +478,11 @@ func biasOf(u *upload, s wgsl.Shape, parity int, bias []float32) []float32 {
 func (w *Weights) Enlarging(name string, cout, cin int) wgsl.Weights {
 	s := wgsl.ConvUpShape(cout, cin, 1, 1)
 	v := w.enlarging(name+" folded", s)
-	w.loads = append(w.loads, load{[]*gpu.Buffer{v.Weight, v.Bias}, func(u *upload) error { return enlarge(u, v, s, name, cout, cin) }})
+	w.loads = append(w.loads, load{[]*gpu.Buffer{v.Weight, v.Bias}, func(u *loadContext) error { return enlarge(u, v, s, name, cout, cin) }})
 	return v
 }
 
-func enlarge(u *upload, v wgsl.Weights, s wgsl.Shape, name string, cout, cin int) (err error) {
+func enlarge(u *loadContext, v wgsl.Weights, s wgsl.Shape, name string, cout, cin int) (err error) {
 	k, parity := u.scratch, s.O/4
 	if k.wide, err = u.from.Float32s(k.wide[:0], name+".weight"); err != nil {
 		return err

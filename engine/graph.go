@@ -34,33 +34,33 @@ type Value struct {
 // Graph records a network's operations on one slice of one tile, in order, on values
 // without memory.
 type Graph struct {
-	at      Position
-	begins  bool // see Slice
-	windows Windows
-	outputs int    // channels that are wanted of what the network makes; 0: all
-	depth   int    // of the portions that it is run in
-	away    bool   // see Plan.Away
-	paces   []pace // of layers that read ahead, from `next` on those to come
-	next    int
-	clock   *[]bool // see clockOf; nil: nobody wants it
-	nodes   []node
-	values  int
-	marks   []mark
+	at         Position
+	begins     bool // see Slice
+	windows    Windows
+	outputs    int         // channels that are wanted of what the network makes; 0: all
+	depth      int         // of the portions that it is run in
+	away       bool        // see Plan.Away
+	lookaheads []lookahead // of layers that read ahead, from `next` on those to come
+	next       int
+	timeOps    *[]bool // see timeOpsOf; nil: not recorded
+	nodes      []node
+	values     int
+	marks      []mark
 }
 
 // node is one operation.
 type node struct {
-	at     Position
-	label  string
-	kind   string // of layer: "conv"
-	macs   int64  // multiply-adds with every temporal tap and every output, needed or not
-	reads  []Value
-	onto   Value // what it adds to in place, and returns; no id: nothing
-	over   bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
-	trails bool  // so may it, in plans of Plan.Rows, though it takes rows around each
-	clip   bool  // it reads all frames as one, which lie one right behind the other
-	out    Value // no id: it only keeps causal memory
-	emit   func(e *emitter, y wgsl.Tensor)
+	at      Position
+	label   string
+	kind    string // of layer: "conv"
+	macs    int64  // multiply-adds with every temporal tap and every output, needed or not
+	reads   []Value
+	onto    Value // what it adds to in place, and returns; no id: nothing
+	over    bool  // it takes little to make, and lies where the first of reads does, if nobody reads that later
+	inPlace bool  // the same in plans of Plan.InPlace, though it reads rows around each
+	clip    bool  // it reads all frames as one, which lie one right behind the other
+	out     Value // no id: it only keeps causal memory
+	emit    func(e *emitter, y wgsl.Tensor)
 
 	// Of what can be made in bands.
 	reach   reach                                 // the rows that it reads for some of the output's
@@ -100,9 +100,9 @@ func (g *Graph) Input() Value { return g.nodes[0].out }
 // Head reports whether the slice begins a clip.
 func (g *Graph) Head() bool { return !g.at.later() }
 
-// alone is how many frames of a slice a layer takes by themselves that makes so many of
-// one, or one of so many: a clip's first.
-func (g *Graph) alone(frames int) int {
+// headFrames is the number of leading frames that a layer which doubles or halves frames
+// handles separately: 1 at the start of a clip, else 0.
+func (g *Graph) headFrames(frames int) int {
 	if frames == 2 && g.Head() {
 		return 1
 	}

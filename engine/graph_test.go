@@ -330,8 +330,8 @@ func TestSliced(t *testing.T) {
 	require.Equal(t, []Slice{{0, 3, Whole, 0, false}}, sliced(3, 5, 4))
 	require.Equal(t, []Slice{{0, 5, First, 0, false}, {5, 4, Steady, 1, false}, {9, 2, Steady, 2, false}}, sliced(11, 5, 4))
 	require.Equal(t, []Slice{{0, 1, First, 0, false}, {1, 1, Steady, 1, false}, {2, 1, Steady, 1, false}}, sliced(3, 1, 1))
-	require.Equal(t, []Slice{{0, 1, Whole, 0, false}, {1, 1, Whole, 0, false}}, pictures(2, 1))
-	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}}, pictures(2, 4))
+	require.Equal(t, []Slice{{0, 1, Whole, 0, false}, {1, 1, Whole, 0, false}}, singleFrames(2, 1))
+	require.Equal(t, []Slice{{0, 4, Whole, 0, false}, {4, 4, Whole, 0, false}}, singleFrames(2, 4))
 }
 
 // A convolution whose first taps read one frame multiplies with their sum: with

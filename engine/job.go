@@ -14,9 +14,9 @@ type Network struct {
 	Weights *Weights
 	// Joint: layers see all frames of a clip at once, so Whole is run on clips of one
 	// slice. Where Parts are set those layers are in Inner, and Outer may go in slices.
-	Joint   bool
-	Ahead   bool // layers read frames to come, and Whole alone is run
-	Untiled bool // tiles see so little that one is taken before those nobody asked for, where it fits
+	Joint     bool
+	Lookahead bool // layers read frames to come, and Whole alone is run
+	Untiled   bool // tiles see so little that one is taken before those nobody asked for, where it fits
 }
 
 // Divisible is a network of two parts. The outer part can be cut into exact tiles,

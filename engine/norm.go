@@ -44,10 +44,10 @@ func (n *GroupNorm) prepare(e *emitter, k *wgsl.GroupNorm) {
 	}
 	k.X, k.N, k.Most = e.x, min(most, e.x.T), e.limits.MaxBinding
 	if k.Bring = nil; e.hosted(&e.x) {
-		k.Most, k.N, most = min(k.Most, e.hostedAtMost()), 1, 1
-		b := &brought{e: e, label: n.Name, x: e.x}
-		k.Bring = b.bring
-		defer b.end()
+		k.Most, k.N, most = min(k.Most, e.hostedBandLimit()), 1, 1
+		b := &hostReader{e: e, label: n.Name, x: e.x}
+		k.Bring = b.read
+		defer b.close()
 	}
 	partials, factors := k.Scratch()
 	k.Partials = e.temporary(n.Name+" moments", partials)
@@ -111,7 +111,7 @@ func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 			m := wgsl.SpatialNorm{
 				Factors: k.Factors, X: e.x, Y: y, Times: at.Part(from, to-from), Plus: by.Part(from, to-from), Top: e.b.lo % side,
 			}
-			head := alone(x.T)
+			head := oddHead(x.T)
 			share := (x.T - head) / max(1, z.T-head) // frames of the input's frame
 			for _, r := range wgsl.Runs(y.T, e.behind(&e.x, &y), func(t, _ int) bool { return t >= head }) {
 				m.XT, m.YT, m.N, m.ZT, m.Each, m.Lead = r.T, r.T, r.N, 0, 1, 0
@@ -124,9 +124,9 @@ func (s *SpatialNorm) Forward(g *Graph, x Value) Value {
 	})
 }
 
-// alone is how many of so many frames are not made together with others: the first of an
+// oddHead is how many of so many frames are not made together with others: the first of an
 // odd number of them.
-func alone(frames int) int {
+func oddHead(frames int) int {
 	if frames == 1 {
 		return 0
 	}

@@ -5,30 +5,31 @@ import (
 	"tessera/wgsl"
 )
 
-// Offload: where the device has no room for them, causal memory and frames that wait for
-// a portion live on the host (this file), and so do large weights (offload_weights.go).
+// Offload: if the device has no room for them, causal memory and frames that wait for a
+// portion live on the host (this file), and so do large weights (offload_weights.go) and
+// activations of pictures (offload_activations.go).
 //
 // The planner (offload_plan.go) decides whether offload is allowed, refuses what the host
-// has no room for, and adds up what lives there and what crosses. Offload is the last of
-// the savings that it tries (savings.go).
+// has no room for, and adds up what lives there and what is transferred. Offload is the last
+// of the savings that it tries (savings.go).
 //
-// A recording makes a layer with causal memory in bands of rows. It brings the memory's
-// rows in right before a band, and takes those that are kept out right after it; a weight
-// comes in before each layer that reads it, into memory that activations do not use then.
-// These are transfers: steps between the commands of the recording's batch.
+// A recording runs a layer with causal memory in bands of rows. It uploads the memory's rows
+// right before a band, and downloads the new ones right after it. It uploads a weight before
+// each layer that reads it, into memory that activations do not use at that time. These
+// transfers are steps between the commands of the recording's batch.
 //
-// The runner has the bytes: of causal memory in runner/host.go, of weights in
-// runner/weights.go. The device does what it was told before while bytes are on their way.
+// The runner stores the bytes: causal memory in runner/host.go, weights in
+// runner/weights.go. The device executes earlier commands during a transfer.
 
-// mostAcross is how many bytes of a layer's memory are on the device at once, at
-// most, unless one row of it is more.
-const mostAcross = 32 << 20
+// maxTransfer limits the bytes of a layer's memory that are on the device at once, unless
+// one row is larger.
+const maxTransfer = 32 << 20
 
-// piece is that, or what Internals.Across says, or less where bindings are small.
-func (e *emitter) piece() int64 {
+// transferLimit is maxTransfer or Internals.Across, or less if bindings are small.
+func (e *emitter) transferLimit() int64 {
 	most := e.bank.across
 	if most == 0 {
-		most = mostAcross
+		most = maxTransfer
 	}
 	return max(4, min(most, e.limits.MaxBinding/4)&^3)
 }
@@ -72,9 +73,9 @@ func (m *memoryBank) host(layer string) *HostMemory {
 	return first.Of
 }
 
-// parking is where frames wait for portions of a depth, and takes so many bytes or
-// more.
-func (m *memoryBank) parking(depth int, bytes int64) *HostMemory {
+// parkedFrames is the host memory of frames that wait for portions of a depth, of so many
+// bytes or more.
+func (m *memoryBank) parkedFrames(depth int, bytes int64) *HostMemory {
 	a := m.parked[depth]
 	if a == nil {
 		a = &HostMemory{make([]int64, 1)}
@@ -87,21 +88,21 @@ func (m *memoryBank) parking(depth int, bytes int64) *HostMemory {
 	return a
 }
 
-// park records that all of x goes to the host.
+// park records the download of x.
 func (g *Graph) park(depth int, x Value) {
 	g.record(node{label: "frames", kind: "copy", reads: []Value{x}, emit: func(e *emitter, _ wgsl.Tensor) {
-		e.goes(&timeline{away: e.bank.parking(depth, e.x.Bytes())}, 0, allOf(e.x))
+		e.downloadSlot(&timeline{away: e.bank.parkedFrames(depth, e.x.Bytes())}, 0, allOf(e.x))
 	}})
 }
 
-// unpark records that frames of it from t on come back, as a value like out.
+// unpark records the upload of its frames from t on, as a value like out.
 func (g *Graph) unpark(depth int, out Value, t int) Value {
 	return g.record(node{label: "frames", kind: "copy", out: out, emit: func(e *emitter, y wgsl.Tensor) {
-		l := &timeline{away: e.bank.parking(depth, 0)}
+		l := &timeline{away: e.bank.parkedFrames(depth, 0)}
 		first := int64(t) * y.FrameBytes()
-		for at, all := int64(0), y.Bytes(); at < all; at += e.piece() {
+		for at, all := int64(0), y.Bytes(); at < all; at += e.transferLimit() {
 			l.from = first + at
-			e.comes(l, 0, gpu.View{Buffer: y.Buffer, Offset: at, Size: min(e.piece(), all-at)})
+			e.uploadSlot(l, 0, gpu.View{Buffer: y.Buffer, Offset: at, Size: min(e.transferLimit(), all-at)})
 		}
 	}})
 }
@@ -116,7 +117,7 @@ type transfer struct {
 
 // weight says that a weight crosses.
 func (t *transfer) weight() bool {
-	in, ok := t.step.(*BringIn)
+	in, ok := t.step.(*Upload)
 	if !ok {
 		return false
 	}
@@ -124,19 +125,20 @@ func (t *transfer) weight() bool {
 	return ok
 }
 
-// heavy says that a node's memory is too much to be on the device at once.
-func (e *emitter) heavy(n *node, rows int, x *wgsl.Tensor) bool {
-	return (e.bank.away || e.bank.eight) && e.at != Whole && int64(n.keeps*rows)*x.RowBytes() > e.piece()
+// exceedsTransfer reports whether a node's causal memory is too large to be on the device at
+// once.
+func (e *emitter) exceedsTransfer(n *node, rows int, x *wgsl.Tensor) bool {
+	return (e.bank.away || e.bank.i8) && e.at != Whole && int64(n.keeps*rows)*x.RowBytes() > e.transferLimit()
 }
 
-// off has the timeline's memory on the host, if the plan has it there.
-func (e *emitter) off(l *timeline, layer string) {
+// useHost gives the timeline its memory on the host, if the plan offloads it.
+func (e *emitter) useHost(l *timeline, layer string) {
 	if l.away = e.bank.host(layer); l.away != nil {
 		l.from = l.memory[0].At(0)
 	}
 }
 
-// fetch brings the memory's rows in.
+// fetch uploads the memory's rows.
 func (e *emitter) fetch(l *timeline, layer string) {
 	if l.away == nil || !l.at.later() {
 		return
@@ -144,27 +146,27 @@ func (e *emitter) fetch(l *timeline, layer string) {
 	for i := range l.memory {
 		m := &l.memory[i]
 		e.close(layer+" memory", m)
-		e.comes(l, i, allOf(*m))
+		e.uploadSlot(l, i, allOf(*m))
 	}
 }
 
-// comes brings rows of a slot in.
-func (e *emitter) comes(l *timeline, slot int, to gpu.View) {
-	s := &BringIn{to, &HostRows{HostSlot{l.away, slot}, l.from, to.Size}}
+// uploadSlot uploads rows of a slot.
+func (e *emitter) uploadSlot(l *timeline, slot int, to gpu.View) {
+	s := &Upload{to, &HostRows{HostSlot{l.away, slot}, l.from, to.Size}}
 	e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.To, to.Size})
 }
 
-// goes takes rows out, to a slot.
-func (e *emitter) goes(l *timeline, slot int, from gpu.View) {
-	for at, most := int64(0), e.piece(); at < from.Size; at += most {
-		s := &TakeOut{From: gpu.View{Buffer: from.Buffer, Offset: from.Offset + at, Size: min(most, from.Size-at)}}
+// downloadSlot downloads rows to a slot.
+func (e *emitter) downloadSlot(l *timeline, slot int, from gpu.View) {
+	for at, most := int64(0), e.transferLimit(); at < from.Size; at += most {
+		s := &Download{From: gpu.View{Buffer: from.Buffer, Offset: from.Offset + at, Size: min(most, from.Size-at)}}
 		s.To = &HostRows{HostSlot{l.away, slot}, l.from + at, s.From.Size}
 		e.transfers = append(e.transfers, transfer{len(e.batch.Commands), s, &s.From, s.From.Size})
 	}
 }
 
-// keepOnHost takes the rows that are kept out. Those of frames that came before are on
-// the host: slots turn, once all bands are made.
+// keepOnHost downloads the rows to keep. Rows of earlier frames are on the host already: the
+// slots rotate once all bands are done.
 func (l *timeline) keepOnHost(e *emitter, label string) {
 	before := 0
 	if l.at.later() {
@@ -175,18 +177,18 @@ func (l *timeline) keepOnHost(e *emitter, label string) {
 			l.sendToHost(e, label+" memory", i-before, tap)
 			continue
 		}
-		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &Forget{HostRows{HostSlot{l.away, i - before}, l.from, l.bytes()}}})
+		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: &Clear{HostRows{HostSlot{l.away, i - before}, l.from, l.bytes()}}})
 	}
 	if before > 0 {
-		e.turning = &Turn{l.away, len(l.memory) - before}
+		e.rotation = &Rotate{l.away, len(l.memory) - before}
 	}
 }
 
-// turned turns the slots of the layer that was made.
-func (e *emitter) turned() {
-	if e.turning != nil {
-		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: e.turning})
-		e.turning = nil
+// rotate rotates the slots of the current layer, if it has any.
+func (e *emitter) rotate() {
+	if e.rotation != nil {
+		e.transfers = append(e.transfers, transfer{at: len(e.batch.Commands), step: e.rotation})
+		e.rotation = nil
 	}
 }
 
@@ -203,7 +205,7 @@ func (r *Recording) between(in map[*gpu.Buffer]*gpu.Buffer) []Step {
 	for _, t := range r.transfers {
 		batch(t.at)
 		if t.view != nil {
-			lies(in, t.view)
+			resolve(in, t.view)
 		}
 		steps = append(steps, t.step)
 	}

@@ -39,13 +39,13 @@ func (h host) rows(at *HostRows) []byte {
 func (b bytesOf) moved(t *testing.T, h host, all []transfer) {
 	for _, m := range all {
 		switch s := m.step.(type) {
-		case *BringIn:
+		case *Upload:
 			copy(b.view(s.To), h.rows(s.From.(*HostRows)))
-		case *TakeOut:
+		case *Download:
 			copy(h.rows(s.To.(*HostRows)), b.view(s.From))
-		case *Forget:
+		case *Clear:
 			clear(h.rows(&s.Of))
-		case *Turn:
+		case *Rotate:
 			for range s.N { // the oldest is the latest
 				h[s.Of] = append(h[s.Of][1:], h[s.Of][0])
 			}
@@ -110,9 +110,9 @@ func TestMemoryOnTheHost(t *testing.T) {
 									}
 								}
 								l.keep(e, "layer")
-								e.gone()
+								e.releaseBand()
 							}
-							e.turned()
+							e.rotate()
 							held.moved(t, beside, e.transfers)
 							frames, made = frames+n, made+outputs+c.head(at)
 						}
@@ -132,7 +132,7 @@ func TestOffloadByItself(t *testing.T) {
 	on := plan(t, j, Options{Offload: OffloadOn})
 	require.Zero(t, off.Host+off.Moved)
 	require.Equal(t, []int64{0, off.Causal}, []int64{on.Causal, on.Host})
-	short := Options{Budget: off.Bytes() - off.Ahead - 1}
+	short := Options{Budget: off.Bytes() - off.Staging - 1}
 	_, err := NewPlan(t.Context(), j, short)
 	require.ErrorIs(t, err, ErrMemory, "the adapter shares the host's memory")
 	j.Adapter.Type = "discrete"

@@ -2,25 +2,26 @@ package engine
 
 import "tessera/gpu"
 
-// Where the device has no room for all weights, large ones live on the host, as they
-// are packed, and come to the device right before a layer that uses them, into memory
-// that activations have no use for then. A slice uses most of them once: those of
-// layers that portions repeat come again for each.
+// Streamed weights: if the device has no room for all weights, large ones live on the host,
+// packed, and are uploaded right before a layer that uses them, into memory that
+// activations do not use at that time. A slice uses most of them once. Those of layers that
+// portions repeat are uploaded for each portion.
 
-// smallest is the part of all weights that those of a layer are at least to stream.
-const smallest = 1.0 / 1024
+// minStreamed is the least share of all weights that is worth streaming.
+const minStreamed = 1.0 / 1024
 
-// lived is a layer's part of the arena's time, and the transfers up to its end.
-type lived struct{ from, till, transfers int }
+// lifetime is when a layer runs, in the arena's time, and the number of transfers up to its
+// end.
+type lifetime struct{ from, till, transfers int }
 
-// lived is that of a layer that began at a time and is recorded.
-func (e *emitter) lived(from int) lived {
+// lifetime is that of the layer that was just recorded and began at time from.
+func (e *emitter) lifetime(from int) lifetime {
 	e.arena.now++ // so that it takes some
-	return lived{from, e.arena.now, len(e.transfers)}
+	return lifetime{from, e.arena.now, len(e.transfers)}
 }
 
-// stream has weights that a slice uses at most so often live on the host, and brings
-// them in for each layer that uses them.
+// stream puts weights on the host that a slice uses at most s.streams times, and uploads them
+// for each layer that uses them.
 func (s *recordings) stream() {
 	if s.streams == 0 {
 		return
@@ -33,7 +34,7 @@ func (s *recordings) stream() {
 	for _, r := range all {
 		n := map[*gpu.Buffer]int{}
 		for i := range r.layers {
-			r.bound(i, func(v []*gpu.View) { n[v[0].Buffer]++ })
+			r.views(i, func(v []*gpu.View) { n[v[0].Buffer]++ })
 		}
 		for b, n := range n {
 			used[b] = max(used[b], n)
@@ -49,7 +50,7 @@ func (s *recordings) stream() {
 			}
 			most = max(most, used[b])
 		}
-		if most > s.streams || float64(sum(mine)) < smallest*float64(s.weights.Bytes()) {
+		if most > s.streams || float64(sum(mine)) < minStreamed*float64(s.weights.Bytes()) {
 			continue
 		}
 		s.streamed = append(s.streamed, mine...)
@@ -62,8 +63,8 @@ func (s *recordings) stream() {
 	}
 }
 
-// bound calls f with the views of each buffer that commands of layer i bind.
-func (r *Recording) bound(i int, f func(views []*gpu.View)) {
+// views calls f with the views of each buffer that commands of layer i bind.
+func (r *Recording) views(i int, f func(views []*gpu.View)) {
 	begin := 0
 	if i > 0 {
 		begin = r.layers[i-1].end
@@ -85,13 +86,13 @@ func (r *Recording) bound(i int, f func(views []*gpu.View)) {
 	}
 }
 
-// stream brings weights in before each layer that binds them, behind what crosses for
-// the layer before: that may lie where they come to.
+// stream uploads weights before each layer that binds them, after the transfers of the layer
+// before, whose memory they may overwrite.
 func (r *Recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
 	var transfers []transfer
 	begin, done := 0, 0
-	for i, l := range r.lived {
-		r.bound(i, func(views []*gpu.View) {
+	for i, l := range r.lifetime {
+		r.views(i, func(views []*gpu.View) {
 			weight := views[0].Buffer
 			if !streams[weight] {
 				return
@@ -101,7 +102,7 @@ func (r *Recording) stream(s *recordings, streams map[*gpu.Buffer]bool) {
 			for _, v := range views {
 				v.Buffer, v.Size = own, v.Bytes()
 			}
-			step := &BringIn{gpu.View{Buffer: own, Size: own.Size}, HostWeight{weight}}
+			step := &Upload{gpu.View{Buffer: own, Size: own.Size}, HostWeight{weight}}
 			transfers = append(transfers, transfer{begin, step, &step.To, own.Size})
 		})
 		transfers = append(transfers, r.transfers[done:l.transfers]...)

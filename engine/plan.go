@@ -23,7 +23,7 @@ type Plan struct {
 	Chunk   int         // latent frames that a slice has at most, but for the first
 	Frames  int         // that come out, without trimming
 	Depth   int         // of the portions that slices run in, where the budget asks for them: 0 is none
-	Rows    bool        // convolutions write over what they read, where the budget asks for that
+	InPlace bool        // convolutions write over what they read, where the budget asks for that
 
 	// Bytes on the device.
 	Weights     int64
@@ -31,9 +31,9 @@ type Plan struct {
 	Causal      int64 // memory of causal convolutions, of the same
 	Canvas      int64 // puts tiles together
 	Transfer    int64 // results and previews on their way out
-	Ahead       int64 // of Transfer: lets them leave while the device makes the next; a smaller budget goes without
+	Staging     int64 // of Transfer: buffers that let results leave while the device computes the next; a smaller budget goes without
 
-	Eight    bool  // causal memory is kept in 8 bits, but for sums
+	CausalI8 bool  // causal memory is kept in 8 bits, but for sums
 	Hosted   bool  // so do the largest activations of pictures
 	Away     bool  // causal memory lives on the host, and crosses
 	Streamed int64 // bytes of weights that live there, and cross for each layer that uses them
@@ -118,7 +118,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 	var b strings.Builder
 	for _, w := range p.Work.Passes {
 		fmt.Fprintf(&b, "%d tiles, %d slices", len(w.Tiles), len(w.Slices))
-		if p.Eight {
+		if p.CausalI8 {
 			b.WriteString(", i8")
 		}
 		for _, m := range w.Memory() {
@@ -133,7 +133,7 @@ func (p *Plan) CausalMemory() (text string, bytes int64) {
 // lay plans a job at one tile size that saves so much memory.
 func (p *planner) lay(tile tiling.Size, w saving) (*Plan, error) {
 	l := &Plan{
-		Chunk: p.chunk(p.o.Chunk), Depth: w.depth, Eight: p.o.MemoryFormat == MemoryI8, Away: w.away, Rows: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
+		Chunk: p.chunk(p.o.Chunk), Depth: w.depth, CausalI8: p.o.MemoryFormat == MemoryI8, Away: w.away, InPlace: w.rows, Hosted: w.hosts > 0, hosts: w.hosts, streams: w.streams, Tiling: p.o.Tiling, Tile: tile, Overlap: p.overlap(), Budget: p.budget,
 		Frames: p.Direction.Frames(p.Frames, p.Independent), job: p.Job, options: p.o, Work: Work{NewSpool: p.o.Internals.Spool},
 	}
 	linear, err := p.tiles(p.Height, p.Width, l.Tiling, tiling.Options{Tile: tile, Overlap: l.Overlap})
@@ -198,17 +198,17 @@ func (p *planner) whole(l *Plan, tiles []tiling.Tile) *Pass {
 		Slices: p.slices(p.Frames, p.o.Chunk*p.InFrames, p.Independent), cell: p.InPatch, c: p.InChannels,
 	}
 	if p.joint() {
-		w.Slices = oneSlice(p.Frames)
+		w.Slices = wholeClip(p.Frames)
 	}
-	if p.Network.Ahead && len(w.Slices) > 1 && !p.Independent {
-		w.Slices, w.recordings.paces = ahead(clockOf(p.Network.Whole, p.InChannels), p.Frames, p.o.Chunk*p.OutFrames)
+	if p.Network.Lookahead && len(w.Slices) > 1 && !p.Independent {
+		w.Slices, w.recordings.lookaheads = lookaheadSlices(timeOpsOf(p.Network.Whole, p.InChannels), p.Frames, p.o.Chunk*p.OutFrames)
 	}
 	return w
 }
 
 func (p *planner) recordings(l *Plan, name string, net Module, from Source) *recordings {
 	r := newRecordings(name, net, from, p.Kernels.Activations, p.Adapter.Limits, p.NoFold)
-	r.outputs, r.depth, r.rows, r.memory.away, r.memory.eight, r.memory.across = p.OutChannels, l.Depth, l.Rows, l.Away, l.Eight, p.o.Internals.Across
+	r.outputs, r.depth, r.rows, r.memory.away, r.memory.i8, r.memory.across = p.OutChannels, l.Depth, l.InPlace, l.Away, l.CausalI8, p.o.Internals.Across
 	r.weights, r.streams, r.hosts.above = p.Network.Weights, l.streams, l.hosts
 	return r
 }
@@ -285,7 +285,7 @@ func (p *Plan) stage(out wgsl.Tensor) {
 	if v, ok := p.Work.Joiner.(*canvas); ok && v.frames == nil {
 		most = max(most, v.partBytes(v.y.C))
 	}
-	if p.Work.Between != nil {
+	if p.Work.Intermediate != nil {
 		first := p.Work.Passes[0].output()
 		most = max(most, first.FrameBytes())
 	}
@@ -297,8 +297,8 @@ func (p *Plan) stage(out wgsl.Tensor) {
 	for len(p.Work.Staging) > 0 && p.Bytes()+sum(p.Work.Staging) > p.Budget {
 		p.Work.Staging = p.Work.Staging[1:]
 	}
-	p.Ahead = sum(p.Work.Staging)
-	p.Transfer += p.Ahead
+	p.Staging = sum(p.Work.Staging)
+	p.Transfer += p.Staging
 }
 
 // canvas is one on the device where the budget allows, else in a spool.

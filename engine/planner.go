@@ -39,7 +39,7 @@ func NewPlan(ctx context.Context, j *Job, o Options) (*Plan, error) {
 	}
 	l, err := p.best()
 	if auto && err == nil {
-		l = p.longer(l)
+		l = p.longerSlices(l)
 	}
 	if ended := ctx.Err(); ended != nil {
 		return nil, ended // a plan may lack what was still to be compared
@@ -65,7 +65,7 @@ func (p *planner) best() (*Plan, error) {
 	if err == nil && p.o.Shrink && l.Untiled > 0 && l.Untiled <= l.Bytes() {
 		return p.try(tiling.Size{}) // tiles nobody asked for would save nothing
 	}
-	if !unfit(err) || !slices.Contains(p.Network.Tilings, Feather) {
+	if !doesNotFit(err) || !slices.Contains(p.Network.Tilings, Feather) {
 		return l, err
 	}
 	p.o.Tiling = Feather
@@ -75,8 +75,8 @@ func (p *planner) best() (*Plan, error) {
 	return nil, err
 }
 
-// unfit is whether an error says that something is too large.
-func unfit(err error) bool {
+// doesNotFit is whether an error says that something is too large.
+func doesNotFit(err error) bool {
 	return errors.Is(err, gpu.ErrTooLarge) || errors.Is(err, ErrMemory) || errors.Is(err, tiling.ErrBudget)
 }
 
@@ -84,7 +84,7 @@ func unfit(err error) bool {
 func (p *planner) plan() (*Plan, error) {
 	if !p.o.Tile.Auto {
 		l, err := p.try(p.o.Tile.Tile)
-		if err == nil || !p.o.Shrink || !unfit(err) {
+		if err == nil || !p.o.Shrink || !doesNotFit(err) {
 			return l, err
 		}
 	}
@@ -132,7 +132,7 @@ func (p *planner) fit() (tiling.Size, error) {
 		if errors.Is(err, ErrMemory) {
 			full = err
 		}
-		if unfit(err) {
+		if doesNotFit(err) {
 			return math.MaxInt64, nil
 		}
 		if err != nil {

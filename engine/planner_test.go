@@ -97,7 +97,7 @@ func counted(t *testing.T, p *Plan) {
 }
 
 // needed is the least budget of a plan.
-func needed(p *Plan) int64 { return p.Bytes() - p.Ahead }
+func needed(p *Plan) int64 { return p.Bytes() - p.Staging }
 
 // What was planned is all that the device is asked for, in every form of the
 // result.
@@ -181,7 +181,7 @@ func TestMomentsAreCounted(t *testing.T) {
 		for _, o := range []Options{{}, {Tile: tiling.Choice{Tile: tiling.Square(32)}}} {
 			p := plan(t, j, o)
 			counted(t, p)
-			transfer, ahead = append(transfer, p.Transfer-p.Ahead), append(ahead, p.Ahead)
+			transfer, ahead = append(transfer, p.Transfer-p.Staging), append(ahead, p.Staging)
 		}
 	}
 	const latent = 60 * 70 * 16 // bytes
@@ -229,9 +229,9 @@ func TestBudgetIsKept(t *testing.T) {
 		p := plan(t, j, Options{Budget: budget})
 		counted(t, p)
 		require.Equal(t, needed(whole), needed(p))
-		require.Equal(t, budget == whole.Bytes(), p.Ahead == whole.Ahead)
+		require.Equal(t, budget == whole.Bytes(), p.Staging == whole.Staging)
 	}
-	require.Positive(t, whole.Ahead)
+	require.Positive(t, whole.Staging)
 
 	o := cut(Feather)
 	o.Budget = 1000

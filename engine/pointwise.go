@@ -47,7 +47,7 @@ type PixelShuffle struct {
 
 // Forward is x enlarged.
 func (p *PixelShuffle) Forward(g *Graph, x Value) Value {
-	head := g.alone(p.Phases)
+	head := g.headFrames(p.Phases)
 	if p.All {
 		head = 0
 	}

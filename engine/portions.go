@@ -28,7 +28,7 @@ const (
 // memory, and would for them, nor does a network that sees temporal tiles; in long slices, that somebody asked for, what all
 // portions do would take longer to record than to forgo.
 func (p *planner) deepest() int {
-	if p.Independent || p.bound() || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
+	if p.Independent || p.fixedSlices() || p.Frames <= p.First(p.o.Chunk*p.InFrames) || p.o.Chunk > longest {
 		return 0
 	}
 	return deepest

@@ -7,21 +7,21 @@ import (
 	"tessera/wgsl"
 )
 
-// Causal memory may be kept in 8 bits: a frame is quantised as it is kept, and a
-// layer's memory dequantised right before the layer reads it, in bands of rows like
-// what comes from the host. A row has scales of its own, so that its bytes are the
-// same whichever rows are quantised with it.
+// Causal memory in 8 bits: a frame is quantised when it is stored, and a layer's memory
+// dequantised right before the layer reads it, in bands of rows like offloaded memory. Each
+// row has its own scales, so that its bytes do not depend on the rows that are quantised
+// with it.
 
-// remember has n frames of the layer's memory, as it reads them.
-func (e *emitter) remember(l *timeline, layer string, n int) {
+// loadMemory makes n frames of the layer's memory ready to be read.
+func (e *emitter) loadMemory(l *timeline, layer string, n int) {
 	x := e.x
-	if e.bank.eight {
+	if e.bank.i8 {
 		x = x.Quantised()
 	}
 	l.memory = e.bank.of(layer, n, x, e.b.of, e.b.lo)
-	e.off(l, layer)
+	e.useHost(l, layer)
 	e.fetch(l, layer)
-	if !e.bank.eight {
+	if !e.bank.i8 {
 		return
 	}
 	l.packed = l.memory
@@ -33,24 +33,24 @@ func (e *emitter) remember(l *timeline, layer string, n int) {
 		m := e.x
 		m.T = 1
 		e.close(layer+" memory", &m)
-		e.inRows(&m, m.H, func(y, h int) {
+		e.eachBindable(&m, m.H, func(y, h int) {
 			e.set.Dequantise(e.batch, layer+" memory", wgsl.Quantise{X: m.Part(y, h), Y: l.packed[i].Part(y, h)})
 		})
 		l.memory = append(l.memory, m)
 		if l.away != nil {
-			e.done(l.packed[i].Buffer)
+			e.releaseEarly(l.packed[i].Buffer)
 		}
 	}
 }
 
-// done gives back what a band has close, before its end.
-func (e *emitter) done(b *gpu.Buffer) {
+// releaseEarly frees memory of a band before its end.
+func (e *emitter) releaseEarly(b *gpu.Buffer) {
 	e.arena.give(b)
 	e.copies = slices.DeleteFunc(e.copies, func(other *gpu.Buffer) bool { return other == b })
 }
 
-// inRows does something with as many of the first rows of x at once as can be bound.
-func (e *emitter) inRows(x *wgsl.Tensor, rows int, do func(y, h int)) {
+// eachBindable calls do for as many of the first rows of x at a time as can be bound.
+func (e *emitter) eachBindable(x *wgsl.Tensor, rows int, do func(y, h int)) {
 	most := max(1, int((e.limits.MaxBinding-bindAlign)/x.RowBytes()))
 	for y := 0; y < rows; y += most {
 		do(y, min(most, rows-y))
@@ -59,7 +59,7 @@ func (e *emitter) inRows(x *wgsl.Tensor, rows int, do func(y, h int)) {
 
 // quantise records a tap's rows that are kept, in 8 bits.
 func (l *timeline) quantise(e *emitter, label string, tap wgsl.Tap, to *wgsl.Tensor) {
-	e.inRows(&tap.X, l.rows, func(y, h int) {
+	e.eachBindable(&tap.X, l.rows, func(y, h int) {
 		e.set.Quantise(e.batch, label, wgsl.Quantise{X: tap.X.Part(y, h), XT: tap.T, Y: to.Part(y, h)})
 	})
 }
@@ -72,10 +72,10 @@ func (l *timeline) bytes() int64 {
 	return int64(l.rows) * l.x.RowBytes()
 }
 
-// sendToHost takes a tap's rows that are kept out, to a slot.
+// sendToHost downloads a tap's rows to a slot.
 func (l *timeline) sendToHost(e *emitter, label string, slot int, tap wgsl.Tap) {
 	if l.packed == nil || l.rows == 0 {
-		e.goes(l, slot, gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T), Size: l.bytes()})
+		e.downloadSlot(l, slot, gpu.View{Buffer: tap.X.Buffer, Offset: tap.X.At(tap.T), Size: l.bytes()})
 		return
 	}
 	to := tap.X.Part(0, l.rows)
@@ -83,13 +83,13 @@ func (l *timeline) sendToHost(e *emitter, label string, slot int, tap wgsl.Tap) 
 	to.T = 1
 	e.close(label, &to)
 	l.quantise(e, label, tap, &to)
-	e.goes(l, slot, allOf(to))
-	e.done(to.Buffer)
+	e.downloadSlot(l, slot, allOf(to))
+	e.releaseEarly(to.Buffer)
 }
 
-// stays records that the last frames of what came so far are kept in 8 bits. Of those
-// that are kept already the bytes are.
-func (l *timeline) stays(e *emitter, label string) {
+// keepQuantised stores the last frames so far in 8 bits. It copies the bytes of those that
+// are quantised already.
+func (l *timeline) keepQuantised(e *emitter, label string) {
 	if l.rows == 0 {
 		return
 	}

@@ -17,7 +17,7 @@ func TestQuantisedOnce(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			bank := newMemoryBank()
-			bank.eight = true
+			bank.i8 = true
 			for i, n := range []int{1, c.step(), c.step(), 4} {
 				at := []Position{First, Second, Steady, Steady}[i]
 				x := wgsl.Tensor{Elem: wgsl.F32, T: n, H: 2, W: 3, C: 4, Buffer: &gpu.Buffer{Label: "x"}}
@@ -54,8 +54,8 @@ func TestKeptFormatsDiffer(t *testing.T) {
 	j := job(t, 6, 4)
 	j.Network, j.Kernels.Activations = newDoubling(set, 16), set
 	halves, bytes := plan(t, j, Options{}).CausalMemory()
-	eight, same := plan(t, j, Options{MemoryFormat: MemoryI8}).CausalMemory()
+	i8, same := plan(t, j, Options{MemoryFormat: MemoryI8}).CausalMemory()
 	require.Positive(t, bytes)
 	require.Equal(t, bytes, same)
-	require.NotEqual(t, halves, eight)
+	require.NotEqual(t, halves, i8)
 }

@@ -36,8 +36,8 @@ func sliced(total, head, step int) []Slice {
 	return all
 }
 
-// pictures are total frames by themselves, each a clip of one, or of n that are equal.
-func pictures(total, n int) []Slice {
+// singleFrames are total frames by themselves, each a clip of one, or of n that are equal.
+func singleFrames(total, n int) []Slice {
 	var all []Slice
 	for i := range total {
 		all = append(all, Slice{T: i * n, N: n, at: Whole})
@@ -57,7 +57,7 @@ type Recording struct {
 	Cost    gpu.Cost
 
 	transfers []transfer // of what lives on the host
-	lived     []lived    // layers
+	lifetime  []lifetime // layers
 }
 
 // recorded is a layer: its commands are those up to end, from the layer's before
@@ -95,8 +95,8 @@ type recordings struct {
 	noFold  bool
 	outputs int  // channels that are wanted; 0: all
 	depth   int  // of portions
-	rows    bool // see Plan.Rows
-	hosts   hosting
+	rows    bool // see Plan.InPlace
+	hosts   hostActivations
 	arena   *arena
 	memory  *memoryBank
 	byShape map[recordingKey]*Recording
@@ -105,7 +105,7 @@ type recordings struct {
 	streams  int           // see saving
 	streamed []*gpu.Buffer // of the weights
 
-	paces [][]pace // of each kind of slice, where layers read ahead; nil: none does
+	lookaheads [][]lookahead // of each kind of slice, where layers read ahead; nil: none does
 }
 
 // recordingKey identifies a recording.
@@ -135,15 +135,15 @@ func newRecordings(name string, net Module, from Source, set *wgsl.Set, limits g
 // last.
 func (s *recordings) of(ctx context.Context, shape tileShape, at Slice) (*Recording, error) {
 	key := recordingKey{shape.h, shape.w, shape.c, at.N, at.at, at.begins, shape.windows.key(), 0}
-	if s.paces != nil {
+	if s.lookaheads != nil {
 		key.kind = at.Kind
 	}
 	if r := s.byShape[key]; r != nil {
 		return r, nil
 	}
 	g := &Graph{at: at.at, begins: at.begins, windows: shape.windows, outputs: s.outputs, depth: s.depth, away: s.memory.away}
-	if s.paces != nil {
-		g.paces = s.paces[at.Kind]
+	if s.lookaheads != nil {
+		g.lookaheads = s.lookaheads[at.Kind]
 	}
 	in := g.record(node{label: "input", out: Value{T: at.N, H: shape.h, W: shape.w, C: shape.c}})
 	out := s.net.Forward(g, in)
@@ -166,21 +166,21 @@ func (s *recordings) place() {
 		}
 		for i := range r.batch.Commands {
 			c := &r.batch.Commands[i]
-			lies(in, &c.Src)
-			lies(in, &c.Dst)
+			resolve(in, &c.Src)
+			resolve(in, &c.Dst)
 			for k := range c.Bindings {
-				lies(in, &c.Bindings[k])
+				resolve(in, &c.Bindings[k])
 			}
 		}
 		r.Steps = r.between(in)
 		if r.In.T > 0 {
-			r.Steps = append([]Step{&BringIn{allOf(r.In), s.from}}, r.Steps...)
+			r.Steps = append([]Step{&Upload{allOf(r.In), s.from}}, r.Steps...)
 		}
 	}
 }
 
-// lies names the buffer that something lies in.
-func lies(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
+// resolve replaces a placeholder buffer by the arena buffer that holds it.
+func resolve(in map[*gpu.Buffer]*gpu.Buffer, v *gpu.View) {
 	if b := in[v.Buffer]; b != nil {
 		v.Buffer = b
 	}
@@ -207,9 +207,9 @@ func (s *recordings) emit(ctx context.Context, g *Graph, in, out Value, label st
 	for i := range g.nodes {
 		from := e.arena.now
 		e.node(&g.nodes[i], readers)
-		r.lived = append(r.lived, e.lived(from))
+		r.lifetime = append(r.lifetime, e.lifetime(from))
 		r.layers = append(r.layers, recorded{g.nodes[i].label, g.nodes[i].kind, len(e.batch.Commands)})
-		if !e.going() {
+		if !e.proceed() {
 			return nil, e.err
 		}
 		for len(marks) > 0 && marks[0].node == i+1 {
@@ -247,34 +247,34 @@ type emitter struct {
 	limits  gpu.Limits
 	noFold  bool
 	depth   int  // of portions
-	rows    bool // see Plan.Rows
+	rows    bool // see Plan.InPlace
 	clips   bool // some operation reads all frames as one
-	hosts   *hosting
+	hosts   *hostActivations
 	at      Position // of the current operation
 	batch   *gpu.Batch
 	tensors map[int]wgsl.Tensor // by value
 	scratch []*gpu.Buffer       // of the current operation
 	err     error               // the first one; recording goes on to its operation's end, to keep operations simple
 
-	x        wgsl.Tensor   // that the current operation reads: rows of it, in a band
-	reach    reach         // of the operation
-	b        band          // that is made
-	makes    int           // frames that one command makes
-	many     bool          // there are several
-	made     wgsl.Scratch  // what its convolution made first
-	unbiased wgsl.Weights  // the operation's own without their bias; none yet
-	copies   []*gpu.Buffer // of the band
-	trail    []trailing    // bands that wait for their places
+	x            wgsl.Tensor   // that the current operation reads: rows of it, in a band
+	reach        reach         // of the operation
+	b            band          // that is made
+	makes        int           // frames that one command makes
+	many         bool          // there are several
+	made         wgsl.Scratch  // what its convolution made first
+	unbiased     wgsl.Weights  // the operation's own without their bias; none yet
+	copies       []*gpu.Buffer // of the band
+	pendingBands []pendingBand // bands that wait for their places
 
 	transfers []transfer // so far
-	turning   *Turn      // that ends the operation; nil: none
+	rotation  *Rotate    // that ends the operation; nil: none
 }
 
 // node makes the commands of one operation.
 func (e *emitter) node(n *node, readers map[int]int) {
 	e.at, e.arena.layer = n.at, n.label
 	var y wgsl.Tensor
-	over := (n.over || e.trails(n)) && readers[n.reads[0].id] == 1
+	over := (n.over || e.inPlace(n)) && readers[n.reads[0].id] == 1
 	switch {
 	case n.onto.id != 0:
 		if readers[n.onto.id] > 1 {
@@ -293,7 +293,7 @@ func (e *emitter) node(n *node, readers map[int]int) {
 		e.all(n, &y)
 	}
 	e.many = false
-	e.turned()
+	e.rotate()
 	e.release()
 	for i, v := range n.reads {
 		readers[v.id]--
@@ -351,10 +351,10 @@ func (e *emitter) fail(err error) {
 	}
 }
 
-// going is whether nothing has failed and nobody has interrupted.
-func (e *emitter) going() bool {
+// proceed reports whether recording goes on: there is no error and ctx has not ended.
+func (e *emitter) proceed() bool {
 	if !e.stopped() {
-		e.roomy()
+		e.growCommands()
 	}
 	return e.err == nil
 }
@@ -370,7 +370,7 @@ func (e *emitter) stopped() bool {
 func (e *emitter) time(layer string, c Causal) *timeline {
 	l := &timeline{Causal: c, at: e.at, x: e.x, rows: e.b.next - e.b.lo}
 	if e.at != Whole && c.kept() > 0 {
-		e.remember(l, layer, c.kept())
+		e.loadMemory(l, layer, c.kept())
 	}
 	return l
 }

@@ -39,18 +39,18 @@ func (d *Drop) Forward(g *Graph, x Value) Value {
 type AvgDown struct {
 	_ gpu.Incomparable
 
-	Name   string
-	Out    int  // channels
-	Time   int  // 1 or 2
-	Apart  bool // each frame is a clip, so that there are as many as before
-	Window Window
+	Name     string
+	Out      int  // channels
+	Time     int  // 1 or 2
+	PerFrame bool // each frame is a clip, so that there are as many as before
+	Window   Window
 }
 
 // Forward is x made smaller.
 func (d *AvgDown) Forward(g *Graph, x Value) Value {
 	frames, from, time := x.T/d.Time, 0, d.Time
 	switch {
-	case d.Apart:
+	case d.PerFrame:
 		frames, time = x.T, 1
 	case d.Time == 2 && g.Head():
 		frames, from = (x.T-1)/2+1, -1
@@ -61,12 +61,12 @@ func (d *AvgDown) Forward(g *Graph, x Value) Value {
 		emit: func(e *emitter, y wgsl.Tensor) {
 			in, at := e.x, e.window(d.Window)
 			most := max(1, min(e.atOnce(&in)/time, e.atOnce(&y)))
-			if d.Apart {
+			if d.PerFrame {
 				most = 1
 			}
 			for _, r := range wgsl.Runs(frames, most, nil) {
 				e.set.AvgDown3D(e.batch, d.Name, wgsl.AvgDown3D{
-					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.T*time, Y: y, YT: r.T, N: r.N, Alone: d.Apart,
+					FT: d.Time, FS: 2, Y0: at.Y, X0: at.X, X: in, XT: from + r.T*time, Y: y, YT: r.T, N: r.N, Alone: d.PerFrame,
 				})
 			}
 		},
@@ -88,17 +88,17 @@ func AddMeans(g *Graph, name string, x, y Value) Value {
 type DupUp struct {
 	_ gpu.Incomparable
 
-	Name   string
-	Time   int  // 1 or 2
-	Apart  bool // each frame is the first of a clip
-	Window Window
+	Name     string
+	Time     int  // 1 or 2
+	PerFrame bool // each frame is the first of a clip
+	Window   Window
 }
 
 // Add adds x made larger to y in place.
 func (d *DupUp) Add(g *Graph, x, y Value) Value {
 	head, time := 0, d.Time
 	switch {
-	case d.Apart:
+	case d.PerFrame:
 		time = 1
 	case d.Time == 2 && g.Head():
 		head = 1
@@ -159,7 +159,7 @@ func (d *Repeat) Forward(g *Graph, x Value) Value { return d.Add(g, x, Value{}) 
 
 // Add adds x made larger to y in place, which nobody may read later.
 func (d *Repeat) Add(g *Graph, x, y Value) Value {
-	head := g.alone(d.Time)
+	head := g.headFrames(d.Time)
 	return g.record(node{
 		label: d.Name, kind: "repeat", reads: []Value{x}, onto: y, out: Value{T: d.Time*x.T - head, H: d.Space * x.H, W: d.Space * x.W, C: x.C},
 		reach: reach{by: 1, to: d.Space - 1, per: d.Space}, step: d.Space, makes: d.Time,
@@ -185,13 +185,13 @@ func (d *Doubled) Forward(g *Graph, x Value) Value {
 		return y
 	}
 	out := y
-	out.T = 2*y.T - alone(y.T)
+	out.T = 2*y.T - oddHead(y.T)
 	conv := &g.nodes[len(g.nodes)-1]
 	conv.macs = conv.macs / int64(y.T) * int64(out.T) // the original convolves each of them
 	return g.record(node{label: d.Name, kind: "copy", reads: []Value{y}, out: out, emit: func(e *emitter, out wgsl.Tensor) {
 		in := e.x
 		for t := range out.T {
-			e.batch.Copy(d.Name, frameOf(&out, t), frameOf(&in, (t+alone(in.T))/2))
+			e.batch.Copy(d.Name, frameOf(&out, t), frameOf(&in, (t+oddHead(in.T))/2))
 		}
 	}})
 }

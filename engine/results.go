@@ -54,16 +54,16 @@ func (v *Results) Take(x wgsl.Tensor, t, frame, y0 int) []Step {
 	switch v.Form {
 	case RGBA8:
 		v.kernels.of(x.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: x, T: t, N: 1, Crop: wgsl.Crop{H: rows, W: v.Width}, Y: v.rgba.All()})
-		return []Step{&RunBatch{batch}, &TakeOut{From: gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, To: to}}
+		return []Step{&RunBatch{batch}, &Download{From: gpu.View{Buffer: v.rgba, Size: int64(4 * rows * v.Width)}, To: to}}
 	case Draws:
 		z, noise := v.latent, v.noise
 		z.T, z.H = x.T, x.H
 		noise.T, noise.H = x.T, x.H
 		v.kernels.of(x.Elem).Sample(batch, "sample", wgsl.Sample{Moments: x, Noise: noise, Z: z, T: t, N: 1})
 		to.Elem, to.C = z.Elem, z.C
-		return []Step{&BringIn{frameOf(&noise, t), v.noiseOf(noise, frame, y0)}, &RunBatch{batch}, &TakeOut{From: rowsOf(&z, t, rows), To: to}}
+		return []Step{&Upload{frameOf(&noise, t), v.noiseOf(noise, frame, y0)}, &RunBatch{batch}, &Download{From: rowsOf(&z, t, rows), To: to}}
 	}
-	return []Step{&TakeOut{From: rowsOf(&x, t, rows), To: to}}
+	return []Step{&Download{From: rowsOf(&x, t, rows), To: to}}
 }
 
 // rowsOf views the first rows of frame t of a tensor.
@@ -117,7 +117,7 @@ func (v *Previews) Take(out TileFrame) []Step {
 		batch := &gpu.Batch{Label: "preview"}
 		v.kernels.of(out.X.Elem).ToRGBA8(batch, "to_rgba8", wgsl.ToRGBA8{X: out.X.Part(y0, rows), T: out.T, N: 1, Crop: wgsl.Crop{H: rows, W: w}, Y: v.bytes.All()})
 		to := &PreviewRows{Tile: out.Tile, Frame: out.Frame, Y: at.Y0, X: at.X0, Height: h, Width: w, From: y0, Rows: rows}
-		steps = append(steps, &RunBatch{batch}, &TakeOut{From: gpu.View{Buffer: v.bytes, Size: int64(4 * rows * w)}, To: to})
+		steps = append(steps, &RunBatch{batch}, &Download{From: gpu.View{Buffer: v.bytes, Size: int64(4 * rows * w)}, To: to})
 	}
 	return steps
 }

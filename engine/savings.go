@@ -9,8 +9,8 @@ import (
 )
 
 // Where a plan does not fit the budget, it saves memory for more work: by portions
-// (portions.go), by convolutions that write over what they read (bands_over.go), and
-// by what lives on the host (offload.go, hosted.go). The planner tries the quickest first.
+// (portions.go), by convolutions that write over what they read (bands_in_place.go), and
+// by what lives on the host (offload.go, offload_activations.go). The planner tries the quickest first.
 
 // tiled plans a job at one tile size, with the quickest saving that fits. If none does,
 // it is the plan that takes least.
@@ -19,7 +19,7 @@ func (p *planner) tiled(tile tiling.Size) (*Plan, error) {
 	all := p.savings()
 	for i, s := range all {
 		l, err := p.lay(tile, s)
-		if err != nil && !unfit(err) {
+		if err != nil && !doesNotFit(err) {
 			return nil, err
 		}
 		if err == nil && (least == nil || l.Bytes() < least.Bytes()) {
@@ -105,4 +105,4 @@ func (p *planner) least(tile tiling.Size) (l *Plan, err error) {
 }
 
 // frugal says that the plan gives up time for memory.
-func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.Rows || p.Hosted || p.streams > 0 }
+func (p *Plan) frugal() bool { return p.Depth > 0 || p.Away || p.InPlace || p.Hosted || p.streams > 0 }

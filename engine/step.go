@@ -10,45 +10,44 @@ import (
 	"tessera/wgsl"
 )
 
-// Step is one thing that a plan does, as data: a *RunBatch, a *BringIn, a *TakeOut, a
-// *Forget or a *Turn. Package runner does them, in order. What moves between device and
-// host moves in steps, so that any other thing that is to live outside of the device is
-// a step more in the list.
+// Step is one thing that a plan does, as data: a *RunBatch, a *Upload, a *Download, a
+// *Clear or a *Rotate. Package runner executes them in order. All transfers between device
+// and host are steps.
 type Step interface{ step() }
 
-// RunBatch has the device work.
+// RunBatch submits a batch to the device.
 type RunBatch struct{ Batch *gpu.Batch }
 
-// BringIn moves bytes to the device.
-type BringIn struct {
+// Upload copies bytes to the device.
+type Upload struct {
 	To   gpu.View
 	From Source
 }
 
-// TakeOut moves bytes off the device. They come to the sink while the device does what
-// follows; at once where Now is set.
-type TakeOut struct {
+// Download copies bytes from the device. The sink gets them while the device executes the
+// following steps, or at once if Now is set.
+type Download struct {
 	From gpu.View
 	To   Sink
 	Now  bool
 }
 
-// Forget makes bytes of a frame on the host zeros.
-type Forget struct{ Of HostRows }
+// Clear zeroes bytes of a frame on the host.
+type Clear struct{ Of HostRows }
 
-// Turn makes the slot after the N oldest the oldest: those came to hold the latest.
-type Turn struct {
+// Rotate moves the N oldest slots behind the others: they now hold the latest frames.
+type Rotate struct {
 	Of *HostMemory
 	N  int
 }
 
 func (*RunBatch) step() {}
-func (*BringIn) step()  {}
-func (*TakeOut) step()  {}
-func (*Forget) step()   {}
-func (*Turn) step()     {}
+func (*Upload) step()   {}
+func (*Download) step() {}
+func (*Clear) step()    {}
+func (*Rotate) step()   {}
 
-// Source says where bytes come from: the Clip, Between for a slice, Numbers, a *Noise,
+// Source says where bytes come from: the Clip, Intermediate for a slice, Numbers, a *Noise,
 // *Counts, a *Rectangle, *HostRows or a HostWeight.
 type Source interface{ source() }
 
@@ -74,14 +73,14 @@ type Counts struct {
 // HostWeight is what a buffer of weights holds that lives on the host.
 type HostWeight struct{ Of *gpu.Buffer }
 
-func (Clip) source()       {}
-func (*Between) source()   {}
-func (Numbers) source()    {}
-func (*Noise) source()     {}
-func (*Counts) source()    {}
-func (*Rectangle) source() {}
-func (*HostRows) source()  {}
-func (HostWeight) source() {}
+func (Clip) source()          {}
+func (*Intermediate) source() {}
+func (Numbers) source()       {}
+func (*Noise) source()        {}
+func (*Counts) source()       {}
+func (*Rectangle) source()    {}
+func (*HostRows) source()     {}
+func (HostWeight) source()    {}
 
 // Values are the numbers.
 func (n Numbers) Values() []float32 { return n }

@@ -39,11 +39,11 @@ type Target interface {
 // fills them.
 type load struct {
 	buffers []*gpu.Buffer
-	put     func(u *upload) error
+	put     func(u *loadContext) error
 }
 
-// upload is what loads need.
-type upload struct {
+// loadContext is what loads need.
+type loadContext struct {
 	ctx     context.Context
 	dev     Target
 	from    Tensors
@@ -76,7 +76,7 @@ func NewWeights(set *wgsl.Set, elem wgsl.Elem) *Weights {
 
 func (w *Weights) declare(label string, size int, fill func(*scratch, Tensors) (filling, error)) *gpu.Buffer {
 	b := &gpu.Buffer{Label: label, Size: int64(size)}
-	w.loads = append(w.loads, load{[]*gpu.Buffer{b}, func(u *upload) error {
+	w.loads = append(w.loads, load{[]*gpu.Buffer{b}, func(u *loadContext) error {
 		data, err := fill(u.scratch, u.from)
 		if err != nil {
 			return err
@@ -291,7 +291,7 @@ func (w *Weights) Bytes() int64 { return sum(w.Buffers()) }
 // Make makes the missing ones of the weights on a device, from tensors. made is called
 // with buffers that were made together, as they are there.
 func (w *Weights) Make(ctx context.Context, on Target, from Tensors, missing map[*gpu.Buffer]bool, made func(buffers []*gpu.Buffer) error) error {
-	u := &upload{ctx, on, from, &scratch{}, missing}
+	u := &loadContext{ctx, on, from, &scratch{}, missing}
 	for _, l := range w.loads {
 		if err := ctx.Err(); err != nil {
 			return failed(err)
@@ -310,10 +310,10 @@ func (w *Weights) Make(ctx context.Context, on Target, from Tensors, missing map
 }
 
 // alloc gives buffers memory.
-func (u *upload) alloc(buffers ...*gpu.Buffer) error { return failed(u.dev.Alloc(buffers...)) }
+func (u *loadContext) alloc(buffers ...*gpu.Buffer) error { return failed(u.dev.Alloc(buffers...)) }
 
 // write fills a view with values stored as elem.
-func (u *upload) write(to gpu.View, elem wgsl.Elem, v []float32) error {
+func (u *loadContext) write(to gpu.View, elem wgsl.Elem, v []float32) error {
 	for part := range slices.Chunk(v, pieceBytes/4) {
 		k := u.scratch
 		k.raw = zeroed(k.raw, len(part)*elem.Bytes())
@@ -338,7 +338,7 @@ func failed(err error) error {
 const pieceBytes = 1 << 20
 
 // halves fills a buffer with halves that are their bits.
-func (u *upload) halves(to *gpu.Buffer, v []uint16) error {
+func (u *loadContext) halves(to *gpu.Buffer, v []uint16) error {
 	offset := int64(0)
 	for part := range slices.Chunk(v, pieceBytes/2) {
 		k := u.scratch

@@ -8,17 +8,17 @@ import (
 
 // Work is a plan's work as data: what is run, moved and put together, and where.
 type Work struct {
-	Passes   []*Pass
-	Between  *Between // of two passes; nil: there is one
-	Joiner   Joiner   // nil for one tile
-	Results  *Results
-	Preview  *Previews                       // nil where none is wanted
-	Foreign  *gpu.Buffer                     // a frame that a helper made; nil where there are none
-	Staging  []*gpu.Buffer                   // that results leave by, readbacks
-	Piece    int64                           // bytes of causal memory that cross at once, at most
-	Weights  []*gpu.Buffer                   // that commands read, on the device
-	Streamed []*gpu.Buffer                   // that live on the host
-	NewSpool func(size int64) (Spool, error) // see Internals.Spool
+	Passes       []*Pass
+	Intermediate *Intermediate // of two passes; nil: there is one
+	Joiner       Joiner        // nil for one tile
+	Results      *Results
+	Preview      *Previews                       // nil where none is wanted
+	Foreign      *gpu.Buffer                     // a frame that a helper made; nil where there are none
+	Staging      []*gpu.Buffer                   // that results leave by, readbacks
+	Piece        int64                           // bytes of causal memory that cross at once, at most
+	Weights      []*gpu.Buffer                   // that commands read, on the device
+	Streamed     []*gpu.Buffer                   // that live on the host
+	NewSpool     func(size int64) (Spool, error) // see Internals.Spool
 }
 
 // Last is the pass whose tiles are put together.

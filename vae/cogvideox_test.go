@@ -179,7 +179,7 @@ func TestCogVideoXOnTheHost(t *testing.T) {
 		p, err := m.PlanDecode(t.Context(), frames, 5, 4, DecodeOptions{Options: less})
 		require.NoError(t, err)
 		assert.Equal(t, frames == 1, p.Hosted)
-		assert.True(t, p.Rows)
+		assert.True(t, p.InPlace)
 		if got := decodeAll(t, m, z, DecodeOptions{Options: less}); frames == 1 {
 			assert.Equal(t, want, got)
 		} else {

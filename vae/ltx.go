@@ -40,8 +40,8 @@ var ltxFamily = family{
 // ltxEps is that of every norm.
 const ltxEps = 1e-8
 
-// ltxAhead is the time of the decoder's convolutions.
-var ltxAhead = engine.Causal{Kernel: 3, Past: engine.Repeated, Ahead: 1}
+// ltxLookahead is the time of the decoder's convolutions.
+var ltxLookahead = engine.Causal{Kernel: 3, Past: engine.Repeated, Lookahead: 1}
 
 // newLTXEncoder is LTX2VideoEncoder3d.
 func newLTXEncoder(l *loader, c Config) *engine.Network {
@@ -79,7 +79,7 @@ func newLTXDecoder(l *loader, c Config) *engine.Network {
 	end := d.conv("decoder.conv_out.conv", last, c.Channels*c.Patch*c.Patch)
 	all = append(all, l.pixelNorm("decoder.conv_norm_out", last, ltxEps), &marked{name: "decoder.conv_out", layer: end})
 	all = append(all, &engine.Unpatchify{Name: "unpatchify", Side: c.Patch, C: c.Channels})
-	return &engine.Network{Name: "decoder", Whole: all, Untiled: true, Ahead: true}
+	return &engine.Network{Name: "decoder", Whole: all, Untiled: true, Lookahead: true}
 }
 
 // ltxLayers makes what is the decoder's own.
@@ -90,7 +90,7 @@ type ltxLayers struct {
 
 // conv is a convolution that reads a frame ahead.
 func (d *ltxLayers) conv(name string, cin, cout int) *engine.Conv {
-	c := d.loader.conv(name, cin, cout, ltxAhead, 1)
+	c := d.loader.conv(name, cin, cout, ltxLookahead, 1)
 	c.Edges, c.Mirror = d.mirrors, d.mirrors
 	return c
 }

@@ -169,9 +169,9 @@ func TestSlicesAhead(t *testing.T) {
 			}
 			m := open(t, dev, ltxCheckpoint(c.name, c.of)(t), F32)
 			z := slicedLTX(c.frames, 1, 2)
-			m.decoder.net.Ahead, m.decoder.First = false, func(int) int { return c.frames }
+			m.decoder.net.Lookahead, m.decoder.First = false, func(int) int { return c.frames }
 			want := decodeAll(t, m, z, DecodeOptions{})
-			m.decoder.net.Ahead, m.decoder.First = true, m.family.first
+			m.decoder.net.Lookahead, m.decoder.First = true, m.family.first
 			for _, chunk := range []int{1, 3, 100} {
 				o := DecodeOptions{Options: Options{Chunk: chunk}}
 				p, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, o)

@@ -48,7 +48,7 @@ func TestMemoryIn8Bits(t *testing.T) {
 			c.o.MemoryFormat = MemoryI8
 			want := both(t, c.m, c.o)
 			for i, p := range want.plans {
-				require.True(t, p.Eight)
+				require.True(t, p.CausalI8)
 				require.Less(t, p.Causal, plain.plans[i].Causal*2/3, "frames are small, and scales as much as many pixels")
 				require.Greater(t, p.Causal, plain.plans[i].Causal/4)
 			}
@@ -134,13 +134,13 @@ func TestMemoryIn8BitsWithLess(t *testing.T) {
 		drain(t, dev)
 		most := p.Bytes()
 		if name == "out of memory" {
-			smaller(dev, dev.Stats().Bytes+p.Bytes()-p.Ahead-1)
+			smaller(dev, dev.Stats().Bytes+p.Bytes()-p.Staging-1)
 		}
 		dev.ResetPeaks()
 		less := 0
 		w := Watch{Less: func(_, now *Plan, _ int) {
 			less++
-			require.True(t, now.Eight)
+			require.True(t, now.CausalI8)
 		}}
 		if o.Internals.Least {
 			w.Loading = loaded(t, dev)

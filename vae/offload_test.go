@@ -147,7 +147,7 @@ func TestOffloadOutOfMemory(t *testing.T) {
 		if !p.Away { // no more than it takes at least without the host
 			least, err := m.PlanDecode(t.Context(), z.Frames, z.Height, z.Width, DecodeOptions{Options: o})
 			require.NoError(t, err)
-			smaller(dev, dev.Stats().Bytes+least.Bytes()-least.Ahead-1)
+			smaller(dev, dev.Stats().Bytes+least.Bytes()-least.Staging-1)
 		} else {
 			drain(t, dev)
 			count := 0
@@ -226,12 +226,12 @@ func TestWinogradKeepsFramesOnTheHost(t *testing.T) {
 		o.Budget = p.Bytes() - 1
 		p = plan(o)
 	}
-	require.False(t, p.Rows)
+	require.False(t, p.InPlace)
 	winograd := macs(p) // of portions of two frames, where all at once may be four together
 	require.LessOrEqual(t, winograd, once*4/3)
 	closeTo(t, run(p), want, 1e-11, "portions that keep frames")
 	p = plan(Options{Offload: OffloadOn, Internals: Internals{Least: true}})
-	require.True(t, p.Rows)
+	require.True(t, p.InPlace)
 	require.Greater(t, macs(p), winograd)
 	closeTo(t, run(p), want, 1e-11, "portions that keep what they give")
 }

@@ -66,8 +66,8 @@ func TestSlicesOverlap(t *testing.T) {
 	run := func() (order []string, data []float32) {
 		p, err := m.PlanEncode(t.Context(), 13, 16, 24, o)
 		require.NoError(t, err)
-		require.Equal(t, o.Budget == 0, p.Ahead > 0)
-		o.Budget = p.Bytes() - p.Ahead // of the next run
+		require.Equal(t, o.Budget == 0, p.Staging > 0)
+		o.Budget = p.Bytes() - p.Staging // of the next run
 		clip.events = nil
 		for f, err := range p.Run(t.Context(), clip, Watch{}) {
 			require.NoError(t, err)
@@ -123,11 +123,11 @@ func TestSpoolIsReadAfterItIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, l.Slices)
 	want := decodeAll(t, m, z, DecodeOptions{Options: o})
-	o.Budget = l.Bytes() - l.Ahead - 1
+	o.Budget = l.Bytes() - l.Staging - 1
 	l, err = m.PlanDecode(t.Context(), 2, 3, 4, DecodeOptions{Options: o})
 	require.NoError(t, err)
 	require.Positive(t, l.Spool)
-	require.Positive(t, l.Ahead)
+	require.Positive(t, l.Staging)
 	require.True(t, slices.Equal(decodeAll(t, m, z, DecodeOptions{Options: o}), want))
 }
 
@@ -205,7 +205,7 @@ func BenchmarkOverlap(b *testing.B) {
 			p, err := m.PlanDecode(b.Context(), 9, 2, 2, o)
 			require.NoError(b, err)
 			if !ahead {
-				o.Budget = p.Bytes() - p.Ahead
+				o.Budget = p.Bytes() - p.Staging
 				p, err = m.PlanDecode(b.Context(), 9, 2, 2, o)
 				require.NoError(b, err)
 			}

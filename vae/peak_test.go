@@ -101,7 +101,7 @@ func TestPeakIsPlanned(t *testing.T) {
 					if o.Tiling != Feather && o.Tiling != Exact || len(p.Tiles.Tiles) == 1 {
 						return
 					}
-					o.Budget = p.Bytes() - p.Ahead - 1 // less than a canvas on the device needs
+					o.Budget = p.Bytes() - p.Staging - 1 // less than a canvas on the device needs
 					if p, run, err = j.plan(o); err == nil {
 						require.Positive(t, p.Spool)
 						peakOf(t, m, p, run)

@@ -80,7 +80,7 @@ func portioned(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, f
 	require.NoError(t, err)
 	for depth := 1; depth <= 2; depth++ {
 		before := p
-		o.Budget = p.Bytes() - p.Ahead - 1
+		o.Budget = p.Bytes() - p.Staging - 1
 		p, run, err = plan(o)
 		if slices.Contains([]string{wan22, hunyuan15}, m.Config.Family) && errors.Is(err, ErrMemory) {
 			return // so small, it has little to gain
@@ -109,7 +109,7 @@ func TestPortionsBeforeSmallerTiles(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, p.Tiles.Whole())
 	require.Zero(t, p.Depth)
-	o.Budget = p.Bytes() - p.Ahead - 1
+	o.Budget = p.Bytes() - p.Staging - 1
 	p, err = m.PlanDecode(t.Context(), 3, 9, 9, o)
 	require.NoError(t, err)
 	require.True(t, p.Tiles.Whole())

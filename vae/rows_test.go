@@ -46,7 +46,7 @@ func TestRowsAreExact(t *testing.T) {
 				o.Internals.Least = true
 				got := both(t, m, o)
 				for i, p := range got.plans {
-					require.True(t, p.Rows, "%s of %s", engine.Bytes(p.Bytes()), engine.Bytes(want.plans[i].Bytes()))
+					require.True(t, p.InPlace, "%s of %s", engine.Bytes(p.Bytes()), engine.Bytes(want.plans[i].Bytes()))
 				}
 				closeTo(t, got.pixels, want.pixels, 1e-11, "decoded")
 				closeTo(t, got.latent, want.latent, 1e-11, "encoded")

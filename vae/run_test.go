@@ -108,7 +108,7 @@ func TestSpooledBlend(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, l.Spool, "with room to spare the canvas is spooled")
 	require.NotZero(t, l.Canvas, "with room to spare there is none on the device")
-	tight.Budget = l.Bytes() - l.Ahead - 1
+	tight.Budget = l.Bytes() - l.Staging - 1
 	l, err = m.PlanDecode(t.Context(), 3, 5, 6, DecodeOptions{Options: tight})
 	require.NoError(t, err)
 	require.NotZero(t, l.Spool, "without room nothing is spooled")
@@ -117,7 +117,7 @@ func TestSpooledBlend(t *testing.T) {
 		"decode: spooled and resident blends differ")
 	e, err := m.PlanEncode(t.Context(), 9, 40, 48, EncodeOptions{Options: o})
 	require.NoError(t, err)
-	tight.Budget = e.Bytes() - e.Ahead - 1
+	tight.Budget = e.Bytes() - e.Staging - 1
 	require.True(t, slices.Equal(encodeAll(t, m, clip, EncodeOptions{Options: tight}), encodeAll(t, m, clip, EncodeOptions{Options: o})),
 		"encode: spooled and resident blends differ")
 	left, err := os.ReadDir(dir)

@@ -136,7 +136,7 @@ func streamed(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, fu
 		require.NoError(t, err)
 		peak := m.dev.Stats().PeakBytes
 		require.LessOrEqual(t, peak, p.Bytes(), "planned %s, had %s", engine.Bytes(p.Bytes()), engine.Bytes(peak))
-		way := sums{p.Depth, p.Rows}
+		way := sums{p.Depth, p.InPlace}
 		if want := made[way]; want != nil {
 			assert.True(t, slices.Equal(got, want), "%d bytes streamed: NMSE %g", p.Streamed, nmse(got, want))
 		}
@@ -146,7 +146,7 @@ func streamed(t *testing.T, m *Model, o Options, plan func(o Options) (*Plan, fu
 			weights = p.Weights
 		}
 		require.Equal(t, p.Streamed > 0 || p.Away, p.Host > 0)
-		o.Budget = p.Bytes() - p.Ahead - 1
+		o.Budget = p.Bytes() - p.Staging - 1
 	}
 	require.Zero(t, all[0], "though there is room")
 	require.Positive(t, all[len(all)-1])

@@ -127,7 +127,7 @@ func (s *shortcut) before(g *engine.Graph, x engine.Value) engine.Value {
 	if s.sample == nil || s.sample.up {
 		return engine.Copy(g, s.name, x)
 	}
-	d := &engine.AvgDown{Name: s.name, Out: s.cout, Time: s.time, Apart: s.apart, Window: s.sample.conv.Window(g, x)}
+	d := &engine.AvgDown{Name: s.name, Out: s.cout, Time: s.time, PerFrame: s.apart, Window: s.sample.conv.Window(g, x)}
 	return d.Forward(g, x)
 }
 
@@ -136,6 +136,6 @@ func (s *shortcut) after(g *engine.Graph, skip, y engine.Value) engine.Value {
 	if s.sample == nil || !s.sample.up {
 		return engine.AddMeans(g, s.name, skip, y)
 	}
-	d := &engine.DupUp{Name: s.name, Time: s.time, Apart: s.apart, Window: s.sample.conv.Window(g, skip)}
+	d := &engine.DupUp{Name: s.name, Time: s.time, PerFrame: s.apart, Window: s.sample.conv.Window(g, skip)}
 	return d.Add(g, skip, y)
 }

@@ -30,7 +30,7 @@ type Convolution struct {
 	Clip   bool // there are other frames
 	Add    bool // add to Y, which holds the residual
 	ReLU   bool // of the result
-	Apart  bool // taps that read the same frame are not summed
+	NoFold bool // taps that read the same frame are not summed
 
 	Taps  func(t int) []Tap // that frame t reads; those before them read zeros
 	Given func(t int) bool  // puts what frame t is to be added to into Y, and says whether there is any; nil: none
@@ -164,7 +164,7 @@ func (s *Set) summedFirst(b *gpu.Batch, label string, c *Convolution, m *Scratch
 	}
 	shape := Shape{O: c.Y.C, I: taps[0].X.C, KT: kt, KS: 3}
 	bytes := s.Summed(c.Packing, shape, first)
-	if first == 1 || len(taps) < kt || c.Apart || bytes > m.Most {
+	if first == 1 || len(taps) < kt || c.NoFold || bytes > m.Most {
 		return c.Weights, kt, taps
 	}
 	w = m.weights(making{first: first}, label+" taps", bytes, func(to *gpu.Buffer) Weights {

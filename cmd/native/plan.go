@@ -90,12 +90,12 @@ type planned struct {
 
 	Choices []planChoice `json:"choices,omitempty"` // with --choices
 
-	Layers []planLayer `json:"layers"`
-	Map    []planLies  `json:"map,omitempty"` // with --map
+	Layers []planLayer      `json:"layers"`
+	Map    []planAllocation `json:"map,omitempty"` // with --map
 }
 
-// planLies is something that lies in a buffer.
-type planLies struct {
+// planAllocation is the content of a device buffer during an interval.
+type planAllocation struct {
 	Buffer string `json:"buffer"`
 	Size   int64  `json:"buffer_bytes"`
 	Slice  int    `json:"slice_frames,omitempty"` // in slices of so many frames; none: always
@@ -217,7 +217,7 @@ func (c *planCmd) independent(m *vae.Model) bool {
 func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	r := &planned{
 		Command: "plan", Model: m.Config.Model, Op: c.Op, Frames: int(c.Frames), Height: c.Size.H, Width: c.Size.W, Pictures: c.independent(m), Precision: c.Precision,
-		Layout: report.NewLayout(p), Depth: p.Depth, Rows: p.Rows, Shrunk: p.Shrunk,
+		Layout: report.NewLayout(p), Depth: p.Depth, Rows: p.InPlace, Shrunk: p.Shrunk,
 		Peak: p.Bytes(), Weights: p.Weights, Activations: p.Activations, Causal: p.Causal, Canvas: p.Canvas, Transfer: p.Transfer, Spool: p.Spool,
 		Host: p.Host, HostWeights: p.Streamed, HostFree: c.free(p.Host), Moved: p.Moved,
 	}
@@ -225,8 +225,8 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 		r.File = terminal.FileName(c.Model)
 	}
 	if c.Map {
-		for _, l := range p.Map() {
-			r.Map = append(r.Map, planLies(l))
+		for _, l := range p.MemoryMap() {
+			r.Map = append(r.Map, planAllocation(l))
 		}
 	}
 	for _, l := range p.Layers() {
@@ -243,7 +243,7 @@ func (c *planCmd) planned(m *vae.Model, p *vae.Plan) *planned {
 	}
 	if p.Causal+p.Host > p.Streamed && !p.Hosted {
 		r.Format = c.Precision
-		if p.Eight {
+		if p.CausalI8 {
 			r.Format = "i8"
 		}
 	}
@@ -325,7 +325,7 @@ func (c *planCmd) tell(a *app, r *planned, p *vae.Plan) error {
 
 // in8 says that causal memory is kept in 8 bits.
 func in8(p *vae.Plan) string {
-	if p.Eight {
+	if p.CausalI8 {
 		return " in 8 bits"
 	}
 	return ""
@@ -342,7 +342,7 @@ func crossing(r *planned) string {
 }
 
 // tellMap prints what lies where.
-func (c *planCmd) tellMap(a *app, all []planLies) error {
+func (c *planCmd) tellMap(a *app, all []planAllocation) error {
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 3, ' ', 0)
 	if len(all) > 0 {
 		fmt.Fprintln(t, "  buffer\tof\tframes in\tbytes\tfrom\tuntil")

@@ -35,36 +35,36 @@ func (h hostMemory) slots(of *engine.HostMemory) []*hostFrame {
 
 func (h hostMemory) frame(at engine.HostSlot) *hostFrame { return h.slots(at.Of)[at.Slot] }
 
-// turn makes the slot after the n oldest the oldest.
-func (h hostMemory) turn(of *engine.HostMemory, n int) {
+// rotate moves the n oldest slots behind the others.
+func (h hostMemory) rotate(of *engine.HostMemory, n int) {
 	all := h.slots(of)
 	h[of] = append(append(make([]*hostFrame, 0, len(all)), all[n:]...), all[:n]...)
 }
 
-// landing is a sink: bytes of a frame on the host.
-type landing struct {
+// hostSink is a sink that stores bytes of a frame on the host.
+type hostSink struct {
 	to    *hostFrame
 	at, n int64
 }
 
-func (l *landing) put(data []byte) error {
+func (l *hostSink) put(data []byte) error {
 	copy(l.to.bytes()[l.at:], data)
 	return nil
 }
 
-// rows are bytes of a frame on the host, when what is on its way to them is there.
-func (r *run) rows(ctx context.Context, of *engine.HostRows) ([]byte, error) {
+// hostBytes are bytes of a frame on the host, after the readbacks to them have arrived.
+func (r *run) hostBytes(ctx context.Context, of *engine.HostRows) ([]byte, error) {
 	h := r.host.frame(of.HostSlot)
-	err := r.through(ctx, func(to sink) bool {
-		l, ok := to.(*landing)
+	err := r.settleMatching(ctx, func(to sink) bool {
+		l, ok := to.(*hostSink)
 		return ok && l.to == h && l.at < of.At+of.N && of.At < l.at+l.n
 	})
 	return h.bytes()[of.At:][:of.N], err
 }
 
-// forget makes bytes of a frame on the host zeros.
-func (r *run) forget(ctx context.Context, of *engine.HostRows) error {
-	data, err := r.rows(ctx, of)
+// clearHost zeroes bytes of a frame on the host.
+func (r *run) clearHost(ctx context.Context, of *engine.HostRows) error {
+	data, err := r.hostBytes(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -72,8 +72,9 @@ func (r *run) forget(ctx context.Context, of *engine.HostRows) error {
 	return nil
 }
 
-// out reads what a view of a pass's causal memory is, wherever that lives; in writes it.
-func (r *run) out(ctx context.Context, w *engine.Pass, b []byte, v gpu.View) error {
+// readMemory reads a view of a pass's causal memory, on the device or on the host;
+// writeMemory writes it.
+func (r *run) readMemory(ctx context.Context, w *engine.Pass, b []byte, v gpu.View) error {
 	if at, ok := w.OnHost(v.Buffer); ok {
 		copy(b, r.host.frame(at).bytes()[v.Offset:])
 		return nil
@@ -81,7 +82,7 @@ func (r *run) out(ctx context.Context, w *engine.Pass, b []byte, v gpu.View) err
 	return r.dev.Read(ctx, b, v)
 }
 
-func (r *run) in(w *engine.Pass, v gpu.View, b []byte) error {
+func (r *run) writeMemory(w *engine.Pass, v gpu.View, b []byte) error {
 	if at, ok := w.OnHost(v.Buffer); ok {
 		copy(r.host.frame(at).bytes()[v.Offset:], b)
 		return nil

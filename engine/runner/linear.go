@@ -25,7 +25,7 @@ func (r *run) fade(to *engine.LinearTile, raw []byte) error {
 		columns = min(e.W, l.Tiles[tile-1].Out.Size().W)
 		before = make([]float32, size.H*columns*c)
 	}
-	fromAbove, fromBefore := bandsAt(v, t, col)
+	fromAbove, fromBefore := spoolOffsets(v, t, col)
 	down, right := &offset{r.spools[v.Above], fromAbove}, &offset{r.spools[v.Before], fromBefore}
 	if err := errors.Join(load32(above, down), load32(before, right)); err != nil {
 		return err
@@ -47,9 +47,9 @@ func (r *run) fade(to *engine.LinearTile, raw []byte) error {
 	return write(r.spools[v.Result], v.Rectangle(t, at.Final), kept)
 }
 
-// bandsAt are where the last rows of the tile in a column, and the last columns
+// spoolOffsets are where the last rows of the tile in a column, and the last columns
 // of the tile before, begin in their spools for frame t.
-func bandsAt(v *engine.LinearCanvas, t, col int) (down, right int64) {
+func spoolOffsets(v *engine.LinearCanvas, t, col int) (down, right int64) {
 	pixel, l := int64(4*v.C), &v.Tiles
 	down = (int64(t)*int64(l.Cols) + int64(col)) * int64(l.Extent.H) * int64(v.Widest.W) * pixel
 	return down, int64(t) * int64(v.Widest.H) * int64(l.Extent.W) * pixel

@@ -66,13 +66,13 @@ func cut(how engine.Tiling) engine.Options {
 // The first pass of exact tiles puts frames, the second gets the rectangles it asks for.
 func TestPassesMeet(t *testing.T) {
 	p := plan(t, job(t, 60, 70), cut(engine.Exact))
-	b, inner, outer := p.Work.Between, p.Work.Passes[0], p.Work.Last()
+	b, inner, outer := p.Work.Intermediate, p.Work.Passes[0], p.Work.Last()
 	spool := make(inMemory, b.Spool.Bytes)
 	r := &run{plan: p, work: &p.Work, spools: spools{b.Spool: spool}}
 	frame := b.Size.H * b.Size.W * b.Pixel
 	frames := numbered(b.Frames * frame)
 	for f := range b.Frames {
-		step := b.Keep(inner, engine.TileFrame{X: inner.Recorded[0][0].Out, Frame: f}).(*engine.TakeOut)
+		step := b.Store(inner, engine.TileFrame{X: inner.Recorded[0][0].Out, Frame: f}).(*engine.Download)
 		require.NoError(t, r.sink(step.To).put(frames[f*frame:][:frame]))
 	}
 	require.Equal(t, inMemory(frames), spool)

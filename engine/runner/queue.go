@@ -71,7 +71,7 @@ func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) erro
 				return err
 			}
 		case i := <-q.free:
-			if err := r.tile(ctx, n, i, tiles-q.left, q.own); err != nil {
+			if err := r.tile(ctx, n, i, tiles-q.left, q.takeOwn); err != nil {
 				return err
 			}
 			q.left--
@@ -82,9 +82,9 @@ func (r *run) queue(ctx context.Context, n int, take func(engine.TileFrame) erro
 	return nil
 }
 
-// own takes a frame of this device's tile, and then those of others that wait.
-func (q *queue) own(out engine.TileFrame) (err error) {
-	if q.came(out) {
+// takeOwn takes a frame of this device's tile, and then the frames of workers that wait.
+func (q *queue) takeOwn(out engine.TileFrame) (err error) {
+	if q.firstTime(out) {
 		err = q.each(out)
 	}
 	for err == nil {
@@ -98,9 +98,9 @@ func (q *queue) own(out engine.TileFrame) (err error) {
 	return err
 }
 
-// came notes a frame, and is false where it came before: from somebody who
-// handed the tile back.
-func (q *queue) came(out engine.TileFrame) bool {
+// firstTime records a frame. It is false if the frame came before, from a worker that
+// failed and returned its tile.
+func (q *queue) firstTime(out engine.TileFrame) bool {
 	if out.Frame < q.seen[out.Tile] {
 		return false
 	}
@@ -116,7 +116,7 @@ func (q *queue) take(v delivery) error {
 		}
 		return nil
 	}
-	if q.came(v.out) {
+	if q.firstTime(v.out) {
 		x := &v.out.X
 		x.T, x.Buffer, v.out.T = 1, q.work.Foreign, 0
 		if err := q.dev.Write(gpu.View{Buffer: x.Buffer, Size: x.Bytes()}, v.data); err != nil {
@@ -130,12 +130,12 @@ func (q *queue) take(v delivery) error {
 		q.left--
 		v.by.Helper.Tiles++
 	}
-	q.worked(v)
+	q.workerProgress(v)
 	return nil
 }
 
-// worked tells of the end of a worker's slice.
-func (q *queue) worked(v delivery) {
+// workerProgress reports the end of a worker's slice.
+func (q *queue) workerProgress(v delivery) {
 	if v.flops == 0 || q.watch.Progress == nil {
 		return
 	}
@@ -144,14 +144,13 @@ func (q *queue) worked(v delivery) {
 	q.watch.Progress(progress(q.plan, v.at, 1, q.done))
 }
 
-// serve has a worker make tiles until there are no more. Where it fails, it
-// hands its tile back.
+// serve runs tiles on a worker until there are no more. A worker that fails returns its tile.
 func (q *queue) serve(ctx context.Context, worker *Worker) {
 	p, dev := worker.Helper.Plan, worker.On.Dev
 	w, r := p.Work.Passes[q.n], newRun(p, worker.On, q.input)
 	r.staging, r.to = engine.Stagings(max(q.work.Foreign.Size, p.Work.Piece), 2), len(w.Slices)
-	if b := q.work.Between; b != nil {
-		r.spools[p.Work.Between.Spool] = q.spools[b.Spool]
+	if b := q.work.Intermediate; b != nil {
+		r.spools[p.Work.Intermediate.Spool] = q.spools[b.Spool]
 	}
 	buffers := append(w.Buffers(), r.staging...)
 	defer dev.Free(buffers...)
@@ -159,7 +158,7 @@ func (q *queue) serve(ctx context.Context, worker *Worker) {
 	if err == nil {
 		err = dev.Alloc(buffers...)
 	}
-	dev.WhileWaiting(func() error { return r.spare(ctx) })
+	dev.WhileWaiting(func() error { return r.finishReady(ctx) })
 	defer dev.WhileWaiting(nil)
 	for err == nil {
 		select {
@@ -184,7 +183,7 @@ func (q *queue) send(ctx context.Context, worker *Worker, r *run, out engine.Til
 	if rec := r.at.pass.At(out.Tile, r.at.slice); out.T == rec.Out.T-1 {
 		v.flops, v.last = rec.Cost.FLOPs, r.at.k == len(r.at.pass.Slices)-1
 	}
-	return r.takeOut(ctx, out.View(), into(func(data []byte) error {
+	return r.download(ctx, out.View(), sinkFunc(func(data []byte) error {
 		v.data = slices.Clone(data)
 		return q.deliver(ctx, v)
 	}), false)

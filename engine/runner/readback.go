@@ -18,27 +18,27 @@ type sink interface {
 	put(data []byte) error
 }
 
-// into is a sink that is a function.
-type into func(data []byte) error
+// sinkFunc makes a sink of a function.
+type sinkFunc func(data []byte) error
 
-func (f into) put(data []byte) error { return f(data) }
+func (f sinkFunc) put(data []byte) error { return f(data) }
 
-// sink is who takes bytes in that go somewhere. A frame on the host is the one that is
-// there now: slots turn.
+// sink is the sink of a download. A frame on the host is the one that is in the slot now:
+// slots rotate.
 func (r *run) sink(to engine.Sink) sink {
 	switch to := to.(type) {
 	case *engine.Rectangle:
 		return &spooling{r.spools[to.Spool], to}
 	case *engine.Crop:
-		return into(func(data []byte) error { return write(r.spools[to.To.Spool], to.To, cropped(to, data)) })
+		return sinkFunc(func(data []byte) error { return write(r.spools[to.To.Spool], to.To, cropped(to, data)) })
 	case *engine.HostRows:
-		return &landing{r.host.frame(to.HostSlot), to.At, to.N}
+		return &hostSink{r.host.frame(to.HostSlot), to.At, to.N}
 	case *engine.ResultRows:
-		return into(func(data []byte) error { return r.result(to, data) })
+		return sinkFunc(func(data []byte) error { return r.result(to, data) })
 	case *engine.PreviewRows:
-		return into(func(data []byte) error { return r.preview(to, data) })
+		return sinkFunc(func(data []byte) error { return r.preview(to, data) })
 	case *engine.LinearTile:
-		return into(func(data []byte) error { return r.fade(to, data) })
+		return sinkFunc(func(data []byte) error { return r.fade(to, data) })
 	}
 	panic(fmt.Sprintf("runner: sink %T", to))
 }
@@ -88,25 +88,24 @@ func (r *run) finish(ctx context.Context) error {
 	return first.to.put(data)
 }
 
-// spare finishes a readback that is there while the device has other things to do.
-func (r *run) spare(ctx context.Context) error {
+// finishReady finishes the oldest readback if it has arrived, while the device is busy.
+func (r *run) finishReady(ctx context.Context) error {
 	if len(r.readbacks) == 0 || !r.dev.Ready(r.readbacks[0].from.Buffer) {
 		return nil
 	}
 	return r.finish(ctx)
 }
 
-// written settles what is on its way to the frame of a spool that a rectangle
-// is of.
-func (r *run) written(ctx context.Context, of *engine.Rectangle) error {
-	return r.through(ctx, func(to sink) bool {
+// settleSpool finishes the readbacks to the frame of a spool that a rectangle is part of.
+func (r *run) settleSpool(ctx context.Context, of *engine.Rectangle) error {
+	return r.settleMatching(ctx, func(to sink) bool {
 		s, ok := to.(*spooling)
 		return ok && s.to.Spool == of.Spool && s.to.T == of.T
 	})
 }
 
-// through settles up to the last that is on its way to sinks like these.
-func (r *run) through(ctx context.Context, like func(to sink) bool) error {
+// settleMatching finishes readbacks up to the last one with such a sink.
+func (r *run) settleMatching(ctx context.Context, like func(to sink) bool) error {
 	for i := len(r.readbacks) - 1; i >= 0; i-- {
 		if like(r.readbacks[i].to) {
 			return r.settle(ctx, len(r.readbacks)-1-i)
@@ -119,7 +118,7 @@ func (r *run) through(ctx context.Context, like func(to sink) bool) error {
 func (r *run) result(to *engine.ResultRows, data []byte) error {
 	b := Band{Frame: to.Frame, Y: to.Y, Rows: to.Rows, Last: to.Last, Width: to.Width}
 	if to.Form == engine.RGBA8 {
-		if err := opaque(data); err != nil {
+		if err := checkFinite(data); err != nil {
 			return err
 		}
 		r.pixels = append(r.pixels[:0], data...)
@@ -140,9 +139,9 @@ func (r *run) result(to *engine.ResultRows, data []byte) error {
 	return r.give(b)
 }
 
-// preview gives a tile's frame to who watches, when all its rows are there.
+// preview passes a tile's frame to Watch.Preview when all its rows have arrived.
 func (r *run) preview(to *engine.PreviewRows, data []byte) error {
-	if err := opaque(data); err != nil {
+	if err := checkFinite(data); err != nil {
 		return err
 	}
 	if to.Rows < to.Height {
@@ -158,8 +157,8 @@ func (r *run) preview(to *engine.PreviewRows, data []byte) error {
 	return r.watch.Preview(Preview{Tile: to.Tile, Frame: to.Frame, Y: to.Y, X: to.X, Height: to.Height, Width: to.Width, RGBA: data})
 }
 
-// opaque checks 8-bit pixels: one that is not finite has no alpha.
-func opaque(pixels []byte) error {
+// checkFinite checks 8-bit pixels: the kernel stores alpha 0 for one that is not finite.
+func checkFinite(pixels []byte) error {
 	for i := 3; i < len(pixels); i += 4 {
 		if pixels[i] == 0 {
 			return ErrOverflow

@@ -23,22 +23,22 @@ type Keeper interface {
 	Done(slices, frames int) error
 }
 
-// keepShare is how much longer work takes than keeping what it leaves, at least.
-const keepShare = 20
+// keepRatio is how many times longer a part takes than saving its memory, at least.
+const keepRatio = 20
 
-// keepBytes are moved at once.
-const keepBytes = 16 << 20
+// keepChunk is how many bytes are transferred at once.
+const keepChunk = 16 << 20
 
 // keeping is how long it took to bring memory in and out in a part of the work.
 type keeping struct{ spent time.Duration }
 
-// kept does the work, where there is a Keeper in parts: so many slices of all tiles,
-// after which their causal memory is kept. The first part is one slice. Another is as
-// long as makes keeping a twentieth of it, by what they took before.
-func (r *run) kept(ctx context.Context) error {
+// inParts runs the plan. With a Keeper it runs parts, some slices of all tiles, and saves
+// the causal memory after each. The first part is one slice. The next ones are so long that
+// saving takes a twentieth of the time, judged by the part before.
+func (r *run) inParts(ctx context.Context) error {
 	end := len(r.work.Last().Slices)
 	if r.to = end; r.watch.Keep == nil {
-		return r.part(ctx)
+		return r.runPart(ctx)
 	}
 	r.workers = nil
 	text, bytes := r.plan.CausalMemory()
@@ -51,7 +51,7 @@ func (r *run) kept(ctx context.Context) error {
 		r.from, r.to = done, min(done+n, end)
 		r.keeping.spent = 0
 		began := time.Now()
-		if err := r.part(ctx); err != nil {
+		if err := r.runPart(ctx); err != nil {
 			return err
 		}
 		done = r.to
@@ -61,7 +61,7 @@ func (r *run) kept(ctx context.Context) error {
 		}
 		took := r.keeping.spent + time.Since(saved)
 		work := max(time.Since(began)-took, 1) / time.Duration(r.to-r.from)
-		n = int(math.Ceil(keepShare * float64(took) / float64(max(work, 1))))
+		n = int(math.Ceil(keepRatio * float64(took) / float64(max(work, 1))))
 	}
 	return nil
 }
@@ -89,16 +89,16 @@ func before(w *engine.Pass, i, k int) (frames int) {
 	return frames
 }
 
-// restore brings the memory of tile i in pass n in, save takes it out.
+// restore reads the memory of tile i in pass n from the Keeper, save writes it.
 func (r *run) restore(ctx context.Context, n, i int) error {
 	if r.watch.Keep == nil || r.from == 0 {
 		return nil
 	}
-	return r.moved(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
+	return r.transferMemory(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
 		if k, err := r.watch.Keep.ReadAt(b, at); k < len(b) {
 			return err
 		}
-		return r.in(w, v, b)
+		return r.writeMemory(w, v, b)
 	})
 }
 
@@ -109,8 +109,8 @@ func (r *run) save(ctx context.Context, n, i int) error {
 	if err := r.settle(ctx, 0); err != nil {
 		return err
 	}
-	return r.moved(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
-		if err := r.out(ctx, w, b, v); err != nil {
+	return r.transferMemory(ctx, n, i, func(w *engine.Pass, b []byte, v gpu.View, at int64) error {
+		if err := r.readMemory(ctx, w, b, v); err != nil {
 			return err
 		}
 		_, err := r.watch.Keep.WriteAt(b, at)
@@ -118,8 +118,8 @@ func (r *run) save(ctx context.Context, n, i int) error {
 	})
 }
 
-// moved moves the memory of tile i in pass n.
-func (r *run) moved(ctx context.Context, n, i int, move func(w *engine.Pass, b []byte, v gpu.View, at int64) error) error {
+// transferMemory calls move for each piece of the memory of tile i in pass n.
+func (r *run) transferMemory(ctx context.Context, n, i int, move func(w *engine.Pass, b []byte, v gpu.View, at int64) error) error {
 	if err := r.dev.Wait(ctx); err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func (r *run) moved(ctx context.Context, n, i int, move func(w *engine.Pass, b [
 	w := r.work.Passes[n]
 	at += int64(i) * size(w.Memory())
 	for _, m := range w.Memory() {
-		for from := int64(0); from < m.Size; from += keepBytes {
-			v := gpu.View{Buffer: m, Offset: from, Size: min(keepBytes, m.Size-from)}
+		for from := int64(0); from < m.Size; from += keepChunk {
+			v := gpu.View{Buffer: m, Offset: from, Size: min(keepChunk, m.Size-from)}
 			if err := move(w, r.bytes(v.Size), v, at+from); err != nil {
 				return err
 			}

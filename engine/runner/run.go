@@ -69,7 +69,7 @@ func Run(ctx context.Context, p *engine.Plan, on *Store, workers []*Worker, in I
 			}
 			return nil
 		}
-		if err := r.all(ctx); err != nil && err != errStopped {
+		if err := r.execute(ctx); err != nil && err != errStopped {
 			yield(Band{}, err)
 		}
 	}
@@ -79,12 +79,12 @@ func newRun(p *engine.Plan, on *Store, in Input) *run {
 	return &run{plan: p, work: &p.Work, on: on, dev: on.Dev, input: in, spools: spools{}, host: hostMemory{}, weighted: -1}
 }
 
-// all does what was planned.
-func (r *run) all(ctx context.Context) (err error) {
+// execute runs the plan.
+func (r *run) execute(ctx context.Context) (err error) {
 	p, dev := r.plan, r.dev
 	defer dev.Free(p.Shared()...)
 	if r.watch.Progress != nil {
-		dev.OnDone(r.did)
+		dev.OnDone(r.submissionDone)
 		defer dev.OnDone(nil)
 	}
 	if err := r.compile(ctx); err != nil {
@@ -93,7 +93,7 @@ func (r *run) all(ctx context.Context) (err error) {
 	if err := dev.Alloc(p.Shared()...); err != nil {
 		return err
 	}
-	dev.WhileWaiting(func() error { return r.spare(ctx) })
+	dev.WhileWaiting(func() error { return r.finishReady(ctx) })
 	defer dev.WhileWaiting(nil)
 	defer r.spools.close()
 	if r.work.Joiner != nil {
@@ -103,17 +103,17 @@ func (r *run) all(ctx context.Context) (err error) {
 			}
 		}
 	}
-	return r.kept(ctx)
+	return r.inParts(ctx)
 }
 
-// part does some slices, of all tiles.
-func (r *run) part(ctx context.Context) error {
+// runPart runs some slices of all tiles.
+func (r *run) runPart(ctx context.Context) error {
 	if len(r.work.Passes) > 1 {
-		if err := r.first(ctx); err != nil {
+		if err := r.firstPass(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.last(ctx); err != nil {
+	if err := r.lastPass(ctx); err != nil {
 		return err
 	}
 	return r.settle(ctx, 0)
@@ -134,9 +134,9 @@ func (r *run) compile(ctx context.Context) error {
 	return r.dev.Compile(ctx, batches, r.watch.Compiling)
 }
 
-// first runs the first of two passes.
-func (r *run) first(ctx context.Context) (err error) {
-	b := r.work.Between
+// firstPass runs the first of two passes.
+func (r *run) firstPass(ctx context.Context) (err error) {
+	b := r.work.Intermediate
 	if r.spools[b.Spool] == nil {
 		if err := r.spools.open(b.Spool, r.work.NewSpool); err != nil {
 			return err
@@ -144,16 +144,15 @@ func (r *run) first(ctx context.Context) (err error) {
 	} else if r.work.Passes[0].Once { // for a part of the slices before
 		return nil
 	}
-	err = r.outputs(ctx, 0, func(out engine.TileFrame) error { return r.do(ctx, b.Keep(r.work.Passes[0], out)) })
+	err = r.outputs(ctx, 0, func(out engine.TileFrame) error { return r.do(ctx, b.Store(r.work.Passes[0], out)) })
 	if err != nil {
 		return err
 	}
 	return r.settle(ctx, 0)
 }
 
-// last runs the last pass, puts its tiles together and takes the result off the
-// device.
-func (r *run) last(ctx context.Context) error {
+// lastPass runs the last pass, combines its tiles and downloads the result.
+func (r *run) lastPass(ctx context.Context) error {
 	p, w := r.plan, r.work
 	tiles := make([]int, p.Frames) // of each frame, that came
 	return r.outputs(ctx, len(w.Passes)-1, func(out engine.TileFrame) error {
@@ -234,7 +233,7 @@ func (r *run) tile(ctx context.Context, n, i, nth int, take func(engine.TileFram
 			}
 			frame++
 		}
-		r.finished()
+		r.sliceDone()
 	}
 	return r.save(ctx, n, i)
 }
@@ -247,9 +246,9 @@ func (r *run) slices(w *engine.Pass) (from, to int) {
 	return r.from, r.to
 }
 
-// did tells of a submission that has ended within a slice. Those of the slice
-// before were told with its end.
-func (r *run) did(flops float64) {
+// submissionDone reports progress when a submission ends within a slice. Those of the slice
+// before were reported with its end.
+func (r *run) submissionDone(flops float64) {
 	early := min(flops, r.promised)
 	r.promised -= early
 	r.done += flops - early
@@ -259,8 +258,8 @@ func (r *run) did(flops float64) {
 	}
 }
 
-// finished tells of the end of a slice, whose last submissions are on their way.
-func (r *run) finished() {
+// sliceDone reports the end of a slice, whose last submissions may still run.
+func (r *run) sliceDone() {
 	if r.watch.Progress == nil {
 		return
 	}

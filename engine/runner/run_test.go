@@ -21,15 +21,15 @@ func TestProgressIsNotOfRounding(t *testing.T) {
 	require.Greater(t, part, sum-part-part, "rounded")
 	r.done, r.promised = 0.5e6, sum
 	for range 3 {
-		r.did(part)
+		r.submissionDone(part)
 	}
 	require.Empty(t, told)
-	r.did(part)
+	r.submissionDone(part)
 	require.Len(t, told, 1)
 
 	r.end = 0.7e6
-	r.did(r.end - r.done - 1e-7)
+	r.submissionDone(r.end - r.done - 1e-7)
 	require.Len(t, told, 1, "told of the slice's end before it was reached")
-	r.finished()
+	r.sliceDone()
 	require.Len(t, told, 2)
 }

@@ -10,7 +10,7 @@ import (
 	"tessera/wgsl"
 )
 
-// do does steps in order.
+// do executes steps in order.
 func (r *run) do(ctx context.Context, steps ...engine.Step) error {
 	for _, s := range steps {
 		if err := r.step(ctx, s); err != nil {
@@ -20,38 +20,37 @@ func (r *run) do(ctx context.Context, steps ...engine.Step) error {
 	return nil
 }
 
-// step does one.
+// step executes one.
 func (r *run) step(ctx context.Context, s engine.Step) error {
 	switch s := s.(type) {
 	case *engine.RunBatch:
 		return r.dev.Submit(ctx, s.Batch)
-	case *engine.BringIn:
-		return r.bringIn(ctx, s)
-	case *engine.TakeOut:
-		return r.takeOut(ctx, s.From, r.sink(s.To), s.Now)
-	case *engine.Forget:
-		return r.forget(ctx, &s.Of)
-	case *engine.Turn:
-		r.host.turn(s.Of, s.N)
+	case *engine.Upload:
+		return r.upload(ctx, s)
+	case *engine.Download:
+		return r.download(ctx, s.From, r.sink(s.To), s.Now)
+	case *engine.Clear:
+		return r.clearHost(ctx, &s.Of)
+	case *engine.Rotate:
+		r.host.rotate(s.Of, s.N)
 		return nil
 	}
 	panic(fmt.Sprintf("runner: step %T", s))
 }
 
-// bringIn moves bytes to the device. What is on its way to where they come from is
-// there first.
-func (r *run) bringIn(ctx context.Context, s *engine.BringIn) error {
+// upload copies bytes to the device, after the readbacks to their source have arrived.
+func (r *run) upload(ctx context.Context, s *engine.Upload) error {
 	switch from := s.From.(type) {
 	case engine.HostWeight:
 		return r.dev.Write(s.To, r.on.host[from.Of])
 	case *engine.HostRows:
-		data, err := r.rows(ctx, from)
+		data, err := r.hostBytes(ctx, from)
 		if err != nil {
 			return err
 		}
 		return r.dev.Write(s.To, data)
 	case *engine.Rectangle:
-		if err := r.written(ctx, from); err != nil {
+		if err := r.settleSpool(ctx, from); err != nil {
 			return err
 		}
 	}
@@ -67,7 +66,7 @@ func (r *run) get(from engine.Source, data []byte) error {
 	switch from := from.(type) {
 	case engine.Clip:
 		return r.feed(data)
-	case *engine.Between:
+	case *engine.Intermediate:
 		return r.between(from, data)
 	case *engine.Rectangle:
 		return read(r.spools[from.Spool], from, data)
@@ -91,7 +90,7 @@ func (r *run) feed(data []byte) error {
 }
 
 // between gets the slice's part of the frames that the first pass left.
-func (r *run) between(b *engine.Between, data []byte) error {
+func (r *run) between(b *engine.Intermediate, data []byte) error {
 	part := r.at.pass.Tiles[r.at.tile].In
 	frame := part.Size().H * part.Size().W * b.Pixel
 	for t := range r.at.slice.N {
@@ -102,9 +101,9 @@ func (r *run) between(b *engine.Between, data []byte) error {
 	return nil
 }
 
-// takeOut moves bytes off the device. They come to the sink while the device
-// does what follows; at once where that is wanted, or there is no room.
-func (r *run) takeOut(ctx context.Context, from gpu.View, to sink, now bool) error {
+// download copies bytes from the device. The sink gets them while the device executes the
+// following steps; at once if now is set or the staging buffers are too small.
+func (r *run) download(ctx context.Context, from gpu.View, to sink, now bool) error {
 	if !now && len(r.staging) > 0 && from.Bytes() <= r.staging[0].Size {
 		return r.readback(ctx, from, to)
 	}

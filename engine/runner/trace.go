@@ -60,7 +60,7 @@ func (r *run) trace(ctx context.Context, at *tracing, step engine.Step, yield fu
 		commands, at.done = commands[n:], m.End
 		v := Traced{Slice: at.slice, Name: m.Name, T: m.Out.T, H: m.Out.H, W: m.Out.W, C: m.Out.C}
 		if err == nil {
-			err = r.takeOut(ctx, gpu.View{Buffer: m.Out.Buffer, Size: m.Out.Bytes()}, into(func(data []byte) error {
+			err = r.download(ctx, gpu.View{Buffer: m.Out.Buffer, Size: m.Out.Bytes()}, sinkFunc(func(data []byte) error {
 				v.Values = make([]float32, len(data)/m.Out.Elem.Bytes())
 				engine.Decode(v.Values, data, m.Out.Elem)
 				return nil

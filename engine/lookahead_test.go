@@ -23,7 +23,7 @@ func TestAheadSlices(t *testing.T) {
 					}
 				}
 				name := fmt.Sprint(doubles, frames, step)
-				slices, paces := ahead(doubles, frames, step)
+				slices, lookaheads := lookaheadSlices(doubles, frames, step)
 				total, come := []int{frames}, make([]int, len(doubles)+1)
 				for k, doubles := range doubles {
 					total = append(total, total[k])
@@ -34,7 +34,7 @@ func TestAheadSlices(t *testing.T) {
 				for i, s := range slices {
 					require.Equal(t, come[0], s.T, name)
 					require.Equal(t, i == 0, s.at == First, name)
-					made, p := s.N, paces[s.Kind]
+					made, p := s.N, lookaheads[s.Kind]
 					for k, doubles := range doubles {
 						before := come[k]
 						come[k] += made
@@ -54,10 +54,10 @@ func TestAheadSlices(t *testing.T) {
 					come[len(doubles)] += made
 				}
 				require.Equal(t, total, come, name)
-				require.LessOrEqual(t, len(paces), len(slices))
+				require.LessOrEqual(t, len(lookaheads), len(slices))
 			}
 		}
 	}
-	_, paces := ahead([]bool{false, false, true, false}, 1000, 2)
-	require.LessOrEqual(t, len(paces), 5)
+	_, lookaheads := lookaheadSlices([]bool{false, false, true, false}, 1000, 2)
+	require.LessOrEqual(t, len(lookaheads), 5)
 }

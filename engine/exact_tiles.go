@@ -7,7 +7,7 @@ import (
 	"tessera/wgsl"
 )
 
-// exact makes the two passes of exact tiles: the outer part of the network in
+// exact plans the two passes of exact tiles: the outer part of the network in
 // tiles that read a halo around them, the inner part on the whole frame.
 func (p *planner) exact(l *Plan) error {
 	net := p.Network.Parts
@@ -17,9 +17,9 @@ func (p *planner) exact(l *Plan) error {
 	if p.shrinks() {
 		frames = l.Frames
 	}
-	b := &Between{Size: cells.Size(), Frames: frames, Pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
+	b := &Intermediate{Size: cells.Size(), Frames: frames, Pixel: wgsl.Pad4(net.Width()) * p.Kernels.Activations.Elem.Bytes()}
 	b.Spool = &Spooled{int64(frames) * int64(h) * int64(w) * int64(b.Pixel)}
-	l.Work.Between, l.Spool = b, b.Spool.Bytes
+	l.Work.Intermediate, l.Spool = b, b.Spool.Bytes
 
 	outer := &Pass{
 		Tiles: slices.Clone(l.Tiles.Tiles), windows: make([]Windows, len(l.Tiles.Tiles)), parts: make([]tiling.Rect, len(l.Tiles.Tiles)),
@@ -34,9 +34,9 @@ func (p *planner) exact(l *Plan) error {
 		inner.Slices = latents.slices(frames, p.o.Chunk, p.Independent)
 	}
 	if p.joint() {
-		inner.Slices, inner.Once = oneSlice(frames), true
+		inner.Slices, inner.Once = wholeClip(frames), true
 	}
-	var first, second Source = Clip{}, l.Work.Between
+	var first, second Source = Clip{}, l.Work.Intermediate
 	l.Work.Passes = []*Pass{inner, outer}
 	if p.shrinks() {
 		outer.c, inner.c = p.InChannels, net.Width()
@@ -55,10 +55,10 @@ func (p *planner) exact(l *Plan) error {
 			return err
 		}
 		t := &outer.Tiles[i]
-		in, windows, part := net.Halo(divided(t.Out, p.OutPatch), from, frame)
-		t.In = multiplied(in, p.InPatch)
+		in, windows, part := net.Halo(divideRect(t.Out, p.OutPatch), from, frame)
+		t.In = scaleRect(in, p.InPatch)
 		outer.windows[i], outer.parts[i] = windows, part
-		l.reach(t.In, multiplied(t.Cells, p.In), p.factor()/p.In)
+		l.reach(t.In, scaleRect(t.Cells, p.In), p.factor()/p.In)
 	}
 	if !p.shrinks() {
 		outer.parts = nil // its last window is the part
@@ -69,14 +69,14 @@ func (p *planner) exact(l *Plan) error {
 // joint says that layers see all frames at once.
 func (p *planner) joint() bool { return p.Network.Joint && !p.Independent }
 
-// oneSlice is a clip of so many frames.
-func oneSlice(frames int) []Slice { return []Slice{{N: frames, at: Whole}} }
+// wholeClip is a clip of so many frames in one slice.
+func wholeClip(frames int) []Slice { return []Slice{{N: frames, at: Whole}} }
 
-func multiplied(r tiling.Rect, by int) tiling.Rect {
+func scaleRect(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: r.Y0 * by, Y1: r.Y1 * by, X0: r.X0 * by, X1: r.X1 * by}
 }
 
-func divided(r tiling.Rect, by int) tiling.Rect {
+func divideRect(r tiling.Rect, by int) tiling.Rect {
 	return tiling.Rect{Y0: r.Y0 / by, Y1: r.Y1 / by, X0: r.X0 / by, X1: r.X1 / by}
 }
 
@@ -87,10 +87,10 @@ func (p *Plan) reach(in, core tiling.Rect, scale int) {
 	p.Halo.W = max(p.Halo.W, scale*max(core.X0-in.X0, in.X1-core.X1))
 }
 
-// Between holds what the first pass of exact tiles stores for the second: frames
-// of the latent's size, with the channels between inner and outer. As a source it is
-// the part that a slice of a tile reads.
-type Between struct {
+// Intermediate is the output of the first pass of exact tiles: frames of the latent's size,
+// with the channels between the inner and outer part. As a source it is the part that a
+// slice of a tile reads.
+type Intermediate struct {
 	Size   tiling.Size
 	Frames int
 	Pixel  int // bytes
@@ -98,12 +98,12 @@ type Between struct {
 }
 
 // Rectangle is a part of a frame.
-func (b *Between) Rectangle(frame int, part tiling.Rect) *Rectangle {
+func (b *Intermediate) Rectangle(frame int, part tiling.Rect) *Rectangle {
 	return &Rectangle{b.Spool, b.Pixel, b.Size, frame, part}
 }
 
-// Keep stores a frame of the first pass.
-func (b *Between) Keep(w *Pass, out TileFrame) Step {
+// Store stores a frame of the first pass.
+func (b *Intermediate) Store(w *Pass, out TileFrame) Step {
 	part := w.part(out.Tile, tiling.Size{H: out.X.H, W: out.X.W})
-	return &TakeOut{From: out.View(), To: &Crop{b.Rectangle(out.Frame, w.Tiles[out.Tile].Out), out.X.W, part}}
+	return &Download{From: out.View(), To: &Crop{b.Rectangle(out.Frame, w.Tiles[out.Tile].Out), out.X.W, part}}
 }

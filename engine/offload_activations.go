@@ -7,26 +7,26 @@ import (
 	"tessera/wgsl"
 )
 
-// Hosted activations: where a picture's frames are more than the device has room for, the
-// largest live on the host. A layer that reads or makes one is made in bands of rows: rows
-// come in right before a band, and what it makes goes out right after it. So every layer
-// still sees the whole frame, and the result is that of one tile.
+// Offloaded activations: if the activations of a picture do not fit on the device, the
+// largest live on the host. A layer that reads or writes one runs in bands of rows. The rows
+// of a band are uploaded right before it, and its output is downloaded right after it. So
+// every layer still sees the whole frame, and the result is that of one tile.
 //
-// The planner tries this last (saving.hosts), in slices that are whole clips of a frame.
+// The planner tries this last (saving.hosts), for slices that are clips of one frame.
 //
-// A recording gives such a value a buffer that only stands for it, and a slot of memory on
-// the host, which values take one after another. Group norms add up the moments of parts
-// of a frame anyway, for frames that can't be bound.
+// A recording gives such a value a placeholder buffer and a slot of host memory, which
+// values use one after another. Group norms already add up the moments of parts of a
+// frame, for frames that can't be bound.
 //
-// The runner has the slots as it has causal memory's.
+// The runner stores the slots like those of causal memory.
 
-// mostHosted is how many bytes of what a band reads or makes are on the device, at most,
-// unless they are those of one row.
-const mostHosted = 128 << 20
+// maxHostedBand limits the bytes that a band reads or makes on the device, unless they are
+// those of one row.
+const maxHostedBand = 128 << 20
 
-// hosting are the values of a recording that live on the host, and the slots that
-// recordings share.
-type hosting struct {
+// hostActivations are the values of a recording that live on the host, and the slots, which
+// all recordings share.
+type hostActivations struct {
 	above int64               // values of more bytes live there; 0: none do
 	slots []*HostMemory       // of one slot each
 	of    map[*gpu.Buffer]int // slot of a buffer that stands for a value
@@ -35,7 +35,7 @@ type hosting struct {
 
 // begin looks for what may live on the host of a graph: values of one frame that only
 // layers in bands read and make.
-func (h *hosting) begin(g *Graph, in, out Value) {
+func (h *hostActivations) begin(g *Graph, in, out Value) {
 	h.of, h.can = map[*gpu.Buffer]int{}, map[int]bool{}
 	if h.above == 0 || g.at != Whole {
 		return
@@ -70,7 +70,7 @@ func (h *hosting) begin(g *Graph, in, out Value) {
 }
 
 // take gives a value a slot, if it is to live on the host.
-func (h *hosting) take(label string, v Value, x *wgsl.Tensor) bool {
+func (h *hostActivations) take(label string, v Value, x *wgsl.Tensor) bool {
 	if !h.can[v.id] || x.Bytes() <= h.above {
 		return false
 	}
@@ -103,7 +103,7 @@ func better(a, b, n int64) bool {
 }
 
 // taken are the slots that values have now.
-func (h *hosting) taken() (all []int) {
+func (h *hostActivations) taken() (all []int) {
 	for _, i := range h.of {
 		all = append(all, i)
 	}
@@ -111,14 +111,14 @@ func (h *hosting) taken() (all []int) {
 }
 
 // give frees the slot of a buffer, if it has one.
-func (h *hosting) give(b *gpu.Buffer) bool {
+func (h *hostActivations) give(b *gpu.Buffer) bool {
 	_, ok := h.of[b]
 	delete(h.of, b)
 	return ok
 }
 
 // bytes are those of all slots.
-func (h *hosting) bytes() (all int64) {
+func (h *hostActivations) bytes() (all int64) {
 	for _, s := range h.slots {
 		all += s.Sizes[0]
 	}
@@ -131,59 +131,61 @@ func (e *emitter) hosted(x *wgsl.Tensor) bool {
 	return ok
 }
 
-// crowded says that so many rows of x are too much to be on the device at once, for one
-// that lives on the host.
-func (e *emitter) crowded(x *wgsl.Tensor, rows int) bool {
-	return e.hosted(x) && int64(rows)*x.RowBytes() > e.hostedAtMost()
+// tooManyRows reports whether so many rows of x, which lives on the host, are too many to be
+// on the device at once.
+func (e *emitter) tooManyRows(x *wgsl.Tensor, rows int) bool {
+	return e.hosted(x) && int64(rows)*x.RowBytes() > e.hostedBandLimit()
 }
 
-func (e *emitter) hostedAtMost() int64 {
+func (e *emitter) hostedBandLimit() int64 {
 	if e.bank.across > 0 {
 		return e.bank.across
 	}
-	return mostHosted
+	return maxHostedBand
 }
 
-// arrive brings rows of x in, to memory of their own for a band.
-func (e *emitter) arrive(label string, x *wgsl.Tensor) {
+// uploadRows uploads rows of x for a band, to memory of their own.
+func (e *emitter) uploadRows(label string, x *wgsl.Tensor) {
 	from, at := x.Buffer, x.At(0)
 	e.close(label+" rows", x)
-	e.cross(from, at, allOf(*x), true)
+	e.transferRows(from, at, allOf(*x), true)
 }
 
-// depart takes rows out that a band has made of x.
-func (e *emitter) depart(x, made *wgsl.Tensor) { e.cross(x.Buffer, x.At(0), allOf(*made), false) }
+// downloadRows downloads the rows of x that a band has made.
+func (e *emitter) downloadRows(x, made *wgsl.Tensor) {
+	e.transferRows(x.Buffer, x.At(0), allOf(*made), false)
+}
 
-// cross moves bytes between the device and the slot that a buffer stands for, from byte
-// `at` of that on.
-func (e *emitter) cross(of *gpu.Buffer, at int64, on gpu.View, in bool) {
+// transferRows moves bytes between the device and the host slot of a placeholder buffer, from
+// byte `at` of the slot on.
+func (e *emitter) transferRows(of *gpu.Buffer, at int64, on gpu.View, in bool) {
 	slot := HostSlot{Of: e.hosts.slots[e.hosts.of[of]]}
-	for n := int64(0); n < on.Size; n += e.piece() {
-		part := gpu.View{Buffer: on.Buffer, Offset: on.Offset + n, Size: min(e.piece(), on.Size-n)}
+	for n := int64(0); n < on.Size; n += e.transferLimit() {
+		part := gpu.View{Buffer: on.Buffer, Offset: on.Offset + n, Size: min(e.transferLimit(), on.Size-n)}
 		rows := &HostRows{slot, at + n, part.Size}
 		t := transfer{at: len(e.batch.Commands), bytes: part.Size}
 		if in {
-			s := &BringIn{part, rows}
+			s := &Upload{part, rows}
 			t.step, t.view = s, &s.To
 		} else {
-			s := &TakeOut{From: part, To: rows}
+			s := &Download{From: part, To: rows}
 			t.step, t.view = s, &s.From
 		}
 		e.transfers = append(e.transfers, t)
 	}
 }
 
-// brought has a group norm read parts of a frame that lives on the host, each in the place
-// of the one before. The first is a pixel, beside which all others are looked at.
-type brought struct {
+// hostReader uploads parts of a frame that lives on the host for a group norm, each in place
+// of the one before. The first part is a pixel, the norm's pivot, which stays until close.
+type hostReader struct {
 	e          *emitter
 	label      string
 	x          wgsl.Tensor
 	head, part *gpu.Buffer
 }
 
-func (b *brought) bring(from, bytes int64) gpu.View {
-	b.gone()
+func (b *hostReader) read(from, bytes int64) gpu.View {
+	b.release()
 	in := b.e.take(b.label+" rows", bytes)
 	if b.head == nil {
 		b.head = in
@@ -191,21 +193,21 @@ func (b *brought) bring(from, bytes int64) gpu.View {
 		b.part = in
 	}
 	v := gpu.View{Buffer: in, Size: bytes}
-	b.e.cross(b.x.Buffer, from, v, true)
+	b.e.transferRows(b.x.Buffer, from, v, true)
 	return v
 }
 
-// gone gives the part back that was brought last.
-func (b *brought) gone() {
+// release frees the part that was read last.
+func (b *hostReader) release() {
 	if b.part != nil {
 		b.e.arena.give(b.part)
 		b.part = nil
 	}
 }
 
-// end gives back the pixel, too.
-func (b *brought) end() {
-	if b.gone(); b.head != nil {
+// close frees the pixel, too.
+func (b *hostReader) close() {
+	if b.release(); b.head != nil {
 		b.e.arena.give(b.head)
 	}
 }
