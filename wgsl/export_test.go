@@ -43,7 +43,7 @@ func WithVariants(t *testing.T, variants ...Variant) Sets {
 		if v.Blocks > 0 { // the plain one has no blocks
 			main, err := fs.ReadFile(embedded, "processors/conv3d_main.wgsl")
 			require.NoError(t, err)
-			text = "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_each\n#import processors/multiply_loops\n#import processors/under_each\n" + string(main)
+			text = "#import tile\n#import elem\n#import weight\n#import conv3d_params\n#import processors/weights_invocation\n#import processors/multiply_loops\n#import processors/load_row_unrolled\n" + string(main)
 		}
 		require.Contains(t, text, v.Old)
 		added[file+".wgsl"] = &fstest.MapFile{Data: []byte(strings.Replace(text, v.Old, v.New, 1))}

@@ -22,25 +22,25 @@ var tables = []table{
 		name: "cooperative4", needs: subgroupsOf4, better: subgroupsOf4,
 		first: "SwiftShader", gain: "2.0 times plain", page: "2026-11-23-without-barriers",
 		shaders: []shader{
-			{file: "processors/attention_scores_fours", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
+			{file: "processors/attention_scores_cooperative4", wg: 64, pixels: 8, block: keyBlock, grid: blockGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_fours", wg: 64, pixels: 8, block: 8, grid: blockGrid},
+			{file: "processors/attention_values_cooperative4", wg: 64, pixels: 8, block: 8, grid: blockGrid},
 		},
 	}, {
 		name: "blocked", needs: subgroupsOf8, better: subgroupsOf8,
 		first: "Mesa 26 on processors", gain: "1.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: blockedGrid},
+			{file: "processors/attention_scores_cooperative", wg: 64, pixels: 4, block: keyBlock, blocks: 4, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 4, grid: blockedGrid},
+			{file: "processors/attention_values_cooperative", wg: 64, pixels: 4, block: 8, blocks: 4, grid: blockedGrid},
 		},
 	}, { // of four blocks Mesa 25 leaves the loop over them a loop, and looks sums up
 		name: "cooperative", needs: subgroupsOf8, better: mesaBefore26,
 		first: "Mesa 25 on processors", gain: "2.6 times plain", page: "2026-11-23-attention",
 		shaders: []shader{
-			{file: "processors/attention_scores_eights", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: blockedGrid},
+			{file: "processors/attention_scores_cooperative", wg: 64, pixels: 4, block: keyBlock, blocks: 3, grid: blockedGrid},
 			{file: "plain/attention_softmax", wg: 64, grid: frameGrid},
-			{file: "processors/attention_values_eights", wg: 64, pixels: 4, block: 8, blocks: 3, grid: blockedGrid},
+			{file: "processors/attention_values_cooperative", wg: 64, pixels: 4, block: 8, blocks: 3, grid: blockedGrid},
 		},
 	}, { // powers are stored as halves, which are multiplied with
 		name: "matrix", onlyF16: true, needs: hasRoom(layout.forValues),

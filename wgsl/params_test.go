@@ -16,9 +16,9 @@ import (
 
 // paramsOf is the Go struct of every shader's Params.
 var paramsOf = map[string]any{
-	"attention_scores": attentionParams{}, "attention_scores_fours": attentionParams{}, "attention_scores_eights": attentionParams{}, "attention_scores_matrix": attentionParams{},
+	"attention_scores": attentionParams{}, "attention_scores_cooperative4": attentionParams{}, "attention_scores_cooperative": attentionParams{}, "attention_scores_matrix": attentionParams{},
 	"attention_softmax": attentionParams{}, "attention_softmax_matrix": attentionParams{},
-	"attention_values": attentionParams{}, "attention_values_fours": attentionParams{}, "attention_values_eights": attentionParams{}, "attention_values_matrix": attentionParams{},
+	"attention_values": attentionParams{}, "attention_values_cooperative4": attentionParams{}, "attention_values_cooperative": attentionParams{}, "attention_values_matrix": attentionParams{},
 	"avg_down_3d": avgDown3DParams{},
 	"conv3d":      conv3dParams{}, "conv3d_columns": conv3dParams{}, "conv3d_cooperative": conv3dParams{}, "conv3d_cooperative4": conv3dParams{},
 	"conv3d_f16": conv3dParams{}, "conv3d_matrix": conv3dParams{}, "conv3d_strided_matrix": conv3dParams{}, "conv3d_tiled": conv3dParams{}, "conv3d_tiled_f16": conv3dParams{},

@@ -8,7 +8,7 @@
 #import tile
 #import elem
 #import conv_up_params
-#import conv_up_spots
+#import conv_up_parity
 #import cards/rows_f16
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -1,6 +1,6 @@
 // An invocation of conv_up_winograd.wgsl and conv_up_winograd_passes.wgsl, which import how frames are made.
 
-#import conv_up_spots
+#import conv_up_parity
 #import cards/winograd
 
 @compute @workgroup_size(WG)

@@ -1,7 +1,7 @@
 // Products of a row of x with the TAPS taps that lie over it, added up as halves.
 
 #import cards/f16
-#import under
+#import row_window
 
 const MATRIX: u32 = 4u * WIDE; // vec4s of weights of four input channels and a block
 

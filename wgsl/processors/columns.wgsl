@@ -14,7 +14,7 @@ diagnostic(off, subgroup_uniformity); // loops are the same for a subgroup, whic
 
 #import processors/products
 #import processors/fused
-#import processors/several
+#import processors/accumulate
 
 const LEFT: u32 = TAPS - 1u - STRIDE;              // pixels that taps reach left; right it is one
 const SIDES: u32 = LEFT + 1u;                      // pixels beside a row of the subgroup

@@ -1,4 +1,4 @@
-// conv3d_columns: conv3d.wgsl in columns of pixels, for processors whose compiler sees which addresses are the same for all
+// conv3d_columns: conv3d.wgsl in columns of pixels, for CPU drivers whose compiler detects subgroup-uniform addresses
 //
 // The same y, x0 to x2, weight and bias. One invocation makes PIXELS pixels of a column
 // in BLOCKS blocks of BLOCK output channels, as columns.wgsl has it.
@@ -10,7 +10,7 @@
 #import elem
 #import weight
 #import conv3d_params
-#import processors/weights_each
+#import processors/weights_invocation
 #import processors/columns_frames
 
 @group(0) @binding(0) var<uniform> params: Params;

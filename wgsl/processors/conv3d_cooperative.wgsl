@@ -9,7 +9,7 @@
 #import elem
 #import weight
 #import conv3d_params
-#import processors/weights_of_8
+#import processors/weights_subgroup8
 #import processors/multiply_loops
-#import processors/under_each
+#import processors/load_row_unrolled
 #import processors/conv3d_main

@@ -9,7 +9,7 @@
 #import elem
 #import weight
 #import conv3d_params
-#import processors/weights_of_4
-#import processors/multiply_written
-#import processors/under_written
+#import processors/weights_subgroup4
+#import processors/multiply_unrolled
+#import processors/load_row_loop
 #import processors/conv3d_main

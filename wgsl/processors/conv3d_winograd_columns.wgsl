@@ -1,4 +1,4 @@
-// conv3d_winograd_columns: conv3d_winograd_transformed.wgsl in columns of pixels, for processors whose compiler sees which addresses are the same for all
+// conv3d_winograd_columns: conv3d_winograd_transformed.wgsl in columns of pixels, for CPU drivers whose compiler detects subgroup-uniform addresses
 //
 // The same x, weight, bias and y, with the same Params. One invocation makes PIXELS
 // pixels of a column in BLOCKS blocks of BLOCK output channels of all frames, of the
@@ -11,8 +11,8 @@
 #import elem
 #import weight
 #import processors/winograd_params
-#import processors/weights_each
-#import processors/made_loops
+#import processors/weights_invocation
+#import processors/winograd_outputs_loops
 #import processors/columns
 
 fn four(v: vec4<f32>) -> vec4<f32> { return v; }

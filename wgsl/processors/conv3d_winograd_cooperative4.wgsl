@@ -9,11 +9,11 @@
 #import elem
 #import weight
 #import conv3d_winograd_params
-#import processors/weights_of_4
-#import processors/multiply_written
-#import processors/several
+#import processors/weights_subgroup4
+#import processors/multiply_unrolled
+#import processors/accumulate
 #import processors/winograd
-#import processors/frames_written
+#import processors/frames_unrolled
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

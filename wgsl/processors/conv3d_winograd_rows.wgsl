@@ -20,12 +20,12 @@
 #import elem
 #import weight
 #import processors/winograd_params
-#import processors/weights_of_8
+#import processors/weights_subgroup8
 #import processors/multiply_loops
-#import processors/made_loops
+#import processors/winograd_outputs_loops
 #import processors/products
 #import processors/rows
-#import processors/several
+#import processors/accumulate
 
 // pixel is four channels of one of x.
 fn pixel(at: u32, r: i32) -> vec4<f32> {

@@ -1,4 +1,4 @@
-// conv3d_winograd_rows_columns: conv3d_winograd_rows.wgsl for processors whose compiler sees which addresses are the same for all
+// conv3d_winograd_rows_columns: conv3d_winograd_rows.wgsl for CPU drivers whose compiler detects subgroup-uniform addresses
 //
 // The same x, weight, bias and y, with the same Params. A sum takes the products of all
 // three rows and four input channels at once, as columns.wgsl's do.
@@ -10,11 +10,11 @@
 #import elem
 #import weight
 #import processors/winograd_params
-#import processors/weights_each
-#import processors/made_loops
+#import processors/weights_invocation
+#import processors/winograd_outputs_loops
 #import processors/products
 #import processors/fused
-#import processors/several
+#import processors/accumulate
 
 // find is where a row's sums of a four are.
 fn find(r: i32, four: u32) -> u32 {

@@ -24,12 +24,12 @@
 #import elem
 #import weight
 #import processors/winograd_params
-#import processors/weights_of_8
+#import processors/weights_subgroup8
 #import processors/multiply_loops
-#import processors/made_written
+#import processors/winograd_outputs_unrolled
 #import processors/products
 #import processors/rows
-#import processors/several
+#import processors/accumulate
 
 // Near is what an invocation loads: of a row past eight the pixel left or right of the
 // subgroup's, its own column, and of the row that its lane says the one left and right.

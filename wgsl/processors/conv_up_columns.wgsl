@@ -11,5 +11,5 @@
 #import elem
 #import weight
 #import conv_up_params
-#import processors/weights_each
+#import processors/weights_invocation
 #import processors/conv_up_columns_main

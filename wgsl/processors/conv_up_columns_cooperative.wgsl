@@ -7,5 +7,5 @@
 #import elem
 #import weight
 #import conv_up_params
-#import processors/weights_of_8
+#import processors/weights_subgroup8
 #import processors/conv_up_columns_main

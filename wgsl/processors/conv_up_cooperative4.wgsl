@@ -9,10 +9,10 @@
 #import elem
 #import weight
 #import conv_up_params
-#import processors/weights_of_4
-#import processors/multiply_written
-#import processors/under_written
-#import processors/conv_up_spots
+#import processors/weights_subgroup4
+#import processors/multiply_unrolled
+#import processors/load_row_loop
+#import processors/conv_up_parity
 #import processors/taps
 
 @group(0) @binding(0) var<uniform> params: Params;

@@ -9,11 +9,11 @@
 #import elem
 #import weight
 #import conv_up_winograd_params
-#import processors/weights_of_4
-#import processors/multiply_written
-#import processors/conv_up_spots
+#import processors/weights_subgroup4
+#import processors/multiply_unrolled
+#import processors/conv_up_parity
 #import processors/winograd
-#import processors/frames_written
+#import processors/frames_unrolled
 
 fn accumulates() -> bool { return false; }
 fn biased() -> bool { return true; }

@@ -2,7 +2,7 @@
 
 alias Row = array<vec4<f32>, INPUTS>; // of pixels under a row's taps, four channels
 
-// hold is for multiply_written.wgsl.
+// hold is for multiply_unrolled.wgsl.
 fn hold(row: ptr<function, Row>) {}
 
 // multiply adds the products of a row with its taps. For many sums that is a loop

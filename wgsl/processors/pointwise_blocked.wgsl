@@ -8,5 +8,5 @@
 #import elem
 #import weight
 #import pointwise_params
-#import processors/weights_each
+#import processors/weights_invocation
 #import processors/pointwise_main

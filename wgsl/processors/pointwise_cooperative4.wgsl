@@ -9,5 +9,5 @@
 #import elem
 #import weight
 #import pointwise_params
-#import processors/weights_of_4
+#import processors/weights_subgroup4
 #import processors/pointwise_main

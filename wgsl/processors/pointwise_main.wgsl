@@ -1,8 +1,8 @@
 // An invocation of the pointwise kernels of processors, which import how weights are loaded.
 
 #import processors/products
-#import processors/several
-#import processors/points
+#import processors/accumulate
+#import processors/taps_pointwise
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x0: array<elem4>;

@@ -3,7 +3,7 @@
 // rows.wgsl asks for.
 
 #import processors/products
-#import processors/several
+#import processors/accumulate
 #import processors/rows
 
 const APART: bool = BLOCKS > 1u; // one temporal tap after the other, in loops that fit a processor's cache of instructions

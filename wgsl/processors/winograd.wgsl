@@ -1,5 +1,5 @@
 // Frames two by two, by Winograd's F(2,3) along time, as cards/winograd.wgsl says, in BLOCKS
-// blocks of output channels. The kernel declares Params and imports frames_written.wgsl.
+// blocks of output channels. The kernel declares Params and imports frames_unrolled.wgsl.
 
 #import processors/products
 #import processors/rows

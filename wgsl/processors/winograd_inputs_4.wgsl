@@ -1,4 +1,4 @@
-// winograd_inputs_4: the six sums of six.wgsl of six frames d
+// winograd_inputs_4: the six sums of winograd_transform_4.wgsl of six frames d
 //
 // What conv3d_winograd_transformed.wgsl and conv3d_winograd_columns.wgsl multiply with.
 //
@@ -10,7 +10,7 @@
 
 #import tile
 #import elem
-#import processors/six
+#import processors/winograd_transform_4
 
 struct Params {
     first: vec4<u32>,

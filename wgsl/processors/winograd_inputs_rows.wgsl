@@ -1,4 +1,4 @@
-// winograd_inputs_rows: the six sums of six.wgsl of pixels of a row, from column 4s+left on, for each four of y
+// winograd_inputs_rows: the six sums of winograd_transform_4.wgsl of pixels of a row, from column 4s+left on, for each four of y
 //
 // What conv3d_winograd_rows.wgsl and conv3d_winograd_rows_columns.wgsl multiply with.
 //
@@ -11,7 +11,7 @@
 
 #import tile
 #import elem
-#import processors/six
+#import processors/winograd_transform_4
 
 struct Params {
     first: vec4<u32>,

@@ -1,6 +1,6 @@
 // winograd_weights_4: y[o] = six sums of the three temporal taps W of weight[o], or of its three columns
 //
-// What multiplies with the sums of shared/six.wgsl: at its points p, which are 0, 3/4,
+// What multiplies with the sums of processors/winograd_transform_4.wgsl: at its points p, which are 0, 3/4,
 // -3/4 and so on, (W0 + p W1 + p^2 W2) / N, where N is the product of the distances
 // from p to the others, and W2 at infinity.
 //

@@ -1,7 +1,7 @@
 // Products of a row of x with the TAPS taps that lie over it.
 
 #import products
-#import under
+#import row_window
 
 alias Row = array<vec4<f32>, INPUTS>; // of pixels under the taps, four channels
 

@@ -1,5 +1,5 @@
-// How frames begin and products are added to them, where sums are few: written out, since
-// in a loop each is written through a mask.
+// The output transform of few sums, unrolled: in a loop each sum would be written through a
+// mask.
 
 // begin has the bias in all frames.
 fn begin(made: ptr<function, Made>, block: u32) {

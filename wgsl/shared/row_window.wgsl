@@ -1,4 +1,4 @@
-// What lies under TAPS taps side by side in a row of x. The kernel declares params and
+// The pixels under TAPS neighbouring taps in a row of x. The kernel declares params and
 // SCALE, how often x is read as if enlarged by nearest neighbour.
 
 // Columns are the pixels' offsets, clamped into the row, and whether they are inside of it.

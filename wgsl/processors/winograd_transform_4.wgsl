@@ -1,5 +1,6 @@
-// Winograd's F(4,3) with the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, in that order:
-// what the weights of winograd_weights_4.wgsl multiply of six frames, or pixels of a row, d. With
+// The input transform of Winograd's F(4,3) at the points 0, 3/4, -3/4, 3/2, -3/2 and
+// infinity, in that order: the six sums of six frames, or pixels of a row, d that are
+// multiplied by the weights of winograd_weights_4.wgsl. With
 // a = 3/4 and b = 3/2 it is
 //
 //   d4 - (a^2+b^2) d2 + a^2 b^2 d0

@@ -1,4 +1,4 @@
-// attention_scores_fours: s[i,j] = q[i] . kv[j] * scale for a block of queries and a block of keys
+// attention_scores_cooperative4: s[i,j] = q[i] . kv[j] * scale for a block of queries and a block of keys
 //
 //   q    [queries, 3, C]  elem  read        query, key, value of a token, each padded; from q_at (vec4s) on
 //   kv   [keys, 3, C]     elem  read        the same of the block of keys, no further than the frame; from k_at on
@@ -12,7 +12,7 @@
 #import tile
 #import elem
 #import attention_scores_head
-#import processors/fours
+#import processors/keys_subgroup4
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -1,5 +1,5 @@
 // matrix() of kernels whose subgroups, of eight, make the same output channels:
-// each invocation loads one vec4 of the weights and tells the others.
+// each invocation loads one vec4 of the weights and broadcasts it.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity); // a block is the same for a subgroup, which the text doesn't show

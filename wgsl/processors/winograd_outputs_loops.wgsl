@@ -1,5 +1,5 @@
-// What shared/made_written.wgsl has, where sums are so many that it would take many times
-// as long to compile.
+// winograd_outputs_unrolled.wgsl in loops, for so many sums that the unrolled text would take
+// many times as long to compile.
 
 // begin has the bias in all frames.
 fn begin(made: ptr<function, Made>, block: u32) {

@@ -1,4 +1,4 @@
-// attention_values_fours: acc[i,:] = acc[i,:]*decay[i] + sum_j s[i,j] * kv[j,:]; after the last block o = acc/sum
+// attention_values_cooperative4: acc[i,:] = acc[i,:]*decay[i] + sum_j s[i,j] * kv[j,:]; after the last block o = acc/sum
 //
 //   kv     [keys, 3, C]     elem  read        query, key, value of a token, each padded, no further than the frame; from k_at (vec4s) on
 //   s      [queries, keys]  f32   read        powers of attention_softmax, 0 beyond the last key
@@ -14,7 +14,7 @@
 #import tile
 #import elem
 #import attention_values_head
-#import processors/fours
+#import processors/keys_subgroup4
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) local: u32) {

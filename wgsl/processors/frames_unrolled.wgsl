@@ -1,6 +1,6 @@
-// frames_fused.wgsl with multiply_written.wgsl. One text loads all pixels: SwiftShader
-// takes five thousand bytes of code to load a vec4, and what a row runs through is to
-// stay in a processor's cache.
+// frames_fused.wgsl for multiply_unrolled.wgsl. One loop loads all pixels: SwiftShader needs
+// five thousand bytes of code to load a vec4, and the code of a row has to stay in the
+// processor's cache.
 
 // frames makes the two of a pair, with what `sums` has for each.
 fn frames(sums: ptr<function, Sums>, odd: ptr<function, Sums>, part: ptr<function, Part>) {

@@ -1,4 +1,4 @@
-// Products at a point, of four input channels at a time.
+// Products of one pixel for each temporal tap, four input channels at a time.
 
 // tap{k} adds the products of four channels c of temporal tap k, with weights from w on.
 #unroll k 3

@@ -1,4 +1,4 @@
-// weights_of_8.wgsl for subgroups of four, whose invocations load two vec4s each.
+// weights_subgroup8.wgsl for subgroups of four, whose invocations load two vec4s each.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity);
@@ -21,7 +21,7 @@ fn matrix(at: u32) -> Matrix {
     );
 }
 
-// cells and cell are for weights_of_8.wgsl.
+// cells and cell are for weights_subgroup8.wgsl.
 fn cells(at: u32) -> vec4<f32> { return vec4<f32>(); }
 
 fn cell(all: vec4<f32>, at: u32, n: u32) -> vec4<f32> { return bias[at + n]; }

@@ -1,5 +1,5 @@
-// What sums of temporal taps are added to. Where one pipeline is SHARED by many layers,
-// since it takes seconds to compile, params have that.
+// Whether sums of temporal taps are added to y. It is in params for a pipeline that many
+// layers share (SHARED), because it takes seconds to compile.
 
 // accumulates says whether y holds what is added to.
 fn accumulates() -> bool { return select(ACCUMULATE, params.accumulate != 0u, SHARED); }

@@ -1,5 +1,5 @@
 // Eight vec4s of keys or values that are the same for a subgroup of eight: each of its
-// invocations loads one and tells the others. The kernel binds kv.
+// invocations loads one and broadcasts it. The kernel binds kv.
 
 enable subgroups;
 diagnostic(off, subgroup_uniformity);
