@@ -89,7 +89,7 @@ func TestPhrasesThatThePageReads(t *testing.T) {
 		{"packed (latents have shape|ones)", "web/taking.js", "media/layout.go"},
 		{"by the program only", "web/taking.js", "media/npz_js.go"},
 		{"`tessera decode`", "web/taking.js", "app/session/clip.go"},
-		{" Choose with --as: ", "web/job.js", "vae/twins.go"},
+		{" Choose with --as: ", "web/job.js", "vae/variants.go"},
 	} {
 		assert.Contains(t, strings.Join(lines(t, c.page), "\n"), c.phrase)
 		assert.Regexp(t, c.phrase, strings.Join(lines(t, c.source), "\n"), "%s reads this", c.page)

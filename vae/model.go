@@ -77,23 +77,23 @@ type Model struct {
 	Config Config
 	Elem   wgsl.Elem // of activations
 
-	family   *family
-	dev      *gpu.Device
-	store    *runner.Store // of the device
-	info     gpu.Info
-	file     format.File
-	tensors  tensors            // of the file
-	madeUp   engine.Tensors     // in their place; nil: none
-	specs    []spec             // that the networks need
-	zeros    map[string]int     // biases that they have and the file has not
-	views    map[string]view    // see loader
-	doubled  map[string]float32 // see loader
-	kernels  engine.Kernels
-	weights  wgsl.Elem // of convolutions, as stored
-	settings Settings  // that it was opened with
-	encoder  *way
-	decoder  *way
-	others   []*Model // see Share
+	family        *family
+	dev           *gpu.Device
+	store         *runner.Store // of the device
+	info          gpu.Info
+	file          format.File
+	tensors       tensors            // of the file
+	randomWeights engine.Tensors     // in their place; nil: none
+	specs         []spec             // that the networks need
+	zeros         map[string]int     // biases that they have and the file has not
+	views         map[string]view    // see loader
+	doubled       map[string]float32 // see loader
+	kernels       engine.Kernels
+	weights       wgsl.Elem // of convolutions, as stored
+	settings      Settings  // that it was opened with
+	encoder       *way
+	decoder       *way
+	others        []*Model // see Share
 }
 
 // way is one direction of a model, with its network.
@@ -302,8 +302,8 @@ func weightElem(f format.File, elem wgsl.Elem) wgsl.Elem {
 // load has the weights on the device that a plan reads.
 func (m *Model) load(ctx context.Context, p *Plan, told func(done, total int64)) error {
 	var from engine.Tensors = &reader{tensors: m.tensors, force: m.settings.Force, residual: m.residual(), zeros: m.zeros, doubled: m.doubled}
-	if m.madeUp != nil {
-		from = m.madeUp
+	if m.randomWeights != nil {
+		from = m.randomWeights
 	}
 	if len(m.views) > 0 {
 		from = &viewed{Tensors: from, views: m.views}

@@ -7,26 +7,26 @@ import (
 	"tessera/gpu"
 )
 
-// OpenPublished is Published with a device to run on, and with weights that are
-// made up, of the size that trained ones have: for measuring speed.
+// OpenPublished is Published with a device to run on and random weights, of the size that
+// trained ones have: for measuring speed.
 func OpenPublished(dev *gpu.Device, name string, o Settings) (*Model, error) {
 	m, err := Published(name, dev.Info(), o)
 	if err != nil {
 		return nil, err
 	}
-	m.madeUp = newMadeUp(m.specs, m.zeros)
+	m.randomWeights = newRandomWeights(m.specs, m.zeros)
 	return m.on(dev), nil
 }
 
-// madeUp are tensors of random numbers by their shapes: weights between -2^-7
+// randomWeights are tensors of random numbers of given shapes: weights between -2^-7
 // and 2^-7, which over some thousand inputs neither grow nor vanish.
-type madeUp struct {
+type randomWeights struct {
 	sizes map[string]int
 	state uint32
 }
 
-func newMadeUp(specs []spec, biases map[string]int) *madeUp {
-	m := &madeUp{sizes: maps.Clone(biases), state: 1}
+func newRandomWeights(specs []spec, biases map[string]int) *randomWeights {
+	m := &randomWeights{sizes: maps.Clone(biases), state: 1}
 	for _, s := range specs {
 		n := 1
 		for _, d := range s.shape {
@@ -38,7 +38,7 @@ func newMadeUp(specs []spec, biases map[string]int) *madeUp {
 }
 
 // next steps xorshift32.
-func (m *madeUp) next() uint32 {
+func (m *randomWeights) next() uint32 {
 	m.state ^= m.state << 13
 	m.state ^= m.state >> 17
 	m.state ^= m.state << 5
@@ -46,7 +46,7 @@ func (m *madeUp) next() uint32 {
 }
 
 // Float32s appends a tensor.
-func (m *madeUp) Float32s(dst []float32, name string) ([]float32, error) {
+func (m *randomWeights) Float32s(dst []float32, name string) ([]float32, error) {
 	n := m.sizes[name]
 	dst = slices.Grow(dst, n)
 	for range n {
@@ -56,7 +56,7 @@ func (m *madeUp) Float32s(dst []float32, name string) ([]float32, error) {
 }
 
 // Float16s appends one as halves: a sign, 2^-9 to 2^-7, and ten more bits.
-func (m *madeUp) Float16s(dst []uint16, name string) ([]uint16, error) {
+func (m *randomWeights) Float16s(dst []uint16, name string) ([]uint16, error) {
 	n := m.sizes[name]
 	dst = slices.Grow(dst, n)
 	for range n {
